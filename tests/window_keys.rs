@@ -115,12 +115,12 @@ fn keys_change_variant_radius_pause_and_overlay() {
 #[test]
 fn every_frame_of_a_wipe_has_both_sides_whichever_is_done_first() {
     let (display, folder) = (Display::start(&[]), Folder::new("wipe-order"));
-    let stats = folder.file("s.json");
+    let (stats, saved) = (folder.file("s.json"), folder.file("f.png"));
     for (sides, compared) in [("flat:15,off", false), ("flat:15,off", true), ("off,flat:15", false)] {
         let mut command = clreel(Some(&display));
         // The unfiltered side is done long before the other.
         command.args(["--wipe", sides, "--frames", "12", "--stats"]).arg(&stats);
-        command.args(compared.then_some("--difference"));
+        command.args(compared.then_some("--difference")).arg("--save-frame").arg(&saved);
         assert!(command.status().unwrap().success());
         let stats = json(&stats);
         let frames = stats["frames"].as_array().unwrap();
@@ -129,6 +129,10 @@ fn every_frame_of_a_wipe_has_both_sides_whichever_is_done_first() {
         let is_filtered = |f: &serde_json::Value| f["variant"] == "flat" || f["beside"] == "flat r=15";
         assert!(frames.iter().any(is_filtered), "{frames:#?}");
         assert!(frames.iter().all(|f| f["beside"].is_null() || f["compared"] == compared), "{frames:#?}");
+        // All of the first side is saved, with what lies behind the other one.
+        let last = frames.last().unwrap();
+        let (at, variant) = (last["pts_s"].as_f64().unwrap(), last["variant"].as_str().unwrap());
+        assert!(png(&saved) == snapshot(&folder, &clip(), at, variant, "15"), "{last}");
         // What no filter has made took none any time, whichever side that is.
         for frame in frames {
             let takes = |stage: &str| frame[stage].as_f64().unwrap_or_default() > 0.0;

@@ -9,7 +9,7 @@ use glow::HasContext as _;
 use crate::error::Result;
 use crate::gpu::gl_names::{Home, Name};
 use crate::gpu::sharing::pixel_buffer::PixelBuffer;
-use crate::gpu::sharing::texture;
+use crate::gpu::sharing::texture::{self, Part};
 
 /// After so long OpenGL is asked to finish all that it has, in nanoseconds.
 const FETCH_NS: i32 = 1_000_000_000;
@@ -43,16 +43,16 @@ impl Surface {
         PixelBuffer::new(&self.gl, bytes)
     }
 
-    /// Fills the texture with pixels, tightly packed RGBA8.
-    pub(super) fn fill(&mut self, rgba: &[u8]) {
+    /// Fills a part of the texture from a picture, tightly packed RGBA8.
+    pub(super) fn fill(&mut self, part: &Part, rgba: &[u8]) {
         self.is_idle = false;
-        texture::fill(&self.gl, self.texture, self.size, rgba);
+        texture::fill_part(&self.gl, self.texture, self.size, part, rgba);
     }
 
-    /// Has OpenGL fetch the picture into the texture.
-    pub(super) fn fill_from(&mut self, pixels: &PixelBuffer) {
+    /// Has OpenGL fetch a part of the picture into the texture.
+    pub(super) fn fill_from(&mut self, part: &Part, pixels: &PixelBuffer) {
         self.is_idle = false;
-        texture::fill_from(&self.gl, self.texture, self.size, pixels);
+        texture::fill_from(&self.gl, self.texture, self.size, part, pixels);
     }
 
     /// Notes that OpenGL's commands so far are the last ones that use the texture, until the next picture is in it.

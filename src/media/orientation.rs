@@ -1,5 +1,7 @@
 //! How a picture is to be turned before it is shown, as cameras and phones write it into the file.
 
+use std::ops::Range;
+
 use ffmpeg_next as ffmpeg;
 use ffmpeg_next::ffi;
 
@@ -84,6 +86,14 @@ impl Orientation {
         let (x, y) = if self.swapped { (q, p) } else { (p, q) };
         let turned = |flip: bool, at: u32, of: u32| if flip { of.saturating_sub(at + 1) } else { at };
         (turned(self.flip_x, x, across), turned(self.flip_y, y, down))
+    }
+
+    /// Which columns and rows are stored of what is shown in these columns, in pixels, of a picture of that stored size.
+    pub(crate) fn stored(self, size: (u32, u32), columns: Range<u32>) -> [Range<u32>; 2] {
+        let ((across, _), _) = self.shown(size, 1.0);
+        let Range { start, end } = columns.start.min(across)..columns.end.min(across);
+        let columns = if self.flip_x { across - end..across - start } else { start..end };
+        if self.swapped { [0..size.0, columns] } else { [columns, 0..size.1] }
     }
 
     /// Size in pixels and pixel aspect as shown, from those of the stored picture.
@@ -202,6 +212,24 @@ mod tests {
         assert_eq!(Orientation::of_picture(&picture).rotation(), 90);
         default_matrix(&mut picture, &[-ONE, 0, 0, 0, -ONE, 0, 0, 0, 1 << 30]);
         assert_eq!(Orientation::of_picture(&picture).rotation(), 90);
+    }
+
+    #[test]
+    fn columns_that_are_shown_are_those_that_are_stored() {
+        let size = (5, 4);
+        for turn in 0..8 {
+            let [swapped, flip_x, flip_y] = [1, 2, 4].map(|bit| turn & bit != 0);
+            let orientation = Orientation { swapped, flip_x, flip_y };
+            let ((across, _), _) = orientation.shown(size, 1.0);
+            for columns in [0..0, 0..2, 1..3, 2..across, 0..across + 9, across + 1..across + 2] {
+                let [x, y] = orientation.stored(size, columns.clone());
+                for at in (0..size.0).flat_map(|p| (0..size.1).map(move |q| (p, q))) {
+                    let is_shown = columns.contains(&orientation.shown_at(size, at).0);
+                    let is_stored = x.contains(&at.0) && y.contains(&at.1);
+                    assert_eq!(is_shown, is_stored, "{orientation:?} {columns:?} {at:?}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::memory::picture_memory;
 use crate::overlay::{Action, DeviceList, Placed, ScenePanel, Shown, VariantRow, View, Wipe};
 use crate::present::Viewport;
 use crate::scene::Screen;
-use crate::scene::frame_loop::{DrawTimes, GlTimings, ShownWipe};
+use crate::scene::frame_loop::{DrawTimes, GlTimings, Seen, ShownWipe};
 use crate::stats::{PlayState, Playing};
 use crate::timing::ms_since;
 
@@ -38,6 +38,7 @@ impl Player<'_> {
             Some(_) => (wipe.texture, 0.0),
             None => (wipe.texture, self.overlay.wipe_at()),
         });
+        self.frames.sees(Seen { line: beside.map(|(_, from)| from) });
         let screen = Screen { gl, quad, size: window, picture, beside, orientation };
         let viewport = screen.viewport();
         let scene = self.movies.scene_mut();
@@ -51,8 +52,9 @@ impl Player<'_> {
         if let Err(error) = drawn {
             self.notify(error, true);
         }
-        if let Some((texture, size, _)) = picture
+        if picture.is_some()
             && self.saves.takes_frame()
+            && let Some((texture, size)) = self.frames.whole_texture()
         {
             let saved = read_texture(&self.gl_window.gl, texture, size)
                 .and_then(|rgba| self.saves.picture("frame", size, rgba, orientation, &self.waker));

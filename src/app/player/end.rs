@@ -139,9 +139,9 @@ impl Player<'_> {
     }
 
     /// The last picture, if that was asked for.
-    fn frame_to_write(&self) -> Option<Write> {
+    fn frame_to_write(&mut self) -> Option<Write> {
         let path = self.args.save_frame.clone()?;
-        let (texture, size) = self.frames.shown_texture()?;
+        let (texture, size) = self.frames.whole_texture()?;
         let orientation = self.frames.shown_orientation();
         let rgba = read_texture(&self.gl_window.gl, texture, size);
         Some(Box::new(move || {

@@ -19,7 +19,8 @@ impl Slot {
         if self.input.as_ref().is_none_or(|own| !Arc::ptr_eq(own, &block)) {
             self.replace_input(Some(block));
         }
-        (self.loaded, self.result, self.borrows) = (Loaded::Rgba, ResultIn::Input, true);
+        (self.loaded, self.borrows) = (Loaded::Rgba, true);
+        self.result_is_in(ResultIn::Input);
         Ok(())
     }
 

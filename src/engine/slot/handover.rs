@@ -210,7 +210,7 @@ impl Slot {
         if to_texture {
             event = Some(device.shared.as_ref().ok_or_else(no_picture)?.release(cl)?);
         }
-        self.result = if to_texture { ResultIn::Texture } else { ResultIn::Output };
+        self.result_is_in(if to_texture { ResultIn::Texture } else { ResultIn::Output });
         event.ok_or_else(no_picture)
     }
 

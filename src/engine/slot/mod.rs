@@ -16,6 +16,7 @@
 
 mod borrow;
 mod handover;
+mod show;
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -33,7 +34,7 @@ use crate::gpu::host_block::HostBlock;
 use crate::gpu::memory::Picture;
 use crate::gpu::read_texture::read_texture;
 use crate::gpu::sharing::pixel_buffer::PixelBuffer;
-use crate::gpu::sharing::texture::Shared;
+use crate::gpu::sharing::texture::{Part, Shared};
 
 /// What the host has put into a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,6 +88,8 @@ pub struct Slot {
     /// The input is another slot's, which must not write there meanwhile.
     borrows: bool,
     result: ResultIn,
+    /// What of the picture is in the texture already, while it is elsewhere.
+    in_texture: Option<Part>,
     /// Last: what OpenCL has of it goes before.
     surface: Option<Surface>,
 }
@@ -160,6 +163,7 @@ impl Slot {
             loaded: Loaded::Rgba,
             borrows: false,
             result: ResultIn::Input,
+            in_texture: None,
             surface: None,
         }
     }
@@ -250,7 +254,8 @@ impl Slot {
         if self.input.as_mut().is_none_or(|block| Arc::get_mut(block).is_none()) {
             self.replace_input(Some(Arc::new(HostBlock::new(self.bytes())?)));
         }
-        (self.loaded, self.result, self.borrows) = (Loaded::Rgba, ResultIn::Input, false);
+        (self.loaded, self.borrows) = (Loaded::Rgba, false);
+        self.result_is_in(ResultIn::Input);
         let block = self.input.as_mut().and_then(Arc::get_mut);
         block.map(HostBlock::bytes_mut).ok_or_else(still_in_use)
     }
@@ -339,29 +344,12 @@ impl Slot {
     /// Notes where the picture is now.
     pub(super) fn result_is_in(&mut self, result: ResultIn) {
         self.result = result;
+        self.in_texture = None;
     }
 
     /// Whether the device has put the picture into the host's memory, from where [`Slot::show`] is to fetch it.
     pub(crate) fn is_in_output(&self) -> bool {
         self.result == ResultIn::Output
-    }
-
-    /// Fills the texture with the picture, from where that is. Does nothing while the device has it, or where there is no
-    /// texture.
-    pub fn show(&mut self) {
-        let Some(mut surface) = self.surface.take_if(|_| !self.device.handed_over) else { return };
-        let filled = match (self.result, &self.output) {
-            (ResultIn::Texture, _) => false,
-            (ResultIn::Output, Some(Output::Pixels(pixels))) => {
-                surface.fill_from(pixels);
-                true
-            }
-            _ => self.pixels().map(|pixels| surface.fill(pixels)).is_some(),
-        };
-        self.surface = Some(surface);
-        if filled {
-            self.result = ResultIn::Texture;
-        }
     }
 
     /// The picture, tightly packed RGBA8; `None` while the device has it, and where it is not in the host's memory.
@@ -385,14 +373,7 @@ impl Slot {
     /// Keeps the memory of a filter's own, with the picture in it.
     pub(super) fn keep_own(&mut self, picture: Vec<u8>) {
         self.own = Some(picture);
-        self.result = ResultIn::Own;
-    }
-
-    /// Fills the texture, if there is one, with a picture of this size, tightly packed RGBA8.
-    pub fn show_pixels(&mut self, rgba: &[u8]) {
-        if let Some(surface) = &mut self.surface {
-            surface.fill(rgba);
-        }
+        self.result_is_in(ResultIn::Own);
     }
 }
 

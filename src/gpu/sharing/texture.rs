@@ -1,5 +1,6 @@
 //! Textures that can be shared, and OpenCL's side of them.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use glow::HasContext as _;
@@ -54,19 +55,70 @@ pub(crate) fn create(gl: &Arc<glow::Context>, width: u32, height: u32) -> Result
     }
 }
 
-/// Puts `rgba`, tightly packed RGBA8, into a texture of `size`. The context must be current.
-pub(crate) fn fill(gl: &glow::Context, texture: glow::Texture, size: (u32, u32), rgba: &[u8]) {
-    if rgba.len() >= size.0 as usize * size.1 as usize * 4 {
-        // SAFETY: OpenGL reads width·height·4 bytes before it returns, and the slice has them.
-        unsafe { fill_with(gl, texture, size, None, glow::PixelUnpackData::Slice(Some(rgba))) };
+/// Columns and rows of a picture, in pixels.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// Columns.
+    pub x: Range<u32>,
+    /// Rows.
+    pub y: Range<u32>,
+}
+
+impl Part {
+    /// All of a picture of this size.
+    pub(crate) fn whole((width, height): (u32, u32)) -> Self {
+        Self { x: 0..width, y: 0..height }
+    }
+
+    /// No pixel at all.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.x.is_empty() || self.y.is_empty()
+    }
+
+    /// Whether all pixels of the other one are among its.
+    pub(crate) fn has(&self, other: &Self) -> bool {
+        let has = |own: &Range<u32>, of: &Range<u32>| own.start <= of.start && of.end <= own.end;
+        other.is_empty() || has(&self.x, &other.x) && has(&self.y, &other.y)
+    }
+
+    /// What of it a picture of this size has.
+    fn within(&self, (width, height): (u32, u32)) -> Self {
+        let within = |own: &Range<u32>, size: u32| own.start.min(size)..own.end.min(size);
+        Self { x: within(&self.x, width), y: within(&self.y, height) }
     }
 }
 
-/// Has OpenGL fetch the picture in `buffer`, tightly packed RGBA8, into a texture of `size`. It may do so after the
+/// Puts `rgba`, tightly packed RGBA8, into a texture of `size`. The context must be current.
+pub(crate) fn fill(gl: &glow::Context, texture: glow::Texture, size: (u32, u32), rgba: &[u8]) {
+    fill_part(gl, texture, size, &Part::whole(size), rgba);
+}
+
+/// Puts a part of `rgba`, a picture of `size`, tightly packed RGBA8, into a texture of that size. The context must be current.
+pub(crate) fn fill_part(
+    gl: &glow::Context,
+    texture: glow::Texture,
+    size: (u32, u32),
+    part: &Part,
+    rgba: &[u8],
+) {
+    if rgba.len() >= size.0 as usize * size.1 as usize * 4 {
+        // SAFETY: OpenGL reads no more than width·height·4 bytes before it returns, and the slice has them.
+        unsafe { fill_with(gl, texture, size, part, None, glow::PixelUnpackData::Slice(Some(rgba))) };
+    }
+}
+
+/// Has OpenGL fetch a part of the picture in `buffer`, tightly packed RGBA8, into a texture of `size`. It may do so after the
 /// call; the driver refuses a buffer that is too small. The context must be current.
-pub(crate) fn fill_from(gl: &glow::Context, texture: glow::Texture, size: (u32, u32), buffer: &PixelBuffer) {
+pub(crate) fn fill_from(
+    gl: &glow::Context,
+    texture: glow::Texture,
+    size: (u32, u32),
+    part: &Part,
+    buffer: &PixelBuffer,
+) {
+    let pixels = glow::PixelUnpackData::BufferOffset(0);
     // SAFETY: the buffer is bound, so that the pixels are an offset into it.
-    unsafe { fill_with(gl, texture, size, Some(buffer.buffer()), glow::PixelUnpackData::BufferOffset(0)) };
+    unsafe { fill_with(gl, texture, size, part, Some(buffer.buffer()), pixels) };
 }
 
 /// # Safety
@@ -74,23 +126,34 @@ pub(crate) fn fill_from(gl: &glow::Context, texture: glow::Texture, size: (u32, 
 unsafe fn fill_with(
     gl: &glow::Context,
     texture: glow::Texture,
-    (width, height): (u32, u32),
+    size: (u32, u32),
+    part: &Part,
     buffer: Option<glow::Buffer>,
     pixels: glow::PixelUnpackData,
 ) {
-    let (w, h) = (width as i32, height as i32);
+    let Part { x, y } = part.within(size);
+    let [row, left, top, w, h] = [size.0, x.start, y.start, x.len() as u32, y.len() as u32].map(|n| n as i32);
     // SAFETY: the caller vouches for the context and the pixels.
     unsafe {
         gl.bind_buffer(glow::PIXEL_UNPACK_BUFFER, buffer);
         gl.pixel_store_i32(glow::UNPACK_ALIGNMENT, 4);
-        gl.pixel_store_i32(glow::UNPACK_ROW_LENGTH, 0);
-        gl.pixel_store_i32(glow::UNPACK_SKIP_ROWS, 0);
-        gl.pixel_store_i32(glow::UNPACK_SKIP_PIXELS, 0);
+        for (name, value) in skipping(row, left, top) {
+            gl.pixel_store_i32(name, value);
+        }
         gl.bind_texture(glow::TEXTURE_2D, Some(texture));
-        gl.tex_sub_image_2d(glow::TEXTURE_2D, 0, 0, 0, w, h, glow::RGBA, glow::UNSIGNED_BYTE, pixels);
+        gl.tex_sub_image_2d(glow::TEXTURE_2D, 0, left, top, w, h, glow::RGBA, glow::UNSIGNED_BYTE, pixels);
+        // As others expect it.
+        for (name, value) in skipping(0, 0, 0) {
+            gl.pixel_store_i32(name, value);
+        }
         gl.bind_texture(glow::TEXTURE_2D, None);
         gl.bind_buffer(glow::PIXEL_UNPACK_BUFFER, None);
     }
+}
+
+/// What has OpenGL read rows of so many pixels from the one at `left` and `top` on; 0 is as many as it is to read.
+fn skipping(row: i32, left: i32, top: i32) -> [(u32, i32); 3] {
+    [(glow::UNPACK_ROW_LENGTH, row), (glow::UNPACK_SKIP_PIXELS, left), (glow::UNPACK_SKIP_ROWS, top)]
 }
 
 const NOT_HANDED: &str = "A texture could not be handed over between OpenGL and OpenCL.";

@@ -4,30 +4,60 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::lent::{Done, Until};
-use super::{Beside, Flight, FrameLoop, Half, Ready, Side};
+use super::{Beside, Flight, FrameLoop, Half, Ready, Seen, Side};
 use crate::engine::{Finished, Outcome, Slot};
 use crate::error::Error;
 use crate::gpu::gl_timer::GlTimer;
+use crate::gpu::sharing::texture::Part;
 use crate::ladders::box_filter::VariantId;
 use crate::stats::Stage;
 
+/// How many pixels beyond what is seen OpenGL may look at.
+const NEIGHBOURS: u32 = 2;
+
 impl Ready {
-    /// Moves its pictures into their textures; what that takes is the stages' that bring them to the screen.
-    fn fill(&mut self, timer: &GlTimer) {
+    /// Moves what is seen of its pictures into their textures; what that takes is the stages' that bring them to the screen.
+    fn fill(&mut self, seen: Seen, timer: &GlTimer) {
+        let parts = self.parts(seen);
         let stages = &mut self.flight.stages;
         if let Some(beside) = &mut self.beside {
             let began = Instant::now();
-            beside.slots_mut().for_each(Slot::show);
+            beside.show(&parts[1]);
             stages.did(Stage::Wipe, began);
         }
         let began = Instant::now();
         if self.slot.is_in_output() {
-            self.fetched = timer.time_and_begin(|| self.slot.show()).1;
+            self.fetched = timer.time_and_begin(|| self.slot.show_part(&parts[0])).1;
         } else {
-            self.slot.show();
+            self.slot.show_part(&parts[0]);
         }
         stages.did(Stage::Release, began);
         self.is_filled = true;
+    }
+
+    /// Moves into the textures what is seen of its pictures and is not there yet.
+    fn complete(&mut self, seen: Seen) {
+        let [first, other] = self.parts(seen);
+        self.slot.show_part(&first);
+        self.beside.iter_mut().for_each(|beside| beside.show(&other));
+    }
+
+    /// What is seen of the picture and of the one beside it.
+    fn parts(&self, seen: Seen) -> [Part; 2] {
+        let size = self.slot.size();
+        let wiped = seen.line.filter(|_| self.beside.is_some());
+        let Some(line) = wiped else { return [Part::whole(size), Part::whole(size)] };
+        let orientation = self.flight.frame.orientation();
+        let ((across, _), _) = orientation.shown(size, 1.0);
+        let line = f64::from(line.clamp(0.0, 1.0)) * f64::from(across);
+        // OpenGL takes the neighbours of a pixel, too, where the window has another size.
+        let left = if line > 0.0 { 0..line.ceil() as u32 + NEIGHBOURS } else { 0..0 };
+        let right =
+            if line < f64::from(across) { (line as u32).saturating_sub(NEIGHBOURS)..across } else { 0..0 };
+        [left, right].map(|columns| {
+            let [x, y] = orientation.stored(size, columns);
+            Part { x, y }
+        })
     }
 }
 
@@ -113,8 +143,20 @@ impl FrameLoop {
 
     /// Moves pictures that are ready into their textures, unless they are there.
     pub(super) fn fill(&mut self) {
-        let timer = self.gl_times.timer();
-        self.ready.iter_mut().filter(|ready| !ready.is_filled).for_each(|ready| ready.fill(timer));
+        let (seen, timer) = (self.seen, self.gl_times.timer());
+        self.ready.iter_mut().filter(|ready| !ready.is_filled).for_each(|ready| ready.fill(seen, timer));
+    }
+
+    /// What is seen from now on of pictures, where two are side by side: that on the screen has it in its textures then.
+    pub(crate) fn sees(&mut self, seen: Seen) {
+        self.seen = seen;
+        self.shown.iter_mut().for_each(|shown| shown.complete(seen));
+    }
+
+    /// Has all pictures in their textures, with what is not seen of them.
+    pub(super) fn fill_whole(&mut self) {
+        self.fill();
+        self.ready.iter_mut().chain(&mut self.shown).for_each(|ready| ready.complete(Seen::ALL));
     }
 
     /// Gives a picture up that was ready, with what is beside it.

@@ -330,7 +330,8 @@ impl FrameLoop {
     /// Gives the device up, with the frames that it has. Its thread ends it, which may take long.
     pub(super) fn take_down(&mut self) {
         self.fetch();
-        self.fill();
+        // What the host's memory has of them goes with the device.
+        self.fill_whole();
         let Some(thread) = self.lent.thread.take() else { return };
         self.decoder.set_staging(None);
         self.lent.later.clear();

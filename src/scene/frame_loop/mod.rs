@@ -106,6 +106,19 @@ impl Ready {
     }
 }
 
+/// What is seen of two pictures side by side.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Seen {
+    /// Where the second one begins, in parts of their width as they are shown; the first one is seen to its left alone. `None`: all
+    /// of both.
+    pub line: Option<f32>,
+}
+
+impl Seen {
+    /// All of both.
+    pub(crate) const ALL: Self = Self { line: None };
+}
+
 /// The state of the frame's way.
 pub(crate) struct FrameLoop {
     gl: Arc<glow::Context>,
@@ -129,6 +142,7 @@ pub(crate) struct FrameLoop {
     ready: VecDeque<Ready>,
     shown: Option<Ready>,
     drawn: Drawn,
+    seen: Seen,
     dropped: u32,
     /// The movie's time runs: its first picture has been on the screen. Not so after another movie was opened.
     clock_runs: bool,
@@ -194,6 +208,7 @@ impl FrameLoop {
             ready: VecDeque::new(),
             shown: None,
             drawn: Drawn::default(),
+            seen: Seen::ALL,
             dropped: 0,
             clock_runs: false,
             generation: 0,

@@ -60,9 +60,11 @@ impl FrameLoop {
         self.shown.as_ref().map_or_else(Orientation::default, |f| f.flight.frame.orientation())
     }
 
-    /// Texture of the picture on the screen, and its size in pixels.
-    pub(crate) fn shown_texture(&self) -> Option<(glow::Texture, (u32, u32))> {
-        self.shown.as_ref().and_then(|f| Some((f.slot.texture()?, f.slot.size())))
+    /// Texture of the picture on the screen, which has all of it then, and its size in pixels.
+    pub(crate) fn whole_texture(&mut self) -> Option<(glow::Texture, (u32, u32))> {
+        let shown = self.shown.as_mut()?;
+        shown.slot.show();
+        Some((shown.slot.texture()?, shown.slot.size()))
     }
 
     /// Whether the picture on the screen's place was not on the screen yet.

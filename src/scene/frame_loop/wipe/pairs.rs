@@ -7,6 +7,7 @@ use std::time::Instant;
 use super::{Side, must_take_turns};
 use crate::engine::{Difference, Readings, Request, Slot, Stages};
 use crate::error::Result;
+use crate::gpu::sharing::texture::Part;
 use crate::media::Frame;
 use crate::scene::frame_loop::lent::{Done, Until};
 use crate::scene::frame_loop::submit::Asked;
@@ -80,6 +81,14 @@ impl Beside {
     /// What is drawn: the map, where there is one.
     pub(super) fn texture(&self) -> Option<glow::Texture> {
         self.map.as_ref().map_or(&self.slot, |(map, _)| map).texture()
+    }
+
+    /// Fills the texture that is drawn, of a picture with this part at least, of a map with all of it.
+    pub(in crate::scene::frame_loop) fn show(&mut self, part: &Part) {
+        match &mut self.map {
+            Some((map, _)) => map.show(),
+            None => self.slot.show_part(part),
+        }
     }
 
     /// What its filter took, in milliseconds, where that is known.
