@@ -19,6 +19,8 @@ uniform float far;
 uniform vec3 ground;
 uniform mat2 orientation;
 const int kind = KIND;
+// The room's light comes from a side where the lamp's does not, so that folds are seen there, too.
+const vec3 room_from = vec3(0.62, 0.60, -0.50);
 
 vec3 floor_color() {
     vec2 tile = vec2(at.x, at.z + walked) / 0.65;
@@ -27,7 +29,7 @@ vec3 floor_color() {
     vec2 side = clamp(wave / max(wide, 0.001), -0.5, 0.5);
     // Where tiles are smaller than pixels they are grey.
     float sharp = clamp(1.0 - max(wide.x, wide.y), 0.0, 1.0);
-    return vec3(0.075, 0.08, 0.09) * (1.0 + 0.5 * 4.0 * side.x * side.y * sharp);
+    return vec3(0.10, 0.105, 0.115) * (1.0 + 0.5 * 4.0 * side.x * side.y * sharp);
 }
 
 vec3 body_color() {
@@ -75,7 +77,7 @@ void main() {
     }
     float sun = max(dot(normal, lamp), 0.0);
     if (sun > 0.0) sun *= lit(normal);
-    vec3 room = mix(vec3(0.20, 0.19, 0.18), vec3(0.42, 0.46, 0.52), normal.y * 0.5 + 0.5);
+    vec3 room = mix(vec3(0.03, 0.03, 0.035), vec3(0.36, 0.40, 0.46), dot(normal, room_from) * 0.5 + 0.5);
     vec3 seen = own * (room + vec3(1.15, 1.08, 0.98) * sun);
     seen = sqrt(clamp(seen, 0.0, 1.0));
     if (kind == 0) {

@@ -56,7 +56,7 @@ void main() {
     }
 #endif
     float sun = max(faces.x, 0.0) * texture(shadow, place);
-    vec3 room = mix(vec3(0.20, 0.19, 0.18), vec3(0.42, 0.46, 0.52), faces.y * 0.5 + 0.5);
+    vec3 room = mix(vec3(0.03, 0.03, 0.035), vec3(0.36, 0.40, 0.46), faces.y * 0.5 + 0.5);
     color = vec4(material * sqrt(room + vec3(1.15, 1.08, 0.98) * sun), 1.0);
 #endif
 }

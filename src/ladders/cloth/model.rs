@@ -7,6 +7,7 @@ use std::f32::consts::TAU;
 use std::ops::Range;
 
 use super::geometry::{Point, add, cross, normal_or_up, scale, sub, triangles};
+use super::shirt;
 use super::thin::Tube;
 pub(crate) use super::walk::{APART, SPEED};
 pub use super::walk::{Walk, army};
@@ -105,7 +106,7 @@ pub struct Figure {
 impl Figure {
     /// Makes it, the same each time.
     pub fn new() -> Self {
-        Self { body: body(), shirt: shirt() }
+        Self { body: body(), shirt: shirt::new() }
     }
 }
 
@@ -130,7 +131,7 @@ const PROFILE: [[f32; 3]; 10] = [
 ];
 
 /// Height, half width and half depth at a part of the way from the collar to the hem, along the surface.
-fn profile(part: f32) -> [f32; 3] {
+pub(super) fn profile(part: f32) -> [f32; 3] {
     let length = |pair: &[[f32; 3]]| (pair[0][0] - pair[1][0]).hypot(pair[0][1] - pair[1][1]);
     let whole: f32 = PROFILE.windows(2).map(length).sum();
     let mut left = part * whole;
@@ -145,7 +146,7 @@ fn profile(part: f32) -> [f32; 3] {
 }
 
 /// A point round the torso: 0 is the back, then the side with negative x.
-fn round(turn: f32, [y, width, depth]: [f32; 3]) -> Point {
+pub(super) fn round(turn: f32, [y, width, depth]: [f32; 3]) -> Point {
     let (sin, cos) = (turn * TAU).sin_cos();
     [-sin * width, y, -cos * depth]
 }
@@ -165,7 +166,7 @@ fn spine(y: f32) -> [(u32, f32); 2] {
 }
 
 /// The torso's bones at a point; at the shoulders the arms take part, at the hem the thighs, so that they keep the shirt away.
-fn torso(point: Point) -> [(u32, f32); 4] {
+pub(super) fn torso(point: Point) -> [(u32, f32); 4] {
     // From the hip on they move as the thighs do, which lie within them.
     let leg = ((0.99 - point[1]) / 0.09).clamp(0.0, 1.0);
     if leg > 0.0 {
@@ -181,7 +182,7 @@ fn torso(point: Point) -> [(u32, f32); 4] {
     [lower, upper, (ARMS[side], arm), (HIPS, 0.0)]
 }
 
-fn vertex(point: Point, bones: [(u32, f32); 4], uv: [f32; 2]) -> BodyVertex {
+pub(super) fn vertex(point: Point, bones: [(u32, f32); 4], uv: [f32; 2]) -> BodyVertex {
     BodyVertex {
         position: [point[0], point[1], point[2], 1.0],
         normal: [0.0; 4],
@@ -345,84 +346,6 @@ fn body() -> Body {
     }
     body.make_normals();
     body
-}
-
-/// How stiff constraints are that keep neighbours, diagonals and what lies behind the neighbour apart.
-const STIFFNESS: [f32; 3] = [1.0, 0.6, 0.25];
-
-fn shirt() -> Shirt {
-    let grid = || (0..ROWS).flat_map(|row| (0..COLUMNS).map(move |column| (row, column)));
-    let part = |row: usize| row as f32 / (ROWS - 1) as f32;
-    let turn = |column: usize| column as f32 / COLUMNS as f32;
-    let outward = |column: usize, [_, width, depth]: [f32; 3]| {
-        let [x, _, z] = round(turn(column), [0.0, depth, width]);
-        normal_or_up([x, 0.0, z])
-    };
-    let at_rest = |(row, column): (usize, usize)| {
-        let shape = profile(part(row));
-        // Wider toward the hem: that is what falls into folds.
-        let off = 0.010 + 0.045 * part(row) * part(row);
-        add(round(turn(column), shape), scale(outward(column, shape), off))
-    };
-    let driver = |(row, column): (usize, usize)| {
-        let shape = profile(part(row));
-        let point = round(turn(column), shape);
-        let [x, y, z] = outward(column, shape);
-        let uv = [turn(column), part(row)];
-        BodyVertex { normal: [x, y, z, 0.0], ..vertex(point, torso(point), uv) }
-    };
-    let rest: Vec<Point> = grid().map(at_rest).collect();
-    let reach = |(row, _): (usize, usize)| match row {
-        0 => 0.0,
-        _ => 0.014 + 0.24 * part(row) * part(row),
-    };
-    let reach: Vec<f32> = grid().map(reach).collect();
-    let (constraints, colours) = constraints(&rest, &reach);
-    let vertices = || (0..ROWS).flat_map(|row| (0..VERTEX_COLUMNS).map(move |column| (row, column)));
-    let at = |row: usize, column: usize| (row * VERTEX_COLUMNS + column) as u32;
-    Shirt {
-        drivers: grid().map(driver).collect(),
-        uv: vertices().map(|(row, column)| [turn(column), part(row)]).collect(),
-        indices: triangles(ROWS, COLUMNS, at).collect(),
-        rest,
-        reach,
-        constraints,
-        colours,
-    }
-}
-
-/// All constraints by colours: each has the first one that none of its particles has already.
-fn constraints(rest: &[Point], reach: &[f32]) -> (Vec<Constraint>, Vec<Range<usize>>) {
-    // Rows down, columns round, and which stiffness.
-    const TO: [(usize, isize, usize); 6] =
-        [(0, 1, 0), (1, 0, 0), (1, 1, 1), (1, -1, 1), (0, 2, 2), (2, 0, 2)];
-    let mut used = vec![0_u64; rest.len()];
-    let mut by_colour: Vec<Vec<Constraint>> = Vec::new();
-    for (down, along, kind) in TO {
-        for (row, column) in (0..ROWS - down).flat_map(|row| (0..COLUMNS).map(move |column| (row, column))) {
-            let other = (column + COLUMNS).wrapping_add_signed(along) % COLUMNS;
-            let [a, b] = [row * COLUMNS + column, (row + down) * COLUMNS + other];
-            let [free_a, free_b] = [a, b].map(|at| f32::from(u8::from(reach[at] > 0.0)));
-            if free_a + free_b == 0.0 {
-                continue;
-            }
-            let colour = (used[a] | used[b]).trailing_ones() as usize;
-            used[a] |= 1 << colour;
-            used[b] |= 1 << colour;
-            let [x, y, z] = sub(rest[b], rest[a]);
-            let shares = [free_a, free_b].map(|free| STIFFNESS[kind] * free / (free_a + free_b));
-            let rest = (x * x + y * y + z * z).sqrt();
-            by_colour.resize_with(by_colour.len().max(colour + 1), Vec::new);
-            by_colour[colour].push(Constraint { a: a as u32, b: b as u32, rest, shares });
-        }
-    }
-    let mut end = 0;
-    let colours = by_colour.iter().map(|of| {
-        end += of.len();
-        end - of.len()..end
-    });
-    let colours = colours.collect();
-    (by_colour.into_iter().flatten().collect(), colours)
 }
 
 #[cfg(test)]
