@@ -36,10 +36,10 @@ void main() {
 #if KIND == 0
     tile = vec2(position.x, position.z + walked) / 0.65;
     above = vec3(eye.x, eye.z + walked, eye.y) / 0.65;
-    vec3 stone = vec3(0.10, 0.105, 0.115);
+    vec3 stone = vec3(0.08, 0.085, 0.095);
     vec3 room = mix(vec3(0.03, 0.03, 0.035), vec3(0.36, 0.40, 0.46), room_from.y * 0.5 + 0.5);
     dark = sqrt(stone * room);
-    bright = sqrt(stone * (room + vec3(1.15, 1.08, 0.98) * max(lamp.y, 0.0)));
+    bright = sqrt(stone * (room + vec3(1.25, 1.17, 1.07) * max(lamp.y, 0.0)));
 #else
     uv = texel;
     facing = vec2(dot(normal, lamp), dot(normal, room_from));

@@ -230,6 +230,24 @@ impl Body {
         self.tube(&rings, 16, |_| made_of, |_, _| [(bone, 1.0), (HIPS, 0.0), (HIPS, 0.0), (HIPS, 0.0)]);
     }
 
+    /// Adds a head: its jaw is narrower than its skull, and further ahead. Its u is 0 at the back and 1 at the face.
+    fn head(&mut self, [x, y, z]: Point, radii: Point) {
+        let rings: Vec<Ring> = (0..=10)
+            .map(|ring| {
+                let (sin, cos) = (ring as f32 / 10.0 * TAU / 2.0).sin_cos();
+                let jaw = (-cos).max(0.0);
+                let size = sin.max(0.02).powf(1.0 - 0.2 * jaw);
+                let middle = [x, y + cos * radii[1], z + 0.014 * jaw];
+                (middle, [size * radii[0] * (1.0 - 0.24 * jaw), size * radii[2] * (1.0 - 0.18 * jaw)])
+            })
+            .collect();
+        let first = self.vertices.len();
+        self.tube(&rings, 16, |_| HEAD_OF, |_, _| [(HEAD, 1.0), (HIPS, 0.0), (HIPS, 0.0), (HIPS, 0.0)]);
+        for vertex in &mut self.vertices[first..] {
+            vertex.uv[0] = 0.5 - 0.5 * (TAU * vertex.uv[0]).cos();
+        }
+    }
+
     /// Adds a limb: a tube along joints, each with its radius and the bone below it. An arm has a sleeve, which goes on with the
     /// picture at this u.
     fn limb(&mut self, joints: &[(Point, f32, u32)], sleeve: Option<f32>) {
@@ -257,9 +275,14 @@ impl Body {
             bones.push([(bone, 1.0), (bone, 0.0)]);
         }
         if sleeve.is_some() {
-            rings[..=SLEEVE].iter_mut().for_each(|(_, size)| *size = size.map(|size| size * 1.35));
-            // The sleeve ends with a step.
-            rings[SLEEVE + 1].0 = add(rings[SLEEVE].0, [0.0, 0.004, 0.0]);
+            for ((middle, size), (off, wide, deep, _)) in rings.iter_mut().zip(SLEEVES) {
+                // Away from the body's middle.
+                let outward = off * middle[0].signum();
+                *middle = add(*middle, [outward, 0.0, 0.0]);
+                *size = [wide, deep];
+            }
+            // The sleeve ends with a step inward, which is hardly seen from outside.
+            rings[SLEEVE + 1].0 = add(rings[SLEEVE].0, [0.0, 0.016, 0.0]);
         }
         let made_of = |row: usize| match sleeve {
             Some(_) if row <= SLEEVE => SHIRT,
@@ -269,6 +292,10 @@ impl Body {
         let first = self.vertices.len();
         self.tube(&rings, ROUND, made_of, |_, row| [bones[row][0], bones[row][1], (HIPS, 0.0), (HIPS, 0.0)]);
         for v in sleeve.iter().flat_map(|_| first..first + (SLEEVE + 1) * ROUND) {
+            // As the shoulder goes: lower outside.
+            let ring = (v - first) / ROUND;
+            let outward = (self.vertices[v].position[0] - rings[ring].0[0]) * rings[ring].0[0].signum();
+            self.vertices[v].position[1] -= SLEEVES[ring].3 * outward;
             let turn = self.vertices[v].uv[0];
             // From left to right for who looks at that side.
             let middle = sleeve.unwrap_or(0.5);
@@ -303,6 +330,16 @@ const SHOES: f32 = 3.0;
 pub(super) const SHIRT: f32 = 4.0;
 /// The last ring of a sleeve.
 const SLEEVE: usize = 5;
+/// A sleeve's rings: how far outward from the arm's middle, half width and depth, and how much lower they are outside, for each metre.
+/// The first ones lie in the shoulder, under the shirt, and go on with its slope; the last one is the widest.
+const SLEEVES: [(f32, f32, f32, f32); SLEEVE + 1] = [
+    (-0.048, 0.022, 0.024, 0.60),
+    (-0.020, 0.055, 0.057, 0.60),
+    (-0.009, 0.063, 0.065, 0.35),
+    (-0.004, 0.064, 0.067, 0.15),
+    (-0.002, 0.065, 0.069, 0.05),
+    (0.000, 0.068, 0.072, 0.0),
+];
 /// Vertices round a limb.
 const ROUND: usize = 12;
 
@@ -333,7 +370,7 @@ fn body() -> Body {
     let below = [([0.0, 0.79, 0.0], [0.10, 0.08]), ([0.0, 0.78, 0.0], [0.005, 0.005])];
     let rings: Vec<Ring> = neck.into_iter().chain(trunk).chain(below).collect();
     body.tube(&rings, 24, |row| if row < 4 { SKIN } else { TROUSERS }, |point, _| torso(point));
-    body.ellipsoid([0.0, 1.675, 0.015], [0.082, 0.125, 0.1], HEAD, HEAD_OF);
+    body.head([0.0, 1.675, 0.012], [0.080, 0.125, 0.1]);
     for side in [0, 1] {
         let at = |point| on_side(point, side);
         let (arm, leg) = (ARMS[side], LEGS[side]);

@@ -31,7 +31,7 @@ fn who_walks_has_folds_from_chest_to_hem() {
 }
 
 /// Rows at the chest, the waist and the hem, and how many turns they have at least.
-const FOLDED: [(usize, f32); 3] = [(7, 0.3), (14, 0.3), (ROWS - 1, 0.3)];
+const FOLDED: [(usize, f32); 3] = [(7, 0.5), (14, 0.4), (ROWS - 1, 1.0)];
 
 #[test]
 fn folds_lie_outside_the_body_and_are_wide_enough_for_the_columns() {
