@@ -22,7 +22,7 @@ const WAVES: [[f32; 4]; 3] = [[5.0, 0.1, 0.6, 0.6], [7.0, 0.35, -0.7, 0.6], [3.0
 /// How far from the collar folds begin, in parts of the way to the hem; how high they are soon after that, and how much higher at the
 /// hem, in metres.
 const BEGIN: f32 = 0.06;
-const HIGH: [f32; 2] = [0.010, 0.024];
+const HIGH: [f32; 2] = [0.013, 0.024];
 /// How far the shirt is off the body at least, in metres.
 const CLOSEST: f32 = 0.006;
 
