@@ -19,6 +19,8 @@ uniform float far;
 uniform vec3 ground;
 uniform mat2 orientation;
 const int kind = KIND;
+// The room's light comes from a side where the lamp's does not, so that folds are seen there, too.
+const vec3 room_from = vec3(0.62, 0.60, -0.50);
 
 vec3 floor_color() {
     vec2 tile = vec2(at.x, at.z + walked) / 0.65;
@@ -27,13 +29,13 @@ vec3 floor_color() {
     vec2 side = clamp(wave / max(wide, 0.001), -0.5, 0.5);
     // Where tiles are smaller than pixels they are grey.
     float sharp = clamp(1.0 - max(wide.x, wide.y), 0.0, 1.0);
-    return vec3(0.075, 0.08, 0.09) * (1.0 + 0.5 * 4.0 * side.x * side.y * sharp);
+    return vec3(0.08, 0.085, 0.095) * (1.0 + 0.5 * 4.0 * side.x * side.y * sharp);
 }
 
 vec3 body_color() {
     if (material == 0) return vec3(0.045, 0.065, 0.13);
-    // Hair above the forehead, and further down at the back.
-    if (material == 2 && fract(uv.y) < 0.42 + 0.14 * cos(6.2832 * uv.x)) return vec3(0.035, 0.02, 0.012);
+    // Hair above the forehead, down to the ears, and to the neck at the back.
+    if (material == 2 && fract(uv.y) < 0.60 - 0.32 * smoothstep(0.4, 0.85, uv.x)) return vec3(0.035, 0.02, 0.012);
     if (material == 3) return vec3(0.02, 0.02, 0.022);
     return vec3(0.50, 0.27, 0.17);
 }
@@ -75,8 +77,8 @@ void main() {
     }
     float sun = max(dot(normal, lamp), 0.0);
     if (sun > 0.0) sun *= lit(normal);
-    vec3 room = mix(vec3(0.20, 0.19, 0.18), vec3(0.42, 0.46, 0.52), normal.y * 0.5 + 0.5);
-    vec3 seen = own * (room + vec3(1.15, 1.08, 0.98) * sun);
+    vec3 room = mix(vec3(0.03, 0.03, 0.035), vec3(0.36, 0.40, 0.46), dot(normal, room_from) * 0.5 + 0.5);
+    vec3 seen = own * (room + vec3(1.25, 1.17, 1.07) * sun);
     seen = sqrt(clamp(seen, 0.0, 1.0));
     if (kind == 0) {
         seen = mix(seen, ground, smoothstep(0.35 * far, far, distance(at, eye)));

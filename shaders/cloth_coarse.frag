@@ -41,10 +41,8 @@ void main() {
 #else
     vec2 faces = facing;
 #if KIND == 1
-    // Hair above the forehead, and further down at the back: a wave that is nearly a cosine.
-    float turn = abs(2.0 * uv.x - 1.0);
-    float wave = turn * turn * (6.0 - 4.0 * turn) - 1.0;
-    vec3 material = fract(uv.y) < own.a * (0.42 + 0.14 * wave) ? vec3(0.187, 0.141, 0.110) : own.rgb;
+    // Hair above the forehead, down to the ears, and to the neck at the back.
+    vec3 material = fract(uv.y) < own.a * (0.60 - 0.32 * smoothstep(0.4, 0.85, uv.x)) ? vec3(0.187, 0.141, 0.110) : own.rgb;
 #elif KIND == 2
     // A sleeve goes on with the picture of its side.
     vec3 material = texture(picture, orientation * (vec2(uv.x, fract(uv.y)) - 0.5) + 0.5).rgb;
@@ -56,7 +54,7 @@ void main() {
     }
 #endif
     float sun = max(faces.x, 0.0) * texture(shadow, place);
-    vec3 room = mix(vec3(0.20, 0.19, 0.18), vec3(0.42, 0.46, 0.52), faces.y * 0.5 + 0.5);
-    color = vec4(material * sqrt(room + vec3(1.15, 1.08, 0.98) * sun), 1.0);
+    vec3 room = mix(vec3(0.03, 0.03, 0.035), vec3(0.36, 0.40, 0.46), faces.y * 0.5 + 0.5);
+    color = vec4(material * sqrt(room + vec3(1.25, 1.17, 1.07) * sun), 1.0);
 #endif
 }

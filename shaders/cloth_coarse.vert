@@ -8,6 +8,8 @@ out vec3 place;
 uniform mat4 view;
 uniform mat4 light;
 uniform vec3 lamp;
+// The room's light comes from a side where the lamp's does not, so that folds are seen there, too.
+const vec3 room_from = vec3(0.62, 0.60, -0.50);
 #if KIND == 0
 // In tiles; where the eye is in them, with its height; and the colours without and with the lamp's light.
 out vec2 tile;
@@ -18,7 +20,7 @@ uniform vec3 eye;
 uniform float walked;
 #else
 out vec2 uv;
-// How far it looks to the lamp, and upward.
+// How far it looks to the lamp, and to the room's light.
 out vec2 facing;
 #endif
 #if KIND == 1
@@ -34,12 +36,13 @@ void main() {
 #if KIND == 0
     tile = vec2(position.x, position.z + walked) / 0.65;
     above = vec3(eye.x, eye.z + walked, eye.y) / 0.65;
-    vec3 stone = vec3(0.075, 0.08, 0.09);
-    dark = sqrt(stone * vec3(0.42, 0.46, 0.52));
-    bright = sqrt(stone * (vec3(0.42, 0.46, 0.52) + vec3(1.15, 1.08, 0.98) * max(lamp.y, 0.0)));
+    vec3 stone = vec3(0.08, 0.085, 0.095);
+    vec3 room = mix(vec3(0.03, 0.03, 0.035), vec3(0.36, 0.40, 0.46), room_from.y * 0.5 + 0.5);
+    dark = sqrt(stone * room);
+    bright = sqrt(stone * (room + vec3(1.25, 1.17, 1.07) * max(lamp.y, 0.0)));
 #else
     uv = texel;
-    facing = vec2(dot(normal, lamp), normal.y);
+    facing = vec2(dot(normal, lamp), dot(normal, room_from));
 #endif
 #if KIND == 1
     int material = int(floor(texel.y));

@@ -16,6 +16,7 @@ mod layout;
 pub mod model;
 mod reference;
 mod room;
+mod shirt;
 pub mod steps;
 pub mod thin;
 mod walk;

@@ -7,6 +7,7 @@ use std::f32::consts::TAU;
 use std::ops::Range;
 
 use super::geometry::{Point, add, cross, normal_or_up, scale, sub, triangles};
+use super::shirt;
 use super::thin::Tube;
 pub(crate) use super::walk::{APART, SPEED};
 pub use super::walk::{Walk, army};
@@ -105,7 +106,7 @@ pub struct Figure {
 impl Figure {
     /// Makes it, the same each time.
     pub fn new() -> Self {
-        Self { body: body(), shirt: shirt() }
+        Self { body: body(), shirt: shirt::new() }
     }
 }
 
@@ -130,7 +131,7 @@ const PROFILE: [[f32; 3]; 10] = [
 ];
 
 /// Height, half width and half depth at a part of the way from the collar to the hem, along the surface.
-fn profile(part: f32) -> [f32; 3] {
+pub(super) fn profile(part: f32) -> [f32; 3] {
     let length = |pair: &[[f32; 3]]| (pair[0][0] - pair[1][0]).hypot(pair[0][1] - pair[1][1]);
     let whole: f32 = PROFILE.windows(2).map(length).sum();
     let mut left = part * whole;
@@ -145,7 +146,7 @@ fn profile(part: f32) -> [f32; 3] {
 }
 
 /// A point round the torso: 0 is the back, then the side with negative x.
-fn round(turn: f32, [y, width, depth]: [f32; 3]) -> Point {
+pub(super) fn round(turn: f32, [y, width, depth]: [f32; 3]) -> Point {
     let (sin, cos) = (turn * TAU).sin_cos();
     [-sin * width, y, -cos * depth]
 }
@@ -165,7 +166,7 @@ fn spine(y: f32) -> [(u32, f32); 2] {
 }
 
 /// The torso's bones at a point; at the shoulders the arms take part, at the hem the thighs, so that they keep the shirt away.
-fn torso(point: Point) -> [(u32, f32); 4] {
+pub(super) fn torso(point: Point) -> [(u32, f32); 4] {
     // From the hip on they move as the thighs do, which lie within them.
     let leg = ((0.99 - point[1]) / 0.09).clamp(0.0, 1.0);
     if leg > 0.0 {
@@ -181,7 +182,7 @@ fn torso(point: Point) -> [(u32, f32); 4] {
     [lower, upper, (ARMS[side], arm), (HIPS, 0.0)]
 }
 
-fn vertex(point: Point, bones: [(u32, f32); 4], uv: [f32; 2]) -> BodyVertex {
+pub(super) fn vertex(point: Point, bones: [(u32, f32); 4], uv: [f32; 2]) -> BodyVertex {
     BodyVertex {
         position: [point[0], point[1], point[2], 1.0],
         normal: [0.0; 4],
@@ -229,6 +230,24 @@ impl Body {
         self.tube(&rings, 16, |_| made_of, |_, _| [(bone, 1.0), (HIPS, 0.0), (HIPS, 0.0), (HIPS, 0.0)]);
     }
 
+    /// Adds a head: its jaw is narrower than its skull, and further ahead. Its u is 0 at the back and 1 at the face.
+    fn head(&mut self, [x, y, z]: Point, radii: Point) {
+        let rings: Vec<Ring> = (0..=10)
+            .map(|ring| {
+                let (sin, cos) = (ring as f32 / 10.0 * TAU / 2.0).sin_cos();
+                let jaw = (-cos).max(0.0);
+                let size = sin.max(0.02).powf(1.0 - 0.2 * jaw);
+                let middle = [x, y + cos * radii[1], z + 0.014 * jaw];
+                (middle, [size * radii[0] * (1.0 - 0.24 * jaw), size * radii[2] * (1.0 - 0.18 * jaw)])
+            })
+            .collect();
+        let first = self.vertices.len();
+        self.tube(&rings, 16, |_| HEAD_OF, |_, _| [(HEAD, 1.0), (HIPS, 0.0), (HIPS, 0.0), (HIPS, 0.0)]);
+        for vertex in &mut self.vertices[first..] {
+            vertex.uv[0] = 0.5 - 0.5 * (TAU * vertex.uv[0]).cos();
+        }
+    }
+
     /// Adds a limb: a tube along joints, each with its radius and the bone below it. An arm has a sleeve, which goes on with the
     /// picture at this u.
     fn limb(&mut self, joints: &[(Point, f32, u32)], sleeve: Option<f32>) {
@@ -256,9 +275,14 @@ impl Body {
             bones.push([(bone, 1.0), (bone, 0.0)]);
         }
         if sleeve.is_some() {
-            rings[..=SLEEVE].iter_mut().for_each(|(_, size)| *size = size.map(|size| size * 1.35));
-            // The sleeve ends with a step.
-            rings[SLEEVE + 1].0 = add(rings[SLEEVE].0, [0.0, 0.004, 0.0]);
+            for ((middle, size), (off, wide, deep, _)) in rings.iter_mut().zip(SLEEVES) {
+                // Away from the body's middle.
+                let outward = off * middle[0].signum();
+                *middle = add(*middle, [outward, 0.0, 0.0]);
+                *size = [wide, deep];
+            }
+            // The sleeve ends with a step inward, which is hardly seen from outside.
+            rings[SLEEVE + 1].0 = add(rings[SLEEVE].0, [0.0, 0.016, 0.0]);
         }
         let made_of = |row: usize| match sleeve {
             Some(_) if row <= SLEEVE => SHIRT,
@@ -268,6 +292,10 @@ impl Body {
         let first = self.vertices.len();
         self.tube(&rings, ROUND, made_of, |_, row| [bones[row][0], bones[row][1], (HIPS, 0.0), (HIPS, 0.0)]);
         for v in sleeve.iter().flat_map(|_| first..first + (SLEEVE + 1) * ROUND) {
+            // As the shoulder goes: lower outside.
+            let ring = (v - first) / ROUND;
+            let outward = (self.vertices[v].position[0] - rings[ring].0[0]) * rings[ring].0[0].signum();
+            self.vertices[v].position[1] -= SLEEVES[ring].3 * outward;
             let turn = self.vertices[v].uv[0];
             // From left to right for who looks at that side.
             let middle = sleeve.unwrap_or(0.5);
@@ -302,6 +330,16 @@ const SHOES: f32 = 3.0;
 pub(super) const SHIRT: f32 = 4.0;
 /// The last ring of a sleeve.
 const SLEEVE: usize = 5;
+/// A sleeve's rings: how far outward from the arm's middle, half width and depth, and how much lower they are outside, for each metre.
+/// The first ones lie in the shoulder, under the shirt, and go on with its slope; the last one is the widest.
+const SLEEVES: [(f32, f32, f32, f32); SLEEVE + 1] = [
+    (-0.048, 0.022, 0.024, 0.60),
+    (-0.020, 0.055, 0.057, 0.60),
+    (-0.009, 0.063, 0.065, 0.35),
+    (-0.004, 0.064, 0.067, 0.15),
+    (-0.002, 0.065, 0.069, 0.05),
+    (0.000, 0.068, 0.072, 0.0),
+];
 /// Vertices round a limb.
 const ROUND: usize = 12;
 
@@ -332,7 +370,7 @@ fn body() -> Body {
     let below = [([0.0, 0.79, 0.0], [0.10, 0.08]), ([0.0, 0.78, 0.0], [0.005, 0.005])];
     let rings: Vec<Ring> = neck.into_iter().chain(trunk).chain(below).collect();
     body.tube(&rings, 24, |row| if row < 4 { SKIN } else { TROUSERS }, |point, _| torso(point));
-    body.ellipsoid([0.0, 1.675, 0.015], [0.082, 0.125, 0.1], HEAD, HEAD_OF);
+    body.head([0.0, 1.675, 0.012], [0.080, 0.125, 0.1]);
     for side in [0, 1] {
         let at = |point| on_side(point, side);
         let (arm, leg) = (ARMS[side], LEGS[side]);
@@ -345,84 +383,6 @@ fn body() -> Body {
     }
     body.make_normals();
     body
-}
-
-/// How stiff constraints are that keep neighbours, diagonals and what lies behind the neighbour apart.
-const STIFFNESS: [f32; 3] = [1.0, 0.6, 0.25];
-
-fn shirt() -> Shirt {
-    let grid = || (0..ROWS).flat_map(|row| (0..COLUMNS).map(move |column| (row, column)));
-    let part = |row: usize| row as f32 / (ROWS - 1) as f32;
-    let turn = |column: usize| column as f32 / COLUMNS as f32;
-    let outward = |column: usize, [_, width, depth]: [f32; 3]| {
-        let [x, _, z] = round(turn(column), [0.0, depth, width]);
-        normal_or_up([x, 0.0, z])
-    };
-    let at_rest = |(row, column): (usize, usize)| {
-        let shape = profile(part(row));
-        // Wider toward the hem: that is what falls into folds.
-        let off = 0.010 + 0.045 * part(row) * part(row);
-        add(round(turn(column), shape), scale(outward(column, shape), off))
-    };
-    let driver = |(row, column): (usize, usize)| {
-        let shape = profile(part(row));
-        let point = round(turn(column), shape);
-        let [x, y, z] = outward(column, shape);
-        let uv = [turn(column), part(row)];
-        BodyVertex { normal: [x, y, z, 0.0], ..vertex(point, torso(point), uv) }
-    };
-    let rest: Vec<Point> = grid().map(at_rest).collect();
-    let reach = |(row, _): (usize, usize)| match row {
-        0 => 0.0,
-        _ => 0.014 + 0.24 * part(row) * part(row),
-    };
-    let reach: Vec<f32> = grid().map(reach).collect();
-    let (constraints, colours) = constraints(&rest, &reach);
-    let vertices = || (0..ROWS).flat_map(|row| (0..VERTEX_COLUMNS).map(move |column| (row, column)));
-    let at = |row: usize, column: usize| (row * VERTEX_COLUMNS + column) as u32;
-    Shirt {
-        drivers: grid().map(driver).collect(),
-        uv: vertices().map(|(row, column)| [turn(column), part(row)]).collect(),
-        indices: triangles(ROWS, COLUMNS, at).collect(),
-        rest,
-        reach,
-        constraints,
-        colours,
-    }
-}
-
-/// All constraints by colours: each has the first one that none of its particles has already.
-fn constraints(rest: &[Point], reach: &[f32]) -> (Vec<Constraint>, Vec<Range<usize>>) {
-    // Rows down, columns round, and which stiffness.
-    const TO: [(usize, isize, usize); 6] =
-        [(0, 1, 0), (1, 0, 0), (1, 1, 1), (1, -1, 1), (0, 2, 2), (2, 0, 2)];
-    let mut used = vec![0_u64; rest.len()];
-    let mut by_colour: Vec<Vec<Constraint>> = Vec::new();
-    for (down, along, kind) in TO {
-        for (row, column) in (0..ROWS - down).flat_map(|row| (0..COLUMNS).map(move |column| (row, column))) {
-            let other = (column + COLUMNS).wrapping_add_signed(along) % COLUMNS;
-            let [a, b] = [row * COLUMNS + column, (row + down) * COLUMNS + other];
-            let [free_a, free_b] = [a, b].map(|at| f32::from(u8::from(reach[at] > 0.0)));
-            if free_a + free_b == 0.0 {
-                continue;
-            }
-            let colour = (used[a] | used[b]).trailing_ones() as usize;
-            used[a] |= 1 << colour;
-            used[b] |= 1 << colour;
-            let [x, y, z] = sub(rest[b], rest[a]);
-            let shares = [free_a, free_b].map(|free| STIFFNESS[kind] * free / (free_a + free_b));
-            let rest = (x * x + y * y + z * z).sqrt();
-            by_colour.resize_with(by_colour.len().max(colour + 1), Vec::new);
-            by_colour[colour].push(Constraint { a: a as u32, b: b as u32, rest, shares });
-        }
-    }
-    let mut end = 0;
-    let colours = by_colour.iter().map(|of| {
-        end += of.len();
-        end - of.len()..end
-    });
-    let colours = colours.collect();
-    (by_colour.into_iter().flatten().collect(), colours)
 }
 
 #[cfg(test)]

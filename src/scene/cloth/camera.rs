@@ -21,7 +21,7 @@ const BY_DRAG: f32 = 3.0;
 /// The lowest and the highest look: from just over the floor, and from nearly above.
 const PITCH: (f32, f32) = (-0.02, 1.4);
 /// Where the light comes from.
-pub(super) const LIGHT: Point = [0.42, 0.80, 0.43];
+pub(super) const LIGHT: Point = [-0.54, 0.70, 0.46];
 
 /// A line from a point on.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,0 +1,119 @@
+//! How a shirt is cut. Out: particles with their drivers, constraints, triangles.
+//!
+//! It is cut with folds: where it is at rest it lies on the body in some places, and is off it between them. The constraints have
+//! their lengths from there, so that the folds stay, and walk, twist and weight move them.
+
+use std::f32::consts::TAU;
+use std::ops::Range;
+
+use super::geometry::{Point, add, normal_or_up, scale, sub, triangles};
+use super::model::{
+    BodyVertex, COLUMNS, Constraint, ROWS, Shirt, VERTEX_COLUMNS, profile, round, torso, vertex,
+};
+
+/// How stiff constraints are that keep neighbours, diagonals and what lies behind the neighbour apart.
+const STIFFNESS: [f32; 3] = [1.0, 0.6, 0.25];
+/// Which part of an error moves the upper one of two rows. Each row bears those below, so that the lower one goes where the upper one
+/// is: by halves the few turns through the constraints let the weight stretch the shirt by a fifth, which smoothed all folds.
+const UPPER: f32 = 0.35;
+/// Waves round the torso that make the folds: how many a turn, where they begin, how many turns they go round from collar to hem, and
+/// how much they count. The shortest is six columns long. They are in step nowhere, so that no fold is like another.
+const WAVES: [[f32; 4]; 3] = [[5.0, 0.1, 0.6, 0.6], [7.0, 0.35, -0.7, 0.6], [3.0, 0.7, 0.5, 0.2]];
+/// How far from the collar folds begin, in parts of the way to the hem; how high they are soon after that, and how much higher at the
+/// hem, in metres.
+const BEGIN: f32 = 0.06;
+const HIGH: [f32; 2] = [0.013, 0.024];
+/// How far the shirt is off the body at least, in metres.
+const CLOSEST: f32 = 0.006;
+
+/// How far off the body it is at rest, in metres, so far round the torso and so far from the collar.
+fn off_body(turn: f32, part: f32) -> f32 {
+    let wave = |[count, begin, round, weight]: [f32; 4]| {
+        weight * (TAU * (count * turn + begin + round * part)).sin()
+    };
+    let below = ((part - BEGIN) / (1.0 - BEGIN)).max(0.0);
+    let high = HIGH[0] * (4.0 * below).min(1.0) + HIGH[1] * below;
+    // Wider toward the hem.
+    let off = 0.010 + 0.010 * part * part + high * (1.0 + WAVES.into_iter().map(wave).sum::<f32>());
+    off.max(CLOSEST)
+}
+
+/// Makes it.
+pub(super) fn new() -> Shirt {
+    let grid = || (0..ROWS).flat_map(|row| (0..COLUMNS).map(move |column| (row, column)));
+    let part = |row: usize| row as f32 / (ROWS - 1) as f32;
+    let turn = |column: usize| column as f32 / COLUMNS as f32;
+    let outward = |column: usize, [_, width, depth]: [f32; 3]| {
+        let [x, _, z] = round(turn(column), [0.0, depth, width]);
+        normal_or_up([x, 0.0, z])
+    };
+    let at_rest = |(row, column): (usize, usize)| {
+        let shape = profile(part(row));
+        add(round(turn(column), shape), scale(outward(column, shape), off_body(turn(column), part(row))))
+    };
+    let driver = |(row, column): (usize, usize)| {
+        let shape = profile(part(row));
+        let point = round(turn(column), shape);
+        let [x, y, z] = outward(column, shape);
+        let uv = [turn(column), part(row)];
+        BodyVertex { normal: [x, y, z, 0.0], ..vertex(point, torso(point), uv) }
+    };
+    let rest: Vec<Point> = grid().map(at_rest).collect();
+    let reach = |(row, _): (usize, usize)| match row {
+        0 => 0.0,
+        _ => 0.040 + 0.214 * part(row) * part(row),
+    };
+    let reach: Vec<f32> = grid().map(reach).collect();
+    let (constraints, colours) = constraints(&rest, &reach);
+    let vertices = || (0..ROWS).flat_map(|row| (0..VERTEX_COLUMNS).map(move |column| (row, column)));
+    let at = |row: usize, column: usize| (row * VERTEX_COLUMNS + column) as u32;
+    Shirt {
+        drivers: grid().map(driver).collect(),
+        uv: vertices().map(|(row, column)| [turn(column), part(row)]).collect(),
+        indices: triangles(ROWS, COLUMNS, at).collect(),
+        rest,
+        reach,
+        constraints,
+        colours,
+    }
+}
+
+/// All constraints by colours: each has the first one that none of its particles has already.
+fn constraints(rest: &[Point], reach: &[f32]) -> (Vec<Constraint>, Vec<Range<usize>>) {
+    // Rows down, columns round, and which stiffness.
+    const TO: [(usize, isize, usize); 6] =
+        [(0, 1, 0), (1, 0, 0), (1, 1, 1), (1, -1, 1), (0, 2, 2), (2, 0, 2)];
+    let mut used = vec![0_u64; rest.len()];
+    let mut by_colour: Vec<Vec<Constraint>> = Vec::new();
+    for (down, along, kind) in TO {
+        for (row, column) in (0..ROWS - down).flat_map(|row| (0..COLUMNS).map(move |column| (row, column))) {
+            let other = (column + COLUMNS).wrapping_add_signed(along) % COLUMNS;
+            let [a, b] = [row * COLUMNS + column, (row + down) * COLUMNS + other];
+            let upper = if down > 0 { UPPER } else { 0.5 };
+            let [part_a, part_b] =
+                [(a, upper), (b, 1.0 - upper)].map(|(at, part)| if reach[at] > 0.0 { part } else { 0.0 });
+            if part_a + part_b == 0.0 {
+                continue;
+            }
+            let colour = (used[a] | used[b]).trailing_ones() as usize;
+            used[a] |= 1 << colour;
+            used[b] |= 1 << colour;
+            let [x, y, z] = sub(rest[b], rest[a]);
+            let shares = [part_a, part_b].map(|part| STIFFNESS[kind] * part / (part_a + part_b));
+            let rest = (x * x + y * y + z * z).sqrt();
+            by_colour.resize_with(by_colour.len().max(colour + 1), Vec::new);
+            by_colour[colour].push(Constraint { a: a as u32, b: b as u32, rest, shares });
+        }
+    }
+    let mut end = 0;
+    let colours = by_colour.iter().map(|of| {
+        end += of.len();
+        end - of.len()..end
+    });
+    let colours = colours.collect();
+    (by_colour.into_iter().flatten().collect(), colours)
+}
+
+#[cfg(test)]
+#[path = "shirt_tests.rs"]
+mod tests;
