@@ -135,11 +135,11 @@ impl Screen<'_> {
         let from = (from * viewport.width as f32).round() as i32;
         let (left, right) = (0..from, from..viewport.width);
         self.quad.clear(self.size);
-        if let Some((texture, ..)) = self.picture {
-            self.quad.draw(texture, viewport, self.orientation, left);
-        }
-        if let Some((texture, _)) = self.beside {
-            self.quad.draw(texture, viewport, self.orientation, right);
+        if let Some((texture, size, _)) = self.picture {
+            self.quad.draw((texture, size), viewport, self.orientation, left);
+            if let Some((texture, _)) = self.beside {
+                self.quad.draw((texture, size), viewport, self.orientation, right);
+            }
         }
         viewport
     }
