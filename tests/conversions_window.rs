@@ -71,7 +71,7 @@ fn a_counted_frame_in_the_window_is_right_whatever_the_kernels_are() {
 fn the_window_does_without_an_endless_conversion() {
     let folder = Folder::new("conversions-stuck-window");
     let _ = small(&folder);
-    let changed = endless(PLANES, "window");
+    let changed = endless(PLANES, "stuck");
     let (right, _) = counted(&folder, None, true, "fused");
     let (got, said) = counted(&folder, Some(&changed), true, "fused");
     assert!(got == right, "the picture is wrong");
@@ -141,7 +141,7 @@ fn the_window_corrects_colours_itself_where_the_device_does_it_wrongly() {
             assert!(said.contains(part), "{name}: {part}: {said}");
         }
     }
-    let changed = endless(CORRECT, "window");
+    let changed = endless(CORRECT, "colours");
     let endless = "The kernels of the correction did not end within";
     let (_, said) = corrected(&folder, Some(&changed), endless, |_, picture| *picture == right);
     assert_eq!(said.matches(endless).count(), 1, "{said}");

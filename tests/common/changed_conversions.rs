@@ -97,7 +97,7 @@ pub const FOR_EVER: &str = "for (volatile int forever = 1; forever;) forever = 1
 /// Seconds after which a kernel counts as endless: enough for a machine that is busy.
 pub const LIMIT: &str = "12";
 
-/// A folder with a kernel file in it that loops for ever.
+/// A folder with a kernel file in it that loops for ever, of a name that no other test of the file has.
 pub fn endless(file: &str, test: &str) -> Folder {
     let folder = Folder::new(&format!("conversions-endless-{test}"));
     let text =
