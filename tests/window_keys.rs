@@ -112,6 +112,46 @@ fn keys_change_variant_radius_pause_and_overlay() {
     assert!(png(&shot) == snapshot(&folder, &clip(), at, "running-sum", "6"), "window and snapshot differ");
 }
 
+/// Drags a wipe's line from the middle to column 320 or so; the mouse takes it in a band around it. `right` is the right side's label.
+fn drag_line_to_320(session: &mut Session, right: &str) {
+    let drag = [
+        &["mousemove", "645", "400"][..],
+        &["mousedown", "1"],
+        &["mousemove", "500", "390"],
+        &["mousemove", "320", "380"],
+        &["mouseup", "1"],
+    ];
+    for step in drag {
+        session.display.xdotool(step);
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    let is_left = |t: &Text| t.text.starts_with(right) && t.x < 600.0;
+    session.wait("the line where it was dragged to", |s| s.texts().iter().any(is_left));
+}
+
+/// Until then textures have no more of it than was seen, and of frames before beside that.
+#[test]
+fn what_a_dragged_line_uncovers_is_of_the_frame_that_is_shown() {
+    let (display, folder) = (Display::start(&[]), Folder::new("wipe-line"));
+    let (stats, shot) = (folder.file("s.json"), folder.file("s.png"));
+    let mut command = clreel(Some(&display));
+    command.args(["--wipe", "fused:9,flat:8", "--stats"]).arg(&stats).arg("--screenshot").arg(&shot);
+    let mut session = Session::start(&display, &mut command);
+    session.wait_for_text("flat r=8   p50 ");
+    session.wait_for_frames();
+    session.wait_for_frames();
+    session.press_until_title("space", "fused, r=9, paused");
+    drag_line_to_320(&mut session, "flat r=8");
+    session.display.key("i");
+    session.wait("the overlay's end", |s| !s.shows("Panels"));
+    session.quit();
+    let at = json(&stats)["frames"].as_array().unwrap().last().unwrap()["pts_s"].as_f64().unwrap();
+    let ((width, height, seen), right) = (png(&shot), snapshot(&folder, &clip(), at, "flat", "8"));
+    let uncovered = |y: usize| 4 * (y * width + 326)..4 * (y * width + 640);
+    let wrong: Vec<usize> = (100..height).filter(|y| seen[uncovered(*y)] != right.2[uncovered(*y)]).collect();
+    assert!(wrong.is_empty(), "rows {wrong:?}");
+}
+
 #[test]
 fn every_frame_of_a_wipe_has_both_sides_whichever_is_done_first() {
     let (display, folder) = (Display::start(&[]), Folder::new("wipe-order"));
@@ -182,20 +222,7 @@ fn a_wipe_shows_two_filters_and_how_they_differ() {
     session.wait("the difference again", |s| s.shows(&told));
     display.key("D");
     session.wait("the line again", |s| !s.shows(&told) && s.shows("fused r=9"));
-    // The mouse takes the line in a band around it.
-    let drag = [
-        &["mousemove", "645", "400"][..],
-        &["mousedown", "1"],
-        &["mousemove", "500", "390"],
-        &["mousemove", "320", "380"],
-        &["mouseup", "1"],
-    ];
-    for step in drag {
-        display.xdotool(step);
-        std::thread::sleep(std::time::Duration::from_millis(100));
-    }
-    let is_left = |t: &Text| t.text.starts_with("fused r=9") && t.x < 600.0;
-    session.wait("the line where it was dragged to", |s| s.texts().iter().any(is_left));
+    drag_line_to_320(&mut session, "fused r=9");
     display.key("i");
     let is_bare =
         |s: &mut Session| !s.shows("Panels") && !s.shows("There is one filter") && s.shows("fused r=9");
