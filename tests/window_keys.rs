@@ -143,7 +143,7 @@ fn what_a_dragged_line_uncovers_is_of_the_frame_that_is_shown() {
     session.press_until_title("space", "fused, r=9, paused");
     drag_line_to_320(&mut session, "flat r=8");
     session.display.key("i");
-    session.wait("the overlay's end", |s| !s.shows("Panels"));
+    session.wait("the overlay's end", |s| !s.shows("Panels") && !s.shows("shows the keys"));
     session.quit();
     let at = json(&stats)["frames"].as_array().unwrap().last().unwrap()["pts_s"].as_f64().unwrap();
     let ((width, height, seen), right) = (png(&shot), snapshot(&folder, &clip(), at, "flat", "8"));
