@@ -6,6 +6,7 @@ use std::sync::Arc;
 use glow::HasContext as _;
 
 use crate::error::Result;
+use crate::gpu::gl::is_software;
 use crate::gpu::shader;
 use crate::media::Orientation;
 
@@ -20,6 +21,18 @@ pub(crate) struct Viewport {
     pub width: i32,
     /// Height.
     pub height: i32,
+}
+
+impl Viewport {
+    /// Whether a picture of this size lies there pixel on pixel.
+    pub(crate) fn is_exact(&self, (width, height): (u32, u32)) -> bool {
+        (self.width, self.height) == (width as i32, height as i32)
+    }
+
+    /// Whether it is all of a window of this size.
+    pub(crate) fn fills(&self, window: (u32, u32)) -> bool {
+        (self.x, self.y) == (0, 0) && self.is_exact(window)
+    }
 }
 
 /// The largest rectangle of the picture's shape that fits the window, centred.
@@ -55,6 +68,8 @@ pub(crate) struct VideoQuad {
     vertex_array: glow::VertexArray,
     /// Takes the pixel that lies there, for pictures that are shown pixel by pixel.
     nearest: glow::Sampler,
+    /// What such pictures are copied from where a processor draws: it has less to do than for a quad.
+    copier: Option<glow::Framebuffer>,
 }
 
 impl VideoQuad {
@@ -74,7 +89,9 @@ impl VideoQuad {
             for filter in [glow::TEXTURE_MIN_FILTER, glow::TEXTURE_MAG_FILTER] {
                 gl.sampler_parameter_i32(nearest, filter, glow::NEAREST as i32);
             }
-            Ok(Self { gl, program, orientation, vertex_array, nearest })
+            let copier = is_software(&gl).then(|| gl.create_framebuffer()).transpose();
+            let copier = copier.map_err(|e| shader::failed("video", e))?;
+            Ok(Self { gl, program, orientation, vertex_array, nearest, copier })
         }
     }
 
@@ -107,7 +124,7 @@ impl VideoQuad {
         }
     }
 
-    /// Draws `texture` of `size`, turned by `orientation`, into `viewport` of a window that was cleared: of the viewport's columns of
+    /// Draws `texture` of `size`, turned by `orientation`, into `viewport` of a window that was made ready: of the viewport's columns of
     /// pixels those of `columns`.
     pub(crate) fn draw(
         &self,
@@ -121,17 +138,43 @@ impl VideoQuad {
         if from >= to {
             return;
         }
+        let (shown, _) = orientation.shown(size, 1.0);
+        // The same bytes in each way, and less to do for a processor that draws.
+        let is_exact = viewport.is_exact(shown);
+        if is_exact && orientation == Orientation::default() && self.copy(texture, viewport, from..to) {
+            return;
+        }
         // SAFETY: the context is current on this thread.
         unsafe {
             gl.enable(glow::SCISSOR_TEST);
             gl.scissor(viewport.x + from, viewport.y, to - from, viewport.height);
         }
-        let (shown, _) = orientation.shown(size, 1.0);
-        // The same bytes either way, and less to do for a processor that draws.
-        let is_exact = (viewport.width, viewport.height) == (shown.0 as i32, shown.1 as i32);
         self.draw_texture(texture, viewport, orientation, is_exact.then_some(self.nearest));
         // SAFETY: as before.
         unsafe { gl.disable(glow::SCISSOR_TEST) };
+    }
+
+    /// Copies columns of an upright picture, pixel on pixel, where that is how it gets into the window; whether it did.
+    fn copy(&self, texture: glow::Texture, at: Viewport, Range { start, end }: Range<i32>) -> bool {
+        let Some(copier) = self.copier else { return false };
+        let gl = &self.gl;
+        let (source, place, kind) = (glow::READ_FRAMEBUFFER, glow::COLOR_ATTACHMENT0, glow::TEXTURE_2D);
+        // SAFETY: the context is current on this thread; both objects are alive and this context's.
+        unsafe {
+            gl.bind_framebuffer(source, Some(copier));
+            gl.framebuffer_texture_2d(source, place, kind, Some(texture), 0);
+            let is_complete = gl.check_framebuffer_status(source) == glow::FRAMEBUFFER_COMPLETE;
+            if is_complete {
+                let [left, right] = [start, end].map(|column| at.x + column);
+                let (bits, how) = (glow::COLOR_BUFFER_BIT, glow::NEAREST);
+                // A picture's first row is its upper one, a window's is its lower one.
+                let (upper, lower) = (0, at.height);
+                gl.blit_framebuffer(start, lower, end, upper, left, at.y, right, at.y + at.height, bits, how);
+            }
+            gl.framebuffer_texture_2d(source, place, kind, None, 0);
+            gl.bind_framebuffer(source, None);
+            is_complete
+        }
     }
 
     fn draw_texture(
@@ -166,6 +209,7 @@ impl VideoQuad {
             self.gl.delete_program(self.program);
             self.gl.delete_vertex_array(self.vertex_array);
             self.gl.delete_sampler(self.nearest);
+            self.copier.into_iter().for_each(|copier| self.gl.delete_framebuffer(copier));
         }
     }
 }

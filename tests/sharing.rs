@@ -41,16 +41,17 @@ struct Setup {
     display: Display,
     folder: Folder,
     movie: PathBuf,
+    frames: usize,
 }
 
 impl Setup {
     fn new(name: &str) -> Self {
         let (display, folder) = (Display::start(&[]), Folder::new(name));
         let movie = movie(&folder);
-        Self { display, folder, movie }
+        Self { display, folder, movie, frames: 3 }
     }
 
-    /// Plays three frames: the window's picture, which frame that is, the statistics, and stderr.
+    /// Plays some frames: the window's picture, which frame that is, the statistics, and stderr.
     fn play(
         &self,
         filter: (&str, &str),
@@ -61,7 +62,7 @@ impl Setup {
         let mut command = clreel(Some(&self.display));
         under_layer(&mut command, options);
         command.arg(&self.movie).args(filtered_by(filter)).args(more);
-        command.args(["--start", "0.4", "--frames", "3"]);
+        command.args(["--start", "0.4", "--frames", &self.frames.to_string()]);
         command.arg("--save-frame").arg(&picture).arg("--stats").arg(&stats);
         let stderr = succeed(command);
         let stats = json(&stats);
@@ -189,7 +190,8 @@ fn without_sharing_the_device_converts_the_unfiltered_movie_too() {
 
 #[test]
 fn a_processor_with_memory_of_its_own_gets_frames_copied() {
-    let setup = Setup::new("sharing-own-memory");
+    // More than there are slots: the driver's own memory is mapped once for each.
+    let setup = Setup { frames: 12, ..Setup::new("sharing-own-memory") };
     for (own, variant) in [("1", "running-sum"), ("1", "planar"), ("0", "running-sum"), ("0", "planar")] {
         let log = setup.folder.file("log");
         let _ = std::fs::remove_file(&log);
@@ -206,7 +208,7 @@ fn a_processor_with_memory_of_its_own_gets_frames_copied() {
         };
         let (read, mapped) = (count("clEnqueueReadBuffer"), count("clEnqueueMapBuffer"));
         let (more, less) = if own == "1" { (read, mapped) } else { (mapped, read) };
-        assert!(more >= 3 && more > less, "{variant}, {own}: {read} read, {mapped} mapped; {}", seen.stderr);
+        assert!(more >= setup.frames && more > 2 * less, "{variant}, {own}: {read} read, {mapped} mapped; {}", seen.stderr);
     }
 }
 

@@ -23,6 +23,9 @@ fn plays_the_bundled_clip_and_counts() {
     let frames = stats["frames"].as_array().unwrap();
     assert_eq!(frames.len(), 60);
     assert!(frames.iter().any(|f| f["variant"] == "running-sum" && f["filter"].as_f64().unwrap() > 0.0));
+    // A processor draws here, at times that no timer query tells.
+    let gl_times = ["gl_texture", "gl_present", "gl_overlay"];
+    assert!(frames.iter().all(|f| gl_times.iter().all(|time| f[time].is_null())), "{}", frames[30]);
     // Time stamps go up, frame by frame.
     let stamps: Vec<f64> = frames.iter().map(|f| f["pts_s"].as_f64().unwrap()).collect();
     let turns = stamps.windows(2).filter(|w| w[1] <= w[0]).count();

@@ -132,24 +132,41 @@ fn drag_line_to_320(session: &mut Session, right: &str) {
 /// Until then textures have no more of it than was seen, and of frames before beside that.
 #[test]
 fn what_a_dragged_line_uncovers_is_of_the_frame_that_is_shown() {
-    let (display, folder) = (Display::start(&[]), Folder::new("wipe-line"));
-    let (stats, shot) = (folder.file("s.json"), folder.file("s.png"));
-    let mut command = clreel(Some(&display));
-    command.args(["--wipe", "fused:9,flat:8", "--stats"]).arg(&stats).arg("--screenshot").arg(&shot);
-    let mut session = Session::start(&display, &mut command);
-    session.wait_for_text("flat r=8   p50 ");
-    session.wait_for_frames();
-    session.wait_for_frames();
-    session.press_until_title("space", "fused, r=9, paused");
-    drag_line_to_320(&mut session, "flat r=8");
-    session.display.key("i");
-    session.wait("the overlay's end", |s| !s.shows("Panels") && !s.shows("shows the keys"));
-    session.quit();
-    let at = json(&stats)["frames"].as_array().unwrap().last().unwrap()["pts_s"].as_f64().unwrap();
-    let ((width, height, seen), right) = (png(&shot), snapshot(&folder, &clip(), at, "flat", "8"));
-    let uncovered = |y: usize| 4 * (y * width + 326)..4 * (y * width + 640);
-    let wrong: Vec<usize> = (100..height).filter(|y| seen[uncovered(*y)] != right.2[uncovered(*y)]).collect();
-    assert!(wrong.is_empty(), "rows {wrong:?}");
+    // Both in one texture, each in its own, and after the first one's was filled with all of its picture to be saved.
+    for (first, saves) in [("fused", false), ("glsl", false), ("fused", true)] {
+        let (display, folder) = (Display::start(&[]), Folder::new("wipe-line"));
+        let (stats, shot) = (folder.file("s.json"), folder.file("s.png"));
+        let mut command = clreel(Some(&display));
+        let here = folder.file("here");
+        std::fs::create_dir_all(&here).unwrap();
+        command.current_dir(&here).args(["--wipe", &format!("{first}:9,flat:8"), "--stats"]).arg(&stats);
+        let mut session = Session::start(&display, command.arg("--screenshot").arg(&shot));
+        session.wait_for_text("flat r=8   p50 ");
+        session.wait_for_frames();
+        session.wait_for_frames();
+        session.press_until_title("space", &format!("{first}, r=9, paused"));
+        let line = if saves {
+            display.key("s");
+            saved(&mut session, &here, "clreel-frame-", ".png", 1);
+            640
+        } else {
+            drag_line_to_320(&mut session, "flat r=8");
+            320
+        };
+        session.display.key("i");
+        let is_told = |t: &Text| ["Panels", "shows the keys", "Saved"].iter().any(|w| t.text.contains(w));
+        session.wait("the overlay's end", |s| !s.texts().iter().any(is_told));
+        session.quit();
+        let at = json(&stats)["frames"].as_array().unwrap().last().unwrap()["pts_s"].as_f64().unwrap();
+        let (width, height, seen) = png(&shot);
+        let sides = [(first, "9"), ("flat", "8")].map(|(id, r)| snapshot(&folder, &clip(), at, id, r).2);
+        // But for the line itself, and its handle.
+        for (side, columns) in [(&sides[0], 0..line - 6), (&sides[1], line + 6..width)] {
+            let row = |y: &usize| 4 * (y * width + columns.start)..4 * (y * width + columns.end);
+            let wrong: Vec<usize> = (100..height).filter(|y| seen[row(y)] != side[row(y)]).collect();
+            assert!(wrong.is_empty(), "{first}, saved {saves}: columns {columns:?} of rows {wrong:?}");
+        }
+    }
 }
 
 #[test]

@@ -135,7 +135,12 @@ pub struct Stages {
 impl Stages {
     /// This thread has done something for a stage since `began`.
     pub(crate) fn did(&mut self, stage: Stage, began: Instant) {
-        let span = Span::since(stage, began);
+        self.did_from(stage, began, Instant::now());
+    }
+
+    /// It has done something for a stage in this time.
+    pub(crate) fn did_from(&mut self, stage: Stage, from: Instant, to: Instant) {
+        let span = Span { to, ..Span::since(stage, from) };
         self.times[stage as usize] += span.ms();
         self.spans.push(span);
     }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use glow::HasContext as _;
 
 use crate::error::{Error, Result};
+use crate::gpu::sharing::texture::Order;
 use crate::present::Viewport;
 
 /// Where the colours are.
@@ -151,13 +152,10 @@ unsafe fn store(gl: &glow::Context, buffer: glow::Renderbuffer, format: u32, siz
 /// As of [`store`].
 unsafe fn store_texture(gl: &glow::Context, texture: glow::Texture, size: (i32, i32)) {
     let target = glow::TEXTURE_2D;
-    // OpenGL ES has no such order.
-    let order = if gl.version().is_embedded { glow::RGBA } else { glow::BGRA };
     // SAFETY: as the caller promises.
     unsafe {
         gl.bind_texture(target, Some(texture));
-        let (inner, none) = (glow::RGBA8 as i32, glow::PixelUnpackData::Slice(None));
-        gl.tex_image_2d(target, 0, inner, size.0, size.1, 0, order, glow::UNSIGNED_BYTE, none);
+        Order::for_window(gl).allocate(gl, size.0, size.1);
         for (name, value) in [
             (glow::TEXTURE_MIN_FILTER, glow::NEAREST),
             (glow::TEXTURE_MAG_FILTER, glow::NEAREST),

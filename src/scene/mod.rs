@@ -134,14 +134,28 @@ impl Screen<'_> {
         let from = self.beside.map_or(1.0, |(_, from)| from);
         let from = (from * viewport.width as f32).round() as i32;
         let (left, right) = (0..from, from..viewport.width);
-        self.quad.clear(self.size);
-        if let Some((texture, size, _)) = self.picture {
-            self.quad.draw((texture, size), viewport, self.orientation, left);
-            if let Some((texture, _)) = self.beside {
-                self.quad.draw((texture, size), viewport, self.orientation, right);
+        if self.picture.is_some() && viewport.fills(self.size) {
+            self.quad.make_ready(self.size);
+        } else {
+            self.quad.clear(self.size);
+        }
+        let Some((texture, size, _)) = self.picture else { return viewport };
+        let draw = |texture, columns| self.quad.draw((texture, size), viewport, self.orientation, columns);
+        match self.beside {
+            Some((beside, _)) if beside != texture => {
+                draw(texture, left);
+                draw(beside, right);
             }
+            // One texture has both.
+            _ => draw(texture, 0..viewport.width),
         }
         viewport
+    }
+
+    /// Whether the picture is shown upright, and pixel on pixel.
+    pub(crate) fn is_exact(&self) -> bool {
+        let is_exact = |(_, size, _)| self.viewport().is_exact(size);
+        self.orientation == Orientation::default() && self.picture.is_some_and(is_exact)
     }
 
     /// Where the picture lies as large as fits.

@@ -34,7 +34,7 @@ use crate::gpu::host_block::HostBlock;
 use crate::gpu::memory::Picture;
 use crate::gpu::read_texture::read_texture;
 use crate::gpu::sharing::pixel_buffer::PixelBuffer;
-use crate::gpu::sharing::texture::{Part, Shared};
+use crate::gpu::sharing::texture::{Order, Part, Shared};
 
 /// What the host has put into a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -146,7 +146,15 @@ impl Slot {
     /// # Errors
     /// When the picture is larger than the driver's textures, or memory runs out.
     pub fn new(gl: &Arc<glow::Context>, width: u32, height: u32) -> Result<Self> {
-        let surface = Surface::new(gl, (width, height))?;
+        Self::in_order(Order::Rgba, gl, width, height)
+    }
+
+    /// The same with the texture's memory in this order: only [`Order::Rgba`] can be shared with OpenCL.
+    ///
+    /// # Errors
+    /// As [`Slot::new`].
+    pub(crate) fn in_order(order: Order, gl: &Arc<glow::Context>, width: u32, height: u32) -> Result<Self> {
+        let surface = Surface::new(gl, (width, height), order)?;
         Ok(Self { surface: Some(surface), ..Self::in_memory(width, height) })
     }
 
@@ -226,6 +234,11 @@ impl Slot {
     /// Width and height in pixels.
     pub(crate) fn size(&self) -> (u32, u32) {
         self.size
+    }
+
+    /// In which order the texture's memory is, where there is one.
+    pub(crate) fn order(&self) -> Option<Order> {
+        self.surface.as_ref().map(Surface::order)
     }
 
     fn bytes(&self) -> usize {
@@ -347,9 +360,9 @@ impl Slot {
         self.in_texture = None;
     }
 
-    /// Whether the device has put the picture into the host's memory, from where [`Slot::show`] is to fetch it.
-    pub(crate) fn is_in_output(&self) -> bool {
-        self.result == ResultIn::Output
+    /// Whether the device has put the picture where OpenGL fetches it by itself, when it is told to by [`Slot::show`].
+    pub(crate) fn is_to_be_fetched(&self) -> bool {
+        self.result == ResultIn::Output && matches!(self.output, Some(Output::Pixels(_)))
     }
 
     /// The picture, tightly packed RGBA8; `None` while the device has it, and where it is not in the host's memory.

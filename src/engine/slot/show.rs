@@ -1,6 +1,8 @@
 //! A slot's picture on its way into its texture, all of it or what is seen. In: a slot whose picture is in the host's memory. Out:
 //! the texture to draw.
 
+use std::time::Duration;
+
 use super::{Output, ResultIn, Slot};
 use crate::gpu::sharing::texture::Part;
 
@@ -25,6 +27,20 @@ impl Slot {
         } else if self.fill_texture(part) {
             self.in_texture = Some(part.clone());
         }
+    }
+
+    /// Fills the texture with the picture's columns to the left of `column` and with another one's of its size from there on; what
+    /// each took. `None`, with nothing done, where one of them is not in the host's memory, or their own textures are filled in less
+    /// time.
+    pub(crate) fn show_joined(&mut self, other: &Self, column: u32) -> Option<[Duration; 2]> {
+        let mut surface = self.surface.take()?;
+        let pictures = self.pixels().zip(other.pixels()).filter(|_| self.size == other.size);
+        let took = pictures.and_then(|(own, other)| surface.join([own, other], column));
+        self.surface = Some(surface);
+        if took.is_some() {
+            self.in_texture = Some(Part { x: 0..column, y: 0..self.size.1 });
+        }
+        took
     }
 
     /// Fills a part of the texture, where it has not all of the picture; whether it did.

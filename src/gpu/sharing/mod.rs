@@ -6,6 +6,7 @@
 
 mod context;
 mod handover;
+pub(crate) mod join;
 mod on_gl;
 pub(crate) mod pixel_buffer;
 mod self_test;

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::gpu::gl::is_software;
 use crate::gpu::gl_timer::{GlTimer, Timing};
 use crate::stats::{GlTimes, Recorder};
 use crate::timing::log::{self, Event, Track};
@@ -54,6 +55,8 @@ impl GlTimings {
 /// Whoever times OpenGL, and the answers that it owes.
 pub(super) struct Awaited {
     timer: GlTimer,
+    /// OpenGL draws in the window at once, and not all of it later, when that is swapped.
+    draws_at_once: bool,
     /// Of which frame presented, and its commands.
     timings: VecDeque<(u64, GlTimings)>,
 }
@@ -61,12 +64,19 @@ pub(super) struct Awaited {
 impl Awaited {
     /// Nothing was asked yet.
     pub(super) fn new(gl: Arc<glow::Context>) -> Self {
-        Self { timer: GlTimer::new(gl), timings: VecDeque::new() }
+        let draws_at_once = !is_software(&gl);
+        Self { timer: GlTimer::new(gl), draws_at_once, timings: VecDeque::new() }
     }
 
     /// Times OpenGL's commands.
     pub(super) fn timer(&self) -> &GlTimer {
         &self.timer
+    }
+
+    /// Times what OpenGL draws in the window, where its queries tell that: a processor draws when the window is swapped, and copies
+    /// meanwhile.
+    pub(super) fn of_window(&self) -> Option<&GlTimer> {
+        Some(&self.timer).filter(|_| self.draws_at_once)
     }
 
     /// A frame was presented whose times have not come.

@@ -31,6 +31,7 @@ use std::time::{Duration, Instant};
 use crate::engine::{Engine, Pipeline, Progress, Readings, Request, Slot, Stages, Ticket};
 use crate::error::Error;
 use crate::gpu::gl_timer::{self, GlTimer, Timing};
+use crate::gpu::sharing::texture::Order;
 use crate::jobs::Waker;
 use crate::ladder::BackEnd;
 use crate::ladders::box_filter::VariantId;
@@ -84,6 +85,8 @@ struct Ready {
     slot: Slot,
     /// The pictures are in their textures.
     is_filled: bool,
+    /// The first one's has both sides of a wipe: the other one's columns from this one on.
+    joined: Option<u32>,
     /// OpenGL's own time for fetching the picture.
     fetched: Option<Timing>,
     /// What was measured of it.
@@ -112,11 +115,19 @@ pub(crate) struct Seen {
     /// Where the second one begins, in parts of their width as they are shown; the first one is seen to its left alone. `None`: all
     /// of both.
     pub line: Option<f32>,
+    /// They are shown upright, and pixel on pixel.
+    pub is_exact: bool,
 }
 
 impl Seen {
     /// All of both.
-    pub(crate) const ALL: Self = Self { line: None };
+    pub(crate) const ALL: Self = Self { line: None, is_exact: false };
+
+    /// Which column of pictures of this width, shown pixel on pixel, is the second one's first.
+    fn column(&self, width: u32) -> Option<u32> {
+        let line = self.line.filter(|_| self.is_exact)?;
+        Some((line.clamp(0.0, 1.0) * width as f32).round() as u32)
+    }
 }
 
 /// The state of the frame's way.
@@ -133,6 +144,8 @@ pub(crate) struct FrameLoop {
     choice: Choice,
     wipe: Wipe,
     free: Vec<Slot>,
+    /// Of the memory of textures that are not shared.
+    order: Order,
     /// Frames that were on their way when another filter was chosen during a pause, with the number of frames
     /// dropped before each: they go first when playing goes on.
     returned: VecDeque<(Arc<Frame>, u32)>,
@@ -195,6 +208,7 @@ impl FrameLoop {
             glsl: engine.glsl_clock().ok_or_else(|| engine.glsl_error().cloned()),
             lent: Lent::new(engine, bell, waker),
             gl_times: Awaited::new(gl.clone()),
+            order: Order::for_window(&gl),
             gl,
             recorder,
             clock: Clock::new(0),
@@ -269,9 +283,9 @@ impl FrameLoop {
         self.glsl.as_ref().ok().copied()
     }
 
-    /// Times OpenGL's commands, where the picture that is shown is a new movie frame.
+    /// Times what OpenGL draws in the window, where it tells that, and the picture that is shown is a new movie frame.
     pub(crate) fn gl_timer(&self) -> Option<GlTimer> {
-        self.drawn.is_new().then(|| self.gl_times.timer().clone())
+        self.gl_times.of_window().filter(|_| self.drawn.is_new()).cloned()
     }
 
     /// Why the device failed, if it has since the last call. The loop is without a device then.

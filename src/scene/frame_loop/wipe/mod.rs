@@ -46,8 +46,6 @@ pub(crate) struct ShownWipe {
     pub sides: [Request; 2],
     /// Which of their filters' times are wall time.
     pub by_wall: [bool; 2],
-    /// To be drawn beside the picture, or in its place where it is a map of the differences.
-    pub texture: glow::Texture,
     /// How the sides differ, where that is shown.
     pub difference: Option<Difference>,
 }
@@ -253,6 +251,14 @@ impl FrameLoop {
         }
     }
 
+    /// To be drawn beside the picture on the screen, or in its place where it is a map of the differences: what was to be seen of it
+    /// ([`FrameLoop::sees`]), which may be in the picture's own texture.
+    pub(crate) fn texture_beside(&self) -> Option<glow::Texture> {
+        let shown = self.shown.as_ref()?;
+        let beside = shown.beside.as_ref()?;
+        if shown.joined.is_some() { shown.slot.texture() } else { beside.texture() }
+    }
+
     /// The wipe on the screen, if there is one.
     pub(crate) fn shown_wipe(&self) -> Option<ShownWipe> {
         let shown = self.shown.as_ref()?;
@@ -260,7 +266,6 @@ impl FrameLoop {
         Some(ShownWipe {
             sides: [shown.flight.request, *beside.request()],
             by_wall: [shown.flight.stages.filter_by_wall, beside.by_wall()],
-            texture: beside.texture()?,
             difference: beside.difference(),
         })
     }
