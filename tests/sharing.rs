@@ -208,7 +208,11 @@ fn a_processor_with_memory_of_its_own_gets_frames_copied() {
         };
         let (read, mapped) = (count("clEnqueueReadBuffer"), count("clEnqueueMapBuffer"));
         let (more, less) = if own == "1" { (read, mapped) } else { (mapped, read) };
-        assert!(more >= setup.frames && more > 2 * less, "{variant}, {own}: {read} read, {mapped} mapped; {}", seen.stderr);
+        assert!(
+            more >= setup.frames && more > 2 * less,
+            "{variant}, {own}: {read} read, {mapped} mapped; {}",
+            seen.stderr
+        );
     }
 }
 
