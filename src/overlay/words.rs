@@ -130,6 +130,7 @@ fn about(stage: Stage) -> &'static str {
         }
         Stage::Wipe => {
             "The other side of a wipe (w): all that its picture took, but the upload and conversion that both share.\n\
+             Where both are brought into one texture, its columns' part of that.\n\
              Zero without a wipe. The stages above are those of the left side alone."
         }
         Stage::Difference => {
@@ -137,7 +138,7 @@ fn about(stage: Stage) -> &'static str {
              Zero without the map. Leaves out bringing the map to OpenGL."
         }
         Stage::Present => {
-            "Issue the drawing of the picture.\n\
+            "Issue the drawing of the picture; a software renderer copies one that lies pixel on pixel in the window.\n\
              Leaves out what OpenGL does after the call has returned."
         }
         Stage::Overlay => {
@@ -147,7 +148,7 @@ fn about(stage: Stage) -> &'static str {
         Stage::Swap => {
             "Swap the window's buffers.\n\
              Where the display sets the pace, this includes the wait for it; \
-             with a software renderer, the drawing."
+             with a software renderer, the drawing of all that it did not copy."
         }
         Stage::Collect => {
             "Read the times of finished commands.\n\

@@ -6,7 +6,7 @@
 //! - [`Sharing::ZeroCopy`](crate::gpu::sharing::Sharing::ZeroCopy): the device acquires the slot's texture, its kernels write there,
 //!   and it releases the texture. No pixel returns to the host.
 //! - [`Sharing::Copy`](crate::gpu::sharing::Sharing::Copy): the filtered picture is read into the host's memory, and OpenGL takes it
-//!   from there: by itself from a pixel buffer object, where it has such that stay mapped. On a CPU device the host's
+//!   from there: by itself from a pixel buffer object, where it has such that stay mapped, and a graphics card draws. On a CPU device the host's
 //!   memory is the device's (`CL_MEM_USE_HOST_PTR`), that pixel buffer too; mapping and unmapping hand it over, and no
 //!   byte is moved until OpenGL takes the picture.
 //!
