@@ -70,13 +70,13 @@ impl Surface {
     }
 
     /// Fills the texture from two pictures, tightly packed RGBA8, with the first one's columns to the left of `column` and the other
-    /// one's from there on; what each took. `None`, with nothing done, where that is more than to fill two textures.
+    /// one's from there on; what each took. `None`, with nothing done, where it is more to do than filling two textures.
     pub(super) fn join(&mut self, pictures: [&[u8]; 2], column: u32) -> Option<[Duration; 2]> {
         if self.order != Order::Bgra {
             return None;
         }
         self.is_idle = false;
-        Some(join(&self.gl, (self.texture, self.size), pictures, column, &mut self.band))
+        join(&self.gl, (self.texture, self.size), pictures, column, &mut self.band)
     }
 
     /// Has OpenGL fetch a part of the picture into the texture.

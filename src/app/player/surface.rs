@@ -59,7 +59,7 @@ impl Surface {
         crate::overlay::Overlay::style(&egui);
         let fonts = SystemFonts::provide(&egui, waker.clone());
         let is_software = is_software(gl);
-        // They are scaled out of the letters' picture.
+        // Discs would be scaled out of the letters' picture.
         egui.options_mut(|options| options.tessellation_options.prerasterized_discs = !is_software);
         // The overlay's own keys set its size.
         egui.options_mut(|options| options.zoom_with_keyboard = false);

@@ -6,9 +6,9 @@
 //! - [`Sharing::ZeroCopy`](crate::gpu::sharing::Sharing::ZeroCopy): the device acquires the slot's texture, its kernels write there,
 //!   and it releases the texture. No pixel returns to the host.
 //! - [`Sharing::Copy`](crate::gpu::sharing::Sharing::Copy): the filtered picture is read into the host's memory, and OpenGL takes it
-//!   from there: by itself from a pixel buffer object, where it has such that stay mapped, and a graphics card draws. On a CPU device the host's
-//!   memory is the device's (`CL_MEM_USE_HOST_PTR`), that pixel buffer too; mapping and unmapping hand it over, and no
-//!   byte is moved until OpenGL takes the picture.
+//!   from there: by itself from a pixel buffer object, where it has such that stay mapped and a graphics card draws. On a CPU
+//!   device the host's memory is the device's (`CL_MEM_USE_HOST_PTR`), that pixel buffer too; mapping and unmapping hand it
+//!   over, and no byte is moved until OpenGL takes the picture.
 //!
 //! Between frames everything belongs to the host. [`Slot::to_device`] hands it over before the filter's commands,
 //! [`Slot::to_host`] asks for it back after, in the filter's in-order queue, so a slot is never waited for behind another
@@ -360,9 +360,9 @@ impl Slot {
         self.in_texture = None;
     }
 
-    /// Whether the device has put the picture where OpenGL fetches it by itself, when it is told to by [`Slot::show`].
-    pub(crate) fn is_to_be_fetched(&self) -> bool {
-        self.result == ResultIn::Output && matches!(self.output, Some(Output::Pixels(_)))
+    /// Whether the device has put the picture into the host's memory, from where [`Slot::show`] is to fetch it.
+    pub(crate) fn is_in_output(&self) -> bool {
+        self.result == ResultIn::Output
     }
 
     /// The picture, tightly packed RGBA8; `None` while the device has it, and where it is not in the host's memory.

@@ -17,7 +17,7 @@ const NEIGHBOURS: u32 = 2;
 
 impl Ready {
     /// Moves what is seen of its pictures into their textures; what that takes is the stages' that bring them to the screen.
-    fn fill(&mut self, seen: Seen, timer: &GlTimer) {
+    fn fill(&mut self, seen: Seen, timer: Option<&GlTimer>) {
         self.is_filled = true;
         let began = Instant::now();
         if let Some([first, other]) = self.join(seen) {
@@ -35,7 +35,7 @@ impl Ready {
             stages.did(Stage::Wipe, began);
         }
         let began = Instant::now();
-        if self.slot.is_to_be_fetched() {
+        if let Some(timer) = timer.filter(|_| self.slot.is_in_output()) {
             self.fetched = timer.time_and_begin(|| self.slot.show_part(&parts[0])).1;
         } else {
             self.slot.show_part(&parts[0]);

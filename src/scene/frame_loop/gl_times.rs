@@ -68,14 +68,8 @@ impl Awaited {
         Self { timer: GlTimer::new(gl), draws_at_once, timings: VecDeque::new() }
     }
 
-    /// Times OpenGL's commands.
-    pub(super) fn timer(&self) -> &GlTimer {
-        &self.timer
-    }
-
-    /// Times what OpenGL draws in the window, where its queries tell that: a processor draws when the window is swapped, and copies
-    /// meanwhile.
-    pub(super) fn of_window(&self) -> Option<&GlTimer> {
+    /// Times OpenGL's commands, where its queries tell that: a processor draws when the window is swapped, and copies meanwhile.
+    pub(super) fn timer(&self) -> Option<&GlTimer> {
         Some(&self.timer).filter(|_| self.draws_at_once)
     }
 

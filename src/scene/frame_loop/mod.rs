@@ -283,9 +283,9 @@ impl FrameLoop {
         self.glsl.as_ref().ok().copied()
     }
 
-    /// Times what OpenGL draws in the window, where it tells that, and the picture that is shown is a new movie frame.
+    /// Times OpenGL's commands, where it tells that, and the picture that is shown is a new movie frame.
     pub(crate) fn gl_timer(&self) -> Option<GlTimer> {
-        self.gl_times.of_window().filter(|_| self.drawn.is_new()).cloned()
+        self.gl_times.timer().filter(|_| self.drawn.is_new()).cloned()
     }
 
     /// Why the device failed, if it has since the last call. The loop is without a device then.
