@@ -3,8 +3,12 @@
 
 #[path = "common/window.rs"]
 mod common;
+#[path = "common/layer.rs"]
+mod layer;
 #[path = "common/movie.rs"]
 mod movie;
+#[path = "common/native.rs"]
+mod native;
 
 use std::path::{Path, PathBuf};
 
@@ -90,4 +94,20 @@ fn without_a_folder_of_its_own_and_where_none_are_wanted_nothing_is_kept() {
     std::fs::create_dir_all(folder.file("cache/clreel")).unwrap();
     std::fs::write(folder.file("cache/clreel/programs"), "").unwrap();
     assert_eq!(snapshot(&folder, &movie, &[("CLREEL_BINARIES", "1")]), (picture, built, 0));
+}
+
+/// To tell its binary the driver may compile a program once more, for nothing.
+#[test]
+fn the_driver_is_asked_for_binaries_only_where_they_are_kept() {
+    let folder = Folder::new("binaries-asked");
+    let movie = folder.movie("small.mkv", &Movie::default());
+    for (kept, asked_of_each) in [("0", 0), ("1", 2)] {
+        let log = folder.file(kept);
+        let mut variables = layer::environment(&[("CALLS", log.to_str().unwrap())]);
+        variables.push(("CLREEL_BINARIES".to_owned(), kept.into()));
+        let variables: Vec<_> = variables.iter().map(|(name, to)| (&**name, to.to_str().unwrap())).collect();
+        let (_, built, _) = snapshot(&folder, &movie, &variables);
+        let asked = layer::calls(&log, "clGetProgramInfo").len();
+        assert!(built > 0 && asked == asked_of_each * built, "{kept}: {built} built, {asked} asked");
+    }
 }

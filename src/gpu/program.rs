@@ -264,7 +264,9 @@ pub(crate) fn build(cl: &ClContext, source_name: &str, source: &str, options: &s
     super::watch::progress();
     match built {
         Ok(()) => {
-            if let (Some(file), Some(binary)) = (file, program.binary()) {
+            if let Some(file) = file
+                && let Some(binary) = program.binary()
+            {
                 file.put(&binary);
             }
             Ok(program)
@@ -292,7 +294,8 @@ pub(crate) fn binary_and_log(cl: &ClContext, file: &str, options: &str) -> Resul
     let no_zero = |e: std::ffi::NulError| Error::new(what(), format!("{e}."), "");
     let talks = if cl.device.info.platform.contains("NVIDIA") { " -cl-nv-verbose" } else { "" };
     let text = CString::new(expand(file, &source(file)?, 8, &self::source)?).map_err(no_zero)?;
-    let options = CString::new(format!("-cl-kernel-arg-info {options}{talks}")).map_err(no_zero)?;
+    // Another program to the driver than the one that may run meanwhile: see [`Program::binary`].
+    let options = CString::new(format!("-cl-kernel-arg-info -D READ {options}{talks}")).map_err(no_zero)?;
     let program = Program::of_source(&cl.context, &text).map_err(|e| cl::failed(&what(), &e))?;
     watched(|| program.build(&cl.device, &options)).map_err(|e| cl::failed(&what(), &e))?;
     let binary = program.binary().ok_or_else(|| Error::new(what(), "The driver does not tell it.", ""))?;

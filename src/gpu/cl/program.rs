@@ -68,6 +68,10 @@ impl Program {
     }
 
     /// What the driver made of a built program for its one device; `None` where it does not tell.
+    ///
+    /// PoCL compiles every kernel once more for it, for groups of any size. Before version 6 it also ends the process where a
+    /// kernel runs meanwhile that names its group's size and is of a program with the same text and options, in whatever
+    /// context: what it notes of those two it cannot tell apart. So ask for it where none such runs.
     pub(in crate::gpu) fn binary(&self) -> Option<Vec<u8>> {
         let ask = |what, size, to: *mut c_void| {
             // SAFETY: the program is alive, and `to` has room for `size` bytes.
