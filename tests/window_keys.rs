@@ -132,27 +132,32 @@ fn drag_line_to_320(session: &mut Session, right: &str) {
 /// Until then textures have no more of it than was seen, and of frames before beside that.
 #[test]
 fn what_a_dragged_line_uncovers_is_of_the_frame_that_is_shown() {
-    // Both in one texture, each in its own, and after the first one's was filled with all of its picture to be saved.
-    for (first, saves) in [("fused", false), ("glsl", false), ("fused", true)] {
+    // Both in one texture, each in its own, put together before they are drawn, and after the first one's was filled with all of its
+    // picture to be saved.
+    let cases =
+        [("fused", "drag", ""), ("glsl", "drag", ""), ("fused", "", "--unpaced"), ("fused", "save", "")];
+    for (first, then, unpaced) in cases {
         let (display, folder) = (Display::start(&[]), Folder::new("wipe-line"));
         let (stats, shot) = (folder.file("s.json"), folder.file("s.png"));
         let mut command = clreel(Some(&display));
         let here = folder.file("here");
         std::fs::create_dir_all(&here).unwrap();
         command.current_dir(&here).args(["--wipe", &format!("{first}:9,flat:8"), "--stats"]).arg(&stats);
+        command.args(Some(unpaced).filter(|option| !option.is_empty()));
         let mut session = Session::start(&display, command.arg("--screenshot").arg(&shot));
         session.wait_for_text("flat r=8   p50 ");
         session.wait_for_frames();
         session.wait_for_frames();
         session.press_until_title("space", &format!("{first}, r=9, paused"));
-        let line = if saves {
-            display.key("s");
-            saved(&mut session, &here, "clreel-frame-", ".png", 1);
-            640
-        } else {
-            drag_line_to_320(&mut session, "flat r=8");
-            320
-        };
+        let line = if then == "drag" { 320 } else { 640 };
+        match then {
+            "drag" => drag_line_to_320(&mut session, "flat r=8"),
+            "save" => {
+                display.key("s");
+                saved(&mut session, &here, "clreel-frame-", ".png", 1);
+            }
+            _ => {}
+        }
         session.display.key("i");
         let is_told = |t: &Text| ["Panels", "shows the keys", "Saved"].iter().any(|w| t.text.contains(w));
         session.wait("the overlay's end", |s| !s.texts().iter().any(is_told));
@@ -164,7 +169,7 @@ fn what_a_dragged_line_uncovers_is_of_the_frame_that_is_shown() {
         for (side, columns) in [(&sides[0], 0..line - 6), (&sides[1], line + 6..width)] {
             let row = |y: &usize| 4 * (y * width + columns.start)..4 * (y * width + columns.end);
             let wrong: Vec<usize> = (100..height).filter(|y| seen[row(y)] != side[row(y)]).collect();
-            assert!(wrong.is_empty(), "{first}, saved {saves}: columns {columns:?} of rows {wrong:?}");
+            assert!(wrong.is_empty(), "{first} {then}{unpaced}: columns {columns:?} of rows {wrong:?}");
         }
     }
 }

@@ -187,3 +187,27 @@ impl Engine {
             .for_each(|job| job.cancelled = true);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::{Outcome, Side};
+    use crate::media::Canvas;
+
+    #[test]
+    fn what_nothing_is_done_to_waits_for_no_thread() {
+        let mut engine = Engine::new(Arc::new(|| {}));
+        let frame = Canvas::new(4, 2).to_frame().unwrap();
+        let mut ask = |variant| {
+            let request = Request { variant, radius: 1, correction: None, readings: false, levels: false };
+            engine.be_on(Side::Both);
+            engine.submit(&frame, request, Slot::in_memory(4, 2)).map_err(|(_, e)| e.into_error()).unwrap();
+            engine.be_on(Side::Device);
+            let on_device_thread = engine.poll().map(|finished| finished.outcome);
+            engine.be_on(Side::Window);
+            (on_device_thread, engine.wait().unwrap().map(|finished| finished.outcome))
+        };
+        assert!(matches!(ask(VariantId::Off), (Some(Outcome::Done), None)));
+        assert!(matches!(ask(VariantId::Native), (None, Some(Outcome::Done))), "it is the window's");
+    }
+}

@@ -106,7 +106,7 @@ pub(crate) enum Side {
     Both,
     /// All but OpenCL.
     Window,
-    /// All but OpenGL: only what is a device's.
+    /// All but OpenGL: what is a device's, and what nothing is done to.
     Device,
 }
 
@@ -216,7 +216,8 @@ impl Engine {
         match self.side {
             Side::Both => true,
             Side::Window => job.on_device.is_none(),
-            Side::Device => job.on_device.is_some(),
+            // What nothing is done to must not keep what comes after it waiting.
+            Side::Device => job.on_device.is_some() || job.filter.is_none(),
         }
     }
 

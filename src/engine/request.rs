@@ -2,6 +2,7 @@
 //! took.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -141,6 +142,13 @@ impl Stages {
     /// It has done something for a stage in this time.
     pub(crate) fn did_from(&mut self, stage: Stage, from: Instant, to: Instant) {
         let span = Span { to, ..Span::since(stage, from) };
+        self.times[stage as usize] += span.ms();
+        self.spans.push(span);
+    }
+
+    /// The device's thread has done something for a stage in this time.
+    pub(crate) fn did_on_device_thread(&mut self, stage: Stage, when: Range<Instant>) {
+        let span = Span { stage, lane: Lane::Calls, from: when.start, to: when.end };
         self.times[stage as usize] += span.ms();
         self.spans.push(span);
     }

@@ -9,7 +9,7 @@ use glow::HasContext as _;
 
 use crate::error::Result;
 use crate::gpu::gl_names::{Home, Name};
-use crate::gpu::sharing::join::join;
+use crate::gpu::sharing::join::{Joined, join};
 use crate::gpu::sharing::pixel_buffer::PixelBuffer;
 use crate::gpu::sharing::texture::{self, Order, Part};
 
@@ -77,6 +77,13 @@ impl Surface {
         }
         self.is_idle = false;
         join(&self.gl, (self.texture, self.size), pictures, column, &mut self.band)
+    }
+
+    /// Fills the texture with what was put together at this column before; what each picture's part took. `None`, with nothing done,
+    /// where nothing was.
+    pub(super) fn fill_joined(&mut self, joined: &Joined, column: u32) -> Option<[Duration; 2]> {
+        self.is_idle = false;
+        joined.fill(&self.gl, (self.texture, self.size), column)
     }
 
     /// Has OpenGL fetch a part of the picture into the texture.

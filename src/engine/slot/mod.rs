@@ -33,6 +33,7 @@ use crate::gpu::cl::ClContext;
 use crate::gpu::host_block::HostBlock;
 use crate::gpu::memory::Picture;
 use crate::gpu::read_texture::read_texture;
+use crate::gpu::sharing::join::Joined;
 use crate::gpu::sharing::pixel_buffer::PixelBuffer;
 use crate::gpu::sharing::texture::{Order, Part, Shared};
 
@@ -90,6 +91,8 @@ pub struct Slot {
     result: ResultIn,
     /// What of the picture is in the texture already, while it is elsewhere.
     in_texture: Option<Part>,
+    /// Put together of the picture and another one, to be brought into the texture.
+    joined: Joined,
     /// Last: what OpenCL has of it goes before.
     surface: Option<Surface>,
 }
@@ -172,6 +175,7 @@ impl Slot {
             borrows: false,
             result: ResultIn::Input,
             in_texture: None,
+            joined: Joined::default(),
             surface: None,
         }
     }
@@ -358,6 +362,7 @@ impl Slot {
     pub(super) fn result_is_in(&mut self, result: ResultIn) {
         self.result = result;
         self.in_texture = None;
+        self.joined.forget();
     }
 
     /// Whether the device has put the picture into the host's memory, from where [`Slot::show`] is to fetch it.

@@ -6,7 +6,9 @@
 //!      └──▶ due ─▶ other side ─▶ engine ───┴─▶ (compare) ─▶ ready
 //! ```
 //!
-//! Where both are the device's they go there in one message, so that it has work for as long as the picture before is drawn.
+//! Where both are the device's they go there in one message, so that it has work for as long as the picture before is drawn. Where
+//! OpenGL draws on the processor, what is seen of both is put together there meanwhile, so that the window's thread has one picture to
+//! hand over.
 //!
 //! What the other side takes is never the first one's: it is a stage of its own in the statistics, as the comparison is.
 
@@ -248,6 +250,7 @@ impl FrameLoop {
     pub(super) fn tidy_wipe(&mut self) {
         if self.wipe.other.is_none() {
             std::mem::take(&mut self.wipe.free).into_iter().for_each(|slot| self.discard(slot));
+            self.free.iter_mut().for_each(Slot::be_alone);
         }
     }
 
