@@ -132,32 +132,27 @@ fn drag_line_to_320(session: &mut Session, right: &str) {
 /// Until then textures have no more of it than was seen, and of frames before beside that.
 #[test]
 fn what_a_dragged_line_uncovers_is_of_the_frame_that_is_shown() {
-    // Both in one texture, each in its own, put together before they are drawn, and after the first one's was filled with all of its
-    // picture to be saved.
-    let cases =
-        [("fused", "drag", ""), ("glsl", "drag", ""), ("fused", "", "--unpaced"), ("fused", "save", "")];
-    for (first, then, unpaced) in cases {
+    // Both in one texture, each in its own, and after the first one's was filled with all of its picture to be saved.
+    for (first, saves) in [("fused", false), ("glsl", false), ("fused", true)] {
         let (display, folder) = (Display::start(&[]), Folder::new("wipe-line"));
         let (stats, shot) = (folder.file("s.json"), folder.file("s.png"));
         let mut command = clreel(Some(&display));
         let here = folder.file("here");
         std::fs::create_dir_all(&here).unwrap();
         command.current_dir(&here).args(["--wipe", &format!("{first}:9,flat:8"), "--stats"]).arg(&stats);
-        command.args(Some(unpaced).filter(|option| !option.is_empty()));
         let mut session = Session::start(&display, command.arg("--screenshot").arg(&shot));
         session.wait_for_text("flat r=8   p50 ");
         session.wait_for_frames();
         session.wait_for_frames();
         session.press_until_title("space", &format!("{first}, r=9, paused"));
-        let line = if then == "drag" { 320 } else { 640 };
-        match then {
-            "drag" => drag_line_to_320(&mut session, "flat r=8"),
-            "save" => {
-                display.key("s");
-                saved(&mut session, &here, "clreel-frame-", ".png", 1);
-            }
-            _ => {}
-        }
+        let line = if saves {
+            display.key("s");
+            saved(&mut session, &here, "clreel-frame-", ".png", 1);
+            640
+        } else {
+            drag_line_to_320(&mut session, "flat r=8");
+            320
+        };
         session.display.key("i");
         let is_told = |t: &Text| ["Panels", "shows the keys", "Saved"].iter().any(|w| t.text.contains(w));
         session.wait("the overlay's end", |s| !s.texts().iter().any(is_told));
@@ -169,7 +164,31 @@ fn what_a_dragged_line_uncovers_is_of_the_frame_that_is_shown() {
         for (side, columns) in [(&sides[0], 0..line - 6), (&sides[1], line + 6..width)] {
             let row = |y: &usize| 4 * (y * width + columns.start)..4 * (y * width + columns.end);
             let wrong: Vec<usize> = (100..height).filter(|y| seen[row(y)] != side[row(y)]).collect();
-            assert!(wrong.is_empty(), "{first} {then}{unpaced}: columns {columns:?} of rows {wrong:?}");
+            assert!(wrong.is_empty(), "{first}, saved {saves}: columns {columns:?} of rows {wrong:?}");
+        }
+    }
+}
+
+/// Both sides' columns are put together while the picture before is drawn.
+#[test]
+fn both_sides_are_where_they_belong_where_frames_follow_as_fast_as_they_can() {
+    let (display, folder) = (Display::start(&[]), Folder::new("wipe-unpaced"));
+    let (stats, shot) = (folder.file("s.json"), folder.file("s.png"));
+    for sides in
+        [[("fused", "9"), ("fused", "2")], [("fused", "9"), ("off", "0")], [("off", "0"), ("fused", "9")]]
+    {
+        let wipe = sides.map(|(id, radius)| format!("{id}:{radius}")).join(",");
+        let mut command = clreel(Some(&display));
+        command.args(["--wipe", &wipe, "--unpaced", "--frames", "40", "--stats"]).arg(&stats);
+        assert!(command.arg("--screenshot").arg(&shot).status().unwrap().success());
+        let at = json(&stats)["frames"].as_array().unwrap().last().unwrap()["pts_s"].as_f64().unwrap();
+        let (width, _, seen) = png(&shot);
+        // What no panel covers, to the left of the line and to its right.
+        for ((id, radius), columns) in sides.into_iter().zip([400..634, 646..880]) {
+            let of = snapshot(&folder, &clip(), at, id, radius).2;
+            let row = |y: &usize| 4 * (y * width + columns.start)..4 * (y * width + columns.end);
+            let wrong: Vec<usize> = (60..490).filter(|y| seen[row(y)] != of[row(y)]).collect();
+            assert!(wrong.is_empty(), "{wipe}: columns {columns:?} of rows {wrong:?}");
         }
     }
 }
