@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
+use egui::emath::GuiRounding as _;
 use egui::{
-    Align2, Color32, CornerRadius, CursorIcon, Galley, Id, PointerButton, Pos2, Rect, Sense, Stroke, Ui,
-    Vec2, pos2, vec2,
+    Align2, Color32, CornerRadius, CursorIcon, Galley, Id, Mesh, PointerButton, Pos2, Rect, Sense, Stroke,
+    Ui, Vec2, pos2, vec2,
 };
 
 use super::{Action, Overlay, Placed, View, theme};
@@ -236,7 +237,8 @@ impl Label {
     }
 
     fn paint(self, ui: &Ui) {
-        theme::ground(ui.painter(), self.rect, theme::PANEL);
+        // Without an edge: that would be most of what a processor has to draw of a wipe.
+        ui.painter().rect_filled(self.rect, CornerRadius::same(4), theme::PANEL);
         let at = self.rect.left_center() + vec2(7.0, -self.galley.size().y / 2.0);
         ui.painter().galley(at, self.galley, self.color);
     }
@@ -244,8 +246,15 @@ impl Label {
 
 fn line(ui: &Ui, x: f32, picture: Rect, color: Color32) {
     let painter = ui.painter();
-    painter.vline(x, picture.y_range(), Stroke::new(4.0, Color32::from_black_alpha(120)));
-    painter.vline(x, picture.y_range(), Stroke::new(1.5, color));
+    // On whole pixels, so that no edge needs smoothing, which a processor would have more to draw of than of the line.
+    let scale = ui.pixels_per_point();
+    let middle = x.round_to_pixels(scale);
+    let mut mesh = Mesh::default();
+    for (half, color) in [(2.0_f32, Color32::from_black_alpha(120)), (1.0, color)] {
+        let half = half.round_to_pixels(scale);
+        mesh.add_colored_rect(Rect::from_x_y_ranges(middle - half..=middle + half, picture.y_range()), color);
+    }
+    painter.add(mesh);
     let handle = Rect::from_center_size(pos2(x, picture.center().y), vec2(8.0, 34.0));
     painter.rect_filled(handle, CornerRadius::same(4), color);
 }
