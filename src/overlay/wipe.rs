@@ -237,7 +237,7 @@ impl Label {
     }
 
     fn paint(self, ui: &Ui) {
-        // Without an edge: that would be most of what a processor has to draw of a wipe.
+        // Without an edge, which is many triangles where a processor draws.
         ui.painter().rect_filled(self.rect, CornerRadius::same(4), theme::PANEL);
         let at = self.rect.left_center() + vec2(7.0, -self.galley.size().y / 2.0);
         ui.painter().galley(at, self.galley, self.color);
@@ -246,7 +246,7 @@ impl Label {
 
 fn line(ui: &Ui, x: f32, picture: Rect, color: Color32) {
     let painter = ui.painter();
-    // On whole pixels, so that no edge needs smoothing, which a processor would have more to draw of than of the line.
+    // On whole pixels, so that no edge needs smoothing: that is triangles of its own, from top to bottom.
     let scale = ui.pixels_per_point();
     let middle = x.round_to_pixels(scale);
     let mut mesh = Mesh::default();
