@@ -104,7 +104,7 @@ pub(crate) struct Joined {
 
 impl Joined {
     /// Puts together what [`join`] would of the same pictures; returns when each side's part was. `None`, with nothing there, where a
-    /// picture is not there in full.
+    /// picture is not there in full, or memory has run out.
     pub(crate) fn put_together(
         &mut self,
         pictures: [&[u8]; 2],
@@ -113,7 +113,9 @@ impl Joined {
     ) -> Option<[Range<Instant>; 2]> {
         self.holds = None;
         let sides = Sides::new(pictures, size, column)?;
-        self.bgra.resize(sides.row * sides.rows, 0);
+        let bytes = sides.row * sides.rows;
+        self.bgra.try_reserve_exact(bytes.saturating_sub(self.bgra.len())).ok()?;
+        self.bgra.resize(bytes, 0);
         let when = [0, 1].map(|side| {
             let began = Instant::now();
             sides.exchange(side, 0, &mut self.bgra);
