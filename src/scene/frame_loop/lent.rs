@@ -422,7 +422,10 @@ fn stay(engine: &mut Engine, bell: &Bell, all: &mut Vec<Finished>, mut pair: Opt
     while heard != Heard::Wanted && engine.has_device_work() && began.elapsed() < STAY {
         heard = bell.wait(ASK);
         all.append(&mut finished(engine));
-        pair.take_if(|(pair, seen)| join(all, *pair, *seen));
+        // The window's thread would only wait for it.
+        if heard != Heard::Wanted {
+            pair.take_if(|(pair, seen)| join(all, *pair, *seen));
+        }
     }
 }
 
