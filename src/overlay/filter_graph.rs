@@ -1,5 +1,5 @@
 //! The filter alone over the last seconds, on a logarithmic axis. In: the frames presented. Out: a line of steps, cut where
-//! variant, radius, size or device changed, and over each stretch its median.
+//! variant, its kernels, radius, size or device changed, and over each stretch its median.
 
 use egui::{Align2, Rect, Sense, Shape, Stroke, Ui, pos2};
 
@@ -103,9 +103,16 @@ pub(crate) fn show(ui: &mut Ui, area: Rect, view: &View, numbers: &Numbers, acti
 /// short for it; of the others one that would reach the next is left out.
 fn names(ui: &Ui, axes: &Axes, stretches: &[Stretch], y: &dyn Fn(f64) -> f32, shapes: &mut Vec<Shape>) {
     let mut end = axes.plot.right();
+    // Of which version it is, as soon as that is not the one that it began with.
+    let is_edited = |variant: VariantId| {
+        stretches.iter().any(|s| s.setting.variant == variant && s.setting.versions.first > 1)
+    };
     for (n, stretch) in stretches.iter().enumerate().rev() {
         let Some(first) = stretch.frames.first() else { continue };
-        let name = name(stretch.setting.variant, stretch.setting.radius);
+        let mut name = name(stretch.setting.variant, stretch.setting.radius);
+        if is_edited(stretch.setting.variant) {
+            name.push_str(&format!(", version {}", stretch.setting.versions.first));
+        }
         let text = match stretch.summary {
             Some(s) => format!("{name} {} ms", theme::believed(s.p50, s.noise, theme::short_ms)),
             None => name,
@@ -222,6 +229,7 @@ mod tests {
             size: (1280, 720),
             device: 0,
             beside: None,
+            versions: Default::default(),
             beside_filter_ms: None,
             others: None,
             cloth: None,
@@ -249,6 +257,15 @@ mod tests {
         // Each frame begins where the one before it ended.
         let all: Vec<_> = found.iter().flat_map(|s| &s.frames).collect();
         assert!(all.windows(2).all(|w| (w[0].to - w[1].from).abs() < 1e-9), "{all:?}");
+        // Another version of the same kernels is another stretch, and one that makes another picture has no line between them.
+        for (n, (version, ms)) in [(1, 8.0), (2, f64::NAN), (1, 8.5), (3, 4.0)].into_iter().enumerate() {
+            let mut next = sample(10 + n as u32, VariantId::Flat, 3, ms);
+            next.versions.first = version;
+            recorder.push(next);
+        }
+        let versions = stretches(recorder.history().iter().skip(6), Some(40.0));
+        let told: Vec<_> = versions.iter().map(|s| (s.setting.versions.first, median(s))).collect();
+        assert_eq!(told, [(1, Some(8.0)), (1, Some(8.5)), (3, Some(4.0))]);
     }
 
     #[test]

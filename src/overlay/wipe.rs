@@ -119,7 +119,7 @@ impl Overlay {
         let right = self.wipe.right;
         let times = [self.numbers.filter(), self.numbers.beside];
         let differs = wipe.sides.map(|side| view.kernels.differs(side.variant));
-        let [a, b] = texts(wipe, times, differs, view.kernels.beside);
+        let [a, b] = texts(wipe, times, differs, view.kernels.beside, view.kernels.running);
         let y = area.top() + theme::GAP;
         let first = Label::new(ui, area, pos2(x - BAND, y), Align2::RIGHT_TOP, &a, !right);
         let mut second = Label::new(ui, area, pos2(x + BAND, y), Align2::LEFT_TOP, &b, right);
@@ -181,20 +181,26 @@ fn told(difference: Difference, size: (u32, u32), orientation: Orientation) -> (
 }
 
 /// What is said of both sides, each with the median of its filter, also in parts of the other's; kernels that make another
-/// picture have none.
+/// picture have none. Where a `version` is on the other side, the first one's is told, too: the one that is `running`.
 fn texts(
     wipe: &Wipe,
     times: [Option<Summary>; 2],
     differs: [bool; 2],
     version: Option<(VariantId, u64)>,
+    running: Option<u64>,
 ) -> [String; 2] {
     let filters = |side: usize| wipe.sides[side].variant != VariantId::Off && !differs[side];
+    let version = version.filter(|_| wipe.sides[1].variant == VariantId::Version);
     let time = |side: usize| times[side].filter(|time| filters(side) && time.p50 > 0.0);
     [0, 1].map(|side| {
         let request = &wipe.sides[side];
         let mut text = request.to_string();
-        if let Some((variant, number)) = version.filter(|_| request.variant == VariantId::Version) {
-            text = text.replacen(VariantId::Version.as_str(), &format!("{variant} of version {number}"), 1);
+        if let Some((variant, number)) = version {
+            let numbers = [running.filter(|_| request.variant == variant), Some(number)];
+            if let Some(number) = numbers[side] {
+                let name = format!("{variant} of version {number}");
+                text = text.replacen(request.variant.as_str(), &name, 1);
+            }
         }
         if request.levels {
             text.push_str(", auto-levels");
@@ -305,13 +311,27 @@ mod tests {
         let sides = [VariantId::Fused, VariantId::Flat].map(|variant| Request::new(variant, 3));
         let wipe = Wipe { sides, by_wall: [false; 2], difference: None };
         let time = |ms: f64| Summary::of([ms; 50].into_iter(), None);
-        let [a, b] = texts(&wipe, [time(1.0), time(2.0)], [false; 2], None);
+        let [a, b] = texts(&wipe, [time(1.0), time(2.0)], [false; 2], None, None);
         assert!(
             a.contains("p50 1") && a.contains('\u{d7}') && b.contains("p50 2") && b.contains('\u{d7}'),
             "{a}, {b}"
         );
-        let [a, b] = texts(&wipe, [time(1.0), time(2.0)], [false, true], None);
+        let [a, b] = texts(&wipe, [time(1.0), time(2.0)], [false, true], None, None);
         assert!(a.contains("p50 1") && !a.contains('\u{d7}'), "{a}");
         assert_eq!(b, "flat r=3   p50 \u{2013}");
+    }
+
+    #[test]
+    fn both_versions_of_a_kernel_are_told() {
+        let of = |sides: [VariantId; 2]| {
+            let sides = sides.map(|variant| Request::new(variant, 3));
+            let wipe = Wipe { sides, by_wall: [false; 2], difference: None };
+            texts(&wipe, [None, None], [false; 2], Some((VariantId::Flat, 1)), Some(4))
+        };
+        let told = of([VariantId::Flat, VariantId::Version]);
+        assert_eq!(told, ["flat of version 4 r=3", "flat of version 1 r=3"]);
+        // That which runs is another variant's; and what was beside it before is of no wipe now.
+        assert_eq!(of([VariantId::Fused, VariantId::Version])[0], "fused r=3");
+        assert_eq!(of([VariantId::Flat, VariantId::Fused]), ["flat r=3", "fused r=3"]);
     }
 }

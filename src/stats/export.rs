@@ -53,9 +53,10 @@ pub(crate) struct ExportContext {
 /// since the frame before was presented, whatever happened meanwhile; where `switched` is true that one was filtered otherwise,
 /// and most of the interval may have been waiting. `beside` is the other side of a wipe, `compared` whether the two were; what
 /// that took is in `wipe` and `difference` alone, of it the filter in `beside_filter`. Summaries leave switched ones out; `settings` has one for each variant, radius,
-/// size, device and other side, whose `noisy` says why its filter's times are not to be trusted to the last digit (of `off` its
+/// size, device, other side and version of edited kernels, whose `noisy` says why its filter's times are not to be trusted to the last digit (of `off` its
 /// intervals), or false. `cloth` has what the newest frame of an army took that came into the picture since the row before, of
-/// the device's clock, or of the host's where `on_host` names the step, and for `copy`; it is empty where there was none. The file
+/// the device's clock, or of the host's where `on_host` names the step, and for `copy`; it is empty where there was none. `version` is which version of the
+/// variant's kernels filtered, 1 as long as none was edited, and `beside_version` the other side's. The file
 /// appears under its name only when it is complete.
 ///
 /// # Errors
@@ -89,7 +90,7 @@ fn write_csv(out: &mut dyn Write, recorder: &Recorder, _: &ExportContext) -> io:
     for name in ClothTimes::NAMES {
         write!(out, ",cloth_{name}")?;
     }
-    writeln!(out, ",cloth_on_host,cloth_handovers")?;
+    writeln!(out, ",cloth_on_host,cloth_handovers,version,beside_version")?;
     for (frame, (s, switched)) in (recorder.first_frame()..).zip(recorder.frames_and_switches()) {
         write!(out, "{frame},{:.6},{:.6},", s.pts, s.presented_at)?;
         if let Some(interval) = s.interval_ms {
@@ -104,7 +105,7 @@ fn write_csv(out: &mut dyn Write, recorder: &Recorder, _: &ExportContext) -> io:
         for value in [s.filter_wall_ms(), s.others] {
             cell(out, value)?;
         }
-        let beside = s.beside.map(|beside| beside.to_string()).unwrap_or_default();
+        let beside = s.setting().beside_words().unwrap_or_default();
         write!(out, ",{beside},{}", is_compared(s.beside))?;
         cell(out, s.beside_filter_ms)?;
         write!(out, ",")?;
@@ -118,6 +119,10 @@ fn write_csv(out: &mut dyn Write, recorder: &Recorder, _: &ExportContext) -> io:
         write!(out, ",{},", on_host.join(" "))?;
         if let Some(cloth) = &s.cloth {
             write!(out, "{}", cloth.handovers)?;
+        }
+        write!(out, ",{},", s.versions.first)?;
+        if s.beside.is_some() {
+            write!(out, "{}", s.versions.beside)?;
         }
         writeln!(out)?;
     }
@@ -224,10 +229,12 @@ impl Serialize for Row<'_> {
         map.serialize_entry("switched", &self.switched)?;
         map.serialize_entry("filter_wall", &s.filter_wall_ms().map(|ms| round(ms, 1e4)))?;
         map.serialize_entry("others", &s.others.map(|part| round(part, 1e4)))?;
-        map.serialize_entry("beside", &s.beside.map(|beside| beside.to_string()))?;
+        map.serialize_entry("beside", &s.setting().beside_words())?;
         map.serialize_entry("compared", &is_compared(s.beside))?;
         map.serialize_entry("beside_filter", &s.beside_filter_ms.map(|ms| round(ms, 1e4)))?;
         map.serialize_entry("cloth", &s.cloth.as_deref().map(OfCloth))?;
+        map.serialize_entry("version", &s.versions.first)?;
+        map.serialize_entry("beside_version", &s.beside.map(|_| s.versions.beside))?;
         map.end()
     }
 }
@@ -302,13 +309,15 @@ impl Serialize for OfSetting<'_> {
         map.serialize_entry("width", &of.size.0)?;
         map.serialize_entry("height", &of.size.1)?;
         map.serialize_entry("device_changes", &of.device)?;
-        map.serialize_entry("beside", &of.beside.map(|beside| beside.to_string()))?;
+        map.serialize_entry("beside", &of.beside_words())?;
         map.serialize_entry("compared", &is_compared(of.beside))?;
         map.serialize_entry("presented", &self.frames.len())?;
         map.serialize_entry("interval_ms", &intervals)?;
         map.serialize_entry("stages", &StageSeries(&stage))?;
         map.serialize_entry("filter_wall_ms", &walls)?;
         map.serialize_entry("noisy", &Noisy(noise))?;
+        map.serialize_entry("version", &of.versions.first)?;
+        map.serialize_entry("beside_version", &of.beside.map(|_| of.versions.beside))?;
         map.end()
     }
 }

@@ -152,6 +152,8 @@ pub(crate) struct FrameSample {
     pub device: u32,
     /// The other side of a wipe, where there was one: its time is the stage [`Stage::Wipe`].
     pub beside: Option<Beside>,
+    /// Which versions of the kernels made it.
+    pub versions: Versions,
     /// What its filter took, in milliseconds, of the device, or by the wall where none tells.
     pub beside_filter_ms: Option<f64>,
     /// What the newest frame of an army took that came into the picture since the movie frame before.
@@ -173,8 +175,8 @@ impl FrameSample {
 
     /// How it was filtered.
     pub(crate) fn setting(&self) -> Setting {
-        let Self { variant, radius, size, device, beside, .. } = *self;
-        Setting { variant, radius, size, device, beside }
+        let Self { variant, radius, size, device, beside, versions, .. } = *self;
+        Setting { variant, radius, size, device, beside, versions }
     }
 }
 
@@ -191,6 +193,37 @@ pub(crate) struct Setting {
     pub device: u32,
     /// The other side of a wipe: a frame that is filtered twice takes longer.
     pub beside: Option<Beside>,
+    /// Which versions of the kernels filter on both sides.
+    pub versions: Versions,
+}
+
+impl Setting {
+    /// The other side in words, as in "flat r=7".
+    pub(crate) fn beside_words(&self) -> Option<String> {
+        let Beside { variant, radius, .. } = self.beside?;
+        let variant = self.versions.former.filter(|_| variant == VariantId::Version).unwrap_or(variant);
+        Some(match variant {
+            VariantId::Off => variant.to_string(),
+            _ => format!("{variant} r={radius}"),
+        })
+    }
+}
+
+/// Which versions of kernels that are edited filter: 1 is as they were when the window began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Versions {
+    /// Of the variant's kernels.
+    pub first: u64,
+    /// Of those on the other side of a wipe; 1 where there is none.
+    pub beside: u64,
+    /// What [`VariantId::Version`] on the other side is a version of.
+    pub former: Option<VariantId>,
+}
+
+impl Default for Versions {
+    fn default() -> Self {
+        Self { first: 1, beside: 1, former: None }
+    }
 }
 
 /// How the other side of a wipe was filtered.
@@ -202,16 +235,6 @@ pub(crate) struct Beside {
     pub radius: u32,
     /// The sides were compared.
     pub compared: bool,
-}
-
-/// As in "flat r=7".
-impl std::fmt::Display for Beside {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.variant {
-            VariantId::Off => f.write_str("off"),
-            variant => write!(f, "{variant} r={}", self.radius),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -64,7 +64,8 @@ pub(super) struct LiveKernels {
     devices: u32,
     /// Counts how often the builder began anew with one of them.
     begun: u32,
-    /// The device that another version was built for, to wipe it.
+    /// Of which variant another version was asked for, to wipe it, and the device that it was built for.
+    beside_of: Option<VariantId>,
     beside_on: Option<usize>,
     shown: Kernels,
 }
@@ -281,7 +282,10 @@ impl LiveKernels {
     /// Notes what came of a version; returns what is to be said of it.
     fn note(&mut self, opinion: Opinion) -> Option<(Subject, Verdict)> {
         match opinion {
-            Opinion::Of(_, subject @ Subject::Variant(VariantId::Version), verdict) => {
+            Opinion::Of(number, subject @ Subject::Variant(VariantId::Version), verdict) => {
+                if !matches!(verdict, Verdict::Refused(_)) {
+                    self.shown.beside = self.beside_of.map(|variant| (variant, number));
+                }
                 Some((subject, verdict))
             }
             Opinion::Of(number, subject, verdict) => {

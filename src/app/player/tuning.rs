@@ -334,6 +334,7 @@ mod tests {
             size: (1280, 720),
             device: 0,
             beside: None,
+            versions: Default::default(),
             beside_filter_ms: None,
             others: None,
             cloth: None,

@@ -4,7 +4,7 @@
 use egui::{Color32, RichText, Ui, vec2};
 
 use super::super::{Action, View, theme};
-use super::{Judged, Untried, Verdict, Version, line};
+use super::{Judged, Subject, Untried, Verdict, Version, line};
 use crate::ladders::box_filter::VariantId;
 
 /// What is told of a version in its line: the worst verdict on what makes the picture; where it changes nothing of that, the
@@ -23,11 +23,15 @@ pub(crate) fn told_of(judged: &[Judged], chosen: VariantId) -> Option<&Judged> {
 pub(super) fn row(ui: &mut Ui, version: &Version, view: &View, actions: &mut Vec<Action>) {
     let kernels = view.kernels;
     let is_current = version.number == kernels.current;
+    // What is refused does not run: another one goes on.
+    let current = kernels.versions.iter().find(|version| version.number == kernels.current);
+    let goes_on = kernels.running.filter(|_| current.is_some_and(|current| is_refused(current, view.chosen)));
+    let is_marked = goes_on.map_or(is_current, |running| running == version.number);
     ui.horizontal(|ui| {
         let text = RichText::new(format!("{}", version.number));
-        let text = text.color(if is_current { Color32::BLACK } else { theme::TEXT });
+        let text = text.color(if is_marked { Color32::BLACK } else { theme::TEXT });
         let mut button = egui::Button::new(text).small().min_size(vec2(26.0, 0.0));
-        if is_current {
+        if is_marked {
             button = button.fill(theme::SELECT);
         }
         let hover = format!("Go back to version {}: the files stay as they are", version.number);
@@ -35,13 +39,20 @@ pub(super) fn row(ui: &mut Ui, version: &Version, view: &View, actions: &mut Vec
             actions.push(Action::UseKernels(version.number));
         }
         let hover = format!("Wipe version {} against the one that runs; the key w ends it", version.number);
-        let can = kernels.running.is_some_and(|running| running != version.number);
+        let can = kernels.running.is_some_and(|running| running != version.number)
+            && !is_refused(version, view.chosen);
         if ui.add_enabled(can, egui::Button::new("wipe").small()).on_hover_text(hover).clicked() {
             actions.push(Action::WipeKernels(version.number));
         }
         let (color, text) = words(version, is_current, view);
         line(ui, &text, color);
     });
+}
+
+/// Whether a variant's kernels of a version must not run.
+fn is_refused(version: &Version, variant: VariantId) -> bool {
+    let subject = Subject::Variant(variant);
+    version.judged.iter().any(|of| of.subject == subject && matches!(of.verdict, Verdict::Refused(_)))
 }
 
 /// A version in words.

@@ -178,6 +178,7 @@ fn no_size_and_no_data_break_it() {
                 size: (1, 1),
                 device: 0,
                 beside: None,
+                versions: Default::default(),
                 beside_filter_ms: None,
                 others: None,
                 cloth: None,

@@ -84,6 +84,7 @@ impl<'a> Fixture<'a> {
                 size: (1280, 720),
                 device: 0,
                 beside: None,
+                versions: Default::default(),
                 beside_filter_ms: None,
                 others: None,
                 cloth: None,

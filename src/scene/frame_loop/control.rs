@@ -239,9 +239,13 @@ impl FrameLoop {
         self.make_waiting_anew();
     }
 
-    /// Other kernels filter for this variant from the next frame on; `differs`: they make another picture, and their times count
-    /// for nothing. The picture on the screen anew where no next one comes.
-    pub(crate) fn kernels_changed(&mut self, variant: VariantId, differs: bool) {
+    /// Other kernels filter for this variant from the next frame on, of this version, where that is another one than so far;
+    /// `differs`: they make another picture, and their times count for nothing. The picture on the screen anew where no next one
+    /// comes.
+    pub(crate) fn kernels_changed(&mut self, variant: VariantId, version: Option<u64>, differs: bool) {
+        if let Some(version) = version {
+            self.versions.insert(variant, version);
+        }
         self.recorder.kernels_changed(variant, differs);
         if self.choice.filter().0 == variant || self.other().is_some_and(|(other, _)| other == variant) {
             self.convert_again();

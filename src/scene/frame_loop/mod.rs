@@ -24,7 +24,7 @@ mod state;
 mod submit;
 mod wipe;
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -77,6 +77,8 @@ struct Flight {
     /// [`FrameLoop::devices`] when it was taken.
     device: u32,
     side: Side,
+    /// Which version of its variant's kernels filters it.
+    version: u64,
 }
 
 /// A frame that is done.
@@ -105,7 +107,8 @@ impl Ready {
     fn setting(&self) -> Setting {
         let Request { variant, radius, .. } = self.flight.request;
         let (size, device, beside) = (self.slot.size(), self.flight.device, self.beside_setting());
-        Setting { variant, radius, size, device, beside }
+        let versions = self.versions();
+        Setting { variant, radius, size, device, beside, versions }
     }
 }
 
@@ -142,6 +145,8 @@ pub(crate) struct FrameLoop {
     clock: Clock,
     unpaced: bool,
     choice: Choice,
+    /// Which version of its kernels filters for a variant, where that is not the first one.
+    versions: HashMap<VariantId, u64>,
     wipe: Wipe,
     free: Vec<Slot>,
     /// Of the memory of textures that are not shared.
@@ -214,6 +219,7 @@ impl FrameLoop {
             clock: Clock::new(0),
             unpaced,
             choice: Choice::new(),
+            versions: HashMap::new(),
             wipe: Wipe::default(),
             free: Vec::new(),
             returned: VecDeque::new(),

@@ -164,6 +164,7 @@ impl FrameLoop {
             size: setting.size,
             device: setting.device,
             beside: setting.beside,
+            versions: setting.versions,
             beside_filter_ms,
             others: None,
             cloth: if again { None } else { self.cloth.take() },

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{BUSY_S, FrameLoop, OVERLAY_MS, STILL};
+use super::{BUSY_S, FrameLoop, OVERLAY_MS, STILL, Side};
 use crate::engine::{Progress, Readings, Request};
 use crate::ladders::box_filter::VariantId;
 use crate::media::{Frame, Orientation};
@@ -141,9 +141,12 @@ impl FrameLoop {
     fn long_frame(&self) -> Option<Busy> {
         let flight = self.flights.front()?;
         let Progress { fraction, elapsed_s, total_s, .. } = self.progress(flight);
+        // The numbers are the first side's, also while the other one takes long.
+        let own = (flight.request.variant, flight.request.radius);
+        let (variant, radius) = if flight.side == Side::Other { self.chosen() } else { own };
         (self.is_holding() || elapsed_s > BUSY_S).then_some(Busy {
-            variant: flight.request.variant,
-            radius: flight.request.radius,
+            variant,
+            radius,
             fraction: fraction as f32,
             elapsed_s,
             predicted_s: total_s,

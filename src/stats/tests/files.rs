@@ -12,7 +12,7 @@ fn csv_has_a_row_for_each_frame_and_a_column_for_each_stage() {
     let text = fs::read_to_string(&path).unwrap();
     let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
     assert_eq!(rows.len(), 4);
-    assert!(rows.iter().all(|row| row.len() == 8 + Stage::ALL.len() + 23), "{text}");
+    assert!(rows.iter().all(|row| row.len() == 8 + Stage::ALL.len() + 25), "{text}");
     assert_eq!(
         rows[0][8 + Stage::ALL.len()..][..12],
         [
@@ -74,7 +74,8 @@ fn an_armys_frame_is_told_beside_the_movies() {
         ("cloth_handovers", "2"),
     ];
     assert_eq!(told.iter().map(|(name, value)| (**name, **value)).collect::<Vec<_>>(), wanted);
-    assert_eq!(rows[1][rows[1].len() - 11..], [""; 11]);
+    let end = rows[1].len() - 13;
+    assert_eq!((&rows[1][end..end + 11], &rows[1][end + 11..]), (&[""; 11][..], &["1", ""][..]));
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert!(json["frames"][0]["cloth"].is_null());
     let cloth = &json["frames"][1]["cloth"];
@@ -84,6 +85,39 @@ fn an_armys_frame_is_told_beside_the_movies() {
     // The movie's stages have none of it.
     let (with, without) = (&json["frames"][1], &json["frames"][0]);
     assert!(Stage::ALL.iter().all(|stage| with[stage.name()] == without[stage.name()]));
+}
+
+/// Times of kernels before and after a save are never mixed.
+#[test]
+fn each_version_of_the_kernels_is_a_setting_of_its_own() {
+    let scratch = Scratch::new("versions");
+    let mut recorder = Recorder::new(true);
+    let beside = Some(Beside { variant: VariantId::Version, radius: 3, compared: false });
+    for (n, (first, beside)) in [(1, None), (2, None), (1, None), (2, beside)].into_iter().enumerate() {
+        let versions = Versions { first, beside: 1, former: Some(VariantId::Flat) };
+        let sample = frame(n as f64 * 0.04, 40.0, first as f64, VariantId::Flat);
+        recorder.push(FrameSample { beside, versions, ..sample });
+    }
+    let [csv, json] = ["s.csv", "s.json"].map(|name| {
+        export(&scratch.0.join(name), &recorder, &context()).unwrap();
+        fs::read_to_string(scratch.0.join(name)).unwrap()
+    });
+    assert!(csv.lines().next().unwrap().ends_with(",version,beside_version"));
+    let ends: Vec<_> =
+        csv.lines().skip(1).map(|row| row.rsplitn(3, ',').take(2).collect::<Vec<_>>()).collect();
+    assert_eq!(ends, [["", "1"], ["", "2"], ["", "1"], ["1", "2"]]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let told = |of: &serde_json::Value| {
+        let numbers = ["version", "beside_version", "presented"].map(|name| of[name].as_u64());
+        (numbers, of["beside"].as_str().map(str::to_owned), of["stages"]["filter"]["p50"].as_f64())
+    };
+    let wanted = [
+        ([Some(1), None, Some(2)], None, Some(FILTER)),
+        ([Some(2), None, Some(1)], None, Some(2.0 * FILTER)),
+        // By the name of what it is a version of.
+        ([Some(2), Some(1), Some(1)], Some("flat r=3".to_owned()), Some(2.0 * FILTER)),
+    ];
+    assert_eq!(json["settings"].as_array().unwrap().iter().map(told).collect::<Vec<_>>(), wanted);
 }
 
 /// An interval of two filters is nobody's who filters alone, whatever stands in the columns of the variant.
@@ -108,8 +142,12 @@ fn frames_of_a_wipe_are_a_setting_of_their_own() {
         fs::read_to_string(scratch.0.join(name)).unwrap()
     });
     // Behind them nothing of an army.
-    let ends: Vec<&str> =
-        csv.lines().skip(1).step_by(4).filter_map(|row| row.strip_suffix(",,,,,,,,,,,")).collect();
+    let ends: Vec<&str> = csv
+        .lines()
+        .skip(1)
+        .step_by(4)
+        .filter_map(|row| row.strip_suffix(",,,,,,,,,,,,1,").or(row.strip_suffix(",,,,,,,,,,,,1,1")))
+        .collect();
     assert!(ends[0].ends_with(",,false,") && ends[1].ends_with(",fused r=3,false,2.5000"), "{ends:?}");
     assert!(
         ends[2].ends_with(",fused r=3,true,2.5000") && ends[3].ends_with(",off,false,2.5000"),
@@ -120,8 +158,15 @@ fn frames_of_a_wipe_are_a_setting_of_their_own() {
     let told = |of: &serde_json::Value| {
         (of["beside"].as_str().map(str::to_owned), of["compared"] == true, of["presented"].as_u64())
     };
-    let wanted =
-        ways.map(|way| (way.map(|way| way.to_string()), way.is_some_and(|way| way.compared), Some(4)));
+    let wanted = ways.map(|way| {
+        (
+            way.map(|way| {
+                if way.variant == VariantId::Off { "off".to_owned() } else { format!("{} r=3", way.variant) }
+            }),
+            way.is_some_and(|way| way.compared),
+            Some(4),
+        )
+    });
     assert_eq!(settings.iter().map(told).collect::<Vec<_>>(), wanted);
     // The first interval of each is a switch's.
     assert!(settings[1..].iter().all(|of| of["interval_ms"]["n"] == 3), "{settings:?}");

@@ -31,6 +31,7 @@ fn frame(at: f64, interval_ms: f64, unit: f64, variant: VariantId) -> FrameSampl
         size: (1280, 720),
         device: 0,
         beside: None,
+        versions: Default::default(),
         beside_filter_ms: None,
         others: None,
         cloth: None,

@@ -174,7 +174,7 @@ impl Devices {
             Part::Tried(case, Ok(report)) => {
                 self.opinions.push(Opinion::Ran(case.variant, report.clone()));
                 if report.is_some() {
-                    with.frames.kernels_changed(case.variant, true);
+                    with.frames.kernels_changed(case.variant, None, true);
                 }
             }
             Part::MachineCode(version, variant, code) => {
@@ -185,7 +185,8 @@ impl Devices {
                 let subject = Subject::Variant(variant);
                 self.opinions.push(Opinion::Of(version, subject, judged.verdict.clone()));
                 if judged.made.is_some() {
-                    with.frames.kernels_changed(variant, !matches!(judged.verdict, Verdict::Exact));
+                    let differs = !matches!(judged.verdict, Verdict::Exact);
+                    with.frames.kernels_changed(variant, Some(version), differs);
                     if variant == chosen {
                         self.unseen = Some(version);
                     }

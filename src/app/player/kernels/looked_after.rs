@@ -218,8 +218,7 @@ impl Player<'_> {
             radius,
             is_beside,
         });
-        self.kernels.shown.beside = Some((variant, number));
-        self.kernels.beside_on = Some(device);
+        (self.kernels.beside_of, self.kernels.beside_on) = (Some(variant), Some(device));
     }
 
     /// Begins the wipe that was asked for, or says why there is none.
@@ -227,7 +226,8 @@ impl Player<'_> {
         match verdict {
             Verdict::Refused(error) => self.notify(error, true),
             Verdict::Exact | Verdict::Differs(_) => {
-                self.frames.set_other(Some((VariantId::Version, self.frames.chosen().1)));
+                let (chosen, radius) = self.frames.chosen();
+                self.frames.set_former(self.kernels.beside_of.unwrap_or(chosen), radius);
                 self.repaints.soon();
             }
         }

@@ -13,19 +13,24 @@ impl LiveKernels {
         size: Option<(u32, u32)>,
         beside: Option<Beside>,
     ) {
-        let of = |variant| size.map(|size| Circumstances { variant, radius, size, beside });
+        let of = |variant, beside| size.map(|size| Circumstances { variant, radius, size, beside });
+        // As it is measured now, else as it was alone: a wipe takes no version its time.
+        let ways = if beside.is_some() { &[beside, None][..] } else { &[None] };
         let row = |kept: &KeptVersion| {
             let judged = kept.judged.iter().map(|judged| {
                 let is_exact = judged.verdict == Verdict::Exact;
-                let time = |kept: &KeptVersion| match judged.subject {
-                    Subject::Variant(variant) => kept.time(&of(variant).filter(|_| is_exact)?),
+                let time = |kept: &KeptVersion, beside| match judged.subject {
+                    Subject::Variant(variant) => kept.time(&of(variant, beside).filter(|_| is_exact)?),
                     // Its stage has a time, which is of no version.
                     Subject::Conversion => None,
                 };
-                let before = kept.before.get(&judged.subject).and_then(|number| self.version(*number));
+                let before = self.measured_before(kept, judged.subject);
                 let settled = |median: &Median| median.n >= SETTLED;
-                let now = time(kept);
-                let change = now.filter(settled).zip(before.and_then(time).filter(settled));
+                let change = ways.iter().find_map(|beside| {
+                    let now = time(kept, *beside).filter(settled)?;
+                    Some((now, time(before?, *beside).filter(settled)?))
+                });
+                let now = change.map(|(now, _)| now).or_else(|| ways.iter().find_map(|b| time(kept, *b)));
                 Judged {
                     ms: now.map(|now| now.ms),
                     change_ms: change.map(|(now, before)| now.ms - before.ms),
@@ -40,7 +45,8 @@ impl LiveKernels {
             });
             let differs =
                 kept.of(Subject::Variant(chosen)).is_some_and(|judged| judged.verdict != Verdict::Exact);
-            let median = of(chosen).filter(|_| !differs).and_then(|of| kept.time(&of));
+            let time = |beside: &Option<Beside>| kept.time(&of(chosen, *beside).filter(|_| !differs)?);
+            let median = ways.iter().find_map(time);
             Version {
                 number: kept.number,
                 files: kept.files.clone(),
@@ -57,6 +63,16 @@ impl LiveKernels {
         let (running, converts) = (runs(Subject::Variant(chosen)), runs(Subject::Conversion));
         (self.shown.running, self.shown.converts) = (running, converts);
         self.shown.copying = self.copying.is_some();
+    }
+
+    /// The last version that ran before one and was exact: what makes another picture has no time.
+    fn measured_before(&self, kept: &KeptVersion, subject: Subject) -> Option<&KeptVersion> {
+        let before = |kept: &KeptVersion| self.version(*kept.before.get(&subject)?);
+        let differs = |kept: &&KeptVersion| {
+            kept.of(subject).is_some_and(|judged| matches!(judged.verdict, Verdict::Differs(_)))
+        };
+        // Whoever goes back and forth makes a circle of them.
+        std::iter::successors(before(kept), |kept| before(kept)).take(KEPT).find(|kept| !differs(kept))
     }
 
     /// The chosen variant's kernels as they were saved last; where a compiler has found an error in another file, or only a file

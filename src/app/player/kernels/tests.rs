@@ -140,6 +140,37 @@ fn only_settled_medians_of_the_same_circumstances_are_compared() {
     assert_eq!(change(&mut live, None), (Some(8.25), Some(0.25)));
 }
 
+/// A number stays beside its version: in a wipe, too, and behind a version that has none because it makes another picture.
+#[test]
+fn what_was_measured_of_a_version_stays() {
+    let mut live = edited();
+    let of = Circumstances { variant: VariantId::Flat, radius: 2, size: (64, 48), beside: None };
+    let time = |live: &mut LiveKernels, ms| live.time(of, Median { ms, n: SETTLED, noise: None });
+    time(&mut live, 8.0);
+    live.note(Opinion::Of(2, FLAT, Verdict::Exact));
+    time(&mut live, 8.25);
+    save(&mut live, other("box_filter/01_naive.cl"));
+    let differs = || Verdict::Differs(crate::verify::MismatchReport::default());
+    live.note(Opinion::Of(3, FLAT, differs()));
+    live.note(Opinion::Of(2, FLAT, Verdict::Exact));
+    time(&mut live, 8.5);
+    let beside = Some(Beside { variant: VariantId::Naive, radius: 2, compared: false });
+    for (beside, radius, known) in [(None, 2, true), (beside, 2, true), (beside, 3, false)] {
+        live.refresh(VariantId::Flat, radius, Some((64, 48)), beside);
+        let judged = |at: usize| live.shown.versions[at].judged[0].clone();
+        let (second, third) = (judged(1), judged(0));
+        assert_eq!((second.ms, third.ms), (Some(8.5).filter(|_| known), None));
+        assert_eq!(live.shown.versions[2].ms, Some(8.0).filter(|_| known), "as it began");
+    }
+    // The one before it makes another picture, and the one before that is itself.
+    save(&mut live, other("box_filter/02_separable.cl"));
+    live.note(Opinion::Of(3, FLAT, differs()));
+    live.note(Opinion::Of(4, FLAT, Verdict::Exact));
+    time(&mut live, 9.0);
+    live.refresh(VariantId::Flat, 2, Some((64, 48)), None);
+    assert_eq!(live.shown.versions[0].judged[0].change_ms, Some(0.5));
+}
+
 #[test]
 fn what_a_save_has_changed_is_shown_also_where_it_is_included() {
     let mut live = edited();

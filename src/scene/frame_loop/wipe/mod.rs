@@ -59,6 +59,8 @@ pub(super) struct Wipe {
     other: Option<Filter>,
     /// What it was the last time.
     before: Option<Filter>,
+    /// What [`VariantId::Version`] is a version of.
+    former: Option<VariantId>,
     /// The sides are to be compared.
     compares: bool,
     /// What plays is shown by one filter only.
@@ -161,6 +163,12 @@ impl FrameLoop {
         let limit_ms = if self.clock.is_paused() { 0.0 } else { NEARLY_DONE_MS };
         self.cancel_longer(limit_ms, |flight| flight.side == Side::Other);
         self.look_again();
+    }
+
+    /// Filters the other side with another version of this variant's kernels.
+    pub(crate) fn set_former(&mut self, variant: VariantId, radius: u32) {
+        self.wipe.former = Some(variant);
+        self.set_other(Some((VariantId::Version, radius)));
     }
 
     /// Exchanges the sides.
@@ -280,5 +288,12 @@ impl Ready {
         let beside = self.beside.as_ref()?;
         let Request { variant, radius, .. } = *beside.request();
         Some(stats::Beside { variant, radius, compared: beside.difference().is_some() })
+    }
+
+    /// Which versions of the kernels made it.
+    pub(super) fn versions(&self) -> stats::Versions {
+        let first = self.flight.version;
+        let (beside, former) = self.beside.as_ref().map_or((1, None), |beside| beside.version());
+        stats::Versions { first, beside, former }
     }
 }

@@ -8,6 +8,7 @@ use super::{Side, must_take_turns};
 use crate::engine::{Difference, Readings, Request, Slot, Stages};
 use crate::error::Result;
 use crate::gpu::sharing::texture::Part;
+use crate::ladders::box_filter::VariantId;
 use crate::media::Frame;
 use crate::scene::frame_loop::lent::{Done, Until};
 use crate::scene::frame_loop::submit::Asked;
@@ -63,11 +64,20 @@ pub(in crate::scene::frame_loop) struct Beside {
     slot: Slot,
     /// The map of the differences, in a texture of its own, and what they are.
     map: Option<(Slot, Difference)>,
+    /// Which version of its kernels filtered it.
+    version: u64,
+    /// What it is a version of, where it is one.
+    former: Option<VariantId>,
 }
 
 impl Beside {
     pub(super) fn request(&self) -> &Request {
         &self.request
+    }
+
+    /// Which version of its kernels filtered it, and what that is a version of, where it is one of its own.
+    pub(super) fn version(&self) -> (u64, Option<VariantId>) {
+        (self.version, self.former)
     }
 
     pub(super) fn by_wall(&self) -> bool {
@@ -303,7 +313,9 @@ impl FrameLoop {
             stages.times[Stage::Difference as usize] += ms;
             (map, difference)
         });
-        let beside = Beside { request: of_other.request, filter_ms, by_wall, slot, map };
+        let former = self.wipe.former.filter(|_| of_other.request.variant == VariantId::Version);
+        let Flight { request, version, .. } = of_other;
+        let beside = Beside { request, filter_ms, by_wall, slot, map, version, former };
         self.show(first, Some(Box::new(beside)));
     }
 }
