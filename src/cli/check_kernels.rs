@@ -13,8 +13,9 @@ use crate::gpu::cl::{ClContext, DeviceKind, list_devices, no_device};
 use crate::gpu::machine_code::MachineCode;
 use crate::gpu::memory::{Picture, Storage};
 use crate::gpu::{process, program};
+use crate::ladders::box_filter::machine_code::{self, Pictures};
 use crate::ladders::box_filter::pictures::noise;
-use crate::ladders::box_filter::{BuiltVariant, OWN_FILE, VariantId, filter_once, opencl};
+use crate::ladders::box_filter::{BuiltVariant, OWN_FILE, VariantId, filter_once};
 use crate::load;
 
 /// The hidden subcommand.
@@ -92,8 +93,9 @@ pub(crate) fn machine_code(variants: &[VariantId]) -> Result<u8> {
     let cl = ClContext::new(&device)?;
     let mut ids: Vec<VariantId> = subjects(variants).into_iter().map(|subject| subject.id).collect();
     ids.dedup();
+    let pictures = Pictures { size: (1280, 720), radius: 7, wide: false };
     for id in ids {
-        let MachineCode { name, text, facts } = opencl::machine_code(&cl, id, (1280, 720))?;
+        let MachineCode { name, text, facts } = machine_code::of(&cl, id, &pictures)?;
         print_line(format!("{id}, {}: {name}\n{}\n{text}", device.info.name, facts.join("\n")))?;
     }
     Ok(exit::DONE)

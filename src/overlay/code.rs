@@ -122,7 +122,7 @@ struct InSight {
 }
 
 /// The source, below its name, in `height` points, beyond which it scrolls; long lines are cut at the panel's edge. What a
-/// version has changed, or what was refused in it, comes into sight once. Returns whether it has just done so.
+/// version has changed, or what was refused in it, comes into sight once. Returns whether it is just doing so.
 pub(super) fn show(ui: &mut Ui, source: &Source, height: f32) -> bool {
     let changed = match source.changed.len() {
         0 => String::new(),
@@ -150,7 +150,8 @@ pub(super) fn show(ui: &mut Ui, source: &Source, height: f32) -> bool {
     let stays = before.as_ref().is_some_and(|before| before.scrolls || (before.offset - offset).abs() < 0.5);
     let now = InSight { of, height, offset, scrolls, holds: holds && (scrolls || stays) };
     ui.data_mut(|data| data.insert_temp(id, now));
-    before.is_none()
+    // In the pass after it, too: what is around it has its size by then.
+    scrolls || before.is_some_and(|before| before.scrolls)
 }
 
 /// All lines, numbered. `scrolls`: what is to be in sight first comes there: egui would swing back from a place that
@@ -172,7 +173,10 @@ fn lines(ui: &mut Ui, source: &Source, galley: &Arc<Galley>, scrolls: bool) {
     if scrolls {
         let row = source.first().and_then(|line| galley.rows.get(line)).map(|row| row.rect());
         let [top, height] = row.map_or([0.0; 2], |row| [row.top(), row.height()]);
-        let from = text.y + (top - ABOVE * height).max(0.0);
+        // As many above it as below it where there is little room.
+        let rows = if height > 0.0 { ui.clip_rect().height() / height } else { 0.0 };
+        let above = ABOVE.min(((rows - 1.0) / 2.0).floor().max(0.0));
+        let from = text.y + (top - above * height).max(0.0);
         let place = Rect::from_x_y_ranges(area.x_range(), from..=text.y + top + height);
         ui.scroll_to_rect_animation(place, Some(Align::Min), ScrollAnimation::none());
     }

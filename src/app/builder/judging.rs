@@ -16,6 +16,7 @@ use crate::gpu::memory::Storage;
 use crate::gpu::program::{self, Ahead};
 use crate::gpu::sources::{self, Sources};
 use crate::ladders::box_filter::VariantId;
+use crate::ladders::box_filter::machine_code::Pictures;
 use crate::ladders::box_filter::opencl::BuiltVariant;
 use crate::ladders::box_filter::planar::{PlanarFilter, planar_quick};
 use crate::ladders::box_filter::trial::{Case, Launch, Trials, Tried};
@@ -51,8 +52,8 @@ pub(crate) struct Asm {
     pub sources: Option<Sources>,
     /// The variant.
     pub variant: VariantId,
-    /// Width and height of the pictures in pixels.
-    pub size: (u32, u32),
+    /// Which pictures it filters.
+    pub pictures: Pictures,
 }
 
 /// What was built.

@@ -16,7 +16,8 @@ use crate::gpu::sources;
 use crate::gpu::watch;
 use crate::jobs::Teller;
 use crate::ladders::box_filter::VariantId;
-use crate::ladders::box_filter::opencl::{BuiltVariant, machine_code};
+use crate::ladders::box_filter::machine_code;
+use crate::ladders::box_filter::opencl::BuiltVariant;
 use crate::ladders::box_filter::pictures::noise as bytes;
 use crate::ladders::box_filter::planar::PlanarFilter;
 use crate::ladders::box_filter::trial::{Case, Launch, Trials};
@@ -189,7 +190,7 @@ impl<'a> Worker<'a> {
                 (Ok(Request::MachineCode(asm)), Some((number, cl))) => {
                     let newest = sources::current();
                     sources::pin(asm.sources);
-                    let code = machine_code(cl, asm.variant, asm.size);
+                    let code = machine_code::of(cl, asm.variant, &asm.pictures);
                     sources::pin(newest);
                     let part = Part::MachineCode(asm.version, asm.variant, code);
                     self.send(Built::For(*number, Box::new(part)))

@@ -20,6 +20,7 @@ use crate::gpu::cl::DeviceKind;
 use crate::gpu::program;
 use crate::gpu::sources::{self, Sources};
 use crate::jobs::{Job, Waker};
+use crate::ladders::box_filter::machine_code::Pictures;
 use crate::ladders::box_filter::{OWN_FILE, VariantId};
 use crate::overlay::{
     Judged, Kernels, Panel, Source, Subject, Untried, Verdict, Version, errors_in, told_of,
@@ -58,8 +59,8 @@ pub(super) struct LiveKernels {
     said: Option<Error>,
     /// What the source is of that is shown, and what a compiler says of it.
     source_of: Option<((u64, VariantId, DeviceKind), String)>,
-    /// Whose machine code is shown or asked for: version, variant, picture's size, and the device's number.
-    code_of: Option<(u64, VariantId, (u32, u32), usize)>,
+    /// Whose machine code is shown or asked for: version, variant, pictures, and the device's number.
+    code_of: Option<(u64, VariantId, Pictures, usize)>,
     /// Counts the devices: the versions' times are of the last one alone.
     devices: u32,
     /// Counts how often the builder began anew with one of them.

@@ -10,6 +10,7 @@ mod checks;
 pub mod config;
 pub(crate) mod entrants;
 pub mod glsl;
+pub(crate) mod machine_code;
 pub mod native;
 pub mod opencl;
 pub mod pictures;

@@ -9,7 +9,6 @@ use super::{Kernels, Scratch, run};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{self, ClContext, DeviceKind, failed};
 use crate::gpu::kernel::{Kernel, unique};
-use crate::gpu::machine_code::{self, MachineCode};
 use crate::gpu::memory::{Picture, Storage};
 use crate::gpu::program::{self, Ahead};
 use crate::ladder::cache::Cache;
@@ -46,21 +45,6 @@ struct Program {
     id: VariantId,
     program: cl::Program,
     config: Config,
-}
-
-/// What the device runs for a variant with its default parameters, on pictures of this size.
-///
-/// # Errors
-/// When it is not made of kernels of its own on RGBA pictures, or the driver does not tell.
-pub(crate) fn machine_code(cl: &ClContext, id: VariantId, size: (u32, u32)) -> Result<MachineCode> {
-    let kernels = id.kernels().filter(|_| id != VariantId::Auto).ok_or_else(|| {
-        let why = format!("'{id}' has no kernels of its own on RGBA pictures.");
-        Error::new("The machine code cannot be shown.", why, "Choose one of the ladder's other rungs.")
-    })?;
-    let (device, size) = (&cl.device.info, SizeClass::of(size.0, size.1));
-    let config = Config::for_size(kernels.code(device.kind), device.kind, size).fitted(device);
-    let (binary, log) = program::binary_and_log(cl, config.code().file, &config.options())?;
-    machine_code::of(&binary, &log)
 }
 
 impl BuiltVariant {

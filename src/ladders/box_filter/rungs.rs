@@ -269,7 +269,7 @@ impl VariantId {
     pub(crate) fn files(self, kind: DeviceKind) -> Option<&'static [&'static str]> {
         match &self.rung().work {
             Work::Kernels(kernels) => Some(std::slice::from_ref(&kernels.code(kind).file)),
-            Work::Planes(code) => Some(code.files()),
+            Work::Planes(code) => Some(std::slice::from_ref(code.file_on(kind))),
             Work::Fastest(_) => None,
             Work::Nothing | Work::Former | Work::Shaders | Work::Threads => Some(&[]),
         }

@@ -139,6 +139,37 @@ fn what_is_new_in_a_version_is_scrolled_to_once() {
     assert!(marked(source(4, 199, &log.replace("21", "200")), REFUSED, vec![]).0, "it has less room now");
 }
 
+/// Also below ten versions and a log.
+#[test]
+fn the_line_of_an_error_is_in_sight_below_a_long_list() {
+    use crate::overlay::code::REFUSED;
+    let mut fixture = Fixture::new(vec2(1280.0, 720.0));
+    fixture.kernels = edited();
+    let first = fixture.kernels.versions[3].clone();
+    fixture.kernels.versions.extend(std::iter::repeat_n(first, 6));
+    let text = (0..60).map(|n| format!("int v{n};\n")).collect::<String>();
+    let source = |version, log: &str| {
+        let before = text.replace("int v21;", "int w;");
+        Source::new("box_filter/03_flat.cl".to_owned(), &text, Some(&before)).of_version(version, log)
+    };
+    fixture.overlay.open[Panel::Kernels as usize] = true;
+    let refused = std::mem::take(&mut fixture.kernels.versions[0].judged);
+    fixture.kernels.source = Some(source(4, ""));
+    (0..5).for_each(|_| drop(fixture.pass(vec![])));
+    fixture.kernels.versions[0].judged = refused;
+    let log = "The compiler says:\nbox_filter/03_flat.cl:22:3: error: no such\n   22 | int v21;\n      | ^\n1 error generated.";
+    let error =
+        Error::new("The kernel file 'box_filter/03_flat.cl' does not build for 'CPU'.", log, "Correct it.");
+    fixture.kernels.versions[0].judged[0].verdict = Verdict::Refused(error);
+    fixture.kernels.source = Some(source(4, log));
+    (0..30).for_each(|_| drop(fixture.pass(vec![])));
+    let panel = fixture.ctx.read_response(panel::cover_id("kernels")).expect("it is shown").rect;
+    let mark = fixture.rects.iter().find(|(_, filled)| *filled == REFUSED).expect("it is marked").0;
+    let name = fixture.texts.iter().find(|(text, _)| text.starts_with("box_filter/03_flat.cl, 1 line"));
+    let sight = panel.with_min_y(name.expect("it has a name").1.bottom());
+    assert!(sight.contains_rect(mark.shrink2(vec2(20.0, 0.0))), "{mark:?} in {sight:?}");
+}
+
 #[test]
 fn what_was_overtaken_is_not_said_to_be_tried() {
     let mut fixture = Fixture::new(vec2(1280.0, 800.0));

@@ -53,7 +53,11 @@ impl Player<'_> {
         let is_open = self.overlay.open[Panel::Kernels as usize];
         if is_open {
             let kind = self.devices.info().map_or(DeviceKind::Cpu, |info| info.kind);
-            self.kernels.source(chosen, kind);
+            // What `auto` is has a source, too.
+            let auto = size.filter(|_| chosen == VariantId::Auto);
+            let auto = auto.and_then(|size| self.frames.auto(size, radius)).unwrap_or_default();
+            let named = auto.split(' ').next().and_then(|name| name.parse().ok());
+            self.kernels.source(named.unwrap_or(chosen), kind);
         }
         if is_open && self.overlay.machine_code {
             self.ask_for_machine_code();
@@ -142,18 +146,23 @@ impl Player<'_> {
 
     /// Asks for what the device runs for the chosen variant, where that is not what is shown.
     fn ask_for_machine_code(&mut self) {
-        let (variant, _) = self.frames.chosen();
+        let (variant, radius) = self.frames.chosen();
         let Some(size) = self.frames.shown_size().filter(|_| self.devices.can_judge()) else { return };
+        let layout = self.frames.shown_frame().and_then(|frame| Converter::supports(&frame.picture));
+        let wide = layout.is_some_and(|layout| layout.wide);
         let Some(device) = self.devices.info().map(|info| info.index) else { return };
         let live = &mut self.kernels;
         let runs = live.runs(Subject::Variant(variant));
-        let of = (runs.map_or(0, |kept| kept.number), variant, size, device);
+        // Which code runs does not change with every step of the radius.
+        let radius = if variant == VariantId::Auto { radius } else { 0 };
+        let pictures = Pictures { size, radius, wide };
+        let of = (runs.map_or(0, |kept| kept.number), variant, pictures, device);
         if live.code_of == Some(of) {
             return;
         }
         let sources = runs.map(|kept| kept.sources.clone());
         (live.code_of, live.shown.machine_code) = (Some(of), None);
-        self.devices.ask_for_machine_code(Asm { version: of.0, sources, variant, size });
+        self.devices.ask_for_machine_code(Asm { version: of.0, sources, variant, pictures });
     }
 
     /// Says what came of the chosen variant, or of the conversion, where the panel does not.

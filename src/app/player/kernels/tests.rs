@@ -64,7 +64,8 @@ fn what_was_not_told_is_asked_again() {
     // By another thread for the same device, which forgets no times.
     let mut live = edited();
     live.waits = None;
-    live.code_of = Some((2, VariantId::Flat, (4, 4), 0));
+    let pictures = Pictures { size: (4, 4), radius: 2, wide: false };
+    live.code_of = Some((2, VariantId::Flat, pictures, 0));
     live.is_on(0, 1);
     assert_eq!((live.waits, live.code_of), (Some(false), None));
     live.waits = None;

@@ -28,6 +28,16 @@ impl PlanesCode {
         &self.0
     }
 
+    /// The one for a kind of device.
+    pub(crate) fn file_on(&self, kind: DeviceKind) -> &&'static str {
+        &self.0[usize::from(kind != DeviceKind::Cpu)]
+    }
+
+    /// The compiler's options for samples of one byte, or of two.
+    pub(crate) fn options(wide: bool) -> String {
+        format!("-D WIDE={}", u8::from(wide))
+    }
+
     fn file(&self, march: bool) -> &'static str {
         self.0[usize::from(march)]
     }
@@ -89,8 +99,8 @@ impl PlanarFilter {
             return Err(Error::new(format!("'{id}' cannot run on '{}'.", device.name), why, ""));
         }
         let file = code.file(march);
-        let build = |wide: u8| program::build(cl, file, &program::source(file)?, &format!("-D WIDE={wide}"));
-        let built = Self { id, code, narrow: build(0)?, wide: build(1)?, march, number: unique() };
+        let build = |wide| program::build(cl, file, &program::source(file)?, &PlanesCode::options(wide));
+        let built = Self { id, code, narrow: build(false)?, wide: build(true)?, march, number: unique() };
         let queue = cl.extra_queue()?;
         for wide in [false, true] {
             let layout = Layout::planar_420(18, 4, wide);
