@@ -316,6 +316,8 @@ fn exit_codes() {
         ("no result to compare", "conformance --compare /nowhere/a.json /nowhere/b.json".into(), &[]),
         ("no Oclgrind", "check-kernels --variant flat".into(), &[("PATH", "/nowhere")]),
         ("no such variant", "check-kernels --variant nonsense".into(), &[]),
+        ("nothing to check", "check-kernels --variant off,auto".into(), &[]),
+        ("no machine code", "check-kernels --machine-code --variant planar".into(), &[]),
     ];
     let kernels = folder.file("kernels");
     let stand_in = |word: &str| match word {

@@ -3,32 +3,42 @@
 //!
 //! Oclgrind takes the place of the OpenCL drivers in a process that it starts: this program again, with a hidden subcommand.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+mod oclgrind;
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
 
 use super::devices::print_line;
+use super::{CheckKernelsArgs, usage};
+use crate::color::Layout;
 use crate::error::{Error, Result};
 use crate::exit;
 use crate::gpu::cl::{ClContext, DeviceKind, list_devices, no_device};
 use crate::gpu::machine_code::MachineCode;
 use crate::gpu::memory::{Picture, Storage};
+use crate::gpu::sources::{self, Sources};
 use crate::gpu::{process, program};
 use crate::ladders::box_filter::machine_code::{self, Pictures};
 use crate::ladders::box_filter::pictures::noise;
-use crate::ladders::box_filter::{BuiltVariant, OWN_FILE, VariantId, filter_once};
-use crate::load;
+use crate::ladders::box_filter::planar::PlanarFilter;
+use crate::ladders::box_filter::planar::run::filter_alone;
+use crate::ladders::box_filter::{BuiltVariant, OWN_FILE, VariantId, Work, filter_once};
+use crate::timing::crowding;
+
+use oclgrind::{Ended, Fault, checker, told};
 
 /// The hidden subcommand.
 pub(crate) const RUN: &str = "run-kernels";
-/// The program that checks.
-const CHECKER: &str = "oclgrind";
-/// Faults that are told of one variant.
-const MOST: usize = 5;
+/// And the one that it is an alternative of.
+const NAME: &str = "check-kernels";
 /// A picture with more than one work-group in each direction, and odd edges.
 const SIZE: (u32, u32) = (70, 9);
 const RADIUS: u32 = 3;
-/// The longest log that is read, in bytes.
-const LOG: u64 = 4 << 20;
+/// Beyond what `fused` keeps in one pass.
+const LARGE_RADIUS: u32 = 50;
+/// How long the kernels of a variant may take, unless the user says: clreel's own take about a second.
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// A variant's code for a kind of device.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -39,8 +49,7 @@ struct Subject {
 
 impl Subject {
     fn name(self) -> String {
-        let differs = self.id.kernels().is_some_and(|kernels| !std::ptr::eq(kernels.cpu, kernels.gpu));
-        match (differs, self.kind) {
+        match (has_two_codes(self.id), self.kind) {
             (false, _) => self.id.to_string(),
             (true, DeviceKind::Cpu) => format!("{}, for CPUs", self.id),
             (true, _) => format!("{}, for graphics cards", self.id),
@@ -48,20 +57,62 @@ impl Subject {
     }
 }
 
-/// What Oclgrind has found.
-#[derive(Debug, PartialEq)]
-struct Fault {
-    what: String,
-    kernel: String,
-    /// Where, as in `box_filter/03_flat.cl:25`.
-    found_at: String,
+/// Whether it has other code on CPUs than on graphics cards.
+fn has_two_codes(id: VariantId) -> bool {
+    id.reads_planes() || id.kernels().is_some_and(|kernels| !std::ptr::eq(kernels.cpu, kernels.gpu))
 }
 
-/// Checks these variants; returns the exit code.
+/// Does what is asked for; returns the exit code.
 ///
 /// # Errors
-/// When Oclgrind is not there, or a kernel could not be run.
-pub(crate) fn run(variants: &[VariantId]) -> Result<u8> {
+/// When the folder of kernels is not there, or what is needed to do it.
+pub(crate) fn run(args: &CheckKernelsArgs) -> Result<u8> {
+    if let Some(folder) = program::named_folder() {
+        // Said once, and not of each kernel file.
+        Sources::read(&folder)?;
+    }
+    let mut reasons: Vec<String> =
+        args.variant.iter().filter_map(|id| why_not(*id, args.machine_code)).collect();
+    reasons.dedup();
+    let subjects = subjects(&args.variant, args.machine_code);
+    if subjects.is_empty() {
+        let nothing =
+            if args.machine_code { "no machine code can be shown" } else { "there is nothing to check" };
+        return Ok(usage(NAME, &format!("{nothing}: {}", reasons.join("; "))));
+    }
+    for reason in reasons {
+        eprintln!("clreel: Left out: {reason}.");
+    }
+    if args.machine_code { machine_code(&subjects) } else { check_all(&subjects, args) }
+}
+
+/// Why there is nothing to do for a variant that the user has named, to go on after a colon.
+fn why_not(id: VariantId, machine_code: bool) -> Option<String> {
+    let why = match &id.rung().work {
+        Work::Nothing => "has no kernels, it leaves pictures as they are".to_owned(),
+        Work::Shaders => "has no kernels, it computes in OpenGL".to_owned(),
+        Work::Threads => "has no kernels, it computes on the processor without OpenCL".to_owned(),
+        Work::Fastest(_) if !machine_code => {
+            "has no kernels of its own, it takes another variant's; name that".to_owned()
+        }
+        Work::Former => "is no variant that can be named".to_owned(),
+        Work::Kernels(_) if id == VariantId::Own && !has_own() => {
+            format!(
+                "is your own kernel, and there is no {OWN_FILE}; name the folder that has it with --kernels"
+            )
+        }
+        Work::Kernels(_) | Work::Fastest(_) | Work::Planes(_) => return None,
+    };
+    Some(format!("'{id}' {why}"))
+}
+
+/// Whether the folder of kernels has the user's own; one that cannot be read is there, too, and is told when it is run.
+fn has_own() -> bool {
+    program::source(OWN_FILE).map_or_else(|error| sources::is_unreadable(&error), |_| true)
+}
+
+/// Checks these under Oclgrind. One that cannot be run keeps no other from being checked.
+fn check_all(subjects: &[Subject], args: &CheckKernelsArgs) -> Result<u8> {
     let checker = checker().ok_or_else(|| {
         Error::new(
             "Oclgrind is not installed.",
@@ -69,130 +120,114 @@ pub(crate) fn run(variants: &[VariantId]) -> Result<u8> {
             "On Debian: apt-get install oclgrind.",
         )
     })?;
-    let mut faulty = 0;
-    for subject in subjects(variants) {
-        let faults = check(&checker, subject)?;
-        if faults.is_empty() {
-            print_line(format!("{}: no races, no bad accesses", subject.name()))?;
-            continue;
+    let limit = args.kernel_timeout.and_then(|s| Duration::try_from_secs_f64(s).ok());
+    let limit = limit.unwrap_or_else(|| LIMIT.mul_f64(crowding()));
+    let (mut faulty, mut failed) = (false, Vec::new());
+    for subject in subjects {
+        let name = subject.name();
+        let (faults, error) = check(&checker, *subject, args.kernels.as_deref(), limit);
+        for fault in &faults {
+            print_line(told(&name, fault))?;
         }
-        faulty += 1;
-        for fault in faults {
-            print_line(told(&subject.name(), &fault))?;
+        faulty |= !faults.is_empty();
+        match error {
+            Some(error) => {
+                eprintln!("clreel: {error}");
+                failed.push(name);
+            }
+            None if faults.is_empty() => print_line(format!("{name}: no races, no bad accesses"))?,
+            None => {}
         }
     }
-    Ok(if faulty == 0 { exit::DONE } else { exit::MISMATCH })
+    if !failed.is_empty() && subjects.len() > 1 {
+        eprintln!("clreel: {} of {} not checked: {}.", failed.len(), subjects.len(), failed.join("; "));
+    }
+    Ok(match (faulty, failed.is_empty()) {
+        (true, _) => exit::MISMATCH,
+        (false, false) => exit::FAILED,
+        (false, true) => exit::DONE,
+    })
 }
 
-/// Prints what the first device runs for these variants.
-///
-/// # Errors
-/// When there is no device, or the driver does not tell.
-pub(crate) fn machine_code(variants: &[VariantId]) -> Result<u8> {
+/// Prints what the first device runs for these. One that it does not tell keeps none from being printed.
+fn machine_code(subjects: &[Subject]) -> Result<u8> {
     let device = list_devices().into_iter().next().ok_or_else(no_device)?;
     let cl = ClContext::new(&device)?;
-    let mut ids: Vec<VariantId> = subjects(variants).into_iter().map(|subject| subject.id).collect();
+    let mut ids: Vec<VariantId> = subjects.iter().map(|subject| subject.id).collect();
     ids.dedup();
     let pictures = Pictures { size: (1280, 720), radius: 7, wide: false };
+    let mut code = exit::DONE;
     for id in ids {
-        let MachineCode { name, text, facts } = machine_code::of(&cl, id, &pictures)?;
-        print_line(format!("{id}, {}: {name}\n{}\n{text}", device.info.name, facts.join("\n")))?;
+        match machine_code::of(&cl, id, &pictures) {
+            Ok(MachineCode { name, text, facts }) => {
+                print_line(format!("{id}, {}: {name}\n{}\n{text}", device.info.name, facts.join("\n")))?;
+            }
+            Err(error) => {
+                eprintln!("clreel: {id}: {error}");
+                code = exit::FAILED;
+            }
+        }
     }
-    Ok(exit::DONE)
+    Ok(code)
 }
 
-/// Where Oclgrind is, if it is installed.
-fn checker() -> Option<PathBuf> {
-    let path = crate::environment::get("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(CHECKER)).find(|file| file.is_file())
-}
-
-/// Each code once.
-fn subjects(variants: &[VariantId]) -> Vec<Subject> {
-    let named = |id: VariantId| variants.is_empty() || variants.contains(&id);
-    let own = program::source(OWN_FILE).is_ok().then_some(VariantId::Own);
-    let kernels = VariantId::ALL.into_iter().chain(own).filter(|id| named(*id) && *id != VariantId::Auto);
+/// Each code once: of these variants, or of all.
+fn subjects(variants: &[VariantId], machine_code: bool) -> Vec<Subject> {
+    let named = |id: &VariantId| match variants.is_empty() {
+        true => (*id != VariantId::Own || has_own()) && *id != VariantId::Auto,
+        false => variants.contains(id),
+    };
     let mut all = Vec::new();
-    for id in kernels {
-        let Some(kernels) = id.kernels() else { continue };
+    for id in VariantId::ALL.into_iter().chain([VariantId::Own]).filter(named) {
+        if why_not(id, machine_code).is_some() {
+            continue;
+        }
         all.push(Subject { id, kind: DeviceKind::Gpu });
-        if !std::ptr::eq(kernels.cpu, kernels.gpu) {
+        if has_two_codes(id) {
             all.push(Subject { id, kind: DeviceKind::Cpu });
         }
     }
     all
 }
 
-/// One code in a process under Oclgrind.
-fn check(checker: &Path, subject: Subject) -> Result<Vec<Fault>> {
-    let failed = |why: String| {
-        let what = format!("{} could not be run under Oclgrind.", subject.name());
-        Error::new(what, why, "Try the kernels with `clreel bench`.")
+/// One code in a process under Oclgrind: its faults, and why it could not be run to its end.
+fn check(
+    checker: &Path,
+    subject: Subject,
+    kernels: Option<&Path>,
+    limit: Duration,
+) -> (Vec<Fault>, Option<Error>) {
+    let name = subject.name();
+    let failed =
+        |why: String, hint| Error::new(format!("{name} could not be run under Oclgrind."), why, hint);
+    let arguments = |command: &mut Command| {
+        command.arg(RUN).arg(subject.id.as_str());
+        if subject.kind == DeviceKind::Cpu {
+            command.arg("--cpu");
+        }
+        if let Some(folder) = kernels {
+            // It is in the environment, too; but what is advised names what was given.
+            command.arg("--kernels").arg(folder);
+        }
     };
-    let folder = std::env::temp_dir().join(format!("clreel-check-{}", std::process::id()));
-    let _passing = crate::leftovers::Passing::new(&folder);
-    std::fs::create_dir_all(&folder).map_err(|e| failed(format!("{e}.")))?;
-    let log = folder.join("log");
-    let program = std::env::current_exe().map_err(|e| failed(format!("{e}.")))?;
-    let mut command = Command::new(checker);
-    command.args(["--data-races", "--max-errors", &MOST.to_string(), "--log"]).arg(&log).arg(program);
-    command.arg(RUN).arg(subject.id.as_str());
-    if subject.kind == DeviceKind::Cpu {
-        command.arg("--cpu");
-    }
-    let ran = command.stdin(Stdio::null()).output();
-    let text = load::text(&log, LOG);
-    let _ = std::fs::remove_dir_all(&folder);
-    let ran = ran.map_err(|e| failed(format!("{e}.")))?;
-    let faults = faults(&text.unwrap_or_default());
-    if faults.is_empty() && !ran.status.success() {
-        let said = String::from_utf8_lossy(&ran.stderr);
-        let said = said.trim().trim_start_matches("clreel: ").to_owned();
-        return Err(failed(if said.is_empty() { format!("It ended with {}.", ran.status) } else { said }));
-    }
-    Ok(faults)
-}
-
-/// The faults of a log, each place once.
-fn faults(log: &str) -> Vec<Fault> {
-    let mut faults: Vec<Fault> = Vec::new();
-    for part in log.split("\n\n") {
-        let mut lines = part.lines().map(str::trim).filter(|line| !line.is_empty());
-        let Some(what) = lines.next() else { continue };
-        let (mut kernel, mut found_at) = (String::new(), String::new());
-        for line in lines {
-            if let Some(name) = line.strip_prefix("Kernel: ") {
-                kernel = name.to_owned();
-            } else if let Some((line, file)) =
-                line.strip_prefix("At line ").and_then(|at| at.split_once(" of "))
-            {
-                let line = line.split(' ').next().unwrap_or_default();
-                // A race names two places.
-                let at = format!("{}:{line}", file.trim_end_matches(':'));
-                found_at = if found_at.is_empty() { at } else { format!("{found_at} and {at}") };
-            }
+    match oclgrind::run(checker, arguments, limit) {
+        Ok((faults, Ended::Done)) => (faults, None),
+        Ok((faults, Ended::Late)) => {
+            let error = Error::new(
+                format!(
+                    "{name} did not end within {} s under Oclgrind.",
+                    (limit.as_secs_f64() * 10.0).round() / 10.0
+                ),
+                "Oclgrind is slow, but clreel's own kernels take it a second or two.",
+                "Look for a loop without an end; `clreel check-kernels --kernel-timeout` gives it more time.",
+            );
+            (faults, Some(error))
         }
-        if !kernel.is_empty()
-            && !faults.iter().any(|fault| fault.found_at == found_at && fault.kernel == kernel)
-        {
-            faults.push(Fault { what: what.to_owned(), kernel, found_at });
-        }
+        // What it has found explains that.
+        Ok((faults, Ended::Failed(_))) if !faults.is_empty() => (faults, None),
+        Ok((faults, Ended::Failed(why))) => (faults, Some(failed(why, ""))),
+        Err(e) => (Vec::new(), Some(failed(format!("{e}."), "Try the kernels with `clreel bench`."))),
     }
-    faults
-}
-
-/// A fault in words, and its line below.
-fn told(name: &str, fault: &Fault) -> String {
-    let mut text = format!("{name}: {} in {} at {}", fault.what, fault.kernel, fault.found_at);
-    for at in fault.found_at.split(" and ") {
-        let line = at.rsplit_once(':').and_then(|(file, line)| {
-            let source = program::source(file).ok()?;
-            let line: usize = line.parse().ok()?;
-            Some(format!("\n  {line} | {}", source.lines().nth(line.checked_sub(1)?)?.trim_end()))
-        });
-        text.extend(line);
-    }
-    text
 }
 
 /// The hidden subcommand: runs a variant's kernels on the first device.
@@ -205,14 +240,33 @@ pub(crate) fn run_kernels(id: VariantId, cpu: bool) -> Result<u8> {
     let device = list_devices().into_iter().next().ok_or_else(no_device)?;
     let cl = ClContext::new(&device)?;
     let kind = if cpu { DeviceKind::Cpu } else { DeviceKind::Gpu };
+    let (width, height) = SIZE;
+    if id.reads_planes() {
+        let filter = PlanarFilter::build_as(&cl, id, kind)?;
+        for wide in [false, true] {
+            let layout = Layout::planar_420(width, height, wide);
+            for radius in [RADIUS, LARGE_RADIUS] {
+                filter_alone(&cl, &filter, &layout, &noise(layout.bytes()), radius)?;
+            }
+        }
+        return Ok(exit::DONE);
+    }
     let built = BuiltVariant::build_as(&cl, id, kind)?;
-    let ((width, height), storage) = (SIZE, built.kernels().storage);
+    let storage = built.kernels().storage;
     if storage == Storage::Image {
         // What is read of an image has no address that could be wrong.
         drop(Picture::alloc(&cl, storage, width, height)?);
     }
-    filter_once(&cl, &built, &noise(width as usize * height as usize * 4), width, height, RADIUS)?;
+    for radius in radii(id) {
+        filter_once(&cl, &built, &noise(width as usize * height as usize * 4), width, height, *radius)?;
+    }
     Ok(exit::DONE)
+}
+
+/// What a variant is run with. The naive one reads its whole window for each pixel: at a large radius it takes a minute, and
+/// does nothing else than at a small one.
+fn radii(id: VariantId) -> &'static [u32] {
+    if id == VariantId::Naive { &[RADIUS] } else { &[RADIUS, LARGE_RADIUS] }
 }
 
 #[cfg(test)]
@@ -220,24 +274,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_log_becomes_faults_each_place_once() {
-        let one = "\nInvalid write of size 8 at global memory address 0x30000000c3b90\n\tKernel: box_flat_rows\n\tEntity: \
-                   Global(3,2,0) Local(3,2,0) Group(0,0,0)\n\t  store <4 x i16> %sum.0\n\tAt line 25 (column 84) of \
-                   box_filter/03_flat.cl:\n\t  \n\t\n";
-        let found =
-            faults(&format!("{one}{one}\nOclgrind: 2 errors generated - suppressing further errors\n"));
-        let [fault] = found.as_slice() else { panic!("{found:?}") };
-        assert_eq!(
-            (fault.kernel.as_str(), fault.found_at.as_str()),
-            ("box_flat_rows", "box_filter/03_flat.cl:25")
-        );
-        let told = told("flat", fault);
+    fn what_is_named_is_checked_or_left_out_with_a_reason() {
+        for id in VariantId::ALL {
+            for machine_code in [false, true] {
+                let subjects = subjects(&[id], machine_code);
+                assert_eq!(subjects.is_empty(), why_not(id, machine_code).is_some(), "{id} {machine_code}");
+                assert!(subjects.iter().all(|subject| subject.id == id), "{subjects:?}");
+            }
+        }
+        let names: Vec<String> = subjects(&[], false).into_iter().map(Subject::name).collect();
+        for name in ["naive", "planar, for CPUs", "planar, for graphics cards", "fused, for CPUs"] {
+            assert_eq!(names.iter().filter(|other| *other == name).count(), 1, "{names:?}");
+        }
+        let left_out = |id| why_not(id, false).is_some();
         assert!(
-            told.starts_with("flat: Invalid write of size 8")
-                && told.ends_with("| \tsums[y * width + x] = sum;")
-                || told.contains("25 | "),
-            "{told}"
+            [VariantId::Auto, VariantId::Off, VariantId::Glsl, VariantId::Native].into_iter().all(left_out)
         );
-        assert_eq!(faults(""), []);
+        assert!(!left_out(VariantId::Planar));
+        assert!([VariantId::Planar, VariantId::Auto].iter().all(|id| why_not(*id, true).is_none()));
     }
 }

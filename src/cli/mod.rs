@@ -121,6 +121,9 @@ pub enum Command {
         /// As on a CPU
         #[arg(long)]
         cpu: bool,
+        /// The folder of kernels, where it was named by the option
+        #[arg(long)]
+        kernels: Option<PathBuf>,
     },
     /// Run changed kernels, in a process that may crash; for clreel itself
     #[command(name = trial::TRY, hide = true)]
@@ -153,6 +156,7 @@ pub fn run(cli: &Cli) -> Result<u8> {
     };
     let checked = match &cli.command {
         Some(Command::CheckKernels(args)) => args.kernels.as_deref(),
+        Some(Command::RunKernels { kernels, .. }) => kernels.as_deref(),
         _ => None,
     };
     if let Some(folder) = trial.and_then(|trial| trial.kernels.as_deref()).or(checked) {
@@ -183,9 +187,8 @@ pub fn run(cli: &Cli) -> Result<u8> {
             traced(&args.trace, || snapshot::run(args))
         }
         Some(Command::Conformance(args)) => conformance::run(args),
-        Some(Command::CheckKernels(args)) if args.machine_code => check_kernels::machine_code(&args.variant),
-        Some(Command::CheckKernels(args)) => check_kernels::run(&args.variant),
-        Some(Command::RunKernels { variant, cpu }) => check_kernels::run_kernels(*variant, *cpu),
+        Some(Command::CheckKernels(args)) => check_kernels::run(args),
+        Some(Command::RunKernels { variant, cpu, .. }) => check_kernels::run_kernels(*variant, *cpu),
         Some(Command::Devices(args)) => devices::run(args),
         Some(Command::Environment) => {
             devices::print_line(environment::help())?;
@@ -373,13 +376,16 @@ pub struct SnapshotArgs {
 /// `clreel check-kernels`.
 #[derive(Debug, Clone, Args)]
 pub struct CheckKernelsArgs {
-    /// Variants to check, separated by commas; without it all that are made of kernels
+    /// Variants to check, separated by commas; without it all that are made of kernels of their own
     #[arg(long, value_name = "ID,…", value_delimiter = ',')]
     pub variant: Vec<VariantId>,
     /// A folder of kernel files that take the place of those of the same name
     #[arg(long, value_name = "DIR")]
     pub kernels: Option<PathBuf>,
-    /// Print the machine code that the first device runs for them instead, at 1280×720
+    /// How long the kernels of a variant may take under Oclgrind; without it 60 s, more on a busy machine
+    #[arg(long, value_name = "S", value_parser = values::timeout)]
+    pub kernel_timeout: Option<f64>,
+    /// Print the machine code that the first device runs for them instead, at 1280×720 and radius 7
     #[arg(long)]
     pub machine_code: bool,
 }

@@ -92,6 +92,17 @@ pub(crate) fn end_with_parent() {
     }
 }
 
+/// Lets what the command starts end with the thread that starts it, also where that is killed.
+pub(crate) fn end_with_thread(command: &mut Command) {
+    // SAFETY: between fork and exec it makes one system call, with plain numbers.
+    unsafe {
+        command.pre_exec(|| match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        });
+    }
+}
+
 fn all_cores_are_allowed() -> bool {
     // SAFETY: `set` is a plain bit set that the call fills, as large as is said; sysconf takes a number.
     unsafe {

@@ -277,6 +277,7 @@ pub(crate) fn build(cl: &ClContext, source_name: &str, source: &str, options: &s
             let why = if log.is_empty() {
                 failed.why
             } else {
+                let log = in_files(&log, &text.to_string_lossy());
                 format!("The compiler says:\n{}", annotate(&log, &|file| self::source(file).ok()))
             };
             let hint = "Correct the kernel, or choose another variant.".to_owned();
@@ -336,6 +337,36 @@ fn errors_of(log: &str) -> (Vec<&str>, usize) {
 /// Whether a line of a log is about all of it, as "2 errors generated." is.
 fn is_end(line: &str) -> bool {
     line.ends_with("generated.") || line.contains("failed to build")
+}
+
+/// What Oclgrind calls the text that it compiles. Its messages count the lines of that whole text, whatever `#line` says.
+const WHOLE_TEXT: &str = "input.cl:";
+
+/// A build log in which messages that count the lines of the whole text name the line of the file that stands there.
+fn in_files(log: &str, text: &str) -> String {
+    let named = |line: &str| {
+        let (number, rest) = line.strip_prefix(WHOLE_TEXT)?.split_once(':')?;
+        let (file, number) = file_at(text, number.parse().ok()?)?;
+        Some(format!("{file}:{number}:{rest}"))
+    };
+    let lines: Vec<String> = log.lines().map(|line| named(line).unwrap_or_else(|| line.to_owned())).collect();
+    lines.join("\n")
+}
+
+/// The file and the line of it that stand at a line of a text with `#line` directives.
+fn file_at(text: &str, number: usize) -> Option<(&str, usize)> {
+    let mut at = None;
+    for line in text.lines().take(number) {
+        let told = line.strip_prefix("#line ").and_then(|told| told.split_once(' '));
+        at = match told
+            .and_then(|(next, file)| Some((file.trim().trim_matches('"'), next.parse::<usize>().ok()?)))
+        {
+            // The line after it has the number.
+            Some((file, next)) => Some((file, next.saturating_sub(1))),
+            None => at.map(|(file, line): (&str, usize)| (file, line.saturating_add(1))),
+        };
+    }
+    at
 }
 
 /// The first lines of a build log, long ones cut. Below each message that names a line of a kernel file stands that line,

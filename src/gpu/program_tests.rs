@@ -136,3 +136,27 @@ fn a_log_quotes_its_lines_and_is_cut() {
     let wide = vec![endless.as_str(); 30].join("\n");
     assert!(annotate(&wide, &load).len() < LOG_LINES * (2 * LOG_LINE + 40) + 60);
 }
+
+/// Oclgrind counts the lines of all that it gets, with what is included.
+#[test]
+fn a_log_that_counts_all_lines_names_those_of_the_files() {
+    let file = "box_filter/03_flat.cl";
+    let text = expand(file, &source(file).unwrap(), 8, &source).unwrap();
+    let find = |part: &str| text.lines().position(|line| line.contains(part)).unwrap() + 1;
+    let own = |name: &str, part: &str| {
+        source(name).unwrap().lines().position(|line| line.contains(part)).unwrap() + 1
+    };
+    let (here, there) = (find("int4 sum = 0;"), find("mean4("));
+    let log = format!(
+        "input.cl:{here}:17: error: a\n    int4 sum = 0\ninput.cl:{there}:1: note: b\n<x>:1:2: warning: c"
+    );
+    let (here, there) = (own(file, "int4 sum = 0;"), own("common/mean.clh", "mean4("));
+    let files = format!(
+        "{file}:{here}:17: error: a\n    int4 sum = 0\ncommon/mean.clh:{there}:1: note: b\n<x>:1:2: warning: c"
+    );
+    assert_eq!(in_files(&log, &text), files);
+    assert_eq!(
+        in_files("input.cl:99999999999999999999:1: x\ninput.cl:0:1: y", &text),
+        "input.cl:99999999999999999999:1: x\ninput.cl:0:1: y"
+    );
+}

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::Player;
 use crate::error::{Error, Result};
-use crate::gpu::process::lower_priority;
+use crate::gpu::process::{end_with_thread, lower_priority};
 use crate::gpu::sources::Sources;
 use crate::jobs::{Job, Said, Teller, Waker};
 use crate::ladders::box_filter::VariantId;
@@ -106,6 +106,8 @@ fn check(variant: VariantId, sources: &Sources, teller: &Teller<Vec<String>, u64
     // Oclgrind is a driver that takes long to load, on a busy machine longer.
     command.env("CLREEL_DRIVER_TIMEOUT", LIMIT.as_secs().to_string());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // The window may end meanwhile.
+    end_with_thread(&mut command);
     let began = Instant::now();
     let mut child = Ending(command.spawn().map_err(failed)?);
     let mut told = 0;
@@ -140,7 +142,8 @@ fn check(variant: VariantId, sources: &Sources, teller: &Teller<Vec<String>, u64
     if out.is_empty() && !said.is_empty() {
         return Err(Error::new(FAILED, said.trim().trim_start_matches("clreel: "), ""));
     }
-    Ok(out.lines().map(str::to_owned).collect())
+    // Of two codes one may have been checked, and the other not.
+    Ok(out.lines().chain(said.lines()).map(str::to_owned).collect())
 }
 
 impl Player<'_> {

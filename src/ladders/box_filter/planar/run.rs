@@ -3,8 +3,8 @@
 use super::PlanarFilter;
 use crate::color::Layout;
 use crate::error::Result;
-use crate::gpu::cl::ClContext;
-use crate::gpu::memory::guarded;
+use crate::gpu::cl::{ClContext, failed};
+use crate::gpu::memory::{Picture, Storage, guarded};
 use crate::gpu::parts::require_sub_buffers;
 use crate::ladders::box_filter::Scratch;
 use crate::memory::zeroed;
@@ -45,6 +45,27 @@ pub fn planes_of(rgba: &[u8], width: u32, height: u32) -> Result<(Layout, Vec<u8
 
 fn weighted(pixel: &[u8], weights: [f32; 3]) -> f32 {
     pixel.iter().zip(weights).map(|(&value, weight)| f32::from(value) * weight).sum()
+}
+
+/// Filters one block, and waits for it. Around its memory nothing lies, so that Oclgrind sees what leaves it.
+///
+/// # Errors
+/// When the filter cannot run.
+pub(crate) fn filter_alone(
+    cl: &ClContext,
+    filter: &PlanarFilter,
+    layout: &Layout,
+    block: &[u8],
+    radius: u32,
+) -> Result<()> {
+    let memory = |bytes: usize| Picture::alloc(cl, Storage::Buffer, bytes.div_ceil(4) as u32, 1);
+    let (from, to) = (memory(layout.bytes())?, memory(layout.filtered().bytes())?);
+    let mut whole = block.to_vec();
+    whole.resize(layout.bytes().next_multiple_of(4), 0);
+    from.write(&cl.queue, &whole)?;
+    let plan = filter.plan(cl, layout, &to, &mut Scratch::new(), radius)?;
+    let _filtered = plan.enqueue(&cl.queue, &from, 0..layout.height)?;
+    cl.queue.finish().map_err(|e| failed("The planes could not be filtered.", &e))
 }
 
 /// Checks the filter on one block against `want`, the reference's for it: poisoned, with canaries on both sides of source
