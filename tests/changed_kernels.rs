@@ -218,6 +218,15 @@ fn snapshot_shows_what_changed_kernels_make() {
     let (code, stderr) = snapshot(&folder, "flat");
     assert_eq!(code, Some(0), "{stderr}");
     assert!(stderr.contains("'flat' differ") || stderr.contains("flat differ"), "{stderr}");
+    assert!(stderr.contains(" bytes were never written"), "{stderr}");
+    // All pixels of this one are written, whatever some of them equal.
+    let text = original("03_flat.cl");
+    let wrong = text.replace("    int4 sum = 0;", "    int4 sum = 2;");
+    assert_ne!(wrong, text);
+    std::fs::write(kernels(&folder).join("box_filter/03_flat.cl"), wrong).unwrap();
+    let (code, stderr) = snapshot(&folder, "flat");
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(stderr.contains("differ by up to 1,") && !stderr.contains("never written"), "{stderr}");
 }
 
 #[test]
@@ -560,7 +569,7 @@ const SOME: &[Edit] = &[
         "an include that is called otherwise",
         |f| save(f, FLAT, &flat("mean.clh", "maen.clh")),
         "There is no kernel file 'common/maen.clh'.",
-        &["goes on with version 3."],
+        &["box_filter/03_flat.cl includes it at line 10.", "goes on with version 3."],
     ),
     edit("deleted: what is built in", |f| std::fs::remove_file(kernels(f).join(FLAT)).unwrap(), EXACT, &[]),
     edit("a kernel of one's own", |f| save(f, OWN, &own("")), "own.cl: own exact", &["own"]),
@@ -590,9 +599,14 @@ const MORE: &[Edit] = &[
         "a kernel that is called otherwise",
         |f| save(f, FLAT, &flat("box_flat_columns", "box_flat_colums")),
         "flat: ",
-        &["box_flat_columns", "goes on with version"],
+        &["03_flat.cl has no kernel 'box_flat_columns'.", "goes on with version"],
     ),
-    edit("an empty file", |f| save(f, FLAT, ""), "flat: ", &["goes on with version"]),
+    edit(
+        "an empty file",
+        |f| save(f, FLAT, ""),
+        "flat: ",
+        &["has no kernel 'box_flat_rows'.", "goes on with version"],
+    ),
     edit(
         "no text",
         |f| std::fs::write(kernels(f).join(FLAT), [0xff, 0xfe, 0x00]).unwrap(),
@@ -780,6 +794,7 @@ fn kernels_are_edited_while_the_movie_runs() {
     session.wait_for_text("differs: no time");
     std::fs::remove_file(kernels(&folder).join(OWN)).unwrap();
     session.wait_for_text("There is no kernel of your own.");
+    session.wait_for_text("own.cl is gone, 'own' with it");
     session.press_until_title("3", "flat, r=2");
     session.wait_for_frames();
     made.push(("one's own that differs, is chosen, and deleted", number + 1, [from, from, now()]));

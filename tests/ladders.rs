@@ -267,7 +267,7 @@ fn a_changed_limit_that_fails_costs_itself_alone() {
             "did not end within",
             1,
         ),
-        (name, "__kernel void streams(", "limit.cl could not be prepared", 1),
+        (name, "__kernel void streams(", "limit.cl has no kernel 'three_streams'", 1),
         ("if (v < whole)", "if (v < whole + 1)", "outside the output", 3),
     ]
     .into_iter()

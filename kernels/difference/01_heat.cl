@@ -38,14 +38,15 @@ __constant sampler_t nearest = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_NONE | 
 #define B_AT(i) b[i]
 #endif
 
-// The colour of a difference: each doubling goes as far as the one before on the way from violet to white.
+// The colour of a difference: each doubling goes as far as the one before on the way from violet to white. No two differences
+// have the same one: a step is the last doubling's smallest, and on the whole way one channel or another moves.
 uchar4 colour(int difference)
 {
     if (difference == 0)
         return (uchar4)(0, 0, 0, 255);
     const int octave = 31 - clz(difference);
-    const int t = 32 * octave + ((difference << 5) >> octave) - 32;
-    const int4 c = (int4)(96 + 2 * t, 2 * t - 255, max(160 - 2 * t, 4 * t - 765), 255);
+    const int t = 128 * octave + ((difference << 7) >> octave) - 128;
+    const int4 c = (int4)(96 + t / 2, 3 * (t - 320) / 8, max(160 - t / 2, t - 768), 255);
     return convert_uchar4(clamp(c, 0, 255));
 }
 

@@ -48,13 +48,14 @@ pub struct Difference {
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { pixels, differing, largest } = self;
+        let unit = if *pixels == 1 { "pixel" } else { "pixels" };
         let [pixels, all] = [*differing, *pixels].map(|count| thousands(count as f64));
         let Some((levels, (x, y))) = largest else {
-            return write!(f, "identical: {all} pixels compared");
+            return write!(f, "identical: {all} {unit} compared");
         };
         let verb = if *differing == 1 { "differs" } else { "differ" };
         let s = if *levels == 1 { "" } else { "s" };
-        write!(f, "{pixels} of {all} pixels {verb}, by at most {levels} level{s}, first so at ({x}, {y})")
+        write!(f, "{pixels} of {all} {unit} {verb}, by at most {levels} level{s}, first so at ({x}, {y})")
     }
 }
 

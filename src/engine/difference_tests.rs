@@ -12,15 +12,18 @@ fn context() -> ClContext {
 }
 
 /// The colours of some differences, by hand.
-const COLOURS: [(u8, [u8; 4]); 9] = [
+const COLOURS: [(u8, [u8; 4]); 12] = [
     (0, [0, 0, 0, 255]),
     (1, [96, 0, 160, 255]),
     (2, [160, 0, 96, 255]),
     (3, [192, 0, 64, 255]),
     (6, [255, 0, 0, 255]),
-    (64, [255, 129, 3, 255]),
-    (100, [255, 165, 75, 255]),
-    (128, [255, 193, 131, 255]),
+    (7, [255, 12, 0, 255]),
+    (8, [255, 24, 0, 255]),
+    (15, [255, 66, 0, 255]),
+    (64, [255, 168, 0, 255]),
+    (100, [255, 195, 72, 255]),
+    (128, [255, 216, 128, 255]),
     (255, [255, 255, 255, 255]),
 ];
 
@@ -131,6 +134,25 @@ fn differences_are_exact_wherever_the_pictures_are() {
     assert!(short.unwrap_err().to_string().contains("not 2×2 pixels"));
 }
 
+/// More is further on the way from violet by red and orange to white, so that no two differences look the same.
+#[test]
+fn each_difference_has_a_colour_of_its_own() {
+    let a = vec![0; 4 * 256];
+    let b: Vec<u8> = (0..=255).flat_map(|levels| [levels, 0, 0, 0]).collect();
+    let mut comparer = Comparer::new(&context()).unwrap();
+    let heat = comparer.compare(Compared::OnHost(&a), Compared::OnHost(&b), (256, 1)).unwrap().heat;
+    let colours = &heat.as_chunks::<4>().0[1..];
+    for (level, pair) in (1..).zip(colours.windows(2)) {
+        let [before, now] = [pair[0], pair[1]];
+        assert_ne!(before, now, "{level}");
+        assert!(now[0] >= before[0] && now[1] >= before[1], "{level}: {before:?}, {now:?}");
+        assert!(
+            now[2] <= before[2] || before[0] == 255 && now[2] > before[2],
+            "{level}: {before:?}, {now:?}"
+        );
+    }
+}
+
 #[test]
 fn faults_in_the_kernels_are_caught() {
     let cl = context();
@@ -148,7 +170,8 @@ fn faults_in_the_kernels_are_caught() {
         ("a.x + b.x", "max(a.x, b.x)"),
         ("i < count; i += GROUP", "i < count - 1; i += GROUP"),
         ("if (difference == 0)", "if (difference <= 1)"),
-        ("<< 5) >> octave", "<< 4) >> octave"),
+        ("<< 7) >> octave", "<< 6) >> octave"),
+        ("3 * (t - 320)", "3 * (t - 512)"),
     ];
     for (find, with) in faults {
         assert_eq!(right.matches(find).count(), 1, "{find}");
@@ -163,6 +186,9 @@ fn faults_in_the_kernels_are_caught() {
 fn a_difference_is_said_in_words() {
     let said = |differing, largest| Difference { pixels: 921_600, differing, largest }.to_string();
     assert_eq!(said(0, None), "identical: 921,600 pixels compared");
+    let one = |differing, largest| Difference { pixels: 1, differing, largest }.to_string();
+    assert_eq!(one(0, None), "identical: 1 pixel compared");
+    assert_eq!(one(1, Some((3, (0, 0)))), "1 of 1 pixel differs, by at most 3 levels, first so at (0, 0)");
     assert_eq!(
         said(1, Some((1, (3, 4)))),
         "1 of 921,600 pixels differs, by at most 1 level, first so at (3, 4)"

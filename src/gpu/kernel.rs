@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ocl::ffi;
 
 use crate::error::{Error, Result};
-use crate::gpu::cl::{Answer, Event, Handle, Mem, Program, Queue, Status, WaitList, text_of};
+use crate::gpu::cl::{Answer, Event, Handle, Mem, Program, Queue, Status, WaitList, failed, text_of};
 
 /// A kernel's argument that is no memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -92,6 +92,22 @@ impl Kernel {
             Handle::new(raw, status, ffi::clReleaseKernel)
         }?;
         Ok(Self { kernel, kept: RefCell::default() })
+    }
+
+    /// A kernel of a file that may have been edited; `what` is the first sentence where the driver refuses.
+    ///
+    /// # Errors
+    /// When the file has no kernel of this name, which it is then told to need, or the driver refuses.
+    pub(crate) fn of_file(program: &Program, file: &str, name: &str, what: &str) -> Result<Self> {
+        Self::new(program, name).map_err(|status| {
+            if status.0 != ffi::CL_INVALID_KERNEL_NAME {
+                return failed(what, &status);
+            }
+            let what = format!("{file} has no kernel '{name}'.");
+            let why = "clreel starts the kernel in this file by that name.";
+            let hint = "Give the kernel that name, or choose another variant.";
+            Error { opencl_status: Some(status.0), ..Error::new(what, why, hint) }
+        })
     }
 
     /// Sets the argument at `index` for all later launches, unless it is set to that already.

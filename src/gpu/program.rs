@@ -88,13 +88,28 @@ fn source_from(directory: Option<&Path>, name: &str) -> Result<String> {
             Err(why) => return Err(sources::unreadable(&path, &why)),
         }
     }
-    EMBEDDED.iter().find(|(n, _)| *n == name).map(|(_, text)| (*text).to_owned()).ok_or_else(|| {
-        Error::new(
-            format!("There is no kernel file '{name}'."),
-            "It is not among the built-in kernels.",
+    let built_in = EMBEDDED.iter().find(|(n, _)| *n == name).map(|(_, text)| (*text).to_owned());
+    built_in.ok_or_else(|| missing(name))
+}
+
+const NO_FILE: &str = "There is no kernel file ";
+
+fn missing(name: &str) -> Error {
+    let folder = match named_folder() {
+        Some(folder) => Some(format!("in {}", folder.display())),
+        None => sources::is_named().then(|| "in the folder of kernels".to_owned()),
+    };
+    let (why, hint) = match folder {
+        Some(folder) => (
+            format!("It is neither {folder} nor among the built-in kernels."),
+            "Correct the name, or put the file there.",
+        ),
+        None => (
+            "It is not among the built-in kernels.".to_owned(),
             "Name the folder that has it with --kernels.",
-        )
-    })
+        ),
+    };
+    Error::new(format!("{NO_FILE}'{name}'."), why, hint)
 }
 
 /// Replaces each `#include "…"` by the file's text, so that the compiler needs no path. `#line` directives
@@ -126,7 +141,13 @@ fn expand_into(
             return Err(refused(format!("Its includes nest too deeply, at line {}.", number + 1)));
         }
         let path = resolve(name, include);
-        expand_into(out, &path, &load(&path)?, depth - 1, load)?;
+        let text = load(&path).map_err(|error| match error.what.starts_with(NO_FILE) {
+            true => {
+                Error { why: format!("{name} includes it at line {}. {}", number + 1, error.why), ..error }
+            }
+            false => error,
+        })?;
+        expand_into(out, &path, &text, depth - 1, load)?;
         let _ = writeln!(out, "#line {} \"{name}\"", number + 2);
         if out.len() as u64 > 4 * load::KERNEL {
             return Err(refused(format!("Its includes are too long together, at line {}.", number + 1)));

@@ -55,6 +55,17 @@ fn includes_are_expanded_and_lines_keep_their_numbers() {
 }
 
 #[test]
+fn an_include_that_is_missing_is_named_with_who_includes_it() {
+    let load = |name: &str| match name {
+        "common/a.clh" => Ok("int a;\n#include \"b.clh\"\n".to_owned()),
+        _ => built_in(name),
+    };
+    let error = expand("box_filter/x.cl", "#include \"../common/a.clh\"\n", 8, &load).unwrap_err();
+    assert_eq!(error.what, "There is no kernel file 'common/b.clh'.");
+    assert!(error.why.starts_with("common/a.clh includes it at line 2. It is "), "{error}");
+}
+
+#[test]
 fn a_file_that_includes_itself_is_an_error() {
     let load = |_: &str| Ok("#include \"x.cl\"\n".to_owned());
     assert!(expand("x.cl", "#include \"x.cl\"\n", 8, &load).is_err());

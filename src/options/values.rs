@@ -33,7 +33,12 @@ pub(crate) type WipeSide = (VariantId, Option<u32>);
 pub(crate) fn wipe(s: &str) -> Result<[WipeSide; 2], String> {
     let side = |s: &str| -> Result<WipeSide, String> {
         match s.trim().split_once(':') {
-            Some((id, n)) => Ok((id.parse()?, Some(radius(n)?))),
+            Some((id, n)) => {
+                let id = id.parse()?;
+                let radius =
+                    radius(n).map_err(|why| format!("the radius in '{}' is not one: {why}", s.trim()));
+                Ok((id, Some(radius?)))
+            }
             None => Ok((s.trim().parse()?, None)),
         }
     };
@@ -161,6 +166,8 @@ mod tests {
         use VariantId::{Flat, Native, Off};
         assert_eq!(wipe("flat:7,native:15"), Ok([(Flat, Some(7)), (Native, Some(15))]));
         assert_eq!(wipe("off, flat:0"), Ok([(Off, None), (Flat, Some(0))]));
+        let why = "the radius in 'flat:129' is not one: it takes a whole number from 0 to 128";
+        assert_eq!(wipe("off, flat:129"), Err(why.to_owned()));
         for text in [
             "",
             "flat",

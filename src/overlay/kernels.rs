@@ -119,6 +119,8 @@ pub(crate) enum Untried {
     Now(usize),
     /// Each variant when it is first chosen: the version was there before the window.
     WhenChosen,
+    /// Nothing: the user's own kernel is gone, and no other changed.
+    OwnGone,
 }
 
 /// Kernels that are edited.

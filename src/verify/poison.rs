@@ -51,15 +51,11 @@ impl Poison {
         bytes
     }
 
-    /// How many of the bytes from number `from` on are not the canaries that were there.
-    fn changed(self, from: usize, bytes: &[u8]) -> usize {
+    /// All canary bytes from byte number `from` on.
+    fn canaries_from(self, from: usize) -> [u8; 256] {
         let mut canaries = self.canaries();
         canaries.rotate_left(from % 256);
-        let wrong = |part: &[u8]| part.iter().zip(&canaries).filter(|(byte, canary)| byte != canary).count();
-        bytes
-            .chunks(canaries.len())
-            .map(|part| if part == &canaries[..part.len()] { 0 } else { wrong(part) })
-            .sum()
+        canaries
     }
 
     fn guarded(self, want: &[u8]) -> Vec<u8> {
@@ -87,8 +83,25 @@ pub(crate) struct Outputs {
     runs: Vec<(Poison, Vec<u8>)>,
     guard: usize,
     len: usize,
-    /// How many canaries changed, in the run in which more did.
+    /// How many canaries changed in any run.
     overrun: usize,
+}
+
+/// How many of the bytes from number `from` on are not the canaries that were there, in any of the runs. What is written over a
+/// canary may equal it, but not that of the other run, too.
+fn changed(from: usize, runs: &[(Poison, &[u8])]) -> usize {
+    let runs: Vec<_> = runs.iter().map(|(poison, bytes)| (poison.canaries_from(from), *bytes)).collect();
+    let len = runs.first().map_or(0, |(_, bytes)| bytes.len());
+    let of_part = |start: usize| {
+        let end = len.min(start + 256);
+        let same = |(canaries, bytes): &([u8; 256], &[u8])| bytes[start..end] == canaries[..end - start];
+        if runs.iter().all(same) {
+            return 0;
+        }
+        let wrong = |at: &usize| runs.iter().any(|(canaries, bytes)| bytes[*at] != canaries[at - start]);
+        (start..end).filter(wrong).count()
+    };
+    (0..len).step_by(256).map(of_part).sum()
 }
 
 impl Outputs {
@@ -118,9 +131,12 @@ impl Outputs {
                     "",
                 ));
             }
-            let changed = poison.changed(0, &after[..guard]) + poison.changed(end, &after[end..]);
-            outputs.overrun = outputs.overrun.max(changed);
             outputs.runs.push((poison, after));
+            let of = |part: std::ops::Range<usize>| {
+                let runs = outputs.runs.iter().map(|(poison, after)| (*poison, &after[part.clone()]));
+                changed(part.start, &runs.collect::<Vec<_>>())
+            };
+            outputs.overrun = of(0..guard) + of(end..end + guard);
             let is_poison = |(got, want): (&u8, &u8)| got != want && *got == Poison::First.of(*want);
             if outputs.overrun == 0 && !outputs.got().iter().zip(want).any(is_poison) {
                 break;
@@ -140,7 +156,7 @@ impl Outputs {
             && self.runs.iter().all(|(poison, after)| after[self.guard + at] == poison.of(want))
     }
 
-    /// How many canaries changed, in the run in which more did.
+    /// How many canaries changed in any run.
     pub(crate) fn overrun(&self) -> usize {
         self.overrun
     }

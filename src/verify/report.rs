@@ -35,7 +35,8 @@ pub struct MismatchReport {
     pub max_abs_diff: f64,
     /// The first difference; `None` when only canaries changed.
     pub first: Option<Difference>,
-    /// Elements of the output that still hold their poison: nobody wrote them.
+    /// Elements of the output that nobody wrote: they held their poison after two runs, each with another. 0 after a single run,
+    /// which does not tell them from those that were written and equal it.
     pub untouched: usize,
     /// Canary bytes that changed: the output was left on one side or the other.
     pub overrun: usize,

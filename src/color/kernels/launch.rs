@@ -57,7 +57,8 @@ pub(super) fn build(
 ) -> Result<Built> {
     let program = program::build(cl, file, &program::source(file)?, options)?;
     let built = Built { program, name, number: unique() };
-    expect_types(&built.kernel()?, file, types)?;
+    let what = format!("The kernel '{name}' in {file} could not be made.");
+    expect_types(&Kernel::of_file(&built.program, file, name, &what)?, file, types)?;
     Ok(built)
 }
 

@@ -8,6 +8,7 @@
 mod disassembled;
 
 use crate::error::{Error, Result};
+use crate::numbers::thousands;
 
 /// The longest binary that is looked at, in bytes.
 const LONGEST: usize = 32 << 20;
@@ -93,7 +94,9 @@ fn is_barrier(name: &str) -> bool {
 }
 
 fn told(counts: &Counts) -> String {
-    let of = |number: usize, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
+    let of = |number: usize, what: &str| {
+        format!("{} {what}{}", thousands(number as f64), if number == 1 { "" } else { "s" })
+    };
     let Counts { vector_loads, barriers, instructions } = *counts;
     [of(instructions, "instruction"), of(vector_loads, "vector load"), of(barriers, "barrier")].join(", ")
 }
@@ -113,6 +116,7 @@ fn registers(log: &str) -> Vec<String> {
             spilled = bytes;
         }
         if let Some(registers) = number(line, "registers") {
+            let spilled = thousands(spilled as f64);
             facts.push(format!("{kernel}: {registers} registers, {spilled} bytes spilled"));
         }
     }
@@ -127,7 +131,7 @@ fn shortened(text: &str) -> String {
     let mut lines = text.lines();
     let mut kept: Vec<&str> = lines.by_ref().take(LINES).collect();
     let more = lines.count();
-    let rest = format!("\u{2026} and {more} more lines");
+    let rest = format!("\u{2026} and {} more lines", thousands(more as f64));
     if more > 0 {
         kept.push(&rest);
     }
@@ -173,6 +177,7 @@ ptxas info    : Function properties for twice
         let long = format!("{PTX}{}", "ret;\n".repeat(2 * LINES));
         let code = of(long.as_bytes(), "").unwrap();
         assert!(code.text.lines().count() == LINES + 1 && code.text.ends_with("more lines"));
+        assert!(code.facts[0].starts_with("8,029 instructions, "), "{}", code.facts[0]);
         let one = ".version 8.4\n.target sm_90\n.entry k()\n{\n\tbar.sync 0;\n}\n";
         assert_eq!(of(one.as_bytes(), "").unwrap().facts[0], "1 instruction, 0 vector loads, 1 barrier");
     }

@@ -298,7 +298,7 @@ impl BuiltVariant {
         let last = code.kernels.len() - 1;
         let mut passes = Vec::with_capacity(last + 1);
         for (index, name) in code.kernels.iter().enumerate() {
-            let kernel = Kernel::new(program, name).map_err(|e| failed(&what, &e))?;
+            let kernel = Kernel::of_file(program, code.file, name, &what)?;
             let (first, last) = (index == 0, index == last);
             let between = sums.as_ref();
             let input = between.filter(|_| !first).unwrap_or(src.mem());

@@ -71,7 +71,7 @@ impl Program {
         let program = program::build(cl, code.file, &program::source(code.file)?, &options)?;
         let what = format!("The kernels in {} could not be prepared.", code.file);
         let kernel = |name: &str, types: &[&[&str]]| -> Result<Kernel> {
-            let kernel = Kernel::new(&program, name).map_err(|e| failed(&what, &e))?;
+            let kernel = Kernel::of_file(&program, code.file, name, &what)?;
             expect_types(&kernel, code.file, types)?;
             Ok(kernel)
         };

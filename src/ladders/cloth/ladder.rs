@@ -255,7 +255,7 @@ impl Ladder for Cloth {
 
     fn compile_limit(&self, cl: &ClContext) -> Result<Built> {
         let program = program::build(cl, LIMIT_FILE, &program::source(LIMIT_FILE)?, "")?;
-        let kernel = Kernel::new(&program, "stream").map_err(|e| failed("The limit has no kernel.", &e))?;
+        let kernel = Kernel::of_file(&program, LIMIT_FILE, "stream", "The limit could not be prepared.")?;
         let points: &[&str] = &["float4*"];
         expect_types(&kernel, LIMIT_FILE, &[points, points, &["uint"], &["uint"]])?;
         Ok(Built::Limit(kernel))

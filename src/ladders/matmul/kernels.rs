@@ -61,7 +61,7 @@ impl Program {
         let program = program::build(cl, file, &program::source(file)?, &config.options())?;
         let what = format!("The kernel in {file} could not be prepared.");
         let kernel = |step: &'static Step| {
-            let kernel = Kernel::new(&program, step.kernel).map_err(|e| failed(&what, &e))?;
+            let kernel = Kernel::of_file(&program, file, step.kernel, &what)?;
             let (numbers, sizes): (&[&str], &[&str]) = (&["float*"], &["uint"]);
             let matrices = if step.role == Role::Multiply { 3 } else { 2 };
             let types = [vec![numbers; matrices], vec![sizes; 3]].concat();

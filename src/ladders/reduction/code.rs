@@ -160,7 +160,7 @@ impl Program {
         let program = program::build(cl, code.file, source, &code.options(config, &cl.device.info))?;
         let kernel = |pass: &Pass| {
             let what = format!("The kernel '{}' in {} could not be prepared.", pass.kernel, code.file);
-            let kernel = Kernel::new(&program, pass.kernel).map_err(|e| failed(&what, &e))?;
+            let kernel = Kernel::of_file(&program, code.file, pass.kernel, &what)?;
             let types: Vec<_> = pass.args.iter().map(|arg| arg.types()).collect();
             expect_types(&kernel, code.file, &types)?;
             Ok(kernel)

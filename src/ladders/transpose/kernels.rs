@@ -63,7 +63,7 @@ impl Program {
         let code = config.code();
         let program = program::build(cl, code.file, &program::source(code.file)?, &config.options())?;
         let what = format!("The kernel in {} could not be prepared.", code.file);
-        let kernel = Kernel::new(&program, code.kernel).map_err(|e| failed(&what, &e))?;
+        let kernel = Kernel::of_file(&program, code.file, code.kernel, &what)?;
         expect_types(&kernel, code.file, &[&["float*"], &["float*"], &["uint"], &["uint"]])?;
         Ok(Self { kernel, config: config.clone() })
     }

@@ -69,7 +69,7 @@ impl Program {
         let code = config.code();
         let program = program::build(cl, code.file, &program::source(code.file)?, &config.options())?;
         let what = format!("The kernel in {} could not be prepared.", code.file);
-        let kernel = Kernel::new(&program, code.kernel).map_err(|e| failed(&what, &e))?;
+        let kernel = Kernel::of_file(&program, code.file, code.kernel, &what)?;
         let numbers: &[&str] = &["float*", "uint*"];
         expect_types(&kernel, code.file, &[numbers, numbers, numbers, &["uint"]])?;
         let [group, width, items] = ["GROUP", "WIDTH", "ITEMS"].map(|name| config.get(name) as usize);

@@ -70,6 +70,7 @@ fn words(version: &Version, is_current: bool, view: &View) -> (Color32, String) 
         }
         let state = match version.untried {
             Untried::Now(0) => "changes nothing that runs here",
+            Untried::OwnGone => "own.cl is gone, 'own' with it",
             Untried::WhenChosen => "each variant is tried when it is chosen",
             // The rest of a version is left alone when another one is wanted.
             _ if !is_current => "not tried, the next one came before",
@@ -94,7 +95,7 @@ fn words(version: &Version, is_current: bool, view: &View) -> (Color32, String) 
         Verdict::Refused(error) => (theme::ERROR, short(&error.what).to_owned()),
     };
     let rest = match version.untried {
-        Untried::Unknown | Untried::WhenChosen | Untried::Now(0) => String::new(),
+        Untried::Unknown | Untried::WhenChosen | Untried::OwnGone | Untried::Now(0) => String::new(),
         Untried::Now(n) if !is_current => format!(" ({n} more not tried)"),
         Untried::Now(n) => format!(" ({n} more to try)"),
     };

@@ -222,6 +222,14 @@ fn what_cannot_be_tried_yet_says_what_it_waits_for() {
     fixture.kernels.versions[0].untried = Untried::Now(0);
     (0..3).for_each(|_| drop(fixture.pass(vec![])));
     assert!(fixture.find("box_filter/03_flat.cl: changes nothing that runs here").is_some());
+    fixture.kernels.versions[0].files = vec!["box_filter/own.cl".to_owned()];
+    fixture.kernels.versions[0].untried = Untried::OwnGone;
+    (0..3).for_each(|_| drop(fixture.pass(vec![])));
+    assert!(
+        fixture.find("box_filter/own.cl: own.cl is gone, 'own' with it").is_some(),
+        "{:?}",
+        fixture.texts
+    );
 }
 
 /// The conversion makes the picture whatever filters it: where it is the worse of both, its verdict is told.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::gpu::sources::Sources;
-use crate::ladders::box_filter::VariantId;
+use crate::ladders::box_filter::{OWN_FILE, VariantId};
 use crate::overlay::{Judged, Subject, Untried, Verdict};
 use crate::stats::Beside;
 use crate::timing::Noise;
@@ -49,6 +49,11 @@ impl KeptVersion {
 
     pub(super) fn of(&self, subject: Subject) -> Option<&Judged> {
         self.judged.iter().find(|judged| judged.subject == subject)
+    }
+
+    /// Whether the version before had a kernel of the user's own, and this one has none.
+    pub(super) fn lost_own(&self) -> bool {
+        self.files.iter().any(|file| file == OWN_FILE) && !self.sources.has(OWN_FILE)
     }
 
     /// Whether it was found that these must not run, or cannot.

@@ -128,7 +128,11 @@ impl Player<'_> {
         self.kernels.asks(&variants, !conversions.is_empty());
         let Some(kept) = self.kernels.version_mut(current) else { return };
         let left = variants.len() + usize::from(!conversions.is_empty());
-        kept.untried = if left == 0 && when_chosen { Untried::WhenChosen } else { Untried::Now(left) };
+        kept.untried = match left {
+            0 if when_chosen => Untried::WhenChosen,
+            0 if kept.lost_own() => Untried::OwnGone,
+            left => Untried::Now(left),
+        };
         if left > 0 {
             let sources = kept.sources.clone();
             self.devices.judge(Judge {

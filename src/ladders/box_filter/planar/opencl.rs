@@ -144,7 +144,7 @@ impl PlanarFilter {
     ) -> Result<PlanarPlan> {
         expect_bytes(self.id, to, layout.filtered().bytes())?;
         let program = if layout.wide { &self.wide } else { &self.narrow };
-        let kernel = Kernel::new(program, KERNEL).map_err(|e| failed(&not_prepared(self.id), &e))?;
+        let kernel = Kernel::of_file(program, self.code.file(self.march), KERNEL, &not_prepared(self.id))?;
         let units = cl.device.info.units.max(1);
         let march = self.march;
         let plan = PlanarPlan {
