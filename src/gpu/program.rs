@@ -85,6 +85,8 @@ fn source_from(directory: Option<&Path>, name: &str) -> Result<String> {
         match load::text(&path, load::KERNEL) {
             Ok(text) => return Ok(text),
             Err(Unread::Missing) if folder.is_dir() => {}
+            // Said alike of all its files, and so once.
+            Err(Unread::Missing) => return Err(sources::no_folder(folder, "There is no such folder.")),
             Err(why) => return Err(sources::unreadable(&path, &why)),
         }
     }

@@ -47,11 +47,7 @@ impl Sources {
     /// When the folder is not there.
     pub(crate) fn read(folder: &Path) -> Result<Self> {
         if let Err(e) = std::fs::read_dir(folder) {
-            return Err(Error::new(
-                format!("The kernels in {} cannot be read.", folder.display()),
-                format!("{e}."),
-                another_folder(),
-            ));
+            return Err(no_folder(folder, format!("{e}.")));
         }
         let mut texts = Texts::new();
         add(&mut texts, folder, "", DEPTH);
@@ -120,22 +116,24 @@ pub(crate) fn is_kernel_file(path: &Path) -> bool {
 }
 
 const KERNEL_FILE: &str = "The kernel file ";
+const KERNEL_FOLDER: &str = "The kernels in ";
 const UNREADABLE: &str = " cannot be read.";
 
-/// Whether an error says that a kernel file cannot be had.
+/// Whether an error says that a kernel file cannot be had, or the folder of them.
 pub(crate) fn is_unreadable(error: &Error) -> bool {
-    error.what.starts_with(KERNEL_FILE) && error.what.ends_with(UNREADABLE)
+    let is_of = |what: &str| error.what.starts_with(what);
+    (is_of(KERNEL_FILE) || is_of(KERNEL_FOLDER)) && error.what.ends_with(UNREADABLE)
+}
+
+/// Why the files of a folder cannot be had.
+pub(super) fn no_folder(folder: &Path, why: impl Into<String>) -> Error {
+    Error::new(format!("{KERNEL_FOLDER}{}{UNREADABLE}", folder.display()), why, another_folder())
 }
 
 /// Why a kernel file cannot be had.
 pub(super) fn unreadable(path: &Path, why: &Unread) -> Error {
-    let hint = match why {
-        // A file that is missing in a folder is as it is built in.
-        Unread::Missing => another_folder(),
-        _ => {
-            format!("Correct or delete it, or {} to use the kernels that are built in.", program::way_back())
-        }
-    };
+    let hint =
+        format!("Correct or delete it, or {} to use the kernels that are built in.", program::way_back());
     Error::new(format!("{KERNEL_FILE}{}{UNREADABLE}", path.display()), why.to_string(), hint)
 }
 

@@ -85,11 +85,16 @@ fn words(version: &Version, is_current: bool, view: &View) -> (Color32, String) 
         Verdict::Exact => (theme::GOOD, times(judged)),
         Verdict::Differs(report) => {
             let first = report.first.as_ref().map(|first| format!(", first {}", first.position));
-            let text = format!(
-                "differs in {} bytes{}",
-                theme::thousands(report.count as f64),
-                first.unwrap_or_default()
-            );
+            // Of another picture than the one that plays now.
+            let (width, height) = view.size();
+            let is_other = report.total as u64 != 4 * u64::from(width) * u64::from(height);
+            let of = if is_other {
+                format!(" of {}", theme::thousands(report.total as f64))
+            } else {
+                String::new()
+            };
+            let count = theme::thousands(report.count as f64);
+            let text = format!("differs in {count}{of} bytes{}", first.unwrap_or_default());
             (theme::WARN, text)
         }
         Verdict::Refused(error) => (theme::ERROR, short(&error.what).to_owned()),
