@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use egui::style::ScrollAnimation;
 use egui::text::{LayoutJob, TextFormat};
-use egui::{Align, Color32, Galley, Id, Pos2, Rect, ScrollArea, Ui, vec2};
+use egui::{Align, Color32, Galley, Pos2, Rect, ScrollArea, Ui, vec2};
 use egui_extras::syntax_highlighting::{CodeTheme, highlight};
 
 use super::{kernels, theme};
@@ -136,7 +136,8 @@ pub(super) fn show(ui: &mut Ui, source: &Source, height: f32) -> bool {
     let mut job = highlight(ui.ctx(), ui.style(), &theme, &source.text, "c");
     job.wrap.max_width = f32::INFINITY;
     let galley = ui.painter().layout_job(job);
-    let id = Id::unique("source-in-sight");
+    // Another place, as beside machine code, scrolls by itself.
+    let id = ui.make_persistent_id("source-in-sight");
     let of = (source.name.clone(), source.version, source.first());
     let before = ui.data_mut(|data| data.get_temp::<InSight>(id)).filter(|before| before.of == of);
     // What is said above it may take some of its room later on; but whoever has scrolled is left alone.

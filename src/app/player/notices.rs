@@ -10,9 +10,11 @@ pub(super) struct Notices {
 }
 
 impl Notices {
-    /// Tells an error, unless its banner is there already; `serious` ones are shown over a hidden overlay, too.
+    /// Tells an error, unless its banner is there already; `serious` ones are shown over a hidden overlay, too, and tell what comes
+    /// of it beside what others say.
     pub(super) fn tell(&mut self, error: Error, serious: bool) {
-        if self.all.iter().all(|n| n.error != error) {
+        let is_said = |n: &Notice| (&n.error.what, &n.error.why) == (&error.what, &error.why);
+        if self.all.iter().all(|n| n.error != error && (serious || !is_said(n))) {
             eprintln!("clreel: {error}");
             self.show(error, serious);
         }

@@ -139,7 +139,7 @@ fn what_is_new_in_a_version_is_scrolled_to_once() {
     assert!(marked(source(4, 199, &log.replace("21", "200")), REFUSED, vec![]).0, "it has less room now");
 }
 
-/// Also below ten versions and a log.
+/// The list and the log leave it little room.
 #[test]
 fn the_line_of_an_error_is_in_sight_below_a_long_list() {
     use crate::overlay::code::REFUSED;
@@ -162,12 +162,17 @@ fn the_line_of_an_error_is_in_sight_below_a_long_list() {
         Error::new("The kernel file 'box_filter/03_flat.cl' does not build for 'CPU'.", log, "Correct it.");
     fixture.kernels.versions[0].judged[0].verdict = Verdict::Refused(error);
     fixture.kernels.source = Some(source(4, log));
-    (0..30).for_each(|_| drop(fixture.pass(vec![])));
-    let panel = fixture.ctx.read_response(panel::cover_id("kernels")).expect("it is shown").rect;
-    let mark = fixture.rects.iter().find(|(_, filled)| *filled == REFUSED).expect("it is marked").0;
-    let name = fixture.texts.iter().find(|(text, _)| text.starts_with("box_filter/03_flat.cl, 1 line"));
-    let sight = panel.with_min_y(name.expect("it has a name").1.bottom());
-    assert!(sight.contains_rect(mark.shrink2(vec2(20.0, 0.0))), "{mark:?} in {sight:?}");
+    // Beside the machine code, too.
+    for machine_code in [false, true, false] {
+        fixture.overlay.machine_code = machine_code;
+        (0..30).for_each(|_| drop(fixture.pass(vec![])));
+        let panel = fixture.ctx.read_response(panel::cover_id("kernels")).expect("it is shown").rect;
+        let mark = fixture.rects.iter().find(|(_, filled)| *filled == REFUSED).expect("it is marked").0;
+        let name = fixture.texts.iter().find(|(text, _)| text.starts_with("box_filter/03_flat.cl, 1 line"));
+        let sight = panel.with_min_y(name.expect("it has a name").1.bottom());
+        let is_seen = sight.contains_rect(mark.shrink2(vec2(20.0, 0.0)));
+        assert!(is_seen, "{mark:?} in {sight:?}, machine code: {machine_code}");
+    }
 }
 
 #[test]
@@ -267,14 +272,14 @@ fn a_conversion_that_differs_or_is_refused_is_told_and_marked() {
     };
     let report = MismatchReport { count: 77, total: 100, ..MismatchReport::default() };
     told(&mut fixture, Verdict::Exact, "common/convert.clh: flat exact", false);
-    told(&mut fixture, Verdict::Differs(report.clone()), "conversion differs in 77 bytes", true);
+    told(&mut fixture, Verdict::Differs(report.clone()), "conversion differs in 77 of 100 bytes", true);
     assert!(fixture.shows("The conversion differs: "), "{:?}", fixture.texts);
     let error = Error::new("It does not build.", "line 1\nline 2", "");
     told(&mut fixture, Verdict::Refused(error), "conversion: It does not build.", false);
     assert!(fixture.find("The conversion goes on with version 3.").is_some(), "{:?}", fixture.texts);
     // On a processor kernels convert for `planar` alone.
     fixture.device.as_mut().unwrap().kind = crate::gpu::cl::DeviceKind::Cpu;
-    told(&mut fixture, Verdict::Differs(report), "conversion differs in 77 bytes", false);
+    told(&mut fixture, Verdict::Differs(report), "conversion differs in 77 of 100 bytes", false);
 }
 
 #[test]
