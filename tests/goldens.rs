@@ -317,7 +317,7 @@ fn exit_codes() {
         ("no Oclgrind", "check-kernels --variant flat".into(), &[("PATH", "/nowhere")]),
         ("no such variant", "check-kernels --variant nonsense".into(), &[]),
         ("nothing to check", "check-kernels --variant off,auto".into(), &[]),
-        ("no machine code", "check-kernels --machine-code --variant planar".into(), &[]),
+        ("no machine code", "check-kernels --machine-code --variant native".into(), &[]),
     ];
     let kernels = folder.file("kernels");
     let stand_in = |word: &str| match word {

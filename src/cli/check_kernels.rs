@@ -19,11 +19,12 @@ use crate::gpu::machine_code::MachineCode;
 use crate::gpu::memory::{Picture, Storage};
 use crate::gpu::sources::{self, Sources};
 use crate::gpu::{process, program};
+use crate::ladders::box_filter::config::Extent;
 use crate::ladders::box_filter::machine_code::{self, Pictures};
 use crate::ladders::box_filter::pictures::noise;
 use crate::ladders::box_filter::planar::PlanarFilter;
 use crate::ladders::box_filter::planar::run::filter_alone;
-use crate::ladders::box_filter::{BuiltVariant, OWN_FILE, VariantId, Work, filter_once};
+use crate::ladders::box_filter::{BuiltVariant, Code, Config, OWN_FILE, VariantId, Work, filter_once};
 use crate::timing::crowding;
 
 use oclgrind::{Ended, Fault, checker, told};
@@ -37,6 +38,8 @@ const SIZE: (u32, u32) = (70, 9);
 const RADIUS: u32 = 3;
 /// Beyond what `fused` keeps in one pass.
 const LARGE_RADIUS: u32 = 50;
+/// A code that reads more pixels than that for each is run with the small radius alone.
+const MOST_READS: f64 = 1000.0;
 /// How long the kernels of a variant may take, unless the user says: clreel's own take about a second.
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -257,16 +260,24 @@ pub(crate) fn run_kernels(id: VariantId, cpu: bool) -> Result<u8> {
         // What is read of an image has no address that could be wrong.
         drop(Picture::alloc(&cl, storage, width, height)?);
     }
-    for radius in radii(id) {
+    for radius in radii(id, kind) {
         filter_once(&cl, &built, &noise(width as usize * height as usize * 4), width, height, *radius)?;
     }
     Ok(exit::DONE)
 }
 
-/// What a variant is run with. The naive one reads its whole window for each pixel: at a large radius it takes a minute, and
-/// does nothing else than at a small one.
-fn radii(id: VariantId) -> &'static [u32] {
-    if id == VariantId::Naive { &[RADIUS] } else { &[RADIUS, LARGE_RADIUS] }
+/// What a variant is run with: where each pixel reads its whole window, as the user's own may, not with a large radius, which would
+/// take minutes under Oclgrind and show nothing else.
+fn radii(id: VariantId, kind: DeviceKind) -> &'static [u32] {
+    let reads = |code: &'static Code| -> f64 {
+        let extent = Extent { width: SIZE.0, rows: SIZE.1, radius: LARGE_RADIUS, units: 1 };
+        let config = Config::of(code, kind);
+        (0..code.kernels.len()).map(|pass| (code.reads)(&config, pass, &extent)).sum()
+    };
+    match id.kernels().is_some_and(|kernels| reads(kernels.code(kind)) > MOST_READS) {
+        true => &[RADIUS],
+        false => &[RADIUS, LARGE_RADIUS],
+    }
 }
 
 #[cfg(test)]
@@ -286,6 +297,8 @@ mod tests {
         for name in ["naive", "planar, for CPUs", "planar, for graphics cards", "fused, for CPUs"] {
             assert_eq!(names.iter().filter(|other| *other == name).count(), 1, "{names:?}");
         }
+        let most = |id| radii(id, DeviceKind::Cpu).len();
+        assert_eq!(VariantId::ALL.iter().filter(|id| id.kernels().is_some() && most(**id) == 1).count(), 1);
         let left_out = |id| why_not(id, false).is_some();
         assert!(
             [VariantId::Auto, VariantId::Off, VariantId::Glsl, VariantId::Native].into_iter().all(left_out)
