@@ -197,10 +197,10 @@ impl Recorder {
         self.is_first = true;
     }
 
-    /// Other kernels filter for this variant from now on: its times begin anew. `differs`: they count for nothing, because it makes
-    /// another picture.
-    pub(crate) fn kernels_changed(&mut self, variant: VariantId, differs: bool) {
-        self.scores.start_anew(variant, differs);
+    /// This version of its kernels filters for this variant from now on: its times begin anew. `differs`: they count for nothing,
+    /// because it makes another picture.
+    pub(crate) fn kernels_changed(&mut self, variant: VariantId, version: u64, differs: bool) {
+        self.scores.start_anew(variant, version, differs);
         let is_in = |setting: Setting| {
             setting.variant == variant || setting.beside.is_some_and(|b| b.variant == variant)
         };
@@ -211,12 +211,13 @@ impl Recorder {
 
     /// What makes another picture has no time of its filter, on either side of a wipe.
     fn leave_out(&self, sample: &mut FrameSample) {
-        if self.scores.leaves_out(sample.variant) {
+        let versions = sample.versions;
+        if self.scores.leaves_out(sample.variant, versions.first) {
             sample.stages[Stage::Filter as usize] = f64::NAN;
         }
         sample.beside_filter_ms = sample
             .beside_filter_ms
-            .filter(|_| !sample.beside.is_some_and(|b| self.scores.leaves_out(b.variant)));
+            .filter(|_| !sample.beside.is_some_and(|b| self.scores.leaves_out(b.variant, versions.beside)));
     }
 
     /// Takes the sample of the picture that is on the screen now.

@@ -39,8 +39,8 @@ impl Score {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Scores {
     scores: Vec<(VariantId, Score)>,
-    /// They make another picture: their times are those of other work.
-    left_out: Vec<VariantId>,
+    /// These versions of their kernels make another picture: their times are those of other work.
+    left_out: Vec<(VariantId, u64)>,
 }
 
 impl Scores {
@@ -57,7 +57,7 @@ impl Scores {
         filter_ms: impl Iterator<Item = f64>,
         others: Option<f64>,
     ) {
-        if setting.variant == VariantId::Off || self.leaves_out(setting.variant) {
+        if setting.variant == VariantId::Off || self.leaves_out(setting.variant, setting.versions.first) {
             return;
         }
         let mut measured: Vec<f64> = filter_ms.filter(|ms| ms.is_finite() && *ms > 0.0).collect();
@@ -77,18 +77,18 @@ impl Scores {
         }
     }
 
-    /// A variant has other kernels now: its score is forgotten, and `left_out` is whether it has none from here on.
-    pub(super) fn start_anew(&mut self, variant: VariantId, left_out: bool) {
+    /// A variant has this version of its kernels now: its score is forgotten, and `left_out` is whether that version has none.
+    pub(super) fn start_anew(&mut self, variant: VariantId, version: u64, left_out: bool) {
         self.scores.retain(|(of, _)| *of != variant);
-        self.left_out.retain(|of| *of != variant);
+        self.left_out.retain(|of| *of != (variant, version));
         if left_out {
-            self.left_out.push(variant);
+            self.left_out.push((variant, version));
         }
     }
 
-    /// Whether a variant has no times, because it makes another picture.
-    pub(super) fn leaves_out(&self, variant: VariantId) -> bool {
-        self.left_out.contains(&variant)
+    /// Whether a version of a variant's kernels has no times, because it makes another picture.
+    pub(super) fn leaves_out(&self, variant: VariantId, version: u64) -> bool {
+        self.left_out.contains(&(variant, version))
     }
 
     /// Forgets all: another device filters now.

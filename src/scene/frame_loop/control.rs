@@ -239,6 +239,11 @@ impl FrameLoop {
         self.make_waiting_anew();
     }
 
+    /// Which version of its kernels filters for a variant.
+    pub(super) fn version_of(&self, variant: VariantId) -> u64 {
+        self.versions.get(&variant).copied().unwrap_or(1)
+    }
+
     /// Other kernels filter for this variant from the next frame on, of this version, where that is another one than so far;
     /// `differs`: they make another picture, and their times count for nothing. The picture on the screen anew where no next one
     /// comes.
@@ -246,7 +251,8 @@ impl FrameLoop {
         if let Some(version) = version {
             self.versions.insert(variant, version);
         }
-        self.recorder.kernels_changed(variant, differs);
+        let version = self.version_of(variant);
+        self.recorder.kernels_changed(variant, version, differs);
         if self.choice.filter().0 == variant || self.other().is_some_and(|(other, _)| other == variant) {
             self.convert_again();
         }

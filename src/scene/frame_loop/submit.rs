@@ -260,7 +260,7 @@ impl FrameLoop {
         let is_new = !again && generation == self.generation && side != Side::Other;
         let dropped_before = if is_new { std::mem::take(&mut self.dropped) } else { 0 };
         let (progress, doubtful) = (Progress::default(), false);
-        let version = self.versions.get(&request.variant).copied().unwrap_or(1);
+        let version = self.version_of(request.variant);
         self.flights.push_back(Flight {
             ticket,
             frame,

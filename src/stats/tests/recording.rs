@@ -85,11 +85,11 @@ fn kernels_that_were_changed_have_times_of_their_own_and_wrong_ones_none() {
     let ms = |r: &Recorder, variant| r.scores().of(variant).map(|score| score.ms);
     push(&mut recorder, 5.0, VariantId::Fused);
     push(&mut recorder, 4.0, VariantId::Flat);
-    recorder.kernels_changed(VariantId::Flat, false);
+    recorder.kernels_changed(VariantId::Flat, 1, false);
     assert_eq!(ms(&recorder, VariantId::Flat), None, "of other kernels");
     push(&mut recorder, 2.0, VariantId::Flat);
     assert_eq!(ms(&recorder, VariantId::Flat), Some(2.0 * FILTER), "nothing of before is mixed in");
-    recorder.kernels_changed(VariantId::Flat, true);
+    recorder.kernels_changed(VariantId::Flat, 1, true);
     push(&mut recorder, 1.0, VariantId::Flat);
     assert_eq!(ms(&recorder, VariantId::Flat), None, "it makes another picture");
     assert_eq!(ms(&recorder, VariantId::Fused), Some(5.0 * FILTER));
@@ -109,15 +109,24 @@ fn kernels_that_were_changed_have_times_of_their_own_and_wrong_ones_none() {
     // Other kernels on either side begin its times anew.
     wiped(&mut recorder, VariantId::Fused, VariantId::Separable);
     wiped(&mut recorder, VariantId::Fused, VariantId::Separable);
-    recorder.kernels_changed(VariantId::Separable, false);
+    recorder.kernels_changed(VariantId::Separable, 1, false);
     assert!(recorder.beside().is_none(), "of other kernels");
     wiped(&mut recorder, VariantId::Fused, VariantId::Separable);
     assert_eq!(recorder.beside().map(|summary| summary.n), Some(1));
-    recorder.kernels_changed(VariantId::Naive, false);
+    recorder.kernels_changed(VariantId::Naive, 1, false);
     assert_eq!(recorder.beside().map(|summary| summary.n), Some(1), "those are on neither side");
-    recorder.kernels_changed(VariantId::Flat, false);
+    recorder.kernels_changed(VariantId::Flat, 1, false);
     push(&mut recorder, 3.0, VariantId::Flat);
     assert_eq!(ms(&recorder, VariantId::Flat), Some(3.0 * FILTER));
+    // A frame on its way when the next version came is still one of the version that makes another picture.
+    recorder.kernels_changed(VariantId::Flat, 2, true);
+    recorder.kernels_changed(VariantId::Flat, 3, false);
+    for (version, known) in [(2, false), (3, true)] {
+        let versions = crate::stats::Versions { first: version, ..Default::default() };
+        recorder.push(FrameSample { versions, ..frame(9.5, 40.0, 1.0, VariantId::Flat) });
+        assert_eq!(recorder.summary(Stage::Filter).is_some(), known);
+        assert_eq!(ms(&recorder, VariantId::Flat).is_some(), known);
+    }
 }
 
 #[test]
