@@ -320,9 +320,6 @@ pub(crate) fn binary_and_log(cl: &ClContext, file: &str, options: &str) -> Resul
     let text = CString::new(expand(file, &source(file)?, 8, &self::source)?).map_err(no_zero)?;
     // Another program to the driver than the one that may run meanwhile: see [`Program::binary`].
     let other = "-D CLREEL_MACHINE_CODE";
-    // NVIDIA's driver tells registers only as it compiles, and keeps what it has compiled: no two of these are alike.
-    let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
-    let other = if talks.is_empty() { other.to_owned() } else { format!("{other}={now}") };
     let options = CString::new(format!("-cl-kernel-arg-info {other} {options}{talks}")).map_err(no_zero)?;
     let program = Program::of_source(&cl.context, &text).map_err(|e| cl::failed(&what(), &e))?;
     watched(|| program.build(&cl.device, &options)).map_err(|e| cl::failed(&what(), &e))?;
