@@ -52,11 +52,12 @@ pub(crate) struct ExportContext {
 /// other processes used lately, 0 to 1. An interval is the time
 /// since the frame before was presented, whatever happened meanwhile; where `switched` is true that one was filtered otherwise,
 /// and most of the interval may have been waiting. `beside` is the other side of a wipe, `compared` whether the two were; what
-/// that took is in `wipe` and `difference` alone, of it the filter in `beside_filter`. Summaries leave switched ones out; `settings` has one for each variant, radius,
-/// size, device, other side and version of edited kernels, whose `noisy` says why its filter's times are not to be trusted to the last digit (of `off` its
-/// intervals), or false. `cloth` has what the newest frame of an army took that came into the picture since the row before, of
-/// the device's clock, or of the host's where `on_host` names the step, and for `copy`; it is empty where there was none. `version` is which version of the
-/// variant's kernels filtered, 1 as long as none was edited, and `beside_version` the other side's. The file
+/// that took is in `wipe` and `difference` alone, of it the filter in `beside_filter`. Summaries leave switched ones out;
+/// `settings` has one for each variant, radius, size, device, other side and version of edited kernels, whose `noisy` says why its
+/// filter's times are not to be trusted to the last digit (of `off` its intervals), or false. `cloth` has what the newest frame of
+/// an army took that came into the picture since the row before, of the device's clock, or of the host's where `on_host` names the
+/// step, and for `copy`; it is empty where there was none. `version` is which version of the variant's kernels filtered, 1 as long
+/// as none was edited, and `beside_version` the other side's. The file
 /// appears under its name only when it is complete.
 ///
 /// # Errors
