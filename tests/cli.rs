@@ -562,3 +562,33 @@ fn links_of_the_pages_lead_somewhere() {
     }
     assert!(links > 10, "only {links} links were found");
 }
+
+/// Returns the numbers of a version, such as 1.95 or 1.95.0.
+fn version_numbers(text: &str) -> Vec<u32> {
+    let mut numbers: Vec<u32> = text.split('.').map(|part| part.parse().expect(text)).collect();
+    numbers.resize(3, 0);
+    numbers
+}
+
+/// README and Cargo.toml promise a Rust that is new enough for every dependency: cargo refuses to build with an older one.
+#[test]
+fn the_promised_rust_builds_every_dependency() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let host = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
+    let options = ["metadata", "--format-version=1", "--locked", "--offline", "--filter-platform", &host];
+    let output = cargo.args(options).current_dir(root).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let packages = metadata["packages"].as_array().unwrap();
+    assert!(packages.len() > 100, "only {} packages were found", packages.len());
+
+    let promised = env!("CARGO_PKG_RUST_VERSION");
+    for package in packages {
+        let Some(needed) = package["rust_version"].as_str() else { continue };
+        let is_enough = version_numbers(needed) <= version_numbers(promised);
+        assert!(is_enough, "{} needs Rust {needed}, and Cargo.toml promises {promised}", package["name"]);
+    }
+    let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
+    assert!(readme.contains(&format!("(https://rustup.rs) {promised} or newer")), "README.md: Rust {promised}");
+}
