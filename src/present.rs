@@ -6,7 +6,6 @@ use std::sync::Arc;
 use glow::HasContext as _;
 
 use crate::error::Result;
-use crate::gpu::gl::is_software;
 use crate::gpu::shader;
 use crate::media::Orientation;
 
@@ -68,8 +67,6 @@ pub(crate) struct VideoQuad {
     vertex_array: glow::VertexArray,
     /// Takes the pixel that lies there, for pictures that are shown pixel by pixel.
     nearest: glow::Sampler,
-    /// What such pictures are copied from where a processor draws: it has less to do than for a quad.
-    copier: Option<glow::Framebuffer>,
 }
 
 impl VideoQuad {
@@ -89,9 +86,7 @@ impl VideoQuad {
             for filter in [glow::TEXTURE_MIN_FILTER, glow::TEXTURE_MAG_FILTER] {
                 gl.sampler_parameter_i32(nearest, filter, glow::NEAREST as i32);
             }
-            let copier = is_software(&gl).then(|| gl.create_framebuffer()).transpose();
-            let copier = copier.map_err(|e| shader::failed("video", e))?;
-            Ok(Self { gl, program, orientation, vertex_array, nearest, copier })
+            Ok(Self { gl, program, orientation, vertex_array, nearest })
         }
     }
 
@@ -139,11 +134,8 @@ impl VideoQuad {
             return;
         }
         let (shown, _) = orientation.shown(size, 1.0);
-        // The same bytes in each way, and less to do for a processor that draws.
+        // The same bytes either way, and less to do for a processor that draws.
         let is_exact = viewport.is_exact(shown);
-        if is_exact && orientation == Orientation::default() && self.copy(texture, viewport, from..to) {
-            return;
-        }
         // SAFETY: the context is current on this thread.
         unsafe {
             gl.enable(glow::SCISSOR_TEST);
@@ -152,29 +144,6 @@ impl VideoQuad {
         self.draw_texture(texture, viewport, orientation, is_exact.then_some(self.nearest));
         // SAFETY: as before.
         unsafe { gl.disable(glow::SCISSOR_TEST) };
-    }
-
-    /// Copies columns of an upright picture, pixel on pixel, where that is how it gets into the window; whether it did.
-    fn copy(&self, texture: glow::Texture, at: Viewport, Range { start, end }: Range<i32>) -> bool {
-        let Some(copier) = self.copier else { return false };
-        let gl = &self.gl;
-        let (source, place, kind) = (glow::READ_FRAMEBUFFER, glow::COLOR_ATTACHMENT0, glow::TEXTURE_2D);
-        // SAFETY: the context is current on this thread; both objects are alive and this context's.
-        unsafe {
-            gl.bind_framebuffer(source, Some(copier));
-            gl.framebuffer_texture_2d(source, place, kind, Some(texture), 0);
-            let is_complete = gl.check_framebuffer_status(source) == glow::FRAMEBUFFER_COMPLETE;
-            if is_complete {
-                let [left, right] = [start, end].map(|column| at.x + column);
-                let (bits, how) = (glow::COLOR_BUFFER_BIT, glow::NEAREST);
-                // A picture's first row is its upper one, a window's is its lower one.
-                let (upper, lower) = (0, at.height);
-                gl.blit_framebuffer(start, lower, end, upper, left, at.y, right, at.y + at.height, bits, how);
-            }
-            gl.framebuffer_texture_2d(source, place, kind, None, 0);
-            gl.bind_framebuffer(source, None);
-            is_complete
-        }
     }
 
     fn draw_texture(
@@ -209,7 +178,6 @@ impl VideoQuad {
             self.gl.delete_program(self.program);
             self.gl.delete_vertex_array(self.vertex_array);
             self.gl.delete_sampler(self.nearest);
-            self.copier.into_iter().for_each(|copier| self.gl.delete_framebuffer(copier));
         }
     }
 }

@@ -132,7 +132,7 @@ fn drag_line_to_320(session: &mut Session, right: &str) {
 /// Until then textures have no more of it than was seen, and of frames before beside that.
 #[test]
 fn what_a_dragged_line_uncovers_is_of_the_frame_that_is_shown() {
-    // Both in one texture, each in its own, and after the first one's was filled with all of its picture to be saved.
+    // Also after the first one's texture was filled with all of its picture to be saved.
     for (first, saves) in [("fused", false), ("glsl", false), ("fused", true)] {
         let (display, folder) = (Display::start(&[]), Folder::new("wipe-line"));
         let (stats, shot) = (folder.file("s.json"), folder.file("s.png"));
@@ -169,7 +169,6 @@ fn what_a_dragged_line_uncovers_is_of_the_frame_that_is_shown() {
     }
 }
 
-/// Both sides' columns are put together while the picture before is drawn.
 #[test]
 fn both_sides_are_where_they_belong_where_frames_follow_as_fast_as_they_can() {
     let (display, folder) = (Display::start(&[]), Folder::new("wipe-unpaced"));

@@ -6,11 +6,12 @@ mod common;
 #[path = "common/movie.rs"]
 mod movie;
 
+use std::collections::BTreeSet;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use common::{Display, Session, clip, clreel, json, played, png, run, snapshot, stamps};
-use movie::{Folder, Movie, steady};
+use common::{Display, PATIENCE, Session, clip, clreel, json, played, png, run, snapshot, stamps};
+use movie::{Folder, Movie, steady, turned};
 use serde_json::Value;
 
 #[test]
@@ -77,6 +78,132 @@ fn pictures_of_another_shape_are_letterboxed() {
         }
         for x in [247, 600, 951] {
             assert_eq!(pixel(x, y), &picture[..4], "{x} {y} is in the picture");
+        }
+    }
+}
+
+/// Pixels along a side of an area of one colour, in pictures of [`COLORED`] pixels.
+const AREA: usize = 80;
+const COLORED: (usize, usize) = (320, 240);
+const COLORS: [[u8; 3]; 3] = [[255, 0, 0], [0, 255, 0], [0, 0, 255]];
+
+/// Draws areas of pure red, green and blue: BT.601, limited range.
+fn paint_colors(_: usize, frame: &mut ffmpeg_next::frame::Video) {
+    for (plane, samples) in [[81, 145, 41], [90, 54, 240], [240, 34, 110]].into_iter().enumerate() {
+        let area = AREA * frame.plane_width(plane) as usize / COLORED.0;
+        let row = frame.stride(plane);
+        for (y, row) in frame.data_mut(plane).chunks_exact_mut(row).enumerate() {
+            let samples = (0..row.len()).map(|x| samples[(x / area + y / area) % 3]);
+            row.iter_mut().zip(samples).for_each(|(sample, color)| *sample = color);
+        }
+    }
+}
+
+/// Returns the colour that a pixel of a window of this size must have, black beside the picture; `None` for what lies so near to an edge
+/// that it may be mixed of two.
+fn color_at((x, y): (usize, usize), window: (usize, usize), is_turned: bool) -> Option<[u8; 3]> {
+    let [window, at] = [window, (x, y)].map(|(x, y)| [x as f64, y as f64]);
+    let (width, height) = (COLORED.0 as f64, COLORED.1 as f64);
+    let shown = if is_turned { [height, width] } else { [width, height] };
+    let scale = (window[0] / shown[0]).min(window[1] / shown[1]);
+    let [x, y] = [0, 1].map(|i| (at[i] + 0.5 - window[i] / 2.0) / scale + shown[i] / 2.0);
+    // The filter's radius, the pixel beside it that is mixed in, and a rounded edge of the picture.
+    let margin = 3.0 + 2.0 / scale;
+    let is_beside = |at: f64, size: f64| at < -margin || at > size + margin;
+    if is_beside(x, shown[0]) || is_beside(y, shown[1]) {
+        return Some([0; 3]);
+    }
+    let (x, y) = if is_turned { (y, height - x) } else { (x, y) };
+    let is_within = |at: f64| (margin..AREA as f64 - margin).contains(&at.rem_euclid(AREA as f64));
+    let area = |at: f64| (at / AREA as f64) as usize;
+    let is_inside = (0.0..width).contains(&x) && (0.0..height).contains(&y) && is_within(x) && is_within(y);
+    is_inside.then(|| COLORS[(area(x) + area(y)) % 3])
+}
+
+/// Waits until a window at the screen's upper left corner has the movie's colours where `is_looked_at`.
+fn wait_for_colors(
+    session: &mut Session,
+    size: (usize, usize),
+    is_turned: bool,
+    what: &str,
+    is_looked_at: impl Fn(usize, usize) -> bool,
+) {
+    let began = Instant::now();
+    loop {
+        let (row, pixels) = session.display.pixels();
+        let mut wrong = Vec::new();
+        for (x, y) in (0..size.1).flat_map(|y| (0..size.0).map(move |x| (x, y))) {
+            let seen = pixels[y * row + x];
+            let is_right = |color: &[u8; 3]| seen.iter().zip(color).all(|(a, b)| a.abs_diff(*b) <= 24);
+            if is_looked_at(x, y) && color_at((x, y), size, is_turned).is_some_and(|color| !is_right(&color))
+            {
+                wrong.push((x, y, seen));
+            }
+        }
+        let Some(first) = wrong.first() else { return };
+        let tiles: BTreeSet<_> = wrong.iter().map(|(x, y, _)| (x / 64, y / 64)).collect();
+        assert!(
+            began.elapsed() < PATIENCE,
+            "{what}, {size:?}, turned {is_turned}: {} wrong pixels in {} tiles; the first is {first:?}",
+            wrong.len(),
+            tiles.len()
+        );
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// Looks at the screen itself: what OpenGL reads back need not be what it shows.
+#[test]
+fn a_window_of_any_size_has_the_colors_of_the_movie() {
+    let folder = Folder::new("window-colors");
+    let colored = Movie { size: (320, 240), paint: paint_colors, ..Movie::default() };
+    let upright = folder.movie("m.mp4", &colored);
+    let one = 1 << 16;
+    let turned = folder.with("turned.mp4", &turned(std::fs::read(&upright).unwrap(), [0, one, -one, 0]));
+    for (movie, is_turned) in [(upright, false), (turned, true)] {
+        let (display, shot) = (Display::start(&[]), folder.file("s.png"));
+        let mut command = clreel(Some(&display));
+        command.arg(&movie).args(["--variant", "off", "--radius", "2", "--screenshot"]).arg(&shot);
+        let mut session = Session::start(&display, &mut command);
+        session.wait_for_title("- off");
+        // As large as the picture or twice that, larger, letterboxed at its own height, smaller one way, and odd.
+        let (width, height) = if is_turned { (240, 320) } else { COLORED };
+        let exact = [(width, height), (2 * width, 2 * height), (700, height)];
+        let scaled = [(1280, 720), (960, 540), (333, 217), (701, 533), (320, 180), (320, 719)];
+        let sizes: Vec<(usize, usize)> = exact.into_iter().chain(scaled).collect();
+        let each = |session: &mut Session, what: &str, is_wiped: bool| {
+            for &size in &sizes {
+                session.resize(size.0 as u32, size.1 as u32);
+                let top = size.1.saturating_sub(size.0 * height / width) / 2;
+                // Beside the line, its handle and the labels.
+                let is_free =
+                    |x: usize, y| y >= top + 100 && !(size.0 / 2 - 10..size.0 / 2 + 10).contains(&x);
+                wait_for_colors(session, size, is_turned, what, |x, y| !is_wiped || is_free(x, y));
+            }
+        };
+        // Between the panels.
+        for (width, height) in [(1280, 720), (720, 540)] {
+            session.resize(width as u32, height as u32);
+            let is_free = |x, y| (width * 6 / 10..width * 7 / 10).contains(&x) && y < height * 4 / 10;
+            wait_for_colors(&mut session, (width, height), is_turned, "with the overlay", is_free);
+        }
+        display.key("i");
+        each(&mut session, "off", false);
+        session.press_until_title("8", "fused, r=2");
+        each(&mut session, "fused", false);
+        display.key("w");
+        session.wait_for_text("fused r=2   p50 ");
+        each(&mut session, "fused and off, wiped", true);
+        display.key("w");
+        session.resize(701, 533);
+        wait_for_colors(&mut session, (701, 533), is_turned, "fused again", |_, _| true);
+        session.quit();
+        let (width, height, saved) = png(&shot);
+        for (x, y) in (0..height).flat_map(|y| (0..width).map(move |x| (x, y))) {
+            let pixel = &saved[4 * (y * width + x)..][..3];
+            let color = color_at((x, y), (width, height), is_turned);
+            let is_right = |color: [u8; 3]| pixel.iter().zip(color).all(|(a, b)| a.abs_diff(b) <= 24);
+            assert!(color.is_none_or(is_right), "saved, turned {is_turned}: {pixel:?} at {x}, {y}");
         }
     }
 }

@@ -136,7 +136,7 @@ impl Pipeline {
     }
 
     /// Whether they go into the slots' textures.
-    pub(crate) fn to_texture(&self) -> bool {
+    pub(super) fn to_texture(&self) -> bool {
         self.sharing == Sharing::ZeroCopy
     }
 

@@ -2,7 +2,6 @@
 //! took.
 
 use std::fmt;
-use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -136,19 +135,7 @@ pub struct Stages {
 impl Stages {
     /// This thread has done something for a stage since `began`.
     pub(crate) fn did(&mut self, stage: Stage, began: Instant) {
-        self.did_from(stage, began, Instant::now());
-    }
-
-    /// It has done something for a stage in this time.
-    pub(crate) fn did_from(&mut self, stage: Stage, from: Instant, to: Instant) {
-        let span = Span { to, ..Span::since(stage, from) };
-        self.times[stage as usize] += span.ms();
-        self.spans.push(span);
-    }
-
-    /// The device's thread has done something for a stage in this time.
-    pub(crate) fn did_on_device_thread(&mut self, stage: Stage, when: Range<Instant>) {
-        let span = Span { stage, lane: Lane::Calls, from: when.start, to: when.end };
+        let span = Span::since(stage, began);
         self.times[stage as usize] += span.ms();
         self.spans.push(span);
     }

@@ -3,15 +3,13 @@
 //! thread.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use glow::HasContext as _;
 
 use crate::error::Result;
 use crate::gpu::gl_names::{Home, Name};
-use crate::gpu::sharing::join::{Joined, join};
 use crate::gpu::sharing::pixel_buffer::PixelBuffer;
-use crate::gpu::sharing::texture::{self, Order, Part};
+use crate::gpu::sharing::texture::{self, Part};
 
 /// After so long OpenGL is asked to finish all that it has, in nanoseconds.
 const FETCH_NS: i32 = 1_000_000_000;
@@ -26,64 +24,29 @@ pub(super) struct Surface {
     /// It has finished with the texture, and has got no command for it since.
     is_idle: bool,
     home: Home,
-    order: Order,
-    /// Memory for [`Surface::join`].
-    band: Vec<u8>,
 }
 
 impl Surface {
     /// # Errors
     /// When the picture is larger than the driver's textures, or memory runs out.
-    pub(super) fn new(gl: &Arc<glow::Context>, size: (u32, u32), order: Order) -> Result<Self> {
-        let texture = texture::create_in(order, gl, size.0, size.1)?;
-        Ok(Self {
-            gl: gl.clone(),
-            texture,
-            size,
-            drawn: None,
-            is_idle: false,
-            home: Home::here(),
-            order,
-            band: Vec::new(),
-        })
+    pub(super) fn new(gl: &Arc<glow::Context>, size: (u32, u32)) -> Result<Self> {
+        let texture = texture::create(gl, size.0, size.1)?;
+        Ok(Self { gl: gl.clone(), texture, size, drawn: None, is_idle: false, home: Home::here() })
     }
 
     pub(super) fn texture(&self) -> glow::Texture {
         self.texture
     }
 
-    /// In which order the texture's memory is.
-    pub(super) fn order(&self) -> Order {
-        self.order
-    }
-
     /// Memory that OpenGL fetches pictures from by itself, where it has such.
     pub(super) fn pixel_buffer(&self, bytes: usize) -> Option<PixelBuffer> {
-        // OpenGL copies such pictures at once, and two of them can be joined in the host's memory alone.
-        if self.order == Order::Bgra { None } else { PixelBuffer::new(&self.gl, bytes) }
+        PixelBuffer::new(&self.gl, bytes)
     }
 
     /// Fills a part of the texture from a picture, tightly packed RGBA8.
     pub(super) fn fill(&mut self, part: &Part, rgba: &[u8]) {
         self.is_idle = false;
         texture::fill_part(&self.gl, self.texture, self.size, part, rgba);
-    }
-
-    /// Fills the texture from two pictures, tightly packed RGBA8, with the first one's columns to the left of `column` and the other
-    /// one's from there on; what each took. `None`, with nothing done, where it is more to do than filling two textures.
-    pub(super) fn join(&mut self, pictures: [&[u8]; 2], column: u32) -> Option<[Duration; 2]> {
-        if self.order != Order::Bgra {
-            return None;
-        }
-        self.is_idle = false;
-        join(&self.gl, (self.texture, self.size), pictures, column, &mut self.band)
-    }
-
-    /// Fills the texture with what was put together at this column before; what each picture's part took. `None`, with nothing done,
-    /// where nothing was.
-    pub(super) fn fill_joined(&mut self, joined: &Joined, column: u32) -> Option<[Duration; 2]> {
-        self.is_idle = false;
-        joined.fill(&self.gl, (self.texture, self.size), column)
     }
 
     /// Has OpenGL fetch a part of the picture into the texture.

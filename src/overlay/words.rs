@@ -130,7 +130,6 @@ fn about(stage: Stage) -> &'static str {
         }
         Stage::Wipe => {
             "The other side of a wipe (w): all that its picture took, but the upload and conversion that both share.\n\
-             Where both are brought into one texture, its columns' part of that.\n\
              Zero without a wipe. The stages above are those of the left side alone."
         }
         Stage::Difference => {
@@ -138,7 +137,7 @@ fn about(stage: Stage) -> &'static str {
              Zero without the map. Leaves out bringing the map to OpenGL."
         }
         Stage::Present => {
-            "Issue the drawing of the picture; a software renderer copies one that lies pixel on pixel in the window.\n\
+            "Issue the drawing of the picture.\n\
              Leaves out what OpenGL does after the call has returned."
         }
         Stage::Overlay => {

@@ -8,21 +8,13 @@ use std::sync::Arc;
 use glow::HasContext as _;
 
 use crate::error::{Error, Result};
-use crate::gpu::sharing::texture::Order;
 use crate::present::Viewport;
-
-/// Where the colours are.
-enum Color {
-    Buffer(glow::Renderbuffer),
-    /// Upside down.
-    Texture(glow::Texture),
-}
 
 /// Colours and depths of a part of the window.
 pub(super) struct DepthBuffer {
     gl: Arc<glow::Context>,
     framebuffer: glow::Framebuffer,
-    color: Color,
+    color: glow::Renderbuffer,
     depth: glow::Renderbuffer,
     size: (i32, i32),
 }
@@ -34,25 +26,10 @@ impl DepthBuffer {
     /// When OpenGL gives no objects.
     pub(super) fn new(gl: Arc<glow::Context>) -> Result<Self> {
         // SAFETY: the context is current on this thread.
-        let color = unsafe { gl.create_renderbuffer() }.map_err(refused)?;
-        Self::of(gl, Color::Buffer(color))
-    }
-
-    /// The same for what draws on its head, and in the colours' order that windows have. llvmpipe then copies it into the window as it
-    /// is; what has to be turned goes through a shader, pixel by pixel.
-    ///
-    /// # Errors
-    /// When OpenGL gives no objects.
-    pub(super) fn upside_down(gl: Arc<glow::Context>) -> Result<Self> {
-        // SAFETY: the context is current on this thread.
-        let color = unsafe { gl.create_texture() }.map_err(refused)?;
-        Self::of(gl, Color::Texture(color))
-    }
-
-    fn of(gl: Arc<glow::Context>, color: Color) -> Result<Self> {
-        // SAFETY: the context is current on this thread.
-        let (framebuffer, depth) = unsafe { (gl.create_framebuffer(), gl.create_renderbuffer()) };
-        let (framebuffer, depth) = (framebuffer.map_err(refused)?, depth.map_err(refused)?);
+        let framebuffer = unsafe { gl.create_framebuffer() }.map_err(refused)?;
+        // SAFETY: as before.
+        let [color, depth] = unsafe { [gl.create_renderbuffer(), gl.create_renderbuffer()] };
+        let (color, depth) = (color.map_err(refused)?, depth.map_err(refused)?);
         Ok(Self { gl, framebuffer, color, depth, size: (0, 0) })
     }
 
@@ -79,12 +56,8 @@ impl DepthBuffer {
                 gl.bind_framebuffer(glow::READ_FRAMEBUFFER, Some(self.framebuffer));
                 gl.bind_framebuffer(glow::DRAW_FRAMEBUFFER, None);
                 let (right, top) = (at.x + at.width, at.y + at.height);
-                let (from, to) = match self.color {
-                    Color::Buffer(_) => (0, at.height),
-                    Color::Texture(_) => (at.height, 0),
-                };
                 let bits = glow::COLOR_BUFFER_BIT;
-                gl.blit_framebuffer(0, from, at.width, to, at.x, at.y, right, top, bits, glow::NEAREST);
+                gl.blit_framebuffer(0, 0, at.width, at.height, at.x, at.y, right, top, bits, glow::NEAREST);
             }
             gl.bind_framebuffer(glow::FRAMEBUFFER, None);
             fits
@@ -99,10 +72,7 @@ impl DepthBuffer {
         let gl = &self.gl;
         // SAFETY: the context is current on this thread; all objects are alive and this context's.
         let status = unsafe {
-            match self.color {
-                Color::Buffer(color) => store(gl, color, glow::RGBA8, size, glow::COLOR_ATTACHMENT0),
-                Color::Texture(color) => store_texture(gl, color, size),
-            }
+            store(gl, self.color, glow::RGBA8, size, glow::COLOR_ATTACHMENT0);
             store(gl, self.depth, glow::DEPTH_COMPONENT24, size, glow::DEPTH_ATTACHMENT);
             gl.check_framebuffer_status(glow::FRAMEBUFFER)
         };
@@ -123,10 +93,7 @@ impl DepthBuffer {
         // SAFETY: the context is current, and the objects are not used again.
         unsafe {
             self.gl.delete_framebuffer(self.framebuffer);
-            match self.color {
-                Color::Buffer(color) => self.gl.delete_renderbuffer(color),
-                Color::Texture(color) => self.gl.delete_texture(color),
-            }
+            self.gl.delete_renderbuffer(self.color);
             self.gl.delete_renderbuffer(self.depth);
         }
     }
@@ -143,29 +110,6 @@ unsafe fn store(gl: &glow::Context, buffer: glow::Renderbuffer, format: u32, siz
         gl.renderbuffer_storage(glow::RENDERBUFFER, format, size.0, size.1);
         gl.framebuffer_renderbuffer(glow::FRAMEBUFFER, place, glow::RENDERBUFFER, Some(buffer));
         gl.bind_renderbuffer(glow::RENDERBUFFER, None);
-    }
-}
-
-/// The same for colours in a texture, in the order that windows have: no renderbuffer can be told it.
-///
-/// # Safety
-/// As of [`store`].
-unsafe fn store_texture(gl: &glow::Context, texture: glow::Texture, size: (i32, i32)) {
-    let target = glow::TEXTURE_2D;
-    // SAFETY: as the caller promises.
-    unsafe {
-        gl.bind_texture(target, Some(texture));
-        Order::for_window(gl).allocate(gl, size.0, size.1);
-        for (name, value) in [
-            (glow::TEXTURE_MIN_FILTER, glow::NEAREST),
-            (glow::TEXTURE_MAG_FILTER, glow::NEAREST),
-            (glow::TEXTURE_WRAP_S, glow::CLAMP_TO_EDGE),
-            (glow::TEXTURE_WRAP_T, glow::CLAMP_TO_EDGE),
-        ] {
-            gl.tex_parameter_i32(target, name, value as i32);
-        }
-        gl.bind_texture(target, None);
-        gl.framebuffer_texture_2d(glow::FRAMEBUFFER, glow::COLOR_ATTACHMENT0, target, Some(texture), 0);
     }
 }
 

@@ -141,21 +141,11 @@ impl Screen<'_> {
         }
         let Some((texture, size, _)) = self.picture else { return viewport };
         let draw = |texture, columns| self.quad.draw((texture, size), viewport, self.orientation, columns);
-        match self.beside {
-            Some((beside, _)) if beside != texture => {
-                draw(texture, left);
-                draw(beside, right);
-            }
-            // One texture has both.
-            _ => draw(texture, 0..viewport.width),
+        draw(texture, left);
+        if let Some((beside, _)) = self.beside {
+            draw(beside, right);
         }
         viewport
-    }
-
-    /// Whether the picture is shown upright, and pixel on pixel.
-    pub(crate) fn is_exact(&self) -> bool {
-        let is_exact = |(_, size, _)| self.viewport().is_exact(size);
-        self.orientation == Orientation::default() && self.picture.is_some_and(is_exact)
     }
 
     /// Where the picture lies as large as fits.

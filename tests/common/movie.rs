@@ -34,6 +34,8 @@ pub struct Movie {
     pub chapters: Vec<(i64, &'static str)>,
     /// Of the interlaced ones, which field is marked as the first.
     pub top_first: bool,
+    /// Draws a frame of the row of greys, or something else in its place.
+    pub paint: fn(usize, &mut ffmpeg::frame::Video),
 }
 
 impl Default for Movie {
@@ -53,6 +55,7 @@ impl Default for Movie {
             interlaced: false,
             chapters: Vec::new(),
             top_first: false,
+            paint: paint_grey,
         }
     }
 }
@@ -65,6 +68,12 @@ pub fn steady(count: usize) -> Vec<i64> {
 /// The luma of frame `index`.
 pub fn luma_of(index: usize) -> u8 {
     20 + (index % 50) as u8 * 4
+}
+
+/// Fills a frame with the luma of its index.
+fn paint_grey(index: usize, frame: &mut ffmpeg::frame::Video) {
+    frame.data_mut(0).fill(luma_of(index));
+    (1..frame.planes()).for_each(|plane| frame.data_mut(plane).fill(128));
 }
 
 /// Which of the first 50 frames a luma value belongs to.
@@ -141,8 +150,7 @@ impl Movie {
         };
         for (index, &stamp) in self.stamps_ms.iter().enumerate() {
             let mut frame = ffmpeg::frame::Video::new(self.format, self.size.0, self.size.1);
-            frame.data_mut(0).fill(luma_of(self.first + index));
-            (1..frame.planes()).for_each(|plane| frame.data_mut(plane).fill(128));
+            (self.paint)(self.first + index, &mut frame);
             frame.set_pts(Some(stamp));
             // SAFETY: the frame is valid and owned; the field is a plain number.
             unsafe { (*frame.as_mut_ptr()).top_field_first = i32::from(self.top_first) };

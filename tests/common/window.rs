@@ -27,6 +27,24 @@ impl Display {
     pub fn key(&self, key: &str) {
         assert!(self.xdotool(&["key", key]).status.success());
     }
+
+    /// Returns the width of the screen and the red, green and blue of all its pixels, as the X server has them.
+    pub fn pixels(&self) -> (usize, Vec<[u8; 3]>) {
+        use x11rb::connection::Connection as _;
+        use x11rb::protocol::xproto::{ConnectionExt as _, ImageFormat};
+
+        let (conn, screen) = x11rb::connect(Some(&self.name)).unwrap();
+        let screen = &conn.setup().roots[screen];
+        let (width, height) = (screen.width_in_pixels, screen.height_in_pixels);
+        let image = conn.get_image(ImageFormat::Z_PIXMAP, screen.root, 0, 0, width, height, !0).unwrap();
+        let image = image.reply().unwrap();
+        assert_eq!(image.data.len(), 4 * usize::from(width) * usize::from(height), "four bytes a pixel");
+        let rgb = |pixel: &[u8; 4]| {
+            let [_, red, green, blue] = u32::from_ne_bytes(*pixel).to_be_bytes();
+            [red, green, blue]
+        };
+        (usize::from(width), image.data.as_chunks::<4>().0.iter().map(rgb).collect())
+    }
 }
 
 pub fn clip() -> PathBuf {

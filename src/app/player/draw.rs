@@ -34,14 +34,13 @@ impl Player<'_> {
         let orientation = self.frames.shown_orientation();
         let (gl, quad) = (&self.gl_window.gl, self.surface.quad());
         let wipe = self.frames.shown_wipe().filter(|_| self.movies.is_movie());
-        let line = wipe.as_ref().map(|wipe| match wipe.difference {
-            Some(_) => 0.0,
-            None => self.overlay.wipe_at(),
+        let beside = wipe.as_ref().map(|wipe| match wipe.difference {
+            Some(_) => (wipe.texture, 0.0),
+            None => (wipe.texture, self.overlay.wipe_at()),
         });
-        let mut screen = Screen { gl, quad, size: window, picture, beside: None, orientation };
+        self.frames.sees(Seen { line: beside.map(|(_, from)| from) });
+        let screen = Screen { gl, quad, size: window, picture, beside, orientation };
         let viewport = screen.viewport();
-        self.frames.sees(Seen { line, is_exact: screen.is_exact() });
-        screen.beside = self.frames.texture_beside().zip(line);
         let scene = self.movies.scene_mut();
         let mut drawn = Ok(());
         let mut draw = || drawn = scene.draw(&self.frames, &screen);

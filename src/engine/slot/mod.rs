@@ -6,7 +6,7 @@
 //! - [`Sharing::ZeroCopy`](crate::gpu::sharing::Sharing::ZeroCopy): the device acquires the slot's texture, its kernels write there,
 //!   and it releases the texture. No pixel returns to the host.
 //! - [`Sharing::Copy`](crate::gpu::sharing::Sharing::Copy): the filtered picture is read into the host's memory, and OpenGL takes it
-//!   from there: by itself from a pixel buffer object, where it has such that stay mapped and a graphics card draws. On a CPU
+//!   from there: by itself from a pixel buffer object, where it has such that stay mapped. On a CPU
 //!   device the host's memory is the device's (`CL_MEM_USE_HOST_PTR`), that pixel buffer too; mapping and unmapping hand it
 //!   over, and no byte is moved until OpenGL takes the picture.
 //!
@@ -33,9 +33,8 @@ use crate::gpu::cl::ClContext;
 use crate::gpu::host_block::HostBlock;
 use crate::gpu::memory::Picture;
 use crate::gpu::read_texture::read_texture;
-use crate::gpu::sharing::join::Joined;
 use crate::gpu::sharing::pixel_buffer::PixelBuffer;
-use crate::gpu::sharing::texture::{Order, Part, Shared};
+use crate::gpu::sharing::texture::{Part, Shared};
 
 /// What the host has put into a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,8 +90,6 @@ pub struct Slot {
     result: ResultIn,
     /// What of the picture is in the texture already, while it is elsewhere.
     in_texture: Option<Part>,
-    /// Put together of the picture and another one, to be brought into the texture.
-    joined: Joined,
     /// Last: what OpenCL has of it goes before.
     surface: Option<Surface>,
 }
@@ -149,15 +146,7 @@ impl Slot {
     /// # Errors
     /// When the picture is larger than the driver's textures, or memory runs out.
     pub fn new(gl: &Arc<glow::Context>, width: u32, height: u32) -> Result<Self> {
-        Self::in_order(Order::Rgba, gl, width, height)
-    }
-
-    /// The same with the texture's memory in this order: only [`Order::Rgba`] can be shared with OpenCL.
-    ///
-    /// # Errors
-    /// As [`Slot::new`].
-    pub(crate) fn in_order(order: Order, gl: &Arc<glow::Context>, width: u32, height: u32) -> Result<Self> {
-        let surface = Surface::new(gl, (width, height), order)?;
+        let surface = Surface::new(gl, (width, height))?;
         Ok(Self { surface: Some(surface), ..Self::in_memory(width, height) })
     }
 
@@ -175,7 +164,6 @@ impl Slot {
             borrows: false,
             result: ResultIn::Input,
             in_texture: None,
-            joined: Joined::default(),
             surface: None,
         }
     }
@@ -238,11 +226,6 @@ impl Slot {
     /// Width and height in pixels.
     pub(crate) fn size(&self) -> (u32, u32) {
         self.size
-    }
-
-    /// In which order the texture's memory is, where there is one.
-    pub(crate) fn order(&self) -> Option<Order> {
-        self.surface.as_ref().map(Surface::order)
     }
 
     fn bytes(&self) -> usize {
@@ -362,7 +345,6 @@ impl Slot {
     pub(super) fn result_is_in(&mut self, result: ResultIn) {
         self.result = result;
         self.in_texture = None;
-        self.joined.forget();
     }
 
     /// Whether the device has put the picture into the host's memory, from where [`Slot::show`] is to fetch it.

@@ -1,12 +1,8 @@
 //! A slot's picture on its way into its texture, all of it or what is seen. In: a slot whose picture is in the host's memory. Out:
 //! the texture to draw.
 
-use std::ops::Range;
-use std::time::{Duration, Instant};
-
 use super::{Output, ResultIn, Slot};
-use crate::gpu::sharing::join::Joined;
-use crate::gpu::sharing::texture::{Order, Part};
+use crate::gpu::sharing::texture::Part;
 
 impl Slot {
     /// Fills the texture with the picture, from where that is. Does nothing while the device has it, or where there is no
@@ -29,40 +25,6 @@ impl Slot {
         } else if self.fill_texture(part) {
             self.in_texture = Some(part.clone());
         }
-    }
-
-    /// Puts the picture's columns to the left of `column` together with another one's of its size from there on, as
-    /// [`Slot::show_joined`] would, on any thread and for that to find; when each was. `None`, with nothing done, as there.
-    pub(crate) fn join(&mut self, other: &Self, column: u32) -> Option<[Range<Instant>; 2]> {
-        if self.order() != Some(Order::Bgra) || self.size != other.size {
-            return None;
-        }
-        let mut joined = std::mem::take(&mut self.joined);
-        let pictures = self.pixels().zip(other.pixels());
-        let when = pictures.and_then(|(own, other)| joined.put_together([own, other], self.size, column));
-        self.joined = joined;
-        when
-    }
-
-    /// Lets memory go that only pictures side by side need.
-    pub(crate) fn be_alone(&mut self) {
-        self.joined = Joined::default();
-    }
-
-    /// Fills the texture with the picture's columns to the left of `column` and with another one's of its size from there on; what
-    /// each took. `None`, with nothing done, where one of them is not in the host's memory, or their own textures are filled in less
-    /// time.
-    pub(crate) fn show_joined(&mut self, other: &Self, column: u32) -> Option<[Duration; 2]> {
-        let mut surface = self.surface.take()?;
-        let took = surface.fill_joined(&self.joined, column).or_else(|| {
-            let pictures = self.pixels().zip(other.pixels()).filter(|_| self.size == other.size);
-            pictures.and_then(|(own, other)| surface.join([own, other], column))
-        });
-        self.surface = Some(surface);
-        if took.is_some() {
-            self.in_texture = Some(Part { x: 0..column, y: 0..self.size.1 });
-        }
-        took
     }
 
     /// Fills a part of the texture, where it has not all of the picture; whether it did.

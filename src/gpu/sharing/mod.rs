@@ -6,7 +6,6 @@
 
 mod context;
 mod handover;
-pub(crate) mod join;
 mod on_gl;
 pub(crate) mod pixel_buffer;
 mod self_test;

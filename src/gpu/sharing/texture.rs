@@ -10,55 +10,14 @@ use super::handover::hand_over;
 use super::pixel_buffer::PixelBuffer;
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Event, Image, failed};
-use crate::gpu::gl::{is_software, max_texture_size, too_large};
+use crate::gpu::gl::{max_texture_size, too_large};
 use crate::gpu::memory::Picture;
 
-/// In which order OpenGL keeps a pixel's bytes. Nobody else sees it: whoever fills or reads the texture names an order of their own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Order {
-    /// Red first, as OpenCL wants it of what it shares.
-    Rgba,
-    /// Blue first, as windows have it.
-    Bgra,
-}
-
-impl Order {
-    /// The one for pictures that go into the window. Where a processor draws it is the window's own: what is copied there is then
-    /// moved as it is, row by row, instead of pixel by pixel through a shader. The context must be current.
-    pub(crate) fn for_window(gl: &glow::Context) -> Self {
-        // OpenGL ES has no such order.
-        if is_software(gl) && !gl.version().is_embedded { Self::Bgra } else { Self::Rgba }
-    }
-
-    /// Gives the texture that is bound memory of a size in pixels, in this order.
-    ///
-    /// # Safety
-    /// The context must be current.
-    pub(crate) unsafe fn allocate(self, gl: &glow::Context, width: i32, height: i32) {
-        // Mesa heeds the wish for an order where the inner format tells no size; RGBA8 is red first whatever is wished.
-        let (inner, order) = match self {
-            Self::Rgba => (glow::RGBA8, glow::RGBA),
-            Self::Bgra => (glow::RGBA, glow::BGRA),
-        };
-        let none = glow::PixelUnpackData::Slice(None);
-        let (target, kind) = (glow::TEXTURE_2D, glow::UNSIGNED_BYTE);
-        // SAFETY: as the caller promises; there are no pixels to read.
-        unsafe { gl.tex_image_2d(target, 0, inner as i32, width, height, 0, order, kind, none) };
-    }
-}
-
 /// A complete texture with one level, as sharing needs it: RGBA8, linear, clamped. The context must be current.
+///
+/// Its bytes are red first, as everywhere: Mesa 22.3's llvmpipe exchanges red and blue in tiles of 64×64 pixels where a texture of
+/// `GL_RGBA` that was filled as `GL_BGRA` is drawn scaled.
 pub(crate) fn create(gl: &Arc<glow::Context>, width: u32, height: u32) -> Result<glow::Texture> {
-    create_in(Order::Rgba, gl, width, height)
-}
-
-/// The same with its bytes in this order.
-pub(crate) fn create_in(
-    order: Order,
-    gl: &Arc<glow::Context>,
-    width: u32,
-    height: u32,
-) -> Result<glow::Texture> {
     // SAFETY: the context is current on this thread.
     unsafe {
         let limit = max_texture_size(gl);
@@ -78,11 +37,13 @@ pub(crate) fn create_in(
             || (version.major, version.minor) >= (4, 2)
             || gl.supported_extensions().contains("GL_ARB_texture_storage");
         let (w, h) = (width as i32, height as i32);
-        if storage && order == Order::Rgba {
+        if storage {
             gl.tex_storage_2d(glow::TEXTURE_2D, 1, glow::RGBA8, w, h);
         } else {
             gl.tex_parameter_i32(glow::TEXTURE_2D, glow::TEXTURE_MAX_LEVEL, 0);
-            order.allocate(gl, w, h);
+            let none = glow::PixelUnpackData::Slice(None);
+            let (format, kind) = (glow::RGBA, glow::UNSIGNED_BYTE);
+            gl.tex_image_2d(glow::TEXTURE_2D, 0, glow::RGBA8 as i32, w, h, 0, format, kind, none);
         }
         for (name, value) in [
             (glow::TEXTURE_MIN_FILTER, glow::LINEAR),

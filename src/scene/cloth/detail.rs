@@ -60,12 +60,6 @@ impl Detail {
         files.map(|(name, source)| (name, format!("#define KIND {kind}\n#define TAPS {taps}\n{source}")))
     }
 
-    /// The picture stands on its head until it goes to the window. There the first row is the upper one: what a processor turns
-    /// goes pixel by pixel through a shader, what lies as it is to lie is copied.
-    pub(super) fn is_upside_down(self) -> bool {
-        self == Self::Coarse
-    }
-
     /// What is drawn of each of `count` figures: the more, the smaller they are.
     pub(super) fn meshes(self, figure: &Figure, count: usize) -> Meshes {
         let thinned = |shirt: usize, rows: usize, columns: usize| {

@@ -87,9 +87,6 @@ pub(super) fn read(gl: &glow::Context, world: &World) -> Result<Vec<u8>> {
         gl.bind_framebuffer(glow::FRAMEBUFFER, None);
     }
     let row = width as usize * 4;
-    if world.is_upside_down() {
-        return Ok(read);
-    }
     for (to, from) in rgba.chunks_exact_mut(row).zip(read.rchunks_exact(row)) {
         to.copy_from_slice(from);
     }

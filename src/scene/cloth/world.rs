@@ -77,11 +77,7 @@ impl World {
             .into_iter()
             .map(program)
             .collect::<Result<_>>()?;
-        let depth = if detail.is_upside_down() {
-            DepthBuffer::upside_down(gl.clone())?
-        } else {
-            DepthBuffer::new(gl.clone())?
-        };
+        let depth = DepthBuffer::new(gl.clone())?;
         let shadow = Shadow::new(gl, detail.shadow_size())?;
         let floor = floor(gl)?;
         let bare = texture::create(gl, 1, 1)?;
@@ -159,9 +155,8 @@ impl World {
         let casts = true;
         self.shadow.draw(&light, || self.army.iter().filter(|_| casts).for_each(Army::draw_shadow));
         let gl = &self.gl;
-        let flips = self.detail.is_upside_down();
-        let shaded = shaded(look.camera, at, flips);
-        let seen = Seen { at, look, light: &light, flips };
+        let shaded = shaded(look.camera, at);
+        let seen = Seen { at, look, light: &light };
         let (army, shadow, floor) = (&self.army, &self.shadow, self.floor.0);
         let (programs, worn) = (&self.programs, look.picture.unwrap_or(self.bare));
         self.depth.draw(at, GROUND, || {
@@ -171,7 +166,6 @@ impl World {
                 gl.bind_texture(glow::TEXTURE_2D, Some(shadow.texture()));
                 gl.active_texture(glow::TEXTURE0);
                 gl.bind_texture(glow::TEXTURE_2D, Some(worn));
-                gl.front_face(if flips { glow::CW } else { glow::CCW });
                 // What hides others comes first: shirts hide bodies, and all of them the floor, which needs no light there.
                 for kind in [SHIRTS, SLEEVES, BODIES, FLOORS, BRIGHT_FLOORS] {
                     let Some(program) = programs.get(kind) else { continue };
@@ -194,7 +188,6 @@ impl World {
                         (_, None) => {}
                     }
                 }
-                gl.front_face(glow::CCW);
                 gl.active_texture(glow::TEXTURE1);
                 gl.bind_texture(glow::TEXTURE_2D, None);
                 gl.active_texture(glow::TEXTURE0);
@@ -207,11 +200,6 @@ impl World {
     /// What it was drawn into, before it went to the window.
     pub(super) fn framebuffer(&self) -> glow::Framebuffer {
         self.depth.framebuffer()
-    }
-
-    /// Whether its first row is the upper one.
-    pub(super) fn is_upside_down(&self) -> bool {
-        self.detail.is_upside_down()
     }
 
     /// Deletes the OpenGL objects; call it while the context is current.
@@ -232,8 +220,8 @@ impl World {
     }
 }
 
-/// The pixels in which the floor may have shadows: left, bottom, right, top, of a picture that may stand on its head.
-fn shaded(camera: &Camera, at: Viewport, flips: bool) -> [i32; 4] {
+/// The pixels in which the floor may have shadows: left, bottom, right, top.
+fn shaded(camera: &Camera, at: Viewport) -> [i32; 4] {
     let size = [at.width, at.height];
     match camera.shaded(at.width as f32 / at.height.max(1) as f32) {
         Some([left, bottom, right, top]) => {
@@ -241,7 +229,7 @@ fn shaded(camera: &Camera, at: Viewport, flips: bool) -> [i32; 4] {
                 [(left, size[0]), (bottom, size[1])].map(|(part, of)| (part * of as f32) as i32);
             let [right, top] =
                 [(right, size[0]), (top, size[1])].map(|(part, of)| (part * of as f32).ceil() as i32);
-            if flips { [left, size[1] - top, right, size[1] - bottom] } else { [left, bottom, right, top] }
+            [left, bottom, right, top]
         }
         None => [0, 0, at.width, at.height],
     }
@@ -273,8 +261,6 @@ struct Seen<'a> {
     at: Viewport,
     look: &'a Look<'a>,
     light: &'a Matrix,
-    /// The picture stands on its head.
-    flips: bool,
 }
 
 impl Seen<'_> {
@@ -288,10 +274,7 @@ impl Seen<'_> {
         let walked = (look.seconds * f64::from(SPEED)).rem_euclid(1.3) as f32;
         let far = (look.camera.distance() * 2.0 + 8.0).min(FLOOR);
         let lamp = scale(LIGHT, 1.0 / dot(LIGHT, LIGHT).sqrt());
-        let mut view = look.camera.view(at.width as f32 / at.height.max(1) as f32);
-        if self.flips {
-            view.iter_mut().skip(1).step_by(4).for_each(|up| *up = -*up);
-        }
+        let view = look.camera.view(at.width as f32 / at.height.max(1) as f32);
         // SAFETY: as above, and the program is in use.
         unsafe {
             gl.uniform_matrix_4_f32_slice(uniform("view").as_ref(), false, &view);

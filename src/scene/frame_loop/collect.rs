@@ -1,7 +1,7 @@
 //! The end of a frame's work: it is finished, given up, or has failed; and the end of a device.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::lent::{Done, Until};
 use super::{Beside, Flight, FrameLoop, Half, Ready, Seen, Side};
@@ -19,14 +19,6 @@ impl Ready {
     /// Moves what is seen of its pictures into their textures; what that takes is the stages' that bring them to the screen.
     fn fill(&mut self, seen: Seen, timer: Option<&GlTimer>) {
         self.is_filled = true;
-        let began = Instant::now();
-        if let Some([first, other]) = self.join(seen) {
-            // They came bit by bit, in turns.
-            let between = began + first;
-            self.flight.stages.did_from(Stage::Release, began, between);
-            self.flight.stages.did_from(Stage::Wipe, between, between + other);
-            return;
-        }
         let parts = self.parts(seen);
         let stages = &mut self.flight.stages;
         if let Some(beside) = &mut self.beside {
@@ -45,23 +37,9 @@ impl Ready {
 
     /// Moves into the textures what is seen of its pictures and is not there yet.
     fn complete(&mut self, seen: Seen) {
-        let column = seen.column(self.slot.size().0);
-        if column.is_some() && column == self.joined || self.join(seen).is_some() {
-            return;
-        }
         let [first, other] = self.parts(seen);
         self.slot.show_part(&first);
         self.beside.iter_mut().for_each(|beside| beside.show(&other));
-    }
-
-    /// Moves what is seen of two pictures into the first one's texture, where that is less to do; what each took.
-    fn join(&mut self, seen: Seen) -> Option<[Duration; 2]> {
-        self.joined = None;
-        let beside = self.beside.as_ref()?.picture()?;
-        let column = seen.column(self.slot.size().0)?;
-        let took = self.slot.show_joined(beside, column)?;
-        self.joined = Some(column);
-        Some(took)
     }
 
     /// What is seen of the picture and of the one beside it.
@@ -155,8 +133,8 @@ impl FrameLoop {
         let is_shown = |shown: &Ready| Arc::ptr_eq(&shown.flight.frame, &flight.frame);
         let is_wanted = !again || self.shown.as_ref().is_some_and(is_shown);
         let is_wanted = is_wanted && flight.generation == self.generation;
-        let (is_filled, joined, fetched) = (false, None, None);
-        let ready = Ready { flight, slot, is_filled, joined, fetched, readings, beside };
+        let (is_filled, fetched) = (false, None);
+        let ready = Ready { flight, slot, is_filled, fetched, readings, beside };
         if !is_wanted {
             self.give_up_ready(ready);
             return;

@@ -15,14 +15,13 @@ use super::bell::{Bell, Heard};
 use super::left::{AllLeft, Left};
 use super::submit::{Along, Asked, Came};
 use super::wipe::Pair;
-use super::{Flight, FrameLoop, Ready, Seen};
-use crate::engine::{Difference, Engine, Finished, Outcome, Pipeline, Progress, Rest, Side, Slot, Ticket};
+use super::{Flight, FrameLoop, Ready};
+use crate::engine::{Difference, Engine, Finished, Pipeline, Progress, Rest, Side, Slot, Ticket};
 use crate::error::{Error, Result};
 use crate::gpu::device_thread::DeviceThread;
 use crate::gpu::gl_names;
 use crate::jobs::Waker;
 use crate::ladders::box_filter::VariantId;
-use crate::stats::Stage;
 
 /// How long a turn waits for the engine: calls that do not stall take a small part of that.
 const MOMENT: Duration = Duration::from_millis(20);
@@ -43,14 +42,6 @@ pub(super) enum Done {
     Compared(Box<(Pair, Slot)>, Result<(Difference, f64)>),
     /// Nothing that is to be told.
     Nothing,
-}
-
-impl Done {
-    /// Both sides of a frame that it was asked for together.
-    fn pair(&self) -> Option<[Ticket; 2]> {
-        let Done::Asked(asked, Some(along)) = self else { return None };
-        Some([*asked.1.as_ref().ok()?, *along.1.as_ref().ok()?.as_ref().ok()?])
-    }
 }
 
 /// An engine that comes back, what came of what it was lent for, and the frames that are done.
@@ -214,8 +205,6 @@ impl FrameLoop {
         }
         let (sender, back) = channel();
         let wake = Arc::new(AtomicBool::new(false));
-        // Of pictures that are compared the map is seen.
-        let seen = if self.can_compare() { Seen::ALL } else { self.seen };
         let (waker, is_to_wake, bell) = (self.lent.waker.clone(), wake.clone(), self.lent.bell.clone());
         self.lent.bell.lend();
         thread.run(what, move || {
@@ -223,7 +212,7 @@ impl FrameLoop {
             let done = work(&mut engine);
             let mut all = finished(&mut engine);
             if until == Until::Wanted {
-                stay(&mut engine, &bell, &mut all, done.pair().map(|pair| (pair, seen)));
+                stay(&mut engine, &bell, &mut all);
             }
             engine.be_on(Side::Window);
             bell.give_back();
@@ -414,33 +403,12 @@ fn finished(engine: &mut Engine) -> Vec<Finished> {
     std::iter::from_fn(|| engine.poll()).collect()
 }
 
-/// Finishes frames on the device's thread while nobody wants the engine. Both sides of a frame are put together there: the window's
-/// thread is busy with the picture before.
-fn stay(engine: &mut Engine, bell: &Bell, all: &mut Vec<Finished>, mut pair: Option<([Ticket; 2], Seen)>) {
+/// Finishes frames on the device's thread while nobody wants the engine.
+fn stay(engine: &mut Engine, bell: &Bell, all: &mut Vec<Finished>) {
     let began = Instant::now();
     let mut heard = Heard::Nothing;
     while heard != Heard::Wanted && engine.has_device_work() && began.elapsed() < STAY {
         heard = bell.wait(ASK);
         all.append(&mut finished(engine));
-        // The window's thread would only wait for it.
-        if heard != Heard::Wanted {
-            pair.take_if(|(pair, seen)| join(all, *pair, *seen));
-        }
     }
-}
-
-/// Puts both sides of a frame together as they are seen, once both are done; whether they are.
-fn join(all: &mut [Finished], pair: [Ticket; 2], seen: Seen) -> bool {
-    let mut sides = all.iter_mut().filter(|finished| pair.contains(&finished.ticket));
-    let (Some(one), Some(two)) = (sides.next(), sides.next()) else { return false };
-    let [first, other] = if one.ticket == pair[0] { [one, two] } else { [two, one] };
-    if let (Outcome::Done, Outcome::Done) = (&first.outcome, &other.outcome)
-        && let (Some(slot), Some(beside)) = (&mut first.slot, &other.slot)
-        && let Some(column) = seen.column(slot.size().0)
-        && let Some([own, others]) = slot.join(beside, column)
-    {
-        first.stages.did_on_device_thread(Stage::Release, own);
-        other.stages.did_on_device_thread(Stage::Release, others);
-    }
-    true
 }

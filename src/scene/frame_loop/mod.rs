@@ -31,7 +31,6 @@ use std::time::{Duration, Instant};
 use crate::engine::{Engine, Pipeline, Progress, Readings, Request, Slot, Stages, Ticket};
 use crate::error::Error;
 use crate::gpu::gl_timer::{self, GlTimer, Timing};
-use crate::gpu::sharing::texture::Order;
 use crate::jobs::Waker;
 use crate::ladder::BackEnd;
 use crate::ladders::box_filter::VariantId;
@@ -87,8 +86,6 @@ struct Ready {
     slot: Slot,
     /// The pictures are in their textures.
     is_filled: bool,
-    /// The first one's has both sides of a wipe: the other one's columns from this one on.
-    joined: Option<u32>,
     /// OpenGL's own time for fetching the picture.
     fetched: Option<Timing>,
     /// What was measured of it.
@@ -118,19 +115,11 @@ pub(crate) struct Seen {
     /// Where the second one begins, in parts of their width as they are shown; the first one is seen to its left alone. `None`: all
     /// of both.
     pub line: Option<f32>,
-    /// They are shown upright, and pixel on pixel.
-    pub is_exact: bool,
 }
 
 impl Seen {
     /// All of both.
-    pub(crate) const ALL: Self = Self { line: None, is_exact: false };
-
-    /// Which column of pictures of this width, shown pixel on pixel, is the second one's first.
-    fn column(&self, width: u32) -> Option<u32> {
-        let line = self.line.filter(|_| self.is_exact)?;
-        Some((line.clamp(0.0, 1.0) * width as f32).round() as u32)
-    }
+    pub(crate) const ALL: Self = Self { line: None };
 }
 
 /// The state of the frame's way.
@@ -149,8 +138,6 @@ pub(crate) struct FrameLoop {
     versions: HashMap<VariantId, u64>,
     wipe: Wipe,
     free: Vec<Slot>,
-    /// Of the memory of textures that are not shared.
-    order: Order,
     /// Frames that were on their way when another filter was chosen during a pause, with the number of frames
     /// dropped before each: they go first when playing goes on.
     returned: VecDeque<(Arc<Frame>, u32)>,
@@ -213,7 +200,6 @@ impl FrameLoop {
             glsl: engine.glsl_clock().ok_or_else(|| engine.glsl_error().cloned()),
             lent: Lent::new(engine, bell, waker),
             gl_times: Awaited::new(gl.clone()),
-            order: Order::for_window(&gl),
             gl,
             recorder,
             clock: Clock::new(0),

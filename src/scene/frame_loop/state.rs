@@ -63,7 +63,6 @@ impl FrameLoop {
     /// Texture of the picture on the screen, which has all of it then, and its size in pixels.
     pub(crate) fn whole_texture(&mut self) -> Option<(glow::Texture, (u32, u32))> {
         let shown = self.shown.as_mut()?;
-        shown.joined = None;
         shown.slot.show();
         Some((shown.slot.texture()?, shown.slot.size()))
     }

@@ -6,9 +6,8 @@ use std::time::Instant;
 
 use super::lent::{Done, Until};
 use super::{Filter, Flight, FrameLoop, Side};
-use crate::engine::{Engine, Pipeline, Progress, Refusal, Request, Slot, Stages, Ticket};
+use crate::engine::{Engine, Progress, Refusal, Request, Slot, Stages, Ticket};
 use crate::error::{Error, Result};
-use crate::gpu::sharing::texture::Order;
 use crate::ladders::box_filter::VariantId;
 use crate::media::Frame;
 use crate::stats::Stage;
@@ -402,17 +401,14 @@ impl FrameLoop {
     /// A slot for a picture of this frame. Each side has its own: what a slot has on the device fits one filter.
     pub(super) fn slot_for(&mut self, frame: &Frame, side: Side) -> Result<Slot> {
         let (width, height) = (frame.width(), frame.height());
-        let shares = self.lent.engine().and_then(Engine::pipeline).is_some_and(Pipeline::to_texture);
-        let order = if shares { Order::Rgba } else { self.order };
         let free = if side == Side::Other { self.wipe.free() } else { &mut self.free };
-        let is_other = |slot: &mut Slot| slot.size() != (width, height) || slot.order() != Some(order);
-        let others = free.extract_if(.., is_other);
+        let others = free.extract_if(.., |slot| slot.size() != (width, height));
         let others: Vec<Slot> = others.collect();
         let slot = free.pop();
         others.into_iter().for_each(|slot| self.discard(slot));
         match slot {
             Some(slot) => Ok(slot),
-            None => Slot::in_order(order, &self.gl, width, height),
+            None => Slot::new(&self.gl, width, height),
         }
     }
 }

@@ -6,9 +6,7 @@
 //!      └──▶ due ─▶ other side ─▶ engine ───┴─▶ (compare) ─▶ ready
 //! ```
 //!
-//! Where both are the device's they go there in one message, so that it has work for as long as the picture before is drawn. Where
-//! OpenGL draws on the processor, what is seen of both is put together there meanwhile, so that the window's thread has one picture to
-//! hand over.
+//! Where both are the device's they go there in one message, so that it has work for as long as the picture before is drawn.
 //!
 //! What the other side takes is never the first one's: it is a stage of its own in the statistics, as the comparison is.
 
@@ -48,6 +46,9 @@ pub(crate) struct ShownWipe {
     pub sides: [Request; 2],
     /// Which of their filters' times are wall time.
     pub by_wall: [bool; 2],
+    /// To be drawn beside the picture, or in its place where it is a map of the differences: what was to be seen of it
+    /// ([`FrameLoop::sees`]).
+    pub texture: glow::Texture,
     /// How the sides differ, where that is shown.
     pub difference: Option<Difference>,
 }
@@ -258,16 +259,7 @@ impl FrameLoop {
     pub(super) fn tidy_wipe(&mut self) {
         if self.wipe.other.is_none() {
             std::mem::take(&mut self.wipe.free).into_iter().for_each(|slot| self.discard(slot));
-            self.free.iter_mut().for_each(Slot::be_alone);
         }
-    }
-
-    /// To be drawn beside the picture on the screen, or in its place where it is a map of the differences: what was to be seen of it
-    /// ([`FrameLoop::sees`]), which may be in the picture's own texture.
-    pub(crate) fn texture_beside(&self) -> Option<glow::Texture> {
-        let shown = self.shown.as_ref()?;
-        let beside = shown.beside.as_ref()?;
-        if shown.joined.is_some() { shown.slot.texture() } else { beside.texture() }
     }
 
     /// The wipe on the screen, if there is one.
@@ -277,6 +269,7 @@ impl FrameLoop {
         Some(ShownWipe {
             sides: [shown.flight.request, *beside.request()],
             by_wall: [shown.flight.stages.filter_by_wall, beside.by_wall()],
+            texture: beside.texture()?,
             difference: beside.difference(),
         })
     }

@@ -88,11 +88,6 @@ impl Beside {
         self.map.as_ref().map(|(_, difference)| *difference)
     }
 
-    /// Its picture, where that is drawn and no map.
-    pub(in crate::scene::frame_loop) fn picture(&self) -> Option<&Slot> {
-        if self.map.is_none() { Some(&self.slot) } else { None }
-    }
-
     /// What is drawn: the map, where there is one.
     pub(super) fn texture(&self) -> Option<glow::Texture> {
         self.map.as_ref().map_or(&self.slot, |(map, _)| map).texture()
