@@ -182,6 +182,32 @@ fn a_still_picture_shows_its_filters_time() {
 }
 
 #[test]
+fn a_picture_that_stays_for_long_is_filtered_at_once() {
+    let (display, folder) = (Display::start(&[]), Folder::new("numbers-slides"));
+    let stamps_ms = (0..3).map(|n| n * 120_000).collect();
+    let movie = folder.movie("slides.mkv", &Movie { stamps_ms, ..Movie::default() });
+    let stats = folder.file("s.json");
+    let mut session = start(&display, &movie, &["--variant", "fused"], &stats);
+    // The first filter, which is built after the first picture was shown, another one, another radius, and a second one beside it.
+    wait_for_measured(&mut session, "fused r=7");
+    session.press_until_title("3", "flat, r=7");
+    wait_for_measured(&mut session, "flat r=7");
+    session.press_until_title("equal", "flat, r=8");
+    wait_for_measured(&mut session, "flat r=8");
+    session.display.key("D");
+    session.wait("how both differ", |s| s.shows("pixels compared") || s.shows("by at most"));
+    // A pause that ends in the middle of it.
+    session.press_until_title("space", "paused");
+    session.press_until_title("2", "separable, r=8, paused");
+    session.display.key("space");
+    session.wait("playing", |s| !s.title().contains("paused"));
+    session.press_until_title("8", "fused, r=8");
+    session.quit();
+    let stats = json(&stats);
+    assert_eq!(stats["presented"], 1, "all of it was the first picture");
+}
+
+#[test]
 fn a_late_frame_is_said_to_be_late_and_nothing_is_said_to_be_dropped() {
     let (display, folder) = (Display::start(&[]), Folder::new("numbers-late"));
     let stamps_ms = (0..6).map(|n| n * 4000).collect();

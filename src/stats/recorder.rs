@@ -228,7 +228,7 @@ impl Recorder {
             // It was on its way when the device changed, whose name stands there already.
             return;
         }
-        if std::mem::take(&mut self.is_first) {
+        if frame.is_some() && std::mem::take(&mut self.is_first) {
             // Most of it was waiting, while another filter was at work.
             sample.interval_ms = None;
         }

@@ -1,10 +1,17 @@
-//! Frames that were made with what is not used any more before their time has come. In: what makes frames has changed. Out: those
-//! that can be made anew in time are taken once more, before any other.
+//! Frames that were made with what is not used any more before their time has come, and how long the picture on the screen stays
+//! there. In: what makes frames has changed. Out: frames that can be made anew in time are taken once more, before any other; and
+//! the picture on the screen is filtered anew where no other one takes its place soon.
 
 use std::collections::VecDeque;
+use std::time::{Duration, Instant};
 
 use super::{Flight, FrameLoop, Ready, Side};
 use crate::engine::Slot;
+use crate::media::Frame;
+
+/// A picture that stays on the screen for longer than this is filtered anew when another filter is chosen. The next frame of an
+/// ordinary movie comes sooner, and is filtered as is wanted: no frame of it is filtered twice.
+const HOLD: Duration = Duration::from_millis(150);
 
 /// How a frame stands to its time, in nanoseconds of the movie.
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +31,34 @@ impl Standing {
     }
 }
 
+/// Returns true if a picture whose time is over at `end` stays on the screen for longer than [`HOLD`] from `now` on: its time is
+/// not over before, or was over long ago and `nothing_follows` until now.
+fn is_long(end: Instant, now: Instant, nothing_follows: bool) -> bool {
+    end > now + HOLD || nothing_follows && now > end + HOLD
+}
+
 impl FrameLoop {
+    /// Returns true if the picture on the screen stays there: in a pause, at the movie's end, and where the next frame is due much
+    /// later, as in slides, or does not come from the decoder.
+    pub(super) fn picture_stays(&self) -> bool {
+        if self.clock.is_paused() || self.decoder.queue().is_finished() {
+            return true;
+        }
+        let end = self.shown.as_ref().and_then(|shown| self.end_of(&shown.flight.frame));
+        end.is_some_and(|end| is_long(end, Instant::now(), self.awaits_decoder()))
+    }
+
+    /// Returns true if the time of a frame goes on for so long that it is to be shown although it has to be filtered once more.
+    pub(super) fn has_long_time(&self, frame: &Frame) -> bool {
+        self.end_of(frame).is_some_and(|end| is_long(end, Instant::now(), false))
+    }
+
+    /// When a frame's time is over; `None` where no time runs.
+    pub(super) fn end_of(&self, frame: &Frame) -> Option<Instant> {
+        let end_ns = frame.pts_ns.saturating_add(frame.duration_ns);
+        self.clock.instant_of(end_ns).filter(|_| self.clock_runs && !self.unpaced)
+    }
+
     /// Has the frames that wait for their time made anew where what made them is not used any more.
     pub(super) fn make_waiting_anew(&mut self) {
         let waiting = std::mem::take(&mut self.ready);
@@ -65,6 +99,18 @@ impl FrameLoop {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_picture_stays_where_no_other_one_comes_soon() {
+        let now = Instant::now() + Duration::from_secs(60);
+        let ms = Duration::from_millis;
+        // 25 frames a second, 10 at a quarter of their speed, and slides.
+        assert!(!is_long(now + ms(40), now, false) && is_long(now + ms(400), now, false));
+        assert!(is_long(now + ms(12_000), now, false) && !is_long(now + ms(100), now, false));
+        // The next one is late: it is being filtered, or the decoder does not give it.
+        assert!(!is_long(now - ms(12_000), now, false) && is_long(now - ms(12_000), now, true));
+        assert!(!is_long(now - ms(100), now, true));
+    }
 
     #[test]
     fn a_frame_is_made_anew_unless_that_makes_it_late() {

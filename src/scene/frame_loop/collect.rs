@@ -174,8 +174,8 @@ impl FrameLoop {
         self.free(ready.slot);
     }
 
-    /// Frees the slot of a frame that will not be shown as it is. During a pause the frame is kept for later,
-    /// else it counts as dropped.
+    /// Frees the slot of a frame that will not be shown as it is. During a pause, or where its time goes on for long, the frame is
+    /// taken once more, else it counts as dropped.
     pub(super) fn give_up(&mut self, flight: Flight, slot: Option<Slot>) {
         match flight.side {
             Side::Alone => {}
@@ -188,7 +188,7 @@ impl FrameLoop {
         }
         if flight.again || flight.generation != self.generation {
             // It is on the screen already, or of a movie that is not played any more.
-        } else if self.clock.is_paused() {
+        } else if self.clock.is_paused() || self.has_long_time(&flight.frame) {
             self.give_back(flight);
         } else {
             self.dropped += flight.dropped_before + 1;

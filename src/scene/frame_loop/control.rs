@@ -186,8 +186,8 @@ impl FrameLoop {
         }
     }
 
-    /// Chooses the filter from the next frame on. Work that is not on the device yet is dropped. Where no next
-    /// frame comes, paused or at the end, the picture on the screen is filtered anew.
+    /// Chooses the filter from the next frame on. Work that is not on the device yet is dropped. Where the
+    /// picture on the screen stays there, it is filtered anew.
     pub(crate) fn choose(&mut self, variant: VariantId, radius: u32) {
         let before = self.choice.filter();
         if (variant, radius) == before {
@@ -223,14 +223,14 @@ impl FrameLoop {
         }
     }
 
-    /// What is wanted of a picture has changed: the one on the screen anew where no next one comes.
+    /// What is wanted of a picture has changed: the one on the screen anew where it stays there.
     pub(super) fn look_again(&mut self) {
         self.choice.try_again();
         self.return_waiting();
     }
 
     /// Notes that what made the frames so far is not to be used any more: those whose time has not come are made anew, and the
-    /// picture on the screen where no next one comes.
+    /// picture on the screen where it stays there.
     pub(crate) fn convert_again(&mut self) {
         let pictures = self.ready.iter_mut().chain(&mut self.shown).map(|ready| &mut ready.flight);
         self.flights.iter_mut().chain(pictures).for_each(|flight| flight.doubtful = true);
@@ -245,8 +245,8 @@ impl FrameLoop {
     }
 
     /// Other kernels filter for this variant from the next frame on, of this version, where that is another one than so far;
-    /// `differs`: they make another picture, and their times count for nothing. The picture on the screen anew where no next one
-    /// comes.
+    /// `differs`: they make another picture, and their times count for nothing. The picture on the screen anew where it stays
+    /// there.
     pub(crate) fn kernels_changed(&mut self, variant: VariantId, version: Option<u64>, differs: bool) {
         if let Some(version) = version {
             self.versions.insert(variant, version);
@@ -258,13 +258,13 @@ impl FrameLoop {
         }
     }
 
-    /// Corrects colours from the next frame on, or not; the picture on the screen anew where no next one comes.
+    /// Corrects colours from the next frame on, or not; the picture on the screen anew where it stays there.
     pub(crate) fn correct(&mut self, correction: Option<Correction>) {
         self.choice.correct(correction);
         self.return_waiting();
     }
 
-    /// Measures frames from the next one on, or not; the picture on the screen anew where no next one comes.
+    /// Measures frames from the next one on, or not; the picture on the screen anew where it stays there.
     pub(crate) fn measure(&mut self, measuring: Measuring) {
         if self.choice.measure(measuring) {
             self.return_waiting();
@@ -275,8 +275,10 @@ impl FrameLoop {
     pub(crate) fn toggle_pause(&mut self) {
         if self.clock.is_paused() {
             self.clock.resume();
-            let again = self.flights.iter().filter(|f| f.again).map(|f| f.ticket);
-            let again: Vec<Ticket> = again.collect();
+            // What comes next goes before the picture on the screen.
+            let ends = !self.picture_stays();
+            let again: Vec<Ticket> =
+                self.flights.iter().filter(|f| ends && f.again).map(|f| f.ticket).collect();
             again.into_iter().for_each(|ticket| self.cancel(ticket));
         } else {
             self.clock.pause();

@@ -69,7 +69,7 @@ struct Flight {
     dropped_before: u32,
     /// [`FrameLoop::generation`] when it was taken.
     generation: u64,
-    /// The frame on the screen, filtered anew because no next one comes; it is no new movie frame.
+    /// The frame on the screen, filtered anew because it stays there; it is no new movie frame.
     again: bool,
     /// Its colours may be wrong: what made them is not used any more.
     doubtful: bool,
@@ -138,8 +138,8 @@ pub(crate) struct FrameLoop {
     versions: HashMap<VariantId, u64>,
     wipe: Wipe,
     free: Vec<Slot>,
-    /// Frames that were on their way when another filter was chosen during a pause, with the number of frames
-    /// dropped before each: they go first when playing goes on.
+    /// Frames that were on their way when another filter was chosen, during a pause or for a frame of a long time, with the
+    /// number of frames dropped before each: they go first when playing goes on.
     returned: VecDeque<(Arc<Frame>, u32)>,
     /// The overlay has said that the frame that the engine holds will take long.
     held_was_announced: bool,

@@ -331,9 +331,9 @@ impl FrameLoop {
         lacks || waits && is_untried()
     }
 
-    /// The picture on the screen, when no next one comes and it was filtered otherwise than is wanted now, or by another device.
+    /// The picture on the screen, when it stays there and was filtered otherwise than is wanted now, or by another device.
     pub(super) fn frame_to_filter_again(&self, wanted: &Request) -> Option<Arc<Frame>> {
-        if !self.clock.is_paused() && !self.decoder.queue().is_finished() {
+        if !self.picture_stays() {
             return None;
         }
         // Not while another movie's first picture is on its way.
@@ -363,14 +363,24 @@ impl FrameLoop {
     /// Whether a next frame may be taken. Before the first picture there is no time yet: only one frame goes
     /// ahead, also during a pause.
     pub(super) fn has_room(&self) -> bool {
-        let flights = self.flights.iter().filter(|flight| flight.side != Side::Other).count();
-        let ahead = flights + self.ready.len() + self.wipe.waiting();
+        let ahead = self.ahead();
         let limit = if self.clock_runs { AHEAD } else { 1 };
-        let is_others_turn = self.takes_turns() && flights + self.wipe.waiting() > 0;
+        let is_others_turn = self.takes_turns() && ahead > self.ready.len();
         let stands = self.choice.waits_for_filter
             || self.choice.waits_for_conversions && (self.lacks_other() || self.lacks_map())
             || self.clock.is_paused() && self.clock_runs;
         ahead < limit && !stands && !is_others_turn && !self.is_device_busy()
+    }
+
+    /// Frames on their way, beside the one on the screen.
+    fn ahead(&self) -> usize {
+        let flights = self.flights.iter().filter(|flight| flight.side != Side::Other).count();
+        flights + self.ready.len() + self.wipe.waiting()
+    }
+
+    /// Returns true if no frame is on its way, and none waits to be taken.
+    pub(super) fn awaits_decoder(&self) -> bool {
+        self.ahead() == 0 && self.returned.is_empty() && self.decoder.queue().waiting() == 0
     }
 
     /// The next frame, if there is room for it and it is due.

@@ -72,6 +72,12 @@ fn a_picture_filtered_anew_is_measured_but_is_no_frame() {
     recorder.mark_discontinuity();
     recorder.push(frame(3.1, 40.0, 2.0, VariantId::Fused));
     assert_eq!(recorder.summary(Stage::Filter).unwrap().max, 2.0 * FILTER);
+    // In the middle of a slide, whose time was another filter's when it began.
+    recorder.push_again(frame(6.0, 0.0, 1.0, VariantId::Separable));
+    recorder.push(frame(15.1, 12_000.0, 1.0, VariantId::Separable));
+    assert_eq!(recorder.frame_interval(), None);
+    recorder.push(frame(19.1, 4_000.0, 1.0, VariantId::Separable));
+    assert_eq!(recorder.frame_interval().unwrap().max, 4_000.0);
 }
 
 #[test]
