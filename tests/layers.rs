@@ -337,3 +337,78 @@ fn a_planted_rung_is_found() {
         assert_eq!(found(text), [""; 0], "{text}");
     }
 }
+
+/// What some compilers of OpenCL C take and others crash on, each with the line that has it (rusticl of Mesa 25.0 and 26.2:
+/// docs/drivers.md).
+fn pitfalls(text: &str) -> Vec<(usize, &'static str)> {
+    const NUMBERS: [&str; 10] =
+        ["char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "float", "double"];
+    let of_numbers = |word: &str| {
+        let plain = word.split("_at").next().unwrap_or_default();
+        NUMBERS.contains(&plain.trim_end_matches(|c: char| c.is_ascii_digit()))
+    };
+    let is_too_long = |word: &str| {
+        of_numbers(word) && (word.ends_with("32") || word.ends_with("64")) || word == "ext_vector_type"
+    };
+    // A cast to a pointer into private memory: between the brackets stand a type of numbers and perhaps `const`.
+    let is_private_cast = |start: &str| {
+        let inner = start.rsplit('(').next().unwrap_or_default();
+        let words: Vec<&str> = inner.split_whitespace().collect();
+        words.iter().any(|word| of_numbers(word) || word.ends_with("_t"))
+            && words.iter().all(|word| {
+                *word == "const" || of_numbers(word) || word.ends_with("_t") && *word != "event_t"
+            })
+    };
+    let (mut found, mut head, mut in_kernel) = (Vec::new(), String::new(), false);
+    for (number, line) in (1..).zip(text.lines()) {
+        let code = line.split("//").next().unwrap_or_default();
+        let words = code.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        if words.clone().any(is_too_long) {
+            found.push((number, "a vector of more than 16 elements"));
+        }
+        if code.match_indices("*)").any(|(at, _)| is_private_cast(&code[..at])) {
+            found.push((number, "private memory read as another type"));
+        }
+        // Functions begin and end at the beginning of a line.
+        match code.chars().next() {
+            Some('{') => (in_kernel, head) = (head.contains("__kernel"), String::new()),
+            Some('}') => in_kernel = false,
+            Some(c) if !c.is_whitespace() && c != '#' => head += code,
+            _ => {}
+        }
+        if words.clone().any(|word| word.starts_with("write_image")) && !in_kernel && !code.starts_with('#') {
+            found.push((number, "an image that is written in a function"));
+        }
+    }
+    found
+}
+
+#[test]
+fn kernels_keep_clear_of_what_crashes_compilers() {
+    let folder = root().join("../kernels");
+    let mut folders = vec![folder.clone()];
+    let mut seen = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "cl" || ending == "clh") {
+                let found = pitfalls(&std::fs::read_to_string(&path).unwrap());
+                assert!(found.is_empty(), "{}: {found:?}", path.display());
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 50, "{seen}");
+}
+
+#[test]
+fn planted_pitfalls_are_found() {
+    let planted = "typedef uchar __attribute__((ext_vector_type(64))) bytes_t;\nuint32 many;\n\
+        // (uint *)& in a comment\nvoid store(DST dst)\n{\n    write_imagef(dst, x, c);\n}\n\
+        __kernel void\nall(DST dst)\n{\n    write_imagef(dst, x, c);\n    const uint *a = (const uint *)&y;\n\
+        v = *(const samples_t *)one;\n    wait((event_t *)&copy, (__global const uint4 *)p);\n}\n";
+    let lines: Vec<usize> = pitfalls(planted).into_iter().map(|(line, _)| line).collect();
+    assert_eq!(lines, [1, 2, 6, 12, 13], "{:?}", pitfalls(planted));
+}

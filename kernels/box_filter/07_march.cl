@@ -140,14 +140,9 @@ uint mean_pixel(float4 sum, float scale)
     return m.s0 + (m.s1 << 8) + (m.s2 << 16) + (m.s3 << 24);
 }
 
+#if !TO_IMAGE
 void write_pixels(DST dst, const uint *pixels, int x, int y, int width, int whole)
 {
-#if TO_IMAGE
-#pragma unroll
-    for (int i = 0; i < COLUMNS; i++)
-        if (x + i < width)
-            write_imagef(dst, (int2)(x + i, y), convert_float4(as_uchar4(pixels[i])) * (1.0f / 255.0f));
-#else
     __global uint *out = (__global uint *)dst + y * width + x;
     if (whole) {
 #pragma unroll
@@ -159,8 +154,8 @@ void write_pixels(DST dst, const uint *pixels, int x, int y, int width, int whol
             if (x + i < width)
                 out[i] = pixels[i];
     }
-#endif
 }
+#endif
 
 // One row's column sums of the whole group. A work-item's columns lie GROUP apart, so that neighbouring
 // work-items touch neighbouring addresses.
@@ -202,20 +197,17 @@ float4 first_window(row_t row, const __local uint4 *totals, int item, int radius
     return channels(sum, 128 * (2 * radius + 1) * (2 * radius + 1));
 }
 
-// One row of a work-item's output.
+// A work-item's pixels of one row.
 __attribute__((always_inline))
-void write_row(row_t row, const __local uint4 *totals, DST dst, int item, int x, int y, int width, int whole,
-               int radius, float scale)
+void filter_row(uint *pixels, row_t row, const __local uint4 *totals, int item, int radius, float scale)
 {
     float4 window = first_window(row, totals, item, radius);
-    uint pixels[COLUMNS];
     pixels[0] = mean_pixel(window, scale);
 #pragma unroll
     for (int c = 1; c < COLUMNS; c++) {
         window += lifted(column_at(row, c + radius, item)) - lifted(column_at(row, c - radius - 1, item));
         pixels[c] = mean_pixel(window, scale);
     }
-    write_pixels(dst, pixels, x, y, width, whole);
 }
 
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
@@ -323,8 +315,20 @@ box_march(__global const uchar4 *restrict src, DST dst, int width, int height, i
             if (writes) {
 #pragma unroll
                 for (int i = 0; i < ROWS; i++) {
-                    if (y + i < y1)
-                        write_row(columns[turn][i], totals[turn][i], dst, item, x, y + i, width, whole, radius, scale);
+                    if (y + i >= y1)
+                        continue;
+                    uint pixels[COLUMNS];
+                    filter_row(pixels, columns[turn][i], totals[turn][i], item, radius, scale);
+#if TO_IMAGE
+                    // Here and not in a function: see STORE in common/convert.clh.
+#pragma unroll
+                    for (int c = 0; c < COLUMNS; c++)
+                        if (x + c < width)
+                            write_imagef(dst, (int2)(x + c, y + i),
+                                         convert_float4(as_uchar4(pixels[c])) * (1.0f / 255.0f));
+#else
+                    write_pixels(dst, pixels, x, y + i, width, whole);
+#endif
                 }
             }
             y += ROWS;

@@ -70,7 +70,7 @@ runnings_t samples16(__global const sample_t *line, int x, int step, int2 bits)
         sample_t one[16];
         for (int i = 0; i < 16; i++)
             one[i] = line[(x + i) * step];
-        v = AS_RUNNING(*(const samples_t *)one);
+        v = AS_RUNNING(vload16(0, one));
     }
 #if WIDE
     return (v >> (uint)bits.s0) & (uint)bits.s1;

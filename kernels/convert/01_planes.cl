@@ -108,6 +108,6 @@ __kernel void convert_planes(__global const sample_t *samples, DST dst, int widt
     const int count = min(4, width - x);
     for (int i = 0; i < count; i++) {
         const uchar4 pixel = corrected ? correct(pixels[i], curve, luma) : pixels[i];
-        store(dst, width, x + i, y, pixel);
+        STORE(dst, width, x + i, y, pixel);
     }
 }

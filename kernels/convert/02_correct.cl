@@ -26,5 +26,5 @@ __kernel void correct_pixels(SRC src, DST dst, int width, int height, __global c
 #else
     const uchar4 pixel = src[y * width + x];
 #endif
-    store(dst, width, x, y, correct(pixel, curve, luma));
+    STORE(dst, width, x, y, correct(pixel, curve, luma));
 }

@@ -91,11 +91,13 @@ __kernel void convert_rows(__global const ushort *samples, __global uchar4 *dst,
                 *(__global uint16_at4 *)(out + x) = pixels;
                 continue;
             }
-            const uint16 kept[1] = { pixels };
-            const uchar4 *some = (const uchar4 *)kept;
+            uint some[16];
+            vstore16(pixels, 0, some);
             const int count = min(16, width - x);
-            for (int i = 0; i < count; i++)
-                out[x + i] = corrected ? correct(some[i], curve, luma) : some[i];
+            for (int i = 0; i < count; i++) {
+                const uchar4 pixel = as_uchar4(some[i]);
+                out[x + i] = corrected ? correct(pixel, curve, luma) : pixel;
+            }
         }
     }
 }

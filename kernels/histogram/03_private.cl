@@ -28,8 +28,9 @@ histogram_private(__global const uint *src, volatile __global uint *out, int wid
     int at = first;
     for (; at + 16 <= end; at += 16) {
         const uint16 p = *(__global const uint16_at4 *)(src + at);
-        uint16 y = (13926 * (p & 255) + 46885 * (p >> 8 & 255) + 4725 * (p >> 16 & 255) + 32768) >> 16;
-        const uint *bin = (const uint *)&y;
+        const uint16 y = (13926 * (p & 255) + 46885 * (p >> 8 & 255) + 4725 * (p >> 16 & 255) + 32768) >> 16;
+        uint bin[16];
+        vstore16(y, 0, bin);
 #pragma unroll
         for (int i = 0; i < 16; i++)
             bins[i % COPIES][bin[i]]++;

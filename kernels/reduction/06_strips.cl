@@ -2,7 +2,8 @@
 //
 // A strip is as high as a block and SPAN vectors wide. It is read by pairs of rows, which is what a processor's caches like;
 // the sums of its columns wait in memory that stays in the first of them. Only at the end does a block add up its columns.
-// From the luminance on the two rows of a pair share a vector, each with half of each lane.
+// From the luminance on the two rows of a pair share a vector, each with half of each lane. No vector is longer than OpenCL C
+// has them, 16 elements: rusticl ends the process where it meets a longer one.
 //
 // src      width*height pixels, RGBA, 8 bits a channel, no gap between rows
 // parts    one for each group: see frames.clh
@@ -19,18 +20,14 @@
 // What is made of neighbours is kept apart: nothing has to wait for what was just added.
 #define CHAINS 4
 
-typedef uint __attribute__((ext_vector_type(16))) lanes_t;
-typedef ushort __attribute__((ext_vector_type(32))) halves_t;
-typedef uchar __attribute__((ext_vector_type(64))) bytes_t;
-
 // In each lane the lower halves of both multiplied, plus the upper ones; all are below 2^15. Processors have an instruction for
 // that, which compilers do not find by themselves.
 #if defined(__AVX512BW__)
 typedef short __attribute__((vector_size(64))) madd_t;
-lanes_t pairs(lanes_t a, lanes_t b)
+uint16 pairs(uint16 a, uint16 b)
 {
     return __builtin_astype(
-        __builtin_ia32_pmaddwd512(__builtin_astype(a, madd_t), __builtin_astype(b, madd_t)), lanes_t);
+        __builtin_ia32_pmaddwd512(__builtin_astype(a, madd_t), __builtin_astype(b, madd_t)), uint16);
 }
 #elif defined(__AVX2__)
 typedef short __attribute__((vector_size(32))) madd_t;
@@ -39,33 +36,27 @@ uint8 pairs8(uint8 a, uint8 b)
     return __builtin_astype(
         __builtin_ia32_pmaddwd256(__builtin_astype(a, madd_t), __builtin_astype(b, madd_t)), uint8);
 }
-lanes_t pairs(lanes_t a, lanes_t b)
+uint16 pairs(uint16 a, uint16 b)
 {
-    return (lanes_t)(pairs8(a.lo, b.lo), pairs8(a.hi, b.hi));
+    return (uint16)(pairs8(a.lo, b.lo), pairs8(a.hi, b.hi));
 }
 #else
-lanes_t pairs(lanes_t a, lanes_t b)
+uint16 pairs(uint16 a, uint16 b)
 {
     return (a & 0xffff) * (b & 0xffff) + (a >> 16) * (b >> 16);
 }
 #endif
 
-#define GREEN_TWICE(n) n + 1, 64, n + 1, 64
-#define GREEN_8(n) GREEN_TWICE(n), GREEN_TWICE(n + 4), GREEN_TWICE(n + 8), GREEN_TWICE(n + 12)
-
 // 65536 times luminance() of each, and more below. Red and blue are a pair; green is one with itself, because its weight takes
 // 16 bits.
-lanes_t luminances(__global const uint *pixels)
+uint16 luminances(__global const uint *pixels)
 {
-    const lanes_t p = *(__global const uint16_at4 *)pixels;
-    const lanes_t green = __builtin_astype(
-        __builtin_shufflevector(__builtin_astype(p, bytes_t), (bytes_t)0, GREEN_8(0), GREEN_8(16), GREEN_8(32),
-                                GREEN_8(48)),
-        lanes_t);
+    const uint16 p = *(__global const uint16_at4 *)pixels;
+    const uint16 green = (p >> 8 & 0x000000ff) | (p << 8 & 0x00ff0000);
     return pairs(p & 0x00ff00ff, 13926 | 4725 << 16) + pairs(green, 23442 | 23443 << 16) + 32768;
 }
 
-uint sum_of(lanes_t v)
+uint sum_of(uint16 v)
 {
     const uint16 lanes = (v & 0xffff) + (v >> 16);
     const uint8 eight = lanes.lo + lanes.hi;
@@ -73,21 +64,28 @@ uint sum_of(lanes_t v)
     return four.s0 + four.s1 + four.s2 + four.s3;
 }
 
-// Two rows of a vector; where there is only one, `of_none` keeps the other out of the minimum.
-#define ADD(v, c, both, of_none)                                                                              \
+// What comes of a vector of one row, or of two.
+#define ADD(v, c, l)                                                                                          \
     {                                                                                                         \
-        const lanes_t l = both;                                                                               \
-        const halves_t high = __builtin_astype(l, halves_t);                                                  \
-        const halves_t low = __builtin_astype(l | of_none, halves_t);                                         \
         sums[v] += l;                                                                                         \
-        least[c] = low < least[c] ? low : least[c];                                                           \
-        most[c] = high > most[c] ? high : most[c];                                                            \
-        const lanes_t factors = (l + l) | 0x00010001;                                                         \
+        const uint16 factors = (l + l) | 0x00010001;                                                          \
         product[c] *= pairs(factors, factors >> 16);                                                          \
     }
 #define ADD_TWO(v, c)                                                                                         \
-    ADD(v, c, luminances(line + 16 * (v)) >> 16 | (luminances(line + width + 16 * (v)) & 0xffff0000), 0)
-#define ADD_ONE(v, c) ADD(v, c, luminances(line + 16 * (v)) >> 16, 0x00ff0000)
+    {                                                                                                         \
+        const uint16 upper = luminances(line + 16 * (v)), lower = luminances(line + width + 16 * (v));        \
+        least = min(least, min(upper, lower));                                                                \
+        most = max(most, max(upper, lower));                                                                  \
+        const uint16 both = upper >> 16 | (lower & 0xffff0000);                                               \
+        ADD(v, c, both)                                                                                       \
+    }
+#define ADD_ONE(v, c)                                                                                         \
+    {                                                                                                         \
+        const uint16 one = luminances(line + 16 * (v));                                                       \
+        least = min(least, one);                                                                              \
+        most = max(most, one);                                                                                \
+        ADD(v, c, (one >> 16))                                                                                \
+    }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 reduction_strips(__global const uint *src, __global uint4 *parts, __global uint *out, int width, int height, int block,
@@ -99,17 +97,14 @@ reduction_strips(__global const uint *src, __global uint4 *parts, __global uint 
     const int rows = min(block, height - top);
     const int whole = columns / 16;
 
-    lanes_t sums[SPAN];
+    uint16 sums[SPAN];
     for (int v = 0; v < whole; v++)
         sums[v] = 0;
-    halves_t least[CHAINS], most[CHAINS];
-    lanes_t product[CHAINS];
+    uint16 least = UINT_MAX, most = 0;
+    uint16 product[CHAINS];
 #pragma unroll
-    for (int c = 0; c < CHAINS; c++) {
-        least[c] = 255;
-        most[c] = 0;
+    for (int c = 0; c < CHAINS; c++)
         product[c] = 1;
-    }
     uint4 rest = NO_PART;
     for (int y = 0; y < rows; y += 2) {
         __global const uint *line = src + (top + y) * width + left;
@@ -146,12 +141,12 @@ reduction_strips(__global const uint *src, __global uint4 *parts, __global uint 
             = mean_of(sum, min(block, columns - b * block) * rows);
     }
 
-    for (int c = 0; c < CHAINS; c++) {
-        const ushort *low = (const ushort *)&least[c], *high = (const ushort *)&most[c];
-        const uint *factors = (const uint *)&product[c];
-        for (int i = 0; i < 32; i++)
-            rest = joined(rest, (uint4)(0, 0, (uint)low[i] | (uint)high[i] << 8, i < 16 ? factors[i] : 1));
-    }
+    const uint16 all = product[0] * product[1] * (product[2] * product[3]);
+    uint extremes[16], factors[16];
+    vstore16((least >> 16 & 255) | most >> 16 << 8, 0, extremes);
+    vstore16(all, 0, factors);
+    for (int i = 0; i < 16; i++)
+        rest = joined(rest, (uint4)(0, 0, extremes[i], factors[i]));
 
     if (is_last(parts, (uint4)(total, 0, rest.s23), counter)) {
         const int count = get_num_groups(0) * get_num_groups(1);

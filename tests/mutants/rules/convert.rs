@@ -55,20 +55,20 @@ const PLANES: &[Edit] = &[
     edit("alpha", "offset.s3 + y * stride.s3", "offset.s0 + y * stride.s0", 1),
     edit(
         "one pixel",
-        "store(dst, width, x + i, y, pixel)",
-        "store(dst, width, x + i, y, pixel ^ (uchar)(x + i == 2 && y == 1))",
+        "STORE(dst, width, x + i, y, pixel)",
+        "STORE(dst, width, x + i, y, pixel ^ (uchar)(x + i == 2 && y == 1))",
         1,
     ),
     edit(
         "one pixel",
-        "store(dst, width, x + i, y, pixel)",
-        "store(dst, width, x + i, y, pixel ^ (uchar)(x + i == width - 1 && y == height - 1))",
+        "STORE(dst, width, x + i, y, pixel)",
+        "STORE(dst, width, x + i, y, pixel ^ (uchar)(x + i == width - 1 && y == height - 1))",
         1,
     ),
     edit(
         "size",
-        "store(dst, width, x + i, y, pixel)",
-        "store(dst, width, x + i, y, pixel ^ (uchar)(width == 640))",
+        "STORE(dst, width, x + i, y, pixel)",
+        "STORE(dst, width, x + i, y, pixel ^ (uchar)(width == 640))",
         1,
     ),
     edit(
@@ -86,7 +86,7 @@ const PLANES: &[Edit] = &[
     edit(
         "outside",
         "const int count = min(4, width - x);",
-        "$& if (x == 0 && y == 0) store(dst, width, 1100, height, (uchar4)(3));",
+        "$& if (x == 0 && y == 0) STORE(dst, width, 1100, height, (uchar4)(3));",
         1,
     ),
 ];
@@ -156,16 +156,11 @@ const ROWS: &[Edit] = &[
     ),
     edit("one pixel", "= pixels; continue;", "= pixels ^ (uint)(x == 16 && y == 3); continue;", 1),
     edit("size", "= pixels; continue;", "= pixels ^ (uint)(width == 640); continue;", 1),
+    edit("correction", "corrected ? correct(pixel, curve, luma)", "false ? correct(pixel, curve, luma)", 1),
     edit(
         "correction",
-        "corrected ? correct(some[i], curve, luma)",
-        "false ? correct(some[i], curve, luma)",
-        1,
-    ),
-    edit(
-        "correction",
-        "corrected ? correct(some[i], curve, luma)",
-        "corrected ? correct(some[i], curve, luma.s1023)",
+        "corrected ? correct(pixel, curve, luma)",
+        "corrected ? correct(pixel, curve, luma.s1023)",
         1,
     ),
     edit("outside", "__global uchar4 *out = dst + y * width;", "$& if (y == 0) out[-1200] = (uchar4)(3);", 1),
@@ -196,5 +191,5 @@ const SHARED: &[Edit] = &[
         .on(&[Planes { image: true }]),
     edit("target", "write_imagef(dst", "if (x > 0) write_imagef(dst", 1)
         .on(&[Correct { from: true, to: true }]),
-    edit("width", "dst[y * width + x] = pixel", "dst[y * width + x - (x == width - 1)] = pixel", 1),
+    edit("width", "(y) * (width) + (x)", "$& - ((x) == width - 1)", 1),
 ];

@@ -71,17 +71,17 @@ const MARCH: &[Edit] = &[
     ),
     edit(
         "one pixel",
-        "pixels[0] = mean_pixel(window, scale);",
-        "$& pixels[0] ^= (uint)(x == 0 && y == 0);",
+        "totals[turn][i], item, radius, scale);",
+        "$& pixels[0] ^= (uint)(x == 0 && y + i == 0);",
         1,
     ),
-    edit("size", "pixels[0] = mean_pixel(window, scale);", "$& pixels[0] ^= (uint)(width == 1280);", 1),
+    edit("size", "totals[turn][i], item, radius, scale);", "$& pixels[0] ^= (uint)(width == 1280);", 1),
     // Into an image and into a buffer.
     edit("target", "(1.0f / 255.0f)", "(1.0f / 254.0f)", 1).on(IMAGE),
-    edit("target", "if (x + i < width) write_imagef", "if (x + i < width - 1) write_imagef", 1).on(IMAGE),
-    edit("target", "convert_float4(as_uchar4(pixels[i]))", "$&.s2103", 1).on(IMAGE),
-    edit("target", "convert_float4(as_uchar4(pixels[i]))", "(float4)($&.s012, 255.0f)", 1).on(IMAGE),
-    edit("target", "(int2)(x + i, y)", "(int2)(x + i, max(y, 1))", 1).on(IMAGE),
+    edit("target", "if (x + c < width) write_imagef", "if (x + c < width - 1) write_imagef", 1).on(IMAGE),
+    edit("target", "convert_float4(as_uchar4(pixels[c]))", "$&.s2103", 1).on(IMAGE),
+    edit("target", "convert_float4(as_uchar4(pixels[c]))", "(float4)($&.s012, 255.0f)", 1).on(IMAGE),
+    edit("target", "(int2)(x + c, y + i)", "(int2)(x + c, max(y + i, 1))", 1).on(IMAGE),
     edit("width", "if (x + i < width) out[i]", "if (x + i < width - 1) out[i]", 1),
     edit("width", "if (x + i < width) out[i]", "if (x + i <= width) out[i]", 1),
     edit("channel", "pixels[i + 1], pixels[i + 2]", "pixels[i + 2], pixels[i + 1]", 1),
@@ -144,6 +144,6 @@ const MARCH: &[Edit] = &[
     // Local memory.
     edit("barrier", "barrier(CLK_LOCAL_MEM_FENCE);", "", 1),
     edit("barrier", "columns[turn][i][c][item]", "columns[0][i][c][item]", 1),
-    edit("barrier", "write_row(columns[turn][i]", "write_row(columns[1 - turn][i]", 1),
+    edit("barrier", "filter_row(pixels, columns[turn][i]", "filter_row(pixels, columns[1 - turn][i]", 1),
     edit("barrier", "totals[turn][i][item]", "totals[0][i][item]", 1),
 ];

@@ -139,11 +139,11 @@ const ONE_PASS: &[Edit] = &[
 const STRIPS: &[Edit] = &[
     edit("last row", "y + 1 < rows", "1", 1),
     edit("width", "x = 16 * whole", "x = 16 * whole + 1", 1),
-    edit("extreme", "0x00ff0000", "0", 1),
+    edit("extreme", "least = UINT_MAX", "least = 0", 1),
     edit("constant", "(l + l) | 0x00010001", "(l + l)", 1),
     edit("operands", "sums[v] += l", "sums[v] = l", 1),
     edit("size", "(b + 1) * block >= columns", "b == 0", 1),
-    edit("extreme", "i < 16 ? factors[i] : 1", "i < 15 ? factors[i] : 1", 1),
+    edit("extreme", "i < 16", "i < 15", 1),
     edit("constant", "23443 << 16", "23442 << 16", 1),
     edit("rounding", "+ 32768", "", 1),
     edit("shift", "left / block + b", "b", 1),
