@@ -86,6 +86,20 @@ fn snapshot_ends_with_a_sentence() {
     });
 }
 
+/// A filter that honestly computes for longer than a call of the driver may take: it comes in bands.
+#[test]
+fn a_snapshot_of_a_slow_filter_blames_no_device() {
+    let folder = Folder::new("stalled-slow");
+    let movie = Movie { size: (128, 96), stamps_ms: steady(1), ..Movie::default() };
+    let (movie, out) = (folder.movie("m.mkv", &movie), folder.file("out.png"));
+    let mut command = clreel(None);
+    command.arg("snapshot").arg(&movie).args(["--variant", "naive", "--radius", "128", "--device", "0"]);
+    command.args(["--device-timeout", "3", "--out"]).arg(&out);
+    let (code, stderr) = common::run(command);
+    assert_eq!((code, stderr.as_str()), (Some(0), ""));
+    assert_eq!(common::png(&out).0, 128);
+}
+
 #[test]
 fn bench_says_what_is_missing_and_ends_with_a_sentence() {
     let folder = Folder::new("stalled-bench");

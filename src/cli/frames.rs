@@ -2,12 +2,16 @@
 //! picture, and what its stages took.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use crate::engine::{Engine, Finished, Outcome, Request, Slot, Stages};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::engine::{Engine, Finished, Outcome, Progress, Request, Slot, Stages};
 use crate::error::{Error, Result};
 use crate::gpu::event::Waker;
 use crate::gpu::headless::Headless;
 use crate::gpu::read_texture::read_texture;
+use crate::gpu::watch;
 use crate::ladder::BackEnd;
 use crate::ladders::box_filter::glsl;
 use crate::media::Frame;
@@ -29,12 +33,12 @@ pub(super) fn ask(
     slot: Slot,
 ) -> Result<(Slot, Stages)> {
     engine.submit(frame, request, slot).map_err(|(_, refusal)| refusal.into_error())?;
-    next(engine)
+    next(engine, |_| ())
 }
 
-/// The next frame that was asked for.
-fn next(engine: &mut Engine) -> Result<(Slot, Stages)> {
-    match engine.wait()? {
+/// Returns the next frame that was asked for; meanwhile it is told how far that is.
+fn next(engine: &mut Engine, tell: impl FnMut(Progress)) -> Result<(Slot, Stages)> {
+    match engine.wait_telling(tell)? {
         Some(Finished { outcome: Outcome::Done, slot: Some(slot), stages, .. }) => Ok((slot, stages)),
         Some(Finished { outcome: Outcome::Failed(error), .. }) => Err(error),
         _ => Err(Error::new("The frame was not filtered.", "", "Choose another variant.")),
@@ -49,6 +53,38 @@ pub(super) fn pixels(slot: &Slot, bytes: usize) -> Result<&[u8]> {
     let missing =
         || Error::new("The frame was not filtered.", "It has no pixels.", "Choose another variant.");
     slot.pixels().filter(|pixels| pixels.len() == bytes).ok_or_else(missing)
+}
+
+/// A frame that takes longer has a bar on stderr, where that is a terminal.
+const LONG: Duration = Duration::from_secs(1);
+
+/// The bar of a frame that takes long.
+#[derive(Default)]
+struct Bar(Option<ProgressBar>);
+
+impl Bar {
+    fn show(&mut self, progress: Progress) {
+        if progress.elapsed_s < LONG.as_secs_f64() {
+            return;
+        }
+        // A terminal may be held.
+        let _host = watch::on_host();
+        let bar = self.0.get_or_insert_with(|| {
+            let style = ProgressStyle::with_template("{bar:30} {percent} % of the frame, {msg}");
+            style.map_or_else(|_| ProgressBar::new(1000), |style| ProgressBar::new(1000).with_style(style))
+        });
+        bar.set_position((progress.fraction * 1e3) as u64);
+        let all = progress.total_s.map_or_else(String::new, |all| format!(" of about {all:.0}"));
+        bar.set_message(format!("{:.0}{all} s", progress.elapsed_s));
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.0 {
+            bar.finish_and_clear();
+        }
+    }
 }
 
 /// What makes pictures of frames: an engine, and OpenGL where shaders are among the filters.
@@ -103,7 +139,11 @@ impl Pictures {
         }
         // What was begun is waited for, whatever became of the others.
         let made: Vec<Result<Vec<u8>>> = (0..asked)
-            .map(|_| next(&mut self.engine).and_then(|(slot, _)| self.read(slot, (width, height))))
+            .map(|_| {
+                let mut bar = Bar::default();
+                let (slot, _) = next(&mut self.engine, |progress| bar.show(progress))?;
+                self.read(slot, (width, height))
+            })
             .collect();
         refused.map_or_else(|| made.into_iter().collect(), Err)
     }

@@ -78,8 +78,7 @@ impl Bands {
             let all = self.filter.rows();
             let work = self.filter.work(pass) * rows.len() as f64 / f64::from(all.max(1));
             let predicted_ms = pace.ms(self.variant, pass, work);
-            let waiting: f64 = self.begun.iter().map(|band| band.predicted_ms).sum();
-            if !self.begun.is_empty() && waiting + predicted_ms > 2.0 * self.filter.band_ms() {
+            if !self.begun.is_empty() && self.awaited_ms() + predicted_ms > 2.0 * self.filter.band_ms() {
                 break;
             }
             let waker = Some(waker).filter(|_| predicted_ms > self.filter.band_ms() / 2.0);
@@ -181,6 +180,11 @@ impl Bands {
     /// known.
     pub fn predicted_ms(&self) -> f64 {
         self.predicted_ms
+    }
+
+    /// What the bands that have begun were predicted to take, in milliseconds.
+    pub(super) fn awaited_ms(&self) -> f64 {
+        self.begun.iter().map(|band| band.predicted_ms).sum()
     }
 
     /// Part of the work that is done, 0 to 1.

@@ -51,6 +51,13 @@ impl Job {
         Progress { predicted_ms, remaining_ms, elapsed_s, fraction, total_s }
     }
 
+    /// Part of its filter that is done, 0 to 1, and what the bands were predicted to take that are on their way, in milliseconds;
+    /// `None` while it is not filtered.
+    pub(super) fn bands_under_way(&self) -> Option<(f64, f64)> {
+        let (_, bands) = self.filter.as_ref().filter(|_| self.started.is_some())?;
+        Some((bands.fraction(), bands.awaited_ms()))
+    }
+
     /// Whether nothing of it is left to put into the device's queue.
     pub(super) fn is_all_enqueued(&self) -> bool {
         self.cancelled || self.on_device.as_ref().is_none_or(DeviceJob::is_all_enqueued)

@@ -44,6 +44,7 @@ use std::time::{Duration, Instant};
 use crate::color::RgbaConverter;
 use crate::error::{Error, Result};
 pub use crate::gpu::event::Waker;
+use crate::gpu::watch;
 use crate::ladders::box_filter::glsl::GlslFilter;
 use crate::media::Frame;
 use crate::stats::{Span, Stage};
@@ -354,6 +355,16 @@ impl Engine {
     /// # Errors
     /// When the device failed: it is left, with all that was on it.
     pub fn wait(&mut self) -> Result<Option<Finished>> {
+        self.wait_telling(|_| ())
+    }
+
+    /// Waits for the next frame, and tells how far it is after each band. A call of the driver may take as long as a band: all of
+    /// them may honestly take minutes.
+    ///
+    /// # Errors
+    /// As [`Engine::wait`].
+    pub(crate) fn wait_telling(&mut self, mut tell: impl FnMut(Progress)) -> Result<Option<Finished>> {
+        let (mut before, mut watched) = (None, None);
         loop {
             if let Some(finished) = self.poll() {
                 return Ok(Some(finished));
@@ -367,6 +378,13 @@ impl Engine {
             }
             // Whoever waits knows that it may take long.
             self.let_go();
+            let next = self.jobs.front().and_then(|job| Some((job.bands_under_way()?, job.progress())));
+            if let Some((bands, progress)) = next.filter(|(bands, _)| before != Some(*bands)) {
+                drop(watched.take());
+                tell(progress);
+                watched = Some(watch::step("a band of the frame is filtered", bands.1));
+                before = Some(bands);
+            }
             std::thread::sleep(Duration::from_micros(200));
         }
     }

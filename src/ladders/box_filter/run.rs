@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, failed};
 use crate::gpu::memory::{Picture, Rgba, Storage, guarded};
 use crate::gpu::parts::require_sub_buffers;
+use crate::gpu::watch;
 use crate::memory::zeroed;
 use crate::verify::{self, MismatchReport};
 
@@ -207,10 +208,16 @@ impl<'a> Checker<'a> {
             self.source.0.write(queue, before)?;
             self.output.0.write(queue, &poison[part.clone()])?;
             self.scratch.poison(queue)?;
+            let mut events = Vec::new();
             for pass in 0..self.plan.passes() {
                 for rows in bands.of(self.plan.rows(), self.plan.row_step(pass)) {
-                    let _event = self.plan.enqueue(queue, pass, rows)?;
+                    events.push(self.plan.enqueue(queue, pass, rows)?);
                 }
+            }
+            for event in events {
+                event.wait_for().map_err(|e| failed(CHECK_FAILED, &e))?;
+                // Each band has the time that a call of the driver may take.
+                watch::progress();
             }
             queue.finish().map_err(|e| failed(CHECK_FAILED, &e))?;
             self.output.0.read(queue, &mut after[part])?;

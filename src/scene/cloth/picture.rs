@@ -10,6 +10,7 @@ use super::world::{Look, World};
 use crate::error::Result;
 use crate::gpu::cl::ClContext;
 use crate::gpu::sharing::texture;
+use crate::gpu::watch;
 use crate::ladders::cloth::chain::Chain;
 use crate::media::Orientation;
 use crate::memory::picture_memory;
@@ -43,6 +44,7 @@ fn walked(chain: &mut Chain) -> Result<Vec<u8>> {
     for _ in 0..STEPS {
         chain.step(1.0 / 60.0, None)?;
         chain.finish()?;
+        watch::progress();
     }
     let mut vertices = Vec::new();
     chain.read_vertices(&mut vertices)?;
