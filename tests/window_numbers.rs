@@ -5,8 +5,12 @@
 
 #[path = "common/window.rs"]
 mod common;
+#[path = "common/layer.rs"]
+mod layer;
 #[path = "common/movie.rs"]
 mod movie;
+#[path = "common/native.rs"]
+mod native;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -210,17 +214,20 @@ fn a_picture_that_stays_for_long_is_filtered_at_once() {
 #[test]
 fn a_late_frame_is_said_to_be_late_and_nothing_is_said_to_be_dropped() {
     let (display, folder) = (Display::start(&[]), Folder::new("numbers-late"));
-    let stamps_ms = (0..6).map(|n| n * 4000).collect();
+    let stamps_ms = (0..6).map(|n| n * 8000).collect();
     let movie = folder.movie("slow.mkv", &Movie { stamps_ms, ..Movie::default() });
-    let stats = folder.file("s.json");
+    let (stats, stalls) = (folder.file("s.json"), folder.file("stalls"));
     let mut command = clreel(Some(&display));
-    command.arg(&movie).args(["--variant", "off", "--stats"]).arg(&stats);
+    let plan = [("FAIL", "clEnqueueNDRangeKernel:1:stall"), ("FAIL_WHILE", stalls.to_str().unwrap())];
+    command.envs(layer::environment(&plan));
+    command.arg(&movie).args(["--variant", "flat", "--stats"]).arg(&stats);
     let mut session = Session::start(&display, &mut command);
-    session.wait("the second frame", |s| position(s) > 3.9);
-    // The third frame is due in 4 s and late from 6 s on; the fourth one is due in 8 s.
-    session.signal(libc::SIGSTOP);
-    std::thread::sleep(std::time::Duration::from_millis(6800));
-    session.signal(libc::SIGCONT);
+    session.wait_for_title("flat");
+    session.wait("the second frame", |s| position(s) > 7.9);
+    // The driver stalls with the third frame, which is due in 8 s and late from 12 s on; the fourth one is due in 16 s.
+    std::fs::write(&stalls, "").unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(13_500));
+    std::fs::remove_file(&stalls).unwrap();
     session.wait_for_text("1 frame late");
     assert!(!session.shows("dropp"), "{:?}", session.texts());
     session.quit();
@@ -232,6 +239,44 @@ fn a_late_frame_is_said_to_be_late_and_nothing_is_said_to_be_dropped() {
         stats["late"],
         stats["dropped"]
     );
+}
+
+#[test]
+fn a_process_that_was_stopped_goes_on_where_it_was_and_no_number_has_the_time() {
+    const STOP: f64 = 8.0;
+    let (display, folder) = (Display::start(&[]), Folder::new("numbers-stopped"));
+    // Ten frames a second, for two minutes.
+    let stamps_ms = (0..1200).map(|n| n * 100).collect();
+    let movie = folder.movie("m.mkv", &Movie { stamps_ms, ..Movie::default() });
+    let stats = folder.file("s.json");
+    let mut command = clreel(Some(&display));
+    command.arg(&movie).args(["--variant", "fused", "--stats"]).arg(&stats);
+    let mut session = Session::start(&display, &mut command);
+    session.wait_for_title("fused");
+    for _ in 0..3 {
+        session.wait_for_frames();
+        session.signal(libc::SIGSTOP);
+        std::thread::sleep(std::time::Duration::from_secs_f64(STOP));
+        session.signal(libc::SIGCONT);
+    }
+    session.wait_for_frames();
+    session.quit();
+    let stats = json(&stats);
+    let frames = stats["frames"].as_array().unwrap();
+    // A busy machine may leave frames out.
+    let at = |frame: &Value| frame["pts_s"].as_f64().unwrap();
+    let jump = frames.windows(2).map(|f| at(&f[1]) - at(&f[0])).fold(0.0, f64::max);
+    assert!(jump < STOP / 2.0, "the movie went on by {jump} s at once");
+    let names = ["interval_ms", "upload", "convert", "filter", "release", "present", "overlay", "swap"];
+    for frame in frames {
+        let longest = names.iter().filter_map(|name| frame[*name].as_f64()).fold(0.0, f64::max);
+        assert!(longest < STOP * 500.0, "{longest} ms: {frame}");
+    }
+    let stops = frames.windows(2).filter(|f| {
+        let presented = |frame: &Value| frame["presented_at_s"].as_f64().unwrap();
+        presented(&f[1]) - presented(&f[0]) > STOP * 0.9
+    });
+    assert_eq!(stops.count(), 3, "it was stopped");
 }
 
 /// Where the movie is, in seconds.

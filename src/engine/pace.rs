@@ -40,6 +40,10 @@ impl ConversionTime {
     }
 }
 
+/// A band counts as at most so many times as slow as those before it: kernels that are slower from now on are learned within some
+/// bands all the same.
+const MOST: f64 = 4.0;
+
 /// Nanoseconds for one unit of a filter's work, learned from each finished band.
 #[derive(Default)]
 pub struct Pace {
@@ -90,7 +94,8 @@ impl Pace {
         }
         let seen = ms * 1e6 / work;
         match self.learned.get_mut(&(variant, pass)) {
-            Some(learned) if learned.warm => learned.ns += 0.3 * (seen - learned.ns),
+            // One band that takes a hundred times as long, because the process was stopped, says nothing of the next ones.
+            Some(learned) if learned.warm => learned.ns += 0.3 * (seen.min(MOST * learned.ns) - learned.ns),
             Some(cold) => *cold = Learned { ns: seen, warm: true },
             None => {
                 self.learned.insert((variant, pass), Learned { ns: seen, warm: false });
@@ -114,6 +119,12 @@ mod tests {
         assert_eq!(pace.known(VariantId::Naive, 0), Some(10.0));
         pace.learn(VariantId::Naive, 0, 1e6, 20.0);
         assert_eq!(pace.ms(VariantId::Naive, 0, 1e6), 13.0);
+        let before = pace.known(VariantId::Naive, 0);
+        pace.learn(VariantId::Naive, 0, 1e6, 15_000.0);
+        assert!((pace.ms(VariantId::Naive, 0, 1e6) - 13.0 * 1.9).abs() < 1e-9, "the process was stopped");
+        (0..20).for_each(|_| pace.learn(VariantId::Naive, 0, 1e6, 1300.0));
+        assert!(pace.ms(VariantId::Naive, 0, 1e6) > 1200.0, "it is slow from now on");
+        pace.learned.insert((VariantId::Naive, 0), Learned { ns: before.unwrap(), warm: true });
         pace.learn(VariantId::Naive, 0, 1e6, f64::NAN);
         assert_eq!((pace.known(VariantId::Naive, 0), pace.known(VariantId::Naive, 1)), (Some(13.0), None));
     }

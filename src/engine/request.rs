@@ -140,6 +140,12 @@ impl Stages {
         self.spans.push(span);
     }
 
+    /// Forgets all times: something else is in them.
+    pub(crate) fn forget(&mut self) {
+        self.times = [f64::NAN; Stage::ALL.len()];
+        (self.pack_ms, self.spans) = (None, Vec::new());
+    }
+
     /// Adds what other stages of the same frame took.
     pub(crate) fn add(&mut self, other: Stages) {
         for (time, ms) in self.times.iter_mut().zip(other.times) {

@@ -4,6 +4,7 @@
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use super::folders;
 
@@ -80,6 +81,15 @@ pub(crate) fn keep_memory() {
         libc::mallopt(libc::M_MMAP_MAX, 0);
         libc::mallopt(libc::M_TRIM_THRESHOLD, KEPT_BYTES);
     }
+}
+
+/// Returns the processor's time that all threads of this process have had; `None` where the system does not tell.
+pub(crate) fn cpu_time() -> Option<Duration> {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: there is room for the time.
+    let failed = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time) };
+    let (seconds, nanoseconds) = (u64::try_from(time.tv_sec).ok()?, u32::try_from(time.tv_nsec).ok()?);
+    (failed == 0).then(|| Duration::new(seconds, nanoseconds))
 }
 
 /// From here on the process ends with the thread that started it, and leaves no core file behind: it may crash.

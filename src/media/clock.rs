@@ -94,6 +94,12 @@ impl Clock {
         self.speed = speed.clamp(MIN_SPEED, MAX_SPEED);
     }
 
+    /// Leaves out so much of the time that has passed: the clock stood still meanwhile.
+    pub(crate) fn leave_out(&mut self, time: Duration) {
+        // It may have been set in the midst of it: then it stands where it was set.
+        self.since = self.since.map(|since| since.checked_add(time).unwrap_or(since));
+    }
+
     /// Seconds of the play timeline in a second.
     pub(crate) fn speed(&self) -> f64 {
         self.speed
@@ -160,6 +166,24 @@ mod tests {
         assert_eq!((clock.speed(), clock.now_ns_at(at(1101))), (4.0, 354_000_000));
         clock.set_speed_at(0.0, at(1101));
         assert_eq!(clock.speed(), 0.25);
+    }
+
+    #[test]
+    fn time_that_is_left_out_has_not_passed() {
+        let start = Instant::now();
+        let at = |ms: u64| start + Duration::from_millis(ms);
+        let mut clock = Clock::new_at(0, start);
+        clock.set_speed_at(2.0, start);
+        clock.leave_out(Duration::from_secs(15));
+        assert_eq!(clock.now_ns_at(at(15_100)), 200_000_000);
+        assert_eq!(clock.instant_of(400_000_000), Some(at(15_200)));
+        clock.resync_at(0, at(20_000));
+        clock.leave_out(Duration::from_secs(15));
+        assert_eq!(clock.now_ns_at(at(20_500)), 0, "no position before that");
+        clock.pause_at(at(36_000));
+        let paused_ns = clock.now_ns_at(at(36_000));
+        clock.leave_out(Duration::from_secs(15));
+        assert_eq!(clock.now_ns_at(at(99_000)), paused_ns);
     }
 
     #[test]

@@ -26,6 +26,7 @@ impl Player<'_> {
     /// # Errors
     /// When the window cannot be drawn to any more.
     pub(crate) fn event(&mut self, event: &WindowEvent) -> Result<()> {
+        self.frames.look_for_stop();
         self.look_at_window();
         let ending = self.last.are_on_their_way();
         match event {

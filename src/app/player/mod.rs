@@ -204,12 +204,20 @@ impl<'a> Player<'a> {
     /// # Errors
     /// When not even the first picture can be shown.
     pub(crate) fn turn(&mut self, event_loop: &ActiveEventLoop) -> Result<()> {
+        self.frames.look_for_stop();
+        let due = self.move_on(event_loop)?;
+        self.frames.rests_until(due);
+        Ok(())
+    }
+
+    /// The turn itself; returns when the next one is due, unless something happens before.
+    fn move_on(&mut self, event_loop: &ActiveEventLoop) -> Result<Option<Instant>> {
         if self.last.are_on_their_way() {
             self.rest_while_written(event_loop);
-            return Ok(());
+            return Ok(None);
         }
         if self.rests(event_loop) {
-            return Ok(());
+            return Ok(None);
         }
         self.frames.fetch();
         self.with_devices(Devices::look);
@@ -270,11 +278,11 @@ impl<'a> Player<'a> {
         if tick.redraw || self.repaints.at().is_some_and(|at| at <= now) {
             self.gl_window.window.request_redraw();
             event_loop.set_control_flow(ControlFlow::Wait);
-            return Ok(());
+            return Ok(Some(now));
         }
         let wake = [tick.wake_at, self.repaints.at(), look_at].into_iter().flatten().min();
         event_loop.set_control_flow(wake.map_or(ControlFlow::Wait, ControlFlow::WaitUntil));
-        Ok(())
+        Ok(wake)
     }
 }
 

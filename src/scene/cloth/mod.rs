@@ -91,6 +91,8 @@ pub(super) struct Cloth {
     fresh: Option<Report>,
     room: Vec<u8>,
     ordered: Option<Instant>,
+    /// For how long the process had been stopped by then.
+    stopped: Duration,
     /// What the last order was for.
     last: Option<(usize, [bool; 5], bool)>,
     seconds: f64,
@@ -117,6 +119,7 @@ impl Cloth {
             fresh: None,
             room: Vec::new(),
             ordered: None,
+            stopped: Duration::ZERO,
             last: None,
             seconds: 0.0,
             times: Times::default(),
@@ -175,9 +178,12 @@ impl Cloth {
         if let (Grip::Unknown(_), Some(grabbed)) = (self.grip, report.grabbed) {
             self.grip = grabbed.map_or(Grip::Camera, |was| Grip::Cloth { was, to: was });
         }
-        self.times.note(report.times);
-        report.step.into_iter().for_each(|step| self.pace.note(step));
-        frames.note_cloth(Some(Box::new(report.times)));
+        // What it took while the process was stopped says nothing.
+        if frames.stopped_for() == self.stopped {
+            self.times.note(report.times);
+            report.step.into_iter().for_each(|step| self.pace.note(step));
+            frames.note_cloth(Some(Box::new(report.times)));
+        }
         self.seconds = report.seconds;
         self.take(report);
         true
@@ -249,7 +255,10 @@ impl Cloth {
         if self.last != Some(wanted) {
             self.pace.clear();
         }
-        let passed = self.ordered.map_or(STEP, |at| now - at).as_secs_f64() * frames.speed();
+        let before = std::mem::replace(&mut self.stopped, frames.stopped_for());
+        let stopped = self.stopped.saturating_sub(before);
+        let passed = self.ordered.map_or(STEP, |at| (now - at).saturating_sub(stopped));
+        let passed = passed.as_secs_f64() * frames.speed();
         let dt = if frames.is_paused() { 0.0 } else { self.pace.bounded(passed) as f32 };
         self.panel.slower = self.pace.slower();
         let hand = match self.grip {

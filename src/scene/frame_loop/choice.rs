@@ -1,6 +1,6 @@
 //! How frames are to be filtered. In: what the user chooses, and what cannot be had. Out: the request for the next frame.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::color::Correction;
 use crate::engine::Request;
@@ -55,6 +55,11 @@ impl Choice {
     /// When they were chosen.
     pub(super) fn since(&self) -> Option<Instant> {
         self.at
+    }
+
+    /// So much time counts for nothing.
+    pub(super) fn leave_out(&mut self, time: Duration) {
+        self.at = self.at.map(|at| at.checked_add(time).unwrap_or(at));
     }
 
     /// Whether this is what was chosen.

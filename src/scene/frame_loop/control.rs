@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::{Flight, FrameLoop, Measuring, Ready};
 use crate::color::Correction;
@@ -284,6 +284,28 @@ impl FrameLoop {
             self.clock.pause();
         }
         self.interrupt();
+    }
+
+    /// Notes that the loop runs; call it before anything is done that has to do with time. For as long as the process was stopped
+    /// until now the movie's time stands still, and no number has it.
+    pub(crate) fn look_for_stop(&mut self) {
+        let Some(stopped) = self.pulse.beat(self.lent.calls_here()) else { return };
+        self.clock.leave_out(stopped);
+        self.choice.leave_out(stopped);
+        self.lent.leave_out(stopped);
+        self.drawn.was_stopped();
+        self.interrupt();
+        self.stopped += stopped;
+    }
+
+    /// Notes when the loop is to run next, or that it waits for events alone.
+    pub(crate) fn rests_until(&mut self, due: Option<Instant>) {
+        self.pulse.rest(due);
+    }
+
+    /// For how long the process was stopped since the window was opened.
+    pub(crate) fn stopped_for(&self) -> Duration {
+        self.stopped
     }
 
     /// Leaves the interval that is running out of the statistics: something other than playing took its time.

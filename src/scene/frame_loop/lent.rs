@@ -148,6 +148,18 @@ impl Lent {
         }
     }
 
+    /// So much time counts for nothing: the device's thread was stopped, too.
+    pub(super) fn leave_out(&mut self, time: Duration) {
+        if let Some(away) = &mut self.away {
+            away.since = away.since.checked_add(time).unwrap_or(away.since);
+        }
+    }
+
+    /// Returns true if the window's thread makes the device's calls, and may have to wait for its driver.
+    pub(super) fn calls_here(&self) -> bool {
+        self.calls_here && self.thread.is_some()
+    }
+
     /// What `auto` filters such pictures with, where that is known.
     pub(super) fn auto(&mut self, size: (u32, u32), radius: u32) -> Option<String> {
         self.auto_for = Some((size, radius));

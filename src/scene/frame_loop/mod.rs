@@ -20,6 +20,7 @@ mod gl_times;
 mod left;
 mod lent;
 mod present;
+mod pulse;
 mod state;
 mod submit;
 mod wipe;
@@ -46,6 +47,7 @@ use gl_times::Awaited;
 pub(crate) use gl_times::GlTimings;
 use lent::Lent;
 use present::Drawn;
+use pulse::Pulse;
 use wipe::{Beside, Half, Side, Wipe};
 pub(crate) use wipe::{Filter, ShownWipe};
 
@@ -147,6 +149,9 @@ pub(crate) struct FrameLoop {
     ready: VecDeque<Ready>,
     shown: Option<Ready>,
     drawn: Drawn,
+    pulse: Pulse,
+    /// For how long the process was stopped in all.
+    stopped: Duration,
     seen: Seen,
     dropped: u32,
     /// The movie's time runs: its first picture has been on the screen. Not so after another movie was opened.
@@ -214,6 +219,8 @@ impl FrameLoop {
             ready: VecDeque::new(),
             shown: None,
             drawn: Drawn::default(),
+            pulse: Pulse::default(),
+            stopped: Duration::ZERO,
             seen: Seen::ALL,
             dropped: 0,
             clock_runs: false,
@@ -292,6 +299,7 @@ impl FrameLoop {
 
     /// One turn: collects what has finished, submits what is due, and says what comes next. Never waits.
     pub(crate) fn tick(&mut self) -> Tick {
+        self.look_for_stop();
         if self.clock_runs && !self.unpaced {
             self.decoder.queue().set_clock(self.clock.now_ns());
         }

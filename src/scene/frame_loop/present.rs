@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::lent::ASK;
-use super::{DrawTimes, FrameLoop, GlTimings};
+use super::{DrawTimes, Flight, FrameLoop, GlTimings};
 use crate::media::Frame;
 use crate::stats::{FrameSample, GlTimes, Lane, Span, Stage, trace};
 use crate::timing::log;
@@ -19,6 +19,8 @@ pub(super) struct Drawn {
     epoch: Option<Instant>,
     last_present: Option<Instant>,
     last_swap: Option<Instant>,
+    /// When the process ran again after it had been stopped.
+    stop_ended: Option<Instant>,
     /// How long drawing and swapping has taken lately.
     draw_ns: i64,
 }
@@ -32,6 +34,18 @@ impl Drawn {
     /// Whether nothing was presented for so long.
     pub(super) fn has_waited(&self, time: Duration) -> bool {
         self.last_present.is_none_or(|at| at.elapsed() > time)
+    }
+
+    /// The process was stopped until now.
+    pub(super) fn was_stopped(&mut self) {
+        self.stop_ended = Some(Instant::now());
+    }
+
+    /// Returns true if the process was stopped while this frame was on its way: none of its times is its own.
+    fn was_stopped_in(&self, flight: &Flight) -> bool {
+        // Its first stage is that it was taken.
+        let began = flight.stages.spans.first().map(|span| span.from);
+        self.stop_ended.zip(began).is_some_and(|(ended, began)| began <= ended)
     }
 
     /// What comes next is no interval's end.
@@ -105,6 +119,7 @@ impl FrameLoop {
 
     /// Records that the window was swapped; returns whether it showed a new movie frame.
     pub(crate) fn swapped(&mut self, times: DrawTimes, timings: GlTimings) -> bool {
+        self.look_for_stop();
         let now = Instant::now();
         if self.is_holding() {
             self.held_was_announced = true;
@@ -131,13 +146,14 @@ impl FrameLoop {
         }
         let Some(shown) = self.shown.as_mut().filter(|_| new || again) else { return false };
         let epoch = *self.drawn.epoch.get_or_insert(now);
+        let was_stopped = self.drawn.was_stopped_in(&shown.flight);
         if again {
             // It is no frame of the movie that was presented.
         } else if !self.clock_runs {
             // The movie's time begins with its first picture on the screen.
             self.clock_runs = true;
             self.clock.resync(shown.flight.frame.pts_ns);
-        } else {
+        } else if !was_stopped {
             let took = ((times.present + times.overlay + times.swap) * 1e6) as i64;
             self.drawn.draw_ns += (took - self.drawn.draw_ns) / 8;
         }
@@ -145,8 +161,12 @@ impl FrameLoop {
             shown.flight.stages.times[stage as usize] = ms;
         }
         shown.flight.stages.spans.extend(spans);
+        if was_stopped {
+            shown.flight.stages.forget();
+        }
         let setting = shown.setting();
-        let beside_filter_ms = shown.beside.as_ref().and_then(|beside| beside.filter_ms());
+        let beside = shown.beside.as_ref().filter(|_| !was_stopped);
+        let beside_filter_ms = beside.and_then(|beside| beside.filter_ms());
         let flight = &mut shown.flight;
         let lateness = self.clock.now_ns() - flight.frame.pts_ns;
         let mut sample = FrameSample {

@@ -71,6 +71,8 @@ impl FrameLoop {
         if self.lent.engine().is_none() {
             return false;
         }
+        // Before frames are dropped that are late then.
+        self.look_for_stop();
         if self.is_holding() {
             if self.held_was_announced {
                 self.held_was_announced = false;

@@ -53,6 +53,15 @@ pub(super) struct Opening {
     asks: Receiver<Ask>,
     opened: Receiver<Result<(ClContext, Sharing, Pipeline)>>,
     since: Instant,
+    /// For how long the process had been stopped by then.
+    stopped: Duration,
+}
+
+impl Opening {
+    /// How long it has been under way while the process ran.
+    fn elapsed(&self, with: &With) -> Duration {
+        self.since.elapsed().saturating_sub(with.frames.stopped_for().saturating_sub(self.stopped))
+    }
 }
 
 /// Why a device is opened.
@@ -115,8 +124,8 @@ impl Devices {
             let _ = sender.send(made);
             waker();
         });
-        let (device, since) = (device.clone(), Instant::now());
-        self.opening = Some(Opening { device, why, shares, thread, asks, opened, since });
+        let (device, since, stopped) = (device.clone(), Instant::now(), with.frames.stopped_for());
+        self.opening = Some(Opening { device, why, shares, thread, asks, opened, since, stopped });
         Ok(())
     }
 
@@ -235,7 +244,7 @@ impl Devices {
 
     /// Does without a device whose thread has not come back for too long. What programs take to be built is another matter.
     fn give_up_silent(&mut self, with: &mut With) {
-        let opening = self.opening.as_ref().map_or(Duration::ZERO, |opening| opening.since.elapsed());
+        let opening = self.opening.as_ref().map_or(Duration::ZERO, |opening| opening.elapsed(with));
         let (silent, asked) = (with.frames.silent_for().max(opening), with.args.device_timeout.limit());
         if !watch::is_too_long(silent, asked) {
             return;
