@@ -347,3 +347,30 @@ fn movies_out_of_the_ordinary_play() {
         assert!(stats["frames"].as_array().unwrap().iter().all(|f| f["variant"] == variant), "{name}");
     }
 }
+
+#[test]
+fn a_movie_that_has_ended_or_cannot_be_read_any_more_says_so_and_has_no_rate() {
+    let (display, folder) = (Display::start(&[]), Folder::new("window-ended"));
+    let movie = folder.movie("m.mkv", &Movie { stamps_ms: steady(50), ..Movie::default() });
+    let mut command = clreel(Some(&display));
+    command.arg(&movie).args(["--variant", "off"]);
+    let mut session = Session::start(&display, &mut command);
+    let has_rate = |s: &Session| {
+        let is_rate =
+            |text: &str| text.strip_suffix(" fps").is_some_and(|rate| rate.ends_with(char::is_numeric));
+        s.texts().iter().any(|t| is_rate(&t.text))
+    };
+    session.wait("a rate", |s| has_rate(s));
+    session.press_until_title("space", "paused");
+    session.wait("a pause without a rate", |s| s.shows("Paused") && !has_rate(s));
+    session.display.key("space");
+    session.wait("a rate again", |s| has_rate(s));
+    session.display.key("L");
+    session.wait("the end", |s| s.shows("Ended") && !has_rate(s));
+    // Once more, and then from a file that is gone.
+    session.display.key("L");
+    session.wait("the movie again", |s| has_rate(s) && !s.shows("Ended"));
+    std::fs::remove_file(&movie).unwrap();
+    session.wait("its end", |s| s.shows("Stopped: the file could not be read") && !has_rate(s));
+    session.quit();
+}

@@ -37,6 +37,8 @@ pub(super) struct Control {
     pub reading: Reading,
     /// The movie has one picture only: there is nowhere to go.
     pub still: AtomicBool,
+    /// No frame follows because the movie could not be read any further.
+    pub failed: AtomicBool,
     /// Where the planes of the next frames are to lie.
     staging: Mutex<Option<Staging>>,
 }
@@ -49,6 +51,7 @@ impl Control {
             newest: Arc::default(),
             reading,
             still: AtomicBool::new(false),
+            failed: AtomicBool::new(false),
             staging: Mutex::default(),
         }
     }

@@ -268,6 +268,11 @@ impl Decoder {
         self.queue.set_limit(ab.map_or(i64::MAX, |(_, b)| b));
     }
 
+    /// Whether no frame follows because the movie could not be read any further.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.control.failed.load(Ordering::Relaxed)
+    }
+
     /// Where the planes of the next frames are to be packed; those that wait in the queue stay as they are. Without it
     /// none are, and the memory of those that wait goes back to its device.
     pub(crate) fn set_staging(&self, staging: Option<Staging>) {

@@ -89,7 +89,7 @@ impl Worker {
             };
             if let Err(error) = moved {
                 self.warn(error);
-                if !self.rest(false) {
+                if !self.rest(false, true) {
                     return;
                 }
             }
@@ -139,7 +139,7 @@ impl Worker {
         };
         let mut again = !still && (looping || ab.is_some());
         if !again {
-            if !self.rest(!still) {
+            if !self.rest(!still, pass.source().damage.read_error.is_some()) {
                 return None;
             }
             again = self.control.newest.load(Ordering::Relaxed) == self.generation;
@@ -169,14 +169,17 @@ impl Worker {
         Ok(())
     }
 
-    /// Says that no frame follows and waits; `false` when the decoder is being dropped.
-    fn rest(&self, may_repeat: bool) -> bool {
+    /// Says that no frame follows, and whether that is because the movie could not be read, and waits; `false` when the decoder is
+    /// being dropped.
+    fn rest(&self, may_repeat: bool, failed: bool) -> bool {
         self.queue.set_catching_up(false);
+        self.control.failed.store(failed, Ordering::Relaxed);
         self.queue.finish(self.generation, true);
         self.control.reading.rest();
         let goes_on = self.control.wait(may_repeat);
         self.control.reading.advance();
         self.queue.finish(self.generation, false);
+        self.control.failed.store(false, Ordering::Relaxed);
         goes_on
     }
 
@@ -241,7 +244,7 @@ impl Worker {
                     let wishes = self.control.wishes();
                     pictures.len() > 1 && (wishes.looping || wishes.ab.is_some())
                 };
-                if !repeats && !self.rest(pictures.len() > 1) {
+                if !repeats && !self.rest(pictures.len() > 1, false) {
                     return;
                 }
             }
@@ -275,7 +278,7 @@ impl Worker {
             paint(next as u64, &mut canvas);
             let Some(video) = canvas.to_video() else {
                 self.warn(Error::new("The pictures end.", "There is no memory for another one.", ""));
-                self.rest(false);
+                self.rest(false, true);
                 return;
             };
             if self.push(video, at_ns(next), at_ns(next + 1) - at_ns(next)) {

@@ -25,6 +25,11 @@ pub(crate) fn cpu(view: &View) -> String {
     view.cpu.process.map_or_else(|| format!("CPU {}", theme::UNKNOWN), |p| format!("CPU {p:.0} %"))
 }
 
+/// What stands for the frames a second where none follow each other.
+pub(crate) fn no_rate() -> String {
+    format!("{} fps", theme::UNKNOWN)
+}
+
 /// Seconds that count up.
 pub(crate) fn seconds(s: f64) -> String {
     if s < 99.95 { format!("{s:.1}") } else { format!("{s:.0}") }

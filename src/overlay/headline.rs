@@ -69,8 +69,7 @@ pub(crate) fn show(
 /// The movie's name, and what the player is doing.
 fn title(ui: &mut Ui, row: Rect, view: &View) -> bool {
     let color = match view.state {
-        // As it was asked for.
-        PlayState::Paused | PlayState::Waiting => theme::TEXT,
+        state if state.is_asked_for() => theme::TEXT,
         state if state.is_good() => theme::GOOD,
         _ => theme::WARN,
     };
@@ -78,7 +77,7 @@ fn title(ui: &mut Ui, row: Rect, view: &View) -> bool {
     if view.speed != 1.0 {
         state.push_str(&format!(", {:.2}\u{d7}", view.speed));
     }
-    if !view.repeats.is_empty() {
+    if !view.repeats.is_empty() && view.state != PlayState::Ended {
         state.push_str(", ");
         state.push_str(view.repeats);
     }
@@ -190,7 +189,8 @@ fn rates(
     actions: &mut Vec<Action>,
 ) {
     let y = inner.bottom() - 54.0;
-    let rate = if measured { numbers.rate() } else { format!("{} fps", theme::UNKNOWN) };
+    let measured = measured && view.state.plays();
+    let rate = if measured { numbers.rate() } else { facts::no_rate() };
     let over =
         matches!((numbers.frame, view.budget_ms), (Some(f), Some(b)) if f.p50 > b * 1.1 && !view.unpaced);
     let color = if over && measured { theme::WARN } else { theme::STRONG };

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::table::Numbers;
 use super::{Busy, View, facts, theme};
 use crate::ladders::box_filter::VariantId;
-use crate::stats::{Stage, Summary};
+use crate::stats::{PlayState, Stage, Summary};
 use crate::timing::Noise;
 
 const SIZE: f32 = 13.5;
@@ -32,7 +32,7 @@ fn job(view: &View, numbers: &Numbers) -> LayoutJob {
             add(&format!("{} ms", numbers.filter_time()), theme::FILTER);
         }
         dot(&mut add);
-        add(&numbers.rate(), theme::TEXT);
+        add(&if view.state.plays() { numbers.rate() } else { facts::no_rate() }, theme::TEXT);
     }
     dot(&mut add);
     add(&facts::cpu(view), theme::TEXT);
@@ -40,14 +40,14 @@ fn job(view: &View, numbers: &Numbers) -> LayoutJob {
         dot(&mut add);
         add(&format!("{:.2}\u{d7}", view.speed), theme::TEXT);
     }
-    if !view.repeats.is_empty() {
+    if !view.repeats.is_empty() && view.state != PlayState::Ended {
         dot(&mut add);
         add(view.repeats, theme::TEXT);
     }
     if !view.state.is_good() && facts::awaited(view).is_none() {
         dot(&mut add);
         let state = view.state.to_string();
-        add(&lower(&state), if view.paused { theme::TEXT } else { theme::WARN });
+        add(&lower(&state), if view.state.is_asked_for() { theme::TEXT } else { theme::WARN });
     }
     job
 }
@@ -142,6 +142,6 @@ impl Numbers {
     /// Frames a second that go with the median of the frame time.
     pub(crate) fn rate(&self) -> String {
         let rate = |frame: Summary| theme::fps(frame.p50, frame.noise.map(Noise::of_paced));
-        self.frame.map_or_else(|| format!("{} fps", theme::UNKNOWN), rate)
+        self.frame.map_or_else(facts::no_rate, rate)
     }
 }

@@ -19,6 +19,14 @@ pub(crate) enum PlayState {
     Still,
     /// The picture of the chosen filter is awaited.
     Waiting,
+    /// The movie cannot be read any further.
+    Stopped,
+    /// Every frame was shown, and none will follow.
+    Ended,
+    /// The picture of another place in the movie is awaited.
+    Seeking,
+    /// The next frame is overdue, and the decoder does not give it.
+    Stalled,
     /// Frames are presented as fast as they come.
     Unpaced,
     /// Decoding takes longer than the movie: frames are left out before they are there.
@@ -42,6 +50,14 @@ pub(crate) struct Playing {
     pub still: bool,
     /// The picture of the chosen filter is awaited.
     pub waiting: bool,
+    /// The movie cannot be read any further, and what could be read was shown.
+    pub stopped: bool,
+    /// Every frame was shown for its time, and none will follow.
+    pub ended: bool,
+    /// The picture of another place in the movie has been awaited for some time.
+    pub seeking: bool,
+    /// The decoder does not give the next frame, which is long overdue.
+    pub stalled: bool,
     /// Frames are presented as fast as they come.
     pub unpaced: bool,
     /// Decoding takes longer than the movie.
@@ -61,12 +77,31 @@ impl PlayState {
             Playing { paused: true, .. } => Self::Paused,
             Playing { waiting: true, .. } => Self::Waiting,
             Playing { still: true, .. } => Self::Still,
+            Playing { stopped: true, .. } => Self::Stopped,
+            Playing { ended: true, .. } => Self::Ended,
+            Playing { seeking: true, .. } => Self::Seeking,
+            Playing { stalled: true, .. } => Self::Stalled,
             Playing { unpaced: true, .. } => Self::Unpaced,
             Playing { catching_up: true, .. } => Self::CatchingUp,
             _ if dropped > 0 => Self::Dropping(dropped),
             _ if late > 0 => Self::Late(late),
             _ => Self::InTime,
         }
+    }
+
+    /// Returns true if frames follow each other, so that there is a rate.
+    pub(crate) fn plays(self) -> bool {
+        match self {
+            Self::Waiting | Self::Unpaced | Self::CatchingUp => true,
+            Self::Dropping(_) | Self::Late(_) | Self::InTime => true,
+            Self::Opening | Self::Paused | Self::Still => false,
+            Self::Stopped | Self::Ended | Self::Seeking | Self::Stalled => false,
+        }
+    }
+
+    /// Returns true if it does something else than playing because the user wants it to.
+    pub(crate) fn is_asked_for(self) -> bool {
+        matches!(self, Self::Paused | Self::Waiting | Self::Ended | Self::Seeking)
     }
 
     /// Whether everything is as it should be.
@@ -83,6 +118,10 @@ impl fmt::Display for PlayState {
             Self::Paused => f.write_str("Paused"),
             Self::Still => f.write_str("Still picture"),
             Self::Waiting => f.write_str("Waiting for the filter"),
+            Self::Stopped => f.write_str("Stopped: the file could not be read"),
+            Self::Ended => f.write_str("Ended"),
+            Self::Seeking => f.write_str("Seeking"),
+            Self::Stalled => f.write_str("Waiting for the next frame"),
             Self::Unpaced => f.write_str("Playing as fast as it can"),
             Self::CatchingUp => f.write_str("Decoding too slow, skipping"),
             Self::Dropping(n) => write!(f, "Too slow, {n} {} dropped", frames(n)),

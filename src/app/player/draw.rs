@@ -165,6 +165,10 @@ impl Player<'_> {
             paused: self.frames.is_paused(),
             still: self.frames.is_still(),
             waiting: busy.is_some(),
+            stopped: self.frames.is_finished() && self.frames.decoder().has_failed(),
+            ended: self.frames.is_over(),
+            seeking: self.frames.is_seeking(),
+            stalled: self.frames.is_stalled(),
             unpaced: self.args.unpaced,
             catching_up: self.frames.decoder().queue().is_catching_up(),
         };

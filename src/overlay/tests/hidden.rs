@@ -18,7 +18,7 @@ fn every_key_that_changes_something_is_told_for_a_while() {
     let changes: [(&str, Change); 5] = [
         (LINE, |f| f.chosen = VariantId::Naive),
         (LINE, |f| f.radius = 8),
-        ("flat r=7 \u{b7} 8.45 ms \u{b7} 25 fps \u{b7} CPU 60 % \u{b7} paused", |f| f.paused = true),
+        ("flat r=7 \u{b7} 8.45 ms \u{b7} \u{2013} fps \u{b7} CPU 60 % \u{b7} paused", |f| f.paused = true),
         (LINE, |f| f.correction = Some(crate::color::Correction::NEUTRAL)),
         (LINE, |f| f.part = (Some(1.0), None)),
     ];

@@ -112,7 +112,7 @@ impl FrameLoop {
             self.toggle_pause();
         }
         // The next frame sets the clock, as the first one did.
-        self.clock_runs = false;
+        (self.clock_runs, self.started_over) = (false, Instant::now());
     }
 
     /// Whether a frame was asked for, by a seek or a step, that is not on the screen yet.
@@ -140,7 +140,7 @@ impl FrameLoop {
         waiting.into_iter().for_each(|ready| self.give_up_ready(ready));
         self.give_up_pairs();
         self.returned.clear();
-        (self.dropped, self.clock_runs) = (0, false);
+        (self.dropped, self.clock_runs, self.started_over) = (0, false, Instant::now());
         self.choice.try_again();
         self.interrupt();
     }

@@ -55,6 +55,8 @@ pub(crate) use wipe::{Filter, ShownWipe};
 const OVERLAY_MS: f64 = 50.0;
 /// How long a still picture of several movies is shown.
 const STILL: Duration = Duration::from_secs(5);
+/// A next frame that is overdue for longer is told to the user.
+const STALLED: Duration = Duration::from_secs(1);
 /// A picture that has been awaited for longer than this, or been in the filter, is told to the user.
 const BUSY_S: f64 = 0.25;
 
@@ -156,6 +158,8 @@ pub(crate) struct FrameLoop {
     dropped: u32,
     /// The movie's time runs: its first picture has been on the screen. Not so after another movie was opened.
     clock_runs: bool,
+    /// When that began to be so.
+    started_over: Instant,
     /// Counted up when another movie is opened; frames of an older one are not shown any more.
     generation: u64,
     /// Counted up when the device changes.
@@ -224,6 +228,7 @@ impl FrameLoop {
             seen: Seen::ALL,
             dropped: 0,
             clock_runs: false,
+            started_over: Instant::now(),
             generation: 0,
             devices: 0,
             errors: Vec::new(),

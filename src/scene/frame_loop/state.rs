@@ -1,8 +1,9 @@
 //! What the loop tells the window: the picture on the screen, whether anything follows it, and what takes long.
 
 use std::sync::Arc;
+use std::time::Instant;
 
-use super::{BUSY_S, FrameLoop, OVERLAY_MS, STILL, Side};
+use super::{BUSY_S, FrameLoop, OVERLAY_MS, STALLED, STILL, Side};
 use crate::engine::{Progress, Readings, Request};
 use crate::ladders::box_filter::VariantId;
 use crate::media::{Frame, Orientation};
@@ -103,6 +104,18 @@ impl FrameLoop {
         self.clock_runs
             && self.is_finished()
             && (self.unpaced || self.clock.now_ns() >= frame.pts_ns.saturating_add(time_ns))
+    }
+
+    /// Whether the first picture of another place in the movie is awaited, for longer than a blink.
+    pub(crate) fn is_seeking(&self) -> bool {
+        !self.clock_runs && self.shown.is_some() && self.started_over.elapsed().as_secs_f64() > BUSY_S
+    }
+
+    /// Whether the next frame has been due for longer than `STALLED`, and the decoder does not give it.
+    pub(crate) fn is_stalled(&self) -> bool {
+        let end = self.shown.as_ref().and_then(|shown| self.end_of(&shown.flight.frame));
+        let is_overdue = end.is_some_and(|end| Instant::now() > end + STALLED);
+        is_overdue && !self.clock.is_paused() && !self.decoder.queue().is_finished() && self.awaits_decoder()
     }
 
     /// The picture that is awaited, once that takes long: of what was chosen, or of what filters every frame for long.

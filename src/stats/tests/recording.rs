@@ -221,6 +221,21 @@ fn a_state_says_what_happened() {
     let waiting = Playing { waiting: true, ..playing };
     assert_eq!(PlayState::of(waiting, &recorder), PlayState::Waiting);
     assert_eq!(PlayState::of(Playing { paused: true, ..waiting }, &recorder), PlayState::Paused);
+    // Nothing plays, whatever the last frames were.
+    let ended = Playing { ended: true, ..playing };
+    let nothing = [
+        (ended, "Ended"),
+        (Playing { stopped: true, ..ended }, "Stopped: the file could not be read"),
+        (Playing { seeking: true, stalled: true, ..playing }, "Seeking"),
+        (Playing { stalled: true, ..playing }, "Waiting for the next frame"),
+        (Playing { still: true, ..ended }, "Still picture"),
+        (Playing { paused: true, ..ended }, "Paused"),
+    ];
+    for (playing, said) in nothing {
+        let state = PlayState::of(playing, &recorder);
+        assert_eq!((state.to_string().as_str(), state.plays()), (said, false));
+    }
+    assert!(PlayState::of(playing, &recorder).plays() && PlayState::of(waiting, &recorder).plays());
     let opening = Playing { opening: true, paused: true, ..waiting };
     assert_eq!(PlayState::of(opening, &recorder), PlayState::Opening);
 }
