@@ -7,6 +7,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::text::{escaped, escaped_lines};
+
 /// Result with clreel's [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -24,9 +26,12 @@ pub struct Error {
 }
 
 impl Error {
-    /// An error with its three sentences.
+    /// An error with its three sentences. They quote names, titles and logs that others have written: what would control a
+    /// terminal is written out. Only the reason may have several lines.
     pub fn new(what: impl Into<String>, why: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { what: what.into(), why: why.into(), hint: hint.into(), opencl_status: None }
+        let one_line = |text: String| escaped(&text).into_owned();
+        let why = escaped_lines(&why.into()).into_owned();
+        Self { what: one_line(what.into()), why, hint: one_line(hint.into()), opencl_status: None }
     }
 }
 

@@ -31,6 +31,7 @@
 //! environment the variables that are read
 //! exit       exit codes
 //! error      what happened, why, and what to try
+//! text       text that others have written, safe to show
 //! ```
 //!
 //! A frame's way: `media` takes it from the queue; `engine` uploads, converts and filters it; `present` draws it, and
@@ -76,6 +77,7 @@ pub mod random;
 pub(crate) mod save;
 pub(crate) mod scene;
 pub(crate) mod stats;
+mod text;
 mod threads;
 pub mod timing;
 pub mod verify;

@@ -11,6 +11,7 @@ use crate::gpu::cl::{DeviceInfo, list_devices, no_device};
 use crate::gpu::drivers::{self, Driver, Verdict};
 use crate::gpu::probe::{self, Probe};
 use crate::gpu::sharing::Sharing;
+use crate::text::{escaped_lines, is_control};
 
 /// A device in JSON, here and in `clreel bench --json`.
 #[derive(Serialize)]
@@ -37,9 +38,13 @@ struct List {
     drivers: &'static [Driver],
 }
 
-/// Prints a line of the result on stdout. A reader that has gone away, as in `clreel devices | head`, is no
-/// error.
+/// Prints a line of the result on stdout, or several of them. A reader that has gone away, as in `clreel devices | head`, is
+/// no error.
 pub(crate) fn print_line(text: impl std::fmt::Display) -> Result<()> {
+    print(&escaped_lines(&text.to_string()))
+}
+
+fn print(text: &str) -> Result<()> {
     match writeln!(std::io::stdout().lock(), "{text}") {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => {
             Err(Error::new("The result could not be written to the standard output.", format!("{e}."), ""))
@@ -52,7 +57,10 @@ pub(crate) fn print_line(text: impl std::fmt::Display) -> Result<()> {
 pub(crate) fn print_json(value: &impl Serialize) -> Result<()> {
     let text = serde_json::to_string_pretty(value)
         .map_err(|e| Error::new("The result could not be written as JSON.", format!("{e}."), ""))?;
-    print_line(text)
+    // It has escapes of its own for what controls, and need not use them for all of that.
+    let is_raw = |c: char| is_control(c) && c != '\n';
+    let escaped = text.chars().map(|c| if is_raw(c) { format!("\\u{:04x}", u32::from(c)) } else { c.into() });
+    print(&if text.contains(is_raw) { escaped.collect() } else { text.clone() })
 }
 
 /// Lists the devices, and the drivers without one; returns the exit code. A machine without any device is not an

@@ -141,7 +141,8 @@ impl GlWindow {
         // SAFETY: the context is current.
         let renderer = unsafe { gl.get_parameter_string(glow::RENDERER) };
         let es = if version.is_embedded { " ES" } else { "" };
-        let renderer = format!("{renderer}, OpenGL{es} {}.{}", version.major, version.minor);
+        let renderer =
+            format!("{}, OpenGL{es} {}.{}", crate::text::escaped(&renderer), version.major, version.minor);
         Ok(Self { gl: Arc::new(gl), renderer, surface, context, display, window })
     }
 

@@ -98,7 +98,7 @@ const NO_FILE: &str = "There is no kernel file ";
 
 fn missing(name: &str) -> Error {
     let folder = match named_folder() {
-        Some(folder) => Some(format!("in {}", folder.display())),
+        Some(folder) => Some(format!("in {}", crate::text::name(folder))),
         None => sources::is_named().then(|| "in the folder of kernels".to_owned()),
     };
     let (why, hint) = match folder {

@@ -162,7 +162,7 @@ impl Cache {
             Unread::Odd(_) => "Remove it, and `clreel tune` can keep what it finds.",
             Unread::Refused(_) | Unread::Damaged(_) => "`clreel tune` writes it anew.",
         };
-        ONCE.call_once(|| eprintln!("clreel: '{}' is ignored. {why} {hint}", path.display()));
+        ONCE.call_once(|| eprintln!("clreel: '{}' is ignored. {why} {hint}", crate::text::name(path)));
         Self::default()
     }
 
@@ -214,11 +214,11 @@ fn writable_path() -> Result<PathBuf> {
         ..not_kept("Neither XDG_CACHE_HOME nor HOME names a folder.")
     })?;
     if let Some(folder) = path.parent() {
-        let failed = |e| not_kept(format!("The folder '{}' cannot be made: {e}.", folder.display()));
+        let failed = |e| not_kept(format!("The folder '{}' cannot be made: {e}.", crate::text::name(folder)));
         std::fs::create_dir_all(folder).map_err(failed)?;
     }
     if let Err(Unread::Odd(why)) = load::bytes(&path, load::LIST) {
-        return Err(not_kept(format!("'{}' is in its place. {why}", path.display())));
+        return Err(not_kept(format!("'{}' is in its place. {why}", crate::text::name(path))));
     }
     Ok(path)
 }

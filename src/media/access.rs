@@ -42,7 +42,7 @@ impl Gate {
     /// It is not a regular file with something in it that may be read.
     pub(crate) fn new(path: &Path, reading: &Reading) -> Result<Box<Self>> {
         let fail =
-            |why: &str, hint: &str| Error::new(format!("Cannot open '{}'.", path.display()), why, hint);
+            |why: &str, hint: &str| Error::new(format!("Cannot open '{}'.", text::name(path)), why, hint);
         let file = regular(path).map_err(|refusal| refusal.error(path))?;
         if file.metadata().is_ok_and(|meta| meta.len() == 0) {
             return Err(fail(
@@ -98,7 +98,7 @@ impl Gate {
         let refuse = |errno: c_int| {
             let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
             refused.get_or_insert_with(|| Refused {
-                url: String::from_utf8_lossy(url).into_owned(),
+                url: text::name(OsStr::from_bytes(url)),
                 endless: errno == libc::ELOOP,
             });
             errno
@@ -165,7 +165,7 @@ impl Refusal {
             }
             Self::Io(error) => (format!("{error}."), "Check the name and the permissions."),
         };
-        Error::new(format!("Cannot open '{}'.", path.display()), why, hint)
+        Error::new(format!("Cannot open '{}'.", text::name(path)), why, hint)
     }
 }
 

@@ -7,6 +7,7 @@ use ffmpeg_next::ffi;
 use super::SECOND_NS;
 use super::frame::seconds;
 use super::source::Source;
+use crate::text::escaped;
 
 /// More of them than this are no help to anybody.
 const MOST: usize = 1000;
@@ -46,7 +47,7 @@ impl Source {
                     true => String::new(),
                     false => CStr::from_ptr((*entry).value).to_string_lossy().into_owned(),
                 };
-                let title = title.chars().filter(|c| !c.is_control()).take(LONGEST).collect();
+                let title = escaped(&title).chars().take(LONGEST).collect();
                 let start_s = seconds(stamp_ns.saturating_sub(origin_ns).max(0));
                 chapters.push(Chapter { start_s, title });
             }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
+use crate::text;
 
 /// Overrides where the bundled clip is looked for.
 pub(crate) const CLIP_VARIABLE: &str = "CLREEL_CLIP";
@@ -21,7 +22,7 @@ pub fn bundled_clip() -> Result<PathBuf> {
         }
         return Err(Error::new(
             "The bundled clip cannot be opened.",
-            format!("{CLIP_VARIABLE} names '{}', which is not a file.", path.display()),
+            format!("{CLIP_VARIABLE} names '{}', which is not a file.", text::name(&path)),
             format!("Correct {CLIP_VARIABLE} or unset it, or name a movie: clreel FILE."),
         ));
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 use ffmpeg_next as ffmpeg;
 
 use crate::error::Error;
+use crate::text;
 
 /// Result with FFmpeg's own error.
 pub(super) type Ffmpeg<T> = std::result::Result<T, ffmpeg::Error>;
@@ -17,7 +18,7 @@ pub(super) fn sentence(error: ffmpeg::Error) -> String {
 /// The warning about a time behind the movie's end; `instead` says what is shown.
 pub(super) fn behind_the_end(path: &Path, at_s: f64, end_s: f64, instead: &str) -> Error {
     Error::new(
-        format!("'{}' has no picture at {at_s:.3} s.", path.display()),
+        format!("'{}' has no picture at {at_s:.3} s.", text::name(path)),
         format!("It ends at {end_s:.3} s."),
         instead,
     )
@@ -26,7 +27,7 @@ pub(super) fn behind_the_end(path: &Path, at_s: f64, end_s: f64, instead: &str) 
 /// The error for a movie whose pictures do not fit into memory.
 pub(super) fn no_memory(path: &Path) -> Error {
     Error::new(
-        format!("There is not enough memory to decode '{}'.", path.display()),
+        format!("There is not enough memory to decode '{}'.", text::name(path)),
         "FFmpeg could not have what it needs for its pictures.",
         "Close other programs, or play a smaller movie.",
     )

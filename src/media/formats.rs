@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use crate::error::{Error, Result};
+use crate::text;
 
 /// What FFmpeg calls the containers, streams and pictures that hold all that they show, separated by spaces. A new one
 /// belongs here only if its reader opens no other file.
@@ -62,7 +63,7 @@ pub(super) fn check(path: &Path, names: &str, title: &str) -> Result<()> {
     if names.split(',').any(|name| whole().any(|one| one == name)) {
         return Ok(());
     }
-    let what = format!("'{}' is not a movie that can be played.", path.display());
+    let what = format!("'{}' is not a movie that can be played.", text::name(path));
     if is_one_of(TEXTS) {
         let hint = "Try another file, such as an .mp4, .mkv, .webm or .avi.";
         return Err(Error::new(what, "It is a text.", hint));
@@ -80,7 +81,7 @@ pub(super) fn check(path: &Path, names: &str, title: &str) -> Result<()> {
 /// The error for a file that wants others opened; `what_it_is` is a sentence.
 pub(super) fn names_others(path: &Path, what_it_is: &str) -> Error {
     Error::new(
-        format!("'{}' is not a movie that can be played.", path.display()),
+        format!("'{}' is not a movie that can be played.", text::name(path)),
         format!("{what_it_is} It names other files, and clreel opens only the one that it is given."),
         "Name the movie itself; --allow-references lets a file that you trust have others opened.",
     )

@@ -14,11 +14,12 @@ use super::formats;
 use super::reading::{Reading, References};
 use super::room::Room;
 use crate::error::{Error, Result};
+use crate::text;
 
 /// The error for a file without pictures to play.
 pub(super) fn not_a_movie(path: &Path, why: impl Into<String>) -> Error {
     Error::new(
-        format!("'{}' is not a movie that can be played.", path.display()),
+        format!("'{}' is not a movie that can be played.", text::name(path)),
         why,
         "Try another file, such as an .mp4, .mkv, .webm or .avi.",
     )
@@ -223,7 +224,7 @@ pub(super) fn video_stream(input: &Input, path: &Path) -> Result<usize> {
     let Some(best) = best else {
         if input.streams().any(|s| s.parameters().medium() == Type::Audio) {
             return Err(Error::new(
-                format!("'{}' has no pictures.", path.display()),
+                format!("'{}' has no pictures.", text::name(path)),
                 "It holds only sound.",
                 "Name a file with a video stream.",
             ));
@@ -257,14 +258,13 @@ pub(super) fn open_decoder(
     let parameters = stream.parameters();
     let id = parameters.id();
     let fail =
-        |why: String, hint: &str| Error::new(format!("Cannot decode '{}'.", path.display()), why, hint);
+        |why: String, hint: &str| Error::new(format!("Cannot decode '{}'.", text::name(path)), why, hint);
     let Some(codec) = ffmpeg::decoder::find(id) else {
         return Err(fail(
             format!("This build of FFmpeg has no decoder for its codec, {id:?}."),
             "Install a complete FFmpeg, or convert the file.",
         ));
     };
-    let refused = |error| fail(format!("FFmpeg's decoder {} says: {}.", codec.name(), sentence(error)), "");
     let mut context = ffmpeg::codec::Context::new_with_codec(codec);
     context.set_parameters(parameters).map_err(refused)?;
     // SAFETY: the context is valid and not yet open; all are plain fields.

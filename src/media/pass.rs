@@ -15,6 +15,7 @@ use super::reading::Reading;
 use super::source::{Skip, Source};
 use super::timeline::Timeline;
 use crate::error::{Error, Result};
+use crate::text;
 
 /// How much earlier the next attempt goes when a seek landed behind its target.
 const SEEK_STEPS_NS: [i64; 4] = [0, SECOND_NS / 5, 5 * SECOND_NS, 30 * SECOND_NS];
@@ -256,7 +257,7 @@ impl Pass {
         }
         (!reasons.is_empty()).then(|| {
             Error::new(
-                format!("'{}' is damaged or cut off.", path.display()),
+                format!("'{}' is damaged or cut off.", text::name(path)),
                 reasons.join(" "),
                 "What could be decoded is played; a new copy of the file may be whole.",
             )
@@ -363,7 +364,7 @@ pub(super) fn nothing_decoded(path: &Path, pass: &Pass) -> Error {
         None => "It ends before its first picture.".into(),
     };
     Error::new(
-        format!("Cannot decode '{}'.", path.display()),
+        format!("Cannot decode '{}'.", text::name(path)),
         why,
         "The file is damaged; try a new copy of it or another file.",
     )

@@ -8,6 +8,7 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
+use crate::text;
 
 /// Overrides how many seconds a file may take to answer.
 const TIMEOUT_VARIABLE: &str = "CLREEL_MOVIE_TIMEOUT";
@@ -131,7 +132,7 @@ impl Reading {
     /// The error for a file that does not answer in time.
     pub(crate) fn too_slow(&self, path: &Path) -> Error {
         Error::new(
-            format!("Reading '{}' takes too long.", path.display()),
+            format!("Reading '{}' takes too long.", text::name(path)),
             format!("It could not be opened and read on within {} s.", self.0.limit.as_secs_f64()),
             format!("Copy it to a disk of this machine; {TIMEOUT_VARIABLE}=seconds waits longer."),
         )
@@ -156,7 +157,7 @@ pub(super) fn watched<T: Send + 'static>(
     reading: &Reading,
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    let fail = |why: String| Error::new(format!("Cannot open '{}'.", path.display()), why, "");
+    let fail = |why: String| Error::new(format!("Cannot open '{}'.", text::name(path)), why, "");
     let (sender, result) = sync_channel(1);
     reading.begin();
     std::thread::Builder::new()

@@ -8,6 +8,7 @@ use libc::c_int;
 
 use crate::error::Error;
 use crate::memory;
+use crate::text;
 
 /// More pixels than a picture of 16384×16384, the most that OpenGL and OpenCL know, has nobody.
 const MAX_PIXELS: u64 = 16384 * 16384;
@@ -56,7 +57,7 @@ impl Room {
     /// The error for pictures of more pixels than are taken.
     pub(crate) fn too_large(self, path: &Path, width: c_int, height: c_int) -> Error {
         Error::new(
-            format!("The pictures of '{}' are too large.", path.display()),
+            format!("The pictures of '{}' are too large.", text::name(path)),
             format!(
                 "They have {width}×{height} pixels; at most {} million can be taken here.",
                 self.max_pixels() / 1_000_000

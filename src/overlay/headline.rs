@@ -41,7 +41,7 @@ pub(crate) fn show(
         line::draw(&ui, rect, view, numbers, 26.0);
         return title;
     }
-    response.on_hover_text(format!("{}\n{}", view.movie.file_name, place::HOVER));
+    response.on_hover_text(format!("{}\n{}", view.movie.name(), place::HOVER));
     title.fold = self::title(&mut ui, inner.with_max_y(inner.top() + 16.0), view);
     let awaited = facts::awaited(view);
     name(&ui, inner.left_top() + vec2(0.0, 36.0), inner, view, awaited);
@@ -88,8 +88,8 @@ fn title(ui: &mut Ui, row: Rect, view: &View) -> bool {
     ui.painter().circle_filled(pos2(left - 9.0, row.center().y), 3.5, color);
     let fold = panel::header(ui, row.with_max_x(row.left() + 16.0), "", false);
     let text = match view.movie.in_list {
-        Some((number, count)) => format!("{number}/{count} \u{b7} {}", view.movie.file_name),
-        None => view.movie.file_name.clone(),
+        Some((number, count)) => format!("{number}/{count} \u{b7} {}", view.movie.name()),
+        None => view.movie.name().into_owned(),
     };
     let name = theme::elided(ui, &text, theme::words(12.5), theme::TEXT, left - row.left() - 36.0);
     ui.painter().galley(pos2(row.left() + 16.0, row.center().y - name.size().y / 2.0), name, theme::TEXT);

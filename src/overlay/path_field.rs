@@ -5,6 +5,7 @@ use egui::text_edit::TextEditState;
 use egui::{Id, Key, Rect, TextEdit, Ui, vec2};
 
 use super::{Action, panel, theme};
+use crate::text::escaped;
 
 const SIZE: egui::Vec2 = vec2(560.0, 114.0);
 /// So many names to choose from are shown.
@@ -45,7 +46,7 @@ impl PathField {
         }
         let completed = text != typed;
         (self.text, self.to_end) = (text, true);
-        let shown = names.iter().take(NAMES).map(String::as_str).collect::<Vec<_>>().join("   ");
+        let shown = names.iter().take(NAMES).map(|name| escaped(name)).collect::<Vec<_>>().join("   ");
         self.names = match names.len() {
             0 if !completed => "No file begins so".to_owned(),
             0 | 1 => String::new(),

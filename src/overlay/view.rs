@@ -1,5 +1,6 @@
 //! What the overlay is told and what it answers: plain data.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use super::{Conversions, DeviceList, Kernels, Lab, Panel, Placed, Races, ScenePanel, Tuning, Wipe};
@@ -10,6 +11,7 @@ use crate::gpu::cl::DeviceInfo;
 use crate::ladders::box_filter::VariantId;
 use crate::media::{Chapter, Fields, MovieInfo};
 use crate::stats::{PlayState, Recorder};
+use crate::text;
 use crate::timing::CpuReading;
 
 /// What the user asked for with the mouse; keys give the same actions.
@@ -171,7 +173,7 @@ pub(crate) struct VariantRow<'a> {
 /// What the overlay says about the movie.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct MovieSummary {
-    /// The file's name without its folder.
+    /// The file's name without its folder. [`MovieSummary::name`] is how it is shown.
     pub file_name: String,
     /// Width of the picture in pixels.
     pub width: u32,
@@ -197,7 +199,7 @@ impl MovieSummary {
     /// What is known of a movie that is still being opened.
     pub(crate) fn opening(path: &Path) -> Self {
         Self {
-            file_name: path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned(),
+            file_name: text::unicode(path.file_name().unwrap_or(path.as_os_str())),
             width: 0,
             height: 0,
             fps: None,
@@ -222,6 +224,11 @@ impl MovieSummary {
             chapters: info.chapters.clone(),
             ..Self::opening(path)
         }
+    }
+
+    /// The file's name, as it can be shown.
+    pub(crate) fn name(&self) -> Cow<'_, str> {
+        text::escaped(&self.file_name)
     }
 
     /// Whether it is still being opened.

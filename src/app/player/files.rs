@@ -81,5 +81,5 @@ impl Player<'_> {
 }
 
 pub(super) fn names(paths: &[PathBuf]) -> String {
-    paths.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(" and ")
+    paths.iter().map(crate::text::name).collect::<Vec<_>>().join(" and ")
 }

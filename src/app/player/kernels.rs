@@ -98,7 +98,7 @@ impl LiveKernels {
 
     fn watch(&mut self, folder: &Path, waker: &Waker) -> Result<()> {
         let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-        self.shown.folder = Some(folder.display().to_string());
+        self.shown.folder = Some(crate::text::name(&folder));
         self.watching = Some(Watching::begin(folder, waker)?);
         Ok(())
     }
@@ -386,7 +386,7 @@ fn copy() -> Result<PathBuf> {
                 Ok(()) => return Ok(folder),
                 Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
                 Err(e) => {
-                    why = format!("The system says of '{}': {e}.", folder.display());
+                    why = format!("The system says of '{}': {e}.", crate::text::name(folder));
                     break;
                 }
             }

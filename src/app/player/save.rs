@@ -131,7 +131,7 @@ fn save_in(
                 }
                 return written.map(|()| paths);
             }
-            Err(e) => reason = format!("The system says of '{}': {e}.", folder.display()),
+            Err(e) => reason = format!("The system says of '{}': {e}.", crate::text::name(folder)),
         }
     }
     Err(Error::new(

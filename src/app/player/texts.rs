@@ -48,7 +48,7 @@ impl TextFile {
         // Renamed, so that nobody reads half of it.
         let part = path.with_extension("part");
         if let Err(error) = std::fs::write(&part, &json).and_then(|()| std::fs::rename(&part, path)) {
-            eprintln!("clreel: '{}' cannot be written: {error}.", path.display());
+            eprintln!("clreel: '{}' cannot be written: {error}.", crate::text::name(path));
             self.path = None;
         }
         self.written = json;

@@ -93,7 +93,7 @@ pub(super) fn run(args: &ConformanceArgs) -> Result<u8> {
     let file = file.or_else(|| (saved.depth() == Depth::Full).then(unnamed));
     if let Some(file) = &file {
         save::can_write(file)?;
-        eprintln!("clreel: The result is saved in '{}' as it grows.", file.display());
+        eprintln!("clreel: The result is saved in '{}' as it grows.", crate::text::name(file));
     }
     eprintln!("clreel: The seed of the random numbers is {}.", saved.seed);
     let (widths, depth, seed) = (saved.widths(), saved.depth(), saved.seed);

@@ -137,7 +137,7 @@ impl live::Results for Report {
         let left: usize =
             self.saved.devices.iter().map(|one| one.count("missing") + one.count("partial")).sum();
         let goes_on = match &self.file {
-            Some(file) => format!(" `clreel conformance --resume {}` goes on.", file.display()),
+            Some(file) => format!(" `clreel conformance --resume {}` goes on.", crate::text::name(file)),
             None => String::new(),
         };
         format!("The test was interrupted; {left} conversions are missing.{goes_on}")

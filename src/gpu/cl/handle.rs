@@ -13,6 +13,7 @@ use ocl::ffi::{CL_OUT_OF_HOST_MEMORY, CL_OUT_OF_RESOURCES, cl_int};
 
 use super::status::{Answer, Status};
 use crate::memory::zeroed;
+use crate::text::{escaped, escaped_lines};
 
 /// The driver's function that counts one reference less.
 type Release = unsafe extern "system" fn(*mut c_void) -> cl_int;
@@ -74,10 +75,19 @@ pub(in crate::gpu) fn bytes_of(ask: impl Fn(usize, *mut c_void, *mut usize) -> c
     Ok(bytes)
 }
 
-/// The same as a text, without the zero at its end and without spaces around it.
+/// The same as a text in one line, without the zero at its end and without spaces around it.
 pub(in crate::gpu) fn text_of(ask: impl Fn(usize, *mut c_void, *mut usize) -> cl_int) -> Answer<String> {
-    let bytes = bytes_of(ask)?;
-    Ok(String::from_utf8_lossy(&bytes).trim_matches(|c: char| c == '\0' || c.is_whitespace()).to_owned())
+    Ok(escaped(trimmed(&String::from_utf8_lossy(&bytes_of(ask)?))).into_owned())
+}
+
+/// The same in several lines, as logs are.
+pub(in crate::gpu) fn lines_of(ask: impl Fn(usize, *mut c_void, *mut usize) -> cl_int) -> Answer<String> {
+    let log = String::from_utf8_lossy(&bytes_of(ask)?).replace("\r\n", "\n");
+    Ok(escaped_lines(trimmed(&log)).into_owned())
+}
+
+fn trimmed(text: &str) -> &str {
+    text.trim_matches(|c: char| c == '\0' || c.is_whitespace())
 }
 
 /// A number that drivers answer with.
@@ -162,6 +172,8 @@ mod tests {
         assert_eq!(text_of(tell(b" name \0", 7)), Ok("name".to_owned()));
         assert_eq!(text_of(tell(b"name", 4)), Ok("name".to_owned()));
         assert_eq!(text_of(tell(b"\xffname\0\0", 7)), Ok("\u{fffd}name".to_owned()));
+        assert_eq!(text_of(tell(b"a\n\x1b[31m\0", 8)), Ok("a\\n\\x1b[31m".to_owned()));
+        assert_eq!(lines_of(tell(b"a\r\n\tb\x07\n", 7)), Ok("a\n\tb\\x07".to_owned()));
         // Less than was said at first, and more than there was room for.
         assert_eq!(bytes_of(tell(b"ab", 5)), Ok(b"ab".to_vec()));
         assert_eq!(bytes_of(tell(b"abcd", 2)), Ok(b"ab".to_vec()));

@@ -6,7 +6,7 @@ use std::ptr;
 use ocl::ffi;
 
 use super::device::Device;
-use super::handle::{Handle, text_of};
+use super::handle::{Handle, lines_of};
 use super::queue::Context;
 use super::status::{Answer, Status};
 use crate::memory::zeroed;
@@ -60,7 +60,7 @@ impl Program {
     /// What the compiler said; empty where the driver does not tell.
     pub(in crate::gpu) fn build_log(&self, device: &Device) -> String {
         let (id, what) = (device.id.raw(), ffi::CL_PROGRAM_BUILD_LOG);
-        let log = text_of(|size, to, length| {
+        let log = lines_of(|size, to, length| {
             // SAFETY: program and device are alive, and there is room for `size` bytes.
             unsafe { ffi::clGetProgramBuildInfo(self.raw(), id, what, size, to, length) }
         });

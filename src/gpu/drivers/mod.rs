@@ -256,7 +256,7 @@ impl Guard {
 }
 
 fn cannot_ask(folder: &Path, error: &io::Error) -> String {
-    format!("It could not be asked in a process of its own: {error} (in {}).", folder.display())
+    format!("It could not be asked in a process of its own: {error} (in {}).", crate::text::name(folder))
 }
 
 fn verdict_of(asked: Asked, began: Instant) -> Verdict {
@@ -315,7 +315,7 @@ fn why_empty(library: &OsStr) -> (String, Option<String>) {
         let handle = libc::dlopen(name.as_ptr(), libc::RTLD_LAZY);
         if !handle.is_null() {
             if let Some(file) = loader::file().filter(|_| loader::overlooks(handle)) {
-                let file = file.display().to_string();
+                let file = crate::text::name(file);
                 return (format!("It answers, but the OpenCL library {file} does not find it."), Some(file));
             }
             return ("It offers no device on this machine.".to_owned(), None);
@@ -338,7 +338,7 @@ pub(super) fn loader_at_fault() -> Option<(String, String)> {
     });
     // Where no driver is registered, any library would find none.
     let brought = loader::brought().filter(|_| !verdicts().is_empty());
-    let brought = brought.map(|file| file.display().to_string());
+    let brought = brought.map(|file| crate::text::name(file));
     let why = match (overlooked, &brought) {
         (Some((driver, file)), _) => {
             format!("The OpenCL library {file} does not find the driver {driver}, which answers.")

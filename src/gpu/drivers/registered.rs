@@ -23,8 +23,8 @@ pub(super) enum Registered {
 impl Registered {
     pub(crate) fn name(&self) -> String {
         match self {
-            Registered::File(path) => path.display().to_string(),
-            Registered::Library(library) => library.to_string_lossy().into_owned(),
+            Registered::File(path) => crate::text::name(path),
+            Registered::Library(library) => crate::text::name(library),
         }
     }
 

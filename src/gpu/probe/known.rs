@@ -132,7 +132,7 @@ fn read(path: &Path) -> Option<File> {
     static ONCE: Once = Once::new();
     let text = match load::bytes(path, load::LIST) {
         Err(Unread::Odd(why)) => {
-            let path = path.display();
+            let path = crate::text::name(path);
             ONCE.call_once(|| {
                 eprintln!(
                     "clreel: '{path}' is left alone. {why} Remove it, and clreel can keep what it learns."

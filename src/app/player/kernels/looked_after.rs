@@ -21,7 +21,7 @@ impl Player<'_> {
         if let Some(copied) = live.copying.as_ref().and_then(|job| job.wait(Duration::ZERO)) {
             (is_new, live.copying) = (true, None);
             let watched = copied.and_then(|folder| {
-                self.overlay.say(format!("Kernels to edit: {}", folder.display()));
+                self.overlay.say(format!("Kernels to edit: {}", crate::text::name(&folder)));
                 live.watch(&folder, &self.waker)
             });
             if let Err(error) = watched {

@@ -231,7 +231,7 @@ impl Movies {
         }
         let worn = if self.scenes.plays_movie() && !self.scenes.is_movie() { " on shirts" } else { "" };
         if facts.is_opening() {
-            return Some(format!("{} - opening - clreel", facts.file_name));
+            return Some(format!("{} - opening - clreel", facts.name()));
         }
         // A movie that is named there is on the screen.
         let filter = match now.0? {
@@ -239,7 +239,7 @@ impl Movies {
             (variant, radius) => format!(" - {variant}, r={radius}"),
         };
         let paused = if now.1 { ", paused" } else { "" };
-        Some(format!("{}{worn}{filter}{paused} - clreel", facts.file_name))
+        Some(format!("{}{worn}{filter}{paused} - clreel", facts.name()))
     }
 
     /// Ends what reads; whether all of it has ended.
