@@ -148,7 +148,7 @@ impl SceneId {
 #[derive(Debug, Clone, Args)]
 pub struct PlayArgs {
     /// The movies to play, one after the other and round again; without any the bundled clip
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", value_parser = values::movie())]
     pub files: Vec<PathBuf>,
     /// What fills the window at first; v goes round
     #[arg(long, value_name = "SCENE", value_enum, default_value_t = SceneId::Movie)]

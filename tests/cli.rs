@@ -592,3 +592,101 @@ fn the_promised_rust_builds_every_dependency() {
     let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
     assert!(readme.contains(&format!("(https://rustup.rs) {promised} or newer")), "README.md: Rust {promised}");
 }
+
+/// What file managers and browsers hand over opens as the file's path does, whatever bytes its name has.
+#[test]
+fn the_address_of_a_file_opens_it() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let folder = Folder::new("address");
+    let plain = folder.movie("sp ace %41.mkv", &Movie { stamps_ms: steady(2), ..Movie::default() });
+    let odd = plain.with_file_name(std::ffi::OsStr::from_bytes(b"\xe9\xff.mkv"));
+    let has_odd = std::fs::copy(&plain, odd).is_ok();
+    let here = folder.file("").display().to_string();
+    let out = folder.file("out.png");
+    let snapshot = |address: &str| {
+        let _ = std::fs::remove_file(&out);
+        let mut command = clreel();
+        command.args(["snapshot", address, "--variant", "off", "--out"]).arg(&out);
+        (run(&mut command), out.exists())
+    };
+    for address in [
+        format!("file://{here}sp%20ace%20%2541.mkv"),
+        format!("file://localhost{here}sp%20ace%20%2541.mkv"),
+        format!("FILE:{here}sp ace %2541.mkv"),
+        format!("file://{here}%e9%FF.mkv"),
+        // A path is taken as it is.
+        format!("{here}sp ace %41.mkv"),
+    ] {
+        if !has_odd && address.contains("%FF") {
+            continue;
+        }
+        let ((code, _, stderr), written) = snapshot(&address);
+        assert!(code == 0 && written && stderr.is_empty(), "{address}: {stderr}");
+    }
+    for (address, why) in [
+        (format!("file://{here}none%20.mkv"), format!("'{here}none .mkv'")),
+        ("file://nas/share/a.mkv".to_owned(), "of another machine, 'nas'".to_owned()),
+        ("file://".to_owned(), "without the file's name".to_owned()),
+        ("file:///a%00b.mkv".to_owned(), "a\\x00b.mkv".to_owned()),
+        ("https://nas/a.mkv".to_owned(), "on the network".to_owned()),
+    ] {
+        let ((code, _, stderr), _) = snapshot(&address);
+        assert!(code == 1 && stderr.contains(&why) && stderr.lines().count() == 3, "{address}: {stderr}");
+    }
+    let (code, _, stderr) = run(clreel().args(["bench", "--frames", "1", "file:///nowhere/a%20b.mkv"]));
+    assert!(code == 1 && stderr.contains("'/nowhere/a b.mkv'"), "{stderr}");
+}
+
+/// A terminal obeys what it prints: a name must not move its cursor, change its title or turn what is read.
+#[test]
+fn names_with_control_characters_are_printed_escaped() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let folder = Folder::new("control");
+    let movie = folder.movie("plain.mkv", &Movie { stamps_ms: steady(2), ..Movie::default() });
+    let is_safe = |text: &str| {
+        text.chars().all(|c| c == '\n' || !c.is_control() && !"\u{202e}\u{2066}\u{200f}\u{fffd}".contains(c))
+    };
+    for (name, shown) in [
+        (b"new\nline.mkv".as_slice(), "new\\nline.mkv"),
+        (b"\x1b]0;title\x07\x1b[2J.mkv", "\\x1b]0;title\\x07\\x1b[2J.mkv"),
+        (b"\xc2\x9b31m\r\x7f\t.mkv", "\\u{9b}31m\\r\\x7f\\t.mkv"),
+        (b"a\xe2\x80\xaevkm.exe\xe2\x81\xa6", "a\\u{202e}vkm.exe\\u{2066}"),
+        (b"\xff\xfelatin\xe9.mkv", "\\xff\\xfelatin\\xe9.mkv"),
+        ("Zo\u{eb} \u{65e5}\u{672c}.mkv".as_bytes(), "Zo\u{eb} \u{65e5}\u{672c}.mkv"),
+    ] {
+        let path = movie.with_file_name(std::ffi::OsStr::from_bytes(name));
+        let snapshot = |at: &str| {
+            let mut command = clreel();
+            command.arg("snapshot").arg(&path).args(["--at", at, "--variant", "off", "--out"]);
+            run(command.arg(folder.file("out.png")))
+        };
+        let (code, stdout, stderr) = snapshot("0");
+        assert!(code == 1 && stderr.contains(shown) && stderr.lines().count() == 3, "{stderr}");
+        assert!(is_safe(&stderr) && stdout.is_empty(), "{stderr:?}");
+        if std::fs::copy(&movie, &path).is_err() {
+            // A file system that takes only text.
+            continue;
+        }
+        let (code, _, stderr) = snapshot("99");
+        assert!(code == 0 && stderr.contains(shown) && is_safe(&stderr), "{stderr:?}");
+        // Not a movie, an output that cannot be written, and what is mistyped.
+        std::fs::write(&path, b"no movie").unwrap();
+        let (code, _, stderr) = snapshot("0");
+        assert!(code == 1 && stderr.contains(shown) && is_safe(&stderr), "{stderr:?}");
+        let mut command = clreel();
+        command.arg("snapshot").arg(&movie).args(["--variant", "off", "--out"]);
+        let png = folder.file("none").join(path.file_name().unwrap()).with_extension("png");
+        let (code, _, stderr) = run(command.arg(&png));
+        assert!(code != 0 && is_safe(&stderr), "{stderr:?}");
+    }
+    // JSON has escapes of its own, and says what the name is.
+    let path = folder.file("new\nline \u{202e}.mkv");
+    std::fs::copy(&movie, &path).unwrap();
+    let mut command = clreel();
+    command.arg("bench").arg(&path).args(["--frames", "1", "--radius", "1", "--variant", "native", "--json"]);
+    let (code, stdout, stderr) = run(without_opencl(&mut command).args(["--size", "8x8"]));
+    assert!(is_safe(&stdout) && is_safe(&stderr), "{code}: {stdout} {stderr}");
+    let json: serde_json::Value =
+        serde_json::from_str(&stdout).unwrap_or_else(|e| panic!("{e}: {stdout}{stderr}"));
+    assert_eq!(json["input"]["file"], path.to_str().unwrap());
+}

@@ -199,6 +199,22 @@ fn with_allowed_references_lists_play_and_nothing_hangs() {
     let output = snapshot(&folder, &play, &["--allow-references"]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
 
+    // A list may name its files by their addresses, and a percent sign in a name is one.
+    folder.movie("sp ace.ts", &Movie { first: 20, ..Movie::default() });
+    folder.movie("100%20.ts", &Movie { first: 30, ..Movie::default() });
+    let here = folder.file("").display().to_string();
+    for (address, first) in [
+        (format!("file://{here}sp%20ace.ts"), 20),
+        (format!("file://localhost{here}sp%20ace.ts"), 20),
+        (format!("file://{here}100%2520.ts"), 30),
+        ("100%20.ts".to_owned(), 30),
+    ] {
+        let list = folder.with("addresses.m3u8", hls(&address).as_bytes());
+        let (frame, _) = read_frame_at(&list, 0.0, References::Allowed)
+            .unwrap_or_else(|error| panic!("{address}: {error}"));
+        assert_eq!(index_in(&frame.picture), first, "{address}");
+    }
+
     let pipe = folder.with("pipe.m3u8", hls("fifo.ts").as_bytes());
     let master = folder.with("master.m3u8", MASTER.as_bytes());
     for (path, why) in [(pipe, "fifo.ts"), (master, "without an end")] {

@@ -56,16 +56,19 @@ fn a_movie_is_opened_by_its_path() {
     let first = folder.movie("first.mkv", &Movie { stamps_ms: steady(4), ..Movie::default() });
     // Every letter of it is a key of the player's as well.
     let second = folder.movie("q ifs0.mkv", &Movie { stamps_ms: steady(3), ..Movie::default() });
-    let mut session = Session::start(&display, alone(&display).arg(&first).args(["--variant", "off"]));
+    let address = |path: &Path| format!("file://{}", path.to_str().unwrap().replace(' ', "%20"));
+    let (here, there) = (address(&first), address(&second));
+    let mut session = Session::start(&display, alone(&display).arg(&here).args(["--variant", "off"]));
     session.wait_for_title("first.mkv - off");
     session.press_until_title("space", "paused");
-    for (key, path) in [("o", second.to_str().unwrap()), ("ctrl+o", first.to_str().unwrap())] {
+    let (first, second) = (first.to_str().unwrap(), second.to_str().unwrap());
+    for (key, path) in [("o", second), ("ctrl+o", first), ("o", &there), ("o", &here)] {
         session.open_field(key);
         session.type_text(path);
         // What is asked for is what stands in the field.
         session.wait_for_text(path);
         display.key("Return");
-        let name = Path::new(path).file_name().unwrap().to_str().unwrap();
+        let name = Path::new(path).file_name().unwrap().to_str().unwrap().replace("%20", " ");
         session.wait_for_title(&format!("{name} - off, paused"));
     }
 

@@ -1,10 +1,12 @@
 //! What a path that is being typed can become, as shells complete it. In: what stands in the field. Out: the longest text
 //! that all files have in common whose names begin so. A folder may take long to read, so a thread does it.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::jobs::{Job, Teller, Waker};
+use crate::media::address::path_of;
 
 /// What came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,7 +47,9 @@ fn complete(typed: String, home: Option<&Path>, is_cancelled: impl Fn() -> bool)
     if typed == "~" && home.is_some() {
         return Completed { text: "~/".to_owned(), typed, names: Vec::new() };
     }
-    let (folder, begin) = typed.rsplit_once('/').map_or(("", typed.as_str()), |(folder, begin)| {
+    // The address of a file is completed as its path.
+    let meant = path_of(OsStr::new(&typed)).into_os_string().into_string().unwrap_or_else(|_| typed.clone());
+    let (folder, begin) = meant.rsplit_once('/').map_or(("", meant.as_str()), |(folder, begin)| {
         // The root's own name is its stroke.
         (if folder.is_empty() { "/" } else { folder }, begin)
     });
@@ -66,12 +70,12 @@ fn complete(typed: String, home: Option<&Path>, is_cancelled: impl Fn() -> bool)
         .filter(|name| name.starts_with(begin) && (begin.starts_with('.') || !name.starts_with('.')))
         .collect();
     names.sort();
-    let mut text = typed.clone();
+    let mut text = meant.clone();
     if let (Some(first), Some(last)) = (names.first(), names.last()) {
         // In order, what the first and the last have in common all have.
         let both = first.chars().zip(last.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a);
         let common: String = both.collect();
-        text.truncate(typed.len() - begin.len());
+        text.truncate(meant.len() - begin.len());
         text.push_str(&common);
         if names.len() == 1 && path.join(first).is_dir() {
             text.push('/');
@@ -107,6 +111,7 @@ mod tests {
         // Two bytes of which only the first is the same are no common letter.
         assert_eq!(of("~/z".to_owned()), ("~/zo".to_owned(), 2));
         assert_eq!(of("/nowhere/at/all".to_owned()), ("/nowhere/at/all".to_owned(), 0));
+        assert_eq!(of(format!("file://{home}/mov")), (format!("{home}/movies/"), 1));
         let root = of("/tm".to_owned());
         assert!(root.0.starts_with("/tm"), "{root:?}");
         std::fs::remove_dir_all(&folder).unwrap();

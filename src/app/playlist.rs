@@ -1,6 +1,7 @@
 //! The movies to play, one after the other and round again. In: paths, from the command line, dropped on the window,
 //! chosen in a dialog or typed. Out: decoders, opened on a thread of their own because opening reads from the disk.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -9,6 +10,7 @@ use winit::window::Window;
 use super::dialog::{Answer, Desktop, Dialog};
 use crate::error::{Error, Result};
 use crate::jobs::{Job, Waker};
+use crate::media::address::path_of;
 use crate::media::{Decoder, OpenOptions};
 
 /// A decoder that is being opened.
@@ -275,37 +277,14 @@ impl Playlist {
     }
 }
 
-/// The path that a user means by `text`: spaces around it do not count, `~/` is the home folder, and an address of a
+/// The path that a user means by `text`: spaces around it do not count, `~/` is the home folder, and the address of a
 /// file (`file://`) may come from the clipboard.
 fn typed(text: &str, home: Option<&Path>) -> PathBuf {
     let text = text.trim();
-    if let Some(address) = text.strip_prefix("file://") {
-        use std::os::unix::ffi::OsStringExt as _;
-        return std::ffi::OsString::from_vec(decoded(address.as_bytes())).into();
-    }
     match (text.strip_prefix("~/"), home) {
         (Some(rest), Some(home)) => home.join(rest),
-        _ => text.into(),
+        _ => path_of(OsStr::new(text)),
     }
-}
-
-/// The bytes that an address means: `%20` is a space.
-fn decoded(address: &[u8]) -> Vec<u8> {
-    let digit = |byte: Option<&u8>| byte.and_then(|b| char::from(*b).to_digit(16));
-    let (mut bytes, mut at) = (Vec::with_capacity(address.len()), 0);
-    while let Some(byte) = address.get(at) {
-        match (byte, digit(address.get(at + 1)), digit(address.get(at + 2))) {
-            (b'%', Some(high), Some(low)) => {
-                bytes.push((high * 16 + low) as u8);
-                at += 3;
-            }
-            _ => {
-                bytes.push(*byte);
-                at += 1;
-            }
-        }
-    }
-    bytes
 }
 
 fn open(path: &Path, options: OpenOptions, waker: &Waker) -> Result<Decoder> {
@@ -324,6 +303,7 @@ mod tests {
         assert_eq!(typed("~/a.mp4"), Path::new("/h/a.mp4"));
         assert_eq!(typed("~a.mp4"), Path::new("~a.mp4"));
         assert_eq!(typed("file:///a%20%C3%A4%2.mp4"), Path::new("/a \u{e4}%2.mp4"));
+        assert_eq!(typed(" file://localhost/a.mp4 "), Path::new("/a.mp4"));
         assert_eq!(typed("50%20.mp4"), Path::new("50%20.mp4"), "only an address is decoded");
     }
 

@@ -248,7 +248,7 @@ pub struct BenchArgs {
     #[command(flatten)]
     pub given: Given,
     /// The movie whose frames are filtered; without it the bundled clip
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", value_parser = values::movie())]
     pub file: Option<PathBuf>,
     /// What is computed
     #[arg(long, value_name = "NAME", default_value = "box-filter")]
@@ -342,7 +342,7 @@ pub struct TuneArgs {
 #[derive(Debug, Clone, Args)]
 pub struct SnapshotArgs {
     /// The movie; without it the bundled clip
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", value_parser = values::movie())]
     pub file: Option<PathBuf>,
     /// Whose picture: movie, card (the test card), or cloth (the movie on a shirt)
     #[arg(long, value_name = "SCENE", value_enum, hide_possible_values = true, default_value_t = SceneId::Movie)]

@@ -16,6 +16,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ffmpeg_next::ffi;
 use libc::{c_char, c_int, c_void};
 
+use super::address;
+use super::extent;
 use super::reading::{Reading, References};
 use crate::error::{Error, Result};
 
@@ -119,8 +121,15 @@ impl Gate {
         if own {
             return Ok(self.file.clone());
         }
-        let path = url.strip_prefix(b"file:").unwrap_or(url);
-        regular(Path::new(OsStr::from_bytes(path))).map(Arc::new).map_err(|refusal| refuse(refusal.errno()))
+        let path = OsStr::from_bytes(url.strip_prefix(b"file:").unwrap_or(url));
+        let file = regular(Path::new(path)).or_else(|refusal| match refusal {
+            // What FFmpeg made of a name has no escapes; an address that a list has written out may.
+            Refusal::Io(error) if error.kind() == io::ErrorKind::NotFound => {
+                regular(&address::path_of(OsStr::from_bytes(url)))
+            }
+            refusal => Err(refusal),
+        });
+        file.map(Arc::new).map_err(|refusal| refuse(refusal.errno()))
     }
 }
 
@@ -156,23 +165,12 @@ impl Refusal {
                 "It is a pipe, a socket or a device, and a movie is read more than once.".to_owned(),
                 "Save it to a file and open that.",
             ),
-            Self::Io(error) if error.kind() == io::ErrorKind::NotFound && is_address(path) => (
-                "It is an address on the network, and clreel plays only files of this machine.".to_owned(),
-                "Save the movie to a file and open that.",
-            ),
-            Self::Io(error) if error.kind() == io::ErrorKind::NotFound => {
-                ("There is no such file.".to_owned(), "Check the name and the folder.")
-            }
+            Self::Io(error) if error.kind() == io::ErrorKind::NotFound => address::refusal(path)
+                .unwrap_or_else(|| ("There is no such file.".to_owned(), "Check the name and the folder.")),
             Self::Io(error) => (format!("{error}."), "Check the name and the permissions."),
         };
         Error::new(format!("Cannot open '{}'.", text::name(path)), why, hint)
     }
-}
-
-/// Whether a name that is no file's looks like an address: `https://…`, `rtsp://…`.
-fn is_address(path: &Path) -> bool {
-    let scheme = path.to_str().and_then(|name| name.split_once("://")).map_or("", |(scheme, _)| scheme);
-    !scheme.is_empty() && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b))
 }
 
 /// Opens a regular file for reading. Opening a pipe or a device could wait for ever, or do something.

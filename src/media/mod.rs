@@ -8,6 +8,7 @@
 //! their planes into the device's [`Staging`](crate::color::Staging) memory. [`clock`] says which frame is due. Where there is no file, `painted` makes the pictures.
 
 mod access;
+pub(crate) mod address;
 mod chapters;
 pub(crate) mod clip;
 pub(crate) mod clock;

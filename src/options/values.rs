@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
+
 use crate::ladders::box_filter::{MAX_RADIUS, VariantId};
+use crate::media::address::path_of;
 
 /// A whole number from `least` to `most`.
 fn whole(s: &str, least: u64, most: u64) -> Result<u64, String> {
@@ -96,6 +99,11 @@ pub(crate) fn size(s: &str) -> Result<(u32, u32), String> {
     let side = |s: &str| s.parse().ok().filter(|v| (1..=16384).contains(v));
     let parsed = s.split_once(['x', 'X']).and_then(|(w, h)| Some((side(w)?, side(h)?)));
     parsed.ok_or_else(|| "it takes a size such as 1920x1080, from 1 to 16384 each".to_owned())
+}
+
+/// A movie: its path, or the address of its file as file managers hand it over.
+pub(crate) fn movie() -> impl TypedValueParser<Value = PathBuf> {
+    OsStringValueParser::new().map(|name| path_of(&name))
 }
 
 /// A file that a PNG is written to. What has no ending, such as a pipe, may be one.
