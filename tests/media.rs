@@ -305,6 +305,124 @@ fn a_file_that_is_cut_off_plays_what_it_has() {
     }
 }
 
+/// The containers that state one length for all their streams, and some that state that of each.
+const WITH_SOUND: [(&str, Id); 6] = [
+    ("sound.mkv", Id::MPEG4),
+    ("sound.flv", Id::FLV1),
+    ("sound.wmv", Id::WMV2),
+    ("sound.nut", Id::MPEG4),
+    ("sound.avi", Id::MPEG4),
+    ("sound.mov", Id::MPEG4),
+];
+
+/// All pictures of a movie and what is said of it, played once and from its middle.
+fn played(path: &Path) -> (usize, Option<Error>) {
+    let decoder = open(path, once()).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let count = take(&decoder, 1000).len();
+    if count > 1 {
+        let from_middle = open(path, OpenOptions { start_s: 0.4, ..once() }).expect("plays");
+        take(&from_middle, 1000);
+        assert_eq!(from_middle.warning(), decoder.warning(), "{}", path.display());
+    }
+    (count, decoder.warning())
+}
+
+#[test]
+fn sound_or_subtitles_that_go_on_after_the_pictures_are_no_damage() {
+    let folder = Folder::new("longer");
+    for (name, codec) in WITH_SOUND {
+        let longer = Movie { codec, sound_ms: Some(9000), ..Movie::default() };
+        assert_eq!(played(&folder.movie(name, &longer)), (20, None), "{name}, longer sound");
+        let shorter = Movie { codec, sound_ms: Some(300), ..Movie::default() };
+        assert_eq!(played(&folder.movie(name, &shorter)), (20, None), "{name}, shorter sound");
+        // Of one picture and a song.
+        let still = Movie { stamps_ms: vec![0], ..longer.clone() };
+        assert_eq!(played(&folder.movie(name, &still)), (1, None), "{name}, one picture");
+        let late = Movie { offset_ms: 5000, ..longer };
+        assert_eq!(played(&folder.movie(name, &late)), (20, None), "{name}, late");
+    }
+    let subtitle = Movie { subtitle_ms: Some((6000, 3000)), ..Movie::default() };
+    assert_eq!(played(&folder.movie("subtitle.mkv", &subtitle)), (20, None));
+    let chapters = Movie { chapters: vec![(0, "One"), (500, "Two")], ..subtitle.clone() };
+    assert_eq!(played(&folder.movie("chapters.mkv", &chapters)), (20, None));
+    // A slide that is looked at for long, without a word of that beside it in the file.
+    for name in ["slides.mkv", "slides.flv"] {
+        let codec = if name.ends_with("flv") { Id::FLV1 } else { Id::MPEG4 };
+        let slides = Movie { codec, stamps_ms: vec![0, 1000, 2000], last_ms: Some(8000), ..Movie::default() };
+        assert_eq!(played(&folder.movie(name, &slides)), (3, None), "{name}");
+    }
+    // In a loop and after a seek the other streams are read again.
+    let longer = Movie { sound_ms: Some(9000), ..Movie::default() };
+    let decoder = open(&folder.movie("loop.mkv", &longer), OpenOptions::default()).expect("plays");
+    assert_eq!(take(&decoder, 50).len(), 50);
+    decoder.seek(clreel::media::Seek::Exact(0.5));
+    while !take(&decoder, 1)[0].seeked {}
+    take(&decoder, 50);
+    assert_eq!(decoder.warning(), None);
+}
+
+#[test]
+fn a_file_with_sound_that_is_cut_off_is_reported() {
+    let folder = Folder::new("cut-sound");
+    let others = [("sound.mp4", Id::MPEG4), ("sound.ts", Id::MPEG4)];
+    for (name, codec) in WITH_SOUND.into_iter().chain(others) {
+        // Sound of this kind is not in every container.
+        let has_sound = !name.ends_with("ts") && !name.ends_with("mp4");
+        for sound_ms in [None, Some(4000), Some(9000)] {
+            let movie = Movie { codec, stamps_ms: steady(100), gop: 12, sound_ms, ..Movie::default() };
+            if sound_ms.is_some() && !has_sound {
+                continue;
+            }
+            let whole = std::fs::read(folder.movie(name, &movie)).expect("read");
+            for percent in [30, 50, 80] {
+                let cut = folder.with(&format!("cut-{name}"), &whole[..whole.len() * percent / 100]);
+                // Of some the index is missing, without which there is nothing to play.
+                let told = open(&cut, once()).map(|decoder| {
+                    take(&decoder, 1000);
+                    decoder.warning()
+                });
+                let told = told.unwrap_or_else(Some);
+                // NUT does not say how long it is.
+                assert!(
+                    name.ends_with("nut") || told.as_ref().is_some_and(|told| told.what.contains("cut off")),
+                    "{name} of {percent} %, sound {sound_ms:?}: {told:?}"
+                );
+            }
+            assert_eq!(played(&folder.with(name, &whole)), (100, None), "{name}, whole, {sound_ms:?}");
+        }
+    }
+}
+
+/// An MP4 whose index lies at its end cannot be played without it, and that is said.
+#[test]
+fn an_mp4_without_its_index_is_called_cut_off() {
+    let folder = Folder::new("no-index");
+    let whole = std::fs::read(folder.movie("whole.mp4", &Movie::default())).expect("read");
+    assert!(whole[4..].starts_with(b"ftyp"));
+    let kind = &whole[..whole[3].into()];
+    let at = whole.windows(4).position(|w| w == b"mdat").expect("pictures") - 4;
+    let path = folder.with("cut.mp4", &[kind, &whole[at..whole.len() - 10]].concat());
+    let error = fails(&path);
+    assert!(error.what.contains("cut off") && error.why.contains("bytes"), "{error}");
+}
+
+/// Of a file that was only begun to be fetched the rest may be there as zeros.
+#[test]
+fn a_file_that_ends_in_zeros_is_reported() {
+    let folder = Folder::new("zeros");
+    for (name, codec) in [("zeros.mkv", Id::MPEG4), ("zeros.flv", Id::FLV1), ("zeros.mp4", Id::MPEG4)] {
+        let movie = Movie { codec, stamps_ms: steady(200), size: (320, 240), ..Movie::default() };
+        let path = folder.movie(name, &movie);
+        let mut bytes = std::fs::read(&path).expect("read");
+        let half = bytes.len() / 2;
+        bytes[half..].fill(0);
+        std::fs::write(&path, &bytes).expect("written");
+        let decoder = open(&path, once()).expect("plays");
+        take(&decoder, 1000);
+        assert!(decoder.warning().is_some_and(|w| w.what.contains("damaged")), "{name}");
+    }
+}
+
 #[test]
 fn damaged_packets_are_skipped() {
     let folder = Folder::new("damaged");

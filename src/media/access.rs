@@ -20,6 +20,8 @@ use super::address;
 use super::extent;
 use super::reading::{Reading, References};
 use crate::error::{Error, Result};
+use crate::numbers::thousands;
+use crate::text;
 
 /// Bytes that are read at once.
 const BUFFER: usize = 32 << 10;
@@ -73,6 +75,24 @@ impl Gate {
     /// Bytes of the movie now.
     pub(crate) fn bytes(&self) -> u64 {
         self.file.metadata().map_or(0, |meta| meta.len())
+    }
+
+    /// Its first bytes: so many, or all that it has.
+    pub(crate) fn start(&self, count: usize) -> Vec<u8> {
+        extent::start(&self.file, count)
+    }
+
+    /// Bytes that it has at least if nothing of it is missing, where it says so.
+    pub(crate) fn announced_bytes(&self) -> Option<u64> {
+        extent::announced_bytes(&self.file)
+    }
+
+    /// A sentence where it has fewer.
+    pub(crate) fn missing_bytes(&self) -> Option<String> {
+        let (bytes, announced) = (self.bytes(), self.announced_bytes()?);
+        let missing = announced.checked_sub(bytes).filter(|missing| *missing > 0)?;
+        let [missing, announced] = [missing, announced].map(|bytes| thousands(bytes as f64));
+        Some(format!("Of its {announced} bytes the last {missing} are missing."))
     }
 
     /// How long it may take.

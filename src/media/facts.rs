@@ -9,6 +9,17 @@ use super::frame::{seconds, usable_rate};
 use super::source::Source;
 use crate::error::Error;
 
+/// The length that a file promises.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Promise {
+    /// When the pictures, or all of its streams, end, in seconds.
+    pub end_s: f64,
+    /// How far the truth may be from it.
+    pub slack_s: f64,
+    /// It is of the pictures alone.
+    pub of_pictures: bool,
+}
+
 impl Source {
     /// Whether stamps may jump in this format without anything being wrong.
     pub(crate) fn gaps_allowed(&self) -> bool {
@@ -44,20 +55,25 @@ impl Source {
         self.stream_duration_s().or(self.file_duration_s())
     }
 
-    /// The length that the file promises for its pictures, in seconds, and how far the truth may be from it;
-    /// `None` where the length is only an estimate.
-    pub(crate) fn promised_s(&self) -> Option<(f64, f64)> {
-        if let Some(duration) = self.stream_duration_s() {
-            return Some((duration, 0.5 + 0.02 * duration));
+    /// The length that the file promises; `None` where it is only an estimate.
+    pub(crate) fn promise(&self) -> Option<Promise> {
+        if let Some(end_s) = self.stream_duration_s().filter(|_| self.states_each_length()) {
+            return Some(Promise { end_s, slack_s: 0.5 + 0.02 * end_s, of_pictures: true });
         }
         // SAFETY: the context is valid; the field is a plain number.
         let method = unsafe { (*self.file.input.as_ptr()).duration_estimation_method };
         if method != ffi::AVDurationEstimationMethod::AVFMT_DURATION_FROM_STREAM {
             return None;
         }
-        // The sound may go on after the pictures.
-        let slack = if self.file.input.nb_streams() > 1 { 1.0 } else { 0.5 };
-        self.file_duration_s().map(|duration| (duration, slack + 0.05 * duration))
+        let end_s = self.file_duration_s()?;
+        Some(Promise { end_s, slack_s: 0.5 + 0.05 * end_s, of_pictures: false })
+    }
+
+    /// Whether the container states the length of each stream, and not only of the whole. ASF states that of the whole for
+    /// each of them.
+    pub(crate) fn states_each_length(&self) -> bool {
+        let is_asf = self.file.input.format().name().starts_with("asf");
+        !is_asf && self.stream_duration_s().is_some()
     }
 
     fn stream_duration_s(&self) -> Option<f64> {

@@ -14,6 +14,7 @@ pub(crate) mod clip;
 pub(crate) mod clock;
 mod control;
 pub(crate) mod decoder;
+mod extent;
 mod facts;
 mod failures;
 mod formats;

@@ -39,6 +39,21 @@ impl Container {
         self.gate.bytes()
     }
 
+    /// Bytes that the file has at least if nothing of it is missing, where it says so.
+    pub(crate) fn announced_bytes(&self) -> Option<u64> {
+        self.gate.announced_bytes()
+    }
+
+    /// Its first bytes: so many, or all that it has.
+    pub(crate) fn start(&self, count: usize) -> Vec<u8> {
+        self.gate.start(count)
+    }
+
+    /// A sentence where it has fewer.
+    pub(crate) fn missing_bytes(&self) -> Option<String> {
+        self.gate.missing_bytes()
+    }
+
     /// The error for a movie that wanted another file opened, if it did.
     pub(crate) fn refused_reference(&self, path: &Path) -> Option<Error> {
         refused_reference(path, &self.gate)
@@ -192,8 +207,18 @@ fn refusal(path: &Path, reading: &Reading, gate: &Gate, error: ffmpeg::Error) ->
     if reading.timed_out() {
         return reading.too_slow(path);
     }
-    refused_reference(path, gate)
-        .unwrap_or_else(|| not_a_movie(path, format!("FFmpeg says: {}.", sentence(error))))
+    if let Some(error) = refused_reference(path, gate) {
+        return error;
+    }
+    // An MP4 without the index at its end, for one.
+    if let Some(missing) = gate.missing_bytes() {
+        return Error::new(
+            format!("'{}' is cut off.", text::name(path)),
+            format!("{missing} FFmpeg says: {}.", sentence(error)),
+            "If it is still being copied, wait until it is complete; or get a new copy of it.",
+        );
+    }
+    not_a_movie(path, format!("FFmpeg says: {}.", sentence(error)))
 }
 
 fn refused_reference(path: &Path, gate: &Gate) -> Option<Error> {

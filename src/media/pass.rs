@@ -20,6 +20,9 @@ use crate::text;
 /// How much earlier the next attempt goes when a seek landed behind its target.
 const SEEK_STEPS_NS: [i64; 4] = [0, SECOND_NS / 5, 5 * SECOND_NS, 30 * SECOND_NS];
 
+/// Behind the last packet of a whole file there are so many bytes at most, and a part of its length: an index, or tags.
+const TAIL: u64 = 64 << 10;
+
 /// Reads one picture ahead, so that each picture's duration is the distance to the next one.
 pub(super) struct Pass {
     source: Source,
@@ -247,14 +250,7 @@ impl Pass {
             1 => reasons.push("1 packet could not be decoded.".into()),
             n => reasons.push(format!("{n} packets could not be decoded.")),
         }
-        if let Some((promised, slack)) = self.source.promised_s() {
-            let end = seconds(self.end_ns);
-            // Some formats count the length from stamp 0, wherever the first picture is.
-            let stamp = end + seconds(self.start.origin_ns().unwrap_or(0)).max(0.0);
-            if !self.skipped && stamp + slack < promised {
-                reasons.push(format!("Its pictures end at {end:.1} s, but it announces {promised:.1} s."));
-            }
-        }
+        reasons.extend(self.missing());
         (!reasons.is_empty()).then(|| {
             Error::new(
                 format!("'{}' is damaged or cut off.", text::name(path)),
@@ -262,6 +258,30 @@ impl Pass {
                 "What could be decoded is played; a new copy of the file may be whole.",
             )
         })
+    }
+
+    /// What says that the file's end is missing, once it has been read to there.
+    ///
+    /// That the pictures end before what the file announces is no sign of that where it announces the length of all its
+    /// streams together: then the others have to end early, too. Nor is it where the last packet lies at the file's end,
+    /// since the last picture may last for long.
+    fn missing(&self) -> Option<String> {
+        let file = &self.source.file;
+        if let Some(missing) = file.missing_bytes() {
+            return Some(missing);
+        }
+        let promise = self.source.promise().filter(|_| !self.skipped)?;
+        let is_whole = |announced: u64| self.source.read_to_byte() + announced / 32 + TAIL >= announced;
+        if !promise.of_pictures && file.announced_bytes().is_some_and(is_whole) {
+            return None;
+        }
+        // Some formats count the length from stamp 0, wherever the first picture is.
+        let start_ns = self.start.origin_ns().unwrap_or(0).max(0);
+        let others_ns = self.source.others_to_ns().filter(|_| !promise.of_pictures);
+        let end_ns = self.end_ns.saturating_add(start_ns).max(others_ns.unwrap_or(i64::MIN));
+        let is_short = seconds(end_ns) + promise.slack_s < promise.end_s;
+        let end_s = seconds(end_ns.saturating_sub(start_ns));
+        is_short.then(|| format!("It ends at {end_s:.1} s, but it announces {:.1} s.", promise.end_s))
     }
 
     #[cfg(test)]

@@ -65,6 +65,10 @@ pub(super) struct Source {
     reading: Reading,
     skip: Skip,
     read_to_ns: Option<i64>,
+    /// The same of the streams that are not decoded, where they are read.
+    others_to_ns: Option<i64>,
+    /// Where the last packet of any stream ends in the file, as far as FFmpeg tells.
+    read_to_byte: u64,
     /// Pictures with an earlier stamp will be thrown away.
     wanted_from_ns: Option<i64>,
     /// The newest seek that was asked for, and the one that this reads for.
@@ -82,9 +86,8 @@ impl Source {
     pub(crate) fn open(path: &Path, reading: &Reading) -> Result<Self> {
         crate::libav::initialise();
         reading.begin();
-        let mut file = open_container(path, reading)?;
+        let file = open_container(path, reading)?;
         let stream = video_stream(&file.input, path)?;
-        discard_others(&mut file.input, stream);
 
         let (time_base, frame_ns, matrix, decoder) = {
             let video = file.input.stream(stream).ok_or_else(|| not_a_movie(path, "It has no stream."))?;
@@ -98,7 +101,7 @@ impl Source {
                 open_decoder(&video, path, file.room)?,
             )
         };
-        Ok(Self {
+        let mut source = Self {
             decoder,
             file,
             stream,
@@ -109,6 +112,8 @@ impl Source {
             reading: reading.clone(),
             skip: Skip::Nothing,
             read_to_ns: None,
+            others_to_ns: None,
+            read_to_byte: 0,
             wanted_from_ns: None,
             newest: None,
             draining: false,
@@ -116,7 +121,13 @@ impl Source {
             damage: Damage::default(),
             #[cfg(test)]
             sent: 0,
-        })
+        };
+        source.tells_dots = source.is_still();
+        // Elsewhere only their packets tell how long the file is.
+        if source.states_each_length() {
+            discard_others(&mut source.file.input, stream);
+        }
+        Ok(source)
     }
 
     /// The next picture; `None` at the end, after an error that ends the file, or when stopped.
@@ -172,7 +183,9 @@ impl Source {
                 return;
             }
         }
+        self.note_place();
         if self.packet.stream() != self.stream {
+            self.others_to_ns = self.others_to_ns.max(self.packet_end_ns());
             return;
         }
         if self.packet.is_corrupt() {
@@ -206,6 +219,20 @@ impl Source {
         if let Err(error) = self.decoder.send_packet(&self.packet) {
             self.refused(error);
         }
+    }
+
+    /// Notes where the packet lies in the file.
+    fn note_place(&mut self) {
+        if let Ok(start) = u64::try_from(self.packet.position()) {
+            self.read_to_byte = self.read_to_byte.max(start.saturating_add(self.packet.size() as u64));
+        }
+    }
+
+    /// When the packet of any stream ends, in nanoseconds of the file's stamps.
+    fn packet_end_ns(&self) -> Option<i64> {
+        let base = ffi::AVRational::from(self.file.input.stream(self.packet.stream())?.time_base());
+        let stamp = self.packet.pts().or(self.packet.dts())?.saturating_add(self.packet.duration().max(0));
+        Some(rescale(stamp, (base.num.into(), base.den.into()), (1, SECOND_NS)))
     }
 
     fn refused(&mut self, error: ffmpeg::Error) {
@@ -336,6 +363,16 @@ impl Source {
     /// The latest end of a packet read so far, decoded or not, in nanoseconds of the file's stamps.
     pub(crate) fn read_to_ns(&self) -> Option<i64> {
         self.read_to_ns
+    }
+
+    /// The latest end of a packet of another stream, where those are read, in nanoseconds of the file's stamps.
+    pub(crate) fn others_to_ns(&self) -> Option<i64> {
+        self.others_to_ns
+    }
+
+    /// Where the last packet ends in the file.
+    pub(crate) fn read_to_byte(&self) -> u64 {
+        self.read_to_byte
     }
 
     pub(super) fn nanoseconds(&self, stamp: i64) -> i64 {

@@ -36,6 +36,14 @@ pub struct Movie {
     pub top_first: bool,
     /// Draws a frame of the row of greys, or something else in its place.
     pub paint: fn(usize, &mut ffmpeg::frame::Video),
+    /// The numbers of the matrix and of the transfer characteristics that the pictures are tagged with (ITU-T H.273).
+    pub tags: Option<(u32, u32)>,
+    /// How long the last picture lasts, in milliseconds, as far as the container can say it.
+    pub last_ms: Option<i64>,
+    /// How long silence lasts that goes with the pictures, in milliseconds.
+    pub sound_ms: Option<i64>,
+    /// When a subtitle is shown and for how long, in milliseconds.
+    pub subtitle_ms: Option<(i64, i64)>,
 }
 
 impl Default for Movie {
@@ -56,6 +64,10 @@ impl Default for Movie {
             chapters: Vec::new(),
             top_first: false,
             paint: paint_grey,
+            tags: None,
+            last_ms: None,
+            sound_ms: None,
+            subtitle_ms: None,
         }
     }
 }
@@ -113,6 +125,15 @@ impl Movie {
             flags |= ffmpeg::codec::Flags::INTERLACED_DCT;
         }
         encoder.set_flags(flags);
+        if let Some((matrix, transfer)) = self.tags {
+            // SAFETY: the context is valid. Both are 32-bit enumerations, written as the integers they are in C: files may
+            // have numbers that no enumeration has.
+            unsafe {
+                let context = encoder.as_mut_ptr();
+                (&raw mut (*context).colorspace).cast::<u32>().write(matrix);
+                (&raw mut (*context).color_trc).cast::<u32>().write(transfer);
+            }
+        }
         let mut options = ffmpeg::Dictionary::new();
         if self.codec == Id::MPEG4 {
             // Flat frames of different grey look like cuts, and every frame would become a key frame.
@@ -131,12 +152,28 @@ impl Movie {
                 (*stream.as_mut_ptr()).sample_aspect_ratio = ffmpeg::Rational::from(self.pixel_aspect).into()
             };
         }
+        let sound = self.sound_ms.map(|_| add_sound(&mut output));
+        let subtitle = self.subtitle_ms.map(|_| add_subtitle(&mut output));
         let ends = self.chapters.iter().skip(1).map(|(start, _)| *start).chain([i64::from(i32::MAX)]);
         for (id, ((start, title), end)) in self.chapters.iter().zip(ends).enumerate() {
             output.add_chapter(id as i64, (1, 1000), *start, end, title).expect("a chapter");
         }
-        output.write_header().expect("the header is written");
+        // An MP4's index first: what is cut off behind it can still be opened.
+        let mut options = ffmpeg::Dictionary::new();
+        options.set("movflags", "faststart");
+        output.write_header_with(options).expect("the header is written");
         let time_base = output.stream(0).expect("the stream").time_base();
+
+        if let (Some(stream), Some(length_ms)) = (sound, self.sound_ms) {
+            // A tenth of a second of silence at a time.
+            for start_ms in (0..length_ms).step_by(100) {
+                let data = vec![0; 2 * SOUND_RATE as usize / 10];
+                write_packet(&mut output, stream, &data, (self.offset_ms + start_ms, 100));
+            }
+        }
+        if let (Some(stream), Some((start_ms, length_ms))) = (subtitle, self.subtitle_ms) {
+            write_packet(&mut output, stream, b"What is said", (self.offset_ms + start_ms, length_ms));
+        }
 
         let mut drain = |encoder: &mut ffmpeg::encoder::video::Encoder| {
             let mut packet = ffmpeg::Packet::empty();
@@ -144,6 +181,10 @@ impl Movie {
                 packet.set_stream(0);
                 packet.set_pts(packet.pts().map(|t| t + self.offset_ms));
                 packet.set_dts(packet.dts().map(|t| t + self.offset_ms));
+                let is_last = packet.pts() == self.stamps_ms.last().map(|last| last + self.offset_ms);
+                if let Some(last_ms) = self.last_ms.filter(|_| is_last) {
+                    packet.set_duration(last_ms);
+                }
                 packet.rescale_ts((1, 1000), time_base);
                 packet.write_interleaved(&mut output).expect("a packet is written");
             }
@@ -161,6 +202,59 @@ impl Movie {
         drain(&mut encoder);
         output.write_trailer().expect("the trailer is written");
     }
+}
+
+/// Samples a second of the silence, a rate that FLV knows, too.
+const SOUND_RATE: i32 = 11025;
+
+/// Adds a stream of samples of 16 bits; returns its number.
+fn add_sound(output: &mut ffmpeg::format::context::Output) -> usize {
+    let mut stream = output.add_stream(ffmpeg::encoder::find(Id::PCM_S16LE)).expect("a stream of sound");
+    stream.set_time_base((1, SOUND_RATE));
+    // SAFETY: the stream is valid and has parameters, which are plain fields; the layout is made for this many channels.
+    unsafe {
+        let parameters = &mut *(*stream.as_mut_ptr()).codecpar;
+        parameters.codec_type = ffmpeg::ffi::AVMediaType::AVMEDIA_TYPE_AUDIO;
+        parameters.codec_id = Id::PCM_S16LE.into();
+        parameters.format = ffmpeg::ffi::AVSampleFormat::AV_SAMPLE_FMT_S16 as i32;
+        parameters.sample_rate = SOUND_RATE;
+        parameters.bits_per_coded_sample = 16;
+        parameters.block_align = 2;
+        parameters.bit_rate = i64::from(16 * SOUND_RATE);
+        ffmpeg::ffi::av_channel_layout_default(&mut parameters.ch_layout, 1);
+    }
+    stream.index()
+}
+
+/// Adds a stream of subtitles; returns its number.
+fn add_subtitle(output: &mut ffmpeg::format::context::Output) -> usize {
+    let mut stream = output.add_stream(ffmpeg::encoder::find(Id::SUBRIP)).expect("a stream of subtitles");
+    stream.set_time_base((1, 1000));
+    // SAFETY: as above.
+    unsafe {
+        let parameters = &mut *(*stream.as_mut_ptr()).codecpar;
+        parameters.codec_type = ffmpeg::ffi::AVMediaType::AVMEDIA_TYPE_SUBTITLE;
+        parameters.codec_id = Id::SUBRIP.into();
+    }
+    stream.index()
+}
+
+/// Writes a packet with its time and duration in milliseconds.
+fn write_packet(
+    output: &mut ffmpeg::format::context::Output,
+    stream: usize,
+    data: &[u8],
+    (at_ms, length_ms): (i64, i64),
+) {
+    let mut packet = ffmpeg::Packet::copy(data);
+    packet.set_stream(stream);
+    packet.set_pts(Some(at_ms));
+    packet.set_dts(Some(at_ms));
+    packet.set_duration(length_ms);
+    packet.set_flags(ffmpeg::packet::Flags::KEY);
+    let time_base = output.stream(stream).expect("the stream").time_base();
+    packet.rescale_ts((1, 1000), time_base);
+    packet.write_interleaved(output).expect("a packet is written");
 }
 
 /// The bytes of an MP4 whose pictures are not turned, with the numbers a, b, c, d of another display matrix.
