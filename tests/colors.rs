@@ -134,6 +134,9 @@ fn check_flat(
     let mut converter = RgbaConverter::new();
     for &(format, depth) in formats {
         for size in SIZES {
+            // What is untagged goes by its size.
+            let is_untagged = space == AVColorSpace::AVCOL_SPC_UNSPECIFIED;
+            let matrix = if is_untagged && size.0 >= 1280 { Matrix::Bt709 } else { matrix };
             for colour in COLOURS {
                 let code = code_of(colour, matrix, range, depth);
                 let mut frame = flat(format, size, code);
@@ -199,18 +202,32 @@ fn jpeg_formats_are_full_range_without_a_tag() {
     check_flat(&formats, space, AVColorRange::AVCOL_RANGE_UNSPECIFIED, Matrix::Bt601, Range::Full);
 }
 
+/// By mpv's rule and libplacebo's: films that are cropped to 1280×536 are of high definition, and 576 lines are not. Both
+/// where rows are converted here and where swscale scales the picture.
 #[test]
-fn untagged_pictures_change_their_matrix_at_720_lines() {
+fn untagged_pictures_change_their_matrix_with_their_size() {
     let mut converter = RgbaConverter::new();
-    for (height, matrix) in
-        [(480, Matrix::Bt601), (719, Matrix::Bt601), (720, Matrix::Bt709), (1080, Matrix::Bt709)]
-    {
+    for (size, matrix) in [
+        ((64, 480), Matrix::Bt601),
+        ((64, 576), Matrix::Bt601),
+        ((1279, 576), Matrix::Bt601),
+        ((64, 577), Matrix::Bt709),
+        ((608, 1080), Matrix::Bt709),
+        ((1280, 536), Matrix::Bt709),
+        ((1920, 500), Matrix::Bt709),
+        ((1280, 2), Matrix::Bt709),
+    ] {
         // Saturated green: the two matrices differ by some 20 levels here.
         let code = code_of([0, 200, 0], matrix, Range::Limited, 8);
-        let frame = flat(Pixel::YUV420P, (64, height), code);
+        let frame = flat(Pixel::YUV420P, size, code);
         let expected = rgb_of(code, matrix, Range::Limited, 8);
         let worst = difference(&convert(&mut converter, &frame), expected);
-        assert!(worst <= TOLERANCE, "{height} lines: off by {worst:.2}");
+        assert!(worst <= TOLERANCE, "{size:?}: off by {worst:.2}");
+        let half = (size.0 / 2, size.1);
+        let mut scaled = vec![0; half.0 as usize * half.1 as usize * 4];
+        converter.convert_scaled(&frame, half, &mut scaled).expect("scaled");
+        let worst = difference(&scaled, expected);
+        assert!(worst <= TOLERANCE, "{size:?} scaled: off by {worst:.2}");
     }
 }
 

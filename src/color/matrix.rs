@@ -1,7 +1,7 @@
 //! Which matrix and range a picture's numbers are meant in. In: a decoded picture. Out: [`Matrix`] and [`Range`].
 //!
-//! The file's tags decide. What is untagged follows custom: BT.601 below 720 lines and BT.709 from there, limited
-//! range for YCbCr, full range for RGB, grey and the JPEG formats.
+//! The file's tags decide. What is untagged follows custom: BT.709 in pictures of high definition and BT.601 in smaller
+//! ones, limited range for YCbCr, full range for RGB, grey and the JPEG formats.
 
 use std::ffi::CStr;
 use std::fmt;
@@ -10,8 +10,11 @@ use ffmpeg_next as ffmpeg;
 use ffmpeg_next::ffi;
 use serde::{Deserialize, Serialize};
 
-/// Pictures with at least this many lines are taken for BT.709 when they are untagged.
-const HD_LINES: u32 = 720;
+/// Untagged pictures from this width on are taken for BT.709, however few lines are left of them: films are cropped to
+/// 1280×536. mpv (`mp_csp_guess`) and libplacebo have the same rule.
+const HD_WIDTH: u32 = 1280;
+/// … and so are those of more lines than this, the most that television had before.
+const SD_LINES: u32 = 576;
 
 /// The matrix between YCbCr and RGB, by the luma weights of red and blue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -97,12 +100,50 @@ pub(super) enum Model {
     Ycbcr,
 }
 
-/// Matrix and range of `picture`: its tags, or the customs described above.
+/// Matrix and range of `picture`: its tags, or the customs described above, which go by its size as it is stored.
 ///
 /// YCgCo, ICtCp and the other matrices that swscale does not know count as untagged.
 pub(crate) fn of_picture(picture: &ffmpeg::frame::Video) -> (Matrix, Range) {
     let (space, range) = tags(picture);
-    decide(model(picture), space, range, picture.height())
+    decide(model(picture), space, range, (picture.width(), picture.height()))
+}
+
+/// What is said of a picture whose tag asks for another matrix than the one that is taken.
+pub(super) fn unsupported(picture: &ffmpeg::frame::Video) -> Option<String> {
+    let space = tags(picture).0;
+    let name = match space {
+        _ if !matches!(model(picture), Model::Ycbcr | Model::Jpeg)
+            || TAGGED.iter().any(|(tag, _)| *tag == space) =>
+        {
+            return None;
+        }
+        UNSPECIFIED => return None,
+        0 => "RGB in a format for YCbCr",
+        10 => "BT.2020 constant luminance",
+        11 => "SMPTE 2085",
+        12 => "the matrix that follows from the primaries",
+        13 => "constant luminance by the primaries",
+        14 => "ICtCp",
+        15 => "IPT-PQ-C2 (Dolby Vision)",
+        16 => "YCgCo-Re",
+        17 => "YCgCo-Ro",
+        _ => {
+            return Some(format!(
+                "the matrix of number {space} is not known: colours are shown as {}",
+                instead(picture)
+            ));
+        }
+    };
+    Some(format!("{name} is not supported: colours are shown as {}", instead(picture)))
+}
+
+/// The name of the matrix that is taken for a picture.
+fn instead(picture: &ffmpeg::frame::Video) -> String {
+    match of_picture(picture).0 {
+        // The other form is among those that are not supported.
+        Matrix::Bt2020 => "BT.2020 NCL".to_owned(),
+        matrix => matrix.to_string(),
+    }
 }
 
 /// FFmpeg's name of the picture's pixel format.
@@ -144,23 +185,14 @@ fn model(picture: &ffmpeg::frame::Video) -> Model {
     }
 }
 
-fn decide(model: Model, space: u32, range: u32, lines: u32) -> (Matrix, Range) {
-    use ffi::AVColorSpace as Space;
+fn decide(model: Model, space: u32, range: u32, (width, height): (u32, u32)) -> (Matrix, Range) {
     if model == Model::Rgb {
         return (Matrix::Rgb, Range::Full);
     }
-    let tagged = [
-        (Space::AVCOL_SPC_BT709, Matrix::Bt709),
-        (Space::AVCOL_SPC_BT470BG, Matrix::Bt601),
-        (Space::AVCOL_SPC_SMPTE170M, Matrix::Bt601),
-        (Space::AVCOL_SPC_SMPTE240M, Matrix::Smpte240m),
-        (Space::AVCOL_SPC_FCC, Matrix::Fcc),
-        (Space::AVCOL_SPC_BT2020_NCL, Matrix::Bt2020),
-        (Space::AVCOL_SPC_BT2020_CL, Matrix::Bt2020),
-    ];
-    let custom = if lines < HD_LINES { Matrix::Bt601 } else { Matrix::Bt709 };
-    let matrix =
-        tagged.into_iter().find(|&(tag, _)| tag as u32 == space).map_or(custom, |(_, matrix)| matrix);
+    let is_hd = width >= HD_WIDTH || height > SD_LINES;
+    let custom = if is_hd { Matrix::Bt709 } else { Matrix::Bt601 };
+    let tagged = TAGGED.iter().chain(&NEAREST).find(|(tag, _)| *tag == space);
+    let matrix = tagged.map_or(custom, |(_, matrix)| *matrix);
     let range = match model {
         _ if range == ffi::AVColorRange::AVCOL_RANGE_JPEG as u32 => Range::Full,
         Model::Jpeg => Range::Full,
@@ -192,26 +224,38 @@ mod tests {
     }
 
     #[test]
-    fn untagged_pictures_follow_their_height() {
-        assert_eq!(decide(Model::Ycbcr, UNTAGGED, 0, 719), (Matrix::Bt601, Range::Limited));
-        assert_eq!(decide(Model::Ycbcr, UNTAGGED, 0, 720), (Matrix::Bt709, Range::Limited));
-        assert_eq!(decide(Model::Ycbcr, 0, 0, 1080), (Matrix::Bt709, Range::Limited));
-        assert_eq!(decide(Model::Ycbcr, 12345, 77, 480), (Matrix::Bt601, Range::Limited));
+    fn untagged_pictures_follow_their_size() {
+        for model in [Model::Ycbcr, Model::Jpeg] {
+            let of = |space, size| decide(model, space, 0, size).0;
+            for size in [(720, 576), (1279, 576), (1024, 576), (1, 1), (640, 480)] {
+                assert_eq!(of(UNTAGGED, size), Matrix::Bt601, "{size:?}");
+            }
+            for size in
+                [(1280, 536), (1920, 500), (1280, 1), (720, 577), (608, 1080), (720, 1280), (1280, 720)]
+            {
+                assert_eq!(of(UNTAGGED, size), Matrix::Bt709, "{size:?}");
+            }
+            // Numbers that no matrix has are no tags.
+            assert_eq!((of(0, (640, 1080)), of(12345, (640, 480))), (Matrix::Bt709, Matrix::Bt601));
+        }
     }
 
     #[test]
     fn tags_win() {
-        assert_eq!(decide(Model::Ycbcr, 1, 2, 480), (Matrix::Bt709, Range::Full));
-        assert_eq!(decide(Model::Ycbcr, 5, 1, 1080), (Matrix::Bt601, Range::Limited));
-        assert_eq!(decide(Model::Ycbcr, 9, 0, 480), (Matrix::Bt2020, Range::Limited));
-        assert_eq!(decide(Model::Grey, UNTAGGED, 1, 480).1, Range::Limited);
+        let (small, large) = ((640, 480), (1920, 1080));
+        assert_eq!(decide(Model::Ycbcr, 1, 2, small), (Matrix::Bt709, Range::Full));
+        assert_eq!(decide(Model::Ycbcr, 5, 1, large), (Matrix::Bt601, Range::Limited));
+        assert_eq!(decide(Model::Ycbcr, 9, 0, small), (Matrix::Bt2020, Range::Limited));
+        assert_eq!(decide(Model::Grey, UNTAGGED, 1, small).1, Range::Limited);
     }
 
     #[test]
     fn rgb_grey_and_jpeg_are_full_range() {
-        assert_eq!(decide(Model::Rgb, 1, 1, 1080), (Matrix::Rgb, Range::Full));
-        assert_eq!(decide(Model::Grey, UNTAGGED, 0, 480).1, Range::Full);
-        assert_eq!(decide(Model::Jpeg, UNTAGGED, 1, 480), (Matrix::Bt601, Range::Full));
+        let (small, large) = ((640, 480), (1920, 1080));
+        assert_eq!(decide(Model::Rgb, 1, 1, large), (Matrix::Rgb, Range::Full));
+        assert_eq!(decide(Model::Grey, UNTAGGED, 0, small).1, Range::Full);
+        assert_eq!(decide(Model::Jpeg, UNTAGGED, 1, small), (Matrix::Bt601, Range::Full));
+        assert_eq!(decide(Model::Ycbcr, UNTAGGED, 77, small).1, Range::Limited);
     }
 
     #[test]
