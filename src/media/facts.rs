@@ -37,6 +37,24 @@ impl Source {
         self.file.refused_reference(path)
     }
 
+    /// Returns true for a picture in a file of its own, of a kind that tells how many dots to an inch it was scanned or is to be
+    /// printed with. FFmpeg takes these for the shape of its pixels. DPX and OpenEXR do tell that shape.
+    pub(crate) fn is_still(&self) -> bool {
+        use ffmpeg_next::codec::Id;
+        let input = self.file.input.format();
+        let mut names = input.name().split(',');
+        let is_of_one = names.any(|name| ["image2", "apng"].contains(&name) || name.ends_with("_pipe"));
+        is_of_one && !matches!(self.decoder.id(), Id::DPX | Id::EXR)
+    }
+
+    /// Returns true for a WebP with several pictures: FFmpeg's decoder sees none in it (5.1 to 7.1).
+    pub(crate) fn is_animated_webp(&self) -> bool {
+        // The container specification of WebP, "Extended File Format": behind the chunk's size its flags.
+        let start = self.file.start(21);
+        start.len() == 21
+            && (&start[..4], &start[8..16], start[20] & 2) == (b"RIFF".as_slice(), b"WEBPVP8X".as_slice(), 2)
+    }
+
     /// Frames a second as the file states them.
     pub(crate) fn fps(&self) -> Option<f64> {
         let video = self.file.input.stream(self.stream)?;

@@ -15,6 +15,12 @@ pub(super) fn sentence(error: ffmpeg::Error) -> String {
     error.to_string().trim_end_matches('.').to_owned()
 }
 
+/// Returns true for the error of a decoder that has no code for what it is given. AV1's without the hardware for it says that
+/// the function is not implemented.
+pub(super) fn is_unsupported(error: ffmpeg::Error) -> bool {
+    matches!(error, ffmpeg::Error::PatchWelcome | ffmpeg::Error::Other { errno: ffmpeg::error::ENOSYS })
+}
+
 /// The warning about a time behind the movie's end; `instead` says what is shown.
 pub(super) fn behind_the_end(path: &Path, at_s: f64, end_s: f64, instead: &str) -> Error {
     Error::new(

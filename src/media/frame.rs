@@ -109,7 +109,7 @@ impl Frame {
         self.picture.height()
     }
 
-    /// Width of one pixel divided by its height; 1 if the file does not say.
+    /// Width of one pixel divided by its height; 1 if the file does not say, or states more than 10 or less than 1/10.
     pub fn pixel_aspect(&self) -> f64 {
         pixel_aspect(&self.picture)
     }
@@ -147,10 +147,21 @@ pub(super) fn seconds(ns: i64) -> f64 {
     ns as f64 / SECOND_NS as f64
 }
 
-/// Width of a picture's pixels divided by their height; 1 if the file does not say.
+/// Pixels are at most so many times as wide as they are high, and the other way round: anamorphic films have 2, television at
+/// most 3. FFmpeg takes ratios of up to 65535 from files, which nobody means.
+const MAX_ASPECT: f64 = 10.0;
+
+/// Width of a picture's pixels divided by their height; 1 if the file does not say, or says what cannot be.
 pub(super) fn pixel_aspect(picture: &ffmpeg::frame::Video) -> f64 {
+    let ratio = f64::from(picture.aspect_ratio());
+    if (1.0 / MAX_ASPECT..=MAX_ASPECT).contains(&ratio) { ratio } else { 1.0 }
+}
+
+/// The ratio that the file states for a picture's pixels where it cannot be and is ignored.
+pub(super) fn ignored_aspect(picture: &ffmpeg::frame::Video) -> Option<(i32, i32)> {
     let ratio = picture.aspect_ratio();
-    if ratio.numerator() > 0 && ratio.denominator() > 0 { f64::from(ratio) } else { 1.0 }
+    let (width, height) = (ratio.numerator(), ratio.denominator());
+    (width > 0 && height > 0 && f64::from(ratio) != pixel_aspect(picture)).then_some((width, height))
 }
 
 /// Memory behind a picture's planes, in bytes.
@@ -226,6 +237,27 @@ mod tests {
         // SAFETY: the frame is valid and owned.
         unsafe { (*frame.picture.as_mut_ptr()).sample_aspect_ratio = ffmpeg::Rational(16, 15).into() };
         assert_eq!(frame.pixel_aspect(), 16.0 / 15.0);
+        for (ratio, aspect) in [((10, 1), 10.0), ((1, 10), 0.1), ((4, 1), 4.0)] {
+            // SAFETY: as above.
+            unsafe {
+                (*frame.picture.as_mut_ptr()).sample_aspect_ratio = ffmpeg::Rational::from(ratio).into()
+            };
+            assert_eq!((frame.pixel_aspect(), ignored_aspect(&frame.picture)), (aspect, None), "{ratio:?}");
+        }
+        for ratio in [(1, 65535), (65535, 1), (11, 1), (1, 11), (i32::MAX, 1)] {
+            // SAFETY: as above.
+            unsafe {
+                (*frame.picture.as_mut_ptr()).sample_aspect_ratio = ffmpeg::Rational(ratio.0, ratio.1).into()
+            };
+            assert_eq!((frame.pixel_aspect(), ignored_aspect(&frame.picture)), (1.0, Some(ratio)));
+        }
+        for ratio in [(0, 1), (0, 0), (1, 0), (-1, 1)] {
+            // SAFETY: as above.
+            unsafe {
+                (*frame.picture.as_mut_ptr()).sample_aspect_ratio = ffmpeg::Rational(ratio.0, ratio.1).into()
+            };
+            assert_eq!((frame.pixel_aspect(), ignored_aspect(&frame.picture)), (1.0, None), "{ratio:?}");
+        }
     }
 
     #[test]

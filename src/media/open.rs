@@ -1,7 +1,8 @@
 //! Opening a file: what is refused and why. In: a path. Out: FFmpeg's container, the stream with the pictures and
 //! its decoder.
 
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, OsStr};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use ffmpeg_next as ffmpeg;
@@ -9,7 +10,7 @@ use ffmpeg_next::ffi;
 use ffmpeg_next::format::context::Input;
 
 use super::access::{self, Gate, Io};
-use super::failures::{Ffmpeg, no_memory, sentence};
+use super::failures::{Ffmpeg, is_unsupported, no_memory, sentence};
 use super::formats;
 use super::reading::{Reading, References};
 use super::room::Room;
@@ -274,6 +275,27 @@ pub(super) fn discard_others(input: &mut Input, keep: usize) {
     }
 }
 
+/// What to try where a decoder is missing.
+pub(super) const CONVERT: &str = "Install a complete or a newer FFmpeg, or convert the file.";
+
+/// What a stream is coded with, as far as that is known, in words.
+fn codec_of(stream: &ffmpeg::Stream) -> String {
+    let parameters = stream.parameters();
+    // SAFETY: a stream has parameters; the name is a static text for every codec.
+    let (name, tag) = unsafe {
+        let raw = &*parameters.as_ptr();
+        (text(ffi::avcodec_get_name(raw.codec_id)), raw.codec_tag.to_le_bytes())
+    };
+    let tag = match tag {
+        [0, 0, 0, 0] => String::new(),
+        tag => format!(" '{}'", text::name(OsStr::from_bytes(&tag))),
+    };
+    match parameters.id() {
+        ffmpeg::codec::Id::None => format!("its codec{tag}, which it does not know"),
+        _ => format!("its codec, {name}"),
+    }
+}
+
 /// Opens the decoder for a stream, with as many threads as FFmpeg sees fit.
 pub(super) fn open_decoder(
     stream: &ffmpeg::Stream,
@@ -285,10 +307,11 @@ pub(super) fn open_decoder(
     let fail =
         |why: String, hint: &str| Error::new(format!("Cannot decode '{}'.", text::name(path)), why, hint);
     let Some(codec) = ffmpeg::decoder::find(id) else {
-        return Err(fail(
-            format!("This build of FFmpeg has no decoder for its codec, {id:?}."),
-            "Install a complete FFmpeg, or convert the file.",
-        ));
+        return Err(fail(format!("This FFmpeg does not decode {}.", codec_of(stream)), CONVERT));
+    };
+    let refused = |error| match is_unsupported(error) {
+        true => fail(format!("This FFmpeg does not decode {}.", codec_of(stream)), CONVERT),
+        false => fail(format!("FFmpeg's decoder {} says: {}.", codec.name(), sentence(error)), ""),
     };
     let mut context = ffmpeg::codec::Context::new_with_codec(codec);
     context.set_parameters(parameters).map_err(refused)?;

@@ -11,6 +11,7 @@ use super::failures::no_memory;
 use super::frame::{Timed, nanoseconds, seconds};
 use super::jumps::Jumps;
 use super::kept::Kept;
+use super::open::CONVERT;
 use super::reading::Reading;
 use super::source::{Skip, Source};
 use super::timeline::Timeline;
@@ -372,6 +373,14 @@ pub(super) fn nothing_decoded(path: &Path, pass: &Pass) -> Error {
     }
     if let Some(error) = pass.source().refused_reference(path) {
         return error;
+    }
+    if damage.unsupported || pass.source().is_animated_webp() {
+        let what_it_is = if pass.source().is_animated_webp() { "an animated WebP" } else { "what is in it" };
+        return Error::new(
+            format!("Cannot decode '{}'.", text::name(path)),
+            format!("This FFmpeg does not decode {what_it_is}."),
+            CONVERT,
+        );
     }
     let why = match &damage.read_error {
         Some(error) => format!("Reading stopped before the first picture: {error}."),

@@ -11,7 +11,7 @@ use ffmpeg_next as ffmpeg;
 use ffmpeg_next::ffi;
 
 use super::SECOND_NS;
-use super::failures::{Ffmpeg, sentence};
+use super::failures::{Ffmpeg, is_unsupported, sentence};
 use super::frame::usable_rate;
 use super::jumps::{self, Jumps, Scan};
 use super::open::{Container, discard_others, not_a_movie, open_container, open_decoder, video_stream};
@@ -29,6 +29,8 @@ pub(super) struct Damage {
     pub bad_packets: u64,
     /// Some of them because there was not enough memory.
     pub no_memory: bool,
+    /// Some of them because this FFmpeg has no code for what is in them.
+    pub unsupported: bool,
     /// What stopped the reading before the end.
     pub read_error: Option<String>,
 }
@@ -59,6 +61,8 @@ pub(super) struct Source {
     pub(super) stream: usize,
     time_base: ffi::AVRational,
     frame_ns: i64,
+    /// What the pictures say of their pixels' shape is none, but dots per inch.
+    tells_dots: bool,
     /// How the whole stream is to be turned, if it says so.
     matrix: Option<Matrix>,
     packet: ffmpeg::Packet,
@@ -107,6 +111,7 @@ impl Source {
             stream,
             time_base,
             frame_ns,
+            tells_dots: false,
             matrix,
             packet: ffmpeg::Packet::empty(),
             reading: reading.clone(),
@@ -237,6 +242,7 @@ impl Source {
 
     fn refused(&mut self, error: ffmpeg::Error) {
         self.damage.no_memory |= error == ffmpeg::Error::Other { errno: ffmpeg::error::ENOMEM };
+        self.damage.unsupported |= is_unsupported(error);
         self.count_error();
     }
 
@@ -255,7 +261,10 @@ impl Source {
             let context = self.file.input.as_mut_ptr();
             let stream = *(*context).streams.add(self.stream);
             let frame = video.as_mut_ptr();
-            (*frame).sample_aspect_ratio = ffi::av_guess_sample_aspect_ratio(context, stream, frame);
+            (*frame).sample_aspect_ratio = match self.tells_dots {
+                true => ffi::AVRational { num: 1, den: 1 },
+                false => ffi::av_guess_sample_aspect_ratio(context, stream, frame),
+            };
         }
         if let Some(matrix) = &self.matrix {
             orientation::default_matrix(&mut video, matrix);
