@@ -230,6 +230,126 @@ fn pixels_that_are_not_square_are_reported() {
     }
 }
 
+/// Dots per inch of a picture in a file of its own are no shape of its pixels; in a movie the shape stays.
+#[test]
+fn dots_per_inch_are_no_shape_of_pixels() {
+    let folder = Folder::new("dots");
+    let one = |codec, format| Movie {
+        codec,
+        format,
+        stamps_ms: vec![0],
+        // With a shape the encoder writes JFIF's header.
+        pixel_aspect: (1, 1),
+        ..Movie::default()
+    };
+    let bytes = |movie: &Movie| std::fs::read(folder.movie("one.mkv", movie)).expect("read");
+    // The mark of the start, and JFIF's: its units (1: inch) and dots across and down lie behind the version.
+    let all = bytes(&one(Id::MJPEG, Pixel::YUVJ420P));
+    let mut jpeg = all[all.windows(3).position(|w| w == [0xff, 0xd8, 0xff]).expect("a JPEG")..].to_vec();
+    let at = jpeg.windows(5).position(|w| w == b"JFIF\0").expect("JFIF") + 7;
+    jpeg[at..at + 5].copy_from_slice(&[1, 1, 44, 0, 72]);
+    // A chunk of the dots in a meter, behind the header of 25 bytes; decoders check no sums of such chunks unless asked to.
+    let all = bytes(&one(Id::PNG, Pixel::RGB24));
+    let png = &all[all.windows(8).position(|w| w == b"\x89PNG\r\n\x1a\n").expect("a PNG")..];
+    let chunk =
+        [&9_u32.to_be_bytes()[..], b"pHYs", &11811_u32.to_be_bytes(), &2835_u32.to_be_bytes(), &[1]].concat();
+    let crc = !chunk[4..].iter().fold(!0_u32, |crc, byte| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| crc >> 1 ^ if crc & 1 == 1 { 0xedb8_8320 } else { 0 })
+    });
+    let png = [&png[..33], &chunk, &crc.to_be_bytes(), &png[33..]].concat();
+    for (name, bytes) in
+        [("a.jpg", &jpeg), ("jpeg", &jpeg), ("a.png", &png), ("png", &png), ("wrong.jpg", &png)]
+    {
+        let decoder = open(&folder.with(name, bytes), once()).expect("plays");
+        assert_eq!((decoder.info().pixel_aspect, decoder.info().width), (1.0, 64), "{name}");
+        assert_eq!(take(&decoder, 1)[0].pixel_aspect(), 1.0, "{name}");
+    }
+    for (name, codec, format) in [
+        ("jpeg.mkv", Id::MJPEG, Pixel::YUVJ420P),
+        ("jpeg.mov", Id::MJPEG, Pixel::YUVJ420P),
+        ("png.mkv", Id::PNG, Pixel::RGB24),
+        ("mpeg4.mp4", Id::MPEG4, Pixel::YUV420P),
+    ] {
+        let movie = Movie { codec, format, pixel_aspect: (16, 11), ..Movie::default() };
+        let aspect = open(&folder.movie(name, &movie), once()).expect("plays").info().pixel_aspect;
+        assert!((aspect - 16.0 / 11.0).abs() < 0.01, "{name}: {aspect}");
+    }
+}
+
+#[test]
+fn a_shape_of_pixels_that_cannot_be_is_ignored_with_a_remark() {
+    let folder = Folder::new("bound");
+    for (ratio, aspect) in
+        [((1, 65535), 1.0), ((65535, 1), 1.0), ((1, 11), 1.0), ((8, 1), 8.0), ((1, 8), 0.125)]
+    {
+        let movie =
+            Movie { codec: Id::FFV1, format: Pixel::YUV420P, pixel_aspect: ratio, ..Movie::default() };
+        let decoder = open(&folder.movie("ratio.nut", &movie), once()).expect("plays");
+        assert_eq!(decoder.info().pixel_aspect, aspect, "{ratio:?}");
+        let remarks = decoder.info().remarks.join(" ");
+        let (is_told, named) = (aspect == 1.0, format!("{}:{}", ratio.0, ratio.1));
+        assert_eq!((remarks.contains(&named), remarks.is_empty()), (is_told, !is_told), "{remarks}");
+    }
+}
+
+/// What this FFmpeg has no code for is no damage.
+#[test]
+fn what_ffmpeg_does_not_decode_is_said() {
+    let folder = Folder::new("unsupported");
+    // WebP's container: the extended header with the flag for an animation, then its colour and one frame, which is empty.
+    let chunk = |name: &[u8], data: &[u8]| [name, &(data.len() as u32).to_le_bytes(), data].concat();
+    let chunks = [
+        chunk(b"VP8X", &[2, 0, 0, 0, 15, 0, 0, 15, 0, 0]),
+        chunk(b"ANIM", &[0; 6]),
+        chunk(
+            b"ANMF",
+            &[[0; 16].as_slice(), &chunk(b"VP8L", b"\x2f\x0f\xc0\x03\0\x07\x10\x11\xfd\x0f")].concat(),
+        ),
+    ];
+    let body = [b"WEBP".as_slice(), &chunks.concat()].concat();
+    for name in ["a.webp", "animation"] {
+        let error = fails(&folder.with(name, &chunk(b"RIFF", &body)));
+        assert!(error.why.contains("This FFmpeg does not decode an animated WebP"), "{error}");
+        assert!(!error.to_string().contains("damaged"), "{error}");
+    }
+    // A codec that nobody knows.
+    let mut bytes = std::fs::read(folder.movie("known.mkv", &Movie::default())).expect("read");
+    let at = bytes.windows(7).position(|w| w == b"V_MPEG4").expect("the codec's name");
+    bytes[at..at + 7].copy_from_slice(b"V_NO\x1b]!");
+    let error = fails(&folder.with("unknown.mkv", &bytes));
+    assert!(error.why.contains("This FFmpeg does not decode its codec"), "{error}");
+    assert!(!error.to_string().contains('\x1b'), "{error:?}");
+}
+
+#[test]
+fn what_is_not_shown_as_it_is_meant_is_remarked() {
+    let folder = Folder::new("remarks");
+    for (name, matrix, transfer, told) in [
+        ("pq.mkv", 9, 16, "HDR (PQ), shown without tone mapping"),
+        ("hlg.mkv", 9, 18, "HDR (HLG), shown without tone mapping"),
+        ("cl.mkv", 10, 1, "BT.2020 constant luminance is not supported: colours are shown as BT.2020 NCL"),
+        (
+            "ictcp.mkv",
+            14,
+            16,
+            "ICtCp is not supported: colours are shown as BT.2020 NCL; HDR (PQ), shown without tone mapping",
+        ),
+        ("sdr.mkv", 1, 1, ""),
+        ("untagged.mkv", 2, 2, ""),
+    ] {
+        let movie = Movie { codec: Id::FFV1, tags: Some((matrix, transfer)), ..Movie::default() };
+        let path = folder.movie(name, &movie);
+        let decoder = open(&path, once()).expect("plays");
+        assert_eq!(decoder.info().remarks.join("; "), told, "{name}");
+        // Without a window it is a warning.
+        let (_, warning) = read_frame_at(&path, 0.0, References::Refused).expect("a frame");
+        let frames = read_frames_rgba(&path, 2, None, References::Refused).expect("frames");
+        assert_eq!((warning.is_some(), &frames.warning), (!told.is_empty(), &warning), "{name}");
+        let first = told.split("; ").next().unwrap_or_default();
+        assert!(warning.is_none_or(|warning| warning.why.contains(first)), "{name}");
+    }
+}
+
 #[test]
 fn frames_are_read_as_rgba_at_any_size() {
     let folder = Folder::new("rgba");

@@ -284,3 +284,31 @@ fn the_seek_bar_goes_to_the_frame_and_panels_stay_where_they_were_put() {
     assert!(!session.shows("Tune now") && !session.shows("0: "));
     session.quit();
 }
+
+/// What of a movie is not shown as it is meant is said over the picture and among its facts, as long as it plays; and its
+/// name obeys nobody.
+#[test]
+fn what_is_not_shown_as_it_is_meant_is_told() {
+    let (display, folder) = (Display::start(&[]), Folder::new("open-remarks"));
+    let movie = Movie { codec: ffmpeg_next::codec::Id::FFV1, stamps_ms: steady(4), ..Movie::default() };
+    let plain = folder.movie("plain.mkv", &movie);
+    let hdr = folder.movie("hdr.mkv", &Movie { tags: Some((9, 16)), ..movie });
+    let odd = hdr.with_file_name("a\nb\u{1b}[31m\u{202e}.mkv");
+    std::fs::rename(hdr, &odd).unwrap();
+    let name = "a\\nb\\x1b[31m\\u{202e}.mkv";
+    let mut session =
+        Session::start(&display, alone(&display).args([&odd, &plain]).args(["--variant", "off"]));
+    session.wait_for_title(&format!("{name} - off"));
+    session.press_until_title("space", "paused");
+    let remark = "HDR (PQ), shown without tone mapping";
+    session.wait_for_text(&format!("{name}' is not shown as it is meant."));
+    session.wait_for_text(&format!("{remark}."));
+    display.key("d");
+    session.wait("a fact", |s| s.texts().iter().any(|t| t.text == remark));
+    let is_safe = |text: &str| text.chars().all(|c| c == '\n' || !c.is_control() && c != '\u{202e}');
+    assert!(session.texts().iter().all(|t| is_safe(&t.text)), "{:?}", session.texts());
+    session.press_until_title("greater", "plain.mkv - off, paused");
+    session.wait("the end of that", |s| !s.shows("tone mapping"));
+    let stderr = session.quit();
+    assert!(stderr.contains(name) && stderr.contains(remark) && is_safe(&stderr), "{stderr:?}");
+}

@@ -25,7 +25,7 @@ pub enum Matrix {
     Bt601,
     /// ITU-R BT.709.
     Bt709,
-    /// ITU-R BT.2020, also where the file asks for its constant-luminance form.
+    /// ITU-R BT.2020 with non-constant luminance.
     Bt2020,
     /// SMPTE 240M.
     Smpte240m,
@@ -90,6 +90,22 @@ impl fmt::Display for Range {
     }
 }
 
+/// The matrices that are taken as they are tagged, by their numbers in ITU-T H.273.
+const TAGGED: [(u32, Matrix); 6] = [
+    (1, Matrix::Bt709),
+    (4, Matrix::Fcc),
+    (5, Matrix::Bt601),
+    (6, Matrix::Bt601),
+    (7, Matrix::Smpte240m),
+    (9, Matrix::Bt2020),
+];
+/// Those in whose place the matrix of films with the same primaries is taken: BT.2020 with constant luminance, SMPTE 2085,
+/// ICtCp and IPT-PQ-C2.
+const NEAREST: [(u32, Matrix); 4] =
+    [(10, Matrix::Bt2020), (11, Matrix::Bt2020), (14, Matrix::Bt2020), (15, Matrix::Bt2020)];
+/// The file does not say.
+const UNSPECIFIED: u32 = 2;
+
 /// How a pixel format stores colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Model {
@@ -102,7 +118,7 @@ pub(super) enum Model {
 
 /// Matrix and range of `picture`: its tags, or the customs described above, which go by its size as it is stored.
 ///
-/// YCgCo, ICtCp and the other matrices that swscale does not know count as untagged.
+/// In the place of what is not supported the nearest is taken, which [`super::remarks`] tells.
 pub(crate) fn of_picture(picture: &ffmpeg::frame::Video) -> (Matrix, Range) {
     let (space, range) = tags(picture);
     decide(model(picture), space, range, (picture.width(), picture.height()))

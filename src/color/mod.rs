@@ -36,6 +36,7 @@ pub(crate) mod layout;
 pub(crate) mod matrix;
 pub mod planes;
 pub(crate) mod reference;
+pub(crate) mod remarks;
 mod rgba;
 mod rows;
 mod staging;

@@ -6,20 +6,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use ffmpeg_next::frame::Video;
+
 use super::chapters::Chapter;
 use super::control::{Control, Seek};
 use super::failures::behind_the_end;
-use super::frame::{Fields, Timed, nanoseconds, picture_bytes, pixel_aspect, seconds};
+use super::frame::{Fields, Timed, ignored_aspect, nanoseconds, picture_bytes, pixel_aspect, seconds};
 use super::orientation::Orientation;
 use super::painted::Canvas;
 use super::pass::{Pass, nothing_decoded};
 use super::queue::FrameQueue;
 use super::reading::{Cancel, Reading, References, watched};
 use super::worker::Worker;
-use crate::color::Staging;
 use crate::color::matrix::{self, Matrix, Range};
+use crate::color::{self, Staging};
 use crate::error::{Error, Result};
 use crate::memory::free;
+use crate::text;
 
 /// So long the end of a decoder waits for its thread.
 const END_WAIT: Duration = Duration::from_secs(2);
@@ -80,6 +83,8 @@ pub struct MovieInfo {
     pub matrix: Matrix,
     /// The range that the first frame is converted with.
     pub range: Range,
+    /// What of the first frame is shown otherwise than the file means it, a clause for each.
+    pub remarks: Vec<String>,
 }
 
 impl MovieInfo {
@@ -98,7 +103,13 @@ impl MovieInfo {
             pixel_format: String::new(),
             matrix: Matrix::Rgb,
             range: Range::Full,
+            remarks: Vec::new(),
         }
+    }
+
+    /// The same as what a user is told.
+    pub(crate) fn remark(&self) -> Option<Error> {
+        remark(&self.path, &self.remarks)
     }
 }
 
@@ -364,5 +375,26 @@ fn describe(path: &Path, pass: &Pass, first: &Timed) -> MovieInfo {
         pixel_format: matrix::format_name(&first.video),
         matrix,
         range,
+        remarks: remarks(&first.video),
     }
+}
+
+/// What of a picture is shown otherwise than its file means it.
+pub(super) fn remarks(picture: &Video) -> Vec<String> {
+    let mut remarks = color::remarks::of_picture(picture);
+    if let Some((width, height)) = ignored_aspect(picture) {
+        remarks.push(format!("pixels of {width}:{height} cannot be, and are shown as squares"));
+    }
+    remarks
+}
+
+/// What is told of a movie with such remarks; `None` where there are none.
+pub(super) fn remark(path: &Path, remarks: &[String]) -> Option<Error> {
+    let sentence = |clause: &String| {
+        let mut letters = clause.chars();
+        letters.next().map(|first| format!("{}{}.", first.to_uppercase(), letters.as_str()))
+    };
+    let sentences: Vec<String> = remarks.iter().filter_map(sentence).collect();
+    let what = format!("'{}' is not shown as it is meant.", text::name(path));
+    (!sentences.is_empty()).then(|| Error::new(what, sentences.join(" "), ""))
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::decoder::{remark, remarks};
 use super::failures::behind_the_end;
 use super::frame::{Frame, nanoseconds, seconds};
 use super::pass::{Pass, nothing_decoded};
@@ -30,6 +31,7 @@ fn frame_at(path: &Path, at_s: f64, reading: &Reading) -> Result<(Frame, Option<
     let warning = (!reached).then(|| {
         pass.warning(path).unwrap_or_else(|| behind_the_end(path, at_s, end_s, "Its last picture is used."))
     });
+    let warning = warning.or_else(|| remark(path, &remarks(&placed.video)));
     Ok((Frame::still(placed.video, placed.movie_ns, placed.duration_ns), warning))
 }
 
@@ -71,10 +73,10 @@ fn frames_rgba(path: &Path, count: usize, size: Option<(u32, u32)>, reading: &Re
     let count = affordable(count, width as usize * height as usize * 4);
     let mut converter = RgbaConverter::new();
     let mut frames = Vec::new();
-    let mut warning = None;
+    let mut warning = remark(path, &remarks(&first.video));
     while frames.len() < count {
         let Some(placed) = pass.next() else {
-            warning = pass.warning(path);
+            warning = pass.warning(path).or(warning);
             break;
         };
         let mut rgba = picture_memory(width, height)?;

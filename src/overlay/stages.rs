@@ -114,6 +114,9 @@ fn facts(ui: &mut Ui, view: &View, numbers: &Numbers, actions: &mut Vec<Action>)
     };
     fact(ui, "Picture", &picture, theme::TEXT, &format!("{picture}{why}"));
     fact(ui, "Format", &movie.format, theme::TEXT, &format!("{}\n{}", movie.format, words::FORMAT));
+    for remark in &movie.remarks {
+        fact(ui, "Note", remark, theme::WARN, &format!("{remark}\n{}", words::REMARK));
+    }
     let devices = match view.device {
         Some(device) => {
             let hover = words::device(device);

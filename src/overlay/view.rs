@@ -183,6 +183,8 @@ pub(crate) struct MovieSummary {
     pub fps: Option<f64>,
     /// Codec and pixel format in FFmpeg's names, matrix and range: "hevc, yuv420p10le, BT.2020, limited".
     pub format: String,
+    /// What of it is shown otherwise than the file means it, a clause for each.
+    pub remarks: Vec<String>,
     /// Where it stands among the movies that are played, from 1, and how many these are; `None` where it is alone.
     pub in_list: Option<(usize, usize)>,
     /// Whether the movie is interlaced.
@@ -204,6 +206,7 @@ impl MovieSummary {
             height: 0,
             fps: None,
             format: String::new(),
+            remarks: Vec::new(),
             in_list: None,
             fields: Fields::default(),
             position_s: 0.0,
@@ -219,6 +222,7 @@ impl MovieSummary {
             height: info.height,
             fps: info.fps,
             format: format!("{}, {}, {}, {}", info.codec, info.pixel_format, info.matrix, info.range),
+            remarks: info.remarks.clone(),
             fields: info.fields,
             duration_s: info.duration_s,
             chapters: info.chapters.clone(),

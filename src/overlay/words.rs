@@ -253,7 +253,10 @@ pub(crate) fn fields(fields: Fields) -> (&'static str, &'static str) {
 
 pub(crate) const FORMAT: &str = "Codec and pixel format in FFmpeg's names, then how its numbers become RGBA: the matrix, and \
     whether black and white are at the ends of the range (full) or within it (limited).\nOf the first picture; what the file \
-    does not say is taken from the picture's height.";
+    does not say is taken from the picture's size.";
+
+pub(crate) const REMARK: &str =
+    "The file asks for this, and clreel does not do it: the picture does not look as it is meant.";
 
 pub(crate) const REPAINT: &str = "From one repaint of the window to the next, whether or not it showed a new frame: \
     the median and the 95th percentile.\nIt stays short while a slow variant is at work.";

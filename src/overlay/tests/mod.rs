@@ -103,6 +103,7 @@ impl<'a> Fixture<'a> {
                 fps: Some(25.0),
                 format: "h264, yuv420p, BT.709, limited".into(),
                 in_list: None,
+                remarks: Vec::new(),
                 fields: Fields::Progressive,
                 position_s: 1.0,
                 duration_s: Some(10.0),

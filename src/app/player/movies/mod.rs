@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use super::With;
 use crate::app::completion::Completion;
 use crate::app::playlist::Playlist;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::jobs::Waker;
 use crate::ladders::box_filter::VariantId;
 use crate::media::{Decoder, MovieInfo};
@@ -26,6 +26,10 @@ pub(super) struct Movies {
     completion: Option<Completion>,
     /// What is wrong with the movie has been told.
     warned: bool,
+    /// What of the movie is not shown as it is meant.
+    remark: Option<Error>,
+    /// That has been told.
+    remarked: bool,
     /// What the title says: the filter of the picture on the screen, and whether it is paused.
     titled: Option<(Option<(VariantId, u32)>, bool)>,
 }
@@ -43,6 +47,8 @@ impl Movies {
             navigation: Navigation::default(),
             completion: None,
             warned: false,
+            remark: info.and_then(MovieInfo::remark),
+            remarked: false,
             titled: None,
         }
     }
@@ -126,6 +132,12 @@ impl Movies {
             None => None,
         };
         self.navigate(with);
+        if !self.remarked
+            && let Some(remark) = self.remark.clone()
+        {
+            self.remarked = true;
+            with.notify(remark, false);
+        }
         if !self.warned
             && let Some(warning) = with.frames.decoder().warning()
         {
@@ -142,6 +154,9 @@ impl Movies {
         let sizes = self.scenes.movie().is_opening() && self.scenes.is_movie();
         let sized = sizes.then(|| decoder.info().clone());
         self.playlist.outlived().iter().for_each(|error| with.notices.hide(error));
+        // What was told of the movie before says nothing of this one.
+        self.remark.iter().for_each(|error| with.notices.hide(error));
+        (self.remark, self.remarked) = (decoder.info().remark(), false);
         let facts = MovieSummary::of(self.playlist.current(), decoder.info());
         (self.warned, self.titled, self.navigation) = (false, None, Navigation::default());
         self.scenes.play(decoder, facts, with.frames);
