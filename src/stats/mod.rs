@@ -128,7 +128,7 @@ pub(crate) struct FrameSample {
     /// When it was presented, in seconds since playing began.
     pub presented_at: f64,
     /// Time since the frame before it was presented, in milliseconds; `None` for the first frame and after
-    /// a pause, a seek or a resize.
+    /// a pause, a seek, a resize, or a time in which the process was stopped.
     pub interval_ms: Option<f64>,
     /// Service times of the stages; not finite where the driver does not tell.
     pub stages: StageTimes,

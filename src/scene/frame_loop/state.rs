@@ -83,6 +83,17 @@ impl FrameLoop {
         self.shown.as_ref().map(|f| f.flight.frame.duration_ns).filter(|ns| *ns > 0)
     }
 
+    /// Frames on their way, beside the one on the screen.
+    pub(super) fn ahead(&self) -> usize {
+        let flights = self.flights.iter().filter(|flight| flight.side != Side::Other).count();
+        flights + self.ready.len() + self.wipe.waiting()
+    }
+
+    /// Returns true if no frame is on its way, and none waits to be taken.
+    pub(super) fn awaits_decoder(&self) -> bool {
+        self.ahead() == 0 && self.returned.is_empty() && self.decoder.queue().waiting() == 0
+    }
+
     /// Whether every frame was shown and none will come.
     pub(crate) fn is_finished(&self) -> bool {
         self.lent.engine().is_some()

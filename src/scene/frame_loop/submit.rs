@@ -374,17 +374,6 @@ impl FrameLoop {
         ahead < limit && !stands && !is_others_turn && !self.is_device_busy()
     }
 
-    /// Frames on their way, beside the one on the screen.
-    fn ahead(&self) -> usize {
-        let flights = self.flights.iter().filter(|flight| flight.side != Side::Other).count();
-        flights + self.ready.len() + self.wipe.waiting()
-    }
-
-    /// Returns true if no frame is on its way, and none waits to be taken.
-    pub(super) fn awaits_decoder(&self) -> bool {
-        self.ahead() == 0 && self.returned.is_empty() && self.decoder.queue().waiting() == 0
-    }
-
     /// The next frame, if there is room for it and it is due.
     fn take_frame(&mut self) -> Option<Arc<Frame>> {
         if !self.has_room() {
