@@ -7,7 +7,7 @@ mod movie;
 
 use std::process::Command;
 
-use common::{Display, Session, clreel, json};
+use common::{Display, Session, clreel, finish, json};
 use movie::{Folder, Movie, steady, turned};
 
 /// As `clreel`, and no desktop's service shows a dialog.
@@ -203,4 +203,64 @@ fn what_is_wrong_with_the_start_is_said_once() {
     session.wait_for_text("has no picture at 99.000 s");
     let stderr = session.quit();
     assert_eq!(stderr.matches("has no picture at").count(), 1, "{stderr}");
+}
+
+/// Keys are pressed by where they lie: X's codes are 10 for the first of the digits, 24 for Q, 66 for CapsLock.
+#[test]
+fn keys_are_heeded_on_every_keyboard_and_beside_caps_lock() {
+    let (display, folder) = (Display::start(&[]), Folder::new("habits-keyboards"));
+    let film = Movie { stamps_ms: steady(3000), gop: 25, ..Movie::default() };
+    let movie = folder.movie("m.mkv", &film);
+    let mut command = alone(&display);
+    // Without a language accents are not put on letters.
+    let mut session = Session::start(&display, command.arg(&movie).env("LC_ALL", "C.UTF-8"));
+    session.wait_for_title("- off");
+    let mut is_paused = false;
+    for (layout, p, y) in [
+        ("us dvorak", "27", "28"),
+        ("ru", "33", "29"),
+        ("gr", "33", "29"),
+        ("il", "33", "29"),
+        ("cz", "33", "52"),
+        ("fr", "33", "29"),
+    ] {
+        display.keyboard(layout);
+        for is_locked in [false, true] {
+            let on = format!("on {layout}, CapsLock {is_locked}");
+            // The first and the sixth of the digits, which are a Czech plus and a French minus sign.
+            for (key, shown) in [(y, "planar, r=7"), ("10", "naive, r=7"), ("15", "glsl, r=7")] {
+                display.key(key);
+                session.wait(&format!("{shown} {on}"), |s| s.title().contains(shown));
+            }
+            display.key(p);
+            session.wait(&format!("pause {on}"), |s| s.title().contains("paused") != is_paused);
+            is_paused = !is_paused;
+            display.key("66");
+        }
+    }
+    session.press_until_title("33", "paused");
+    // An accent waits for no letter: the next key is itself.
+    display.key("34");
+    display.key("26");
+    session.wait_for_text("Make an editable copy");
+    display.keyboard("ru");
+    display.key("26");
+    session.wait("the end of the panel", |s| !s.shows("Make an editable copy"));
+    display.key("ctrl+40");
+    session.wait_for_text("OpenCL device");
+    // Whatever the key that opens it is called.
+    display.key("32");
+    session.wait_for_text("Open a movie");
+    ["24", "25", "26"].iter().for_each(|key| display.key(key));
+    session.wait("what is typed", |s| s.texts().iter().any(|t| t.text == "йцу"));
+    display.key("Escape");
+    session.wait("the end of the field", |s| !s.shows("Open a movie"));
+    // With Shift the movie is repeated, without it a part of it.
+    display.key("shift+46");
+    session.wait_for_text(", once");
+    display.key("46");
+    session.wait_for_text(", repeats from ");
+    display.keyboard("gr");
+    display.key("24");
+    assert_eq!(finish(session.child.take().unwrap()), (Some(0), String::new()));
 }

@@ -1,8 +1,12 @@
-//! Keys. In: winit's key events. Out: what the user asked for. Letters are logical keys and case matters;
-//! digits also work by their physical key, for keyboards on which they need Shift.
+//! Keys. In: winit's key events. Out: what the user asked for. Case matters, as Shift makes it; what a key is called
+//! on which layout is told in [`characters`].
+
+mod characters;
 
 use winit::event::{ElementState, KeyEvent};
-use winit::keyboard::{Key, KeyCode, ModifiersState, NamedKey, PhysicalKey};
+use winit::keyboard::{Key, ModifiersState, NamedKey};
+
+use characters::PressedKey;
 
 use crate::ladders::box_filter::VariantId;
 use crate::overlay::{Action, ENTRIES, SWITCHES};
@@ -51,15 +55,7 @@ pub(crate) enum Command {
 
 /// The command of a key press, if the key has one. A held key repeats only where that makes sense.
 pub(crate) fn command(event: &KeyEvent, modifiers: ModifiersState) -> Option<Command> {
-    let command =
-        if modifiers.intersects(ModifiersState::CONTROL | ModifiersState::ALT | ModifiersState::SUPER) {
-            with_modifiers(&event.logical_key, modifiers)?
-        } else {
-            with_shift(&event.logical_key)
-                .filter(|_| modifiers.shift_key())
-                .or_else(|| logical(&event.logical_key))
-                .or_else(|| by_physical_key(event.physical_key))?
-        };
+    let command = command_of(&PressedKey::new(event, modifiers.shift_key()), modifiers)?;
     match (command, event.state) {
         (Command::SeekBy { .. }, ElementState::Released) => Some(Command::SeekEnd),
         (_, ElementState::Released) => None,
@@ -69,22 +65,33 @@ pub(crate) fn command(event: &KeyEvent, modifiers: ModifiersState) -> Option<Com
     }
 }
 
+/// The command of a key, whether it goes down or up.
+fn command_of(key: &PressedKey, modifiers: ModifiersState) -> Option<Command> {
+    let is_shortcut =
+        modifiers.intersects(ModifiersState::CONTROL | ModifiersState::ALT | ModifiersState::SUPER);
+    match key.logical {
+        Key::Named(_) if is_shortcut => None,
+        Key::Named(name) => with_shift(name).filter(|_| key.is_shifted).or_else(|| named(name)),
+        _ if is_shortcut => key.characters().find_map(|c| with_modifiers(c, modifiers)),
+        _ => key.characters().find_map(character),
+    }
+}
+
 /// Whether Esc was pressed.
 pub(crate) fn is_escape(event: &KeyEvent) -> bool {
     event.state == ElementState::Pressed && event.logical_key == Key::Named(NamedKey::Escape)
 }
 
 /// Keys together with Ctrl. Other combinations belong to the desktop.
-fn with_modifiers(key: &Key, modifiers: ModifiersState) -> Option<Command> {
-    let Key::Character(text) = key else { return None };
-    match text.as_str() {
-        "e" | "E" if modifiers == ModifiersState::CONTROL => Some(Command::Do(Action::ExportStats)),
-        "o" | "O" if modifiers == ModifiersState::CONTROL => Some(Command::Do(Action::AskForMovie)),
-        "d" | "D" if modifiers == ModifiersState::CONTROL => Some(Command::Do(Action::NextDevice)),
+fn with_modifiers(key: char, modifiers: ModifiersState) -> Option<Command> {
+    match key {
+        'e' if modifiers == ModifiersState::CONTROL => Some(Command::Do(Action::ExportStats)),
+        'o' if modifiers == ModifiersState::CONTROL => Some(Command::Do(Action::AskForMovie)),
+        'd' if modifiers == ModifiersState::CONTROL => Some(Command::Do(Action::NextDevice)),
         // Plus needs Shift on many keyboards.
-        "+" | "=" if modifiers - ModifiersState::SHIFT == ModifiersState::CONTROL => zoom(ZOOM_STEP),
-        "-" if modifiers == ModifiersState::CONTROL => zoom(1.0 / ZOOM_STEP),
-        "0" if modifiers == ModifiersState::CONTROL => Some(Command::Do(Action::Zoom(None))),
+        '+' | '=' if modifiers - ModifiersState::SHIFT == ModifiersState::CONTROL => zoom(ZOOM_STEP),
+        '-' if modifiers == ModifiersState::CONTROL => zoom(1.0 / ZOOM_STEP),
+        '0' if modifiers == ModifiersState::CONTROL => Some(Command::Do(Action::Zoom(None))),
         _ => None,
     }
 }
@@ -93,60 +100,59 @@ fn zoom(factor: f32) -> Option<Command> {
     Some(Command::Do(Action::Zoom(Some(factor))))
 }
 
-fn logical(key: &Key) -> Option<Command> {
+fn character(key: char) -> Option<Command> {
     match key {
-        Key::Character(text) => {
-            let mut chars = text.chars();
-            let (Some(c), None) = (chars.next(), chars.next()) else { return None };
-            match c {
-                '-' => Some(Command::RadiusBy(-1)),
-                '=' | '+' => Some(Command::RadiusBy(1)),
-                'p' => Some(Command::Do(Action::TogglePause)),
-                'o' => Some(Command::Do(Action::AskForMovie)),
-                'i' => Some(Command::Do(Action::ToggleOverlay)),
-                'q' => Some(Command::Do(Action::Quit)),
-                '?' => Some(Command::Do(Action::ToggleKeys)),
-                's' => Some(Command::Do(Action::SaveFrame)),
-                'S' => Some(Command::Do(Action::SaveWindow)),
-                '>' => Some(Command::Movie(1)),
-                '<' => Some(Command::Movie(-1)),
-                '.' => Some(Command::Step { back: false }),
-                ',' => Some(Command::Step { back: true }),
-                '[' => Some(Command::Speed(Some(1.0 / SPEED_STEP))),
-                ']' => Some(Command::Speed(Some(SPEED_STEP))),
-                'l' => Some(Command::MarkPart),
-                'L' => Some(Command::ToggleLoop),
-                'f' => Some(Command::Do(Action::ToggleFullscreen)),
-                'v' => Some(Command::Do(Action::NextScene)),
-                'w' => Some(Command::Do(Action::ToggleWipe)),
-                'x' => Some(Command::Do(Action::SwapSides)),
-                'D' => Some(Command::Do(Action::ToggleDifference)),
-                key => panel(text).or_else(|| switch(text)).or_else(|| variant(key)),
-            }
-        }
-        Key::Named(NamedKey::F5) => Some(Command::Do(Action::RebuildKernels)),
-        Key::Named(NamedKey::F1) => Some(Command::Do(Action::ToggleKeys)),
-        Key::Named(NamedKey::Space) => Some(Command::Do(Action::TogglePause)),
-        Key::Named(NamedKey::Escape) => Some(Command::LeaveFullscreen),
-        Key::Named(NamedKey::ArrowLeft) => seek_by(-5.0),
-        Key::Named(NamedKey::ArrowRight) => seek_by(5.0),
-        Key::Named(NamedKey::ArrowDown) => seek_by(-60.0),
-        Key::Named(NamedKey::ArrowUp) => seek_by(60.0),
-        Key::Named(NamedKey::PageUp) => Some(Command::Chapter(1)),
-        Key::Named(NamedKey::PageDown) => Some(Command::Chapter(-1)),
-        Key::Named(NamedKey::Home) => Some(Command::SeekStart),
-        Key::Named(NamedKey::Backspace) => Some(Command::Speed(None)),
+        '-' => Some(Command::RadiusBy(-1)),
+        '=' | '+' => Some(Command::RadiusBy(1)),
+        'p' => Some(Command::Do(Action::TogglePause)),
+        'o' => Some(Command::Do(Action::AskForMovie)),
+        'i' => Some(Command::Do(Action::ToggleOverlay)),
+        'q' => Some(Command::Do(Action::Quit)),
+        '?' => Some(Command::Do(Action::ToggleKeys)),
+        's' => Some(Command::Do(Action::SaveFrame)),
+        'S' => Some(Command::Do(Action::SaveWindow)),
+        '>' => Some(Command::Movie(1)),
+        '<' => Some(Command::Movie(-1)),
+        '.' => Some(Command::Step { back: false }),
+        ',' => Some(Command::Step { back: true }),
+        '[' => Some(Command::Speed(Some(1.0 / SPEED_STEP))),
+        ']' => Some(Command::Speed(Some(SPEED_STEP))),
+        'l' => Some(Command::MarkPart),
+        'L' => Some(Command::ToggleLoop),
+        'f' => Some(Command::Do(Action::ToggleFullscreen)),
+        'v' => Some(Command::Do(Action::NextScene)),
+        'w' => Some(Command::Do(Action::ToggleWipe)),
+        'x' => Some(Command::Do(Action::SwapSides)),
+        'D' => Some(Command::Do(Action::ToggleDifference)),
+        _ => panel(key).or_else(|| switch(key)).or_else(|| variant(key)),
+    }
+}
+
+fn named(key: NamedKey) -> Option<Command> {
+    match key {
+        NamedKey::F5 => Some(Command::Do(Action::RebuildKernels)),
+        NamedKey::F1 => Some(Command::Do(Action::ToggleKeys)),
+        NamedKey::Space => Some(Command::Do(Action::TogglePause)),
+        NamedKey::Escape => Some(Command::LeaveFullscreen),
+        NamedKey::ArrowLeft => seek_by(-5.0),
+        NamedKey::ArrowRight => seek_by(5.0),
+        NamedKey::ArrowDown => seek_by(-60.0),
+        NamedKey::ArrowUp => seek_by(60.0),
+        NamedKey::PageUp => Some(Command::Chapter(1)),
+        NamedKey::PageDown => Some(Command::Chapter(-1)),
+        NamedKey::Home => Some(Command::SeekStart),
+        NamedKey::Backspace => Some(Command::Speed(None)),
         _ => None,
     }
 }
 
 /// Keys that do something else together with Shift: small steps, as in mpv.
-fn with_shift(key: &Key) -> Option<Command> {
+fn with_shift(key: NamedKey) -> Option<Command> {
     match key {
-        Key::Named(NamedKey::ArrowLeft) => seek_by(-1.0),
-        Key::Named(NamedKey::ArrowRight) => seek_by(1.0),
-        Key::Named(NamedKey::ArrowDown) => seek_by(-5.0),
-        Key::Named(NamedKey::ArrowUp) => seek_by(5.0),
+        NamedKey::ArrowLeft => seek_by(-1.0),
+        NamedKey::ArrowRight => seek_by(1.0),
+        NamedKey::ArrowDown => seek_by(-5.0),
+        NamedKey::ArrowUp => seek_by(5.0),
         _ => None,
     }
 }
@@ -155,32 +161,15 @@ fn seek_by(seconds: f64) -> Option<Command> {
     Some(Command::SeekBy { seconds, exact: true })
 }
 
-fn by_physical_key(key: PhysicalKey) -> Option<Command> {
-    let digit = match key {
-        PhysicalKey::Code(KeyCode::Digit0) => '0',
-        PhysicalKey::Code(KeyCode::Digit1) => '1',
-        PhysicalKey::Code(KeyCode::Digit2) => '2',
-        PhysicalKey::Code(KeyCode::Digit3) => '3',
-        PhysicalKey::Code(KeyCode::Digit4) => '4',
-        PhysicalKey::Code(KeyCode::Digit5) => '5',
-        PhysicalKey::Code(KeyCode::Digit6) => '6',
-        PhysicalKey::Code(KeyCode::Digit7) => '7',
-        PhysicalKey::Code(KeyCode::Digit8) => '8',
-        PhysicalKey::Code(KeyCode::Digit9) => '9',
-        _ => return None,
-    };
-    variant(digit)
-}
-
 /// Keys that open and close panels.
-fn panel(key: &str) -> Option<Command> {
-    let panel = ENTRIES.iter().find(|panel| panel.key.is_some_and(|(own, _)| own == key))?;
+fn panel(key: char) -> Option<Command> {
+    let panel = ENTRIES.iter().find(|panel| panel.key.is_some_and(|(own, _)| own.chars().eq([key])))?;
     Some(Command::Do(panel.action()))
 }
 
 /// Keys of the scopes' switches.
-fn switch(key: &str) -> Option<Command> {
-    let switch = SWITCHES.into_iter().find(|switch| switch.key.0 == key)?;
+fn switch(key: char) -> Option<Command> {
+    let switch = SWITCHES.into_iter().find(|switch| switch.key.0.chars().eq([key]))?;
     Some(Command::Do(switch.action))
 }
 
@@ -191,44 +180,32 @@ fn variant(key: char) -> Option<Command> {
 
 #[cfg(test)]
 mod tests {
+    use winit::keyboard::{KeyCode, PhysicalKey};
+
     use super::*;
 
     #[test]
     fn digits_and_a_letter_choose_the_ladder_in_order() {
         // A key that something else has too would choose that, or the first of both.
         for id in VariantId::ALL {
-            let key = Key::Character(id.key().to_string().into());
-            assert_eq!(logical(&key), Some(Command::Do(Action::SetVariant(id))));
+            assert_eq!(character(id.key()), Some(Command::Do(Action::SetVariant(id))));
         }
         let digits = VariantId::ALL.map(VariantId::key).into_iter().filter(char::is_ascii_digit);
         assert!(digits.collect::<String>().starts_with("012345"), "the steps have their numbers");
     }
 
     #[test]
-    fn digits_work_by_physical_key_where_the_layout_hides_them() {
-        assert_eq!(logical(&Key::Character("&".into())), None);
-        use KeyCode::*;
-        let digits = [Digit0, Digit1, Digit2, Digit3, Digit4, Digit5, Digit6, Digit7, Digit8, Digit9];
-        let by_digit = VariantId::ALL.into_iter().filter(|id| id.key().is_ascii_digit());
-        for (code, id) in digits.into_iter().zip(by_digit) {
-            assert_eq!(by_physical_key(PhysicalKey::Code(code)), Some(Command::Do(Action::SetVariant(id))));
-        }
-    }
-
-    #[test]
     fn the_table_of_keys_has_them_all_and_no_others() {
         let mut bound = Vec::new();
         for c in ' '..='~' {
-            let key = Key::Character(c.to_string().into());
-            if logical(&key).is_some() {
+            if character(c).is_some() {
                 bound.push(c.to_string());
             }
-            // With Ctrl the letters are small.
-            if !c.is_ascii_uppercase() && with_modifiers(&key, ModifiersState::CONTROL).is_some() {
+            if with_modifiers(c, ModifiersState::CONTROL).is_some() {
                 bound.push(format!("Ctrl+{c}"));
             }
         }
-        let named = [
+        let names = [
             ("Space", NamedKey::Space),
             ("Escape", NamedKey::Escape),
             ("Tab", NamedKey::Tab),
@@ -244,11 +221,11 @@ mod tests {
             ("F1", NamedKey::F1),
             ("F5", NamedKey::F5),
         ];
-        for (name, key) in named {
-            if logical(&Key::Named(key)).is_some() {
+        for (name, key) in names {
+            if named(key).is_some() {
                 bound.push(name.to_owned());
             }
-            if with_shift(&Key::Named(key)).is_some() {
+            if with_shift(key).is_some() {
                 bound.push(format!("Shift+{name}"));
             }
         }
@@ -260,7 +237,49 @@ mod tests {
 
     #[test]
     fn case_matters() {
-        assert_eq!(logical(&Key::Character("q".into())), Some(Command::Do(Action::Quit)));
-        assert_eq!(logical(&Key::Character("Q".into())), None);
+        assert_eq!(character('q'), Some(Command::Do(Action::Quit)));
+        assert_eq!(character('Q'), None);
+    }
+
+    /// A key with one character on all levels but that of Shift.
+    fn key(code: KeyCode, logical: Key, plain: &str, is_shifted: bool) -> PressedKey {
+        PressedKey {
+            physical: PhysicalKey::Code(code),
+            logical,
+            plain: Key::Character(plain.into()),
+            is_shifted,
+        }
+    }
+
+    #[test]
+    fn keys_of_other_layouts_have_their_commands() {
+        let text = |text: &str| Key::Character(text.into());
+        let variant = |id| Some(Command::Do(Action::SetVariant(id)));
+        let (none, control) = (ModifiersState::empty(), ModifiersState::CONTROL);
+        let pause = Some(Command::Do(Action::TogglePause));
+        for (code, logical, plain, modifiers, command) in [
+            (KeyCode::KeyP, "з", "з", none, pause.clone()),
+            (KeyCode::KeyP, "P", "p", none, pause),
+            (KeyCode::Digit1, "+", "+", none, variant(VariantId::Naive)),
+            (KeyCode::Digit6, "-", "-", none, variant(VariantId::Glsl)),
+            (KeyCode::Numpad6, "6", "6", none, variant(VariantId::Glsl)),
+            (KeyCode::NumpadSubtract, "-", "-", none, Some(Command::RadiusBy(-1))),
+            (KeyCode::BracketRight, "ъ", "ъ", none, Some(Command::Speed(Some(SPEED_STEP)))),
+            (KeyCode::KeyD, "в", "в", control, Some(Command::Do(Action::NextDevice))),
+            (KeyCode::KeyD, "D", "d", control, Some(Command::Do(Action::NextDevice))),
+            // A French keyboard has a minus sign there, and a Czech one a plus sign: digits say nothing beside Ctrl.
+            (KeyCode::Digit6, "-", "-", control, zoom(1.0 / ZOOM_STEP)),
+            (KeyCode::Digit1, "+", "+", control, zoom(ZOOM_STEP)),
+            (KeyCode::Digit0, "à", "à", control, Some(Command::Do(Action::Zoom(None)))),
+            (KeyCode::KeyD, "в", "в", ModifiersState::ALT, None),
+        ] {
+            let key = key(code, text(logical), plain, false);
+            assert_eq!(command_of(&key, modifiers), command, "{logical} at {code:?}, {modifiers:?}");
+        }
+        let shift = ModifiersState::SHIFT;
+        assert_eq!(command_of(&key(KeyCode::KeyL, text("Д"), "д", true), shift), Some(Command::ToggleLoop));
+        // Without NumLock.
+        let home = key(KeyCode::Numpad7, Key::Named(NamedKey::Home), "7", false);
+        assert_eq!(command_of(&home, none), Some(Command::SeekStart));
     }
 }

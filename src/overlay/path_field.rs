@@ -63,11 +63,6 @@ impl PathField {
         ui.label(egui::RichText::new("Open a movie").font(theme::words(14.0)).color(theme::STRONG));
 
         let first = !std::mem::replace(&mut self.ready, true);
-        if first {
-            // The key that opened the field is not meant for it.
-            let opener = |e: &egui::Event| matches!(e, egui::Event::Text(t) if t.eq_ignore_ascii_case("o"));
-            ui.input_mut(|i| i.events.iter().position(opener).map(|n| i.events.remove(n)));
-        }
         let tab = ui.input_mut(|i| i.consume_key(egui::Modifiers::NONE, Key::Tab));
         if tab {
             actions.push(Action::Complete(self.text.clone()));

@@ -45,6 +45,13 @@ impl Display {
         };
         (usize::from(width), image.data.as_chunks::<4>().0.iter().map(rgb).collect())
     }
+
+    /// Gives it another keyboard, by the name of the layout and of its variant.
+    pub fn keyboard(&self, layout: &str) {
+        let mut command = Command::new("setxkbmap");
+        command.args(["-display", &self.name]).args(layout.split(' '));
+        assert!(command.status().expect("setxkbmap comes with Xvfb").success(), "{layout}");
+    }
 }
 
 pub fn clip() -> PathBuf {

@@ -52,12 +52,14 @@ impl Player<'_> {
             WindowEvent::ModifiersChanged(modifiers) => self.modifiers = modifiers.state(),
             _ => {}
         }
-        if self.surface.event(&self.gl_window.window, event) {
+        if self.surface.event(&self.gl_window.window, event, self.overlay.takes_keys()) {
             self.repaints.every(INPUT_REPAINT);
         }
         // What winit makes up for keys that are down when the focus comes or goes is nobody's press: the real one follows.
         if let (WindowEvent::KeyboardInput { event: key, is_synthetic: false, .. }, false) = (event, ending) {
             if !self.overlay.takes_keys() {
+                // A dead key waits for a letter to put its accent on, and the next key would not be itself.
+                self.gl_window.window.reset_dead_keys();
                 if let Some(command) = input::command(key, self.modifiers) {
                     self.obey(command);
                 }

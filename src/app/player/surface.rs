@@ -103,14 +103,19 @@ impl Surface {
         Some(egui::pos2(position.x as f32 / points, position.y as f32 / points))
     }
 
-    /// Takes an event of the window; whether the overlay is to be drawn for it.
-    pub(super) fn event(&mut self, window: &Window, event: &WindowEvent) -> bool {
+    /// Takes an event of the window; whether the overlay is to be drawn for it. `has_field`: keys are being typed into a field.
+    pub(super) fn event(&mut self, window: &Window, event: &WindowEvent, has_field: bool) -> bool {
         match event {
             WindowEvent::CursorMoved { .. } => self.moved = Some(event.clone()),
             WindowEvent::CursorLeft { .. } => self.moved = None,
             _ => {}
         }
-        self.input.on_window_event(window, event).repaint
+        let response = self.input.on_window_event(window, event);
+        if !has_field {
+            // The key that opens a field is not typed into it, whatever the layout calls it.
+            self.input.egui_input_mut().events.retain(|event| !matches!(event, egui::Event::Text(_)));
+        }
+        response.repaint
     }
 
     /// Uses the fonts that have been found since; whether there are any.

@@ -1,0 +1,336 @@
+//! Keyboard layouts: the characters that a key stands for. In: a key as winit tells it. Out: characters of our own keys, which
+//! are named as on a US keyboard.
+//!
+//! Letters and signs are those of the layout, so that they are where a Dvorak or a French keyboard has them. Where the layout has
+//! no Latin letter on a letter key, as the Russian or the Greek one, the key is what it is on a US keyboard, and so is a key whose
+//! sign has no command. An unshifted key of the digit row is its digit. CapsLock changes nothing: the key's character without any
+//! modifier is known, and Shift alone makes it a capital one.
+
+use winit::event::KeyEvent;
+use winit::keyboard::{Key, KeyCode, PhysicalKey};
+use winit::platform::modifier_supplement::KeyEventExtModifierSupplement as _;
+
+/// A key, and what the layout makes of it.
+#[derive(Debug, Clone)]
+pub(super) struct PressedKey {
+    /// Where it lies.
+    pub physical: PhysicalKey,
+    /// What the layout makes of it with the modifiers that are down or locked.
+    pub logical: Key,
+    /// What the layout makes of it without any; [`Key::Unidentified`] of a dead key.
+    pub plain: Key,
+    /// Shift is down.
+    pub is_shifted: bool,
+}
+
+impl PressedKey {
+    pub(super) fn new(event: &KeyEvent, is_shifted: bool) -> Self {
+        let (physical, logical) = (event.physical_key, event.logical_key.clone());
+        Self { physical, logical, plain: event.key_without_modifiers(), is_shifted }
+    }
+
+    /// Returns the characters that the key may stand for: the first of them that has a command counts.
+    pub(super) fn characters(&self) -> impl Iterator<Item = char> + use<> {
+        let us = us_characters(self.physical);
+        let is_letter_key = us.is_some_and(|(plain, _)| plain.is_ascii_alphabetic());
+        let is_digit_key = us.is_some_and(|(plain, _)| plain.is_ascii_digit());
+        let us = us.map(|(plain, shifted)| if self.is_shifted { shifted } else { plain });
+        let (logical, plain) = (single(&self.logical), single(&self.plain));
+        // Other levels of the layout, such as AltGr's, have characters of their own.
+        let is_plain = matches!((logical, plain), (Some(logical), Some(plain)) if is_same(logical, plain));
+        let own = if is_plain { plain.map(|plain| with_case(plain, self.is_shifted)) } else { logical };
+        let is_base = is_plain || own.is_none() && plain.is_none();
+        let candidates = match own {
+            _ if is_letter_key && self.is_foreign(plain) => [us, own],
+            Some(c) if c.is_ascii_alphanumeric() => [own, None],
+            _ if is_digit_key && !self.is_shifted && is_base => [us, own],
+            Some(c) if c.is_alphabetic() && !is_digit_key && !is_of_other_script(c) => [own, None],
+            _ if is_letter_key => [own, None],
+            _ => [own, us],
+        };
+        candidates.into_iter().flatten()
+    }
+
+    /// Returns true if the layout has no Latin letter on this letter key, but one of another script, or nothing.
+    fn is_foreign(&self, plain: Option<char>) -> bool {
+        match plain {
+            Some(c) => {
+                is_of_other_script(c) || SIGNS.iter().any(|(key, sign)| self.physical == *key && c == *sign)
+            }
+            None => !matches!(self.logical, Key::Dead(_)),
+        }
+    }
+}
+
+/// Signs on letter keys of layouts whose other letters are not Latin: the Greek, the Hebrew and the Bulgarian one. Layouts with
+/// Latin letters have signs on these keys, too, but hardly these: Dvorak's are an apostrophe and a comma. (Those for one hand and
+/// Brazil's have one of them on Q; there it quits.)
+const SIGNS: [(KeyCode, char); 4] =
+    [(KeyCode::KeyQ, ';'), (KeyCode::KeyQ, '/'), (KeyCode::KeyQ, ','), (KeyCode::KeyW, '\'')];
+
+/// Returns the only character of a key's text. The Turkish `ı` is the small letter of `I`, as our `i` is.
+fn single(key: &Key) -> Option<char> {
+    let Key::Character(text) = key else { return None };
+    let mut chars = text.chars();
+    let only = chars.next().filter(|_| chars.next().is_none())?;
+    Some(if only == 'ı' { 'i' } else { only })
+}
+
+/// Returns true if both are the same but for their case. The small letter of the Turkish `İ` begins with an `i`.
+fn is_same(one: char, other: char) -> bool {
+    one.to_lowercase().next() == other.to_lowercase().next()
+}
+
+/// Returns the letter in the case that Shift asks for.
+fn with_case(c: char, is_shifted: bool) -> char {
+    let mut upper = c.to_uppercase();
+    match (upper.next(), upper.next()) {
+        (Some(upper), None) if is_shifted => upper,
+        _ => c,
+    }
+}
+
+/// Returns true for letters and marks of a script that is not Latin, and not for the private ones of some Latin layouts.
+fn is_of_other_script(c: char) -> bool {
+    c >= '\u{300}' && !('\u{1e00}'..='\u{1eff}').contains(&c) && !('\u{e000}'..='\u{f8ff}').contains(&c)
+}
+
+/// Returns what a key is on a US keyboard, without Shift and with it.
+fn us_characters(key: PhysicalKey) -> Option<(char, char)> {
+    let PhysicalKey::Code(code) = key else { return None };
+    let c = match code {
+        KeyCode::KeyA => 'a',
+        KeyCode::KeyB => 'b',
+        KeyCode::KeyC => 'c',
+        KeyCode::KeyD => 'd',
+        KeyCode::KeyE => 'e',
+        KeyCode::KeyF => 'f',
+        KeyCode::KeyG => 'g',
+        KeyCode::KeyH => 'h',
+        KeyCode::KeyI => 'i',
+        KeyCode::KeyJ => 'j',
+        KeyCode::KeyK => 'k',
+        KeyCode::KeyL => 'l',
+        KeyCode::KeyM => 'm',
+        KeyCode::KeyN => 'n',
+        KeyCode::KeyO => 'o',
+        KeyCode::KeyP => 'p',
+        KeyCode::KeyQ => 'q',
+        KeyCode::KeyR => 'r',
+        KeyCode::KeyS => 's',
+        KeyCode::KeyT => 't',
+        KeyCode::KeyU => 'u',
+        KeyCode::KeyV => 'v',
+        KeyCode::KeyW => 'w',
+        KeyCode::KeyX => 'x',
+        KeyCode::KeyY => 'y',
+        KeyCode::KeyZ => 'z',
+        KeyCode::Digit1 => return Some(('1', '!')),
+        KeyCode::Digit2 => return Some(('2', '@')),
+        KeyCode::Digit3 => return Some(('3', '#')),
+        KeyCode::Digit4 => return Some(('4', '$')),
+        KeyCode::Digit5 => return Some(('5', '%')),
+        KeyCode::Digit6 => return Some(('6', '^')),
+        KeyCode::Digit7 => return Some(('7', '&')),
+        KeyCode::Digit8 => return Some(('8', '*')),
+        KeyCode::Digit9 => return Some(('9', '(')),
+        KeyCode::Digit0 => return Some(('0', ')')),
+        KeyCode::Minus => return Some(('-', '_')),
+        KeyCode::Equal => return Some(('=', '+')),
+        KeyCode::BracketLeft => return Some(('[', '{')),
+        KeyCode::BracketRight => return Some((']', '}')),
+        KeyCode::Backslash => return Some(('\\', '|')),
+        KeyCode::Semicolon => return Some((';', ':')),
+        KeyCode::Quote => return Some(('\'', '"')),
+        KeyCode::Backquote => return Some(('`', '~')),
+        KeyCode::Comma => return Some((',', '<')),
+        KeyCode::Period => return Some(('.', '>')),
+        KeyCode::Slash => return Some(('/', '?')),
+        _ => return None,
+    };
+    Some((c, c.to_ascii_uppercase()))
+}
+
+#[cfg(test)]
+mod tests {
+    use winit::keyboard::NativeKey;
+
+    use super::*;
+    use KeyCode::*;
+
+    /// A key of a layout; `""`: a dead key.
+    fn key(code: KeyCode, logical: &str, plain: &str, is_shifted: bool) -> PressedKey {
+        let of = |text: &str, none: Key| if text.is_empty() { none } else { Key::Character(text.into()) };
+        PressedKey {
+            physical: PhysicalKey::Code(code),
+            logical: of(logical, Key::Dead(None)),
+            plain: of(plain, Key::Unidentified(NativeKey::Unidentified)),
+            is_shifted,
+        }
+    }
+
+    fn characters(key: &PressedKey) -> String {
+        key.characters().collect()
+    }
+
+    /// What X's layouts make of keys: without Shift, and what the key stands for.
+    #[test]
+    fn each_layout_has_its_letters_its_digits_and_its_signs() {
+        for (layout, code, text, stands_for) in [
+            ("us", KeyP, "p", "p"),
+            ("us", Digit6, "6", "6"),
+            ("us", Minus, "-", "--"),
+            ("dvorak", KeyR, "p", "p"),
+            ("dvorak", Quote, "-", "-'"),
+            ("dvorak", KeyQ, "'", "'"),
+            ("dvorak", KeyW, ",", ","),
+            ("dvorak", KeyE, ".", "."),
+            ("dvorak", KeyZ, ";", ";"),
+            ("dvorak", Minus, "[", "[-"),
+            ("colemak", KeyP, ";", ";"),
+            ("ru", KeyP, "з", "pз"),
+            ("ru", KeyQ, "й", "qй"),
+            ("ru", BracketLeft, "х", "х["),
+            ("ru", Comma, "б", "б,"),
+            ("ru", Slash, ".", "./"),
+            ("ru", Digit1, "1", "1"),
+            ("gr", KeyY, "υ", "yυ"),
+            ("gr", KeyQ, ";", "q;"),
+            ("gr", BracketLeft, "[", "[["),
+            ("bg", KeyQ, ",", "q,"),
+            ("il", KeyQ, "/", "q/"),
+            ("il", KeyW, "'", "w'"),
+            ("il", KeyP, "פ", "pפ"),
+            ("il", Comma, "ת", "ת,"),
+            ("ar", KeyY, "غ", "yغ"),
+            ("ir", Digit4, "۴", "4۴"),
+            ("th", KeyP, "ย", "pย"),
+            // A vowel sign, which is no letter by itself.
+            ("th", KeyU, "\u{e35}", "u\u{e35}"),
+            ("th", Digit3, "-", "3-"),
+            ("th", Digit2, "/", "2/"),
+            ("th", Minus, "ข", "ข-"),
+            ("in", KeyD, "\u{94d}", "d\u{94d}"),
+            ("kz", Digit6, ",", "6,"),
+            ("kz", Digit2, "ә", "2ә"),
+            ("jp", BracketRight, "[", "[]"),
+            ("cz", Digit1, "+", "1+"),
+            ("cz", Digit2, "ě", "2ě"),
+            ("cz", KeyZ, "y", "y"),
+            ("cz", Minus, "=", "=-"),
+            ("cz", BracketLeft, "ú", "ú"),
+            ("fr", Digit6, "-", "6-"),
+            ("fr", Digit0, "à", "0à"),
+            ("fr", KeyQ, "a", "a"),
+            ("fr", KeyM, ",", ","),
+            ("fr", Semicolon, "m", "m"),
+            ("fr", Minus, ")", ")-"),
+            ("fr", BracketLeft, "", "["),
+            ("bepo", KeyY, "", ""),
+            ("bepo", KeyW, "é", "é"),
+            ("bepo", Digit8, "-", "8-"),
+            ("de", Slash, "-", "-/"),
+            ("de", BracketRight, "+", "+]"),
+            ("de", BracketLeft, "ü", "ü"),
+            ("de", Backquote, "", "`"),
+            ("de", Minus, "ß", "ß"),
+            ("hu", Backquote, "0", "0"),
+            ("hu", Digit0, "ö", "0ö"),
+            ("tr", KeyI, "ı", "i"),
+            ("tr", Quote, "i", "i"),
+            ("tr f", KeyE, "ğ", "ğ"),
+            ("vn", Digit8, "\u{301}", "8\u{301}"),
+            ("lt", Digit1, "ą", "1ą"),
+            ("numpad", Numpad6, "6", "6"),
+        ] {
+            assert_eq!(characters(&key(code, text, text, false)), stands_for, "{layout}: {code:?} {text}");
+        }
+    }
+
+    #[test]
+    fn shift_makes_capital_letters_and_the_signs_of_the_layout() {
+        for (layout, code, shifted, plain, stands_for) in [
+            ("us", KeyD, "D", "d", "D"),
+            ("us", Slash, "?", "/", "??"),
+            ("us", Digit1, "!", "1", "!!"),
+            ("dvorak", KeyH, "D", "d", "D"),
+            ("ru", KeyD, "В", "в", "DВ"),
+            ("ru", KeyL, "Д", "д", "LД"),
+            ("ru", Digit7, "?", "7", "?&"),
+            ("ru", Comma, "Б", "б", "Б<"),
+            ("ru", Slash, ",", ".", ",?"),
+            ("gr", KeyS, "Σ", "σ", "SΣ"),
+            ("gr", KeyQ, ":", ";", "Q:"),
+            ("il", KeyD, "D", "ג", "DD"),
+            ("ar", KeyD, "]", "ي", "D]"),
+            ("ar", KeyL, "/", "م", "L/"),
+            ("th", KeyM, "?", "ท", "M?"),
+            ("fr", Digit6, "6", "-", "6"),
+            ("fr", Comma, ".", ";", ".<"),
+            ("cz", Digit1, "1", "+", "1"),
+            ("de", Digit0, "=", "0", "=)"),
+            ("de", Minus, "?", "ß", "?_"),
+            ("tr", Quote, "İ", "i", "I"),
+        ] {
+            assert_eq!(
+                characters(&key(code, shifted, plain, true)),
+                stands_for,
+                "{layout}: {code:?} {shifted}"
+            );
+        }
+    }
+
+    #[test]
+    fn caps_lock_changes_nothing() {
+        for (layout, code, locked, plain) in [
+            ("us", KeyP, "P", "p"),
+            ("us", KeyS, "S", "s"),
+            ("ru", KeyY, "Н", "н"),
+            ("gr", KeyP, "Π", "π"),
+            // Latin letters, as far as there are some.
+            ("il", KeyQ, "Q", "/"),
+            ("il", KeyS, "S", "ד"),
+            ("cz", Digit2, "Ě", "ě"),
+            ("fr", Digit2, "É", "é"),
+            ("bepo", Digit8, "8", "-"),
+            ("tr", Quote, "İ", "i"),
+            ("tr", KeyI, "I", "ı"),
+            ("ca multix", Digit1, "!", "1"),
+            ("ca multix", Minus, "_", "-"),
+        ] {
+            let is_ours = |c: &char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-=[],.".contains(*c);
+            let first = |logical| key(code, logical, plain, false).characters().find(is_ours);
+            assert_eq!(first(locked), first(plain), "{layout}: {code:?}");
+        }
+        // Nor does it beside Shift, which it undoes elsewhere.
+        assert_eq!(characters(&key(KeyD, "d", "d", true)), "D");
+        assert_eq!(characters(&key(KeyD, "в", "в", true)), "DВ");
+    }
+
+    #[test]
+    fn what_alt_gr_gives_is_taken_as_it_is() {
+        for (layout, code, text, plain, stands_for) in [
+            ("de", Digit8, "[", "8", "[8"),
+            ("de", KeyQ, "@", "q", "@"),
+            ("de", KeyE, "€", "e", "€"),
+            ("de", KeyL, "ł", "l", "ł"),
+            // An old form of the letter s.
+            ("de", KeyS, "ſ", "s", "ſ"),
+            ("hu", KeyG, "]", "g", "]"),
+            ("cz", Comma, "<", ",", "<,"),
+        ] {
+            assert_eq!(characters(&key(code, text, plain, false)), stands_for, "{layout}: {code:?}");
+        }
+    }
+
+    #[test]
+    fn a_letter_key_without_any_character_is_what_it_is_on_a_us_keyboard() {
+        let none = || Key::Unidentified(NativeKey::Unidentified);
+        let physical = PhysicalKey::Code(KeyB);
+        let empty = PressedKey { physical, logical: none(), plain: none(), is_shifted: false };
+        assert_eq!(characters(&empty), "b");
+        // An Arabic keyboard has two letters on this one.
+        let two = PressedKey { logical: Key::Character("لا".into()), ..empty };
+        assert_eq!(characters(&two), "b");
+    }
+}
