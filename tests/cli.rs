@@ -590,7 +590,10 @@ fn the_promised_rust_builds_every_dependency() {
         assert!(is_enough, "{} needs Rust {needed}, and Cargo.toml promises {promised}", package["name"]);
     }
     let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
-    assert!(readme.contains(&format!("(https://rustup.rs) {promised} or newer")), "README.md: Rust {promised}");
+    assert!(
+        readme.contains(&format!("(https://rustup.rs) {promised} or newer")),
+        "README.md: Rust {promised}"
+    );
 }
 
 /// What file managers and browsers hand over opens as the file's path does, whatever bytes its name has.
