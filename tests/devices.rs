@@ -316,6 +316,32 @@ fn the_list_says_which_devices_share_textures_and_why_others_do_not() {
     assert!(sharing == "copy" && reason.contains("-59"), "{reason}");
     let (sharing, reason, _) = fails("crash");
     assert!(sharing == "copy" && reason.contains("an abort"), "{reason}");
+
+    // Which device drives OpenGL is asked behind the test: who dies of it, or hangs, shares as it did.
+    let dies = |how: &str, more: &str, hidden: &str, seconds: &str| {
+        let plan = format!("clGetGLContextInfoKHR:1+:{how}{more}");
+        let mut environment = layer::environment(&[("FAIL", &plan), ("HIDE_EXTENSION", hidden)]);
+        environment.push(limit(seconds));
+        let (sharing, reason, _) = tested(Some(&display), environment);
+        (sharing, reason)
+    };
+    let shares = ("zero-copy".to_owned(), String::new());
+    assert_eq!(dies("crash", "", "0", "60"), shares);
+    assert_eq!(dies("crash", "", "1", "60"), shares);
+    // Long enough for the test on a loaded machine.
+    assert_eq!(dies("hang", "", "1", "10"), shares);
+    let refused = ",clEnqueueAcquireGLObjects:1+:-59";
+    let (sharing, reason) = dies("crash", refused, "0", "60");
+    assert!(sharing == "copy" && reason.contains("-59"), "{reason}");
+    let none = "the driver does not offer cl_khr_gl_sharing";
+    assert_eq!(dies("crash", refused, "1", "60"), ("copy".to_owned(), none.to_owned()));
+    // A driver that does not know what a context is to share with.
+    let plan = [("FAIL", "clCreateContext:1:-64"), ("HIDE_EXTENSION", "1")];
+    assert_eq!(tested(Some(&display), layer::environment(&plan)).1, none);
+    // One that answers keeps the reason of the test.
+    let plan = [("FAIL", "clEnqueueAcquireGLObjects:1+:-59"), ("HIDE_EXTENSION", "1")];
+    let (_, reason, _) = tested(Some(&display), layer::environment(&plan));
+    assert!(reason.contains("-59"), "{reason}");
 }
 
 #[test]

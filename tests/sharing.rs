@@ -373,6 +373,36 @@ fn the_graphics_card_that_drives_the_window_is_taken() {
     assert_eq!(taken(&options, &["--device", "1"]), names[1]);
 }
 
+/// ocl-icd's wrapper of the question crashes where the driver has no such function: it is asked by a child alone.
+#[test]
+fn a_driver_that_dies_of_the_question_which_device_drives_the_window_shares_all_the_same() {
+    let (display, folder) = (Display::start(&[]), Folder::new("sharing-question"));
+    let movie = movie(&folder);
+    let dies = "clGetGLContextInfoKHR:1+:crash";
+    let refused = format!("{dies},clEnqueueAcquireGLObjects:1+:-59");
+    for (plan, hidden, reason) in [
+        (dies, "0", ""),
+        (dies, "1", ""),
+        (refused.as_str(), "0", "-59"),
+        (&refused, "1", "the driver does not offer cl_khr_gl_sharing"),
+    ] {
+        // Twice: the second window knows what the first one has learnt.
+        for start in 0..2 {
+            let stats = folder.file("s.json");
+            let mut command = clreel(Some(&display));
+            let options = [("FAKE_GPU", "1"), ("FAIL", plan), ("HIDE_EXTENSION", hidden)];
+            under_layer(command.env(TWO_DEVICES.0, TWO_DEVICES.1), &options);
+            command.env("XDG_CACHE_HOME", folder.file(&format!("cache-{}-{hidden}", plan.len())));
+            command.arg(&movie).args(["--variant", "flat", "--frames", "2", "--stats"]).arg(&stats);
+            succeed(command);
+            let stats = json(&stats);
+            let said = stats["sharing_reason"].as_str().unwrap_or_default();
+            assert_eq!(stats["sharing"] == "zero-copy", reason.is_empty(), "{plan} {hidden} {start}: {said}");
+            assert!(said.contains(reason), "{plan} {hidden} {start}: {said}");
+        }
+    }
+}
+
 /// What the overlay shows when clreel has ended.
 fn texts(file: &Path) -> Vec<Text> {
     serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap()

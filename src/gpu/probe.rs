@@ -2,7 +2,10 @@
 //! for each.
 //!
 //! The test needs a window, which stays invisible, and a driver can crash in it: so a child process does it, as with
-//! the drivers ([`super::drivers`]). It prints an answer after each device, so that a crash costs no other answer.
+//! the drivers ([`super::drivers`]). It prints an answer after each step, so that a crash costs no other answer.
+//!
+//! Which device drives OpenGL is asked in a step of its own, after the test: where a driver has no `clGetGLContextInfoKHR`,
+//! ocl-icd jumps through a null pointer.
 
 mod known;
 
@@ -15,7 +18,7 @@ use winit::event::WindowEvent;
 use winit::event_loop::{ActiveEventLoop, EventLoop};
 use winit::window::{WindowAttributes, WindowId};
 
-use super::cl::{Device, list_devices};
+use super::cl::{Device, DeviceInfo, list_devices};
 use super::drivers;
 use super::gl::{GlWindow, Interface};
 use super::identity::{Identity, identity};
@@ -35,6 +38,8 @@ enum Answer {
     NoWindow(String),
     /// The device at this position of the list was tested; a reason why it does not share.
     Device(usize, Option<String>),
+    /// Its driver was asked which device drives OpenGL, and came through.
+    Driving(usize),
 }
 
 /// What came of testing a device.
@@ -44,11 +49,26 @@ pub(crate) struct Tested {
     pub sharing: Sharing,
     /// The process that tested it came through: another one may try the same.
     pub survived: bool,
+    /// The same of the question which device drives OpenGL.
+    pub tells_driving: bool,
 }
 
 impl Tested {
-    fn unknown(reason: impl Into<String>) -> Self {
-        Self { sharing: Sharing::copy(reason), survived: false }
+    /// One that nobody has come through, and why.
+    pub(crate) fn unknown(reason: impl Into<String>) -> Self {
+        Self { sharing: Sharing::copy(reason), survived: false, tells_driving: false }
+    }
+
+    /// The sharing of this device with the reason that is known by this test: a driver that neither lists the extension nor
+    /// has its functions does not offer it, whatever the call that failed has returned.
+    pub(crate) fn explain(&self, info: &DeviceInfo, sharing: Sharing) -> Sharing {
+        let lacks_functions = self.survived && !self.tells_driving;
+        match sharing {
+            Sharing::Copy { .. } if lacks_functions && !sharing::is_listed(info) => {
+                Sharing::copy(sharing::NOT_OFFERED)
+            }
+            sharing => sharing,
+        }
     }
 }
 
@@ -103,28 +123,46 @@ pub(crate) fn ask_about(
             None => {
                 // It is loaded unasked anyway.
                 let sharing = Sharing::copy("sharing is not tested where no driver is registered");
-                left.drain(..).for_each(|at| tell(at, Tested { sharing: sharing.clone(), survived: true }));
+                let tested = Tested { sharing, survived: true, tells_driving: true };
+                left.drain(..).for_each(|at| tell(at, tested.clone()));
                 break;
             }
         };
         let (printed, failure) = asked.wait(Instant::now());
-        let mut answered = vec![false; left.len()];
+        let mut answered: Vec<Option<Tested>> = vec![None; left.len()];
         let (mut window, mut why) = (false, "the test of sharing gave no answer".to_owned());
         for answer in drivers::answers_in(&printed) {
             match answer {
                 Answer::OpenGl(name) => (window, opengl) = (true, name),
                 Answer::NoWindow(reason) => why = format!("no window could be opened to test it: {reason}"),
-                Answer::Device(at, reason) if at < left.len() => {
-                    answered[at] = true;
+                Answer::Device(at, reason) => {
                     let sharing = reason.map_or(Sharing::ZeroCopy, Sharing::copy);
-                    tell(left[at], Tested { sharing, survived: true });
+                    let tested = Tested { sharing, survived: true, tells_driving: false };
+                    answered.iter_mut().skip(at).take(1).for_each(|answer| *answer = Some(tested.clone()));
                 }
-                Answer::Device(..) => {}
+                Answer::Driving(at) => {
+                    answered
+                        .iter_mut()
+                        .skip(at)
+                        .take(1)
+                        .flatten()
+                        .for_each(|tested| tested.tells_driving = true);
+                }
             }
         }
-        let mut is_answered = answered.into_iter();
-        left.retain(|_| !is_answered.next().unwrap_or(false));
+        let died_in_test = answered.iter().flatten().all(|tested| tested.tells_driving);
+        let mut answers = answered.into_iter();
+        left.retain(|&at| match answers.next().flatten() {
+            Some(tested) => {
+                let sharing = tested.explain(&devices[at].info, tested.sharing.clone());
+                tell(at, Tested { sharing, ..tested });
+                false
+            }
+            None => true,
+        });
         match failure {
+            // It is known already what failed: the next child goes on behind it.
+            Some(_) if !died_in_test => {}
             // What failed is the first one without an answer, or the window.
             Some(failure) => {
                 let (what, count) =
@@ -181,12 +219,15 @@ fn test(window: &GlWindow, list: &[Identity]) {
             None => Some("its driver did not list it any more".to_owned()),
         };
         drivers::print_answer(&Answer::Device(index, reason));
+        if let Some(device) = device {
+            let _ = sharing::driving_device(std::slice::from_ref(device), &window.opencl_properties());
+        }
+        drivers::print_answer(&Answer::Driving(index));
     }
 }
 
-/// Everything that a window does with a driver and its own OpenGL context before it shows frames.
+/// What a window does with a device and its own OpenGL context before it shows frames.
 fn try_device(window: &GlWindow, device: &Device) -> Option<String> {
-    let _ = sharing::driving_device(std::slice::from_ref(device), &window.opencl_properties());
     match sharing::open(device, &window.gl, Ok(window.opencl_properties())) {
         Ok((_, Sharing::ZeroCopy)) => None,
         Ok((_, Sharing::Copy { reason })) => Some(reason),

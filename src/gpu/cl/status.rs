@@ -56,6 +56,7 @@ pub(crate) fn status_name(code: i32) -> String {
         -59 => "CL_INVALID_OPERATION",
         -60 => "CL_INVALID_GL_OBJECT",
         -61 => "CL_INVALID_BUFFER_SIZE",
+        -64 => "CL_INVALID_PROPERTY",
         -1000 => "CL_INVALID_GL_SHAREGROUP_REFERENCE_KHR",
         -1001 => "CL_PLATFORM_NOT_FOUND_KHR",
         _ => return format!("error {code}"),

@@ -11,6 +11,7 @@ use std::sync::{Mutex, Once, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
+use super::Tested;
 use crate::gpu::cl::DeviceInfo;
 use crate::gpu::folders;
 use crate::gpu::sharing::Sharing;
@@ -40,6 +41,13 @@ struct Entry {
     /// The process that tries sharing with it and has not come through yet.
     #[serde(default)]
     tried_by: Option<u32>,
+    /// Whether its driver can be asked which device drives OpenGL. Files of earlier versions hold those alone that can.
+    #[serde(default = "yes")]
+    tells_driving: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 impl Entry {
@@ -79,35 +87,47 @@ impl Known {
     }
 
     /// What the test of this device said; `None` where it must be tested first.
-    pub(crate) fn get(&self, device: &DeviceInfo) -> Option<Sharing> {
+    pub(crate) fn get(&self, device: &DeviceInfo) -> Option<Tested> {
         let key = self.key(device);
         let devices = read(self.path.as_deref()?)?.devices;
         let entry = devices.into_iter().find(|entry| entry.key == key && entry.holds())?;
-        Some(entry.reason.map_or(Sharing::ZeroCopy, Sharing::copy))
+        let sharing = entry.reason.map_or(Sharing::ZeroCopy, Sharing::copy);
+        Some(Tested { sharing, survived: true, tells_driving: entry.tells_driving })
     }
 
     /// Keeps what a test said that the device came through.
+    pub(crate) fn remember_test(&self, device: &DeviceInfo, tested: &Tested) {
+        self.put(device, reason(&tested.sharing), None, Some(tested.tells_driving));
+    }
+
+    /// Keeps what came of sharing with a device that was tested before.
     pub(crate) fn remember(&self, device: &DeviceInfo, sharing: &Sharing) {
-        let reason = match sharing {
-            Sharing::ZeroCopy => None,
-            Sharing::Copy { reason } => Some(reason.clone()),
-        };
-        self.put(device, reason, None);
+        self.put(device, reason(sharing), None, None);
     }
 
     /// This process is about to try sharing with the device: unless it comes through, the device must be tested again.
     pub(crate) fn begin(&self, device: &DeviceInfo) {
-        self.put(device, None, Some(std::process::id()));
+        self.put(device, None, Some(std::process::id()), None);
     }
 
-    fn put(&self, device: &DeviceInfo, reason: Option<String>, tried_by: Option<u32>) {
+    /// Writes an entry. Without `tells_driving` that stays as it is.
+    fn put(
+        &self,
+        device: &DeviceInfo,
+        reason: Option<String>,
+        tried_by: Option<u32>,
+        tells_driving: Option<bool>,
+    ) {
         let Some(path) = &self.path else { return };
         let _alone = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(before) = read(path) else { return };
         let key = self.key(device);
-        let others = before.devices.iter().filter(|entry| entry.key != key).cloned();
-        let entry = Entry { key: key.clone(), reason, tried_by };
-        let mut devices: Vec<_> = others.chain([entry]).collect();
+        let (same, others): (Vec<_>, Vec<_>) =
+            before.devices.iter().cloned().partition(|entry| entry.key == key);
+        let told_before = || same.first().is_none_or(|entry| entry.tells_driving);
+        let tells_driving = tells_driving.unwrap_or_else(told_before);
+        let entry = Entry { key, reason, tried_by, tells_driving };
+        let mut devices: Vec<_> = others.into_iter().chain([entry]).collect();
         devices.drain(..devices.len().saturating_sub(MOST));
         let file = File { schema: SCHEMA, devices };
         if file != before {
@@ -124,6 +144,13 @@ impl Known {
             opengl: self.opengl.clone(),
             layers: self.layers.clone(),
         }
+    }
+}
+
+fn reason(sharing: &Sharing) -> Option<String> {
+    match sharing {
+        Sharing::ZeroCopy => None,
+        Sharing::Copy { reason } => Some(reason.clone()),
     }
 }
 
@@ -195,18 +222,19 @@ mod tests {
         let path = folder.join("not/yet/sharing.json");
         let known = Known::at(Some(path.clone()), "GLX, one");
         let (first, second) = (device("first", "1"), device("second", "1"));
+        let tested = |sharing| Tested { sharing, survived: true, tells_driving: true };
         assert_eq!(known.get(&first), None);
         known.remember(&first, &Sharing::ZeroCopy);
         known.remember(&second, &Sharing::copy("it cannot"));
-        assert_eq!(known.get(&first), Some(Sharing::ZeroCopy));
-        assert_eq!(known.get(&second), Some(Sharing::copy("it cannot")));
+        assert_eq!(known.get(&first), Some(tested(Sharing::ZeroCopy)));
+        assert_eq!(known.get(&second), Some(tested(Sharing::copy("it cannot"))));
         assert_eq!(known.get(&device("first", "2")), None, "another version of the driver");
         assert_eq!(Known::at(Some(path.clone()), "GLX, two").get(&first), None, "another OpenGL");
         known.begin(&first);
-        assert_eq!((known.get(&first), known.get(&second)), (None, Some(Sharing::copy("it cannot"))));
+        assert_eq!((known.get(&first), known.get(&second)), (None, Some(tested(Sharing::copy("it cannot")))));
         // Process 1 lives; no process has so high a number.
         for (pid, known_then) in [(1, true), (u32::MAX, false)] {
-            known.put(&first, None, Some(pid));
+            known.put(&first, None, Some(pid), None);
             assert_eq!(known.get(&first).is_some(), known_then, "{pid}");
         }
         for n in 0..2 * MOST {
@@ -214,6 +242,31 @@ mod tests {
         }
         assert_eq!(read(&path).unwrap().devices.len(), MOST);
         assert_eq!(known.get(&second), None, "the oldest ones go");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_driver_that_cannot_be_asked_stays_known_as_such() {
+        let folder = folder("driving");
+        let path = folder.join("sharing.json");
+        let known = Known::at(Some(path.clone()), "GLX");
+        let first = device("first", "1");
+        let tells = || known.get(&first).map(|tested| tested.tells_driving);
+        let crashed = Tested { sharing: Sharing::copy("none"), survived: true, tells_driving: false };
+        known.remember_test(&first, &crashed);
+        assert_eq!(known.get(&first), Some(crashed.clone()));
+        known.begin(&first);
+        assert_eq!(tells(), None);
+        known.remember(&first, &Sharing::copy("none"));
+        assert_eq!(tells(), Some(false), "sharing was tried once more, and nobody was asked");
+        known.remember_test(&first, &Tested { tells_driving: true, ..crashed });
+        assert_eq!(tells(), Some(true));
+        // As earlier versions wrote it: those alone that came through.
+        let text = std::fs::read_to_string(&path).unwrap();
+        let earlier = text.replace(",\n      \"tells_driving\": true", "");
+        assert_ne!(text, earlier);
+        std::fs::write(&path, earlier).unwrap();
+        assert_eq!(tells(), Some(true));
         std::fs::remove_dir_all(&folder).unwrap();
     }
 
@@ -228,7 +281,7 @@ mod tests {
             std::fs::write(&path, text).unwrap();
             assert_eq!(known.get(&first), None, "{text:?}");
             known.remember(&first, &Sharing::ZeroCopy);
-            assert_eq!(known.get(&first), Some(Sharing::ZeroCopy), "{text:?}");
+            assert_eq!(known.get(&first).map(|tested| tested.sharing), Some(Sharing::ZeroCopy), "{text:?}");
         }
         // A folder cannot be made where a file is.
         let nowhere = Known::at(Some(path.join("deeper/sharing.json")), "GLX");

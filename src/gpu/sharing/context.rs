@@ -10,11 +10,19 @@ use ocl::ffi;
 
 use super::{OnGl, Sharing, self_test};
 use crate::error::Result;
-use crate::gpu::cl::{ClContext, Context, Device, Id, status_name};
+use crate::gpu::cl::{ClContext, Context, Device, DeviceInfo, Id, status_name};
 use crate::gpu::watch;
 
 /// `CL_CURRENT_DEVICE_FOR_GL_CONTEXT_KHR` of cl_gl.h.
 const CURRENT_DEVICE: u32 = 0x2006;
+
+/// Why a driver does not share that knows nothing of it.
+pub(crate) const NOT_OFFERED: &str = "the driver does not offer cl_khr_gl_sharing";
+
+/// Returns true if the device lists the extension. One that does not may share all the same.
+pub(crate) fn is_listed(info: &DeviceInfo) -> bool {
+    info.extensions.iter().any(|extension| extension == "cl_khr_gl_sharing")
+}
 
 /// A context and a queue on `device`, which share textures with the OpenGL context that `properties` name where a test
 /// shows that they do. `properties` is `None` where the window system has no way to share, or the error why it must not.
@@ -70,7 +78,11 @@ fn create(device: &Device, gl: &OnGl, properties: ContextProperties) -> std::res
         }
         (made, _) => made,
     };
-    made.map_err(|e| format!("the driver makes no OpenCL context for this window: {}", status_name(e.0)))
+    made.map_err(|e| match e.0 {
+        // It does not even know the names of OpenGL's context.
+        ffi::CL_INVALID_PROPERTY if !is_listed(&device.info) => NOT_OFFERED.to_owned(),
+        code => format!("the driver makes no OpenCL context for this window: {}", status_name(code)),
+    })
 }
 
 /// Which of `devices` drives the OpenGL context that `properties` name, as far as the drivers tell.

@@ -12,7 +12,7 @@ mod self_test;
 pub(crate) mod texture;
 pub(crate) mod vertex_buffer;
 
-pub(crate) use context::open_on;
+pub(crate) use context::{NOT_OFFERED, is_listed, open_on};
 pub use context::{driving_device, open};
 pub(crate) use on_gl::{Ask, OnGl};
 

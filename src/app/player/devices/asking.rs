@@ -55,9 +55,8 @@ impl Devices {
     /// asked.
     pub(super) fn ask_about_sharing(&mut self, with: &mut With) {
         if with.args.no_sharing {
-            let sharing = Sharing::copy("--no-sharing was given");
             for learnt in &mut self.learnt {
-                learnt.tested = Some(Tested { sharing: sharing.clone(), survived: false });
+                learnt.tested = Some(Tested::unknown("--no-sharing was given"));
             }
             return;
         }
@@ -69,13 +68,13 @@ impl Devices {
             let mut unknown = Vec::new();
             for (at, device) in devices.iter().enumerate() {
                 match known.get(&device.info) {
-                    Some(sharing) => drop(teller.tell((at, Tested { sharing, survived: true }))),
+                    Some(tested) => drop(teller.tell((at, tested))),
                     None => unknown.push(at),
                 }
             }
             probe::ask_about(&devices, unknown, interface, &mut |at, tested| {
                 if let Some(device) = devices.get(at).filter(|_| tested.survived) {
-                    known.remember(&device.info, &tested.sharing);
+                    known.remember_test(&device.info, &tested);
                 }
                 let _ = teller.tell((at, tested));
             });
@@ -110,8 +109,7 @@ impl Devices {
     /// No more answers come: devices that are not known share nothing.
     fn no_answers(&mut self, why: &str) {
         for learnt in &mut self.learnt {
-            let none = || Tested { sharing: Sharing::copy(why), survived: false };
-            learnt.tested.get_or_insert_with(none);
+            learnt.tested.get_or_insert_with(|| Tested::unknown(why));
         }
     }
 

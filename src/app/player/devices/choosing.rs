@@ -73,7 +73,7 @@ impl Devices {
             let of_cards = all.filter(|(device, _)| device.info.kind == DeviceKind::Gpu);
             let mut safe = Vec::new();
             for (device, learnt) in of_cards {
-                if learnt.tested.as_ref()?.survived {
+                if learnt.tested.as_ref()?.tells_driving {
                     safe.push(device.clone());
                 }
             }

@@ -182,6 +182,9 @@ impl Devices {
             (sharing, here) = (shared, true);
         }
         if shares {
+            if let Some(tested) = self.learnt(&device).and_then(|learnt| learnt.tested.as_ref()) {
+                sharing = tested.explain(&device.info, sharing);
+            }
             thread.run("what it shares is kept", self.asking.remember(&device, &sharing));
         }
         if let Some(learnt) = self.learnt(&device) {
