@@ -26,7 +26,7 @@ pub struct FilterArgs {
     /// Radius of the box in pixels: the window is (2N+1) by (2N+1)
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = values::one_radius, allow_hyphen_values = true)]
     pub radius: u32,
-    /// The OpenCL device: an index from `clreel devices`, a part of a name, cpu or gpu
+    /// The OpenCL device: an index from `clreel devices`, a part of a platform's or a device's name, cpu or gpu
     #[arg(long, value_name = "SEL")]
     pub device: Option<String>,
 }

@@ -344,6 +344,46 @@ fn the_list_says_which_devices_share_textures_and_why_others_do_not() {
     assert!(reason.contains("-59"), "{reason}");
 }
 
+/// The path of PoCL's library as its registration has it.
+fn pocl() -> String {
+    let registrations = std::fs::read_dir("/etc/OpenCL/vendors").unwrap();
+    let paths = registrations.map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap());
+    paths
+        .map(|path| path.trim().to_owned())
+        .find(|path| path.contains("pocl"))
+        .expect("these tests need PoCL")
+}
+
+/// A name is looked for among platforms and devices, then among the drivers' files; of several that fit the first is said.
+#[test]
+fn a_device_can_be_named_by_its_platform_and_by_its_drivers_file() {
+    let vendors = Vendors::new(&[]);
+    vendors.register("some", &pocl());
+    let bench = |selected: &str| {
+        let mut command = vendors.clreel(&["bench", "--variant", "flat", "--size", "32x32", "--radius", "1"]);
+        command.args(["--frames", "1", "--conversions=none", "--json", "--device", selected]);
+        let (code, stdout, stderr) = vendors.run(command.env("POCL_DEVICES", "pthread basic"));
+        let json: Value = serde_json::from_str(&stdout).unwrap_or_default();
+        (code, json["devices"][0]["index"].as_u64(), stderr)
+    };
+    for selected in ["Portable Computing", "PoCL", "cpu"] {
+        let (code, index, stderr) = bench(selected);
+        assert_eq!((code, index), (0, Some(0)), "{selected}: {stderr}");
+        for words in
+            [&format!("Several OpenCL devices fit '{selected}': 0: "), ", 1: ", "The first of them is taken"]
+        {
+            assert!(stderr.contains(words), "{selected}: {stderr}");
+        }
+    }
+    let (code, index, stderr) = bench("1");
+    assert_eq!((code, index), (0, Some(1)), "{stderr}");
+    assert!(!stderr.contains("Several"), "{stderr}");
+    // An index that there is not is no part of a name.
+    let (code, _, stderr) = bench("2");
+    let words = stderr.contains("no OpenCL device '2'") && stderr.contains("(Portable Computing Language)");
+    assert!(code == 1 && words, "{stderr}");
+}
+
 #[test]
 fn a_signal_while_drivers_are_asked_leaves_nothing_behind() {
     // A driver that never answers: the signal always comes while it is asked.

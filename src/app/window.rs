@@ -18,7 +18,7 @@ use super::player::Player;
 use super::playlist::Playlist;
 use super::size::{DEFAULT, WindowSize, upright};
 use crate::error::{Error, Result};
-use crate::gpu::cl::{Device, list_devices, select_device};
+use crate::gpu::cl::{Selection, list_devices, select};
 use crate::gpu::display;
 use crate::gpu::event::Waker;
 use crate::media::{Decoder, OpenOptions, bundled_clip};
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &PlayArgs) -> Result<()> {
     let proxy: Arc<OnceLock<EventLoopProxy<Wake>>> = Arc::default();
     quit_on_signals(proxy.clone());
     let device = match &args.filter.device {
-        Some(selector) => Some(select_device(&list_devices(), Some(selector))?),
+        Some(selector) => Some(select(&list_devices(), Some(selector))?),
         None => None,
     };
     let waker: Waker = {
@@ -176,7 +176,7 @@ fn quit_on_signals(proxy: Arc<OnceLock<EventLoopProxy<Wake>>>) {
 
 struct App<'a> {
     args: &'a PlayArgs,
-    device: Option<Device>,
+    device: Option<Selection>,
     waker: Waker,
     /// Until the window takes it over.
     movies: Option<(Playlist, Option<Decoder>)>,

@@ -271,7 +271,7 @@ pub struct BenchArgs {
     /// Timed rounds; each round runs every variant once
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = values::count)]
     pub frames: u32,
-    /// The OpenCL device: an index from `clreel devices`, a part of a name, cpu, gpu or all
+    /// The OpenCL device: an index from `clreel devices`, a part of a platform's or a device's name, cpu, gpu or all
     #[arg(long, value_name = "SEL")]
     pub device: Option<String>,
     /// Which conversions to RGBA are checked: all, or those of the movie's own format; these are timed
@@ -324,7 +324,7 @@ pub struct TuneArgs {
     /// Sizes of the pictures, separated by commas; each stands for its class. Without it 1280x720
     #[arg(long, value_name = "WxH,…", value_delimiter = ',', value_parser = values::size)]
     pub size: Vec<(u32, u32)>,
-    /// The OpenCL device: an index from `clreel devices`, a part of a name, cpu or gpu
+    /// The OpenCL device: an index from `clreel devices`, a part of a platform's or a device's name, cpu or gpu
     #[arg(long, value_name = "SEL")]
     pub device: Option<String>,
     /// How changed kernels are tried.

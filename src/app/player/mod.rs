@@ -32,7 +32,7 @@ use super::playlist::Playlist;
 use super::settings::{Reading, Store};
 use crate::app::size::{WindowSize, frame, upright};
 use crate::error::{Error, Result};
-use crate::gpu::cl::Device;
+use crate::gpu::cl::Selection;
 use crate::gpu::event::Waker;
 use crate::gpu::gl::{GlWindow, Interface, max_texture_size, too_large};
 use crate::ladder::BackEnd;
@@ -99,9 +99,11 @@ impl<'a> Player<'a> {
         args: &'a PlayArgs,
         playlist: Playlist,
         decoder: Option<Decoder>,
-        device: Option<Device>,
+        device: Option<Selection>,
         waker: &Waker,
     ) -> Result<Self> {
+        let (device, remark) =
+            device.map_or((None, None), |Selection { device, remark }| (Some(device), remark));
         // A thread reads them while the window is opened.
         let settings = Reading::begin(waker);
         let (attributes, interface) = (size.attributes(), Interface::wanted(args.gl));
@@ -157,7 +159,7 @@ impl<'a> Player<'a> {
             gl_window,
             frames,
         };
-        if let Some(error) = unreadable {
+        for error in unreadable.into_iter().chain(remark) {
             player.notify(error, false);
         }
         player.movies.go_to(args.scene, &mut player.frames)?;

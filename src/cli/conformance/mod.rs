@@ -30,7 +30,7 @@ use report::Report;
 /// `clreel conformance`.
 #[derive(Debug, Clone, Args)]
 pub struct ConformanceArgs {
-    /// The OpenCL device: an index from `clreel devices`, a part of a name, cpu, gpu or all
+    /// The OpenCL device: an index from `clreel devices`, a part of a platform's or a device's name, cpu, gpu or all
     #[arg(long, value_name = "SEL")]
     pub device: Option<String>,
     /// All numbers of 8 and 16 bits; of 32 and 64 bits all edges and 2^20 random ones. It is what is done without --full
@@ -185,7 +185,9 @@ fn resumed(saved: Saved) -> Result<(Saved, Vec<Device>)> {
     let present = working_devices();
     let mut devices = Vec::new();
     for one in &saved.devices {
-        let device = present.iter().find(|device| device.info.name == one.name);
+        let is_it =
+            |device: &&Device| (&device.info.name, &device.info.platform) == (&one.name, &one.platform);
+        let device = present.iter().find(is_it);
         let device =
             device.ok_or_else(|| refused(format!("There is no OpenCL device '{}' any more.", one.name)))?;
         let info = &device.info;

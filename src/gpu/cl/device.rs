@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::handle::{Number, number_of, text_of};
 use super::status::{Answer, Status};
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::gpu::drivers::{self, Verdict};
 use crate::gpu::watch;
 
@@ -281,44 +281,6 @@ fn number<T: Number>(id: Id, what: ffi::cl_device_info) -> Option<T> {
     answer.ok()
 }
 
-/// Chooses a device: `sel` is an index from [`list_devices`], `cpu`, `gpu`, a name, or a part of one, in any case.
-/// Without it the first GPU, and without a GPU the first device.
-///
-/// # Errors
-/// When the list is empty, or nothing fits `sel`.
-pub fn select_device(devices: &[Device], sel: Option<&str>) -> Result<Device> {
-    let Some(first) = devices.first() else {
-        return Err(no_device());
-    };
-    let of_kind = |kind| devices.iter().find(|d| d.info.kind == kind);
-    let Some(sel) = sel else {
-        return Ok(of_kind(DeviceKind::Gpu).unwrap_or(first).clone());
-    };
-    let wanted = sel.trim().to_lowercase();
-    let found = match (wanted.as_str(), wanted.parse::<usize>()) {
-        ("", _) => None,
-        ("cpu", _) => of_kind(DeviceKind::Cpu),
-        ("gpu", _) => of_kind(DeviceKind::Gpu),
-        (_, Ok(index)) if index < devices.len() => devices.get(index),
-        _ => named(devices.iter().map(|d| d.info.name.as_str()), &wanted).and_then(|i| devices.get(i)),
-    };
-    found.cloned().ok_or_else(|| {
-        let list: Vec<_> = devices.iter().map(|d| format!("{}: {}", d.info.index, d.info.name)).collect();
-        Error::new(
-            format!("There is no OpenCL device '{sel}'."),
-            format!("This machine has {}.", list.join(", ")),
-            "Choose an index, a part of a name, cpu or gpu; `clreel devices` lists them.",
-        )
-    })
-}
-
-/// Which of the names is `wanted` (in lower case), or else has it as a part: one name may be a part of another.
-fn named<'a>(names: impl Iterator<Item = &'a str> + Clone, wanted: &str) -> Option<usize> {
-    let mut lower = names.map(str::to_lowercase);
-    let whole = lower.clone().position(|name| name.trim() == wanted);
-    whole.or_else(|| lower.position(|name| name.contains(wanted)))
-}
-
 /// The error for a machine without any OpenCL device; it names the drivers that were left out, and the library that finds none.
 pub(crate) fn no_device() -> Error {
     let mut why = Vec::new();
@@ -351,20 +313,4 @@ pub(crate) fn no_device() -> Error {
         why.join(" "),
         try_this,
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::named;
-
-    #[test]
-    fn a_whole_name_comes_before_a_part_of_another_one() {
-        let of = |names: &[&'static str], wanted| named(names.iter().copied(), wanted);
-        let pocl_6 = ["cpu-minimal-haswell-Xeon", "cpu-haswell-Xeon"];
-        assert_eq!(of(&pocl_6, "cpu-haswell-xeon"), Some(1));
-        assert_eq!(of(&pocl_6, "minimal"), Some(0));
-        assert_eq!(of(&pocl_6, "cpu-"), Some(0));
-        assert_eq!(of(&pocl_6, "graphics"), None);
-        assert_eq!(of(&["Xeon, part 1", "Xeon "], "xeon"), Some(1));
-    }
 }

@@ -196,6 +196,17 @@ pub(super) fn skipped_by(platform: &str) -> Option<&'static str> {
     GUARD.get()?.skip.iter().find(|part| platform.contains(*part)).map(String::as_str)
 }
 
+/// Returns true if the driver that has this platform was registered, or its library named, with this part in its file's name, in
+/// lower case.
+pub(super) fn is_registered_as(platform: &str, part: &str) -> bool {
+    let drivers = GUARD.get().map_or(&[][..], |guard| &guard.drivers);
+    let has_platform = |driver: &Driver| match &driver.verdict {
+        Verdict::Ok { platforms } => platforms.iter().any(|name| name == platform),
+        _ => false,
+    };
+    drivers.iter().zip(verdicts()).any(|(driver, asked)| has_platform(asked) && driver.is_named(part))
+}
+
 impl Guard {
     fn ask(&self) -> Vec<Driver> {
         let made = Folder::create(&self.folder);
