@@ -229,7 +229,101 @@ fn bench_ends_with_a_sentence() {
     for plan in [lost(), while_timed, "clGetEventProfilingInfo:1+:-1092".to_owned()] {
         let (code, text) = bench(&plan);
         assert_eq!(code, Some(1), "{plan}: {text}");
-        assert!(text.contains("flat: failed. ") && text.contains("OpenCL returned"), "{plan}: {text}");
+        let fails = |line: &str| line.contains("flat") && line.contains(": failed. ");
+        assert!(text.lines().any(fails) && text.contains("OpenCL returned"), "{plan}: {text}");
+    }
+}
+
+/// A device that gives no context, no queue, no memory, or compiles nothing: said once, whatever needs it, and what does without
+/// runs.
+#[test]
+fn bench_runs_what_needs_no_opencl_and_says_once_why_the_rest_does_not() {
+    let folder = Folder::new("lost-once");
+    let movie = movie(&folder);
+    let bench = |plan: &str, arguments: &[&str]| {
+        let mut command = clreel(None);
+        command
+            .envs(layer::environment(&[("FAIL", plan)]))
+            .arg("bench")
+            .args(arguments)
+            .args(["--frames", "2"]);
+        let output = command.output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!stderr.contains("panicked"), "{plan}: {stderr}");
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned(), stderr)
+    };
+    let (file, radius) = (movie.to_str().unwrap(), "1,3");
+    let filters = [file, "--radius", radius, "--variant", "naive,flat,planar,glsl,native"];
+    let numbers = ["--ladder", "vector-add", "--count", "1000"];
+    for plan in [
+        "clCreateContext:1+:-6",
+        "clCreateCommandQueue:1+:-5",
+        "clCreateBuffer:1+:-4",
+        "clBuildProgram:1+:-3",
+    ] {
+        for (arguments, runs) in [(&filters[..], &["glsl", "native"][..]), (&numbers, &["serial", "threads"])]
+        {
+            let (code, stdout, stderr) = bench(plan, arguments);
+            assert_eq!(code, Some(1), "{plan}: {stdout}{stderr}");
+            let told = (stdout.clone() + &stderr).matches("OpenCL returned").count();
+            assert_eq!(told, 1, "{plan}: {stdout}{stderr}");
+            let (_, json, _) = bench(plan, &[arguments, &["--json"]].concat());
+            let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+            for run in json["devices"][0]["runs"].as_array().unwrap() {
+                for variant in run["variants"].as_array().unwrap() {
+                    let id = variant["id"].as_str().unwrap();
+                    let is_without = runs.contains(&id) || id == "threads-vectors";
+                    assert_eq!(
+                        variant["outcome"],
+                        if is_without { "ok" } else { "failed" },
+                        "{plan}: {variant}"
+                    );
+                }
+            }
+        }
+        let native = [file, "--conversions=none", "--radius", radius, "--variant", "native"];
+        let (code, stdout, stderr) = bench(plan, &native);
+        assert_eq!(code, Some(0), "{plan}: {stdout}{stderr}");
+    }
+    // The test's figure is moved by plain Rust then.
+    let out = folder.file("cloth.png");
+    let mut command = clreel(None);
+    command.envs(layer::environment(&[("FAIL", "clCreateContext:1+:-6")])).arg("snapshot").arg(&movie);
+    let (code, stderr) = run({
+        command.args(["--scene", "cloth", "--variant", "native", "--out"]).arg(&out);
+        command
+    });
+    assert!(code == Some(0) && stderr.contains("cannot be used") && out.exists(), "{stderr}");
+}
+
+/// In the window, too: one banner, and the filters that need no OpenCL.
+#[test]
+fn a_window_says_once_that_the_device_compiles_nothing_or_gives_no_context() {
+    let (display, folder) = (Display::start(&[]), Folder::new("lost-window"));
+    let movie = movie(&folder);
+    for (plan, words) in [
+        ("clCreateContext:1+:-6", "cannot be used"),
+        ("clCreateCommandQueue:1+:-5", "cannot be used"),
+        ("clBuildProgram:1+:-3", "compiles no kernels"),
+    ] {
+        for id in ["native", "glsl"] {
+            let stats = folder.file("s.json");
+            let mut command = clreel(Some(&display));
+            command.envs(layer::environment(&[("FAIL", plan)])).arg(&movie).args([
+                "--variant",
+                id,
+                "--stats",
+            ]);
+            command.arg(&stats).stderr(Stdio::piped());
+            let mut session = Session::start(&display, &mut command);
+            session.wait_for_text(words);
+            session.wait_for_title(&format!("- {id}"));
+            session.wait_for_frames();
+            let stderr = session.quit();
+            assert_eq!(stderr.matches("OpenCL returned").count(), 1, "{plan}: {stderr}");
+            let frames = json(&stats)["frames"].as_array().unwrap().clone();
+            assert!(frames.iter().any(|frame| frame["variant"] == id), "{plan}, {id}");
+        }
     }
 }
 

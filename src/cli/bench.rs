@@ -9,6 +9,7 @@
 mod conversions;
 mod numbers;
 mod pictures;
+mod reasons;
 mod report;
 mod results;
 mod table;

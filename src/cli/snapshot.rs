@@ -121,12 +121,16 @@ fn worn(args: &SnapshotArgs, (size, rgba): &Shown) -> Result<Shown> {
         (selected, _) => Some(select_device(&devices, selected.as_deref())?),
     };
     let headless = glsl::headless()?;
-    let Some(device) = device else {
-        return Ok((cloth::SIZE, cloth::draw(&headless.gl, None, *size, rgba)?));
+    let _watched = device.as_ref().map(|device| watch::on_device(&device.info.name, "a shirt is moved"));
+    let cl = match device.as_ref().map(ClContext::new).transpose() {
+        // Nobody has asked for that device.
+        Err(error) if args.filter.device.is_none() => {
+            eprintln!("clreel: {error}");
+            None
+        }
+        made => made?,
     };
-    let _watched = watch::on_device(&device.info.name, "a shirt is moved");
-    let cl = ClContext::new(&device)?;
-    Ok((cloth::SIZE, cloth::draw(&headless.gl, Some(&cl), *size, rgba)?))
+    Ok((cloth::SIZE, cloth::draw(&headless.gl, cl.as_ref(), *size, rgba)?))
 }
 
 fn movies_frame(args: &SnapshotArgs) -> Result<Frame> {

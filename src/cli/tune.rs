@@ -71,7 +71,7 @@ pub(super) fn numbers<L: Ladder>(ladder: &L, args: &TuneArgs) -> Result<u8> {
     let (_watched, cl) = device(args)?;
     let info = &cl.device.info;
     let mut child = Child::new(L::NAME, args.trial.limit());
-    let mut contest = Contest::new(ladder, Some(&cl.device), &mut child)?;
+    let mut contest = Contest::new(ladder, Some(&cl.device), &mut child);
     let told = cases.iter().map(|case| Subject::case(ladder, case)).collect();
     let most = most_trials(&tune_case::rungs(ladder, info));
     tune(args, Some(L::NAME), info, told, most, |n, watch| {

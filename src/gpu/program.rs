@@ -294,6 +294,12 @@ pub(crate) fn build(cl: &ClContext, source_name: &str, source: &str, options: &s
             }
             Ok(program)
         }
+        // The device's failure, whatever the text is: it reads the same for each file.
+        Err(e) if e.0 == ocl::ffi::CL_COMPILER_NOT_AVAILABLE => {
+            let what = format!("The driver of '{}' compiles no kernels.", cl.device.info.name);
+            let hint = "Choose another device with --device; `clreel devices` lists them.".to_owned();
+            Err(Error { hint, ..cl::failed(&what, &e) })
+        }
         Err(e) => {
             let log = program.build_log(&cl.device);
             let failed = cl::failed(&what(), &e);

@@ -118,6 +118,19 @@ pub(crate) fn without_device() -> Box<Outcome> {
     Box::new(Outcome::Unsupported("There is no OpenCL device.".to_owned()))
 }
 
+/// What was made on a device; and the outcome of what needs it, where it is not there or could not be made.
+pub(crate) fn or_without<T>(made: Result<Option<T>>) -> (Option<T>, Box<Outcome>) {
+    match made {
+        Ok(made) => (made, without_device()),
+        Err(error) => (None, fail(error)),
+    }
+}
+
+/// The outcome of a limit that needs what has this outcome. That there is no limit is no fault: what needs the same tells it.
+pub(crate) fn no_limit(outcome: &Outcome) -> Box<Outcome> {
+    Box::new(Outcome::Unsupported(outcome.reason().unwrap_or_default()))
+}
+
 /// A first run that takes so long needs no second one to predict the others, in milliseconds.
 const COLD_MS: f64 = 300.0;
 

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use serde_json::Value;
 
 use super::answer::{self, Request};
-use super::bench::{Bench, Compared, Prepared, Tried, fail, passed, predict, without_device};
+use super::bench::{Bench, Compared, Prepared, Tried, fail, no_limit, or_without, passed, predict};
 use super::growth::Growth;
 use super::rows::{Case, CaseRun, Chosen, Entry, LimitName, Worth};
 use super::sizes::Sizes;
@@ -201,6 +201,8 @@ const LONG_MS: f64 = 2000.0;
 pub struct Contest<'a, L: Ladder> {
     pub(super) ladder: &'a L,
     pub(super) cl: Option<ClContext>,
+    /// What stands in the place of what needs the device, where that is not there or cannot be used.
+    without: Box<Outcome>,
     /// Tries changed kernels first.
     pub(super) child: RefCell<&'a mut Child>,
 }
@@ -211,15 +213,16 @@ pub struct Room<L: Ladder> {
     pub(super) case: L::Case,
     pub(super) memory: L::Room,
     want: Vec<u8>,
+    /// What stands in the place of what needs the device, where that had no memory for the case.
+    without: Option<Box<Outcome>>,
 }
 
 impl<'a, L: Ladder> Contest<'a, L> {
-    /// Without a device what does without can be timed, and no limit. Changed kernels are tried in `child` first.
-    ///
-    /// # Errors
-    /// When the device cannot be used.
-    pub fn new(ladder: &'a L, device: Option<&Device>, child: &'a mut Child) -> Result<Self> {
-        Ok(Self { ladder, cl: device.map(ClContext::new).transpose()?, child: RefCell::new(child) })
+    /// Without a device, or with one that cannot be used, what does without can be timed, and no limit. Changed kernels are
+    /// tried in `child` first.
+    pub fn new(ladder: &'a L, device: Option<&Device>, child: &'a mut Child) -> Self {
+        let (cl, without) = or_without(device.map(ClContext::new).transpose());
+        Self { ladder, cl, without, child: RefCell::new(child) }
     }
 
     /// How long a run takes, in milliseconds. Smaller cases come first: what is predicted to take long by them is not tried.
@@ -230,7 +233,7 @@ impl<'a, L: Ladder> Contest<'a, L> {
             if known.at(operations(&small)) > LONG_MS {
                 return Ok(known.at(operations(&room.case)));
             }
-            let mut memory = self.ladder.room(self.cl.as_ref(), &small, 0)?;
+            let mut memory = self.ladder.room(self.device(room).ok(), &small, 0)?;
             self.ladder.load(&mut memory, L::INPUTS[0])?;
             known.note(operations(&small), predict(|| self.ladder.run(built, &mut memory))?);
         }
@@ -264,12 +267,18 @@ impl<'a, L: Ladder> Contest<'a, L> {
         answer::ask(&mut self.child.borrow_mut(), &name, Request::of(self.ladder, cl, case, config))
     }
 
-    /// The device, if it can hold the case.
-    pub(super) fn device(&self, case: &L::Case) -> Tried<&ClContext> {
-        let cl = self.cl.as_ref().ok_or_else(without_device)?;
-        let can = self.ladder.supports(&cl.device.info, case);
+    /// The device, if it can hold the case, and has memory for it.
+    pub(super) fn device(&self, room: &Room<L>) -> Tried<&ClContext> {
+        let cl = self.cl.as_ref().ok_or_else(|| self.without.clone())?;
+        let can = self.ladder.supports(&cl.device.info, &room.case);
         can.map_err(|why| Box::new(Outcome::Unsupported(why)))?;
-        Ok(cl)
+        room.without.clone().map_or(Ok(cl), Err)
+    }
+
+    fn room_on(&self, cl: Option<&ClContext>, case: &L::Case) -> Result<Room<L>> {
+        let mut memory = self.ladder.room(cl, case, 0)?;
+        let want = self.ladder.load(&mut memory, L::INPUTS[0])?;
+        Ok(Room { case: case.clone(), memory, want, without: None })
     }
 }
 
@@ -292,9 +301,13 @@ impl<L: Ladder> Bench for Contest<'_, L> {
 
     fn room(&mut self, case: &L::Case) -> Result<Room<L>> {
         require(self.ladder.memory(case))?;
-        let mut memory = self.ladder.room(self.cl.as_ref(), case, 0)?;
-        let want = self.ladder.load(&mut memory, L::INPUTS[0])?;
-        Ok(Room { case: case.clone(), memory, want })
+        match self.room_on(self.cl.as_ref(), case) {
+            // What does without the device does without its memory.
+            Err(error) if self.cl.is_some() => {
+                self.room_on(None, case).map(|room| Room { without: Some(fail(error)), ..room })
+            }
+            made => made,
+        }
     }
 
     /// Builds a rung, and checks it at the small cases.
@@ -302,26 +315,26 @@ impl<L: Ladder> Bench for Contest<'_, L> {
         let (built, chosen) = match rung.work {
             Work::Host(host) => (self.ladder.host(host), None),
             Work::Kernels(code) => {
-                let cl = self.device(&room.case)?;
+                let cl = self.device(room)?;
                 let config = Config::of(code, cl.device.info.kind).fitted(&cl.device.info);
                 self.try_config(&room.case, rung.id, &config)?;
                 (self.ladder.compile(cl, &config).map_err(fail)?, None)
             }
             Work::Fastest => {
-                let tuned = self.tuned(&room.case);
+                let tuned = self.tuned(room);
                 let is_tuned = Some(tuned.is_some());
                 let (id, config, built) = tuned.map_or_else(|| self.fastest(room), Ok)?;
                 let what = format!("{id} {config}").trim_end().to_owned();
                 (built, Some(Chosen { what, tuned: is_tuned }))
             }
         };
-        let checked = check(self.ladder, self.cl.as_ref(), &built, &room.case)?;
+        let checked = check(self.ladder, self.device(room).ok(), &built, &room.case)?;
         let predicted_ms = self.predict(&built, room).map_err(fail)?;
         Ok(Prepared { ready: built, predicted_ms, chosen, checked })
     }
 
     fn limit(&mut self, _index: usize, room: &mut Room<L>) -> Tried<L::Built> {
-        let cl = self.device(&room.case)?;
+        let cl = self.device(room).map_err(|outcome| no_limit(&outcome))?;
         passed(self.try_first(&room.case, None))?;
         self.ladder.compile_limit(cl).map_err(fail)
     }
@@ -339,7 +352,7 @@ impl<L: Ladder> Bench for Contest<'_, L> {
     }
 
     fn compare(&self, built: &L::Built, room: &mut Room<L>) -> Result<Compared> {
-        let Room { case, memory, want } = room;
+        let Room { case, memory, want, .. } = room;
         let got = self.ladder.read(built, memory)?;
         let elements = self.ladder.elements(memory);
         let accuracy = Accuracy::of(want, &got, &elements);

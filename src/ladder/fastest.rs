@@ -23,8 +23,8 @@ pub(super) type Fastest<L> = (&'static str, Config<<L as Ladder>::Code>, <L as L
 impl<L: Ladder> Contest<'_, L> {
     /// The fastest of the ladder's kernels, and its parameters, by what tuning has found for such cases; `None` where it has
     /// found nothing, or what can no longer be built.
-    pub(super) fn tuned(&self, case: &L::Case) -> Option<Fastest<L>> {
-        let cl = self.device(case).ok()?;
+    pub(super) fn tuned(&self, room: &Room<L>) -> Option<Fastest<L>> {
+        let (cl, case) = (self.device(room).ok()?, &room.case);
         let class = Class::of(L::NAME, self.ladder.class(case));
         let named = |name: &str| self.ladder.rungs().iter().find(|rung| rung.id == name);
         let (id, config) = Cache::load().fastest(&cl.device.info, &class, |name| match named(name)? {
@@ -41,7 +41,7 @@ impl<L: Ladder> Contest<'_, L> {
     /// # Errors
     /// Where none is right: how one differs, or else why the first one cannot run.
     pub(super) fn fastest(&self, room: &mut Room<L>) -> Tried<Fastest<L>> {
-        let cl = self.device(&room.case)?;
+        let cl = self.device(room)?;
         let device = &cl.device.info;
         let small = self.ladder.small();
         let mut best: Option<(&'static str, Config<L::Code>, f64)> = None;

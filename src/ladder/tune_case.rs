@@ -42,8 +42,8 @@ pub(crate) fn search<L: Ladder>(
     case: &L::Case,
     watch: &mut dyn Watch<L::Code>,
 ) -> Result<Option<Search<L::Code>>> {
-    let cl = contest.device(case).map_err(|outcome| error(*outcome))?.clone();
     let mut room = contest.room(case)?;
+    let cl = contest.device(&room).map_err(|outcome| error(*outcome))?.clone();
     let limit = contest.limit(0, &mut room).map_err(|outcome| watch.warn(&error(*outcome))).ok();
     let rungs = rungs(contest.ladder, &cl.device.info);
     tune::search(OfCase { contest, cl, room: RefCell::new(room), limit }, rungs, watch)

@@ -5,6 +5,7 @@ use std::path::Path;
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 
+use super::reasons::Reasons;
 use crate::cli::devices::print_line;
 use crate::error::Result;
 use crate::gpu::memory::Storage;
@@ -102,7 +103,12 @@ pub(super) fn entry(row: &Row) -> Entry<'_> {
 }
 
 /// Prints the rows that have times, how many were checked, and what is wrong.
-pub(super) fn print(device: &str, (width, height): (u32, u32), rows: &[Row]) -> Result<()> {
+pub(super) fn print(
+    device: &str,
+    (width, height): (u32, u32),
+    rows: &[Row],
+    reasons: &mut Reasons,
+) -> Result<()> {
     if rows.is_empty() {
         return Ok(());
     }
@@ -130,11 +136,13 @@ pub(super) fn print(device: &str, (width, height): (u32, u32), rows: &[Row]) -> 
     let right = rows.iter().filter(|row| row.outcome.is_ok()).count();
     let pictures: usize = rows.iter().map(|row| row.pictures).sum();
     print_line(format!("{right} of {} conversions are exact, by {pictures} pictures", rows.len()))?;
-    for row in rows {
-        if let Some(why) = why(row) {
-            print_line(format!("{} ({}): {}. {why}", name(row), row.kernel, word(row)))?;
-        }
-    }
+    let called = |row: &Row| match row.kernel {
+        "" => name(row),
+        kernel => format!("{} ({kernel})", name(row)),
+    };
+    let wrong =
+        rows.iter().filter_map(|row| Some((called(row), row.outcome.as_ref().err()?, row.case.as_str())));
+    reasons.lines(wrong).into_iter().try_for_each(print_line)?;
     print_line("")
 }
 

@@ -32,7 +32,7 @@ pub(in crate::cli) fn run<L: Ladder>(ladder: &L, args: &BenchArgs) -> Result<u8>
         }
         let name = device.as_ref().map(|device| device.info.name.as_str());
         let _watched = name.map(|name| watch::on_device(name, "the variants are checked"));
-        let made = Contest::new(ladder, device.as_ref(), &mut child);
+        let made = Ok(Contest::new(ladder, device.as_ref(), &mut child));
         let mut progress = Progress { live: &live, device: index };
         progress.run(made, &rungs, |rung| rung.entry(), cases, ask(args));
     }

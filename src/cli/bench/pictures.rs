@@ -93,6 +93,7 @@ pub(in crate::cli) fn run(args: &BenchArgs) -> Result<u8> {
         match converted::run_device(device, movie.as_ref(), &ask, &mut trials, &mut |what| live.say(what)) {
             Ok(rows) => live.results().devices[index].conversions = rows,
             // Where not even that is there, the variants have said so.
+            Err(e) if live.results().devices[index].tells(&e) => {}
             Err(e) => eprintln!("clreel: {e}"),
         }
     }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::{conversions, report, table, whole};
 use crate::cli::exit;
 use crate::cli::live::{self, Live};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::gpu::cl::{Device, DeviceInfo};
 use crate::ladder::bench::Bench;
 use crate::ladder::chart;
@@ -59,6 +59,12 @@ impl DeviceRuns {
     pub(crate) fn new(device: Option<&Device>) -> Self {
         let device = device.map(|device| device.info.clone());
         Self { device, runs: Vec::new(), conversions: Vec::new(), whole_frames: None }
+    }
+
+    /// Returns true if something failed on it for this reason.
+    pub(crate) fn tells(&self, reason: &Error) -> bool {
+        let mut outcomes = self.runs.iter().flat_map(|(_, run)| run.outcomes());
+        outcomes.any(|outcome| matches!(outcome, Outcome::Failed(error) if error == reason))
     }
 
     /// Its name for people.
@@ -216,7 +222,6 @@ impl Results {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Error;
     use crate::gpu::memory::Rgba;
     use crate::ladder::measure::Sample;
     use crate::ladder::rows::Row;

@@ -3,6 +3,7 @@
 use comfy_table::{CellAlignment, Table, presets};
 
 use super::conversions;
+use super::reasons::Reasons;
 use super::results::{Results, Subject};
 use super::whole;
 use crate::cli::devices::print_line;
@@ -16,16 +17,17 @@ use crate::verify::Checked;
 /// Prints them.
 pub(super) fn print(results: &Results) -> Result<()> {
     for one in &results.devices {
-        one.runs.iter().try_for_each(|(_, run)| print_run(one.name(), run))?;
+        let mut reasons = Reasons::default();
+        one.runs.iter().try_for_each(|(_, run)| print_run(one.name(), run, &mut reasons))?;
         if let Subject::Movie { size, .. } = results.subject {
             whole::print(one.name(), size, one.whole_frames.as_deref().unwrap_or_default())?;
-            conversions::print(one.name(), size, &one.conversions)?;
+            conversions::print(one.name(), size, &one.conversions, &mut reasons)?;
         }
     }
     Ok(())
 }
 
-fn print_run(device: &str, run: &CaseRun) -> Result<()> {
+fn print_run(device: &str, run: &CaseRun, reasons: &mut Reasons) -> Result<()> {
     print_line(format!("{device} · {} · device time in ms{}", run.case.title, by_wall(run)))?;
     print_line(table(run))?;
     for note in run.timed_limits().filter_map(|(limit, _)| limit.note) {
@@ -36,11 +38,9 @@ fn print_run(device: &str, run: &CaseRun) -> Result<()> {
     let faulty = |outcome: &&Outcome| matches!(outcome, Outcome::Failed(_) | Outcome::Mismatch(_));
     let limits = run.case.limits.iter().map(|limit| in_brackets(limit.name)).zip(&run.limits);
     let limits = limits.filter(|(_, outcome)| faulty(outcome));
-    for (name, outcome) in limits.chain(run.rows.iter().map(|row| (row.entry.name.clone(), &row.outcome))) {
-        if let Some(reason) = outcome.reason() {
-            print_line(format!("{name}: {}. {reason}", outcome.word()))?;
-        }
-    }
+    let rows = limits.chain(run.rows.iter().map(|row| (row.entry.name.clone(), &row.outcome)));
+    let lines = reasons.lines(rows.map(|(name, outcome)| (name, outcome, "")));
+    lines.into_iter().try_for_each(print_line)?;
     let tuned = |row: &&Row| row.chosen.as_ref().is_some_and(|chosen| chosen.tuned == Some(true));
     for row in run.rows.iter().filter(tuned) {
         print_line(format!("{}: as `clreel tune` has found it", row.entry.name))?;

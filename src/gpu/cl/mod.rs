@@ -20,8 +20,8 @@ use crate::gpu::watch;
 
 pub(crate) use buffer::MemFlags;
 pub use buffer::{Buffer, Mem, enqueue_unmap};
-pub(crate) use device::no_device;
 pub use device::{Device, DeviceInfo, DeviceKind, Id, list_devices};
+pub(crate) use device::no_device;
 pub use handle::Number;
 pub(super) use handle::{Handle, number_of, text_of};
 pub(crate) use image::Channel;
@@ -64,7 +64,10 @@ impl ClContext {
             let why = format!("It offers {}, and clreel needs OpenCL 1.2.", device.info.version);
             return Err(unusable(device, why));
         }
-        let queue = new_queue(&context, device).map_err(|e| failed("A queue could not be made.", &e))?;
+        let queue = new_queue(&context, device).map_err(|e| {
+            let why = format!("It gives no queue for commands: {}", reason(&e));
+            Error { opencl_status: Some(e.0), ..unusable(device, why) }
+        })?;
         Ok(Self { device: device.clone(), context, queue })
     }
 

@@ -17,7 +17,10 @@ use super::{BuiltVariant, Plan, Scratch, VariantId};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Device, Queue, failed};
 use crate::gpu::memory::{Picture, Rgba, Storage};
-use crate::ladder::bench::{Bench, Compared, Prepared, Tried, fail, predict, without_device};
+use crate::ladder::Outcome;
+use crate::ladder::bench::{
+    Bench, Compared, Prepared, Tried, fail, no_limit, or_without, predict, without_device,
+};
 use crate::ladder::measure::{self, Sample};
 use crate::ladder::rows::{Case, Chosen, Entry};
 use crate::memory::zeroed;
@@ -39,6 +42,8 @@ pub struct Input<'a> {
 pub(crate) struct BoxBench<'a> {
     input: Input<'a>,
     on: Option<OnDevice>,
+    /// What stands in the place of what needs the device, where that is not there or cannot be used.
+    without: Box<Outcome>,
     built: HashMap<VariantId, Tried<Candidate>>,
     scratch: Scratch,
     /// Tries changed kernels first.
@@ -85,7 +90,7 @@ impl<'a> BoxBench<'a> {
     /// tried in `trials` first. Before it is timed, each variant filters a frame by `whole`.
     ///
     /// # Errors
-    /// When the device cannot be used at all, there is no frame, or memory runs out.
+    /// When there is no frame, or memory runs out. A device that cannot be used fails what needs it.
     pub(crate) fn new(
         device: Option<&Device>,
         input: Input<'a>,
@@ -98,23 +103,32 @@ impl<'a> BoxBench<'a> {
             return Err(Error::new("There is nothing to time.", "The movie gave no frame.", ""));
         }
         require_memory(size, entrants)?;
-        let cl = device.map(ClContext::new).transpose()?;
+        let (cl, without) = or_without(device.map(ClContext::new).transpose());
         let mut built = HashMap::new();
         for entrant in entrants {
             if let Entrant::Variant(id) = *entrant {
-                built.insert(id, candidate(cl.as_ref(), id, size, trials));
+                built.insert(id, candidate(cl.as_ref().ok_or(&without), id, size, trials));
             }
         }
-        let on = cl.map(|cl| OnDevice::new(cl, size, built.values())).transpose()?;
-        if let Some(on) = &on {
+        let on_device = |cl| {
+            let on = OnDevice::new(cl, size, built.values())?;
             // What runs before the first round has something to filter.
             on.load(&input.frames[0])?;
-        }
-        Ok(Self { input, on, built, scratch: Scratch::new(), trials, whole })
+            Ok(on)
+        };
+        let (on, without) = match cl {
+            Some(cl) => or_without(on_device(cl).map(Some)),
+            None => (None, without),
+        };
+        Ok(Self { input, on, without, built, scratch: Scratch::new(), trials, whole })
     }
 
     fn size(&self) -> (u32, u32) {
         (self.input.width, self.input.height)
+    }
+
+    fn on(&self) -> Tried<&OnDevice> {
+        self.on.as_ref().ok_or_else(|| self.without.clone())
     }
 
     fn queue(&self) -> Result<&Queue> {
@@ -129,11 +143,11 @@ impl<'a> BoxBench<'a> {
         room: &mut Room,
     ) -> Tried<Prepared<Ready>> {
         let ((width, height), radius) = (self.size(), room.radius);
-        let OnDevice { cl, .. } = self.on.as_ref().ok_or_else(without_device)?;
+        let OnDevice { cl, .. } = self.on.as_ref().ok_or_else(|| self.without.clone())?;
         let first = trial_case(&self.input.frames[0], (width, height), radius);
         tried(self.trials.variant(cl, id, None, false, &first))?;
         room.checks.first_look(cl, &variant)?;
-        let (src, dst) = self.on.as_ref().ok_or_else(without_device)?.pair(variant.kernels().storage).clone();
+        let (src, dst) = self.on()?.pair(variant.kernels().storage).clone();
         let plan = variant.plan(cl, &src, &dst, &mut self.scratch, width, height, radius).map_err(fail)?;
         let predicted_ms = plan.predict(&cl.queue).map_err(fail)?;
         let chosen = (id == VariantId::Auto).then(|| Chosen { what: plan.chosen(), tuned: None });
@@ -144,7 +158,7 @@ impl<'a> BoxBench<'a> {
     /// Checks the filter on planes, and puts planes on the device.
     fn prepare_planes(&mut self, filter: &PlanarFilter, room: &mut Room) -> Tried<Prepared<Ready>> {
         let (size, radius) = (self.size(), room.radius);
-        let OnDevice { cl, .. } = self.on.as_ref().ok_or_else(without_device)?;
+        let OnDevice { cl, .. } = self.on.as_ref().ok_or_else(|| self.without.clone())?;
         let (layout, block) = planes_of(&self.input.frames[0], size.0, size.1).map_err(fail)?;
         tried(self.trials.planar(cl, filter.id(), &layout, false, &trial_case(&block, size, radius)))?;
         let checked = room.checks.planes(cl, filter)?;
@@ -231,7 +245,7 @@ impl<'a> Bench for BoxBench<'a> {
 
     /// Kernels on pictures, and whole frames of all: the rest was checked on the way to the prediction.
     fn check(&mut self, prepared: &mut Prepared<Ready>, room: &mut Room<'a>) -> Tried<()> {
-        let on = || self.on.as_ref().ok_or_else(without_device);
+        let on = || self.on.as_ref().ok_or_else(|| self.without.clone());
         let filter = match &prepared.ready {
             Ready::Kernels(variant, plan, _) => {
                 let (cl, work) = (&on()?.cl, (0..plan.passes()).map(|pass| plan.work(pass)).sum());
@@ -253,7 +267,7 @@ impl<'a> Bench for BoxBench<'a> {
     }
 
     fn limit(&mut self, index: usize, room: &mut Room<'a>) -> Tried<Ready> {
-        let on = self.on.as_ref().ok_or_else(without_device)?;
+        let on = self.on.as_ref().ok_or_else(|| no_limit(&self.without))?;
         let (from, to) = match index {
             0 => on.pair(Storage::Buffer).clone(),
             _ => Planes::of(room).map(|planes| (planes.from.clone(), planes.copied.clone())).map_err(fail)?,

@@ -12,7 +12,7 @@ use super::{BuiltVariant, VariantId};
 use crate::error::{Error, Result};
 use crate::gpu::cl::ClContext;
 use crate::gpu::memory::{Picture, Storage};
-use crate::ladder::bench::{Tried, fail, without_device};
+use crate::ladder::bench::{Tried, fail};
 use crate::ladder::{BackEnd, Outcome};
 
 /// A variant that is built.
@@ -24,9 +24,9 @@ pub(super) enum Candidate {
     Shaders(Rc<Offscreen>),
 }
 
-/// Builds a variant for pictures of a size.
+/// Builds a variant for pictures of a size; without a device there is the outcome of what needs one.
 pub(super) fn candidate(
-    cl: Option<&ClContext>,
+    cl: std::result::Result<&ClContext, &Box<Outcome>>,
     id: VariantId,
     size: (u32, u32),
     trials: &mut Trials,
@@ -34,11 +34,11 @@ pub(super) fn candidate(
     match (id.back_end(), cl) {
         (BackEnd::Native, _) => Ok(Candidate::Threads),
         (BackEnd::Glsl, _) => offscreen(size).map(|one| Candidate::Shaders(Rc::new(one))),
-        (_, None) => Err(without_device()),
-        (_, Some(cl)) if id.reads_planes() => {
+        (_, Err(without)) => Err(without.clone()),
+        (_, Ok(cl)) if id.reads_planes() => {
             build_planes(cl, id, trials).map(|one| Candidate::Planes(Rc::new(one)))
         }
-        (_, Some(cl)) => build(cl, id, size, trials).map(|one| Candidate::Kernels(Rc::new(one))),
+        (_, Ok(cl)) => build(cl, id, size, trials).map(|one| Candidate::Kernels(Rc::new(one))),
     }
 }
 
