@@ -354,6 +354,173 @@ fn pocl() -> String {
         .expect("these tests need PoCL")
 }
 
+/// What is wrong with a registration is named: in the list, in its JSON, and where there is no other driver in the error.
+#[test]
+fn what_is_wrong_with_a_registration_is_named() {
+    let pocl = pocl();
+    let narrow = {
+        let library = native::shared_library("broken_NOTHING", "drivers", &["broken_icd.c"], &["-DNOTHING"]);
+        let mut bytes = std::fs::read(library).unwrap();
+        // The class of an ELF file: 1 is 32 bits.
+        bytes[4] = 1;
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("libnarrow.so");
+        std::fs::write(&path, bytes).unwrap();
+        path.display().to_string()
+    };
+    for (content, words) in [
+        (format!("{pocl}\r\n"), "the path ends in a carriage return"),
+        (format!("{pocl}\r"), "the path ends in a carriage return"),
+        (format!("{pocl} \n"), "the path ends in a blank"),
+        (format!("\t{pocl}\n"), "the path begins with a blank"),
+        (format!("\u{feff}{pocl}\n"), "byte order mark"),
+        (format!("\n{pocl}\n"), "empty line"),
+        (String::new(), "file is empty"),
+        ("\0p\0o".to_owned(), "no plain text"),
+        ("libno_such_driver.so.1\n".to_owned(), "libno_such_driver.so.1: cannot open shared object file"),
+        ("/tmp\n".to_owned(), "Is a directory"),
+        (format!("{narrow}\n"), "for programs of 32 bits"),
+        // It is on every machine, and no driver.
+        ("libm.so.6\n".to_owned(), "is no OpenCL driver"),
+    ] {
+        let vendors = Vendors::new(&[]);
+        std::fs::write(vendors.folder.join("x.icd"), &content).unwrap();
+        let list = vendors.list(&[], &[]);
+        let x = driver(&list, "x.icd");
+        assert_eq!(x["state"], "empty", "{content:?}: {x}");
+        assert!(x["reason"].as_str().unwrap().contains(words), "{content:?}: {x}");
+        let (_, stdout, stderr) = vendors.run(&mut vendors.clreel(&["devices"]));
+        for text in [stdout, stderr] {
+            assert!(text.contains(words) && text.contains("x.icd"), "{content:?}: {text}");
+            assert!(!text.contains("system's own") && !text.contains("is installed"), "{content:?}: {text}");
+        }
+        // It costs no other driver.
+        vendors.register("y", &pocl);
+        let list = vendors.list(&[], &[]);
+        assert!(device_count(&list) > 0 && driver(&list, "y.icd")["state"] == "ok", "{content:?}: {list}");
+        assert!(driver(&list, "x.icd")["reason"].as_str().unwrap().contains(words), "{content:?}: {list}");
+    }
+    // What is no file at all.
+    let vendors = Vendors::new(&[]);
+    std::fs::create_dir(vendors.folder.join("folder.icd")).unwrap();
+    symlink("/nonexistent/driver.icd", vendors.folder.join("link.icd")).unwrap();
+    let list = vendors.list(&[], &[]);
+    for (name, words) in [("folder.icd", "It is a folder"), ("link.icd", "There is no such file")] {
+        assert!(driver(&list, name)["reason"].as_str().unwrap().contains(words), "{list}");
+    }
+}
+
+/// A variable of the environment that leads to no driver is named with its value.
+#[test]
+fn a_variable_that_leads_to_no_driver_is_named() {
+    let vendors = Vendors::new(&[]);
+    let empty = vendors.folder.join("empty");
+    std::fs::create_dir(&empty).unwrap();
+    std::fs::write(empty.join("pocl.icd.bak"), pocl()).unwrap();
+    let text = empty.join("pocl.icd.bak");
+    let (missing, no_file) = (vendors.folder.join("missing"), vendors.folder.join("missing.icd"));
+    for (variable, value, words) in [
+        ("OCL_ICD_VENDORS", &empty, "No file in this folder ends in .icd"),
+        ("OCL_ICD_VENDORS", &missing, "Nothing has this name"),
+        ("OCL_ICD_VENDORS", &no_file, "There is no such file"),
+        ("OCL_ICD_VENDORS", &text, "cannot be loaded"),
+        ("OPENCL_VENDOR_PATH", &empty, "No file in this folder ends in .icd"),
+        ("OPENCL_VENDOR_PATH", &missing, "Nothing has this name"),
+    ] {
+        let command = |arguments: &[&str]| {
+            let mut command = vendors.clreel(arguments);
+            command.env_remove("OCL_ICD_VENDORS").env(variable, value);
+            command
+        };
+        let (code, stdout, stderr) = vendors.run(&mut command(&["devices"]));
+        assert_eq!(code, 0, "{stderr}");
+        let (_, json, _) = vendors.run(&mut command(&["devices", "--json"]));
+        for text in [stdout, stderr, json] {
+            let named = text.contains(variable) && text.contains(value.to_str().unwrap());
+            assert!(named && text.contains(words), "{variable}={value:?}: {text}");
+            assert!(!text.contains("is installed"), "{variable}={value:?}: {text}");
+        }
+    }
+}
+
+/// What a driver does not tell, or what no device can have, is not known: it is no number, and nothing is computed with it.
+#[test]
+fn numbers_that_no_device_can_have_are_not_known() {
+    use ocl::ffi;
+    let vendors = Vendors::new(&[]).and_the_good_ones();
+    let numbers = [
+        ffi::CL_DEVICE_MAX_COMPUTE_UNITS,
+        ffi::CL_DEVICE_MAX_CLOCK_FREQUENCY,
+        ffi::CL_DEVICE_GLOBAL_MEM_SIZE,
+        ffi::CL_DEVICE_MAX_MEM_ALLOC_SIZE,
+        ffi::CL_DEVICE_LOCAL_MEM_SIZE,
+    ];
+    let texts = [ffi::CL_DEVICE_NAME, ffi::CL_DRIVER_VERSION, ffi::CL_DEVICE_VERSION];
+    for number in ["0", "0xffffffffffffffff"] {
+        let told = numbers.iter().map(|what| format!("{what:#x}={number}"));
+        let told = told.chain(texts.iter().map(|what| format!("{what:#x}="))).collect::<Vec<_>>().join(",");
+        for kind in ["0", "1"] {
+            let environment = layer::environment(&[("DEVICE_INFO", &told), ("FAKE_GPU", kind)]);
+            let list = vendors.list(&[], &environment);
+            let device = &list["devices"][0];
+            for field in [
+                "name",
+                "driver",
+                "version",
+                "units",
+                "clock_mhz",
+                "global_memory_bytes",
+                "max_allocation_bytes",
+                "local_memory_bytes",
+            ] {
+                assert!(device[field].is_null(), "{field}: {device}");
+            }
+            let (_, table, _) = vendors.run(vendors.clreel(&["devices"]).envs(environment.clone()));
+            let row = table.lines().find(|line| line.contains("│ 0 ")).unwrap();
+            let unknown = row.matches(" – ").count();
+            assert_eq!(unknown, 6, "name, units, MHz, memory, OpenCL, driver: {table}");
+            let bench = |arguments: &[&str]| {
+                let mut command = vendors.clreel(&["bench", "--frames", "1"]);
+                let (code, stdout, stderr) = vendors.run(command.args(arguments).envs(environment.clone()));
+                assert_eq!(code, 0, "{told}: {stdout}{stderr}");
+                assert!(!stdout.contains("unsupported"), "{told}: {stdout}");
+            };
+            let ids = "naive,flat,running-sum,fused,native";
+            bench(&["--conversions=none", "--size", "64x48", "--radius", "1", "--variant", ids]);
+            bench(&["--ladder", "vector-add", "--count", "1000"]);
+        }
+    }
+}
+
+/// A device that is there and cannot be used is named, beside others that can, or alone.
+#[test]
+fn a_device_that_is_not_available_is_named() {
+    use ocl::ffi;
+    let vendors = Vendors::new(&[]).and_the_good_ones();
+    let two = ("POCL_DEVICES".to_owned(), "pthread basic".into());
+    let names: Vec<String> = {
+        let list = vendors.list(&[], std::slice::from_ref(&two));
+        let devices = list["devices"].as_array().unwrap().iter();
+        devices.map(|device| device["name"].as_str().unwrap().to_owned()).collect()
+    };
+    for (question, words) in [
+        (ffi::CL_DEVICE_AVAILABLE, "is not available (CL_DEVICE_AVAILABLE)"),
+        (ffi::CL_DEVICE_COMPILER_AVAILABLE, "has no compiler"),
+    ] {
+        let told = format!("{question:#x}=0");
+        let mut one = layer::environment(&[("DEVICE_INFO", &told), ("FAIL_DEVICE", &names[1])]);
+        one.push(two.clone());
+        let list = vendors.list(&[], &one);
+        assert_eq!(device_count(&list), names.len() - 1, "{list}");
+        let (_, stdout, _) = vendors.run(vendors.clreel(&["devices"]).envs(one));
+        assert!(stdout.contains(&format!("'{}' {words}", names[1])), "{stdout}");
+        let all = layer::environment(&[("DEVICE_INFO", &told)]);
+        assert_eq!(device_count(&vendors.list(&[], &all)), 0);
+        let mut bench = vendors.clreel(&["bench", "--variant", "flat"]);
+        let (code, _, stderr) = vendors.run(bench.envs(all));
+        assert!(code == 1 && stderr.contains(words) && !stderr.contains("is installed"), "{stderr}");
+    }
+}
+
 /// A name is looked for among platforms and devices, then among the drivers' files; of several that fit the first is said.
 #[test]
 fn a_device_can_be_named_by_its_platform_and_by_its_drivers_file() {

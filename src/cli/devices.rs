@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::cli::{DevicesArgs, exit};
 use crate::error::{Error, Result};
-use crate::gpu::cl::{DeviceInfo, list_devices, no_device};
+use crate::gpu::cl::{DeviceInfo, UNNAMED, list_devices, no_device};
 use crate::gpu::drivers::{self, Driver, Verdict};
 use crate::gpu::probe::{self, Probe};
 use crate::gpu::sharing::Sharing;
@@ -35,7 +35,7 @@ struct List {
     devices: Vec<DeviceEntry>,
     /// What sharing was tested with.
     opengl: String,
-    drivers: &'static [Driver],
+    drivers: Vec<Driver>,
 }
 
 /// Prints a line of the result on stdout, or several of them. A reader that has gone away, as in `clreel devices | head`, is
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &DevicesArgs) -> Result<u8> {
     let devices = list_devices();
     let Probe { opengl, sharing } = probe::ask(&devices);
     let devices: Vec<_> = devices.iter().zip(&sharing).map(|(d, s)| DeviceEntry::new(&d.info, s)).collect();
-    let drivers = drivers::verdicts();
+    let drivers = drivers::findings();
     if args.json {
         print_json(&List { schema: 1, devices, opengl, drivers })?;
         return Ok(exit::DONE);
@@ -90,7 +90,7 @@ pub(crate) fn run(args: &DevicesArgs) -> Result<u8> {
         }
     }
     for driver in drivers {
-        if let Some(text) = finding(driver) {
+        if let Some(text) = finding(&driver) {
             print_line(text)?;
         }
     }
@@ -102,19 +102,39 @@ fn table(devices: &[DeviceEntry]) -> Table {
     table.load_preset(presets::UTF8_BORDERS_ONLY);
     table.set_header(["", "device", "type", "units", "MHz", "memory", "images", "OpenCL", "driver"]);
     for d in devices.iter().map(|d| &d.info) {
+        let version = d.version.split_whitespace().take(2).collect::<Vec<_>>().join(" ");
+        let images = match (d.image_support, d.max_image) {
+            (false, _) => "none".to_owned(),
+            (true, (0, _) | (_, 0)) => UNKNOWN.to_owned(),
+            (true, (width, height)) => format!("{width}×{height}"),
+        };
         table.add_row([
             d.index.to_string(),
-            format!("{}\n{}", d.name, d.platform),
+            format!("{}\n{}", given(&d.name), given(&d.platform)),
             d.kind.name().to_owned(),
-            d.units.to_string(),
-            d.clock_mhz.to_string(),
-            format!("{:.1} GiB", d.global_memory_bytes as f64 / f64::from(1 << 30)),
-            if d.image_support { format!("{}×{}", d.max_image.0, d.max_image.1) } else { "none".to_owned() },
-            d.version.split_whitespace().take(2).collect::<Vec<_>>().join(" "),
-            d.driver.clone(),
+            number(d.units),
+            number(d.clock_mhz),
+            match d.global_memory_bytes {
+                0 => UNKNOWN.to_owned(),
+                bytes => format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30)),
+            },
+            images,
+            given(&version).to_owned(),
+            given(&d.driver).to_owned(),
         ]);
     }
     table
+}
+
+/// What stands in the place of what a driver does not tell.
+const UNKNOWN: &str = "–";
+
+fn number(number: u32) -> String {
+    if number == 0 { UNKNOWN.to_owned() } else { number.to_string() }
+}
+
+fn given(text: &str) -> &str {
+    if text.is_empty() || text == UNNAMED { UNKNOWN } else { text }
 }
 
 /// What there is to say about a driver that gave no device.

@@ -22,7 +22,7 @@ use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use crate::environment;
 use crate::error::Result;
 use crate::exit;
-use crate::gpu::cl::{Device, list_devices};
+use crate::gpu::cl::{Device, Listing, list, list_devices};
 use crate::gpu::{binaries, drivers, probe, process, trial, watch};
 use crate::ladders::box_filter::{Group, VariantId};
 use crate::ladders::color_conversion::Which;
@@ -194,7 +194,7 @@ pub fn run(cli: &Cli) -> Result<u8> {
             devices::print_line(environment::help())?;
             Ok(exit::DONE)
         }
-        Some(Command::AskDriver) => drivers::answer(platforms),
+        Some(Command::AskDriver) => drivers::answer(platforms_and_unusable),
         Some(Command::AskSharing { list }) => probe::answer(list),
         Some(Command::TryKernels { whose, frame }) => whose.answer(*frame),
     }
@@ -224,9 +224,10 @@ pub(crate) fn usage(subcommand: &str, why: &str) -> u8 {
     exit::USAGE
 }
 
-/// The platform of each device.
-fn platforms() -> Vec<String> {
-    list_devices().into_iter().map(|device| device.info.platform).collect()
+/// The platform of each device, and a sentence for each that cannot be used.
+fn platforms_and_unusable() -> (Vec<String>, Vec<String>) {
+    let Listing { devices, unusable } = list();
+    (devices.into_iter().map(|device| device.info.platform).collect(), unusable)
 }
 
 /// The devices to choose from; says on stderr which drivers were left out because they failed.

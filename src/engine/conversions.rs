@@ -242,7 +242,7 @@ impl Pipeline {
         let layout = Converter::supports(frame)?;
         // A picture that is too large for the device is shown all the same, without a filter.
         let bytes = layout.bytes().max(layout.rgba_bytes()) as u64;
-        let fits = bytes <= self.cl.device.info.max_allocation_bytes;
+        let fits = self.cl.device.info.has_room(bytes, bytes);
         (planar || fits).then_some((layout, storage))
     }
 }

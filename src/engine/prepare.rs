@@ -168,7 +168,8 @@ impl Pipeline {
         let Some(planar) = self.planar.get(&variant) else { return Err(unsupported("It is not built.")) };
         let cl = &self.cl;
         let filtered = layout.filtered();
-        if filtered.bytes() as u64 > cl.device.info.max_allocation_bytes {
+        let bytes = filtered.bytes() as u64;
+        if !cl.device.info.has_room(bytes, bytes) {
             return Err(unsupported("Its planes are larger than one piece of the device's memory."));
         }
         let block = self.planes.get(cl, Storage::Buffer, ((filtered.bytes() / 4) as u32, 1))?;

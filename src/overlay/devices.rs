@@ -189,12 +189,23 @@ fn about(info: &DeviceInfo) -> String {
         DeviceKind::Gpu => "GPU",
         DeviceKind::Accelerator => "accelerator",
     };
-    let mut text = format!("{}: {kind}, {} units", info.platform, info.units);
+    let mut text =
+        if info.platform.is_empty() { kind.to_owned() } else { format!("{}: {kind}", info.platform) };
+    if info.units > 0 {
+        let _ = write!(text, ", {} units", info.units);
+    }
     if info.clock_mhz > 0 {
         let _ = write!(text, " at {} MHz", info.clock_mhz);
     }
-    let memory = info.global_memory_bytes as f64 / f64::from(1 << 30);
-    let _ = write!(text, ", {memory:.1} GiB. {}, driver {}", info.version, info.driver);
+    if info.global_memory_bytes > 0 {
+        let _ = write!(text, ", {:.1} GiB", info.global_memory_bytes as f64 / f64::from(1 << 30));
+    }
+    let driver = if info.driver.is_empty() { String::new() } else { format!("driver {}", info.driver) };
+    let versions: Vec<&str> =
+        [info.version.as_str(), &driver].into_iter().filter(|v| !v.is_empty()).collect();
+    if !versions.is_empty() {
+        let _ = write!(text, ". {}", versions.join(", "));
+    }
     text
 }
 

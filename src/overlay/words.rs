@@ -207,9 +207,11 @@ pub(crate) fn device(device: &DeviceInfo) -> String {
         DeviceKind::Gpu => "GPU",
         DeviceKind::Accelerator => "Accelerator",
     };
+    let units = if device.units > 0 { format!(", {} compute units", device.units) } else { String::new() };
+    let clock = if device.clock_mhz > 0 { format!(" at {} MHz", device.clock_mhz) } else { String::new() };
     format!(
-        "{}\n{kind}, {} compute units at {} MHz\n{} {}\n{}\nA click lists all devices.",
-        device.name, device.units, device.clock_mhz, device.platform, device.driver, device.version
+        "{}\n{kind}{units}{clock}\n{} {}\n{}\nA click lists all devices.",
+        device.name, device.platform, device.driver, device.version
     )
 }
 

@@ -191,9 +191,42 @@ static cl_int CL_API_CALL layer_clGetDeviceIDs(cl_platform_id platform, cl_devic
     return driver->clGetDeviceIDs(platform, type, count, devices, returned);
 }
 
+// The answer that CLREEL_LAYER_DEVICE_INFO plans for this question, "question=answer,…", is copied to `planned`.
+static bool planned_info(cl_device_id device, cl_device_info what, char *planned, size_t room) {
+    const char *text = options.device_info;
+    if (!text || (options.fail_device && !is_named(device, options.fail_device))) return false;
+    while (*text) {
+        char *rest = NULL;
+        cl_device_info question = (cl_device_info)strtoul(text, &rest, 0);
+        if (*rest != '=') {
+            fprintf(stderr, "layer: CLREEL_LAYER_DEVICE_INFO at '%s': not question=answer\n", text);
+            abort();
+        }
+        size_t length = strcspn(rest + 1, ",");
+        if (question == what && length < room) {
+            memcpy(planned, rest + 1, length);
+            planned[length] = 0;
+            return true;
+        }
+        text = rest + 1 + length;
+        if (*text == ',') text++;
+    }
+    return false;
+}
+
 static cl_int CL_API_CALL layer_clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t size, void *value,
                                                 size_t *returned) {
     FAIL_AS_PLANNED(clGetDeviceInfo, device);
+    char planned[256];
+    if (planned_info(device, what, planned, sizeof planned)) {
+        char *end = planned;
+        unsigned long long number = strtoull(planned, &end, 0);
+        if (end == planned || *end) return answer(planned, strlen(planned) + 1, size, value, returned);
+        // As long as the driver's own answer.
+        size_t length = 0;
+        driver->clGetDeviceInfo(device, what, 0, NULL, &length);
+        return answer(&number, length < sizeof number ? length : sizeof number, size, value, returned);
+    }
     if (what == CL_DEVICE_EXTENSIONS) {
         char listed[16384] = "";
         cl_int status = driver->clGetDeviceInfo(device, what, sizeof listed, listed, NULL);
@@ -485,6 +518,7 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint count, const cl_icd_dispatch
         .needs_context = is_set("CLREEL_LAYER_NEEDS_CONTEXT"),
         .context_on_gl = is_set("CLREEL_LAYER_CONTEXT_ON_GL"),
         .driving_device = text_of("CLREEL_LAYER_DRIVING_DEVICE"),
+        .device_info = text_of("CLREEL_LAYER_DEVICE_INFO"),
         .fail_device = text_of("CLREEL_LAYER_FAIL_DEVICE"),
     };
     read_plans(getenv("CLREEL_LAYER_FAIL"));

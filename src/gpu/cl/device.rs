@@ -5,12 +5,12 @@ use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
 use ocl::ffi;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::handle::{Number, number_of, text_of};
 use super::status::{Answer, Status};
 use crate::error::Error;
-use crate::gpu::drivers::{self, Verdict};
+use crate::gpu::drivers::{self, Driver, Verdict};
 use crate::gpu::watch;
 
 /// The kind of a device, as OpenCL names it.
@@ -36,36 +36,50 @@ impl DeviceKind {
     }
 }
 
-/// What is known about a device before a context is made on it.
+/// The name of a device whose driver gives it none.
+pub(crate) const UNNAMED: &str = "unnamed device";
+
+/// What is known about a device before a context is made on it. A number that its driver does not tell, or that no device
+/// can have, is 0, and so is a text empty; in JSON they are `null`.
 #[derive(Debug, Clone, Serialize)]
 pub struct DeviceInfo {
     /// Position in the list of [`list_devices`], stable while the machine's drivers stay the same.
     pub index: usize,
-    /// The device's name as its driver gives it.
+    /// The device's name as its driver gives it, or [`UNNAMED`].
+    #[serde(serialize_with = "given")]
     pub name: String,
     /// The name of its platform, that is of its driver.
+    #[serde(serialize_with = "given")]
     pub platform: String,
     /// The device's OpenCL version string, such as "OpenCL 3.0 PoCL".
+    #[serde(serialize_with = "given")]
     pub version: String,
     /// The driver's version string.
+    #[serde(serialize_with = "given")]
     pub driver: String,
     /// What sort of device it is.
     #[serde(rename = "type")]
     pub kind: DeviceKind,
     /// Compute units.
+    #[serde(serialize_with = "known")]
     pub units: u32,
-    /// Highest clock in MHz, 0 where the driver does not say.
+    /// Highest clock in MHz.
+    #[serde(serialize_with = "known")]
     pub clock_mhz: u32,
     /// All of its memory, in bytes.
+    #[serde(serialize_with = "known")]
     pub global_memory_bytes: u64,
     /// Its memory is the host's (`CL_DEVICE_HOST_UNIFIED_MEMORY`).
     #[serde(skip)]
     pub unified_memory: bool,
     /// Largest buffer or image, in bytes.
+    #[serde(serialize_with = "known")]
     pub max_allocation_bytes: u64,
     /// Memory that a work-group shares, in bytes.
+    #[serde(serialize_with = "known")]
     pub local_memory_bytes: u64,
     /// Most work-items in a work-group.
+    #[serde(serialize_with = "known")]
     pub max_work_group_size: usize,
     /// Most sub-groups in a work-group (`CL_DEVICE_MAX_NUM_SUB_GROUPS`), 0 where it does not say.
     #[serde(skip)]
@@ -78,7 +92,32 @@ pub struct DeviceInfo {
     pub extensions: Vec<String>,
 }
 
+/// Serializes a number, and 0 as `null`.
+fn known<T: Number + PartialEq + Serialize, S: Serializer>(
+    number: &T,
+    to: S,
+) -> std::result::Result<S::Ok, S::Error> {
+    if *number == T::default() { to.serialize_none() } else { number.serialize(to) }
+}
+
+/// Serializes a text, and one that the driver has not given as `null`.
+fn given<S: Serializer>(text: &str, to: S) -> std::result::Result<S::Ok, S::Error> {
+    if text.is_empty() || text == UNNAMED { to.serialize_none() } else { to.serialize_str(text) }
+}
+
 impl DeviceInfo {
+    /// Returns true if the device has memory for so many bytes, of which one buffer takes no more than `largest`. A driver
+    /// that does not tell how much there is is believed to have it.
+    pub(crate) fn has_room(&self, all: u64, largest: u64) -> bool {
+        let fits = |bytes, most| most == 0 || bytes <= most;
+        fits(all, self.global_memory_bytes) && fits(largest, self.max_allocation_bytes)
+    }
+
+    /// Returns the memory that a work-group shares, in bytes: what OpenCL promises at least, where the driver does not tell.
+    pub(crate) fn local_memory(&self) -> u64 {
+        if self.local_memory_bytes == 0 { 32 << 10 } else { self.local_memory_bytes }
+    }
+
     /// The compiler's option for the language in which kernels name the device's sub-groups; `None` where it has none. It
     /// has them where it lists `cl_khr_subgroups` or can run some, which is OpenCL C 3's feature `__opencl_c_subgroups`.
     pub(crate) fn language_of_sub_groups(&self) -> Option<&'static str> {
@@ -159,15 +198,29 @@ impl Id {
     }
 }
 
-/// All OpenCL devices of the machine that have a compiler, platform by platform. The list is empty where no
-/// driver is installed; the call neither panics nor waits then. After [`drivers::guard`] only drivers that answered
+/// What the drivers list.
+#[derive(Debug, Default)]
+pub(crate) struct Listing {
+    /// The devices to choose from.
+    pub devices: Vec<Device>,
+    /// A sentence for each device that cannot be used.
+    pub unusable: Vec<String>,
+}
+
+/// All OpenCL devices of the machine that are available and have a compiler, platform by platform. The list is empty where
+/// no driver is installed; the call neither panics nor waits then. After [`drivers::guard`] only drivers that answered
 /// in a process of their own are loaded; the first call waits for that.
 pub fn list_devices() -> Vec<Device> {
+    list().devices
+}
+
+/// Lists the devices, as [`list_devices`] does, and tells why others cannot be used.
+pub(crate) fn list() -> Listing {
     // The installable client driver loader is not safe while its first call is under way: one at a time.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     if !drivers::may_load() {
-        return Vec::new();
+        return Listing::default();
     }
     let _watched = watch::on_device("", "the devices are listed");
     let platforms = ids(|room, ids, count| {
@@ -175,7 +228,7 @@ pub fn list_devices() -> Vec<Device> {
         unsafe { ffi::clGetPlatformIDs(room, ids, count) }
     });
     drivers::loaded();
-    let mut devices = Vec::new();
+    let Listing { mut devices, mut unusable } = Listing::default();
     for platform in platforms.unwrap_or_default() {
         let name = text_of(|size, to, length| {
             // SAFETY: the platform is one that the driver has named, and there is room for `size` bytes.
@@ -190,12 +243,13 @@ pub fn list_devices() -> Vec<Device> {
             unsafe { ffi::clGetDeviceIDs(platform.raw(), ffi::CL_DEVICE_TYPE_ALL, room, ids, count) }
         });
         for id in all.unwrap_or_default() {
-            if let Some(info) = describe(id, devices.len(), &name) {
-                devices.push(Device { info, platform, id });
+            match describe(id, devices.len(), &name) {
+                Ok(info) => devices.push(Device { info, platform, id }),
+                Err(why) => unusable.push(why),
             }
         }
     }
-    devices
+    Listing { devices, unusable }
 }
 
 /// A list of what the driver has names for. `ask` is a function `clGet…IDs`, with room for so many at an address, and with
@@ -215,9 +269,16 @@ fn ids(ask: impl Fn(u32, *mut *mut c_void, *mut u32) -> i32) -> Answer<Vec<Id>> 
 /// More than any machine has, against a number that is rubbish.
 const MOST_IDS: u32 = 1 << 16;
 
-/// What the device says about itself; `None` when it is not available, has no compiler or is of a kind that
-/// runs no kernels. What it does not say counts as nothing.
-fn describe(id: Id, index: usize, platform: &str) -> Option<DeviceInfo> {
+/// More compute units, MHz, bytes of memory and of local memory than any device has: what is above is rubbish, and counts as
+/// not told. Launches are as large as the units say.
+const MOST_UNITS: u32 = 1 << 20;
+const MOST_MHZ: u32 = 100_000;
+const MOST_MEMORY: u64 = 1 << 50;
+const MOST_LOCAL_MEMORY: u64 = 1 << 30;
+
+/// What the device says about itself; a sentence when it is not available, has no compiler or is of a kind that runs no
+/// kernels.
+fn describe(id: Id, index: usize, platform: &str) -> std::result::Result<DeviceInfo, String> {
     let text = |what| {
         let answer = text_of(|size, to, length| {
             // SAFETY: the device is one that the driver has named, and there is room for `size` bytes.
@@ -226,34 +287,47 @@ fn describe(id: Id, index: usize, platform: &str) -> Option<DeviceInfo> {
         answer.unwrap_or_default()
     };
     let is = |what| number::<u32>(id, what).map(|answer| answer != 0);
-    if is(ffi::CL_DEVICE_AVAILABLE) == Some(false) || is(ffi::CL_DEVICE_COMPILER_AVAILABLE) == Some(false) {
-        return None;
+    let name = Some(text(ffi::CL_DEVICE_NAME)).filter(|name| !name.is_empty());
+    let name = name.unwrap_or_else(|| UNNAMED.to_owned());
+    let unusable = |why: &str| format!("Its device '{name}' {why}.");
+    if is(ffi::CL_DEVICE_AVAILABLE) == Some(false) {
+        return Err(unusable("is not available (CL_DEVICE_AVAILABLE)"));
     }
-    let kind = number::<u64>(id, ffi::CL_DEVICE_TYPE)?;
+    if is(ffi::CL_DEVICE_COMPILER_AVAILABLE) == Some(false) {
+        return Err(unusable("has no compiler (CL_DEVICE_COMPILER_AVAILABLE)"));
+    }
+    let kind = number::<u64>(id, ffi::CL_DEVICE_TYPE).unwrap_or_default();
     let kinds = [
         (ffi::CL_DEVICE_TYPE_GPU, DeviceKind::Gpu),
         (ffi::CL_DEVICE_TYPE_CPU, DeviceKind::Cpu),
         (ffi::CL_DEVICE_TYPE_ACCELERATOR, DeviceKind::Accelerator),
     ];
-    let (_, kind) = kinds.into_iter().find(|(bit, _)| kind & bit != 0)?;
+    let Some((_, kind)) = kinds.into_iter().find(|(bit, _)| kind & bit != 0) else {
+        return Err(unusable(
+            "is neither a processor nor a graphics card nor an accelerator (CL_DEVICE_TYPE)",
+        ));
+    };
     let [units, clock_mhz, max_sub_groups] = [
-        ffi::CL_DEVICE_MAX_COMPUTE_UNITS,
-        ffi::CL_DEVICE_MAX_CLOCK_FREQUENCY,
-        ffi::CL_DEVICE_MAX_NUM_SUB_GROUPS,
+        (ffi::CL_DEVICE_MAX_COMPUTE_UNITS, MOST_UNITS),
+        (ffi::CL_DEVICE_MAX_CLOCK_FREQUENCY, MOST_MHZ),
+        (ffi::CL_DEVICE_MAX_NUM_SUB_GROUPS, u32::MAX),
     ]
-    .map(|what| number(id, what).unwrap_or_default());
-    let [global_memory_bytes, max_allocation_bytes, local_memory_bytes] =
-        [ffi::CL_DEVICE_GLOBAL_MEM_SIZE, ffi::CL_DEVICE_MAX_MEM_ALLOC_SIZE, ffi::CL_DEVICE_LOCAL_MEM_SIZE]
-            .map(|what| number(id, what).unwrap_or_default());
+    .map(|(what, most)| number(id, what).filter(|number| *number <= most).unwrap_or_default());
+    let [global_memory_bytes, max_allocation_bytes, local_memory_bytes] = [
+        (ffi::CL_DEVICE_GLOBAL_MEM_SIZE, MOST_MEMORY),
+        (ffi::CL_DEVICE_MAX_MEM_ALLOC_SIZE, MOST_MEMORY),
+        (ffi::CL_DEVICE_LOCAL_MEM_SIZE, MOST_LOCAL_MEMORY),
+    ]
+    .map(|(what, most)| number(id, what).filter(|number| *number <= most).unwrap_or_default());
     let [max_work_group_size, widest, highest] = [
         ffi::CL_DEVICE_MAX_WORK_GROUP_SIZE,
         ffi::CL_DEVICE_IMAGE2D_MAX_WIDTH,
         ffi::CL_DEVICE_IMAGE2D_MAX_HEIGHT,
     ]
     .map(|what| number(id, what).unwrap_or_default());
-    Some(DeviceInfo {
+    Ok(DeviceInfo {
         index,
-        name: text(ffi::CL_DEVICE_NAME),
+        name,
         platform: platform.to_owned(),
         version: text(ffi::CL_DEVICE_VERSION),
         driver: text(ffi::CL_DRIVER_VERSION),
@@ -281,36 +355,66 @@ fn number<T: Number>(id: Id, what: ffi::cl_device_info) -> Option<T> {
     answer.ok()
 }
 
-/// The error for a machine without any OpenCL device; it names the drivers that were left out, and the library that finds none.
+const INSTALL: &str =
+    "Install pocl-opencl-icd to compute on the CPU, or the OpenCL driver of the graphics card's vendor.";
+
+/// The error for a machine without any OpenCL device: it tells why each driver gives none, and names the library that finds
+/// none.
 pub(crate) fn no_device() -> Error {
-    let mut why = Vec::new();
-    for driver in drivers::verdicts() {
-        match &driver.verdict {
-            Verdict::Failed { reason } => {
-                why.push(format!("The driver {} was left out: {reason}", driver.name))
-            }
-            Verdict::Skipped { by } => {
-                why.push(format!("The driver {} was left out, as '{by}' asks.", driver.name))
-            }
-            Verdict::Empty { .. } | Verdict::Ok { .. } => {}
-        }
-    }
-    let loader = drivers::loader_at_fault();
-    let try_this = match loader {
+    let findings = drivers::findings();
+    let is_empty = |driver: &&Driver| matches!(driver.verdict, Verdict::Empty { overlooked_by: None, .. });
+    let is_overlooked =
+        |driver: &&Driver| matches!(driver.verdict, Verdict::Empty { overlooked_by: Some(_), .. });
+    let mut why: Vec<String> =
+        findings.iter().filter(|driver| !is_overlooked(driver)).filter_map(Driver::left_out).collect();
+    let try_this = match drivers::loader_at_fault() {
         Some((fault, try_this)) => {
             why.push(fault);
             try_this
         }
-        None => "Install pocl-opencl-icd to compute on the CPU, or the OpenCL driver of the graphics card's vendor.".to_owned(),
+        None if findings.iter().any(|driver| is_empty(&driver)) => {
+            format!("Put right what is named. {INSTALL}")
+        }
+        None => INSTALL.to_owned(),
     };
     if why.is_empty() {
-        why.push(
-            "No OpenCL driver is installed, or none of the installed drivers offers a device.".to_owned(),
-        );
+        let none = "No OpenCL driver is installed, or none of the installed drivers offers a device";
+        why.push(format!("{none}: clreel finds them in {}.", drivers::STANDARD));
     }
     Error::new(
         "There is no OpenCL device on this machine, so the filter cannot run.",
         why.join(" "),
         try_this,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_driver_does_not_tell_is_null_and_no_limit() {
+        let told = DeviceInfo::made_up();
+        assert!(told.has_room(1 << 30, 1 << 30) && !told.has_room(1 << 31, 1) && !told.has_room(1, 1 << 31));
+        let json = serde_json::to_value(&told).unwrap();
+        assert!(json["units"] == 2 && json["name"] == "Device" && json["clock_mhz"] == 1000, "{json}");
+        let told_local = DeviceInfo { local_memory_bytes: 1 << 14, ..told.clone() }.local_memory();
+        let untold = DeviceInfo {
+            name: UNNAMED.to_owned(),
+            platform: String::new(),
+            units: 0,
+            clock_mhz: 0,
+            global_memory_bytes: 0,
+            max_allocation_bytes: 0,
+            local_memory_bytes: 0,
+            ..told
+        };
+        assert!(untold.has_room(1 << 40, 1 << 40));
+        assert_eq!((untold.local_memory(), told_local), (32 << 10, 1 << 14));
+        let json = serde_json::to_value(&untold).unwrap();
+        for field in ["name", "platform", "units", "clock_mhz", "global_memory_bytes", "max_allocation_bytes"]
+        {
+            assert!(json[field].is_null(), "{field}: {json}");
+        }
+    }
 }

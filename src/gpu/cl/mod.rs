@@ -21,7 +21,7 @@ use crate::gpu::watch;
 pub(crate) use buffer::MemFlags;
 pub use buffer::{Buffer, Mem, enqueue_unmap};
 pub use device::{Device, DeviceInfo, DeviceKind, Id, list_devices};
-pub(crate) use device::no_device;
+pub(crate) use device::{Listing, UNNAMED, list, no_device};
 pub use handle::Number;
 pub(super) use handle::{Handle, number_of, text_of};
 pub(crate) use image::Channel;

@@ -12,13 +12,12 @@
 //! device no longer answers. Asking takes about as long as listing the devices does anyway.
 
 mod child;
+mod diagnosis;
 mod loader;
 mod registered;
 
-use std::ffi::OsStr;
 use std::hash::{BuildHasher as _, RandomState};
 use std::io;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -30,8 +29,9 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use child::Asked;
 pub(super) use child::{answers_in, be_expendable, print_answer, time_limit};
-pub(super) use registered::Folder;
-use registered::{Registered, registered};
+use diagnosis::why_empty;
+pub(super) use registered::{Folder, STANDARD};
+use registered::{Registered, nowhere, registered};
 
 /// The hidden subcommand with which this binary asks the drivers that it finds, and prints the answer.
 pub(crate) const ASK: &str = "ask-driver";
@@ -54,6 +54,9 @@ pub(crate) enum Verdict {
     Ok {
         /// The names of its platforms.
         platforms: Vec<String>,
+        /// A sentence for each of its devices that cannot be used.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        unusable: Vec<String>,
     },
     /// It has no platform with a device.
     Empty {
@@ -76,10 +79,11 @@ pub(crate) enum Verdict {
 }
 
 impl Driver {
-    /// Why it gives no device, in a sentence that names it; `None` where it answered.
+    /// Why it gives no device, or not all, in a sentence that names it; `None` where it gives all.
     pub(crate) fn left_out(&self) -> Option<String> {
         let reason = match &self.verdict {
-            Verdict::Ok { .. } => return None,
+            Verdict::Ok { unusable, .. } if unusable.is_empty() => return None,
+            Verdict::Ok { unusable, .. } => unusable.join(" "),
             Verdict::Empty { reason, .. } => format!("no device. {reason}"),
             Verdict::Skipped { by } => format!("left out, as '{by}' asks."),
             Verdict::Failed { reason } => format!("left out. {reason}"),
@@ -106,6 +110,8 @@ struct Guard {
     /// The folder that the loader will look in.
     folder: PathBuf,
     drivers: Vec<Registered>,
+    /// A variable that leads to no driver, with its value, and why.
+    nowhere: Option<(String, String)>,
     skip: Vec<String>,
 }
 
@@ -120,6 +126,7 @@ static FOLDER: Mutex<Option<Folder>> = Mutex::new(None);
 /// that the loader finds by itself are loaded unasked.
 pub(crate) fn guard(skip: &[String]) {
     let drivers = registered(crate::environment::get);
+    let nowhere = nowhere(crate::environment::get);
     let listed = crate::environment::text("CLREEL_SKIP_PLATFORMS").unwrap_or_default();
     let skip = skip.iter().map(String::as_str).chain(listed.split(','));
     let skip: Vec<_> = skip.map(|s| s.trim().to_lowercase()).filter(|s| !s.is_empty()).collect();
@@ -132,7 +139,7 @@ pub(crate) fn guard(skip: &[String]) {
             std::env::remove_var("OCL_ICD_FILENAMES");
         }
     }
-    let _ = GUARD.set(Guard { folder, drivers, skip });
+    let _ = GUARD.set(Guard { folder, drivers, nowhere, skip });
 }
 
 /// All registered drivers with a verdict on each; asked at the first call, which takes as long as the slowest driver,
@@ -142,6 +149,14 @@ pub(crate) fn verdicts() -> &'static [Driver] {
         Some(guard) if !guard.drivers.is_empty() => ASKED.get_or_init(|| guard.ask()),
         _ => &[],
     }
+}
+
+/// All that there is to tell: the [`verdicts`], and where a variable of the environment leads to no driver.
+pub(crate) fn findings() -> Vec<Driver> {
+    let nowhere = GUARD.get().and_then(|guard| guard.nowhere.clone());
+    let nowhere = nowhere
+        .map(|(name, reason)| Driver { name, verdict: Verdict::Empty { reason, overlooked_by: None } });
+    nowhere.into_iter().chain(verdicts().iter().cloned()).collect()
 }
 
 /// The sentences for all drivers that failed.
@@ -201,7 +216,7 @@ pub(super) fn skipped_by(platform: &str) -> Option<&'static str> {
 pub(super) fn is_registered_as(platform: &str, part: &str) -> bool {
     let drivers = GUARD.get().map_or(&[][..], |guard| &guard.drivers);
     let has_platform = |driver: &Driver| match &driver.verdict {
-        Verdict::Ok { platforms } => platforms.iter().any(|name| name == platform),
+        Verdict::Ok { platforms, .. } => platforms.iter().any(|name| name == platform),
         _ => false,
     };
     drivers.iter().zip(verdicts()).any(|(driver, asked)| has_platform(asked) && driver.is_named(part))
@@ -219,13 +234,18 @@ impl Guard {
                 Ok(asked) => verdict_of(asked, began),
                 Err(verdict) => verdict,
             };
-            if let Verdict::Ok { platforms } = &verdict {
+            if let Verdict::Ok { platforms, .. } = &verdict {
                 if platforms.iter().all(|name| skipped_by(name).is_some()) {
                     let by = platforms.iter().find_map(|name| skipped_by(name)).unwrap_or_default();
                     verdict = Verdict::Skipped { by: by.to_owned() };
                 } else if let Err(e) = driver.put_into(&self.folder, i) {
                     verdict = Verdict::Failed { reason: cannot_ask(&self.folder, &e) };
                 }
+            }
+            if let (Verdict::Empty { reason, .. } | Verdict::Failed { reason }, Some(variable)) =
+                (&mut verdict, driver.named_by)
+            {
+                reason.push_str(&format!(" {variable} names it."));
             }
             verdicts.push(Driver { name: driver.name(), verdict });
         }
@@ -257,6 +277,10 @@ impl Guard {
         if let Some(by) = self.skip.iter().find(|part| driver.is_named(part)) {
             return Err(Verdict::Skipped { by: by.clone() });
         }
+        // ocl-icd crashes of some of these.
+        if let Some(reason) = driver.fault() {
+            return Err(Verdict::Empty { reason, overlooked_by: None });
+        }
         let folder = self.folder.join(format!("ask-{number}"));
         let started = Folder::create(&folder).and_then(|folder| {
             driver.put_into(&folder.0, 0)?;
@@ -285,6 +309,8 @@ fn verdict_of(asked: Asked, began: Instant) -> Verdict {
 struct Answer {
     /// The names of the platforms that have a device.
     platforms: Vec<String>,
+    /// A sentence for each device that cannot be used.
+    unusable: Vec<String>,
     /// Why there is none.
     reason: String,
     /// See [`Verdict::Empty`].
@@ -293,52 +319,29 @@ struct Answer {
 
 impl Answer {
     fn verdict(self) -> Verdict {
-        if self.platforms.is_empty() {
-            Verdict::Empty { reason: self.reason, overlooked_by: self.overlooked_by }
+        let Self { platforms, unusable, reason, overlooked_by } = self;
+        if platforms.is_empty() {
+            Verdict::Empty { reason, overlooked_by }
         } else {
-            Verdict::Ok { platforms: self.platforms }
+            Verdict::Ok { platforms, unusable }
         }
     }
 }
 
-/// The child's part: prints what the drivers that the loader finds say, and ends the process. `platforms` asks them for the
-/// platform of each device.
-pub(crate) fn answer(platforms: impl FnOnce() -> Vec<String>) -> ! {
+/// The child's part: prints what the drivers that the loader finds say, and ends the process. `list` asks them for the
+/// platform of each device, and for a sentence on each that cannot be used.
+pub(crate) fn answer(list: impl FnOnce() -> (Vec<String>, Vec<String>)) -> ! {
     be_expendable();
-    let mut platforms = platforms();
+    let (mut platforms, unusable) = list();
     platforms.dedup();
-    let why = match platforms.is_empty() {
-        true => registered(crate::environment::get).first().map(|driver| why_empty(&driver.library())),
-        false => None,
+    let why = match (platforms.is_empty(), unusable.is_empty()) {
+        (true, true) => registered(crate::environment::get).first().map(why_empty),
+        (true, false) => Some((unusable.join(" "), None)),
+        (false, _) => None,
     };
     let (reason, overlooked_by) = why.unwrap_or_default();
-    print_answer(&Answer { platforms, reason, overlooked_by });
+    print_answer(&Answer { platforms, unusable, reason, overlooked_by });
     super::process::exit_now(0)
-}
-
-/// Why a driver has no device; and the file of libOpenCL where that is to blame.
-fn why_empty(library: &OsStr) -> (String, Option<String>) {
-    let Ok(name) = std::ffi::CString::new(library.as_bytes()) else {
-        return ("The name of its library is not one.".to_owned(), None);
-    };
-    // SAFETY: the name ends with a zero, the library stays loaded, and the message is copied before the next call.
-    unsafe {
-        let handle = libc::dlopen(name.as_ptr(), libc::RTLD_LAZY);
-        if !handle.is_null() {
-            if let Some(file) = loader::file().filter(|_| loader::overlooks(handle)) {
-                let file = crate::text::name(file);
-                return (format!("It answers, but the OpenCL library {file} does not find it."), Some(file));
-            }
-            return ("It offers no device on this machine.".to_owned(), None);
-        }
-        let message = libc::dlerror();
-        let message = if message.is_null() {
-            "no reason given".into()
-        } else {
-            std::ffi::CStr::from_ptr(message).to_string_lossy().into_owned()
-        };
-        (format!("Its library cannot be loaded: {message}."), None)
-    }
 }
 
 /// Whose libOpenCL may be why there is no device, in a sentence, and what to try; `None` where nothing speaks against it.

@@ -256,7 +256,7 @@ pub(super) static FUSED_GPU: Code = Code {
         let bytes = 16 * u64::from(group) * u64::from(rows) * (u64::from(columns) + 2);
         [4, 8, 16].contains(&columns)
             && group > 2 * MAX_RADIUS.div_ceil(columns)
-            && bytes <= device.local_memory_bytes.saturating_sub(64)
+            && bytes <= device.local_memory().saturating_sub(64)
     },
     launch: |config, _, e| {
         let group = config.get("GROUP");

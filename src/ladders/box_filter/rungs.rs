@@ -338,13 +338,10 @@ impl Kernels {
         }
         // The row sums are the largest allocation: four channels of two bytes.
         let bytes = u64::from(width) * u64::from(height) * 8;
-        if bytes > device.max_allocation_bytes {
+        if !device.has_room(bytes, bytes) {
             return Err(Error::new(
                 what(),
-                format!(
-                    "It needs {bytes} bytes in one piece, the device allows {}.",
-                    device.max_allocation_bytes
-                ),
+                format!("It needs {bytes} bytes in one piece, more than the device allows."),
                 "Use a smaller picture.",
             ));
         }

@@ -228,7 +228,7 @@ impl Ladder for Cloth {
 
     fn supports(&self, device: &DeviceInfo, case: &Case) -> std::result::Result<(), String> {
         let bytes = u64::from(case.army.next_multiple_of(16)) * 200_000;
-        match bytes <= device.max_allocation_bytes && 6 * bytes <= device.global_memory_bytes {
+        match device.has_room(6 * bytes, bytes) {
             true => Ok(()),
             false => {
                 Err(format!("It takes six times {bytes} bytes, more than '{}' has room for.", device.name))

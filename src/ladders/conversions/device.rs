@@ -268,7 +268,7 @@ fn shape(device: &DeviceInfo, count: usize) -> (usize, usize) {
         return ((device.units as usize * 4).min(count / MULTIPLE).max(1), 1);
     }
     let group = device.max_work_group_size.clamp(1, 256);
-    let most = device.units as usize * 2048;
+    let most = device.units.max(1) as usize * 2048;
     ((count / MULTIPLE).clamp(1, most).next_multiple_of(group), group)
 }
 

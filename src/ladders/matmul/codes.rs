@@ -142,7 +142,7 @@ impl Tunable for Code {
     }
 
     fn allows(&self, config: &Config<Self>, device: &DeviceInfo) -> bool {
-        (self.local)(config) as u64 <= device.local_memory_bytes && (self.fits)(config)
+        (self.local)(config) as u64 <= device.local_memory() && (self.fits)(config)
     }
 }
 

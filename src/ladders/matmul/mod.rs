@@ -146,10 +146,8 @@ impl Ladder for Matmul {
     fn supports(&self, device: &DeviceInfo, shape: &Shape) -> std::result::Result<(), String> {
         let sizes = [shape.left(), shape.right(), shape.product()].map(|count| 4 * count as u64);
         let packed = sizes[0] + sizes[1];
-        let most = device.max_allocation_bytes;
-        match sizes.iter().all(|size| *size <= most)
-            && sizes.iter().sum::<u64>() + packed <= device.global_memory_bytes
-        {
+        let largest = sizes.into_iter().max().unwrap_or_default();
+        match device.has_room(sizes.iter().sum::<u64>() + packed, largest) {
             true => Ok(()),
             false => {
                 Err(format!("Its matrices take {sizes:?} bytes, more than '{}' has room for.", device.name))

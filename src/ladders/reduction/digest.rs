@@ -224,7 +224,7 @@ impl<D: Digest> Ladder for OfPictures<D> {
 
     fn supports(&self, device: &DeviceInfo, case: &Case) -> std::result::Result<(), String> {
         let bytes = 4 * case.pixels() as u64;
-        match bytes <= device.max_allocation_bytes && 2 * bytes <= device.global_memory_bytes {
+        match device.has_room(2 * bytes, bytes) {
             true => Ok(()),
             false => Err(format!("It takes {bytes} bytes, more than '{}' has room for.", device.name)),
         }

@@ -201,7 +201,7 @@ impl Ladder for Transpose {
 
     fn supports(&self, device: &DeviceInfo, size: &Size) -> std::result::Result<(), String> {
         let bytes = size.count() as u64 * 4;
-        match bytes <= device.max_allocation_bytes && 2 * bytes <= device.global_memory_bytes {
+        match device.has_room(2 * bytes, bytes) {
             true => Ok(()),
             false => Err(format!("It takes twice {bytes} bytes, more than '{}' has room for.", device.name)),
         }

@@ -157,7 +157,7 @@ impl Ladder for VectorAdd {
 
     fn supports(&self, device: &DeviceInfo, count: &u32) -> std::result::Result<(), String> {
         let bytes = u64::from(*count) * 4;
-        match bytes <= device.max_allocation_bytes && 3 * bytes <= device.global_memory_bytes {
+        match device.has_room(3 * bytes, bytes) {
             true => Ok(()),
             false => {
                 Err(format!("It takes three times {bytes} bytes, more than '{}' has room for.", device.name))

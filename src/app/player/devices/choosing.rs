@@ -38,7 +38,7 @@ impl Devices {
             self.sharing = Sharing::copy("there is no OpenCL device");
         }
         self.found = true;
-        self.left_out = drivers::verdicts().iter().filter_map(Driver::left_out).collect();
+        self.left_out = drivers::findings().iter().filter_map(Driver::left_out).collect();
         self.learnt = devices.iter().map(|_| Learnt::default()).collect();
         self.all = devices;
         self.choosing = true;

@@ -94,7 +94,7 @@ impl PlanarFilter {
         let march = kind != DeviceKind::Cpu;
         let device = &cl.device.info;
         let local = 8 * u64::from(GROUP) * u64::from(COLUMNS + 1);
-        if march && (device.max_work_group_size < GROUP as usize || device.local_memory_bytes < local + 64) {
+        if march && (device.max_work_group_size < GROUP as usize || device.local_memory() < local + 64) {
             let why = format!("It needs groups of {GROUP} work-items with {local} bytes of local memory.");
             return Err(Error::new(format!("'{id}' cannot run on '{}'.", device.name), why, ""));
         }

@@ -50,7 +50,7 @@ impl Kernels {
             Ok((*name, Mutex::new(kernel)))
         };
         let kernels = names.iter().map(kernel).collect::<Result<_>>()?;
-        let units = cl.device.info.units as usize;
+        let units = cl.device.info.units.max(1) as usize;
         let items = if cl.is_cpu() { units * 4 } else { units * 2048 };
         let (group, each) = (group.max(1), if names == ALL_WIDTHS { 16 } else { 1 });
         Ok(Self { kernels, items: items.next_multiple_of(group), each, group })
