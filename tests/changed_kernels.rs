@@ -856,3 +856,54 @@ fn a_slow_kernel_is_judged_to_its_end() {
     session.wait_for_frames();
     assert_eq!(session.quit(), "", "it is told in the panel");
 }
+
+/// Waits until the line of this version in the panel says so.
+fn wait_for_version(session: &mut Session, number: u64, line: &str) {
+    session.wait(&format!("version {number}: {line}"), |session| {
+        let texts = session.texts();
+        let mut rows =
+            texts.windows(3).filter(|row| row[0].text == number.to_string() && row[1].text == "wipe");
+        rows.next().is_some_and(|row| row[2].text.contains(line))
+    });
+}
+
+#[test]
+fn a_folder_is_edited_further_whatever_takes_its_place() {
+    let (display, folder) = (Display::start(&[]), Folder::new("changed-replaced"));
+    let text = |comment: &str| format!("{}// {comment}\n", original("03_flat.cl"));
+    let make = |name: &str| {
+        std::fs::create_dir_all(folder.file(name).join("box_filter")).unwrap();
+        std::fs::write(folder.file(name).join(FLAT), text(name)).unwrap();
+    };
+    ["one", "two", "three"].into_iter().for_each(make);
+    std::os::unix::fs::symlink("one", kernels(&folder)).unwrap();
+    let mut command = window(&display, &folder, &["--variant", "flat", "--radius", "2"]);
+    let mut session = Session::start(&display, &mut command);
+    see_what_is_edited(&mut session);
+    // Written through the link, and through its target's own name, by an editor that renames.
+    std::fs::write(kernels(&folder).join(FLAT), text("saved")).unwrap();
+    wait_for_version(&mut session, 2, EXACT);
+    std::fs::write(folder.file("new"), text("renamed")).unwrap();
+    std::fs::rename(folder.file("new"), folder.file("one").join(FLAT)).unwrap();
+    wait_for_version(&mut session, 3, EXACT);
+    std::os::unix::fs::symlink("two", folder.file("link")).unwrap();
+    std::fs::rename(folder.file("link"), kernels(&folder)).unwrap();
+    wait_for_version(&mut session, 4, EXACT);
+    std::fs::write(kernels(&folder).join(FLAT), text("saved in the second one")).unwrap();
+    wait_for_version(&mut session, 5, EXACT);
+    // Gone, and another one.
+    std::fs::remove_file(kernels(&folder)).unwrap();
+    session.wait_for_text("cannot be read.");
+    std::fs::rename(folder.file("three"), kernels(&folder)).unwrap();
+    session.wait("the folder", |s| !s.shows("cannot be read."));
+    wait_for_version(&mut session, 6, EXACT);
+    // A kernel that is a link.
+    std::fs::write(folder.file("mine.txt"), text("linked")).unwrap();
+    std::fs::remove_file(kernels(&folder).join(FLAT)).unwrap();
+    wait_for_version(&mut session, 7, EXACT);
+    std::os::unix::fs::symlink("../../mine.txt", kernels(&folder).join(FLAT)).unwrap();
+    wait_for_version(&mut session, 8, EXACT);
+    std::fs::write(folder.file("mine.txt"), text("saved behind the link")).unwrap();
+    wait_for_version(&mut session, 9, EXACT);
+    assert_eq!(session.quit(), "", "it is told in the panel");
+}

@@ -1,11 +1,16 @@
-//! Watches a folder of kernels. In: the folder; what the system tells of it. Out: [`Sources`] whenever its kernel files have
-//! become others and the editor is done with them.
+//! Watches a folder of kernels. In: the folder; what the system tells of it, and what is found by looking ([`disk`]). Out:
+//! [`Sources`] whenever its kernel files have become others and the editor is done with them.
 //!
 //! Editors save in several ways: they write into the file, in one piece or several, or write another one and give it the name.
-//! Whatever closes or renames a file ends a save; what only writes waits longer for that.
+//! Whatever closes or renames a file ends a save; what only writes waits longer for that. What the system does not tell of, such
+//! as another folder in the place of this one, is found twice a second, and read when it is at rest.
 
-use std::path::{Path, PathBuf};
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+mod disk;
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use notify::event::{AccessKind, AccessMode, EventKind, ModifyKind, RenameMode};
@@ -15,13 +20,14 @@ use crate::error::{Error, Result};
 use crate::gpu::program;
 use crate::gpu::sources::{self, Sources, is_kernel_file};
 use crate::jobs::{Job, Said, Teller, Waker};
+use disk::{Disk, Places};
 
 /// After so long without news a save is over: one that has closed its file or given it its name; one that has done something
-/// else, after which the file may be missing; and one that still writes.
+/// else, after which the file may be missing; and one that still writes, or was found by looking.
 const CLOSED: Duration = Duration::from_millis(2);
 const GONE: Duration = Duration::from_millis(20);
 const WRITTEN: Duration = Duration::from_millis(300);
-/// How often it is looked whether the folder is there (again), and whether all this is to end.
+/// How often the disk is looked at, and whether all this is to end.
 const LOOK: Duration = Duration::from_millis(500);
 const FAILED: &str = "Changes of kernels are not noticed.";
 
@@ -38,6 +44,8 @@ pub(crate) enum News {
     },
     /// The folder cannot be read (any more).
     Unreadable(Error),
+    /// Why the system does not tell of changes, so that they are noticed later; `None`: it does (again).
+    Slow(Option<Error>),
 }
 
 enum Message {
@@ -57,10 +65,26 @@ impl Watching {
     /// # Errors
     /// When the system gives no thread.
     pub(crate) fn begin(folder: PathBuf, waker: &Waker) -> Result<Self> {
+        Self::begin_with(folder, waker, system_watcher)
+    }
+
+    fn begin_with(folder: PathBuf, waker: &Waker, watcher: MakeWatcher) -> Result<Self> {
         let (messages, received) = channel();
-        let sender = messages.clone();
-        let job =
-            Job::spawn("kernels", FAILED, waker, move |teller| watch(&folder, &sender, &received, teller))?;
+        let system = System { watcher, messages: messages.clone(), running: None, places: Places::default() };
+        let job = Job::spawn("kernels", FAILED, waker, move |teller| {
+            sources::read_named();
+            let known = sources::current();
+            Folder {
+                path: folder,
+                teller,
+                system,
+                disk: Disk::default(),
+                known,
+                is_gone: false,
+                is_slow: None,
+            }
+            .watch(&received)
+        })?;
         Ok(Self { job, messages })
     }
 
@@ -79,153 +103,185 @@ impl Watching {
     }
 }
 
-/// How long to wait for more after this; `None` where it is nothing that matters.
-fn patience(event: &Event) -> Option<Duration> {
-    let is_ours = |path: &PathBuf| is_kernel_file(path) || path.extension().is_none();
-    if !event.need_rescan() && !event.paths.iter().any(is_ours) {
-        return None;
-    }
-    match event.kind {
-        // Of one that was renamed the last path is the new one.
-        EventKind::Access(AccessKind::Close(AccessMode::Write))
-        | EventKind::Modify(ModifyKind::Name(RenameMode::To | RenameMode::Both))
-            if event.paths.last().is_some_and(|path| is_kernel_file(path)) =>
-        {
-            Some(CLOSED)
+/// Makes what sends messages of changes in folders.
+type MakeWatcher = fn(Sender<Message>, &Places) -> notify::Result<RecommendedWatcher>;
+
+fn system_watcher(messages: Sender<Message>, places: &Places) -> notify::Result<RecommendedWatcher> {
+    let send = move |event| drop(messages.send(Message::Changed(event)));
+    let mut watcher = notify::recommended_watcher(send)?;
+    for folder in places.folders.keys() {
+        match watcher.watch(folder, RecursiveMode::NonRecursive) {
+            Err(e) if matches!(e.kind, notify::ErrorKind::MaxFilesWatch) => return Err(e),
+            // One that is gone again or may not be listed is looked at all the same.
+            _ => {}
         }
-        EventKind::Access(AccessKind::Close(AccessMode::Write)) => Some(GONE),
-        EventKind::Access(_) | EventKind::Modify(ModifyKind::Metadata(_)) => None,
-        // It is written next, or closed.
-        EventKind::Create(_) | EventKind::Modify(ModifyKind::Data(_)) => Some(WRITTEN),
-        _ => Some(GONE),
+    }
+    Ok(watcher)
+}
+
+/// What the system tells of changes, at once.
+struct System {
+    watcher: MakeWatcher,
+    messages: Sender<Message>,
+    running: Option<RecommendedWatcher>,
+    places: Places,
+}
+
+impl System {
+    /// Has it tell of changes in these places from here on.
+    fn watch(&mut self, places: Places) -> notify::Result<()> {
+        if self.running.is_some() && places == self.places {
+            return Ok(());
+        }
+        // Before the next one: there may be no room for both.
+        (self.running, self.places) = (None, places);
+        self.running = Some((self.watcher)(self.messages.clone(), &self.places)?);
+        Ok(())
+    }
+
+    /// Returns how long to wait for more after this; `None` where it is nothing that matters.
+    fn patience(&self, event: &Event) -> Option<Duration> {
+        let is_kernel = |path: &PathBuf| is_kernel_file(path) || self.places.targets.contains(path);
+        let is_ours = |path: &PathBuf| is_kernel(path) || path.extension().is_none();
+        if !event.need_rescan() && !event.paths.iter().any(is_ours) {
+            return None;
+        }
+        // Of one that was renamed the last path is the new one.
+        let kernel = event.paths.last().filter(|path| is_kernel(path));
+        match event.kind {
+            EventKind::Access(AccessKind::Close(AccessMode::Write))
+            | EventKind::Modify(ModifyKind::Name(RenameMode::To | RenameMode::Both)) => {
+                // Some programs empty a file before they write it.
+                let is_empty = |path: &PathBuf| std::fs::metadata(path).is_ok_and(|file| file.len() == 0);
+                Some(match kernel {
+                    Some(path) if is_empty(path) => WRITTEN,
+                    Some(_) => CLOSED,
+                    None => GONE,
+                })
+            }
+            EventKind::Access(_) | EventKind::Modify(ModifyKind::Metadata(_)) => None,
+            // It is written next, or closed.
+            EventKind::Create(_) | EventKind::Modify(ModifyKind::Data(_)) => Some(WRITTEN),
+            _ => Some(GONE),
+        }
     }
 }
 
-fn watch(
-    folder: &Path,
-    sender: &Sender<Message>,
-    received: &std::sync::mpsc::Receiver<Message>,
-    teller: &Teller<(), News>,
-) -> Result<()> {
-    let failed = |why: String| Error::new(FAILED, why, "F5 has them built.");
-    let sender = sender.clone();
-    let told = move |event| drop(sender.send(Message::Changed(event)));
-    let mut watcher: RecommendedWatcher =
-        notify::recommended_watcher(told).map_err(|e| failed(format!("{e}.")))?;
-    let mut watches = watcher.watch(folder, RecursiveMode::Recursive).is_ok();
-    sources::read_named();
-    let mut known = sources::current();
-    if let Some(sources) = &known {
-        teller.tell(News::Read { sources: sources.clone(), asked: false, is_built: true });
-    }
-    // What a folder is a copy of runs already. Where one was named and is not there, nothing does.
-    let is_copy = |sources: &Sources| program::named_folder().is_none() && *sources == Sources::default();
-    // What was written before it was watched.
-    let mut due = Some(Instant::now());
-    let (mut asked, mut is_gone) = (false, false);
-    while !teller.is_cancelled() {
-        let wait = due.map_or(LOOK, |due| due.saturating_duration_since(Instant::now()).min(LOOK));
-        match received.recv_timeout(wait) {
-            Ok(Message::Changed(event)) => {
-                // Without an event it is read all the same: something was lost.
-                let patience = event.as_ref().map_or(Some(GONE), patience);
-                due = patience.map_or(due, |patience| Some(Instant::now() + patience));
+/// A folder, and what is known of it.
+struct Folder<'a> {
+    path: PathBuf,
+    teller: &'a Teller<(), News>,
+    system: System,
+    disk: Disk,
+    known: Option<Sources>,
+    /// It could not be read the last time.
+    is_gone: bool,
+    /// Why the system does not tell of changes, where that was told.
+    is_slow: Option<Error>,
+}
+
+impl Folder<'_> {
+    fn watch(mut self, received: &Receiver<Message>) -> Result<()> {
+        if let Some(sources) = self.known.clone() {
+            self.teller.tell(News::Read { sources, asked: false, is_built: true });
+        }
+        // What was written before it was watched.
+        let mut due = Some(Instant::now());
+        let (mut asked, mut was_found) = (false, false);
+        let mut look = Instant::now() + LOOK;
+        while !self.teller.is_cancelled() {
+            let next = due.map_or(look, |due| due.min(look));
+            match received.recv_timeout(next.saturating_duration_since(Instant::now())) {
+                Ok(Message::Changed(event)) => {
+                    // Without an event it is read all the same: something was lost.
+                    let patience = event.as_ref().map_or(Some(GONE), |event| self.system.patience(event));
+                    let later = patience.map(|patience| Instant::now() + patience);
+                    // What was found by looking may be a folder that is being copied, file by file.
+                    due = if was_found { due.max(later) } else { later.or(due) };
+                }
+                Ok(Message::Rebuild) => (due, asked, was_found) = (Some(Instant::now()), true, false),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            }
+            let now = Instant::now();
+            if now >= look {
+                look = now + LOOK;
+                if due.is_none() && self.disk.has_changed() {
+                    (due, was_found) = (Some(now), true);
+                }
+            }
+            if due.is_none_or(|due| now < due) {
                 continue;
             }
-            Ok(Message::Rebuild) => (due, asked) = (Some(Instant::now()), true),
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            let is_at_rest = self.look();
+            if was_found && !is_at_rest {
+                due = Some(Instant::now() + WRITTEN);
+                continue;
+            }
+            self.read(std::mem::take(&mut asked));
+            (due, was_found) = (None, false);
         }
-        if !folder.is_dir() {
-            // Another one may take its place.
-            let _ = watcher.unwatch(folder);
-            watches = false;
-        } else if !watches {
-            watches = watcher.watch(folder, RecursiveMode::Recursive).is_ok();
-            due = Some(Instant::now());
+        Ok(())
+    }
+
+    /// Looks at the disk, and has the system tell of what is changed from here on. Returns true if all is as it was the last time.
+    fn look(&mut self) -> bool {
+        let disk = Disk::read(&self.path);
+        let is_at_rest = disk == self.disk;
+        self.disk = disk;
+        let is_slow = self.system.watch(self.disk.places()).err().map(|e| slow(&e));
+        if is_slow != self.is_slow {
+            self.is_slow = is_slow.clone();
+            self.teller.tell(News::Slow(is_slow));
         }
-        if is_gone == watches {
-            is_gone = !watches;
-            if let Err(error) = Sources::read(folder) {
-                teller.tell(News::Unreadable(error));
+        is_at_rest
+    }
+
+    /// Reads the texts, and tells them where they are others.
+    fn read(&mut self, asked: bool) {
+        match Sources::read(&self.path) {
+            Ok(sources) => {
+                let was_gone = std::mem::take(&mut self.is_gone);
+                if asked || was_gone || self.known.as_ref() != Some(&sources) {
+                    let is_built = self.known.is_none() && is_copy(&sources);
+                    self.known = Some(sources.clone());
+                    self.teller.tell(News::Read { sources, asked, is_built });
+                }
+            }
+            Err(error) => {
+                if asked || !std::mem::replace(&mut self.is_gone, true) {
+                    self.teller.tell(News::Unreadable(match self.known {
+                        Some(_) => Error { hint: GOES_ON.to_owned(), ..error },
+                        None => error,
+                    }));
+                }
             }
         }
-        if due.is_none_or(|due| Instant::now() < due) {
-            continue;
-        }
-        due = None;
-        let Ok(sources) = Sources::read(folder) else { continue };
-        if asked || known.as_ref() != Some(&sources) {
-            let is_built = known.is_none() && is_copy(&sources);
-            known = Some(sources.clone());
-            teller.tell(News::Read { sources, asked, is_built });
-            asked = false;
-        }
     }
-    Ok(())
 }
 
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
+const GOES_ON: &str = "What was built from them goes on. They are read again when the folder is back.";
 
-    use super::*;
+/// Returns true if these are built in: what a folder is a copy of runs already. Where one was named and is not there, nothing does.
+fn is_copy(sources: &Sources) -> bool {
+    program::named_folder().is_none() && *sources == Sources::default()
+}
 
-    const LONG: Duration = Duration::from_secs(60);
-
-    /// The next texts that it tells.
-    fn next(watching: &Watching) -> Sources {
-        let began = Instant::now();
-        while began.elapsed() < LONG {
-            match watching.poll() {
-                Some(News::Read { sources, .. }) => return sources,
-                Some(News::Unreadable(error)) => panic!("{error}"),
-                None => std::thread::sleep(Duration::from_millis(2)),
-            }
+fn slow(e: &notify::Error) -> Error {
+    let why = match &e.kind {
+        // Its own words name a path.
+        notify::ErrorKind::MaxFilesWatch => "the limit of watched files is reached".to_owned(),
+        notify::ErrorKind::Io(e) if e.raw_os_error() == Some(libc::EMFILE) => {
+            "the limit of those that it tells is reached".to_owned()
         }
-        panic!("nothing was noticed")
-    }
-
-    #[test]
-    fn every_way_to_save_is_noticed_once_it_is_over() {
-        let root = std::env::temp_dir().join(format!("clreel-watch-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&root);
-        sources::write_built_in(&root).unwrap();
-        let watching = Watching::begin(root.clone(), &(Arc::new(|| ()) as Waker)).unwrap();
-        let (flat, mean) = ("box_filter/03_flat.cl", "common/mean.clh");
-        assert_eq!(next(&watching), Sources::default());
-        std::fs::write(root.join(flat), "one").unwrap();
-        assert_eq!(next(&watching).text(flat).unwrap(), "one");
-        // By another name, as editors do that keep what was there.
-        std::fs::rename(root.join(flat), root.join("box_filter/03_flat.cl~")).unwrap();
-        std::fs::write(root.join("box_filter/.03_flat.cl.swp"), "noise").unwrap();
-        std::fs::write(root.join("box_filter/4913"), "two").unwrap();
-        std::fs::rename(root.join("box_filter/4913"), root.join(flat)).unwrap();
-        let mut text = next(&watching);
-        if text.text(flat).unwrap() != "two" {
-            // It was gone for a moment, which a slow machine may see.
-            text = next(&watching);
-        }
-        assert_eq!(text.text(flat).unwrap(), "two");
-        // What is included.
-        std::fs::write(root.join(mean), "three").unwrap();
-        assert_eq!(next(&watching).text(mean).unwrap(), "three");
-        // In pieces: nobody wants the first one alone.
-        {
-            use std::io::Write as _;
-            let mut file = std::fs::File::create(root.join(mean)).unwrap();
-            file.write_all(b"fo").unwrap();
-            file.sync_all().unwrap();
-            file.write_all(b"ur").unwrap();
-        }
-        assert_eq!(next(&watching).text(mean).unwrap(), "four");
-        std::fs::remove_file(root.join(mean)).unwrap();
-        let now = next(&watching);
-        assert_eq!(now.changed_since(&Sources::default()), [flat]);
-        // By hand, though nothing has changed.
-        watching.rebuild();
-        assert_eq!(next(&watching), now);
-        drop(watching);
-        std::fs::remove_dir_all(&root).unwrap();
-    }
+        notify::ErrorKind::Io(e) => e.to_string(),
+        _ => e.to_string(),
+    };
+    Error::new(
+        "Saved kernels are shown up to a second later.",
+        format!(
+            "The system does not tell of changes in their folder: {why}. It is looked at twice a second."
+        ),
+        "`sysctl fs.inotify` shows the limits; programs that watch many files use them up.",
+    )
 }

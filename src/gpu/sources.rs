@@ -50,7 +50,11 @@ impl Sources {
             return Err(no_folder(folder, format!("{e}.")));
         }
         let mut texts = Texts::new();
-        add(&mut texts, folder, "", DEPTH);
+        walk(folder, "", DEPTH, &mut |path, name| {
+            if let Some(name) = name.filter(|_| texts.len() < MOST_FILES) {
+                add(&mut texts, path, name);
+            }
+        });
         Ok(texts.into())
     }
 
@@ -86,8 +90,27 @@ impl Sources {
     }
 }
 
-/// Adds the kernel files of a folder that are not as they are built in.
-fn add(texts: &mut Texts, folder: &Path, prefix: &str, depth: usize) {
+/// Adds a kernel file, unless it is as it is built in.
+fn add(texts: &mut Texts, path: &Path, name: &str) {
+    match load::text(path, load::KERNEL) {
+        Ok(text) if EMBEDDED.iter().any(|(own, built_in)| *own == name && *built_in == text) => {}
+        Ok(text) => drop(texts.insert(name.to_owned(), Ok(text))),
+        // It went away a moment ago.
+        Err(Unread::Missing) => {}
+        Err(why) => drop(texts.insert(name.to_owned(), Err(unreadable(path, &why)))),
+    }
+}
+
+/// Returns the paths of a folder, of those in it, and of its kernel files: what changes where one of these does.
+pub(crate) fn paths(folder: &Path) -> Vec<PathBuf> {
+    let mut paths = vec![folder.to_owned()];
+    walk(folder, "", DEPTH, &mut |path, _| paths.push(path.to_owned()));
+    paths
+}
+
+/// Visits the folders in a folder, over links, too, and its kernel files, each of which has a name, such as
+/// `box_filter/01_naive.cl`.
+fn walk(folder: &Path, prefix: &str, depth: usize, visit: &mut impl FnMut(&Path, Option<&str>)) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     let mut entries: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     entries.sort();
@@ -96,23 +119,19 @@ fn add(texts: &mut Texts, folder: &Path, prefix: &str, depth: usize) {
         let name = format!("{prefix}{name}");
         if path.is_dir() {
             if depth > 1 {
-                add(texts, &path, &format!("{name}/"), depth - 1);
+                visit(&path, None);
+                walk(&path, &format!("{name}/"), depth - 1, visit);
             }
-        } else if is_kernel_file(&path) && texts.len() < MOST_FILES {
-            match load::text(&path, load::KERNEL) {
-                Ok(text) if EMBEDDED.iter().any(|(own, built_in)| *own == name && *built_in == text) => {}
-                Ok(text) => drop(texts.insert(name, Ok(text))),
-                // It went away a moment ago.
-                Err(Unread::Missing) => {}
-                Err(why) => drop(texts.insert(name, Err(unreadable(&path, &why)))),
-            }
+        } else if is_kernel_file(&path) {
+            visit(&path, Some(&name));
         }
     }
 }
 
-/// Whether it is called as kernels and their common parts are.
+/// Whether it is called as kernels and their common parts are. What is hidden is an editor's.
 pub(crate) fn is_kernel_file(path: &Path) -> bool {
-    path.extension().is_some_and(|ending| ending == "cl" || ending == "clh")
+    let is_hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+    !is_hidden && path.extension().is_some_and(|ending| ending == "cl" || ending == "clh")
 }
 
 const KERNEL_FILE: &str = "The kernel file ";

@@ -132,6 +132,8 @@ pub(crate) struct Kernels {
     pub copying: bool,
     /// Why it cannot be read, or written.
     pub problem: Option<Error>,
+    /// Why changes of it are noticed late.
+    pub slow: Option<Error>,
     /// The last ones, the newest first.
     pub versions: Vec<Version>,
     /// The number of the one that was saved, or chosen, last.
@@ -280,6 +282,10 @@ fn contents(overlay: &mut Overlay, ui: &mut Ui, view: &View, actions: &mut Vec<A
     }
     if let Some(error) = &kernels.problem {
         sentence(ui, error);
+    }
+    if let Some(Error { what, why, hint, .. }) = &kernels.slow {
+        let text = RichText::new(format!("{what} {why}")).font(theme::words(12.0)).color(theme::WARN);
+        ui.add(Label::new(text).wrap()).on_hover_text(hint);
     }
     ui.scope(|ui| {
         // Ten of them leave room for the source.

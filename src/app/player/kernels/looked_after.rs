@@ -16,6 +16,7 @@ impl Player<'_> {
             match news {
                 News::Read { sources, asked, is_built } => live.read(sources, asked, is_built),
                 News::Unreadable(error) => live.shown.problem = Some(error),
+                News::Slow(error) => live.shown.slow = error,
             }
         }
         if let Some(copied) = live.copying.as_ref().and_then(|job| job.wait(Duration::ZERO)) {

@@ -1,0 +1,217 @@
+//! Ways to save kernels, and what may take the place of their folder.
+
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::*;
+
+const LONG: Duration = Duration::from_secs(60);
+const FLAT: &str = "box_filter/03_flat.cl";
+const MEAN: &str = "common/mean.clh";
+
+/// A folder of its own in an empty one, and what watches it.
+struct Watched {
+    root: PathBuf,
+    watching: Watching,
+}
+
+impl Watched {
+    fn new(name: &str, watcher: MakeWatcher) -> Self {
+        let root = std::env::temp_dir().join(format!("clreel-watch-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&root);
+        std::fs::create_dir_all(&root).unwrap();
+        sources::write_built_in(&root.join("kernels")).unwrap();
+        let waker: Waker = Arc::new(|| ());
+        let watching = Watching::begin_with(root.join("kernels"), &waker, watcher).unwrap();
+        Self { root, watching }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.root.join(name)
+    }
+
+    fn kernel(&self, name: &str) -> PathBuf {
+        self.root.join("kernels").join(name)
+    }
+
+    fn news(&self) -> News {
+        let began = Instant::now();
+        while began.elapsed() < LONG {
+            match self.watching.poll() {
+                Some(news) => return news,
+                None => std::thread::sleep(Duration::from_millis(2)),
+            }
+        }
+        panic!("nothing was noticed")
+    }
+
+    /// The next texts that it tells.
+    fn next(&self) -> Sources {
+        loop {
+            match self.news() {
+                News::Read { sources, .. } => return sources,
+                News::Unreadable(error) => panic!("{error}"),
+                News::Slow(_) => {}
+            }
+        }
+    }
+
+    /// Waits for this text of a file; others may come before it, of a folder that is being written.
+    fn wait_for(&self, name: &str, text: &str) {
+        while self.next().text(name).unwrap() != text {}
+    }
+
+    fn save(&self, name: &str, text: &str) {
+        std::fs::write(self.kernel(name), text).unwrap();
+        self.wait_for(name, text);
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.root);
+    }
+}
+
+#[test]
+fn every_way_to_save_is_noticed_once_it_is_over() {
+    let watched = Watched::new("save", system_watcher);
+    assert_eq!(watched.next(), Sources::default());
+    let (flat, mean) = (watched.kernel(FLAT), watched.kernel(MEAN));
+    std::fs::write(&flat, "one").unwrap();
+    assert_eq!(watched.next().text(FLAT).unwrap(), "one");
+    // By another name, as editors do that keep what was there.
+    std::fs::rename(&flat, watched.kernel("box_filter/03_flat.cl~")).unwrap();
+    std::fs::write(watched.kernel("box_filter/.03_flat.cl.swp"), "noise").unwrap();
+    // Emacs marks with such a link which file it edits.
+    symlink("user@host.123:4", watched.kernel("box_filter/.#03_flat.cl")).unwrap();
+    std::fs::write(watched.kernel("box_filter/4913"), "two").unwrap();
+    std::fs::rename(watched.kernel("box_filter/4913"), &flat).unwrap();
+    let mut text = watched.next();
+    if text.text(FLAT).unwrap() != "two" {
+        // It was gone for a moment, which a slow machine may see.
+        text = watched.next();
+    }
+    assert_eq!(text.text(FLAT).unwrap(), "two");
+    // What is included.
+    std::fs::write(&mean, "three").unwrap();
+    assert_eq!(watched.next().text(MEAN).unwrap(), "three");
+    // In pieces: nobody wants the first one alone.
+    {
+        use std::io::Write as _;
+        let mut file = std::fs::File::create(&mean).unwrap();
+        file.write_all(b"fo").unwrap();
+        file.sync_all().unwrap();
+        file.write_all(b"ur").unwrap();
+    }
+    assert_eq!(watched.next().text(MEAN).unwrap(), "four");
+    // Emptied first, and closed.
+    std::fs::write(&mean, "").unwrap();
+    std::thread::sleep(Duration::from_millis(30));
+    std::fs::write(&mean, "five").unwrap();
+    assert_eq!(watched.next().text(MEAN).unwrap(), "five");
+    std::fs::remove_file(&mean).unwrap();
+    let now = watched.next();
+    assert_eq!(now.changed_since(&Sources::default()), [FLAT]);
+    // By hand, though nothing has changed.
+    watched.watching.rebuild();
+    assert_eq!(watched.next(), now);
+}
+
+/// Puts a folder of kernels at `to` in which `flat` has this text.
+fn write_folder(to: &Path, flat: &str) {
+    sources::write_built_in(to).unwrap();
+    std::fs::write(to.join(FLAT), flat).unwrap();
+}
+
+/// Saves go on being noticed whatever takes the folder's place, with and without what the system tells.
+fn replace_and_save(watched: &Watched) {
+    watched.save(FLAT, "first");
+    let kernels = watched.path("kernels");
+    std::fs::rename(&kernels, watched.path("old")).unwrap();
+    write_folder(&kernels, "moved");
+    watched.wait_for(FLAT, "moved");
+    watched.save(FLAT, "saved in the new one");
+    std::fs::remove_dir_all(&kernels).unwrap();
+    write_folder(&kernels, "removed");
+    watched.wait_for(FLAT, "removed");
+    watched.save(MEAN, "saved in the third one");
+    // One of its folders.
+    std::fs::rename(watched.kernel("common"), watched.path("common")).unwrap();
+    std::fs::create_dir(watched.kernel("common")).unwrap();
+    watched.save(MEAN, "saved in a new folder of it");
+    // A link to another one, and to a third one.
+    std::fs::rename(&kernels, watched.path("third")).unwrap();
+    symlink(watched.path("old"), &kernels).unwrap();
+    watched.wait_for(FLAT, "first");
+    watched.save(FLAT, "saved behind the link");
+    symlink("third", watched.path("new")).unwrap();
+    std::fs::rename(watched.path("new"), &kernels).unwrap();
+    watched.wait_for(FLAT, "removed");
+    watched.save(FLAT, "saved behind the other link");
+    // Links to files, whatever these are called, which are written, replaced, and left for others.
+    std::fs::create_dir(watched.path("elsewhere")).unwrap();
+    let (one, other) = (watched.path("elsewhere/flat.txt"), watched.path("other.c"));
+    for (name, target) in [(FLAT, &one), (MEAN, &other)] {
+        std::fs::write(target, "linked").unwrap();
+        std::fs::remove_file(watched.kernel(name)).unwrap();
+        symlink(target, watched.kernel(name)).unwrap();
+        watched.wait_for(name, "linked");
+        std::fs::write(target, "written").unwrap();
+        watched.wait_for(name, "written");
+        std::fs::write(watched.path("temporary"), "replaced").unwrap();
+        std::fs::rename(watched.path("temporary"), target).unwrap();
+        watched.wait_for(name, "replaced");
+    }
+    std::fs::write(watched.path("elsewhere/next"), "another").unwrap();
+    symlink("../../elsewhere/next", watched.path("link")).unwrap();
+    std::fs::rename(watched.path("link"), watched.kernel(FLAT)).unwrap();
+    watched.wait_for(FLAT, "another");
+    std::fs::write(watched.path("elsewhere/next"), "behind another link").unwrap();
+    watched.wait_for(FLAT, "behind another link");
+}
+
+#[test]
+fn saves_are_noticed_whatever_takes_the_folders_place() {
+    replace_and_save(&Watched::new("replaced", system_watcher));
+}
+
+fn no_watcher(_: Sender<Message>, _: &Places) -> notify::Result<RecommendedWatcher> {
+    Err(notify::Error::new(notify::ErrorKind::MaxFilesWatch))
+}
+
+#[test]
+fn saves_are_noticed_where_the_system_tells_of_none_and_that_is_said() {
+    let watched = Watched::new("slow", no_watcher);
+    let News::Slow(Some(error)) = watched.news() else { panic!("nothing is said") };
+    assert_eq!(
+        error.why,
+        "The system does not tell of changes in their folder: the limit of watched files is reached. It is looked at twice a second."
+    );
+    replace_and_save(&watched);
+}
+
+#[test]
+fn a_folder_that_is_gone_is_said_to_be_and_is_read_when_it_is_back() {
+    let watched = Watched::new("gone", system_watcher);
+    watched.save(FLAT, "first");
+    let is_gone = || match watched.news() {
+        News::Unreadable(error) => error.what.ends_with("cannot be read.") && error.hint == GOES_ON,
+        _ => false,
+    };
+    std::fs::rename(watched.path("kernels"), watched.path("away")).unwrap();
+    assert!(is_gone());
+    // Even unchanged: what was said is over.
+    std::fs::rename(watched.path("away"), watched.path("kernels")).unwrap();
+    assert_eq!(watched.next().text(FLAT).unwrap(), "first");
+    watched.save(FLAT, "second");
+    // The folder that it is in is called otherwise for a while.
+    let parent = watched.root.with_extension("renamed");
+    std::fs::rename(&watched.root, &parent).unwrap();
+    assert!(is_gone());
+    std::fs::write(parent.join("kernels").join(FLAT), "third").unwrap();
+    std::fs::rename(&parent, &watched.root).unwrap();
+    watched.wait_for(FLAT, "third");
+    watched.save(FLAT, "fourth");
+}
