@@ -907,3 +907,63 @@ fn a_folder_is_edited_further_whatever_takes_its_place() {
     wait_for_version(&mut session, 9, EXACT);
     assert_eq!(session.quit(), "", "it is told in the panel");
 }
+
+/// Without the panel, which has a line for each save, a banner says why one does not run.
+#[test]
+fn what_is_said_of_a_save_is_over_when_it_is_undone() {
+    let (display, folder) = (Display::start(&[]), Folder::new("changed-undone"));
+    for below in ["box_filter", "common"] {
+        std::fs::create_dir_all(kernels(&folder).join(below)).unwrap();
+    }
+    let broken = || original("03_flat.cl").replacen("int", "imt", 1);
+    save(&folder, FLAT, &broken());
+    let mut command = window(&display, &folder, &["--variant", "flat", "--radius", "2"]);
+    let mut session = Session::start(&display, &mut command);
+    session.resize(1280, 720);
+    const REFUSED: &str = "does not build";
+    let is_over = |session: &mut Session, said: &str| {
+        session.wait(&format!("the end of '{said}'"), |s| !s.shows(said));
+    };
+    // There before the window.
+    session.wait_for_text(REFUSED);
+    session.wait_for_title("- off");
+    save(&folder, FLAT, &original("03_flat.cl"));
+    is_over(&mut session, REFUSED);
+    session.press_until_title("3", "flat, r=2");
+    // Exactly what runs: it is not tried again.
+    let edited = original("03_flat.cl") + "// edited\n";
+    save(&folder, FLAT, &edited);
+    session.wait_for_text("flat: exact");
+    save(&folder, FLAT, &broken());
+    session.wait_for_text(REFUSED);
+    save(&folder, FLAT, &edited);
+    is_over(&mut session, REFUSED);
+    change(&folder, "03_flat.cl", FAR_WRITE);
+    session.wait_for_text("(signal 11)");
+    save(&folder, FLAT, &edited);
+    is_over(&mut session, "(signal 11)");
+    // What it includes is refused, and deleted.
+    save(&folder, MEAN, "#error no\n");
+    session.wait_for_text(REFUSED);
+    std::fs::remove_file(kernels(&folder).join(MEAN)).unwrap();
+    is_over(&mut session, REFUSED);
+    // Refused twice, and another file is saved meanwhile.
+    save(&folder, FLAT, &broken());
+    session.wait_for_text(REFUSED);
+    save(&folder, BROKEN, "// another one\n");
+    session.wait_for_frames();
+    assert!(session.shows(REFUSED));
+    save(&folder, FLAT, &edited);
+    is_over(&mut session, REFUSED);
+    // One's own comes and goes.
+    save(&folder, OWN, &own(""));
+    session.press_until_title("u", "own, r=2");
+    save(&folder, OWN, "__kernel void own(int");
+    session.wait_for_text(REFUSED);
+    std::fs::remove_file(kernels(&folder).join(OWN)).unwrap();
+    session.wait_for_text("There is no kernel of your own.");
+    is_over(&mut session, REFUSED);
+    save(&folder, OWN, &own(""));
+    is_over(&mut session, "There is no kernel of your own.");
+    session.quit();
+}

@@ -1,8 +1,10 @@
 //! Kernels that are edited while the movie runs. In: what was saved in a folder, what came of trying it. Out: versions, of which
 //! the last ten are kept; the newest that may be shown filters the movie.
 
+mod changes;
 mod kept;
 mod looked_after;
+mod refusals;
 mod shown;
 #[cfg(test)]
 mod tests;
@@ -26,7 +28,9 @@ use crate::overlay::{
     Judged, Kernels, Panel, Source, Subject, Untried, Verdict, Version, errors_in, told_of,
 };
 use crate::stats::Beside;
+use changes::is_same;
 use kept::{Circumstances, KeptVersion, Median};
+use refusals::Refusals;
 
 /// Versions that are kept.
 const KEPT: usize = 10;
@@ -55,8 +59,7 @@ pub(super) struct LiveKernels {
     running: HashMap<Subject, u64>,
     /// Of which version it was asked what it does, as long as that is not told.
     asked: HashMap<Subject, u64>,
-    /// What was said of a version that must not run.
-    said: Option<Error>,
+    refusals: Refusals,
     /// What the source is of that is shown, and what a compiler says of it.
     source_of: Option<((u64, VariantId, DeviceKind), String)>,
     /// Whose machine code is shown or asked for: version, variant, pictures, and the device's number.
@@ -69,17 +72,6 @@ pub(super) struct LiveKernels {
     beside_of: Option<VariantId>,
     beside_on: Option<usize>,
     shown: Kernels,
-}
-
-/// Whether a variant's kernels are the same in both.
-fn is_same(variant: VariantId, kind: DeviceKind, one: &Sources, other: &Sources) -> bool {
-    match variant.files(kind) {
-        Some(files) => files.iter().all(|file| program::is_same_in(file, one, other)),
-        None => VariantId::ALL
-            .into_iter()
-            .filter(|id| id.files(kind).is_some())
-            .all(|id| is_same(id, kind, one, other)),
-    }
 }
 
 impl LiveKernels {
@@ -119,20 +111,6 @@ impl LiveKernels {
     /// The texts from which a variant's kernels, or the conversion's, were built that run now.
     fn runs(&self, subject: Subject) -> Option<&KeptVersion> {
         self.version(*self.running.get(&subject)?)
-    }
-
-    /// The texts that its kernels were built from; `None` where they could not be.
-    fn built_from(&self, subject: Subject) -> Option<Sources> {
-        match self.runs(subject) {
-            Some(kept) => Some(kept.sources.clone()),
-            None if self.is_named && !self.is_built => None,
-            None => Some(Sources::default()),
-        }
-    }
-
-    /// Whether the current version is the only one, and runs unless something of it is to be tried first.
-    fn is_first(&self) -> bool {
-        self.number == 1 && self.is_built
     }
 
     /// Takes what was saved. `is_built`: all that runs was built from it.
@@ -184,6 +162,8 @@ impl LiveKernels {
             return;
         }
         let refused = std::mem::take(&mut self.refused_first);
+        let Some(first) = self.version(1).map(|first| first.sources.clone()) else { return };
+        refused.iter().for_each(|(subject, error)| self.refusals.note(*subject, &first, Some(error)));
         let Some(first) = self.version_mut(1) else { return };
         for (subject, error) in refused {
             let Subject::Variant(variant) = subject else { continue };
@@ -214,72 +194,6 @@ impl LiveKernels {
         self.version(self.current).is_some_and(|kept| kept.sources.has(OWN_FILE))
     }
 
-    /// The variants that the current version changes, `chosen` first. `auto` may be made of these `parts`.
-    fn changed(
-        &self,
-        chosen: VariantId,
-        kind: DeviceKind,
-        parts: &[VariantId],
-        asked: bool,
-    ) -> Vec<VariantId> {
-        let Some(kept) = self.version(self.current) else { return Vec::new() };
-        let is_first = self.is_first();
-        let is_changed = |variant: &VariantId| {
-            if variant.files(kind).is_some_and(|files| files.is_empty()) {
-                return false;
-            }
-            let before = match is_first {
-                true => Some(Sources::default()),
-                false => self.built_from(Subject::Variant(*variant)),
-            };
-            let is_new = !is_first || asked || *variant == VariantId::Own;
-            let own = std::slice::from_ref(variant);
-            let made_of = if *variant == VariantId::Auto { parts } else { own };
-            let is_other = || {
-                let differs =
-                    |before: &Sources| made_of.iter().any(|id| !is_same(*id, kind, &kept.sources, before));
-                before.as_ref().is_none_or(differs)
-            };
-            // What is said of the version before may never come, or come now: then that one would run.
-            let is_asked = self.asked.contains_key(&Subject::Variant(*variant));
-            is_asked || asked && *variant == chosen || is_new && is_other()
-        };
-        let own = self.has_own().then_some(VariantId::Own);
-        let mut changed: Vec<VariantId> = VariantId::ALL.into_iter().chain(own).filter(is_changed).collect();
-        // It is made of all others, and seldom the one that is edited.
-        changed.sort_by_key(|variant| (*variant != chosen, *variant == VariantId::Auto));
-        changed
-    }
-
-    /// Whether the current version was there before the window, and has kernels of its own of a variant, or in these files: each is
-    /// tried where it is first wanted.
-    fn is_tried_when_chosen(&self, kind: DeviceKind, files: impl IntoIterator<Item = &'static str>) -> bool {
-        let built_in = Sources::default();
-        let first = self.version(self.current).filter(|kept| kept.number == 1 && self.is_built);
-        let Some(kept) = first else { return false };
-        !is_same(VariantId::Auto, kind, &kept.sources, &built_in)
-            || files.into_iter().any(|file| !program::is_same_in(file, &kept.sources, &built_in))
-    }
-
-    /// Whether the current version changes a kernel file of the conversion; by hand: whether or not it ran before.
-    fn changes_conversion(&self, file: &str, asked: bool) -> bool {
-        let Some(kept) = self.version(self.current) else { return false };
-        let before = match asked {
-            true => Some(Sources::default()),
-            false => self.built_from(Subject::Conversion),
-        };
-        let differs = |before: &Sources| !program::is_same_in(file, &kept.sources, before);
-        let is_asked = self.asked.contains_key(&Subject::Conversion);
-        is_asked || (asked || !self.is_first()) && before.as_ref().is_none_or(differs)
-    }
-
-    /// Notes that the current version is judged.
-    fn asks(&mut self, variants: &[VariantId], conversions: bool) {
-        let variants = variants.iter().map(|variant| Subject::Variant(*variant));
-        let subjects = variants.chain(conversions.then_some(Subject::Conversion));
-        self.asked.extend(subjects.map(|subject| (subject, self.current)));
-    }
-
     /// Notes what came of a version; returns what is to be said of it.
     fn note(&mut self, opinion: Opinion) -> Option<(Subject, Verdict)> {
         match opinion {
@@ -294,7 +208,13 @@ impl LiveKernels {
                     self.asked.remove(&subject);
                 }
                 let before = self.runs(subject).map(|kept| kept.number);
-                let may_run = !matches!(verdict, Verdict::Refused(_));
+                let refused = match &verdict {
+                    Verdict::Refused(error) => Some(error),
+                    Verdict::Exact | Verdict::Differs(_) => None,
+                };
+                let may_run = refused.is_none();
+                let sources = self.version(number)?.sources.clone();
+                self.refusals.note(subject, &sources, refused);
                 let kept = self.version_mut(number)?;
                 kept.judged.retain(|judged| judged.subject != subject);
                 kept.judged.push(Judged::new(subject, verdict.clone()));
@@ -308,7 +228,8 @@ impl LiveKernels {
                     kept.times.retain(|(of, _)| Subject::Variant(of.variant) != subject);
                     self.running.insert(subject, number);
                 }
-                Some((subject, verdict))
+                // Of one before it nothing is to be said any more.
+                (number == self.current).then_some((subject, verdict))
             }
             Opinion::Runs(number, variant, code) => {
                 if self.code_of.is_some_and(|of| (of.0, of.1) == (number, variant)) {
@@ -316,11 +237,17 @@ impl LiveKernels {
                 }
                 None
             }
-            Opinion::CannotRun(variant, error) => {
+            Opinion::CannotRun(subject, error) => {
                 // The window says so.
-                if self.running.get(&Subject::Variant(variant)).is_none_or(|number| *number == 1) {
-                    self.refused_first.push((Subject::Variant(variant), error));
-                    self.note_refused_first();
+                let runs = self.runs(subject).map(|kept| (kept.number, kept.sources.clone()));
+                match runs {
+                    Some((number, sources)) if number > 1 => {
+                        self.refusals.note(subject, &sources, Some(&error))
+                    }
+                    _ => {
+                        self.refused_first.push((subject, error));
+                        self.note_refused_first();
+                    }
                 }
                 None
             }

@@ -21,8 +21,8 @@ pub(crate) enum Opinion {
     Runs(u64, VariantId, Result<MachineCode>),
     /// What the variant that runs makes at this radius and size, of noise.
     Ran(VariantId, Option<MismatchReport>),
-    /// The variant cannot be built, or must not run.
-    CannotRun(VariantId, Error),
+    /// A variant, or the conversion, cannot be built, or must not run.
+    CannotRun(Subject, Error),
 }
 
 /// Notes what is to be said of a variant.
@@ -151,12 +151,13 @@ impl Devices {
     fn built_for_running(&mut self, part: Part, with: &mut With) {
         let chosen = with.frames.chosen().0;
         let cannot = match &part {
-            Part::NoVariant(id, error) => Some((*id, error)),
-            Part::Tried(case, Err(error)) => Some((case.variant, error)),
+            Part::NoVariant(id, error) => Some((Subject::Variant(*id), error)),
+            Part::Tried(case, Err(error)) => Some((Subject::Variant(case.variant), error)),
+            Part::NoConversion(.., error) => Some((Subject::Conversion, error)),
             _ => None,
         };
-        if let Some((id, error)) = cannot.filter(|(_, error)| !is_device_failure(error)) {
-            self.opinions.push(Opinion::CannotRun(id, error.clone()));
+        if let Some((subject, error)) = cannot.filter(|(_, error)| !is_device_failure(error)) {
+            self.opinions.push(Opinion::CannotRun(subject, error.clone()));
         }
         match &part {
             // Who chooses it waits for what is judged.

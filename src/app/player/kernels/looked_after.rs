@@ -1,6 +1,7 @@
 //! What the window does about kernels that are edited: it has them judged, says what came of it, wipes and copies them. In: what
 //! has changed, what the user asks for. Out: kernels that filter the next frame, and sentences.
 
+use super::refusals::is_told;
 use super::*;
 use crate::color::kernels::Converter;
 use crate::ladder::cache::Cache;
@@ -42,6 +43,10 @@ impl Player<'_> {
         }
         self.kernels.is_on(self.frames.devices(), self.devices.begun());
         self.judge_kernels();
+        for over in self.kernels.refusals.take_over() {
+            self.notices.hide_all(|told| is_told(told, &over));
+            self.repaints.with_next();
+        }
         let (chosen, radius) = self.frames.chosen();
         let size = self.frames.shown_size();
         let score = self.frames.recorder.scores().of(chosen).filter(|score| score.n >= ENOUGH);
@@ -82,9 +87,11 @@ impl Player<'_> {
         if !has_own {
             live.running.remove(&Subject::Variant(VariantId::Own));
             live.asked.remove(&Subject::Variant(VariantId::Own));
+            live.refusals.end(|subject, _| subject == Subject::Variant(VariantId::Own));
         }
         self.devices.has_own(has_own);
         if has_own {
+            self.notices.hide(&no_own());
             return;
         }
         if self.frames.chosen().0 == VariantId::Own {
@@ -120,6 +127,7 @@ impl Player<'_> {
         let wanted = layout.map_or_else(Vec::new, |layout| pipeline.conversions_of(&layout));
         self.kernels.waits = None;
         let when_chosen = self.kernels.is_tried_when_chosen(kind, wanted.iter().map(|(.., file)| *file));
+        let files: Vec<&str> = wanted.iter().map(|(.., file)| *file).collect();
         let conversions: Vec<_> = wanted
             .into_iter()
             .filter(|(.., file)| self.kernels.changes_conversion(file, asked))
@@ -127,6 +135,7 @@ impl Player<'_> {
             .collect();
         let current = self.kernels.current;
         self.kernels.asks(&variants, !conversions.is_empty());
+        self.kernels.end_refusals(kind, &files);
         let Some(kept) = self.kernels.version_mut(current) else { return };
         let left = variants.len() + usize::from(!conversions.is_empty());
         kept.untried = match left {
@@ -175,9 +184,6 @@ impl Player<'_> {
         if ![Subject::Conversion, Subject::Variant(self.frames.chosen().0)].contains(&subject) {
             return;
         }
-        if let Some(before) = self.kernels.said.take() {
-            self.notices.hide(&before);
-        }
         let is_open = self.overlay.visible && self.overlay.open[Panel::Kernels as usize];
         match verdict {
             Verdict::Exact => self.overlay.say(format!("{subject}: exact")),
@@ -185,10 +191,7 @@ impl Player<'_> {
                 let count = thousands(report.count as f64);
                 self.overlay.say(format!("{subject} differs in {count} bytes"));
             }
-            Verdict::Refused(error) if !is_open => {
-                self.kernels.said = Some(error.clone());
-                self.notify(error, true);
-            }
+            Verdict::Refused(error) if !is_open => self.notify(error, true),
             Verdict::Refused(_) => {}
         }
     }

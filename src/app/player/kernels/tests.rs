@@ -96,9 +96,9 @@ fn what_could_not_be_built_at_first_is_said_of_the_first_version() {
     let refused = |first: Sources| {
         let mut live = LiveKernels::default();
         // Told before the folder was read, or after it.
-        live.note(Opinion::CannotRun(VariantId::Flat, error()));
+        live.note(Opinion::CannotRun(FLAT, error()));
         live.keep(first, true);
-        live.note(Opinion::CannotRun(VariantId::Naive, error()));
+        live.note(Opinion::CannotRun(Subject::Variant(VariantId::Naive), error()));
         live.refresh(VariantId::Flat, 2, None, None);
         (live.shown.versions[0].judged.iter().map(|judged| judged.subject).collect::<Vec<_>>(), live)
     };
@@ -192,4 +192,83 @@ fn what_a_save_has_changed_is_shown_also_where_it_is_included() {
         "common/mean.clh": { "Ok": "yours" }, "box_filter/01_naive.cl": { "Ok": "#include \"../common/mean.clh\"" },
     })).unwrap());
     assert_eq!(shown(&mut live, VariantId::Naive), "box_filter/01_naive.cl");
+}
+
+fn sources(texts: serde_json::Value) -> Sources {
+    serde_json::from_value(texts).unwrap()
+}
+
+/// What was said of a version that must not run holds until other texts are there that run, or were found to do.
+#[test]
+fn a_refusal_is_over_where_its_texts_are() {
+    let error = |what: &str| Error::new(what, "", "");
+    let refuse = |live: &mut LiveKernels, what| {
+        live.note(Opinion::Of(live.current, FLAT, Verdict::Refused(error(what))));
+    };
+    // Saves kernels and has them judged; what is over then.
+    let next = |live: &mut LiveKernels, texts: Sources| {
+        let variants = save(live, texts);
+        live.asks(&variants, false);
+        live.end_refusals(DeviceKind::Cpu, &[]);
+        live.refusals.take_over()
+    };
+    let flat = || other("box_filter/03_flat.cl");
+    let mut live = edited();
+    refuse(&mut live, "no");
+    assert_eq!(live.refusals.take_over(), []);
+    // Another kernel is saved: this one is as it was.
+    let both = sources(serde_json::json!({
+        "box_filter/03_flat.cl": { "Ok": "mine" }, "box_filter/01_naive.cl": { "Ok": "mine" },
+    }));
+    assert_eq!(next(&mut live, both), []);
+    refuse(&mut live, "no");
+    assert_eq!(live.refusals.take_over(), [], "the same is said again");
+    // Exactly what runs, which is not tried again.
+    assert_eq!(next(&mut live, Sources::default()), [error("no")]);
+    // Another reason, a version of before that is chosen, and one that runs.
+    let mut live = edited();
+    refuse(&mut live, "no");
+    assert_eq!(
+        next(&mut live, sources(serde_json::json!({ "box_filter/03_flat.cl": { "Ok": "yours" } }))),
+        []
+    );
+    refuse(&mut live, "neither");
+    assert_eq!(live.refusals.take_over(), [error("no")]);
+    live.current = 1;
+    live.end_refusals(DeviceKind::Cpu, &[]);
+    assert_eq!(live.refusals.take_over(), [error("neither")]);
+    let mut live = edited();
+    refuse(&mut live, "no");
+    next(&mut live, sources(serde_json::json!({ "box_filter/03_flat.cl": { "Ok": "yours" } })));
+    live.note(Opinion::Of(3, FLAT, Verdict::Exact));
+    assert_eq!(live.refusals.take_over(), [error("no")]);
+    // What runs at one radius, and not at another.
+    live.note(Opinion::CannotRun(FLAT, error("too slow")));
+    assert_eq!(next(&mut live, flat()), [], "it is being tried");
+    live.note(Opinion::Of(4, FLAT, Verdict::Exact));
+    assert_eq!(live.refusals.take_over(), [error("too slow")]);
+    // Of one that was overtaken nothing is said.
+    save(&mut live, Sources::default());
+    assert!(live.note(Opinion::Of(4, FLAT, Verdict::Refused(error("late")))).is_none());
+}
+
+/// What could not be built at first does not run: its texts are tried again when they come back, and only then.
+#[test]
+fn texts_that_were_refused_at_first_are_refused_again() {
+    let error = || Error::new("It does not build.", "", "");
+    let (first, second) = (
+        other("box_filter/03_flat.cl"),
+        sources(serde_json::json!({ "box_filter/03_flat.cl": { "Ok": "yours" } })),
+    );
+    let mut live = LiveKernels::default();
+    save(&mut live, first.clone());
+    live.note(Opinion::CannotRun(FLAT, error()));
+    for (number, texts) in [(2, second), (3, first)] {
+        assert_eq!(save(&mut live, texts), [VariantId::Flat]);
+        live.note(Opinion::Of(number, FLAT, Verdict::Refused(error())));
+    }
+    let both = sources(serde_json::json!({
+        "box_filter/03_flat.cl": { "Ok": "mine" }, "box_filter/01_naive.cl": { "Ok": "mine" },
+    }));
+    assert_eq!(save(&mut live, both), [VariantId::Naive]);
 }
