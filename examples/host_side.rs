@@ -14,8 +14,8 @@ use std::ptr::NonNull;
 use std::time::Instant;
 
 use clap::Parser;
-use clreel::color::Correction;
 use clreel::color::kernels::{Converter, Corrector, PlaneBlock};
+use clreel::color::{Correction, RgbaColors};
 use clreel::gpu::cl::{self, Buffer, ClContext, Event, Queue, enqueue_unmap};
 use clreel::gpu::event::wait_in_queue;
 use clreel::gpu::host_block::HostBlock;
@@ -277,7 +277,14 @@ impl<'a> Bench<'a> {
                 measure::sample(queue, |q| Ok(vec![converter.enqueue(q, &planes, &to, &correction)?]))?;
             let separate = measure::sample(queue, |q| {
                 let converted = converter.enqueue(q, &planes, &between, &Correction::NEUTRAL)?;
-                let corrected = corrector.enqueue(q, &between, &to, self.size, &correction, layout.matrix)?;
+                let corrected = corrector.enqueue(
+                    q,
+                    &between,
+                    &to,
+                    self.size,
+                    &correction,
+                    RgbaColors::of_layout(layout),
+                )?;
                 Ok(vec![converted, corrected])
             })?;
             if round > 0 {

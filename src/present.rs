@@ -1,5 +1,7 @@
-//! The video quad. In: a texture and the window's size. Out: the picture in the window, letterboxed.
+//! The video quad. In: a texture and the window's size. Out: the picture in the window, letterboxed; one with alpha over a
+//! chequerboard.
 
+use std::cell::OnceCell;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -59,11 +61,28 @@ pub(crate) fn texture_matrix(orientation: Orientation) -> [f32; 4] {
     if orientation.swapped { [0.0, x, y, 0.0] } else { [x, 0.0, 0.0, y] }
 }
 
-/// The program and state that draw the picture.
-pub(crate) struct VideoQuad {
-    gl: Arc<glow::Context>,
+/// A program that draws a picture.
+struct QuadProgram {
     program: glow::Program,
     orientation: Option<glow::UniformLocation>,
+}
+
+impl QuadProgram {
+    fn new(gl: &glow::Context, fragment: (&str, &str)) -> Result<Self> {
+        let vertex = ("video.vert", include_str!("../shaders/video.vert"));
+        let program = shader::program(gl, "video", vertex, fragment)?;
+        // SAFETY: the context is current on this thread, and the program is this context's.
+        let orientation = unsafe { gl.get_uniform_location(program, "orientation") };
+        Ok(Self { program, orientation })
+    }
+}
+
+/// The programs and state that draw the picture.
+pub(crate) struct VideoQuad {
+    gl: Arc<glow::Context>,
+    program: QuadProgram,
+    /// For pictures with alpha; made for the first one. `None`: OpenGL refuses it, and they are drawn on black.
+    alpha_program: OnceCell<Option<QuadProgram>>,
     vertex_array: glow::VertexArray,
     /// Takes the pixel that lies there, for pictures that are shown pixel by pixel.
     nearest: glow::Sampler,
@@ -75,18 +94,15 @@ impl VideoQuad {
     /// # Errors
     /// With the driver's log when a shader does not compile or link.
     pub(crate) fn new(gl: Arc<glow::Context>) -> Result<Self> {
-        let vertex = ("video.vert", include_str!("../shaders/video.vert"));
-        let fragment = ("video.frag", include_str!("../shaders/video.frag"));
-        let program = shader::program(&gl, "video", vertex, fragment)?;
+        let program = QuadProgram::new(&gl, ("video.frag", include_str!("../shaders/video.frag")))?;
         // SAFETY: the context is current on this thread, and the objects are this context's.
         unsafe {
             let vertex_array = gl.create_vertex_array().map_err(|e| shader::failed("video", e))?;
-            let orientation = gl.get_uniform_location(program, "orientation");
             let nearest = gl.create_sampler().map_err(|e| shader::failed("video", e))?;
             for filter in [glow::TEXTURE_MIN_FILTER, glow::TEXTURE_MAG_FILTER] {
                 gl.sampler_parameter_i32(nearest, filter, glow::NEAREST as i32);
             }
-            Ok(Self { gl, program, orientation, vertex_array, nearest })
+            Ok(Self { gl, program, alpha_program: OnceCell::new(), vertex_array, nearest })
         }
     }
 
@@ -120,10 +136,10 @@ impl VideoQuad {
     }
 
     /// Draws `texture` of `size`, turned by `orientation`, into `viewport` of a window that was made ready: of the viewport's columns of
-    /// pixels those of `columns`.
+    /// pixels those of `columns`. Where it may have alpha, its colours are multiplied by that.
     pub(crate) fn draw(
         &self,
-        (texture, size): (glow::Texture, (u32, u32)),
+        (texture, size, has_alpha): (glow::Texture, (u32, u32), bool),
         viewport: Viewport,
         orientation: Orientation,
         columns: Range<i32>,
@@ -141,13 +157,20 @@ impl VideoQuad {
             gl.enable(glow::SCISSOR_TEST);
             gl.scissor(viewport.x + from, viewport.y, to - from, viewport.height);
         }
-        self.draw_texture(texture, viewport, orientation, is_exact.then_some(self.nearest));
+        let program = has_alpha.then(|| self.alpha_program()).flatten().unwrap_or(&self.program);
+        self.draw_texture(program, texture, viewport, orientation, is_exact.then_some(self.nearest));
         // SAFETY: as before.
         unsafe { gl.disable(glow::SCISSOR_TEST) };
     }
 
+    fn alpha_program(&self) -> Option<&QuadProgram> {
+        let fragment = ("video_alpha.frag", include_str!("../shaders/video_alpha.frag"));
+        self.alpha_program.get_or_init(|| QuadProgram::new(&self.gl, fragment).ok()).as_ref()
+    }
+
     fn draw_texture(
         &self,
+        program: &QuadProgram,
         texture: glow::Texture,
         viewport: Viewport,
         orientation: Orientation,
@@ -157,8 +180,8 @@ impl VideoQuad {
         // SAFETY: the context is current on this thread; all objects are alive and this context's.
         unsafe {
             gl.viewport(viewport.x, viewport.y, viewport.width, viewport.height);
-            gl.use_program(Some(self.program));
-            gl.uniform_matrix_2_f32_slice(self.orientation.as_ref(), false, &texture_matrix(orientation));
+            gl.use_program(Some(program.program));
+            gl.uniform_matrix_2_f32_slice(program.orientation.as_ref(), false, &texture_matrix(orientation));
             gl.bind_vertex_array(Some(self.vertex_array));
             gl.active_texture(glow::TEXTURE0);
             gl.bind_texture(glow::TEXTURE_2D, Some(texture));
@@ -175,7 +198,9 @@ impl VideoQuad {
     pub(crate) fn destroy(&self) {
         // SAFETY: the context is current, and the objects are not used again.
         unsafe {
-            self.gl.delete_program(self.program);
+            self.gl.delete_program(self.program.program);
+            let of_alpha = self.alpha_program.get().and_then(Option::as_ref);
+            of_alpha.into_iter().for_each(|program| self.gl.delete_program(program.program));
             self.gl.delete_vertex_array(self.vertex_array);
             self.gl.delete_sampler(self.nearest);
         }

@@ -96,7 +96,8 @@ fn failed(path: &Path, error: &io::Error) -> Error {
     )
 }
 
-/// Writes a picture as a PNG: `width`·`height` pixels, RGBA8, tightly packed, top row first.
+/// Writes a picture as a PNG: `width`·`height` pixels, RGBA8, tightly packed, top row first. Colours stand beside their
+/// alpha, not multiplied by it.
 ///
 /// # Errors
 /// As [`atomically`].

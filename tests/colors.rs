@@ -430,3 +430,100 @@ fn formats_with_all_rows_of_chroma_keep_their_edges() {
         }
     }
 }
+
+/// Fills a picture with alpha, of bytes or of words with the high byte last, with hidden and half hidden colours; returns
+/// it with its own alpha, and the same one opaque.
+fn with_alpha(format: Pixel, planes: [usize; 4], steps: [(usize, usize); 4]) -> [Video; 2] {
+    const ALPHAS: [u8; 8] = [0, 1, 127, 128, 254, 255, 64, 200];
+    let (components, mut both) = (planes.len(), [Video::new(format, 40, 12), Video::new(format, 40, 12)]);
+    for (at, frame) in both.iter_mut().enumerate() {
+        for plane in 0..frame.planes() {
+            frame.data_mut(plane).fill(0);
+        }
+        for component in 0..components {
+            let (plane, (start, step)) = (planes[component], steps[component]);
+            let stride = frame.stride(plane);
+            for (y, row) in frame.data_mut(plane).chunks_mut(stride).enumerate() {
+                for (x, sample) in row.iter_mut().skip(start).step_by(step).enumerate() {
+                    *sample = match (component, at) {
+                        (3, 0) => ALPHAS[(x / 4 + y / 4) % 8],
+                        (3, _) => 255,
+                        _ => ((x / 4 * 37 + y / 4 * 91 + component * 60) % 220) as u8 + 18,
+                    };
+                }
+            }
+        }
+    }
+    both
+}
+
+/// What swscale converts is multiplied by its alpha, like what the kernels convert.
+#[test]
+fn hidden_colours_are_not_shown() {
+    let mut converter = RgbaConverter::new();
+    let bytes = [(0, 1); 4];
+    // Of words the high byte of little-endian ones.
+    let words = [(1, 2); 4];
+    for (format, planes, steps) in [
+        (Pixel::YUVA444P, [0, 1, 2, 3], bytes),
+        (Pixel::YUVA422P, [0, 1, 2, 3], bytes),
+        (Pixel::YUVA420P, [0, 1, 2, 3], bytes),
+        (Pixel::YA8, [0, 0, 0, 0], [(0, 2), (0, 2), (0, 2), (1, 2)]),
+        (Pixel::GBRAP16LE, [0, 1, 2, 3], words),
+        (Pixel::RGBA64LE, [0; 4], [(1, 8), (3, 8), (5, 8), (7, 8)]),
+        (Pixel::BGRA, [0; 4], [(0, 4), (1, 4), (2, 4), (3, 4)]),
+    ] {
+        let [hidden, opaque] = with_alpha(format, planes, steps);
+        let (got, straight) = (convert(&mut converter, &hidden), convert(&mut converter, &opaque));
+        let alphas: std::collections::BTreeSet<u8> = got.chunks_exact(4).map(|pixel| pixel[3]).collect();
+        assert!(alphas.len() >= 8 && alphas.contains(&0) && alphas.contains(&255), "{format:?}: {alphas:?}");
+        for (got, straight) in got.chunks_exact(4).zip(straight.chunks_exact(4)) {
+            let alpha = u32::from(got[3]);
+            assert_eq!(straight[3], 255);
+            let want = [0, 1, 2].map(|at| ((u32::from(straight[at]) * alpha + 127) / 255) as u8);
+            assert_eq!(got[..3], want, "{format:?}, alpha {alpha}");
+        }
+    }
+}
+
+#[test]
+fn palettes_may_have_alpha() {
+    let mut frame = Video::new(Pixel::PAL8, 13, 7);
+    // SAFETY: PAL8 frames have 256 entries of four bytes in their second plane, and 7 rows of their line size in the first.
+    unsafe {
+        let palette = (*frame.as_mut_ptr()).data[1].cast::<u32>();
+        (0..256).for_each(|i| palette.add(i).write_unaligned([0x00ff_8001, 0x80ff_8001, 0xffff_8001][i % 3]));
+        let bytes = frame.stride(0);
+        (0..7).for_each(|y| (*frame.as_mut_ptr()).data[0].add(y * bytes).write_bytes(y as u8 % 3, bytes));
+    }
+    let rgba = convert(&mut RgbaConverter::new(), &frame);
+    for (y, row) in rgba.chunks_exact(13 * 4).enumerate() {
+        let want = [[0; 4], [128, 64, 1, 128], [255, 128, 1, 255]][y % 3];
+        assert!(
+            row.chunks_exact(4).all(|pixel| pixel == want),
+            "row {y}: {:?}, expected {want:?}",
+            &row[..4]
+        );
+    }
+}
+
+/// Red is hidden beside blue: nothing of it comes into the edge, whatever the picture is scaled to.
+#[test]
+fn scaling_mixes_no_hidden_colours() {
+    let mut frame = Video::new(Pixel::RGBA, 32, 32);
+    let stride = frame.stride(0);
+    for (y, row) in frame.data_mut(0).chunks_mut(stride).enumerate() {
+        for (x, pixel) in row.chunks_exact_mut(4).enumerate() {
+            let hidden = (x / 4 + y / 4) % 2 == 0;
+            pixel.copy_from_slice(if hidden { &[255, 0, 0, 0] } else { &[0, 0, 255, 255] });
+        }
+    }
+    for (width, height) in [(64, 64), (20, 31), (33, 7), (32, 31)] {
+        let mut rgba = vec![0x5a; width as usize * height as usize * 4];
+        RgbaConverter::new().convert_scaled(&frame, (width, height), &mut rgba).expect("scales");
+        // swscale computes in YCbCr between.
+        let most = rgba.chunks_exact(4).map(|pixel| pixel[0].max(pixel[1])).max();
+        assert!(most <= Some(3), "{width}×{height}: {most:?} of red or green");
+        assert!(rgba.chunks_exact(4).all(|pixel| pixel[2] <= pixel[3]), "{width}×{height}");
+    }
+}

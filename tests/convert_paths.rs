@@ -12,6 +12,7 @@ use clreel::color::kernels::{Converter, PlaneBlock};
 use clreel::color::{Correction, RgbaConverter};
 use clreel::gpu::cl::ClContext;
 use clreel::gpu::memory::{Picture, Storage};
+use clreel::ladders::box_filter::reference::reference;
 use clreel::media::{References, bundled_clip, read_frame_at};
 use device::context;
 use ffmpeg_next::format::Pixel;
@@ -121,20 +122,79 @@ fn all_ways_agree_on_edges_of_chroma() {
     }
 }
 
+/// A file in the folder for what tests write.
+fn temporary(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+/// The pixels of a snapshot of a movie.
+fn snapshot(movie: &Path, name: &str, options: &[&str]) -> Vec<u8> {
+    let out = temporary(&format!("paths-{name}.png"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_clreel"));
+    command.arg("snapshot").arg(movie).arg("--out").arg(&out);
+    let ran = command.args(options).output().expect("runs");
+    assert!(ran.status.success(), "{name}: {}", String::from_utf8_lossy(&ran.stderr));
+    let file = std::fs::File::open(&out).expect("is written");
+    let mut reader = png::Decoder::new(std::io::BufReader::new(file)).read_info().expect("is a PNG");
+    let mut pixels = vec![0; reader.output_buffer_size().expect("fits in memory")];
+    reader.next_frame(&mut pixels).expect("is whole");
+    pixels
+}
+
+/// Red under an alpha of 0 beside opaque blue and a slope of alpha over green: what each way makes of it is what Rust does
+/// with the colours multiplied by their alpha, and has straight colours in the file.
+#[test]
+fn hidden_colours_stay_hidden_on_every_way() {
+    const ALPHAS: [u8; 8] = [0, 1, 127, 128, 254, 255, 64, 200];
+    let (width, height) = (67_usize, 24_usize);
+    let pixel = |at: usize| match (at % width, at / width) {
+        (x, _) if x < 20 => [255, 0, 0, 0],
+        (x, _) if x < 40 => [0, 0, 255, 255],
+        (x, y) => [x as u8, 250, (y * 10) as u8, ALPHAS[(x / 2 + y) % 8]],
+    };
+    let straight: Vec<u8> = (0..width * height).flat_map(pixel).collect();
+    let file = temporary("paths-hidden.png");
+    let mut encoder = png::Encoder::new(std::fs::File::create(&file).unwrap(), width as u32, height as u32);
+    encoder.set_color(png::ColorType::Rgba);
+    encoder.write_header().unwrap().write_image_data(&straight).unwrap();
+
+    let multiplied = |straight: &[u8]| -> Vec<u8> {
+        let by_alpha = |pixel: &[u8]| {
+            let alpha = u32::from(pixel[3]);
+            let colour = |at: usize| ((u32::from(pixel[at]) * alpha + 127) / 255) as u8;
+            [colour(0), colour(1), colour(2), pixel[3]]
+        };
+        straight.chunks_exact(4).flat_map(by_alpha).collect()
+    };
+    for radius in [0, 1, 7] {
+        let want = reference(&multiplied(&straight), width, height, radius);
+        let radius = radius.to_string();
+        for variant in ["off", "native", "naive", "separable", "fused", "glsl", "planar"] {
+            let name = format!("hidden-{variant}-{radius}");
+            let got = snapshot(&file, &name, &["--variant", variant, "--radius", &radius]);
+            let want = if variant == "off" { multiplied(&straight) } else { want.clone() };
+            assert!(
+                got.chunks_exact(4).all(|pixel| pixel[3] > 0 || *pixel == [0; 4]),
+                "{name}: hidden colours"
+            );
+            // Planes are rounded once less.
+            let most = if variant == "planar" { 1 } else { 0 };
+            let off = multiplied(&got).iter().zip(&want).map(|(a, b)| a.abs_diff(*b)).max();
+            assert!(off <= Some(most), "{name}: off by {off:?}");
+        }
+    }
+    // What is opaque is as it was, and an edge has no red.
+    let off = snapshot(&file, "hidden", &["--variant", "off"]);
+    assert_eq!(off[4 * 30..4 * 40], straight[4 * 30..4 * 40]);
+    let blurred = snapshot(&file, "blurred", &["--variant", "fused", "--radius", "7"]);
+    assert_eq!(blurred[4 * 20..4 * 21][..3], [0, 0, 255], "{:?}", &blurred[4 * 20..4 * 21]);
+}
+
 /// The kernels' filter after a kernel's or the processor's conversion, and the filter in Rust after the processor's.
 #[test]
 fn a_snapshot_is_the_same_with_and_without_opencl() {
     let shot = |name: &str, options: &[&str]| -> Vec<u8> {
-        let out: PathBuf = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("paths-{name}.png"));
-        let mut command = Command::new(env!("CARGO_BIN_EXE_clreel"));
-        command.arg("snapshot").arg(bundled_clip().unwrap()).args(["--at", "1", "--out"]).arg(&out);
-        let ran = command.args(options).output().expect("runs");
-        assert!(ran.status.success(), "{name}: {}", String::from_utf8_lossy(&ran.stderr));
-        let file = std::fs::File::open(&out).expect("is written");
-        let mut reader = png::Decoder::new(std::io::BufReader::new(file)).read_info().expect("is a PNG");
-        let mut pixels = vec![0; reader.output_buffer_size().expect("fits in memory")];
-        reader.next_frame(&mut pixels).expect("is whole");
-        pixels
+        snapshot(&bundled_clip().unwrap(), name, &[&["--at", "1"], options].concat())
     };
     let native = shot("native", &["--variant", "native", "--radius", "3"]);
     let fused = shot("fused", &["--variant", "fused", "--radius", "3"]);

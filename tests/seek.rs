@@ -417,6 +417,25 @@ fn pictures_marked_as_interlaced_stay_marked() {
     }
 }
 
+/// WebM has alpha beside the pictures, where most decoders do not look.
+#[test]
+fn alpha_beside_pictures_is_decoded() {
+    let folder = Folder::new("seek-alpha");
+    let movie = Movie { codec: Id::VP9, format: Pixel::YUVA420P, stamps_ms: steady(4), ..Movie::default() };
+    let path = folder.movie("alpha.webm", &movie);
+    let decoder = open(&path, once());
+    assert_eq!((decoder.info().codec.as_str(), decoder.info().pixel_format.as_str()), ("vp9", "yuva420p"));
+    let frames = take_rest(&decoder);
+    assert_eq!(indices(&frames), [0, 1, 2, 3]);
+    for frame in &frames {
+        let alpha = frame.picture.data(3)[frame.picture.stride(3) * 20 + 30];
+        assert!(alpha.abs_diff(128) <= 2, "frame {}: {alpha}", frame.number);
+    }
+    assert!(decoder.warning().is_none(), "{:?}", decoder.warning());
+    let plain = folder.movie("plain.webm", &Movie { format: Pixel::YUV420P, ..movie });
+    assert_eq!(open(&plain, once()).info().pixel_format, "yuv420p");
+}
+
 #[test]
 fn a_cover_picture_alone_is_no_movie() {
     let folder = Folder::new("seek-cover");

@@ -54,6 +54,13 @@ fn frames_come_at_their_time_stamps_also_at_a_variable_rate() {
     );
 }
 
+/// A file for RGBA pixels.
+fn png_encoder(path: &Path, (width, height): (u32, u32)) -> png::Writer<std::fs::File> {
+    let mut encoder = png::Encoder::new(std::fs::File::create(path).unwrap(), width, height);
+    encoder.set_color(png::ColorType::Rgba);
+    encoder.write_header().unwrap()
+}
+
 #[test]
 fn pictures_of_another_shape_are_letterboxed() {
     let (display, folder) = (Display::start(&[]), Folder::new("window-letterbox"));
@@ -205,6 +212,62 @@ fn a_window_of_any_size_has_the_colors_of_the_movie() {
             let is_right = |color: [u8; 3]| pixel.iter().zip(color).all(|(a, b)| a.abs_diff(b) <= 24);
             assert!(color.is_none_or(is_right), "saved, turned {is_turned}: {pixel:?} at {x}, {y}");
         }
+    }
+}
+
+/// A picture of three columns: hidden red, white at half its alpha, and blue. Below it lies a chequerboard of two greys, in
+/// the window's own pixels; nothing of the red is seen, whatever size the window has and whatever filters it.
+#[test]
+fn a_chequerboard_lies_below_a_picture_with_alpha() {
+    let (display, folder) = (Display::start(&[]), Folder::new("window-alpha"));
+    const COLUMNS: [[u8; 4]; 3] = [[255, 0, 0, 0], [255, 255, 255, 128], [0, 0, 255, 255]];
+    let row = (0..96).flat_map(|x| COLUMNS[x / 32]).collect::<Vec<u8>>();
+    let picture = folder.file("alpha.png");
+    let mut encoder = png_encoder(&picture, (96, 64));
+    encoder.write_image_data(&row.repeat(64)).unwrap();
+    encoder.finish().unwrap();
+    let saved = folder.file("saved.png");
+    let mut command = clreel(Some(&display));
+    command.arg(&picture).args(["--variant", "off", "--save-frame"]).arg(&saved);
+    let mut session = Session::start(&display, &mut command);
+    session.wait_for_title("- off");
+    display.key("i");
+    let near = |seen: [u8; 3], want: [u8; 3]| seen.iter().zip(want).all(|(a, b)| a.abs_diff(b) <= 2);
+    let greys = |seen: [u8; 3]| [102, 153].into_iter().find(|grey| near(seen, [*grey; 3]));
+    for (width, height) in [(96, 64), (480, 320), (333, 222)] {
+        session.resize(width as u32, height as u32);
+        let column = width / 3;
+        session.wait(&format!("{width}×{height}"), |session| {
+            let (row, pixels) = session.display.pixels();
+            // A few pixels beside the edges are mixed.
+            let inside = |x: usize| (4..column - 4).contains(&(x % column));
+            (0..height).flat_map(|y| (0..width).map(move |x| (x, y))).filter(|at| inside(at.0)).all(
+                |(x, y)| {
+                    let seen = pixels[y * row + x];
+                    // The squares have the same size everywhere, whatever the picture is scaled to.
+                    let square = (x / 8 + (height - 1 - y) / 8) % 2;
+                    let grey = [102.0, 153.0][square];
+                    let half = (128.0 + grey * 127.0 / 255.0) as u8;
+                    near(seen, [[grey as u8; 3], [half; 3], [0, 0, 255]][x / column])
+                },
+            )
+        });
+    }
+    // Filtered, it is as much white and blue, and no red.
+    session.press_until_title("8", "fused, r=7");
+    session.wait("the filter", |session| {
+        let (row, pixels) = session.display.pixels();
+        let at = |x: usize| pixels[100 * row + x];
+        let no_red = (0..333).all(|x| at(x)[0].abs_diff(at(x)[1]) <= 2);
+        no_red && greys(at(20)).is_some() && at(222)[2] > at(222)[0] + 40
+    });
+    session.press_until_title("0", "- off");
+    session.quit();
+    let (width, height, rgba) = png(&saved);
+    assert_eq!((width, height), (96, 64));
+    for (at, pixel) in rgba.chunks_exact(4).enumerate() {
+        // Files have colours beside their alpha, and nothing where that is 0.
+        assert_eq!(pixel, [[0; 4], COLUMNS[1], COLUMNS[2]][at % 96 / 32], "pixel {at}");
     }
 }
 

@@ -5,7 +5,8 @@
 //
 // samples    the picture's block; offset, stride and step count samples, and are for Y, U, V or R, G, B, A
 // dst        width*height pixels, RGBA, 8 bits a channel
-// siting     where the first chroma sample lies, in quarters of the distance between two of them
+// siting     where the first chroma sample lies, in quarters of the distance between two of them: across, down; and 1 if the
+//            rows of chroma belong to the two fields of an interlaced picture in turns
 // bits       shift and mask of a sample
 // matrix     luma, black, middle, rv, gu, gv, bu, and 1 if there is alpha
 // corrected  0: leave the colours as they are
@@ -41,15 +42,18 @@ int4 four(__global const sample_t *line, int4 x, int step, int2 bits)
 
 #if FAMILY == 0
 // Chroma at the pixels x to x+3 of row y, interpolated, in 1/16 of a level. x is a multiple of four.
-int4 chroma(__global const sample_t *plane, int stride, int step, int x, int y, int width, int height, int2 siting,
+int4 chroma(__global const sample_t *plane, int stride, int step, int x, int y, int width, int height, int4 siting,
             int2 bits)
 {
 #if HALF_Y
-    const int last_row = (height + 1) / 2 - 1;
-    const int v = 2 * y - siting.s1;
-    const int row0 = clamp(v >> 2, 0, last_row);
-    const int row1 = clamp((v >> 2) + 1, 0, last_row);
-    const int fy = v & 3;
+    // The rows of one field are counted by themselves; v and fy are in eighths of the distance between two of them.
+    const int interlaced = siting.s2;
+    const int field = y & interlaced;
+    const int last_row = ((height + 1) / 2 - 1 - field) >> interlaced;
+    const int v = (2 * y - 4 * field - siting.s1) * (2 - interlaced);
+    const int row0 = field + (clamp(v >> 3, 0, last_row) << interlaced);
+    const int row1 = field + (clamp((v >> 3) + 1, 0, last_row) << interlaced);
+    const int fy = v & 7;
 #else
     const int row0 = y, row1 = y, fy = 0;
 #endif
@@ -59,8 +63,8 @@ int4 chroma(__global const sample_t *plane, int stride, int step, int x, int y, 
 #else
     const int4 columns = min(x + (int4)(0, 1, 2, 3), width - 1);
 #endif
-    const int4 c = (4 - fy) * four(plane + row0 * stride, columns, step, bits) +
-                   fy * four(plane + row1 * stride, columns, step, bits);
+    const int4 c = ((8 - fy) * four(plane + row0 * stride, columns, step, bits) +
+                    fy * four(plane + row1 * stride, columns, step, bits) + 1) >> 1;
 #if HALF_X
     const int4 left = siting.s0 == 0 ? c.s1122 : c.s0112;
     const int4 right = siting.s0 == 0 ? c.s2233 : c.s1223;
@@ -73,7 +77,7 @@ int4 chroma(__global const sample_t *plane, int stride, int step, int x, int y, 
 #endif
 
 __kernel void convert_planes(__global const sample_t *samples, DST dst, int width, int height, int4 offset,
-                             int4 stride, int4 step, int2 siting, int2 bits, int8 matrix, int corrected,
+                             int4 stride, int4 step, int4 siting, int2 bits, int8 matrix, int corrected,
                              __global const uchar *curve, int4 luma)
 {
     const int x = 4 * get_global_id(0);
@@ -107,7 +111,9 @@ __kernel void convert_planes(__global const sample_t *samples, DST dst, int widt
     };
     const int count = min(4, width - x);
     for (int i = 0; i < count; i++) {
-        const uchar4 pixel = corrected ? correct(pixels[i], curve, luma) : pixels[i];
+        uchar4 pixel = pixels[i];
+        if (corrected)
+            pixel = matrix.s7 ? correct_alpha(pixel, curve, luma) : correct(pixel, curve, luma);
         STORE(dst, width, x + i, y, pixel);
     }
 }

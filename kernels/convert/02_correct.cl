@@ -1,6 +1,7 @@
 // The colours of an RGBA picture corrected, one work-item a pixel. Source and destination may be the same buffer.
 //
 // src, dst   width*height pixels, RGBA, 8 bits a channel
+// alpha      0: all pixels are opaque
 // curve, luma  the correction (common/convert.clh)
 #include "../common/convert.clh"
 
@@ -15,7 +16,8 @@ __constant sampler_t nearest = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_T
 #define SRC __global const uchar4 *
 #endif
 
-__kernel void correct_pixels(SRC src, DST dst, int width, int height, __global const uchar *curve, int4 luma)
+__kernel void correct_pixels(SRC src, DST dst, int width, int height, int alpha, __global const uchar *curve,
+                             int4 luma)
 {
     const int x = get_global_id(0);
     const int y = get_global_id(1);
@@ -26,5 +28,6 @@ __kernel void correct_pixels(SRC src, DST dst, int width, int height, __global c
 #else
     const uchar4 pixel = src[y * width + x];
 #endif
-    STORE(dst, width, x, y, correct(pixel, curve, luma));
+    // The same for all pixels, so that compilers can do it for many of opaque ones at once.
+    STORE(dst, width, x, y, alpha ? correct_alpha(pixel, curve, luma) : correct(pixel, curve, luma));
 }

@@ -24,14 +24,17 @@
 
 // A row of chroma in 1/4 of a level, with its edges repeated: row y of the picture, between two rows of the plane.
 void chroma_row(__global ushort *out, __global const ushort *plane, int stride, int y, int width, int height,
-                int siting)
+                int4 siting)
 {
 #if HALF_Y
-    const int last_row = (height + 1) / 2 - 1;
-    const int v = 2 * y - siting;
-    __global const ushort *above = plane + clamp(v >> 2, 0, last_row) * stride;
-    __global const ushort *below = plane + clamp((v >> 2) + 1, 0, last_row) * stride;
-    const ushort fy = v & 3;
+    // The rows of one field are counted by themselves; v and fy are in eighths of the distance between two of them.
+    const int interlaced = siting.s2;
+    const int field = y & interlaced;
+    const int last_row = ((height + 1) / 2 - 1 - field) >> interlaced;
+    const int v = (2 * y - 4 * field - siting.s1) * (2 - interlaced);
+    __global const ushort *above = plane + (field + (clamp(v >> 3, 0, last_row) << interlaced)) * stride;
+    __global const ushort *below = plane + (field + (clamp((v >> 3) + 1, 0, last_row) << interlaced)) * stride;
+    const ushort fy = v & 7;
 #else
     __global const ushort *above = plane + y * stride;
     __global const ushort *below = above;
@@ -39,7 +42,8 @@ void chroma_row(__global ushort *out, __global const ushort *plane, int stride, 
 #endif
     const int count = HALF_X ? (width + 1) / 2 : width;
     for (int x = 0; x < count; x += 16)
-        *(__global ushort16_at2 *)(out + x) = (ushort16)(4 - fy) * LOAD16(above + x) + (ushort16)fy * LOAD16(below + x);
+        *(__global ushort16_at2 *)(out + x) =
+            ((ushort16)(8 - fy) * LOAD16(above + x) + (ushort16)fy * LOAD16(below + x) + (ushort16)1) >> (ushort16)1;
     out[-1] = out[0];
     *(__global ushort16_at2 *)(out + count) = out[count - 1];
 }
@@ -66,7 +70,7 @@ int16 level16(int16 sum)
 }
 
 __kernel void convert_rows(__global const ushort *samples, __global uchar4 *dst, int width, int height, int4 offset,
-                           int4 stride, int2 siting, int8 matrix, int corrected, __global const uchar *curve, int4 luma,
+                           int4 stride, int4 siting, int8 matrix, int corrected, __global const uchar *curve, int4 luma,
                            int line, __global ushort *scratch)
 {
     const int strip = get_global_id(0);
@@ -75,8 +79,8 @@ __kernel void convert_rows(__global const ushort *samples, __global uchar4 *dst,
     __global ushort *v_row = u_row + line;
 
     for (int y = (int)((long)height * strip / strips); y < (int)((long)height * (strip + 1) / strips); y++) {
-        chroma_row(u_row, samples + offset.s1, stride.s1, y, width, height, siting.s1);
-        chroma_row(v_row, samples + offset.s2, stride.s2, y, width, height, siting.s1);
+        chroma_row(u_row, samples + offset.s1, stride.s1, y, width, height, siting);
+        chroma_row(v_row, samples + offset.s2, stride.s2, y, width, height, siting);
         __global const ushort *luma_row = samples + offset.s0 + y * stride.s0;
         __global uchar4 *out = dst + y * width;
         for (int x = 0; x < width; x += 16) {

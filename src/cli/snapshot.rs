@@ -8,7 +8,7 @@ use crate::cli::frames::Pictures;
 use crate::cli::{SnapshotArgs, exit, usage, working_devices};
 use crate::color::kernels::{Converter, check};
 use crate::color::planes::pack;
-use crate::color::{Correction, Layout, RgbaConverter, trial};
+use crate::color::{Correction, Layout, RgbaConverter, straighten, trial};
 use crate::engine::{Compared, Comparer, Pipeline, Request};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, select_device};
@@ -108,7 +108,8 @@ pub(crate) fn run(args: &SnapshotArgs) -> Result<u8> {
     if args.scene == SceneId::Cloth {
         shown = worn(args, &shown)?;
     }
-    let ((width, height), rgba) = shown;
+    let ((width, height), mut rgba) = shown;
+    straighten(&mut rgba);
     save::png(&args.out, width, height, &rgba)?;
     Ok(exit::DONE)
 }
@@ -168,7 +169,7 @@ fn asked(args: &SnapshotArgs, frame: Frame) -> Result<Shown> {
     }
 }
 
-/// A picture as it is shown: width and height in pixels, RGBA, 8 bits a channel, no gaps between rows.
+/// A picture as it is shown: width and height in pixels, RGBA, premultiplied, 8 bits a channel, no gaps between rows.
 type Shown = ((u32, u32), Vec<u8>);
 
 /// Makes pictures of one frame.

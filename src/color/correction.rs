@@ -10,13 +10,18 @@
 //!    `L + ((saturation·(C - L) + 2^11) >> 12)`, clamped to 0 to 255. The weights are the matrix's, in 1/2^16, and
 //!    sum up to 2^16, so that grey stays grey; saturation is in 1/2^12. RGB pictures use the weights of BT.709.
 //!
-//! Alpha stays. A neutral correction is the identity.
+//! The colours of pixels with alpha are taken without it, corrected, and multiplied by it again ([`alpha`](super::alpha)),
+//! so that what is hidden stays so and no colour becomes brighter than its alpha allows. Alpha stays. A neutral correction
+//! is the identity.
 
 use std::ops::RangeInclusive;
 
+use ffmpeg_next::frame::Video;
 use serde::{Deserialize, Serialize};
 
-use crate::color::Matrix;
+use super::alpha::{has_alpha, premultiplied, straight};
+use super::matrix;
+use crate::color::{Layout, Matrix};
 
 /// Brightness, contrast, saturation and gamma.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -88,6 +93,27 @@ impl Correction {
     }
 }
 
+/// What the colours of an RGBA picture are, for its correction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RgbaColors {
+    /// The matrix of the samples that it was converted from, for its luma weights.
+    pub matrix: Matrix,
+    /// Whether it may have pixels that are not opaque.
+    pub has_alpha: bool,
+}
+
+impl RgbaColors {
+    /// Returns those of a decoded picture that was converted.
+    pub(crate) fn of_picture(picture: &Video) -> Self {
+        Self { matrix: matrix::of_picture(picture).0, has_alpha: has_alpha(picture) }
+    }
+
+    /// Returns those of the picture that planes which lie so are converted to.
+    pub fn of_layout(layout: &Layout) -> Self {
+        Self { matrix: layout.matrix, has_alpha: layout.alpha }
+    }
+}
+
 /// A [`Correction`] in whole numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tables {
@@ -114,11 +140,20 @@ impl Tables {
     }
 }
 
-/// Corrects RGBA8 pixels in place; `matrix` gives the luma weights.
+/// Corrects RGBA8 pixels, premultiplied, in place; `matrix` gives the luma weights.
 pub fn correct_reference(rgba: &mut [u8], correction: &Correction, matrix: Matrix) {
     let tables = correction.tables(matrix);
+    if tables.is_identity() {
+        return;
+    }
     for pixel in rgba.chunks_exact_mut(4) {
-        let rgb = tables.apply([pixel[0], pixel[1], pixel[2]]);
+        let [r, g, b, a] = [pixel[0], pixel[1], pixel[2], pixel[3]];
+        let rgb = match a {
+            255 => tables.apply([r, g, b]),
+            _ => tables
+                .apply([r, g, b].map(|c| straight(c, a)))
+                .map(|c| premultiplied(c.into(), a.into(), 255) as u8),
+        };
         pixel[..3].copy_from_slice(&rgb);
     }
 }
@@ -158,6 +193,22 @@ mod tests {
         assert_eq!(corrected(Correction { saturation: 0.0, ..neutral }, [255, 0, 0]), [76; 3]);
         // 76 + 0.5·(255 - 76) = 165.5, and 76 - 0.5·76.
         assert_eq!(corrected(Correction { saturation: 0.5, ..neutral }, [255, 0, 0]), [166, 38, 38]);
+    }
+
+    /// Otherwise brightness would shine through what is hidden.
+    #[test]
+    fn colours_are_corrected_without_their_alpha() {
+        let bright = Correction { brightness: 0.2, ..Correction::NEUTRAL };
+        // 100 of 128 is 199 of 255, which becomes 250, and 125 of 128; what is full stays full.
+        let mut pixels = [0, 0, 0, 0, 100, 128, 0, 128, 0, 100, 250, 255];
+        correct_reference(&mut pixels, &bright, Matrix::Rgb);
+        assert_eq!(pixels, [0, 0, 0, 0, 125, 128, 26, 128, 51, 151, 255, 255]);
+        // More colour than alpha is as much as alpha, but where nothing is corrected.
+        let mut above = [200, 0, 0, 100];
+        correct_reference(&mut above, &Correction::NEUTRAL, Matrix::Rgb);
+        assert_eq!(above, [200, 0, 0, 100]);
+        correct_reference(&mut above, &bright, Matrix::Rgb);
+        assert_eq!(above, [100, 20, 20, 100]);
     }
 
     #[test]

@@ -61,6 +61,9 @@ pub struct Layout {
     pub wide: bool,
     /// Whether chroma is subsampled, to half the resolution: across, down.
     pub subsampled: (bool, bool),
+    /// Whether the rows of chroma belong to the picture's two fields in turns. Never where chroma has all the rows, or
+    /// but one.
+    pub interlaced: bool,
     /// The chroma siting, where the first chroma sample lies: across, down, as the contract counts it.
     pub siting: (u32, u32),
     /// The matrix, by the file's tags or custom.
@@ -86,7 +89,8 @@ impl fmt::Display for Layout {
             (Family::Ycbcr, (false, true)) => "4:4:0",
             (Family::Ycbcr, (false, false)) => "4:4:4",
         };
-        write!(f, "{samples}, {} bits", self.depth - self.fraction)
+        let interlaced = if self.interlaced { " interlaced" } else { "" };
+        write!(f, "{samples}{interlaced}, {} bits", self.depth - self.fraction)
     }
 }
 
@@ -103,6 +107,7 @@ impl Layout {
             shift: 0,
             wide,
             subsampled: (true, true),
+            interlaced: false,
             siting: (0, 1),
             matrix: Matrix::Bt709,
             range: Range::Limited,
@@ -128,6 +133,13 @@ impl Layout {
                 Component { offset: in_samples(end), stride: in_samples(stride), step: 1 };
             end = (end + stride * rows).next_multiple_of(64);
         }
+    }
+
+    /// The same picture as an interlaced or a progressive one; nothing changes where rows of chroma cannot belong to two
+    /// fields.
+    pub(crate) fn with_fields(&self, interlaced: bool) -> Self {
+        let has_rows_of_both = self.subsampled_of(1).1 && self.height > 2;
+        Self { interlaced: interlaced && has_rows_of_both, ..*self }
     }
 
     /// Bytes of the packed block.
@@ -180,7 +192,7 @@ impl Layout {
     /// The same with another number of rows. The planes have as long rows as before, and lie one after the other.
     pub(crate) fn with_rows(&self, height: u32) -> Layout {
         let unit = if self.wide { 2 } else { 1 };
-        let mut layout = Layout { height, ..*self };
+        let mut layout = Layout { height, ..*self }.with_fields(self.interlaced);
         for index in 0..self.count() {
             layout.planes[self.first_sample_of(index).0].rows = layout.size_of(index).1 as usize;
         }

@@ -11,26 +11,45 @@
 //! full range is `2^depth - 2^fraction`. Write
 //! `Y` for the luma sample, and `U` and `V` for the chroma samples at the same place, in 1/16 of a level:
 //!
-//! 1. Along each axis on which chroma has half the resolution, the pixel `x` lies at `u = 2x - siting` in quarters of
-//!    the distance between chroma samples. With `i = floor(u / 4)` and `f = u mod 4` the sample there is
-//!    `(4 - f)·c[i] + f·c[i + 1]`, indices clamped to the plane. Along an axis of full resolution it is `4·c[x]`. Both
-//!    axes together give `U` and `V` without any rounding. `siting` is 0, 1 or 2 where the first chroma sample lies on
-//!    the first pixel, halfway to the second, or on the second.
+//! 1. Where chroma has half the rows, the row `j` of chroma lies at the line `2j + siting/2` of the picture. A line takes
+//!    the two rows of chroma around it: of a progressive picture any two, which follow each other; of an
+//!    [interlaced](#fields) one two of its own field. With `d` the distance between these rows in lines (2, or 4), and
+//!    `e` that from the upper one to the line in 1/8 of `d`, the sample there is `((8 - e)·upper + e·lower + 1) >> 1`, in
+//!    1/4 of a level; beyond the first and the last row (of the field) both are that row. Where chroma has all the rows
+//!    it is `4·c[y]`.
+//!    Then, where chroma has half the columns, the pixel `x` lies at `u = 2x - siting` in quarters of the distance
+//!    between two columns of chroma. With `i = floor(u / 4)` and `f = u mod 4` the sample there is
+//!    `(4 - f)·c[i] + f·c[i + 1]`, indices clamped to the row. Where chroma has all the columns it is `4·c[x]`.
+//!    `siting` is 0, 1 or 2 where the first chroma sample lies on the first pixel, halfway to the second, or on the second.
+//!    In progressive pictures `e` is even, so that nothing is rounded.
 //! 2. `R = (luma·(16Y - black) + rv·(V - middle) + 2^20) >> 21`, likewise `G` with `gu` and `gv` and `B` with `bu`: a
 //!    rounding to the nearest level, ties upwards. The shift rounds towards minus infinity.
 //! 3. Each is clamped to 0 to 255. Alpha is 255.
 //!
 //! [`Coefficients`] are the standards' numbers, times 2^21 and rounded to the nearest. No sum leaves 32 bits. The
-//! result is within 0.55 levels of the exact one.
+//! result is within 0.55 levels of the exact one; in interlaced pictures, where the rounding of step 1 adds 1/8 level of
+//! chroma, within 0.85.
 //!
 //! Grey is step 2 with luma alone. RGB takes step 2 with luma alone for each channel, in full range, which keeps
-//! 8-bit values as they are; alpha, where there is one, is scaled in the same way.
+//! 8-bit values as they are; alpha, where there is one, is scaled in the same way. Colours that come with alpha are
+//! multiplied by it before all of this, where planes are [packed](planes::pack): see [`alpha`].
+//!
+//! # Fields
+//!
+//! The lines 0, 2, 4, … of an interlaced picture are one field and 1, 3, 5, … the other, taken at another moment. Where
+//! chroma has half the rows these belong to the fields in turns, too: row `j` to the field `j mod 2`. In the lines of its
+//! own field, a chroma row of the usual siting (1) lies a quarter of the way from a line of the upper field to the next
+//! one, and three quarters in the lower field, as in interlaced MPEG-2 and H.264. Mixed over both fields, colours would
+//! appear where their object is not at that moment. Pictures of at most two lines have one row of chroma, and are treated
+//! as progressive. Chroma of all rows needs nothing of this.
 //!
 //! # Correction
 //!
 //! The RGB bytes then go through a [`Correction`]; [`correction`] has that contract. A neutral one changes nothing.
 
+pub(crate) mod alpha;
 pub(crate) mod correction;
+mod fields;
 pub mod kernels;
 pub(crate) mod layout;
 pub(crate) mod matrix;
@@ -42,8 +61,9 @@ mod rows;
 mod staging;
 pub(crate) mod trial;
 
+pub(crate) use alpha::{has_alpha, straighten};
 pub(crate) use correction::Tables;
-pub use correction::{Correction, correct_reference};
+pub use correction::{Correction, RgbaColors, correct_reference};
 pub use layout::{Component, Family, Layout, Plane};
 pub use matrix::{Matrix, Range};
 pub use reference::convert_reference;

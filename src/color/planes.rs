@@ -7,6 +7,7 @@ use std::ptr;
 use ffmpeg_next as ffmpeg;
 use ffmpeg_next::ffi;
 
+use super::alpha;
 use super::matrix::{self, Range};
 use crate::color::{Component, Family, Layout, Plane};
 use crate::error::{Error, Result};
@@ -102,6 +103,7 @@ pub fn layout_of(frame: &ffmpeg::frame::Video) -> Option<Layout> {
         shift,
         wide,
         subsampled,
+        interlaced: false,
         siting,
         matrix,
         range,
@@ -109,7 +111,7 @@ pub fn layout_of(frame: &ffmpeg::frame::Video) -> Option<Layout> {
         components,
         alpha,
     };
-    Some(layout)
+    Some(layout.with_fields(frame.is_interlaced()))
 }
 
 /// Where the first chroma sample lies, in quarters of the distance of two: across, down. Untagged pictures follow MPEG-2 and
@@ -137,7 +139,8 @@ pub(super) fn siting_of(frame: &ffmpeg::frame::Video) -> (u32, u32) {
 }
 
 /// Copies the planes of `frame` into `block` as `layout`, which [`layout_of`] gave for it, says. Pictures stored bottom
-/// up (negative line sizes) come out upright. Bytes of the block between rows keep what they were.
+/// up (negative line sizes) come out upright. Colours are multiplied by their alpha, where there is one. Bytes of the block
+/// between rows keep what they were.
 ///
 /// # Errors
 /// `layout` is another picture's, `block` is too small, or the frame's planes are not in memory.
@@ -149,6 +152,9 @@ pub fn pack(frame: &ffmpeg::frame::Video, layout: &Layout, block: &mut [u8]) -> 
     for (plane, rows) in layout.planes.iter().zip(planes).filter(|(plane, _)| plane.row > 0) {
         let end = plane.offset + plane.stride * plane.rows;
         rows.copy(&mut block[plane.offset..end], plane.stride);
+    }
+    if layout.alpha {
+        alpha::premultiply_block(layout, block);
     }
     Ok(())
 }

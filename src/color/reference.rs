@@ -69,24 +69,38 @@ fn sample(layout: &Layout, block: &[u8], component: Component, x: usize, y: usiz
 
 /// Step 1 of the contract: chroma at a pixel, in 1/16 of a level.
 fn upsampled(layout: &Layout, block: &[u8], component: Component, x: usize, y: usize) -> i32 {
-    let across = taps(x, layout.width as usize, layout.subsampled.0, layout.siting.0);
-    let down = taps(y, layout.height as usize, layout.subsampled.1, layout.siting.1);
-    let mut sum = 0;
-    for (row, row_weight) in down {
-        for (column, column_weight) in across {
-            sum += row_weight * column_weight * sample(layout, block, component, column, row);
-        }
-    }
-    sum
+    let rows = rows_around(layout, y);
+    let at_column = |(column, weight): (usize, i32)| {
+        let sum: i32 =
+            rows.iter().map(|&(row, eighths)| eighths * sample(layout, block, component, column, row)).sum();
+        weight * ((sum + 1) >> 1)
+    };
+    columns_around(layout, x).map(at_column).iter().sum()
 }
 
-/// The two samples around a pixel on one axis with their weights, which sum up to 4.
-fn taps(pixel: usize, pixels: usize, subsampled: bool, siting: u32) -> [(usize, i32); 2] {
-    if !subsampled {
-        return [(pixel, 4), (pixel, 0)];
+/// The two columns of chroma around a pixel with their weights, which sum up to 4.
+fn columns_around(layout: &Layout, x: usize) -> [(usize, i32); 2] {
+    if !layout.subsampled.0 {
+        return [(x, 4), (x, 0)];
     }
-    let last = pixels.div_ceil(2) as i64 - 1;
-    let quarters = 2 * pixel as i64 - i64::from(siting);
+    let last = layout.width.div_ceil(2) as i64 - 1;
+    let quarters = 2 * x as i64 - i64::from(layout.siting.0);
     let (index, fraction) = (quarters.div_euclid(4), quarters.rem_euclid(4) as i32);
     [(index.clamp(0, last) as usize, 4 - fraction), ((index + 1).clamp(0, last) as usize, fraction)]
+}
+
+/// The two rows of chroma around a line of the picture, or of its field, with their weights, which sum up to 8.
+fn rows_around(layout: &Layout, y: usize) -> [(usize, i32); 2] {
+    if !layout.subsampled.1 {
+        return [(y, 8), (y, 0)];
+    }
+    // All in halves of a line. The rows first, first + step, … are those that the line may take.
+    let (first, step) = if layout.interlaced { (y as i64 % 2, 2) } else { (0, 1) };
+    let place = |row: i64| 4 * row + i64::from(layout.siting.1);
+    let distance = place(step) - place(0);
+    let beyond = 2 * y as i64 - place(first);
+    let (index, eighths) = (beyond.div_euclid(distance), (8 * beyond.rem_euclid(distance) / distance) as i32);
+    let last = (i64::from(layout.height.div_ceil(2)) - 1 - first) / step;
+    let row = |index: i64| (first + step * index.clamp(0, last)) as usize;
+    [(row(index), 8 - eighths), (row(index + 1), eighths)]
 }

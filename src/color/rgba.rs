@@ -9,7 +9,9 @@
 //! the same too. Every channel of a flat patch lies within 2 levels of the exact value by the matrix and range of
 //! [`matrix`], clipped to 0 to 255. At edges of chroma that holds as well where chroma has all the rows (4:1:1, or 4:2:2 with
 //! alpha or 14 bits, are within 0.5 of the interpolation between the samples); where it has fewer rows, edges are off
-//! as said above. Formats without alpha get 255. Code triples far outside of RGB, such as (225, 255, 0), may come out wrong:
+//! as said above. Of [interlaced](crate::color#fields) pictures it converts each field by itself. Formats without alpha get
+//! 255; those with alpha are multiplied by it, as [`alpha`](super::alpha) says. What is scaled is converted before that where
+//! pixels would mix with what is hidden or of another time. Code triples far outside of RGB, such as (225, 255, 0), may come out wrong:
 //! a sum overflows in swscale where a channel would reach twice its largest value.
 
 use std::ffi::CStr;
@@ -18,11 +20,13 @@ use std::ptr;
 use ffmpeg_next as ffmpeg;
 use ffmpeg_next::ffi;
 
+use super::alpha::{has_alpha, premultiply};
+use super::fields::{field, has_fields, new_picture};
 use super::matrix::{self, Matrix, Range};
 use super::planes::{layout_of, siting_of};
 use super::rows;
 use crate::error::{Error, Result};
-use crate::memory::zeroed;
+use crate::memory::{picture_memory, zeroed};
 
 /// Bytes of one RGBA pixel.
 const PIXEL: usize = 4;
@@ -86,21 +90,66 @@ impl RgbaConverter {
         size: (u32, u32),
         dst: &mut [u8],
     ) -> Result<()> {
-        if size == (frame.width(), frame.height())
-            && let Some(layout) = layout_of(frame)
-        {
-            return rows::convert(frame, &layout, dst);
+        let whole = (frame.width(), frame.height());
+        let (has_alpha, has_fields) = (has_alpha(frame), has_fields(frame));
+        if size == whole {
+            if let Some(layout) = layout_of(frame) {
+                return rows::convert(frame, &layout, dst);
+            }
+            if has_fields {
+                self.convert_fields(frame, dst)?;
+            } else {
+                self.convert_by_swscale(frame, frame, size, dst)?;
+            }
+            if has_alpha {
+                premultiply(dst);
+            }
+            return Ok(());
         }
+        if !has_alpha && !has_fields {
+            return self.convert_by_swscale(frame, frame, size, dst);
+        }
+        let mut converted = new_picture(ffmpeg::format::Pixel::RGBA, whole)?;
+        let mut rgba = picture_memory(whole.0, whole.1)?;
+        self.convert(frame, &mut rgba)?;
+        let (row, stride) = (whole.0 as usize * PIXEL, converted.stride(0));
+        let rows = converted.data_mut(0).chunks_mut(stride).zip(rgba.chunks_exact(row));
+        rows.for_each(|(to, from)| to[..row].copy_from_slice(from));
+        self.convert_by_swscale(&converted, &converted, size, dst)?;
+        // Its filter overshoots at edges, and no colour is above its alpha.
+        for pixel in dst.chunks_exact_mut(PIXEL) {
+            let alpha = pixel[3];
+            pixel.iter_mut().for_each(|value| *value = alpha.min(*value));
+        }
+        Ok(())
+    }
+
+    /// Converts the two fields of an interlaced picture, each as a picture of its own.
+    fn convert_fields(&mut self, frame: &ffmpeg::frame::Video, dst: &mut [u8]) -> Result<()> {
+        let row = frame.width() as usize * PIXEL;
+        expect_size(dst, (frame.width(), frame.height()))?;
+        for parity in 0..2 {
+            let field = field(frame, parity)?;
+            let mut rgba = picture_memory(field.width(), field.height())?;
+            self.convert_by_swscale(&field, frame, (field.width(), field.height()), &mut rgba)?;
+            let lines = dst.chunks_exact_mut(row).skip(parity).step_by(2);
+            lines.zip(rgba.chunks_exact(row)).for_each(|(to, from)| to.copy_from_slice(from));
+        }
+        Ok(())
+    }
+
+    /// Converts a picture whose colours are meant as those of `whole`, of which it is perhaps a part.
+    fn convert_by_swscale(
+        &mut self,
+        frame: &ffmpeg::frame::Video,
+        whole: &ffmpeg::frame::Video,
+        size: (u32, u32),
+        dst: &mut [u8],
+    ) -> Result<()> {
         let (width, height) = size;
         let row = width as usize * PIXEL;
-        if width == 0 || height == 0 || dst.len() != row * height as usize {
-            return Err(Error::new(
-                "Cannot convert the picture.",
-                format!("{} bytes do not hold {width}×{height} RGBA pixels.", dst.len()),
-                "",
-            ));
-        }
-        self.prepare(frame, size)?;
+        expect_size(dst, size)?;
+        self.prepare(frame, whole, size)?;
         if width.is_multiple_of(GROUP) {
             return self.scale(frame, dst, row);
         }
@@ -120,10 +169,15 @@ impl RgbaConverter {
     }
 
     /// Makes the context for this picture, unless the present one fits.
-    fn prepare(&mut self, frame: &ffmpeg::frame::Video, target: (u32, u32)) -> Result<()> {
-        let (matrix, range) = matrix::of_picture(frame);
+    fn prepare(
+        &mut self,
+        frame: &ffmpeg::frame::Video,
+        whole: &ffmpeg::frame::Video,
+        target: (u32, u32),
+    ) -> Result<()> {
+        let (matrix, range) = matrix::of_picture(whole);
         let source = (frame.width(), frame.height());
-        let key = Key { source, format: frame.format(), matrix, range, siting: siting_of(frame), target };
+        let key = Key { source, format: frame.format(), matrix, range, siting: siting_of(whole), target };
         if self.key == Some(key) {
             return Ok(());
         }
@@ -216,6 +270,17 @@ impl Drop for RgbaConverter {
     fn drop(&mut self) {
         self.free();
     }
+}
+
+fn expect_size(dst: &[u8], (width, height): (u32, u32)) -> Result<()> {
+    if width == 0 || height == 0 || dst.len() != width as usize * height as usize * PIXEL {
+        return Err(Error::new(
+            "Cannot convert the picture.",
+            format!("{} bytes do not hold {width}×{height} RGBA pixels.", dst.len()),
+            "",
+        ));
+    }
+    Ok(())
 }
 
 /// swscale's options for where the first chroma sample lies, in 1/256 of a pixel, along the axes on which a format has less

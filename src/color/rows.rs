@@ -7,6 +7,7 @@
 
 use ffmpeg_next::frame::Video;
 
+use super::alpha::premultiply_samples;
 use super::planes::{Rows, rows_of};
 use crate::color::{Coefficients, FRACTION_BITS, Family, Layout};
 use crate::error::{Error, Result};
@@ -118,6 +119,11 @@ impl Source<'_> {
                     self.samples(component, y, line);
                 }
             }
+            if alpha {
+                for line in [&mut r, &mut g, &mut b] {
+                    premultiply_samples(line, &a, self.layout.depth);
+                }
+            }
             let numbers = r.iter().zip(&g).zip(&b).zip(&a);
             for ((((r, g), b), a), pixel) in numbers.zip(out.chunks_exact_mut(4)) {
                 let a = if alpha { self.alone(*a) << 24 } else { OPAQUE };
@@ -178,8 +184,8 @@ fn every<const STEP: usize>(line: &mut [u16], row: &[u8], sample: impl Fn(&[u8])
 /// One chroma component at the rows of the picture.
 struct Chroma {
     component: usize,
-    /// The rows of the plane that were read last, the even one and the odd one, with their numbers.
-    read: [(Option<usize>, Vec<u16>); 2],
+    /// The rows of the plane that were read last, with their numbers: of each field, or of both, two that follow each other.
+    read: [(Option<usize>, Vec<u16>); 4],
     /// A row of the picture, in 1/4 of a level, with its edges repeated.
     between: Vec<u16>,
     /// The same at each pixel, in 1/16 of a level; one more where the width is odd.
@@ -203,24 +209,28 @@ impl Chroma {
     fn at_row(&mut self, picture: &Source, y: usize) {
         let layout = &picture.layout;
         let (above, below, weight) = if layout.subsampled.1 {
-            let last = layout.size_of(self.component).1 as i64 - 1;
-            let quarters = 2 * y as i64 - i64::from(layout.siting.1);
-            let row = |index: i64| index.clamp(0, last) as usize;
-            (row(quarters >> 2), row((quarters >> 2) + 1), (quarters & 3) as u16)
+            // The rows of a field, or of the picture, are counted by themselves.
+            let interlaced = usize::from(layout.interlaced);
+            let field = y & interlaced;
+            let last = ((layout.size_of(self.component).1 as usize - 1 - field) >> interlaced) as i64;
+            let half_lines = 2 * y as i64 - 4 * field as i64 - i64::from(layout.siting.1);
+            let eighths = half_lines << (1 - interlaced);
+            let row = |index: i64| field + ((index.clamp(0, last) as usize) << interlaced);
+            (row(eighths >> 3), row((eighths >> 3) + 1), (eighths & 7) as u16)
         } else {
             (y, y, 0)
         };
         for row in [above, below] {
-            let (number, samples) = &mut self.read[row % 2];
+            let (number, samples) = &mut self.read[row % 4];
             if *number != Some(row) {
                 *number = Some(row);
                 picture.samples(self.component, row, samples);
             }
         }
         let columns = self.between.len() - 2;
-        let rows = self.read[above % 2].1.iter().zip(&self.read[below % 2].1);
+        let rows = self.read[above % 4].1.iter().zip(&self.read[below % 4].1);
         for (to, (above, below)) in self.between[1..].iter_mut().zip(rows) {
-            *to = (4 - weight) * above + weight * below;
+            *to = ((8 - weight) * above + weight * below + 1) >> 1;
         }
         if !layout.subsampled.0 {
             self.line.iter_mut().zip(&self.between[1..]).for_each(|(to, between)| *to = 4 * between);
@@ -269,9 +279,12 @@ mod tests {
     /// Where one strip ends and the next one starts, chroma comes from both.
     #[test]
     fn any_number_of_threads_gives_the_same() {
-        for format in [Pixel::YUV420P, Pixel::NV12, Pixel::YUV422P10LE, Pixel::RGB24] {
+        let formats = [Pixel::YUV420P, Pixel::NV12, Pixel::YUV422P10LE, Pixel::RGB24];
+        for (format, interlaced) in formats.into_iter().flat_map(|format| [(format, false), (format, true)]) {
             for (width, height) in [(37, 61), (16, 2), (5, 1)] {
-                let frame = noise(format, width, height);
+                let mut frame = noise(format, width, height);
+                // SAFETY: the frame is valid and owned; the field is a plain number.
+                unsafe { (*frame.as_mut_ptr()).interlaced_frame = i32::from(interlaced) };
                 let layout = layout_of(&frame).unwrap();
                 let mut whole = vec![0x5a; layout.rgba_bytes()];
                 convert_on(&frame, &layout, &mut whole, 1).unwrap();

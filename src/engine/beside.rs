@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::load::Prepared;
 use super::slot::Loaded;
 use super::{Engine, Refusal, Request, Slot, Stages, Ticket};
-use crate::color::{Correction, Matrix};
+use crate::color::{Correction, RgbaColors};
 use crate::gpu::host_block::HostBlock;
 use crate::gpu::memory::Picture;
 use crate::ladders::box_filter::VariantId;
@@ -31,7 +31,7 @@ pub(super) enum Share {
 pub(super) struct FirstRequest {
     ticket: Ticket,
     correction: Option<Correction>,
-    matrix: Matrix,
+    colors: RgbaColors,
     /// The picture on the device, corrected.
     pub(super) on_device: Option<Picture>,
     /// The picture in the host's memory, and whether it is corrected there.
@@ -103,8 +103,8 @@ impl Engine {
             return Ok((prepared, Some(kept.ticket)));
         }
         let share = if matches!(share, Share::First) { share } else { Share::Alone };
-        let matrix = self.load(frame, request, slot, stages, &share)?;
-        let prepared = self.prepare(request, slot, matrix, stages, &share)?;
+        let colors = self.load(frame, request, slot, stages, &share)?;
+        let prepared = self.prepare(request, slot, colors, stages, &share)?;
         if matches!(share, Share::First) {
             let is_rgba = slot.loaded() == Loaded::Rgba;
             let corrected = request.correction.is_some() && !self.corrects_on_device(request.variant);
@@ -113,7 +113,7 @@ impl Engine {
             self.kept = Some(FirstRequest {
                 ticket,
                 correction,
-                matrix,
+                colors,
                 on_device: prepared.unfiltered.clone(),
                 on_host,
             });
@@ -147,7 +147,7 @@ impl Engine {
                 slot.borrow_input(block.clone())?;
             }
             slot.load_nothing();
-            return pipeline.prepare(slot, request, None, kept.matrix, share).map(Some);
+            return pipeline.prepare(slot, request, None, kept.colors, share).map(Some);
         }
         let Some((block, corrected)) = &kept.on_host else { return Ok(None) };
         if correction.is_some() && !corrected && !self.corrects_on_device(variant)
@@ -157,7 +157,7 @@ impl Engine {
         }
         slot.borrow_input(block.clone())?;
         let request = Request { correction: correction.filter(|_| !corrected), ..*request };
-        self.prepare(&request, slot, kept.matrix, stages, &Share::Alone).map(Some)
+        self.prepare(&request, slot, kept.colors, stages, &Share::Alone).map(Some)
     }
 
     /// Whether the device, and not the host, corrects RGBA pictures for this variant.

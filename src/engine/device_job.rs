@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::Stages;
 use super::bands::Took;
 use super::scopes::{Measured, Wanted};
-use crate::color::{Correction, Layout, Matrix};
+use crate::color::{Correction, Layout, RgbaColors};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{Buffer, Event};
 use crate::gpu::event::is_complete;
@@ -22,7 +22,7 @@ pub(super) enum Colors {
     /// Planes that were filtered, in this block.
     ConvertFiltered { correction: Correction, layout: Layout, from: Picture, to: Picture },
     /// The slot's picture.
-    Correct { correction: Correction, matrix: Matrix, from: Picture, to: Picture },
+    Correct { correction: Correction, rgba: RgbaColors, from: Picture, to: Picture },
 }
 
 /// The commands of one frame around its filter.

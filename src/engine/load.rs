@@ -10,7 +10,7 @@ use super::plans::Key;
 use super::scopes::{OnHost, Readings};
 use super::slot::Loaded;
 use super::{Engine, Refusal, Request, Slot, Stages};
-use crate::color::{Matrix, correct_reference, matrix};
+use crate::color::{RgbaColors, correct_reference};
 use crate::gpu::memory::Picture;
 use crate::ladder::BackEnd;
 use crate::ladders::box_filter::VariantId;
@@ -33,8 +33,8 @@ pub(super) struct Prepared {
 }
 
 impl Engine {
-    /// Puts the frame into the slot: its planes where the device is to convert it, else its RGBA picture. Returns its
-    /// matrix.
+    /// Puts the frame into the slot: its planes where the device is to convert it, else its RGBA picture. Returns what its
+    /// colours are.
     ///
     /// # Errors
     /// When memory runs out, or the frame has no picture.
@@ -45,7 +45,7 @@ impl Engine {
         slot: &mut Slot,
         stages: &mut Stages,
         share: &Share,
-    ) -> Result<Matrix, Refusal> {
+    ) -> Result<RgbaColors, Refusal> {
         let (variant, only_checked) = (request.variant, self.only_checked);
         let (converted_for, to_texture) = share.conversion(variant, slot.texture().is_some());
         // Other back ends than OpenCL take RGBA from the host, whatever the device could convert.
@@ -58,13 +58,13 @@ impl Engine {
             stages.pack_ms = pipeline.load_planes(slot, frame, &layout).map_err(Refusal::NotLoaded)?;
             stages.did(Stage::Upload, began);
             self.took_planes = true;
-            return Ok(layout.matrix);
+            return Ok(RgbaColors::of_layout(&layout));
         }
         let began = Instant::now();
         let input = slot.input().map_err(Refusal::NotLoaded)?;
         self.converter.convert(&frame.picture, input).map_err(Refusal::NotLoaded)?;
         stages.did(Stage::Convert, began);
-        Ok(matrix::of_picture(&frame.picture).0)
+        Ok(RgbaColors::of_picture(&frame.picture))
     }
 
     /// Prepares what the request asks for with what is in the slot; nothing is started.
@@ -75,7 +75,7 @@ impl Engine {
         &mut self,
         request: &Request,
         slot: &mut Slot,
-        matrix: Matrix,
+        colors: RgbaColors,
         stages: &mut Stages,
         share: &Share,
     ) -> Result<Prepared, Refusal> {
@@ -86,7 +86,7 @@ impl Engine {
         if let Some(correction) = correction.filter(|_| !corrects) {
             let began = Instant::now();
             let input = slot.input().map_err(Refusal::NotLoaded)?;
-            correct_reference(input, &correction, matrix);
+            correct_reference(input, &correction, colors.matrix);
             stages.did(Stage::Correct, began);
         }
         let correction = correction.filter(|_| corrects);
@@ -98,7 +98,7 @@ impl Engine {
             (_, Some(pipeline))
                 if !is_rgba || variant != VariantId::Off || correction.is_some() || measures =>
             {
-                pipeline.prepare(slot, request, correction, matrix, share)
+                pipeline.prepare(slot, request, correction, colors, share)
             }
             (BackEnd::OpenCl, None) => Err(Refusal::Unsupported(super::pipeline::not_built(variant))),
             (BackEnd::Nothing, None) if request.measures() => {

@@ -230,8 +230,8 @@ impl Pipeline {
                 let (layout, block) = (planes.layout(), planes.on_device()?);
                 self.converter.enqueue_kept(queue, kept, layout, block, to, correction)?
             }
-            (Some(Colors::Correct { correction, matrix, from, to }), _, Some(corrector)) => {
-                corrector.enqueue_kept(queue, kept, from, to, size, correction, *matrix)?
+            (Some(Colors::Correct { correction, rgba, from, to }), _, Some(corrector)) => {
+                corrector.enqueue_kept(queue, kept, from, to, size, correction, *rgba)?
             }
             _ => return self.copy_to_image(job),
         };

@@ -10,7 +10,7 @@ use super::pipeline::{measuring, not_built};
 use super::plans::Key;
 use super::slot::{Loaded, Slot};
 use super::{Pipeline, Refusal, Request, TrialCase};
-use crate::color::{Correction, Matrix};
+use crate::color::{Correction, RgbaColors};
 use crate::error::Error;
 use crate::gpu::memory::{Picture, Storage};
 use crate::ladders::box_filter::{BuiltVariant, VariantId};
@@ -26,7 +26,7 @@ impl Pipeline {
         slot: &mut Slot,
         request: &Request,
         correction: Option<Correction>,
-        matrix: Matrix,
+        rgba: RgbaColors,
         share: &Share,
     ) -> Result<Prepared, Refusal> {
         let Request { variant, radius, .. } = *request;
@@ -108,7 +108,7 @@ impl Pipeline {
             (Some(from), Some(correction)) => {
                 let to = colored()?;
                 self.known.correct(size, from.storage(), to.storage());
-                (to.clone(), Some(Colors::Correct { correction, matrix, from, to }))
+                (to.clone(), Some(Colors::Correct { correction, rgba, from, to }))
             }
             (Some(source), None) => (source, None),
         };

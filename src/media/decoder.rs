@@ -161,6 +161,7 @@ impl Decoder {
             return Err(nothing_decoded(path, &pass));
         };
         let info = describe(path, &pass, first);
+        warning = warning.or_else(|| pass.source().alpha_warning(path));
         let preloaded = match options.preload {
             Some(count) => {
                 let (pictures, damage) = preload(&mut pass, path, count);

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use ffmpeg_next::ffi;
 
+use super::alpha;
 use super::frame::{seconds, usable_rate};
 use super::source::Source;
 use crate::error::Error;
@@ -59,6 +60,16 @@ impl Source {
     pub(crate) fn fps(&self) -> Option<f64> {
         let video = self.file.input.stream(self.stream)?;
         usable_rate(video.avg_frame_rate()).or(usable_rate(video.rate()))
+    }
+
+    /// What is said of alpha that is not decoded.
+    pub(crate) fn alpha_warning(&self, path: &Path) -> Option<Error> {
+        let name = self.decoder.codec();
+        alpha::warning(
+            &self.file.input.stream(self.stream)?,
+            name.as_ref().map_or("", |codec| codec.name()),
+            path,
+        )
     }
 
     /// The codec's short name, such as "h264".

@@ -6,7 +6,7 @@ use ffmpeg_next as ffmpeg;
 
 use super::SECOND_NS;
 use super::orientation::Orientation;
-use crate::color::Packed;
+use crate::color::{Packed, has_alpha};
 
 /// How the rows of a picture were taken: at one moment, or every other row at a later one, as cameras for television did.
 /// The first field is that of the earlier moment.
@@ -122,6 +122,11 @@ impl Frame {
     /// Whether it is interlaced. Both fields are woven into the picture, as they are stored.
     pub fn fields(&self) -> Fields {
         Fields::of_picture(&self.picture)
+    }
+
+    /// Returns true if the picture may have pixels that are not opaque.
+    pub(crate) fn has_alpha(&self) -> bool {
+        has_alpha(&self.picture)
     }
 
     /// Memory that the picture's planes take, in bytes. Packed ones are a device's.

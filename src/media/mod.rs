@@ -9,6 +9,7 @@
 
 mod access;
 pub(crate) mod address;
+mod alpha;
 mod chapters;
 pub(crate) mod clip;
 pub(crate) mod clock;

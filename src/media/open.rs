@@ -10,6 +10,7 @@ use ffmpeg_next::ffi;
 use ffmpeg_next::format::context::Input;
 
 use super::access::{self, Gate, Io};
+use super::alpha;
 use super::failures::{Ffmpeg, is_unsupported, no_memory, sentence};
 use super::formats;
 use super::reading::{Reading, References};
@@ -306,7 +307,7 @@ pub(super) fn open_decoder(
     let id = parameters.id();
     let fail =
         |why: String, hint: &str| Error::new(format!("Cannot decode '{}'.", text::name(path)), why, hint);
-    let Some(codec) = ffmpeg::decoder::find(id) else {
+    let Some(codec) = alpha::decoder(stream).or_else(|| ffmpeg::decoder::find(id)) else {
         return Err(fail(format!("This FFmpeg does not decode {}.", codec_of(stream)), CONVERT));
     };
     let refused = |error| match is_unsupported(error) {

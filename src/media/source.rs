@@ -11,6 +11,7 @@ use ffmpeg_next as ffmpeg;
 use ffmpeg_next::ffi;
 
 use super::SECOND_NS;
+use super::alpha;
 use super::failures::{Ffmpeg, is_unsupported, sentence};
 use super::frame::usable_rate;
 use super::jumps::{self, Jumps, Scan};
@@ -269,6 +270,7 @@ impl Source {
         if let Some(matrix) = &self.matrix {
             orientation::default_matrix(&mut video, matrix);
         }
+        alpha::without_unused(self.decoder.id(), &mut video);
         Stamped { video, stamp_ns, duration_ns }
     }
 

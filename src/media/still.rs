@@ -25,13 +25,14 @@ pub fn read_frame_at(path: &Path, at_s: f64, references: References) -> Result<(
 fn frame_at(path: &Path, at_s: f64, reading: &Reading) -> Result<(Frame, Option<Error>)> {
     let (mut pass, reached) = Pass::open_at(path, nanoseconds(at_s), reading)?;
     let end_s = seconds(pass.end_ns());
+    let of_alpha = pass.source().alpha_warning(path);
     let Some(placed) = pass.next() else {
         return Err(nothing_decoded(path, &pass));
     };
     let warning = (!reached).then(|| {
         pass.warning(path).unwrap_or_else(|| behind_the_end(path, at_s, end_s, "Its last picture is used."))
     });
-    let warning = warning.or_else(|| remark(path, &remarks(&placed.video)));
+    let warning = warning.or(of_alpha).or_else(|| remark(path, &remarks(&placed.video)));
     Ok((Frame::still(placed.video, placed.movie_ns, placed.duration_ns), warning))
 }
 

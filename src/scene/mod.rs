@@ -125,6 +125,8 @@ pub(crate) struct Screen<'a> {
     pub beside: Option<(glow::Texture, f32)>,
     /// How it is turned.
     pub orientation: Orientation,
+    /// Whether it may have pixels that are not opaque.
+    pub has_alpha: bool,
 }
 
 impl Screen<'_> {
@@ -140,7 +142,9 @@ impl Screen<'_> {
             self.quad.clear(self.size);
         }
         let Some((texture, size, _)) = self.picture else { return viewport };
-        let draw = |texture, columns| self.quad.draw((texture, size), viewport, self.orientation, columns);
+        let draw = |texture, columns| {
+            self.quad.draw((texture, size, self.has_alpha), viewport, self.orientation, columns);
+        };
         draw(texture, left);
         if let Some((beside, _)) = self.beside {
             draw(beside, right);

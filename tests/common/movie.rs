@@ -139,6 +139,11 @@ impl Movie {
             // Flat frames of different grey look like cuts, and every frame would become a key frame.
             options.set("sc_threshold", "1000000000");
         }
+        if self.codec == Id::VP9 {
+            // Otherwise it encodes no alpha.
+            options.set("auto-alt-ref", "0");
+            options.set("deadline", "realtime");
+        }
         let mut encoder = encoder.open_as_with(codec, options).expect("the encoder opens");
         {
             let mut stream = output.add_stream(codec).expect("a stream");

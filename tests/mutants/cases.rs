@@ -116,8 +116,12 @@ pub struct Case {
     pub format: &'static str,
     /// Where the first chroma sample lies.
     pub siting: (u32, u32),
+    /// Whether rows of chroma belong to two fields.
+    pub interlaced: bool,
     /// Whether colours are corrected.
     pub corrected: bool,
+    /// Whether pixels that are corrected are all opaque, and said to be.
+    pub opaque: bool,
 }
 
 impl Case {
@@ -172,9 +176,13 @@ impl fmt::Display for Case {
         }
         if !self.format.is_empty() && self.subject.converts() {
             write!(f, ", siting {}/{}", self.siting.0, self.siting.1)?;
+            f.write_str(if self.interlaced { ", interlaced" } else { "" })?;
         }
         if self.corrected && !matches!(self.subject, Subject::Correct { .. }) {
             write!(f, ", corrected")?;
+        }
+        if self.opaque {
+            write!(f, ", opaque")?;
         }
         Ok(())
     }
@@ -264,7 +272,9 @@ fn plain(subject: Subject) -> Case {
         band: 0,
         format,
         siting,
+        interlaced: false,
         corrected: false,
+        opaque: false,
     }
 }
 
@@ -350,7 +360,8 @@ fn conversions(subject: Subject) -> Vec<Case> {
         let sizes = [(67, 33), (5, 3), (1, 1), (64, 32), (640, 360)];
         let contents = [Content::Noise, Content::White, Content::Black];
         let of = |content| sizes.map(|size| Case { size, content, ..plain });
-        return contents.into_iter().flat_map(of).collect();
+        let with_alpha = contents.into_iter().flat_map(of);
+        return with_alpha.chain(sizes.map(|size| Case { size, opaque: true, ..plain })).collect();
     }
     // Rows converts what the filter left of YCbCr.
     let formats: Vec<_> = match subject {
@@ -364,6 +375,11 @@ fn conversions(subject: Subject) -> Vec<Case> {
             let sitings: &[_] = if subsampled { &[(0, 1), (1, 1), (0, 0), (0, 2)] } else { &[(0, 1)] };
             for &siting in sitings {
                 cases.push(Case { format, siting, corrected, ..plain });
+            }
+            if matches!(format, "yuv420p" | "yuv440p" | "p010le") {
+                let fields = Case { format, corrected, interlaced: true, ..plain };
+                cases.extend(sitings.iter().map(|&siting| Case { siting, ..fields }));
+                cases.extend([4, 5, 6, 34].map(|height| Case { size: (19, height), ..fields }));
             }
         }
     }

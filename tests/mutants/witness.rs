@@ -13,7 +13,7 @@ use std::str::FromStr;
 use clreel::color::Matrix;
 use clreel::color::kernels::{Converter, Corrector};
 use clreel::color::planes::layout_of;
-use clreel::color::{Correction, Layout, convert_reference, correct_reference};
+use clreel::color::{Correction, Layout, RgbaColors, convert_reference, correct_reference};
 use clreel::error::{Error, Result};
 use clreel::gpu::cl::{self, Buffer, ClContext, Status, list_devices, select_device};
 use clreel::gpu::memory::{Picture, Storage};
@@ -274,7 +274,7 @@ impl Lab {
     }
 
     fn convert(&mut self, case: &Case) -> Result<Option<String>> {
-        let decoded = Layout { siting: case.siting, ..layout(case)? };
+        let decoded = Layout { siting: case.siting, interlaced: case.interlaced, ..layout(case)? };
         let (layout, storage) = match case.subject {
             Subject::Planes { image: true } => (decoded, Storage::Image),
             Subject::Rows => (decoded.filtered(), Storage::Buffer),
@@ -304,14 +304,18 @@ impl Lab {
     fn correct(&mut self, case: &Case) -> Result<Option<String>> {
         let Subject::Correct { from, to } = case.subject else { return Ok(None) };
         let storage = |image| if image { Storage::Image } else { Storage::Buffer };
-        let pixels = picture(case);
+        let mut pixels = picture(case);
+        if case.opaque {
+            pixels.chunks_exact_mut(4).for_each(|pixel| pixel[3] = 255);
+        }
         let mut want = pixels.clone();
         correct_reference(&mut want, &Correction::VIVID, Matrix::Bt709);
         let (cl, corrector) = (&self.cl, &mut self.corrector);
         let src = Picture::alloc(cl, storage(from), case.size.0, case.size.1)?;
         src.write(&cl.queue, &pixels)?;
         let run = |dst: &Picture| {
-            corrector.enqueue(&cl.queue, &src, dst, case.size, &Correction::VIVID, Matrix::Bt709).map(drop)
+            let colors = RgbaColors { matrix: Matrix::Bt709, has_alpha: !case.opaque };
+            corrector.enqueue(&cl.queue, &src, dst, case.size, &Correction::VIVID, colors).map(drop)
         };
         let found = compare(cl, storage(to), case.size, &want, &|_| true, run)?;
         Ok(found.or(changed(cl, &src, &pixels)?))

@@ -39,7 +39,8 @@ impl Player<'_> {
             None => (wipe.texture, self.overlay.wipe_at()),
         });
         self.frames.sees(Seen { line: beside.map(|(_, from)| from) });
-        let screen = Screen { gl, quad, size: window, picture, beside, orientation };
+        let has_alpha = self.frames.shown_has_alpha();
+        let screen = Screen { gl, quad, size: window, picture, beside, orientation, has_alpha };
         let viewport = screen.viewport();
         let scene = self.movies.scene_mut();
         let mut drawn = Ok(());

@@ -10,6 +10,7 @@ use super::devices::Devices;
 use super::files::names;
 use super::{IDLE_REPAINT, Player};
 use crate::app::settings::Settings;
+use crate::color::straighten;
 use crate::error::{Error, Result};
 use crate::gpu::device_thread::DeviceThread;
 use crate::gpu::read_texture::read_texture;
@@ -145,7 +146,8 @@ impl Player<'_> {
         let orientation = self.frames.shown_orientation();
         let rgba = read_texture(&self.gl_window.gl, texture, size);
         Some(Box::new(move || {
-            let (size, rgba) = orientation.turn(size, rgba?)?;
+            let (size, mut rgba) = orientation.turn(size, rgba?)?;
+            straighten(&mut rgba);
             save::png(&path, size.0, size.1, &rgba)
         }))
     }

@@ -6,6 +6,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use crate::color::straighten;
 use crate::error::{Error, Result};
 use crate::jobs::{Job, Waker};
 use crate::load;
@@ -63,7 +64,7 @@ impl Saves {
         self.screenshot.take()
     }
 
-    /// Begins to save RGBA8 pixels, top row first, as `clreel-KIND-TIME.png`, turned by `orientation`.
+    /// Begins to save RGBA8 pixels, premultiplied, top row first, as `clreel-KIND-TIME.png`, turned by `orientation`.
     ///
     /// # Errors
     /// When the system gives no thread.
@@ -76,7 +77,8 @@ impl Saves {
         waker: &Waker,
     ) -> Result<()> {
         let write = move |paths: &[PathBuf]| {
-            let (size, rgba) = orientation.turn(size, rgba)?;
+            let (size, mut rgba) = orientation.turn(size, rgba)?;
+            straighten(&mut rgba);
             paths.iter().try_for_each(|path| crate::save::png(path, size.0, size.1, &rgba))
         };
         self.begin(kind, &["png"], write, waker)

@@ -5,7 +5,7 @@ use super::{CONVERT, Converter, Corrector, ROWS};
 use crate::color::Matrix;
 use crate::color::reference::convert_rows;
 use crate::color::trial::{self, Pattern};
-use crate::color::{Correction, Layout};
+use crate::color::{Correction, Layout, RgbaColors};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Queue, failed};
 use crate::gpu::memory::{Picture, Rgba, Storage, channel_at, guarded};
@@ -233,7 +233,7 @@ impl Corrector {
         super::correct::CORRECT
     }
 
-    /// Checks a picture of this size. Waits.
+    /// Checks a picture of this size with alpha, and one without. Waits.
     ///
     /// # Errors
     /// When the program does not build or run.
@@ -244,14 +244,24 @@ impl Corrector {
         matrix: Matrix,
     ) -> Result<Option<MismatchReport>> {
         let (cl, queue) = (self.cl().clone(), self.cl().extra_queue()?);
-        let src = trial::pixels((width, height), 1)?;
-        let mut want = src.clone();
-        trial::corrected(&mut want, &Correction::VIVID, matrix);
         let source = Picture::alloc(&cl, from, width, height)?;
-        source.write(&queue, &src)?;
-        compare(&cl, &queue, to, (width, height), &want, |dst| {
-            self.enqueue(&queue, &source, dst, (width, height), &Correction::VIVID, matrix).map(drop)
-        })
+        let mut src = trial::pixels((width, height), 1)?;
+        for has_alpha in [true, false] {
+            if !has_alpha {
+                src.chunks_exact_mut(4).for_each(|pixel| pixel[3] = 255);
+            }
+            let mut want = src.clone();
+            trial::corrected(&mut want, &Correction::VIVID, matrix);
+            source.write(&queue, &src)?;
+            let colors = RgbaColors { matrix, has_alpha };
+            let report = compare(&cl, &queue, to, (width, height), &want, |dst| {
+                self.enqueue(&queue, &source, dst, (width, height), &Correction::VIVID, colors).map(drop)
+            })?;
+            if report.is_some() {
+                return Ok(report);
+            }
+        }
+        Ok(None)
     }
 
     /// What is said of a correction that is wrong.

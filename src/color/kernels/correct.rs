@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::launch::{Built, Curve, KeptKernels, NOT_STARTED, build, expect_size, luma_argument, start};
 use crate::color::Matrix;
-use crate::color::{Correction, Tables};
+use crate::color::{Correction, RgbaColors, Tables};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Event, Queue, failed};
 use crate::gpu::kernel::Value;
@@ -12,8 +12,15 @@ use crate::gpu::memory::{Picture, Storage};
 
 pub(super) const CORRECT: &str = "convert/02_correct.cl";
 /// Types of the kernel's arguments.
-const CORRECT_TYPES: [&[&str]; 6] =
-    [&["uchar4*", "image2d_t"], &["uchar4*", "image2d_t"], &["int"], &["int"], &["uchar*"], &["int4"]];
+const CORRECT_TYPES: [&[&str]; 7] = [
+    &["uchar4*", "image2d_t"],
+    &["uchar4*", "image2d_t"],
+    &["int"],
+    &["int"],
+    &["int"],
+    &["uchar*"],
+    &["int4"],
+];
 
 /// RGBA8 to RGBA8 with other colours, on one device. It builds a program when it is first needed.
 ///
@@ -60,15 +67,14 @@ impl Corrector {
             src.write(&queue, &[0; 64])?;
             let neutral = Correction::NEUTRAL.tables(Matrix::Bt709);
             let kept = &mut KeptKernels::default();
-            let _event = self.launch(&queue, kept, &src, &dst, (8, 2), &neutral)?;
+            let _event = self.launch(&queue, kept, &src, &dst, (8, 2), (&neutral, true))?;
             queue.finish().map_err(|e| failed("The colour correction failed to run on the device.", &e))
         };
         let ran = run();
         ran.inspect_err(|_| drop(self.programs.remove(&class)))
     }
 
-    /// Enqueues the correction of `src` to `dst`, both of `size` (width and height in pixels); `matrix` gives the luma
-    /// weights. `src` and `dst` may be the same buffer, but not the same image. Returns at once with the command's
+    /// Enqueues the correction of `src` to `dst`, both of `size` (width and height in pixels) and premultiplied. `src` and `dst` may be the same buffer, but not the same image. Returns at once with the command's
     /// event; flush the queue to start it. It waits for the compiler if [`Corrector::prepare`] has not been called
     /// for these kinds. Leave it out where [`Correction::is_neutral`]: it would copy.
     ///
@@ -81,10 +87,10 @@ impl Corrector {
         dst: &Picture,
         size: (u32, u32),
         correction: &Correction,
-        matrix: Matrix,
+        colors: RgbaColors,
     ) -> Result<Event> {
         let mut kept = std::mem::take(&mut self.kept);
-        let enqueued = self.enqueue_kept(queue, &mut kept, src, dst, size, correction, matrix);
+        let enqueued = self.enqueue_kept(queue, &mut kept, src, dst, size, correction, colors);
         // Whoever keeps no kernels may free the memory.
         kept.forget_memory();
         self.kept = kept;
@@ -104,7 +110,7 @@ impl Corrector {
         dst: &Picture,
         size: (u32, u32),
         correction: &Correction,
-        matrix: Matrix,
+        colors: RgbaColors,
     ) -> Result<Event> {
         expect_size(src, size.0, size.1)?;
         expect_size(dst, size.0, size.1)?;
@@ -113,7 +119,7 @@ impl Corrector {
             return Err(Error::new("The colours could not be corrected.", why, ""));
         }
         self.prepare(src.storage(), dst.storage())?;
-        self.launch(queue, kept, src, dst, size, &correction.tables(matrix))
+        self.launch(queue, kept, src, dst, size, (&correction.tables(colors.matrix), colors.has_alpha))
     }
 
     fn launch(
@@ -123,7 +129,7 @@ impl Corrector {
         src: &Picture,
         dst: &Picture,
         (width, height): (u32, u32),
-        tables: &Tables,
+        (tables, has_alpha): (&Tables, bool),
     ) -> Result<Event> {
         let class = (src.storage() == Storage::Image, dst.storage() == Storage::Image);
         let Some(built) = self.programs.get(&class) else {
@@ -144,6 +150,7 @@ impl Corrector {
                     dst.mem().into(),
                     Value::Int(width as i32).into(),
                     Value::Int(height as i32).into(),
+                    Value::Int(has_alpha.into()).into(),
                     curve.into(),
                     luma_argument(tables).into(),
                 ],

@@ -2,7 +2,7 @@
 
 use ocl::ffi::CL_MEM_READ_ONLY;
 
-use crate::color::Tables;
+use crate::color::{Layout, Tables};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{Buffer, ClContext, Event, Mem, Program, Queue, failed};
 use crate::gpu::kernel::{Argument, Kernel, Value, enqueue, expect_types, unique};
@@ -25,6 +25,11 @@ impl Curve {
         };
         Ok(self.0.insert((tables.curve, buffer)).1.mem())
     }
+}
+
+/// Where chroma lies: across, down, and 1 where its rows belong to two fields.
+pub(super) fn siting_argument(layout: &Layout) -> Value {
+    Value::Int4([layout.siting.0 as i32, layout.siting.1 as i32, i32::from(layout.interlaced), 0])
 }
 
 pub(super) fn luma_argument(tables: &Tables) -> Value {

@@ -20,7 +20,7 @@ use crate::gpu::kernel::Value;
 use crate::gpu::memory::{Picture, Storage};
 use ffmpeg_next::frame::Video;
 
-use launch::{Built, Curve, NOT_STARTED, build, expect_size, luma_argument, start};
+use launch::{Built, Curve, NOT_STARTED, build, expect_size, luma_argument, siting_argument, start};
 
 use rows::{Lines, ROWS};
 
@@ -39,7 +39,7 @@ const CONVERT_TYPES: [&[&str]; 13] = [
     &["int4"],
     &["int4"],
     &["int4"],
-    &["int2"],
+    &["int4"],
     &["int2"],
     &["int8"],
     &["int"],
@@ -117,7 +117,8 @@ impl ConvertProgram {
         let class = Class::new(cl, layout, storage);
         let program = Self { class, by_rows, built: class.build(cl, by_rows)? };
         // Every component lies at the start of a block of zeros.
-        let tiny = Layout { width: 8, height: 2, components: Default::default(), ..*layout };
+        let tiny =
+            Layout { width: 8, height: 2, components: Default::default(), interlaced: false, ..*layout };
         let queue = cl.extra_queue()?;
         let block = Picture::alloc(cl, Storage::Buffer, 16, 1)?;
         block.write(&queue, &[0; 64])?;
@@ -153,7 +154,6 @@ impl ConvertProgram {
             Value::Int4(layout.components.map(|component| value(&component) as i32))
         };
         let alpha = i32::from(layout.alpha);
-        let (siting_x, siting_y) = (layout.siting.0 as i32, layout.siting.1 as i32);
         let bits = Value::Int2([layout.shift as i32, (1 << layout.depth) - 1]);
         let across = layout.width.div_ceil(4) as usize;
         // SAFETY: these are all arguments of the kernel, with their types; block and destination are as large as the
@@ -172,7 +172,7 @@ impl ConvertProgram {
                     each(|c| c.offset).into(),
                     each(|c| c.stride).into(),
                     each(|c| c.step).into(),
-                    Value::Int2([siting_x, siting_y]).into(),
+                    siting_argument(layout).into(),
                     bits.into(),
                     Value::Int8([c.luma, c.black, c.middle, c.rv, c.gu, c.gv, c.bu, alpha]).into(),
                     Value::Int(i32::from(!tables.is_identity())).into(),

@@ -2,7 +2,7 @@
 
 use ocl::ffi::{CL_MEM_ALLOC_HOST_PTR, CL_MEM_READ_WRITE};
 
-use super::launch::{Built, NOT_STARTED, build, luma_argument, set};
+use super::launch::{Built, NOT_STARTED, build, luma_argument, set, siting_argument};
 use crate::color::{Coefficients, Family, Layout, Tables};
 use crate::error::Result;
 use crate::gpu::cl::{Buffer, ClContext, Event, Mem, Queue, failed};
@@ -18,7 +18,7 @@ const TYPES: [&[&str]; 13] = [
     &["int"],
     &["int4"],
     &["int4"],
-    &["int2"],
+    &["int4"],
     &["int8"],
     &["int"],
     &["uchar*"],
@@ -91,7 +91,7 @@ pub(super) fn launch(
             Value::Int(layout.height as i32).into(),
             Value::Int4([y.0, u.0, v.0, 0]).into(),
             Value::Int4([y.1, u.1, v.1, 0]).into(),
-            Value::Int2([layout.siting.0 as i32, layout.siting.1 as i32]).into(),
+            siting_argument(layout).into(),
             Value::Int8([c.luma, c.black, c.middle, c.rv, c.gu, c.gv, c.bu, 0]).into(),
             Value::Int(i32::from(!tables.is_identity())).into(),
             curve.into(),

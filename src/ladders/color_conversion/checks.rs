@@ -176,7 +176,11 @@ fn cases(source: Source, input: Option<&Input>, (width, height): (u32, u32)) -> 
                 let matrix = MATRICES[(2 * number + at) % MATRICES.len()];
                 let size = (TAGGED.0 + (2 * number + at) as u32, TAGGED.1);
                 let layout = source.layout(size).unwrap_or(tagged);
-                cases.push((Layout { matrix, range, siting, ..layout }, Pattern::Mixed));
+                let layout = Layout { matrix, range, siting, ..layout };
+                cases.push((layout, Pattern::Mixed));
+                // Every height that rows of chroma can be shared out in, one after the other.
+                let fields = layout.with_rows(3 + (2 * number + at) as u32 % 8).with_fields(true);
+                cases.extend(fields.interlaced.then_some((fields, Pattern::Mixed)));
             }
         }
     }
@@ -195,6 +199,9 @@ fn case(layout: &Layout, pattern: Pattern) -> String {
     }
     if layout.subsampled != (false, false) && layout.family == Family::Ycbcr {
         let _ = write!(case, ", siting {} {}", layout.siting.0, layout.siting.1);
+    }
+    if layout.interlaced {
+        case.push_str(", interlaced");
     }
     match pattern {
         Pattern::Mixed => {}

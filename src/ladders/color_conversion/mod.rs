@@ -105,8 +105,8 @@ pub(crate) struct Input {
 impl Input {
     /// What a movie with such a picture has, at this size; `None` where no kernel converts its format.
     pub(crate) fn of(picture: &Video, (width, height): (u32, u32)) -> Option<Self> {
-        let Layout { matrix, range, siting, .. } = layout_of(picture)?;
-        let layout = layout_of(&Video::new(picture.format(), width, height))?;
+        let Layout { matrix, range, siting, interlaced, .. } = layout_of(picture)?;
+        let layout = layout_of(&Video::new(picture.format(), width, height))?.with_fields(interlaced);
         Some(Self { format: picture.format(), layout: Layout { matrix, range, siting, ..layout } })
     }
 }

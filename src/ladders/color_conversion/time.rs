@@ -5,11 +5,14 @@ use std::cell::RefCell;
 use super::Input;
 use super::checks::{Checks, Source, correction};
 use crate::color::trial::{self, Pattern};
-use crate::color::{Layout, Matrix};
+use crate::color::{Layout, Matrix, RgbaColors};
 use crate::error::{Error, Result};
 use crate::gpu::cl::ClContext;
 use crate::gpu::memory::{Picture, Storage};
 use crate::ladder::measure::{self, Contender, Timed};
+
+/// Pictures as most movies have them.
+const OPAQUE: RgbaColors = RgbaColors { matrix: Matrix::Bt709, has_alpha: false };
 
 /// One run of a conversion.
 pub(super) type TimedRow = (usize, Source, Storage, bool);
@@ -55,7 +58,7 @@ pub(super) fn time(
                     }
                     Source::Rgba => {
                         let size = (width, height);
-                        checks.corrector.enqueue(queue, from, dst, size, &correction, Matrix::Bt709)?
+                        checks.corrector.enqueue(queue, from, dst, size, &correction, OPAQUE)?
                     }
                 }])
             })

@@ -61,6 +61,11 @@ impl FrameLoop {
         self.shown.as_ref().map_or_else(Orientation::default, |f| f.flight.frame.orientation())
     }
 
+    /// Returns true if the picture on the screen may have pixels that are not opaque.
+    pub(crate) fn shown_has_alpha(&self) -> bool {
+        self.shown.as_ref().is_some_and(|shown| shown.flight.frame.has_alpha())
+    }
+
     /// Texture of the picture on the screen, which has all of it then, and its size in pixels.
     pub(crate) fn whole_texture(&mut self) -> Option<(glow::Texture, (u32, u32))> {
         let shown = self.shown.as_mut()?;

@@ -3,9 +3,9 @@
 use std::time::Instant;
 
 use super::{Answer, Launch, Request, Tried, Work};
-use crate::color::Matrix;
 use crate::color::kernels::{Converter, Corrector};
 use crate::color::{Correction, Layout};
+use crate::color::{Matrix, RgbaColors};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, failed};
 use crate::gpu::identity::{Identity, by_identity};
@@ -385,6 +385,7 @@ fn convert_block(
 
 fn correct(cl: &ClContext, (width, height): (u32, u32), src: &[u8], talk: &mut Talk) -> Result<()> {
     let mut corrector = Corrector::new(cl);
+    let colors = RgbaColors { matrix: Matrix::Bt709, has_alpha: true };
     let storages = if cl.device.info.image_support {
         &[Storage::Buffer, Storage::Image][..]
     } else {
@@ -395,7 +396,7 @@ fn correct(cl: &ClContext, (width, height): (u32, u32), src: &[u8], talk: &mut T
         let to = Picture::alloc(cl, storage, width, height)?;
         from.write(&cl.queue, src)?;
         talk.step("correct");
-        let _event = corrector.enqueue(&cl.queue, &from, &to, (width, height), &strong(), Matrix::Bt709)?;
+        let _event = corrector.enqueue(&cl.queue, &from, &to, (width, height), &strong(), colors)?;
         cl.queue.finish().map_err(|e| failed("The device failed during a trial.", &e))?;
     }
     Ok(())
