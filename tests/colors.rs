@@ -25,6 +25,10 @@ const COLOURS: [[u8; 3]; 10] = [
 
 /// YCbCr as fractions: luma 0 to 1, chroma -0.5 to 0.5.
 fn ycbcr(rgb: [f64; 3], matrix: Matrix) -> [f64; 3] {
+    if matrix == Matrix::Ycgco {
+        let [r, g, b] = rgb;
+        return [(r + 2.0 * g + b) / 4.0, (2.0 * g - r - b) / 4.0, (r - b) / 2.0];
+    }
     let (kr, kb) = matrix.weights().expect("a YCbCr matrix");
     let y = kr * rgb[0] + (1.0 - kr - kb) * rgb[1] + kb * rgb[2];
     [y, (rgb[2] - y) / (2.0 * (1.0 - kb)), (rgb[0] - y) / (2.0 * (1.0 - kr))]
@@ -32,7 +36,6 @@ fn ycbcr(rgb: [f64; 3], matrix: Matrix) -> [f64; 3] {
 
 /// RGB from 0 to 255, clipped, of a code triple with `depth` bits.
 fn rgb_of(code: [u16; 3], matrix: Matrix, range: Range, depth: u32) -> [f64; 3] {
-    let (kr, kb) = matrix.weights().expect("a YCbCr matrix");
     let unit = f64::from(1u32 << (depth - 8));
     let (y, cb, cr) = (f64::from(code[0]), f64::from(code[1]), f64::from(code[2]));
     let full = f64::from((1u32 << depth) - 1);
@@ -42,10 +45,15 @@ fn rgb_of(code: [u16; 3], matrix: Matrix, range: Range, depth: u32) -> [f64; 3] 
         }
         Range::Full => (y / full, (cb - 128.0 * unit) / full, (cr - 128.0 * unit) / full),
     };
-    let r = y + 2.0 * (1.0 - kr) * cr;
-    let b = y + 2.0 * (1.0 - kb) * cb;
-    let g = (y - kr * r - kb * b) / (1.0 - kr - kb);
-    [r, g, b].map(|v| (v * 255.0).clamp(0.0, 255.0))
+    let rgb = if matrix == Matrix::Ycgco {
+        [y - cb + cr, y + cb, y - cb - cr]
+    } else {
+        let (kr, kb) = matrix.weights().expect("a YCbCr matrix");
+        let r = y + 2.0 * (1.0 - kr) * cr;
+        let b = y + 2.0 * (1.0 - kb) * cb;
+        [r, (y - kr * r - kb * b) / (1.0 - kr - kb), b]
+    };
+    rgb.map(|v| (v * 255.0).clamp(0.0, 255.0))
 }
 
 /// The code triple nearest to an RGB colour.
@@ -86,7 +94,7 @@ fn flat(format: Pixel, size: (u32, u32), code: [u16; 3]) -> Video {
         Pixel::YUYV422 => {
             fill(&mut frame, 0, &[code[0] as u8, code[1] as u8, code[0] as u8, code[2] as u8]);
         }
-        Pixel::YUV420P10LE | Pixel::YUV422P10LE | Pixel::YUV444P12LE => {
+        Pixel::YUV420P10LE | Pixel::YUV422P10LE | Pixel::YUV444P12LE | Pixel::YUV444P16LE => {
             (0..3).for_each(|plane| fill(&mut frame, plane, &code[plane].to_le_bytes()));
         }
         _ => (0..3).for_each(|plane| fill(&mut frame, plane, &[code[plane] as u8])),
@@ -193,6 +201,48 @@ fn bt2020_and_smpte240m() {
     let formats = &YCBCR[..1];
     check_flat(formats, AVColorSpace::AVCOL_SPC_BT2020_NCL, range, Matrix::Bt2020, Range::Limited);
     check_flat(formats, AVColorSpace::AVCOL_SPC_SMPTE240M, range, Matrix::Smpte240m, Range::Limited);
+}
+
+/// Also where swscale, which does not know it, makes the format one that is converted here, and where the picture is scaled.
+#[test]
+fn ycgco_is_converted_on_every_way() {
+    let space = AVColorSpace::AVCOL_SPC_YCGCO;
+    let by_swscale =
+        [(Pixel::YUV444P16LE, 16), (Pixel::YUV411P, 8), (Pixel::YUVA444P, 8), (Pixel::YUVA420P, 8)];
+    let formats = [&YCBCR[..], &by_swscale].concat();
+    let ranges = [
+        (AVColorRange::AVCOL_RANGE_MPEG, Range::Limited),
+        (AVColorRange::AVCOL_RANGE_UNSPECIFIED, Range::Limited),
+        (AVColorRange::AVCOL_RANGE_JPEG, Range::Full),
+    ];
+    let mut converter = RgbaConverter::new();
+    for (range_tag, range) in ranges {
+        for &(format, depth) in &formats {
+            for size in [(16, 16), (13, 7), (175, 99)] {
+                for colour in COLOURS {
+                    let code = code_of(colour, Matrix::Ycgco, range, depth);
+                    let mut frame = flat(format, size, code);
+                    tag(&mut frame, space, range_tag);
+                    if frame.planes() == 4 {
+                        fill(&mut frame, 3, &[255]);
+                    }
+                    let expected = rgb_of(code, Matrix::Ycgco, range, depth);
+                    let colour = colour.map(f64::from);
+                    assert!(
+                        (0..3).all(|c| (expected[c] - colour[c]).abs() <= 2.5),
+                        "{expected:?} {colour:?}"
+                    );
+                    let worst = difference(&convert(&mut converter, &frame), expected);
+                    assert!(worst <= TOLERANCE, "{format:?} {size:?} {range} {colour:?}: off by {worst:.2}");
+                    let double = (2 * size.0, 2 * size.1);
+                    let mut scaled = vec![0; 4 * (double.0 * double.1) as usize];
+                    converter.convert_scaled(&frame, double, &mut scaled).expect("scaled");
+                    let worst = difference(&scaled, expected);
+                    assert!(worst <= TOLERANCE, "{format:?} {size:?} {range} {colour:?} scaled: {worst:.2}");
+                }
+            }
+        }
+    }
 }
 
 #[test]

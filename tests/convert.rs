@@ -76,10 +76,11 @@ const FORMATS: [Format; 35] = [
 const SIZES: [(u32, u32); 11] =
     [(1, 1), (1, 9), (11, 1), (2, 2), (3, 3), (4, 4), (5, 7), (13, 7), (31, 18), (66, 33), (259, 5)];
 
-const MATRICES: [(AVColorSpace, Matrix); 3] = [
+const MATRICES: [(AVColorSpace, Matrix); 4] = [
     (AVColorSpace::AVCOL_SPC_SMPTE170M, Matrix::Bt601),
     (AVColorSpace::AVCOL_SPC_BT709, Matrix::Bt709),
     (AVColorSpace::AVCOL_SPC_BT2020_NCL, Matrix::Bt2020),
+    (AVColorSpace::AVCOL_SPC_YCGCO, Matrix::Ycgco),
 ];
 const RANGES: [(AVColorRange, Range); 2] =
     [(AVColorRange::AVCOL_RANGE_MPEG, Range::Limited), (AVColorRange::AVCOL_RANGE_JPEG, Range::Full)];
@@ -211,10 +212,16 @@ fn exact(
                 Range::Full => (code - 128.0 * unit) / full,
             }
         };
-        let (kr, kb) = matrix.weights().expect("a YCbCr matrix");
-        let r = luma + 2.0 * (1.0 - kr) * chroma(2);
-        let b = luma + 2.0 * (1.0 - kb) * chroma(1);
-        [r, (luma - kr * r - kb * b) / (1.0 - kr - kb), b]
+        if matrix == Matrix::Ycgco {
+            // ITU-T H.273, 8.3: Y is G/2 + (R + B)/4, Cg is G/2 - (R + B)/4, and Co is (R - B)/2.
+            let (green, orange) = (chroma(1), chroma(2));
+            [luma - green + orange, luma + green, luma - green - orange]
+        } else {
+            let (kr, kb) = matrix.weights().expect("a YCbCr matrix");
+            let r = luma + 2.0 * (1.0 - kr) * chroma(2);
+            let b = luma + 2.0 * (1.0 - kb) * chroma(1);
+            [r, (luma - kr * r - kb * b) / (1.0 - kr - kb), b]
+        }
     };
     let [r, g, b] = rgb.map(|v| (v * 255.0).clamp(0.0, 255.0));
     [r, g, b, 255.0]

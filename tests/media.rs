@@ -496,7 +496,7 @@ fn a_file_with_sound_that_is_cut_off_is_reported() {
             let whole = std::fs::read(folder.movie(name, &movie)).expect("read");
             for percent in [30, 50, 80] {
                 // An odd number of bytes: between two packets nobody sees that a transport stream is cut.
-                let cut = folder.with(&format!("cut-{name}"), &whole[..whole.len() * percent / 100 | 1]);
+                let cut = folder.with(&format!("cut-{name}"), &whole[..(whole.len() * percent / 100) | 1]);
                 // Of some the index is missing, without which there is nothing to play.
                 let told = open(&cut, once()).map(|decoder| {
                     take(&decoder, 1000);

@@ -7,7 +7,9 @@ mod device;
 use clreel::color::kernels::Converter;
 use clreel::color::planes::layout_of;
 use clreel::color::planes::pack;
-use clreel::color::{Coefficients, Correction, FRACTION_BITS, Layout, convert_reference, correct_reference};
+use clreel::color::{
+    Coefficients, Correction, FRACTION_BITS, Family, Layout, Matrix, convert_reference, correct_reference,
+};
 use clreel::gpu::cl::{ClContext, DeviceKind};
 use clreel::gpu::memory::{Picture, Storage};
 use clreel::ladders::box_filter::pictures::noise;
@@ -125,6 +127,9 @@ fn filtered_planes_are_converted_as_the_reference_does() {
             {
                 let interlaced = interlaced && layout(format, size).subsampled.1 && size.1 > 2;
                 let layout = Layout { siting, interlaced, ..layout(format, size) }.filtered();
+                // The places take turns with the other way that red and blue may be made.
+                let is_ycgco = siting.0 == 0 && layout.family == Family::Ycbcr;
+                let layout = if is_ycgco { Layout { matrix: Matrix::Ycgco, ..layout } } else { layout };
                 let mut samples = noise(layout.bytes());
                 for sample in samples.chunks_exact_mut(2) {
                     sample[1] &= 15;

@@ -26,6 +26,10 @@
 #define HALF_Y 1 // 1: ... and down
 #endif
 
+#ifndef YCGCO
+#define YCGCO 0 // 1: red and blue have parts of both chroma components
+#endif
+
 #if WIDE
 typedef ushort sample_t;
 #else
@@ -95,6 +99,10 @@ __kernel void convert_planes(__global const sample_t *samples, DST dst, int widt
     r += matrix.s3 * v;
     g += matrix.s4 * u + matrix.s5 * v;
     b += matrix.s6 * u;
+#if YCGCO
+    r += matrix.s6 * u;
+    b -= matrix.s3 * v;
+#endif
 #elif FAMILY == 2
     g = matrix.s0 * (16 * four(samples + offset.s1 + y * stride.s1, columns, step.s1, bits));
     b = matrix.s0 * (16 * four(samples + offset.s2 + y * stride.s2, columns, step.s2, bits));

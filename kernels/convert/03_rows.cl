@@ -19,6 +19,10 @@
 #define HALF_Y 1 // 1: ... and down
 #endif
 
+#ifndef YCGCO
+#define YCGCO 0 // 1: red and blue have parts of both chroma components
+#endif
+
 #define LOAD16(p) (*(__global const ushort16_at2 *)(p))
 #define LOAD8(p) (*(__global const ushort8_at2 *)(p))
 
@@ -87,9 +91,14 @@ __kernel void convert_rows(__global const ushort *samples, __global uchar4 *dst,
             const int16 base = matrix.s0 * (16 * convert_int16(LOAD16(luma_row + x)) - matrix.s1);
             const int16 u = chroma(u_row, x, siting.s0) - matrix.s2;
             const int16 v = chroma(v_row, x, siting.s0) - matrix.s2;
+#if YCGCO
+            const int16 r = level16(base + matrix.s3 * v + matrix.s6 * u);
+            const int16 b = level16(base + matrix.s6 * u - matrix.s3 * v);
+#else
             const int16 r = level16(base + matrix.s3 * v);
-            const int16 g = level16(base + matrix.s4 * u + matrix.s5 * v);
             const int16 b = level16(base + matrix.s6 * u);
+#endif
+            const int16 g = level16(base + matrix.s4 * u + matrix.s5 * v);
             const uint16 pixels = as_uint16(r | g << 8 | b << 16) | 0xff000000;
             if (!corrected && x + 16 <= width) {
                 *(__global uint16_at4 *)(out + x) = pixels;

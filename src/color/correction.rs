@@ -8,7 +8,7 @@
 //!    the nearest, so that contrast turns around the middle, and gamma above 1 lightens the middle tones.
 //! 2. With the luma `L = (wr·R + wg·G + wb·B + 2^15) >> 16`, each becomes
 //!    `L + ((saturation·(C - L) + 2^11) >> 12)`, clamped to 0 to 255. The weights are the matrix's, in 1/2^16, and
-//!    sum up to 2^16, so that grey stays grey; saturation is in 1/2^12. RGB pictures use the weights of BT.709.
+//!    sum up to 2^16, so that grey stays grey; saturation is in 1/2^12. RGB and YCgCo use the weights of BT.709.
 //!
 //! The colours of pixels with alpha are taken without it, corrected, and multiplied by it again ([`alpha`](super::alpha)),
 //! so that what is hidden stays so and no colour becomes brighter than its alpha allows. Alpha stays. A neutral correction

@@ -31,13 +31,16 @@ pub enum Matrix {
     Smpte240m,
     /// FCC Title 47.
     Fcc,
+    /// YCgCo of ITU-T H.273: luma, and how much greener than purple and more orange than blue a colour is.
+    Ycgco,
 }
 
 impl Matrix {
-    /// The luma weights of red and blue, from the standard; `None` for RGB.
+    /// The luma weights of red and blue, from the standard; `None` where the numbers are no differences from luma: for RGB, and
+    /// for YCgCo, whose luma is none of colours as they are seen.
     pub fn weights(self) -> Option<(f64, f64)> {
         match self {
-            Matrix::Rgb => None,
+            Matrix::Rgb | Matrix::Ycgco => None,
             Matrix::Bt601 => Some((0.299, 0.114)),
             Matrix::Bt709 => Some((0.2126, 0.0722)),
             Matrix::Bt2020 => Some((0.2627, 0.0593)),
@@ -46,8 +49,8 @@ impl Matrix {
         }
     }
 
-    /// The 8-bit samples of a colour, red, green and blue from 0 to 1, in limited range: Y, Cb, Cr. With [`Matrix::Rgb`], which
-    /// has none, that of BT.709.
+    /// The 8-bit samples of a colour, red, green and blue from 0 to 1, in limited range: Y, Cb, Cr. With a matrix that has no
+    /// [weights](Matrix::weights), those of BT.709.
     ///
     /// ITU-R BT.709-6, 3.2 to 3.4; the other matrices differ by their weights.
     pub(crate) fn limited(self, [r, g, b]: [f32; 3]) -> [u8; 3] {
@@ -68,6 +71,7 @@ impl fmt::Display for Matrix {
             Matrix::Bt2020 => "BT.2020",
             Matrix::Smpte240m => "SMPTE 240M",
             Matrix::Fcc => "FCC",
+            Matrix::Ycgco => "YCgCo",
         })
     }
 }
@@ -91,12 +95,13 @@ impl fmt::Display for Range {
 }
 
 /// The matrices that are taken as they are tagged, by their numbers in ITU-T H.273.
-const TAGGED: [(u32, Matrix); 6] = [
+const TAGGED: [(u32, Matrix); 7] = [
     (1, Matrix::Bt709),
     (4, Matrix::Fcc),
     (5, Matrix::Bt601),
     (6, Matrix::Bt601),
     (7, Matrix::Smpte240m),
+    (8, Matrix::Ycgco),
     (9, Matrix::Bt2020),
 ];
 /// Those in whose place the matrix of films with the same primaries is taken: BT.2020 with constant luminance, SMPTE 2085,
@@ -262,6 +267,11 @@ mod tests {
         assert_eq!(decide(Model::Ycbcr, 1, 2, small), (Matrix::Bt709, Range::Full));
         assert_eq!(decide(Model::Ycbcr, 5, 1, large), (Matrix::Bt601, Range::Limited));
         assert_eq!(decide(Model::Ycbcr, 9, 0, small), (Matrix::Bt2020, Range::Limited));
+        assert_eq!(decide(Model::Jpeg, 8, 0, large), (Matrix::Ycgco, Range::Full));
+        // In the place of what is not supported.
+        assert_eq!(decide(Model::Ycbcr, 10, 0, small).0, Matrix::Bt2020);
+        assert_eq!(decide(Model::Ycbcr, 14, 0, small).0, Matrix::Bt2020);
+        assert_eq!(decide(Model::Ycbcr, 12, 0, large).0, Matrix::Bt709);
         assert_eq!(decide(Model::Grey, UNTAGGED, 1, small).1, Range::Limited);
     }
 

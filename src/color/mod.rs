@@ -24,6 +24,7 @@
 //!    In progressive pictures `e` is even, so that nothing is rounded.
 //! 2. `R = (luma·(16Y - black) + rv·(V - middle) + 2^20) >> 21`, likewise `G` with `gu` and `gv` and `B` with `bu`: a
 //!    rounding to the nearest level, ties upwards. The shift rounds towards minus infinity.
+//!    In [YCgCo](Matrix::Ycgco) red has `bu·(U - middle)` beside its `V`, too, and blue has `-rv·(V - middle)`.
 //! 3. Each is clamped to 0 to 255. Alpha is 255.
 //!
 //! [`Coefficients`] are the standards' numbers, times 2^21 and rounded to the nearest. No sum leaves 32 bits. The
@@ -91,6 +92,8 @@ pub struct Coefficients {
     pub gv: i32,
     /// U's part in blue.
     pub bu: i32,
+    /// Red and blue have parts of both.
+    pub is_ycgco: bool,
 }
 
 impl Coefficients {
@@ -103,6 +106,10 @@ impl Coefficients {
     ///
     /// Limited range follows ITU-R BT.601, BT.709 and BT.2020: luma has 219, chroma 224 levels of 8 bits. In full range
     /// both have `2^depth - 2^fraction`, and chroma's zero is at `2^(depth-1)`.
+    ///
+    /// YCgCo is `R = Y - Cg + Co`, `G = Y + Cg`, `B = Y - Cg - Co`, with chroma from -1/2 to 1/2, `Cg` in the place of U and
+    /// `Co` in that of V (ITU-T H.273, 8.3). H.273 would give its chroma 219 levels in limited range. FFmpeg, zimg and
+    /// libplacebo write and read 224, and so do the pictures that there are.
     pub(crate) fn new(matrix: Matrix, range: Range, depth: u32, fraction: u32) -> Self {
         let unit = f64::from(1u32 << (depth - 8));
         let full = f64::from((1u32 << depth) - (1u32 << fraction));
@@ -113,25 +120,27 @@ impl Coefficients {
         let fixed = |factor: f64, levels: f64| {
             (factor * 255.0 / levels / 16.0 * f64::from(1u32 << FRACTION_BITS)).round() as i32
         };
-        let (red, blue) = matrix.weights().unwrap_or((0.0, 0.0));
-        let green = 1.0 - red - blue;
-        let (to_red, to_blue) = (2.0 * (1.0 - red), 2.0 * (1.0 - blue));
-        Self {
-            luma: fixed(1.0, luma),
-            black: (16.0 * black) as i32,
-            middle: 16 << (depth - 1),
-            rv: fixed(to_red, chroma),
-            gu: fixed(-to_blue * blue / green, chroma),
-            gv: fixed(-to_red * red / green, chroma),
-            bu: fixed(to_blue, chroma),
-        }
+        // Of V in red, of U and V in green, of U in blue.
+        let parts = match (matrix, matrix.weights()) {
+            (Matrix::Ycgco, _) => [1.0, 1.0, 0.0, -1.0],
+            (_, weights) => {
+                let (red, blue) = weights.unwrap_or((0.0, 0.0));
+                let green = 1.0 - red - blue;
+                let (to_red, to_blue) = (2.0 * (1.0 - red), 2.0 * (1.0 - blue));
+                [to_red, -to_blue * blue / green, -to_red * red / green, to_blue]
+            }
+        };
+        let [rv, gu, gv, bu] = parts.map(|part| fixed(part, chroma));
+        let (black, middle) = ((16.0 * black) as i32, 16 << (depth - 1));
+        Self { luma: fixed(1.0, luma), black, middle, rv, gu, gv, bu, is_ycgco: matrix == Matrix::Ycgco }
     }
 
     /// Step 2 and 3 for samples in 1/16 of a level.
     pub(crate) fn rgb(&self, y: i32, u: i32, v: i32) -> [u8; 3] {
         let (y, u, v) = (self.luma * (y - self.black), u - self.middle, v - self.middle);
         let level = |sum: i32| ((sum + (1 << (FRACTION_BITS - 1))) >> FRACTION_BITS).clamp(0, 255) as u8;
-        [level(y + self.rv * v), level(y + self.gu * u + self.gv * v), level(y + self.bu * u)]
+        let (red, blue) = if self.is_ycgco { (self.bu * u, -self.rv * v) } else { (0, 0) };
+        [level(y + self.rv * v + red), level(y + self.gu * u + self.gv * v), level(y + self.bu * u + blue)]
     }
 
     /// Step 2 and 3 with luma alone.
@@ -144,8 +153,8 @@ impl Coefficients {
 mod tests {
     use super::*;
 
-    const MATRICES: [Matrix; 5] =
-        [Matrix::Bt601, Matrix::Bt709, Matrix::Bt2020, Matrix::Smpte240m, Matrix::Fcc];
+    const MATRICES: [Matrix; 6] =
+        [Matrix::Bt601, Matrix::Bt709, Matrix::Bt2020, Matrix::Smpte240m, Matrix::Fcc, Matrix::Ycgco];
 
     /// The corners of the cube of codes have the largest sums.
     #[test]
@@ -161,11 +170,15 @@ mod tests {
                         let y = i64::from(c.luma) * (at(0) - i64::from(c.black));
                         let (u, v) = (at(1) - i64::from(c.middle), at(2) - i64::from(c.middle));
                         let half = 1 << (FRACTION_BITS - 1);
+                        let both = i64::from(c.is_ycgco);
+                        let (red, blue) = (both * i64::from(c.bu) * u, -both * i64::from(c.rv) * v);
                         for sum in [
-                            y + i64::from(c.rv) * v + half,
+                            y + i64::from(c.rv) * v,
+                            y + i64::from(c.rv) * v + red + half,
                             y + i64::from(c.gu) * u,
                             y + i64::from(c.gu) * u + i64::from(c.gv) * v + half,
-                            y + i64::from(c.bu) * u + half,
+                            y + i64::from(c.bu) * u,
+                            y + i64::from(c.bu) * u + blue + half,
                         ] {
                             assert!(
                                 i32::try_from(sum).is_ok(),

@@ -96,7 +96,9 @@ impl RgbaConverter {
             if let Some(layout) = layout_of(frame) {
                 return rows::convert(frame, &layout, dst);
             }
-            if has_fields {
+            if matrix::of_picture(frame).0 == Matrix::Ycgco {
+                self.convert_ycgco(frame, dst)?;
+            } else if has_fields {
                 self.convert_fields(frame, dst)?;
             } else {
                 self.convert_by_swscale(frame, frame, size, dst)?;
@@ -106,7 +108,7 @@ impl RgbaConverter {
             }
             return Ok(());
         }
-        if !has_alpha && !has_fields {
+        if !has_alpha && !has_fields && matrix::of_picture(frame).0 != Matrix::Ycgco {
             return self.convert_by_swscale(frame, frame, size, dst);
         }
         let mut converted = new_picture(ffmpeg::format::Pixel::RGBA, whole)?;
@@ -121,6 +123,23 @@ impl RgbaConverter {
             let alpha = pixel[3];
             pixel.iter_mut().for_each(|value| *value = alpha.min(*value));
         }
+        Ok(())
+    }
+
+    /// Converts a picture in YCgCo, which swscale does not know, of a format that [`layout_of`] does not know: swscale makes
+    /// one of a format that it knows of it, whose numbers mean the same.
+    fn convert_ycgco(&mut self, frame: &ffmpeg::frame::Video, dst: &mut [u8]) -> Result<()> {
+        let size = (frame.width(), frame.height());
+        expect_size(dst, size)?;
+        let known = ycgco_444(frame)?;
+        let mut rgba = picture_memory(size.0, size.1)?;
+        self.convert(&known, &mut rgba)?;
+        if has_alpha(frame) {
+            // Of this only alpha is right.
+            self.convert_by_swscale(frame, frame, size, dst)?;
+            rgba.chunks_exact_mut(PIXEL).zip(dst.chunks_exact(PIXEL)).for_each(|(to, from)| to[3] = from[3]);
+        }
+        dst.copy_from_slice(&rgba);
         Ok(())
     }
 
@@ -283,6 +302,32 @@ fn expect_size(dst: &[u8], (width, height): (u32, u32)) -> Result<()> {
     Ok(())
 }
 
+/// The same numbers as 4:4:4 in planes of 8 or, where they have more than 8 bits, 12 bits.
+fn ycgco_444(frame: &ffmpeg::frame::Video) -> Result<ffmpeg::frame::Video> {
+    use ffmpeg::format::Pixel;
+    use ffmpeg::software::scaling::{Context, Flags};
+    let (width, height) = (frame.width(), frame.height());
+    // SAFETY: the function returns null or a static descriptor.
+    let format = unsafe { ffi::av_pix_fmt_desc_get(frame.format().into()).as_ref() };
+    let is_deep = format.is_some_and(|format| format.comp[0].depth > 8);
+    let to = if is_deep { Pixel::YUV444P12LE } else { Pixel::YUV444P };
+    let mut known = new_picture(to, (width, height))?;
+    let flags = Flags::BILINEAR | Flags::ACCURATE_RND | Flags::FULL_CHR_H_INT;
+    let converted = Context::get(frame.format(), width, height, to, width, height, flags)
+        .and_then(|mut context| context.run(frame, &mut known));
+    converted.map_err(|error| {
+        let what = format!("Cannot convert pictures of the format {}.", matrix::format_name(frame));
+        Error::new(what, format!("swscale says: {error}."), "Convert the movie to yuv420p first.")
+    })?;
+    let (_, range) = matrix::of_picture(frame);
+    known.set_color_space(ffmpeg::util::color::Space::YCGCO);
+    known.set_color_range(match range {
+        Range::Full => ffmpeg::util::color::Range::JPEG,
+        Range::Limited => ffmpeg::util::color::Range::MPEG,
+    });
+    Ok(known)
+}
+
 /// swscale's options for where the first chroma sample lies, in 1/256 of a pixel, along the axes on which a format has less
 /// chroma than luma.
 fn chroma_siting(
@@ -302,7 +347,8 @@ fn chroma_siting(
 /// swscale's number of the matrix's table.
 fn coefficients(matrix: Matrix) -> i32 {
     match matrix {
-        Matrix::Rgb | Matrix::Bt601 => ffi::SWS_CS_ITU601,
+        // Pictures in YCgCo do not become RGB here.
+        Matrix::Rgb | Matrix::Bt601 | Matrix::Ycgco => ffi::SWS_CS_ITU601,
         Matrix::Bt709 => ffi::SWS_CS_ITU709,
         Matrix::Bt2020 => ffi::SWS_CS_BT2020,
         Matrix::Smpte240m => ffi::SWS_CS_SMPTE240M,

@@ -74,14 +74,16 @@ impl Source<'_> {
     fn rows(&self, first: usize, out: &mut [u8]) {
         let rows = (first..).zip(out.chunks_exact_mut(4 * self.layout.width as usize));
         match self.layout.family {
-            Family::Ycbcr => self.ycbcr(rows),
+            Family::Ycbcr if self.coefficients.is_ycgco => self.ycbcr::<true>(rows),
+            Family::Ycbcr => self.ycbcr::<false>(rows),
             Family::Grey => self.grey(rows),
             Family::Rgb => self.rgb(rows),
         }
     }
 
+    /// `YCGCO`: red and blue have parts of both chroma components.
     #[inline(always)]
-    fn ycbcr<'a>(&self, rows: impl Iterator<Item = (usize, &'a mut [u8])>) {
+    fn ycbcr<'a, const YCGCO: bool>(&self, rows: impl Iterator<Item = (usize, &'a mut [u8])>) {
         let c = &self.coefficients;
         let mut luma = self.line(0);
         let (mut u, mut v) = (Chroma::new(self, 1), Chroma::new(self, 2));
@@ -92,7 +94,10 @@ impl Source<'_> {
             for (((y, u), v), pixel) in luma.iter().zip(&u.line).zip(&v.line).zip(out.chunks_exact_mut(4)) {
                 let base = c.luma * (16 * i32::from(*y) - c.black);
                 let (u, v) = (i32::from(*u) - c.middle, i32::from(*v) - c.middle);
-                let (r, g, b) = (base + c.rv * v, base + c.gu * u + c.gv * v, base + c.bu * u);
+                let (mut r, g, mut b) = (base + c.rv * v, base + c.gu * u + c.gv * v, base + c.bu * u);
+                if YCGCO {
+                    (r, b) = (r + c.bu * u, b - c.rv * v);
+                }
                 pixel.copy_from_slice(&(level(r) | level(g) << 8 | level(b) << 16 | OPAQUE).to_le_bytes());
             }
         }

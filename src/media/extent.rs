@@ -144,7 +144,7 @@ fn flv(start: &Bytes) -> Option<u64> {
     let name = b"\0\x08filesize\0";
     let at = start.0.windows(name.len()).position(|bytes| bytes == name)? + name.len();
     let size = f64::from_bits(start.number(at, 8)?);
-    (size >= 1.0 && size < 1e15).then_some(size as u64)
+    (1.0..1e15).contains(&size).then_some(size as u64)
 }
 
 fn boxes(file: &File) -> Option<u64> {

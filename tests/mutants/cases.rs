@@ -118,6 +118,8 @@ pub struct Case {
     pub siting: (u32, u32),
     /// Whether rows of chroma belong to two fields.
     pub interlaced: bool,
+    /// Whether the planes are in YCgCo.
+    pub ycgco: bool,
     /// Whether colours are corrected.
     pub corrected: bool,
     /// Whether pixels that are corrected are all opaque, and said to be.
@@ -177,6 +179,7 @@ impl fmt::Display for Case {
         if !self.format.is_empty() && self.subject.converts() {
             write!(f, ", siting {}/{}", self.siting.0, self.siting.1)?;
             f.write_str(if self.interlaced { ", interlaced" } else { "" })?;
+            f.write_str(if self.ycgco { ", YCgCo" } else { "" })?;
         }
         if self.corrected && !matches!(self.subject, Subject::Correct { .. }) {
             write!(f, ", corrected")?;
@@ -273,6 +276,7 @@ fn plain(subject: Subject) -> Case {
         format,
         siting,
         interlaced: false,
+        ycgco: false,
         corrected: false,
         opaque: false,
     }
@@ -387,6 +391,7 @@ fn conversions(subject: Subject) -> Vec<Case> {
     cases.extend(
         [(64, 32), (66, 34), (31, 5), (5, 3), (3, 1), (1, 1), (640, 360)].map(|size| Case { size, ..first }),
     );
+    cases.push(Case { ycgco: true, ..first });
     let gbrap = Case { format: "bgra", ..plain };
     for content in [Content::White, Content::Black, Content::Halves] {
         cases.push(Case { content, ..first });

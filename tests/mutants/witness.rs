@@ -275,6 +275,7 @@ impl Lab {
 
     fn convert(&mut self, case: &Case) -> Result<Option<String>> {
         let decoded = Layout { siting: case.siting, interlaced: case.interlaced, ..layout(case)? };
+        let decoded = if case.ycgco { Layout { matrix: Matrix::Ycgco, ..decoded } } else { decoded };
         let (layout, storage) = match case.subject {
             Subject::Planes { image: true } => (decoded, Storage::Image),
             Subject::Rows => (decoded.filtered(), Storage::Buffer),

@@ -13,7 +13,7 @@ mod rows;
 use std::collections::HashMap;
 
 use crate::color::planes::layout_of;
-use crate::color::{Coefficients, Component, Correction, Family, Layout};
+use crate::color::{Coefficients, Component, Correction, Family, Layout, Matrix};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Event, Queue, failed};
 use crate::gpu::kernel::Value;
@@ -53,6 +53,7 @@ struct Class {
     family: Family,
     wide: bool,
     subsampled: (bool, bool),
+    ycgco: bool,
     to_image: bool,
     /// By the kernel for whole rows.
     rows: bool,
@@ -65,6 +66,7 @@ impl Class {
             family: layout.family,
             wide: layout.wide,
             subsampled: (ycbcr && layout.subsampled.0, ycbcr && layout.subsampled.1),
+            ycgco: ycbcr && layout.matrix == Matrix::Ycgco,
             to_image: storage == Storage::Image,
             rows: rows::takes(cl, layout, storage),
         }
@@ -84,10 +86,11 @@ impl Class {
             Family::Rgb => 2,
         };
         format!(
-            "-D FAMILY={family} -D WIDE={} -D HALF_X={} -D HALF_Y={} -D TO_IMAGE={}",
+            "-D FAMILY={family} -D WIDE={} -D HALF_X={} -D HALF_Y={} -D YCGCO={} -D TO_IMAGE={}",
             u8::from(self.wide),
             u8::from(self.subsampled.0),
             u8::from(self.subsampled.1),
+            u8::from(self.ycgco),
             u8::from(self.to_image)
         )
     }

@@ -352,7 +352,7 @@ pub(super) fn loader_at_fault() -> Option<(String, String)> {
     });
     // Where no driver is registered, any library would find none.
     let brought = loader::brought().filter(|_| !verdicts().is_empty());
-    let brought = brought.map(|file| crate::text::name(file));
+    let brought = brought.map(crate::text::name);
     let why = match (overlooked, &brought) {
         (Some((driver, file)), _) => {
             format!("The OpenCL library {file} does not find the driver {driver}, which answers.")

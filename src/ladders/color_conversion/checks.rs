@@ -53,7 +53,8 @@ const SIZES: [(u32, u32); 6] = [(1, 1), (1, 6), (2, 3), (15, 7), (34, 19), (259,
 /// The size from which on matrices, ranges and sitings are gone through, each a pixel wider than the one before: what is
 /// left of a row beside whole vectors of 16 pixels is then of nearly every width.
 const TAGGED: (u32, u32) = (21, 9);
-const MATRICES: [Matrix; 5] = [Matrix::Bt601, Matrix::Bt709, Matrix::Bt2020, Matrix::Smpte240m, Matrix::Fcc];
+const MATRICES: [Matrix; 6] =
+    [Matrix::Bt601, Matrix::Bt709, Matrix::Bt2020, Matrix::Smpte240m, Matrix::Fcc, Matrix::Ycgco];
 const SITINGS: [(u32, u32); 6] = [(0, 1), (1, 1), (0, 0), (1, 0), (0, 2), (1, 2)];
 /// Rows of the movie's width that are checked of what is not the movie's own format.
 pub(super) const FEW_ROWS: u32 = 17;
@@ -173,7 +174,7 @@ fn cases(source: Source, input: Option<&Input>, (width, height): (u32, u32)) -> 
     if tagged.family != Family::Rgb {
         for (number, siting) in SITINGS.into_iter().enumerate() {
             for (at, range) in [Range::Limited, Range::Full].into_iter().enumerate() {
-                let matrix = MATRICES[(2 * number + at) % MATRICES.len()];
+                let matrix = MATRICES[(number + at) % MATRICES.len()];
                 let size = (TAGGED.0 + (2 * number + at) as u32, TAGGED.1);
                 let layout = source.layout(size).unwrap_or(tagged);
                 let layout = Layout { matrix, range, siting, ..layout };
