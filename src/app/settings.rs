@@ -1,6 +1,8 @@
 //! What is remembered from one start to the next. In: the settings file. Out: [`Settings`], and the file again
 //! when they have changed. Threads of their own read and write it: the folder may be one that does not answer.
 //!
+//! Which panels are open is written at the end alone: one that was open when the process died starts closed.
+//!
 //! The file is `$XDG_CONFIG_HOME/clreel/settings.json`, or `~/.config/clreel/settings.json`. The environment
 //! variable `CLREEL_SETTINGS` names another one; when it is empty, nothing is remembered.
 
@@ -127,6 +129,16 @@ impl Settings {
         }
     }
 
+    /// The same with no panel open but what opens at the first start. The file has this while the window is open: what a panel asks
+    /// of a driver may end the process, and it must not do so at each start.
+    fn with_panels_closed(&self) -> Self {
+        let mut closed = self.clone();
+        for (open, at_first) in closed.panels.open.iter_mut().zip(crate::overlay::opens_at_first()) {
+            *open &= at_first;
+        }
+        closed
+    }
+
     /// An overlay as it is remembered.
     pub(crate) fn overlay(&self) -> Overlay {
         let mut overlay = Overlay::new();
@@ -197,17 +209,20 @@ impl Store {
             Ok(None) => (None, Settings::default(), path.map(silent)),
             Ok(Some(Err(error))) | Err(error) => (None, Settings::default(), Some(error)),
         };
-        let store = Self { path, written: settings.clone(), written_at: None, writing: None, waker };
+        // Where there is a path, it was read.
+        let written = settings.with_panels_closed();
+        let store = Self { path, written, written_at: None, writing: None, waker };
         (store, settings, error)
     }
 
-    /// Begins to write `settings` if they have changed, unless that was done less than a second ago: then returns how long to
-    /// wait.
+    /// Begins to write `settings`, with the panels closed, if they have changed, unless that was done less than a second ago: then
+    /// returns how long to wait.
     ///
     /// # Errors
     /// When the file could not be written; it is not tried again.
     pub(crate) fn keep(&mut self, settings: &Settings) -> Result<Option<Duration>> {
         self.look(Duration::ZERO)?;
+        let settings = &settings.with_panels_closed();
         // The end of what is being written wakes the loop.
         if self.path.is_none() || *settings == self.written || self.writing.is_some() {
             return Ok(None);
@@ -219,7 +234,8 @@ impl Store {
         self.write(settings).map(|()| None)
     }
 
-    /// Writes `settings` if they have changed, at once, and waits for that.
+    /// Writes `settings`, with the panels that are open, if the file has others, at once, and waits for that: the window has ended as
+    /// it should.
     ///
     /// # Errors
     /// As [`Store::keep`], and where it takes too long.
@@ -262,7 +278,14 @@ impl Store {
 fn found(path: Option<PathBuf>) -> Found {
     let Some(path) = path else { return (None, Settings::default(), None) };
     match read(&path) {
-        Ok(settings) => (Some(path), settings, None),
+        Ok(settings) => {
+            let closed = settings.with_panels_closed();
+            // Before any driver is asked. Where it fails, the end of the window says so.
+            if closed != settings {
+                let _ = write(&path, &closed);
+            }
+            (Some(path), settings, None)
+        }
         Err(Unread::Odd(reason)) => {
             let error = not_remembered(&path, &reason);
             (None, Settings::default(), Some(error))
@@ -367,13 +390,44 @@ mod tests {
         }
         assert_eq!(store.keep(&changed).unwrap(), None);
         store.look(Duration::from_secs(60)).unwrap();
-        let (_, read, error) = open(&file);
-        assert_eq!((read, error), (changed.clone(), None));
+        assert_eq!(read(&file).unwrap(), changed.with_panels_closed());
         // So soon after, the next change has to wait, but not at the end.
         let again = Settings { hint_seen: true, ..changed };
         assert!(store.keep(&again).unwrap().is_some());
         store.keep_now(&again).unwrap();
-        assert_eq!(open(&file).1, again);
+        let (_, found, error) = open(&file);
+        assert_eq!((found, error), (again, None));
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn panels_that_were_open_when_the_process_died_start_closed() {
+        let folder = folder("died");
+        let file = folder.join("settings.json");
+        let opened = |settings: &Settings| {
+            let is_open = |panel: &Panel| settings.panels.open[*panel as usize];
+            Panel::ALL.into_iter().filter(is_open).collect::<Vec<_>>()
+        };
+        let (mut store, mut settings, _) = open(&file);
+        settings.panels.open[Panel::Scopes as usize] = true;
+        settings.panels.places[Panel::Scopes as usize] = Some([3.0, 4.0]);
+        store.keep_now(&settings).unwrap();
+        // The next start has it open, and dies; one that opens it again dies as well.
+        let (mut store, mut found, _) = open(&file);
+        assert_eq!(found, settings);
+        let (_, after, _) = open(&file);
+        assert_eq!(opened(&after), [Panel::Scene]);
+        assert_eq!(after.panels.places, settings.panels.places, "but stay where they were");
+        found.hint_seen = true;
+        store.keep(&found).unwrap();
+        store.look(Duration::from_secs(60)).unwrap();
+        let (mut store, mut after, _) = open(&file);
+        assert_eq!((opened(&after), after.hint_seen), (vec![Panel::Scene], true));
+        // What is closed stays closed.
+        after.panels.open[Panel::Scene as usize] = false;
+        store.keep(&after).unwrap();
+        store.look(Duration::from_secs(60)).unwrap();
+        assert_eq!(opened(&open(&file).1), []);
         std::fs::remove_dir_all(folder).unwrap();
     }
 
