@@ -283,7 +283,7 @@ impl<'a> Bench<'a> {
                     &to,
                     self.size,
                     &correction,
-                    RgbaColors::of_layout(layout),
+                    RgbaColors::of_layout(&layout),
                 )?;
                 Ok(vec![converted, corrected])
             })?;
