@@ -272,11 +272,11 @@ fn a_process_that_was_stopped_goes_on_where_it_was_and_no_number_has_the_time() 
         let longest = names.iter().filter_map(|name| frame[*name].as_f64()).fold(0.0, f64::max);
         assert!(longest < STOP * 500.0, "{longest} ms: {frame}");
     }
-    let stops = frames.windows(2).filter(|f| {
-        let presented = |frame: &Value| frame["presented_at_s"].as_f64().unwrap();
-        presented(&f[1]) - presented(&f[0]) > STOP * 0.9
-    });
-    assert_eq!(stops.count(), 3, "it was stopped");
+    // Two stops may lie between the same two frames.
+    let presented = |frame: &Value| frame["presented_at_s"].as_f64().unwrap();
+    let between = frames.windows(2).map(|f| presented(&f[1]) - presented(&f[0]));
+    let stopped: f64 = between.filter(|s| *s > STOP * 0.9).sum();
+    assert!(stopped > 3.0 * STOP * 0.9, "it was stopped for {stopped} s");
 }
 
 /// Where the movie is, in seconds.
