@@ -299,6 +299,8 @@ fn what_is_not_shown_as_it_is_meant_is_told() {
     let mut session =
         Session::start(&display, alone(&display).args([&odd, &plain]).args(["--variant", "off"]));
     session.wait_for_title(&format!("{name} - off"));
+    // Room for all rows of the panel, however many stages took time.
+    session.resize(1280, 720);
     session.press_until_title("space", "paused");
     let remark = "HDR (PQ), shown without tone mapping";
     session.wait_for_text(&format!("{name}' is not shown as it is meant."));
