@@ -403,7 +403,7 @@ fn without_a_driver_the_list_is_empty_and_bench_says_what_to_install() {
     let output = clreel(&["devices"]).env("OCL_ICD_VENDORS", &nowhere).output().unwrap();
     assert_eq!(output.status.code(), Some(0));
     // The list is empty; what was looked for and not found is named.
-    assert!(text(&output.stdout).starts_with(&format!("{}: no device.", nowhere.display())));
+    assert!(text(&output.stdout).starts_with(&format!("OCL_ICD_VENDORS={}: no device.", nowhere.display())));
     assert!(text(&output.stderr).contains("pocl-opencl-icd"));
     let output = clreel(&["bench"]).env("OCL_ICD_VENDORS", &nowhere).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
