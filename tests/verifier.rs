@@ -316,8 +316,8 @@ fn every_layout_of_planes_is_checked() {
 #[test]
 fn kernels_that_write_an_image_are_checked() {
     let edit = (
-        "convert_float4(as_uchar4(pixels[i])) * (1.0f / 255.0f)",
-        "convert_float4(as_uchar4(pixels[i])) * (1.0f / 254.0f)",
+        "convert_float4(as_uchar4(pixels[c])) * (1.0f / 255.0f)",
+        "convert_float4(as_uchar4(pixels[c])) * (1.0f / 254.0f)",
     );
     let kernels = Kernels::with("image", "07_march.cl", &[edit]);
     kernels.is_caught("fused", &[&SMALL[..], &["--device", "gpu"]].concat(), &["into an image"]);

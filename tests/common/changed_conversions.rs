@@ -27,14 +27,14 @@ pub struct Mutant(
 pub const MUTANTS: [Mutant; 13] = [
     Mutant("constant", COMMON, "(1 << 20)) >> 21", "(1 << 19)) >> 21", ("yuv420p", PLANES), false),
     Mutant("clamp", COMMON, ">> 21, 0, 255)", ">> 21, 1, 255)", ("yuv420p", PLANES), false),
-    Mutant("siting", PLANES, "2 * y - siting.s1", "2 * y - siting.s0", ("yuv420p", PLANES), false),
+    Mutant("siting", PLANES, "4 * field - siting.s1", "4 * field - siting.s0", ("yuv420p", PLANES), false),
     Mutant("range", PLANES, "first - matrix.s1", "first - 256", ("yuv420p", PLANES), false),
     Mutant("alpha", PLANES, "a = 255;", "a = 254;", ("yuv420p", PLANES), false),
     Mutant(
         "pixel",
         PLANES,
-        "corrected ? correct(pixels[i], curve, luma) : pixels[i];",
-        "x + i == 61 && y == 33 ? (uchar4)(1, 2, 3, 255) : corrected ? correct(pixels[i], curve, luma) : pixels[i];",
+        "STORE(dst, width, x + i, y, pixel);",
+        "STORE(dst, width, x + i, y, x + i == 61 && y == 33 ? (uchar4)(1, 2, 3, 255) : pixel);",
         ("yuv420p", PLANES),
         false,
     ),
