@@ -49,6 +49,8 @@ mod words;
 
 use egui::Ui;
 
+use crate::scene::frame_loop::{Busy, VariantStatus};
+
 pub(crate) use code::{Source, errors_in};
 pub(crate) use conversions::{CheckState, Conversions};
 pub(crate) use devices::{DeviceList, DeviceRow, DeviceState};
@@ -65,7 +67,7 @@ pub(crate) use scopes::{Placed, SWITCHES};
 pub(crate) use texts::texts;
 use timeline::Frozen;
 pub(crate) use tuning::{Tuning, TuningState};
-pub(crate) use view::{Action, Busy, MovieSummary, Notice, Shown, VariantRow, VariantStatus, View};
+pub(crate) use view::{Action, MovieSummary, Notice, Shown, VariantRow, View};
 pub(crate) use wipe::Wipe;
 pub(crate) use words::Wait;
 

@@ -3,7 +3,10 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use super::{Conversions, DeviceList, Kernels, Lab, Panel, Placed, Races, ScenePanel, Tuning, Wipe};
+use super::{
+    Busy, Conversions, DeviceList, Kernels, Lab, Panel, Placed, Races, ScenePanel, Tuning, VariantStatus,
+    Wipe,
+};
 use crate::color::Correction;
 use crate::engine::Readings;
 use crate::error::Error;
@@ -120,17 +123,6 @@ pub(crate) enum Action {
     Quit,
 }
 
-/// Whether a variant can be chosen now.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum VariantStatus {
-    /// It is built.
-    Ready,
-    /// Its program is being compiled in the background.
-    Building,
-    /// It cannot run here, and why.
-    Unavailable(Error),
-}
-
 /// What filtered the picture on the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shown {
@@ -140,21 +132,6 @@ pub(crate) struct Shown {
     pub radius: u32,
     /// The picture's width and height in pixels.
     pub size: (u32, u32),
-}
-
-/// A picture that is awaited: of the filter that was chosen, or of one that takes long.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Busy {
-    /// The variant at work.
-    pub variant: VariantId,
-    /// Its radius in pixels.
-    pub radius: u32,
-    /// Part of the frame that is done, 0 to 1.
-    pub fraction: f32,
-    /// Time since it was asked for, in seconds.
-    pub elapsed_s: f64,
-    /// Predicted time from then until it is there, in seconds; `None` where nothing is known yet.
-    pub predicted_s: Option<f64>,
 }
 
 /// A variant as the overlay lists it.

@@ -5,8 +5,9 @@ use crate::app::input::Command;
 use crate::error::Error;
 use crate::ladders::box_filter::MAX_RADIUS;
 use crate::ladders::box_filter::VariantId;
-use crate::overlay::{Action, VariantStatus};
+use crate::overlay::Action;
 use crate::scene::frame_loop::Filter;
+use crate::scene::frame_loop::VariantStatus;
 
 impl Player<'_> {
     /// Does what a key asks for on the side that the mouse is on; whether that is the other one, and the key a filter's.

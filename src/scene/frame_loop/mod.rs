@@ -22,6 +22,7 @@ mod lent;
 mod present;
 mod pulse;
 mod state;
+mod status;
 mod submit;
 mod wipe;
 
@@ -36,7 +37,6 @@ use crate::jobs::Waker;
 use crate::ladder::BackEnd;
 use crate::ladders::box_filter::VariantId;
 use crate::media::{Clock, Decoder, Frame};
-use crate::overlay::VariantStatus;
 use crate::stats::{ClothTimes, Recorder, Setting};
 use bell::Bell;
 use choice::Choice;
@@ -48,6 +48,7 @@ pub(crate) use gl_times::GlTimings;
 use lent::Lent;
 use present::Drawn;
 use pulse::Pulse;
+pub(crate) use status::{Busy, VariantStatus};
 use wipe::{Beside, Half, Side, Wipe};
 pub(crate) use wipe::{Filter, ShownWipe};
 

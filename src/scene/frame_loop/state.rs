@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::{BUSY_S, FrameLoop, OVERLAY_MS, STALLED, STILL, Side};
+use super::{BUSY_S, Busy, FrameLoop, OVERLAY_MS, STALLED, STILL, Side};
 use crate::engine::{Progress, Readings, Request};
 use crate::ladders::box_filter::VariantId;
 use crate::media::{Frame, Orientation};
-use crate::overlay::Busy;
 use crate::stats::ClothTimes;
 
 impl FrameLoop {

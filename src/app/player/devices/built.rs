@@ -10,7 +10,8 @@ use crate::gpu::cl::is_device_failure;
 use crate::gpu::machine_code::MachineCode;
 use crate::gpu::sharing::Sharing;
 use crate::ladders::box_filter::VariantId;
-use crate::overlay::{Subject, VariantStatus, Verdict};
+use crate::overlay::{Subject, Verdict};
+use crate::scene::frame_loop::VariantStatus;
 use crate::verify::MismatchReport;
 
 /// What was found of changed kernels.

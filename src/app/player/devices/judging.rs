@@ -4,7 +4,7 @@
 
 use crate::error::Error;
 use crate::ladders::box_filter::VariantId;
-use crate::overlay::VariantStatus;
+use crate::scene::frame_loop::VariantStatus;
 
 type Row = (VariantId, VariantStatus);
 

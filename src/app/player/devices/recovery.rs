@@ -13,7 +13,7 @@ use crate::gpu::cl::Device;
 use crate::gpu::sharing::Sharing;
 use crate::ladder::BackEnd;
 use crate::ladders::box_filter::VariantId;
-use crate::overlay::VariantStatus;
+use crate::scene::frame_loop::VariantStatus;
 
 /// A device that has worked for longer than this fails for the first time again.
 const SOON: Duration = Duration::from_secs(30);
