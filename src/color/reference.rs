@@ -9,7 +9,6 @@ use crate::threads::{all_threads, share};
 /// # Errors
 /// `block` or `rgba` has another size than `layout` says.
 pub fn convert_reference(layout: &Layout, block: &[u8], rgba: &mut [u8]) -> Result<()> {
-    let _host = crate::gpu::watch::on_host();
     expect_sizes(layout, block, rgba)?;
     convert_rows(layout, block, 0, rgba);
     Ok(())
@@ -20,7 +19,6 @@ pub fn convert_reference(layout: &Layout, block: &[u8], rgba: &mut [u8]) -> Resu
 /// # Errors
 /// As [`convert_reference`].
 pub(crate) fn convert_reference_threaded(layout: &Layout, block: &[u8], rgba: &mut [u8]) -> Result<()> {
-    let _host = crate::gpu::watch::on_host();
     expect_sizes(layout, block, rgba)?;
     let threads = all_threads();
     let rows = (layout.height as usize).div_ceil(4 * threads).max(1);

@@ -4,6 +4,7 @@
 use super::{Correction, Layout, convert_reference_threaded};
 use crate::color::Matrix;
 use crate::error::Result;
+use crate::gpu::watch;
 use crate::memory::zeroed;
 use crate::random::Xorshift;
 
@@ -88,6 +89,7 @@ pub(crate) fn pixels((width, height): (u32, u32), seed: u32) -> Result<Vec<u8>> 
 /// # Errors
 /// When memory runs out, or the block is too small.
 pub(crate) fn expected(layout: &Layout, block: &[u8], correction: &Correction) -> Result<Vec<u8>> {
+    let _host = watch::on_host();
     let mut rgba = zeroed(layout.rgba_bytes())?;
     convert_reference_threaded(layout, block, &mut rgba)?;
     corrected(&mut rgba, correction, layout.matrix);

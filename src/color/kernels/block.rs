@@ -47,13 +47,16 @@ impl Host {
     }
 }
 
-impl PlaneMemory for HostBlock {
+/// Memory for planes that the driver has pinned.
+struct PinnedPlanes(HostBlock);
+
+impl PlaneMemory for PinnedPlanes {
     fn bytes(&self) -> &[u8] {
-        self.bytes()
+        self.0.bytes()
     }
 
     fn bytes_mut(&mut self) -> &mut [u8] {
-        self.bytes_mut()
+        self.0.bytes_mut()
     }
 }
 
@@ -69,7 +72,8 @@ pub(crate) fn pack_pinned(
     picture: &Video,
     layout: &Layout,
 ) -> Result<Packed> {
-    staging.pack(picture, layout, || Ok(Box::new(HostBlock::pinned_by(cl, queue, layout.bytes())?)))
+    let make = || HostBlock::pinned_by(cl, queue, layout.bytes());
+    staging.pack(picture, layout, || Ok(Box::new(PinnedPlanes(make()?))))
 }
 
 impl PlaneBlock {

@@ -131,10 +131,10 @@ impl DeviceInfo {
     }
 }
 
-#[cfg(test)]
 impl DeviceInfo {
     /// A device that is not there, for tests to change as they need it.
-    pub(crate) fn made_up() -> Self {
+    #[doc(hidden)]
+    pub fn made_up() -> Self {
         Self {
             index: 0,
             name: "Device".into(),

@@ -86,12 +86,10 @@ impl Tunable for Code {
     }
 }
 
-impl Config {
-    /// The default values for a kind of device and pictures of a size.
-    pub(crate) fn for_size(code: &'static Code, kind: DeviceKind, size: SizeClass) -> Self {
-        let other = if kind != DeviceKind::Cpu && size == SizeClass::Large { code.large } else { &[] };
-        other.iter().fold(Self::of(code, kind), |config, (name, value)| config.with(name, *value))
-    }
+/// Returns the default values for a kind of device and pictures of a size.
+pub(crate) fn for_size(code: &'static Code, kind: DeviceKind, size: SizeClass) -> Config {
+    let other = if kind != DeviceKind::Cpu && size == SizeClass::Large { code.large } else { &[] };
+    other.iter().fold(Config::of(code, kind), |config, (name, value)| config.with(name, *value))
 }
 
 fn any(_: &Config, _: &DeviceInfo) -> bool {

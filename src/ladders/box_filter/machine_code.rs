@@ -7,7 +7,7 @@ use crate::gpu::program;
 use crate::ladder::cache::Cache;
 use crate::ladders::box_filter::planar::PlanesCode;
 use crate::ladders::box_filter::tuned::{self, SizeClass};
-use crate::ladders::box_filter::{Config, VariantId};
+use crate::ladders::box_filter::{Config, VariantId, config};
 
 /// What decides which code of a variant runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -51,7 +51,7 @@ pub(crate) fn of(cl: &ClContext, id: VariantId, pictures: &Pictures) -> Result<M
         let why = format!("'{id}' is made of no kernels.");
         Error::new("The machine code cannot be shown.", why, "Choose one of the ladder's other rungs.")
     })?;
-    of_config(cl, &Config::for_size(kernels.code(device.kind), device.kind, size).fitted(device))
+    of_config(cl, &config::for_size(kernels.code(device.kind), device.kind, size).fitted(device))
 }
 
 fn of_config(cl: &ClContext, config: &Config) -> Result<MachineCode> {

@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 
-use super::config::{Config, Extent};
+use super::config::{self, Config, Extent};
 use super::plan::{Pass, Plan};
 use super::{Kernels, Scratch, run};
 use crate::error::{Error, Result};
@@ -106,7 +106,7 @@ impl BuiltVariant {
         let (code, device) = (kernels_of(id)?.code(kind), &cl.device.info);
         let mut built = Self::build_into(cl, id, &Config::of(code, kind).fitted(device), output)?;
         for size in SizeClass::ALL {
-            let config = Config::for_size(code, kind, size).fitted(device);
+            let config = config::for_size(code, kind, size).fitted(device);
             // One that this device does not allow leaves its size to the others.
             if let Some(at) = built.program_of(cl, id, &config, output) {
                 built.choices.extend((0..tuned::RADII.len()).map(|class| (size, class, at)));

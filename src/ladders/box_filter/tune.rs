@@ -17,7 +17,7 @@ use crate::ladders::box_filter::run::{Bands, Checker};
 use crate::ladders::box_filter::suite::{self, Subject, Suite};
 use crate::ladders::box_filter::trial::{Case, Launch, Trials};
 use crate::ladders::box_filter::tuned::{self, SizeClass};
-use crate::ladders::box_filter::{BuiltVariant, Code, Config, Plan, Scratch, Work, bench};
+use crate::ladders::box_filter::{BuiltVariant, Code, Config, Plan, Scratch, Work, bench, config};
 use crate::memory::{require, zeroed};
 use crate::timing::ms_since;
 use crate::verify::{self, Checked, MismatchReport};
@@ -38,7 +38,7 @@ pub fn variants() -> Vec<VariantId> {
 /// The variants with the parameters that a search begins with.
 fn rungs(device: &DeviceInfo, variants: &[VariantId], (width, height): (u32, u32)) -> Rungs<Code> {
     let size = SizeClass::of(width, height);
-    let first = |code| Config::for_size(code, device.kind, size).fitted(device);
+    let first = |code| config::for_size(code, device.kind, size).fitted(device);
     let rung = |id: &VariantId| Some((id.as_str(), first(id.kernels()?.code(device.kind))));
     variants.iter().filter_map(rung).collect()
 }
