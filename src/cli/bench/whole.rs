@@ -26,7 +26,7 @@ use crate::ladder::rounds;
 use crate::ladder::{BackEnd, Outcome};
 use crate::ladders::box_filter::VariantId;
 use crate::ladders::box_filter::glsl::Offscreen;
-use crate::ladders::box_filter::whole::{Filter, Original, WholeFrames};
+use crate::ladders::box_filter::whole::{Filter, Original, Shaders, WholeFrames};
 use crate::stats::Stage;
 use crate::timing::{Series, believed, ms_since};
 use crate::verify::{self, Checked, MismatchReport};
@@ -37,7 +37,9 @@ const STAGES: [Stage; 4] = [Stage::Upload, Stage::Convert, Stage::Filter, Stage:
 /// A client of the engine: what it asks for is compared, and timed.
 pub(super) struct Client<'a> {
     engine: Engine,
-    shaders: Option<Shaders>,
+    shaders: Option<OnShaders>,
+    /// The shaders that are timed; the one who measures has them too.
+    offscreen: Option<Rc<Offscreen>>,
     slot: Option<Slot>,
     device: Option<ClContext>,
     original: Option<Original>,
@@ -48,7 +50,7 @@ pub(super) struct Client<'a> {
 }
 
 /// The engine that has OpenGL, with the context that goes last.
-struct Shaders {
+struct OnShaders {
     engine: Engine,
     slot: Option<Slot>,
     offscreen: Rc<Offscreen>,
@@ -79,6 +81,7 @@ impl<'a> Client<'a> {
         Self {
             engine: Engine::new(nobody()),
             shaders: None,
+            offscreen: None,
             slot: None,
             device: None,
             original: None,
@@ -122,10 +125,11 @@ impl<'a> Client<'a> {
                 }
             }
             Filter::Threads => {}
-            Filter::Shaders(offscreen) => {
-                let engine = || Engine::with_opengl(offscreen.gl().clone(), nobody());
-                let shaders = || Shaders { engine: engine(), slot: None, offscreen: offscreen.clone() };
-                self.shaders.get_or_insert_with(shaders);
+            Filter::Shaders => {
+                if let (None, Some(offscreen)) = (&self.shaders, &self.offscreen) {
+                    let engine = Engine::with_opengl(offscreen.gl().clone(), nobody());
+                    self.shaders = Some(OnShaders { engine, slot: None, offscreen: offscreen.clone() });
+                }
             }
         }
         Ok(())
@@ -139,7 +143,7 @@ impl<'a> Client<'a> {
         let frame = original.as_ref().map(|original| &original.frame);
         let frame = frame.ok_or_else(|| Error::new("There is no frame.", "", ""))?;
         let (engine, kept, new) = match shaders.as_mut().filter(|_| id.back_end() == BackEnd::Glsl) {
-            Some(Shaders { engine, slot, offscreen }) => {
+            Some(OnShaders { engine, slot, offscreen }) => {
                 let new = slot.take().map_or_else(|| Slot::new(offscreen.gl(), size.0, size.1), Ok)?;
                 (engine, slot, new)
             }
@@ -175,7 +179,7 @@ impl<'a> Client<'a> {
         let want = original.as_mut().ok_or_else(none)?.right(radius, id.reads_planes())?;
         let read;
         let got = match shaders.as_ref().filter(|_| id.back_end() == BackEnd::Glsl) {
-            Some(Shaders { slot, offscreen, .. }) => {
+            Some(OnShaders { slot, offscreen, .. }) => {
                 let texture = slot.as_ref().and_then(Slot::texture).ok_or_else(none)?;
                 read = read_texture(offscreen.gl(), texture, size)?;
                 read.as_slice()
@@ -255,6 +259,12 @@ impl<'a> Client<'a> {
 }
 
 impl WholeFrames for Client<'_> {
+    fn shaders(&mut self, (width, height): (u32, u32)) -> Result<Rc<dyn Shaders>> {
+        let offscreen = Rc::new(Offscreen::new(width, height)?);
+        self.offscreen = Some(offscreen.clone());
+        Ok(offscreen)
+    }
+
     fn check(&mut self, filter: Filter, radius: u32) -> Tried<Checked> {
         let id = filter.id();
         self.add(filter).map_err(fail)?;

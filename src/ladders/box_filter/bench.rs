@@ -8,11 +8,10 @@ use std::time::Instant;
 use super::candidates::{Candidate, OnDevice, candidate};
 use super::checks::{Checks, trial_case, tried};
 use super::entrants::{Entrant, case, require_memory};
-use super::glsl::Offscreen;
 use super::native::{self, Lanes, all_threads};
 use super::planar::{PlanarFilter, PlanarPlan, planes_of, run as planes};
 use super::trial::Trials;
-use super::whole::{Filter, WholeFrames};
+use super::whole::{Filter, Shaders, WholeFrames};
 use super::{BuiltVariant, Plan, Scratch, VariantId};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Device, Queue, failed};
@@ -78,7 +77,7 @@ pub(crate) enum Ready {
     /// Kernels on planes.
     Planes(PlanarPlan),
     /// Shaders.
-    Shaders(Rc<Offscreen>),
+    Shaders(Rc<dyn Shaders>),
     /// So many threads.
     Threads(usize, Lanes),
     /// A device copy.
@@ -107,7 +106,7 @@ impl<'a> BoxBench<'a> {
         let mut built = HashMap::new();
         for entrant in entrants {
             if let Entrant::Variant(id) = *entrant {
-                built.insert(id, candidate(cl.as_ref().ok_or(&without), id, size, trials));
+                built.insert(id, candidate(cl.as_ref().ok_or(&without), id, size, trials, whole));
             }
         }
         let on_device = |cl| {
@@ -235,9 +234,9 @@ impl<'a> Bench for BoxBench<'a> {
                 room.checks.native(&mut checked)?;
                 (Ready::Threads(all_threads(), Lanes::Vector), (ms, checked))
             }
-            Candidate::Shaders(offscreen) => {
-                let checked = room.checks.without_opencl(|src, want| offscreen.check(src, want, radius))?;
-                (Ready::Shaders(offscreen), checked)
+            Candidate::Shaders(shaders) => {
+                let checked = room.checks.without_opencl(|src, want| shaders.check(src, want, radius))?;
+                (Ready::Shaders(shaders), checked)
             }
         };
         Ok(Prepared { ready, predicted_ms, chosen: None, checked })
@@ -257,7 +256,7 @@ impl<'a> Bench for BoxBench<'a> {
                 Some(Ok(Candidate::Planes(filter))) => Filter::Planes(&on()?.cl, filter),
                 _ => return Ok(()),
             },
-            Ready::Shaders(offscreen) => Filter::Shaders(offscreen),
+            Ready::Shaders(_) => Filter::Shaders,
             Ready::Threads(..) if !prepared.checked.is_empty() => Filter::Threads,
             // What is beside the variants, and limits.
             Ready::Threads(..) | Ready::Copy(..) => return Ok(()),
@@ -279,8 +278,8 @@ impl<'a> Bench for BoxBench<'a> {
         room.frame = round as usize % self.input.frames.len();
         let next = &self.input.frames[room.frame];
         for built in self.built.values() {
-            if let Ok(Candidate::Shaders(offscreen)) = built {
-                offscreen.load(next);
+            if let Ok(Candidate::Shaders(shaders)) = built {
+                shaders.load(next);
             }
         }
         if let Some(planes) = &room.planes {
@@ -302,8 +301,8 @@ impl<'a> Bench for BoxBench<'a> {
                 plan.to().write(self.queue()?, &verify::poisoned(&Planes::of(room)?.first.1))?;
                 self.scratch.poison(self.queue()?)
             }
-            Ready::Shaders(offscreen) => {
-                offscreen.poison(&poison);
+            Ready::Shaders(shaders) => {
+                shaders.poison(&poison);
                 Ok(())
             }
             Ready::Threads(..) => {
@@ -318,7 +317,7 @@ impl<'a> Bench for BoxBench<'a> {
         match ready {
             Ready::Kernels(_, plan, _) => measure::sample(self.queue()?, |queue| plan.enqueue_all(queue)),
             Ready::Planes(plan) => run_planes(self.queue()?, plan, &Planes::of(room)?.from),
-            Ready::Shaders(offscreen) => offscreen.run(room.radius),
+            Ready::Shaders(shaders) => shaders.run(room.radius),
             Ready::Threads(threads, lanes) => self.run_threads(*threads, *lanes, room),
             Ready::Copy(from, to) => copy(self.queue()?, from, to),
         }
@@ -343,7 +342,7 @@ impl<'a> Bench for BoxBench<'a> {
                 planes::compare(plan.layout(), want, &got, (block, &source))
             }
             // What these read cannot be written.
-            Ready::Shaders(offscreen) => verify::compare(want, &offscreen.read()?, elements, (&[], &[])),
+            Ready::Shaders(shaders) => verify::compare(want, &shaders.read()?, elements, (&[], &[])),
             Ready::Threads(..) => verify::compare(want, &room.out, elements, (&[], &[])),
             // It takes no part: it is a limit.
             Ready::Copy(..) => None,

@@ -4,10 +4,10 @@
 use std::rc::Rc;
 
 use super::checks::{TINY, not_passed, trial_case};
-use super::glsl::Offscreen;
 use super::pictures::noise;
 use super::planar::{PlanarFilter, planes_of};
 use super::trial::{Case, Launch, Trials};
+use super::whole::{Shaders, WholeFrames};
 use super::{BuiltVariant, VariantId};
 use crate::error::{Error, Result};
 use crate::gpu::cl::ClContext;
@@ -21,7 +21,7 @@ pub(super) enum Candidate {
     Kernels(Rc<BuiltVariant>),
     Planes(Rc<PlanarFilter>),
     Threads,
-    Shaders(Rc<Offscreen>),
+    Shaders(Rc<dyn Shaders>),
 }
 
 /// Builds a variant for pictures of a size; without a device there is the outcome of what needs one.
@@ -30,10 +30,11 @@ pub(super) fn candidate(
     id: VariantId,
     size: (u32, u32),
     trials: &mut Trials,
+    whole: &mut dyn WholeFrames,
 ) -> Tried<Candidate> {
     match (id.back_end(), cl) {
         (BackEnd::Native, _) => Ok(Candidate::Threads),
-        (BackEnd::Glsl, _) => offscreen(size).map(|one| Candidate::Shaders(Rc::new(one))),
+        (BackEnd::Glsl, _) => shaders(size, whole).map(Candidate::Shaders),
         (_, Err(without)) => Err(without.clone()),
         (_, Ok(cl)) if id.reads_planes() => {
             build_planes(cl, id, trials).map(|one| Candidate::Planes(Rc::new(one)))
@@ -64,8 +65,8 @@ fn build_planes(cl: &ClContext, id: VariantId, trials: &mut Trials) -> Tried<Pla
     PlanarFilter::build(cl, id).map_err(fail)
 }
 
-fn offscreen((width, height): (u32, u32)) -> Tried<Offscreen> {
-    Offscreen::new(width, height).map_err(|e| Box::new(Outcome::Unsupported(format!("{} {}", e.what, e.why))))
+fn shaders(size: (u32, u32), whole: &mut dyn WholeFrames) -> Tried<Rc<dyn Shaders>> {
+    whole.shaders(size).map_err(|e| Box::new(Outcome::Unsupported(format!("{} {}", e.what, e.why))))
 }
 
 /// The device, with source and destination in each storage that is needed; buffers always, for the copy.

@@ -18,8 +18,9 @@ use crate::gpu::headless::Headless;
 use crate::gpu::memory::Rgba;
 use crate::gpu::read_texture::read_texture;
 use crate::gpu::shader;
-use crate::gpu::sharing::texture;
+use crate::gpu::texture;
 use crate::ladder::measure::Sample;
+use crate::ladders::box_filter::whole::Shaders;
 use crate::timing::ms_since;
 use crate::verify::{self, MismatchReport};
 
@@ -268,24 +269,20 @@ impl Offscreen {
     pub fn clock(&self) -> Clock {
         self.filter.clock()
     }
+}
 
-    /// Brings the picture that is to be filtered to the texture, and waits for that.
-    pub fn load(&self, rgba: &[u8]) {
+impl Shaders for Offscreen {
+    fn load(&self, rgba: &[u8]) {
         texture::fill(&self.headless.gl, self.source, self.size, rgba);
         // SAFETY: the context is current.
         unsafe { self.headless.gl.finish() };
     }
 
-    /// Fills the target, so that what is not drawn shows.
-    pub(super) fn poison(&self, rgba: &[u8]) {
+    fn poison(&self, rgba: &[u8]) {
         texture::fill(&self.headless.gl, self.target, self.size, rgba);
     }
 
-    /// Filters what was loaded, and waits. Where OpenGL has no timer queries, there is no device time.
-    ///
-    /// # Errors
-    /// When the driver cannot draw into the textures.
-    pub fn run(&self, radius: u32) -> Result<Sample> {
+    fn run(&self, radius: u32) -> Result<Sample> {
         let _host = crate::gpu::watch::on_host();
         let began = Instant::now();
         let timing = self.filter.timed(|| {
@@ -305,20 +302,12 @@ impl Offscreen {
         Ok(Sample { device_ms: took.device_ms, dispatch_ms: None, wall_ms })
     }
 
-    /// The filtered picture.
-    ///
-    /// # Errors
-    /// When memory runs out, or the driver does not read textures back.
-    pub fn read(&self) -> Result<Vec<u8>> {
+    fn read(&self) -> Result<Vec<u8>> {
         read_texture(&self.headless.gl, self.target, self.size)
     }
 
-    /// Checks the filter on one picture against `want`, the reference's output for it: poisoned, but without canaries,
-    /// since nothing can be drawn beyond a texture's border.
-    ///
-    /// # Errors
-    /// When it cannot run; a wrong result is no error but a report.
-    pub fn check(&self, src: &[u8], want: &[u8], radius: u32) -> Result<Option<MismatchReport>> {
+    // Poisoned, but without canaries, since nothing can be drawn beyond a texture's border.
+    fn check(&self, src: &[u8], want: &[u8], radius: u32) -> Result<Option<MismatchReport>> {
         verify::check(want, Rgba { width: self.size.0 as usize }, |before| {
             let guard = verify::guard(want.len());
             let middle = guard..guard + want.len();

@@ -24,7 +24,7 @@ pub mod suite;
 pub mod trial;
 pub mod tune;
 pub mod tuned;
-pub(crate) mod whole;
+pub mod whole;
 
 pub use config::{Code, Config};
 pub use opencl::BuiltVariant;

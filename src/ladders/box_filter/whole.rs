@@ -3,7 +3,6 @@
 
 use std::rc::Rc;
 
-use super::glsl::Offscreen;
 use super::planar::{PlanarFilter, planar_quick, planes_of};
 use super::reference::quick;
 use super::{BuiltVariant, VariantId};
@@ -11,9 +10,10 @@ use crate::color::{Correction, Layout, RgbaConverter, trial};
 use crate::error::Result;
 use crate::gpu::cl::ClContext;
 use crate::ladder::bench::Tried;
+use crate::ladder::measure::Sample;
 use crate::media::{Canvas, Frame};
 use crate::memory::picture_memory;
-use crate::verify::Checked;
+use crate::verify::{Checked, MismatchReport};
 
 /// What filters, as it was built to be timed.
 #[derive(Clone, Copy)]
@@ -24,8 +24,8 @@ pub(crate) enum Filter<'a> {
     Planes(&'a ClContext, &'a PlanarFilter),
     /// All threads of this process.
     Threads,
-    /// Shaders, with the OpenGL context that is current.
-    Shaders(&'a Rc<Offscreen>),
+    /// What [`WholeFrames::shaders`] gave.
+    Shaders,
 }
 
 impl Filter<'_> {
@@ -35,13 +35,46 @@ impl Filter<'_> {
             Filter::Kernels(_, built) => built.kernels().id,
             Filter::Planes(_, planar) => planar.id(),
             Filter::Threads => VariantId::Native,
-            Filter::Shaders(_) => VariantId::Glsl,
+            Filter::Shaders => VariantId::Glsl,
         }
     }
 }
 
+/// The filter in shaders, in an OpenGL context of its own, for one size of picture. OpenGL stands above this layer.
+pub trait Shaders {
+    /// Brings the picture that is to be filtered to the texture, and waits for that.
+    fn load(&self, rgba: &[u8]);
+
+    /// Fills the target, so that what is not drawn shows.
+    fn poison(&self, rgba: &[u8]);
+
+    /// Filters what was loaded, and waits. Where OpenGL has no timer queries, there is no device time.
+    ///
+    /// # Errors
+    /// When the driver cannot draw into the textures.
+    fn run(&self, radius: u32) -> Result<Sample>;
+
+    /// Returns the filtered picture.
+    ///
+    /// # Errors
+    /// When memory runs out, or the driver does not read textures back.
+    fn read(&self) -> Result<Vec<u8>>;
+
+    /// Checks the filter on one picture against `want`, the reference's output for it.
+    ///
+    /// # Errors
+    /// When it cannot run; a wrong result is no error but a report.
+    fn check(&self, src: &[u8], want: &[u8], radius: u32) -> Result<Option<MismatchReport>>;
+}
+
 /// Filters whole frames as the window has them filtered.
 pub(crate) trait WholeFrames {
+    /// Builds the shaders for pictures of a size, which filter frames from then on.
+    ///
+    /// # Errors
+    /// When there is no OpenGL, or the picture is larger than it draws.
+    fn shaders(&mut self, size: (u32, u32)) -> Result<Rc<dyn Shaders>>;
+
     /// Asks for a frame, and compares what comes back with what is right; what was compared.
     ///
     /// # Errors
