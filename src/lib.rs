@@ -60,6 +60,7 @@ pub mod engine;
 mod environment;
 pub mod error;
 pub mod exit;
+pub mod gl_window;
 pub mod gpu;
 mod jobs;
 pub mod ladder;

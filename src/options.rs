@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::gpu::gl::Interface;
+use crate::gl_window::Interface;
 use crate::ladder::sizes::Sizes;
 use crate::ladders::box_filter::{VariantId, listed};
 use crate::media::References;

@@ -16,6 +16,7 @@ use clreel::gpu::read_texture::read_texture;
 use clreel::ladders::box_filter::glsl::{GlslFilter, Offscreen};
 use clreel::ladders::box_filter::pictures::noise;
 use clreel::ladders::box_filter::reference::reference;
+use clreel::ladders::box_filter::whole::Shaders as _;
 use clreel::ladders::box_filter::{MAX_RADIUS, VariantId};
 use common::{Display, Session, clip, clreel, json, png, snapshot, succeed};
 use movie::Folder;

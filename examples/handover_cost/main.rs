@@ -18,8 +18,8 @@ mod turn;
 use std::io::{self, Write as _};
 
 use clap::Parser;
+use clreel::gl_window::{GlWindow, Interface};
 use clreel::gpu::cl::{self, ClContext, Status};
-use clreel::gpu::gl::{GlWindow, Interface};
 use clreel::gpu::process;
 use clreel::gpu::sharing::{self, Sharing};
 use clreel::timing::Series;

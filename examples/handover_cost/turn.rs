@@ -5,8 +5,8 @@ use std::ptr;
 use std::sync::mpsc;
 use std::time::Instant;
 
+use clreel::gl_window::GlWindow;
 use clreel::gpu::cl::{ClContext, Event, Mem, Program, Queue, Status};
-use clreel::gpu::gl::GlWindow;
 use clreel::gpu::gl_timer::{GlTimer, Timing};
 use clreel::gpu::kernel::{Kernel, Value};
 use clreel::gpu::timer::device_ms;

@@ -8,8 +8,8 @@ use glow::HasContext as _;
 
 use crate::error::Result;
 use crate::gpu::gl_names::{Home, Name};
-use crate::gpu::sharing::pixel_buffer::PixelBuffer;
-use crate::gpu::sharing::texture::{self, Part};
+use crate::gpu::pixel_buffer::PixelBuffer;
+use crate::gpu::texture::{self, Part};
 
 /// After so long OpenGL is asked to finish all that it has, in nanoseconds.
 const FETCH_NS: i32 = 1_000_000_000;

@@ -16,7 +16,6 @@ use glutin::display::GlDisplay as _;
 pub struct Headless {
     /// The functions of the context.
     pub gl: Arc<glow::Context>,
-    #[cfg_attr(not(test), allow(dead_code, reason = "it is current as long as it is there"))]
     context: PossiblyCurrentContext,
 }
 
@@ -38,8 +37,8 @@ impl Headless {
     }
 
     /// What names this context to OpenCL.
-    #[cfg(test)]
-    pub(crate) fn opencl_properties(&self) -> ocl::builders::ContextProperties {
+    #[doc(hidden)]
+    pub fn opencl_properties(&self) -> ocl::builders::ContextProperties {
         use glutin::context::AsRawContext as _;
         use glutin::display::{AsRawDisplay as _, GetGlDisplay as _};
         let mut properties = ocl::builders::ContextProperties::new();

@@ -20,10 +20,10 @@ use winit::window::{WindowAttributes, WindowId};
 
 use super::cl::{Device, DeviceInfo, list_devices};
 use super::drivers;
-use super::gl::{GlWindow, Interface};
 use super::identity::{Identity, identity};
 use super::process::exit_now;
 use super::sharing::{self, Sharing};
+use crate::gl_window::{GlWindow, Interface};
 pub(crate) use known::Known;
 
 /// The hidden subcommand with which this binary tests sharing, and prints the answers.

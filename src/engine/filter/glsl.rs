@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::gpu::event::Waker;
 use crate::gpu::gl_timer::Timing;
 use crate::gpu::read_texture::read_texture;
-use crate::gpu::sharing::texture;
+use crate::gpu::texture;
 use crate::ladders::box_filter::glsl::GlslFilter;
 use crate::stats::{Span, Stage};
 

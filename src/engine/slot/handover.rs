@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::gpu::cl::{ClContext, Event, Queue};
 use crate::gpu::host_block::HostBlock;
 use crate::gpu::memory::{Picture, Storage};
-use crate::gpu::sharing::texture::Shared;
+use crate::gpu::sharing::Shared;
 use crate::gpu::transfer::{enqueue_copy_to_image, enqueue_map, enqueue_read, enqueue_unmap, enqueue_write};
 
 impl Slot {

@@ -32,9 +32,10 @@ use crate::error::{Error, Result};
 use crate::gpu::cl::ClContext;
 use crate::gpu::host_block::HostBlock;
 use crate::gpu::memory::Picture;
+use crate::gpu::pixel_buffer::PixelBuffer;
 use crate::gpu::read_texture::read_texture;
-use crate::gpu::sharing::pixel_buffer::PixelBuffer;
-use crate::gpu::sharing::texture::{Part, Shared};
+use crate::gpu::sharing::Shared;
+use crate::gpu::texture::Part;
 
 /// What the host has put into a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

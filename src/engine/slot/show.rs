@@ -2,7 +2,7 @@
 //! the texture to draw.
 
 use super::{Output, ResultIn, Slot};
-use crate::gpu::sharing::texture::Part;
+use crate::gpu::texture::Part;
 
 impl Slot {
     /// Fills the texture with the picture, from where that is. Does nothing while the device has it, or where there is no

@@ -7,14 +7,14 @@
 mod context;
 mod handover;
 mod on_gl;
-pub(crate) mod pixel_buffer;
 mod self_test;
-pub(crate) mod texture;
+mod shared_texture;
 pub(crate) mod vertex_buffer;
 
 pub(crate) use context::{NOT_OFFERED, is_listed, open_on};
 pub use context::{driving_device, open};
 pub(crate) use on_gl::{Ask, OnGl};
+pub(crate) use shared_texture::Shared;
 
 /// Whether frames stay on the device between OpenCL and OpenGL.
 #[derive(Debug, Clone, PartialEq, Eq)]

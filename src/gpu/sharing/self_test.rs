@@ -5,10 +5,10 @@
 
 use glow::HasContext as _;
 
-use super::OnGl;
-use super::texture::{self, Shared};
+use super::{OnGl, Shared};
 use crate::gpu::cl::ClContext;
 use crate::gpu::read_texture::read_texture;
+use crate::gpu::texture;
 
 const WIDTH: u32 = 67;
 const HEIGHT: u32 = 35;

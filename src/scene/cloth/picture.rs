@@ -9,7 +9,7 @@ use super::detail::Detail;
 use super::world::{Look, World};
 use crate::error::Result;
 use crate::gpu::cl::ClContext;
-use crate::gpu::sharing::texture;
+use crate::gpu::texture;
 use crate::gpu::watch;
 use crate::ladders::cloth::chain::Chain;
 use crate::media::Orientation;

@@ -13,7 +13,7 @@ use super::walker::Report;
 use crate::error::Result;
 use crate::gpu::gl_names;
 use crate::gpu::shader;
-use crate::gpu::sharing::texture;
+use crate::gpu::texture;
 use crate::ladders::cloth::model::{Figure, SPEED};
 use crate::media::Orientation;
 use crate::present::{Viewport, texture_matrix};

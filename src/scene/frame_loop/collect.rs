@@ -8,7 +8,7 @@ use super::{Beside, Flight, FrameLoop, Half, Ready, Seen, Side};
 use crate::engine::{Finished, Outcome, Slot};
 use crate::error::Error;
 use crate::gpu::gl_timer::GlTimer;
-use crate::gpu::sharing::texture::Part;
+use crate::gpu::texture::Part;
 use crate::ladders::box_filter::VariantId;
 use crate::stats::Stage;
 

@@ -7,7 +7,7 @@ use std::time::Instant;
 use super::{Side, must_take_turns};
 use crate::engine::{Difference, Readings, Request, Slot, Stages};
 use crate::error::Result;
-use crate::gpu::sharing::texture::Part;
+use crate::gpu::texture::Part;
 use crate::ladders::box_filter::VariantId;
 use crate::media::Frame;
 use crate::scene::frame_loop::lent::{Done, Until};

@@ -1,17 +1,13 @@
-//! Textures that can be shared, and OpenCL's side of them.
+//! Textures that can be shared with OpenCL. In: pixels in memory or in a [`PixelBuffer`]. Out: a texture that has them.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use glow::HasContext as _;
-use ocl::ffi;
 
-use super::handover::hand_over;
 use super::pixel_buffer::PixelBuffer;
 use crate::error::{Error, Result};
-use crate::gpu::cl::{ClContext, Event, Image, failed};
 use crate::gpu::gl::{max_texture_size, too_large};
-use crate::gpu::memory::Picture;
 
 /// A complete texture with one level, as sharing needs it: RGBA8, linear, clamped. The context must be current.
 ///
@@ -157,47 +153,4 @@ unsafe fn fill_with(
 /// What has OpenGL read rows of so many pixels from the one at `left` and `top` on; 0 is as many as it is to read.
 fn skipping(row: i32, left: i32, top: i32) -> [(u32, i32); 3] {
     [(glow::UNPACK_ROW_LENGTH, row), (glow::UNPACK_SKIP_PIXELS, left), (glow::UNPACK_SKIP_ROWS, top)]
-}
-
-const NOT_HANDED: &str = "A texture could not be handed over between OpenGL and OpenCL.";
-
-/// OpenCL's side of a texture. It must drop before the texture is deleted.
-pub(crate) struct Shared {
-    picture: Picture,
-}
-
-impl Shared {
-    /// Makes the memory object of a texture that [`create`] made, with `width` by `height` pixels.
-    ///
-    /// # Errors
-    /// When the driver does not share it.
-    pub(crate) fn new(cl: &ClContext, texture: glow::Texture, width: u32, height: u32) -> Result<Self> {
-        let (size, flags) = ((width as usize, height as usize), ffi::CL_MEM_READ_WRITE);
-        // SAFETY: the texture is of the OpenGL context that `cl` shares with, if it shares at all; else the driver refuses.
-        unsafe { Image::of_gl(&cl.context, flags, texture.0.get(), size) }
-            .map(|image| Self { picture: Picture::Image(image) })
-            .map_err(|e| failed("A texture could not be shared between OpenGL and OpenCL.", &e))
-    }
-
-    /// The texture as OpenCL sees it, between acquire and release.
-    pub(crate) fn picture(&self) -> &Picture {
-        &self.picture
-    }
-
-    /// Enqueues the handover to OpenCL. OpenGL must have finished with the texture, and must leave it alone until the
-    /// event of [`Shared::release`] is complete.
-    ///
-    /// # Errors
-    /// When the driver refuses.
-    pub(crate) fn acquire(&self, cl: &ClContext) -> Result<Event> {
-        hand_over(cl, self.picture.mem(), true, NOT_HANDED)
-    }
-
-    /// Enqueues the handover to OpenGL.
-    ///
-    /// # Errors
-    /// When the driver refuses.
-    pub(crate) fn release(&self, cl: &ClContext) -> Result<Event> {
-        hand_over(cl, self.picture.mem(), false, NOT_HANDED)
-    }
 }
