@@ -8,14 +8,14 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use clreel::color::RgbaConverter;
-use clreel::ladders::box_filter::native::{Lanes, filter};
-use clreel::ladders::box_filter::pictures::noise;
-use clreel::ladders::box_filter::reference::{plain, summed_area};
-use clreel::media::{Frame, FrameQueue};
-use clreel::timing::Series;
+use base::timing::Series;
+use box_filter::native::{Lanes, filter};
+use box_filter::pictures::noise;
+use box_filter::reference::{plain, summed_area};
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
+use video::color::RgbaConverter;
+use video::{Frame, FrameQueue};
 
 /// A sample lasts this long at least: what is short is run many times in it.
 const SAMPLE: Duration = Duration::from_millis(20);

@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::time::Instant;
 
+use box_filter::VariantId;
 use clap::Parser;
-use clreel::gpu::memory::Storage;
-use clreel::ladders::box_filter::VariantId;
+use opencl::memory::Storage;
 use serde_json::Value;
 
 type Failure = Box<dyn std::error::Error>;

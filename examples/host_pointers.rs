@@ -13,14 +13,14 @@ use std::ffi::CStr;
 use std::ptr::NonNull;
 use std::time::Instant;
 
+use base::timing::{Series, ms_since};
+use box_filter::pictures::noise;
 use clap::Parser;
-use clreel::gpu::cl::{self, Buffer, ClContext, Program, enqueue_unmap};
-use clreel::gpu::host_block::HostBlock;
-use clreel::gpu::kernel::{self, Value};
-use clreel::gpu::process;
-use clreel::ladders::box_filter::pictures::noise;
-use clreel::timing::{Series, ms_since};
 use ocl::ffi;
+use opencl::cl::{self, Buffer, ClContext, Program, enqueue_unmap};
+use opencl::host_block::HostBlock;
+use opencl::kernel::{self, Value};
+use opencl::process;
 
 type Failure = Box<dyn std::error::Error>;
 

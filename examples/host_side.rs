@@ -13,23 +13,23 @@
 use std::ptr::NonNull;
 use std::time::Instant;
 
+use base::timing::{Series, ms_since};
+use box_filter::VariantId;
+use box_filter::color_kernels::{Converter, Corrector, PlaneBlock};
+use box_filter::pictures::noise;
+use box_filter::{BuiltVariant, Plan, Scratch};
 use clap::Parser;
-use clreel::color::kernels::{Converter, Corrector, PlaneBlock};
-use clreel::color::{Correction, RgbaColors};
-use clreel::gpu::cl::{self, Buffer, ClContext, Event, Queue, enqueue_unmap};
-use clreel::gpu::event::wait_in_queue;
-use clreel::gpu::host_block::HostBlock;
-use clreel::gpu::memory::{Picture, Storage};
-use clreel::gpu::process;
-use clreel::gpu::timer;
-use clreel::ladder::measure;
-use clreel::ladders::box_filter::VariantId;
-use clreel::ladders::box_filter::pictures::noise;
-use clreel::ladders::box_filter::{BuiltVariant, Plan, Scratch};
-use clreel::timing::{Series, ms_since};
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
+use ladder::measure;
 use ocl::ffi;
+use opencl::cl::{self, Buffer, ClContext, Event, Queue, enqueue_unmap};
+use opencl::event::wait_in_queue;
+use opencl::host_block::HostBlock;
+use opencl::memory::{Picture, Storage};
+use opencl::process;
+use opencl::timer;
+use video::color::{Correction, RgbaColors};
 
 type Failure = Box<dyn std::error::Error>;
 

@@ -5,13 +5,13 @@
 
 use std::io::{BufRead as _, Write as _};
 
-use clreel::gpu::cl::{self, ClContext, DeviceKind};
-use clreel::gpu::process;
-use clreel::ladder::config::Config;
-use clreel::ladder::contest::Ladder;
-use clreel::ladder::rung::Work;
-use clreel::ladders::histogram::HISTOGRAM;
-use clreel::ladders::reduction::REDUCTION;
+use ladder::config::Config;
+use ladder::contest::Ladder;
+use ladder::rung::Work;
+use ladders::histogram::HISTOGRAM;
+use ladders::reduction::REDUCTION;
+use opencl::cl::{self, ClContext, DeviceKind};
+use opencl::process;
 
 type Failure = Box<dyn std::error::Error>;
 

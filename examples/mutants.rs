@@ -1,11 +1,7 @@
 //! Tries mutants of the kernels on `clreel bench`, which stands beside this example's folder: `./dev mutants`.
 
-#[path = "../tests/common/layer.rs"]
-mod layer;
 #[path = "../tests/mutants/mod.rs"]
 mod mutants;
-#[path = "../tests/common/native.rs"]
-mod native;
 
 use std::process::ExitCode;
 

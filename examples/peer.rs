@@ -13,15 +13,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
 
-use clreel::gpu::cl::{self, ClContext, DeviceKind};
-use clreel::gpu::memory::{Picture, Storage};
-use clreel::gpu::process;
-use clreel::ladder::measure;
-use clreel::ladders::box_filter::VariantId;
-use clreel::ladders::box_filter::native::{self, Lanes};
-use clreel::ladders::box_filter::reference::reference;
-use clreel::ladders::box_filter::{BuiltVariant, Plan, Scratch};
-use clreel::timing::ms_since;
+use base::timing::ms_since;
+use box_filter::VariantId;
+use box_filter::native::{self, Lanes};
+use box_filter::reference::reference;
+use box_filter::{BuiltVariant, Plan, Scratch};
+use ladder::measure;
+use opencl::cl::{self, ClContext, DeviceKind};
+use opencl::memory::{Picture, Storage};
+use opencl::process;
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -39,11 +39,11 @@ fn main() -> Result<(), Failure> {
 }
 
 fn write_frames(file: &str, width: u32, height: u32, count: usize) -> Result<(), Failure> {
-    let clip = clreel::media::read_frames_rgba(
-        &clreel::media::bundled_clip()?,
+    let clip = video::read_frames_rgba(
+        &video::bundled_clip()?,
         count,
         Some((width, height)),
-        clreel::media::References::Refused,
+        video::References::Refused,
     )?;
     let mut out = fs::File::create(file)?;
     for frame in &clip.frames {

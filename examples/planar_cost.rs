@@ -4,20 +4,20 @@
 //!
 //! `cargo run --release --example planar_cost -- [ROUNDS] [WIDTHxHEIGHT] [DEVICE]`: 100 rounds, 1280x720, the best device.
 
-use clreel::color::Correction;
-use clreel::color::RgbaConverter;
-use clreel::color::kernels::Converter;
-use clreel::gpu::cl::{ClContext, list_devices, select_device};
-use clreel::gpu::memory::{Picture, Storage};
-use clreel::gpu::process;
-use clreel::gpu::timer;
-use clreel::ladders::box_filter::VariantId;
-use clreel::ladders::box_filter::planar::{PlanarFilter, planes_of};
-use clreel::ladders::box_filter::{BuiltVariant, Scratch};
-use clreel::media::{References, bundled_clip, read_frames_rgba};
-use clreel::timing::ms_since;
+use base::timing::ms_since;
+use box_filter::VariantId;
+use box_filter::color_kernels::Converter;
+use box_filter::planar::{PlanarFilter, planes_of};
+use box_filter::{BuiltVariant, Scratch};
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
+use opencl::cl::{ClContext, list_devices, select_device};
+use opencl::memory::{Picture, Storage};
+use opencl::process;
+use opencl::timer;
+use video::color::Correction;
+use video::color::RgbaConverter;
+use video::{References, bundled_clip, read_frames_rgba};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     process::prepare();

@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
+use base::timing::{Series, ms_since};
+use box_filter::{BuiltVariant, VariantId};
 use clap::Parser;
-use clreel::gpu::cl::{self, ClContext};
-use clreel::gpu::process;
-use clreel::ladders::box_filter::{BuiltVariant, VariantId};
-use clreel::timing::{Series, ms_since};
+use opencl::cl::{self, ClContext};
+use opencl::process;
 
 type Failure = Box<dyn std::error::Error>;
 

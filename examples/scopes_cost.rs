@@ -2,11 +2,11 @@
 //!
 //! `cargo run --release --example scopes_cost -- [ROUNDS] [DEVICE]`: 100 rounds, the best device.
 
-use clreel::engine::Scopes;
-use clreel::gpu::cl::{ClContext, list_devices, select_device};
-use clreel::gpu::memory::{Picture, Storage};
-use clreel::gpu::process;
-use clreel::ladders::box_filter::pictures::noise;
+use box_filter::pictures::noise;
+use engine::Scopes;
+use opencl::cl::{ClContext, list_devices, select_device};
+use opencl::memory::{Picture, Storage};
+use opencl::process;
 
 fn median(times: &mut [f64]) -> f64 {
     times.sort_by(f64::total_cmp);

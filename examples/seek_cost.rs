@@ -7,8 +7,8 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use clreel::media::{Decoder, OpenOptions, Seek};
-use clreel::timing::ms_since;
+use base::timing::ms_since;
+use video::{Decoder, OpenOptions, Seek};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -22,7 +22,7 @@ use winit::dpi::PhysicalSize;
 use winit::event_loop::ActiveEventLoop;
 use winit::window::{Window, WindowAttributes};
 
-use crate::error::{Error, Result};
+use base::error::{Error, Result};
 
 const HINT: &str = "Install an OpenGL driver (on Debian and Ubuntu the packages libgl1-mesa-dri and libegl1), \
                     or try a display server that offers OpenGL 3.0 or OpenGL ES 3.0.";
@@ -47,7 +47,7 @@ impl Interface {
 
     /// The way that is tried first: the named one, else that in the environment variable `CLREEL_GL`, else GLX.
     pub fn wanted(named: Option<Self>) -> Self {
-        let variable = || crate::environment::text("CLREEL_GL");
+        let variable = || base::environment::text("CLREEL_GL");
         let meant = named.or_else(|| variable().and_then(|name| clap::ValueEnum::from_str(&name, true).ok()));
         meant.unwrap_or(Interface::Glx)
     }
@@ -142,7 +142,7 @@ impl GlWindow {
         let renderer = unsafe { gl.get_parameter_string(glow::RENDERER) };
         let es = if version.is_embedded { " ES" } else { "" };
         let renderer =
-            format!("{}, OpenGL{es} {}.{}", crate::text::escaped(&renderer), version.major, version.minor);
+            format!("{}, OpenGL{es} {}.{}", base::text::escaped(&renderer), version.major, version.minor);
         Ok(Self { gl: Arc::new(gl), renderer, surface, context, display, window })
     }
 

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    clreel::gpu::process::prepare();
+    opencl::process::prepare();
     let cli = clreel::cli::parse();
-    ExitCode::from(clreel::exit::report(clreel::cli::run(&cli)))
+    ExitCode::from(base::exit::report(clreel::cli::run(&cli)))
 }

@@ -9,9 +9,9 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::gl_window::Interface;
-use crate::ladder::sizes::Sizes;
-use crate::ladders::box_filter::{VariantId, listed};
-use crate::media::References;
+use box_filter::{VariantId, listed};
+use ladder::sizes::Sizes;
+use video::References;
 
 fn variant_help() -> String {
     format!("The filter: {}", listed(VariantId::ALL, "or"))

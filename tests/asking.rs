@@ -2,23 +2,14 @@
 //! there does not take the window down, and the panel of devices says why. What came through is remembered, until a window
 //! does not come through. The tests' layer plays the drivers (`tests/gl_sharing`).
 
-#[path = "common/window.rs"]
-mod common;
-#[path = "common/layer.rs"]
-mod layer;
-#[path = "common/movie.rs"]
-mod movie;
-#[path = "common/native.rs"]
-mod native;
-#[path = "common/pair.rs"]
-mod pair;
-
 use std::path::Path;
 use std::process::Command;
 
-use common::{Display, Session, clip, clreel, json, run, succeed};
-use movie::Folder;
+use crate::common::window::{Display, Session, clip, clreel, json, run, succeed};
 use serde_json::Value;
+use testkit::layer;
+use testkit::movie::Folder;
+use testkit::pair;
 
 const CRASH: &str = "clEnqueueAcquireGLObjects:1:crash";
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-use clreel::ladders::box_filter::VariantId;
+use box_filter::VariantId;
 use serde_json::Value;
 
 fn clreel(args: &[&str]) -> Command {

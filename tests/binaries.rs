@@ -1,19 +1,11 @@
 //! Programs as the driver compiled them, from one start to the next: the second start loads them and makes the same picture,
 //! and what is damaged is compiled anew. Needs an OpenCL device.
 
-#[path = "common/window.rs"]
-mod common;
-#[path = "common/layer.rs"]
-mod layer;
-#[path = "common/movie.rs"]
-mod movie;
-#[path = "common/native.rs"]
-mod native;
-
 use std::path::{Path, PathBuf};
 
-use common::{clreel, json, png, succeed};
-use movie::{Folder, Movie};
+use crate::common::window::{clreel, json, png, succeed};
+use testkit::layer;
+use testkit::movie::{Folder, Movie};
 
 /// The pixels of a snapshot, and how many programs were built and loaded for it.
 fn snapshot(folder: &Folder, movie: &Path, variables: &[(&str, &str)]) -> (Vec<u8>, usize, usize) {

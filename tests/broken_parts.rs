@@ -1,14 +1,10 @@
 //! Drivers that are wrong where kernels are right. The project's layer does to PoCL what such drivers do: parts of buffers
 //! lose their offset, what is mapped to be read has a wrong bit.
 
-#[path = "common/layer.rs"]
-mod layer;
-#[path = "common/native.rs"]
-mod native;
-
 use std::process::Command;
 
 use serde_json::Value;
+use testkit::layer;
 
 /// The rows of a small bench.
 fn bench(variants: &str, environment: &[(String, std::ffi::OsString)]) -> (Option<i32>, Vec<Value>) {

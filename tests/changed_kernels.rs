@@ -2,18 +2,14 @@
 //! `bench`, `tune`, `snapshot` and the window. Needs an OpenCL device that ends a process whose kernels write into nowhere,
 //! as PoCL does.
 
-#[path = "common/window.rs"]
-mod common;
-#[path = "common/movie.rs"]
-mod movie;
-
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use clreel::ladders::box_filter::VariantId;
-use common::{Display, Session, clip, clreel, finish, json, png, succeed};
-use movie::{Folder, Movie, steady};
+use crate::common::window;
+use crate::common::window::{Display, Session, clip, clreel, finish, json, png, succeed};
+use box_filter::VariantId;
 use serde_json::Value;
+use testkit::movie::{Folder, Movie, steady};
 
 /// What a kernel does first of all, beside its work; for all work-items.
 const FOR_EVER: &str = "for (volatile int forever = 1; forever;) forever = 1;";
@@ -284,13 +280,13 @@ fn a_child_ends_with_who_started_it() {
         if let Some(child) = children(parent.id()).first() {
             break *child;
         }
-        assert!(began.elapsed() < common::PATIENCE, "no child");
+        assert!(began.elapsed() < window::PATIENCE, "no child");
         std::thread::sleep(std::time::Duration::from_millis(20));
     };
     parent.kill().unwrap();
     parent.wait().unwrap();
     while Path::new(&format!("/proc/{child}")).exists() {
-        assert!(began.elapsed() < common::PATIENCE, "the child still runs");
+        assert!(began.elapsed() < window::PATIENCE, "the child still runs");
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
 }

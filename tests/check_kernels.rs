@@ -1,15 +1,10 @@
 //! What `check-kernels` says of kernels under Oclgrind, and of what it cannot check. Where Oclgrind is not installed, only that.
 
-#[path = "common/window.rs"]
-mod common;
-#[path = "common/movie.rs"]
-mod movie;
-
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use common::{clreel, finish};
-use movie::Folder;
+use crate::common::window::{clreel, finish};
+use testkit::movie::Folder;
 
 /// `03_flat.cl` with another text in the place of its first `from`.
 fn flat(from: &str, to: &str) -> String {

@@ -1,16 +1,12 @@
 //! The command line as a user types it: help, usage errors, exit codes and sentences. No display is needed.
 
-#[path = "common/movie.rs"]
-mod movie;
-
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use clreel::ladders;
-use clreel::ladders::box_filter::VariantId;
+use box_filter::VariantId;
 use ffmpeg_next::codec::Id;
 use ffmpeg_next::format::Pixel;
-use movie::{Folder, Movie, on_a_full_disk, steady};
+use testkit::movie::{Folder, Movie, on_a_full_disk, steady};
 
 fn clip() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/clip.mp4")

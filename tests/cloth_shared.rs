@@ -1,22 +1,14 @@
 //! The army's vertices in OpenGL's own buffers, in the window: by the tests' layer over a driver that cannot share. That the
 //! picture is the same is tested where the scene is (`src/scene/cloth/shared_tests.rs`). No time is asserted.
 
-#[path = "common/window.rs"]
-mod common;
-#[path = "common/layer.rs"]
-mod layer;
-#[path = "common/movie.rs"]
-mod movie;
-#[path = "common/native.rs"]
-mod native;
-
 use std::path::Path;
 use std::process::Command;
 
-use clreel::ladders::cloth::model::{Figure, SHIRT_VERTICES};
-use common::{Display, Session, clreel, json};
-use movie::{Folder, Movie, steady};
+use crate::common::window::{Display, Session, clreel, json};
+use ladders::cloth::model::{Figure, SHIRT_VERTICES};
 use serde_json::Value;
+use testkit::layer;
+use testkit::movie::{Folder, Movie, steady};
 
 /// Bytes of a figure's vertices.
 fn figure() -> usize {

@@ -1,15 +1,7 @@
 //! The conversions of OpenCL C: the reference against a table that was made in another way, and `clreel conformance`: right
 //! kernels pass, and each planted fault is caught and named. Needs an OpenCL device, and fails without one.
 
-#[path = "common/layer.rs"]
-mod layer;
-#[path = "common/native.rs"]
-mod native;
-#[path = "common/pair.rs"]
-mod pair;
-#[path = "conformance/reference.rs"]
 mod reference;
-#[path = "conformance/strategies.rs"]
 mod strategies;
 
 use std::collections::BTreeMap;
@@ -18,6 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
+use testkit::layer;
+use testkit::pair;
 
 /// A folder of this test alone; removed when dropped.
 struct Folder(PathBuf);

@@ -1,24 +1,15 @@
 //! Changed kernels of the conversion: `bench` names each, and `snapshot` does not show what they make. The layer makes a GPU of
 //! PoCL's device, for what only graphics cards are asked for. Needs an OpenCL device.
 
-#[path = "common/changed_conversions.rs"]
-mod changed;
-#[path = "common/layer.rs"]
-mod layer;
-#[path = "common/movie.rs"]
-mod movie;
-#[path = "common/native.rs"]
-mod native;
-#[path = "common/window.rs"]
-mod window;
-
 use std::path::Path;
 use std::process::Command;
 
-use changed::{CORRECT, LIMIT, MUTANTS, Mutant, PLANES, ROWS, SIZE, endless, kernels, mutant, shot, small};
-use movie::Folder;
+use crate::common::changed_conversions::{
+    CORRECT, LIMIT, MUTANTS, Mutant, PLANES, ROWS, SIZE, endless, kernels, mutant, shot, small,
+};
+use crate::common::window::{clip, clreel};
 use serde_json::Value;
-use window::{clip, clreel};
+use testkit::movie::Folder;
 
 /// `bench` of the conversions; the variant is one that needs no kernel.
 fn bench(movie: &Path, which: &str) -> Command {

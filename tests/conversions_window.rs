@@ -1,27 +1,17 @@
 //! Changed kernels of the conversion in the window, which does not show what they make. The layer makes a GPU of PoCL's device,
 //! for what only graphics cards are asked for. Needs an OpenCL device, Xvfb and xdotool.
 
-#[path = "common/changed_conversions.rs"]
-#[allow(dead_code, reason = "the conversions are named elsewhere")]
-mod changed;
-#[path = "common/layer.rs"]
-mod layer;
-#[path = "common/movie.rs"]
-mod movie;
-#[path = "common/native.rs"]
-mod native;
-#[path = "common/window.rs"]
-mod window;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use changed::{
+use crate::common::changed_conversions::{
     CORRECT, FOR_EVER, LIMIT, Mutant, PLANES, SIZE, as_gpu, endless, kernels, mutant, shot, small,
 };
+use crate::common::window::{Display, Session, clreel, png, succeed};
 use ffmpeg_next::format::Pixel;
-use movie::{Folder, Movie};
-use window::{Display, Session, clreel, png, succeed};
+use testkit::layer;
+use testkit::movie;
+use testkit::movie::{Folder, Movie};
 
 /// Counts frames in a window, saves the last one, and returns it with what was said.
 fn counted(

@@ -2,21 +2,18 @@
 //! compared with each other here, on the bundled clip and on edges of chroma as hard as they can be. Needs an OpenCL
 //! device, and fails without one.
 
-#[path = "common/device.rs"]
-mod device;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use clreel::color::kernels::{Converter, PlaneBlock};
-use clreel::color::{Correction, RgbaConverter};
-use clreel::gpu::cl::ClContext;
-use clreel::gpu::memory::{Picture, Storage};
-use clreel::ladders::box_filter::reference::reference;
-use clreel::media::{References, bundled_clip, read_frame_at};
-use device::context;
+use crate::common::device::context;
+use box_filter::color_kernels::{Converter, PlaneBlock};
+use box_filter::reference::reference;
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
+use opencl::cl::ClContext;
+use opencl::memory::{Picture, Storage};
+use video::color::{Correction, RgbaConverter};
+use video::{References, bundled_clip, read_frame_at};
 
 /// The most levels that two ways may differ by.
 const BOUND: u8 = 2;

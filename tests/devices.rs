@@ -1,13 +1,6 @@
 //! Drivers that crash, hang or are not there: clreel goes on with the others and says what is wrong. The broken ones
 //! are compiled from `tests/drivers`; the good ones are those of the machine.
 
-#[path = "common/display.rs"]
-mod display;
-#[path = "common/layer.rs"]
-mod layer;
-#[path = "common/native.rs"]
-mod native;
-
 use std::os::unix::fs::symlink;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
@@ -15,8 +8,10 @@ use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use display::Display;
 use serde_json::Value;
+use testkit::display::Display;
+use testkit::layer;
+use testkit::native;
 
 /// A folder of registered drivers, and one for clreel's own temporary files; both go when dropped.
 struct Vendors {

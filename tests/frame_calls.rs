@@ -1,20 +1,12 @@
 //! How many OpenCL calls a frame of the window takes in steady state, by name, as the tests' own layer counts them
 //! (`tests/gl_sharing`): nothing is made for a frame, and no argument set that did not change.
 
-#[path = "common/window.rs"]
-mod common;
-#[path = "common/layer.rs"]
-mod layer;
-#[path = "common/movie.rs"]
-mod movie;
-#[path = "common/native.rs"]
-mod native;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use common::{Display, clreel, succeed};
-use movie::{Folder, Movie, steady};
+use crate::common::window::{Display, clreel, succeed};
+use testkit::layer;
+use testkit::movie::{Folder, Movie, steady};
 
 /// Frames until nothing is new any more, and those that are counted after them.
 const BEFORE: usize = 120;

@@ -5,22 +5,16 @@
 //! The layer reads its options once for a process, so each case runs in a child: this test binary again, with the
 //! ignored test of the module [`child`] alone, which does what `CASE` names and prints what it saw.
 
-#[path = "gl_sharing/child.rs"]
 mod child;
-#[path = "common/display.rs"]
-mod display;
-#[path = "common/layer.rs"]
-mod layer;
-#[path = "common/native.rs"]
-mod native;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::process::Command;
 
 use child::{HEIGHT, LENGTH, WIDTH};
-use display::Display;
 use ocl::ffi;
+use testkit::display::Display;
+use testkit::layer;
 
 /// Runs a case in a child under the layer; returns the words that it printed as `name=value`.
 fn case(what: &str, platform: &str, options: &[(&str, &str)]) -> HashMap<String, String> {

@@ -1,29 +1,21 @@
 //! What must not change unnoticed: help, keys of JSON, headers of CSV and tables, ids, keys, exit codes. Each is a file in
 //! `tests/goldens`; `src/overlay/tests/goldens.rs` holds the overlay's texts. Needs an OpenCL device, Xvfb and xdotool.
 
-#[path = "common/golden.rs"]
-mod golden;
-#[path = "common/movie.rs"]
-mod movie;
-#[path = "common/shape.rs"]
-mod shape;
-#[path = "common/window.rs"]
-mod window;
-
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use crate::common::window;
+use crate::common::window::{Display, Session, clreel, succeed};
+use box_filter::VariantId;
 use clap::CommandFactory as _;
-use clreel::ladder::BackEnd;
-use clreel::ladders;
-use clreel::ladders::box_filter::VariantId;
-use clreel::overlay::KEYS;
-use golden::{holds, holds_by, without_numbers};
-use movie::{Folder, Movie};
+use ladder::BackEnd;
+use overlay::KEYS;
 use serde_json::{Value, json};
-use shape::{same, shape};
-use window::{Display, Session, clreel, succeed};
+use testkit::golden;
+use testkit::golden::{holds, holds_by, without_numbers};
+use testkit::movie::{Folder, Movie};
+use testkit::shape::{same, shape};
 
 /// Frames that are converted by a kernel, so that all stages have something to do.
 fn small_movie(folder: &Folder) -> std::path::PathBuf {
@@ -82,8 +74,7 @@ fn ids_and_keys() {
         }
     }
     holds("rungs.txt", &rungs);
-    let line =
-        |key: &clreel::overlay::KeyHelp| format!("{} [{}]: {}\n", key.keys, key.presses.join(" "), key.does);
+    let line = |key: &overlay::KeyHelp| format!("{} [{}]: {}\n", key.keys, key.presses.join(" "), key.does);
     holds("keys.txt", &KEYS.iter().map(line).collect::<String>());
 }
 

@@ -1,18 +1,13 @@
 //! Files that clreel reads by itself, where something else stands: a pipe that nobody writes to, a device without an end,
 //! a folder, a compiler's log of megabytes. Each costs a sentence, and nothing that stands there is changed.
 
-#[path = "common/window.rs"]
-mod common;
-#[path = "common/movie.rs"]
-mod movie;
-
 use std::os::unix::fs::{FileTypeExt as _, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::{Display, Session, clreel, finish, succeed};
-use movie::Folder;
+use crate::common::window::{Display, Session, clreel, finish, succeed};
 use serde_json::Value;
+use testkit::movie::Folder;
 
 fn make_pipe(path: &Path) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();

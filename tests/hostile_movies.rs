@@ -1,19 +1,16 @@
 //! Files that are to open others, to wait for ever or to take all memory: what is opened is one regular file, the one that
 //! was named.
 
-#[path = "common/movie.rs"]
-mod movie;
-
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use clreel::error::Error;
-use clreel::media::{Cancel, Decoder, OpenOptions, References, read_frame_at, read_frames_rgba};
+use base::error::Error;
 use ffmpeg_next::codec::Id;
 use ffmpeg_next::format::Pixel;
-use movie::{Folder, Movie, index_in};
+use testkit::movie::{Folder, Movie, index_in};
+use video::{Cancel, Decoder, OpenOptions, References, read_frame_at, read_frames_rgba};
 
 /// Which names in a folder are opened, by whomever.
 struct Watch(libc::c_int);

@@ -2,22 +2,13 @@
 //! tests' own layer (`tests/gl_sharing`). Each costs a sentence and its own numbers; the movie goes on, and so do other ladders
 //! and another device. Needs PoCL, Xvfb and xdotool.
 
-#[path = "common/window.rs"]
-mod common;
-#[path = "common/layer.rs"]
-mod layer;
-#[path = "common/movie.rs"]
-mod movie;
-#[path = "common/native.rs"]
-mod native;
-#[path = "common/pair.rs"]
-mod pair;
-
 use std::path::Path;
 use std::process::Command;
 
-use common::{Display, Session, clreel};
-use movie::{Folder, Movie, steady};
+use crate::common::window::{Display, Session, clreel};
+use testkit::layer;
+use testkit::movie::{Folder, Movie, steady};
+use testkit::pair;
 
 /// What stands in the place of a number that nobody has measured.
 const UNKNOWN: &str = "\u{2013}";

@@ -1,18 +1,15 @@
 //! Ladders that filter no pictures, by `bench --ladder NAME`: every rung is right at odd and small cases, faults that are
 //! planted in kernels are caught, what `tune` finds is kept and used, and what is asked wrongly is said. Needs an OpenCL device, and fails without one.
 
-#[path = "common/ladder.rs"]
-mod ladder;
-
 use std::path::PathBuf;
 use std::process::Command;
 
-use clreel::ladder::contest::Ladder;
-use clreel::ladders::transpose::Transpose;
-use clreel::ladders::vector_add::VectorAdd;
+use ladder::contest::Ladder;
+use ladders::transpose::Transpose;
+use ladders::vector_add::VectorAdd;
 use serde_json::Value;
 
-use ladder::{Kernels as Changed, clreel, json, rows};
+use crate::common::ladder::{Kernels as Changed, clreel, json, rows};
 
 fn vector_add(args: &[&str]) -> Command {
     let mut command = clreel(&["bench", "--ladder", "vector-add", "--frames", "2", "--json"]);

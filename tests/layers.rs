@@ -1,16 +1,13 @@
 //! The modules of `src` stand in layers, as `src/lib.rs` draws them: each uses only what stands below it. So none uses
 //! another that uses it. What stands in the code under `#[cfg(test)]` may use everything.
 
-#[path = "layers/names.rs"]
 mod names;
-#[path = "layers/paths.rs"]
 mod paths;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use clreel::ladders;
-use clreel::ladders::box_filter::VariantId;
+use box_filter::VariantId;
 
 use names::{Rungs, single};
 use paths::{Source, read};

@@ -2,22 +2,14 @@
 //! tests' own layer (`tests/gl_sharing`). clreel must say so and go on, or end with a sentence: never
 //! with a panic, never by a signal, never hang.
 
-#[path = "common/window.rs"]
-mod common;
-#[path = "common/layer.rs"]
-mod layer;
-#[path = "common/movie.rs"]
-mod movie;
-#[path = "common/native.rs"]
-mod native;
-
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use common::{Display, Session, clreel, finish, json, png, run};
-use movie::{Folder, Movie, steady};
+use crate::common::window::{Display, Session, clreel, finish, json, png, run};
+use testkit::layer;
+use testkit::movie::{Folder, Movie, steady};
 
 /// What is made and released.
 const OBJECTS: [&str; 6] = ["Context", "CommandQueue", "MemObject", "Program", "Kernel", "Event"];
@@ -330,7 +322,7 @@ fn a_window_says_once_that_the_device_compiles_nothing_or_gives_no_context() {
 #[test]
 fn opencl_s_functions_are_the_library_s_own() {
     // Of this program, which has what clreel has.
-    clreel::gpu::process::prepare();
+    opencl::process::prepare();
     let objects =
         OBJECTS.iter().flat_map(|object| [format!("clRelease{object}"), format!("clRetain{object}")]);
     for function in objects.chain(NEEDED.map(str::to_owned)) {

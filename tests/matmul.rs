@@ -1,16 +1,13 @@
 //! Matrix multiplication, by `bench --ladder matmul`: every rung is right at thin, odd and empty cases, faults that are planted
 //! in kernels are caught, and what cannot run or would take long says so. Needs an OpenCL device, and fails without one.
 
-#[path = "common/ladder.rs"]
-mod ladder;
-
 use std::process::Command;
 
-use clreel::ladder::contest::Ladder;
-use clreel::ladders::matmul::Matmul;
+use ladder::contest::Ladder;
+use ladders::matmul::Matmul;
 use serde_json::Value;
 
-use ladder::{Kernels, clreel, json, rows};
+use crate::common::ladder::{Kernels, clreel, json, rows};
 
 /// All but `auto`, which tries every kernel with many parameters.
 fn all_but_auto() -> String {

@@ -1,15 +1,10 @@
 //! The filter on planes in the real window on a virtual display: a key chooses it, what it shows is what `snapshot`
 //! writes, and where it cannot be had a sentence says why. No time is asserted.
 
-#[path = "common/window.rs"]
-mod common;
-#[path = "common/movie.rs"]
-mod movie;
-
-use common::{Display, Session, clip, clreel, json, png, snapshot, succeed};
+use crate::common::window::{Display, Session, clip, clreel, json, png, snapshot, succeed};
 use ffmpeg_next::codec::Id;
 use ffmpeg_next::format::Pixel;
-use movie::{Folder, Movie};
+use testkit::movie::{Folder, Movie};
 
 #[test]
 fn a_key_chooses_it_among_filters_on_rgba() {

@@ -1,20 +1,12 @@
 //! Uploads on a queue of their own, in the window: the filter's queue waits for them, the bytes stay the same, and what
 //! fails there is recovered from. The tests' layer (`tests/gl_sharing`) makes a GPU of whatever device there is.
 
-#[path = "common/window.rs"]
-mod common;
-#[path = "common/layer.rs"]
-mod layer;
-#[path = "common/movie.rs"]
-mod movie;
-#[path = "common/native.rs"]
-mod native;
-
 use std::path::Path;
 use std::process::Command;
 
-use common::{Display, clreel, json, png, succeed};
-use movie::{Folder, Movie, steady};
+use crate::common::window::{Display, clreel, json, png, succeed};
+use testkit::layer;
+use testkit::movie::{Folder, Movie, steady};
 
 /// A movie of odd size whose frames differ.
 fn movie(folder: &Folder) -> std::path::PathBuf {

@@ -2,22 +2,13 @@
 //! without sharing, then left for another one, and in the end the movie goes on unfiltered. One banner says so, and what
 //! it says is true. The tests' layer makes the calls fail (`tests/gl_sharing`).
 
-#[path = "common/window.rs"]
-mod common;
-#[path = "common/layer.rs"]
-mod layer;
-#[path = "common/movie.rs"]
-mod movie;
-#[path = "common/native.rs"]
-mod native;
-#[path = "common/pair.rs"]
-mod pair;
-
 use std::path::PathBuf;
 
-use common::{Display, Session, clip, clreel, json, succeed};
-use movie::{Folder, Movie, steady};
+use crate::common::window::{Display, Session, clip, clreel, json, succeed};
 use serde_json::Value;
+use testkit::layer;
+use testkit::movie::{Folder, Movie, steady};
+use testkit::pair;
 
 fn movie(folder: &Folder) -> PathBuf {
     folder.movie("odd.mkv", &Movie { size: (175, 99), stamps_ms: steady(50), ..Movie::default() })

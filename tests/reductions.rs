@@ -4,10 +4,10 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use clreel::gpu::cl::{list_devices, select_device};
-use clreel::ladder::contest::Ladder;
-use clreel::ladders::histogram::HISTOGRAM;
-use clreel::ladders::reduction::REDUCTION;
+use ladder::contest::Ladder;
+use ladders::histogram::HISTOGRAM;
+use ladders::reduction::REDUCTION;
+use opencl::cl::{list_devices, select_device};
 use serde_json::Value;
 
 fn clreel(args: &[&str]) -> Command {

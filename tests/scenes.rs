@@ -1,14 +1,9 @@
 //! What fills the window beside the movie, on a virtual display (Xvfb). No time is asserted.
 
-#[path = "common/window.rs"]
-mod common;
-#[path = "common/movie.rs"]
-mod movie;
-
 use std::path::{Path, PathBuf};
 
-use common::{Display, Session, clip, clreel, json, png, succeed};
-use movie::Folder;
+use crate::common::window::{Display, Session, clip, clreel, json, png, succeed};
+use testkit::movie::Folder;
 
 /// Plays the card, without the overlay, to its end; returns the last picture as the filter made it, the window, and the
 /// statistics' file.

@@ -2,22 +2,15 @@
 //! (`tests/gl_sharing`): the real code path, without a GPU. The layer fills what must not be touched with rubbish, so a
 //! forgotten acquire or release would be wrong pixels; `tests/gl_sharing.rs` proves that it is.
 
-#[path = "common/window.rs"]
-mod common;
-#[path = "common/layer.rs"]
-mod layer;
-#[path = "common/movie.rs"]
-mod movie;
-#[path = "common/native.rs"]
-mod native;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use clreel::ladders::box_filter::VariantId;
-use common::{Display, Session, Text, clip, clreel, json, png, succeed};
-use movie::{Folder, Movie, steady};
+use crate::common::window::{Display, Session, Text, clip, clreel, json, png, succeed};
+use box_filter::VariantId;
 use serde_json::Value;
+use testkit::layer;
+use testkit::movie::{Folder, Movie, steady};
+use testkit::native;
 
 /// A small movie with odd sizes whose frames differ: its planes have other strides than its pictures.
 fn movie(folder: &Folder) -> PathBuf {

@@ -1,21 +1,14 @@
 //! Drivers whose calls do not come back: `bench`, `snapshot` and `tune` end with a sentence. The tests' own layer makes the
 //! calls hang (`tests/gl_sharing`).
 
-#[path = "common/window.rs"]
-mod common;
-#[path = "common/layer.rs"]
-mod layer;
-#[path = "common/movie.rs"]
-mod movie;
-#[path = "common/native.rs"]
-mod native;
-
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use common::clreel;
-use movie::{Folder, Movie, steady};
+use crate::common::window;
+use crate::common::window::clreel;
+use testkit::layer;
+use testkit::movie::{Folder, Movie, steady};
 
 /// The layer's options for a device that computes in the host's memory, and for one with memory of its own.
 const CPU: &[(&str, &str)] = &[];
@@ -32,7 +25,7 @@ fn hangs(folder: &Folder, function: &str, options: &[(&str, &str)], arguments: &
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let output = child.wait_with_output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let (stdout, stderr) = (text(&output.stdout), common::without_compilers(&text(&output.stderr)));
+    let (stdout, stderr) = (text(&output.stdout), window::without_compilers(&text(&output.stderr)));
     let what = format!("{function} {arguments:?}: {stdout}{stderr}");
     let hung = format!("planned-hang {}", function.split(':').next().unwrap());
     assert!(std::fs::read_to_string(&log).unwrap().contains(&hung), "no call hung: {what}");
@@ -95,9 +88,9 @@ fn a_snapshot_of_a_slow_filter_blames_no_device() {
     let mut command = clreel(None);
     command.arg("snapshot").arg(&movie).args(["--variant", "naive", "--radius", "128", "--device", "0"]);
     command.args(["--device-timeout", "3", "--out"]).arg(&out);
-    let (code, stderr) = common::run(command);
+    let (code, stderr) = window::run(command);
     assert_eq!((code, stderr.as_str()), (Some(0), ""));
-    assert_eq!(common::png(&out).0, 128);
+    assert_eq!(window::png(&out).0, 128);
 }
 
 #[test]

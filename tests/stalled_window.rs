@@ -1,21 +1,12 @@
 //! Drivers whose calls do not come back while the window is open, by the tests' own layer (`tests/gl_sharing`): the overlay
 //! says which device does not answer, another one takes over, and the window ends when it is asked to.
 
-#[path = "common/window.rs"]
-mod common;
-#[path = "common/layer.rs"]
-mod layer;
-#[path = "common/movie.rs"]
-mod movie;
-#[path = "common/native.rs"]
-mod native;
-#[path = "common/pair.rs"]
-mod pair;
-
 use std::sync::OnceLock;
 
-use common::{Display, Session, clreel, finish, json};
-use movie::{Folder, Movie, steady};
+use crate::common::window::{Display, Session, clreel, finish, json};
+use testkit::layer;
+use testkit::movie::{Folder, Movie, steady};
+use testkit::pair;
 
 /// What makes clreel call what hangs.
 #[derive(Debug, Clone, Copy, PartialEq)]

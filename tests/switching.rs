@@ -3,22 +3,14 @@
 //! ready. With one device, the change starts that one anew. More devices come from the drivers that are installed, or
 //! from `OCL_ICD_VENDORS`.
 
-#[path = "common/window.rs"]
-mod common;
-#[path = "common/layer.rs"]
-mod layer;
-#[path = "common/movie.rs"]
-mod movie;
-#[path = "common/native.rs"]
-mod native;
-#[path = "common/pair.rs"]
-mod pair;
-
 use std::path::Path;
 use std::process::Stdio;
 
-use common::{Display, Session, clip, clreel, json};
-use movie::Folder;
+use crate::common::window;
+use crate::common::window::{Display, Session, clip, clreel, json};
+use testkit::layer;
+use testkit::movie::Folder;
+use testkit::pair;
 
 /// How many devices there are.
 fn devices() -> usize {
@@ -165,7 +157,7 @@ fn a_device_that_fails_while_it_is_made_ready_puts_the_old_one_back() {
 fn row(session: &Session, stage: &str) -> Option<[String; 4]> {
     let texts = session.texts();
     let is_number = |text: &str| text.trim_start_matches('~').parse::<f64>().is_ok();
-    let is_row = |row: &&[common::Text]| row[0].text == stage && row[1..].iter().all(|t| is_number(&t.text));
+    let is_row = |row: &&[window::Text]| row[0].text == stage && row[1..].iter().all(|t| is_number(&t.text));
     let found = texts.windows(5).find(is_row)?;
     Some([1, 2, 3, 4].map(|at: usize| found[at].text.clone()))
 }
@@ -177,7 +169,7 @@ fn change_device_in_a_pause(session: &mut Session, to: &str) {
         assert!(!s.shows("clreel goes on with"), "{:?}", s.texts());
         let texts = s.texts();
         let of = texts.iter().find(|text| text.text.starts_with(to));
-        let is_beside = |state: &common::Text| of.is_some_and(|of| (of.y - state.y).abs() < 8.0);
+        let is_beside = |state: &window::Text| of.is_some_and(|of| (of.y - state.y).abs() < 8.0);
         texts.iter().any(|text| text.text == "in use" && is_beside(text))
     });
     session.wait("the time of one picture", |s| {

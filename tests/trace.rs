@@ -1,16 +1,11 @@
 //! `--trace`: every presented frame is in it with all its stages, kernels take as long as their events say, and a file that
 //! cannot be written stops nothing. Needs an OpenCL device, Xvfb and xdotool.
 
-#[path = "common/window.rs"]
-mod common;
-#[path = "common/movie.rs"]
-mod movie;
-
 use std::collections::BTreeMap;
 
-use common::{Display, Session, clreel, finish, json, run, succeed};
-use movie::{Folder, Movie, steady};
+use crate::common::window::{Display, Session, clreel, finish, json, run, succeed};
 use serde_json::Value;
+use testkit::movie::{Folder, Movie, steady};
 
 const STAGES: [&str; 11] = [
     "take", "upload", "acquire", "convert", "correct", "filter", "release", "present", "overlay", "swap",

@@ -2,20 +2,12 @@
 //! finishes and `auto` uses what it found, it gives way to the movie and to the user, and a device that fails half way
 //! leaves the window as it was.
 
-#[path = "common/window.rs"]
-mod common;
-#[path = "common/layer.rs"]
-mod layer;
-#[path = "common/movie.rs"]
-mod movie;
-#[path = "common/native.rs"]
-mod native;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{Display, Session, clreel, json};
-use movie::{Folder, Movie, steady};
+use crate::common::window::{Display, Session, clreel, json};
+use testkit::layer;
+use testkit::movie::{Folder, Movie, steady};
 
 /// A window with a small movie and `auto`, for which nothing is known. Only `variants` are searched.
 fn untuned(display: &Display, folder: &Folder, variants: &str) -> Command {

@@ -1,18 +1,14 @@
 //! The verifier itself: each way in which a kernel can be wrong is caught, and what is right passes. Faults are planted in
 //! outputs, and in kernels that `bench` then runs; those need an OpenCL device, and fail without one.
 
-#[path = "common/layer.rs"]
-mod layer;
-#[path = "common/native.rs"]
-mod native;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use clreel::error::Error;
-use clreel::gpu::memory::Rgba;
-use clreel::verify::{Floats, check, compare, guard, poisoned};
+use base::error::Error;
+use base::verify::{Floats, check, compare, guard, poisoned};
+use opencl::memory::Rgba;
 use serde_json::Value;
+use testkit::layer;
 
 const WIDTH: usize = 5;
 const ROWS: Rgba = Rgba { width: WIDTH };

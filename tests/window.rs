@@ -1,15 +1,12 @@
 //! The real window on a virtual display (Xvfb): how it starts, what it counts, what it does without a display, OpenGL or
 //! OpenCL, and how it ends. No time is asserted. Movies and keys are in `window_movies.rs` and `window_keys.rs`.
 
-#[path = "common/window.rs"]
-mod common;
-#[path = "common/movie.rs"]
-mod movie;
-
 use std::process::Stdio;
 
-use common::{Display, Session, clip, clreel, finish, json, played, png, run, snapshot, succeed};
-use movie::{Folder, Movie, steady};
+use crate::common::window::{
+    Display, Session, clip, clreel, finish, json, played, png, run, snapshot, succeed,
+};
+use testkit::movie::{Folder, Movie, steady};
 
 #[test]
 fn plays_the_bundled_clip_and_counts() {

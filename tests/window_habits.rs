@@ -1,14 +1,9 @@
 //! What people expect of a player without having read anything, in the real window on a virtual display.
 
-#[path = "common/window.rs"]
-mod common;
-#[path = "common/movie.rs"]
-mod movie;
-
 use std::process::Command;
 
-use common::{Display, Session, clreel, finish, json};
-use movie::{Folder, Movie, steady, turned};
+use crate::common::window::{Display, Session, clreel, finish, json};
+use testkit::movie::{Folder, Movie, steady, turned};
 
 /// As `clreel`, and no desktop's service shows a dialog.
 fn alone(display: &Display) -> Command {

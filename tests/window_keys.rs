@@ -1,16 +1,11 @@
 //! The real window on a virtual display, driven with real key presses (xdotool): what it shows is read from its
 //! screenshot, title and texts, what it counted from its statistics.
 
-#[path = "common/window.rs"]
-mod common;
-#[path = "common/movie.rs"]
-mod movie;
-
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use common::{Display, Session, Text, clip, clreel, json, png, snapshot, stamps};
-use movie::{Folder, Movie, on_a_full_disk, turned};
+use crate::common::window::{Display, Session, Text, clip, clreel, json, png, snapshot, stamps};
+use testkit::movie::{Folder, Movie, on_a_full_disk, turned};
 
 /// The files in `folder` whose names begin and end so, once there are `count` that are not empty.
 fn saved(session: &mut Session, folder: &Path, begin: &str, end: &str, count: usize) -> Vec<PathBuf> {

@@ -1,18 +1,15 @@
 //! Movies of all kinds in the real window on a virtual display: which frames it presents, when and in what shape is read
 //! from its statistics and screenshots. No time is asserted.
 
-#[path = "common/window.rs"]
-mod common;
-#[path = "common/movie.rs"]
-mod movie;
-
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use common::{Display, PATIENCE, Session, clip, clreel, json, played, png, run, snapshot, stamps};
-use movie::{Folder, Movie, steady, turned};
+use crate::common::window::{
+    Display, PATIENCE, Session, clip, clreel, json, played, png, run, snapshot, stamps,
+};
 use serde_json::Value;
+use testkit::movie::{Folder, Movie, steady, turned};
 
 #[test]
 fn start_unpaced_and_preload_play_what_was_asked_for() {

@@ -3,21 +3,14 @@
 //! where name and number stand together; what was counted, from the statistics. No time is asserted, only what belongs
 //! together.
 
-#[path = "common/window.rs"]
-mod common;
-#[path = "common/layer.rs"]
-mod layer;
-#[path = "common/movie.rs"]
-mod movie;
-#[path = "common/native.rs"]
-mod native;
-
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use common::{Display, Session, clip, clreel, json};
-use movie::{Folder, Movie, steady};
+use crate::common::window;
+use crate::common::window::{Display, Session, clip, clreel, json};
 use serde_json::Value;
+use testkit::layer;
+use testkit::movie::{Folder, Movie, steady};
 
 const DOT: &str = " \u{b7} ";
 const UNKNOWN: &str = "\u{2013}";
@@ -173,7 +166,7 @@ fn a_slow_picture_is_awaited_with_its_own_name_time_and_estimate() {
 fn a_still_picture_shows_its_filters_time() {
     let (display, folder) = (Display::start(&[]), Folder::new("numbers-still"));
     let (stats, picture) = (folder.file("s.json"), folder.file("still.png"));
-    common::snapshot(&folder, &clip(), 0.0, "off", "0");
+    window::snapshot(&folder, &clip(), 0.0, "off", "0");
     std::fs::rename(folder.file("snapshot.png"), &picture).unwrap();
     let mut session = start(&display, &picture, &["--variant", "running-sum"], &stats);
     let (first, line) = wait_for_measured(&mut session, "running-sum r=7");

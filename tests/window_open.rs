@@ -1,17 +1,12 @@
 //! Ways in and about with the mouse, in the real window on a virtual display: a path that is typed, files that are
 //! dropped, the seek bar, and panels that are moved.
 
-#[path = "common/window.rs"]
-mod common;
-#[path = "common/movie.rs"]
-mod movie;
-
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use common::{Display, PATIENCE, Session, clreel, json};
-use movie::{Folder, Movie, steady};
+use crate::common::window::{Display, PATIENCE, Session, clreel, json};
+use testkit::movie::{Folder, Movie, steady};
 
 /// As `clreel`, and no desktop's service shows a dialog.
 fn alone(display: &Display) -> Command {

@@ -1,15 +1,10 @@
 //! Movies that take their time to open, or never do, in the real window on a virtual display: it appears, answers and ends.
 
-#[path = "common/window.rs"]
-mod common;
-#[path = "common/movie.rs"]
-mod movie;
-
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
 
-use common::{Display, Session, clreel, finish, run};
-use movie::{Folder, Movie, steady};
+use crate::common::window::{Display, Session, clreel, finish, run};
+use testkit::movie::{Folder, Movie, steady};
 
 fn pipe(path: &Path) {
     let pipe = CString::new(path.to_str().unwrap()).unwrap();

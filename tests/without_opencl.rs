@@ -1,25 +1,20 @@
 //! The filters that do without OpenCL, in the real window on a virtual display: keys choose them, and what they show is
 //! what `snapshot` writes and what the reference says, with OpenCL and without. No time is asserted.
 
-#[path = "common/window.rs"]
-mod common;
-#[path = "common/movie.rs"]
-mod movie;
-
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use clreel::engine::{Bands, OnTexture, Pace, Slot, Waker};
-use clreel::gpu::headless::Headless;
-use clreel::gpu::read_texture::read_texture;
-use clreel::ladders::box_filter::glsl::{GlslFilter, Offscreen};
-use clreel::ladders::box_filter::pictures::noise;
-use clreel::ladders::box_filter::reference::reference;
-use clreel::ladders::box_filter::whole::Shaders as _;
-use clreel::ladders::box_filter::{MAX_RADIUS, VariantId};
-use common::{Display, Session, clip, clreel, json, png, snapshot, succeed};
-use movie::Folder;
+use crate::common::window::{Display, Session, clip, clreel, json, png, snapshot, succeed};
+use box_filter::pictures::noise;
+use box_filter::reference::reference;
+use box_filter::whole::Shaders as _;
+use box_filter::{MAX_RADIUS, VariantId};
+use engine::glsl::{GlslFilter, Offscreen};
+use engine::{Bands, OnTexture, Pace, Slot, Waker};
+use opengl::headless::Headless;
+use opengl::read_texture::read_texture;
+use testkit::movie::Folder;
 
 /// Those filters: key and name of each.
 fn filters() -> impl Iterator<Item = (String, &'static str)> {

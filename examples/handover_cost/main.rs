@@ -17,12 +17,12 @@ mod turn;
 
 use std::io::{self, Write as _};
 
+use base::timing::Series;
 use clap::Parser;
 use clreel::gl_window::{GlWindow, Interface};
-use clreel::gpu::cl::{self, ClContext, Status};
-use clreel::gpu::process;
-use clreel::gpu::sharing::{self, Sharing};
-use clreel::timing::Series;
+use engine::sharing::{self, Sharing};
+use opencl::cl::{self, ClContext, Status};
+use opencl::process;
 use winit::application::ApplicationHandler;
 use winit::dpi::PhysicalSize;
 use winit::event::WindowEvent;

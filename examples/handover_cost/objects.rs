@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use clreel::engine::Slot;
-use clreel::gpu::cl::{Buffer, ClContext, Image, Mem};
-use clreel::gpu::memory::Storage;
-use clreel::gpu::read_texture::read_texture;
+use engine::Slot;
 use glow::HasContext as _;
 use ocl::ffi;
+use opencl::cl::{Buffer, ClContext, Image, Mem};
+use opencl::memory::Storage;
+use opengl::read_texture::read_texture;
 
 use crate::cases::{CASES, Way};
 use crate::{Failure, refused};

@@ -5,14 +5,14 @@ use std::ptr;
 use std::sync::mpsc;
 use std::time::Instant;
 
+use base::timing::ms_since;
 use clreel::gl_window::GlWindow;
-use clreel::gpu::cl::{ClContext, Event, Mem, Program, Queue, Status};
-use clreel::gpu::gl_timer::{GlTimer, Timing};
-use clreel::gpu::kernel::{Kernel, Value};
-use clreel::gpu::timer::device_ms;
-use clreel::timing::ms_since;
 use glow::HasContext as _;
 use ocl::ffi;
+use opencl::cl::{ClContext, Event, Mem, Program, Queue, Status};
+use opencl::kernel::{Kernel, Value};
+use opencl::timer::device_ms;
+use opengl::timer::{GlTimer, Timing};
 
 use crate::cases::*;
 use crate::objects::{Group, Target};

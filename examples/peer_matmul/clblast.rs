@@ -12,8 +12,8 @@ use std::ptr;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use clreel::gpu::cl::{Buffer, ClContext, Device, DeviceKind};
-use clreel::ladders::matmul::shape::Shape;
+use ladders::matmul::shape::Shape;
+use opencl::cl::{Buffer, ClContext, Device, DeviceKind};
 use serde_json::Value;
 
 use super::{Library, PLAIN, ROW_MAJOR, Result, accepted, function, numbers, timed};
@@ -35,7 +35,7 @@ pub fn library(device: &Device, shape: Shape, a: &[f32], b: &[f32]) -> Result<Li
     let cl = ClContext::new(device)?;
     let bytes = |numbers: &[f32]| numbers.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
     let buffer = |numbers: &[f32]| Buffer::copied(&cl.context, ocl::ffi::CL_MEM_READ_WRITE, &bytes(numbers));
-    let no = |status| clreel::gpu::cl::failed("CLBlast's matrices could not be had.", &status);
+    let no = |status| opencl::cl::failed("CLBlast's matrices could not be had.", &status);
     let (a, b) = (buffer(a).map_err(no)?, buffer(b).map_err(no)?);
     let c = buffer(&vec![f32::NAN; shape.product()]).map_err(no)?;
     let (m, n, k) = (shape.m as usize, shape.n as usize, shape.k as usize);

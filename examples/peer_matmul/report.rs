@@ -1,11 +1,11 @@
 //! What was measured of rungs and libraries, for people. In: a [`CaseRun`] by the wall's clock. Out: a table in Markdown, and a
 //! chart as `clreel bench --chart` draws it.
 
-use clreel::ladder::BackEnd;
-use clreel::ladder::chart::svg;
-use clreel::ladder::measure::Measurement;
-use clreel::ladder::rows::{CaseRun, Entry, Row, Worth};
-use clreel::timing::believed;
+use base::timing::believed;
+use ladder::BackEnd;
+use ladder::chart::svg;
+use ladder::measure::Measurement;
+use ladder::rows::{CaseRun, Entry, Row, Worth};
 
 /// A library, as it is called; whether it computes on the device whose limit is measured.
 pub fn library(name: &'static str, on_device: bool) -> Entry {
@@ -82,12 +82,12 @@ pub fn chart(device: &str, runs: &[CaseRun]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clreel::ladder::Outcome;
-    use clreel::ladder::contest::Ladder as _;
-    use clreel::ladder::measure::Sample;
-    use clreel::ladder::rows::Chosen;
-    use clreel::ladders::matmul::Matmul;
-    use clreel::ladders::matmul::shape::Shape;
+    use ladder::Outcome;
+    use ladder::contest::Ladder as _;
+    use ladder::measure::Sample;
+    use ladder::rows::Chosen;
+    use ladders::matmul::Matmul;
+    use ladders::matmul::shape::Shape;
 
     fn took(ms: f64) -> Outcome {
         let sample = |wall_ms| Sample { device_ms: None, dispatch_ms: None, wall_ms };

@@ -16,18 +16,18 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::color::Layout;
-use crate::engine::{Check, TrialCase};
-use crate::error::{Error, Result};
-use crate::gpu::cl::{ClContext, Device};
-use crate::gpu::memory::Storage;
-use crate::gpu::program;
-use crate::gpu::sources::Sources;
-use crate::jobs::{Job, Said, Teller, Waker};
-use crate::ladders::box_filter::VariantId;
+use base::error::{Error, Result};
+use base::jobs::{Job, Said, Teller, Waker};
+use box_filter::VariantId;
+use engine::{Check, TrialCase};
 pub(crate) use judging::{Asm, Judge, Judged, JudgedConversions, Made};
+use opencl::cl::{ClContext, Device};
+use opencl::memory::Storage;
+use opencl::program;
+use opencl::sources::Sources;
 pub(crate) use part::Part;
 use texts::Texts;
+use video::color::Layout;
 use worker::Worker;
 
 /// What the builder tells the window.

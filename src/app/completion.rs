@@ -5,8 +5,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::jobs::{Job, Teller, Waker};
-use crate::media::address::path_of;
+use base::jobs::{Job, Teller, Waker};
+use video::address::path_of;
 
 /// What came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl Completion {
     /// Begins to complete `typed`; `waker` is called when it is done. `None` where there is no thread for it.
     pub(crate) fn begin(typed: String, waker: &Waker) -> Option<Self> {
         let complete = move |teller: &Teller<_>| {
-            let home = crate::environment::get("HOME").map(PathBuf::from);
+            let home = base::environment::get("HOME").map(PathBuf::from);
             Ok(complete(typed, home.as_deref(), || teller.is_cancelled()))
         };
         let job = Job::spawn("completion", "The path could not be completed.", waker, complete).ok()?;

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use winit::window::Window;
 
-use crate::jobs::{Job, Waker};
-use crate::load;
+use base::jobs::{Job, Waker};
+use base::load;
 
 /// What a desktop's service must offer to show the dialog.
 const CHOOSER: &str = "org.freedesktop.impl.portal.FileChooser";
@@ -69,7 +69,7 @@ pub(crate) struct Desktop {
 impl Desktop {
     /// Begins to look.
     pub(crate) fn look(waker: &Waker) -> Self {
-        let look = |_: &_| Ok(available(crate::environment::get));
+        let look = |_: &_| Ok(available(base::environment::get));
         let looking = Job::spawn("desktop", "The desktop could not be asked for a dialog.", waker, look);
         Self { looking: looking.ok(), has_dialog: false }
     }

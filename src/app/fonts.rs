@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use egui::FontData;
 use egui::epaint::text::{FallbackRequest, FontInsert, FontProvider};
 
-use crate::jobs::{Job, Waker};
-use crate::load;
+use base::jobs::{Job, Waker};
+use base::load;
 
 /// The longest font file that is read, in bytes: those for Chinese, Japanese and Korean have some 20 MB.
 const LONGEST: u64 = 64 << 20;
@@ -320,7 +320,7 @@ mod tests {
     #[test]
     fn fontconfig_names_a_font_of_the_system() {
         let ctx = egui::Context::default();
-        crate::overlay::Overlay::style(&ctx);
+        overlay::Overlay::style(&ctx);
         let shown = Shown::of(ctx, fontconfig);
         // Arabic: DejaVu has it, which ./dev test installs with fontconfig.
         let letter = "\u{641}";

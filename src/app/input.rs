@@ -8,8 +8,8 @@ use winit::keyboard::{Key, ModifiersState, NamedKey};
 
 use characters::PressedKey;
 
-use crate::ladders::box_filter::VariantId;
-use crate::overlay::{Action, ENTRIES, SWITCHES};
+use box_filter::VariantId;
+use overlay::{Action, ENTRIES, SWITCHES};
 
 /// What `[` and `]` change the speed by, as in mpv.
 const SPEED_STEP: f64 = 1.1;
@@ -230,7 +230,7 @@ mod tests {
             }
         }
         bound.sort();
-        let mut told: Vec<_> = crate::overlay::KEYS.iter().flat_map(|k| k.presses.clone()).collect();
+        let mut told: Vec<_> = overlay::KEYS.iter().flat_map(|k| k.presses.clone()).collect();
         told.sort();
         assert_eq!(told, bound);
     }

@@ -16,11 +16,11 @@ use std::time::{Duration, Instant};
 use notify::event::{AccessKind, AccessMode, EventKind, ModifyKind, RenameMode};
 use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher as _};
 
-use crate::error::{Error, Result};
-use crate::gpu::program;
-use crate::gpu::sources::{self, Sources, is_kernel_file};
-use crate::jobs::{Job, Said, Teller, Waker};
+use base::error::{Error, Result};
+use base::jobs::{Job, Said, Teller, Waker};
 use disk::{Disk, Places};
+use opencl::program;
+use opencl::sources::{self, Sources, is_kernel_file};
 
 /// After so long without news a save is over: one that has closed its file or given it its name; one that has done something
 /// else, after which the file may be missing; and one that still writes, or was found by looking.

@@ -10,14 +10,14 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::error::{Error, Result};
-use crate::gpu::drivers;
-use crate::gpu::helper::{Heard, Helper, Step};
-use crate::gpu::process::lower_priority;
-use crate::jobs::{Job, Said, Teller, Waker};
-use crate::ladders::Listed;
-use crate::overlay::LabRow;
-use crate::timing::Series;
+use base::error::{Error, Result};
+use base::jobs::{Job, Said, Teller, Waker};
+use base::timing::Series;
+use ladders::Listed;
+use opencl::drivers;
+use opencl::helper::{Heard, Helper, Step};
+use opencl::process::lower_priority;
+use overlay::LabRow;
 
 /// How long the window waits at its end for the process to be gone.
 const PATIENCE: Duration = Duration::from_millis(700);
@@ -188,7 +188,7 @@ fn noisy(value: Option<&Value>) -> Option<String> {
 fn row(variant: &Variant) -> LabRow {
     let gflop_s = variant.gflop_s.map(|rate| (rate, "GFLOP/s"));
     let has_time = variant.outcome == "ok";
-    let not_timed = variant.reason.as_deref() == Some(crate::ladder::NOT_TIMED);
+    let not_timed = variant.reason.as_deref() == Some(ladder::NOT_TIMED);
     LabRow {
         outcome: if not_timed { String::new() } else { variant.outcome.clone() },
         reason: variant.reason.clone(),

@@ -6,6 +6,7 @@
 pub(crate) mod builder;
 mod completion;
 mod dialog;
+pub(crate) mod display;
 mod fonts;
 pub(crate) mod input;
 pub(crate) mod kernels;

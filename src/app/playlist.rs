@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use winit::window::Window;
 
 use super::dialog::{Answer, Desktop, Dialog};
-use crate::error::{Error, Result};
-use crate::jobs::{Job, Waker};
-use crate::media::address::path_of;
-use crate::media::{Decoder, OpenOptions};
+use base::error::{Error, Result};
+use base::jobs::{Job, Waker};
+use video::address::path_of;
+use video::{Decoder, OpenOptions};
 
 /// A decoder that is being opened.
 struct Opening {
@@ -191,7 +191,7 @@ impl Playlist {
 
     /// Opens the movie at a path as a user types it.
     pub(crate) fn open_typed(&mut self, text: &str) {
-        let home = crate::environment::get("HOME").map(PathBuf::from);
+        let home = base::environment::get("HOME").map(PathBuf::from);
         self.open_instead(vec![typed(text, home.as_deref())]);
     }
 
@@ -310,7 +310,7 @@ mod tests {
     #[test]
     fn what_cannot_be_opened_is_told_once_in_all_rounds_and_when_it_is_asked_for() {
         let long = Duration::from_secs(60);
-        let files = vec!["/nowhere/a.mp4".into(), crate::media::bundled_clip().unwrap()];
+        let files = vec!["/nowhere/a.mp4".into(), video::bundled_clip().unwrap()];
         let mut list = Playlist::new(files, OpenOptions::default(), std::sync::Arc::new(|| ()));
         assert!(list.poll_for(long).unwrap().is_err());
         assert!(list.poll_for(long).unwrap().is_ok());

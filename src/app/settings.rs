@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
-use crate::jobs::{Job, Waker};
-use crate::load::{self, Unread};
-use crate::overlay::{Folds, Opens, Overlay, Places};
+use base::error::{Error, Result};
+use base::jobs::{Job, Waker};
+use base::load::{self, Unread};
+use overlay::{Folds, Opens, Overlay, Places};
 
 /// The environment variable that names another settings file.
 pub(crate) const SETTINGS_VARIABLE: &str = "CLREEL_SETTINGS";
@@ -56,7 +56,7 @@ pub(crate) struct Panels {
 
 impl Default for Panels {
     fn default() -> Self {
-        Self { open: crate::overlay::opens_at_first(), folded: Folds::default(), places: Places::default() }
+        Self { open: overlay::opens_at_first(), folded: Folds::default(), places: Places::default() }
     }
 }
 
@@ -70,11 +70,11 @@ mod panels {
     use serde_json::Value;
 
     use super::Panels;
-    use crate::overlay::Panel;
+    use overlay::Panel;
 
     /// Whether it is opened and closed, and remembered so: some are always there, one as long as what it is about.
     fn is_opened(panel: Panel) -> bool {
-        crate::overlay::ENTRIES.iter().any(|entry| entry.panel == panel) && panel != Panel::Correction
+        overlay::ENTRIES.iter().any(|entry| entry.panel == panel) && panel != Panel::Correction
     }
 
     pub(super) fn serialize<S: Serializer>(panels: &Panels, serializer: S) -> Result<S::Ok, S::Error> {
@@ -133,7 +133,7 @@ impl Settings {
     /// of a driver may end the process, and it must not do so at each start.
     fn with_panels_closed(&self) -> Self {
         let mut closed = self.clone();
-        for (open, at_first) in closed.panels.open.iter_mut().zip(crate::overlay::opens_at_first()) {
+        for (open, at_first) in closed.panels.open.iter_mut().zip(overlay::opens_at_first()) {
             *open &= at_first;
         }
         closed
@@ -176,7 +176,7 @@ pub(crate) struct Reading {
 impl Reading {
     /// Begins to read the user's file.
     pub(crate) fn begin(waker: &Waker) -> Self {
-        use crate::environment::get;
+        use base::environment::get;
         Self::at(path(get(SETTINGS_VARIABLE), get("XDG_CONFIG_HOME"), get("HOME")), waker)
     }
 
@@ -353,7 +353,7 @@ fn write(path: &Path, settings: &Settings) -> Result<()> {
         // What is wrong with the folder shows when the file is written.
         let _ = std::fs::create_dir_all(folder);
     }
-    crate::save::atomically(&path, |file| {
+    base::save::atomically(&path, |file| {
         serde_json::to_writer_pretty(&mut *file, settings)?;
         writeln!(file)
     })
@@ -362,7 +362,7 @@ fn write(path: &Path, settings: &Settings) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::overlay::Panel;
+    use overlay::Panel;
 
     /// The file as the next start has it.
     fn open(path: &Path) -> (Store, Settings, Option<Error>) {

@@ -5,7 +5,7 @@ use winit::dpi::PhysicalSize;
 use winit::event_loop::ActiveEventLoop;
 use winit::window::{Window, WindowAttributes};
 
-use crate::media::MovieInfo;
+use video::MovieInfo;
 
 /// The size that the window was given: that of the first picture as it is shown, but not so small that the overlay does not
 /// fit, and not larger than the screen.
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn pixels_and_turns_count() {
         let shown = |size: (u32, u32), pixel_aspect, swapped| {
-            let mut movie = crate::media::Decoder::without_frames().info().clone();
+            let mut movie = video::Decoder::without_frames().info().clone();
             (movie.width, movie.height, movie.pixel_aspect) = (size.0, size.1, pixel_aspect);
             movie.orientation.swapped = swapped;
             let (width, height) = upright(&movie);

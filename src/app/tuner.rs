@@ -9,17 +9,17 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::error::{Error, Result};
-use crate::gpu::cl::{ClContext, Device};
-use crate::gpu::process::lower_priority;
-use crate::gpu::sources;
-use crate::jobs::{Job, Said, Teller, Waker};
-use crate::ladder::cache::{self, Cache};
-use crate::ladder::tune::Watch as WatchSearch;
-use crate::ladders::box_filter::trial::Trials;
-use crate::ladders::box_filter::tune::{self, Search, Trial};
-use crate::ladders::box_filter::{Code, Config, VariantId};
-use crate::timing::log::{self, Event, Track};
+use base::error::{Error, Result};
+use base::jobs::{Job, Said, Teller, Waker};
+use base::timing::log::{self, Event, Track};
+use box_filter::trial::Trials;
+use box_filter::tune::{self, Search, Trial};
+use box_filter::{Code, Config, VariantId};
+use ladder::cache::{self, Cache};
+use ladder::tune::Watch as WatchSearch;
+use opencl::cl::{ClContext, Device};
+use opencl::process::lower_priority;
+use opencl::sources;
 
 /// How long the window waits at its end for a run or a compilation.
 const PATIENCE: Duration = Duration::from_millis(700);
@@ -29,7 +29,7 @@ const VARIABLE: &str = "CLREEL_TUNE_VARIANTS";
 
 /// The variants to search: those that the variable `CLREEL_TUNE_VARIANTS` names, else all that are worth it.
 pub(crate) fn variants() -> Vec<VariantId> {
-    named(&crate::environment::text(VARIABLE).unwrap_or_default())
+    named(&base::environment::text(VARIABLE).unwrap_or_default())
 }
 
 fn named(names: &str) -> Vec<VariantId> {

@@ -17,14 +17,14 @@ use winit::window::WindowId;
 use super::player::Player;
 use super::playlist::Playlist;
 use super::size::{DEFAULT, WindowSize, upright};
-use crate::error::{Error, Result};
-use crate::gpu::cl::{Selection, list_devices, select};
-use crate::gpu::display;
-use crate::gpu::event::Waker;
-use crate::media::{Decoder, OpenOptions, bundled_clip};
+use crate::app::display;
 use crate::options::{PlayArgs, SceneId};
 use crate::scene;
-use crate::timing::log;
+use base::error::{Error, Result};
+use base::timing::log;
+use opencl::cl::{Selection, list_devices, select};
+use opencl::event::Waker;
+use video::{Decoder, OpenOptions, bundled_clip};
 
 /// So long the window waits for its movie, whose size it takes. Later it appears without.
 const FIRST_WAIT: Duration = Duration::from_millis(700);
@@ -108,9 +108,9 @@ pub(crate) fn run(args: &PlayArgs) -> Result<()> {
     let idle = app.finish();
     let result = app.result.and(ran);
     // A device may be asked still whether it shares.
-    crate::leftovers::remove_all();
+    base::leftovers::remove_all();
     if !idle {
-        crate::gpu::process::exit_now(crate::exit::report(result.map(|()| crate::exit::DONE)));
+        opencl::process::exit_now(base::exit::report(result.map(|()| base::exit::DONE)));
     }
     result
 }
@@ -120,7 +120,7 @@ fn no_display() -> Error {
     let named: Vec<String> = ["WAYLAND_DISPLAY", "DISPLAY"]
         .iter()
         .filter_map(|name| {
-            crate::environment::text(name).filter(|v| !v.is_empty()).map(|v| format!("{name}={v}"))
+            base::environment::text(name).filter(|v| !v.is_empty()).map(|v| format!("{name}={v}"))
         })
         .collect();
     let why = if named.is_empty() {
@@ -224,7 +224,7 @@ impl App<'_> {
         }
         let error =
             display_gone("The connection to the X server broke: it has ended, or it ended the window.");
-        crate::gpu::process::exit_now(crate::exit::report(Err(error)));
+        opencl::process::exit_now(base::exit::report(Err(error)));
     }
 
     /// Writes what was asked for and takes the window down; returns whether OpenCL is idle.

@@ -19,13 +19,13 @@ use std::str::FromStr;
 
 use crate::cli::live::Live;
 use crate::cli::{BenchArgs, exit, working_devices};
-use crate::error::Result;
-use crate::gpu::cl::{Device, no_device, select_device};
-use crate::gpu::process;
-use crate::ladder::BackEnd;
-use crate::ladder::rounds::Ask;
-use crate::ladder::rows::Case;
-use crate::save;
+use base::error::Result;
+use base::save;
+use ladder::BackEnd;
+use ladder::rounds::Ask;
+use ladder::rows::Case;
+use opencl::cl::{Device, no_device, select_device};
+use opencl::process;
 
 pub(super) use numbers::run as numbers;
 pub(super) use pictures::run as pictures;

@@ -11,21 +11,21 @@ use std::time::Duration;
 
 use super::devices::print_line;
 use super::{CheckKernelsArgs, usage};
-use crate::color::Layout;
-use crate::error::{Error, Result};
-use crate::exit;
-use crate::gpu::cl::{ClContext, DeviceKind, list_devices, no_device};
-use crate::gpu::machine_code::MachineCode;
-use crate::gpu::memory::{Picture, Storage};
-use crate::gpu::sources::{self, Sources};
-use crate::gpu::{process, program};
-use crate::ladders::box_filter::config::Extent;
-use crate::ladders::box_filter::machine_code::{self, Pictures};
-use crate::ladders::box_filter::pictures::noise;
-use crate::ladders::box_filter::planar::PlanarFilter;
-use crate::ladders::box_filter::planar::run::filter_alone;
-use crate::ladders::box_filter::{BuiltVariant, Code, Config, OWN_FILE, VariantId, Work, filter_once};
-use crate::timing::crowding;
+use base::error::{Error, Result};
+use base::exit;
+use base::timing::crowding;
+use box_filter::config::Extent;
+use box_filter::machine_code::{self, Pictures};
+use box_filter::pictures::noise;
+use box_filter::planar::PlanarFilter;
+use box_filter::planar::run::filter_alone;
+use box_filter::{BuiltVariant, Code, Config, OWN_FILE, VariantId, Work, filter_once};
+use opencl::cl::{ClContext, DeviceKind, list_devices, no_device};
+use opencl::machine_code::MachineCode;
+use opencl::memory::{Picture, Storage};
+use opencl::sources::{self, Sources};
+use opencl::{process, program};
+use video::color::Layout;
 
 use oclgrind::{Ended, Fault, checker, told};
 

@@ -6,12 +6,12 @@ use comfy_table::{Table, presets};
 use serde::Serialize;
 
 use crate::cli::{DevicesArgs, exit};
-use crate::error::{Error, Result};
-use crate::gpu::cl::{DeviceInfo, UNNAMED, list_devices, no_device};
-use crate::gpu::drivers::{self, Driver, Verdict};
-use crate::gpu::probe::{self, Probe};
-use crate::gpu::sharing::Sharing;
-use crate::text::{escaped_lines, is_control};
+use crate::probe::{self, Probe};
+use base::error::{Error, Result};
+use base::text::{escaped_lines, is_control};
+use engine::sharing::Sharing;
+use opencl::cl::{DeviceInfo, UNNAMED, list_devices, no_device};
+use opencl::drivers::{self, Driver, Verdict};
 
 /// A device in JSON, here and in `clreel bench --json`.
 #[derive(Serialize)]

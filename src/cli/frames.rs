@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::engine::{Engine, Finished, Outcome, Progress, Request, Slot, Stages};
-use crate::error::{Error, Result};
-use crate::gpu::event::Waker;
-use crate::gpu::headless::Headless;
-use crate::gpu::read_texture::read_texture;
-use crate::gpu::watch;
-use crate::ladder::BackEnd;
-use crate::ladders::box_filter::glsl;
-use crate::media::Frame;
-use crate::memory::picture_memory;
+use base::error::{Error, Result};
+use base::memory::picture_memory;
+use engine::glsl;
+use engine::{Engine, Finished, Outcome, Progress, Request, Slot, Stages};
+use ladder::BackEnd;
+use opencl::event::Waker;
+use opencl::watch;
+use opengl::headless::Headless;
+use opengl::read_texture::read_texture;
+use video::Frame;
 
 /// Here nobody sleeps until the engine wakes him.
 pub(super) fn nobody() -> Waker {

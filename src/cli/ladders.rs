@@ -4,12 +4,12 @@ use clap::{Args as _, Command, ValueEnum as _};
 
 use super::given::Given;
 use super::{BenchArgs, TuneArgs, bench, tune};
-use crate::error::Result;
-use crate::ladder::answer::answer;
-use crate::ladder::contest::Ladder;
-use crate::ladder::sizes::Sizes;
-use crate::ladders::{box_filter, conversions, each_ladder};
 use crate::options::SizeArgs;
+use base::error::Result;
+use ladder::answer::answer;
+use ladder::contest::Ladder;
+use ladder::sizes::Sizes;
+use ladders::{each_ladder, type_conversions};
 
 /// Makes of the ladders' lines their names and what belongs to each.
 macro_rules! ladders {
@@ -64,7 +64,7 @@ impl Tried {
     /// By its name among the arguments of the child.
     pub(super) fn named(name: &str) -> std::result::Result<Self, String> {
         match name {
-            conversions::trial::NAME => Ok(Self::Conversions),
+            type_conversions::trial::NAME => Ok(Self::Conversions),
             _ => LadderName::from_str(name, true).map(Self::Ladder),
         }
     }
@@ -73,7 +73,7 @@ impl Tried {
     pub(super) fn answer(self, frame: u32) -> ! {
         match self {
             Self::Ladder(ladder) => ladder.answer(frame),
-            Self::Conversions => conversions::trial::answer(frame),
+            Self::Conversions => type_conversions::trial::answer(frame),
         }
     }
 }

@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
-use crate::error::Result;
-use crate::gpu::helper;
-use crate::gpu::watch;
-use crate::leftovers;
+use base::error::Result;
+use base::leftovers;
+use opencl::helper;
+use opencl::watch;
 
 /// Results that can be shown at any time.
 pub(crate) trait Results: Send + 'static {

@@ -12,7 +12,7 @@ use super::Cli;
 pub(super) fn refuse(arguments: impl Iterator<Item = OsString>) {
     let mut command = Cli::command();
     if let Some((typed, meant)) = meant(&command, arguments) {
-        let typed = crate::text::escaped(&typed);
+        let typed = base::text::escaped(&typed);
         let text = format!("there is no file '{typed}'; is the command `clreel {meant}` meant?");
         command.error(clap::error::ErrorKind::InvalidSubcommand, text).exit();
     }

@@ -19,21 +19,22 @@ use std::path::PathBuf;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 
-use crate::environment;
-use crate::error::Result;
-use crate::exit;
-use crate::gpu::cl::{Device, Listing, list, list_devices};
-use crate::gpu::{binaries, drivers, probe, process, trial, watch};
-use crate::ladders::box_filter::{Group, VariantId};
-use crate::ladders::color_conversion::Which;
-use crate::leftovers;
 use crate::options::{
     DeviceTimeoutArgs, FilterArgs, PlayArgs, ReferencesArgs, SceneId, SizeArgs, TraceArgs, TrialArgs,
     WipeArgs, values,
 };
-use crate::save;
-use crate::stats::{TraceContext, write_trace};
-use crate::timing::log;
+use crate::probe;
+use base::environment;
+use base::error::Result;
+use base::exit;
+use base::leftovers;
+use base::save;
+use base::timing::log;
+use box_filter::yuv_to_rgba::Which;
+use box_filter::{Group, VariantId};
+use engine::stats::{TraceContext, write_trace};
+use opencl::cl::{Device, Listing, list, list_devices};
+use opencl::{binaries, drivers, process, trial, watch};
 
 use given::Given;
 
@@ -145,7 +146,7 @@ pub fn parse() -> Cli {
 /// Runs what the command line asks for; returns the exit code. Call it before any thread is started.
 ///
 /// # Errors
-/// Whatever made it fail; [`report`](crate::exit::report) turns it into a message and an exit code.
+/// Whatever made it fail; [`report`](base::exit::report) turns it into a message and an exit code.
 pub fn run(cli: &Cli) -> Result<u8> {
     let trial = match &cli.command {
         None => Some(&cli.play.trial),

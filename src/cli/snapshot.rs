@@ -6,27 +6,29 @@ use ffmpeg_next::frame::Video;
 use crate::cli::devices::print_line;
 use crate::cli::frames::Pictures;
 use crate::cli::{SnapshotArgs, exit, usage, working_devices};
-use crate::color::kernels::{Converter, check};
-use crate::color::planes::pack;
-use crate::color::{Correction, Layout, RgbaConverter, straighten, trial};
-use crate::engine::{Compared, Comparer, Pipeline, Request};
-use crate::error::{Error, Result};
-use crate::gpu::cl::{ClContext, select_device};
-use crate::gpu::memory::Storage;
-use crate::gpu::program::any_changed;
-use crate::gpu::sharing::Sharing;
-use crate::gpu::watch;
-use crate::ladder::BackEnd;
-use crate::ladders::box_filter::planar::PlanarFilter;
-use crate::ladders::box_filter::trial::{Case, Launch, Trials, Tried};
-use crate::ladders::box_filter::{BuiltVariant, VariantId, glsl};
-use crate::media::{Frame, bundled_clip, read_frame_at};
-use crate::memory::{picture_memory, zeroed};
 use crate::options::values::WipeSide;
 use crate::options::{FilterArgs, SceneId};
-use crate::save;
 use crate::scene::card;
 use crate::scene::cloth::picture as cloth;
+use base::error::{Error, Result};
+use base::memory::{picture_memory, zeroed};
+use base::save;
+use box_filter::color_kernels::{Converter, check};
+use box_filter::color_trial;
+use box_filter::planar::PlanarFilter;
+use box_filter::trial::{Case, Launch, Trials, Tried};
+use box_filter::{BuiltVariant, VariantId};
+use engine::glsl;
+use engine::sharing::Sharing;
+use engine::{Compared, Comparer, Pipeline, Request};
+use ladder::BackEnd;
+use opencl::cl::{ClContext, select_device};
+use opencl::memory::Storage;
+use opencl::program::any_changed;
+use opencl::watch;
+use video::color::planes::pack;
+use video::color::{Correction, Layout, RgbaConverter, straighten};
+use video::{Frame, bundled_clip, read_frame_at};
 
 /// Changed kernels make the picture in a process of their own: this one never runs them.
 struct InChild(Trials);
@@ -341,7 +343,7 @@ fn planar_on_device(
     let rgba = maker.of(frame, &[request])?.pop().unwrap_or_default();
     let block = maker.engine.pipeline().map(Pipeline::filtered_planes).transpose()?.flatten();
     let Some((layout, block)) = filtered.zip(block) else { return Ok(rgba) };
-    let want = trial::expected(&layout, &block, &Correction::NEUTRAL)?;
+    let want = color_trial::expected(&layout, &block, &Correction::NEUTRAL)?;
     Ok(check::differing(cl, &layout, &rgba, &want).map_or(rgba, |differs| {
         eprintln!("clreel: {differs}");
         want

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 
-use crate::ladders::box_filter::{MAX_RADIUS, VariantId};
-use crate::media::address::path_of;
+use box_filter::{MAX_RADIUS, VariantId};
+use video::address::path_of;
 
 /// A whole number from `least` to `most`.
 fn whole(s: &str, least: u64, most: u64) -> Result<u64, String> {

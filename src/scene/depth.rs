@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use glow::HasContext as _;
 
-use crate::error::{Error, Result};
-use crate::present::Viewport;
+use base::error::{Error, Result};
+use engine::present::Viewport;
 
 /// Colours and depths of a part of the window.
 pub(super) struct DepthBuffer {

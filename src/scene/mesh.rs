@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use glow::HasContext as _;
 
-use crate::error::Result;
-use crate::gpu::shader;
+use base::error::Result;
+use opengl::shader;
 
 /// A vertex: where it is, which way its surface looks, and where in the texture it lies.
 #[repr(C)]

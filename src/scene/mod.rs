@@ -1,29 +1,28 @@
 //! What fills the window. In: decoded frames, what the user chose. Out: the picture to draw, and what it took.
 //!
-//! A [`Scene`] says how that is drawn; the pictures come to it from one [`frame_loop`], a frame's way, which all of them share.
+//! A [`Scene`] says how that is drawn; the pictures come to it from one [`frame_loop`](engine::frame_loop), a frame's way, which all of them share.
 //! Two show the movie, which plays on when the one gives the window to the other: [`movie`] as it is, [`cloth`] on the shirts of
 //! an army. [`card`] plays a test card of its own. One that draws in space has a [`depth`] buffer and [`mesh`]es.
 
 pub(crate) mod card;
 pub(crate) mod cloth;
 mod depth;
-pub(crate) mod frame_loop;
 mod mesh;
 mod movie;
 
 use std::sync::Arc;
 
-use crate::error::{Error, Result};
-use crate::gpu::event::Waker;
-use crate::media::{Decoder, Orientation};
 use crate::options::SceneId;
-use crate::overlay::MovieSummary;
-use crate::present::{VideoQuad, Viewport, letterbox};
-use crate::stats::Recorder;
+use base::error::{Error, Result};
 use card::Card;
 use cloth::Cloth;
-use frame_loop::{FrameLoop, Tick};
+use engine::frame_loop::{FrameLoop, Tick};
+use engine::present::{VideoQuad, Viewport, letterbox};
+use engine::stats::Recorder;
 use movie::{Movie, Plain};
+use opencl::event::Waker;
+use overlay::MovieSummary;
+use video::{Decoder, Orientation};
 
 /// What the user does with the picture, and a scene may heed.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,12 +1,12 @@
 //! The movie. In: its decoder. Out: its pictures in the frame loop while a scene shows it, and [`Plain`], the scene that has them
 //! as large as the window has room for.
 
-use super::frame_loop::{FrameLoop, Parked};
 use super::{Scene, Screen};
-use crate::error::Result;
-use crate::media::Decoder;
 use crate::options::SceneId;
-use crate::overlay::MovieSummary;
+use base::error::Result;
+use engine::frame_loop::{FrameLoop, Parked};
+use overlay::MovieSummary;
+use video::Decoder;
 
 /// The movie, whichever scene shows it.
 pub(super) struct Movie {

@@ -1,12 +1,12 @@
-//! Changed kernels of the conversion, for the tests of conversions. In: a name. Out: a folder with the changed file. The test
-//! that uses this declares `layer`, `movie`, `native` and `window` too.
+//! Changed kernels of the conversion, for the tests of conversions. In: a name. Out: a folder with the changed file.
 
 use std::path::{Path, PathBuf};
 
-use super::layer;
-use super::movie::{Folder, Movie};
-use super::window::{clreel, png, succeed};
 use ffmpeg_next::format::Pixel;
+use testkit::layer;
+use testkit::movie::{Folder, Movie};
+
+use super::window::{clreel, png, succeed};
 
 pub const PLANES: &str = "convert/01_planes.cl";
 pub const CORRECT: &str = "convert/02_correct.cl";

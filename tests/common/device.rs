@@ -1,6 +1,6 @@
 //! The OpenCL device that tests use: the first one.
 
-use clreel::gpu::cl::{ClContext, list_devices, select_device};
+use opencl::cl::{ClContext, list_devices, select_device};
 
 pub fn context() -> ClContext {
     let device = select_device(&list_devices(), None).expect("these tests need an OpenCL device");

@@ -1,58 +1,16 @@
 //! A window on a virtual display of its own, and what a user would do with it.
 
-#![allow(dead_code)]
-
-mod display;
-
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-pub use display::Display;
 use serde_json::Value;
-
-use super::movie::Folder;
+pub use testkit::display::Display;
+use testkit::movie::Folder;
 
 /// How long anything may take before a test gives up on it: generous, for a loaded machine.
 pub const PATIENCE: Duration = Duration::from_secs(300);
-
-impl Display {
-    pub fn xdotool(&self, args: &[&str]) -> Output {
-        let mut command = Command::new("xdotool");
-        command.args(args).env("DISPLAY", &self.name);
-        command.output().expect("xdotool must be installed: ./dev test does that")
-    }
-
-    pub fn key(&self, key: &str) {
-        assert!(self.xdotool(&["key", key]).status.success());
-    }
-
-    /// Returns the width of the screen and the red, green and blue of all its pixels, as the X server has them.
-    pub fn pixels(&self) -> (usize, Vec<[u8; 3]>) {
-        use x11rb::connection::Connection as _;
-        use x11rb::protocol::xproto::{ConnectionExt as _, ImageFormat};
-
-        let (conn, screen) = x11rb::connect(Some(&self.name)).unwrap();
-        let screen = &conn.setup().roots[screen];
-        let (width, height) = (screen.width_in_pixels, screen.height_in_pixels);
-        let image = conn.get_image(ImageFormat::Z_PIXMAP, screen.root, 0, 0, width, height, !0).unwrap();
-        let image = image.reply().unwrap();
-        assert_eq!(image.data.len(), 4 * usize::from(width) * usize::from(height), "four bytes a pixel");
-        let rgb = |pixel: &[u8; 4]| {
-            let [_, red, green, blue] = u32::from_ne_bytes(*pixel).to_be_bytes();
-            [red, green, blue]
-        };
-        (usize::from(width), image.data.as_chunks::<4>().0.iter().map(rgb).collect())
-    }
-
-    /// Gives it another keyboard, by the name of the layout and of its variant.
-    pub fn keyboard(&self, layout: &str) {
-        let mut command = Command::new("setxkbmap");
-        command.args(["-display", &self.name]).args(layout.split(' '));
-        assert!(command.status().expect("setxkbmap comes with Xvfb").success(), "{layout}");
-    }
-}
 
 pub fn clip() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/clip.mp4")

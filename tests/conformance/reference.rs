@@ -1,9 +1,9 @@
 //! What is right: against a table that was made in another way, against the language, and many at once against one at a time.
 
-use clreel::ladders::conversions::bulk::convert_all;
-use clreel::ladders::conversions::reference::{accepts, convert, is_open};
-use clreel::ladders::conversions::types::{Case, Rounding, Type};
-use clreel::ladders::conversions::values::{Depth, Values};
+use ladders::type_conversions::bulk::convert_all;
+use ladders::type_conversions::reference::{accepts, convert, is_open};
+use ladders::type_conversions::types::{Case, Rounding, Type};
+use ladders::type_conversions::values::{Depth, Values};
 
 /// `table.py` finds results by search and with fractions.
 #[test]

@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
-use clreel::ladder::contest::Ladder as _;
-use clreel::ladders::conversions::strategies::HostStrategies;
+use ladder::contest::Ladder as _;
+use ladders::type_conversions::strategies::HostStrategies;
 use serde_json::Value;
 
 use super::{Folder, json};

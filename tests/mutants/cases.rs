@@ -3,8 +3,8 @@
 
 use std::fmt;
 
-use clreel::gpu::cl::DeviceKind;
-use clreel::ladders::box_filter::{MAX_RADIUS, VariantId};
+use box_filter::{MAX_RADIUS, VariantId};
+use opencl::cl::DeviceKind;
 
 /// What runs a kernel file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -336,6 +336,6 @@ pub fn main(args: &Args, tools: &Tools) -> Result<u8, String> {
 /// The tools, beside a binary; `witness` is the command of [`Tools`].
 pub fn tools(clreel: PathBuf, witness: Vec<std::ffi::OsString>, work: PathBuf) -> Tools {
     // A device that is no CPU gets other kernels. The project's own layer makes PoCL's claim to be one.
-    let as_gpu = super::layer::environment(&[("FAKE_GPU", "1")]);
+    let as_gpu = testkit::layer::environment(&[("FAKE_GPU", "1")]);
     Tools { clreel, witness, as_gpu, kernels: root().join("kernels"), work }
 }

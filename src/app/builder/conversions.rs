@@ -5,15 +5,15 @@ use std::collections::VecDeque;
 
 use super::judging::JudgedConversions;
 use super::part::Part;
-use crate::color::Layout;
-use crate::color::Matrix;
-use crate::color::kernels::{Converter, Corrector};
-use crate::engine::Check;
-use crate::error::{Error, Result};
-use crate::gpu::cl::ClContext;
-use crate::gpu::memory::Storage;
-use crate::overlay::Verdict;
-use crate::verify::MismatchReport;
+use base::error::{Error, Result};
+use base::verify::MismatchReport;
+use box_filter::color_kernels::{Converter, Corrector};
+use engine::Check;
+use opencl::cl::ClContext;
+use opencl::memory::Storage;
+use overlay::Verdict;
+use video::color::Layout;
+use video::color::Matrix;
 
 /// What is done instead of a wrong conversion.
 const ON_THE_PROCESSOR: &str = "The processor converts them instead; 'planar' needs the device.";

@@ -6,25 +6,26 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Instant;
 
-use crate::color::kernels::{ConvertProgram, Converter};
-use crate::color::planes::pack;
-use crate::color::{Layout, RgbaConverter, trial};
-use crate::engine::TrialCase;
-use crate::error::{Error, Result};
-use crate::gpu::cl::ClContext;
-use crate::gpu::memory::Storage;
-use crate::gpu::program::{self, Ahead};
-use crate::gpu::sources::{self, Sources};
-use crate::ladders::box_filter::VariantId;
-use crate::ladders::box_filter::machine_code::Pictures;
-use crate::ladders::box_filter::opencl::BuiltVariant;
-use crate::ladders::box_filter::planar::{PlanarFilter, planar_quick};
-use crate::ladders::box_filter::trial::{Case, Launch, Trials, Tried};
-use crate::media::Frame;
-use crate::memory::{picture_memory, zeroed};
-use crate::overlay::Verdict;
-use crate::timing::log::{self, Event};
-use crate::verify::MismatchReport;
+use base::error::{Error, Result};
+use base::memory::{picture_memory, zeroed};
+use base::timing::log::{self, Event};
+use base::verify::MismatchReport;
+use box_filter::VariantId;
+use box_filter::color_kernels::{ConvertProgram, Converter};
+use box_filter::color_trial;
+use box_filter::machine_code::Pictures;
+use box_filter::opencl::BuiltVariant;
+use box_filter::planar::{PlanarFilter, planar_quick};
+use box_filter::trial::{Case, Launch, Trials, Tried};
+use engine::TrialCase;
+use opencl::cl::ClContext;
+use opencl::memory::Storage;
+use opencl::program::{self, Ahead};
+use opencl::sources::{self, Sources};
+use overlay::Verdict;
+use video::Frame;
+use video::color::planes::pack;
+use video::color::{Layout, RgbaConverter};
 
 /// What is to be judged.
 pub(crate) struct Judge {
@@ -199,7 +200,7 @@ fn judge_conversion(
 fn block_of(frame: &Frame, layout: &Layout, radius: u32) -> Result<Vec<u8>> {
     let of = Converter::supports(&frame.picture);
     let Some(own) = of.filter(|own| own == layout || own.filtered() == *layout) else {
-        return trial::block(layout, trial::Pattern::Mixed, 1);
+        return color_trial::block(layout, color_trial::Pattern::Mixed, 1);
     };
     let mut block = zeroed(own.bytes())?;
     pack(&frame.picture, &own, &mut block)?;

@@ -1,16 +1,16 @@
 //! What the builder makes for a context.
 
 use super::judging::{Judged, JudgedConversions};
-use crate::color::Layout;
-use crate::color::kernels::{ConvertProgram, Corrector};
-use crate::engine::{Comparer, Scopes, TrialCase};
-use crate::error::{Error, Result};
-use crate::gpu::machine_code::MachineCode;
-use crate::gpu::memory::Storage;
-use crate::ladders::box_filter::VariantId;
-use crate::ladders::box_filter::opencl::BuiltVariant;
-use crate::ladders::box_filter::planar::PlanarFilter;
-use crate::verify::MismatchReport;
+use base::error::{Error, Result};
+use base::verify::MismatchReport;
+use box_filter::VariantId;
+use box_filter::color_kernels::{ConvertProgram, Corrector};
+use box_filter::opencl::BuiltVariant;
+use box_filter::planar::PlanarFilter;
+use engine::{Comparer, Scopes, TrialCase};
+use opencl::machine_code::MachineCode;
+use opencl::memory::Storage;
+use video::color::Layout;
 
 /// What was built for a context.
 #[allow(clippy::large_enum_variant, reason = "it travels in a box")]

@@ -6,8 +6,8 @@
 
 use std::collections::HashMap;
 
-use crate::gpu::sources::Sources;
-use crate::ladders::box_filter::VariantId;
+use box_filter::VariantId;
+use opencl::sources::Sources;
 
 /// What is known of them. It outlives the thread that builds, which may stay in a driver's call.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -6,22 +6,22 @@ use std::time::{Duration, Instant};
 use super::conversions::Conversions;
 use super::judging::{self, Judge, passed};
 use super::{Built, Part, Request, Shared};
-use crate::color::Layout;
-use crate::engine::{Comparer, Scopes, TrialCase};
-use crate::error::{Error, Result};
-use crate::gpu::binaries;
-use crate::gpu::cl::{ClContext, is_device_failure, list_devices};
-use crate::gpu::memory::Storage;
-use crate::gpu::sources;
-use crate::gpu::watch;
-use crate::jobs::Teller;
-use crate::ladders::box_filter::VariantId;
-use crate::ladders::box_filter::machine_code;
-use crate::ladders::box_filter::opencl::BuiltVariant;
-use crate::ladders::box_filter::pictures::noise as bytes;
-use crate::ladders::box_filter::planar::PlanarFilter;
-use crate::ladders::box_filter::trial::{Case, Launch, Trials};
-use crate::verify::MismatchReport;
+use base::error::{Error, Result};
+use base::jobs::Teller;
+use base::verify::MismatchReport;
+use box_filter::VariantId;
+use box_filter::machine_code;
+use box_filter::opencl::BuiltVariant;
+use box_filter::pictures::noise as bytes;
+use box_filter::planar::PlanarFilter;
+use box_filter::trial::{Case, Launch, Trials};
+use engine::{Comparer, Scopes, TrialCase};
+use opencl::binaries;
+use opencl::cl::{ClContext, is_device_failure, list_devices};
+use opencl::memory::Storage;
+use opencl::sources;
+use opencl::watch;
+use video::color::Layout;
 
 /// An error of a variant's trial: what failed of the device need not say on which device, and with which variant.
 fn named(id: VariantId, cl: &ClContext, error: Error) -> Error {

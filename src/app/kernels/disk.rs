@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::gpu::sources;
+use opencl::sources;
 
 /// Which file or folder a path leads to, and when that was changed last; `None`: to nothing.
 type Stamp = Option<(FileId, u64, (i64, i64))>;

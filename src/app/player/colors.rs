@@ -1,7 +1,7 @@
 //! The colour correction. In: what the sliders say, and whether it is switched on. Out: the frames' correction.
 
-use crate::color::Correction;
-use crate::scene::frame_loop::FrameLoop;
+use engine::frame_loop::FrameLoop;
+use video::color::Correction;
 
 /// The sliders and the switch.
 pub(super) struct Colors {

@@ -8,15 +8,15 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::Player;
-use crate::error::Result;
-use crate::gpu::cl::Device;
-use crate::gpu::process::lower_priority;
-use crate::jobs::{Job, Said, Teller, Waker};
-use crate::ladders::conversions::run::{self, Ask, State};
-use crate::ladders::conversions::types::{Case, Widths};
-use crate::ladders::conversions::values::Depth;
-use crate::ladders::conversions::{Abilities, Times};
-use crate::overlay::{CheckState, Conversions};
+use base::error::Result;
+use base::jobs::{Job, Said, Teller, Waker};
+use ladders::type_conversions::run::{self, Ask, State};
+use ladders::type_conversions::types::{Case, Widths};
+use ladders::type_conversions::values::Depth;
+use ladders::type_conversions::{Abilities, Times};
+use opencl::cl::Device;
+use opencl::process::lower_priority;
+use overlay::{CheckState, Conversions};
 
 /// How long the window waits at its end for threads that wait for their children.
 const PATIENCE: Duration = Duration::from_millis(700);
@@ -107,7 +107,7 @@ impl Check {
 
 /// The job's work: no call of OpenCL on the window's thread.
 fn check(device: &Device, limit: Option<Duration>, teller: &Teller<Times, Told>) -> Result<Times> {
-    let names = crate::environment::text(VARIABLE).unwrap_or_default();
+    let names = base::environment::text(VARIABLE).unwrap_or_default();
     let cases = named(Case::all(&Abilities::of(device).types()), &names);
     teller.tell(Told::Begun(cases.clone()));
     let cases = cases.into_iter().map(|case| (case, 0)).collect();
@@ -151,7 +151,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::ladders::conversions::types::Type;
+    use ladders::type_conversions::types::Type;
 
     fn told(work: impl FnOnce(&Teller<Times, Told>) -> Result<Times> + Send + 'static) -> Check {
         let waker: Waker = Arc::new(|| {});
@@ -179,7 +179,7 @@ mod tests {
         assert_eq!((&done.shown.state, done.shown.progress()), (&CheckState::Done, (1, 1)));
         let lost = told(move |teller| {
             tell(teller);
-            Err(crate::error::Error::new("The device is gone.", "It was unplugged.", ""))
+            Err(base::error::Error::new("The device is gone.", "It was unplugged.", ""))
         });
         let failed = CheckState::Failed("The device is gone. It was unplugged.".to_owned());
         assert_eq!((&lost.shown.state, lost.shown.progress()), (&failed, (1, 1)), "what is known stays");

@@ -6,19 +6,19 @@ use std::time::{Duration, Instant};
 use glow::HasContext as _;
 
 use super::{IDLE_REPAINT, Player};
-use crate::error::Result;
-use crate::gpu::gl_timer::Clock;
-use crate::gpu::read_texture::read_texture;
-use crate::ladder::BackEnd;
-use crate::ladders::box_filter::VariantId;
-use crate::media::Orientation;
-use crate::memory::picture_memory;
-use crate::overlay::{Action, DeviceList, Placed, ScenePanel, Shown, VariantRow, View, Wipe};
-use crate::present::Viewport;
 use crate::scene::Screen;
-use crate::scene::frame_loop::{DrawTimes, GlTimings, Seen, ShownWipe};
-use crate::stats::{PlayState, Playing};
-use crate::timing::ms_since;
+use base::error::Result;
+use base::memory::picture_memory;
+use base::timing::ms_since;
+use box_filter::VariantId;
+use engine::frame_loop::{DrawTimes, GlTimings, Seen, ShownWipe};
+use engine::present::Viewport;
+use engine::stats::{PlayState, Playing};
+use ladder::BackEnd;
+use opengl::read_texture::read_texture;
+use opengl::timer::Clock;
+use overlay::{Action, DeviceList, Placed, ScenePanel, Shown, VariantRow, View, Wipe};
+use video::Orientation;
 
 /// What is added to the idea of shaders where their time is not the device's.
 const BY_THE_WALL: &str = "Its time is wall time: this OpenGL has no timer queries.";

@@ -10,14 +10,14 @@ use super::devices::Devices;
 use super::files::names;
 use super::{IDLE_REPAINT, Player};
 use crate::app::settings::Settings;
-use crate::color::straighten;
-use crate::error::{Error, Result};
-use crate::gpu::device_thread::DeviceThread;
-use crate::gpu::read_texture::read_texture;
-use crate::jobs::{Job, Waker};
-use crate::save;
-use crate::stats::{self, write_trace};
-use crate::timing::log;
+use base::error::{Error, Result};
+use base::jobs::{Job, Waker};
+use base::save;
+use base::timing::log;
+use engine::stats::{self, write_trace};
+use opencl::device_thread::DeviceThread;
+use opengl::read_texture::read_texture;
+use video::color::straighten;
 
 /// How long the end of the window waits for devices that are made ready or left.
 const END: Duration = Duration::from_millis(300);

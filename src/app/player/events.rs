@@ -10,10 +10,10 @@ use super::movies::Movies;
 use super::surface::INPUT_REPAINT;
 use super::tuning::SpareTime;
 use crate::app::input::{self, Command};
-use crate::error::Result;
-use crate::ladders::box_filter::MAX_RADIUS;
-use crate::overlay::Action;
 use crate::scene::Input;
+use base::error::Result;
+use box_filter::MAX_RADIUS;
+use overlay::Action;
 
 impl Player<'_> {
     /// Whether the user asked to quit, or the number of frames asked for has been presented.

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use super::Player;
 use crate::app::settings::Settings;
-use crate::stats::{self, ExportContext, TraceContext, write_trace};
-use crate::timing::log;
+use base::timing::log;
+use engine::stats::{self, ExportContext, TraceContext, write_trace};
 
 impl Player<'_> {
     /// Says what has been saved, and keeps the settings.
@@ -81,5 +81,5 @@ impl Player<'_> {
 }
 
 pub(super) fn names(paths: &[PathBuf]) -> String {
-    paths.iter().map(crate::text::name).collect::<Vec<_>>().join(" and ")
+    paths.iter().map(base::text::name).collect::<Vec<_>>().join(" and ")
 }

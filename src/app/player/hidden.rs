@@ -7,7 +7,7 @@ use winit::event_loop::{ActiveEventLoop, ControlFlow};
 use winit::raw_window_handle::HasWindowHandle as _;
 
 use super::Player;
-use crate::gpu::display;
+use crate::app::display;
 
 /// Time between two looks: each asks the X server.
 const INTERVAL: Duration = Duration::from_millis(500);

@@ -17,19 +17,17 @@ use super::devices::{Devices, Opinion, no_own};
 use super::{Player, save};
 use crate::app::builder::{Asm, Judge};
 use crate::app::kernels::{News, Watching};
-use crate::error::{Error, Result};
-use crate::gpu::cl::DeviceKind;
-use crate::gpu::program;
-use crate::gpu::sources::{self, Sources};
-use crate::jobs::{Job, Waker};
-use crate::ladders::box_filter::machine_code::Pictures;
-use crate::ladders::box_filter::{OWN_FILE, VariantId};
-use crate::overlay::{
-    Judged, Kernels, Panel, Source, Subject, Untried, Verdict, Version, errors_in, told_of,
-};
-use crate::stats::Beside;
+use base::error::{Error, Result};
+use base::jobs::{Job, Waker};
+use box_filter::machine_code::Pictures;
+use box_filter::{OWN_FILE, VariantId};
 use changes::is_same;
+use engine::stats::Beside;
 use kept::{Circumstances, KeptVersion, Median};
+use opencl::cl::DeviceKind;
+use opencl::program;
+use opencl::sources::{self, Sources};
+use overlay::{Judged, Kernels, Panel, Source, Subject, Untried, Verdict, Version, errors_in, told_of};
 use refusals::Refusals;
 
 /// Versions that are kept.
@@ -90,7 +88,7 @@ impl LiveKernels {
 
     fn watch(&mut self, folder: &Path, waker: &Waker) -> Result<()> {
         let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-        self.shown.folder = Some(crate::text::name(&folder));
+        self.shown.folder = Some(base::text::name(&folder));
         self.watching = Some(Watching::begin(folder, waker)?);
         Ok(())
     }
@@ -313,7 +311,7 @@ fn copy() -> Result<PathBuf> {
                 Ok(()) => return Ok(folder),
                 Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
                 Err(e) => {
-                    why = format!("The system says of '{}': {e}.", crate::text::name(folder));
+                    why = format!("The system says of '{}': {e}.", base::text::name(folder));
                     break;
                 }
             }

@@ -3,10 +3,9 @@
 
 use super::Player;
 use crate::app::lab::{Measuring, Order, Told};
-use crate::error::Error;
-use crate::jobs::Said;
-use crate::ladders;
-use crate::overlay::{Lab, LabState, Wait};
+use base::error::Error;
+use base::jobs::Said;
+use overlay::{Lab, LabState, Wait};
 
 /// What the Lab measures.
 pub(super) struct SpareLab {

@@ -1,7 +1,7 @@
 //! What the user must know. In: errors. Out: banners, each of which is told once, on stderr, too.
 
-use crate::error::Error;
-use crate::overlay::Notice;
+use base::error::Error;
+use overlay::Notice;
 
 /// The banners, oldest first.
 #[derive(Default)]

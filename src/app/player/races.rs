@@ -9,13 +9,13 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::Player;
-use crate::error::{Error, Result};
-use crate::gpu::process::{end_with_thread, lower_priority};
-use crate::gpu::sources::Sources;
-use crate::jobs::{Job, Said, Teller, Waker};
-use crate::ladders::box_filter::VariantId;
-use crate::leftovers::Passing;
-use crate::overlay::{Checked, Races};
+use base::error::{Error, Result};
+use base::jobs::{Job, Said, Teller, Waker};
+use base::leftovers::Passing;
+use box_filter::VariantId;
+use opencl::process::{end_with_thread, lower_priority};
+use opencl::sources::Sources;
+use overlay::{Checked, Races};
 
 const FAILED: &str = "The kernels could not be checked for races.";
 /// Kernels that never end do not do so under Oclgrind either. It gets what time the movie leaves: on a busy machine little.

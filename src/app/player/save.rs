@@ -6,11 +6,11 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use crate::color::straighten;
-use crate::error::{Error, Result};
-use crate::jobs::{Job, Waker};
-use crate::load;
-use crate::media::Orientation;
+use base::error::{Error, Result};
+use base::jobs::{Job, Waker};
+use base::load;
+use video::Orientation;
+use video::color::straighten;
 
 /// Files on their way to the disk.
 #[derive(Default)]
@@ -79,7 +79,7 @@ impl Saves {
         let write = move |paths: &[PathBuf]| {
             let (size, mut rgba) = orientation.turn(size, rgba)?;
             straighten(&mut rgba);
-            paths.iter().try_for_each(|path| crate::save::png(path, size.0, size.1, &rgba))
+            paths.iter().try_for_each(|path| base::save::png(path, size.0, size.1, &rgba))
         };
         self.begin(kind, &["png"], write, waker)
     }
@@ -133,7 +133,7 @@ fn save_in(
                 }
                 return written.map(|()| paths);
             }
-            Err(e) => reason = format!("The system says of '{}': {e}.", crate::text::name(folder)),
+            Err(e) => reason = format!("The system says of '{}': {e}.", base::text::name(folder)),
         }
     }
     Err(Error::new(
@@ -175,8 +175,8 @@ fn remove(paths: &[PathBuf]) {
 
 /// The current folder, then the user's for documents, then the home folder.
 pub(super) fn folders() -> Vec<PathBuf> {
-    let home = crate::environment::get("HOME").map(PathBuf::from).filter(|h| h.is_absolute());
-    let config = crate::environment::get("XDG_CONFIG_HOME").map(PathBuf::from).filter(|c| c.is_absolute());
+    let home = base::environment::get("HOME").map(PathBuf::from).filter(|h| h.is_absolute());
+    let config = base::environment::get("XDG_CONFIG_HOME").map(PathBuf::from).filter(|c| c.is_absolute());
     let config = config.or_else(|| home.as_ref().map(|h| h.join(".config")));
     let listed = config.and_then(|c| load::text(&c.join("user-dirs.dirs"), load::LIST).ok());
     let documents = match (&home, listed) {

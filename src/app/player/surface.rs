@@ -11,11 +11,11 @@ use winit::window::Window;
 use super::{presses, texts};
 use crate::app::fonts::SystemFonts;
 use crate::app::settings::UI_SCALE;
-use crate::error::{Error, Result};
-use crate::gpu::gl::is_software;
-use crate::gpu::gl_timer::{GlTimer, Timing};
-use crate::jobs::Waker;
-use crate::present::VideoQuad;
+use base::error::{Error, Result};
+use base::jobs::Waker;
+use engine::present::VideoQuad;
+use opengl::renderer::is_software;
+use opengl::timer::{GlTimer, Timing};
 
 /// What the overlay asks for later than this is never: egui says it with a very long time.
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
@@ -56,7 +56,7 @@ impl Surface {
             Error::new("The overlay could not be started.", e.to_string(), "Update the OpenGL driver.")
         })?;
         let egui = egui::Context::default();
-        crate::overlay::Overlay::style(&egui);
+        overlay::Overlay::style(&egui);
         let fonts = SystemFonts::provide(&egui, waker.clone());
         let is_software = is_software(gl);
         // Discs would be scaled out of the letters' picture.
@@ -164,7 +164,7 @@ impl Surface {
     fn fit(&mut self, window: &Window, (width, height): (u32, u32)) {
         let native = window.scale_factor() as f32;
         let points = |pixels: u32| pixels as f32 / native;
-        let factor = self.scale * crate::overlay::zoom(points(width), points(height));
+        let factor = self.scale * overlay::zoom(points(width), points(height));
         if factor == self.egui.zoom_factor() {
             return;
         }

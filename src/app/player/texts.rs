@@ -26,14 +26,14 @@ pub(super) struct TextFile {
 
 impl TextFile {
     pub(crate) fn new() -> Self {
-        let path = crate::environment::get(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
+        let path = base::environment::get(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
         Self { path, written: Vec::new() }
     }
 
     /// Tells the texts of these shapes; `scale` is pixels in a point. A file that cannot be written is not tried again.
     pub(crate) fn tell(&mut self, shapes: &[egui::epaint::ClippedShape], scale: f32) {
         let Some(path) = &self.path else { return };
-        let texts = crate::overlay::texts(shapes);
+        let texts = overlay::texts(shapes);
         let rows = texts.iter().map(|(text, rect)| Text {
             text,
             x: rect.left() * scale,
@@ -48,7 +48,7 @@ impl TextFile {
         // Renamed, so that nobody reads half of it.
         let part = path.with_extension("part");
         if let Err(error) = std::fs::write(&part, &json).and_then(|()| std::fs::rename(&part, path)) {
-            eprintln!("clreel: '{}' cannot be written: {error}.", crate::text::name(path));
+            eprintln!("clreel: '{}' cannot be written: {error}.", base::text::name(path));
             self.path = None;
         }
         self.written = json;

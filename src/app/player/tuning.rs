@@ -10,15 +10,15 @@ use std::time::{Duration, Instant};
 use super::With;
 use super::devices::Devices;
 use crate::app::tuner::{self, News, Order, Told, Tuner};
-use crate::error::Result;
-use crate::gpu::cl::{Device, DeviceKind};
-use crate::jobs::{Job, Waker};
-use crate::ladder::cache::Cache;
-use crate::ladders::box_filter::VariantId;
-use crate::ladders::box_filter::tune;
-use crate::ladders::box_filter::tuned::{self, RADII, SizeClass, radius_class};
-use crate::overlay::{Tuning, TuningState, Wait};
-use crate::stats::{FrameSample, Stage};
+use base::error::Result;
+use base::jobs::{Job, Waker};
+use box_filter::VariantId;
+use box_filter::tune;
+use box_filter::tuned::{self, RADII, SizeClass, radius_class};
+use engine::stats::{FrameSample, Stage};
+use ladder::cache::Cache;
+use opencl::cl::{Device, DeviceKind};
+use overlay::{Tuning, TuningState, Wait};
 
 /// Who moves a slider across several classes does not want them all searched.
 const SETTLED: Duration = Duration::from_secs(1);
@@ -312,7 +312,7 @@ impl SpareTime {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::GlTimes;
+    use engine::stats::GlTimes;
 
     fn frame(filter_ms: f64, late: bool) -> FrameSample {
         let mut stages = [0.0; Stage::ALL.len()];

@@ -2,12 +2,12 @@
 
 use super::Player;
 use crate::app::input::Command;
-use crate::error::Error;
-use crate::ladders::box_filter::MAX_RADIUS;
-use crate::ladders::box_filter::VariantId;
-use crate::overlay::Action;
-use crate::scene::frame_loop::Filter;
-use crate::scene::frame_loop::VariantStatus;
+use base::error::Error;
+use box_filter::MAX_RADIUS;
+use box_filter::VariantId;
+use engine::frame_loop::Filter;
+use engine::frame_loop::VariantStatus;
+use overlay::Action;
 
 impl Player<'_> {
     /// Does what a key asks for on the side that the mouse is on; whether that is the other one, and the key a filter's.

@@ -7,14 +7,14 @@ use serde::Serialize;
 
 use super::reasons::Reasons;
 use crate::cli::devices::print_line;
-use crate::error::Result;
-use crate::gpu::memory::Storage;
-use crate::ladder::Outcome;
-use crate::ladder::measure::Measurement;
-use crate::ladders::color_conversion::{Input, Row};
-use crate::media::{References, read_frame_at};
-use crate::timing::noise::Noisy;
-use crate::timing::{Series, believed};
+use base::error::Result;
+use base::timing::noise::Noisy;
+use base::timing::{Series, believed};
+use box_filter::yuv_to_rgba::{Input, Row};
+use ladder::Outcome;
+use ladder::measure::Measurement;
+use opencl::memory::Storage;
+use video::{References, read_frame_at};
 
 #[derive(Serialize)]
 pub(super) struct Entry<'a> {

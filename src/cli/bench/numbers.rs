@@ -5,10 +5,10 @@ use super::results::{Progress, Subject};
 use super::{ask, chosen_devices, goes_on, start};
 use crate::cli::ladders::asked_cases;
 use crate::cli::{BenchArgs, usage};
-use crate::error::Result;
-use crate::gpu::watch;
-use crate::ladder::contest::{Contest, Ladder};
-use crate::ladder::trial::Child;
+use base::error::Result;
+use ladder::contest::{Contest, Ladder};
+use ladder::trial::Child;
+use opencl::watch;
 
 pub(in crate::cli) fn run<L: Ladder>(ladder: &L, args: &BenchArgs) -> Result<u8> {
     let size = args.size.as_slice();

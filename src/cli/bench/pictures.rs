@@ -9,15 +9,14 @@ use super::{ask, chosen_devices, conversions, goes_on, start};
 use crate::cli::ladders::of_cases;
 use crate::cli::live::Live;
 use crate::cli::{BenchArgs, each_once, usage};
-use crate::error::Result;
-use crate::gpu::{program, watch};
-use crate::ladder::BackEnd;
-use crate::ladders::box_filter::bench::{BoxBench, Input};
-use crate::ladders::box_filter::entrants::{Entrant, case, require_memory};
-use crate::ladders::box_filter::trial::Trials;
-use crate::ladders::box_filter::{OWN_FILE, VariantId};
-use crate::ladders::color_conversion::{self as converted, Which};
-use crate::media;
+use base::error::Result;
+use box_filter::bench::{BoxBench, Input};
+use box_filter::entrants::{Entrant, case, require_memory};
+use box_filter::trial::Trials;
+use box_filter::yuv_to_rgba::{self as converted, Which};
+use box_filter::{OWN_FILE, VariantId};
+use ladder::BackEnd;
+use opencl::{program, watch};
 
 /// The most frames that are kept in memory and cycled.
 const MAX_FRAMES: usize = 30;
@@ -46,14 +45,14 @@ pub(in crate::cli) fn run(args: &BenchArgs) -> Result<u8> {
     let radii = each_once(&args.radius);
     let file: PathBuf = match &args.file {
         Some(file) => file.clone(),
-        None => media::bundled_clip()?,
+        None => video::bundled_clip()?,
     };
     if let Some(size) = args.size {
         // Before much time goes into scaling.
         require_memory(size, &entrants)?;
     }
     let count = MAX_FRAMES.min(args.frames as usize);
-    let clip = media::read_frames_rgba(&file, count, args.size, args.references.get())?;
+    let clip = video::read_frames_rgba(&file, count, args.size, args.references.get())?;
     if let Some(warning) = &clip.warning {
         eprintln!("clreel: {warning}");
     }

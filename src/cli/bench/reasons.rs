@@ -1,6 +1,6 @@
 //! Why rows have no times, for people: each reason once. In: names with an outcome. Out: lines of text.
 
-use crate::ladder::Outcome;
+use ladder::Outcome;
 
 /// So many names stand in a line; of more the first ones and how many there are.
 const MOST_NAMES: usize = 12;
@@ -55,7 +55,7 @@ fn listed(names: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Error;
+    use base::error::Error;
 
     #[test]
     fn each_reason_is_told_once() {

@@ -8,14 +8,14 @@ use super::conversions::{Entry, entry};
 use super::results::{DeviceRuns, Results, Subject};
 use super::whole;
 use crate::cli::devices::{DeviceEntry, print_json};
-use crate::error::Result;
-use crate::gpu::sharing::Sharing;
-use crate::ladder::Outcome;
-use crate::ladder::measure::Measurement;
-use crate::ladder::rows::{CaseRun, Row, Worth};
-use crate::timing::Series;
-use crate::timing::noise::Noisy;
-use crate::verify::Checked;
+use base::error::Result;
+use base::timing::Series;
+use base::timing::noise::Noisy;
+use base::verify::Checked;
+use engine::sharing::Sharing;
+use ladder::Outcome;
+use ladder::measure::Measurement;
+use ladder::rows::{CaseRun, Row, Worth};
 
 #[derive(Serialize)]
 struct Report<'a> {

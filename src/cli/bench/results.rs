@@ -9,18 +9,17 @@ use serde::Serialize;
 use super::{conversions, report, table, whole};
 use crate::cli::exit;
 use crate::cli::live::{self, Live};
-use crate::error::{Error, Result};
-use crate::gpu::cl::{Device, DeviceInfo};
-use crate::ladder::bench::Bench;
-use crate::ladder::chart;
-use crate::ladder::measure::Measurement;
-use crate::ladder::rounds::{Ask, Watch, failed, run};
-use crate::ladder::rows::{Case, CaseRun, Entry};
-use crate::ladder::{NOT_TIMED, Outcome};
-use crate::ladders::box_filter;
-use crate::ladders::color_conversion as converted;
-use crate::save;
-use crate::timing::{Noise, noise};
+use base::error::{Error, Result};
+use base::save;
+use base::timing::{Noise, noise};
+use box_filter::yuv_to_rgba as converted;
+use ladder::bench::Bench;
+use ladder::chart;
+use ladder::measure::Measurement;
+use ladder::rounds::{Ask, Watch, failed, run};
+use ladder::rows::{Case, CaseRun, Entry};
+use ladder::{NOT_TIMED, Outcome};
+use opencl::cl::{Device, DeviceInfo};
 
 /// What is computed with.
 pub(super) enum Subject {
@@ -222,12 +221,12 @@ impl Results {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gpu::memory::Rgba;
-    use crate::ladder::measure::Sample;
-    use crate::ladder::rows::Row;
-    use crate::ladders::box_filter::VariantId;
-    use crate::ladders::box_filter::entrants::{Entrant, case};
+    use box_filter::VariantId;
+    use box_filter::entrants::{Entrant, case};
+    use ladder::measure::Sample;
+    use ladder::rows::Row;
     use live::Results as _;
+    use opencl::memory::Rgba;
 
     fn results(runs: Vec<(u32, Vec<(VariantId, Outcome)>)>) -> Results {
         let cases = [1, 7, 31].map(|radius| case((1, 1), radius)).to_vec();
@@ -245,7 +244,7 @@ mod tests {
     fn a_mismatch_outranks_a_failure() {
         let failed = Outcome::Failed(Error::new("no", "", ""));
         let report =
-            crate::verify::check(&[1, 2, 3, 4], Rgba { width: 1 }, |b| Ok(b.to_vec())).unwrap().unwrap();
+            base::verify::check(&[1, 2, 3, 4], Rgba { width: 1 }, |b| Ok(b.to_vec())).unwrap().unwrap();
         let code = |outcomes: Vec<Outcome>| {
             let outcomes = outcomes.into_iter().map(|outcome| (VariantId::Flat, outcome));
             results(vec![(1, outcomes.collect())]).code()

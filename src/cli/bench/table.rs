@@ -7,12 +7,12 @@ use super::reasons::Reasons;
 use super::results::{Results, Subject};
 use super::whole;
 use crate::cli::devices::print_line;
-use crate::error::Result;
-use crate::ladder::Outcome;
-use crate::ladder::measure::Measurement;
-use crate::ladder::rows::{CaseRun, Row, Worth};
-use crate::timing::believed;
-use crate::verify::Checked;
+use base::error::Result;
+use base::timing::believed;
+use base::verify::Checked;
+use ladder::Outcome;
+use ladder::measure::Measurement;
+use ladder::rows::{CaseRun, Row, Worth};
 
 /// Prints them.
 pub(super) fn print(results: &Results) -> Result<()> {

@@ -8,8 +8,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use crate::gpu::process::end_with_thread;
-use crate::gpu::program;
+use opencl::process::end_with_thread;
+use opencl::program;
 
 /// The program that checks.
 const CHECKER: &str = "oclgrind";
@@ -44,7 +44,7 @@ pub(super) enum Ended {
 
 /// Where Oclgrind is, if it is installed.
 pub(super) fn checker() -> Option<PathBuf> {
-    let path = crate::environment::get("PATH")?;
+    let path = base::environment::get("PATH")?;
     std::env::split_paths(&path).map(|folder| folder.join(CHECKER)).find(|file| file.is_file())
 }
 

@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use crate::cli::devices::{print_json, print_line};
 use crate::cli::exit;
-use crate::error::Result;
-use crate::ladders::conversions::saved::{Change, OfDevice, Saved, changes};
+use base::error::Result;
+use ladders::type_conversions::saved::{Change, OfDevice, Saved, changes};
 
 #[derive(Serialize)]
 struct Compared {

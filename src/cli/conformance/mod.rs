@@ -13,17 +13,17 @@ use clap::Args;
 
 use super::live::Live;
 use super::{usage, working_devices};
-use crate::error::{Error, Result};
-use crate::gpu::cl::{Device, no_device, select_device};
-use crate::gpu::program;
-use crate::jobs::Cancel;
-use crate::ladders::conversions::run::{self, Ask};
-use crate::ladders::conversions::saved::{Conditions, OfCase, OfDevice, Saved};
-use crate::ladders::conversions::types::{Case, Type, Widths};
-use crate::ladders::conversions::values::{Depth, Values};
-use crate::ladders::conversions::{Abilities, FILE};
 use crate::options::values;
-use crate::save;
+use base::error::{Error, Result};
+use base::jobs::Cancel;
+use base::save;
+use ladders::type_conversions::run::{self, Ask};
+use ladders::type_conversions::saved::{Conditions, OfCase, OfDevice, Saved};
+use ladders::type_conversions::types::{Case, Type, Widths};
+use ladders::type_conversions::values::{Depth, Values};
+use ladders::type_conversions::{Abilities, FILE};
+use opencl::cl::{Device, no_device, select_device};
+use opencl::program;
 
 use report::Report;
 
@@ -93,7 +93,7 @@ pub(super) fn run(args: &ConformanceArgs) -> Result<u8> {
     let file = file.or_else(|| (saved.depth() == Depth::Full).then(unnamed));
     if let Some(file) = &file {
         save::can_write(file)?;
-        eprintln!("clreel: The result is saved in '{}' as it grows.", crate::text::name(file));
+        eprintln!("clreel: The result is saved in '{}' as it grows.", base::text::name(file));
     }
     eprintln!("clreel: The seed of the random numbers is {}.", saved.seed);
     let (widths, depth, seed) = (saved.widths(), saved.depth(), saved.seed);

@@ -9,13 +9,13 @@ use comfy_table::{Table, presets};
 
 use crate::cli::devices::{print_json, print_line};
 use crate::cli::{exit, live};
-use crate::error::Result;
-use crate::gpu::cl::Device;
-use crate::ladders::conversions::Times;
-use crate::ladders::conversions::run::State;
-use crate::ladders::conversions::saved::{OfCase, OfDevice, Saved};
-use crate::ladders::conversions::types::{Case, Type, Widths};
-use crate::save;
+use base::error::Result;
+use base::save;
+use ladders::type_conversions::Times;
+use ladders::type_conversions::run::State;
+use ladders::type_conversions::saved::{OfCase, OfDevice, Saved};
+use ladders::type_conversions::types::{Case, Type, Widths};
+use opencl::cl::Device;
 
 /// How often the file is written meanwhile.
 const EVERY: Duration = Duration::from_secs(10);
@@ -137,7 +137,7 @@ impl live::Results for Report {
         let left: usize =
             self.saved.devices.iter().map(|one| one.count("missing") + one.count("partial")).sum();
         let goes_on = match &self.file {
-            Some(file) => format!(" `clreel conformance --resume {}` goes on.", crate::text::name(file)),
+            Some(file) => format!(" `clreel conformance --resume {}` goes on.", base::text::name(file)),
             None => String::new(),
         };
         format!("The test was interrupted; {left} conversions are missing.{goes_on}")

@@ -5,16 +5,16 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::cli::devices::{DeviceEntry, print_line};
-use crate::error::Result;
-use crate::ladder::config::Tunable;
-use crate::ladder::contest::Ladder;
-use crate::ladder::judge::Status;
-use crate::ladder::measure::Measurement;
-use crate::ladder::tune::Trial;
-use crate::ladders::box_filter::tuned::range;
-use crate::timing::noise::{Noise, Noisy};
-use crate::timing::{Series, believed, number};
-use crate::verify::Checked;
+use base::error::Result;
+use base::timing::noise::{Noise, Noisy};
+use base::timing::{Series, believed, number};
+use base::verify::Checked;
+use box_filter::tuned::range;
+use ladder::config::Tunable;
+use ladder::contest::Ladder;
+use ladder::judge::Status;
+use ladder::measure::Measurement;
+use ladder::tune::Trial;
 
 /// What a search is for, in the words of its ladder.
 #[derive(Clone)]
@@ -229,12 +229,12 @@ pub(super) fn print_run(device: &str, run: &Run) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gpu::cl::DeviceInfo;
-    use crate::ladder::measure::Sample;
-    use crate::ladder::sizes::Sizes;
-    use crate::ladder::tune_case;
-    use crate::ladders::each_ladder;
-    use crate::{golden, shape};
+    use ladder::measure::Sample;
+    use ladder::sizes::Sizes;
+    use ladder::tune_case;
+    use ladders::each_ladder;
+    use opencl::cl::DeviceInfo;
+    use testkit::{golden, shape};
 
     /// The keys of a search for the ladder's usual case, as JSON has them; nothing is searched.
     fn shape_of<L: Ladder>(ladder: &L) -> String {

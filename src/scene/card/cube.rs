@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use glow::HasContext as _;
 
-use crate::error::Result;
-use crate::gpu::shader;
-use crate::present::Viewport;
 use crate::scene::depth::DepthBuffer;
 use crate::scene::mesh::{Mesh, Vertex};
+use base::error::Result;
+use engine::present::Viewport;
+use opengl::shader;
 
 /// Where the eye is in front of the cube, whose edge is 2, and how far the picture plane is.
 const DISTANCE: f32 = 5.0;
@@ -108,7 +108,7 @@ mod tests {
     use glow::PixelPackData;
 
     use super::*;
-    use crate::gpu::headless::Headless;
+    use opengl::headless::Headless;
 
     #[test]
     fn faces_look_outward_and_turns_keep_lengths() {

@@ -10,17 +10,17 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::frame_loop::{FrameLoop, Tick};
 use super::{Input, Scene, Screen};
-use crate::error::Result;
-use crate::gpu::event::Waker;
-use crate::media::{Canvas, Decoder, Frame};
 use crate::options::SceneId;
-use crate::overlay::MovieSummary;
-use crate::present::Viewport;
-use crate::stats::Stage;
+use base::error::Result;
 use cube::Cube;
+use engine::frame_loop::{FrameLoop, Tick};
+use engine::present::Viewport;
+use engine::stats::Stage;
+use opencl::event::Waker;
+use overlay::MovieSummary;
 use picture::{FIELD, GROUND, Painter};
+use video::{Canvas, Decoder, Frame};
 
 /// The sizes that it can have, and which one it has at first.
 pub(super) const SIZES: [(usize, usize); 6] =

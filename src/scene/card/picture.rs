@@ -7,8 +7,8 @@
 //! ```
 
 use super::letters::{CELL, dots};
-use crate::color::Matrix;
-use crate::media::Canvas;
+use video::Canvas;
+use video::color::Matrix;
 
 /// Where the bars end, the grey ramp, each of the coloured ones; the rest is below. In parts of the height.
 const ROWS: [f64; 5] = [0.40, 0.48, 0.52, 0.56, 0.60];

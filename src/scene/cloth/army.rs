@@ -6,11 +6,11 @@ use std::sync::Arc;
 use glow::HasContext as _;
 
 use super::detail::{Detail, Meshes};
-use crate::error::Result;
-use crate::gpu::shader;
-use crate::gpu::sharing::vertex_buffer::VertexBuffer;
-use crate::ladders::cloth::model::{Figure, SHIRT_VERTICES};
 use crate::scene::mesh;
+use base::error::Result;
+use engine::sharing::vertex_buffer::VertexBuffer;
+use ladders::cloth::model::{Figure, SHIRT_VERTICES};
+use opengl::shader;
 
 /// Bytes of a vertex.
 const VERTEX: usize = 32;

@@ -4,7 +4,7 @@
 
 use std::f32::consts::FRAC_PI_2;
 
-use crate::ladders::cloth::model::APART;
+use ladders::cloth::model::APART;
 
 /// x, y, z.
 pub(super) type Point = [f32; 3];
@@ -212,7 +212,7 @@ mod tests {
             let mut camera = Camera::new(army);
             for turn in [[0.0, 0.0], [0.3, 0.9], [0.7, -2.0], [f32::NAN, 0.1]] {
                 camera.turn(turn);
-                for walk in crate::ladders::cloth::model::army(army) {
+                for walk in ladders::cloth::model::army(army) {
                     for y in [0.1, 1.7] {
                         let at = [walk.at[0], y, walk.at[1]];
                         for wide in [0.5, 1.0, 16.0 / 9.0] {
@@ -239,7 +239,7 @@ mod tests {
             for turn in [[0.0, 0.0], [0.3, 0.2], [0.7, -0.3], [0.1, 0.3], [0.5, 0.3]] {
                 camera.turn(turn);
                 let Some([left, bottom, right, top]) = camera.shaded(1.5) else { continue };
-                for walk in crate::ladders::cloth::model::army(army) {
+                for walk in ladders::cloth::model::army(army) {
                     // The shadow of a head.
                     let [x, z] = [0, 1].map(|at| walk.at[at] - LIGHT[2 * at] / LIGHT[1] * 1.8);
                     let [x, y, _] = brought(camera.view(1.5), [x, 0.0, z]).map(|along| along * 0.5 + 0.5);

@@ -3,7 +3,7 @@
 //! Where a processor draws (Mesa's llvmpipe), triangles of a pixel or two and a filtered shadow take most of a picture's time, and are
 //! hardly seen. A graphics card draws all of them.
 
-use crate::ladders::cloth::model::Figure;
+use ladders::cloth::model::Figure;
 
 /// How finely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(super) struct Meshes {
 impl Detail {
     /// What suits this OpenGL. The context must be current.
     pub(super) fn of(gl: &glow::Context) -> Self {
-        if crate::gpu::gl::is_software(gl) { Self::Coarse } else { Self::Fine }
+        if opengl::renderer::is_software(gl) { Self::Coarse } else { Self::Fine }
     }
 
     /// Width and height of the light's picture.

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use crate::ladders::cloth::chain::{LATEST, LONGEST};
+use ladders::cloth::chain::{LATEST, LONGEST};
 
 /// The steps of a picture may take so long, in seconds; one of them is always had.
 const BUDGET: f64 = 0.04;

@@ -5,9 +5,9 @@ use std::cell::Cell;
 use egui::{Color32, Sense, Ui, vec2};
 
 use super::times::Times;
-use crate::overlay::theme;
-use crate::stats::ClothTimes;
-use crate::timing::Series;
+use base::timing::Series;
+use engine::stats::ClothTimes;
+use overlay::theme;
 
 /// What is said of each of [`ClothTimes::NAMES`].
 const WORDS: [&str; 8] = [

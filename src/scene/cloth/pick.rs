@@ -2,7 +2,7 @@
 //! comes to a shirt.
 
 use super::camera::{Point, Ray, add, cross, dot, scale, sub};
-use crate::ladders::cloth::model::{COLUMNS, PARTICLES, SHIRT_VERTICES, VERTEX_COLUMNS};
+use ladders::cloth::model::{COLUMNS, PARTICLES, SHIRT_VERTICES, VERTEX_COLUMNS};
 
 /// Floats of a vertex.
 const VERTEX: usize = 8;
@@ -56,7 +56,7 @@ fn meets(ray: Ray, [a, b, c]: [Point; 3]) -> Option<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ladders::cloth::chain::Chain;
+    use ladders::cloth::chain::Chain;
 
     #[test]
     fn a_ray_finds_the_nearest_shirt_and_its_particle() {

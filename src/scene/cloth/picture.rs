@@ -7,14 +7,14 @@ use glow::HasContext as _;
 use super::camera::Camera;
 use super::detail::Detail;
 use super::world::{Look, World};
-use crate::error::Result;
-use crate::gpu::cl::ClContext;
-use crate::gpu::texture;
-use crate::gpu::watch;
-use crate::ladders::cloth::chain::Chain;
-use crate::media::Orientation;
-use crate::memory::picture_memory;
-use crate::present::Viewport;
+use base::error::Result;
+use base::memory::picture_memory;
+use engine::present::Viewport;
+use ladders::cloth::chain::Chain;
+use opencl::cl::ClContext;
+use opencl::watch;
+use opengl::texture;
+use video::Orientation;
 
 /// Width and height of the picture.
 pub(crate) const SIZE: (u32, u32) = (1280, 720);

@@ -7,8 +7,8 @@ use std::io::BufReader;
 use std::path::PathBuf;
 
 use super::*;
-use crate::gpu::headless::Headless;
-use crate::ladders::cloth::model::{Figure, SHIRT_VERTICES};
+use ladders::cloth::model::{Figure, SHIRT_VERTICES};
+use opengl::headless::Headless;
 
 /// Pixels along a side of a block, of which the mean is stored.
 const BLOCK: usize = 8;
@@ -101,7 +101,7 @@ fn the_picture_is_the_stored_one_and_faults_are_seen() {
     let as_it_is = |_: &mut [f32]| {};
     for army in [1, 4] {
         let now = seen(gl, &mut world, &mut Chain::new(army, None).unwrap(), as_it_is);
-        if crate::golden::are_renewed() {
+        if testkit::golden::are_renewed() {
             store(army, &now);
         }
         let others = others(&now, &stored(army));

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use glow::HasContext as _;
 
 use super::camera::Matrix;
-use crate::error::{Error, Result};
-use crate::gpu::shader;
+use base::error::{Error, Result};
+use opengl::shader;
 
 /// The light's picture.
 pub(super) struct Shadow {

@@ -10,12 +10,12 @@ use super::detail::Detail;
 use super::picture::{SIZE, read};
 use super::walker::{Hand, Order, Report, Troop};
 use super::world::{Look, World};
-use crate::gpu::cl::{ClContext, list_devices};
-use crate::gpu::headless::Headless;
-use crate::gpu::sharing::{self, Sharing};
-use crate::layer;
-use crate::media::Orientation;
-use crate::present::Viewport;
+use engine::present::Viewport;
+use engine::sharing::{self, Sharing};
+use opencl::cl::{ClContext, list_devices};
+use opengl::headless::Headless;
+use testkit::layer;
+use video::Orientation;
 
 /// Frames of each army.
 const FRAMES: usize = 12;

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use crate::error::Error;
-use crate::gpu::cl::{Buffer, ClContext, Event};
-use crate::gpu::sharing::vertex_buffer::{SharedVertices, VertexBuffer};
-use crate::ladders::cloth::steps::StepId;
+use base::error::Error;
+use engine::sharing::vertex_buffer::{SharedVertices, VertexBuffer};
+use ladders::cloth::steps::StepId;
+use opencl::cl::{Buffer, ClContext, Event};
 
 /// More than an army has.
 const MOST: usize = 4;

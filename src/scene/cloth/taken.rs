@@ -3,12 +3,12 @@
 
 use std::time::{Duration, Instant};
 
-use crate::gpu::cl::Event;
-use crate::gpu::timer::{DeviceClock, known_span_ns, ms};
-use crate::ladders::cloth::chain::Done;
-use crate::ladders::cloth::steps::StepId;
-use crate::stats::ClothTimes;
-use crate::timing::log::{self, Track};
+use base::timing::log::{self, Track};
+use engine::stats::ClothTimes;
+use ladders::cloth::chain::Done;
+use ladders::cloth::steps::StepId;
+use opencl::cl::Event;
+use opencl::timer::{DeviceClock, known_span_ns, ms};
 
 /// Names in the trace: the movie's frames are handed over and copied, too.
 const HANDED: [&str; 2] = ["cloth acquire", "cloth release"];

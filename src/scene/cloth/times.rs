@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use crate::stats::ClothTimes;
-use crate::timing::Series;
+use base::timing::Series;
+use engine::stats::ClothTimes;
 
 /// So many frames are told of: the last seconds.
 const FRAMES: usize = 240;

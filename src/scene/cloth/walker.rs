@@ -12,14 +12,14 @@ use super::camera::{Point, Ray};
 use super::pick;
 use super::shares::{Handover, Shares};
 use super::taken::{Begun, Taken};
-use crate::error::{Error, Result};
-use crate::gpu::cl::ClContext;
-use crate::gpu::sharing::vertex_buffer::VertexBuffer;
-use crate::gpu::timer::DeviceClock;
-use crate::jobs::{Job, Said, Teller, Waker};
-use crate::ladders::cloth::chain::{Chain, Hold, Pull, State};
-use crate::ladders::cloth::steps::StepId;
-use crate::stats::ClothTimes;
+use base::error::{Error, Result};
+use base::jobs::{Job, Said, Teller, Waker};
+use engine::sharing::vertex_buffer::VertexBuffer;
+use engine::stats::ClothTimes;
+use ladders::cloth::chain::{Chain, Hold, Pull, State};
+use ladders::cloth::steps::StepId;
+use opencl::cl::ClContext;
+use opencl::timer::DeviceClock;
 
 /// How far around the hand cloth goes with it, in metres.
 const HAND: f32 = 0.12;

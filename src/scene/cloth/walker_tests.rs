@@ -1,8 +1,8 @@
 //! The army's numbers, as the window gets them.
 
 use super::*;
-use crate::gpu::cl::list_devices;
 use crate::scene::cloth::camera::Camera;
+use opencl::cl::list_devices;
 
 const DEVICE: [bool; 5] = [false; 5];
 

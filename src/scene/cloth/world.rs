@@ -10,15 +10,15 @@ use super::camera::{Camera, LIGHT, Matrix, Point, dot, scale};
 use super::detail::Detail;
 use super::shadow::Shadow;
 use super::walker::Report;
-use crate::error::Result;
-use crate::gpu::gl_names;
-use crate::gpu::shader;
-use crate::gpu::texture;
-use crate::ladders::cloth::model::{Figure, SPEED};
-use crate::media::Orientation;
-use crate::present::{Viewport, texture_matrix};
 use crate::scene::depth::DepthBuffer;
 use crate::scene::mesh;
+use base::error::Result;
+use engine::present::{Viewport, texture_matrix};
+use ladders::cloth::model::{Figure, SPEED};
+use opengl::names;
+use opengl::shader;
+use opengl::texture;
+use video::Orientation;
 
 /// The background: red, green, blue.
 const GROUND: Point = [0.105, 0.115, 0.135];
@@ -216,7 +216,7 @@ impl World {
             self.gl.delete_texture(self.bare);
             self.programs.iter().for_each(|program| self.gl.delete_program(*program));
         }
-        gl_names::delete_left(&self.gl);
+        names::delete_left(&self.gl);
     }
 }
 

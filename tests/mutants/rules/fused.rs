@@ -1,7 +1,7 @@
 //! Rules for the fused kernel for CPUs.
 
-use clreel::gpu::cl::DeviceKind::Cpu;
-use clreel::ladders::box_filter::VariantId::Fused;
+use box_filter::VariantId::Fused;
+use opencl::cl::DeviceKind::Cpu;
 
 use super::super::cases::Subject::Variant;
 use super::{Edit, Rules, edit};

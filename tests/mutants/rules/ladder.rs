@@ -1,7 +1,7 @@
 //! Rules for the five steps of the ladder, and for what they share.
 
-use clreel::gpu::cl::DeviceKind::{Cpu, Gpu};
-use clreel::ladders::box_filter::VariantId::{Flat, Fused, Naive, RunningSum, Separable, Vectorized};
+use box_filter::VariantId::{Flat, Fused, Naive, RunningSum, Separable, Vectorized};
+use opencl::cl::DeviceKind::{Cpu, Gpu};
 
 use super::super::cases::Subject::{self, Variant};
 use super::{Edit, Rules, edit};

@@ -1,7 +1,7 @@
 //! Rules for the fused kernel for GPUs. It runs on any device, so that a machine without a graphics card can try them.
 
-use clreel::gpu::cl::DeviceKind::Gpu;
-use clreel::ladders::box_filter::VariantId::Fused;
+use box_filter::VariantId::Fused;
+use opencl::cl::DeviceKind::Gpu;
 
 use super::super::cases::Subject::{self, IntoImage, Tuned, Variant};
 use super::{Edit, Rules, edit};

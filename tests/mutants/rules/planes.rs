@@ -1,6 +1,6 @@
 //! Rules for the filter on planes: the kernel for CPUs and the one for GPUs.
 
-use clreel::gpu::cl::DeviceKind::{Cpu, Gpu};
+use opencl::cl::DeviceKind::{Cpu, Gpu};
 
 use super::super::cases::Subject::Planar;
 use super::{Edit, Rules, edit};

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use super::Devices;
 use crate::app::player::With;
-use crate::gpu::cl::{Device, DeviceInfo};
-use crate::gpu::probe::{self, Known, Tested};
-use crate::gpu::sharing::Sharing;
-use crate::gpu::watch;
-use crate::jobs::{Job, Said, Teller};
+use crate::probe::{self, Known, Tested};
+use base::jobs::{Job, Said, Teller};
+use engine::sharing::Sharing;
+use opencl::cl::{Device, DeviceInfo};
+use opencl::watch;
 
 /// What is asked, and what is kept of the answers.
 #[derive(Default)]

@@ -4,15 +4,15 @@
 use super::Devices;
 use crate::app::builder::{Asm, Built, Judge, Judged, JudgedConversions, Made, Part, Start};
 use crate::app::player::With;
-use crate::engine::Pipeline;
-use crate::error::{Error, Result};
-use crate::gpu::cl::is_device_failure;
-use crate::gpu::machine_code::MachineCode;
-use crate::gpu::sharing::Sharing;
-use crate::ladders::box_filter::VariantId;
-use crate::overlay::{Subject, Verdict};
-use crate::scene::frame_loop::VariantStatus;
-use crate::verify::MismatchReport;
+use base::error::{Error, Result};
+use base::verify::MismatchReport;
+use box_filter::VariantId;
+use engine::Pipeline;
+use engine::frame_loop::VariantStatus;
+use engine::sharing::Sharing;
+use opencl::cl::is_device_failure;
+use opencl::machine_code::MachineCode;
+use overlay::{Subject, Verdict};
 
 /// What was found of changed kernels.
 pub(crate) enum Opinion {

@@ -6,12 +6,12 @@ use std::time::Duration;
 use super::opening::Why;
 use super::{Devices, Learnt};
 use crate::app::player::With;
-use crate::error::{Error, Result};
-use crate::gpu::cl::{Device, DeviceKind, select_device};
-use crate::gpu::drivers::{self, Driver};
-use crate::gpu::sharing::{self, Sharing};
-use crate::gpu::watch;
-use crate::jobs::Job;
+use base::error::{Error, Result};
+use base::jobs::Job;
+use engine::sharing::{self, Sharing};
+use opencl::cl::{Device, DeviceKind, select_device};
+use opencl::drivers::{self, Driver};
+use opencl::watch;
 
 /// A device that was asked for. Making its context may take long, so that is said first.
 pub(super) struct Wanted {

@@ -2,9 +2,9 @@
 //! nobody for a reason which may soon be over: a variant that could not be had, and of which other texts are
 //! judged, is being built.
 
-use crate::error::Error;
-use crate::ladders::box_filter::VariantId;
-use crate::scene::frame_loop::VariantStatus;
+use base::error::Error;
+use box_filter::VariantId;
+use engine::frame_loop::VariantStatus;
 
 type Row = (VariantId, VariantStatus);
 

@@ -19,22 +19,22 @@ use std::time::Instant;
 
 use super::With;
 use crate::app::builder::{Builder, Start};
-use crate::error::{Error, Result};
-use crate::gpu::cl::{Device, DeviceInfo, is_device_failure};
-use crate::gpu::probe::Tested;
-use crate::gpu::sharing::Sharing;
-use crate::gpu::sources;
-use crate::jobs::Job;
-use crate::ladder::BackEnd;
-use crate::ladders::box_filter::{OWN_FILE, VariantId};
-use crate::overlay::{DeviceRow, DeviceState};
-use crate::scene::frame_loop::FrameLoop;
-use crate::scene::frame_loop::VariantStatus;
+use crate::probe::Tested;
 use asking::Asking;
+use base::error::{Error, Result};
+use base::jobs::Job;
+use box_filter::{OWN_FILE, VariantId};
 pub(super) use built::Opinion;
 use choosing::Wanted;
+use engine::frame_loop::FrameLoop;
+use engine::frame_loop::VariantStatus;
+use engine::sharing::Sharing;
 use judging::Judging;
+use ladder::BackEnd;
+use opencl::cl::{Device, DeviceInfo, is_device_failure};
+use opencl::sources;
 use opening::{Held, Opening};
+use overlay::{DeviceRow, DeviceState};
 use recovery::Recovery;
 
 /// What runs the filter now.

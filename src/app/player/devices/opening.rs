@@ -8,14 +8,14 @@ use super::Devices;
 use super::{Pending, at_first};
 use crate::app::builder::Start;
 use crate::app::player::With;
-use crate::engine::Pipeline;
-use crate::error::{Error, Result};
-use crate::gpu::cl::{ClContext, Device};
-use crate::gpu::device_thread::DeviceThread;
-use crate::gpu::sharing::{self, Ask, OnGl, Sharing};
-use crate::gpu::watch;
-use crate::ladder::BackEnd;
-use crate::ladders::box_filter::VariantId;
+use base::error::{Error, Result};
+use box_filter::VariantId;
+use engine::Pipeline;
+use engine::sharing::{self, Ask, OnGl, Sharing};
+use ladder::BackEnd;
+use opencl::cl::{ClContext, Device};
+use opencl::device_thread::DeviceThread;
+use opencl::watch;
 
 /// After so long it is said that a device does not answer.
 const SOON_SAID: Duration = Duration::from_millis(1500);

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use super::{Devices, built};
 use crate::app::player::With;
-use crate::error::Error;
-use crate::gpu::cl::Device;
-use crate::gpu::sharing::Sharing;
-use crate::ladder::BackEnd;
-use crate::ladders::box_filter::VariantId;
-use crate::scene::frame_loop::VariantStatus;
+use base::error::Error;
+use box_filter::VariantId;
+use engine::frame_loop::VariantStatus;
+use engine::sharing::Sharing;
+use ladder::BackEnd;
+use opencl::cl::Device;
 
 /// A device that has worked for longer than this fails for the first time again.
 const SOON: Duration = Duration::from_secs(30);

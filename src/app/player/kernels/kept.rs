@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use crate::gpu::sources::Sources;
-use crate::ladders::box_filter::{OWN_FILE, VariantId};
-use crate::overlay::{Judged, Subject, Untried, Verdict};
-use crate::stats::Beside;
-use crate::timing::Noise;
+use base::timing::Noise;
+use box_filter::{OWN_FILE, VariantId};
+use engine::stats::Beside;
+use opencl::sources::Sources;
+use overlay::{Judged, Subject, Untried, Verdict};
 
 /// Two medians are compared once so many were: the first ones find caches cold, and other kernels being judged.
 pub(super) const SETTLED: usize = 20;

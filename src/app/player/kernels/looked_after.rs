@@ -3,10 +3,10 @@
 
 use super::refusals::is_told;
 use super::*;
-use crate::color::kernels::Converter;
-use crate::ladder::cache::Cache;
-use crate::ladders::box_filter::tuned::parts_of_auto;
-use crate::numbers::thousands;
+use base::numbers::thousands;
+use box_filter::color_kernels::Converter;
+use box_filter::tuned::parts_of_auto;
+use ladder::cache::Cache;
 
 impl Player<'_> {
     /// Takes what was saved and what came of it, and has it judged.
@@ -23,7 +23,7 @@ impl Player<'_> {
         if let Some(copied) = live.copying.as_ref().and_then(|job| job.wait(Duration::ZERO)) {
             (is_new, live.copying) = (true, None);
             let watched = copied.and_then(|folder| {
-                self.overlay.say(format!("Kernels to edit: {}", crate::text::name(&folder)));
+                self.overlay.say(format!("Kernels to edit: {}", base::text::name(&folder)));
                 live.watch(&folder, &self.waker)
             });
             if let Err(error) = watched {

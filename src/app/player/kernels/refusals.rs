@@ -2,7 +2,7 @@
 //! any longer.
 
 use super::{Sources, Subject};
-use crate::error::Error;
+use base::error::Error;
 
 /// What holds of the texts that were tried last.
 #[derive(Default)]

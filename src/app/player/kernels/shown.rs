@@ -2,7 +2,7 @@
 
 use super::kept::SETTLED;
 use super::*;
-use crate::timing::Noise;
+use base::timing::Noise;
 
 impl LiveKernels {
     /// Puts together what is shown.

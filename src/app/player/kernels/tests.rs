@@ -2,7 +2,7 @@
 
 use super::kept::SETTLED;
 use super::*;
-use crate::timing::Noise;
+use base::timing::Noise;
 
 const FLAT: Subject = Subject::Variant(VariantId::Flat);
 
@@ -151,7 +151,7 @@ fn what_was_measured_of_a_version_stays() {
     live.note(Opinion::Of(2, FLAT, Verdict::Exact));
     time(&mut live, 8.25);
     save(&mut live, other("box_filter/01_naive.cl"));
-    let differs = || Verdict::Differs(crate::verify::MismatchReport::default());
+    let differs = || Verdict::Differs(base::verify::MismatchReport::default());
     live.note(Opinion::Of(3, FLAT, differs()));
     live.note(Opinion::Of(2, FLAT, Verdict::Exact));
     time(&mut live, 8.5);

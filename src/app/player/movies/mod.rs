@@ -8,15 +8,15 @@ use std::path::PathBuf;
 use super::With;
 use crate::app::completion::Completion;
 use crate::app::playlist::Playlist;
-use crate::error::{Error, Result};
-use crate::jobs::Waker;
-use crate::ladders::box_filter::VariantId;
-use crate::media::{Decoder, MovieInfo};
 use crate::options::SceneId;
-use crate::overlay::MovieSummary;
-use crate::scene::frame_loop::{FrameLoop, Tick};
 use crate::scene::{Input, Scene, Scenes};
+use base::error::{Error, Result};
+use base::jobs::Waker;
+use box_filter::VariantId;
+use engine::frame_loop::{FrameLoop, Tick};
 use navigate::Navigation;
+use overlay::MovieSummary;
+use video::{Decoder, MovieInfo};
 
 /// What plays.
 pub(super) struct Movies {

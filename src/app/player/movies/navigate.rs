@@ -2,9 +2,9 @@
 //! ask for. Out: calls to the frame loop and the decoder.
 
 use super::{Movies, With};
-use crate::media::Seek;
 use crate::scene::Input;
-use crate::scene::frame_loop::FrameLoop;
+use engine::frame_loop::FrameLoop;
+use video::Seek;
 
 /// The slowest and the fastest speed.
 const SPEEDS: (f64, f64) = (0.25, 4.0);

@@ -1,0 +1,106 @@
+//! The conversion for CPU devices of planes whose rows have room for whole vectors: whole rows at a time.
+
+use ocl::ffi::{CL_MEM_ALLOC_HOST_PTR, CL_MEM_READ_WRITE};
+
+use super::launch::{Built, NOT_STARTED, build, luma_argument, set, siting_argument};
+use base::error::Result;
+use opencl::cl::{Buffer, ClContext, Event, Mem, Queue, failed};
+use opencl::kernel::{Kernel, Value, enqueue};
+use opencl::memory::{Picture, Storage};
+use video::color::{Coefficients, Family, Layout, Tables};
+
+pub(super) const ROWS: &str = "convert/03_rows.cl";
+/// Types of the kernel's arguments.
+const TYPES: [&[&str]; 13] = [
+    &["ushort*"],
+    &["uchar4*"],
+    &["int"],
+    &["int"],
+    &["int4"],
+    &["int4"],
+    &["int4"],
+    &["int8"],
+    &["int"],
+    &["uchar*"],
+    &["int4"],
+    &["int"],
+    &["ushort*"],
+];
+/// Strips of rows for each compute unit.
+const STRIPS: u32 = 2;
+/// Numbers of a line of scratch beyond a row: its edges, and room for whole vectors.
+const MARGIN: usize = 96;
+
+/// Whether the kernel reads such planes and writes such pictures, and is the faster one there.
+pub(super) fn takes(cl: &ClContext, layout: &Layout, storage: Storage) -> bool {
+    let roomy = |at: usize| layout.components[at].step == 1 && layout.planes[at].stride.is_multiple_of(64);
+    cl.is_cpu()
+        && storage == Storage::Buffer
+        && layout.family == Family::Ycbcr
+        && (layout.wide, layout.depth, layout.shift) == (true, 12, 0)
+        && layout.fraction > 0
+        && (0..3).all(roomy)
+}
+
+/// Builds the program; `options` are those of the other one.
+pub(super) fn program(cl: &ClContext, options: &str) -> Result<Built> {
+    build(cl, ROWS, "convert_rows", options, &TYPES)
+}
+
+/// Lines of chroma, for all commands of one in-order queue.
+#[derive(Default)]
+pub(super) struct Lines(Option<Buffer>);
+
+impl Lines {
+    fn get(&mut self, cl: &ClContext, numbers: usize) -> Result<&Mem> {
+        let lines = match self.0.take().filter(|lines| lines.len() >= 2 * numbers) {
+            Some(lines) => lines,
+            None => {
+                let flags = CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR;
+                Buffer::new(&cl.context, flags, 2 * numbers)
+                    .map_err(|e| failed("Memory for the conversion could not be had.", &e))?
+            }
+        };
+        Ok(self.0.insert(lines).mem())
+    }
+}
+
+/// Puts the conversion of `block` to `dst` on the queue.
+#[allow(clippy::too_many_arguments)]
+pub(super) fn launch(
+    cl: &ClContext,
+    queue: &Queue,
+    kernel: &Kernel,
+    layout: &Layout,
+    (block, dst): (&Picture, &Picture),
+    tables: &Tables,
+    curve: &Mem,
+    lines: &mut Lines,
+) -> Result<Event> {
+    let c = Coefficients::of(layout);
+    let strips = (STRIPS * cl.device.info.units).clamp(1, layout.height.max(1)) as usize;
+    let line = (layout.width as usize + MARGIN).next_multiple_of(32);
+    let lines = lines.get(cl, 2 * strips * line + 32)?;
+    let [y, u, v, _] = layout.components.map(|c| (c.offset as i32, c.stride as i32));
+    set(
+        kernel,
+        [
+            block.mem().into(),
+            dst.mem().into(),
+            Value::Int(layout.width as i32).into(),
+            Value::Int(layout.height as i32).into(),
+            Value::Int4([y.0, u.0, v.0, 0]).into(),
+            Value::Int4([y.1, u.1, v.1, 0]).into(),
+            siting_argument(layout).into(),
+            Value::Int8([c.luma, c.black, c.middle, c.rv, c.gu, c.gv, c.bu, 0]).into(),
+            Value::Int(i32::from(!tables.is_identity())).into(),
+            curve.into(),
+            luma_argument(tables).into(),
+            Value::Int(line as i32).into(),
+            lines.into(),
+        ],
+    )?;
+    // SAFETY: these are all arguments of the kernel, with their types; block, destination and lines are as large as it
+    // needs for this layout, and it stays inside them.
+    unsafe { enqueue(queue, kernel, 1, [strips, 1, 1], [1, 1, 1]) }.map_err(|e| failed(NOT_STARTED, &e))
+}

@@ -1,0 +1,329 @@
+//! A variant's kernels bound to one source, one destination and one size, and put on the queue.
+
+use std::cell::Cell;
+use std::ops::Range;
+
+use super::config::{Config, Extent, Launch};
+use super::{Kernels, MAX_RADIUS};
+use crate::VariantId;
+use base::error::{Error, Result};
+use ladder::measure::sample;
+use opencl::cl::{Answer, Event, Mem, Queue, failed};
+use opencl::kernel::{Kernel, Value, enqueue_after, expect_types};
+use opencl::memory::Storage;
+
+/// Positions of the arguments that all kernels of the ladder share.
+mod arg {
+    pub(crate) const INPUT: u32 = 0;
+    pub(crate) const OUTPUT: u32 = 1;
+    pub(crate) const WIDTH: u32 = 2;
+    pub(crate) const HEIGHT: u32 = 3;
+    pub(crate) const RADIUS: u32 = 4;
+    pub(crate) const ROW0: u32 = 5;
+    pub(crate) const ROWS: u32 = 6;
+    /// Only in the last pass, which divides.
+    pub(crate) const SCALE: u32 = 7;
+    /// Only where the code asks for scratch memory.
+    pub(crate) const SCRATCH: u32 = 8;
+}
+
+#[derive(Debug)]
+pub(super) struct Pass {
+    pub(super) kernel: Kernel,
+    pub(super) last: bool,
+    /// It has scratch memory of its own.
+    pub(super) has_scratch: bool,
+}
+
+impl Pass {
+    pub(super) fn bind(
+        &self,
+        [input, output]: [&Mem; 2],
+        scratch: Option<&Mem>,
+        (width, height): (u32, u32),
+    ) -> Answer<()> {
+        self.kernel.set(arg::INPUT, input)?;
+        self.kernel.set(arg::OUTPUT, output)?;
+        if let Some(scratch) = scratch {
+            self.kernel.set(arg::SCRATCH, scratch)?;
+        }
+        self.kernel.set(arg::WIDTH, Value::Int(width as i32))?;
+        self.kernel.set(arg::HEIGHT, Value::Int(height as i32))
+    }
+
+    pub(super) fn set_radius(&self, radius: u32) -> Answer<()> {
+        self.kernel.set(arg::RADIUS, Value::Int(radius as i32))?;
+        if self.last {
+            self.kernel.set(arg::SCALE, Value::Float(scale(radius)))?;
+        }
+        Ok(())
+    }
+
+    fn enqueue(&self, queue: &Queue, rows: Range<u32>, launch: &Launch, waits: &[Event]) -> Answer<Event> {
+        let count = rows.end - rows.start;
+        self.kernel.set(arg::ROW0, Value::Int(rows.start as i32))?;
+        self.kernel.set(arg::ROWS, Value::Int(count as i32))?;
+        let [across, down] = launch.global;
+        let (global, local) = ([across, down, 1], [launch.local[0], launch.local[1], 1]);
+        // SAFETY: `bind` and `set_radius` have set every argument, `check_arguments` has compared their types,
+        // the memory is as large as the kernels expect, and they stay inside it for any rows of the picture.
+        unsafe { enqueue_after(queue, &self.kernel, 2, global, local, waits) }
+    }
+}
+
+/// The factor that kernels multiply sums with to divide by the window's pixels; see common/mean.clh.
+fn scale(radius: u32) -> f32 {
+    let side = 2 * radius + 1;
+    1.0 / (side * side) as f32
+}
+
+/// A variant's kernels with their arguments, for one source, one destination and one size.
+///
+/// It keeps the device memory that it names alive, but not the host memory beneath
+/// [`Picture::from_host`](opencl::memory::Picture::from_host).
+#[derive(Debug)]
+pub struct Plan {
+    pub(super) kernels: &'static Kernels,
+    pub(super) chosen: VariantId,
+    pub(super) config: Config,
+    pub(super) passes: Vec<Pass>,
+    pub(super) width: u32,
+    pub(super) height: u32,
+    pub(super) units: u32,
+    pub(super) radius: Cell<u32>,
+}
+
+impl Plan {
+    /// The variant that runs and its parameters, as in `fused STRIPS=2`.
+    pub fn chosen(&self) -> String {
+        format!("{} {}", self.chosen, self.config).trim_end().to_owned()
+    }
+
+    /// The number of passes. Each must have covered all rows before the next one begins.
+    pub fn passes(&self) -> usize {
+        self.passes.len()
+    }
+
+    /// The rows of the picture.
+    pub fn rows(&self) -> u32 {
+        self.height
+    }
+
+    /// Bands of a multiple of this many rows waste nothing: it is the length of the strips in this pass. Any
+    /// other height gives the same bytes.
+    pub fn row_step(&self, pass: usize) -> u32 {
+        (self.config.code().row_step)(&self.config, pass).max(1)
+    }
+
+    /// The work of a pass over all rows, in pixels read. It compares radii and sizes within one variant, and
+    /// the passes with each other.
+    pub fn work(&self, pass: usize) -> f64 {
+        if pass >= self.passes.len() {
+            return 0.0;
+        }
+        let pixels = f64::from(self.width) * f64::from(self.height);
+        pixels * (self.config.code().reads)(&self.config, pass, &self.extent(self.height))
+    }
+
+    pub(super) fn extent(&self, rows: u32) -> Extent {
+        Extent { width: self.width, rows, radius: self.radius.get(), units: self.units }
+    }
+
+    /// Sets the radius of all later launches; those already on the queue keep theirs.
+    pub fn set_radius(&self, radius: u32) -> Result<()> {
+        let what = "The radius could not be set.";
+        if radius > MAX_RADIUS {
+            return Err(Error::new(what, format!("{radius} is more than {MAX_RADIUS}."), ""));
+        }
+        for pass in &self.passes {
+            pass.set_radius(radius).map_err(|e| failed(what, &e))?;
+        }
+        self.radius.set(radius);
+        Ok(())
+    }
+
+    /// Puts `pass` for a band of rows on the queue, and returns at once. The event tells when it is done and
+    /// how long it took. Flush the queue to start it.
+    ///
+    /// # Errors
+    /// When the band is empty or leaves the picture, or the device refuses.
+    pub fn enqueue(&self, queue: &Queue, pass: usize, rows: Range<u32>) -> Result<Event> {
+        self.enqueue_after(queue, pass, rows, &[])
+    }
+
+    fn enqueue_after(&self, queue: &Queue, pass: usize, rows: Range<u32>, waits: &[Event]) -> Result<Event> {
+        let what = || format!("'{}' could not be started.", self.kernels.id);
+        let Some(p) = self.passes.get(pass).filter(|_| rows.start < rows.end && rows.end <= self.height)
+        else {
+            let why = format!("Pass {pass} has no rows {} to {}.", rows.start, rows.end);
+            return Err(Error::new(what(), why, ""));
+        };
+        let launch = (self.config.code().launch)(&self.config, pass, &self.extent(rows.end - rows.start));
+        p.enqueue(queue, rows, &launch, waits).map_err(|e| failed(&what(), &e))
+    }
+
+    /// Predicts the wall time of one run, in milliseconds, from bands of growing height until one takes long enough to be
+    /// trusted. A fast plan has then run completely, which also warms it up.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn predict(&self, queue: &Queue) -> Result<f64> {
+        self.predict_above(queue, 0.0)
+    }
+
+    /// The same for who wants to know only what takes long: a pass that is predicted to take less than `short_ms` is not run on
+    /// more rows. What it takes is seldom more, since starting it counts for each row then.
+    ///
+    /// # Errors
+    /// As [`Plan::predict`].
+    pub(super) fn predict_above(&self, queue: &Queue, short_ms: f64) -> Result<f64> {
+        const TRUSTED_MS: f64 = 30.0;
+        let mut total = 0.0;
+        for pass in 0..self.passes() {
+            let mut rows = self.row_step(pass).min(self.rows());
+            total += loop {
+                let run = sample(queue, |q| Ok(vec![self.enqueue(q, pass, 0..rows)?]))?;
+                let all_ms = run.wall_ms * f64::from(self.rows()) / f64::from(rows);
+                if rows == self.rows() || run.wall_ms > TRUSTED_MS || all_ms < short_ms {
+                    break all_ms;
+                }
+                rows = rows.saturating_mul(4).min(self.rows());
+            };
+        }
+        Ok(total)
+    }
+
+    /// Puts all passes over all rows on the queue, and returns at once with their events.
+    pub fn enqueue_all(&self, queue: &Queue) -> Result<Vec<Event>> {
+        (0..self.passes()).map(|pass| self.enqueue(queue, pass, 0..self.height)).collect()
+    }
+
+    /// The same, each pass after the one before it, and the first one after `waits`: for a queue that keeps no order.
+    ///
+    /// # Errors
+    /// When the device refuses.
+    pub fn enqueue_all_after(&self, queue: &Queue, waits: &[Event]) -> Result<Vec<Event>> {
+        let mut all = Vec::with_capacity(self.passes());
+        for pass in 0..self.passes() {
+            let waits = all.last().map_or(waits, std::slice::from_ref);
+            all.push(self.enqueue_after(queue, pass, 0..self.height, waits)?);
+        }
+        Ok(all)
+    }
+
+    /// Compares the types of the kernels' arguments with those that are set: OpenCL itself checks only sizes.
+    pub(super) fn check_arguments(&self, output: Storage) -> Result<()> {
+        let code = self.config.code();
+        for (pass, name) in self.passes.iter().zip(code.kernels) {
+            let memory = |storage| -> &[&str] {
+                match storage {
+                    Storage::Image => &["image2d_t"],
+                    Storage::Buffer => &["uchar4*", "ushort4*"],
+                }
+            };
+            let arguments = match (pass.last, pass.has_scratch) {
+                (false, _) => arg::ROWS,
+                (true, false) => arg::SCALE,
+                (true, true) => arg::SCRATCH,
+            };
+            let wanted = |position| match position {
+                arg::OUTPUT if pass.last => memory(output),
+                arg::INPUT | arg::OUTPUT => memory(self.kernels.storage),
+                arg::SCRATCH => &["ushort4*"],
+                arg::SCALE => &["float"],
+                _ => &["int"],
+            };
+            // A missing argument has been refused already when it was set.
+            let types: Vec<&[&str]> = (0..=arguments).map(wanted).collect();
+            expect_types(&pass.kernel, &format!("{} ('{name}')", code.file), &types)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What common/mean.clh computes, in the same types.
+    fn mean(sum: i32, n: i32, scale: f32) -> i32 {
+        ((sum - 128 * n) as f32 * scale).round_ties_even() as i32 + 128
+    }
+
+    /// What 07_march.cl computes, in the same types: the sum becomes the lowest bits of a float. A compiler may round
+    /// the product by itself, or only after the addition.
+    fn march_mean(sum: i32, n: i32, scale: f32, lift: f32) -> [u32; 2] {
+        let sum = (sum - 128 * n) as f32;
+        [sum * scale + lift, sum.mul_add(scale, lift)].map(f32::to_bits)
+    }
+
+    #[test]
+    fn adding_the_mean_to_a_large_float_is_exact_for_every_radius_and_every_sum() {
+        // Each step keeps the order of the sums, rounding included: what holds for the least and the greatest sum
+        // that have a mean holds for those between.
+        for (lift, zero) in [(12_583_040.0, 0x4b40_0000), (12_583_040.0 - 35_648.0, 0x4b40_0000 - 0x8b40)] {
+            for radius in 0..=MAX_RADIUS {
+                let n = ((2 * radius + 1) * (2 * radius + 1)) as i32;
+                for mean in 0..=255 {
+                    for sum in [mean * n - n / 2, mean * n + n / 2].map(|sum| sum.clamp(0, 255 * n)) {
+                        let want = zero + mean as u32;
+                        let got = march_mean(sum, n, scale(radius), lift);
+                        assert_eq!(got, [want; 2], "radius {radius}, sum {sum}");
+                    }
+                }
+            }
+        }
+        // What the third channel takes back, times 2^16, is what the others leave above their lowest bits.
+        let exponents = [0, 8, 24].iter().fold(0u32, |all, shift| all.wrapping_add(0x4b40_0000 << shift));
+        assert_eq!(exponents.wrapping_add((0x4b40_0000_u32 - 0x8b40) << 16), 0);
+    }
+
+    /// 2²³ + 128: the last bit of a float of this size counts ones.
+    const MAGIC: f32 = 8_388_736.0;
+
+    /// `centred_mean16` where the compiler rounds the product and then the sum.
+    fn centred_in_two_steps(sum: i32, n: i32, scale: f32) -> i32 {
+        i32::from((((sum - 128 * n) as f32 * scale) + MAGIC).to_bits() as u8)
+    }
+
+    /// `centred_mean16` where the compiler joins both and rounds once. Here the product is exact, 24 bits by 24,
+    /// and the sum in 64 bits is off by less than 2⁻²⁹: that changes nothing so far from a tie.
+    fn centred_in_one_step(sum: i32, n: i32, scale: f32) -> i32 {
+        let product = f64::from(sum - 128 * n) * f64::from(scale);
+        let joined = product + f64::from(MAGIC);
+        assert!((joined.fract() - 0.5).abs() > 1e-6, "too near a tie for two roundings: {sum}/{n}");
+        i32::from((joined as f32).to_bits() as u8)
+    }
+
+    #[test]
+    fn the_mean_is_exact_for_every_radius_and_every_sum() {
+        for radius in 0..=MAX_RADIUS {
+            let n = ((2 * radius + 1) * (2 * radius + 1)) as i32;
+            let scale = scale(radius);
+            for sum in 0..=255 * n {
+                let want = (sum + n / 2) / n;
+                assert_eq!(mean(sum, n, scale), want, "radius {radius}, sum {sum}");
+                assert_eq!(centred_in_two_steps(sum, n, scale), want, "radius {radius}, sum {sum}");
+                assert_eq!(centred_in_one_step(sum, n, scale), want, "radius {radius}, sum {sum}");
+            }
+        }
+    }
+
+    #[test]
+    fn dividing_16_bits_in_the_fused_kernel_is_exact_for_every_radius_and_every_number() {
+        // What 06_fused.cl computes: up to radius 7 for whole sums, up to 42 for what the pixel above leaves.
+        for radius in 1..=42_u32 {
+            let side = 2 * radius + 1;
+            let n = side * side;
+            let shift = n.ilog2();
+            let factor = (1_u32 << (16 + shift)).div_ceil(n);
+            // From row to row a sum changes by 255 in each of the window's columns at most.
+            let most = if radius <= 7 { 0 } else { 255_u32.div_ceil(side) };
+            let end = if radius <= 7 { 255 * n + n } else { (2 * most + 1) * n };
+            assert!(factor <= 0xffff && end <= 0x1_0000, "radius {radius} does not fit");
+            for v in 0..end {
+                assert_eq!((v * factor) >> 16 >> shift, v / n, "radius {radius}, {v}");
+            }
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! The box filter as two fragment shaders: rows, then columns. In: a texture with the picture. Out: the filtered picture
+//! in a texture, and the time that it took.
+//!
+//! The row sums go to a texture of 16-bit whole numbers, so that the result is exact. [`GlslFilter`] draws bands of rows
+//! and never waits: it shares the context with a window that has to answer.
+//! [`Offscreen`] has a context of its own, and waits.
+
+use std::cell::Cell;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Instant;
+
+use glow::HasContext as _;
+
+use base::error::{Error, Result};
+use base::timing::ms_since;
+use base::verify::{self, MismatchReport};
+use box_filter::whole::Shaders;
+use ladder::measure::Sample;
+use opencl::memory::Rgba;
+use opengl::headless::Headless;
+use opengl::read_texture::read_texture;
+use opengl::shader;
+use opengl::texture;
+use opengl::timer::{Clock, GlTimer, Timing};
+
+/// The two programs and what they draw with. The context must be current whenever it is used or dropped.
+pub struct GlslFilter {
+    gl: Arc<glow::Context>,
+    passes: [Pass; 2],
+    vertex_array: glow::VertexArray,
+    framebuffer: glow::Framebuffer,
+    sums: Cell<Option<(glow::Texture, (u32, u32))>>,
+    timer: GlTimer,
+    largest: (u32, u32),
+}
+
+struct Pass {
+    program: glow::Program,
+    radius: Option<glow::UniformLocation>,
+}
+
+impl GlslFilter {
+    /// The context.
+    pub(crate) fn gl(&self) -> &glow::Context {
+        &self.gl
+    }
+
+    /// Builds the shaders in the current context.
+    ///
+    /// # Errors
+    /// With the driver's log when they do not build.
+    pub fn new(gl: Arc<glow::Context>) -> Result<Self> {
+        let vertex = ("box.vert", include_str!("../../../shaders/box.vert"));
+        let pass = |name, source| {
+            let program = shader::program(&gl, name, vertex, (name, source))?;
+            // SAFETY: the context is current, and the program is its own.
+            let radius = unsafe { gl.get_uniform_location(program, "radius") };
+            Ok::<_, Error>(Pass { program, radius })
+        };
+        let passes = [
+            pass("box_horizontal.frag", include_str!("../../../shaders/box_horizontal.frag"))?,
+            pass("box_vertical.frag", include_str!("../../../shaders/box_vertical.frag"))?,
+        ];
+        let mut largest = [0; 2];
+        // SAFETY: the context is current; the driver writes two numbers.
+        let (vertex_array, framebuffer) = unsafe {
+            gl.get_parameter_i32_slice(glow::MAX_VIEWPORT_DIMS, &mut largest);
+            (gl.create_vertex_array(), gl.create_framebuffer())
+        };
+        let made = |e| shader::failed("box filter", e);
+        Ok(Self {
+            passes,
+            vertex_array: vertex_array.map_err(made)?,
+            framebuffer: framebuffer.map_err(made)?,
+            sums: Cell::new(None),
+            timer: GlTimer::new(gl.clone()),
+            largest: (largest[0].max(0) as u32, largest[1].max(0) as u32),
+            gl,
+        })
+    }
+
+    /// What times it.
+    pub fn clock(&self) -> Clock {
+        self.timer.clock()
+    }
+
+    /// Makes the texture for the row sums of pictures of this size.
+    ///
+    /// # Errors
+    /// When the picture is larger than OpenGL draws.
+    pub(crate) fn make_sums(&self, size: (u32, u32)) -> Result<()> {
+        let (width, height) = self.largest;
+        if size.0 > width || size.1 > height {
+            let why = format!(
+                "OpenGL draws up to {width}×{height} pixels here, the picture is {}×{}.",
+                size.0, size.1
+            );
+            return Err(Error::new("'glsl' cannot filter this picture.", why, "Choose another variant."));
+        }
+        if self.sums.get().is_some_and(|(_, of)| of == size) {
+            return Ok(());
+        }
+        let gl = &self.gl;
+        // SAFETY: the context is current; no pixels are passed.
+        unsafe {
+            if let Some((old, _)) = self.sums.take() {
+                gl.delete_texture(old);
+            }
+            let texture = gl.create_texture().map_err(|e| shader::failed("box filter", e))?;
+            gl.bind_texture(glow::TEXTURE_2D, Some(texture));
+            for (name, value) in [
+                (glow::TEXTURE_MIN_FILTER, glow::NEAREST as i32),
+                (glow::TEXTURE_MAG_FILTER, glow::NEAREST as i32),
+                (glow::TEXTURE_MAX_LEVEL, 0),
+            ] {
+                gl.tex_parameter_i32(glow::TEXTURE_2D, name, value);
+            }
+            let (format, kind, none) =
+                (glow::RGBA_INTEGER, glow::UNSIGNED_SHORT, glow::PixelUnpackData::Slice(None));
+            let (w, h) = (size.0 as i32, size.1 as i32);
+            gl.bind_buffer(glow::PIXEL_UNPACK_BUFFER, None);
+            gl.tex_image_2d(glow::TEXTURE_2D, 0, glow::RGBA16UI as i32, w, h, 0, format, kind, none);
+            gl.bind_texture(glow::TEXTURE_2D, None);
+            self.sums.set(Some((texture, size)));
+        }
+        Ok(())
+    }
+
+    /// Draws some rows of one pass over the picture in `texture`, in place; its row sums are to be there for the second one.
+    /// Flush to begin. Never waits.
+    ///
+    /// # Errors
+    /// When the driver cannot draw into the textures.
+    pub(crate) fn draw_band(
+        &self,
+        pass: usize,
+        rows: Range<u32>,
+        texture: glow::Texture,
+        size: (u32, u32),
+        radius: u32,
+    ) -> Result<Timing> {
+        // Frames of other sizes may have come between.
+        self.make_sums(size)?;
+        self.timed(|| self.draw(pass, rows, texture, texture, size, radius))
+    }
+
+    /// Has OpenGL begin with what was drawn.
+    pub(crate) fn flush(&self) {
+        // SAFETY: the context is current.
+        unsafe { self.gl.flush() };
+    }
+
+    fn timed(&self, draw: impl FnOnce() -> Result<()>) -> Result<Timing> {
+        let (drawn, timing) = self.timer.time(draw);
+        drawn?;
+        timing.ok_or_else(|| shader::failed("box filter", "the driver gave no fence".to_owned()))
+    }
+
+    /// Draws some rows of one pass: `source` to the row sums, or those to `target`.
+    fn draw(
+        &self,
+        pass: usize,
+        rows: Range<u32>,
+        source: glow::Texture,
+        target: glow::Texture,
+        size: (u32, u32),
+        radius: u32,
+    ) -> Result<()> {
+        let gl = &self.gl;
+        let sums = self.sums.get().map(|(texture, _)| texture);
+        let (from, to) = if pass == 0 { (Some(source), sums) } else { (sums, Some(target)) };
+        let Pass { program, radius: uniform } = &self.passes[pass];
+        // SAFETY: the context is current on this thread; all objects are alive and this context's. State that others
+        // rely on is as OpenGL has it at first, afterwards; they set the rest themselves.
+        unsafe {
+            gl.bind_framebuffer(glow::FRAMEBUFFER, Some(self.framebuffer));
+            let point = glow::COLOR_ATTACHMENT0;
+            gl.framebuffer_texture_2d(glow::FRAMEBUFFER, point, glow::TEXTURE_2D, to, 0);
+            let complete = gl.check_framebuffer_status(glow::FRAMEBUFFER) == glow::FRAMEBUFFER_COMPLETE;
+            if complete {
+                for off in [glow::BLEND, glow::CULL_FACE, glow::DEPTH_TEST, glow::STENCIL_TEST, glow::DITHER]
+                {
+                    gl.disable(off);
+                }
+                gl.enable(glow::SCISSOR_TEST);
+                gl.scissor(0, rows.start as i32, size.0 as i32, rows.len() as i32);
+                gl.viewport(0, 0, size.0 as i32, size.1 as i32);
+                gl.color_mask(true, true, true, true);
+                gl.use_program(Some(*program));
+                gl.uniform_1_i32(uniform.as_ref(), radius as i32);
+                gl.bind_vertex_array(Some(self.vertex_array));
+                gl.active_texture(glow::TEXTURE0);
+                gl.bind_texture(glow::TEXTURE_2D, from);
+                gl.draw_arrays(glow::TRIANGLES, 0, 3);
+                gl.bind_texture(glow::TEXTURE_2D, None);
+                gl.bind_vertex_array(None);
+                gl.use_program(None);
+                gl.disable(glow::SCISSOR_TEST);
+                gl.enable(glow::DITHER);
+            }
+            // A texture that hangs on a framebuffer may not be read by the next pass.
+            gl.framebuffer_texture_2d(glow::FRAMEBUFFER, point, glow::TEXTURE_2D, None, 0);
+            gl.bind_framebuffer(glow::FRAMEBUFFER, None);
+            if !complete {
+                let why = "The driver does not draw into such textures.";
+                return Err(Error::new("'glsl' cannot filter this picture.", why, "Choose another variant."));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for GlslFilter {
+    fn drop(&mut self) {
+        // SAFETY: the context is current (see the type); the objects are its own and not used again.
+        unsafe {
+            self.passes.iter().for_each(|pass| self.gl.delete_program(pass.program));
+            self.gl.delete_vertex_array(self.vertex_array);
+            self.gl.delete_framebuffer(self.framebuffer);
+            if let Some((sums, _)) = self.sums.take() {
+                self.gl.delete_texture(sums);
+            }
+        }
+    }
+}
+
+/// A context for it where there is no window.
+///
+/// # Errors
+/// When there is no OpenGL.
+pub fn headless() -> Result<Headless> {
+    Headless::new().map_err(|why| {
+        let hint =
+            "Install an OpenGL driver (on Debian and Ubuntu the packages libgl1-mesa-dri and libegl1).";
+        Error::new("'glsl' cannot run without OpenGL.", why, hint)
+    })
+}
+
+/// The filter in a context of its own, without a window: for one size of picture, and on one thread.
+pub struct Offscreen {
+    source: glow::Texture,
+    target: glow::Texture,
+    size: (u32, u32),
+    filter: GlslFilter,
+    headless: Headless,
+}
+
+impl Offscreen {
+    /// Makes context and textures for pictures of `width` by `height` pixels.
+    ///
+    /// # Errors
+    /// When there is no OpenGL, or the picture is larger than it draws.
+    pub fn new(width: u32, height: u32) -> Result<Self> {
+        let headless = headless()?;
+        let gl = &headless.gl;
+        let filter = GlslFilter::new(gl.clone())?;
+        filter.make_sums((width, height))?;
+        let [source, target] = [texture::create(gl, width, height)?, texture::create(gl, width, height)?];
+        Ok(Self { source, target, size: (width, height), filter, headless })
+    }
+
+    /// Its context, which is current.
+    pub fn gl(&self) -> &Arc<glow::Context> {
+        &self.headless.gl
+    }
+
+    /// What times it.
+    pub fn clock(&self) -> Clock {
+        self.filter.clock()
+    }
+}
+
+impl Shaders for Offscreen {
+    fn load(&self, rgba: &[u8]) {
+        texture::fill(&self.headless.gl, self.source, self.size, rgba);
+        // SAFETY: the context is current.
+        unsafe { self.headless.gl.finish() };
+    }
+
+    fn poison(&self, rgba: &[u8]) {
+        texture::fill(&self.headless.gl, self.target, self.size, rgba);
+    }
+
+    fn run(&self, radius: u32) -> Result<Sample> {
+        let _host = opencl::watch::on_host();
+        let began = Instant::now();
+        let timing = self.filter.timed(|| {
+            (0..2).try_for_each(|pass| {
+                self.filter.draw(pass, 0..self.size.1, self.source, self.target, self.size, radius)
+            })
+        })?;
+        // SAFETY: the context is current.
+        unsafe { self.headless.gl.finish() };
+        let wall_ms = ms_since(began);
+        let took = loop {
+            match timing.finished() {
+                Some(took) => break took,
+                None => std::thread::yield_now(),
+            }
+        };
+        Ok(Sample { device_ms: took.device_ms, dispatch_ms: None, wall_ms })
+    }
+
+    fn read(&self) -> Result<Vec<u8>> {
+        read_texture(&self.headless.gl, self.target, self.size)
+    }
+
+    // Poisoned, but without canaries, since nothing can be drawn beyond a texture's border.
+    fn check(&self, src: &[u8], want: &[u8], radius: u32) -> Result<Option<MismatchReport>> {
+        verify::check(want, Rgba { width: self.size.0 as usize }, |before| {
+            let guard = verify::guard(want.len());
+            let middle = guard..guard + want.len();
+            self.poison(&before[middle.clone()]);
+            self.load(src);
+            self.run(radius)?;
+            let mut after = before.to_vec();
+            after[middle].copy_from_slice(&self.read()?);
+            Ok(after)
+        })
+    }
+}
+
+impl Drop for Offscreen {
+    fn drop(&mut self) {
+        // SAFETY: the context is current on the thread that made this, which is the only one that has it.
+        unsafe {
+            self.headless.gl.delete_texture(self.source);
+            self.headless.gl.delete_texture(self.target);
+        }
+    }
+}

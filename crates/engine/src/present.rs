@@ -1,0 +1,269 @@
+//! The video quad. In: a texture and the window's size. Out: the picture in the window, letterboxed; one with alpha over a
+//! chequerboard.
+
+use std::cell::OnceCell;
+use std::ops::Range;
+use std::sync::Arc;
+
+use glow::HasContext as _;
+
+use base::error::Result;
+use opengl::shader;
+use video::Orientation;
+
+/// Where the picture lies in a window, in pixels, origin at the bottom left as OpenGL has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Viewport {
+    /// Left edge.
+    pub x: i32,
+    /// Bottom edge.
+    pub y: i32,
+    /// Width.
+    pub width: i32,
+    /// Height.
+    pub height: i32,
+}
+
+impl Viewport {
+    /// Whether a picture of this size lies there pixel on pixel.
+    pub(crate) fn is_exact(&self, (width, height): (u32, u32)) -> bool {
+        (self.width, self.height) == (width as i32, height as i32)
+    }
+
+    /// Whether it is all of a window of this size.
+    pub fn fills(&self, window: (u32, u32)) -> bool {
+        (self.x, self.y) == (0, 0) && self.is_exact(window)
+    }
+}
+
+/// The largest rectangle of the picture's shape that fits the window, centred.
+///
+/// `picture` is the size in pixels, `pixel_aspect` the width of one of its pixels over its height. A picture
+/// that is as large as the window fills it exactly, pixel on pixel.
+pub fn letterbox(window: (u32, u32), picture: (u32, u32), pixel_aspect: f64) -> Viewport {
+    let (ww, wh) = (f64::from(window.0.max(1)), f64::from(window.1.max(1)));
+    let aspect = f64::from(picture.0.max(1)) * pixel_aspect / f64::from(picture.1.max(1));
+    let (w, h) = if ww / wh > aspect { (wh * aspect, wh) } else { (ww, ww / aspect) };
+    let (w, h) = (w.round().clamp(1.0, ww), h.round().clamp(1.0, wh));
+    Viewport {
+        x: ((ww - w) / 2.0).floor() as i32,
+        y: ((wh - h) / 2.0).floor() as i32,
+        width: w as i32,
+        height: h as i32,
+    }
+}
+
+/// What turns a shown point, seen from the picture's middle, into the stored one: a 2×2 matrix, columns first. It is
+/// exact at the edges, since it only exchanges and negates.
+pub fn texture_matrix(orientation: Orientation) -> [f32; 4] {
+    let sign = |flipped| if flipped { -1.0 } else { 1.0 };
+    let (x, y) = (sign(orientation.flip_x), sign(orientation.flip_y));
+    if orientation.swapped { [0.0, x, y, 0.0] } else { [x, 0.0, 0.0, y] }
+}
+
+/// A program that draws a picture.
+struct QuadProgram {
+    program: glow::Program,
+    orientation: Option<glow::UniformLocation>,
+}
+
+impl QuadProgram {
+    fn new(gl: &glow::Context, fragment: (&str, &str)) -> Result<Self> {
+        let vertex = ("video.vert", include_str!("../../../shaders/video.vert"));
+        let program = shader::program(gl, "video", vertex, fragment)?;
+        // SAFETY: the context is current on this thread, and the program is this context's.
+        let orientation = unsafe { gl.get_uniform_location(program, "orientation") };
+        Ok(Self { program, orientation })
+    }
+}
+
+/// The programs and state that draw the picture.
+pub struct VideoQuad {
+    gl: Arc<glow::Context>,
+    program: QuadProgram,
+    /// For pictures with alpha; made for the first one. `None`: OpenGL refuses it, and they are drawn on black.
+    alpha_program: OnceCell<Option<QuadProgram>>,
+    vertex_array: glow::VertexArray,
+    /// Takes the pixel that lies there, for pictures that are shown pixel by pixel.
+    nearest: glow::Sampler,
+}
+
+impl VideoQuad {
+    /// Compiles the shaders.
+    ///
+    /// # Errors
+    /// With the driver's log when a shader does not compile or link.
+    pub fn new(gl: Arc<glow::Context>) -> Result<Self> {
+        let program = QuadProgram::new(&gl, ("video.frag", include_str!("../../../shaders/video.frag")))?;
+        // SAFETY: the context is current on this thread, and the objects are this context's.
+        unsafe {
+            let vertex_array = gl.create_vertex_array().map_err(|e| shader::failed("video", e))?;
+            let nearest = gl.create_sampler().map_err(|e| shader::failed("video", e))?;
+            for filter in [glow::TEXTURE_MIN_FILTER, glow::TEXTURE_MAG_FILTER] {
+                gl.sampler_parameter_i32(nearest, filter, glow::NEAREST as i32);
+            }
+            Ok(Self { gl, program, alpha_program: OnceCell::new(), vertex_array, nearest })
+        }
+    }
+
+    /// Makes the window ready for what is drawn next, all of it black.
+    pub fn clear(&self, window: (u32, u32)) {
+        self.make_ready(window);
+        // SAFETY: the context is current on this thread.
+        unsafe {
+            self.gl.clear_color(0.0, 0.0, 0.0, 1.0);
+            self.gl.clear(glow::COLOR_BUFFER_BIT);
+        }
+    }
+
+    /// The same for what covers all of it: nothing is cleared.
+    pub fn make_ready(&self, window: (u32, u32)) {
+        let gl = &self.gl;
+        // The overlay's painter changes blending, scissor and vertex array, so all of it is set each time.
+        // SAFETY: the context is current on this thread; all objects are alive and this context's.
+        unsafe {
+            gl.bind_framebuffer(glow::FRAMEBUFFER, None);
+            gl.disable(glow::SCISSOR_TEST);
+            gl.disable(glow::BLEND);
+            gl.disable(glow::CULL_FACE);
+            gl.disable(glow::DEPTH_TEST);
+            if !gl.version().is_embedded {
+                gl.disable(glow::FRAMEBUFFER_SRGB);
+            }
+            gl.color_mask(true, true, true, true);
+            gl.viewport(0, 0, window.0 as i32, window.1 as i32);
+        }
+    }
+
+    /// Draws `texture` of `size`, turned by `orientation`, into `viewport` of a window that was made ready: of the viewport's columns of
+    /// pixels those of `columns`. Where it may have alpha, its colours are multiplied by that.
+    pub fn draw(
+        &self,
+        (texture, size, has_alpha): (glow::Texture, (u32, u32), bool),
+        viewport: Viewport,
+        orientation: Orientation,
+        columns: Range<i32>,
+    ) {
+        let gl = &self.gl;
+        let (from, to) = (columns.start.max(0), columns.end.min(viewport.width));
+        if from >= to {
+            return;
+        }
+        let (shown, _) = orientation.shown(size, 1.0);
+        // The same bytes either way, and less to do for a processor that draws.
+        let is_exact = viewport.is_exact(shown);
+        // SAFETY: the context is current on this thread.
+        unsafe {
+            gl.enable(glow::SCISSOR_TEST);
+            gl.scissor(viewport.x + from, viewport.y, to - from, viewport.height);
+        }
+        let program = has_alpha.then(|| self.alpha_program()).flatten().unwrap_or(&self.program);
+        self.draw_texture(program, texture, viewport, orientation, is_exact.then_some(self.nearest));
+        // SAFETY: as before.
+        unsafe { gl.disable(glow::SCISSOR_TEST) };
+    }
+
+    fn alpha_program(&self) -> Option<&QuadProgram> {
+        let fragment = ("video_alpha.frag", include_str!("../../../shaders/video_alpha.frag"));
+        self.alpha_program.get_or_init(|| QuadProgram::new(&self.gl, fragment).ok()).as_ref()
+    }
+
+    fn draw_texture(
+        &self,
+        program: &QuadProgram,
+        texture: glow::Texture,
+        viewport: Viewport,
+        orientation: Orientation,
+        sampler: Option<glow::Sampler>,
+    ) {
+        let gl = &self.gl;
+        // SAFETY: the context is current on this thread; all objects are alive and this context's.
+        unsafe {
+            gl.viewport(viewport.x, viewport.y, viewport.width, viewport.height);
+            gl.use_program(Some(program.program));
+            gl.uniform_matrix_2_f32_slice(program.orientation.as_ref(), false, &texture_matrix(orientation));
+            gl.bind_vertex_array(Some(self.vertex_array));
+            gl.active_texture(glow::TEXTURE0);
+            gl.bind_texture(glow::TEXTURE_2D, Some(texture));
+            gl.bind_sampler(0, sampler);
+            gl.draw_arrays(glow::TRIANGLE_STRIP, 0, 4);
+            gl.bind_sampler(0, None);
+            gl.bind_texture(glow::TEXTURE_2D, None);
+            gl.bind_vertex_array(None);
+            gl.use_program(None);
+        }
+    }
+
+    /// Deletes the OpenGL objects; call it while the context is current.
+    pub fn destroy(&self) {
+        // SAFETY: the context is current, and the objects are not used again.
+        unsafe {
+            self.gl.delete_program(self.program.program);
+            let of_alpha = self.alpha_program.get().and_then(Option::as_ref);
+            of_alpha.into_iter().for_each(|program| self.gl.delete_program(program.program));
+            self.gl.delete_vertex_array(self.vertex_array);
+            self.gl.delete_sampler(self.nearest);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn same_size_is_pixel_exact() {
+        for size in [(1280, 720), (175, 99), (1, 1)] {
+            let v = letterbox(size, size, 1.0);
+            assert_eq!((v.x, v.y, v.width as u32, v.height as u32), (0, 0, size.0, size.1));
+        }
+    }
+
+    #[test]
+    fn shown_corners_are_the_right_stored_ones() {
+        // Where the stored point of the shown top left and top right corners lies, by rotation and mirror.
+        let cases = [
+            ((false, false, false), [0.0, 0.0], [1.0, 0.0]),
+            ((true, true, false), [0.0, 1.0], [0.0, 0.0]),
+            ((false, true, true), [1.0, 1.0], [0.0, 1.0]),
+            ((true, false, true), [1.0, 0.0], [1.0, 1.0]),
+            ((false, true, false), [1.0, 0.0], [0.0, 0.0]),
+            ((true, true, true), [1.0, 1.0], [1.0, 0.0]),
+            ((false, false, true), [0.0, 1.0], [1.0, 1.0]),
+            ((true, false, false), [0.0, 0.0], [0.0, 1.0]),
+        ];
+        for ((swapped, flip_x, flip_y), left, right) in cases {
+            let orientation = Orientation { swapped, flip_x, flip_y };
+            let [a, b, c, d] = texture_matrix(orientation);
+            let stored = |x: f32, y: f32| {
+                let (x, y) = (x - 0.5, y - 0.5);
+                [a * x + c * y + 0.5, b * x + d * y + 0.5]
+            };
+            assert_eq!((stored(0.0, 0.0), stored(1.0, 0.0)), (left, right), "{orientation:?}");
+        }
+    }
+
+    #[test]
+    fn bars_go_where_the_window_is_too_large() {
+        assert_eq!(
+            letterbox((1000, 1000), (1280, 720), 1.0),
+            Viewport { x: 0, y: 218, width: 1000, height: 563 }
+        );
+        assert_eq!(
+            letterbox((1000, 100), (100, 100), 1.0),
+            Viewport { x: 450, y: 0, width: 100, height: 100 }
+        );
+        // Anamorphic PAL: 720×576 with 64:45 pixels is shown as 16:9.
+        let v = letterbox((1600, 1600), (720, 576), 64.0 / 45.0);
+        assert_eq!((v.width, v.height), (1600, 900));
+    }
+
+    #[test]
+    fn extremes_stay_inside_the_window() {
+        for (window, picture) in [((1, 1), (16384, 1)), ((640, 360), (1, 16384)), ((0, 0), (0, 0))] {
+            let v = letterbox(window, picture, 1.0);
+            assert!(v.width >= 1 && v.height >= 1 && v.x >= 0 && v.y >= 0);
+            assert!(v.x + v.width <= window.0.max(1) as i32 && v.y + v.height <= window.1.max(1) as i32);
+        }
+    }
+}

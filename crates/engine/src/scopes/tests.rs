@@ -1,0 +1,98 @@
+//! Faults planted in the kernels of the scopes, which the comparison before their first use is to catch. Needs an OpenCL device.
+
+use super::kernels::{COUNT, ENDS, LEVEL, LEVEL_OF_IMAGE};
+use super::*;
+use ladder::config::Config;
+use ladders::reduction;
+use ladders::reduction::code::Code;
+use opencl::cl::{list_devices, select_device};
+
+const COUNTING: [(&str, &str); 7] = [
+    ("x >= columns", "x > columns"),
+    ("y < height ? luminance", "y + 1 < height ? luminance"),
+    ("(strip + 1) * width / STRIPS - left", "(strip + 1) * width / STRIPS - left + 1"),
+    ("bins[copy * BINS + 2 * level + 1]", "bins[copy * BINS + 2 * level]"),
+    ("copy < COPIES", "copy < COPIES - 1"),
+    ("bins[bin] = 0", "bins[bin] = bin == 0"),
+    ("n < AHEAD; n++)\n                if", "n < AHEAD - 1; n++)\n                if"),
+];
+
+const STRETCHING: [(&str, &str); 10] = [
+    ("pixels / 1000", "pixels / 500"),
+    ("sums[item] += before", "sums[item] = before"),
+    ("brighter = pixels - sums[item]", "brighter = pixels - sums[item] + own"),
+    ("255 : ends[1] - ends[0]", "255 : ends[1] - ends[0] + 1"),
+    ("range / 2) << 8", "range) << 8"),
+    ("stretched(p >> 8, low", "stretched(p >> 16, low"),
+    ("(p & 0xff000000)", "0xff000000"),
+    ("at < count; at++", "at + 1 < count; at++"),
+    ("(uint4)low) - low", "(uint4)0) - low"),
+    ("(uint4)range)", "(uint4)255)"),
+];
+
+/// Where the picture, or the stretched one, is an image.
+const IMAGES: [(&str, &str); 7] = [
+    ("at / 32 % 4 * 8", "at / 32 % 4 * 4"),
+    ("at / 128 * 4", "at / 128 * 2"),
+    ("get_group_id(1) * TILE", "get_group_id(0) * TILE"),
+    ("if (x[n] < width && y[n] < height)", "if (x[n] < width && y[n] + 1 < height)"),
+    ("(p, p >> 8, p >> 16, 0)", "(p, p >> 16, p >> 8, 0)"),
+    ("(uint4)(c.s012, p >> 24)", "(uint4)(c.s012, 255)"),
+    ("TILE * TILE / GROUP", "TILE * TILE / GROUP - 1"),
+];
+
+/// In the reduction, where it reads an image.
+const REDUCING: [(&str, &str); 3] = [
+    ("pixel_at(src, x, y, width)", "pixel_at(src, x + 1, y, width)"),
+    ("n < 4 * QUADS", "n < 4 * QUADS - 1"),
+    ("x < width && y < height)\n", "x < width - 1 && y < height)\n"),
+];
+
+fn changed(text: &str, (find, with): (&str, &str)) -> String {
+    assert_eq!(text.matches(find).count(), 1, "{find}");
+    text.replace(find, with)
+}
+
+#[test]
+fn faults_in_the_kernels_are_caught() {
+    let devices = list_devices();
+    let device = select_device(&devices, Some("cpu")).or_else(|_| select_device(&devices, None));
+    let cl = ClContext::new(&device.expect("this test needs an OpenCL device")).unwrap();
+    let case = case((333, 41));
+    let sources = [Storage::Buffer, Storage::Image].map(|s| Sources::load(&cl, &case, s).unwrap());
+    let built = || Scopes::of_sources(&cl, &case, &sources[0], Some(&sources[1])).unwrap();
+    let mut scopes = built();
+    scopes.check(&cl).unwrap();
+    // Only what is faulty is built anew.
+    let program = |config: &Config<Code>, text: &str| Program::of_source(&cl, config, text).unwrap();
+    let of = |code| Config::of(code, cl.device.info.kind).fitted(&cl.device.info);
+    for fault in COUNTING {
+        let faulty = program(&of(&COUNT), &changed(&sources[0].count, fault));
+        let right = std::mem::replace(&mut scopes.buffers.count, faulty);
+        assert!(scopes.check(&cl).is_err(), "{fault:?}");
+        scopes.buffers.count = right;
+    }
+    for fault in STRETCHING {
+        let text = changed(&sources[0].level, fault);
+        let right = (scopes.buffers.ends, scopes.buffers.level);
+        scopes.buffers.ends = program(&of(&ENDS), &text);
+        scopes.buffers.level = Some(program(&of(&LEVEL), &text));
+        assert!(scopes.check(&cl).is_err(), "{fault:?}");
+        (scopes.buffers.ends, scopes.buffers.level) = right;
+    }
+    for fault in IMAGES {
+        let faulty = program(&of(&LEVEL_OF_IMAGE), &changed(&sources[1].level, fault));
+        let images = scopes.images.as_mut().unwrap();
+        let right = images.level_into.replace(faulty);
+        assert!(scopes.check(&cl).is_err(), "{fault:?}");
+        scopes.images.as_mut().unwrap().level_into = right;
+    }
+    for fault in REDUCING {
+        let reduce = reduction::chosen_for_images(&cl.device.info);
+        let faulty = program(&reduce, &changed(&sources[1].reduce, fault));
+        let right = std::mem::replace(&mut scopes.images.as_mut().unwrap().reduce, faulty);
+        assert!(scopes.check(&cl).is_err(), "{fault:?}");
+        scopes.images.as_mut().unwrap().reduce = right;
+    }
+    scopes.check(&cl).unwrap();
+}

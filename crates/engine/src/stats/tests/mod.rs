@@ -1,0 +1,92 @@
+//! Tests of the recorder and of what is written to files.
+
+mod files;
+mod recording;
+mod tracing;
+
+use std::fs;
+use std::path::PathBuf;
+
+use super::*;
+use base::timing::Noise;
+use box_filter::VariantId;
+
+/// What [`frame`] gives the filter for a unit of 1.
+const FILTER: f64 = (Stage::Filter as usize + 1) as f64;
+
+/// A frame at `at` seconds whose stages take 1, 2, 3 … times `unit` milliseconds.
+fn frame(at: f64, interval_ms: f64, unit: f64, variant: VariantId) -> FrameSample {
+    FrameSample {
+        pts: at,
+        presented_at: at,
+        interval_ms: Some(interval_ms),
+        stages: std::array::from_fn(|n| (n + 1) as f64 * unit),
+        filter_by_wall: false,
+        pack_ms: None,
+        gl: GlTimes::default(),
+        late: false,
+        dropped_before: 0,
+        variant,
+        radius: 7,
+        size: (1280, 720),
+        device: 0,
+        beside: None,
+        versions: Default::default(),
+        beside_filter_ms: None,
+        others: None,
+        cloth: None,
+    }
+}
+
+fn context() -> ExportContext {
+    ExportContext {
+        movie: "clip \"one\".mp4".into(),
+        width: 1280,
+        height: 720,
+        fps: Some(25.0),
+        device: None,
+        gl_renderer: "renderer".into(),
+        sharing: "copy".into(),
+        sharing_reason: "no device".into(),
+        variant: VariantId::Off,
+        radius: 7,
+        unpaced: false,
+    }
+}
+
+/// A directory of the test's own, removed at its end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("clreel-stats-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn names(&self) -> Vec<String> {
+        fs::read_dir(&self.0).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn three_frames() -> Recorder {
+    let mut recorder = Recorder::new(true);
+    recorder.push(FrameSample { interval_ms: None, ..frame(0.0, 0.0, 0.5, VariantId::Off) });
+    recorder.push(FrameSample {
+        late: true,
+        dropped_before: 4,
+        pack_ms: Some(0.5),
+        ..frame(0.04, 40.0, 0.25, VariantId::Naive)
+    });
+    recorder.push(frame(0.08, 40.5, 0.125, VariantId::Naive));
+    recorder.overlay_repaint(16.0);
+    recorder.overlay_repaint(18.0);
+    recorder
+}

@@ -1,0 +1,139 @@
+//! When the stages of the last frames ran, on one time axis. In: the [`Span`]s of each frame that is presented. Out: those
+//! of the last frames, and how long several of them were worked on at once.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use super::Stage;
+use base::timing::log::Track;
+
+/// Frames that are kept.
+pub(crate) const FRAMES_SHOWN: usize = 3;
+
+/// What works on a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lane {
+    /// A thread of the host: the window's, or those of the filter in Rust.
+    Host,
+    /// A thread of the host: the device's, which makes its calls.
+    Calls,
+    /// The device, on its queue for uploads.
+    Upload,
+    /// The device, on the filter's queue; also OpenGL's shaders.
+    Device,
+}
+
+/// A stage, or a part of it, while it ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// The stage.
+    pub stage: Stage,
+    /// What worked on it.
+    pub lane: Lane,
+    /// When it began.
+    pub from: Instant,
+    /// When it was over.
+    pub to: Instant,
+}
+
+impl Span {
+    /// What this thread of the host has done since `from`.
+    pub(crate) fn since(stage: Stage, from: Instant) -> Self {
+        let lane = if Track::of_thread() == Track::Calls { Lane::Calls } else { Lane::Host };
+        Self { stage, lane, from, to: Instant::now() }
+    }
+
+    /// How long it ran, in milliseconds.
+    pub(crate) fn ms(&self) -> f64 {
+        self.to.saturating_duration_since(self.from).as_secs_f64() * 1e3
+    }
+}
+
+/// The spans of the last frames presented, oldest frame first.
+#[derive(Debug, Clone, Default)]
+pub struct Timeline {
+    frames: VecDeque<Vec<Span>>,
+}
+
+impl Timeline {
+    /// Takes the spans of a frame that has just been presented.
+    pub fn push(&mut self, spans: Vec<Span>) {
+        if self.frames.len() >= FRAMES_SHOWN {
+            self.frames.pop_front();
+        }
+        self.frames.push_back(spans);
+    }
+
+    /// The spans of each frame, oldest frame first; those of a frame are in no order.
+    pub fn frames(&self) -> &VecDeque<Vec<Span>> {
+        &self.frames
+    }
+
+    /// From the first span's begin to the last one's end; `None` where there are no spans.
+    pub fn extent(&self) -> Option<(Instant, Instant)> {
+        let spans = || self.frames.iter().flatten();
+        Some((spans().map(|s| s.from).min()?, spans().map(|s| s.to).max()?))
+    }
+
+    /// How long two frames or more were worked on at the same time, in milliseconds.
+    pub fn overlap_ms(&self) -> f64 {
+        let mut edges: Vec<(Instant, bool, usize)> = Vec::new();
+        for (frame, spans) in self.frames.iter().enumerate() {
+            for span in spans.iter().filter(|s| s.from < s.to) {
+                edges.extend([(span.from, true, frame), (span.to, false, frame)]);
+            }
+        }
+        edges.sort_unstable();
+        let mut running = [0_u32; FRAMES_SHOWN];
+        let mut overlap_ms = 0.0;
+        let mut before = None;
+        for (at, begins, frame) in edges {
+            if let Some(before) = before.replace(at)
+                && running.iter().filter(|n| **n > 0).count() > 1
+            {
+                overlap_ms += at.duration_since(before).as_secs_f64() * 1e3;
+            }
+            running[frame] = if begins { running[frame] + 1 } else { running[frame].saturating_sub(1) };
+        }
+        overlap_ms
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn span(base: Instant, lane: Lane, from_ms: u64, to_ms: u64) -> Span {
+        let at = |ms| base + Duration::from_millis(ms);
+        Span { stage: Stage::Filter, lane, from: at(from_ms), to: at(to_ms) }
+    }
+
+    #[test]
+    fn only_time_in_which_two_frames_are_worked_on_is_overlap() {
+        let base = Instant::now();
+        let mut timeline = Timeline::default();
+        assert_eq!((timeline.overlap_ms(), timeline.extent()), (0.0, None));
+        // A frame does not overlap itself, however many of its stages run at once.
+        timeline.push(vec![span(base, Lane::Host, 0, 10), span(base, Lane::Device, 5, 30)]);
+        assert_eq!(timeline.overlap_ms(), 0.0);
+        // 20 to 30 with the one before; 31 to 35 alone.
+        timeline.push(vec![span(base, Lane::Upload, 20, 30), span(base, Lane::Device, 31, 35)]);
+        assert!((timeline.overlap_ms() - 10.0).abs() < 1e-6, "{}", timeline.overlap_ms());
+        // Three at once count once: 28 to 30 is in it already. 31 to 33 is new.
+        timeline.push(vec![span(base, Lane::Upload, 28, 33)]);
+        assert!((timeline.overlap_ms() - 12.0).abs() < 1e-6, "{}", timeline.overlap_ms());
+        assert_eq!(timeline.extent(), Some((base, base + Duration::from_millis(35))));
+    }
+
+    #[test]
+    fn the_oldest_frame_makes_room() {
+        let base = Instant::now();
+        let mut timeline = Timeline::default();
+        for n in 0..FRAMES_SHOWN as u64 + 2 {
+            timeline.push(vec![span(base, Lane::Device, n, n + 1)]);
+        }
+        assert_eq!(timeline.frames().len(), FRAMES_SHOWN);
+        assert_eq!(timeline.frames()[0][0].from, base + Duration::from_millis(2));
+    }
+}

@@ -1,0 +1,288 @@
+//! `--trace FILE`: everything that ran, on one time axis, as Chrome's trace JSON, which Perfetto (ui.perfetto.dev) and
+//! chrome://tracing open. In: the spans of frames, which become events of the log, and all that the log has. Out: one file,
+//! complete or not there at all.
+//!
+//! Format: "Trace Event Format" (Google, 2016): complete events `X` with `ts` and `dur` in microseconds, instants `i`, and
+//! metadata `M` with the names of processes and threads. Devices are processes of their own there.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::{Duration, Instant, SystemTime};
+
+use serde::Serialize;
+use serde_json::json;
+
+use super::{FrameSample, Lane, Span, Stage};
+use base::error::Result;
+use base::save;
+use base::timing::log::{Event, Recorded, Track};
+use box_filter::VariantId;
+use ladder::BackEnd;
+
+/// Rows that a track is given where what ran on it overlapped.
+const MOST_ROWS: usize = 16;
+const HOST_CLOCK: &str = "Host: the monotonic clock; 0 is when recording began.";
+const DEVICE_CLOCK: &str = "OpenCL: start and end as the driver's events tell them. The device's clock is laid over the host's once: \
+                            a command's QUEUED lies between the host's times before and after the call that enqueued it; the \
+                            offset in the middle of the first such pair is kept as long as every later pair allows it, and else \
+                            moved as little as will do. Durations are the device's own.";
+const GL_CLOCK: &str =
+    "OpenGL: how long is from timer queries; they do not tell when, so it stands where the calls were begun.";
+const COST: &str = "What recording took all threads together, from before an event is made until it is kept, by the number of \
+                    frames presented; and that as a part of what the window's thread spent on a frame.";
+
+/// What the trace is of.
+#[derive(Debug, Clone, Default)]
+pub struct TraceContext {
+    /// The OpenCL device's name, if there is one.
+    pub device: Option<String>,
+    /// What OpenGL calls its renderer, if there is one.
+    pub gl_renderer: Option<String>,
+}
+
+/// The events of a frame that has just been presented, the `number`th: it, its stages, and what was dropped before it.
+pub(crate) fn frame_events(number: u64, sample: &FrameSample, spans: &[Span]) -> Vec<Event> {
+    let is_gl = |variant: VariantId| variant.back_end() == BackEnd::Glsl;
+    let gl = is_gl(sample.variant);
+    let gl_beside = sample.beside.is_some_and(|beside| is_gl(beside.variant));
+    let mut events = Vec::with_capacity(spans.len() + 2);
+    let (from, to) = (spans.iter().map(|s| s.from).min(), spans.iter().map(|s| s.to).max());
+    if let (Some(from), Some(to)) = (from, to) {
+        let late = if sample.late { ", late" } else { "" };
+        let told = format!("{} r={}, at {:.3} s{late}", sample.variant, sample.radius, sample.pts);
+        events.push(Event::span(Track::Frames, "frame", from, to).with(told));
+        if sample.dropped_before > 0 {
+            // Whoever takes the newest frame that is due leaves the others out.
+            let taken = spans.iter().find(|s| s.stage == Stage::Take).map_or(from, |s| s.from);
+            let told = sample.dropped_before.to_string();
+            events.push(Event::instant(Track::Window, "dropped", taken).with(told));
+        }
+    }
+    let gl_of = |stage| if stage == Stage::Wipe { gl_beside } else { gl };
+    events.extend(spans.iter().map(|span| stage_event(span, gl_of(span.stage))));
+    events.into_iter().map(|event| event.of_frame(number)).collect()
+}
+
+/// The events of a repaint without a new movie frame, or of one that was filtered anew.
+pub(crate) fn repaint_events(spans: &[Span]) -> Vec<Event> {
+    let (from, to) = (spans.iter().map(|s| s.from).min(), spans.iter().map(|s| s.to).max());
+    let repaint = from.zip(to).map(|(from, to)| Event::span(Track::Window, "repaint", from, to));
+    repaint.into_iter().chain(spans.iter().map(|span| stage_event(span, false))).collect()
+}
+
+fn stage_event(span: &Span, gl: bool) -> Event {
+    let track = match (span.lane, span.stage) {
+        (Lane::Host, Stage::Filter) => Track::Native,
+        (Lane::Host, _) => Track::Window,
+        (Lane::Calls, _) => Track::Calls,
+        (Lane::Upload, _) => Track::Uploads,
+        (Lane::Device, Stage::Filter | Stage::Wipe) if gl => Track::GlFilter,
+        (Lane::Device, _) => Track::Device,
+    };
+    Event::span(track, span.stage.name(), span.from, span.to)
+}
+
+/// Writes what was recorded to `path`. Of frames that are not whole any more nothing is written. `otherData` in the file
+/// says how many events had to make room, how the clocks are laid over each other, and what recording took.
+///
+/// # Errors
+/// The folder is missing or read-only, or the disk is full.
+pub fn write_trace(path: &Path, recorded: &Recorded, context: &TraceContext) -> Result<()> {
+    save::atomically(path, |out| write(out, recorded, context))
+}
+
+/// An event as the file has it.
+#[derive(Serialize)]
+struct Row<'a> {
+    ph: &'a str,
+    name: &'a str,
+    pid: u32,
+    tid: usize,
+    ts: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dur: Option<f64>,
+    /// An instant's width: its thread.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    s: Option<&'a str>,
+    args: Args<'a>,
+}
+
+#[derive(Serialize)]
+struct Args<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    frame: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<&'a str>,
+}
+
+fn write(out: &mut dyn Write, recorded: &Recorded, context: &TraceContext) -> io::Result<()> {
+    let is_whole = |event: &&Event| event.frame.is_none_or(|frame| frame >= recorded.first_whole_frame);
+    let mut events: Vec<&Event> = recorded.events().filter(is_whole).collect();
+    // What contains others comes before them.
+    events.sort_by_key(|event| (event.track, event.from, Reverse(event.to)));
+    let left_out = recorded.events().count() - events.len();
+    let began = recorded.began.0;
+    let placed = rows(&events);
+    write!(out, "{{\"traceEvents\":[")?;
+    for (n, name) in names(&events, &placed, context).iter().enumerate() {
+        out.write_all(if n == 0 { b"\n" } else { b",\n" })?;
+        serde_json::to_writer(&mut *out, name)?;
+    }
+    for (event, row) in events.iter().zip(&placed) {
+        let to = event.to;
+        let row = Row {
+            ph: if to.is_some() { "X" } else { "i" },
+            name: event.what,
+            pid: process(event.track).0,
+            tid: thread(event.track, *row),
+            ts: microseconds(event.from, began),
+            dur: to.map(|to| to.saturating_duration_since(event.from)).map(as_microseconds),
+            s: to.is_none().then_some("t"),
+            args: Args { frame: event.frame, detail: event.detail.as_deref() },
+        };
+        out.write_all(b",\n")?;
+        serde_json::to_writer(&mut *out, &row)?;
+    }
+    let other = other_data(&events, recorded, left_out, context);
+    write!(out, "\n],\"displayTimeUnit\":\"ms\",\"otherData\":")?;
+    serde_json::to_writer(&mut *out, &other)?;
+    writeln!(out, "}}")
+}
+
+fn other_data(
+    events: &[&Event],
+    recorded: &Recorded,
+    left_out: usize,
+    context: &TraceContext,
+) -> serde_json::Value {
+    let since_1970 = recorded.began.1.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let frames = || events.iter().filter(|e| e.track == Track::Frames);
+    let (count, presented) = (frames().count(), frames().filter_map(|e| e.frame).max().map_or(0, |n| n + 1));
+    let of_frames = events.iter().filter(|e| e.track == Track::Window && e.frame.is_some());
+    let spent: Duration = of_frames.filter_map(|e| Some(e.to?.saturating_duration_since(e.from))).sum();
+    let frame_us = as_microseconds(spent) / count.max(1) as f64;
+    let cost_us = recorded.cost_ns as f64 / 1e3 / f64::from(presented.max(1));
+    let known = |value: f64| Some((value * 1e6).round() / 1e6).filter(|_| count > 0 && value.is_finite());
+    json!({
+        "program": concat!("clreel ", env!("CARGO_PKG_VERSION")),
+        "began_unix_s": since_1970.as_secs_f64(),
+        "device": context.device,
+        "gl_renderer": context.gl_renderer,
+        "clocks": [HOST_CLOCK, DEVICE_CLOCK, GL_CLOCK],
+        "frames": count,
+        "events": events.len(),
+        "events_forgotten": recorded.forgotten + left_out as u64,
+        "first_whole_frame": recorded.first_whole_frame,
+        "recording": {
+            "about": COST,
+            "all_ms": recorded.cost_ns as f64 / 1e6,
+            "frame_us": known(cost_us),
+            "window_frame_us": known(frame_us),
+            "part_of_frame": known(cost_us / frame_us),
+        },
+    })
+}
+
+/// Microseconds since `began`, to the nanosecond; negative before.
+fn microseconds(at: Instant, began: Instant) -> f64 {
+    match at.checked_duration_since(began) {
+        Some(since) => as_microseconds(since),
+        None => -as_microseconds(began.saturating_duration_since(at)),
+    }
+}
+
+fn as_microseconds(time: Duration) -> f64 {
+    time.as_nanos() as f64 / 1e3
+}
+
+/// The row of its track that each event is in: a row shows only what is inside each other or apart. `events` are in the order
+/// of tracks and times.
+fn rows(events: &[&Event]) -> Vec<usize> {
+    let mut open: Vec<Vec<Instant>> = Vec::new();
+    let mut track = None;
+    let place = |event: &&Event| {
+        if track.replace(event.track) != Some(event.track) {
+            open.clear();
+        }
+        let Some(to) = event.to else { return 0 };
+        for (n, ends) in open.iter_mut().enumerate() {
+            while ends.last().is_some_and(|end| *end <= event.from) {
+                ends.pop();
+            }
+            if ends.last().is_none_or(|end| to <= *end) {
+                ends.push(to);
+                return n;
+            }
+        }
+        if open.len() < MOST_ROWS {
+            open.push(vec![to]);
+        }
+        open.len() - 1
+    };
+    events.iter().map(place).collect()
+}
+
+/// The process that a track belongs to, and what it is called.
+fn process(track: Track) -> (u32, &'static str) {
+    match track {
+        Track::Frames | Track::Window | Track::Calls | Track::Decoder | Track::Native => (1, "clreel"),
+        Track::Builder | Track::Tuner | Track::Cloth | Track::Others => (1, "clreel"),
+        Track::Uploads | Track::Device | Track::ClothQueue => (2, "OpenCL"),
+        Track::GlFilter | Track::GlTexture | Track::GlPresent | Track::GlOverlay => (3, "OpenGL"),
+    }
+}
+
+/// The number of a track's row.
+fn thread(track: Track, row: usize) -> usize {
+    (track as usize + 1) * MOST_ROWS + row
+}
+
+fn track_name(track: Track) -> &'static str {
+    match track {
+        Track::Frames => "frames",
+        Track::Window => "window",
+        Track::Calls => "device's calls",
+        Track::Decoder => "decoder",
+        Track::Native => "native",
+        Track::Builder => "builder",
+        Track::Tuner => "tuner",
+        Track::Cloth => "cloth",
+        Track::Others => "other threads",
+        Track::Uploads => "queue for uploads",
+        Track::Device => "queue",
+        Track::ClothQueue => "queue of the cloth",
+        Track::GlFilter => "filter",
+        Track::GlTexture => "texture",
+        Track::GlPresent => "present",
+        Track::GlOverlay => "overlay",
+    }
+}
+
+/// The names of the processes and threads that events are in.
+fn names(events: &[&Event], rows: &[usize], context: &TraceContext) -> Vec<serde_json::Value> {
+    let name = |what: &str, pid: u32, tid: usize, name: String| json!({"ph": "M", "name": what, "pid": pid, "tid": tid, "args": {"name": name}});
+    let (mut processes, mut threads) = (BTreeMap::new(), BTreeMap::new());
+    for (event, row) in events.iter().zip(rows) {
+        let (pid, called) = process(event.track);
+        let of = match pid {
+            2 => context.device.as_deref(),
+            3 => context.gl_renderer.as_deref(),
+            _ => None,
+        };
+        processes.entry(pid).or_insert_with(|| of.map_or(called.into(), |of| format!("{called}: {of}")));
+        threads.entry((pid, thread(event.track, *row))).or_insert_with(|| match row {
+            0 => track_name(event.track).to_owned(),
+            row => format!("{} ({})", track_name(event.track), row + 1),
+        });
+    }
+    // A file of a run in which nothing happened has a name too.
+    processes.entry(1).or_insert_with(|| "clreel".to_owned());
+    let order = threads.keys().map(|(pid, tid)| {
+        json!({"ph": "M", "name": "thread_sort_index", "pid": pid, "tid": tid, "args": {"sort_index": tid}})
+    });
+    let processes = processes.iter().map(|(pid, called)| name("process_name", *pid, 0, called.clone()));
+    let threads = threads.iter().map(|((pid, tid), called)| name("thread_name", *pid, *tid, called.clone()));
+    processes.chain(threads).chain(order).collect()
+}

@@ -1,0 +1,131 @@
+//! The walk's numbers.
+
+use super::*;
+use crate::cloth::geometry::scale;
+use crate::cloth::model::{Body, BodyVertex, Figure};
+
+const WALK: Walk = Walk { at: [2.0, -3.0], phase: 0.3 };
+
+/// Times of a period, in seconds.
+fn times() -> impl Iterator<Item = f32> {
+    (0..220).map(|step| step as f32 * 0.005)
+}
+
+fn place(pose: &[Matrix], v: &BodyVertex) -> Point {
+    let [x, y, z, _] = v.position;
+    let each = v.bones.iter().zip(v.weights);
+    each.fold([0.0; 3], |sum, (bone, w)| {
+        let at = scale(apply(&pose[*bone as usize], [x, y, z]), w);
+        std::array::from_fn(|n| sum[n] + at[n])
+    })
+}
+
+/// The shoes' vertices of a side.
+fn of_shoe(body: &Body, side: usize) -> Vec<BodyVertex> {
+    let is_shoe = |v: &&BodyVertex| v.bones[0] == LEGS[side] + 2 && v.weights[0] == 1.0;
+    body.vertices.iter().filter(is_shoe).copied().collect()
+}
+
+#[test]
+fn the_walk_is_smooth_periodic_and_stands_on_the_floor() {
+    let body = Figure::new().body;
+    let furthest = |a: &[Matrix], b: &[Matrix]| {
+        let both = a.iter().flatten().zip(b.iter().flatten());
+        both.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+    };
+    assert!(furthest(&WALK.pose(0.2), &WALK.pose(0.2 + 3.0 * PERIOD)) < 1e-4);
+    assert!(furthest(&WALK.pose(0.2), &WALK.pose(0.2 + PERIOD / 2.0)) > 0.2);
+    let (mut lows, mut jerk) = ([f32::MAX, f32::MIN], 0.0_f32);
+    for seconds in times() {
+        let pose = WALK.pose(seconds);
+        assert_eq!(pose.len(), BONES);
+        assert!(pose.iter().flatten().all(|x| x.is_finite()));
+        // How much the speeds change in 1/50 s.
+        let [before, after] = [-0.01, 0.01].map(|more| WALK.pose(seconds + more));
+        let middle: Vec<Matrix> =
+            before.iter().zip(&after).map(|(a, b)| std::array::from_fn(|n| (a[n] + b[n]) / 2.0)).collect();
+        jerk = jerk.max(furthest(&middle, &pose));
+        let lowest = body.vertices.iter().map(|v| place(&pose, v)[1]).fold(f32::MAX, f32::min);
+        lows = [lows[0].min(lowest), lows[1].max(lowest)];
+    }
+    println!("the lowest point is at {lows:?} m, the furthest from even motion {jerk}");
+    assert!(lows[0] > -0.000_5 && lows[1] < 0.002, "{lows:?}");
+    assert!(jerk < 0.012, "{jerk}");
+}
+
+/// What touches the floor does not slide over it: it goes backward as fast as the floor does.
+#[test]
+fn a_foot_on_the_floor_goes_with_it() {
+    let body = Figure::new().body;
+    let shoes = [0, 1].map(|side| of_shoe(&body, side));
+    // Where one foot stands, and where both do.
+    let (mut worst, mut count) = ([0.0_f32; 2], [0; 2]);
+    for seconds in times() {
+        let poses = [-MOMENT, 0.0, MOMENT].map(|more| WALK.pose(seconds + more));
+        let height = |v: &BodyVertex| place(&poses[1], v)[1];
+        let mut lowest = shoes.each_ref().map(|shoe| {
+            let of_all = shoe.iter().min_by(|a, b| height(a).total_cmp(&height(b)));
+            of_all.unwrap()
+        });
+        lowest.sort_by(|a, b| height(a).total_cmp(&height(b)));
+        // The lower one stands, and the other one may.
+        let stands = |(at, v): &(usize, &BodyVertex)| *at == 0 || height(v) < ON_FLOOR;
+        let speed = |(_, v): (usize, &BodyVertex)| {
+            let [before, _, after] = poses.each_ref().map(|pose| place(pose, v));
+            let [x, z] = [0, 2].map(|n| (after[n] - before[n]) / (2.0 * MOMENT));
+            x.hypot(z + SPEED)
+        };
+        let standing: Vec<f32> = lowest.into_iter().enumerate().filter(stands).map(speed).collect();
+        let at = standing.len() - 1;
+        count[at] += 1;
+        worst[at] = standing.into_iter().fold(worst[at], f32::max);
+    }
+    println!("{worst:?} m/s over the floor at {count:?} times, where one foot stands, and where both do");
+    assert!(worst[0] < SLIDES[0] && worst[1] < SLIDES[1], "{worst:?} m/s");
+    // It walks: both feet are down for a fifth of the time or so.
+    assert!((30..70).contains(&count[1]), "{count:?}");
+}
+
+/// Seconds.
+const MOMENT: f32 = 0.001;
+/// What is lower touches the floor, in metres: vertices lie on a shoe's surface, and not everywhere.
+const ON_FLOOR: f32 = 0.001;
+/// Metres a second. Of two feet one has just come down or is about to be lifted, and may be some tenths of a millimetre above the
+/// floor.
+const SLIDES: [f32; 2] = [0.03, 0.2];
+
+#[test]
+fn legs_reach_their_feet_and_knees_bend_forward() {
+    let long = |off: Point| dot(off, off).sqrt();
+    let mut longest = 0.0_f32;
+    for seconds in times() {
+        let pose = WALK.pose(seconds);
+        for (side, leg) in LEGS.map(|leg| leg as usize).into_iter().enumerate() {
+            let [hip, knee, ankle] = [HIP, KNEE, ANKLE].map(|joint| on_side(joint, side));
+            let [shin, foot] = [leg + 1, leg + 2].map(|bone| apply(&pose[bone], ankle));
+            let off = sub(shin, foot);
+            assert!(long(off) < 1e-4, "{seconds}: a leg ends {off:?} from its foot");
+            let [hip, knee] = [hip, knee].map(|joint| apply(&pose[leg], joint));
+            let (whole, upper) = (sub(shin, hip), sub(knee, hip));
+            longest = longest.max(long(whole) / (long(upper) + long(sub(shin, knee))));
+            // How far before the line from the hip to the ankle it is.
+            let ahead = upper[2] - whole[2] * dot(upper, whole) / dot(whole, whole);
+            assert!((0.015..0.25).contains(&ahead), "{seconds}: a knee is {ahead} m ahead");
+        }
+    }
+    println!("legs are {longest} of their length");
+    assert!(longest < 0.998, "{longest}");
+}
+
+#[test]
+fn an_army_stands_in_a_square() {
+    for (count, side) in [(1, 1), (4, 2), (9, 3), (25, 5), (100, 10)] {
+        let army = army(count);
+        let wide = |at: usize| {
+            let each = || army.iter().map(|walk| walk.at[at]);
+            each().fold(f32::MIN, f32::max) - each().fold(f32::MAX, f32::min)
+        };
+        assert_eq!(army.len(), count);
+        assert!([0, 1].iter().all(|at| (wide(*at) - (side - 1) as f32 * APART).abs() < 1e-4), "{count}");
+    }
+}

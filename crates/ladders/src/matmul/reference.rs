@@ -1,0 +1,217 @@
+//! What is right: the product in double precision, and how far from it sums in single precision may be.
+//!
+//! Rounding depends on the order of the additions, which every rung chooses for itself. A sum of k products differs from the
+//! exact one by at most γₖ ∑|aᵢbᵢ| with γₖ = ku / (1 - ku) and u = 2⁻²⁴, in any order and fused or not (N. J. Higham,
+//! "Accuracy and Stability of Numerical Algorithms", 2002, section 3.1). That is the worst case, which no long sum comes
+//! near: errors that are as likely up as down give √k in place of k, with a factor that makes more improbable (N. J. Higham,
+//! T. Mary, "A New Approach to Probabilistic Rounding Error Analysis", 2019). The smaller of both is taken, and for ∑|aᵢbᵢ|
+//! the product of the lengths of a row and a column, which is never less (Cauchy-Schwarz).
+
+use std::sync::Arc;
+
+use super::blocks::multiply;
+use super::inputs;
+use super::shape::Shape;
+use base::error::Result;
+use base::threads::all_threads;
+use base::verify::Elements;
+use opencl::guarded::zeroed;
+
+/// The half of the distance from 1 to the next float.
+const UNIT: f64 = 1.0 / (1 << 24) as f64;
+/// So many times √k: less than one in 10²⁰ sums of independent errors is further off.
+const IMPROBABLE: f64 = 10.0;
+
+/// The largest error of a sum of `k` products, as a part of the product of the lengths of row and column. One rounding more
+/// is that of what is right.
+pub fn bound(k: u32) -> f64 {
+    let k = f64::from(k);
+    let roundings = k.min(IMPROBABLE * k.sqrt()) + 1.0;
+    roundings * UNIT / (1.0 - roundings * UNIT)
+}
+
+/// Numbers of a product, of which each has an error of its own.
+#[derive(Debug, Clone)]
+pub struct Sums {
+    n: usize,
+    bound: f64,
+    /// The lengths of the left matrix's rows, and of the right one's columns.
+    lengths: Arc<(Vec<f64>, Vec<f64>)>,
+}
+
+impl Sums {
+    /// Of an input of this name.
+    pub(super) fn of(name: &str, shape: Shape, a: &[f32], b: &[f32]) -> Self {
+        let (k, n) = (shape.k as usize, shape.n as usize);
+        let square = |x: &f32| f64::from(*x) * f64::from(*x);
+        let row = |row: usize| a[row * k..(row + 1) * k].iter().map(square).sum::<f64>();
+        let rows = (0..shape.m as usize).map(row).map(f64::sqrt).collect();
+        let mut columns = vec![0.0; n];
+        for row in b.chunks_exact(n.max(1)) {
+            columns.iter_mut().zip(row).for_each(|(sum, x)| *sum += square(x));
+        }
+        columns.iter_mut().for_each(|sum| *sum = sum.sqrt());
+        let bound = if inputs::is_exact(name) { 0.0 } else { bound(shape.k) };
+        Self { n, bound, lengths: Arc::new((rows, columns)) }
+    }
+}
+
+impl Elements for Sums {
+    const NAME: &'static str = "floats";
+    const BYTES: usize = 4;
+
+    fn value(&self, bytes: &[u8]) -> f64 {
+        bytes.try_into().map_or(f64::NAN, |bytes| f64::from(f32::from_le_bytes(bytes)))
+    }
+
+    fn position(&self, number: usize) -> String {
+        format!("row {}, column {}", number / self.n.max(1), number % self.n.max(1))
+    }
+
+    /// Nothing is near what is infinite or no number, and a sum that is zero has no sign: it begins with 0.
+    fn error(&self, number: usize, got: f64, want: f64) -> Option<f64> {
+        if got.is_nan() && want.is_nan() {
+            return Some(0.0);
+        }
+        let (rows, columns) = &*self.lengths;
+        let scale = rows.get(number / self.n)? * columns.get(number % self.n)?;
+        let is_near = got.is_finite() && want.is_finite() && got != want && scale > 0.0;
+        is_near.then(|| (got - want).abs() / scale)
+    }
+
+    fn bound(&self) -> Option<f64> {
+        Some(self.bound)
+    }
+}
+
+/// The product of two matrices, row by row, as it lies in memory: added up in double precision, then rounded.
+///
+/// # Errors
+/// When there is not enough memory.
+pub fn reference(shape: Shape, a: &[f32], b: &[f32]) -> Result<Vec<u8>> {
+    let mut product = zeroed::<f64>(shape.product())?;
+    multiply::<f64, 8>(shape, a, b, &mut product, all_threads())?;
+    Ok(product.into_iter().flat_map(|sum| (sum as f32).to_le_bytes()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matrices(name: &str, shape: Shape) -> (Vec<f32>, Vec<f32>) {
+        let (mut a, mut b) = (vec![0.0; shape.left()], vec![0.0; shape.right()]);
+        inputs::fill(name, shape, &mut a, &mut b);
+        (a, b)
+    }
+
+    fn floats(bytes: &[u8]) -> Vec<f32> {
+        bytes.chunks_exact(4).map(|x| f32::from_le_bytes(x.try_into().unwrap())).collect()
+    }
+
+    /// Added one by one, in an order.
+    fn plain<T: Copy>(
+        shape: Shape,
+        order: impl Iterator<Item = u32> + Clone,
+        zero: T,
+        add: impl Fn(T, usize, usize) -> T,
+    ) -> Vec<T> {
+        let Shape { m, n, k } = shape;
+        let at = |row, column| {
+            order.clone().fold(zero, |sum, i| add(sum, (row * k + i) as usize, (i * n + column) as usize))
+        };
+        (0..m)
+            .flat_map(|row| (0..n).map(move |column| (row, column)))
+            .map(|(row, column)| at(row, column))
+            .collect()
+    }
+
+    const SHAPES: [[u32; 3]; 7] =
+        [[1, 1, 1], [3, 2, 0], [7, 19, 5], [17, 33, 300], [40, 9, 513], [64, 64, 64], [13, 70, 1025]];
+
+    #[test]
+    fn the_reference_is_the_sum_of_the_products() {
+        for shape in SHAPES.map(|mnk| Shape::of(mnk).unwrap()) {
+            for name in inputs::NAMES {
+                let (a, b) = matrices(name, shape);
+                let want = plain(shape, 0..shape.k, 0.0, |sum, x, y| sum + f64::from(a[x]) * f64::from(b[y]));
+                let got = floats(&reference(shape, &a, &b).unwrap());
+                assert_eq!(got.len(), want.len());
+                for (got, want) in got.iter().zip(&want) {
+                    let same = *got == *want as f32 || got.is_nan() && want.is_nan();
+                    // Double sums in another order differ before they are rounded, a little.
+                    let near = (f64::from(*got) - want).abs() <= want.abs() * UNIT * 1.01 + 1e-12;
+                    assert!(same || *name == "noise" && near, "{name} {shape:?}: {got} {want}");
+                    assert!(*got != 0.0 || got.is_sign_positive(), "{name} {shape:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn plain_sums_in_any_order_are_within_the_bound_and_what_is_outside_differs() {
+        for shape in SHAPES.map(|mnk| Shape::of(mnk).unwrap()) {
+            for name in inputs::NAMES {
+                let (a, b) = matrices(name, shape);
+                let (want, sums) = (reference(shape, &a, &b).unwrap(), Sums::of(name, shape, &a, &b));
+                let add = |sum: f32, x: usize, y: usize| sum + a[x] * b[y];
+                let fused = |sum: f32, x: usize, y: usize| a[x].mul_add(b[y], sum);
+                for got in [
+                    plain(shape, 0..shape.k, 0.0, add),
+                    plain(shape, (0..shape.k).rev(), 0.0, add),
+                    plain(shape, (0..shape.k).step_by(2).chain((1..shape.k).step_by(2)), 0.0, fused),
+                ] {
+                    let bytes: Vec<u8> = got.iter().flat_map(|x| x.to_le_bytes()).collect();
+                    let report = base::verify::compare(&want, &bytes, sums.clone(), (&[], &[]));
+                    assert!(report.is_none(), "{name} {shape:?}: {report:?}");
+                }
+                let value = |at: usize| f64::from(floats(&want)[at]);
+                for at in (0..shape.product()).filter(|at| value(*at).is_finite() && shape.k > 0) {
+                    let (rows, columns) = &*sums.lengths;
+                    let allowed = sums.bound * rows[at / sums.n] * columns[at % sums.n];
+                    let near = |times: f64| sums.is_close(at, value(at) + times * allowed, value(at));
+                    if allowed > 0.0 {
+                        assert!(near(0.99) && near(-0.99) && !near(1.01) && !near(-1.01), "{name} {shape:?}");
+                    }
+                    let far = if value(at) == 0.0 { 1.0 } else { 2.0 * value(at) };
+                    assert!(sums.bound > 0.0 || !sums.is_close(at, far, value(at)));
+                    assert!(
+                        !sums.is_close(at, f64::NAN, value(at))
+                            && !sums.is_close(at, f64::INFINITY, value(at))
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_missing_product_shows() {
+        // At most places: where it is not 0, and in long sums of noise not small.
+        for (name, shape, least) in [("whole", [9, 8, 300], 0.6), ("noise", [9, 8, 1025], 0.6)] {
+            let shape = Shape::of(shape).unwrap();
+            let (a, b) = matrices(name, shape);
+            let (want, sums) = (floats(&reference(shape, &a, &b).unwrap()), Sums::of(name, shape, &a, &b));
+            let short = plain(shape, 1..shape.k, 0.0, |sum, x, y| sum + a[x] * b[y]);
+            let seen = (0..want.len())
+                .filter(|&at| !sums.is_close(at, short[at].into(), want[at].into()) && short[at] != want[at]);
+            assert!(seen.count() as f64 >= least * want.len() as f64, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_bound_grows_with_k() {
+        assert!((bound(1) / UNIT - 2.0).abs() < 1e-3);
+        assert!((bound(100) / UNIT - 101.0).abs() < 0.01);
+        assert!((bound(10_000) / UNIT - 1001.0).abs() < 0.1);
+        let shape = Shape { m: 2, n: 3, k: 2 };
+        let sums = Sums::of("special", shape, &[0.0, 0.0, 3.0, 4.0], &[1.0, 2.0, 3.0, 1.0, 2.0, 4.0]);
+        assert_eq!(sums.lengths.0, [0.0, 5.0]);
+        assert!((sums.lengths.1[2] - 5.0).abs() < 1e-12);
+        assert_eq!(sums.position(4), "row 1, column 1");
+        // What is no number is right where none is wanted; zeros have no sign; infinities have one.
+        assert_eq!(sums.error(4, f64::NAN, f64::NAN), Some(0.0));
+        for (got, want) in [(-0.0, 0.0), (f64::INFINITY, f64::NEG_INFINITY), (f64::NAN, 1.0), (1.0, f64::NAN)]
+        {
+            assert!(!sums.is_close(4, got, want), "{got} {want}");
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! A driver's objects, and what it tells of them. In: what a call that makes an object, or asks for something, gave. Out: a
+//! handle that releases the object with its last clone, or the answer.
+//!
+//! Clones share one reference, which the driver counted when it made the object: it is never asked to count another one
+//! (`clRetain…`), which a lost device refuses. A release that it refuses is a leak: of a lost device there is nothing left
+//! to be had.
+
+use std::ffi::c_void;
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+
+use ocl::ffi::{CL_OUT_OF_HOST_MEMORY, CL_OUT_OF_RESOURCES, cl_int};
+
+use super::status::{Answer, Status};
+use base::memory::zeroed;
+use base::text::{escaped, escaped_lines};
+
+/// The driver's function that counts one reference less.
+type Release = unsafe extern "system" fn(*mut c_void) -> cl_int;
+
+/// An object of the driver's, alive as long as the handle or a clone of it.
+#[derive(Debug, Clone)]
+pub(crate) struct Handle(Arc<Owned>);
+
+#[derive(Debug)]
+struct Owned {
+    raw: NonNull<c_void>,
+    release: Release,
+}
+
+// SAFETY: OpenCL's objects belong to no thread, and all functions but clSetKernelArg may be called on several at once
+// (OpenCL 1.2, A.2); `Kernel` sees to that one.
+unsafe impl Send for Owned {}
+// SAFETY: as above.
+unsafe impl Sync for Owned {}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        // SAFETY: the object is alive, and its one reference is given back here, once.
+        let _refused = unsafe { (self.release)(self.raw.as_ptr()) };
+    }
+}
+
+impl Handle {
+    /// What a call that makes an object gave: `raw`, and `status`. Success without an object is none.
+    ///
+    /// # Errors
+    /// When there is no object.
+    ///
+    /// # Safety
+    /// With success `raw` must be null, or a reference that is given away here and that `release` is for.
+    pub(crate) unsafe fn new(raw: *mut c_void, status: cl_int, release: Release) -> Answer<Self> {
+        Status::check(status)?;
+        let raw = NonNull::new(raw).ok_or(Status(CL_OUT_OF_RESOURCES))?;
+        Ok(Self(Arc::new(Owned { raw, release })))
+    }
+
+    /// The object for a call of OpenCL's, alive while the handle is borrowed.
+    pub(crate) fn raw(&self) -> *mut c_void {
+        self.0.raw.as_ptr()
+    }
+}
+
+/// An answer of any length. `ask` is a function `clGet…Info`, with room for so many bytes at an address, and with where the
+/// length of the whole answer goes; it is called twice.
+pub(crate) fn bytes_of(ask: impl Fn(usize, *mut c_void, *mut usize) -> cl_int) -> Answer<Vec<u8>> {
+    let mut length = 0;
+    Status::check(ask(0, ptr::null_mut(), &mut length))?;
+    let mut bytes = zeroed(length).map_err(|_| Status(CL_OUT_OF_HOST_MEMORY))?;
+    if length > 0 {
+        let mut written = length;
+        Status::check(ask(length, bytes.as_mut_ptr().cast(), &mut written))?;
+        bytes.truncate(written);
+    }
+    Ok(bytes)
+}
+
+/// The same as a text in one line, without the zero at its end and without spaces around it.
+pub(crate) fn text_of(ask: impl Fn(usize, *mut c_void, *mut usize) -> cl_int) -> Answer<String> {
+    Ok(escaped(trimmed(&String::from_utf8_lossy(&bytes_of(ask)?))).into_owned())
+}
+
+/// The same in several lines, as logs are.
+pub(crate) fn lines_of(ask: impl Fn(usize, *mut c_void, *mut usize) -> cl_int) -> Answer<String> {
+    let log = String::from_utf8_lossy(&bytes_of(ask)?).replace("\r\n", "\n");
+    Ok(escaped_lines(trimmed(&log)).into_owned())
+}
+
+fn trimmed(text: &str) -> &str {
+    text.trim_matches(|c: char| c == '\0' || c.is_whitespace())
+}
+
+/// A number that drivers answer with.
+pub trait Number: Copy + Default {}
+
+impl Number for i32 {}
+impl Number for u32 {}
+impl Number for u64 {}
+impl Number for usize {}
+
+/// An answer that is one number. `ask` is a function `clGet…Info`, with room for so many bytes at an address.
+pub(crate) fn number_of<T: Number>(ask: impl FnOnce(usize, *mut c_void) -> cl_int) -> Answer<T> {
+    let mut number = T::default();
+    Status::check(ask(size_of::<T>(), ptr::from_mut(&mut number).cast())).map(|()| number)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicI32, Ordering};
+
+    use super::*;
+
+    /// A driver's object: how often it was released, and what is answered to that.
+    struct Object {
+        released: AtomicI32,
+        answer: cl_int,
+    }
+
+    unsafe extern "system" fn release(object: *mut c_void) -> cl_int {
+        // SAFETY: each test passes its own object, which is alive.
+        let object = unsafe { &*object.cast::<Object>() };
+        object.released.fetch_add(1, Ordering::Relaxed);
+        object.answer
+    }
+
+    fn handle(object: &Object, status: cl_int) -> Answer<Handle> {
+        // SAFETY: the function only counts.
+        unsafe { Handle::new(ptr::from_ref(object).cast_mut().cast(), status, release) }
+    }
+
+    #[test]
+    fn an_object_is_released_once_with_its_last_owner_whatever_the_driver_answers() {
+        for answer in [0, -36, -1092] {
+            let object = Object { released: AtomicI32::new(0), answer };
+            let released = || object.released.load(Ordering::Relaxed);
+            let first = handle(&object, 0).unwrap();
+            let second = first.clone();
+            assert_eq!(first.raw(), second.raw());
+            drop(first);
+            let third = second.clone();
+            drop(second);
+            assert_eq!(released(), 0);
+            std::thread::spawn(move || drop(third)).join().unwrap();
+            assert_eq!(released(), 1);
+        }
+    }
+
+    #[test]
+    fn what_was_not_made_is_not_released() {
+        let object = Object { released: AtomicI32::new(0), answer: 0 };
+        assert_eq!(handle(&object, -1092).unwrap_err(), Status(-1092));
+        assert_eq!(object.released.load(Ordering::Relaxed), 0);
+        // SAFETY: there is nothing to release.
+        let none = unsafe { Handle::new(ptr::null_mut(), 0, release) };
+        assert_eq!(none.unwrap_err(), Status(CL_OUT_OF_RESOURCES));
+    }
+
+    #[test]
+    fn answers_are_as_long_as_the_driver_says_and_no_longer() {
+        let tell = |text: &'static [u8], claimed: usize| {
+            move |size: usize, to: *mut c_void, length: *mut usize| {
+                // SAFETY: the address has room for `size` bytes, and the length for one number.
+                unsafe {
+                    *length = if to.is_null() { claimed } else { text.len() };
+                    if !to.is_null() {
+                        ptr::copy_nonoverlapping(text.as_ptr(), to.cast(), size.min(text.len()));
+                    }
+                }
+                0
+            }
+        };
+        assert_eq!(text_of(tell(b" name \0", 7)), Ok("name".to_owned()));
+        assert_eq!(text_of(tell(b"name", 4)), Ok("name".to_owned()));
+        assert_eq!(text_of(tell(b"\xffname\0\0", 7)), Ok("\u{fffd}name".to_owned()));
+        assert_eq!(text_of(tell(b"a\n\x1b[31m\0", 8)), Ok("a\\n\\x1b[31m".to_owned()));
+        assert_eq!(lines_of(tell(b"a\r\n\tb\x07\n", 7)), Ok("a\n\tb\\x07".to_owned()));
+        // Less than was said at first, and more than there was room for.
+        assert_eq!(bytes_of(tell(b"ab", 5)), Ok(b"ab".to_vec()));
+        assert_eq!(bytes_of(tell(b"abcd", 2)), Ok(b"ab".to_vec()));
+        assert_eq!(bytes_of(tell(b"", 0)), Ok(Vec::new()));
+        assert_eq!(bytes_of(tell(b"", usize::MAX)), Err(Status(CL_OUT_OF_HOST_MEMORY)));
+        assert_eq!(text_of(|_, _, _| -1092), Err(Status(-1092)));
+        assert_eq!(number_of::<u64>(|_, _| -30), Err(Status(-30)));
+    }
+}

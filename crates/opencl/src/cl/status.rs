@@ -1,0 +1,85 @@
+//! What OpenCL's calls answer. In: the status that a call returned. Out: the same with its name, or a sentence.
+
+use std::fmt;
+
+use base::error::Error;
+
+/// The status of a call that failed, as this call returned it: it need not be one that OpenCL knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Status(pub i32);
+
+/// What a call gives, or why not.
+pub type Answer<T> = std::result::Result<T, Status>;
+
+impl Status {
+    /// What a call returned: nothing where it is success.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub(crate) fn check(code: i32) -> Answer<()> {
+        if code == 0 { Ok(()) } else { Err(Self(code)) }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(&reason(self))
+    }
+}
+
+impl std::error::Error for Status {}
+
+/// An OpenCL status with its name: "CL_DEVICE_NOT_FOUND (-1)".
+pub fn status_name(code: i32) -> String {
+    let name = match code {
+        -1 => "CL_DEVICE_NOT_FOUND",
+        -2 => "CL_DEVICE_NOT_AVAILABLE",
+        -3 => "CL_COMPILER_NOT_AVAILABLE",
+        -4 => "CL_MEM_OBJECT_ALLOCATION_FAILURE",
+        -5 => "CL_OUT_OF_RESOURCES",
+        -6 => "CL_OUT_OF_HOST_MEMORY",
+        -10 => "CL_IMAGE_FORMAT_NOT_SUPPORTED",
+        -11 => "CL_BUILD_PROGRAM_FAILURE",
+        -14 => "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST",
+        -30 => "CL_INVALID_VALUE",
+        -33 => "CL_INVALID_DEVICE",
+        -34 => "CL_INVALID_CONTEXT",
+        -36 => "CL_INVALID_COMMAND_QUEUE",
+        -38 => "CL_INVALID_MEM_OBJECT",
+        -46 => "CL_INVALID_KERNEL_NAME",
+        -48 => "CL_INVALID_KERNEL",
+        -49 => "CL_INVALID_ARG_INDEX",
+        -50 => "CL_INVALID_ARG_VALUE",
+        -51 => "CL_INVALID_ARG_SIZE",
+        -52 => "CL_INVALID_KERNEL_ARGS",
+        -54 => "CL_INVALID_WORK_GROUP_SIZE",
+        -59 => "CL_INVALID_OPERATION",
+        -60 => "CL_INVALID_GL_OBJECT",
+        -61 => "CL_INVALID_BUFFER_SIZE",
+        -64 => "CL_INVALID_PROPERTY",
+        -1000 => "CL_INVALID_GL_SHAREGROUP_REFERENCE_KHR",
+        -1001 => "CL_PLATFORM_NOT_FOUND_KHR",
+        _ => return format!("error {code}"),
+    };
+    format!("{name} ({code})")
+}
+
+/// What a call returned, as one sentence.
+pub fn reason(status: &Status) -> String {
+    format!("OpenCL returned {}.", status_name(status.0))
+}
+
+/// An [`Error`] from what a call returned; `what` is its first sentence.
+pub fn failed(what: &str, status: &Status) -> Error {
+    Error { opencl_status: Some(status.0), ..Error::new(what, reason(status), "") }
+}
+
+/// Whether an error is the device's: memory or resources ran out, or objects were lost. A program that does not build, a
+/// kernel that is not what was expected and a size that is not allowed fail the same way whenever they are tried.
+pub fn is_device_failure(error: &Error) -> bool {
+    error.opencl_status.is_some_and(|status| {
+        let program = matches!(status, -3 | -11 | -43 | -47..=-45 | -52..=-49);
+        let size_or_format = matches!(status, -10 | -40..=-39 | -56..=-53 | -61 | -63);
+        !program && !size_or_format
+    })
+}

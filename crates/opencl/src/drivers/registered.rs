@@ -1,0 +1,294 @@
+//! Which drivers are registered on the machine, and folders of registrations for the loader. In: the environment and
+//! the file system. Out: [`Registered`] drivers, and [`Folder`]s that they can be put into.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, symlink};
+use std::path::{Path, PathBuf};
+
+use base::leftovers::Passing;
+use base::load;
+
+/// The folder of registrations where no variable names another one.
+pub(crate) const STANDARD: &str = "/etc/OpenCL/vendors";
+const VENDORS: &str = "OCL_ICD_VENDORS";
+const VENDOR_PATH: &str = "OPENCL_VENDOR_PATH";
+const FILE_NAMES: &str = "OCL_ICD_FILENAMES";
+
+/// A driver that can be loaded by the loader.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Registered {
+    pub source: Source,
+    /// The variable of the environment that names this very driver.
+    pub named_by: Option<&'static str>,
+}
+
+/// What registers a driver.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Source {
+    /// A file with the path of its library.
+    File(PathBuf),
+    /// Its library itself.
+    Library(OsString),
+}
+
+impl Registered {
+    fn file(path: PathBuf) -> Self {
+        Self { source: Source::File(path), named_by: None }
+    }
+
+    fn library_of(variable: &'static str, library: &OsStr) -> Self {
+        Self { source: Source::Library(library.to_owned()), named_by: Some(variable) }
+    }
+
+    pub(crate) fn name(&self) -> String {
+        match &self.source {
+            Source::File(path) => base::text::name(path),
+            Source::Library(library) => base::text::name(library),
+        }
+    }
+
+    /// The library to load, as loaders read it: the file's first line, with all blanks that are in it.
+    pub(crate) fn library(&self) -> OsString {
+        match &self.source {
+            Source::File(path) => {
+                let bytes = load::bytes(path, load::LIST).unwrap_or_default();
+                let line = bytes.split(|b| *b == b'\n').next().unwrap_or_default();
+                OsStr::from_bytes(line).to_owned()
+            }
+            Source::Library(library) => library.clone(),
+        }
+    }
+
+    /// Returns why its file names no library; `None` where it does.
+    pub(crate) fn fault(&self) -> Option<String> {
+        let Source::File(path) = &self.source else { return None };
+        let bytes = match load::bytes(path, load::LIST) {
+            Ok(bytes) => bytes,
+            Err(why) => return Some(why.to_string()),
+        };
+        let first = bytes.split(|b| *b == b'\n').next().unwrap_or_default();
+        let why = match () {
+            () if bytes.trim_ascii().is_empty() => "Its file is empty: the path of the library is missing.",
+            () if bytes.contains(&0) => "Its file is no plain text, as where it was saved in UTF-16.",
+            () if first.trim_ascii().is_empty() => {
+                "Its file begins with an empty line: the path belongs there."
+            }
+            () => return None,
+        };
+        Some(why.to_owned())
+    }
+
+    /// What a name to leave out is looked for in, besides the platforms' names: the files' names.
+    pub(crate) fn is_named(&self, part: &str) -> bool {
+        let file_name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+        let file = match &self.source {
+            Source::File(path) => file_name(path),
+            Source::Library(_) => String::new(),
+        };
+        file.contains(part) || file_name(Path::new(&self.library())).contains(part)
+    }
+
+    /// Registers it in `folder`, under a name that keeps the order.
+    pub(crate) fn put_into(&self, folder: &Path, number: usize) -> io::Result<()> {
+        let link = folder.join(format!("{number:03}.icd"));
+        match &self.source {
+            Source::File(path) => symlink(std::path::absolute(path)?, link),
+            Source::Library(library) => fs::write(link, library.as_bytes()),
+        }
+    }
+}
+
+/// Where loaders look for drivers, as far as it is one place.
+enum Place {
+    /// A folder of registrations, and the variable that names it, if one does.
+    Folder(PathBuf, Option<&'static str>),
+    /// One driver.
+    Driver(Registered),
+}
+
+/// The rules are those of ocl-icd's manual (libOpenCL(7)) and of Khronos' loader; `variable` reads the environment.
+fn place(variable: impl Fn(&str) -> Option<OsString>) -> Place {
+    let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+    let standard = match set(VENDOR_PATH) {
+        Some(path) => (path.into(), Some(VENDOR_PATH)),
+        None => (PathBuf::from(STANDARD), None),
+    };
+    let Some(path) = set(VENDORS).map(PathBuf::from) else { return Place::Folder(standard.0, standard.1) };
+    if path.extension() == Some(OsStr::new("icd")) && !path.is_dir() {
+        let in_standard = standard.0.join(&path);
+        let bare = path.components().count() == 1;
+        let path = if bare && in_standard.exists() { in_standard } else { path };
+        return Place::Driver(Registered { named_by: Some(VENDORS), ..Registered::file(path) });
+    }
+    // A library's bare name is looked for in other folders.
+    let is_path = path.components().count() > 1;
+    match path.is_dir() || is_path && !path.exists() {
+        true => Place::Folder(path, Some(VENDORS)),
+        false => Place::Driver(Registered::library_of(VENDORS, path.as_os_str())),
+    }
+}
+
+/// The drivers that the loader would load.
+pub(super) fn registered(variable: impl Fn(&str) -> Option<OsString>) -> Vec<Registered> {
+    let mut found = match place(&variable) {
+        Place::Folder(path, _) => files_in(&path),
+        Place::Driver(driver) => vec![driver],
+    };
+    // Khronos' loader loads these as well; ocl-icd does not know the variable.
+    let listed = variable(FILE_NAMES).unwrap_or_default();
+    for library in listed.as_bytes().split(|b| *b == b':') {
+        let listed = Registered::library_of(FILE_NAMES, OsStr::from_bytes(library));
+        // A driver may be registered by one version of its name, and listed by another.
+        let is_registered = || found.iter().any(|driver| stem(&driver.library()) == stem(&listed.library()));
+        if !library.is_empty() && !is_registered() {
+            found.push(listed);
+        }
+    }
+    without_twins(found)
+}
+
+/// The variable that leads to a folder without any registration, with its value, and why none is there.
+pub(super) fn nowhere(variable: impl Fn(&str) -> Option<OsString>) -> Option<(String, String)> {
+    let Place::Folder(folder, Some(name)) = place(variable) else { return None };
+    let why = match fs::read_dir(&folder) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => "Nothing has this name.".to_owned(),
+        Err(e) => format!("It cannot be read: {e}."),
+        Ok(_) if files_in(&folder).is_empty() => "No file in this folder ends in .icd.".to_owned(),
+        Ok(_) => return None,
+    };
+    Some((format!("{name}={}", folder.display()), why))
+}
+
+/// A library's file name without its version: "libpocl" of "/usr/lib/libpocl.so.2.9.0".
+fn stem(library: &OsStr) -> String {
+    let name = Path::new(library).file_name().unwrap_or(library).to_string_lossy().into_owned();
+    name.split(".so").next().unwrap_or_default().to_owned()
+}
+
+/// Drops registrations of a library that is registered already: its devices would be there twice.
+fn without_twins(all: Vec<Registered>) -> Vec<Registered> {
+    let mut seen: Vec<OsString> = Vec::new();
+    let is_new = |driver: &Registered| {
+        let library = driver.library();
+        let name = Path::new(&library).file_name().unwrap_or(&library).to_owned();
+        let new = name.is_empty() || !seen.contains(&name);
+        seen.push(name);
+        new
+    };
+    all.into_iter().filter(is_new).collect()
+}
+
+fn files_in(folder: &Path) -> Vec<Registered> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut files: Vec<_> = entries.filter(|path| path.extension() == Some(OsStr::new("icd"))).collect();
+    files.sort();
+    files.into_iter().map(Registered::file).collect()
+}
+
+/// A folder of this process alone, taken away with all in it when dropped.
+#[derive(Debug)]
+pub(crate) struct Folder(pub PathBuf, #[expect(dead_code, reason = "held until the folder is gone")] Passing);
+
+impl Folder {
+    pub(crate) fn create(path: &Path) -> io::Result<Self> {
+        let passing = Passing::new(path);
+        fs::DirBuilder::new().mode(0o700).create(path)?;
+        Ok(Self(path.to_owned(), passing))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What is left over is a few links in a folder for such things.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_environment_says_which_drivers_are_registered() {
+        let folder = std::env::temp_dir().join(format!("clreel-registered-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        let folder = Folder::create(&folder).unwrap();
+        for (name, library) in [
+            ("b.icd", "/lib/libother.so"),
+            ("a.icd", "libsome.so.1\nmore\n"),
+            ("c.icd", "libsome.so.1"),
+            // Loaders do not find that library, so it is no twin of the others.
+            ("0.icd", "libsome.so.1\r\n"),
+            ("notes.txt", ""),
+        ] {
+            fs::write(folder.0.join(name), library).unwrap();
+        }
+        let with = |name: &str, value: &OsStr| {
+            let (name, value) = (name.to_owned(), value.to_owned());
+            registered(move |asked| (asked == name).then(|| value.clone()))
+        };
+        let file = |name: &str| Registered::file(folder.0.join(name));
+        let all = [file("0.icd"), file("a.icd"), file("b.icd")];
+        assert_eq!(with(VENDORS, folder.0.as_os_str()), all);
+        assert_eq!(with(VENDOR_PATH, folder.0.as_os_str()), all);
+        let named = Registered { named_by: Some(VENDORS), ..file("b.icd") };
+        assert_eq!(with(VENDORS, folder.0.join("b.icd").as_os_str()), [named]);
+        let library = |variable, name: &str| Registered::library_of(variable, OsStr::new(name));
+        assert_eq!(with(VENDORS, OsStr::new("libmine.so")), [library(VENDORS, "libmine.so")]);
+        assert_eq!(stem(OsStr::new("/usr/lib/libpocl.so.2.9.0")), stem(OsStr::new("libpocl.so.2")));
+        let listed = with(FILE_NAMES, OsStr::new("/a/libone.so:libone.so.1:libtwo.so"));
+        let wanted = [library(FILE_NAMES, "/a/libone.so"), library(FILE_NAMES, "libtwo.so")];
+        assert_eq!(listed[listed.len() - 2..], wanted);
+        assert_eq!(file("a.icd").library(), "libsome.so.1");
+        assert!(file("a.icd").is_named("a.icd") && file("a.icd").is_named("some"));
+        assert!(!file("a.icd").is_named("registered"), "the folder's name does not count");
+    }
+
+    #[test]
+    fn a_variable_that_leads_to_no_driver_is_named() {
+        let folder = std::env::temp_dir().join(format!("clreel-nowhere-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        let folder = Folder::create(&folder).unwrap();
+        let with = |variable: &str, value: &Path| {
+            let (variable, value) = (variable.to_owned(), value.as_os_str().to_owned());
+            nowhere(move |asked| (asked == variable).then(|| value.clone()))
+        };
+        for variable in [VENDORS, VENDOR_PATH] {
+            let (name, why) = with(variable, &folder.0).unwrap();
+            assert_eq!(name, format!("{variable}={}", folder.0.display()));
+            assert!(why.contains("No file in this folder ends in .icd"), "{why}");
+            let (_, why) = with(variable, &folder.0.join("missing")).unwrap();
+            assert_eq!(why, "Nothing has this name.");
+        }
+        fs::write(folder.0.join("some.icd.bak"), "libsome.so").unwrap();
+        assert!(with(VENDORS, &folder.0).is_some());
+        fs::write(folder.0.join("some.icd"), "libsome.so").unwrap();
+        assert_eq!(with(VENDORS, &folder.0), None);
+        // These are drivers, which are asked.
+        assert_eq!(with(VENDORS, &folder.0.join("missing.icd")), None);
+        assert_eq!(with(VENDORS, Path::new("libmine.so")), None);
+        assert_eq!(nowhere(|_| None), None);
+        let fault = |bytes: &[u8]| {
+            fs::write(folder.0.join("some.icd"), bytes).unwrap();
+            Registered::file(folder.0.join("some.icd")).fault()
+        };
+        for (bytes, words) in [
+            (&b""[..], "empty"),
+            (b" \r\n", "empty"),
+            (b"\nlibsome.so\n", "empty line"),
+            (b"\xff\xfel\0i\0b\0", "UTF-16"),
+        ] {
+            let why = fault(bytes).unwrap_or_default();
+            assert!(why.contains(words), "{bytes:?}: {why}");
+        }
+        assert_eq!(fault(b"libsome.so"), None);
+        let missing = Registered::file(folder.0.join("missing.icd")).fault();
+        assert_eq!(missing.as_deref(), Some("There is no such file."));
+        fs::create_dir(folder.0.join("folder.icd")).unwrap();
+        let why = Registered::file(folder.0.join("folder.icd")).fault().unwrap();
+        assert!(why.contains("a folder"), "{why}");
+    }
+}

@@ -1,0 +1,66 @@
+//! Looking at OpenCL events without waiting: complete or not, and a call when it is.
+
+use std::ffi::c_void;
+use std::ptr;
+
+use ocl::ffi;
+
+use crate::cl::{Event, Queue, Status, number_of, status_name};
+use base::error::{Error, Result};
+
+pub use base::jobs::Waker;
+
+/// Whether the command of `event` has finished.
+///
+/// # Errors
+/// When the command failed on the device; `what` says which one that is.
+pub fn is_complete(event: &Event, what: &str) -> Result<bool> {
+    let status = number_of::<i32>(|size, to| {
+        let what = ffi::CL_EVENT_COMMAND_EXECUTION_STATUS;
+        // SAFETY: the event is alive, and there is room for `size` bytes.
+        unsafe { ffi::clGetEventInfo(event.raw(), what, size, to, ptr::null_mut()) }
+    });
+    let status = status.and_then(|status| if status < 0 { Err(Status(status)) } else { Ok(status) });
+    status.map(|status| status == ffi::CL_COMPLETE).map_err(|e| {
+        Error::new(
+            what,
+            format!("The OpenCL driver reports {} for a command of this frame.", status_name(e.0)),
+            "Choose another variant or device; 0 shows the movie unfiltered.",
+        )
+    })
+}
+
+/// Calls `waker` once when `event` is complete or has failed. A driver without callbacks is no error: whoever
+/// waits polls as well.
+pub fn wake_after(event: &Event, waker: &Waker) {
+    extern "C" fn complete(_: ffi::cl_event, _: i32, data: *mut c_void) {
+        // SAFETY: `data` is the box that `wake_after` gave away for this one call.
+        let waker = unsafe { Box::from_raw(data.cast::<Waker>()) };
+        // A panic must not cross into the driver.
+        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(&**waker));
+    }
+    let data: *mut c_void = Box::into_raw(Box::new(waker.clone())).cast();
+    // SAFETY: the event is alive, and the callback takes the box over.
+    if unsafe { ffi::clSetEventCallback(event.raw(), ffi::CL_COMPLETE, Some(complete), data) } != 0 {
+        // SAFETY: the driver refused the callback, so the box is still ours.
+        drop(unsafe { Box::from_raw(data.cast::<Waker>()) });
+    }
+}
+
+/// Lets what comes next on `queue` wait for `event` of another queue. That one must be flushed.
+///
+/// # Errors
+/// When the driver refuses.
+pub fn wait_in_queue(queue: &Queue, event: &Event) -> Result<()> {
+    let event = event.raw();
+    // SAFETY: queue and event are alive and of one context; the list has one event, and none is asked for.
+    let code = unsafe { ffi::clEnqueueBarrierWithWaitList(queue.raw(), 1, &event, ptr::null_mut()) };
+    if code == 0 {
+        return Ok(());
+    }
+    Err(Error::new(
+        "A frame could not be handed to the OpenCL device.",
+        format!("The driver answered with {}.", status_name(code)),
+        "CLREEL_QUEUES=1 does without a queue for uploads; 0 shows the movie unfiltered.",
+    ))
+}

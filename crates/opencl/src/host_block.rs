@@ -1,0 +1,99 @@
+//! Host memory for pictures on their way to or from a device: in whole pages, which OpenCL may use in place, or
+//! pinned by the driver, so that a device with memory of its own fetches it without a copy in between.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::ptr::NonNull;
+
+use ocl::ffi;
+
+use crate::cl::{Buffer, ClContext, Queue, enqueue_unmap};
+use base::error::Result;
+use base::memory::no_memory;
+
+/// Zeroed host memory that starts at a page.
+#[derive(Debug)]
+pub struct HostBlock {
+    start: NonNull<u8>,
+    len: usize,
+    memory: Memory,
+}
+
+// SAFETY: the memory belongs to the block, not to a thread; buffer and queue are OpenCL objects, which any thread may
+// use and release.
+unsafe impl Send for HostBlock {}
+// SAFETY: as above; a shared block only lends its bytes to be read.
+unsafe impl Sync for HostBlock {}
+
+/// Whose the memory is.
+#[derive(Debug)]
+enum Memory {
+    Allocator(Layout),
+    /// A buffer that stays mapped; it is never a kernel's argument.
+    Driver(Buffer, Queue),
+}
+
+impl HostBlock {
+    /// `len` bytes, starting at a page and padded to whole pages, as drivers want it for zero-copy use.
+    pub fn new(len: usize) -> Result<Self> {
+        let padded = len.max(1).checked_next_multiple_of(4096).ok_or_else(|| no_memory(len))?;
+        let layout = Layout::from_size_align(padded, 4096).map_err(|_| no_memory(len))?;
+        // SAFETY: the layout has a size above zero.
+        let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(|| no_memory(len))?;
+        Ok(Self { start, len, memory: Memory::Allocator(layout) })
+    }
+
+    /// `len` bytes of the driver's own host memory (`CL_MEM_ALLOC_HOST_PTR`, mapped once and for all): drivers of graphics
+    /// cards pin it. Plain memory where the driver gives none.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn pinned(cl: &ClContext, len: usize) -> Result<Self> {
+        Self::pinned_by(cl, &cl.queue, len)
+    }
+
+    /// The same, mapped in `queue`: the call waits for what is in that.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn pinned_by(cl: &ClContext, queue: &Queue, len: usize) -> Result<Self> {
+        let flags = ffi::CL_MEM_READ_WRITE | ffi::CL_MEM_ALLOC_HOST_PTR;
+        let Ok(buffer) = Buffer::new(&cl.context, flags, len.max(1)) else { return Self::new(len) };
+        let flags = ffi::CL_MAP_READ | ffi::CL_MAP_WRITE;
+        let Ok((start, _mapped)) = buffer.enqueue_map(queue, flags, len.max(1), true, &[]) else {
+            return Self::new(len);
+        };
+        // SAFETY: the driver mapped so many bytes for writing.
+        unsafe { start.as_ptr().write_bytes(0, len.max(1)) };
+        Ok(Self { start, len, memory: Memory::Driver(buffer, queue.clone()) })
+    }
+
+    /// Where it starts, for OpenCL.
+    pub fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+
+    /// The bytes.
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: `start` points to at least `len` initialised bytes that live as long as `self`.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    }
+
+    /// The bytes, to be written.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as above, and `self` is borrowed exclusively.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl Drop for HostBlock {
+    fn drop(&mut self) {
+        match &self.memory {
+            // SAFETY: allocated with this layout in `new`.
+            Memory::Allocator(layout) => unsafe { dealloc(self.start.as_ptr(), *layout) },
+            Memory::Driver(buffer, queue) => {
+                // Nobody uses it any more. A driver that refuses has lost the memory anyway.
+                let _refused = enqueue_unmap(queue, buffer.mem(), self.start);
+            }
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! OpenGL without a window: a context, programs, textures, buffers, times.
+
+#![warn(missing_docs, unreachable_pub)]
+// The docs are for those who read the code: `./dev check` makes them with what is private.
+#![allow(rustdoc::private_intra_doc_links)]
+
+pub mod headless;
+pub mod names;
+pub mod pixel_buffer;
+pub mod read_texture;
+pub mod renderer;
+pub mod shader;
+pub mod texture;
+pub mod timer;

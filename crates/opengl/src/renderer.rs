@@ -1,0 +1,29 @@
+//! What OpenGL says of its renderer. In: a context that is current. Out: whether a processor draws, and how large textures may be.
+
+use glow::HasContext as _;
+
+use base::error::Error;
+
+/// Whether a processor draws: Mesa's renderers that need no graphics card, and SwiftShader. The context must be current.
+pub fn is_software(gl: &glow::Context) -> bool {
+    // SAFETY: the context is current on this thread.
+    let renderer = unsafe { gl.get_parameter_string(glow::RENDERER) }.to_lowercase();
+    ["llvmpipe", "softpipe", "swrast", "software rasterizer", "swiftshader"]
+        .iter()
+        .any(|name| renderer.contains(name))
+}
+
+/// The longest side of a texture, in pixels. The context must be current.
+pub fn max_texture_size(gl: &glow::Context) -> u32 {
+    // SAFETY: the context is current on this thread.
+    unsafe { gl.get_parameter_i32(glow::MAX_TEXTURE_SIZE) }.max(0) as u32
+}
+
+/// The error for a picture that no texture can hold; `limit` is [`max_texture_size`].
+pub fn too_large(width: u32, height: u32, limit: u32) -> Error {
+    Error::new(
+        "The picture is too large to be shown.",
+        format!("It has {width}×{height} pixels, and the OpenGL driver's textures end at {limit}×{limit}."),
+        "Scale the movie down first, for example with ffmpeg -vf scale.",
+    )
+}

@@ -1,0 +1,104 @@
+//! A device as a person would say it. In: what the driver says. Out: "Xeon, 2 cores · PoCL 3.1".
+
+use opencl::cl::{DeviceInfo, DeviceKind};
+
+/// Vendors that a processor's own name begins with; PoCL puts the name of its driver and of LLVM's target before it.
+const VENDORS: [&str; 6] = ["Intel", "AMD", "NVIDIA", "Apple", "ARM", "Qualcomm"];
+/// What says nothing to a person.
+const NOISE: [&str; 6] = ["(R)", "(TM)", "(r)", "(tm)", "(C)", "\u{ae}"];
+const EMPTY_WORDS: [&str; 7] = ["CPU", "Processor", "processor", "Intel", "AMD", "NVIDIA", "Corporation"];
+
+/// The device's short name, and that of its driver: "Xeon, 2 cores", "PoCL 3.1".
+pub(crate) fn short(device: &DeviceInfo) -> (String, String) {
+    let mut name = model(&device.name);
+    if device.kind == DeviceKind::Cpu && device.units > 0 {
+        let cores = if device.units == 1 { "core" } else { "cores" };
+        name.push_str(&format!(", {} {cores}", device.units));
+    }
+    (name, format!("{} {}", platform(&device.platform), version(&device.driver)).trim().to_owned())
+}
+
+/// The model without vendor, clock and marks.
+fn model(name: &str) -> String {
+    let from = VENDORS.iter().filter_map(|v| name.find(v)).min().unwrap_or(0);
+    let mut text = name[from..].to_owned();
+    for noise in NOISE {
+        text = text.replace(noise, " ");
+    }
+    let text = text.split(" @ ").next().unwrap_or_default();
+    let words: Vec<&str> = text
+        .split_whitespace()
+        .filter(|word| !EMPTY_WORDS.contains(word) && !word.ends_with("-Core"))
+        .collect();
+    let model = words.join(" ");
+    if model.is_empty() { name.trim().to_owned() } else { model }
+}
+
+fn platform(name: &str) -> &str {
+    match name {
+        "Portable Computing Language" => "PoCL",
+        "NVIDIA CUDA" => "NVIDIA",
+        "AMD Accelerated Parallel Processing" => "AMD",
+        _ if name.starts_with("Intel(R)") => "Intel",
+        _ => name,
+    }
+}
+
+/// The numbers that a version begins with: "3.1" of "3.1+debian".
+fn version(driver: &str) -> &str {
+    let end = driver.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(driver.len());
+    driver[..end].trim_end_matches('.')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(name: &str, platform: &str, driver: &str, kind: DeviceKind) -> (String, String) {
+        let (name, platform, driver) = (name.into(), platform.into(), driver.into());
+        short(&DeviceInfo { name, platform, driver, kind, units: 2, ..DeviceInfo::made_up() })
+    }
+
+    #[test]
+    fn devices_have_the_names_that_people_use() {
+        let pocl = "Portable Computing Language";
+        for (name, platform, driver, kind, wanted) in [
+            (
+                "pthread-skylake-avx512-Intel(R) Xeon(R) Processor @ 2.30GHz",
+                pocl,
+                "3.1+debian",
+                DeviceKind::Cpu,
+                ("Xeon, 2 cores", "PoCL 3.1"),
+            ),
+            (
+                "cpu-znver3-AMD Ryzen 7 5800X 8-Core Processor",
+                pocl,
+                "6.0",
+                DeviceKind::Cpu,
+                ("Ryzen 7 5800X, 2 cores", "PoCL 6.0"),
+            ),
+            (
+                "Intel(R) Core(TM) i7-8700 CPU @ 3.20GHz",
+                "Intel(R) OpenCL",
+                "2024.17.3.0",
+                DeviceKind::Cpu,
+                ("Core i7-8700, 2 cores", "Intel 2024.17.3.0"),
+            ),
+            ("NVIDIA H200", "NVIDIA CUDA", "580.159", DeviceKind::Gpu, ("H200", "NVIDIA 580.159")),
+            (
+                "NVIDIA GeForce RTX 4090",
+                "NVIDIA CUDA",
+                "550.1",
+                DeviceKind::Gpu,
+                ("GeForce RTX 4090", "NVIDIA 550.1"),
+            ),
+            ("cpu-minimal", pocl, "6.0", DeviceKind::Cpu, ("cpu-minimal, 2 cores", "PoCL 6.0")),
+            ("gfx1100", "rusticl", "", DeviceKind::Gpu, ("gfx1100", "rusticl")),
+            ("CPU", "", "", DeviceKind::Gpu, ("CPU", "")),
+            ("", "", "", DeviceKind::Gpu, ("", "")),
+        ] {
+            let (name, driver) = told(name, platform, driver, kind);
+            assert_eq!((name.as_str(), driver.as_str()), wanted);
+        }
+    }
+}

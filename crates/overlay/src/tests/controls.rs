@@ -1,0 +1,246 @@
+//! The controls along the bottom, and the keys that must not reach them.
+
+use super::*;
+use box_filter::MAX_RADIUS;
+
+#[test]
+fn every_variant_can_be_chosen_by_mouse_at_every_size() {
+    for size in SIZES {
+        for id in VariantId::ALL {
+            let mut fixture = Fixture::new(size);
+            assert_eq!(fixture.click(id.as_str()), [Action::SetVariant(id)], "{id} at {size}");
+            assert!(fixture.find(&id.key().to_string()).is_some(), "the key of {id} at {size}");
+        }
+    }
+}
+
+#[test]
+fn a_variant_that_cannot_run_cannot_be_chosen() {
+    let mut fixture = Fixture::new(SIZES[0]);
+    fixture.variants[2].status = VariantStatus::Unavailable(Error::new("It does not build.", "", ""));
+    assert_eq!(fixture.click("separable"), []);
+}
+
+#[test]
+fn pause_hide_and_radius_work_by_mouse_at_every_size() {
+    for size in SIZES {
+        let mut fixture = Fixture::new(size);
+        assert_eq!(fixture.click_pause(), [Action::TogglePause], "{size}");
+        assert_eq!(fixture.click("Hide"), [Action::ToggleOverlay], "{size}");
+        assert_eq!(fixture.click("?"), [Action::ToggleKeys], "{size}");
+        assert_eq!(fixture.click("Quit"), [Action::Quit], "{size}");
+        assert_eq!(fixture.click("-"), [Action::SetRadius(6)], "{size}");
+        assert_eq!(fixture.click("+"), [Action::SetRadius(8)], "{size}");
+        // The rail of the slider lies between the two. The radius in the view stays, so the release asks again.
+        let (less, more) = (fixture.find("-").unwrap(), fixture.find("+").unwrap());
+        let actions = fixture.click_at(less.center() + 0.5 * (more.center() - less.center()));
+        let middle = |a: &Action| matches!(a, Action::SetRadius(r) if (54..=74).contains(r));
+        assert!(!actions.is_empty() && actions.iter().all(middle), "the middle at {size}: {actions:?}");
+    }
+}
+
+#[test]
+fn keys_reach_the_player_and_not_a_button() {
+    let mut fixture = Fixture::new(SIZES[0]);
+    fixture.notices = vec![notice("Something.", true)];
+    fixture.click_pause();
+    let key = |key, pressed| Event::Key {
+        key,
+        physical_key: None,
+        pressed,
+        repeat: false,
+        modifiers: Modifiers::NONE,
+    };
+    for visible in [true, false] {
+        fixture.overlay.visible = visible;
+        for k in [egui::Key::Tab, egui::Key::Space, egui::Key::Enter, egui::Key::ArrowRight] {
+            let mut actions = fixture.pass(vec![key(k, true)]);
+            actions.extend(fixture.pass(vec![key(k, false)]));
+            assert_eq!(actions, [], "{k:?}, visible: {visible}");
+        }
+    }
+}
+
+#[test]
+fn the_smallest_window_on_the_finest_display_can_be_used() {
+    // 640×360 pixels at a scale of 2.
+    let size = vec2(320.0, 180.0);
+    for id in VariantId::ALL {
+        let mut fixture = Fixture::new(size);
+        assert_eq!(fixture.click(id.as_str()), [Action::SetVariant(id)]);
+    }
+    let mut fixture = Fixture::new(size);
+    assert_eq!(fixture.click_pause(), [Action::TogglePause]);
+    assert_eq!(fixture.click("-"), [Action::SetRadius(6)]);
+    assert_eq!(fixture.click("+"), [Action::SetRadius(8)]);
+    fixture.pass(vec![Event::PointerGone]);
+    fixture.check_places();
+    // The sliders lie over the rest, and the table of keys scrolls.
+    fixture.correction = Some(video::color::Correction::NEUTRAL);
+    fixture.pass(vec![]);
+    for text in ["Colour correction", "brightness", "contrast", "saturation", "gamma"] {
+        assert!(fixture.find(text).is_some(), "{text}: {:?}", fixture.texts);
+    }
+    fixture.overlay.keys_open = true;
+    fixture.pass(vec![]);
+    let last = &KEYS[KEYS.len() - 1].does;
+    assert!(fixture.find(last).is_none());
+    fixture.pass(vec![Event::PointerMoved(pos2(160.0, 120.0))]);
+    for _ in 0..30 {
+        fixture.pass(vec![Event::MouseWheel {
+            unit: egui::MouseWheelUnit::Point,
+            delta: vec2(0.0, -100.0),
+            phase: egui::TouchPhase::Move,
+            source: egui::MouseWheelSource::Unknown,
+            modifiers: Modifiers::NONE,
+        }]);
+    }
+    assert!(fixture.find(last).is_some(), "{:?}", fixture.texts);
+}
+
+impl Fixture<'_> {
+    /// Nothing lies over anything else, and nothing leaves the window.
+    fn check_places(&self) {
+        let window = Rect::from_min_size(Pos2::ZERO, self.size);
+        for (n, (text, a)) in self.texts.iter().enumerate() {
+            assert!(window.expand(0.5).contains_rect(*a), "'{text}' at {a} leaves {window}");
+            for (other, b) in &self.texts[n + 1..] {
+                assert!(
+                    !a.shrink(1.5).intersects(b.shrink(1.5)),
+                    "'{text}' and '{other}' at {a}, {b} in {window}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn texts_keep_apart_and_inside_at_every_size() {
+    let device = opencl::cl::DeviceInfo {
+        name: "pthread-skylake-avx512-Intel(R) Xeon(R) Processor @ 2.30GHz".into(),
+        platform: "Portable Computing Language".into(),
+        driver: "3.1+debian".into(),
+        ..opencl::cl::DeviceInfo::made_up()
+    };
+    let sizes =
+        [(1280, 720), (960, 540), (640, 360), (480, 800), (480, 270), (427, 240), (320, 180), (1706, 720)];
+    for (w, h) in sizes.into_iter().chain([(800, 600), (900, 480), (1000, 420), (1150, 700), (760, 1000)]) {
+        let mut fixture = Fixture::new(vec2(w as f32, h as f32));
+        fixture.device = Some(device.clone());
+        for long in [false, true] {
+            if long {
+                fixture.movie.file_name = "a very long name of a movie, with more words than fit.mkv".into();
+                fixture.movie.duration_s = Some(36_000.0);
+                (fixture.paused, fixture.radius) = (true, MAX_RADIUS);
+            }
+            for variant in [VariantId::Flat, VariantId::Auto, VariantId::Off, VariantId::RunningSum] {
+                fixture.push(variant, MAX_RADIUS, 14_896.0, 40);
+                fixture.time += 1.0;
+                fixture.pass(vec![]);
+                fixture.check_places();
+            }
+            let busy = busy(VariantId::RunningSum, MAX_RADIUS, 199.9, Some(1234.0));
+            fixture.busy = Some(busy);
+            fixture.pass(vec![]);
+            fixture.check_places();
+            fixture.busy = None;
+            fixture.overlay.folded = [Some(true); Panel::ALL.len()];
+            fixture.pass(vec![]);
+            fixture.check_places();
+            fixture.overlay.folded = Folds::default();
+        }
+    }
+}
+
+#[test]
+fn no_size_and_no_data_break_it() {
+    let sizes = [1.0, 10.0, 50.0, 100.0, 200.0, 330.0, 3000.0];
+    for w in sizes {
+        for h in sizes {
+            let mut fixture = Fixture::new(vec2(w, h));
+            fixture.notices = vec![notice("Something.", true)];
+            fixture.recorder = Recorder::new(false);
+            fixture.movie.fps = None;
+            fixture.movie.duration_s = None;
+            fixture.pass(vec![]);
+            let mut sample = FrameSample {
+                pts: f64::NAN,
+                presented_at: 0.0,
+                interval_ms: None,
+                stages: [f64::NAN; Stage::ALL.len()],
+                filter_by_wall: true,
+                pack_ms: Some(f64::INFINITY),
+                gl: engine::stats::GlTimes {
+                    texture: None,
+                    present: Some(f64::NAN),
+                    overlay: Some(f64::MAX),
+                },
+                late: true,
+                dropped_before: u32::MAX,
+                variant: VariantId::Off,
+                radius: MAX_RADIUS,
+                size: (1, 1),
+                device: 0,
+                beside: None,
+                versions: Default::default(),
+                beside_filter_ms: None,
+                others: None,
+                cloth: None,
+            };
+            fixture.recorder.push(sample.clone());
+            fixture.pass(vec![Event::PointerMoved(pos2(w / 2.0, h * 0.8))]);
+            sample.stages = [0.0; Stage::ALL.len()];
+            sample.interval_ms = Some(0.0);
+            fixture.recorder.push(sample);
+            fixture.pass(vec![]);
+        }
+    }
+}
+
+#[test]
+fn an_idle_overlay_asks_for_no_repaint() {
+    let mut fixture = Fixture::new(SIZES[0]);
+    fixture.notices = vec![notice("Something.", true)];
+    for _ in 0..5 {
+        fixture.pass(vec![]);
+    }
+    assert!(!fixture.ctx.has_requested_repaint());
+}
+
+#[test]
+fn a_click_is_heeded_however_long_it_takes() {
+    let mut fixture = Fixture::new(SIZES[0]);
+    let at = fixture.find("Open").unwrap().center();
+    fixture.pass(vec![Event::PointerMoved(at)]);
+    fixture.pass(vec![button(at, true)]);
+    // The window was held up, or the finger.
+    fixture.time += 5.0;
+    assert_eq!(fixture.pass(vec![button(at, false)]), [Action::AskForMovie]);
+    // All of it between two passes.
+    let all = vec![Event::PointerMoved(at), button(at, true), button(at, false)];
+    assert_eq!(fixture.pass(all), [Action::AskForMovie]);
+}
+
+#[test]
+fn the_menu_opens_and_closes_every_panel_at_every_size() {
+    for size in SIZES {
+        for panel in &ENTRIES {
+            let mut fixture = Fixture::new(size);
+            fixture.has_scene = true;
+            assert_eq!(fixture.choose(panel.menu.0), [panel.action()], "{} at {size}", panel.menu.0);
+            // It is gone after that, and its lines are within the window while it is open.
+            (0..2).for_each(|_| drop(fixture.pass(vec![])));
+            assert!(fixture.find("Timeline").is_none(), "{size}");
+            fixture.click("Panels");
+            fixture.pass(vec![]);
+            let window = Rect::from_min_size(Pos2::ZERO, size);
+            for line in &ENTRIES {
+                let texts = [Some(line.menu.0), line.key.map(|(key, _)| key)];
+                for text in texts.into_iter().flatten() {
+                    let at = fixture.find(text).unwrap_or_else(|| panic!("'{text}' at {size}"));
+                    assert!(window.contains_rect(at), "'{text}' at {at} in {size}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! What the hidden overlay shows: the line after a key, slow pictures, and the controls at the lower edge.
+
+use super::*;
+
+const LINE: &str = "flat r=7 \u{b7} 8.45 ms \u{b7} 25 fps \u{b7} CPU 60 %";
+
+fn hidden() -> Fixture<'static> {
+    let mut fixture = Fixture::new(SIZES[0]);
+    fixture.overlay.visible = false;
+    fixture.pass(vec![]);
+    assert!(fixture.texts.is_empty(), "{:?}", fixture.texts);
+    fixture
+}
+
+#[test]
+fn every_key_that_changes_something_is_told_for_a_while() {
+    type Change = fn(&mut Fixture);
+    let changes: [(&str, Change); 5] = [
+        (LINE, |f| f.chosen = VariantId::Naive),
+        (LINE, |f| f.radius = 8),
+        ("flat r=7 \u{b7} 8.45 ms \u{b7} \u{2013} fps \u{b7} CPU 60 % \u{b7} paused", |f| f.paused = true),
+        (LINE, |f| f.correction = Some(video::color::Correction::NEUTRAL)),
+        (LINE, |f| f.part = (Some(1.0), None)),
+    ];
+    for (line, change) in changes {
+        let mut fixture = hidden();
+        change(&mut fixture);
+        fixture.pass(vec![]);
+        assert!(fixture.find(line).is_some(), "{line}: {:?}", fixture.texts);
+        assert!(fixture.ctx.has_requested_repaint() || fixture.find(line).is_some());
+        fixture.time += 2.0;
+        fixture.pass(vec![]);
+        assert!(fixture.find(line).is_some(), "it stays for some seconds");
+        fixture.time += 2.0;
+        fixture.pass(vec![]);
+        assert!(fixture.texts.is_empty(), "{:?}", fixture.texts);
+    }
+}
+
+#[test]
+fn the_line_is_of_the_picture_that_comes() {
+    let mut fixture = hidden();
+    fixture.chosen = VariantId::Fused;
+    fixture.busy = Some(busy(VariantId::Fused, 7, 0.3, None));
+    fixture.pass(vec![]);
+    assert!(fixture.find("fused r=7 \u{b7} 0.3 s \u{b7} CPU 60 %").is_some(), "{:?}", fixture.texts);
+    fixture.busy = None;
+    fixture.push(VariantId::Fused, 7, 0.37, 40);
+    fixture.pass(vec![]);
+    let line = "fused r=7 \u{b7} 0.37 ms \u{b7} 25 fps \u{b7} CPU 60 %";
+    assert!(fixture.find(line).is_some(), "{:?}", fixture.texts);
+}
+
+#[test]
+fn a_very_slow_frame_is_told_as_long_as_it_takes() {
+    let mut fixture = hidden();
+    fixture.busy = Some(busy(VariantId::Naive, 31, 0.0, Some(12.0)));
+    for _ in 0..3 {
+        fixture.time += 60.0;
+        fixture.pass(vec![]);
+        assert!(fixture.shows("naive r=31 \u{b7} 0.0 of about 12 s"), "{:?}", fixture.texts);
+    }
+    fixture.busy = Some(busy(VariantId::Naive, 31, 0.0, Some(0.5)));
+    fixture.pass(vec![]);
+    assert!(fixture.texts.is_empty(), "{:?}", fixture.texts);
+}
+
+#[test]
+fn the_mouse_at_the_lower_edge_brings_the_controls_back() {
+    let move_to = |x, y| vec![Event::PointerMoved(pos2(x, y))];
+    for size in SIZES {
+        let mut fixture = Fixture::new(size);
+        fixture.overlay.visible = false;
+        fixture.pass(move_to(size.x / 2.0, size.y / 3.0));
+        fixture.pass(move_to(size.x / 2.0, size.y / 3.0 + 5.0));
+        assert!(fixture.texts.is_empty(), "{:?}", fixture.texts);
+        fixture.pass(move_to(size.x / 2.0, size.y - 3.0));
+        assert_eq!(fixture.click_pause(), [Action::TogglePause], "{size}");
+        assert_eq!(fixture.click("fused"), [Action::SetVariant(VariantId::Fused)], "{size}");
+        let rail = fixture.ctx.read_response(crate::seekbar::id()).unwrap().rect;
+        assert!(matches!(fixture.click_at(rail.center())[0], Action::Seek { .. }), "{size}");
+        assert_eq!(fixture.click("Show"), [Action::ToggleOverlay], "{size}");
+        // They go when the mouse rests.
+        fixture.time += 2.0;
+        fixture.pass(vec![]);
+        assert!(fixture.texts.is_empty(), "{:?}", fixture.texts);
+    }
+}

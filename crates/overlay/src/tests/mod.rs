@@ -1,0 +1,319 @@
+//! Drives the overlay without a window: pointer events in, actions out.
+
+use egui::{Color32, Context, Event, Modifiers, PointerButton, Pos2, RawInput, Rect, Vec2, pos2, vec2};
+
+mod controls;
+mod conversions;
+mod goldens;
+mod hidden;
+mod kernels;
+mod machine;
+mod mouse;
+mod panels;
+mod seekbar;
+mod story;
+mod told;
+
+use super::*;
+use base::error::Error;
+use base::timing::CpuReading;
+use box_filter::VariantId;
+use engine::stats::{FrameSample, GlTimes, PlayState, Playing, Recorder, Stage};
+use video::Fields;
+
+const SIZES: [Vec2; 3] = [vec2(1280.0, 720.0), vec2(640.0, 360.0), vec2(480.0, 800.0)];
+
+/// Everything that a [`View`] borrows.
+struct Fixture<'a> {
+    ctx: Context,
+    overlay: Overlay,
+    size: Vec2,
+    recorder: Recorder,
+    movie: MovieSummary,
+    variants: Vec<VariantRow<'static>>,
+    notices: Vec<Notice>,
+    busy: Option<Busy>,
+    part: (Option<f64>, Option<f64>),
+    correction: Option<video::color::Correction>,
+    readings: Option<engine::Readings>,
+    wipe: Option<Wipe>,
+    devices: DeviceList<'a>,
+    tuning: Tuning,
+    lab: Lab,
+    conversions: Conversions,
+    /// The scene that fills the window has a panel.
+    has_scene: bool,
+    kernels: Kernels,
+    races: Races,
+    device: Option<opencl::cl::DeviceInfo>,
+    chosen: VariantId,
+    radius: u32,
+    paused: bool,
+    time: f64,
+    /// What the last pass filled with a colour.
+    rects: Vec<(Rect, Color32)>,
+    /// What the last pass painted: every text and the rectangle it covers.
+    texts: Vec<(String, Rect)>,
+    /// What was copied to the clipboard.
+    copied: Option<String>,
+}
+
+impl<'a> Fixture<'a> {
+    fn new(size: Vec2) -> Self {
+        let ctx = Context::default();
+        Overlay::style(&ctx);
+        let mut recorder = Recorder::new(false);
+        for n in 0..40u32 {
+            let mut stages = [0.0; Stage::ALL.len()];
+            // Two variants that differ by a factor of 100.
+            let (variant, ms) = if n < 20 { (VariantId::Naive, 845.0) } else { (VariantId::Flat, 8.45) };
+            stages[Stage::Filter as usize] = ms;
+            let at = f64::from(n) * 0.04;
+            recorder.push(FrameSample {
+                pts: at,
+                presented_at: at,
+                interval_ms: Some(40.0),
+                stages,
+                filter_by_wall: false,
+                pack_ms: None,
+                gl: GlTimes::default(),
+                late: false,
+                dropped_before: 0,
+                variant,
+                radius: 7,
+                size: (1280, 720),
+                device: 0,
+                beside: None,
+                versions: Default::default(),
+                beside_filter_ms: None,
+                others: None,
+                cloth: None,
+            });
+        }
+        let row = |id| VariantRow { id, title: "Title", idea: "Idea.", status: VariantStatus::Ready };
+        let mut fixture = Self {
+            ctx,
+            overlay: Overlay { hint_seen: true, ..Overlay::new() },
+            size,
+            recorder,
+            movie: MovieSummary {
+                file_name: "clip.mp4".into(),
+                width: 1280,
+                height: 720,
+                fps: Some(25.0),
+                format: "h264, yuv420p, BT.709, limited".into(),
+                in_list: None,
+                remarks: Vec::new(),
+                fields: Fields::Progressive,
+                position_s: 1.0,
+                duration_s: Some(10.0),
+                chapters: Vec::new(),
+            },
+            variants: VariantId::ALL.map(row).to_vec(),
+            notices: Vec::new(),
+            busy: None,
+            part: (None, None),
+            correction: None,
+            readings: None,
+            wipe: None,
+            devices: DeviceList::default(),
+            tuning: Tuning::NONE,
+            lab: Lab::NONE,
+            conversions: Conversions::default(),
+            has_scene: false,
+            kernels: Kernels::default(),
+            races: Races::default(),
+            device: None,
+            chosen: VariantId::Flat,
+            radius: 7,
+            paused: false,
+            time: 0.0,
+            rects: Vec::new(),
+            texts: Vec::new(),
+            copied: None,
+        };
+        fixture.pass(vec![]);
+        fixture
+    }
+
+    /// One pass over `events`.
+    fn pass(&mut self, events: Vec<Event>) -> Vec<Action> {
+        self.time += 0.02;
+        let input = RawInput {
+            screen_rect: Some(Rect::from_min_size(Pos2::ZERO, self.size)),
+            time: Some(self.time),
+            events,
+            ..Default::default()
+        };
+        let contents =
+            |ui: &mut egui::Ui| (0..6).for_each(|n| drop(ui.label(format!("Line {n} of the scene"))));
+        let view = View {
+            wipe: self.wipe.as_ref(),
+            recorder: &self.recorder,
+            cpu: CpuReading { process: Some(60.0), machine: Some(30.0), others: None, cores: 2 },
+            movie: &self.movie,
+            scene: self.has_scene.then_some(ScenePanel { name: "A scene", contents: &contents }),
+            device: self.device.as_ref(),
+            devices: self.devices,
+            gl_renderer: "renderer",
+            sharing: "copy",
+            sharing_reason: "no device",
+            variants: &self.variants,
+            chosen: self.chosen,
+            radius: self.radius,
+            paused: self.paused,
+            unpaced: false,
+            shown: self.recorder.shown().map(|s| Shown {
+                variant: s.variant,
+                radius: s.radius,
+                size: s.size,
+            }),
+            state: PlayState::of(
+                Playing { paused: self.paused, waiting: self.busy.is_some(), ..Playing::default() },
+                &self.recorder,
+            ),
+            busy: self.busy.as_ref(),
+            notices: &self.notices,
+            budget_ms: Some(40.0),
+            correction: self.correction,
+            speed: 1.0,
+            repeats: "",
+            target_s: None,
+            part: self.part,
+            tuning: &self.tuning,
+            lab: &self.lab,
+            conversions: &self.conversions,
+            kernels: &self.kernels,
+            races: &self.races,
+            auto: None,
+            readings: self.readings.as_ref(),
+            not_measured: None,
+            placed: Some(Placed {
+                at: [0.0, 0.0, self.size.x, self.size.y],
+                orientation: Default::default(),
+            }),
+        };
+        let mut actions = Vec::new();
+        let overlay = &mut self.overlay;
+        let output = self.ctx.run_ui(input, |ui| actions.extend(overlay.show(ui, &view)));
+        for command in &output.platform_output.commands {
+            if let egui::OutputCommand::CopyText(text) = command {
+                self.copied = Some(text.clone());
+            }
+        }
+        self.texts = texts(&output.shapes);
+        self.rects = rects(&output.shapes);
+        output.drop_without_applying_deltas();
+        actions
+    }
+
+    /// Frames of a setting are presented.
+    fn push(&mut self, variant: VariantId, radius: u32, ms: f64, count: usize) {
+        let mut sample = self.recorder.history().back().expect("there are some").clone();
+        for _ in 0..count {
+            sample.presented_at += 0.04;
+            (sample.variant, sample.radius) = (variant, radius);
+            sample.stages[Stage::Filter as usize] = if variant == VariantId::Off { 0.0 } else { ms };
+            self.recorder.push(sample.clone());
+        }
+    }
+
+    /// Frames of a setting whose filter takes turns with these times.
+    fn push_noisy(&mut self, variant: VariantId, radius: u32, ms: [f64; 2], count: usize) {
+        (0..count).for_each(|n| self.push(variant, radius, ms[n % 2], 1));
+    }
+
+    /// Where the text `name` stands, if it is visible; the last one painted.
+    fn find(&self, name: &str) -> Option<Rect> {
+        self.texts.iter().rev().find(|(text, _)| text == name).map(|(_, rect)| *rect)
+    }
+
+    /// Presses and releases the mouse on the text `name`.
+    fn click(&mut self, name: &str) -> Vec<Action> {
+        let at = self.find(name).unwrap_or_else(|| panic!("no text '{name}' in {:?}", self.texts)).center();
+        self.click_at(at)
+    }
+
+    /// Where the text `name` stands in the search, whose contents are scrolled where it is too low.
+    fn reach(&mut self, name: &str) -> Rect {
+        let panel = self.ctx.read_response(panel::cover_id("tuning")).expect("it is shown").rect;
+        let ways = std::iter::repeat_n(-30.0, 10).chain(std::iter::repeat_n(30.0, 20));
+        for way in ways {
+            if let Some(at) = self.find(name) {
+                return at;
+            }
+            let wheel = mouse::wheel(egui::MouseWheelUnit::Point, way);
+            self.pass(vec![Event::PointerMoved(panel.center()), wheel]);
+        }
+        panic!("no '{name}' in {:?}", self.texts)
+    }
+
+    /// Chooses a panel in the menu.
+    fn choose(&mut self, name: &str) -> Vec<Action> {
+        assert_eq!(self.click("Panels"), []);
+        self.pass(vec![]);
+        self.click(name)
+    }
+
+    /// Whether a text has this part.
+    fn shows(&self, part: &str) -> bool {
+        self.texts.iter().any(|(text, _)| text.contains(part))
+    }
+
+    /// Presses and releases the mouse on what has this name in egui.
+    fn click_id(&mut self, id: egui::Id) -> Vec<Action> {
+        let at = self.ctx.read_response(id).expect("it is shown").rect.center();
+        self.click_at(at)
+    }
+
+    /// The button that pauses.
+    fn click_pause(&mut self) -> Vec<Action> {
+        self.click_id(crate::seekbar::pause_id())
+    }
+
+    fn click_at(&mut self, pos: Pos2) -> Vec<Action> {
+        let mut actions = self.pass(vec![Event::PointerMoved(pos)]);
+        actions.extend(self.pass(vec![button(pos, true)]));
+        actions.extend(self.pass(vec![button(pos, false)]));
+        actions
+    }
+
+    /// Presses on the text `name`, moves by `way` in two steps, lets go.
+    fn drag(&mut self, name: &str, way: Vec2) {
+        let at = self.find(name).unwrap_or_else(|| panic!("no text '{name}' in {:?}", self.texts)).center();
+        self.pass(vec![Event::PointerMoved(at)]);
+        self.pass(vec![button(at, true)]);
+        self.pass(vec![Event::PointerMoved(at + 0.5 * way)]);
+        self.pass(vec![Event::PointerMoved(at + way)]);
+        self.pass(vec![button(at + way, false)]);
+        self.pass(vec![]);
+    }
+}
+
+/// What was filled with a colour.
+fn rects(shapes: &[egui::epaint::ClippedShape]) -> Vec<(Rect, Color32)> {
+    fn within(shape: &egui::Shape, found: &mut Vec<(Rect, Color32)>) {
+        match shape {
+            egui::Shape::Vec(shapes) => shapes.iter().for_each(|shape| within(shape, found)),
+            egui::Shape::Rect(shape) => found.push((shape.rect, shape.fill)),
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    shapes.iter().for_each(|clipped| within(&clipped.shape, &mut found));
+    found
+}
+
+/// The left button of the mouse goes down or up.
+fn button(pos: Pos2, pressed: bool) -> Event {
+    Event::PointerButton { pos, button: PointerButton::Primary, pressed, modifiers: Modifiers::NONE }
+}
+
+fn notice(what: &str, serious: bool) -> Notice {
+    Notice { error: Error::new(what, "The reason.", "The hint."), serious }
+}
+
+/// A picture that is awaited.
+fn busy(variant: VariantId, radius: u32, elapsed_s: f64, predicted_s: Option<f64>) -> Busy {
+    Busy { variant, radius, fraction: 0.34, elapsed_s, predicted_s }
+}

@@ -1,0 +1,286 @@
+//! The mouse where there is no button.
+
+use egui::{MouseWheelUnit, TouchPhase};
+
+use super::*;
+use engine::stats::Beside;
+use engine::{Difference, Request};
+
+pub(super) fn wheel(unit: MouseWheelUnit, y: f32) -> Event {
+    let (delta, modifiers) = (vec2(0.0, y), Modifiers::NONE);
+    Event::MouseWheel {
+        unit,
+        delta,
+        phase: TouchPhase::Move,
+        source: egui::MouseWheelSource::Unknown,
+        modifiers,
+    }
+}
+
+/// What another button of the mouse does at a place.
+fn right_click(fixture: &mut Fixture, pos: Pos2) -> Vec<Action> {
+    let event = |pressed| match button(pos, pressed) {
+        Event::PointerButton { pos, pressed, modifiers, .. } => {
+            Event::PointerButton { pos, button: PointerButton::Secondary, pressed, modifiers }
+        }
+        other => other,
+    };
+    let mut actions = fixture.pass(vec![Event::PointerMoved(pos)]);
+    actions.extend(fixture.pass(vec![event(true)]));
+    actions.extend(fixture.pass(vec![event(false)]));
+    actions
+}
+
+#[test]
+fn clicks_on_the_picture_fill_the_screen_and_pause() {
+    for (size, visible) in SIZES.into_iter().flat_map(|size| [(size, true), (size, false)]) {
+        let mut fixture = Fixture::new(size);
+        fixture.overlay.visible = visible;
+        let picture = pos2(size.x * 0.5, size.y * 0.35);
+        assert_eq!(fixture.click_at(picture), [], "one click does nothing at {size}");
+        assert_eq!(fixture.click_at(picture), [Action::ToggleFullscreen], "{size}, visible: {visible}");
+        assert_eq!(right_click(&mut fixture, picture), [Action::TogglePause], "{size}, visible: {visible}");
+    }
+    // What lies on the picture is not the picture.
+    let mut fixture = Fixture::new(SIZES[0]);
+    fixture.notices = vec![notice("Something.", true)];
+    fixture.overlay.open[Panel::Stages as usize] = true;
+    fixture.pass(vec![]);
+    // A click on the name of a panel folds it.
+    for text in ["clip.mp4", "the filter alone", "Something.", "The hint.", "frame"] {
+        let at = fixture.find(text).unwrap_or_else(|| panic!("{text} in {:?}", fixture.texts));
+        fixture.click_at(at.center());
+        assert_eq!(fixture.click_at(at.center()), [], "{text}");
+        assert_eq!(right_click(&mut fixture, at.center()), [], "{text}");
+    }
+}
+
+/// A wipe of two filters of the numbers' picture.
+fn wiped(size: Vec2) -> Fixture<'static> {
+    let mut fixture = Fixture::new(size);
+    let sides = [(VariantId::Flat, 7), (VariantId::Native, 3)].map(|(id, radius)| Request::new(id, radius));
+    fixture.wipe = Some(Wipe { sides, by_wall: [false, true], difference: None });
+    let beside = Beside { variant: VariantId::Native, radius: 3, compared: false };
+    let sample = fixture.recorder.history().back().unwrap().clone();
+    for n in 1..40 {
+        let presented_at = sample.presented_at + 0.04 * f64::from(n);
+        let beside = (Some(beside), Some(2.0 * sample.stages[Stage::Filter as usize]));
+        let sample =
+            FrameSample { presented_at, beside: beside.0, beside_filter_ms: beside.1, ..sample.clone() };
+        fixture.recorder.push(sample);
+    }
+    fixture.time += 10.0;
+    fixture.pass(vec![]);
+    fixture
+}
+
+#[test]
+fn the_mouse_drags_the_line_of_a_wipe_in_a_band_around_it() {
+    for (size, visible) in SIZES.into_iter().flat_map(|size| [(size, true), (size, false)]) {
+        let mut fixture = wiped(size);
+        fixture.overlay.visible = visible;
+        fixture.pass(vec![]);
+        let y = size.y * 0.45;
+        let at = |fixture: &Fixture| fixture.overlay.wipe_at() * size.x;
+        let drag = |fixture: &mut Fixture, from: f32, to: f32| {
+            fixture.pass(vec![Event::PointerMoved(pos2(from, y))]);
+            fixture.pass(vec![button(pos2(from, y), true)]);
+            fixture.pass(vec![Event::PointerMoved(pos2((from + to) / 2.0, y))]);
+            let actions = fixture.pass(vec![Event::PointerMoved(pos2(to, y))]);
+            fixture.pass(vec![button(pos2(to, y), false)]);
+            actions
+        };
+        assert_eq!(at(&fixture), size.x / 2.0);
+        // The line's handle is where the picture is divided.
+        let handle = |fixture: &Fixture| {
+            let is_it = |rect: &Rect| rect.size() == vec2(8.0, 34.0);
+            let found = fixture.rects.iter().map(|(rect, _)| *rect).find(is_it);
+            found.unwrap_or_else(|| panic!("{:?}", fixture.rects)).center().x
+        };
+        assert_eq!(handle(&fixture), at(&fixture), "{size}");
+        // Outside of the band it is the picture that is dragged.
+        assert!(!drag(&mut fixture, size.x * 0.55, size.x * 0.6).is_empty(), "{size}");
+        assert_eq!(at(&fixture), size.x / 2.0, "{size}");
+        assert_eq!(drag(&mut fixture, size.x / 2.0 + 10.0, size.x * 0.62), [], "{size} {visible}");
+        assert!((at(&fixture) - size.x * 0.62).abs() < 1.0, "{size}: {}", at(&fixture));
+        assert!((handle(&fixture) - at(&fixture)).abs() < 0.01, "{size}: {}", handle(&fixture));
+        for (x, right) in [(0.61, false), (0.63, true)] {
+            fixture.pass(vec![Event::PointerMoved(pos2(size.x * x, y))]);
+            assert_eq!(fixture.overlay.is_right_of_wipe(), right, "{size} {x}");
+            // Before it is drawn again, too.
+            fixture.overlay.mouse_is_at(pos2(size.x * (1.24 - x), y));
+            assert_eq!(fixture.overlay.is_right_of_wipe(), !right, "{size} {x}");
+        }
+        // A double click is the picture's everywhere else, and a right click is a pause in the band too.
+        let (line, beside) = (pos2(size.x * 0.62, y), pos2(size.x * 0.55, y));
+        fixture.click_at(line);
+        assert_eq!(fixture.click_at(line), [], "{size}");
+        assert_eq!(right_click(&mut fixture, line), [Action::TogglePause], "{size}");
+        fixture.time += 10.0;
+        fixture.click_at(beside);
+        assert_eq!(fixture.click_at(beside), [Action::ToggleFullscreen], "{size}");
+        drag(&mut fixture, size.x * 0.62, size.x + 500.0);
+        assert!(at(&fixture) < size.x, "it stays inside: {}", at(&fixture));
+    }
+}
+
+#[test]
+fn the_sides_of_a_wipe_have_labels_that_can_be_read_wherever_the_line_is() {
+    for (size, visible) in SIZES.into_iter().flat_map(|size| [(size, true), (size, false)]) {
+        let mut fixture = wiped(size);
+        fixture.overlay.visible = visible;
+        fixture.pass(vec![]);
+        let y = size.y * 0.45;
+        let mut from = size.x / 2.0;
+        for to in [0.0, 0.1, 0.3, 0.7, 0.9, 1.0].map(|part| part * size.x) {
+            for event in [Event::PointerMoved(pos2(from, y)), button(pos2(from, y), true)] {
+                fixture.pass(vec![event]);
+            }
+            for event in [Event::PointerMoved(pos2(to, y)), button(pos2(to, y), false)] {
+                fixture.pass(vec![event]);
+            }
+            from = fixture.overlay.wipe_at() * size.x;
+            fixture.pass(vec![]);
+            let find = |part: &str| {
+                let found = fixture.texts.iter().find(|(text, _)| text.starts_with(part));
+                found.unwrap_or_else(|| panic!("{size} {to}: {part} in {:?}", fixture.texts)).clone()
+            };
+            let (left, right) = (find("flat r=7   p50 "), find("native r=3   p50 "));
+            assert!(
+                left.0.ends_with("0.5 \u{d7}") && right.0.ends_with("wall time   2 \u{d7}"),
+                "{left:?} {right:?}"
+            );
+            let window = Rect::from_min_size(Pos2::ZERO, size);
+            for (text, rect) in [&left, &right] {
+                assert!(window.contains_rect(*rect), "{text} at {rect} in {size}");
+            }
+            assert!(!left.1.intersects(right.1), "{left:?} {right:?} in {size}");
+            // Side by side where there is room, else the left one above.
+            let order = if left.1.top() == right.1.top() {
+                left.1.right() < right.1.left()
+            } else {
+                left.1.top() < right.1.top()
+            };
+            assert!(order, "{left:?} {right:?} in {size}");
+        }
+        let difference = |largest| Difference { pixels: 100, differing: 3, largest };
+        fixture.wipe.as_mut().unwrap().difference = Some(difference(Some((9, (5, 6)))));
+        fixture.pass(vec![]);
+        assert!(fixture.shows("3 of 100 pixels differ, by at most 9 levels, first so at (5, 6)"), "{size}");
+        fixture.wipe.as_mut().unwrap().difference = Some(difference(None));
+        fixture.pass(vec![]);
+        assert!(fixture.shows("identical: 100 pixels compared"), "{size}");
+    }
+}
+
+#[test]
+fn a_panel_in_the_middle_leaves_the_labels_of_a_wipe_to_be_read() {
+    let mut fixture = wiped(SIZES[0]);
+    fixture.overlay.open[Panel::Kernels as usize] = true;
+    for compared in [false, true] {
+        let difference = Difference { pixels: 100, differing: 0, largest: None };
+        fixture.wipe.as_mut().unwrap().difference = compared.then_some(difference);
+        (0..3).for_each(|_| drop(fixture.pass(vec![])));
+        let labels = ["flat r=7   p50 ", "native r=3   p50 ", "identical: "];
+        for label in &labels[..if compared { 3 } else { 2 }] {
+            let at = fixture.texts.iter().position(|(text, _)| text.starts_with(label)).unwrap();
+            let (rect, later) = (fixture.texts[at].1, &fixture.texts[at + 1..]);
+            let over = later.iter().find(|(_, other)| other.intersects(rect));
+            assert_eq!(over, None, "over {label} at {rect}");
+        }
+    }
+}
+
+#[test]
+fn the_wheel_changes_what_it_is_over() {
+    for size in SIZES {
+        let mut fixture = Fixture::new(size);
+        let radius = fixture.find("+").unwrap().center();
+        let rail = fixture.ctx.read_response(crate::seekbar::id()).unwrap().rect.center();
+        let mut turn = |at: Pos2, unit, y| {
+            fixture.pass(vec![Event::PointerMoved(at)]);
+            fixture.pass(vec![wheel(unit, y)])
+        };
+        let line = MouseWheelUnit::Line;
+        assert_eq!(turn(radius, line, 1.0), [Action::SetRadius(8)], "{size}");
+        assert_eq!(turn(radius, line, -2.0), [Action::SetRadius(5)], "{size}");
+        assert_eq!(turn(radius, line, -20.0), [Action::SetRadius(0)], "{size}");
+        assert_eq!(turn(rail, line, 1.0), [Action::Seek { to_s: 6.0, exact: true }], "{size}");
+        assert_eq!(turn(rail, line, -1.0), [Action::Seek { to_s: 0.0, exact: true }], "{size}");
+        // A touch pad moves by points, many times a second.
+        assert_eq!(turn(radius, MouseWheelUnit::Point, 30.0), [], "{size}");
+        assert_eq!(turn(radius, MouseWheelUnit::Point, 15.0), [Action::SetRadius(8)], "{size}");
+        assert_eq!(turn(pos2(size.x * 0.5, size.y * 0.35), line, 1.0), [], "{size}");
+    }
+}
+
+#[test]
+fn a_path_is_completed_where_it_still_stands() {
+    let mut fixture = Fixture::new(SIZES[0]);
+    fixture.overlay.ask_for_path();
+    fixture.pass(vec![]);
+    fixture.pass(vec![Event::Text("/tm".into())]);
+    let tab = |pressed| Event::Key {
+        key: egui::Key::Tab,
+        physical_key: None,
+        pressed,
+        repeat: false,
+        modifiers: Modifiers::NONE,
+    };
+    assert_eq!(fixture.pass(vec![tab(true)]), [Action::Complete("/tm".into())]);
+    fixture.pass(vec![tab(false)]);
+    fixture.overlay.complete_path("/t", "/toolate".into(), &[]);
+    fixture.pass(vec![]);
+    assert!(fixture.find("/tm").is_some(), "{:?}", fixture.texts);
+    fixture.overlay.complete_path("/tm", "/tmp/".into(), &["tmp".into()]);
+    fixture.pass(vec![]);
+    assert!(fixture.find("/tmp/").is_some(), "{:?}", fixture.texts);
+    // What is typed goes on behind it.
+    fixture.pass(vec![Event::Text("m".into())]);
+    fixture.overlay.complete_path("/tmp/m", "/tmp/movie".into(), &["movie1".into(), "movie2".into()]);
+    fixture.pass(vec![]);
+    assert!(fixture.find("/tmp/movie").is_some() && fixture.find("movie1   movie2").is_some());
+    fixture.pass(vec![Event::Text("1".into())]);
+    fixture.pass(vec![]);
+    assert!(fixture.find("/tmp/movie1").is_some() && fixture.find("movie1   movie2").is_none());
+    // What has grown without a name, as `~` does, was completed; what stayed was not.
+    for (text, is_completed) in [("/tmp/movie1/", true), ("/tmp/movie1/", false)] {
+        let typed = if is_completed { "/tmp/movie1" } else { text };
+        fixture.overlay.complete_path(typed, text.into(), &[]);
+        fixture.pass(vec![]);
+        assert!(fixture.find(text).is_some());
+        assert_eq!(fixture.find("No file begins so").is_none(), is_completed);
+    }
+}
+
+#[test]
+fn chapters_are_told_at_the_seek_bar_and_the_place_in_a_list_by_the_name() {
+    let mut fixture = Fixture::new(SIZES[0]);
+    let chapter = |start_s, title: &str| video::Chapter { start_s, title: title.into() };
+    fixture.movie.chapters = vec![chapter(0.0, "Begin"), chapter(4.0, ""), chapter(8.0, "The end")];
+    fixture.pass(vec![]);
+    let rail = fixture.ctx.read_response(crate::seekbar::id()).unwrap().rect;
+    // A stroke where each begins, but the first.
+    let strokes: Vec<f32> = fixture
+        .rects
+        .iter()
+        .filter(|(rect, color)| *color == theme::TEXT && rect.width() == 1.0 && rail.intersects(*rect))
+        .map(|(rect, _)| (rect.center().x - rail.left()) / rail.width())
+        .collect();
+    assert!(
+        strokes.len() == 2 && (strokes[0] - 0.4).abs() < 0.05 && (strokes[1] - 0.8).abs() < 0.05,
+        "{strokes:?}"
+    );
+    for (part, told) in [(0.2, "Begin"), (0.9, "The end")] {
+        let at = pos2(rail.left() + part * rail.width(), rail.center().y);
+        fixture.pass(vec![Event::PointerMoved(at)]);
+        fixture.pass(vec![]);
+        assert!(fixture.shows(told), "{told}: {:?}", fixture.texts);
+    }
+    fixture.pass(vec![Event::PointerMoved(rail.center())]);
+    fixture.pass(vec![]);
+    assert!(!fixture.shows("Begin") && !fixture.shows("The end"));
+    fixture.movie.in_list = Some((2, 3));
+    fixture.pass(vec![]);
+    assert!(fixture.find("2/3 \u{b7} clip.mp4").is_some(), "{:?}", fixture.texts);
+}

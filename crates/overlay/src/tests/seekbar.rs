@@ -1,0 +1,70 @@
+//! The seek bar.
+
+use super::*;
+
+/// The rail.
+fn rail(fixture: &Fixture) -> Rect {
+    assert!(fixture.find("0:01.0 / 0:10.0").is_some(), "{:?}", fixture.texts);
+    fixture.ctx.read_response(crate::seekbar::id()).unwrap().rect
+}
+
+#[test]
+fn the_seek_bar_seeks_by_click_and_by_drag() {
+    for size in SIZES {
+        let mut fixture = Fixture::new(size);
+        let rail = rail(&fixture);
+        let middle = rail.center();
+        let near = |actions: &[Action], exact: bool, s: f64| {
+            assert!(!actions.is_empty());
+            for action in actions {
+                let Action::Seek { to_s, exact: e } = action else { panic!("{action:?}") };
+                assert!(*e == exact && (to_s - s).abs() < 0.1, "{action:?} at {size}, not {s}");
+            }
+        };
+        near(&fixture.click_at(middle), true, 5.0);
+        assert!(fixture.find("0:05.0").is_some(), "the time under the pointer: {:?}", fixture.texts);
+
+        // A tap between two passes.
+        near(&fixture.pass(vec![button(middle, true), button(middle, false)]), true, 5.0);
+        near(&fixture.pass(vec![button(middle, true)]), true, 5.0);
+        assert_eq!(fixture.pass(vec![]), [], "a button that is held still asks for nothing");
+        // Beyond the end of the rail, and away from it.
+        let beyond = rail.right_center() + vec2(40.0, -40.0);
+        near(&fixture.pass(vec![Event::PointerMoved(beyond)]), false, 10.0);
+        near(&fixture.pass(vec![button(beyond, false)]), true, 10.0);
+        assert_eq!(fixture.pass(vec![Event::PointerMoved(middle)]), []);
+    }
+}
+
+#[test]
+fn a_movie_of_unknown_length_says_so_at_the_seek_bar() {
+    for (duration_s, words) in [
+        (None, "does not say how long"),
+        (Some(f64::NAN), "does not say how long"),
+        (Some(-3.0), "does not say how long"),
+        (Some(0.04), "one picture"),
+    ] {
+        let mut fixture = Fixture::new(SIZES[0]);
+        let middle = rail(&fixture).center();
+        fixture.movie.duration_s = duration_s;
+        assert_eq!(fixture.click_at(middle), [], "{duration_s:?}");
+        let told = fixture.texts.iter().any(|(text, _)| text.contains(words));
+        assert!(told, "{duration_s:?}: {:?}", fixture.texts);
+    }
+}
+
+#[test]
+fn the_seek_bar_shows_the_part_that_repeats() {
+    let mut fixture = Fixture::new(SIZES[0]);
+    assert!(fixture.find("A").is_none());
+    fixture.part = (Some(2.0), None);
+    fixture.pass(vec![]);
+    assert!(fixture.find("A").is_some() && fixture.find("B").is_none());
+    fixture.part = (Some(2.0), Some(8.0));
+    fixture.pass(vec![]);
+    let (a, b) = (fixture.find("A").unwrap(), fixture.find("B").unwrap());
+    assert!((b.left() - a.right()) / rail(&fixture).width() > 0.55, "{a} {b}");
+    fixture.part = (Some(f64::NAN), Some(f64::INFINITY));
+    fixture.pass(vec![]);
+    assert!(fixture.find("A").is_none());
+}

@@ -1,0 +1,415 @@
+//! Colours, sizes and number formats of the overlay.
+
+use egui::{Color32, CornerRadius, FontFamily, FontId, Margin, Stroke, TextStyle, Theme, vec2};
+
+pub(crate) use base::numbers::thousands;
+use base::timing::{Noise, noise};
+use engine::stats::Stage;
+
+/// Panels: nearly opaque, so that text reads over a white picture as well as over a black one.
+pub(crate) const PANEL: Color32 = Color32::from_rgba_premultiplied(14, 16, 19, 234);
+pub(crate) const PANEL_EDGE: Color32 = Color32::from_rgba_premultiplied(36, 38, 42, 160);
+/// Text that stands out.
+pub const STRONG: Color32 = Color32::from_rgb(240, 243, 246);
+/// Text.
+pub const TEXT: Color32 = Color32::from_rgb(205, 211, 218);
+/// Text that explains.
+pub const WEAK: Color32 = Color32::from_rgb(143, 151, 162);
+/// Lines between parts of a panel, and of the graph's grid.
+pub(crate) const RULE: Color32 = Color32::from_rgb(60, 66, 75);
+/// The filter's colour, and nothing else's: its time, its bars, its line.
+pub const FILTER: Color32 = Color32::from_rgb(245, 166, 35);
+/// The same for what is not of the picture on the screen.
+pub(crate) const FILTER_DIM: Color32 = Color32::from_rgb(142, 110, 56);
+/// What is chosen, and where the movie is.
+pub const SELECT: Color32 = Color32::from_rgb(108, 182, 255);
+pub(crate) const SELECT_GROUND: Color32 = Color32::from_rgb(28, 66, 118);
+/// Late, over the budget, and what else is not as it should be.
+pub(crate) const WARN: Color32 = Color32::from_rgb(247, 138, 160);
+pub(crate) const ERROR: Color32 = Color32::from_rgb(240, 84, 84);
+pub(crate) const GOOD: Color32 = Color32::from_rgb(70, 190, 150);
+/// Text that is selected, and its ground.
+pub(crate) const SELECTED: (Color32, Color32) = (STRONG, SELECT_GROUND);
+/// The ground of a bar or a rail.
+pub const TROUGH: Color32 = Color32::from_rgb(40, 45, 53);
+/// What the stages leave of a frame's interval.
+pub(crate) const IDLE: Color32 = Color32::from_rgb(54, 61, 70);
+
+/// Distance of the panels from the window's edge and from each other.
+pub(crate) const GAP: f32 = 8.0;
+/// Space between a panel's edge and its contents.
+pub(crate) const PAD: f32 = 10.0;
+/// Height of a row of buttons.
+pub(crate) const CONTROL: f32 = 24.0;
+
+/// The filter has its colour; what is not the kernel is grey. Neighbours in a stack differ in lightness, and patterns, where
+/// they are shown, tell all of them apart.
+pub(crate) fn stage_color(stage: Stage) -> Color32 {
+    match stage {
+        Stage::Filter => FILTER,
+        Stage::Take => Color32::from_gray(112),
+        Stage::Upload => Color32::from_gray(160),
+        Stage::Acquire => Color32::from_gray(198),
+        Stage::Convert => Color32::from_gray(128),
+        Stage::Correct => Color32::from_gray(176),
+        Stage::Reduce => Color32::from_gray(132),
+        Stage::Levels => Color32::from_gray(180),
+        Stage::Release => Color32::from_gray(104),
+        Stage::Wipe => Color32::from_gray(150),
+        Stage::Difference => Color32::from_gray(118),
+        Stage::Present => Color32::from_gray(186),
+        Stage::Overlay => Color32::from_gray(138),
+        Stage::Swap => Color32::from_gray(92),
+        Stage::Collect => Color32::from_gray(206),
+    }
+}
+
+/// The stages as they are stacked, from below: the filter first, the others in their order.
+pub(crate) const STACK: [Stage; Stage::ALL.len()] = [
+    Stage::Filter,
+    Stage::Take,
+    Stage::Upload,
+    Stage::Acquire,
+    Stage::Convert,
+    Stage::Correct,
+    Stage::Reduce,
+    Stage::Levels,
+    Stage::Release,
+    Stage::Wipe,
+    Stage::Difference,
+    Stage::Present,
+    Stage::Overlay,
+    Stage::Swap,
+    Stage::Collect,
+];
+
+/// Figures stand in columns, so they are set in the monospaced face.
+pub fn figures(size: f32) -> FontId {
+    FontId::new(size, FontFamily::Monospace)
+}
+
+/// Words.
+pub fn words(size: f32) -> FontId {
+    FontId::new(size, FontFamily::Proportional)
+}
+
+/// What stands for a number that is not known.
+pub const UNKNOWN: &str = "\u{2013}";
+
+/// What stands before a number that is noisy.
+pub(crate) const NOISY: &str = "~";
+
+/// Milliseconds with as many decimals as fit in six or seven characters: they stand in columns.
+pub(crate) fn ms(value: f64) -> String {
+    match value {
+        v if !v.is_finite() => UNKNOWN.into(),
+        v if v < 999.995 => format!("{v:.2}"),
+        v if v < 9_999.95 => format!("{v:.1}"),
+        v => format!("{v:.0}"),
+    }
+}
+
+/// Milliseconds in three digits, two below 1 ms, down to 0.1 µs: they stand alone.
+pub fn short_ms(value: f64) -> String {
+    match value {
+        v if !v.is_finite() => UNKNOWN.into(),
+        0.0 => "0".into(),
+        v if v < 0.00995 => format!("{v:.4}"),
+        v if v < 0.0995 => format!("{v:.3}"),
+        v if v < 9.995 => format!("{v:.2}"),
+        v if v < 99.95 => format!("{v:.1}"),
+        v => thousands(v),
+    }
+}
+
+/// Frames a second that go with a time in milliseconds, in three digits.
+pub(crate) fn fps(ms: f64, noise: Option<Noise>) -> String {
+    match 1000.0 / ms {
+        f if !f.is_finite() || f <= 0.0 => UNKNOWN.into(),
+        f => format!("{} fps", believed(f, noise, rounded)),
+    }
+}
+
+/// A number as `quiet` writes it; a noisy one with a mark, and with the digits that can be believed.
+pub(crate) fn believed(value: f64, noise: Option<Noise>, quiet: fn(f64) -> String) -> String {
+    match noise {
+        Some(noise) if value.is_finite() && value > 0.0 => match noise::significant(value, noise.digits()) {
+            (value, 0) => format!("{NOISY}{}", thousands(value)),
+            (value, decimals) => format!("{NOISY}{value:.decimals$}"),
+        },
+        _ => quiet(value),
+    }
+}
+
+/// How much more than before `ms` is, in milliseconds, with its sign; of noisy ones no finer than `ms` itself can be believed.
+pub(crate) fn change(change: f64, ms: f64, noise: Option<Noise>) -> String {
+    let sign = if change < 0.0 { "\u{2212}" } else { "+" };
+    let Some(noise) = noise.filter(|_| change.is_finite() && ms.is_finite() && ms > 0.0) else {
+        return format!("{sign}{}", self::ms(change.abs()));
+    };
+    let (_, decimals) = noise::significant(ms, noise.digits());
+    // Of 40 that have one digit the tens.
+    let whole = (ms.log10().floor() + 1.0 - noise.digits() as f64).max(0.0);
+    let unit = if decimals > 0 { 10f64.powi(-(decimals as i32)) } else { 10f64.powf(whole) };
+    let rounded = (change.abs() / unit).round() * unit;
+    if rounded == 0.0 {
+        return format!("{NOISY}0");
+    }
+    let text = if decimals > 0 { format!("{rounded:.decimals$}") } else { thousands(rounded) };
+    format!("{NOISY}{sign}{text}")
+}
+
+/// A number in two or three digits, without zeros at its end behind the point: "25", "24.7", "2,700".
+pub(crate) fn rounded(value: f64) -> String {
+    if !value.is_finite() {
+        return UNKNOWN.into();
+    }
+    let decimals = match value {
+        v if v < 9.995 => 2,
+        v if v < 99.95 => 1,
+        v if v < 999.5 => return format!("{v:.0}"),
+        v => {
+            let unit = 10f64.powf(v.log10().floor() - 1.0);
+            return thousands((v / unit).round() * unit);
+        }
+    };
+    let text = format!("{value:.decimals$}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// A position in the movie: minutes and seconds, hours where there are some.
+pub(crate) fn clock(seconds: f64) -> String {
+    let tenths = (seconds.max(0.0) * 10.0).round() as u64;
+    let (s, tenth) = (tenths / 10, tenths % 10);
+    match (s / 3600, s / 60 % 60, s % 60) {
+        (0, m, s) => format!("{m}:{s:02}.{tenth}"),
+        (h, m, s) => format!("{h}:{m:02}:{s:02}.{tenth}"),
+    }
+}
+
+/// Sets the whole style. Nothing is animated: an idle overlay asks for no repaint.
+pub(crate) fn apply(ctx: &egui::Context) {
+    let mut fonts = egui::FontDefinitions::default();
+    // The face for words has no arrow; that for figures has.
+    if let Some(words) = fonts.families.get_mut(&FontFamily::Proportional) {
+        words.push("Hack".to_owned());
+    }
+    ctx.set_fonts(fonts);
+    ctx.set_theme(Theme::Dark);
+    // However long a button was held, or a slow picture kept its release from being seen: it was clicked.
+    ctx.options_mut(|options| {
+        options.input_options.max_click_duration = f64::INFINITY;
+        // As desktops have it: two clicks are four passes, and a slow picture makes those long.
+        options.input_options.max_double_click_delay = 0.5;
+    });
+    ctx.all_styles_mut(|style| {
+        style.animation_time = 0.0;
+        style.text_styles = [
+            (TextStyle::Small, words(11.0)),
+            (TextStyle::Body, words(12.5)),
+            (TextStyle::Button, words(12.5)),
+            (TextStyle::Heading, words(15.0)),
+            (TextStyle::Monospace, figures(11.5)),
+        ]
+        .into();
+        style.interaction.selectable_labels = false;
+        style.interaction.show_tooltips_only_when_still = false;
+        style.interaction.tooltip_delay = 0.25;
+        let spacing = &mut style.spacing;
+        spacing.item_spacing = vec2(6.0, 4.0);
+        spacing.button_padding = vec2(8.0, 3.0);
+        spacing.interact_size = vec2(24.0, CONTROL);
+        spacing.tooltip_width = 340.0;
+        spacing.slider_rail_height = 4.0;
+        spacing.menu_margin = Margin::same(9);
+        spacing.scroll = egui::style::ScrollStyle::thin();
+
+        let visuals = &mut style.visuals;
+        visuals.window_fill = Color32::from_rgb(22, 25, 30);
+        visuals.window_stroke = Stroke::new(1.0, Color32::from_rgb(60, 66, 74));
+        visuals.menu_corner_radius = CornerRadius::same(4);
+        (visuals.popup_shadow, visuals.window_shadow) = (egui::Shadow::NONE, egui::Shadow::NONE);
+        visuals.weak_text_color = Some(WEAK);
+        visuals.selection.bg_fill = SELECT;
+        visuals.selection.stroke = Stroke::new(1.0, SELECT);
+        visuals.slider_trailing_fill = true;
+        visuals.disabled_alpha = 0.45;
+        let widgets = &mut visuals.widgets;
+        for (widget, fill, text) in [
+            (&mut widgets.noninteractive, Color32::from_rgb(30, 34, 40), TEXT),
+            (&mut widgets.inactive, Color32::from_rgb(56, 62, 71), TEXT),
+            (&mut widgets.hovered, Color32::from_rgb(76, 84, 95), STRONG),
+            (&mut widgets.active, Color32::from_rgb(96, 105, 118), STRONG),
+            (&mut widgets.open, Color32::from_rgb(56, 62, 71), STRONG),
+        ] {
+            widget.bg_fill = fill;
+            widget.weak_bg_fill = fill;
+            widget.bg_stroke = Stroke::NONE;
+            widget.fg_stroke = Stroke::new(1.0, text);
+            widget.corner_radius = CornerRadius::same(4);
+            widget.expansion = 0.0;
+        }
+    });
+}
+
+/// Text in one line, cut with an ellipsis at `width`.
+pub(crate) fn elided(
+    ui: &egui::Ui,
+    text: &str,
+    font: FontId,
+    color: Color32,
+    width: f32,
+) -> std::sync::Arc<egui::Galley> {
+    let mut job = egui::text::LayoutJob::simple_singleline(text.to_owned(), font, color);
+    job.wrap = egui::text::TextWrapping::truncate_at_width(width.max(0.0));
+    ui.painter().layout_job(job)
+}
+
+/// The frame round a panel.
+pub(crate) fn panel_frame() -> egui::Frame {
+    egui::Frame::new().fill(PANEL).stroke(Stroke::new(1.0, PANEL_EDGE)).corner_radius(6)
+}
+
+/// The ground of a panel, and its edge.
+pub(crate) fn ground(painter: &egui::Painter, rect: egui::Rect, fill: Color32) {
+    painter.rect(rect, 6, fill, Stroke::new(1.0, PANEL_EDGE), egui::StrokeKind::Inside);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::timing::Series;
+
+    #[test]
+    fn numbers_keep_their_width() {
+        assert_eq!(ms(0.0), "0.00");
+        assert_eq!(ms(999.99), "999.99");
+        assert_eq!(ms(999.996), "1000.0");
+        assert_eq!(ms(12_345.6), "12346");
+        assert_eq!(ms(f64::NAN), "\u{2013}");
+    }
+
+    #[test]
+    fn a_change_is_told_no_finer_than_what_has_changed() {
+        let noise = |min, p95| Noise::between((min, 1.0, p95), 100, None);
+        let (one, two) = (noise(0.5, 2.0), Noise::between((1.0, 1.0, 1.0), 3, None));
+        assert_eq!([one, two].map(|noise| noise.map(|noise| noise.digits())), [Some(1), Some(2)]);
+        assert_eq!([change(-0.42, 8.0, None), change(0.3, 30.0, None)], ["\u{2212}0.42", "+0.30"]);
+        assert_eq!([change(-0.42, 8.0, two), change(-6.43, 23.15, two)], ["~\u{2212}0.4", "~\u{2212}6"]);
+        assert_eq!([change(-6.43, 23.15, one), change(0.3, 29.9, one)], ["~\u{2212}10", "~0"]);
+        assert_eq!([change(1234.0, 2345.0, one), change(0.004, 0.35, one)], ["~+1,000", "~0"]);
+        assert_eq!(change(0.5, f64::NAN, one), "+0.50");
+    }
+
+    #[test]
+    fn numbers_that_stand_alone_have_two_or_three_digits() {
+        let told =
+            [0.0, 0.0065, 0.0123, 0.37, 3.3, 14.8, 99.96, 105.4, 14_896.0, f64::INFINITY].map(short_ms);
+        let wanted = ["0", "0.0065", "0.012", "0.37", "3.30", "14.8", "100", "105", "14,896", "\u{2013}"];
+        assert_eq!(told, wanted);
+        let told = [40.0, 40.5, 2000.0, 0.37, 9.5, 1e-4, 0.0, f64::NAN].map(|ms| fps(ms, None));
+        let wanted = [
+            "25 fps",
+            "24.7 fps",
+            "0.5 fps",
+            "2,700 fps",
+            "105 fps",
+            "10,000,000 fps",
+            "\u{2013}",
+            "\u{2013}",
+        ];
+        assert_eq!(told, wanted);
+        assert_eq!([1.04, 12.0, 999.4, 999.6, 2283.7].map(rounded), ["1.04", "12", "999", "1,000", "2,300"]);
+        assert_eq!([0.0, 999.0, 1000.0, 1_234_567.0].map(thousands), ["0", "999", "1,000", "1,234,567"]);
+    }
+
+    #[test]
+    fn noisy_numbers_have_a_mark_and_the_digits_that_can_be_believed() {
+        let noise = |samples: &[f64]| Noise::of(&Series::of(samples).unwrap(), None);
+        let (few, far) = (noise(&[1.0; 3]), noise(&[1.0, 1.0, 1.0, 1.0, 3.0]));
+        let told = |value, noise| believed(value, noise, short_ms);
+        assert_eq!(told(0.367, None), "0.37");
+        assert_eq!(
+            [0.367, 14.83, 845.2, 14_896.0, 9.96].map(|v| told(v, few)),
+            ["~0.37", "~15", "~850", "~15,000", "~10"]
+        );
+        assert_eq!([0.367, 14.83, 845.2, 0.0065].map(|v| told(v, far)), ["~0.4", "~10", "~800", "~0.007"]);
+        assert_eq!([told(0.0, few), told(f64::NAN, far)], ["0", UNKNOWN]);
+        assert_eq!([fps(0.367, few), fps(0.367, far)], ["~2,700 fps", "~3,000 fps"]);
+    }
+
+    #[test]
+    fn positions_carry_over() {
+        assert_eq!(clock(59.96), "1:00.0");
+        assert_eq!(clock(3725.4), "1:02:05.4");
+        assert_eq!(clock(-1.0), "0:00.0");
+    }
+
+    /// A colour as a deuteranope sees it, in CIE L*a*b*: the matrix of Machado, Oliveira and Fernandes ("A
+    /// Physiologically-based Model for Simulation of Color Vision Deficiency", 2009) on linear RGB.
+    fn seen(color: Color32) -> [f64; 3] {
+        let linear = |v: u8| match f64::from(v) / 255.0 {
+            v if v <= 0.04045 => v / 12.92,
+            v => ((v + 0.055) / 1.055).powf(2.4),
+        };
+        let [r, g, b] = [color.r(), color.g(), color.b()].map(linear);
+        let [r, g, b] = [
+            0.367322 * r + 0.860646 * g - 0.227968 * b,
+            0.280085 * r + 0.672501 * g + 0.047413 * b,
+            -0.011820 * r + 0.042940 * g + 0.968881 * b,
+        ]
+        .map(|v: f64| v.clamp(0.0, 1.0));
+        let [x, y, z] = [
+            (0.4124 * r + 0.3576 * g + 0.1805 * b) / 0.95047,
+            0.2126 * r + 0.7152 * g + 0.0722 * b,
+            (0.0193 * r + 0.1192 * g + 0.9505 * b) / 1.08883,
+        ]
+        .map(|t: f64| if t > 0.008856 { t.cbrt() } else { 7.787 * t + 16.0 / 116.0 });
+        [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
+    }
+
+    fn apart(a: Color32, b: Color32) -> f64 {
+        let (a, b) = (seen(a), seen(b));
+        (0..3).map(|i| (a[i] - b[i]).powi(2)).sum::<f64>().sqrt()
+    }
+
+    #[test]
+    fn neighbours_in_the_stack_differ_for_a_deuteranope() {
+        let mut colors = STACK.map(stage_color).to_vec();
+        colors.push(IDLE);
+        for pair in colors.windows(2) {
+            assert!(apart(pair[0], pair[1]) > 11.0, "{pair:?} look alike: {:.1}", apart(pair[0], pair[1]));
+        }
+    }
+
+    #[test]
+    fn the_stack_has_every_stage_once_and_the_filter_below() {
+        assert_eq!(STACK[0], Stage::Filter);
+        assert!(Stage::ALL.iter().all(|stage| STACK.iter().filter(|s| *s == stage).count() == 1));
+    }
+
+    #[test]
+    fn selected_text_can_be_read() {
+        // The contrast ratio of the Web Content Accessibility Guidelines 2.1, 1.4.3: 4.5 at least.
+        let light = |color: Color32| {
+            let linear = |v: u8| match f64::from(v) / 255.0 {
+                v if v <= 0.04045 => v / 12.92,
+                v => ((v + 0.055) / 1.055).powf(2.4),
+            };
+            0.2126 * linear(color.r()) + 0.7152 * linear(color.g()) + 0.0722 * linear(color.b()) + 0.05
+        };
+        let ratio = light(SELECTED.0) / light(SELECTED.1);
+        assert!(ratio > 4.5, "{ratio:.1}");
+    }
+
+    #[test]
+    fn amber_is_the_filters_alone() {
+        let others = [SELECT, SELECT_GROUND, WARN, ERROR, GOOD, STRONG, TEXT, WEAK, IDLE, TROUGH];
+        let stages = STACK[1..].iter().map(|s| stage_color(*s));
+        for color in others.into_iter().chain(stages) {
+            assert!(apart(color, FILTER) > 30.0, "{color:?} looks like it: {:.1}", apart(color, FILTER));
+        }
+        // Late is another colour than what is chosen.
+        assert!(apart(WARN, SELECT) > 30.0);
+    }
+}

@@ -1,0 +1,174 @@
+//! Pictures with alpha. In: colours as files have them, beside their alpha. Out: colours multiplied by it, as all of the
+//! program has them, and back.
+//!
+//! The contract:
+//!
+//! 1. A colour becomes `(colour·alpha + largest/2) / largest`, rounded down, where `largest` is `2^depth - 1`: that is a
+//!    rounding to the nearest, without ties. For 8 bits it is `(c·a + 127) / 255`. What alpha 0 hides is gone, so that
+//!    whatever computes each channel by itself (the filters, scaling, interpolation) lets nothing hidden appear. Where
+//!    alpha is the largest, nothing changes: opaque pictures stay as they are, byte for byte.
+//! 2. Samples of 8 to 12 bits that the contract of [`color`](super) covers are multiplied at their own depth, before
+//!    anything else is done with them. What swscale converts is multiplied as RGBA8.
+//! 3. Files have colours beside their alpha: `min((255·c + a/2) / a, 255)`, rounded down, and 0 in all channels where alpha
+//!    is 0. Multiplied again these give the same bytes.
+
+use ffmpeg_next::ffi;
+use ffmpeg_next::frame::Video;
+
+use super::layout::Layout;
+
+/// Entries of a palette.
+const ENTRIES: usize = 256;
+
+/// Returns true if the picture may have pixels that are not opaque: its pixel format has alpha, or its palette has entries
+/// that are not opaque.
+pub(crate) fn has_alpha(picture: &Video) -> bool {
+    // SAFETY: the function returns null or a static descriptor.
+    let Some(format) = (unsafe { ffi::av_pix_fmt_desc_get(picture.format().into()).as_ref() }) else {
+        return false;
+    };
+    let has = |flag: i32| format.flags as i32 & flag != 0;
+    if !has(ffi::AV_PIX_FMT_FLAG_PAL) {
+        return has(ffi::AV_PIX_FMT_FLAG_ALPHA);
+    }
+    // SAFETY: the second plane of a picture with a palette is null or that palette, of four bytes an entry.
+    unsafe {
+        let palette = (*picture.as_ptr()).data[1].cast::<u32>();
+        !palette.is_null() && (0..ENTRIES).any(|entry| palette.add(entry).read_unaligned() >> 24 != 255)
+    }
+}
+
+/// Multiplies a colour by its alpha; `largest` is the largest number of both.
+#[inline(always)]
+pub(super) fn premultiplied(colour: u32, alpha: u32, largest: u32) -> u32 {
+    (colour * alpha + largest / 2) / largest
+}
+
+/// Returns the colour whose product with `alpha` is `colour`, in 8 bits.
+pub(super) fn straight(colour: u8, alpha: u8) -> u8 {
+    let alpha = u32::from(alpha);
+    let colour = (255 * u32::from(colour) + alpha / 2).checked_div(alpha);
+    colour.unwrap_or(0).min(255) as u8
+}
+
+/// Multiplies the colours of RGBA8 pixels by their alpha.
+pub(super) fn premultiply(rgba: &mut [u8]) {
+    premultiply_packed::<3>(rgba);
+}
+
+/// Divides the colours of RGBA8 pixels by their alpha, for files.
+pub fn straighten(rgba: &mut [u8]) {
+    for pixel in rgba.chunks_exact_mut(4).filter(|pixel| pixel[3] != 255) {
+        let alpha = pixel[3];
+        pixel[..3].iter_mut().for_each(|colour| *colour = straight(*colour, alpha));
+    }
+}
+
+/// Multiplies a row of samples of `depth` bits by a row of alpha.
+#[inline(always)]
+pub(super) fn premultiply_samples(colours: &mut [u16], alphas: &[u16], depth: u32) {
+    let multiply = |colours: &mut [u16], largest: u32| {
+        for (colour, alpha) in colours.iter_mut().zip(alphas) {
+            *colour = premultiplied((*colour).into(), (*alpha).into(), largest) as u16;
+        }
+    };
+    match depth {
+        // A number that the compiler knows is no division.
+        8 => multiply(colours, 255),
+        depth => multiply(colours, (1 << depth) - 1),
+    }
+}
+
+/// Multiplies the colours of a packed block by their alpha. `layout` is that of RGB with alpha.
+pub(super) fn premultiply_block(layout: &Layout, block: &mut [u8]) {
+    let (at, first) = layout.first_sample_of(3);
+    let plane = layout.planes[at];
+    if layout.first_sample_of(0).0 == at {
+        for row in block[plane.offset..].chunks_mut(plane.stride).take(plane.rows) {
+            let row = &mut row[..plane.row];
+            if first == 0 { premultiply_packed::<0>(row) } else { premultiply_packed::<3>(row) }
+        }
+        return;
+    }
+    // The plane with alpha is the last one.
+    let (colours, alphas) = block.split_at_mut(plane.offset);
+    let (mask, shift) = ((1 << layout.depth) - 1, layout.shift);
+    let numbers = |row: &[u8]| -> Vec<u16> {
+        match layout.wide {
+            true => {
+                row.as_chunks().0.iter().map(|bytes| u16::from_le_bytes(*bytes) >> shift & mask).collect()
+            }
+            false => row.iter().map(|byte| u16::from(*byte)).collect(),
+        }
+    };
+    for (y, alphas) in alphas.chunks(plane.stride).take(plane.rows).enumerate() {
+        let alphas = numbers(&alphas[..plane.row]);
+        for component in 0..3 {
+            let plane = layout.planes[layout.first_sample_of(component).0];
+            let row = &mut colours[plane.offset + y * plane.stride..][..plane.row];
+            let mut line = numbers(row);
+            premultiply_samples(&mut line, &alphas, layout.depth);
+            match layout.wide {
+                true => {
+                    let pairs = row.as_chunks_mut().0.iter_mut();
+                    pairs.zip(line).for_each(|(bytes, number)| *bytes = (number << shift).to_le_bytes());
+                }
+                false => row.iter_mut().zip(line).for_each(|(byte, number)| *byte = number as u8),
+            }
+        }
+    }
+}
+
+/// Multiplies pixels of four bytes by that of them which is alpha.
+fn premultiply_packed<const ALPHA: usize>(pixels: &mut [u8]) {
+    for pixel in pixels.as_chunks_mut::<4>().0 {
+        let mut factors = [u32::from(pixel[ALPHA]); 4];
+        // So alpha stays as it is.
+        factors[ALPHA] = 255;
+        for (colour, factor) in pixel.iter_mut().zip(factors) {
+            *colour = premultiplied((*colour).into(), factor, 255) as u8;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ffmpeg_next::format::Pixel;
+
+    #[test]
+    fn what_is_saved_and_read_again_is_the_same() {
+        for alpha in 0..=255_u8 {
+            for colour in 0..=255_u8 {
+                let mut pixel = [colour, 0, alpha, alpha];
+                premultiply(&mut pixel);
+                let exact = f64::from(colour) * f64::from(alpha) / 255.0;
+                assert!((f64::from(pixel[0]) - exact).abs() < 0.5 && pixel[3] == alpha, "{colour} {alpha}");
+                let multiplied = pixel;
+                straighten(&mut pixel);
+                assert!(alpha > 0 || pixel == [0; 4]);
+                premultiply(&mut pixel);
+                assert_eq!(pixel, multiplied);
+            }
+        }
+        // What a filter of another kind may leave: more colour than alpha.
+        assert_eq!(straight(200, 100), 255);
+    }
+
+    #[test]
+    fn format_and_palette_decide() {
+        let of = |format| has_alpha(&Video::new(format, 8, 2));
+        let with = [Pixel::RGBA, Pixel::ARGB, Pixel::GBRAP, Pixel::YUVA420P, Pixel::YA8, Pixel::RGBA64LE];
+        let without =
+            [Pixel::RGB24, Pixel::BGRZ, Pixel::YUV420P, Pixel::GRAY8, Pixel::NV12, Pixel::MonoBlack];
+        assert!(with.into_iter().all(of) && !without.into_iter().any(of) && !has_alpha(&Video::empty()));
+        let mut picture = Video::new(Pixel::PAL8, 8, 2);
+        // SAFETY: PAL8 frames have 256 entries of four bytes in their second plane.
+        let palette =
+            unsafe { std::slice::from_raw_parts_mut((*picture.as_mut_ptr()).data[1].cast::<u32>(), ENTRIES) };
+        palette.fill(0xff00_8040);
+        assert!(!has_alpha(&picture));
+        palette[200] = 0xfe00_8040;
+        assert!(has_alpha(&picture));
+    }
+}

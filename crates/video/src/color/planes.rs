@@ -1,0 +1,228 @@
+//! From a decoded picture to one packed block of bytes. In: FFmpeg's frame. Out: its [`Layout`], and a copy of its
+//! planes, upright and without FFmpeg's padding.
+
+use std::marker::PhantomData;
+use std::ptr;
+
+use ffmpeg_next as ffmpeg;
+use ffmpeg_next::ffi;
+
+use super::alpha;
+use super::matrix::{self, Range};
+use crate::color::{Component, Family, Layout, Plane};
+use base::error::{Error, Result};
+use base::threads::{all_threads, share};
+
+/// Starts of planes are multiples of this many bytes.
+const ALIGNMENT: usize = 64;
+
+/// How the planes of `frame` are packed for conversion; `None` where the contract of [`color`](crate::color) does
+/// not cover its format.
+///
+/// Covered are YCbCr with full or half chroma, planar or interleaved, grey, and RGB with or without alpha: 8 bits, or
+/// 9 to 12 bits in two bytes, the low one first. That is for example yuv420p, yuv422p, yuv444p, nv12, yuyv422, gray,
+/// rgb24, bgra, rgb0, gbrp, yuv420p10le, p010le, yuv444p12le, gray12le.
+pub fn layout_of(frame: &ffmpeg::frame::Video) -> Option<Layout> {
+    let (width, height) = (frame.width(), frame.height());
+    // SAFETY: the function returns null or a static descriptor.
+    let format = unsafe { ffi::av_pix_fmt_desc_get(frame.format().into()).as_ref() }?;
+    let flags = format.flags as i32;
+    let outside = ffi::AV_PIX_FMT_FLAG_PAL
+        | ffi::AV_PIX_FMT_FLAG_BITSTREAM
+        | ffi::AV_PIX_FMT_FLAG_HWACCEL
+        | ffi::AV_PIX_FMT_FLAG_BAYER
+        | ffi::AV_PIX_FMT_FLAG_FLOAT;
+    let is_rgb = flags & ffi::AV_PIX_FMT_FLAG_RGB != 0;
+    let alpha = flags & ffi::AV_PIX_FMT_FLAG_ALPHA != 0;
+    let is_xyz = matches!(frame.format(), ffmpeg::format::Pixel::XYZ12LE | ffmpeg::format::Pixel::XYZ12BE);
+    let family = match (format.nb_components, is_rgb, alpha) {
+        (1, false, false) => Family::Grey,
+        (3, false, false) => Family::Ycbcr,
+        (3, true, false) | (4, true, true) => Family::Rgb,
+        _ => return None,
+    };
+    let comp = &format.comp[..usize::from(format.nb_components)];
+    let (depth, shift) = (comp[0].depth as u32, comp[0].shift as u32);
+    let wide = depth > 8;
+    let big_endian = wide && flags & ffi::AV_PIX_FMT_FLAG_BE != 0;
+    let chroma = (format.log2_chroma_w, format.log2_chroma_h);
+    let sized = width > 0 && height > 0;
+    if flags & outside != 0 || is_xyz || big_endian || !sized || !(8..=12).contains(&depth) {
+        return None;
+    }
+    if chroma.0 > 1 || chroma.1 > 1 || shift + depth > if wide { 16 } else { 8 } {
+        return None;
+    }
+    let unit = if wide { 2 } else { 1 };
+    let subsampled = (chroma.0 == 1, chroma.1 == 1);
+
+    let mut planes = [Plane::default(); 4];
+    for (index, c) in comp.iter().enumerate() {
+        let same = c.depth as u32 == depth && c.shift as u32 == shift;
+        let (step, start) = (usize::try_from(c.step).ok()?, usize::try_from(c.offset).ok()?);
+        if !same || step == 0 || step % unit != 0 || start % unit != 0 {
+            return None;
+        }
+        let is_chroma = family == Family::Ycbcr && index > 0;
+        let half =
+            |size: u32, subsampled: bool| if is_chroma && subsampled { size.div_ceil(2) } else { size };
+        let (columns, rows) = (half(width, subsampled.0) as usize, half(height, subsampled.1) as usize);
+        let plane = planes.get_mut(usize::try_from(c.plane).ok()?)?;
+        plane.row = plane.row.max(start + (columns - 1) * step + unit);
+        plane.rows = plane.rows.max(rows);
+    }
+    let mut end = 0usize;
+    for plane in &mut planes {
+        plane.offset = end;
+        plane.stride = plane.row.next_multiple_of(4);
+        end = (end + plane.stride * plane.rows).next_multiple_of(ALIGNMENT);
+    }
+    // The kernels count in 32 bits.
+    if end > i32::MAX as usize || u64::from(width) * u64::from(height) > i32::MAX as u64 / 4 {
+        return None;
+    }
+    let mut components = [Component::default(); 4];
+    for (to, c) in components.iter_mut().zip(comp) {
+        let plane = planes[c.plane as usize];
+        let in_samples = |bytes: usize| (bytes / unit) as u32;
+        *to = Component {
+            offset: in_samples(plane.offset + c.offset as usize),
+            stride: in_samples(plane.stride),
+            step: in_samples(c.step as usize),
+        };
+    }
+    let (matrix, range) = matrix::of_picture(frame);
+    let range = if family == Family::Rgb { Range::Full } else { range };
+    let siting = siting_of(frame);
+    let layout = Layout {
+        width,
+        height,
+        family,
+        depth,
+        fraction: 0,
+        shift,
+        wide,
+        subsampled,
+        interlaced: false,
+        siting,
+        matrix,
+        range,
+        planes,
+        components,
+        alpha,
+    };
+    Some(layout.with_fields(frame.is_interlaced()))
+}
+
+/// Where the first chroma sample lies, in quarters of the distance of two: across, down. Untagged pictures follow MPEG-2 and
+/// later (left), the JPEG formats JPEG and MPEG-1 (centre).
+pub(super) fn siting_of(frame: &ffmpeg::frame::Video) -> (u32, u32) {
+    use ffi::AVChromaLocation as Location;
+    use ffmpeg::format::Pixel;
+    // SAFETY: the frame is valid. The field is a 32-bit enumeration that comes from the file, so it is read as the
+    // integer that it is in C.
+    let location = unsafe { (&raw const (*frame.as_ptr()).chroma_location).cast::<u32>().read() };
+    let known = [
+        (Location::AVCHROMA_LOC_LEFT, (0, 1)),
+        (Location::AVCHROMA_LOC_CENTER, (1, 1)),
+        (Location::AVCHROMA_LOC_TOPLEFT, (0, 0)),
+        (Location::AVCHROMA_LOC_TOP, (1, 0)),
+        (Location::AVCHROMA_LOC_BOTTOMLEFT, (0, 2)),
+        (Location::AVCHROMA_LOC_BOTTOM, (1, 2)),
+    ];
+    let jpeg = matches!(
+        frame.format(),
+        Pixel::YUVJ420P | Pixel::YUVJ422P | Pixel::YUVJ440P | Pixel::YUVJ444P | Pixel::YUVJ411P
+    );
+    let custom = if jpeg { (1, 1) } else { (0, 1) };
+    known.into_iter().find(|&(tag, _)| tag as u32 == location).map_or(custom, |(_, siting)| siting)
+}
+
+/// Copies the planes of `frame` into `block` as `layout`, which [`layout_of`] gave for it, says. Pictures stored bottom
+/// up (negative line sizes) come out upright. Colours are multiplied by their alpha, where there is one. Bytes of the block
+/// between rows keep what they were.
+///
+/// # Errors
+/// `layout` is another picture's, `block` is too small, or the frame's planes are not in memory.
+pub fn pack(frame: &ffmpeg::frame::Video, layout: &Layout, block: &mut [u8]) -> Result<()> {
+    let planes = rows_of(frame, layout)?;
+    if block.len() < layout.bytes() {
+        return Err(Error::new("A picture could not be copied.", "The memory for it is too small.", ""));
+    }
+    for (plane, rows) in layout.planes.iter().zip(planes).filter(|(plane, _)| plane.row > 0) {
+        let end = plane.offset + plane.stride * plane.rows;
+        rows.copy(&mut block[plane.offset..end], plane.stride);
+    }
+    if layout.alpha {
+        alpha::premultiply_block(layout, block);
+    }
+    Ok(())
+}
+
+/// The rows of the planes of `frame`, of which [`layout_of`] gave `layout`, where FFmpeg has them.
+///
+/// # Errors
+/// `layout` is another picture's, or the frame's planes are not in memory.
+pub(super) fn rows_of<'a>(frame: &'a ffmpeg::frame::Video, layout: &Layout) -> Result<[Rows<'a>; 4]> {
+    let refuse = |why: &str| Err(Error::new("A picture could not be read.", why, ""));
+    if layout_of(frame).as_ref() != Some(layout) {
+        return refuse("It has another layout than expected.");
+    }
+    let mut planes = [Rows { start: ptr::null(), line: 0, bytes: 0, count: 0, frame: PhantomData }; 4];
+    for (index, plane) in layout.planes.iter().enumerate().filter(|(_, plane)| plane.row > 0) {
+        // SAFETY: the frame is valid for as long as it is borrowed; both are plain fields.
+        let (start, line) = unsafe { ((*frame.as_ptr()).data[index], (*frame.as_ptr()).linesize[index]) };
+        if start.is_null() || (line.unsigned_abs() as usize) < plane.row {
+            return refuse("Its planes are not in memory.");
+        }
+        planes[index] =
+            Rows { start, line: line as isize, bytes: plane.row, count: plane.rows, frame: PhantomData };
+    }
+    Ok(planes)
+}
+
+/// Copies of at least this many bytes are shared out: one core does not fill the memory's lanes.
+const LARGE: usize = 2 << 20;
+/// More threads than this do not copy faster.
+const COPIERS: usize = 4;
+
+/// Rows of a plane in FFmpeg's memory. A frame of this format and height has so many, `line` bytes apart (backwards if it is
+/// negative), and each holds at least `bytes` bytes.
+#[derive(Clone, Copy)]
+pub(super) struct Rows<'a> {
+    start: *const u8,
+    /// Bytes from one row to the next.
+    line: isize,
+    /// Bytes of a row that count.
+    bytes: usize,
+    /// Rows that there are.
+    count: usize,
+    frame: PhantomData<&'a [u8]>,
+}
+
+// SAFETY: the rows are only read, while the frame that they belong to is borrowed.
+unsafe impl Send for Rows<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Rows<'_> {}
+
+impl<'a> Rows<'a> {
+    /// A row of the picture, from the top; empty below the last one.
+    pub(super) fn row(&self, y: usize) -> &'a [u8] {
+        if y >= self.count {
+            return &[];
+        }
+        // SAFETY: the frame has this row, as the type's description says, and is borrowed for this long.
+        unsafe { std::slice::from_raw_parts(self.start.offset(y as isize * self.line), self.bytes) }
+    }
+
+    /// Copies as many rows as `to` has room for, `stride` bytes apart, in several threads where that is worth it.
+    fn copy(self, to: &mut [u8], stride: usize) {
+        let threads = if to.len() < LARGE { 1 } else { all_threads().min(COPIERS) };
+        let rows = to.len().div_ceil(stride).div_ceil(threads);
+        share(to.chunks_mut(rows * stride).enumerate(), threads, |(strip, to)| {
+            for (y, to) in (strip * rows..).zip(to.chunks_mut(stride)) {
+                to[..self.bytes].copy_from_slice(self.row(y));
+            }
+        });
+    }
+}

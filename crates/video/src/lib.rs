@@ -1,0 +1,56 @@
+//! Movies: from a file to frames with time stamps. In: a path. Out: [`Frame`]s in a bounded [`FrameQueue`],
+//! and RGBA bytes where a caller asks for them.
+//!
+//! A file's way: `open` finds its pictures, in a format of the list of `formats` and through `access`, which lets FFmpeg
+//! open nothing else, within the time of `reading` and the memory of `room`; `source` reads packets and decodes them, `pass` gives the pictures
+//! their place in the movie (`timeline`, and `jumps` where stamps do) and keeps some for steps back (`kept`), [`decoder`] repeats passes on a thread of its own
+//! (`worker`) and fills [`queue`]; `control` tells it where to go on. Where a device converts the frames, that thread packs
+//! their planes into the device's [`Staging`](crate::color::Staging) memory. [`clock`] says which frame is due. Where there is no file, `painted` makes the pictures.
+
+#![warn(missing_docs, unreachable_pub)]
+// The docs are for those who read the code: `./dev check` makes them with what is private.
+#![allow(rustdoc::private_intra_doc_links)]
+
+mod access;
+pub mod address;
+mod alpha;
+mod chapters;
+pub(crate) mod clip;
+pub(crate) mod clock;
+pub mod color;
+mod control;
+pub(crate) mod decoder;
+mod extent;
+mod facts;
+mod failures;
+mod formats;
+pub(crate) mod frame;
+mod jumps;
+mod kept;
+mod libav;
+mod open;
+pub(crate) mod orientation;
+mod painted;
+mod pass;
+pub(crate) mod queue;
+mod reading;
+mod room;
+mod source;
+mod still;
+mod timeline;
+mod worker;
+
+pub use chapters::Chapter;
+pub use clip::bundled_clip;
+pub use clock::Clock;
+pub use control::Seek;
+pub use decoder::{Decoder, MovieInfo, OpenOptions};
+pub use frame::{Fields, Frame};
+pub use orientation::Orientation;
+pub use painted::Canvas;
+pub use queue::{FrameQueue, Take};
+pub use reading::{Cancel, References};
+pub use still::{RgbaFrames, read_frame_at, read_frames_rgba};
+
+/// Nanoseconds in a second: every time in this module is a whole number of nanoseconds.
+pub(crate) const SECOND_NS: i64 = 1_000_000_000;

@@ -1,0 +1,579 @@
+//! Colours against known values: flat pictures are built plane by plane, converted, and compared with the
+//! standards' formulas.
+
+use ffmpeg_next::ffi::{AVColorRange, AVColorSpace};
+use ffmpeg_next::format::Pixel;
+use ffmpeg_next::frame::Video;
+use video::color::{Matrix, Range, RgbaConverter};
+
+/// Largest difference from the exact value that a channel may have.
+const TOLERANCE: f64 = 2.0;
+const SIZES: [(u32, u32); 8] = [(16, 16), (13, 7), (1, 1), (175, 99), (66, 2), (31, 1), (2, 31), (1280, 6)];
+/// Red, green, blue, white, black, two greys, skin, orange, and a dark cyan.
+const COLOURS: [[u8; 3]; 10] = [
+    [255, 0, 0],
+    [0, 255, 0],
+    [0, 0, 255],
+    [255, 255, 255],
+    [0, 0, 0],
+    [128, 128, 128],
+    [37, 37, 37],
+    [224, 172, 143],
+    [250, 140, 10],
+    [8, 70, 72],
+];
+
+/// YCbCr as fractions: luma 0 to 1, chroma -0.5 to 0.5.
+fn ycbcr(rgb: [f64; 3], matrix: Matrix) -> [f64; 3] {
+    if matrix == Matrix::Ycgco {
+        let [r, g, b] = rgb;
+        return [(r + 2.0 * g + b) / 4.0, (2.0 * g - r - b) / 4.0, (r - b) / 2.0];
+    }
+    let (kr, kb) = matrix.weights().expect("a YCbCr matrix");
+    let y = kr * rgb[0] + (1.0 - kr - kb) * rgb[1] + kb * rgb[2];
+    [y, (rgb[2] - y) / (2.0 * (1.0 - kb)), (rgb[0] - y) / (2.0 * (1.0 - kr))]
+}
+
+/// RGB from 0 to 255, clipped, of a code triple with `depth` bits.
+fn rgb_of(code: [u16; 3], matrix: Matrix, range: Range, depth: u32) -> [f64; 3] {
+    let unit = f64::from(1u32 << (depth - 8));
+    let (y, cb, cr) = (f64::from(code[0]), f64::from(code[1]), f64::from(code[2]));
+    let full = f64::from((1u32 << depth) - 1);
+    let (y, cb, cr) = match range {
+        Range::Limited => {
+            ((y / unit - 16.0) / 219.0, (cb / unit - 128.0) / 224.0, (cr / unit - 128.0) / 224.0)
+        }
+        Range::Full => (y / full, (cb - 128.0 * unit) / full, (cr - 128.0 * unit) / full),
+    };
+    let rgb = if matrix == Matrix::Ycgco {
+        [y - cb + cr, y + cb, y - cb - cr]
+    } else {
+        let (kr, kb) = matrix.weights().expect("a YCbCr matrix");
+        let r = y + 2.0 * (1.0 - kr) * cr;
+        let b = y + 2.0 * (1.0 - kb) * cb;
+        [r, (y - kr * r - kb * b) / (1.0 - kr - kb), b]
+    };
+    rgb.map(|v| (v * 255.0).clamp(0.0, 255.0))
+}
+
+/// The code triple nearest to an RGB colour.
+fn code_of(rgb: [u8; 3], matrix: Matrix, range: Range, depth: u32) -> [u16; 3] {
+    let [y, cb, cr] = ycbcr(rgb.map(|v| f64::from(v) / 255.0), matrix);
+    let unit = f64::from(1u32 << (depth - 8));
+    let full = f64::from((1u32 << depth) - 1);
+    let code = match range {
+        Range::Limited => [16.0 + 219.0 * y, 128.0 + 224.0 * cb, 128.0 + 224.0 * cr].map(|v| v * unit),
+        Range::Full => [y * full, 128.0 * unit + cb * full, 128.0 * unit + cr * full],
+    };
+    code.map(|v| v.round().clamp(0.0, full) as u16)
+}
+
+fn tag(frame: &mut Video, space: AVColorSpace, range: AVColorRange) {
+    // SAFETY: the frame is valid and owned; both are plain fields.
+    unsafe {
+        (*frame.as_mut_ptr()).colorspace = space;
+        (*frame.as_mut_ptr()).color_range = range;
+    }
+}
+
+/// Fills a plane with a repeated pattern of bytes.
+fn fill(frame: &mut Video, plane: usize, pattern: &[u8]) {
+    for (byte, value) in frame.data_mut(plane).iter_mut().zip(pattern.iter().cycle()) {
+        *byte = *value;
+    }
+}
+
+/// A flat YCbCr picture.
+fn flat(format: Pixel, size: (u32, u32), code: [u16; 3]) -> Video {
+    let mut frame = Video::new(format, size.0, size.1);
+    match format {
+        Pixel::NV12 => {
+            fill(&mut frame, 0, &[code[0] as u8]);
+            fill(&mut frame, 1, &[code[1] as u8, code[2] as u8]);
+        }
+        Pixel::YUYV422 => {
+            fill(&mut frame, 0, &[code[0] as u8, code[1] as u8, code[0] as u8, code[2] as u8]);
+        }
+        Pixel::YUV420P10LE | Pixel::YUV422P10LE | Pixel::YUV444P12LE | Pixel::YUV444P16LE => {
+            (0..3).for_each(|plane| fill(&mut frame, plane, &code[plane].to_le_bytes()));
+        }
+        _ => (0..3).for_each(|plane| fill(&mut frame, plane, &[code[plane] as u8])),
+    }
+    frame
+}
+
+/// Converts twice over different poisons, so that a byte that is not written shows.
+fn convert(converter: &mut RgbaConverter, frame: &Video) -> Vec<u8> {
+    let bytes = frame.width() as usize * frame.height() as usize * 4;
+    let mut first = vec![0x5a; bytes];
+    let mut second = vec![0xa5; bytes];
+    converter.convert(frame, &mut first).expect("converts");
+    converter.convert(frame, &mut second).expect("converts");
+    assert_eq!(
+        first,
+        second,
+        "{:?} {}×{}: bytes were not written",
+        frame.format(),
+        frame.width(),
+        frame.height()
+    );
+    first
+}
+
+/// The largest difference of any pixel from `expected`; alpha must be 255.
+fn difference(rgba: &[u8], expected: [f64; 3]) -> f64 {
+    let mut worst = 0.0_f64;
+    for pixel in rgba.chunks_exact(4) {
+        assert_eq!(pixel[3], 255, "alpha");
+        for channel in 0..3 {
+            worst = worst.max((f64::from(pixel[channel]) - expected[channel]).abs());
+        }
+    }
+    worst
+}
+
+fn check_flat(
+    formats: &[(Pixel, u32)],
+    space: AVColorSpace,
+    range_tag: AVColorRange,
+    matrix: Matrix,
+    range: Range,
+) {
+    let mut converter = RgbaConverter::new();
+    for &(format, depth) in formats {
+        for size in SIZES {
+            // What is untagged goes by its size.
+            let is_untagged = space == AVColorSpace::AVCOL_SPC_UNSPECIFIED;
+            let matrix = if is_untagged && size.0 >= 1280 { Matrix::Bt709 } else { matrix };
+            for colour in COLOURS {
+                let code = code_of(colour, matrix, range, depth);
+                let mut frame = flat(format, size, code);
+                tag(&mut frame, space, range_tag);
+                let expected = rgb_of(code, matrix, range, depth);
+                let worst = difference(&convert(&mut converter, &frame), expected);
+                assert!(
+                    worst <= TOLERANCE,
+                    "{format:?} {size:?} {matrix} {range} colour {colour:?} code {code:?}: off by {worst:.2}"
+                );
+            }
+        }
+    }
+}
+
+const YCBCR: [(Pixel, u32); 8] = [
+    (Pixel::YUV420P, 8),
+    (Pixel::YUV422P, 8),
+    (Pixel::YUV444P, 8),
+    (Pixel::NV12, 8),
+    (Pixel::YUYV422, 8),
+    (Pixel::YUV420P10LE, 10),
+    (Pixel::YUV422P10LE, 10),
+    (Pixel::YUV444P12LE, 12),
+];
+
+#[test]
+fn bt601_limited() {
+    let range = AVColorRange::AVCOL_RANGE_MPEG;
+    check_flat(&YCBCR, AVColorSpace::AVCOL_SPC_SMPTE170M, range, Matrix::Bt601, Range::Limited);
+}
+
+#[test]
+fn bt709_limited() {
+    let range = AVColorRange::AVCOL_RANGE_MPEG;
+    check_flat(&YCBCR, AVColorSpace::AVCOL_SPC_BT709, range, Matrix::Bt709, Range::Limited);
+}
+
+#[test]
+fn bt601_full() {
+    let range = AVColorRange::AVCOL_RANGE_JPEG;
+    check_flat(&YCBCR, AVColorSpace::AVCOL_SPC_BT470BG, range, Matrix::Bt601, Range::Full);
+}
+
+#[test]
+fn bt709_full() {
+    let range = AVColorRange::AVCOL_RANGE_JPEG;
+    check_flat(&YCBCR, AVColorSpace::AVCOL_SPC_BT709, range, Matrix::Bt709, Range::Full);
+}
+
+#[test]
+fn bt2020_and_smpte240m() {
+    let range = AVColorRange::AVCOL_RANGE_MPEG;
+    let formats = &YCBCR[..1];
+    check_flat(formats, AVColorSpace::AVCOL_SPC_BT2020_NCL, range, Matrix::Bt2020, Range::Limited);
+    check_flat(formats, AVColorSpace::AVCOL_SPC_SMPTE240M, range, Matrix::Smpte240m, Range::Limited);
+}
+
+/// Also where swscale, which does not know it, makes the format one that is converted here, and where the picture is scaled.
+#[test]
+fn ycgco_is_converted_on_every_way() {
+    let space = AVColorSpace::AVCOL_SPC_YCGCO;
+    let by_swscale =
+        [(Pixel::YUV444P16LE, 16), (Pixel::YUV411P, 8), (Pixel::YUVA444P, 8), (Pixel::YUVA420P, 8)];
+    let formats = [&YCBCR[..], &by_swscale].concat();
+    let ranges = [
+        (AVColorRange::AVCOL_RANGE_MPEG, Range::Limited),
+        (AVColorRange::AVCOL_RANGE_UNSPECIFIED, Range::Limited),
+        (AVColorRange::AVCOL_RANGE_JPEG, Range::Full),
+    ];
+    let mut converter = RgbaConverter::new();
+    for (range_tag, range) in ranges {
+        for &(format, depth) in &formats {
+            for size in [(16, 16), (13, 7), (175, 99)] {
+                for colour in COLOURS {
+                    let code = code_of(colour, Matrix::Ycgco, range, depth);
+                    let mut frame = flat(format, size, code);
+                    tag(&mut frame, space, range_tag);
+                    if frame.planes() == 4 {
+                        fill(&mut frame, 3, &[255]);
+                    }
+                    let expected = rgb_of(code, Matrix::Ycgco, range, depth);
+                    let colour = colour.map(f64::from);
+                    assert!(
+                        (0..3).all(|c| (expected[c] - colour[c]).abs() <= 2.5),
+                        "{expected:?} {colour:?}"
+                    );
+                    let worst = difference(&convert(&mut converter, &frame), expected);
+                    assert!(worst <= TOLERANCE, "{format:?} {size:?} {range} {colour:?}: off by {worst:.2}");
+                    let double = (2 * size.0, 2 * size.1);
+                    let mut scaled = vec![0; 4 * (double.0 * double.1) as usize];
+                    converter.convert_scaled(&frame, double, &mut scaled).expect("scaled");
+                    let worst = difference(&scaled, expected);
+                    assert!(worst <= TOLERANCE, "{format:?} {size:?} {range} {colour:?} scaled: {worst:.2}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn jpeg_formats_are_full_range_without_a_tag() {
+    let space = AVColorSpace::AVCOL_SPC_UNSPECIFIED;
+    let formats = [(Pixel::YUVJ420P, 8), (Pixel::YUVJ422P, 8), (Pixel::YUVJ444P, 8)];
+    check_flat(&formats, space, AVColorRange::AVCOL_RANGE_UNSPECIFIED, Matrix::Bt601, Range::Full);
+}
+
+/// By mpv's rule and libplacebo's: films that are cropped to 1280×536 are of high definition, and 576 lines are not. Both
+/// where rows are converted here and where swscale scales the picture.
+#[test]
+fn untagged_pictures_change_their_matrix_with_their_size() {
+    let mut converter = RgbaConverter::new();
+    for (size, matrix) in [
+        ((64, 480), Matrix::Bt601),
+        ((64, 576), Matrix::Bt601),
+        ((1279, 576), Matrix::Bt601),
+        ((64, 577), Matrix::Bt709),
+        ((608, 1080), Matrix::Bt709),
+        ((1280, 536), Matrix::Bt709),
+        ((1920, 500), Matrix::Bt709),
+        ((1280, 2), Matrix::Bt709),
+    ] {
+        // Saturated green: the two matrices differ by some 20 levels here.
+        let code = code_of([0, 200, 0], matrix, Range::Limited, 8);
+        let frame = flat(Pixel::YUV420P, size, code);
+        let expected = rgb_of(code, matrix, Range::Limited, 8);
+        let worst = difference(&convert(&mut converter, &frame), expected);
+        assert!(worst <= TOLERANCE, "{size:?}: off by {worst:.2}");
+        let half = (size.0 / 2, size.1);
+        let mut scaled = vec![0; half.0 as usize * half.1 as usize * 4];
+        converter.convert_scaled(&frame, half, &mut scaled).expect("scaled");
+        let worst = difference(&scaled, expected);
+        assert!(worst <= TOLERANCE, "{size:?} scaled: off by {worst:.2}");
+    }
+}
+
+/// Every combination of coarse steps, also those outside of RGB, within the tolerance.
+#[test]
+fn a_sweep_of_codes_stays_within_the_tolerance() {
+    let mut converter = RgbaConverter::new();
+    let mut worst = (0.0, [0; 3]);
+    for y in (0..=255).step_by(15) {
+        for cb in (0..=255).step_by(17) {
+            for cr in (0..=255).step_by(17) {
+                let code = [y, cb, cr];
+                let mut frame = flat(Pixel::YUV420P, (16, 2), code);
+                tag(&mut frame, AVColorSpace::AVCOL_SPC_BT709, AVColorRange::AVCOL_RANGE_MPEG);
+                let mut rgba = vec![0; 16 * 2 * 4];
+                converter.convert(&frame, &mut rgba).expect("converts");
+                let off = difference(&rgba, rgb_of(code, Matrix::Bt709, Range::Limited, 8));
+                if off > worst.0 {
+                    worst = (off, code);
+                }
+            }
+        }
+    }
+    assert!(worst.0 <= TOLERANCE, "code {:?}: off by {:.2}", worst.1, worst.0);
+}
+
+#[test]
+fn rgb_formats_pass_through() {
+    let mut converter = RgbaConverter::new();
+    for size in SIZES {
+        for [r, g, b] in COLOURS {
+            let packed: [(Pixel, &[u8]); 6] = [
+                (Pixel::RGB24, &[r, g, b]),
+                (Pixel::BGR24, &[b, g, r]),
+                (Pixel::BGRZ, &[b, g, r, 0]),
+                (Pixel::RGBZ, &[r, g, b, 0]),
+                (Pixel::RGBA, &[r, g, b, 255]),
+                (Pixel::BGRA, &[b, g, r, 255]),
+            ];
+            for (format, pattern) in packed {
+                let mut frame = Video::new(format, size.0, size.1);
+                let stride = frame.stride(0);
+                for row in frame.data_mut(0).chunks_mut(stride) {
+                    row.iter_mut().zip(pattern.iter().cycle()).for_each(|(to, from)| *to = *from);
+                }
+                // A tag meant for YCbCr must not touch RGB.
+                tag(&mut frame, AVColorSpace::AVCOL_SPC_BT709, AVColorRange::AVCOL_RANGE_MPEG);
+                let worst = difference(&convert(&mut converter, &frame), [r, g, b].map(f64::from));
+                assert_eq!(worst, 0.0, "{format:?} {size:?} {:?}", [r, g, b]);
+            }
+            let mut planar = Video::new(Pixel::GBRP, size.0, size.1);
+            [g, b, r].iter().enumerate().for_each(|(plane, value)| fill(&mut planar, plane, &[*value]));
+            let worst = difference(&convert(&mut converter, &planar), [r, g, b].map(f64::from));
+            assert_eq!(worst, 0.0, "GBRP {size:?} {:?}", [r, g, b]);
+        }
+    }
+}
+
+#[test]
+fn grey_is_full_range_unless_it_is_tagged() {
+    let mut converter = RgbaConverter::new();
+    for size in SIZES {
+        for value in [0, 16, 100, 235, 255] {
+            let mut frame = Video::new(Pixel::GRAY8, size.0, size.1);
+            fill(&mut frame, 0, &[value]);
+            let worst = difference(&convert(&mut converter, &frame), [f64::from(value); 3]);
+            assert!(worst <= TOLERANCE, "{size:?} {value}: off by {worst}");
+        }
+    }
+}
+
+#[test]
+fn palettes_are_looked_up() {
+    let mut converter = RgbaConverter::new();
+    let mut frame = Video::new(Pixel::PAL8, 13, 7);
+    // Entries are 0xAARRGGBB in the machine's byte order.
+    let entries: [u32; 3] = [0xffff_0000, 0xff00_ff00, 0xff01_02fe];
+    // SAFETY: PAL8 frames have 256 entries of four bytes in their second plane.
+    unsafe {
+        let palette = (*frame.as_mut_ptr()).data[1].cast::<u32>();
+        (0..256).for_each(|i| palette.add(i).write_unaligned(entries[i % 3]));
+    }
+    for (index, rgb) in [(0, [255.0, 0.0, 0.0]), (1, [0.0, 255.0, 0.0]), (2, [1.0, 2.0, 254.0])] {
+        let bytes = frame.stride(0) * 7;
+        // SAFETY: the first plane has 7 rows of its line size.
+        unsafe { (*frame.as_mut_ptr()).data[0].write_bytes(index, bytes) };
+        assert_eq!(difference(&convert(&mut converter, &frame), rgb), 0.0, "entry {index}");
+    }
+}
+
+/// Columns and rows end up where they belong at every width, with a different value in each luma pixel.
+#[test]
+fn every_pixel_is_in_its_place() {
+    let mut converter = RgbaConverter::new();
+    for width in (1..=40).chain([175, 853]) {
+        for height in [1, 2, 3, 8, 99] {
+            let mut frame = flat(Pixel::YUV420P, (width, height), [0, 128, 128]);
+            let luma = |x: usize, y: usize| ((x * 7 + y * 13) % 200 + 20) as u8;
+            let stride = frame.stride(0);
+            for (y, row) in frame.data_mut(0).chunks_mut(stride).take(height as usize).enumerate() {
+                row.iter_mut().take(width as usize).enumerate().for_each(|(x, v)| *v = luma(x, y));
+            }
+            let rgba = convert(&mut converter, &frame);
+            for (i, pixel) in rgba.chunks_exact(4).enumerate() {
+                let (x, y) = (i % width as usize, i / width as usize);
+                let grey = ((f64::from(luma(x, y)) - 16.0) * 255.0 / 219.0).clamp(0.0, 255.0);
+                let off = difference(pixel, [grey; 3]);
+                assert!(off <= TOLERANCE, "{width}×{height} at {x},{y}: {pixel:?}, expected {grey:.1}");
+            }
+        }
+    }
+}
+
+/// Negative line sizes mean bottom-up rows.
+#[test]
+fn bottom_up_pictures_come_out_upright() {
+    let mut converter = RgbaConverter::new();
+    for (width, height) in [(32, 6), (13, 7)] {
+        let mut frame = Video::new(Pixel::BGR24, width, height);
+        let stride = frame.stride(0);
+        for (y, row) in frame.data_mut(0).chunks_mut(stride).take(height as usize).enumerate() {
+            row.fill(y as u8 * 10);
+        }
+        // SAFETY: the plane has `height` rows; pointing at its last row with a negative step stays inside.
+        unsafe {
+            let raw = frame.as_mut_ptr();
+            (*raw).data[0] = (*raw).data[0].add(stride * (height as usize - 1));
+            (*raw).linesize[0] = -(stride as i32);
+        }
+        let rgba = convert(&mut converter, &frame);
+        for (y, row) in rgba.chunks_exact(width as usize * 4).enumerate() {
+            let value = f64::from((height as usize - 1 - y) as u32 * 10);
+            assert_eq!(difference(row, [value; 3]), 0.0, "row {y}");
+        }
+    }
+}
+
+#[test]
+fn one_converter_follows_changing_pictures() {
+    let mut converter = RgbaConverter::new();
+    let colour = [200, 30, 90];
+    for (format, size, matrix, space) in [
+        (Pixel::YUV420P, (64, 48), Matrix::Bt601, AVColorSpace::AVCOL_SPC_UNSPECIFIED),
+        (Pixel::YUV420P, (64, 48), Matrix::Bt709, AVColorSpace::AVCOL_SPC_BT709),
+        (Pixel::YUV444P, (64, 48), Matrix::Bt709, AVColorSpace::AVCOL_SPC_BT709),
+        (Pixel::YUV444P, (31, 33), Matrix::Bt2020, AVColorSpace::AVCOL_SPC_BT2020_NCL),
+        (Pixel::YUV420P, (64, 48), Matrix::Bt601, AVColorSpace::AVCOL_SPC_UNSPECIFIED),
+    ] {
+        let code = code_of(colour, matrix, Range::Limited, 8);
+        let mut frame = flat(format, size, code);
+        tag(&mut frame, space, AVColorRange::AVCOL_RANGE_UNSPECIFIED);
+        let worst = difference(&convert(&mut converter, &frame), rgb_of(code, matrix, Range::Limited, 8));
+        assert!(worst <= TOLERANCE, "{format:?} {size:?} {matrix}: off by {worst:.2}");
+    }
+}
+
+#[test]
+fn scaling_fills_the_target() {
+    let mut converter = RgbaConverter::new();
+    let code = code_of([10, 200, 60], Matrix::Bt601, Range::Limited, 8);
+    let frame = flat(Pixel::YUV420P, (64, 48), code);
+    for (width, height) in [(128, 96), (33, 17), (1, 1), (64, 47)] {
+        for poison in [0, 255] {
+            let mut rgba = vec![poison; width as usize * height as usize * 4];
+            converter.convert_scaled(&frame, (width, height), &mut rgba).expect("scales");
+            let worst = difference(&rgba, rgb_of(code, Matrix::Bt601, Range::Limited, 8));
+            assert!(worst <= TOLERANCE, "{width}×{height}: off by {worst:.2}");
+        }
+    }
+}
+
+#[test]
+fn a_wrong_destination_is_refused() {
+    let frame = flat(Pixel::YUV420P, (16, 16), [16, 128, 128]);
+    let error = RgbaConverter::new().convert(&frame, &mut [0; 16 * 16 * 4 - 1]).expect_err("too small");
+    assert!(error.why.contains("16×16"), "{error}");
+}
+
+/// The same planes with an alpha, which swscale converts, and without, which it does not: at edges as hard as they can be.
+#[test]
+fn formats_with_all_rows_of_chroma_keep_their_edges() {
+    for (with, without) in [(Pixel::YUVA422P, Pixel::YUV422P), (Pixel::YUVA444P, Pixel::YUV444P)] {
+        for side in [1, 2, 5] {
+            let [mut with, mut without] = [with, without].map(|format| Video::new(format, 66, 18));
+            for frame in [&mut with, &mut without] {
+                for plane in 0..frame.planes() {
+                    let stride = frame.stride(plane);
+                    for (y, row) in frame.data_mut(plane).chunks_mut(stride).enumerate() {
+                        for (x, sample) in row.iter_mut().enumerate() {
+                            let high = (x / side + y / side) % 2 == plane % 2;
+                            *sample = [[41, 16, 16, 255], [81, 240, 240, 255]][usize::from(high)][plane];
+                        }
+                    }
+                }
+            }
+            let mut converter = RgbaConverter::new();
+            let (with, without) = (convert(&mut converter, &with), convert(&mut converter, &without));
+            let off = with.iter().zip(&without).map(|(a, b)| a.abs_diff(*b)).max();
+            assert!(off <= Some(2), "{side} samples: off by {off:?}");
+        }
+    }
+}
+
+/// Fills a picture with alpha, of bytes or of words with the high byte last, with hidden and half hidden colours; returns
+/// it with its own alpha, and the same one opaque.
+fn with_alpha(format: Pixel, planes: [usize; 4], steps: [(usize, usize); 4]) -> [Video; 2] {
+    const ALPHAS: [u8; 8] = [0, 1, 127, 128, 254, 255, 64, 200];
+    let (components, mut both) = (planes.len(), [Video::new(format, 40, 12), Video::new(format, 40, 12)]);
+    for (at, frame) in both.iter_mut().enumerate() {
+        for plane in 0..frame.planes() {
+            frame.data_mut(plane).fill(0);
+        }
+        for component in 0..components {
+            let (plane, (start, step)) = (planes[component], steps[component]);
+            let stride = frame.stride(plane);
+            for (y, row) in frame.data_mut(plane).chunks_mut(stride).enumerate() {
+                for (x, sample) in row.iter_mut().skip(start).step_by(step).enumerate() {
+                    *sample = match (component, at) {
+                        (3, 0) => ALPHAS[(x / 4 + y / 4) % 8],
+                        (3, _) => 255,
+                        _ => ((x / 4 * 37 + y / 4 * 91 + component * 60) % 220) as u8 + 18,
+                    };
+                }
+            }
+        }
+    }
+    both
+}
+
+/// What swscale converts is multiplied by its alpha, like what the kernels convert.
+#[test]
+fn hidden_colours_are_not_shown() {
+    let mut converter = RgbaConverter::new();
+    let bytes = [(0, 1); 4];
+    // Of words the high byte of little-endian ones.
+    let words = [(1, 2); 4];
+    for (format, planes, steps) in [
+        (Pixel::YUVA444P, [0, 1, 2, 3], bytes),
+        (Pixel::YUVA422P, [0, 1, 2, 3], bytes),
+        (Pixel::YUVA420P, [0, 1, 2, 3], bytes),
+        (Pixel::YA8, [0, 0, 0, 0], [(0, 2), (0, 2), (0, 2), (1, 2)]),
+        (Pixel::GBRAP16LE, [0, 1, 2, 3], words),
+        (Pixel::RGBA64LE, [0; 4], [(1, 8), (3, 8), (5, 8), (7, 8)]),
+        (Pixel::BGRA, [0; 4], [(0, 4), (1, 4), (2, 4), (3, 4)]),
+    ] {
+        let [hidden, opaque] = with_alpha(format, planes, steps);
+        let (got, straight) = (convert(&mut converter, &hidden), convert(&mut converter, &opaque));
+        let alphas: std::collections::BTreeSet<u8> = got.chunks_exact(4).map(|pixel| pixel[3]).collect();
+        assert!(alphas.len() >= 8 && alphas.contains(&0) && alphas.contains(&255), "{format:?}: {alphas:?}");
+        for (got, straight) in got.chunks_exact(4).zip(straight.chunks_exact(4)) {
+            let alpha = u32::from(got[3]);
+            assert_eq!(straight[3], 255);
+            let want = [0, 1, 2].map(|at| ((u32::from(straight[at]) * alpha + 127) / 255) as u8);
+            assert_eq!(got[..3], want, "{format:?}, alpha {alpha}");
+        }
+    }
+}
+
+#[test]
+fn palettes_may_have_alpha() {
+    let mut frame = Video::new(Pixel::PAL8, 13, 7);
+    // SAFETY: PAL8 frames have 256 entries of four bytes in their second plane, and 7 rows of their line size in the first.
+    unsafe {
+        let palette = (*frame.as_mut_ptr()).data[1].cast::<u32>();
+        (0..256).for_each(|i| palette.add(i).write_unaligned([0x00ff_8001, 0x80ff_8001, 0xffff_8001][i % 3]));
+        let bytes = frame.stride(0);
+        (0..7).for_each(|y| (*frame.as_mut_ptr()).data[0].add(y * bytes).write_bytes(y as u8 % 3, bytes));
+    }
+    let rgba = convert(&mut RgbaConverter::new(), &frame);
+    for (y, row) in rgba.chunks_exact(13 * 4).enumerate() {
+        let want = [[0; 4], [128, 64, 1, 128], [255, 128, 1, 255]][y % 3];
+        assert!(
+            row.chunks_exact(4).all(|pixel| pixel == want),
+            "row {y}: {:?}, expected {want:?}",
+            &row[..4]
+        );
+    }
+}
+
+/// Red is hidden beside blue: nothing of it comes into the edge, whatever the picture is scaled to.
+#[test]
+fn scaling_mixes_no_hidden_colours() {
+    let mut frame = Video::new(Pixel::RGBA, 32, 32);
+    let stride = frame.stride(0);
+    for (y, row) in frame.data_mut(0).chunks_mut(stride).enumerate() {
+        for (x, pixel) in row.chunks_exact_mut(4).enumerate() {
+            let hidden = (x / 4 + y / 4) % 2 == 0;
+            pixel.copy_from_slice(if hidden { &[255, 0, 0, 0] } else { &[0, 0, 255, 255] });
+        }
+    }
+    for (width, height) in [(64, 64), (20, 31), (33, 7), (32, 31)] {
+        let mut rgba = vec![0x5a; width as usize * height as usize * 4];
+        RgbaConverter::new().convert_scaled(&frame, (width, height), &mut rgba).expect("scales");
+        // swscale computes in YCbCr between.
+        let most = rgba.chunks_exact(4).map(|pixel| pixel[0].max(pixel[1])).max();
+        assert!(most <= Some(3), "{width}×{height}: {most:?} of red or green");
+        assert!(rgba.chunks_exact(4).all(|pixel| pixel[2] <= pixel[3]), "{width}×{height}");
+    }
+}
