@@ -104,7 +104,7 @@ impl<'a> BoxBench<'a> {
         let mut built = HashMap::new();
         for entrant in entrants {
             if let Entrant::Variant(id) = *entrant {
-                built.insert(id, candidate(cl.as_ref().ok_or(&without), id, size, trials, whole));
+                built.insert(id, candidate(cl.as_ref().ok_or(&*without), id, size, trials, whole));
             }
         }
         let on_device = |cl| {

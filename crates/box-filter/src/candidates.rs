@@ -26,7 +26,7 @@ pub(super) enum Candidate {
 
 /// Builds a variant for pictures of a size; without a device there is the outcome of what needs one.
 pub(super) fn candidate(
-    cl: std::result::Result<&ClContext, &Box<Outcome>>,
+    cl: std::result::Result<&ClContext, &Outcome>,
     id: VariantId,
     size: (u32, u32),
     trials: &mut Trials,
@@ -35,7 +35,7 @@ pub(super) fn candidate(
     match (id.back_end(), cl) {
         (BackEnd::Native, _) => Ok(Candidate::Threads),
         (BackEnd::Glsl, _) => shaders(size, whole).map(Candidate::Shaders),
-        (_, Err(without)) => Err(without.clone()),
+        (_, Err(without)) => Err(Box::new(without.clone())),
         (_, Ok(cl)) if id.reads_planes() => {
             build_planes(cl, id, trials).map(|one| Candidate::Planes(Rc::new(one)))
         }

@@ -31,7 +31,7 @@ pub struct Launch {
 
 impl Launch {
     /// As many work-items as asked for, rounded up to whole groups.
-    pub fn new(items: [u32; 2], local: [u32; 2]) -> Self {
+    pub(crate) fn new(items: [u32; 2], local: [u32; 2]) -> Self {
         let local = local.map(|n| n.max(1) as usize);
         Self { global: [0, 1].map(|d| (items[d].max(1) as usize).next_multiple_of(local[d])), local }
     }

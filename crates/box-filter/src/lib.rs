@@ -22,7 +22,7 @@ pub mod pictures;
 mod plan;
 pub mod planar;
 pub mod reference;
-pub mod run;
+pub(crate) mod run;
 mod rungs;
 mod scratch;
 pub mod suite;
@@ -36,7 +36,8 @@ pub use config::{Code, Config};
 pub use opencl::BuiltVariant;
 pub use plan::Plan;
 pub use run::filter_once;
-pub use rungs::{Group, Kernels, OWN_FILE, Rung, VariantId, Work, listed};
+pub(crate) use rungs::Kernels;
+pub use rungs::{Group, OWN_FILE, VariantId, Work, listed};
 pub use scratch::Scratch;
 
 /// Largest radius, in pixels: 255·(2·128+1) is the largest row sum that fits 16 bits.

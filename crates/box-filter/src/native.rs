@@ -9,7 +9,6 @@ use std::sync::atomic::{Ordering, compiler_fence};
 
 use crate::MAX_RADIUS;
 use base::error::{Error, Result};
-use base::memory::zeroed;
 use base::threads::share;
 use base::verify::{self, MismatchReport};
 use opencl::memory::Rgba;
@@ -59,23 +58,12 @@ pub fn filter(
     Ok(())
 }
 
-/// Filters one picture of `width`·`height` RGBA pixels on all cores, in vectors.
-///
-/// # Errors
-/// As [`filter`], and when memory runs out.
-pub fn filter_once(src: &[u8], width: u32, height: u32, radius: u32) -> Result<Vec<u8>> {
-    let mut filtered = zeroed(src.len())?;
-    let size = (width as usize, height as usize);
-    filter(src, &mut filtered, size, radius, all_threads(), Lanes::Vector)?;
-    Ok(filtered)
-}
-
-/// Checks the filter as [`filter_once`] runs it on one picture against `want`, the reference's output for it: poisoned,
+/// Checks [`filter`] on all cores and in vectors, on one picture against `want`, the reference's output for it: poisoned,
 /// with canaries on both sides.
 ///
 /// # Errors
 /// As [`filter`]; a wrong result is no error but a report.
-pub fn check(
+pub(crate) fn check(
     src: &[u8],
     want: &[u8],
     width: u32,

@@ -4,7 +4,7 @@ use base::random::Xorshift;
 
 /// What is in a picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Pattern {
+pub(crate) enum Pattern {
     /// Any bytes, the same each time.
     Noise,
     /// All 255: the largest sums.
@@ -25,7 +25,7 @@ pub enum Pattern {
 
 impl Pattern {
     /// All of them, those that show the most first.
-    pub const ALL: [Pattern; 8] = [
+    pub(crate) const ALL: [Pattern; 8] = [
         Pattern::Noise,
         Pattern::White,
         Pattern::StripesAcross,
@@ -37,7 +37,7 @@ impl Pattern {
     ];
 
     /// Its name in tables and JSON.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Pattern::Noise => "noise",
             Pattern::White => "white",
@@ -51,7 +51,7 @@ impl Pattern {
     }
 
     /// The picture, for a filter of this radius.
-    pub fn picture(self, (width, height): (u32, u32), radius: u32) -> Vec<u8> {
+    pub(crate) fn picture(self, (width, height): (u32, u32), radius: u32) -> Vec<u8> {
         let bytes = width as usize * height as usize * 4;
         // Of both colours also where the window is larger than the picture: the ends of a window then differ the most.
         let side = |length: u32| (2 * radius + 1).min(length.div_ceil(2)).max(1);

@@ -15,7 +15,7 @@ pub fn reference(src: &[u8], width: usize, height: usize, radius: usize) -> Vec<
 }
 
 /// The same within some tens of milliseconds for pictures of usual sizes.
-pub fn quick(src: &[u8], width: usize, height: usize, radius: usize) -> Vec<u8> {
+pub(crate) fn quick(src: &[u8], width: usize, height: usize, radius: usize) -> Vec<u8> {
     by_reads(src, width, height, radius, QUICK_READS)
 }
 

@@ -46,7 +46,7 @@ pub fn filter_once(
 
 /// How the rows of a pass are shared among launches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Bands {
+pub(crate) enum Bands {
     /// One launch.
     Whole,
     /// So many rows, cycled: bands that begin and end anywhere.
@@ -60,7 +60,7 @@ const ODD: [u32; 5] = [1, 3, 7, 31, 5];
 
 impl Bands {
     /// Its name in tables and JSON.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Bands::Whole => "whole",
             Bands::Odd => "bands of 1, 3, 7, 31, 5 rows",
@@ -69,7 +69,7 @@ impl Bands {
     }
 
     /// The rows of each launch. `step` rows waste nothing.
-    pub fn of(self, rows: u32, step: u32) -> Vec<Range<u32>> {
+    pub(crate) fn of(self, rows: u32, step: u32) -> Vec<Range<u32>> {
         let step = step.max(1);
         let mut heights: Box<dyn Iterator<Item = u32>> = match self {
             Bands::Whole => Box::new(std::iter::repeat(rows)),

@@ -60,7 +60,7 @@ pub struct Suite {
 
 impl Suite {
     /// A picture of a kind and a size, and what the reference makes of it.
-    pub fn case(&mut self, pattern: Pattern, size: (u32, u32), radius: u32) -> &Case {
+    pub(crate) fn case(&mut self, pattern: Pattern, size: (u32, u32), radius: u32) -> &Case {
         self.made.entry((pattern, size, radius)).or_insert_with(|| {
             let src = pattern.picture(size, radius);
             let want = quick(&src, size.0 as usize, size.1 as usize, radius as usize);
@@ -73,7 +73,7 @@ impl Suite {
     ///
     /// # Errors
     /// As [`Suite::sizes`].
-    pub fn first(
+    pub(crate) fn first(
         &mut self,
         cl: &ClContext,
         variant: &BuiltVariant,
@@ -164,7 +164,7 @@ impl Suite {
     }
 
     /// Makes what [`Suite::extremes`] needs at this radius.
-    pub fn make_extremes(&mut self, radius: u32) {
+    pub(crate) fn make_extremes(&mut self, radius: u32) {
         for pattern in Pattern::ALL {
             self.case(pattern, EXTREME, radius);
         }
@@ -174,7 +174,7 @@ impl Suite {
     ///
     /// # Errors
     /// As [`Suite::sizes`].
-    pub fn extremes(
+    pub(crate) fn extremes(
         &mut self,
         cl: &ClContext,
         variant: &BuiltVariant,

@@ -178,7 +178,7 @@ impl Bands {
 
     /// Device time of the whole frame as it was predicted before it began, in milliseconds: a guess, where nothing was
     /// known.
-    pub fn predicted_ms(&self) -> f64 {
+    pub(crate) fn predicted_ms(&self) -> f64 {
         self.predicted_ms
     }
 

@@ -81,7 +81,7 @@ impl GlslFilter {
     }
 
     /// What times it.
-    pub fn clock(&self) -> Clock {
+    pub(crate) fn clock(&self) -> Clock {
         self.timer.clock()
     }
 
@@ -263,11 +263,6 @@ impl Offscreen {
     /// Its context, which is current.
     pub fn gl(&self) -> &Arc<glow::Context> {
         &self.headless.gl
-    }
-
-    /// What times it.
-    pub fn clock(&self) -> Clock {
-        self.filter.clock()
     }
 }
 

@@ -186,7 +186,12 @@ impl Pipeline {
     }
 
     /// What a variant filters pictures of this size and radius with; `None` where it cannot be submitted.
-    pub fn chosen(&self, variant: VariantId, (width, height): (u32, u32), radius: u32) -> Option<String> {
+    pub(crate) fn chosen(
+        &self,
+        variant: VariantId,
+        (width, height): (u32, u32),
+        radius: u32,
+    ) -> Option<String> {
         self.built.get(&variant)?.chosen(width, height, radius)
     }
 
@@ -333,7 +338,7 @@ impl Pipeline {
     }
 
     /// Waits until the device is idle, so that memory it uses can be released. For errors and teardown only.
-    pub fn drain(&self) -> bool {
+    pub(crate) fn drain(&self) -> bool {
         // Both, whatever the first one says.
         let filter = self.cl.queue.finish().is_ok();
         let uploads = self.uploads.as_ref().is_none_or(|uploads| uploads.finish().is_ok());

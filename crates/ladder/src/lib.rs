@@ -22,7 +22,7 @@ pub mod measure;
 pub mod rounds;
 pub mod rows;
 pub mod rung;
-pub mod search;
+pub(crate) mod search;
 pub mod sizes;
 pub mod trial;
 pub mod tune;

@@ -103,7 +103,7 @@ pub trait Watch<C: 'static> {
 }
 
 /// The two parameters with the most values, that one first: what a search is a map of.
-pub fn axes<C: Tunable>(code: &C) -> Vec<&'static Param> {
+pub(crate) fn axes<C: Tunable>(code: &C) -> Vec<&'static Param> {
     let mut params: Vec<_> = code.params().iter().collect();
     params.sort_by_key(|p| std::cmp::Reverse(p.values.len()));
     params.truncate(2);

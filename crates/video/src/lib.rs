@@ -48,9 +48,9 @@ pub use decoder::{Decoder, MovieInfo, OpenOptions};
 pub use frame::{Fields, Frame};
 pub use orientation::Orientation;
 pub use painted::Canvas;
-pub use queue::{FrameQueue, Take};
+pub use queue::FrameQueue;
 pub use reading::{Cancel, References};
-pub use still::{RgbaFrames, read_frame_at, read_frames_rgba};
+pub use still::{read_frame_at, read_frames_rgba};
 
 /// Nanoseconds in a second: every time in this module is a whole number of nanoseconds.
 pub(crate) const SECOND_NS: i64 = 1_000_000_000;

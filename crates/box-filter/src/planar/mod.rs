@@ -29,20 +29,21 @@
 //!
 //! `tests/planar.rs` states how much that is, for pictures of each kind, and tests it.
 
-pub mod opencl;
-pub mod reference;
+pub(crate) mod opencl;
+pub(crate) mod reference;
 pub mod run;
 pub mod suite;
 
 pub(crate) use opencl::PLANES;
-pub use opencl::{PlanarFilter, PlanarPlan, PlanesCode};
+pub(crate) use opencl::PlanesCode;
+pub use opencl::{PlanarFilter, PlanarPlan};
 pub use reference::{planar_quick, planar_reference};
 pub use run::planes_of;
 
 /// Weights of a window along one axis: `2·reach + 1` samples count `full` times, one more on either side counts `end`
 /// times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Window {
+pub(crate) struct Window {
     /// Samples on either side of the middle that count in full.
     pub reach: u32,
     /// What these count.
@@ -58,7 +59,7 @@ impl Window {
     /// the window's variance is a quarter of the pixels' window's, `radius·(radius + 1) / 12`: in the limit of large
     /// radii 3/4 for even and 1/4 for odd ones, less for small ones. It is rounded to a fraction of `full`, which is
     /// as large as 32 bits for the sums of samples of 12 bits allow.
-    pub fn new(radius: u32, subsampled: bool) -> Self {
+    pub(crate) fn new(radius: u32, subsampled: bool) -> Self {
         if !subsampled || radius == 0 {
             return Self { reach: radius, full: 1, end: 0 };
         }
@@ -76,7 +77,7 @@ impl Window {
     }
 
     /// All weights.
-    pub fn total(&self) -> u32 {
+    pub(crate) fn total(&self) -> u32 {
         (2 * self.reach + 1) * self.full + 2 * self.end
     }
 }

@@ -224,12 +224,12 @@ impl PlanarPlan {
     }
 
     /// The layout that it reads.
-    pub fn layout(&self) -> &Layout {
+    pub(crate) fn layout(&self) -> &Layout {
         &self.layout
     }
 
     /// Where it writes: a block of [`Layout::filtered`].
-    pub fn to(&self) -> &Picture {
+    pub(crate) fn to(&self) -> &Picture {
         &self.to
     }
 
@@ -301,7 +301,7 @@ impl PlanarPlan {
     ///
     /// # Errors
     /// When it is too large.
-    pub fn set_radius(&self, radius: u32) -> Result<()> {
+    pub(crate) fn set_radius(&self, radius: u32) -> Result<()> {
         if radius > MAX_RADIUS {
             return Err(Error::new(
                 not_prepared(self.id),

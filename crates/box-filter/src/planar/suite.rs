@@ -105,7 +105,7 @@ impl Samples {
 ///
 /// # Errors
 /// When the filter cannot run.
-pub fn layouts(
+pub(crate) fn layouts(
     cl: &ClContext,
     filter: &PlanarFilter,
     radius: u32,

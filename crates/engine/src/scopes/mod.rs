@@ -27,7 +27,7 @@ use opencl::memory::{Picture, Storage, new_memory};
 use opencl::program::{is_changed, way_back};
 use opencl::timer;
 use readings::{COUNTS, case};
-pub use readings::{LEVELS, Readings, STRIPS, ends, stretch};
+pub use readings::{LEVELS, Readings, STRIPS, stretch};
 
 const NO_MEMORY: &str = "Memory for scopes could not be had on the device.";
 const NOT_MEASURED: &str = "A frame's luminance could not be measured on the device.";

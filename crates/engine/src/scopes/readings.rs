@@ -92,7 +92,7 @@ impl Readings {
 
 /// The luminances that auto-levels make black and white: at most a thousandth of the pixels is darker, and as many are
 /// brighter. 0 and 255 where all pixels are one luminance, but for so many.
-pub fn ends(histogram: &[u32]) -> (u32, u32) {
+pub(crate) fn ends(histogram: &[u32]) -> (u32, u32) {
     let pixels: u64 = histogram.iter().map(|count| u64::from(*count)).sum();
     let low = end(histogram.iter().enumerate(), pixels / BEYOND);
     let high = end(histogram.iter().enumerate().rev(), pixels / BEYOND);

@@ -78,7 +78,7 @@ pub enum Done {
 
 impl Done {
     /// What the next step waits for.
-    pub fn event(&self) -> Option<&Event> {
+    pub(crate) fn event(&self) -> Option<&Event> {
         match self {
             Done::Device(events) => events.last(),
             Done::Host(..) => None,

@@ -18,9 +18,8 @@ mod reference;
 mod room;
 mod shirt;
 pub mod steps;
-pub mod thin;
+pub(crate) mod thin;
 mod walk;
 mod ways;
 
-pub use case::Case;
 pub use ladder::Cloth;

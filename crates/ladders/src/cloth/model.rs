@@ -9,12 +9,13 @@ use std::ops::Range;
 use super::geometry::{Point, add, cross, normal_or_up, scale, sub, triangles};
 use super::shirt;
 use super::thin::Tube;
-pub use super::walk::{APART, SPEED, Walk, army};
+pub(crate) use super::walk::Walk;
+pub use super::walk::{APART, SPEED, army};
 
 /// Particles round the torso. The first column runs down the back, the next ones come by the side with negative x.
 pub const COLUMNS: usize = 40;
 /// Particles from the collar down to the hem.
-pub const ROWS: usize = 25;
+pub(crate) const ROWS: usize = 25;
 /// Particles of a shirt: row after row, the collar first.
 pub const PARTICLES: usize = COLUMNS * ROWS;
 /// Vertices of a shirt's row: the first particle once more at its end, with the picture's other edge.
@@ -22,7 +23,7 @@ pub const VERTEX_COLUMNS: usize = COLUMNS + 1;
 /// Vertices of a shirt, row after row.
 pub const SHIRT_VERTICES: usize = VERTEX_COLUMNS * ROWS;
 /// Bones of a figure.
-pub const BONES: usize = 14;
+pub(crate) const BONES: usize = 14;
 
 pub(super) const HIPS: u32 = 0;
 pub(super) const SPINE: u32 = 1;

@@ -44,7 +44,7 @@ pub struct Walk {
 
 impl Walk {
     /// The bones at a time: matrices of three rows and four columns that bring what no bone has moved to its place.
-    pub fn pose(&self, seconds: f32) -> Vec<[f32; 12]> {
+    pub(crate) fn pose(&self, seconds: f32) -> Vec<[f32; 12]> {
         let part = (f64::from(seconds) / f64::from(PERIOD) + f64::from(self.phase)).rem_euclid(1.0) as f32;
         let wave = (part * TAU).sin();
         // Of the foot with negative x: it comes down when it is furthest ahead.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 /// The most rows or columns.
 pub(crate) const MOST_SIDE: u32 = 65_535;
 /// The most numbers of a matrix: kernels count them in 32 bits.
-pub const MOST: u64 = 1 << 30;
+pub(crate) const MOST: u64 = 1 << 30;
 
 /// A matrix of `m`×`k` by one of `k`×`n`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,13 +36,13 @@ impl Shape {
     }
 
     /// As in "2048×1023 by 1023×4096".
-    pub fn title(&self) -> String {
+    pub(crate) fn title(&self) -> String {
         let Self { m, n, k } = self;
         format!("{m}×{k} by {k}×{n}")
     }
 
     /// In JSON.
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         let Self { m, n, k } = self;
         json!({ "m": m, "n": n, "k": k })
     }
@@ -55,7 +55,7 @@ impl Shape {
 
     /// The class in a word: thin ones are those whose product has fewer than 64 rows or columns, whatever `k` is; others go by
     /// how many products they take.
-    pub fn class(&self) -> &'static str {
+    pub(crate) fn class(&self) -> &'static str {
         if self.m.min(self.n) < 64 {
             return "thin";
         }

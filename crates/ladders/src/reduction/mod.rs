@@ -10,7 +10,7 @@ pub mod host;
 mod kernels;
 mod memory;
 pub mod pictures;
-pub mod reference;
+mod reference;
 
 use ladder::cache::{Cache, Class};
 use ladder::config::Config;

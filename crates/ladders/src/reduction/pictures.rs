@@ -3,7 +3,7 @@
 use base::random::Xorshift;
 
 /// Names of the kinds; the first is the one that is timed.
-pub const INPUTS: &[&str] = &["noise", "white", "black", "one pixel", "grey"];
+pub(crate) const INPUTS: &[&str] = &["noise", "white", "black", "one pixel", "grey"];
 
 /// The edges that blocks have.
 pub(crate) const BLOCKS: [u32; 3] = [16, 32, 64];

@@ -23,7 +23,7 @@ use opencl::cl::{ClContext, DeviceInfo, DeviceKind};
 use kernels::{Code, Program};
 
 /// The most numbers of a matrix: kernels count them in 32 bits, and round up to whole groups.
-pub const MOST: u64 = 1 << 30;
+pub(crate) const MOST: u64 = 1 << 30;
 
 /// Names of the three mappings, which the [answer](why) compares.
 const ROW_LINEAR: &str = "row-linear";
@@ -107,7 +107,7 @@ pub struct Room {
 }
 
 /// What is right: in plain Rust, number by number.
-pub fn reference(size: Size, a: &[f32]) -> Vec<u8> {
+pub(crate) fn reference(size: Size, a: &[f32]) -> Vec<u8> {
     let column = |column: usize| a.iter().skip(column).step_by(size.n as usize);
     (0..size.n as usize).flat_map(column).flat_map(|number| number.to_le_bytes()).collect()
 }

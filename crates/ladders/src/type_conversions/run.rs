@@ -57,7 +57,7 @@ pub enum State {
 }
 
 /// Told what is known of a case.
-pub type Watch<'a> = &'a (dyn Fn(Case, State) + Sync);
+pub(crate) type Watch<'a> = &'a (dyn Fn(Case, State) + Sync);
 
 /// Tries all cases, until `stop` says so. Returns where the time went.
 ///

@@ -34,7 +34,7 @@ pub enum Type {
 
 /// What the bits of a type mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// A whole number, in two's complement where it has a sign.
     Whole {
         /// Whether there are negative ones.
@@ -46,7 +46,7 @@ pub enum Kind {
 
 /// A binary format of IEEE 754.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Format {
+pub(crate) struct Format {
     /// Bits of the significand, the one that is not stored included.
     pub precision: u32,
     /// The exponent of the smallest normal number: 1 less than the bias, negated.
@@ -99,7 +99,7 @@ impl Type {
 
     /// Its size in bits.
     #[inline]
-    pub fn bits(self) -> u32 {
+    pub(crate) fn bits(self) -> u32 {
         8 * self.bytes() as u32
     }
 
@@ -111,7 +111,7 @@ impl Type {
 
     /// What its bits mean.
     #[inline]
-    pub fn kind(self) -> Kind {
+    pub(crate) fn kind(self) -> Kind {
         match self {
             Type::Char | Type::Short | Type::Int | Type::Long => Kind::Whole { signed: true },
             Type::UChar | Type::UShort | Type::UInt | Type::ULong => Kind::Whole { signed: false },
@@ -162,7 +162,7 @@ impl Rounding {
 
 /// How a conversion is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Form {
+pub(crate) enum Form {
     /// An assignment of a scalar.
     Implicit,
     /// `convert_` of so many at once: 1, 2, 3, 4, 8 or 16.
@@ -171,7 +171,7 @@ pub enum Form {
 
 impl Form {
     /// All of them, as they lie in the output.
-    pub const ALL: [Form; 7] = [
+    pub(crate) const ALL: [Form; 7] = [
         Form::Width(1),
         Form::Width(2),
         Form::Width(3),
@@ -207,19 +207,19 @@ impl Widths {
     }
 
     /// Those of some forms, as they are called.
-    pub fn named(forms: &[String]) -> Option<Widths> {
+    pub(crate) fn named(forms: &[String]) -> Option<Widths> {
         let width = |name: &String| name.strip_prefix("width ").and_then(|width| width.parse().ok());
         Widths::of(&forms.iter().filter_map(width).collect::<Vec<_>>())
     }
 
     /// Whether this form is of one of them.
-    pub fn have(self, form: Form) -> bool {
+    pub(crate) fn have(self, form: Form) -> bool {
         let scalar = if form == Form::Implicit { Form::Width(1) } else { form };
         Form::ALL.iter().position(|of| *of == scalar).is_some_and(|bit| self.0 >> bit & 1 == 1)
     }
 
     /// A bit for each, the lowest for scalars.
-    pub fn bits(self) -> u8 {
+    pub(crate) fn bits(self) -> u8 {
         self.0
     }
 }
@@ -274,12 +274,12 @@ impl Case {
     }
 
     /// What it adds to `convert_` and a type: `_sat_rte`.
-    pub fn mode(&self) -> String {
+    pub(crate) fn mode(&self) -> String {
         format!("{}{}", if self.saturates { "_sat" } else { "" }, self.rounding.suffix())
     }
 
     /// The forms that it can be written in, as they lie in the output: of these widths.
-    pub fn forms(&self, widths: Widths) -> Vec<Form> {
+    pub(crate) fn forms(&self, widths: Widths) -> Vec<Form> {
         let plain = !self.saturates && self.rounding == Rounding::Default;
         let all = if plain { &Form::ALL[..] } else { &Form::ALL[..6] };
         all.iter().copied().filter(|form| widths.have(*form)).collect()

@@ -25,7 +25,7 @@ use host::Host;
 use kernels::{Code, Program};
 
 /// The most numbers that a case has: kernels count them in 32 bits, and round up to whole groups.
-pub const MOST: u32 = 1 << 30;
+pub(crate) const MOST: u32 = 1 << 30;
 
 /// The rungs in order.
 static RUNGS: [Rung<Code, Host>; 6] = [
@@ -83,7 +83,7 @@ pub struct Room {
 }
 
 /// What is right: in plain Rust, number by number.
-pub fn reference(a: &[f32], b: &[f32]) -> Vec<u8> {
+pub(crate) fn reference(a: &[f32], b: &[f32]) -> Vec<u8> {
     a.iter().zip(b).flat_map(|(a, b)| (a + b).to_le_bytes()).collect()
 }
 

@@ -21,7 +21,6 @@ use base::error::{Error, Result};
 pub(crate) use buffer::MemFlags;
 pub use buffer::{Buffer, Mem, enqueue_unmap};
 pub use device::{Device, DeviceInfo, DeviceKind, Id, Listing, UNNAMED, list, list_devices, no_device};
-pub use handle::Number;
 pub(super) use handle::{Handle, number_of, text_of};
 pub use image::{Channel, Image};
 pub use program::Program;

@@ -87,7 +87,7 @@ impl Program {
     }
 
     /// The program for a call of OpenCL's, alive while this is borrowed.
-    pub fn raw(&self) -> *mut c_void {
+    pub(crate) fn raw(&self) -> *mut c_void {
         self.0.raw()
     }
 }

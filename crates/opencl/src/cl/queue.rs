@@ -31,7 +31,7 @@ impl Context {
     }
 
     /// The context for a call of OpenCL's, alive while this is borrowed.
-    pub fn raw(&self) -> *mut c_void {
+    pub(crate) fn raw(&self) -> *mut c_void {
         self.0.raw()
     }
 }
@@ -109,7 +109,7 @@ impl Event {
     }
 
     /// The event for a call of OpenCL's, alive while this is borrowed.
-    pub fn raw(&self) -> *mut c_void {
+    pub(crate) fn raw(&self) -> *mut c_void {
         self.0.raw()
     }
 }
