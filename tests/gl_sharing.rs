@@ -20,7 +20,7 @@ use testkit::layer;
 fn case(what: &str, platform: &str, options: &[(&str, &str)]) -> HashMap<String, String> {
     let display = Display::start(&[]);
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--ignored", "--exact", "child::case", "--nocapture", "--test-threads=1"]);
+    command.args(["--ignored", "--exact", "gl_sharing::child::case", "--nocapture", "--test-threads=1"]);
     command.env("DISPLAY", &display.name).env("CASE", what).env("CASE_PLATFORM", platform);
     let output = command.envs(layer::environment(options)).output().unwrap();
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

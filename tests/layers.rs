@@ -1,5 +1,5 @@
-//! The modules of `src` stand in layers, as `src/lib.rs` draws them: each uses only what stands below it. So none uses
-//! another that uses it. What stands in the code under `#[cfg(test)]` may use everything.
+//! What the compiler does not hold of the crates: no code outside the ladders names a rung, what all ladders share knows none
+//! of them, the page of changes names files that there are, and kernels keep clear of what crashes compilers.
 
 mod names;
 mod paths;
@@ -10,96 +10,39 @@ use std::path::{Path, PathBuf};
 use box_filter::VariantId;
 
 use names::{Rungs, single};
-use paths::{Source, read};
-
-/// A use of one top-level module by another.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Use {
-    from: String,
-    to: String,
-    file: String,
-    line: usize,
-}
+use paths::{code, modules};
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
-}
-
-/// The modules from the uppermost to the lowest: the first words of the drawing in the head of `lib.rs`.
-fn drawn(lib: &str) -> Vec<String> {
-    let head: Vec<&str> = lib.lines().map_while(|line| line.strip_prefix("//!")).collect();
-    let block = head.iter().skip_while(|line| line.trim() != "```text").skip(1);
-    let lines = block.take_while(|line| line.trim() != "```");
-    // One space belongs to the comment; lines that go on are indented further.
-    let names = lines.filter_map(|line| line.strip_prefix(' ').unwrap_or(line).split_once(' '));
-    names.filter(|(name, _)| !name.is_empty()).map(|(name, _)| name.to_owned()).collect()
+    Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
 }
 
 /// A module's file.
 struct File {
-    /// The top-level module that it belongs to.
-    top: String,
     name: String,
     text: String,
-    source: Source,
 }
 
-/// The top-level modules, and the files that `lib.rs` leads to.
-fn files() -> (Vec<String>, Vec<File>) {
-    let lib = read(&std::fs::read_to_string(root().join("lib.rs")).unwrap(), &[]);
+/// The files that the roots of the program and of its libraries lead to, without those of the tests' own library.
+fn files() -> Vec<File> {
+    let crates = std::fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().path());
+    let crates = crates.filter(|path| !path.ends_with("testkit")).chain([root()]);
     let mut files = Vec::new();
-    for top in &lib.modules {
-        visit(std::slice::from_ref(top), &root(), &mut files);
+    for folder in crates.map(|path| path.join("src")) {
+        visit(&folder.join("lib.rs"), &folder, &mut files);
     }
-    (lib.modules, files)
+    files
 }
 
-/// Every use of a top-level module by another one.
-fn uses() -> (Vec<String>, Vec<Use>) {
-    let (modules, files) = files();
-    let mut uses = Vec::new();
-    for file in &files {
-        for (line, to) in &file.source.paths {
-            let Some(to) = to.first().filter(|to| **to != file.top) else { continue };
-            uses.push(Use { from: file.top.clone(), to: to.clone(), file: file.name.clone(), line: *line });
-        }
-    }
-    (modules, uses)
-}
-
-/// Reads the module and those that it declares.
-fn visit(module: &[String], folder: &Path, files: &mut Vec<File>) {
-    let name = module.last().unwrap();
-    let (flat, nested) = (folder.join(format!("{name}.rs")), folder.join(name).join("mod.rs"));
-    let path = if flat.exists() { flat } else { nested };
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let source = read(&text, module);
-    let children = source.modules.clone();
-    let file = path.strip_prefix(env!("CARGO_MANIFEST_DIR")).unwrap().display().to_string();
-    files.push(File { top: module[0].clone(), name: file, text, source });
+/// Reads a module's file, and those of the modules that it declares, which lie in `folder`.
+fn visit(path: &Path, folder: &Path, files: &mut Vec<File>) {
+    let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let children = modules(&text);
+    let name = path.strip_prefix(root()).unwrap().display().to_string();
+    files.push(File { name, text });
     for child in children {
-        visit(&[module, &[child]].concat(), &folder.join(name), files);
+        let (flat, nested) = (folder.join(format!("{child}.rs")), folder.join(&child).join("mod.rs"));
+        visit(if flat.exists() { &flat } else { &nested }, &folder.join(&child), files);
     }
-}
-
-/// What runs upward, or to something that is no module, in the order from the uppermost to the lowest.
-fn wrong(order: &[String], uses: &[Use]) -> Vec<Use> {
-    let layer = |name: &str| order.iter().position(|module| module == name);
-    let is_wrong = |u: &&Use| match (layer(&u.from), layer(&u.to)) {
-        (Some(from), Some(to)) => to <= from,
-        _ => true,
-    };
-    uses.iter().filter(is_wrong).cloned().collect()
-}
-
-#[test]
-fn no_module_uses_one_above_it() {
-    let order = drawn(&std::fs::read_to_string(root().join("lib.rs")).unwrap());
-    let (_, uses) = uses();
-    let wrong = wrong(&order, &uses);
-    let say = |u: &Use| format!("  {}:{}: {} uses {}, which stands above it\n", u.file, u.line, u.from, u.to);
-    let wrong: BTreeSet<String> = wrong.iter().map(say).collect();
-    assert!(wrong.is_empty(), "src/lib.rs draws the layers:\n{}", wrong.into_iter().collect::<String>());
 }
 
 /// The page that says where a change goes names files that are there.
@@ -111,56 +54,22 @@ fn the_page_of_changes_names_what_there_is() {
     for line in page.lines() {
         rows += usize::from(line.starts_with("| a") && line.matches('|').count() == 4);
         let named = line.split('`').skip(1).step_by(2).map(|word| word.split(' ').next().unwrap());
-        for name in named
-            .filter(|name| ["src/", "tests/", "docs/", "kernels/"].iter().any(|top| name.starts_with(top)))
-        {
+        for name in named.filter(|name| {
+            ["src/", "crates/", "tests/", "docs/", "kernels/"].iter().any(|top| name.starts_with(top))
+        }) {
             assert!(root.join(name).exists(), "docs/architecture.md names '{name}', which is not there");
         }
     }
     assert_eq!(rows, 10, "ten changes");
 }
 
-#[test]
-fn the_drawing_has_every_module_and_no_other() {
-    let drawn = drawn(&std::fs::read_to_string(root().join("lib.rs")).unwrap());
-    let (modules, uses) = uses();
-    let set = |names: &[String]| names.iter().cloned().collect::<BTreeSet<_>>();
-    assert_eq!(set(&drawn), set(&modules));
-    assert_eq!(drawn.len(), modules.len(), "each once");
-    // It has read them all.
-    assert!(uses.len() > 400, "{}", uses.len());
-    let found = |from: &str, to: &str| uses.iter().any(|u| u.from == from && u.to == to);
-    assert!(found("app", "engine") && found("overlay", "stats") && found("media", "error"));
-}
-
-/// The uses in a planted file of the module `gpu::cl`, as `line module`.
-fn planted(text: &str) -> Vec<String> {
-    let module = ["gpu", "cl"].map(str::to_owned);
-    let found = read(text, &module).paths;
-    found.into_iter().map(|(line, path)| format!("{line} {}", path.join("::"))).collect()
+/// The lines of a planted file that have `crate` in its code.
+fn planted(text: &str) -> Vec<usize> {
+    code(text).iter().filter(|token| token.text == "crate").map(|token| token.line).collect()
 }
 
 #[test]
-fn every_way_to_write_a_path_is_found() {
-    assert_eq!(planted("use crate::error::{Error, Result};"), ["1 error::Error", "1 error::Result"]);
-    assert_eq!(
-        planted("use crate::{\n    app::{self, player::Player as P},\n    media,\n};"),
-        ["2 app", "2 app::player::Player", "3 media"]
-    );
-    assert_eq!(planted("pub use super::{event, super::overlay::View};"), ["1 gpu::event", "1 overlay::View"]);
-    assert_eq!(planted("use super::super::stats::*;"), ["1 stats"]);
-    assert_eq!(planted("fn f() {\n    crate::app::run(&x).map(|()| 1)\n}"), ["2 app::run"]);
-    assert_eq!(planted("fn f<'a>(x: &'a crate :: media :: Frame) {}"), ["1 media::Frame"]);
-    assert_eq!(planted("mod inner { use super::super::gl; use super::X; }"), ["1 gpu::gl", "1 gpu::cl::X"]);
-    assert_eq!(planted("pub(in crate::gpu) fn f() {}"), ["1 gpu"]);
-    assert_eq!(planted("const C: char = '\"'; use crate::cli;"), ["1 cli"]);
-    assert_eq!(planted("const C: char = '\\''; use crate::cli; // '"), ["1 cli"]);
-    assert_eq!(planted("use self::super::gl;"), ["1 gpu::gl"]);
-    assert_eq!(planted("vec![crate::media::SECOND; 2]"), ["1 media::SECOND"]);
-}
-
-#[test]
-fn words_strings_and_tests_are_no_paths() {
+fn words_strings_and_tests_are_no_code() {
     for text in [
         "// use crate::app;",
         "//! [`x`](crate::app)",
@@ -181,24 +90,15 @@ fn words_strings_and_tests_are_no_paths() {
         "not_crate::app::run();",
         "fn f(&self) -> Self { self.app }",
     ] {
-        assert_eq!(planted(text), [""; 0], "{text}");
+        assert!(planted(text).is_empty(), "{text}");
         // What follows is found again.
-        assert_eq!(planted(&format!("{text}\nuse crate::cli;")).len(), 1, "{text}");
+        let last = text.lines().count() + 1;
+        assert_eq!(planted(&format!("{text}\nuse crate::cli;")), [last], "{text}");
     }
-    let source = read("#[cfg(test)]\nmod tests;\npub mod a;\nmod b;\nmod c { mod d; }", &["gpu".to_owned()]);
-    assert_eq!(source.modules, ["a", "b"]);
-}
-
-#[test]
-fn a_planted_upward_use_and_a_circle_are_named() {
-    let order = drawn(
-        "//! Words.\n//!\n//! ```text\n//! app   the window\n//!       goes on\n//! gpu   devices\n//! ```\n",
-    );
-    assert_eq!(order, ["app", "gpu"]);
-    let make = |from: &str, to: &str| Use { from: from.into(), to: to.into(), file: "f.rs".into(), line: 1 };
-    let (down, up, nowhere) = (make("app", "gpu"), make("gpu", "app"), make("app", "Macro"));
-    assert_eq!(wrong(&order, std::slice::from_ref(&down)), []);
-    assert_eq!(wrong(&order, &[down, up.clone(), nowhere.clone()]), [up, nowhere]);
+    for text in ["const C: char = '\"'; use crate::cli;", "const C: char = '\\''; use crate::cli; // '"] {
+        assert_eq!(planted(text), [1], "{text}");
+    }
+    assert_eq!(modules("#[cfg(test)]\nmod tests;\npub mod a;\nmod b;\nmod c { mod d; }"), ["a", "b"]);
 }
 
 /// Rungs' names that are English as well: as words they may stand anywhere, between quotation marks they are rungs.
@@ -261,7 +161,7 @@ fn the_common_part_of_ladders_knows_no_pictures_and_no_rungs() {
     );
     assert!(ENGLISH.iter().chain(&COMMON).all(|id| rungs.contains(id)), "each is a rung");
     let mut files = 0;
-    for entry in std::fs::read_dir(root().join("ladder")).unwrap() {
+    for entry in std::fs::read_dir(root().join("crates/ladder/src")).unwrap() {
         let path = entry.unwrap().path();
         assert!(path.is_file(), "{}: read it, too", path.display());
         let found =
@@ -295,12 +195,18 @@ fn single_rungs() -> Rungs {
     Rungs { variants: variants.collect(), ids: ids.collect() }
 }
 
+/// Whether a file may name rungs. The kernels that convert and correct are beside the box filter, and no part of it.
+fn is_of_a_ladder(file: &str) -> bool {
+    let converts = ["color_kernels", "color_trial"].iter().any(|name| file.contains(name));
+    file.starts_with("crates/ladders/") || file.starts_with("crates/box-filter/") && !converts
+}
+
 /// A property that a rung declares is asked for, not its name: then the next rung with that property needs no more code.
 #[test]
 fn outside_of_the_ladders_no_code_names_a_single_rung() {
-    let (rungs, (_, files)) = (single_rungs(), files());
+    let (rungs, files) = (single_rungs(), files());
     let (mut wrong, mut allowed, mut read) = (String::new(), BTreeSet::new(), 0);
-    for file in files.iter().filter(|file| file.top != "ladders") {
+    for file in files.iter().filter(|file| !is_of_a_ladder(&file.name)) {
         for (line, name) in single(&file.text, &rungs) {
             match NO_RUNGS.iter().find(|(of, string, _)| (*of, *string) == (&file.name, &name)) {
                 Some(one) => drop(allowed.insert(one)),
@@ -309,7 +215,7 @@ fn outside_of_the_ladders_no_code_names_a_single_rung() {
         }
         read += 1;
     }
-    assert!(wrong.is_empty(), "Ask what the rung declares (src/ladders/box_filter/rungs.rs):\n{wrong}");
+    assert!(wrong.is_empty(), "Ask what the rung declares (crates/box-filter/src/rungs.rs):\n{wrong}");
     assert_eq!(allowed.len(), NO_RUNGS.len(), "each is still there");
     assert!(read > 200, "it has read them: {read}");
 }
@@ -382,7 +288,7 @@ fn pitfalls(text: &str) -> Vec<(usize, &'static str)> {
 
 #[test]
 fn kernels_keep_clear_of_what_crashes_compilers() {
-    let folder = root().join("../kernels");
+    let folder = root().join("kernels");
     let mut folders = vec![folder.clone()];
     let mut seen = 0;
     while let Some(folder) = folders.pop() {

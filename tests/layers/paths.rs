@@ -1,14 +1,5 @@
-//! The paths in a file of Rust. In: its text, and which module it is. Out: the modules that it declares, and every path
-//! that begins with `crate`, `super` or `self`, from the crate's root. Comments, strings and what is for tests only
-//! (`#[cfg(test)]`) are left out. [`code`] keeps the strings.
-
-/// What a file declares and uses.
-pub struct Source {
-    /// Modules in files of their own.
-    pub modules: Vec<String>,
-    /// The line, counted from 1, and the path without `crate`.
-    pub paths: Vec<(usize, Vec<String>)>,
-}
+//! The code in a file of Rust. In: its text. Out: its words, signs and strings, and the modules that it declares. Comments and
+//! what is for tests only (`#[cfg(test)]`) are left out.
 
 /// A word, a sign, or a string in its quotes; and its line. `::` is one sign.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,100 +13,20 @@ pub fn code(text: &str) -> Vec<Token> {
     without_tests(&tokens(text))
 }
 
-/// Reads a file of this module.
-pub fn read(text: &str, module: &[String]) -> Source {
-    let tokens = code(text);
-    let mut source = Source { modules: Vec::new(), paths: Vec::new() };
-    // The modules that are written out around the present place: their names, and at which depth of braces they end.
-    let mut inner: Vec<(String, usize)> = Vec::new();
-    let (mut at, mut depth) = (0, 0);
-    let is = |at: usize, text: &str| tokens.get(at).is_some_and(|token| token.text == text);
-    while at < tokens.len() {
-        let here: Vec<String> =
-            module.iter().cloned().chain(inner.iter().map(|(name, _)| name.clone())).collect();
-        match tokens[at].text.as_str() {
-            "mod" if is(at + 2, ";") => {
-                if inner.is_empty() {
-                    source.modules.push(tokens[at + 1].text.clone());
-                }
-                at += 3;
+/// The modules in files of their own that a file declares.
+pub fn modules(text: &str) -> Vec<String> {
+    let (tokens, mut depth, mut found) = (code(text), 0, Vec::new());
+    for (at, token) in tokens.iter().enumerate() {
+        match token.text.as_str() {
+            "{" => depth += 1,
+            "}" => depth -= 1,
+            "mod" if depth == 0 && tokens.get(at + 2).is_some_and(|token| token.text == ";") => {
+                found.push(tokens[at + 1].text.clone());
             }
-            "mod" if is(at + 2, "{") => {
-                inner.push((tokens[at + 1].text.clone(), depth));
-                depth += 1;
-                at += 3;
-            }
-            "{" => {
-                depth += 1;
-                at += 1;
-            }
-            "}" => {
-                depth -= 1;
-                inner.pop_if(|(_, end)| *end == depth);
-                at += 1;
-            }
-            // After `::` it would be the last part of a path, as in `use {crate::a, b::self}`.
-            "crate" | "super" | "self" if is(at + 1, "::") && !(at > 0 && is(at - 1, "::")) => {
-                at = tree(&tokens, at, &here, &[], &mut source.paths);
-            }
-            _ => at += 1,
+            _ => {}
         }
     }
-    source
-}
-
-/// Reads a path or a list of paths in braces behind `before`; returns where it ends.
-fn tree(
-    tokens: &[Token],
-    mut at: usize,
-    here: &[String],
-    before: &[String],
-    paths: &mut Vec<(usize, Vec<String>)>,
-) -> usize {
-    let text = |at: usize| tokens.get(at).map_or("", |token| token.text.as_str());
-    let mut path = before.to_vec();
-    // Whether anything was read that can be gone up from: at first `super` is the module above this one.
-    let mut begun = !before.is_empty();
-    let line = tokens.get(at).map_or(0, |token| token.line);
-    loop {
-        match text(at) {
-            "{" => {
-                at += 1;
-                while !matches!(text(at), "}" | "") {
-                    at = tree(tokens, at, here, &path, paths);
-                    if text(at) == "as" {
-                        at += 2;
-                    }
-                    if text(at) == "," {
-                        at += 1;
-                    }
-                }
-                return at + 1;
-            }
-            "crate" => path.clear(),
-            "self" if !begun => path = here.to_vec(),
-            "self" | "*" => {}
-            "super" => {
-                if !begun {
-                    path = here.to_vec();
-                }
-                path.pop();
-            }
-            word if word.starts_with(|c: char| c.is_alphabetic() || c == '_') => path.push(word.to_owned()),
-            // Generic arguments, as in `crate::a::f::<T>()`: they are read as what follows.
-            _ => {
-                paths.push((line, path));
-                return at.max(1);
-            }
-        }
-        begun = true;
-        at += 1;
-        if text(at) != "::" {
-            paths.push((line, path));
-            return at;
-        }
-        at += 1;
-    }
+    found
 }
 
 /// Leaves out each item that `#[cfg(test)]` stands before.

@@ -253,7 +253,8 @@ fn a_frame_that_is_asked_for_twice_is_uploaded_and_converted_once() {
     let mut command = std::process::Command::new(std::env::current_exe().unwrap());
     let options = [("FAKE_GPU", "1"), ("CALLS", log.to_str().unwrap())];
     command.envs(layer::environment(&options)).arg("--exact");
-    let output = command.arg("both_pictures_of_a_frame_that_is_asked_for_twice_are_right").output().unwrap();
+    let output =
+        command.arg("engine::both_pictures_of_a_frame_that_is_asked_for_twice_are_right").output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && said.contains("1 passed"), "{said}");
     assert!(std::fs::read_to_string(log).unwrap().contains("clEnqueueWriteBuffer"));
