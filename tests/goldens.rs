@@ -1,5 +1,5 @@
 //! What must not change unnoticed: help, keys of JSON, headers of CSV and tables, ids, keys, exit codes. Each is a file in
-//! `tests/goldens`; `src/overlay/tests/goldens.rs` holds the overlay's texts. Needs an OpenCL device, Xvfb and xdotool.
+//! `tests/goldens`; `crates/overlay/src/tests/goldens.rs` holds the overlay's texts. Needs an OpenCL device, Xvfb and xdotool.
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -456,7 +456,7 @@ fn a_cache_that_does_not_fit_is_not_used() {
         command.env("CLREEL_KERNELS", &kernels.0);
     };
     assert!(!home.auto("1000", changed)[0].1);
-    // src/ladder/cache.rs goes through the rest.
+    // crates/ladder/src/cache.rs goes through the rest.
     type Change = fn(&mut Value);
     let changes: [(&str, Change); 3] = [
         ("of another ladder", |entry| entry["ladder"] = "matmul".into()),

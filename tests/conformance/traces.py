@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 PART, SHARE = 48 * 21845, 48 * 5461
-# Its rungs on the device, as `cargo test --test goldens` holds them: lines such as "conversions/fused: opencl, Fused. …".
+# Its rungs on the device, as `./dev test goldens` holds them: lines such as "conversions/fused: opencl, Fused. …".
 with open(os.path.join(os.path.dirname(__file__), "../goldens/rungs.txt"), encoding="utf-8") as rungs:
     LINES = [line.split(": ", 1) for line in rungs if line.startswith("conversions/")]
 RUNGS = [name.split("/")[1] for name, told in LINES if told.startswith("opencl")]

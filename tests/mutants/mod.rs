@@ -3,7 +3,7 @@
 //!
 //! Bench is run with the kernels as they are, which must pass, and with the mutant, which must not. Where it passes, a
 //! [`witness`] looks for a case (a size, a radius, bands, a layout, a target, a picture) in which the mutant changes a
-//! byte, and bench is run once more with that size and radius. `./dev mutants` is all of it, and `tests/mutants.rs` a part.
+//! byte, and bench is run once more with that size and radius. `./dev mutants` is all of it, and `tests/kernel_mutants.rs` a part.
 
 pub mod cases;
 pub mod rules;

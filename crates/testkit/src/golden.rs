@@ -1,5 +1,5 @@
 //! Goldens: files in `tests/goldens` with what users and scripts rely on. A test makes the same text anew, and [`holds`]
-//! compares both. `UPDATE_GOLDENS=1 cargo test --release --test goldens` writes them anew; read the diff before you commit.
+//! compares both. `UPDATE_GOLDENS=1 ./dev test goldens` writes them anew; read the diff before you commit.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! The scene's picture against stored ones, with a tolerance: processors, compilers and OpenGL's drivers differ a little.
 //!
-//! `UPDATE_GOLDENS=1` with `--lib picture` writes them anew; look at them before you commit.
+//! `UPDATE_GOLDENS=1` with `-p clreel --lib picture` writes them anew; look at them before you commit.
 
 use std::fs::File;
 use std::io::BufReader;
