@@ -35,12 +35,12 @@
 //! thing each and end: openers of files, dialogs, what saves, what asks drivers in a process of their own, what waits for signals.
 
 #![warn(missing_docs, unreachable_pub)]
-// The docs are for those who read the code: `./dev check` makes them with what is private.
+// The docs are for those who read the code: `./dev check` makes them of all items.
 #![allow(rustdoc::private_intra_doc_links)]
 
-pub(crate) mod app;
+mod app;
 pub mod cli;
 pub mod gl_window;
-pub(crate) mod options;
-pub(crate) mod probe;
-pub(crate) mod scene;
+mod options;
+mod probe;
+mod scene;

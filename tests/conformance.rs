@@ -361,7 +361,7 @@ fn a_result_is_saved_compared_and_continued() {
 /// A test that is interrupted has saved what it knows, shows it, and goes on from there.
 #[test]
 fn a_signal_loses_nothing() {
-    let folder = Folder::new("signal");
+    let folder = Folder::new("conformance-signal");
     let file = folder.file("full.json");
     let saved = || -> Value {
         serde_json::from_str(&std::fs::read_to_string(&file).unwrap_or_default()).unwrap_or_default()

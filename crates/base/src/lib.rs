@@ -1,7 +1,7 @@
-//! What all other crates stand on: errors, files, jobs, threads, times, checks of memory.
+//! Errors, files, background jobs, threads and checks of memory, for all other crates.
 
 #![warn(missing_docs, unreachable_pub)]
-// The docs are for those who read the code: `./dev check` makes them with what is private.
+// The docs are for those who read the code: `./dev check` makes them of all items.
 #![allow(rustdoc::private_intra_doc_links)]
 
 pub mod environment;

@@ -1,11 +1,12 @@
-//! The box-filter ladder: each pixel becomes the mean of the (2r+1)² pixels around it.
+//! The box filter: each pixel becomes the mean of the (2r+1)² pixels around it. With it stand the kernels that convert a
+//! decoder's planes ([`color_kernels`]), their checks ([`color_trial`]) and their times ([`yuv_to_rgba`]).
 //!
 //! The contract: radius 0 to 128; the border repeats the edge; RGBA, 8 bits a channel, each channel on its
 //! own; out = (sum + N/2) / N in whole numbers with N = (2r+1)². Row sums stay whole, 16 bits a channel.
 //! Every variant gives exactly the bytes of [`mod@reference`].
 
 #![warn(missing_docs, unreachable_pub)]
-// The docs are for those who read the code: `./dev check` makes them with what is private.
+// The docs are for those who read the code: `./dev check` makes them of all items.
 #![allow(rustdoc::private_intra_doc_links)]
 
 pub mod bench;
@@ -22,7 +23,7 @@ pub mod pictures;
 mod plan;
 pub mod planar;
 pub mod reference;
-pub(crate) mod run;
+mod run;
 mod rungs;
 mod scratch;
 pub mod suite;

@@ -1,4 +1,7 @@
-//! A frame asked for in a certain way, and had as soon as it is there; nothing here waits.
+//! The engine: filters the frames of a movie on a device without blocking, and presents each when it is due.
+//!
+//! [`frame_loop`] asks for the frames of a movie, [`present`] draws them, [`stats`] has what was measured, [`sharing`] what
+//! OpenCL and OpenGL share, [`glsl`] the box filter in shaders.
 //!
 //! In: a decoded frame, a [`Request`] that says what is to be done to it, and a [`Slot`] that says where it is wanted:
 //! in a texture, or in the host's memory, which takes no OpenGL. Out: the slot with the picture, and what each step
@@ -17,7 +20,7 @@
 //! when all commands of the one before are in the queue.
 
 #![warn(missing_docs, unreachable_pub)]
-// The docs are for those who read the code: `./dev check` makes them with what is private.
+// The docs are for those who read the code: `./dev check` makes them of all items.
 #![allow(rustdoc::private_intra_doc_links)]
 
 mod bands;

@@ -1,8 +1,7 @@
-//! What every ladder of kernels shares: the variants' names, the outcome of running one, and the rules for
-//! checking ([`verify`](base::verify)) and timing ([`measure`]) it.
+//! The benchmark harness of every ladder: variants and cases, checks, timing ([`measure`]), tuning, tables and JSON.
 
 #![warn(missing_docs, unreachable_pub)]
-// The docs are for those who read the code: `./dev check` makes them with what is private.
+// The docs are for those who read the code: `./dev check` makes them of all items.
 #![allow(rustdoc::private_intra_doc_links)]
 
 pub mod answer;
@@ -22,7 +21,7 @@ pub mod measure;
 pub mod rounds;
 pub mod rows;
 pub mod rung;
-pub(crate) mod search;
+mod search;
 pub mod sizes;
 pub mod trial;
 pub mod tune;

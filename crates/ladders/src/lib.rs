@@ -1,8 +1,7 @@
-//! The ladders: each is one computation, written several times. What they share is in [`ladder`]. In: a line for each
-//! that filters no movies. Out: those lines, for the command line and for the window.
+//! Ladders that compute on plain memory: vector addition, matrices, reductions, type conversions, cloth.
 
 #![warn(missing_docs, unreachable_pub)]
-// The docs are for those who read the code: `./dev check` makes them with what is private.
+// The docs are for those who read the code: `./dev check` makes them of all items.
 #![allow(rustdoc::private_intra_doc_links)]
 
 pub mod cloth;

@@ -1,7 +1,7 @@
-//! OpenCL: devices and contexts ([`cl`]), programs ([`program`]), and which drivers can be trusted ([`drivers`]).
+//! OpenCL: devices and contexts ([`cl`]), programs ([`program`]), and the sandbox that tries drivers first ([`drivers`]).
 
 #![warn(missing_docs, unreachable_pub)]
-// The docs are for those who read the code: `./dev check` makes them with what is private.
+// The docs are for those who read the code: `./dev check` makes them of all items.
 #![allow(rustdoc::private_intra_doc_links)]
 
 mod at_work;

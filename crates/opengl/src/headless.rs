@@ -1,7 +1,7 @@
 //! OpenGL without a window or a display, for what needs neither. In: nothing. Out: a context that is current on this
 //! thread as long as it lives, on the first of the system's devices that gives one.
 
-use std::ffi::CString;
+use std::ffi::{CString, c_void};
 use std::sync::Arc;
 
 use glow::HasContext as _;
@@ -9,8 +9,10 @@ use glutin::api::egl::context::PossiblyCurrentContext;
 use glutin::api::egl::device::Device;
 use glutin::api::egl::display::Display;
 use glutin::config::{ConfigSurfaceTypes, ConfigTemplateBuilder};
-use glutin::context::{ContextApi, ContextAttributesBuilder, GlProfile, Version};
-use glutin::display::GlDisplay as _;
+use glutin::context::{
+    AsRawContext as _, ContextApi, ContextAttributesBuilder, GlProfile, RawContext, Version,
+};
+use glutin::display::{AsRawDisplay as _, GetGlDisplay as _, GlDisplay as _, RawDisplay};
 
 /// A context without a surface; it draws into textures only.
 pub struct Headless {
@@ -36,19 +38,14 @@ impl Headless {
         Err(last)
     }
 
-    /// What names this context to OpenCL.
-    #[doc(hidden)]
-    pub fn opencl_properties(&self) -> ocl::builders::ContextProperties {
-        use glutin::context::AsRawContext as _;
-        use glutin::display::{AsRawDisplay as _, GetGlDisplay as _};
-        let mut properties = ocl::builders::ContextProperties::new();
-        if let (glutin::context::RawContext::Egl(context), glutin::display::RawDisplay::Egl(display)) =
-            (self.context.raw_context(), self.context.display().raw_display())
-        {
-            properties.set_gl_context(context.cast_mut());
-            properties.set_egl_display(display.cast_mut());
+    /// Returns EGL's context and display, which name this context to OpenCL.
+    pub fn egl(&self) -> Option<[*mut c_void; 2]> {
+        match (self.context.raw_context(), self.context.display().raw_display()) {
+            (RawContext::Egl(context), RawDisplay::Egl(display)) => {
+                Some([context.cast_mut(), display.cast_mut()])
+            }
+            _ => None,
         }
-        properties
     }
 
     fn on(device: &Device) -> Result<Self, String> {

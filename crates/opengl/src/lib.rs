@@ -1,7 +1,7 @@
-//! OpenGL without a window: a context, programs, textures, buffers, times.
+//! OpenGL without a window: contexts, programs, textures, buffers and timer queries.
 
 #![warn(missing_docs, unreachable_pub)]
-// The docs are for those who read the code: `./dev check` makes them with what is private.
+// The docs are for those who read the code: `./dev check` makes them of all items.
 #![allow(rustdoc::private_intra_doc_links)]
 
 pub mod headless;

@@ -1,11 +1,11 @@
-//! The egui overlay. In: a [`View`], plain data about this moment. Out: [`Action`]s that the user asked for.
+//! The egui overlay: draws a [`View`], plain data about this moment, and returns the [`Action`]s that the user asked for.
 //!
 //! The headline says what filtered the picture on the screen and what that took, the rungs are buttons and scoreboard in
 //! one, a graph has the filter alone, a strip the seek bar and the controls. Everything else opens by a click or a key.
 //! Nothing here asks for a repaint or touches the movie.
 
 #![warn(missing_docs, unreachable_pub)]
-// The docs are for those who read the code: `./dev check` makes them with what is private.
+// The docs are for those who read the code: `./dev check` makes them of all items.
 #![allow(rustdoc::private_intra_doc_links)]
 
 mod axes;

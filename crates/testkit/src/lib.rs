@@ -1,7 +1,7 @@
-//! What the tests of several crates share: goldens, movies, displays, an OpenCL layer of their own.
+//! Fixtures of the tests: expected output, movies, virtual displays and an OpenCL layer.
 
 #![warn(missing_docs, unreachable_pub)]
-// The docs are for those who read the code: `./dev check` makes them with what is private.
+// The docs are for those who read the code: `./dev check` makes them of all items.
 #![allow(rustdoc::private_intra_doc_links)]
 
 pub mod display;

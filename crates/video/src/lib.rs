@@ -1,5 +1,4 @@
-//! Movies: from a file to frames with time stamps. In: a path. Out: [`Frame`]s in a bounded [`FrameQueue`],
-//! and RGBA bytes where a caller asks for them.
+//! Movies: decoding a file to [`Frame`]s in a bounded [`FrameQueue`], and the rules by which they become RGBA ([`color`]).
 //!
 //! A file's way: `open` finds its pictures, in a format of the list of `formats` and through `access`, which lets FFmpeg
 //! open nothing else, within the time of `reading` and the memory of `room`; `source` reads packets and decodes them, `pass` gives the pictures
@@ -8,31 +7,31 @@
 //! their planes into the device's [`Staging`](crate::color::Staging) memory. [`clock`] says which frame is due. Where there is no file, `painted` makes the pictures.
 
 #![warn(missing_docs, unreachable_pub)]
-// The docs are for those who read the code: `./dev check` makes them with what is private.
+// The docs are for those who read the code: `./dev check` makes them of all items.
 #![allow(rustdoc::private_intra_doc_links)]
 
 mod access;
 pub mod address;
 mod alpha;
 mod chapters;
-pub(crate) mod clip;
-pub(crate) mod clock;
+mod clip;
+mod clock;
 pub mod color;
 mod control;
-pub(crate) mod decoder;
+mod decoder;
 mod extent;
 mod facts;
 mod failures;
 mod formats;
-pub(crate) mod frame;
+mod frame;
 mod jumps;
 mod kept;
 mod libav;
 mod open;
-pub(crate) mod orientation;
+mod orientation;
 mod painted;
 mod pass;
-pub(crate) mod queue;
+mod queue;
 mod reading;
 mod room;
 mod source;

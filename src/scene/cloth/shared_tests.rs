@@ -12,6 +12,7 @@ use super::walker::{Hand, Order, Report, Troop};
 use super::world::{Look, World};
 use engine::present::Viewport;
 use engine::sharing::{self, Sharing};
+use ocl::builders::ContextProperties;
 use opencl::cl::{ClContext, list_devices};
 use opengl::headless::Headless;
 use testkit::layer;
@@ -36,7 +37,11 @@ fn is_twice(n: usize) -> bool {
 /// The first device, which shares.
 fn open(headless: &Headless) -> ClContext {
     let device = list_devices().into_iter().next().unwrap();
-    let (cl, sharing) = sharing::open(&device, &headless.gl, Ok(headless.opencl_properties())).unwrap();
+    let mut properties = ContextProperties::new();
+    let [context, display] = headless.egl().unwrap();
+    properties.set_gl_context(context);
+    properties.set_egl_display(display);
+    let (cl, sharing) = sharing::open(&device, &headless.gl, Ok(properties)).unwrap();
     assert_eq!(sharing, Sharing::ZeroCopy, "{}", sharing.reason());
     cl
 }
