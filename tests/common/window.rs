@@ -227,19 +227,26 @@ impl<'a> Session<'a> {
         self.click(panel);
     }
 
-    /// Clicks at `text` until `shown` is there: on a busy machine what is clicked may move between the finding and the click.
+    /// Clicks at `text` until `shown` is there: once the text stands at the same place in two readings, as on a busy machine
+    /// the panel may change its layout between a reading and the click, which then meets another button.
     pub fn click_until(&mut self, text: &str, shown: &str) {
-        let mut clicked: Option<Instant> = None;
+        let (mut clicked, mut before): (Option<Instant>, Option<(i32, i32)>) = (None, None);
         self.wait(&format!("{shown} after a click at {text}"), |s| {
             let texts = s.texts();
             if texts.iter().any(|t| t.text.contains(shown)) {
                 return true;
             }
-            let button = texts.iter().rev().find(|t| t.text == text);
-            if let Some(at) = button.filter(|_| clicked.is_none_or(|c| c.elapsed() > Duration::from_secs(5)))
-            {
-                s.click_at(at.center());
-                clicked = Some(Instant::now());
+            let place = texts.iter().rev().find(|t| t.text == text).map(|t| t.center());
+            let waited = clicked.is_none_or(|c| c.elapsed() > Duration::from_secs(5));
+            match place.filter(|_| waited) {
+                Some(at) if before == Some(at) => {
+                    s.click_at(at);
+                    (clicked, before) = (Some(Instant::now()), None);
+                }
+                _ => {
+                    before = place;
+                    std::thread::sleep(Duration::from_millis(300));
+                }
             }
             false
         });
