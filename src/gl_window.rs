@@ -59,8 +59,10 @@ impl Interface {
 pub struct GlWindow {
     /// The functions of the context; shared with the overlay's painter.
     pub gl: Arc<glow::Context>,
-    /// Renderer and version, for people: "llvmpipe (LLVM 15.0.6, 256 bits), OpenGL 4.5".
+    /// Interface, renderer and version, for people: "GLX, llvmpipe (LLVM 15.0.6, 256 bits), OpenGL 4.5".
     pub renderer: String,
+    /// Why the interface that was tried first gave no context; `None` where it did.
+    pub reason: Option<String>,
     surface: Surface<WindowSurface>,
     context: PossiblyCurrentContext,
     display: Display,
@@ -89,8 +91,8 @@ impl GlWindow {
             interfaces.reverse();
         }
         for (name, api) in interfaces {
-            match Self::open_with(event_loop, attributes.clone(), api, vsync) {
-                Ok(window) => return Ok(window),
+            match Self::open_with(event_loop, name, attributes.clone(), api, vsync) {
+                Ok(window) => return Ok(Self { reason: reasons.pop(), ..window }),
                 Err(reason) => reasons.push(format!("{name}: {reason}")),
             }
         }
@@ -99,6 +101,7 @@ impl GlWindow {
 
     fn open_with(
         event_loop: &ActiveEventLoop,
+        name: &str,
         attributes: WindowAttributes,
         api: DisplayApiPreference,
         vsync: bool,
@@ -141,9 +144,9 @@ impl GlWindow {
         // SAFETY: the context is current.
         let renderer = unsafe { gl.get_parameter_string(glow::RENDERER) };
         let es = if version.is_embedded { " ES" } else { "" };
-        let renderer =
-            format!("{}, OpenGL{es} {}.{}", base::text::escaped(&renderer), version.major, version.minor);
-        Ok(Self { gl: Arc::new(gl), renderer, surface, context, display, window })
+        let (renderer, version) = (base::text::escaped(&renderer), (version.major, version.minor));
+        let renderer = format!("{name}, {renderer}, OpenGL{es} {}.{}", version.0, version.1);
+        Ok(Self { gl: Arc::new(gl), renderer, reason: None, surface, context, display, window })
     }
 
     /// What names this context to OpenCL, so that it can share with it; call it on the window's thread.
@@ -166,11 +169,6 @@ impl GlWindow {
             RawContext::Egl(_) => Interface::Egl,
             _ => Interface::Glx,
         }
-    }
-
-    /// Interface, renderer and version: "GLX, llvmpipe (LLVM 15.0.6, 256 bits), OpenGL 4.5".
-    pub(crate) fn opengl(&self) -> String {
-        format!("{}, {}", self.interface().name().to_uppercase(), self.renderer)
     }
 
     /// Size of the window's drawable area in pixels; at least 1×1.

@@ -23,7 +23,7 @@ use engine::sharing::{self, Sharing};
 pub(crate) use known::Known;
 use opencl::cl::{Device, DeviceInfo, list_devices};
 use opencl::drivers;
-use opencl::identity::{Identity, identity};
+use opencl::identity::{Identity, identity, position};
 use opencl::process::exit_now;
 
 /// The hidden subcommand with which this binary tests sharing, and prints the answers.
@@ -38,8 +38,21 @@ enum Answer {
     NoWindow(String),
     /// The device at this position of the list was tested; a reason why it does not share.
     Device(usize, Option<String>),
-    /// Its driver was asked which device drives OpenGL, and came through.
-    Driving(usize),
+    /// Its driver was asked which device drives OpenGL, and came through: that device, where the driver knows.
+    Driving(usize, Option<Identity>),
+}
+
+/// The device that drives the window's OpenGL, as a driver answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum DrivingDevice {
+    /// The driver has no function to ask, or crashed in it: it must not be asked again.
+    NotAsked,
+    /// The driver does not know.
+    Unknown,
+    /// The device that was tested.
+    Same,
+    /// A device with this index and name.
+    Other(usize, String),
 }
 
 /// What came of testing a device.
@@ -49,28 +62,37 @@ pub(crate) struct Tested {
     pub sharing: Sharing,
     /// The process that tested it came through: another one may try the same.
     pub survived: bool,
-    /// The same of the question which device drives OpenGL.
-    pub tells_driving: bool,
+    /// The device that drives OpenGL.
+    pub driving: DrivingDevice,
 }
 
 impl Tested {
     /// One that nobody has come through, and why.
     pub(crate) fn unknown(reason: impl Into<String>) -> Self {
-        Self { sharing: Sharing::copy(reason), survived: false, tells_driving: false }
+        Self { sharing: Sharing::copy(reason), survived: false, driving: DrivingDevice::NotAsked }
     }
 
-    /// The sharing of this device with the reason that is known by this test: a driver that neither lists the extension nor
-    /// has its functions does not offer it, whatever the call that failed has returned.
+    /// Returns `sharing` with the reason that this test knows: a driver that neither lists the extension nor has its
+    /// functions does not offer it, and a device shares nothing with an OpenGL that another device runs, whatever the call
+    /// that failed has returned.
     pub(crate) fn explain(&self, info: &DeviceInfo, sharing: Sharing) -> Sharing {
-        let lacks_functions = self.survived && !self.tells_driving;
-        match sharing {
-            Sharing::Copy { .. } if lacks_functions && !sharing::is_listed(info) => {
-                Sharing::copy(sharing::NOT_OFFERED)
+        let Sharing::Copy { reason } = sharing else { return sharing };
+        match &self.driving {
+            _ if !self.survived || reason == sharing::NOT_OFFERED => Sharing::Copy { reason },
+            DrivingDevice::NotAsked if !sharing::is_listed(info) => Sharing::copy(sharing::NOT_OFFERED),
+            DrivingDevice::Other(index, name) if !reason.starts_with(ELSEWHERE) => {
+                Sharing::copy(format!("{ELSEWHERE} {index}, '{name}': {reason}"))
             }
-            sharing => sharing,
+            DrivingDevice::Unknown if !reason.ends_with(UNKNOWN_DEVICE) => {
+                Sharing::copy(format!("{reason}; {UNKNOWN_DEVICE}"))
+            }
+            _ => Sharing::Copy { reason },
         }
     }
 }
+
+const ELSEWHERE: &str = "OpenGL runs on device";
+const UNKNOWN_DEVICE: &str = "which device OpenGL runs on is not known";
 
 /// What came of the test of all devices.
 pub(crate) struct Probe {
@@ -123,7 +145,7 @@ pub(crate) fn ask_about(
             None => {
                 // It is loaded unasked anyway.
                 let sharing = Sharing::copy("sharing is not tested where no driver is registered");
-                let tested = Tested { sharing, survived: true, tells_driving: true };
+                let tested = Tested { sharing, survived: true, driving: DrivingDevice::Same };
                 left.drain(..).for_each(|at| tell(at, tested.clone()));
                 break;
             }
@@ -137,20 +159,23 @@ pub(crate) fn ask_about(
                 Answer::NoWindow(reason) => why = format!("no window could be opened to test it: {reason}"),
                 Answer::Device(at, reason) => {
                     let sharing = reason.map_or(Sharing::ZeroCopy, Sharing::copy);
-                    let tested = Tested { sharing, survived: true, tells_driving: false };
+                    let tested = Tested { sharing, survived: true, driving: DrivingDevice::NotAsked };
                     answered.iter_mut().skip(at).take(1).for_each(|answer| *answer = Some(tested.clone()));
                 }
-                Answer::Driving(at) => {
-                    answered
-                        .iter_mut()
-                        .skip(at)
-                        .take(1)
-                        .flatten()
-                        .for_each(|tested| tested.tells_driving = true);
+                Answer::Driving(at, found) => {
+                    let index = found.and_then(|wanted| position(devices, &wanted));
+                    let driving = match (index, left.get(at)) {
+                        (None, _) => DrivingDevice::Unknown,
+                        (Some(index), Some(own)) if index == *own => DrivingDevice::Same,
+                        (Some(index), _) => DrivingDevice::Other(index, devices[index].info.name.clone()),
+                    };
+                    if let Some(Some(tested)) = answered.get_mut(at) {
+                        tested.driving = driving;
+                    }
                 }
             }
         }
-        let died_in_test = answered.iter().flatten().all(|tested| tested.tells_driving);
+        let died_in_test = answered.iter().flatten().all(|tested| tested.driving != DrivingDevice::NotAsked);
         let mut answers = answered.into_iter();
         left.retain(|&at| match answers.next().flatten() {
             Some(tested) => {
@@ -209,7 +234,7 @@ impl ApplicationHandler for Tester {
 }
 
 fn test(window: &GlWindow, list: &[Identity]) {
-    drivers::print_answer(&Answer::OpenGl(window.opengl()));
+    drivers::print_answer(&Answer::OpenGl(window.renderer.clone()));
     let devices = list_devices();
     let names: Vec<Identity> = (0..devices.len()).map(|at| identity(&devices, at)).collect();
     for (index, wanted) in list.iter().enumerate() {
@@ -219,10 +244,13 @@ fn test(window: &GlWindow, list: &[Identity]) {
             None => Some("its driver did not list it any more".to_owned()),
         };
         drivers::print_answer(&Answer::Device(index, reason));
-        if let Some(device) = device {
-            let _ = sharing::driving_device(std::slice::from_ref(device), &window.opencl_properties());
-        }
-        drivers::print_answer(&Answer::Driving(index));
+        let driving = device.and_then(|device| {
+            let twins: Vec<Device> =
+                devices.iter().filter(|other| other.platform == device.platform).cloned().collect();
+            let driving = sharing::driving_device(&twins, &window.opencl_properties())?;
+            devices.iter().position(|other| other.id == driving.id).map(|at| names[at].clone())
+        });
+        drivers::print_answer(&Answer::Driving(index, driving));
     }
 }
 

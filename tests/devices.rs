@@ -339,6 +339,28 @@ fn the_list_says_which_devices_share_textures_and_why_others_do_not() {
     assert!(reason.contains("-59"), "{reason}");
 }
 
+#[test]
+fn equal_cards_have_their_addresses_and_the_second_says_where_opengl_runs() {
+    let (vendors, display) = (Vendors::new(&[]).and_the_good_ones(), Display::start(&[]));
+    let list = |driving: &[(&str, &str)]| {
+        let mut command = vendors.clreel(&["devices", "--json"]);
+        command.env("DISPLAY", &display.name).env("POCL_DEVICES", "pthread pthread");
+        let options = [&[("TWINS", "1"), ("FAKE_GPU", "1")], driving].concat();
+        let (code, json, stderr) = vendors.run(command.envs(layer::environment(&options)));
+        assert_eq!(code, 0, "{stderr}");
+        serde_json::from_str::<Value>(&json).unwrap()["devices"].clone()
+    };
+    let devices = list(&[]);
+    let names = [0, 1].map(|n| devices[n]["name"].as_str().unwrap().to_owned());
+    assert_eq!(names, ["Twin (0001:18:00.3)", "Twin (0001:19:00.3)"]);
+    let why = |devices: &Value| devices[1]["sharing_reason"].as_str().unwrap_or_default().to_owned();
+    assert_eq!(devices[0]["sharing"], "zero-copy", "{devices}");
+    let elsewhere = why(&devices);
+    assert!(elsewhere.starts_with("OpenGL runs on device 0, 'Twin (0001:18:00.3)': "), "{elsewhere}");
+    let untold = why(&list(&[("DRIVING_DEVICE", "none of them")]));
+    assert!(untold.ends_with("(-59); which device OpenGL runs on is not known"), "{untold}");
+}
+
 /// The path of PoCL's library as its registration has it.
 fn pocl() -> String {
     let registrations = std::fs::read_dir("/etc/OpenCL/vendors").unwrap();

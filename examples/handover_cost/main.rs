@@ -114,13 +114,7 @@ fn measure(event_loop: &ActiveEventLoop, arguments: &Arguments) -> Result<usize,
         return Err(format!("{} shares nothing with OpenGL under {interface}: {reason}.", info.name).into());
     }
     let (opengl, rounds) = (&window.renderer, arguments.rounds);
-    writeln!(
-        io::stdout(),
-        "{} ({}, driver {}), {opengl} by {interface}",
-        info.name,
-        info.version,
-        info.driver
-    )?;
+    writeln!(io::stdout(), "{} ({}, driver {}), {opengl}", info.name, info.version, info.driver)?;
     writeln!(io::stdout(), "Medians of {rounds} turns in ms")?;
     let mut wrong = 0;
     for size in &arguments.size {

@@ -11,7 +11,7 @@ use std::sync::{Mutex, Once, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use super::Tested;
+use super::{DrivingDevice, Tested};
 use base::load::{self, Unread};
 use engine::sharing::Sharing;
 use opencl::cl::DeviceInfo;
@@ -19,7 +19,7 @@ use opencl::folders;
 
 /// More entries than any machine needs; the oldest ones go.
 const MOST: usize = 64;
-const SCHEMA: u32 = 1;
+const SCHEMA: u32 = 2;
 
 /// What a test depends on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,13 +41,8 @@ struct Entry {
     /// The process that tries sharing with it and has not come through yet.
     #[serde(default)]
     tried_by: Option<u32>,
-    /// Whether its driver can be asked which device drives OpenGL. Files of earlier versions hold those alone that can.
-    #[serde(default = "yes")]
-    tells_driving: bool,
-}
-
-fn yes() -> bool {
-    true
+    /// The device that drives OpenGL.
+    driving: DrivingDevice,
 }
 
 impl Entry {
@@ -92,12 +87,12 @@ impl Known {
         let devices = read(self.path.as_deref()?)?.devices;
         let entry = devices.into_iter().find(|entry| entry.key == key && entry.holds())?;
         let sharing = entry.reason.map_or(Sharing::ZeroCopy, Sharing::copy);
-        Some(Tested { sharing, survived: true, tells_driving: entry.tells_driving })
+        Some(Tested { sharing, survived: true, driving: entry.driving })
     }
 
     /// Keeps what a test said that the device came through.
     pub(crate) fn remember_test(&self, device: &DeviceInfo, tested: &Tested) {
-        self.put(device, reason(&tested.sharing), None, Some(tested.tells_driving));
+        self.put(device, reason(&tested.sharing), None, Some(&tested.driving));
     }
 
     /// Keeps what came of sharing with a device that was tested before.
@@ -110,13 +105,13 @@ impl Known {
         self.put(device, None, Some(std::process::id()), None);
     }
 
-    /// Writes an entry. Without `tells_driving` that stays as it is.
+    /// Writes an entry. Without `driving` that stays as it is.
     fn put(
         &self,
         device: &DeviceInfo,
         reason: Option<String>,
         tried_by: Option<u32>,
-        tells_driving: Option<bool>,
+        driving: Option<&DrivingDevice>,
     ) {
         let Some(path) = &self.path else { return };
         let _alone = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -124,9 +119,9 @@ impl Known {
         let key = self.key(device);
         let (same, others): (Vec<_>, Vec<_>) =
             before.devices.iter().cloned().partition(|entry| entry.key == key);
-        let told_before = || same.first().is_none_or(|entry| entry.tells_driving);
-        let tells_driving = tells_driving.unwrap_or_else(told_before);
-        let entry = Entry { key, reason, tried_by, tells_driving };
+        let before_this = same.first().map(|entry| &entry.driving);
+        let driving = driving.or(before_this).cloned().unwrap_or(DrivingDevice::Unknown);
+        let entry = Entry { key, reason, tried_by, driving };
         let mut devices: Vec<_> = others.into_iter().chain([entry]).collect();
         devices.drain(..devices.len().saturating_sub(MOST));
         let file = File { schema: SCHEMA, devices };
@@ -222,7 +217,7 @@ mod tests {
         let path = folder.join("not/yet/sharing.json");
         let known = Known::at(Some(path.clone()), "GLX, one");
         let (first, second) = (device("first", "1"), device("second", "1"));
-        let tested = |sharing| Tested { sharing, survived: true, tells_driving: true };
+        let tested = |sharing| Tested { sharing, survived: true, driving: DrivingDevice::Unknown };
         assert_eq!(known.get(&first), None);
         known.remember(&first, &Sharing::ZeroCopy);
         known.remember(&second, &Sharing::copy("it cannot"));
@@ -251,22 +246,26 @@ mod tests {
         let path = folder.join("sharing.json");
         let known = Known::at(Some(path.clone()), "GLX");
         let first = device("first", "1");
-        let tells = || known.get(&first).map(|tested| tested.tells_driving);
-        let crashed = Tested { sharing: Sharing::copy("none"), survived: true, tells_driving: false };
+        let driving = || known.get(&first).map(|tested| tested.driving);
+        let driving_before = DrivingDevice::NotAsked;
+        let crashed = Tested { sharing: Sharing::copy("none"), survived: true, driving: driving_before };
         known.remember_test(&first, &crashed);
         assert_eq!(known.get(&first), Some(crashed.clone()));
         known.begin(&first);
-        assert_eq!(tells(), None);
+        assert_eq!(driving(), None);
         known.remember(&first, &Sharing::copy("none"));
-        assert_eq!(tells(), Some(false), "sharing was tried once more, and nobody was asked");
-        known.remember_test(&first, &Tested { tells_driving: true, ..crashed });
-        assert_eq!(tells(), Some(true));
-        // As earlier versions wrote it: those alone that came through.
+        assert_eq!(
+            driving(),
+            Some(DrivingDevice::NotAsked),
+            "sharing was tried once more, and nobody was asked"
+        );
+        let other = DrivingDevice::Other(1, "second".to_owned());
+        known.remember_test(&first, &Tested { driving: other.clone(), ..crashed });
+        assert_eq!(driving(), Some(other));
+        // A file of an earlier version, which has crashes as `false`, is asked for anew.
         let text = std::fs::read_to_string(&path).unwrap();
-        let earlier = text.replace(",\n      \"tells_driving\": true", "");
-        assert_ne!(text, earlier);
-        std::fs::write(&path, earlier).unwrap();
-        assert_eq!(tells(), Some(true));
+        std::fs::write(&path, text.replace("\"schema\": 2", "\"schema\": 1")).unwrap();
+        assert_eq!(driving(), None);
         std::fs::remove_dir_all(&folder).unwrap();
     }
 

@@ -91,6 +91,22 @@ bool is_named(cl_device_id device, const char *part) {
     return strstr(name, part) != NULL;
 }
 
+static cl_uint position_of(cl_device_id device) {
+    cl_platform_id platform = NULL;
+    driver->clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL);
+    cl_device_id devices[16];
+    cl_uint count = 0, position = 0;
+    if (driver->clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 16, devices, &count) != CL_SUCCESS) return 0;
+    while (position < count && position < 16 && devices[position] != device) position++;
+    return position;
+}
+
+cl_uint position_of_queue(cl_command_queue queue) {
+    cl_device_id device = NULL;
+    driver->clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof device, &device, NULL);
+    return position_of(device);
+}
+
 static bool spares_device(cl_device_id device) { return !is_named(device, options.fail_device); }
 
 bool spares_queue(cl_command_queue queue) {
@@ -154,9 +170,9 @@ static cl_int answer(const void *source, size_t length, size_t size, void *value
 
 // The driver's list of extensions, with the layer's own at its end.
 static cl_int answer_extensions(const char *listed, size_t size, void *value, size_t *returned) {
-    static const char added[] = " cl_khr_gl_sharing", event[] = " cl_khr_gl_event";
+    static const char added[] = " cl_khr_gl_sharing", event[] = " cl_khr_gl_event", pci[] = " cl_khr_pci_bus_info";
     size_t length = strlen(listed);
-    char *text = malloc(length + sizeof added + sizeof event);
+    char *text = malloc(length + sizeof added + sizeof event + sizeof pci);
     if (!text) return CL_OUT_OF_HOST_MEMORY;
     while (length > 0 && listed[length - 1] == ' ') length--;
     memcpy(text, listed, length);
@@ -165,6 +181,7 @@ static cl_int answer_extensions(const char *listed, size_t size, void *value, si
         strcat(text, added);
         if (options.gl_event) strcat(text, event);
     }
+    if (options.twins) strcat(text, pci);
     cl_int status = answer(text, strlen(text) + 1, size, value, returned);
     free(text);
     return status;
@@ -235,6 +252,14 @@ static cl_int CL_API_CALL layer_clGetDeviceInfo(cl_device_id device, cl_device_i
     if (options.fake_gpu && what == CL_DEVICE_TYPE) {
         cl_device_type type = CL_DEVICE_TYPE_GPU;
         return answer(&type, sizeof type, size, value, returned);
+    }
+    if (options.twins && what == CL_DEVICE_NAME) {
+        static const char name[] = "Twin";
+        return answer(name, sizeof name, size, value, returned);
+    }
+    if (options.twins && what == 0x410f) { // CL_DEVICE_PCI_BUS_INFO_KHR: domain, bus, device, function
+        const cl_uint address[4] = {1, 0x18 + position_of(device), 0, 3};
+        return answer(address, sizeof address, size, value, returned);
     }
     cl_bool no = CL_FALSE;
     if (((options.fake_gpu || options.own_memory) && what == CL_DEVICE_HOST_UNIFIED_MEMORY)
@@ -517,6 +542,7 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint count, const cl_icd_dispatch
         .broken_parts = is_set("CLREEL_LAYER_BROKEN_PARTS"),
         .needs_context = is_set("CLREEL_LAYER_NEEDS_CONTEXT"),
         .context_on_gl = is_set("CLREEL_LAYER_CONTEXT_ON_GL"),
+        .twins = is_set("CLREEL_LAYER_TWINS"),
         .driving_device = text_of("CLREEL_LAYER_DRIVING_DEVICE"),
         .device_info = text_of("CLREEL_LAYER_DEVICE_INFO"),
         .fail_device = text_of("CLREEL_LAYER_FAIL_DEVICE"),

@@ -16,7 +16,7 @@ extern const cl_icd_dispatch *driver;
 // The options, read once from the environment (README.md says what each does).
 typedef struct {
     bool poison, hide_extension, fake_gpu, own_memory, no_images, crash_on_list, hang_on_list, no_interop_egl, gl_event,
-        broken_parts, needs_context, context_on_gl;
+        broken_parts, needs_context, context_on_gl, twins;
     const char *driving_device, *fail_device; // a part of its name; NULL without the option
     const char *device_info;
 } layer_options;
@@ -36,6 +36,9 @@ bool spares_nothing(const void *other);
 #define IS_SPARED(object)                                                                                              \
     _Generic((object), cl_command_queue: spares_queue, cl_context: spares_context, cl_program: spares_program,             \
              default: spares_nothing)(object)
+
+// The position of the queue's device in the list of its platform.
+cl_uint position_of_queue(cl_command_queue queue);
 
 // Whether the device's name has this part.
 bool is_named(cl_device_id device, const char *part);

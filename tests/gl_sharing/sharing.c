@@ -520,6 +520,8 @@ static cl_int hand_over(const char *function, bool acquire, cl_command_queue que
 static cl_int CL_API_CALL layer_clEnqueueAcquireGLObjects(cl_command_queue queue, cl_uint count, const cl_mem *objects,
                                                           cl_uint waits, const cl_event *wait_list, cl_event *event) {
     FAIL_AS_PLANNED(clEnqueueAcquireGLObjects, queue);
+    // Which device runs OpenGL is known to the driver: the first.
+    if (options.twins && position_of_queue(queue) > 0) return CL_INVALID_OPERATION;
     return hand_over("clEnqueueAcquireGLObjects", true, queue, count, objects, waits, wait_list, event);
 }
 

@@ -25,6 +25,10 @@ pub fn identity_of(device: &Device) -> Identity {
 /// The device that another process names; `None` where it is not listed.
 pub fn by_identity(wanted: &Identity) -> Option<Device> {
     let devices = list_devices();
-    let index = (0..devices.len()).find(|at| identity(&devices, *at) == *wanted);
-    index.and_then(|at| devices.get(at).cloned())
+    position(&devices, wanted).and_then(|at| devices.get(at).cloned())
+}
+
+/// Returns where in the list the device stands that another process names.
+pub fn position(devices: &[Device], wanted: &Identity) -> Option<usize> {
+    (0..devices.len()).find(|at| identity(devices, *at) == *wanted)
 }

@@ -110,6 +110,14 @@ impl<'a> Player<'a> {
         let (attributes, interface) = (size.attributes(), Interface::wanted(args.gl));
         let gl_window = GlWindow::open(event_loop, attributes, !args.unpaced, interface)?;
         let gl = gl_window.gl.clone();
+        let other_interface = args.gl.and(gl_window.reason.as_ref()).map(|reason| {
+            let what = format!(
+                "--gl {} was asked for, but OpenGL runs with {}.",
+                interface.name(),
+                gl_window.renderer
+            );
+            Error::new(what, format!("{reason}."), "")
+        });
         let info = decoder.as_ref().map(Decoder::info);
         if let Some(info) = info {
             check_texture_size(&gl, info.width, info.height)?;
@@ -160,7 +168,7 @@ impl<'a> Player<'a> {
             gl_window,
             frames,
         };
-        for error in unreadable.into_iter().chain(remark) {
+        for error in unreadable.into_iter().chain(remark).chain(other_interface) {
             player.notify(error, false);
         }
         player.movies.go_to(args.scene, &mut player.frames)?;

@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use ocl::ffi;
 use serde::{Serialize, Serializer};
 
+use super::address;
 use super::handle::{Number, number_of, text_of};
 use super::status::{Answer, Status};
 use crate::drivers::{self, Driver, Verdict};
@@ -45,7 +46,8 @@ pub const UNNAMED: &str = "unnamed device";
 pub struct DeviceInfo {
     /// Position in the list of [`list_devices`], stable while the machine's drivers stay the same.
     pub index: usize,
-    /// The device's name as its driver gives it, or [`UNNAMED`].
+    /// The device's name as its driver gives it, or [`UNNAMED`]; with its PCI address where another device of the platform
+    /// has the same name.
     #[serde(serialize_with = "given")]
     pub name: String,
     /// The name of its platform, that is of its driver.
@@ -249,6 +251,7 @@ pub fn list() -> Listing {
             }
         }
     }
+    address::name_twins(&mut devices);
     Listing { devices, unusable }
 }
 

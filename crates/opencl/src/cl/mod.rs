@@ -4,6 +4,7 @@
 //! These types call OpenCL's own functions (`ocl::ffi`). Each call returns what the driver said to this very call, and
 //! nothing that is dropped or cloned panics: `ocl`'s own objects do where a device is lost.
 
+mod address;
 mod buffer;
 mod device;
 mod handle;

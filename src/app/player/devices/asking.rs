@@ -60,7 +60,7 @@ impl Devices {
             }
             return;
         }
-        let known = Arc::new(Known::with(&with.gl_window.opengl()));
+        let known = Arc::new(Known::with(&with.gl_window.renderer));
         self.asking.known = Some(known.clone());
         let (devices, interface) = (self.all.clone(), with.gl_window.interface());
         // Not waited for: it ends with the process, and its child with it.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::opening::Why;
 use super::{Devices, Learnt};
 use crate::app::player::With;
+use crate::probe::DrivingDevice;
 use base::error::{Error, Result};
 use base::jobs::Job;
 use engine::sharing::{self, Sharing};
@@ -73,7 +74,7 @@ impl Devices {
             let of_cards = all.filter(|(device, _)| device.info.kind == DeviceKind::Gpu);
             let mut safe = Vec::new();
             for (device, learnt) in of_cards {
-                if learnt.tested.as_ref()?.tells_driving {
+                if learnt.tested.as_ref()?.driving != DrivingDevice::NotAsked {
                     safe.push(device.clone());
                 }
             }
