@@ -22,6 +22,13 @@ const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 /// Mouse moves do not repaint faster than this.
 pub(super) const INPUT_REPAINT: Duration = Duration::from_millis(16);
 
+/// Returns the largest width and height of egui's textures, where OpenGL's limit is `most`. Each size of the window gives the
+/// overlay a zoom of its own and egui new glyphs, which it keeps until a square atlas of this side is nearly full: with the
+/// 16,384 of llvmpipe that is 1 GiB, here 64 MiB.
+fn texture_side(most: usize) -> usize {
+    most.min(4096)
+}
+
 /// What draws the overlay, and what draws pictures. It lives in the window's OpenGL context.
 pub(super) struct Surface {
     quad: VideoQuad,
@@ -63,7 +70,7 @@ impl Surface {
         egui.options_mut(|options| options.tessellation_options.prerasterized_discs = !is_software);
         // The overlay's own keys set its size.
         egui.options_mut(|options| options.zoom_with_keyboard = false);
-        let (root, side) = (egui::ViewportId::ROOT, Some(painter.max_texture_side()));
+        let (root, side) = (egui::ViewportId::ROOT, Some(texture_side(painter.max_texture_side())));
         let input = egui_winit::State::new(egui.clone(), root, event_loop, None, None, side);
         let texts = texts::TextFile::new();
         Ok(Self {
@@ -187,4 +194,32 @@ impl Surface {
 fn take_letters_as_they_are(delta: &mut egui::TexturesDelta) {
     let of_letters = delta.set.iter_mut().filter(|(id, _)| **id == egui::TextureId::default());
     of_letters.flat_map(|(_, images)| images).for_each(|image| image.options = egui::TextureOptions::NEAREST);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::texture_side;
+
+    #[test]
+    fn glyphs_of_many_zooms_take_a_bounded_atlas() {
+        let egui = egui::Context::default();
+        let text: String = ('!'..='~').collect();
+        let (mut largest, mut clears, mut before) = (0, 0, 0);
+        for n in 0..300_u16 {
+            let input =
+                egui::RawInput { max_texture_side: Some(texture_side(1 << 14)), ..Default::default() };
+            egui.options_mut(|options| options.zoom_factor = 1.0 + f32::from(n) * 0.01);
+            let mut output = egui.run_ui(input, |ui| {
+                for size in [14.0, 25.0, 60.0] {
+                    ui.label(egui::RichText::new(&text).size(size));
+                }
+            });
+            let atlas = egui.fonts(|fonts| fonts.font_image_size());
+            let pixels = atlas[0] * atlas[1];
+            clears += usize::from(pixels < before);
+            (largest, before) = (largest.max(pixels), pixels);
+            output.textures_delta.clear();
+        }
+        assert!(largest <= 1 << 24 && clears > 0, "{largest} pixels, {clears} times cleared");
+    }
 }
