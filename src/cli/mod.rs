@@ -163,6 +163,8 @@ pub fn run(cli: &Cli) -> Result<u8> {
     if let Some(folder) = trial.and_then(|trial| trial.kernels.as_deref()).or(checked) {
         process::set_kernels(folder);
     }
+    // The link leads to this very program, also when its file was replaced meanwhile.
+    drivers::set_program("/proc/self/exe".into());
     if !matches!(
         cli.command,
         Some(Command::AskDriver | Command::AskSharing { .. } | Command::TryKernels { .. })

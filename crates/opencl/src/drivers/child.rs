@@ -3,7 +3,9 @@
 
 use std::io::{self, Read as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -40,12 +42,24 @@ fn allowed(asked: Option<Duration>, crowding: f64) -> Duration {
     asked.unwrap_or_else(|| LIMIT.mul_f64(crowding))
 }
 
-/// This binary with a hidden subcommand, not started yet.
-pub(super) fn command(subcommand: &str) -> Command {
-    // The link leads to this very program, also when its file was replaced meanwhile.
-    let mut command = Command::new("/proc/self/exe");
+static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+
+/// Sets the program whose hidden subcommands run in the sandbox. In a test of this crate the process itself is the test, so the
+/// program cannot be found from here; without it nothing is sandboxed.
+pub fn set_program(path: PathBuf) {
+    let _ = PROGRAM.set(path);
+}
+
+/// Returns the program with a hidden subcommand, not started yet.
+///
+/// # Errors
+/// Where [`set_program`] was not called.
+pub(super) fn command(subcommand: &str) -> io::Result<Command> {
+    let program =
+        PROGRAM.get().ok_or_else(|| io::Error::other("no program to run in the sandbox was set"))?;
+    let mut command = Command::new(program);
     command.arg0("clreel").arg(subcommand);
-    command
+    Ok(command)
 }
 
 /// This binary in a child process that may crash or hang.
@@ -63,7 +77,7 @@ impl Asked {
         variable: Option<(&str, &str)>,
         folder: Folder,
     ) -> io::Result<Self> {
-        let mut child = command(arguments.first().copied().unwrap_or_default())
+        let mut child = command(arguments.first().copied().unwrap_or_default())?
             .args(arguments.iter().skip(1))
             .env("OCL_ICD_VENDORS", &folder.0)
             .envs(variable)

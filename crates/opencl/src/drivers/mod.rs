@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 use base::error::Error;
 use child::Asked;
 pub(super) use child::time_limit;
-pub use child::{answers_in, be_expendable, print_answer};
+pub use child::{answers_in, be_expendable, print_answer, set_program};
 use diagnosis::why_empty;
 pub(super) use registered::{Folder, STANDARD};
 use registered::{Registered, nowhere, registered};
@@ -187,7 +187,7 @@ pub fn start_expendable(
 /// answered, as long as the folder is kept. Where drivers are not asked, it finds those that this process has.
 pub(super) fn command_with_good(subcommand: &str) -> io::Result<(Command, Option<Folder>)> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
-    let mut command = child::command(subcommand);
+    let mut command = child::command(subcommand)?;
     let Some(guard) = GUARD.get().filter(|guard| !guard.drivers.is_empty()) else {
         return Ok((command, None));
     };
