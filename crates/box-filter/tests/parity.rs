@@ -152,6 +152,20 @@ fn parity_of(cl: &ClContext, variant: &BuiltVariant) {
     assert!(cases > 300, "only {cases} cases ran");
 }
 
+/// What `./dev test --quick` runs of this file.
+#[test]
+fn every_variant_at_small_sizes() {
+    let cl = context();
+    for id in VariantId::ALL.into_iter().filter(|id| id.kernels().is_some()) {
+        let variant = BuiltVariant::build(&cl, id).unwrap();
+        for size in [(1, 1), (13, 7), (63, 65)] {
+            for radius in [0, 1, 7, 31] {
+                check(&cl, &variant, Pattern::Noise, size, radius);
+            }
+        }
+    }
+}
+
 #[test]
 fn naive_equals_the_reference() {
     parity(VariantId::Naive);
