@@ -447,9 +447,15 @@ fn a_cache_that_does_not_fit_is_not_used() {
     assert_eq!(entries.len(), 1);
     // No search of its own would find this one.
     entries[0]["params"] = serde_json::json!([["GROUP", 64]]);
-    entries[0]["ms"] = 1e-6.into();
+    entries[0]["ms"] = 1e-4.into();
     home.keep(&whole);
     assert_eq!(home.auto("1000", |_| {}), [("scalar GROUP=64".to_owned(), true)]);
+    // With a time that cannot be, of a driver that reports such.
+    let mut impossible = whole.clone();
+    impossible["entries"][0]["ms"] = 1e-6.into();
+    home.keep(&impossible);
+    assert!(!home.auto("1000", |_| {})[0].1, "it is not used");
+    home.keep(&whole);
     // With another text of the kernel.
     let kernels = Kernels::with("commented", "01_scalar.cl", "if (i < count)", "/* anew */ if (i < count)");
     let changed = |command: &mut Command| {

@@ -380,6 +380,27 @@ static cl_int CL_API_CALL layer_clWaitForEvents(cl_uint count, const cl_event *e
     return driver->clWaitForEvents(count, events);
 }
 
+// Times that cannot be, with success: CLREEL_LAYER_TIMES.
+static cl_int CL_API_CALL layer_clGetEventProfilingInfo(cl_event event, cl_profiling_info what, size_t size,
+                                                        void *value, size_t *returned) {
+    FAIL_AS_PLANNED(clGetEventProfilingInfo, event);
+    cl_int status = driver->clGetEventProfilingInfo(event, what, size, value, returned);
+    if (status || !options.times || size < sizeof(cl_ulong)) return status;
+    cl_ulong *time = value, start = 0;
+    driver->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof start, &start, NULL);
+    bool is_end = what == CL_PROFILING_COMMAND_END;
+    if (strcmp(options.times, "counted") == 0) *time = what - CL_PROFILING_COMMAND_QUEUED;
+    else if (strcmp(options.times, "zero") == 0) *time = 0;
+    else if (strcmp(options.times, "reversed") == 0) *time = is_end ? start - 1000 : *time;
+    else if (strcmp(options.times, "same") == 0) *time = is_end ? start : *time;
+    else if (strcmp(options.times, "long") == 0) *time = is_end ? start + 3600000000000 : *time;
+    else {
+        fprintf(stderr, "layer: CLREEL_LAYER_TIMES=%s: not counted, zero, reversed, same or long\n", options.times);
+        abort();
+    }
+    return status;
+}
+
 // ---------------------------------------------------------- calls that are only counted, so that they can fail
 
 // What the call is for: nearly always a queue or a context.
@@ -402,8 +423,6 @@ static cl_int CL_API_CALL layer_clWaitForEvents(cl_uint count, const cl_event *e
 STATUS(clFlush, (cl_command_queue queue), (queue))
 STATUS(clFinish, (cl_command_queue queue), (queue))
 STATUS(clGetEventInfo, (cl_event event, cl_event_info what, size_t size, void *value, size_t *returned),
-       (event, what, size, value, returned))
-STATUS(clGetEventProfilingInfo, (cl_event event, cl_profiling_info what, size_t size, void *value, size_t *returned),
        (event, what, size, value, returned))
 STATUS(clSetEventCallback,
        (cl_event event, cl_int type, void(CL_CALLBACK *notify)(cl_event, cl_int, void *), void *data),
@@ -545,6 +564,7 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint count, const cl_icd_dispatch
         .twins = is_set("CLREEL_LAYER_TWINS"),
         .driving_device = text_of("CLREEL_LAYER_DRIVING_DEVICE"),
         .device_info = text_of("CLREEL_LAYER_DEVICE_INFO"),
+        .times = text_of("CLREEL_LAYER_TIMES"),
         .fail_device = text_of("CLREEL_LAYER_FAIL_DEVICE"),
     };
     read_plans(getenv("CLREEL_LAYER_FAIL"));

@@ -18,7 +18,7 @@ typedef struct {
     bool poison, hide_extension, fake_gpu, own_memory, no_images, crash_on_list, hang_on_list, no_interop_egl, gl_event,
         broken_parts, needs_context, context_on_gl, twins;
     const char *driving_device, *fail_device; // a part of its name; NULL without the option
-    const char *device_info;
+    const char *device_info, *times;
 } layer_options;
 extern layer_options options;
 

@@ -51,6 +51,8 @@ pub(super) struct DeviceJob {
     pub(super) last: Option<Event>,
     /// The command that was enqueued in the shortest time, and before and after that.
     pub(super) noted: Option<(Event, Instant, Instant)>,
+    /// Before its first command.
+    pub(super) began: Option<Instant>,
     /// What the host did, and since when.
     pub(super) waited: Vec<Span>,
 }
@@ -144,6 +146,7 @@ impl DeviceJob {
             (Stage::Release, Lane::Device, &self.last),
         ];
         let mut ran = Vec::with_capacity(steps.len() + 1);
+        let within = self.began.map(|began| began.elapsed());
         let measured = self.measured.iter().flat_map(|measured| {
             let of = |stage, events| std::iter::repeat((stage, Lane::Device)).zip(events);
             of(Stage::Reduce, &measured.reduce).chain(of(Stage::Levels, &measured.levels))
@@ -152,7 +155,7 @@ impl DeviceJob {
         let copied = self.copied.iter().map(|event| (Stage::Release, Lane::Device, event));
         let measured = measured.map(|((stage, lane), event)| (stage, lane, event));
         for (stage, lane, event) in steps.chain(copied).chain(measured) {
-            let told = timer::known_span_ns(event);
+            let told = timer::known_span_ns(event, within);
             // A sum with a part that is not known is not known.
             stages.times[stage as usize] += told.map_or(f64::NAN, timer::ms);
             ran.extend(told.map(|told| (stage, lane, told)));

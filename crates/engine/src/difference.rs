@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::time::Instant;
 
 use super::{Engine, Pipeline, Side, Slot};
 use base::error::{Error, Result};
@@ -185,6 +186,7 @@ impl Comparer {
                 Ok([first, enqueue(queue, whole, 1, [GROUP, 1, 1], [GROUP, 1, 1])?])
             }
         };
+        let began = Instant::now();
         let ran = start().map_err(|e| failed(FAILED, &e));
         let mut found = [0; FOUND];
         let ran = ran.and_then(|events| {
@@ -193,7 +195,8 @@ impl Comparer {
         });
         // What they name may go.
         parts.forget_memory();
-        let ms = ran?.iter().map(|event| timer::device_ms(event).unwrap_or(f64::NAN)).sum();
+        let of = |event: &_| timer::device_ms_within(event, Some(began.elapsed())).unwrap_or(f64::NAN);
+        let ms = ran?.iter().map(of).sum();
         let [differing, largest, at, _] = numbers(&found);
         let largest = (largest > 0).then(|| (largest as u8, (at % width, at / width)));
         let difference = Difference { pixels: pixels as u64, differing: differing.into(), largest };

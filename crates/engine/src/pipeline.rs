@@ -213,6 +213,7 @@ impl Pipeline {
     pub(super) fn begin(&mut self, job: &mut DeviceJob, slot: &mut Slot) -> Result<()> {
         let queue = &self.cl.queue;
         let before = Instant::now();
+        job.began = Some(before);
         job.upload = slot.to_device(&self.cl, self.uploads.as_ref().unwrap_or(queue))?;
         if let Some(upload) = job.upload.clone() {
             job.enqueued(&upload, before);

@@ -16,7 +16,7 @@ use base::error::{Error, Result};
 use base::load::{self, Unread};
 use base::save;
 use opencl::cl::DeviceInfo;
-use opencl::{folders, program};
+use opencl::{folders, program, timer};
 
 /// Cases of a ladder that behave alike: what is found for one of them holds for all.
 #[derive(Debug, Clone, PartialEq)]
@@ -105,7 +105,7 @@ impl Entry {
         let known = params.iter().map(|p| p.name).filter(|n| names(n)).count();
         if known != params.len()
             || known != self.params.len()
-            || !self.ms.is_finite()
+            || !timer::is_possible_ms(self.ms)
             || program::fingerprint(code.file()).ok()? != self.source
         {
             return None;
@@ -187,11 +187,14 @@ impl Cache {
         Some((rung, best.config(device, code)?))
     }
 
-    /// Writes the user's cache, by way of a temporary file.
+    /// Writes the user's cache, by way of a temporary file; nothing where nothing was found.
     ///
     /// # Errors
     /// When there is no folder for it, or it cannot be written.
     pub fn store(&mut self) -> Result<()> {
+        if self.entries.is_empty() {
+            return Ok(());
+        }
         let path = writable_path()?;
         self.schema = SCHEMA;
         let text = serde_json::to_vec_pretty(self).map_err(|e| not_kept(format!("{e}.")))?;
@@ -295,7 +298,7 @@ mod tests {
 
     #[test]
     fn what_has_changed_since_is_not_used() {
-        let changes: [fn(&mut Entry); 12] = [
+        let changes: [fn(&mut Entry); 14] = [
             |e| e.params[0].1 = 0,
             // A value that the device does not allow, one that is not to be tried, and one beyond all bounds.
             |e| e.params[0].1 = 4,
@@ -308,6 +311,9 @@ mod tests {
             |e| e.params[0] = e.params[1].clone(),
             |e| e.variant = "no".into(),
             |e| e.ms = f64::NAN,
+            // A nanosecond, and no time at all.
+            |e| e.ms = 1e-6,
+            |e| e.ms = 0.0,
             |e| e.ladder = None,
         ];
         let used = |entry: Entry| {

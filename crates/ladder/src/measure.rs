@@ -15,7 +15,8 @@ use opencl::watch;
 /// One timed run, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
-    /// START to END of the device's events, summed over the passes; `None` where no device tells.
+    /// START to END of the device's events, summed over the passes; `None` where no device tells, and not a number where its
+    /// driver tells [impossible times](timer::IMPOSSIBLE).
     pub device_ms: Option<f64>,
     /// QUEUED to START of the first event; `None` where there is no queue.
     pub dispatch_ms: Option<f64>,
@@ -47,8 +48,12 @@ pub struct Measurement {
 }
 
 impl Measurement {
-    /// The statistics of some runs; `None` when there are none.
+    /// The statistics of some runs; `None` when there are none, or a device's time is not a number: the wall's must not stand in
+    /// its place beside times of kernels.
     pub fn of(samples: &[Sample]) -> Option<Self> {
+        if samples.iter().any(|sample| sample.device_ms.is_some_and(f64::is_nan)) {
+            return None;
+        }
         let series =
             |f: fn(&Sample) -> Option<f64>| Series::of(&samples.iter().filter_map(f).collect::<Vec<_>>());
         let (device, wall) = (series(|s| s.device_ms), series(|s| Some(s.wall_ms)));
@@ -75,12 +80,12 @@ pub fn sample(queue: &Queue, enqueue: impl FnOnce(&Queue) -> Result<Vec<Event>>)
     let events = enqueue(queue)?;
     let enqueued = Instant::now();
     queue.finish().map_err(|e| failed("The device failed while it was timed.", &e))?;
-    let wall_ms = ms_since(begin);
+    let (wall_ms, wall) = (ms_since(begin), begin.elapsed());
     let mut device_ms = 0.0;
     for event in &events {
-        device_ms += timer::device_ms(event)?;
+        device_ms += timer::device_ms_within(event, Some(wall))?;
     }
-    let dispatch_ms = events.first().map(timer::dispatch_ms).transpose()?;
+    let dispatch_ms = events.first().map(|first| timer::dispatch_ms(first, wall)).transpose()?.flatten();
     log::record(|| traced(&events, begin, enqueued, wall_ms));
     watch::progress();
     Ok(Sample { device_ms: Some(device_ms), dispatch_ms, wall_ms })
@@ -92,7 +97,7 @@ fn traced(events: &[Event], begin: Instant, enqueued: Instant, wall_ms: f64) -> 
     let mut traced = vec![log::Event::span(Track::of_thread(), "measure", begin, to)];
     let mut clock = DeviceClock::default();
     if events.first().is_some_and(|first| clock.look(first, begin, enqueued).is_ok()) {
-        let told = events.iter().filter_map(|event| timer::span_ns(event).ok());
+        let told = events.iter().filter_map(|event| timer::known_span_ns(event, Some(to - begin)));
         let told = told.filter_map(|(from, to)| Some((clock.instant(from)?, clock.instant(to)?)));
         traced.extend(told.map(|(from, to)| log::Event::span(Track::Device, "command", from, to)));
     }
@@ -288,6 +293,8 @@ mod tests {
             Measurement::of(&[Sample { device_ms: None, dispatch_ms: None, wall_ms: 2.0 }]).unwrap();
         assert_eq!((by_wall.device, by_wall.dispatch, by_wall.wall), (None, None, Some(by_wall.time)));
         assert_eq!(by_wall.time.p50, 2.0);
+        let impossible = Sample { device_ms: Some(f64::NAN), ..s };
+        assert_eq!(Measurement::of(&[s, impossible, s]), None, "one that cannot be is enough");
         let sometimes = Measurement::of(&[Sample { device_ms: None, ..s }, s]).unwrap();
         assert_eq!((sometimes.device, sometimes.time.n, sometimes.time.p50), (None, 2, 2.0));
     }

@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::{BackEnd, NOT_TIMED, Outcome};
 use crate::measure::{Measurement, Results, Timed};
 use base::verify::{Accuracy, Checked};
+use opencl::timer::IMPOSSIBLE;
 
 /// What is computed, for those who read of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -196,6 +197,10 @@ impl CaseRun {
             let Some(to) = to else { continue };
             match timed.as_ref().map(Timed::measurement) {
                 Ok(Some(measured)) => *to = Outcome::Ok(measured),
+                // Ran, and has no time all the same.
+                Ok(None) if timed.as_ref().is_ok_and(|timed| !timed.samples.is_empty()) => {
+                    *to = Outcome::Skipped(IMPOSSIBLE.to_owned());
+                }
                 Ok(None) => {}
                 Err(instead) => *to = (**instead).clone(),
             }

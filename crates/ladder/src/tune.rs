@@ -18,6 +18,7 @@ use base::timing::{CpuTimes, Noise, Series};
 use base::verify::Checked;
 use opencl::cl::DeviceInfo;
 use opencl::program::is_changed;
+use opencl::timer::IMPOSSIBLE;
 use opencl::watch;
 
 /// A configuration is abandoned when it is predicted to take so many times as long as the best.
@@ -307,8 +308,8 @@ impl<J: Judge> Tuner<'_, J> {
             go_on()?;
             samples.push(judge.run(ready)?.ms());
         }
-        let Some(series) = Series::of(&samples) else {
-            return Ok(Judged::without_times(Status::Failed("The device tells no times.".to_owned())));
+        let Some(series) = Series::of(&samples).filter(|series| series.n == samples.len()) else {
+            return Ok(Judged::without_times(Status::Failed(IMPOSSIBLE.to_owned())));
         };
         let others = began.and_then(|began| CpuTimes::now()?.others_since(&began));
         *best_ms = Some(known_ms.map_or(series.min, |best| best.min(series.min)));

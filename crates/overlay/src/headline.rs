@@ -8,6 +8,7 @@ use super::table::Numbers;
 use super::{Action, Busy, View, axes, device_name, facts, line, panel, stages, theme, words};
 use box_filter::VariantId;
 use engine::stats::{PlayState, Stage};
+use opencl::timer;
 
 /// The headline's width and height in points.
 pub(crate) const SIZE: egui::Vec2 = vec2(388.0, 190.0);
@@ -149,6 +150,9 @@ fn measured(ui: &mut Ui, inner: Rect, view: &View, numbers: &Numbers) {
     let mut hover = if by_wall { words::FILTER_BY_WALL } else { words::FILTER }.to_owned();
     if let Some(noise) = filter.and_then(|filter| filter.noise) {
         hover = format!("{hover}\n{}", words::noisy(&noise));
+    }
+    if filter.is_none() && !off && timer::any_impossible() {
+        hover = format!("{hover}\n{}", timer::IMPOSSIBLE);
     }
     ui.interact(area, ui.unique_id().with("filter"), Sense::hover()).on_hover_text(hover);
 }

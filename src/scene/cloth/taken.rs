@@ -51,7 +51,7 @@ impl Taken {
 
     /// Fills in what it took, and records it.
     pub(super) fn note(&self, times: &mut ClothTimes, clock: &mut DeviceClock, begun: &Begun) {
-        let told = |event: &Event| known_span_ns(event).map_or(f64::NAN, ms);
+        let told = |event: &Event| known_span_ns(event, Some(self.so_far())).map_or(f64::NAN, ms);
         let between = |from: Instant, to: Instant| to.saturating_duration_since(from).as_secs_f64() * 1e3;
         for (step, done) in begun.done {
             let (ms, on_host) = match done {
@@ -93,7 +93,7 @@ impl Taken {
             commands.extend(handed.iter().map(|event| (name, event)));
         }
         events.extend(commands.into_iter().filter_map(|(name, event)| {
-            let (from, to) = known_span_ns(event)?;
+            let (from, to) = known_span_ns(event, Some(self.so_far()))?;
             Some(log::Event::span(Track::ClothQueue, name, clock.instant(from)?, clock.instant(to)?))
         }));
         events

@@ -1,6 +1,7 @@
 //! Filters that are OpenCL kernels, on RGBA pictures and on planes.
 
 use std::ops::Range;
+use std::time::Instant;
 
 use super::{FrameFilter, Ran, Running};
 use base::error::Result;
@@ -35,7 +36,8 @@ impl FrameFilter for OnPixels {
     }
 
     fn start(&mut self, pass: usize, rows: Range<u32>, waker: Option<&Waker>) -> Result<Box<dyn Running>> {
-        started(self.plan.enqueue(&self.queue, pass, rows)?, waker)
+        let began = Instant::now();
+        started(self.plan.enqueue(&self.queue, pass, rows)?, began, waker)
     }
 
     fn flush(&self) -> Result<()> {
@@ -65,7 +67,8 @@ impl FrameFilter for OnPlanes {
     }
 
     fn start(&mut self, _: usize, rows: Range<u32>, waker: Option<&Waker>) -> Result<Box<dyn Running>> {
-        started(self.plan.enqueue(&self.queue, &self.from, rows)?, waker)
+        let began = Instant::now();
+        started(self.plan.enqueue(&self.queue, &self.from, rows)?, began, waker)
     }
 
     fn flush(&self) -> Result<()> {
@@ -73,14 +76,14 @@ impl FrameFilter for OnPlanes {
     }
 }
 
-/// A launch in the queue.
-struct Launch(Event);
+/// A launch in the queue, and when it came there.
+struct Launch(Event, Instant);
 
-fn started(event: Event, waker: Option<&Waker>) -> Result<Box<dyn Running>> {
+fn started(event: Event, began: Instant, waker: Option<&Waker>) -> Result<Box<dyn Running>> {
     if let Some(waker) = waker {
         wake_after(&event, waker);
     }
-    Ok(Box::new(Launch(event)))
+    Ok(Box::new(Launch(event, began)))
 }
 
 impl Running for Launch {
@@ -88,7 +91,7 @@ impl Running for Launch {
         if !is_complete(&self.0, "The filter failed on the device.")? {
             return Ok(None);
         }
-        let on_device = timer::span_ns(&self.0).ok();
+        let on_device = timer::known_span_ns(&self.0, Some(self.1.elapsed()));
         Ok(Some(Ran { ms: on_device.map_or(f64::NAN, timer::ms), on_device, ..Ran::default() }))
     }
 }

@@ -222,7 +222,10 @@ pub(super) fn trace_device(events: &[cl::Event], enqueued: (Instant, Instant)) {
     log::record(|| {
         let mut clock = DeviceClock::default();
         let first = events.first().filter(|first| clock.look(first, enqueued.0, enqueued.1).is_ok());
-        let told = first.into_iter().flat_map(|_| events).filter_map(|event| timer::span_ns(event).ok());
+        let told = first
+            .into_iter()
+            .flat_map(|_| events)
+            .filter_map(|event| timer::known_span_ns(event, Some(enqueued.0.elapsed())));
         let spans: Vec<Event> = told
             .filter_map(|(from, to)| Some((clock.instant(from)?, clock.instant(to)?)))
             .map(|(from, to)| Event::span(Track::Device, "convert", from, to))
