@@ -1,20 +1,13 @@
 //! Drivers that report event times which cannot be, with success, as rusticl 22.3 does (0, 1, 2 and 3 ns). None of them is
 //! shown as a time or a rate, and none is kept. The tests' layer reports them (`tests/gl_sharing`, `TIMES`).
 
-#[path = "common/window.rs"]
-mod common;
-#[path = "common/layer.rs"]
-mod layer;
-#[path = "common/movie.rs"]
-mod movie;
-#[path = "common/native.rs"]
-mod native;
-
 use std::process::{Command, Output};
 
-use common::{Display, Session, clreel, json, succeed};
-use movie::{Folder, Movie, steady};
 use serde_json::Value;
+use testkit::layer;
+use testkit::movie::{Folder, Movie, steady};
+
+use crate::common::window::{Display, Session, clreel, json, succeed};
 
 const LIES: [&str; 5] = ["counted", "zero", "reversed", "same", "long"];
 const REASON: &str = "its driver reports impossible times";

@@ -34,7 +34,7 @@ use box_filter::yuv_to_rgba::Which;
 use box_filter::{Group, VariantId};
 use engine::stats::{TraceContext, write_trace};
 use opencl::cl::{Device, Listing, list, list_devices};
-use opencl::{binaries, drivers, process, trial, watch};
+use opencl::{binaries, crash, drivers, process, trial, watch};
 
 use given::Given;
 
@@ -170,6 +170,9 @@ pub fn run(cli: &Cli) -> Result<u8> {
         Some(Command::AskDriver | Command::AskSharing { .. } | Command::TryKernels { .. })
     ) {
         drivers::guard(&cli.skip_platform);
+        if !matches!(cli.command, Some(Command::RunKernels { .. })) {
+            crash::install();
+        }
         if cli.command.is_some() {
             leftovers::remove_on_signals();
         }

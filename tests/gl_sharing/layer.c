@@ -28,11 +28,11 @@ typedef struct {
     char function[64];
     unsigned call;   // the first call that fails, counted from 1
     bool from_there; // and all after it
-    int code;        // to return, or CRASH, HANG or STALL
+    int code;        // to return, or CRASH, HANG, STALL, FAULT or EXIT
     unsigned seen;
 } failure_plan;
 
-enum { CRASH = 1, HANG = 2, STALL = 3 }; // OpenCL's codes are negative
+enum { CRASH = 1, HANG = 2, STALL = 3, FAULT = 4, EXIT = 5 }; // OpenCL's codes are negative
 
 static failure_plan plans[32];
 static size_t plan_count;
@@ -49,6 +49,8 @@ static void read_plans(const char *text) {
         if (strncmp(rest, ":crash", 6) == 0) plan.code = CRASH, end = (char *)rest + 6;
         else if (strncmp(rest, ":hang", 5) == 0) plan.code = HANG, end = (char *)rest + 5;
         else if (strncmp(rest, ":stall", 6) == 0) plan.code = STALL, end = (char *)rest + 6;
+        else if (strncmp(rest, ":fault", 6) == 0) plan.code = FAULT, end = (char *)rest + 6;
+        else if (strncmp(rest, ":exit", 5) == 0) plan.code = EXIT, end = (char *)rest + 5;
         else if (*rest == ':') plan.code = (int)strtol(rest + 1, &end, 10);
         if (plan.call == 0 || plan.code == 0 || (*end != ',' && *end != 0)
             || plan_count == sizeof plans / sizeof *plans) {
@@ -75,6 +77,8 @@ cl_int planned_failure(const char *function) {
     }
     pthread_mutex_unlock(&lock);
     if (code == CRASH) abort();
+    if (code == FAULT) *(volatile int *)NULL = 0;
+    if (code == EXIT) exit(1);
     if (code == HANG || code == STALL) log_line("planned-hang %s", function);
     while (code == HANG) pause();
     if (code == STALL) {

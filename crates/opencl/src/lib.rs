@@ -7,6 +7,7 @@
 mod at_work;
 pub mod binaries;
 pub mod cl;
+pub mod crash;
 pub mod device_thread;
 pub mod drivers;
 pub mod event;

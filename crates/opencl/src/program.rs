@@ -14,6 +14,7 @@ use std::time::Instant;
 
 use crate::binaries::BinaryFile;
 use crate::cl::{self, ClContext, Program};
+use crate::crash;
 use crate::sources::{self, Sources};
 use base::error::{Error, Result};
 use base::load::{self, Unread};
@@ -241,6 +242,7 @@ thread_local! {
 /// Compiles a kernel file for [`take_over`]; `None` where it does not compile, which who asks for it is told.
 pub fn ahead(cl: &ClContext, file: &str, options: &str) -> Option<Ahead> {
     let (text, options) = texts(file, &source(file).ok()?, options).ok()?;
+    let _building = crash::building(file, &cl.device.info.name, &options.to_string_lossy());
     let program = Program::of_source(&cl.context, &text).ok()?;
     program.build(&cl.device, &options).ok()?;
     Some(Ahead { text, options, program })
@@ -276,6 +278,7 @@ pub fn build(cl: &ClContext, source_name: &str, source: &str, options: &str) -> 
     let file = BinaryFile::of(&cl.device.info, &text.to_string_lossy(), &options.to_string_lossy());
     let began = Instant::now();
     let told = |how| [Event::since(how, began).with(format!("{source_name} {}", options.to_string_lossy()))];
+    let _building = crash::building(source_name, &cl.device.info.name, &options.to_string_lossy());
     let kept = file.as_ref().and_then(BinaryFile::get);
     if let Some(program) = kept.and_then(|binary| of_binary(cl, &binary, &options)) {
         log::record(|| told("load"));
@@ -327,6 +330,7 @@ pub fn binary_and_log(cl: &ClContext, file: &str, options: &str) -> Result<(Vec<
     // Another program to the driver than the one that may run meanwhile: see [`Program::binary`].
     let other = "-D CLREEL_MACHINE_CODE";
     let options = CString::new(format!("-cl-kernel-arg-info {other} {options}{talks}")).map_err(no_zero)?;
+    let _building = crash::building(file, &cl.device.info.name, &options.to_string_lossy());
     let program = Program::of_source(&cl.context, &text).map_err(|e| cl::failed(&what(), &e))?;
     watched(|| program.build(&cl.device, &options)).map_err(|e| cl::failed(&what(), &e))?;
     let binary = program.binary().ok_or_else(|| Error::new(what(), "The driver does not tell it.", ""))?;

@@ -19,7 +19,7 @@ fn nanoseconds(event: &Event, what: ffi::cl_profiling_info) -> Result<u64> {
 }
 
 /// Why something that ran has no time, for the user.
-pub(crate) const IMPOSSIBLE: &str = "It has no time: its driver reports impossible times, such as an end before the start, a kernel of \
+pub const IMPOSSIBLE: &str = "It has no time: its driver reports impossible times, such as an end before the start, a kernel of \
     less than 50 ns, or more time than has passed. Update the driver, or choose another device.";
 
 /// The earliest moment of a device's clock at which a command can stand: context, program and queue come before it, and take
@@ -40,7 +40,7 @@ fn is_possible((from, to): (u64, u64), within: Option<Duration>, least_ns: impl 
 }
 
 /// Returns true if kernels can have taken so many milliseconds: as [`is_possible`], of a time alone.
-pub(crate) fn is_possible_ms(ms: f64) -> bool {
+pub fn is_possible_ms(ms: f64) -> bool {
     ms.is_finite() && ms * 1e6 >= LEAST_NS as f64
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn is_possible_ms(ms: f64) -> bool {
 static HAS_LIED: AtomicBool = AtomicBool::new(false);
 
 /// Returns true if times are missing because a driver's were [`IMPOSSIBLE`].
-pub(crate) fn any_impossible() -> bool {
+pub fn any_impossible() -> bool {
     HAS_LIED.load(Ordering::Relaxed)
 }
 
@@ -88,7 +88,7 @@ pub fn device_ms_within(event: &Event, within: Option<Duration>) -> Result<f64> 
 
 /// The time a completed command waited before it ran, QUEUED to START, in milliseconds, where so much wall time has passed around
 /// it; `None` where the driver tells what cannot be.
-pub(crate) fn dispatch_ms(event: &Event, within: Duration) -> Result<Option<f64>> {
+pub fn dispatch_ms(event: &Event, within: Duration) -> Result<Option<f64>> {
     let queued = nanoseconds(event, ffi::CL_PROFILING_COMMAND_QUEUED)?;
     let told = (queued, nanoseconds(event, ffi::CL_PROFILING_COMMAND_START)?);
     Ok(is_possible(told, Some(within), || 0).then(|| ms(told)))

@@ -8,6 +8,7 @@ use ocl::ffi;
 use super::device::Device;
 use super::handle::Handle;
 use super::status::{Answer, Status};
+use crate::crash;
 
 /// What programs, buffers and images are made in. Clones share it.
 #[derive(Debug, Clone)]
@@ -74,7 +75,7 @@ impl Queue {
     /// When the driver refuses, or the device is lost.
     pub fn finish(&self) -> Answer<()> {
         // SAFETY: the queue is alive.
-        Status::check(unsafe { ffi::clFinish(self.raw()) })
+        Status::check(unsafe { ffi::clFinish(self.raw()) }).inspect(|()| crash::ran())
     }
 
     /// The queue for a call of OpenCL's, alive while this is borrowed.
