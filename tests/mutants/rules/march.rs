@@ -120,9 +120,9 @@ const MARCH: &[Edit] = &[
     edit("band", "y0 = row0 + (int)", "y0 = (int)", 1)
         .equal("It computes the rows above the band once more, and writes the same bytes."),
     edit("band", "y1 = row0 + (int)", "y1 = (int)", 1),
-    edit("last row", "if (y + i < y1)", "if (y + i < min(y1, height - 1))", 1),
-    edit("band", "if (y + i < y1)", "if (y + i < y1 - (row0 > 0))", 1),
-    edit("band", "if (y + i < y1)", "if (y + i <= y1)", 1),
+    edit("last row", "if (y + i >= y1)", "if (y + i >= min(y1, height - 1))", 1),
+    edit("band", "if (y + i >= y1)", "if (y + i >= y1 - (row0 > 0))", 1),
+    edit("band", "if (y + i >= y1)", "if (y + i > y1)", 1),
     // Rows that enter and leave.
     edit("window", "y = y0 - radius - 1", "y = y0 - radius", 1),
     edit("window", "y + i < y0 + radius ?", "y + i <= y0 + radius ?", 1),
