@@ -1,4 +1,4 @@
-//! What the compiler does not hold of the crates: no code outside the ladders names a rung, what all ladders share knows none
+//! Rules of the structure that the compiler does not check: no code outside the ladders names a rung, what all ladders share knows none
 //! of them, the page of changes names files that there are, and kernels keep clear of what crashes compilers.
 
 mod names;
@@ -195,7 +195,7 @@ fn single_rungs() -> Rungs {
     Rungs { variants: variants.collect(), ids: ids.collect() }
 }
 
-/// Whether a file may name rungs. The kernels that convert and correct are beside the box filter, and no part of it.
+/// Returns true if a file may name rungs. The kernels that convert and correct are beside the box filter, and no part of it.
 fn is_of_a_ladder(file: &str) -> bool {
     let converts = ["color_kernels", "color_trial"].iter().any(|name| file.contains(name));
     file.starts_with("crates/ladders/") || file.starts_with("crates/box-filter/") && !converts

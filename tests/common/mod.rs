@@ -1,4 +1,4 @@
-//! What several of the tests share.
+//! Helpers of several tests: windows, devices, ladders.
 
 pub mod changed_conversions;
 pub mod device;

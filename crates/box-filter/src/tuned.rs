@@ -1,4 +1,4 @@
-//! What tuning found for the box filter. In: the [cache](ladder::cache). Out: the variant and parameters for a
+//! Results of tuning the box filter: from the [cache](ladder::cache), the variant and parameters for a
 //! device, a size and a radius.
 //!
 //! An entry holds for a class of sizes and a range of radii.

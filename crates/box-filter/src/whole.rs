@@ -25,7 +25,7 @@ pub enum Filter<'a> {
     Planes(&'a ClContext, &'a PlanarFilter),
     /// All threads of this process.
     Threads,
-    /// What [`WholeFrames::shaders`] gave.
+    /// The shaders that [`WholeFrames::shaders`] returned.
     Shaders,
 }
 

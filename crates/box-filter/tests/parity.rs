@@ -152,7 +152,7 @@ fn parity_of(cl: &ClContext, variant: &BuiltVariant) {
     assert!(cases > 300, "only {cases} cases ran");
 }
 
-/// What `./dev test --quick` runs of this file.
+/// Runs in `./dev test --quick`: every variant on three small pictures.
 #[test]
 fn every_variant_at_small_sizes() {
     let cl = context();

@@ -1,6 +1,6 @@
-//! What a driver was compiling when it ended the process. In: kernel files that a driver is given ([`building`]), and that they
-//! have run ([`ran`]). Out: a line on stderr that names them, and then the results that are there, when the process crashes or a
-//! driver ends it by exit(3).
+//! Reports what a driver was compiling when it ended the process: a line on stderr names the kernel files that a driver was given
+//! ([`building`]) and that have not run yet ([`ran`]), when the process crashes or the driver calls exit(3). Then the results that
+//! are there are printed.
 //!
 //! A handler of a signal may call next to nothing: what it says lies in a fixed table of atomics, and goes out by write(2). Tables
 //! and JSON are made by a thread that waits for that from the start: the one that SIGTERM has them printed by needs memory and
@@ -99,7 +99,7 @@ pub(crate) fn ran() {
     }
 }
 
-/// What was installed for each signal before, and the handler's end of the pair by which it has results printed.
+/// The actions that were installed for the signals before, and the handler's end of the pair by which it has results printed.
 struct Installed {
     before: [libc::sigaction; SIGNALS.len()],
     bell: UnixStream,
@@ -148,8 +148,8 @@ fn heed(signal: libc::c_int) {
     }
 }
 
-/// The same where a compiler has put its own there meanwhile, as LLVM does: abort(3) calls no second one. Other signals come again
-/// where LLVM's handler has returned, and drivers may live by them.
+/// Installs the handler again where a compiler has put its own there meanwhile, as LLVM does: abort(3) calls no second one.
+/// Handlers of other signals are left alone: LLVM's return to them, and drivers may live by them.
 fn heed_abort() {
     if INSTALLED.get().is_some() {
         heed(libc::SIGABRT);

@@ -80,7 +80,7 @@ pub fn device_ms(event: &Event) -> Result<f64> {
     device_ms_within(event, None)
 }
 
-/// The same of a command around which so much wall time has passed.
+/// Returns the time as [`device_ms`] does; not a number, too, where it is longer than `within`, the wall time around the command.
 pub fn device_ms_within(event: &Event, within: Option<Duration>) -> Result<f64> {
     let told = span_ns(event)?;
     Ok(possible(event, told, within).map_or(f64::NAN, ms))

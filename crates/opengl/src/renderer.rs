@@ -1,10 +1,10 @@
-//! What OpenGL says of its renderer. In: a context that is current. Out: whether a processor draws, and how large textures may be.
+//! Properties of the renderer of a current OpenGL context: whether a processor draws, and how large textures may be.
 
 use glow::HasContext as _;
 
 use base::error::Error;
 
-/// Whether a processor draws: Mesa's renderers that need no graphics card, and SwiftShader. The context must be current.
+/// Returns true if a processor draws: Mesa's renderers that need no graphics card, and SwiftShader. The context must be current.
 pub fn is_software(gl: &glow::Context) -> bool {
     // SAFETY: the context is current on this thread.
     let renderer = unsafe { gl.get_parameter_string(glow::RENDERER) }.to_lowercase();

@@ -11,7 +11,7 @@ use ffmpeg_next::format::Pixel;
 /// What a test movie is made of.
 #[derive(Clone)]
 pub struct Movie {
-    /// What encodes its pictures.
+    /// The encoder of its pictures.
     pub codec: Id,
     /// Their pixels.
     pub format: Pixel,

@@ -1,9 +1,9 @@
-//! What the overlay says of a filter: whether a variant can be chosen, and of a picture that is awaited.
+//! The state of a variant, and of a picture that is awaited, as the overlay shows them.
 
 use base::error::Error;
 use box_filter::VariantId;
 
-/// Whether a variant can be chosen now.
+/// The state of a variant: only one that is ready can be chosen.
 #[derive(Debug, Clone, PartialEq)]
 pub enum VariantStatus {
     /// It is built.
