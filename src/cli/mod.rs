@@ -146,7 +146,7 @@ pub fn parse() -> Cli {
 /// Runs what the command line asks for; returns the exit code. Call it before any thread is started.
 ///
 /// # Errors
-/// The result of a command, with any error; [`report`](base::exit::report) turns it into a message and an exit code.
+/// Any error of the command; [`report`](base::exit::report) turns it into a message and an exit code.
 pub fn run(cli: &Cli) -> Result<u8> {
     let trial = match &cli.command {
         None => Some(&cli.play.trial),
