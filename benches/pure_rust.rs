@@ -1,9 +1,9 @@
-//! Times of the parts that are plain Rust or FFmpeg on the processor: no OpenCL, no window. For OpenCL use
+//! Benchmarks of the parts in plain Rust or FFmpeg on the processor: no OpenCL, no window. For OpenCL use
 //! `./dev bench`. Prints a line for each: the median, the 95th percentile and the number of samples.
 //!
 //! cargo bench --bench pure_rust -- NAME
 //!
-//! Only those with NAME in their names.
+//! Runs only the benchmarks with NAME in their names.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -17,11 +17,11 @@ use ffmpeg_next::frame::Video;
 use video::color::RgbaConverter;
 use video::{Frame, FrameQueue};
 
-/// A sample lasts this long at least: what is short is run many times in it.
+/// The minimum length of a sample: short functions run many times in it.
 const SAMPLE: Duration = Duration::from_millis(20);
 const SAMPLES: usize = 50;
 
-/// Times `run` if the name is among those asked for.
+/// Times `run` if its name is selected.
 fn time<R>(name: &str, mut run: impl FnMut() -> R) {
     let wanted: Vec<_> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
     if !wanted.is_empty() && !wanted.iter().any(|part| name.contains(part.as_str())) {
@@ -76,7 +76,7 @@ fn conversion() {
             let bytes = noise(frame.data(plane).len());
             frame.data_mut(plane).copy_from_slice(&bytes);
             if format == Pixel::YUV420P10LE {
-                // Ten bits in two bytes, the low one first.
+                // Ten bits in two bytes, the low byte first.
                 frame.data_mut(plane).iter_mut().skip(1).step_by(2).for_each(|high| *high &= 3);
             }
         }

@@ -1,12 +1,11 @@
-//! Two builds of clreel in turns: is the later one slower? In: the binaries. Out: a table of ratios; exit code 1 if a figure is
-//! slower, 2 for wrong usage.
+//! Compares two builds of clreel in turns. Prints a table of ratios; exit code 1 if a figure is slower in the later
+//! build, 2 for wrong usage.
 //!
-//! `./dev against REV` builds both and calls this.
+//! `./dev against REV` builds both and runs this.
 //!
-//! Each turn runs both binaries on the same movie, the one that goes first changing from turn to turn, so that what else
-//! the machine does meets both. A ratio is that of one turn, the later build's figure by the earlier one's. A figure counts as
-//! slower only where it is so in three series of turns, each by the rule of [`is_slower`]: with less, a busy machine would
-//! decide.
+//! Each turn runs both binaries on the same movie, in alternating order, so that other load on the machine affects
+//! both. A ratio is that of one turn, the later build's figure by the earlier one's. A figure counts as slower only if
+//! it is in three series of turns, each by the rule of [`is_slower`]: with less, noise would decide.
 
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt as _;
@@ -21,7 +20,7 @@ use serde_json::Value;
 
 type Failure = Box<dyn std::error::Error>;
 
-/// Two builds of clreel in turns.
+/// Compares two builds of clreel in turns.
 #[derive(Parser)]
 struct Arguments {
     /// The earlier build.
@@ -39,17 +38,16 @@ struct Arguments {
     /// Frames that the window shows in a turn.
     #[arg(long, default_value_t = 150, value_parser = clap::value_parser!(u32).range(10..))]
     frames: u32,
-    /// The variants of `bench`; those on plain buffers and in Rust where none are named: the others are as they are for the
-    /// sake of the comparison.
-    #[arg(long, default_value_t = on_buffers())]
+    /// The variants of `bench`; by default those on plain buffers and in Rust.
+    #[arg(long, default_value_t = buffer_variants())]
     variant: String,
     /// Index, part of a name, cpu or gpu.
     #[arg(long)]
     device: Option<String>,
 }
 
-/// The variants that compute on plain buffers or in Rust, each once.
-fn on_buffers() -> String {
+/// Returns the variants that compute on plain buffers or in Rust, each once.
+fn buffer_variants() -> String {
     let is_one = |id: &VariantId| {
         let kernels = id.kernels().is_some_and(|kernels| kernels.storage == Storage::Buffer);
         *id == VariantId::Native || kernels && *id != VariantId::Auto
@@ -57,18 +55,18 @@ fn on_buffers() -> String {
     VariantId::ALL.into_iter().filter(is_one).map(VariantId::as_str).collect::<Vec<_>>().join(",")
 }
 
-/// Series that a figure must be slower in.
+/// The number of series in which a figure must be slower.
 const SERIES: usize = 3;
-/// Starts of a turn, of which the quickest counts.
+/// Starts per turn, of which the fastest counts.
 const STARTS: usize = 3;
 /// A median ratio up to this is noise.
 const NOISE: f64 = 1.03;
-/// … and so is one where less than this share of the turns is slower.
+/// A ratio is also noise if less than this share of the turns is slower.
 const AGREE: f64 = 0.8;
 
 /// Figures of one turn of one binary, by name; less is better.
 type Figures = BTreeMap<String, f64>;
-/// For each figure the ratios of a series' turns.
+/// The ratios of a series' turns for each figure.
 type Ratios = BTreeMap<String, Vec<(f64, f64)>>;
 
 fn main() -> ExitCode {
@@ -82,11 +80,11 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs the series; whether nothing is slower.
+/// Runs the series; returns true if nothing is slower.
 fn compare(arguments: &Arguments) -> Result<bool, Failure> {
     let folder = std::env::temp_dir().join(format!("clreel-against-{}", std::process::id()));
     let compared = series(arguments, &folder);
-    // What is left of it disturbs nobody.
+    // A leftover folder does no harm.
     let _ = std::fs::remove_dir_all(&folder);
     compared
 }
@@ -146,8 +144,8 @@ fn one_series(arguments: &Arguments, builds: &[Build; 2], number: usize) -> Resu
     Ok(ratios)
 }
 
-/// Whether the turns, each before and after, show that it takes more now: the median of the ratios is more than noise, and
-/// most turns agree.
+/// Returns true if the turns, each before and after, show a slowdown: the median of the ratios is more than noise, and most
+/// turns agree.
 fn is_slower(turns: &[(f64, f64)]) -> bool {
     let ratios = ratios(turns);
     let slower = ratios.iter().filter(|ratio| **ratio > 1.0).count();
@@ -182,15 +180,15 @@ fn row(name: &str, turns: &[(f64, f64)]) -> String {
     )
 }
 
-/// A binary, and what it is run with.
+/// A binary, and the arguments and folder for its runs.
 struct Build<'a> {
     arguments: &'a Arguments,
     program: &'a Path,
-    /// Its caches, so that neither finds what the other has compiled.
+    /// The build's caches, so that neither uses programs that the other has compiled.
     folder: PathBuf,
 }
 
-/// What a run took.
+/// The resources that a run used.
 struct Used {
     wall_s: f64,
     cpu_s: f64,
@@ -203,7 +201,7 @@ impl<'a> Build<'a> {
         Ok(Self { arguments, program, folder })
     }
 
-    /// One turn: `bench`, the start, and the window without a filter and with one.
+    /// Runs one turn: `bench`, the start, and the window without a filter and with one.
     fn turn(&self) -> Result<Figures, Failure> {
         let mut figures = self.bench()?;
         let mut first = BTreeMap::new();
@@ -222,7 +220,7 @@ impl<'a> Build<'a> {
         Ok(figures)
     }
 
-    /// Median times of the variants at radius 7.
+    /// Returns median times of the variants at radius 7.
     fn bench(&self) -> Result<Figures, Failure> {
         let out = self.folder.join("bench.json");
         let mut command = self.command();
@@ -256,7 +254,7 @@ impl<'a> Build<'a> {
     fn command(&self) -> Command {
         let mut command = Command::new(self.program);
         command.env("XDG_CACHE_HOME", &self.folder).env("POCL_CACHE_DIR", self.folder.join("pocl"));
-        // Nobody's settings are read or written.
+        // Settings of the user are neither read nor written.
         command.env("CLREEL_SETTINGS", "").stdin(Stdio::null());
         command
     }
@@ -280,7 +278,7 @@ impl<'a> Build<'a> {
     }
 }
 
-/// Waits for a child; what it used.
+/// Waits for a child; returns its status and resource usage.
 fn wait(pid: u32) -> Result<(ExitStatus, libc::rusage), Failure> {
     let mut status = 0;
     // SAFETY: rusage is plain numbers, for which all bits zero are a value.

@@ -1,13 +1,13 @@
-//! What each kind of OpenCL memory costs on a device, for a frame on its way from a decoder through a kernel and back.
-//! In: `--device`, `--size`, `--rounds`. Out: a Markdown table for each size; exit code 1 if a byte comes back wrong.
+//! The cost of each kind of OpenCL memory on a device, for a frame from a decoder through a kernel and back.
+//! Prints a Markdown table for each size; exit code 1 if a byte comes back wrong.
 //!
 //! `cargo run --release --example host_pointers -- [--device SEL] [--size WxH,…] [--rounds N]`
 //!
-//! A turn writes an RGBA frame where the device can get at it (*fill*, as a decoder would), hands it over (*up*), runs a
-//! kernel that reads and writes each byte once (*kernel*), asks for the result (*back*), and reads it on the host (*take*,
-//! as OpenGL's upload would). Each step is waited for and timed by the host's clock. All kinds take turns on the same frames,
-//! each with a turn before it that is not timed, so that its memory is where the processor has it at hand. Medians; the
-//! last column is the least.
+//! A turn writes an RGBA frame into memory for the device (*fill*, as a decoder would), hands it over (*up*), runs a
+//! kernel that reads and writes each byte once (*kernel*), requests the result (*back*), and reads it on the host
+//! (*take*, as OpenGL's upload would). Each step is waited for and timed by the host's clock. All kinds take turns on
+//! the same frames, each after a turn that is not timed, so that its memory is in the caches. Medians; the last column
+//! is the minimum.
 
 use std::ffi::CStr;
 use std::ptr::NonNull;
@@ -21,6 +21,7 @@ use opencl::cl::{self, Buffer, ClContext, Program, enqueue_unmap};
 use opencl::host_block::HostBlock;
 use opencl::kernel::{self, Value};
 use opencl::process;
+use opencl::sources::Sources;
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -30,10 +31,10 @@ const INVERT: &CStr = c"__kernel void invert(__global const uint4 *from, __globa
 }";
 /// Different frames, so that no cache keeps an old result right.
 const FRAMES: usize = 3;
-/// Turns that are not counted: drivers make memory when it is first used.
+/// Turns that are not counted: drivers allocate memory at the first use.
 const WARM: usize = 3;
 
-/// The ways of host memory to a device and back, timed in turn.
+/// Measures host memory on the way to a device and back.
 #[derive(Parser)]
 struct Arguments {
     /// Index, part of a name, cpu or gpu.
@@ -51,7 +52,7 @@ fn main() -> Result<(), Failure> {
     process::prepare();
     let arguments = Arguments::parse();
     let device = cl::select_device(&cl::list_devices(), arguments.device.as_deref())?;
-    let cl = ClContext::new(&device)?;
+    let cl = ClContext::new(&device, Sources::from_environment())?;
     let info = &device.info;
     println!(
         "{} ({}, driver {}), medians of {} turns in ms",
@@ -66,24 +67,24 @@ fn main() -> Result<(), Failure> {
     if wrong > 0 {
         eprintln!("{wrong} frames came back wrong");
     }
-    // PoCL's own end of the process may wait for its threads.
+    // PoCL may wait for its threads in its exit handlers.
     process::exit_now(u8::from(wrong > 0))
 }
 
-/// Times all kinds with frames of `len` bytes and prints them; returns how many results were wrong.
+/// Times all kinds with frames of `len` bytes and prints them; returns the number of wrong results.
 fn measure(cl: &ClContext, size: &str, len: usize, rounds: usize) -> Result<usize, Failure> {
     if len == 0 || !len.is_multiple_of(16) {
         return Err("the frame's width times its height must be a multiple of 4".into());
     }
     let frames: Vec<Vec<u8>> = noise(FRAMES * len).chunks_exact(len).map(<[u8]>::to_vec).collect();
     let mut kinds = Kind::ALL.map(|kind| (kind, Memory::new(cl, kind, len), Vec::<Turn>::new()));
-    // It keeps its buffers, and drops before the memory that they may lie in.
+    // Declared after the memory in which its buffers may lie, so that it is dropped first.
     let kernel = Kernel::build(cl, len)?;
     let mut taken = vec![0; len];
     let mut wrong = 0;
     for round in 0..WARM + rounds {
         for position in 0..kinds.len() {
-            // Each kind comes after each other one, by turns.
+            // The order varies, so that each kind follows every other one.
             let (_, memory, turns) = &mut kinds[(position + round) % Kind::ALL.len()];
             let Ok(memory) = memory else { continue };
             let frame = &frames[(position + round) % FRAMES];
@@ -117,7 +118,7 @@ const STEPS: usize = 5;
 /// Milliseconds of fill, up, kernel, back and take.
 type Turn = [f64; STEPS];
 
-/// Of a step, or behind the last one of all of them together.
+/// Returns the median of a step; the index after the last one stands for their sum.
 fn median(turns: &[Turn], step: usize) -> f64 {
     let samples: Vec<f64> = turns.iter().map(|t| t.get(step).copied().unwrap_or(t.iter().sum())).collect();
     Series::of(&samples).map_or(f64::NAN, |series| series.p50)
@@ -148,7 +149,7 @@ impl Kind {
         }
     }
 
-    /// Whether frames in clreel's window take this way on such a device.
+    /// Returns true if frames in clreel's window take this path on such a device.
     fn is_used(self, cl: &ClContext) -> bool {
         self == if cl.is_cpu() { Kind::UseMapped } else { Kind::Pinned }
     }
@@ -158,14 +159,14 @@ struct Kernel(kernel::Kernel);
 
 impl Kernel {
     fn build(cl: &ClContext, len: usize) -> Result<Self, Failure> {
-        let program = Program::of_source(&cl.context, INVERT)?;
+        let program = Program::from_source(&cl.context, INVERT)?;
         program.build(&cl.device, c"")?;
         let kernel = kernel::Kernel::new(&program, "invert")?;
         kernel.set(2, Value::Int(i32::try_from(len / 16)?))?;
         Ok(Self(kernel))
     }
 
-    /// Runs it and waits. Both buffers hold so many bytes as it was built for.
+    /// Runs the kernel and waits. Both buffers have the size that it was built for.
     fn run(&self, cl: &ClContext, from: &Buffer, to: &Buffer) -> Result<(), Failure> {
         self.0.set(0, from.mem())?;
         self.0.set(1, to.mem())?;
@@ -176,7 +177,7 @@ impl Kernel {
     }
 }
 
-/// Input and output of a turn. Buffers drop before the memory that they may lie in.
+/// Input and output of a turn. Buffers are dropped before the memory in which they may lie.
 struct Memory {
     kind: Kind,
     buffers: Option<(Buffer, Buffer)>,
@@ -273,7 +274,7 @@ impl Steps {
     }
 }
 
-/// A buffer while the host has it.
+/// A buffer while it is mapped to the host.
 struct Mapping(NonNull<u8>);
 
 impl Mapping {
@@ -283,7 +284,7 @@ impl Mapping {
         Ok(Self(start))
     }
 
-    /// Host memory that a buffer lies in has to be what is mapped.
+    /// Checks that a buffer in host memory is mapped at its address.
     fn expect_at(&self, start: Option<NonNull<u8>>) -> Result<(), Failure> {
         if start.is_some_and(|start| start != self.0) {
             return Err("USE_HOST_PTR: the driver maps another address".into());

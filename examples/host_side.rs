@@ -1,21 +1,20 @@
-//! What the host's share of a frame's way is worth on a device, step by step: no call that waits, host memory that the
-//! device can use, two frames on their way at once, a queue for the uploads, or one queue that keeps no order, with events;
-//! and a kernel that does two steps at once.
-//! In: `--device`, `--size`, `--rounds`. Out: Markdown tables; exit code 1 if one of the ways gives other bytes.
+//! The effect of each improvement of the host's share of a frame: no blocking calls, host memory that the device can
+//! use, two frames in flight, a queue for uploads, or one out-of-order queue with events; and a kernel that does two
+//! steps at once. Prints Markdown tables; exit code 1 if one of the ways gives other bytes.
 //!
 //! `cargo run --release --example host_side -- [--device SEL] [--size WxH,…] [--rounds N]`
 //!
 //! Each way takes a series of RGBA frames through the filter: the host writes a frame (as a decoder does), the device
 //! uploads, filters and downloads it, the host reads it (as OpenGL's upload does). The time of a frame is that of the
-//! series by the number of its frames. All ways take turns on the same frames, each with a short series before it that is
-//! not timed, so that its memory is where the processor has it at hand.
+//! series divided by the number of frames. All ways take turns on the same frames, each after a short series that is not
+//! timed, so that its memory is in the caches.
 
 use std::ptr::NonNull;
 use std::time::Instant;
 
 use base::timing::{Series, ms_since};
 use box_filter::VariantId;
-use box_filter::color_kernels::{Converter, Corrector, PlaneBlock};
+use box_filter::color_kernels::{Converter, Corrector, KernelCache, PlaneBlock};
 use box_filter::pictures::noise;
 use box_filter::{BuiltVariant, Plan, Scratch};
 use clap::Parser;
@@ -28,17 +27,18 @@ use opencl::event::wait_in_queue;
 use opencl::host_block::HostBlock;
 use opencl::memory::{Picture, Storage};
 use opencl::process;
+use opencl::sources::Sources;
 use opencl::timer;
 use video::color::{Correction, RgbaColors};
 
 type Failure = Box<dyn std::error::Error>;
 
 const RADIUS: u32 = 7;
-/// Frames of a series, and different ones among them.
+/// The number of frames in a series, and of different ones among them.
 const SERIES: usize = 24;
 const FRAMES: usize = 3;
 
-/// The steps of the host's side, timed in turn.
+/// Measures each improvement of the host's share of a frame.
 #[derive(Parser)]
 struct Arguments {
     /// Index, part of a name, cpu or gpu.
@@ -52,25 +52,25 @@ struct Arguments {
     rounds: usize,
 }
 
-/// How frames go to the device and back.
+/// The way of frames to the device and back.
 #[derive(Clone, Copy)]
 struct Way {
     name: &'static str,
     memory: Memory,
-    /// Every call waits until it is done.
+    /// Every call blocks.
     waits: bool,
-    /// Frames on their way at once.
+    /// The number of frames in flight.
     slots: usize,
     queues: Queues,
 }
 
 #[derive(Clone, Copy, PartialEq)]
 enum Queues {
-    /// One, in order.
+    /// One in-order queue.
     One,
-    /// Another one for uploads; both in order.
+    /// A second in-order queue for uploads.
     Two,
-    /// One without an order: each command waits for the events of those that it needs.
+    /// One out-of-order queue: each command waits for the events of those that it needs.
     OutOfOrder,
 }
 
@@ -78,9 +78,9 @@ enum Queues {
 enum Memory {
     /// Write and read, from and to plain memory.
     Plain,
-    /// Write and read, from and to memory that the driver gave.
+    /// Write and read, from and to memory that the driver allocated.
     Pinned,
-    /// The kernels' buffers lie in the host's memory, and are mapped.
+    /// The kernels' buffers lie in host memory, and are mapped.
     Mapped,
 }
 
@@ -107,7 +107,7 @@ fn main() -> Result<(), Failure> {
     process::prepare();
     let arguments = Arguments::parse();
     let device = cl::select_device(&cl::list_devices(), arguments.device.as_deref())?;
-    let cl = ClContext::new(&device)?;
+    let cl = ClContext::new(&device, Sources::from_environment())?;
     let info = &device.info;
     println!("{} ({}, driver {}), fused, r={RADIUS}", info.name, info.version, info.driver);
     println!(
@@ -118,24 +118,24 @@ fn main() -> Result<(), Failure> {
     for size in &arguments.size {
         let (width, height) = size.split_once('x').ok_or("--size is WIDTHxHEIGHT")?;
         let bench = Bench::new(&cl, (width.parse()?, height.parse()?))?;
-        wrong += bench.ways(size, arguments.rounds)?;
-        bench.merged(size, arguments.rounds)?;
+        wrong += bench.time_ways(size, arguments.rounds)?;
+        bench.time_merged(size, arguments.rounds)?;
     }
-    // PoCL's own end of the process may wait for its threads.
+    // PoCL may wait for its threads in its exit handlers.
     process::exit_now(u8::from(wrong > 0))
 }
 
 struct Bench<'a> {
     cl: &'a ClContext,
     uploads: Queue,
-    /// `None` where the device has none.
+    /// `None` if the device has none.
     without_order: Option<Queue>,
     filter: BuiltVariant,
     size: (u32, u32),
     frames: Vec<Vec<u8>>,
 }
 
-/// What a series took: milliseconds a frame, and of the uploads those beside other work of the device.
+/// The time of a series: milliseconds per frame, and the part of the uploads that overlaps other work of the device.
 struct Taken {
     frame_ms: f64,
     upload_ms: f64,
@@ -148,12 +148,12 @@ impl<'a> Bench<'a> {
         let frames = noise(FRAMES * len).chunks_exact(len).map(<[u8]>::to_vec).collect();
         let filter = BuiltVariant::build(cl, VariantId::Fused)?;
         let properties = ffi::CL_QUEUE_PROFILING_ENABLE | ffi::CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
-        let without_order = Queue::new(&cl.context, &cl.device, properties).ok();
+        let without_order = Queue::new(&cl.context, &cl.device, properties, cl.clock().clone()).ok();
         Ok(Self { cl, uploads: cl.extra_queue()?, without_order, filter, size, frames })
     }
 
-    /// Times all ways and prints them; returns how many of them gave other bytes than the first one.
-    fn ways(&self, size: &str, rounds: usize) -> Result<usize, Failure> {
+    /// Times all ways and prints them; returns the number of ways with other bytes than the first one.
+    fn time_ways(&self, size: &str, rounds: usize) -> Result<usize, Failure> {
         let mut ways = Vec::new();
         for way in WAYS {
             if way.queues == Queues::OutOfOrder && self.without_order.is_none() {
@@ -169,7 +169,7 @@ impl<'a> Bench<'a> {
                 let (way, slots, taken) = &mut ways[at];
                 self.series(way, slots, 2 * FRAMES, &mut results[at])?;
                 let series = self.series(way, slots, SERIES, &mut results[at])?;
-                // The first time drivers make memory.
+                // Drivers allocate memory at the first use.
                 if round > 0 {
                     taken.push(series);
                 }
@@ -194,7 +194,7 @@ impl<'a> Bench<'a> {
     }
 
     fn slots(&self, way: &Way) -> Result<Vec<Slot>, Failure> {
-        // All plans' kernels are on one in-order queue, so they can share it; without an order they cannot.
+        // The kernels of all plans run on one in-order queue, so they can share scratch memory; out of order they cannot.
         let mut shared = Scratch::new();
         let slot = |_| match way.queues {
             Queues::OutOfOrder => Slot::new(self, way.memory, &mut Scratch::new()),
@@ -203,7 +203,7 @@ impl<'a> Bench<'a> {
         (0..way.slots).map(slot).collect()
     }
 
-    /// Takes `count` frames through the filter; the last result of each frame is left in `results`.
+    /// Takes `count` frames through the filter; the last result of each frame is stored in `results`.
     fn series(
         &self,
         way: &Way,
@@ -252,11 +252,11 @@ impl<'a> Bench<'a> {
         let frame_ms = ms_since(began) / count as f64;
         let per_frame = |ns: u64| ns as f64 * 1e-6 / count as f64;
         let upload_ns = ran.iter().filter(|r| r.upload).map(|r| r.to - r.from).sum();
-        Ok(Taken { frame_ms, upload_ms: per_frame(upload_ns), beside_ms: per_frame(beside_ns(&ran)) })
+        Ok(Taken { frame_ms, upload_ms: per_frame(upload_ns), beside_ms: per_frame(overlap_ns(&ran)) })
     }
 
-    /// Conversion and correction by one kernel, and by two with a picture in between.
-    fn merged(&self, size: &str, rounds: usize) -> Result<(), Failure> {
+    /// Times conversion and correction by one kernel, and by two with a picture between them.
+    fn time_merged(&self, size: &str, rounds: usize) -> Result<(), Failure> {
         let (cl, queue, (width, height)) = (self.cl, &self.cl.queue, self.size);
         let mut video = Video::new(Pixel::YUV420P, width, height);
         for plane in 0..3 {
@@ -271,14 +271,18 @@ impl<'a> Bench<'a> {
         let (mut converter, mut corrector) = (Converter::new(cl), Corrector::new(cl));
         let correction = Correction { brightness: 0.1, contrast: 1.2, ..Correction::NEUTRAL };
         let _uploaded = planes.to_device(cl, queue)?;
+        let (block, kernels) = (planes.device_memory()?, &mut KernelCache::default());
         let (mut one, mut two) = (Vec::new(), Vec::new());
         for round in 0..=rounds * 4 {
-            let merged =
-                measure::sample(queue, |q| Ok(vec![converter.enqueue(q, &planes, &to, &correction)?]))?;
+            let merged = measure::sample(queue, |q| {
+                Ok(vec![converter.enqueue(q, kernels, &layout, block, &to, &correction)?])
+            })?;
             let separate = measure::sample(queue, |q| {
-                let converted = converter.enqueue(q, &planes, &between, &Correction::NEUTRAL)?;
+                let neutral = Correction::NEUTRAL;
+                let converted = converter.enqueue(q, kernels, &layout, block, &between, &neutral)?;
                 let corrected = corrector.enqueue(
                     q,
+                    kernels,
                     &between,
                     &to,
                     self.size,
@@ -294,7 +298,7 @@ impl<'a> Bench<'a> {
         }
         println!("\n| {size} | device | least | wall |\n|---|---|---|---|");
         for (name, samples) in [("conversion and correction in one kernel", one), ("in two", two)] {
-            let Some(taken) = measure::Measurement::of(&samples) else { continue };
+            let Some(taken) = measure::Measurement::from_samples(&samples) else { continue };
             let wall = taken.wall.map_or(f64::NAN, |wall| wall.p50);
             println!("| {name} | {:.3} | {:.3} | {wall:.3} |", taken.time.p50, taken.time.min);
         }
@@ -309,12 +313,12 @@ struct Ran {
     to: u64,
 }
 
-/// How long uploads ran while something else did.
-fn beside_ns(ran: &[Ran]) -> u64 {
+/// Returns how long uploads overlapped other commands.
+fn overlap_ns(ran: &[Ran]) -> u64 {
     let (uploads, mut others): (Vec<&Ran>, Vec<&Ran>) = ran.iter().partition(|r| r.upload);
     others.sort_unstable_by_key(|other| other.from);
     let beside = |upload: &&Ran| {
-        // Two others that run at once are not counted twice.
+        // Two commands that run at once are counted once.
         let mut until = upload.from;
         let mut new = |other: &&Ran| {
             let (from, to) = (other.from.max(until), other.to.min(upload.to));
@@ -326,7 +330,7 @@ fn beside_ns(ran: &[Ran]) -> u64 {
     uploads.iter().map(beside).sum()
 }
 
-/// Memory for a frame on its way. Pictures drop before the memory that they may lie in.
+/// Memory for a frame in flight. Pictures are dropped before the memory in which they may lie.
 struct Slot {
     memory: Memory,
     plan: Plan,
@@ -380,11 +384,11 @@ impl Slot {
         Ok(())
     }
 
-    /// Asks for the result, after the kernels: by the queue's order or, without one, by their events.
+    /// Requests the result, after the kernels: by the queue's order or, out of order, by their events.
     fn download(&mut self, queue: &Queue, waits: bool, by_events: bool) -> Result<(), Failure> {
         let after = if by_events { &self.work[self.work.len().saturating_sub(1)..] } else { &[] };
         if self.memory == Memory::Mapped {
-            // The host's block, where the buffers lie, is not touched until `finish`.
+            // The host's block, in which the buffers lie, is not touched until `finish`.
             let flags = ffi::CL_MAP_WRITE_INVALIDATE_REGION;
             let (input, first) = self.input.enqueue_map(queue, flags, self.input.len(), waits, after)?;
             let (output, last) =
@@ -404,7 +408,7 @@ impl Slot {
         Ok(())
     }
 
-    /// Waits for the frame, and notes when its commands ran.
+    /// Waits for the frame, and records when its commands ran.
     fn finish(&mut self, ran: &mut Vec<Ran>) -> Result<(), Failure> {
         for last in &self.last {
             last.wait_for()?;

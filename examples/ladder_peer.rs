@@ -1,17 +1,18 @@
-//! clreel's side of `./dev peers --ladder NAME`: a process that runs the rungs of a ladder when it is asked to, line by line.
-//! In: requests on stdin, see [`answer`]. Out: one line for each on stdout: `ok` and an answer, or `no` and why.
+//! clreel's side of `./dev peers --ladder NAME`: a process that runs variants of a ladder on request.
+//! Requests are lines on stdin, see [`answer`]; each gets a line on stdout: `ok` and a result, or `no` and the reason.
 //!
 //! `cargo run --release --example ladder_peer -- reduction [DEVICE]`
 
 use std::io::{BufRead as _, Write as _};
 
 use ladder::config::Config;
-use ladder::contest::Ladder;
-use ladder::rung::Work;
+use ladder::runner::{Ladder, Part};
+use ladder::variant::Work;
 use ladders::histogram::HISTOGRAM;
 use ladders::reduction::REDUCTION;
 use opencl::cl::{self, ClContext, DeviceKind};
 use opencl::process;
+use opencl::sources::Sources;
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -29,13 +30,14 @@ fn main() -> Result<(), Failure> {
 struct Peer<'a, L: Ladder> {
     ladder: &'a L,
     cl: ClContext,
-    room: Option<L::Room>,
+    buffers: Option<L::Buffers>,
     ready: Vec<(&'static str, L::Built)>,
 }
 
 fn serve<L: Ladder>(ladder: &L, device: Option<&str>) -> Result<(), Failure> {
     let device = cl::select_device(&cl::list_devices(), device)?;
-    let mut peer = Peer { ladder, cl: ClContext::new(&device)?, room: None, ready: Vec::new() };
+    let cl = ClContext::new(&device, Sources::from_environment())?;
+    let mut peer = Peer { ladder, cl, buffers: None, ready: Vec::new() };
     for line in std::io::stdin().lock().lines() {
         match answer(&mut peer, &line?) {
             Ok(text) => println!("ok {text}"),
@@ -43,12 +45,12 @@ fn serve<L: Ladder>(ladder: &L, device: Option<&str>) -> Result<(), Failure> {
         }
         std::io::stdout().flush()?;
     }
-    // PoCL's own end of the process may wait for its threads.
+    // PoCL may wait for its threads in its exit handlers.
     process::exit_now(0)
 }
 
-/// The requests: `device` gives its name; `open CASE`, with a case as JSON, the names of what is right there, the limit first;
-/// `run NAME WARM` runs WARM times, then once by the clock: wall and device time in ns.
+/// Handles a request: `device` returns its name; `open CASE`, with a case as JSON, the names of variants that are right
+/// there, with the peak kernel first; `run NAME WARM` runs WARM times, then once timed: elapsed and device time in ns.
 fn answer<L: Ladder>(peer: &mut Peer<L>, line: &str) -> Result<String, Failure> {
     if line == "device" {
         let info = &peer.cl.device.info;
@@ -56,44 +58,44 @@ fn answer<L: Ladder>(peer: &mut Peer<L>, line: &str) -> Result<String, Failure> 
         return Ok(format!("{} ({}{driver})", info.name, info.version.trim()));
     }
     if let Some(case) = line.strip_prefix("open ") {
-        let case = peer.ladder.case(&serde_json::from_str(case)?).ok_or("This is no case of the ladder.")?;
+        let case = serde_json::from_str(case)?;
         return peer.open(&case);
     }
     let words: Vec<&str> = line.split_whitespace().collect();
     let ["run", name, warm] = words.as_slice() else { return Err("This request is not known.".into()) };
     let (_, built) = peer.ready.iter().find(|(known, _)| known == name).ok_or("Nothing is called so.")?;
-    let room = peer.room.as_mut().ok_or("Nothing is open.")?;
+    let buffers = peer.buffers.as_mut().ok_or("Nothing is open.")?;
     for _ in 0..warm.parse()? {
-        peer.ladder.run(built, room)?;
+        peer.ladder.run(built, buffers)?;
     }
-    let sample = peer.ladder.run(built, room)?;
+    let sample = peer.ladder.run(built, buffers)?;
     Ok(format!("{:.0} {:.0}", sample.wall_ms * 1e6, sample.ms() * 1e6))
 }
 
 impl<L: Ladder> Peer<'_, L> {
     fn open(&mut self, case: &L::Case) -> Result<String, Failure> {
         let (ladder, cl) = (self.ladder, &self.cl);
-        let mut room = ladder.room(Some(cl), case, 0)?;
-        let want = ladder.load(&mut room, L::INPUTS[0])?;
-        self.ready = vec![("limit", ladder.compile_limit(cl)?)];
-        for rung in ladder.rungs() {
-            let built = match rung.work {
-                Work::Host(host) => ladder.host(host),
-                Work::Kernels(code) if ladder.takes(cl, code, case).is_ok() => {
+        let mut buffers = ladder.allocate(Some(cl), case, 0)?;
+        let want = ladder.load(&mut buffers, L::INFO.inputs[0])?.bytes;
+        self.ready = vec![("peak", ladder.build(Part::Peak(cl, 0))?)];
+        for variant in ladder.variants() {
+            let built = match variant.work {
+                Work::Host(host) => ladder.build(Part::Host(host))?,
+                Work::Kernels(code) if ladder.supports(&cl.device, Some(code), case).is_ok() => {
                     let info = &cl.device.info;
-                    ladder.compile(cl, &Config::of(code, info.kind).fitted(info))?
+                    ladder.build(Part::Kernels(cl, &Config::new(code, info.kind).fit_to_device(info)))?
                 }
-                Work::Kernels(_) | Work::Fastest => continue,
+                _ => continue,
             };
             let wrong: Vec<u8> = want.iter().map(|byte| !byte).collect();
-            ladder.write(&built, &mut room, &wrong)?;
-            ladder.run(&built, &mut room)?;
-            if ladder.read(&built, &room)? != want {
-                return Err(format!("'{}' differs from the reference.", rung.id).into());
+            ladder.write(&built, &mut buffers, &wrong)?;
+            ladder.run(&built, &mut buffers)?;
+            if ladder.read(&built, &buffers)?.bytes != want {
+                return Err(format!("'{}' differs from the reference.", variant.id).into());
             }
-            self.ready.push((rung.id, built));
+            self.ready.push((variant.id, built));
         }
-        self.room = Some(room);
+        self.buffers = Some(buffers);
         Ok(self.ready.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(" "))
     }
 }

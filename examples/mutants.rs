@@ -1,4 +1,4 @@
-//! Tries mutants of the kernels on `clreel bench`, which stands beside this example's folder: `./dev mutants`.
+//! Tries mutants of the kernels on `clreel bench`, whose binary lies in the folder above this example: `./dev mutants`.
 
 #[path = "../tests/mutants/mod.rs"]
 mod mutants;
@@ -9,7 +9,7 @@ use clap::Parser;
 
 fn main() -> ExitCode {
     let root = mutants::root();
-    if mutants::witness::attend(&root.join("kernels")) {
+    if mutants::witness::run_if_requested(&root.join("kernels")) {
         return ExitCode::SUCCESS;
     }
     let args = mutants::Args::parse();

@@ -1,5 +1,5 @@
-//! clreel's side of `tests/peers`: a process that the script asks, line by line, to filter frames that it holds, and
-//! that answers with the time. In: requests on stdin, see [`answer`]. Out: one line for each on stdout.
+//! clreel's side of `tests/peers`: a process that filters frames on request. Requests are lines on stdin, see
+//! [`answer`]; each gets a line on stdout.
 //!
 //! `cargo run --release --example peer -- serve [DEVICE]`, or `-- frames FILE WIDTH HEIGHT COUNT`, which writes COUNT
 //! frames of the bundled clip and one of noise, as RGBA.
@@ -22,6 +22,7 @@ use ladder::measure;
 use opencl::cl::{self, ClContext, DeviceKind};
 use opencl::memory::{Picture, Storage};
 use opencl::process;
+use opencl::sources::Sources;
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -49,7 +50,7 @@ fn write_frames(file: &str, width: u32, height: u32, count: usize) -> Result<(),
     for frame in &clip.frames {
         out.write_all(frame)?;
     }
-    // Noise by a linear congruential generator, the same each time.
+    // Noise by a linear congruential generator, the same at each run.
     let mut state = 1u32;
     let noise = std::iter::repeat_with(|| {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -60,7 +61,7 @@ fn write_frames(file: &str, width: u32, height: u32, count: usize) -> Result<(),
 }
 
 fn serve(device: Option<&str>) -> Result<(), Failure> {
-    // Without a device every answer tells why.
+    // Without a device every answer has the reason.
     let mut peer = Peer::new(device);
     for line in std::io::stdin().lock().lines() {
         let line = line?;
@@ -72,14 +73,14 @@ fn serve(device: Option<&str>) -> Result<(), Failure> {
         }
         std::io::stdout().flush()?;
     }
-    // PoCL's own end of the process may wait for its threads.
+    // PoCL may wait for its threads in its exit handlers.
     process::exit_now(0)
 }
 
-/// The requests: `device` gives its name; `open FILE WIDTH HEIGHT` gives the names; `prepare NAME RADIUS` how long one
-/// run should take in ms, and a note; `write NAME RADIUS FRAME FILE` filters once and writes the result (`reference` is a
-/// name, too); `compare FILE FILE` the largest difference, how many bytes differ, and how many there are;
-/// `run NAME RADIUS FRAME WARM` filters WARM times, then once by the clock: wall and device time in ns.
+/// Handles a request: `device` returns its name; `open FILE WIDTH HEIGHT` the names of variants; `prepare NAME RADIUS`
+/// the expected time of one run in ms, and a note; `write NAME RADIUS FRAME FILE` filters once and writes the result
+/// (`reference` is a name, too); `compare FILE FILE` returns the largest difference, how many bytes differ, and how
+/// many there are; `run NAME RADIUS FRAME WARM` filters WARM times, then once timed: elapsed and device time in ns.
 fn answer(peer: &mut Peer, words: &[&str]) -> Result<String, Failure> {
     match words {
         ["device"] => {
@@ -90,7 +91,7 @@ fn answer(peer: &mut Peer, words: &[&str]) -> Result<String, Failure> {
         ["open", file, width, height] => peer.open(file, width.parse()?, height.parse()?),
         ["prepare", name, radius] => peer.prepare(name, radius.parse()?),
         ["write", name, radius, frame, file] => {
-            fs::write(file, peer.filtered(name, radius.parse()?, frame.parse()?)?)?;
+            fs::write(file, peer.filter_frame(name, radius.parse()?, frame.parse()?)?)?;
             Ok(String::new())
         }
         ["compare", got, want] => compare(&fs::read(got)?, &fs::read(want)?),
@@ -114,7 +115,7 @@ fn compare(got: &[u8], want: &[u8]) -> Result<String, Failure> {
     Ok(format!("{} {} {}", differences().max().unwrap_or(0), differences().count(), got.len()))
 }
 
-/// Frames on the host and on the device, and what has been built.
+/// Frames on the host and on the device, and the built variants.
 struct Peer {
     cl: ClContext,
     threads: usize,
@@ -123,7 +124,7 @@ struct Peer {
     out: Vec<u8>,
     buffers: Option<(Picture, Picture)>,
     images: Option<(Picture, Picture)>,
-    /// The frame that lies in the buffers, and in the images.
+    /// The frame in the buffers, and the one in the images.
     resident: [Option<usize>; 2],
     scratch: Scratch,
     built: HashMap<VariantId, BuiltVariant>,
@@ -136,7 +137,7 @@ impl Peer {
         let device = cl::select_device(&cl::list_devices(), device)?;
         eprintln!("peer: {} ({}, {})", device.info.name, device.info.platform, device.info.version);
         Ok(Self {
-            cl: ClContext::new(&device)?,
+            cl: ClContext::new(&device, Sources::from_environment())?,
             threads: std::thread::available_parallelism().map_or(1, NonZero::get),
             size: (0, 0),
             frames: Vec::new(),
@@ -202,12 +203,13 @@ impl Peer {
         let (source, target) = self.pair(storage)?.clone();
         let plan = variant.plan(&self.cl, &source, &target, &mut self.scratch, width, height, radius)?;
         let ms = plan.predict(&self.cl.queue)?;
-        let note = if id == VariantId::Auto { plan.chosen() } else { String::new() };
+        let note = if id == VariantId::Auto { plan.description() } else { String::new() };
         self.plans.insert((id, radius), (plan, storage));
         Ok(format!("{ms} {note}"))
     }
 
-    /// One run on a frame that is where the filter reads it; bringing it there is not timed. Wall and device time in ms.
+    /// Runs once on a frame that is already in the filter's input; the transfer is not timed. Returns elapsed and
+    /// device time in ms.
     fn run(&mut self, name: &str, radius: u32, frame: usize) -> Result<(f64, f64), Failure> {
         let pixels = self.frames.get(frame).ok_or("There is no such frame.")?;
         let (width, height) = self.size;
@@ -248,12 +250,12 @@ impl Peer {
         }
     }
 
-    fn filtered(&mut self, name: &str, radius: u32, frame: usize) -> Result<Vec<u8>, Failure> {
+    fn filter_frame(&mut self, name: &str, radius: u32, frame: usize) -> Result<Vec<u8>, Failure> {
         if name == "reference" {
             let pixels = self.frames.get(frame).ok_or("There is no such frame.")?;
             return Ok(reference(pixels, self.size.0 as usize, self.size.1 as usize, radius as usize));
         }
-        // What an earlier run left must not pass for a result.
+        // Clear the output, so that an earlier result cannot pass for a new one.
         self.out.fill(0x5a);
         let storage = match name.parse::<VariantId>() {
             Ok(VariantId::Native) => None,
@@ -272,7 +274,7 @@ impl Peer {
     }
 }
 
-/// A plain copy of a frame, each thread a part of its own: the limit that memory sets. The threads sleep between runs,
+/// A plain copy of a frame, with a part for each thread: the limit of the memory. The threads sleep between runs,
 /// and start together, so that waking them is not timed. The calling thread copies the first part.
 struct Copy {
     go: Vec<Sender<Arc<[u8]>>>,
@@ -280,7 +282,7 @@ struct Copy {
     own: Vec<u8>,
 }
 
-/// What the threads have reached, counted over all runs.
+/// The progress of the threads, counted over all runs.
 #[derive(Default)]
 struct Gate {
     here: AtomicUsize,
@@ -291,8 +293,8 @@ struct Gate {
 impl Copy {
     fn new(threads: usize, bytes: usize) -> Self {
         let (gate, part) = (Arc::new(Gate::default()), bytes.div_ceil(threads).max(1));
-        let go =
-            (1..bytes.div_ceil(part)).map(|n| copier(gate.clone(), n * part, part.min(bytes - n * part)));
+        let go = (1..bytes.div_ceil(part))
+            .map(|n| spawn_copier(gate.clone(), n * part, part.min(bytes - n * part)));
         Self { go: go.collect(), gate, own: vec![0; part.min(bytes)] }
     }
 
@@ -310,8 +312,8 @@ impl Copy {
     }
 }
 
-/// A thread that copies a part of each frame that it is sent.
-fn copier(gate: Arc<Gate>, from: usize, length: usize) -> Sender<Arc<[u8]>> {
+/// Starts a thread that copies a part of each frame that it receives.
+fn spawn_copier(gate: Arc<Gate>, from: usize, length: usize) -> Sender<Arc<[u8]>> {
     let (sender, receiver) = channel::<Arc<[u8]>>();
     std::thread::spawn(move || {
         let mut target = vec![0u8; length];
@@ -327,7 +329,7 @@ fn copier(gate: Arc<Gate>, from: usize, length: usize) -> Sender<Arc<[u8]>> {
     sender
 }
 
-/// Spins until the counter has got there; on a busy machine it lets others run.
+/// Spins until the counter reaches `there`, yielding to other threads.
 fn wait(counter: &AtomicUsize, there: usize) {
     let mut spins = 0u32;
     while counter.load(Ordering::SeqCst) < there {

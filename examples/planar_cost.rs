@@ -1,12 +1,12 @@
-//! What filter and conversion cost together: planes filtered and then converted (`planar`), against planes converted and
-//! then filtered (`fused`). Medians of device time in one run on the same frame, alternating; on CPU devices the
-//! conversion without OpenCL is there too, by the wall clock.
+//! The cost of filter and conversion together: planes filtered and then converted (`planar`), against planes converted and
+//! then filtered (`fused`). Medians of device time in one run on the same frame, alternating; on CPU devices also the
+//! conversion without OpenCL, by elapsed time.
 //!
 //! `cargo run --release --example planar_cost -- [ROUNDS] [WIDTHxHEIGHT] [DEVICE]`: 100 rounds, 1280x720, the best device.
 
 use base::timing::ms_since;
 use box_filter::VariantId;
-use box_filter::color_kernels::Converter;
+use box_filter::color_kernels::{Converter, KernelCache};
 use box_filter::planar::{PlanarFilter, planes_of};
 use box_filter::{BuiltVariant, Scratch};
 use ffmpeg_next::format::Pixel;
@@ -14,6 +14,7 @@ use ffmpeg_next::frame::Video;
 use opencl::cl::{ClContext, list_devices, select_device};
 use opencl::memory::{Picture, Storage};
 use opencl::process;
+use opencl::sources::Sources;
 use opencl::timer;
 use video::color::Correction;
 use video::color::RgbaConverter;
@@ -27,7 +28,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let size = arguments.get(1).map_or("1280x720", String::as_str);
     let (width, height) = size.split_once('x').ok_or("the size is not WIDTHxHEIGHT")?;
     let (width, height): (u32, u32) = (width.parse()?, height.parse()?);
-    let cl = ClContext::new(&select_device(&list_devices(), arguments.get(2).map(String::as_str))?)?;
+    let device = select_device(&list_devices(), arguments.get(2).map(String::as_str))?;
+    let cl = ClContext::new(&device, Sources::from_environment())?;
     let clip = read_frames_rgba(&bundled_clip()?, 1, Some((width, height)), References::Refused)?;
     let rgba = clip.frames.first().ok_or("the clip has no frame")?;
 
@@ -53,7 +55,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     let (mut processor, mut host) = (RgbaConverter::new(), vec![0; rgba.len()]);
-    let neutral = Correction::NEUTRAL;
+    let (neutral, kernels) = (Correction::NEUTRAL, &mut KernelCache::default());
     println!("{}, {width}x{height}, 4:2:0, {rounds} rounds, medians in ms", cl.device.info.name);
     println!(
         "radius | planar + convert = all | convert + fused = all | ratio | without OpenCL, planar + convert against it and fused"
@@ -70,8 +72,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
             times[4].push(ms_since(began));
             let filter = plan.enqueue(queue, &from, 0..height)?;
-            let after = converter.enqueue_block(queue, &filtered, &between, &out, &neutral)?;
-            let before = converter.enqueue_block(queue, &layout, &from, &pixels, &neutral)?;
+            let after = converter.enqueue(queue, kernels, &filtered, &between, &out, &neutral)?;
+            let before = converter.enqueue(queue, kernels, &layout, &from, &pixels, &neutral)?;
             let fused = pass.enqueue_all(queue)?;
             queue.finish()?;
             for (times, event) in times.iter_mut().zip([&filter, &after, &before, &fused[0]]) {

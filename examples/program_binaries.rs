@@ -1,11 +1,10 @@
-//! What keeping the driver's binaries of programs is worth at a start, beside the cache that the driver keeps itself.
-//! In: `--device`, `--rounds`. Out: a Markdown table.
+//! The benefit of caching program binaries for a start, in addition to the driver's own cache. Prints a Markdown table.
 //!
 //! `cargo run --release --example program_binaries -- [--device SEL] [--rounds N]`
 //!
 //! Each start is a process of its own, which builds the box filter's variants one after the other and launches each once,
-//! as the window does. The kinds of start take turns. Caches lie in a folder of this program's own, where the driver
-//! lets itself be told so: PoCL, NVIDIA's, Intel's and Mesa's do.
+//! as the window does. The kinds of start take turns. Caches lie in a folder of this program, if the driver's cache can be
+//! configured: those of PoCL, NVIDIA, Intel and Mesa can.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,10 +15,11 @@ use box_filter::{BuiltVariant, VariantId};
 use clap::Parser;
 use opencl::cl::{self, ClContext};
 use opencl::process;
+use opencl::sources::Sources;
 
 type Failure = Box<dyn std::error::Error>;
 
-/// What is built at each start.
+/// The variants that are built at each start.
 const VARIANTS: [VariantId; 6] = [
     VariantId::Naive,
     VariantId::Separable,
@@ -28,7 +28,7 @@ const VARIANTS: [VariantId; 6] = [
     VariantId::RunningSum,
     VariantId::Fused,
 ];
-/// Where drivers are told to keep what they compile.
+/// Environment variables for the folders of drivers' caches.
 const DRIVER_CACHES: [&str; 4] =
     ["POCL_CACHE_DIR", "CUDA_CACHE_PATH", "NEO_CACHE_DIR", "MESA_SHADER_CACHE_DIR"];
 
@@ -50,17 +50,17 @@ struct Arguments {
 struct Kind {
     name: &'static str,
     binaries: Binaries,
-    /// What the driver has kept of an earlier start is there.
+    /// The driver's cache of an earlier start exists.
     warm: bool,
 }
 
 #[derive(Clone, Copy, PartialEq)]
 enum Binaries {
-    /// None are kept.
+    /// None are cached.
     None,
-    /// They are kept for the next start.
+    /// They are cached for the next start.
     New,
-    /// Those of an earlier start are there.
+    /// Those of an earlier start exist.
     Kept,
 }
 
@@ -77,7 +77,7 @@ fn main() -> Result<(), Failure> {
     let arguments = Arguments::parse();
     let device = cl::select_device(&cl::list_devices(), arguments.device.as_deref())?;
     if arguments.once {
-        let cl = ClContext::new(&device)?;
+        let cl = ClContext::new(&device, Sources::from_environment())?;
         let began = Instant::now();
         for id in VARIANTS {
             BuiltVariant::build(&cl, id)?;
@@ -101,10 +101,10 @@ fn main() -> Result<(), Failure> {
     process::exit_now(0);
 }
 
-/// What each start of each kind took, in milliseconds.
+/// Returns the milliseconds of each start of each kind.
 fn measure(folder: &Path, arguments: &Arguments) -> Result<Vec<Vec<f64>>, Failure> {
     let (ours, kept) = (folder.join("ours"), folder.join("driver"));
-    // What an earlier start has left.
+    // Caches of an earlier run.
     start(arguments, Binaries::New, &ours, &kept)?;
     start(arguments, Binaries::None, &ours, &kept)?;
     let mut measured = vec![Vec::new(); KINDS.len()];

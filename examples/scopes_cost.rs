@@ -1,4 +1,4 @@
-//! What scopes, heat map and auto-levels add to a frame's time on the device: medians of device time in one run.
+//! The cost of scopes, heat map and auto-levels for a frame on the device: medians of device time in one run.
 //!
 //! `cargo run --release --example scopes_cost -- [ROUNDS] [DEVICE]`: 100 rounds, the best device.
 
@@ -7,6 +7,7 @@ use engine::Scopes;
 use opencl::cl::{ClContext, list_devices, select_device};
 use opencl::memory::{Picture, Storage};
 use opencl::process;
+use opencl::sources::Sources;
 
 fn median(times: &mut [f64]) -> f64 {
     times.sort_by(f64::total_cmp);
@@ -17,13 +18,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     process::prepare();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let rounds: usize = arguments.first().map_or(Ok(100), |text| text.parse())?;
-    let cl = ClContext::new(&select_device(&list_devices(), arguments.get(1).map(String::as_str))?)?;
+    let device = select_device(&list_devices(), arguments.get(1).map(String::as_str))?;
+    let cl = ClContext::new(&device, Sources::from_environment())?;
     println!("{}, {rounds} rounds, medians in ms", cl.device.info.name);
     println!("size | picture | reduce | levels | both");
     for (width, height) in [(1280, 720), (1920, 1080), (3840, 2160)] {
         let mut scopes = Scopes::build(&cl, (width, height))?;
         let noise = noise((width * height * 4) as usize);
-        // Neighbours are alike in a movie.
+        // Neighbouring pixels are similar in a movie.
         let smooth: Vec<u8> = (0..noise.len()).map(|at| (at / 4 % width as usize / 8) as u8).collect();
         for (name, storage, bytes) in [
             ("noise, a buffer", Storage::Buffer, &noise),
@@ -32,7 +34,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ] {
             let picture = Picture::alloc(&cl, storage, width, height)?;
             picture.write(&cl.queue, bytes)?;
-            // No kernel writes into an image that it reads.
+            // A kernel cannot write into an image that it reads.
             let into = match storage {
                 Storage::Buffer => picture.clone(),
                 Storage::Image => Picture::alloc(&cl, storage, width, height)?,

@@ -1,5 +1,5 @@
-//! What an exact seek costs, as a ratio to decoding the same stretch from its key frame alone, in one run: by the
-//! clock, and by the processor time of the whole process (in steps of 10 ms), which other programs disturb less.
+//! The cost of an exact seek, as a ratio to decoding the same stretch from its key frame alone, in one run: in elapsed
+//! time, and in CPU time of the whole process (in steps of 10 ms), which other programs disturb less.
 //!
 //! `cargo run --release --example seek_cost -- FILE KEY_INTERVAL_S [ROUNDS]`, for a file with a key frame every
 //! KEY_INTERVAL_S seconds.
@@ -27,8 +27,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let stretches = (end_s / gop_s).floor().max(1.0);
             let stretch = (f64::from(round) * 7.0 + fraction * 10.0).floor() % stretches;
             let target_s = (stretch + fraction) * gop_s;
-            // The stretch alone: from its key frame, every frame, to the one at the target.
-            settle(&decoder);
+            // The stretch alone: every frame from its key frame to the target.
+            wait_until_idle(&decoder);
             let (began, cpu) = (Instant::now(), cpu_ms());
             decoder.seek(Seek::Keyframe(stretch * gop_s + 0.001));
             loop {
@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
             let (alone, alone_cpu) = (ms_since(began), cpu_ms() - cpu);
 
-            settle(&decoder);
+            wait_until_idle(&decoder);
             let (began, cpu) = (Instant::now(), cpu_ms());
             decoder.seek(Seek::Exact(target_s));
             while decoder.queue().take_next().is_none() {
@@ -58,15 +58,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Waits until the decoder has filled its queue, so that it does nothing any more.
-fn settle(decoder: &Decoder) {
-    while decoder.queue().waiting() < 8 {
+/// Waits until the decoder has filled its queue and idles.
+fn wait_until_idle(decoder: &Decoder) {
+    while decoder.queue().frame_count() < 8 {
         std::thread::sleep(Duration::from_millis(1));
     }
     std::thread::sleep(Duration::from_millis(100));
 }
 
-/// Processor time of this process so far, in milliseconds; 0 where the system does not tell.
+/// Returns the CPU time of this process in milliseconds; 0 if the system does not report it.
 fn cpu_ms() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace().skip(11).take(2);

@@ -1,9 +1,8 @@
-//! The window and its OpenGL context. In: the event loop and a size. Out: a [`GlWindow`] whose context is
-//! current on this thread, or a sentence about what is missing.
+//! The window and its OpenGL context, which is current on the thread that opens it.
 //!
-//! GLX comes first on X11, because drivers share textures with OpenCL under GLX more often than under EGL.
+//! GLX is tried first on X11, because more drivers share textures with OpenCL under GLX than under EGL.
 
-use std::ffi::CString;
+use std::ffi::{CString, c_void};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
@@ -23,21 +22,23 @@ use winit::event_loop::ActiveEventLoop;
 use winit::window::{Window, WindowAttributes};
 
 use base::error::{Error, Result};
+use base::memory::picture_memory;
 
+/// The hint of the error when no OpenGL is available.
 const HINT: &str = "Install an OpenGL driver (on Debian and Ubuntu the packages libgl1-mesa-dri and libegl1), \
                     or try a display server that offers OpenGL 3.0 or OpenGL ES 3.0.";
 
-/// A way from a window to OpenGL.
+/// The interface between the window system and OpenGL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Interface {
-    /// X11's own.
+    /// For X11
     Glx,
-    /// The one of Wayland, and of X11 too.
+    /// For Wayland and X11
     Egl,
 }
 
 impl Interface {
-    /// The word for it on the command line.
+    /// Returns the interface's name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Interface::Glx => "glx",
@@ -45,11 +46,12 @@ impl Interface {
         }
     }
 
-    /// The way that is tried first: the named one, else that in the environment variable `CLREEL_GL`, else GLX.
-    pub fn wanted(named: Option<Self>) -> Self {
+    /// Returns the interface to try first: `option`, else that of the environment variable `CLREEL_GL`, else GLX.
+    pub fn preferred(option: Option<Self>) -> Self {
         let variable = || base::environment::text("CLREEL_GL");
-        let meant = named.or_else(|| variable().and_then(|name| clap::ValueEnum::from_str(&name, true).ok()));
-        meant.unwrap_or(Interface::Glx)
+        let interface =
+            option.or_else(|| variable().and_then(|name| clap::ValueEnum::from_str(&name, true).ok()));
+        interface.unwrap_or(Interface::Glx)
     }
 }
 
@@ -59,23 +61,23 @@ impl Interface {
 pub struct GlWindow {
     /// The functions of the context; shared with the overlay's painter.
     pub gl: Arc<glow::Context>,
-    /// Interface, renderer and version, for people: "GLX, llvmpipe (LLVM 15.0.6, 256 bits), OpenGL 4.5".
+    /// Interface, renderer and version, for messages: "GLX, llvmpipe (LLVM 15.0.6, 256 bits), OpenGL 4.5".
     pub renderer: String,
-    /// Why the interface that was tried first gave no context; `None` where it did.
+    /// The reason why the interface that was tried first failed; `None` if that did not fail.
     pub reason: Option<String>,
     surface: Surface<WindowSurface>,
     context: PossiblyCurrentContext,
     display: Display,
-    /// The window itself; declared last, because surface and context must go first.
+    /// The window itself; declared last, because surface and context must be dropped first.
     pub window: Window,
 }
 
 impl GlWindow {
-    /// Opens a window with `attributes` and makes an OpenGL context current in it, the `first` way if that works, else the
+    /// Opens a window and makes its OpenGL context current on this thread, with the interface `first` or, if that fails, the
     /// other one.
     ///
     /// # Errors
-    /// When neither GLX nor EGL gives a window with OpenGL 3.0 or OpenGL ES 3.0; the reasons are in the error.
+    /// If neither GLX nor EGL provides OpenGL 3.0 or OpenGL ES 3.0; the error has both reasons.
     pub fn open(
         event_loop: &ActiveEventLoop,
         attributes: WindowAttributes,
@@ -99,36 +101,34 @@ impl GlWindow {
         Err(Error::new("OpenGL could not be started in a window.", format!("{}.", reasons.join("; ")), HINT))
     }
 
+    /// Opens a window with OpenGL through this interface; `name` is the name of the interface.
     fn open_with(
         event_loop: &ActiveEventLoop,
         name: &str,
         attributes: WindowAttributes,
         api: DisplayApiPreference,
         vsync: bool,
-    ) -> std::result::Result<Self, String> {
-        let raw_display = event_loop.display_handle().map_err(|e| e.to_string())?.as_raw();
+    ) -> std::result::Result<Self, Box<dyn std::error::Error>> {
+        let raw_display = event_loop.display_handle()?.as_raw();
         // SAFETY: the display handle is the event loop's and outlives the window.
-        let display = unsafe { Display::new(raw_display, api) }.map_err(|e| e.to_string())?;
+        let display = unsafe { Display::new(raw_display, api) }?;
         let template = ConfigTemplateBuilder::new().with_depth_size(0).with_stencil_size(0).build();
         // SAFETY: no native window is named in the template.
-        let config = unsafe { display.find_configs(template) }
-            .map_err(|e| e.to_string())?
+        let config = unsafe { display.find_configs(template) }?
             .min_by_key(|c| (c.num_samples(), c.depth_size(), !c.hardware_accelerated()))
             .ok_or("no framebuffer configuration fits a window")?;
-        let window =
-            glutin_winit::finalize_window(event_loop, attributes, &config).map_err(|e| e.to_string())?;
-        let raw_window = window.window_handle().map_err(|e| e.to_string())?.as_raw();
+        let window = glutin_winit::finalize_window(event_loop, attributes, &config)?;
+        let raw_window = window.window_handle()?.as_raw();
 
         let context = create_context(&display, &config, raw_window)?;
         let (width, height) = nonzero(window.inner_size());
         let surface_attributes =
             SurfaceAttributesBuilder::<WindowSurface>::new().build(raw_window, width, height);
         // SAFETY: the window handle is valid: `window` is alive.
-        let surface = unsafe { display.create_window_surface(&config, &surface_attributes) }
-            .map_err(|e| e.to_string())?;
-        let context = context.make_current(&surface).map_err(|e| e.to_string())?;
+        let surface = unsafe { display.create_window_surface(&config, &surface_attributes) }?;
+        let context = context.make_current(&surface)?;
         let interval = if vsync { SwapInterval::Wait(NonZeroU32::MIN) } else { SwapInterval::DontWait };
-        // Servers without vertical sync (Xvfb) refuse; the loop paces itself all the same.
+        // Fails on servers without vertical sync (Xvfb); the event loop paces frames by itself.
         let _ = surface.set_swap_interval(&context, interval);
 
         // SAFETY: the context is current, and glow only looks function names up.
@@ -139,31 +139,25 @@ impl GlWindow {
         };
         let version = gl.version();
         if version.major < 3 {
-            return Err(format!("the driver offers only OpenGL {}.{}", version.major, version.minor));
+            return Err(format!("the driver offers only OpenGL {}.{}", version.major, version.minor).into());
         }
-        // SAFETY: the context is current.
-        let renderer = unsafe { gl.get_parameter_string(glow::RENDERER) };
-        let es = if version.is_embedded { " ES" } else { "" };
-        let (renderer, version) = (base::text::escaped(&renderer), (version.major, version.minor));
-        let renderer = format!("{name}, {renderer}, OpenGL{es} {}.{}", version.0, version.1);
+        let renderer = describe_renderer(name, &gl);
         Ok(Self { gl: Arc::new(gl), renderer, reason: None, surface, context, display, window })
     }
 
-    /// What names this context to OpenCL, so that it can share with it; call it on the window's thread.
+    /// Returns the properties for an OpenCL context that shares with this OpenGL context. Must be called on the window's
+    /// thread.
     pub fn opencl_properties(&self) -> ContextProperties {
         match (self.context.raw_context(), self.display.raw_display()) {
             (RawContext::Egl(context), RawDisplay::Egl(display)) => {
-                let mut properties = ContextProperties::new();
-                properties.set_gl_context(context.cast_mut());
-                properties.set_egl_display(display.cast_mut());
-                properties
+                egl_properties([context.cast_mut(), display.cast_mut()])
             }
-            // It asks GLX for the current context, which is this one.
+            // Queries GLX for the current context, which is this one.
             _ => ocl_interop::get_properties_list(),
         }
     }
 
-    /// The window system's way to OpenGL.
+    /// Returns the interface that the context uses.
     pub fn interface(&self) -> Interface {
         match self.context.raw_context() {
             RawContext::Egl(_) => Interface::Egl,
@@ -171,29 +165,29 @@ impl GlWindow {
         }
     }
 
-    /// Size of the window's drawable area in pixels; at least 1×1.
+    /// Returns the size of the drawable area in pixels, at least 1×1.
     pub fn size(&self) -> (u32, u32) {
         let (w, h) = nonzero(self.window.inner_size());
         (w.get(), h.get())
     }
 
-    /// Follows a change of the window's size.
+    /// Resizes the OpenGL surface after the window was resized.
     pub(crate) fn resize(&self, size: PhysicalSize<u32>) {
         let (width, height) = nonzero(size);
         self.surface.resize(&self.context, width, height);
     }
 
-    /// Asks for another size. Where the window has it at once, as on Wayland, no event tells of it.
+    /// Requests another size of the window. If it applies at once, as on Wayland, no resize event follows.
     pub(crate) fn request_size(&self, size: PhysicalSize<u32>) {
         if let Some(size) = self.window.request_inner_size(size) {
             self.resize(size);
         }
     }
 
-    /// Shows what was drawn.
+    /// Swaps buffers, which shows the drawn picture.
     ///
     /// # Errors
-    /// When the display server or the driver lost the surface.
+    /// If the display server or the driver lost the surface.
     pub(crate) fn swap(&self) -> Result<()> {
         self.surface.swap_buffers(&self.context).map_err(|e| {
             Error::new("The picture could not be shown.", format!("Swapping buffers failed: {e}."), HINT)
@@ -201,39 +195,80 @@ impl GlWindow {
     }
 }
 
-/// Loads OpenGL's libraries for all to see. glutin opens them for itself alone, and open drivers for OpenCL look
-/// for `glXGetProcAddress` and `eglGetProcAddress` among what everyone sees.
-fn make_gl_visible() {
+/// Returns the pixels that were drawn last in a framebuffer of this size, the window's with `None`: RGBA8, top row first. The
+/// context must be current.
+///
+/// # Errors
+/// If memory runs out.
+pub(crate) fn read_pixels(
+    gl: &glow::Context,
+    framebuffer: Option<glow::Framebuffer>,
+    (width, height): (u32, u32),
+) -> Result<Vec<u8>> {
+    let (mut bottom_up, mut rgba) = (picture_memory(width, height)?, picture_memory(width, height)?);
+    // SAFETY: the context is current, and the slice has room for width·height RGBA8 pixels.
+    unsafe {
+        gl.bind_framebuffer(glow::FRAMEBUFFER, framebuffer);
+        gl.pixel_store_i32(glow::PACK_ALIGNMENT, 4);
+        gl.pixel_store_i32(glow::PACK_ROW_LENGTH, 0);
+        let pixels = glow::PixelPackData::Slice(Some(&mut bottom_up));
+        gl.read_pixels(0, 0, width as i32, height as i32, glow::RGBA, glow::UNSIGNED_BYTE, pixels);
+        gl.bind_framebuffer(glow::FRAMEBUFFER, None);
+    }
+    let row = width as usize * 4;
+    for (to, from) in rgba.chunks_exact_mut(row).zip(bottom_up.rchunks_exact(row)) {
+        to.copy_from_slice(from);
+    }
+    Ok(rgba)
+}
+
+/// Returns interface, renderer and version for messages, as in "GLX, llvmpipe (LLVM 15.0.6, 256 bits), OpenGL 4.5". The
+/// context must be current.
+pub(crate) fn describe_renderer(interface: &str, gl: &glow::Context) -> String {
+    // SAFETY: the context is current.
+    let renderer = unsafe { gl.get_parameter_string(glow::RENDERER) };
+    let (renderer, version) = (base::text::escaped(&renderer), gl.version());
+    let es = if version.is_embedded { " ES" } else { "" };
+    format!("{interface}, {renderer}, OpenGL{es} {}.{}", version.major, version.minor)
+}
+
+/// Returns the properties for an OpenCL context that shares with this context of EGL on this display.
+pub(crate) fn egl_properties([context, display]: [*mut c_void; 2]) -> ContextProperties {
+    let mut properties = ContextProperties::new();
+    properties.set_gl_context(context);
+    properties.set_egl_display(display);
+    properties
+}
+
+/// Loads OpenGL's libraries with global symbols. glutin loads them with local ones, but Mesa's OpenCL drivers look up
+/// `glXGetProcAddress` and `eglGetProcAddress` globally.
+pub(crate) fn make_gl_visible() {
     for library in [c"libGLX.so.0", c"libEGL.so.1"] {
-        // SAFETY: the name ends with a zero; the library stays loaded. Without it sharing is not to be had, no more.
+        // SAFETY: the name ends with a zero; the library stays loaded. If this fails, only texture sharing is lost.
         unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_LAZY | libc::RTLD_GLOBAL) };
     }
 }
 
+/// Returns width and height, with 1 instead of 0.
 fn nonzero(size: PhysicalSize<u32>) -> (NonZeroU32, NonZeroU32) {
     let clamp = |v| NonZeroU32::new(v).unwrap_or(NonZeroU32::MIN);
     (clamp(size.width), clamp(size.height))
 }
 
-/// The newest API that the driver offers: OpenGL 3.3 core, any OpenGL, OpenGL ES 3.0.
+/// Creates a context of the first API that the driver supports: OpenGL 3.3 core, any OpenGL, OpenGL ES 3.0.
 fn create_context(
     display: &Display,
     config: &Config,
     window: raw_window_handle::RawWindowHandle,
-) -> std::result::Result<glutin::context::NotCurrentContext, String> {
-    let mut last = String::new();
-    for attributes in [
-        ContextAttributesBuilder::new()
-            .with_context_api(ContextApi::OpenGl(Some(Version::new(3, 3))))
-            .with_profile(GlProfile::Core),
-        ContextAttributesBuilder::new().with_context_api(ContextApi::OpenGl(None)),
-        ContextAttributesBuilder::new().with_context_api(ContextApi::Gles(Some(Version::new(3, 0)))),
-    ] {
-        // SAFETY: the window handle belongs to a window that is alive.
-        match unsafe { display.create_context(config, &attributes.build(Some(window))) } {
-            Ok(context) => return Ok(context),
-            Err(e) => last = e.to_string(),
-        }
-    }
-    Err(last)
+) -> glutin::error::Result<glutin::context::NotCurrentContext> {
+    let new = ContextAttributesBuilder::new;
+    let core =
+        new().with_context_api(ContextApi::OpenGl(Some(Version::new(3, 3)))).with_profile(GlProfile::Core);
+    let any = new().with_context_api(ContextApi::OpenGl(None));
+    let es = new().with_context_api(ContextApi::Gles(Some(Version::new(3, 0))));
+    // SAFETY: the window handle belongs to a window that is alive.
+    let create = |attributes: ContextAttributesBuilder| unsafe {
+        display.create_context(config, &attributes.build(Some(window)))
+    };
+    create(core).or_else(|_| create(any)).or_else(|_| create(es))
 }

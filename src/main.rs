@@ -1,4 +1,4 @@
-//! clreel's binary: parse the arguments, run, print the error. Everything else is in the library.
+//! The binary: parses the arguments, runs the command, prints errors. Everything else is in the library.
 
 use std::process::ExitCode;
 

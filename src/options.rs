@@ -1,5 +1,5 @@
-//! What the command line can ask of the window and of more than one subcommand: clap's definitions. Those of a single
-//! subcommand stand in `cli`.
+//! Definitions for clap of the options of the window, and of options that several subcommands share. The options of single
+//! subcommands are in `cli`.
 
 pub(crate) mod values;
 
@@ -9,98 +9,91 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::gl_window::Interface;
-use box_filter::{VariantId, listed};
+use box_filter::{VariantId, join_ids};
 use ladder::sizes::Sizes;
 use video::References;
 
+/// Returns the help text of `--variant`, with the ids of all variants.
 fn variant_help() -> String {
-    format!("The filter: {}", listed(VariantId::ALL, "or"))
+    format!("The filter: {}", join_ids(VariantId::ALL, "or"))
 }
 
-/// Which filter, and where it runs.
+/// Option that selects a device.
+#[derive(Debug, Clone, Args)]
+pub struct DeviceArgs {
+    /// OpenCL device: an index from `clreel devices`, part of a platform or device name, cpu or gpu
+    #[arg(long, value_name = "SEL")]
+    pub device: Option<String>,
+}
+
+/// Option that selects one device or all.
+#[derive(Debug, Clone, Args)]
+pub struct AnyDeviceArgs {
+    /// OpenCL device: an index from `clreel devices`, part of a platform or device name, cpu, gpu or all
+    #[arg(long, value_name = "SEL")]
+    pub device: Option<String>,
+}
+
+/// Options that select the filter and its device, or two filters at once.
 #[derive(Debug, Clone, Args)]
 pub struct FilterArgs {
     /// The filter
     #[arg(long, value_name = "ID", default_value_t = VariantId::DEFAULT, help = variant_help())]
     pub variant: VariantId,
-    /// Radius of the box in pixels: the window is (2N+1) by (2N+1)
+    /// Radius of the box in pixels: each pixel becomes the mean of (2N+1)×(2N+1) pixels
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = values::one_radius, allow_hyphen_values = true)]
     pub radius: u32,
-    /// The OpenCL device: an index from `clreel devices`, a part of a platform's or a device's name, cpu or gpu
-    #[arg(long, value_name = "SEL")]
-    pub device: Option<String>,
-}
-
-/// Two filters on one picture.
-#[derive(Debug, Clone, Args)]
-pub struct WipeArgs {
-    /// Two filters side by side, each with its radius, such as flat:7,off or flat:7,native:15; without one --radius holds
+    /// Device.
+    #[command(flatten)]
+    pub on: DeviceArgs,
+    /// Show two filters side by side, each with its radius, such as flat:7,off or flat:7,native:15 [default radius: --radius]
     #[arg(long, value_name = "A:N,B:N", value_parser = values::wipe, conflicts_with = "variant")]
     pub wipe: Option<[values::WipeSide; 2]>,
-    /// A map of the differences between the two, instead of one beside the other: black is none, then violet, red, white
+    /// Show a map of the differences between both filters instead: black (none), violet, red, white
     #[arg(long, requires = "wipe")]
     pub difference: bool,
 }
 
-/// How changed kernels are tried.
+/// Options for modified kernels, and timeouts.
 #[derive(Debug, Clone, Args)]
 pub struct TrialArgs {
-    /// A folder of kernel files, laid out as kernels/ is, that take the place of those of the same name; the variable
-    /// CLREEL_KERNELS is its other name. The window builds what is saved there
+    /// Folder of kernel files, laid out like kernels/, that replace built-in files of the same name; the window rebuilds a file
+    /// when it is saved [env: CLREEL_KERNELS]
     #[arg(long, value_name = "DIR")]
     pub kernels: Option<PathBuf>,
-    /// How long changed kernels (--kernels) may take for a step of their trial; without it 10 s, or ten times as long as predicted
+    /// Timeout per validation step of modified kernels, in seconds [default: 10, or 10x the predicted time]
     #[arg(long, value_name = "S", value_parser = values::timeout)]
-    pub kernel_timeout: Option<f64>,
-}
-
-impl TrialArgs {
-    /// How long a step may take, where the user says.
-    pub fn limit(&self) -> Option<Duration> {
-        self.kernel_timeout.and_then(|s| Duration::try_from_secs_f64(s).ok())
-    }
-}
-
-/// How long a device may be waited for.
-#[derive(Debug, Clone, Copy, Args)]
-pub struct DeviceTimeoutArgs {
-    /// How long a device may take for a step before clreel gives it up; without it 10 s, or ten times as long as predicted
+    pub kernel_timeout: Option<Duration>,
+    /// Timeout per step on the device, in seconds [default: 10, or 10x the predicted time]
     #[arg(long, value_name = "S", value_parser = values::timeout)]
-    pub device_timeout: Option<f64>,
+    pub device_timeout: Option<Duration>,
 }
 
-impl DeviceTimeoutArgs {
-    /// How long a step may take, where the user says.
-    pub fn limit(self) -> Option<Duration> {
-        self.device_timeout.and_then(|s| Duration::try_from_secs_f64(s).ok())
-    }
-}
-
-/// What is computed by ladders that compute with numbers: each takes what is its own.
+/// Options that select the cases of the ladders other than the box filter. Each ladder accepts some of them
+/// ([`LadderInfo::options`](ladder::runner::LadderInfo::options)).
 #[derive(Debug, Clone, Args)]
 pub struct SizeArgs {
-    /// How many numbers, separated by commas; for `tune` each stands for its class. Only where numbers are added or
-    /// converted. Without it 16777216
+    /// Numbers of elements, separated by commas (vector-add, conversions); `tune` keeps one result per size class [default:
+    /// 16777216]
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = values::large_count)]
     pub count: Option<Vec<u64>>,
-    /// Edges of the blocks in pixels, separated by commas: 16, 32, 64; only for reductions. Without it 64
+    /// Edges of the blocks in pixels, separated by commas: 16, 32 or 64 (reduction) [default: 64]
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = values::count)]
     pub block: Vec<u32>,
-    /// Sizes of matrices: one of M×K by one of K×N; several times for several, which for `tune` stand for their classes.
-    /// Only where matrices are multiplied. Without it 1024,1024,1024
+    /// Sizes of the matrices, M×K by K×N; repeatable (matmul); `tune` keeps one result per size class [default:
+    /// 1024,1024,1024]
     #[arg(long, value_name = "M,N,K", value_parser = values::sizes::<3>)]
     pub mnk: Option<Vec<[u32; 3]>>,
-    /// Rows and columns of a matrix; several times for several. Only where one is transposed. Without it 4096,4096
+    /// Rows and columns of the matrix; repeatable (transpose) [default: 4096,4096]
     #[arg(long, value_name = "M,N", value_parser = values::sizes::<2>)]
     pub mn: Option<Vec<[u32; 2]>>,
-    /// How many characters walk, separated by commas; for `tune` each stands for its class. Only where cloth is moved. Without
-    /// it 25
+    /// Numbers of walking figures, separated by commas (cloth); `tune` keeps one result per size class [default: 25]
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = values::count)]
     pub army: Option<Vec<u32>>,
 }
 
 impl SizeArgs {
-    /// The same for a ladder, with the sizes of pictures.
+    /// Returns the selected cases by option name; `size` adds the picture sizes (width, height) of `--size`.
     pub(crate) fn sizes(&self, size: &[(u32, u32)]) -> Sizes {
         Sizes::default()
             .with("count", self.count.iter().flatten().map(|count| [*count]))
@@ -112,98 +105,87 @@ impl SizeArgs {
     }
 }
 
-/// What a movie may open.
+/// Option for movies that refer to other files.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct ReferencesArgs {
-    /// Let movies that you trust have other files of this machine opened, as playlists do, and take every format that
-    /// FFmpeg knows
+    /// Let movies open other local files, as playlists do, and accept every format that FFmpeg knows; only for movies that you
+    /// trust
     #[arg(long)]
     pub allow_references: bool,
 }
 
 impl ReferencesArgs {
-    /// The choice.
+    /// Returns the policy for references to other files.
     pub fn get(self) -> References {
         if self.allow_references { References::Allowed } else { References::Refused }
     }
 }
 
-/// What fills the window.
+/// A scene: a way of showing the movie in the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum SceneId {
     /// The movie
     Movie,
-    /// A test card: bars, ramps, grids, and what the engine measures
+    /// Test card: bars, ramps, grids and the engine's measurements
     Card,
-    /// The movie on the shirts of an army that walks: cloth, moved by the device
+    /// The movie on the shirts of walking figures; the device simulates the cloth
     Cloth,
 }
 
-impl SceneId {
-    /// All of them, in the order in which `v` goes round.
-    pub const ALL: [Self; 3] = [Self::Movie, Self::Card, Self::Cloth];
-}
-
-/// `clreel [FILE…]`: the window.
+/// Options of `clreel [FILE…]`, which opens the window.
 #[derive(Debug, Clone, Args)]
 pub struct PlayArgs {
-    /// The movies to play, one after the other and round again; without any the bundled clip
+    /// Movies to play one after another, in a loop [default: the bundled clip]
     #[arg(value_name = "FILE", value_parser = values::movie())]
     pub files: Vec<PathBuf>,
-    /// What fills the window at first; v goes round
+    /// Scene at the start; the key v changes it
     #[arg(long, value_name = "SCENE", value_enum, default_value_t = SceneId::Movie)]
     pub scene: SceneId,
-    /// What they may open.
+    /// Movies that refer to other files.
     #[command(flatten)]
     pub references: ReferencesArgs,
-    /// Which filter, and where it runs.
+    /// Filter and device.
     #[command(flatten)]
     pub filter: FilterArgs,
-    /// Two filters instead of one.
-    #[command(flatten)]
-    pub wipe: WipeArgs,
-    /// How changed kernels are tried.
+    /// Modified kernels, and timeouts.
     #[command(flatten)]
     pub trial: TrialArgs,
-    /// How long the device may be waited for.
-    #[command(flatten)]
-    pub device_timeout: DeviceTimeoutArgs,
-    /// Keep OpenGL and OpenCL apart: copy each frame instead of sharing textures
+    /// Copy each frame from OpenCL to OpenGL instead of sharing textures
     #[arg(long)]
     pub no_sharing: bool,
-    /// The way to OpenGL that is tried first, else that in the variable CLREEL_GL, else GLX, where more drivers share textures
+    /// OpenGL interface to try first; more drivers share textures with GLX [env: CLREEL_GL] [default: glx]
     #[arg(long, value_name = "WAY")]
     pub gl: Option<Interface>,
     /// Start at this time: seconds, 1:30 or 1:02:03
     #[arg(long, value_name = "TIME", default_value_t = 0.0, value_parser = values::time, allow_hyphen_values = true)]
     pub start: f64,
-    /// Present frames as fast as they come instead of by their time stamps
+    /// Present frames as soon as they are ready, ignoring their time stamps
     #[arg(long)]
     pub unpaced: bool,
-    /// Decode this many frames to memory first, and play those in a loop
+    /// Decode this many frames into memory first and play them in a loop
     #[arg(long, value_name = "N", value_parser = values::count)]
     pub preload: Option<u32>,
     /// Quit after this many presented frames
     #[arg(long, value_name = "N", value_parser = values::large_count)]
     pub frames: Option<u64>,
-    /// Save the window as a PNG when quitting
+    /// Save the window as a PNG on exit
     #[arg(long, value_name = "PNG", value_parser = values::png_file)]
     pub screenshot: Option<PathBuf>,
-    /// Save the last picture, as the filter made it and turned as it is shown, as a PNG when quitting
+    /// Save the last filtered picture, rotated as shown, as a PNG on exit
     #[arg(long, value_name = "PNG", value_parser = values::png_file)]
     pub save_frame: Option<PathBuf>,
-    /// Write the statistics when quitting: one row a frame as .csv, the same with a summary as .json
+    /// Write statistics on exit: one row per frame as .csv, or rows and a summary as .json
     #[arg(long, value_name = "FILE", value_parser = values::stats_file)]
     pub stats: Option<PathBuf>,
-    /// Where everything that ran is to be written.
+    /// Timeline of the run.
     #[command(flatten)]
     pub trace: TraceArgs,
 }
 
-/// Where everything that ran is to be written.
+/// Option that writes a timeline of the run.
 #[derive(Debug, Clone, Args)]
 pub struct TraceArgs {
-    /// Write when each stage, kernel, build and repaint ran, on one time axis, at the end: a .json for ui.perfetto.dev
+    /// Write a timeline of stages, kernels, builds and repaints on exit, as .json for ui.perfetto.dev
     #[arg(long, value_name = "FILE", value_parser = values::trace_file)]
     pub trace: Option<PathBuf>,
 }

@@ -1,14 +1,17 @@
-//! Whether devices share textures with OpenGL, for `clreel devices` and for the window. In: the devices. Out: an answer
-//! for each.
+//! Tests which devices share textures with OpenGL, for `clreel devices` and for the window.
 //!
-//! The test needs a window, which stays invisible, and a driver can crash in it: so a child process does it, as with
-//! the drivers ([`opencl::drivers`]). It prints an answer after each step, so that a crash costs no other answer.
+//! The test needs an invisible window, and drivers may crash in it. A child process therefore runs the test, as for the drivers
+//! ([`opencl::drivers`]), and prints a message after each step, so that a crash loses no results of other devices.
 //!
-//! Which device drives OpenGL is asked in a step of its own, after the test: where a driver has no `clGetGLContextInfoKHR`,
-//! ocl-icd jumps through a null pointer.
+//! [`cases`] runs every case of the test on one device, for `clreel conformance --sharing`.
+//!
+//! Which device drives OpenGL is queried in a separate step after the test: if a driver has no `clGetGLContextInfoKHR`, ocl-icd
+//! jumps through a null pointer.
 
+pub(crate) mod cases;
 mod known;
 
+use std::io;
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
@@ -19,69 +22,99 @@ use winit::event_loop::{ActiveEventLoop, EventLoop};
 use winit::window::{WindowAttributes, WindowId};
 
 use crate::gl_window::{GlWindow, Interface};
+use base::exit;
+use engine::sharing::cases::Outcome;
 use engine::sharing::{self, Sharing};
-pub(crate) use known::Known;
+pub(crate) use known::SharingCache;
 use opencl::cl::{Device, DeviceInfo, list_devices};
 use opencl::drivers;
 use opencl::identity::{Identity, identity, position};
 use opencl::process::exit_now;
+use opencl::sandbox::{self, Cause, Sandbox};
+use opencl::sources::Sources;
 
-/// The hidden subcommand with which this binary tests sharing, and prints the answers.
-pub(crate) const ASK: &str = "ask-sharing";
+/// The name of the hidden subcommand with which a child process tests which devices share textures with OpenGL.
+pub(crate) const SUBCOMMAND: &str = "ask-sharing";
 
-/// What the child says, one after the other.
+/// The work of a child process.
 #[derive(Serialize, Deserialize)]
-enum Answer {
-    /// The window's OpenGL: interface, renderer and version.
-    OpenGl(String),
-    /// Why there is no window.
-    NoWindow(String),
-    /// The device at this position of the list was tested; a reason why it does not share.
-    Device(usize, Option<String>),
-    /// Its driver was asked which device drives OpenGL, and came through: that device, where the driver knows.
-    Driving(usize, Option<Identity>),
+enum Work {
+    /// To test with the preferred interface whether these devices share textures.
+    Devices(Vec<Identity>),
+    /// To run cases of the test.
+    Cases(cases::CasesOfDevice),
 }
 
-/// The device that drives the window's OpenGL, as a driver answers.
+impl Work {
+    /// Starts a child process with this work. A window of the child has this interface.
+    fn start(&self, interface: Interface) -> io::Result<Sandbox> {
+        let (mut command, folder) = drivers::sandboxed(SUBCOMMAND)?;
+        command.arg(serde_json::to_string(self)?).env("CLREEL_GL", interface.name());
+        Sandbox::start(command, folder)
+    }
+}
+
+/// A message from the child process.
+#[derive(Serialize, Deserialize)]
+enum ChildMessage {
+    /// The OpenGL driver of the window: interface, renderer and version.
+    OpenGl(String),
+    /// The reason why no window could be opened.
+    NoWindow(String),
+    /// The device at this position of the list was tested: the reason why it does not share, or `None` if it does.
+    Device(usize, Option<String>),
+    /// The driver of the device at this position returned which device drives OpenGL, or `None` if it does not know.
+    Driving(usize, Option<Identity>),
+    /// The device has a context that shares with OpenGL; the cases begin.
+    Shares,
+    /// The reason why the device does not share with OpenGL at all.
+    SharesNothing(String),
+    /// The next case has this outcome.
+    Case(Outcome),
+}
+
+/// The device that drives the window's OpenGL, according to the driver of a tested device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum DrivingDevice {
-    /// The driver has no function to ask, or crashed in it: it must not be asked again.
-    NotAsked,
-    /// The driver does not know.
+    /// The driver lacks the query, or crashed in it: it must not be queried again.
+    #[serde(rename = "NotAsked")]
+    NotQueryable,
+    /// The driver does not know which device drives OpenGL.
     Unknown,
-    /// The device that was tested.
+    /// The tested device drives OpenGL.
     Same,
-    /// A device with this index and name.
+    /// Another device, with this index and name, drives OpenGL.
     Other(usize, String),
 }
 
-/// What came of testing a device.
+/// The result of the sharing test of a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Tested {
-    /// Whether it shares, and why not.
+pub(crate) struct SharingTest {
+    /// The path of frames to OpenGL: shared textures, or copies with the reason.
     pub sharing: Sharing,
-    /// The process that tested it came through: another one may try the same.
+    /// True if the child process survived the test, so that the window may try to share textures.
     pub survived: bool,
-    /// The device that drives OpenGL.
+    /// The device that drives OpenGL, as far as known.
     pub driving: DrivingDevice,
 }
 
-impl Tested {
-    /// One that nobody has come through, and why.
+impl SharingTest {
+    /// Returns the result for a device whose test did not run or crashed the child process.
     pub(crate) fn unknown(reason: impl Into<String>) -> Self {
-        Self { sharing: Sharing::copy(reason), survived: false, driving: DrivingDevice::NotAsked }
+        Self { sharing: Sharing::copy(reason), survived: false, driving: DrivingDevice::NotQueryable }
     }
 
-    /// Returns `sharing` with the reason that this test knows: a driver that neither lists the extension nor has its
-    /// functions does not offer it, and a device shares nothing with an OpenGL that another device runs, whatever the call
-    /// that failed has returned.
+    /// Returns `sharing`, with a better reason than the error of the failed call if this test provides one: that the driver
+    /// neither lists the extension nor has its functions, or that another device drives OpenGL.
     pub(crate) fn explain(&self, info: &DeviceInfo, sharing: Sharing) -> Sharing {
         let Sharing::Copy { reason } = sharing else { return sharing };
         match &self.driving {
-            _ if !self.survived || reason == sharing::NOT_OFFERED => Sharing::Copy { reason },
-            DrivingDevice::NotAsked if !sharing::is_listed(info) => Sharing::copy(sharing::NOT_OFFERED),
-            DrivingDevice::Other(index, name) if !reason.starts_with(ELSEWHERE) => {
-                Sharing::copy(format!("{ELSEWHERE} {index}, '{name}': {reason}"))
+            _ if !self.survived || reason == sharing::GL_SHARING_NOT_OFFERED => Sharing::Copy { reason },
+            DrivingDevice::NotQueryable if !sharing::lists_gl_sharing(info) => {
+                Sharing::copy(sharing::GL_SHARING_NOT_OFFERED)
+            }
+            DrivingDevice::Other(index, name) if !reason.starts_with(OTHER_DEVICE_DRIVES) => {
+                Sharing::copy(format!("{OTHER_DEVICE_DRIVES} {index}, '{name}': {reason}"))
             }
             DrivingDevice::Unknown if !reason.ends_with(UNKNOWN_DEVICE) => {
                 Sharing::copy(format!("{reason}; {UNKNOWN_DEVICE}"))
@@ -91,172 +124,182 @@ impl Tested {
     }
 }
 
-const ELSEWHERE: &str = "OpenGL runs on device";
+/// The beginning of the reason if another device drives OpenGL.
+const OTHER_DEVICE_DRIVES: &str = "OpenGL runs on device";
+/// The reason if it is not known which device drives OpenGL.
 const UNKNOWN_DEVICE: &str = "which device OpenGL runs on is not known";
 
-/// What came of the test of all devices.
-pub(crate) struct Probe {
-    /// The OpenGL that was shared with, such as "GLX, llvmpipe, OpenGL 4.5"; empty where there was no window.
-    pub opengl: String,
-    /// An answer for each device, in their order.
-    pub sharing: Vec<Sharing>,
-}
-
-/// Tests all `devices`, which must be those of [`list_devices`]. Takes as long as opening a window and listing the
-/// devices, and the drivers' time limit more for each device that hangs.
-pub(crate) fn ask(devices: &[Device]) -> Probe {
+/// Tests all `devices`, which must be those of [`list_devices`]. Returns the OpenGL driver of the window, such as "GLX,
+/// llvmpipe, OpenGL 4.5", or an empty string without a window, and how each device shares textures. Blocks while a window is
+/// opened and the devices are listed, and for the drivers' timeout for each device that hangs.
+pub(crate) fn test_all(devices: &[Device]) -> (String, Vec<Sharing>) {
     let has_display = ["DISPLAY", "WAYLAND_DISPLAY"]
         .iter()
         .any(|n| base::environment::get(n).is_some_and(|v| !v.is_empty()));
     if devices.is_empty() || !has_display {
         let reason = "sharing with OpenGL is tested in a window, and there is no display";
-        return Probe {
-            opengl: String::new(),
-            sharing: devices.iter().map(|_| Sharing::copy(reason)).collect(),
-        };
+        return (String::new(), vec![Sharing::copy(reason); devices.len()]);
     }
-    let mut sharing: Vec<_> = devices.iter().map(|_| Sharing::copy("it was not tested")).collect();
+    let mut sharing = vec![Sharing::copy("it was not tested"); devices.len()];
     let all: Vec<usize> = (0..devices.len()).collect();
-    let interface = Interface::wanted(None);
-    let opengl = ask_about(devices, all, interface, &mut |at, tested| sharing[at] = tested.sharing);
-    Probe { opengl, sharing }
+    let interface = Interface::preferred(None);
+    let opengl = test_devices(devices, all, interface, &mut |at, tested| sharing[at] = tested.sharing);
+    (opengl, sharing)
 }
 
-/// Tests those of `devices`, all of [`list_devices`], that stand at the positions `left`, with a window of this interface,
-/// and tells each answer with the device's position. Returns the OpenGL of the window. A device that ends the child or hangs
-/// costs no other one's answer: the next child goes on behind it.
-pub(crate) fn ask_about(
+/// Tests whether the devices at the positions `remaining` in `devices`, which must be those of [`list_devices`], can share textures
+/// with a window that uses this interface to OpenGL. Calls `report` with the position and result of each tested device. Returns the OpenGL driver of the window. If a
+/// device crashes the child process or hangs, another child process continues with the next device.
+pub(crate) fn test_devices(
     devices: &[Device],
-    mut left: Vec<usize>,
+    mut remaining: Vec<usize>,
     interface: Interface,
-    tell: &mut dyn FnMut(usize, Tested),
+    report: &mut dyn FnMut(usize, SharingTest),
 ) -> String {
     let mut opengl = String::new();
-    while !left.is_empty() {
-        let named: Vec<Identity> = left.iter().map(|at| identity(devices, *at)).collect();
-        let Ok(list) = serde_json::to_string(&named) else { break };
-        let asked = match drivers::start_expendable(ASK, &list, ("CLREEL_GL", interface.name())) {
-            Some(Ok(asked)) => asked,
-            Some(Err(e)) => {
+    while !remaining.is_empty() {
+        let named: Vec<Identity> = remaining.iter().map(|at| identity(devices, *at)).collect();
+        if !drivers::are_tested() {
+            // The loader loads its default driver without a check anyway.
+            let sharing = Sharing::copy("sharing is not tested where no driver is registered");
+            let tested = SharingTest { sharing, survived: true, driving: DrivingDevice::Same };
+            remaining.drain(..).for_each(|at| report(at, tested.clone()));
+            break;
+        }
+        let mut child = match Work::Devices(named).start(interface) {
+            Ok(child) => child,
+            Err(e) => {
                 let reason = format!("sharing could not be tested: {e}");
-                left.drain(..).for_each(|at| tell(at, Tested::unknown(&reason)));
-                break;
-            }
-            None => {
-                // It is loaded unasked anyway.
-                let sharing = Sharing::copy("sharing is not tested where no driver is registered");
-                let tested = Tested { sharing, survived: true, driving: DrivingDevice::Same };
-                left.drain(..).for_each(|at| tell(at, tested.clone()));
+                remaining.drain(..).for_each(|at| report(at, SharingTest::unknown(&reason)));
                 break;
             }
         };
-        let (printed, failure) = asked.wait(Instant::now());
-        let mut answered: Vec<Option<Tested>> = vec![None; left.len()];
-        let (mut window, mut why) = (false, "the test of sharing gave no answer".to_owned());
-        for answer in drivers::answers_in(&printed) {
+        let mut results: Vec<Option<SharingTest>> = vec![None; remaining.len()];
+        let (mut window, mut why) = (false, "the test of sharing had no result".to_owned());
+        let mut since = Instant::now();
+        let ending = loop {
+            let answer = match child.answer(&mut since, drivers::test_limit()) {
+                Ok((answer, _)) => answer,
+                Err(ending) => break ending,
+            };
+            since = Instant::now();
             match answer {
-                Answer::OpenGl(name) => (window, opengl) = (true, name),
-                Answer::NoWindow(reason) => why = format!("no window could be opened to test it: {reason}"),
-                Answer::Device(at, reason) => {
-                    let sharing = reason.map_or(Sharing::ZeroCopy, Sharing::copy);
-                    let tested = Tested { sharing, survived: true, driving: DrivingDevice::NotAsked };
-                    answered.iter_mut().skip(at).take(1).for_each(|answer| *answer = Some(tested.clone()));
+                ChildMessage::OpenGl(name) => (window, opengl) = (true, name),
+                ChildMessage::NoWindow(reason) => {
+                    why = format!("no window could be opened to test it: {reason}")
                 }
-                Answer::Driving(at, found) => {
+                ChildMessage::Device(at, reason) => {
+                    let sharing = reason.map_or(Sharing::ZeroCopy, Sharing::copy);
+                    let tested =
+                        SharingTest { sharing, survived: true, driving: DrivingDevice::NotQueryable };
+                    results.iter_mut().skip(at).take(1).for_each(|answer| *answer = Some(tested.clone()));
+                }
+                ChildMessage::Driving(at, found) => {
                     let index = found.and_then(|wanted| position(devices, &wanted));
-                    let driving = match (index, left.get(at)) {
+                    let driving = match (index, remaining.get(at)) {
                         (None, _) => DrivingDevice::Unknown,
                         (Some(index), Some(own)) if index == *own => DrivingDevice::Same,
                         (Some(index), _) => DrivingDevice::Other(index, devices[index].info.name.clone()),
                     };
-                    if let Some(Some(tested)) = answered.get_mut(at) {
+                    if let Some(Some(tested)) = results.get_mut(at) {
                         tested.driving = driving;
                     }
                 }
+                // Messages about cases.
+                ChildMessage::Shares | ChildMessage::SharesNothing(_) | ChildMessage::Case(_) => {}
             }
-        }
-        let died_in_test = answered.iter().flatten().all(|tested| tested.driving != DrivingDevice::NotAsked);
-        let mut answers = answered.into_iter();
-        left.retain(|&at| match answers.next().flatten() {
+        };
+        let crashed_in_test =
+            results.iter().flatten().all(|tested| tested.driving != DrivingDevice::NotQueryable);
+        let mut answers = results.into_iter();
+        remaining.retain(|&at| match answers.next().flatten() {
             Some(tested) => {
                 let sharing = tested.explain(&devices[at].info, tested.sharing.clone());
-                tell(at, Tested { sharing, ..tested });
+                report(at, SharingTest { sharing, ..tested });
                 false
             }
             None => true,
         });
-        match failure {
-            // It is known already what failed: the next child goes on behind it.
-            Some(_) if !died_in_test => {}
-            // What failed is the first one without an answer, or the window.
-            Some(failure) => {
+        match ending.cause {
+            Cause::Exit(0) => remaining.drain(..).for_each(|at| report(at, SharingTest::unknown(&why))),
+            // It crashed in the query after a test: the next child continues with the next device.
+            _ if !crashed_in_test => {}
+            // The first device without a result failed, or the window.
+            _ => {
                 let (what, count) =
-                    if window { ("driver", 1.min(left.len())) } else { ("window", left.len()) };
-                let reason =
-                    format!("the {what} failed in the test of sharing: {}", failure.trim_end_matches('.'));
-                left.drain(..count).for_each(|at| tell(at, Tested::unknown(&reason)));
+                    if window { ("driver", 1.min(remaining.len())) } else { ("window", remaining.len()) };
+                let reason = format!("the {what} {ending} in the test of sharing");
+                remaining.drain(..count).for_each(|at| report(at, SharingTest::unknown(&reason)));
             }
-            None => left.drain(..).for_each(|at| tell(at, Tested::unknown(&why))),
         }
     }
     opengl
 }
 
-/// The child's part: opens a window that stays invisible, tests each device of the list, prints the answers, ends the
-/// process.
-pub(crate) fn answer(list: &str) -> ! {
-    drivers::be_expendable();
-    let mut tester = Tester { list: serde_json::from_str(list).unwrap_or_default() };
-    let ran = EventLoop::new().and_then(|event_loop| event_loop.run_app(&mut tester));
-    if ran.is_err() {
-        drivers::print_answer(&Answer::NoWindow("the display server does not answer".to_owned()));
+/// Runs in the child process: does the work (JSON) with an invisible window, prints the results and exits.
+pub(crate) fn run_child(work: &str) -> ! {
+    if sandbox::enter().is_err() {
+        exit_now(exit::FAILED);
     }
-    exit_now(0)
+    let Ok(work) = serde_json::from_str(work) else { exit_now(exit::FAILED) };
+    if let Work::Cases(cases) = &work
+        && cases.run_headless()
+    {
+        exit_now(exit::DONE);
+    }
+    let ran = EventLoop::new().and_then(|event_loop| event_loop.run_app(&mut Tester { work }));
+    if ran.is_err() {
+        sandbox::send(&ChildMessage::NoWindow("there is no display, or it does not respond".to_owned()));
+    }
+    exit_now(exit::DONE)
 }
 
-/// Tests everything as soon as there can be a window.
+/// The application of the child process, which runs the tests when the event loop permits a window.
 struct Tester {
-    list: Vec<Identity>,
+    work: Work,
 }
 
 impl ApplicationHandler for Tester {
+    /// Opens the invisible window, runs the tests in it, and exits.
     fn resumed(&mut self, event_loop: &ActiveEventLoop) {
         let attributes =
             WindowAttributes::default().with_visible(false).with_inner_size(PhysicalSize::new(64, 64));
-        match GlWindow::open(event_loop, attributes, false, Interface::wanted(None)) {
-            Ok(window) => test(&window, &self.list),
-            Err(e) => drivers::print_answer(&Answer::NoWindow(e.why.trim_end_matches('.').to_owned())),
+        match (GlWindow::open(event_loop, attributes, false, Interface::preferred(None)), &self.work) {
+            (Ok(window), Work::Devices(list)) => test(&window, list),
+            (Ok(window), Work::Cases(cases)) => cases.run_in(&window),
+            (Err(e), _) => sandbox::send(&ChildMessage::NoWindow(e.why.trim_end_matches('.').to_owned())),
         }
-        exit_now(0)
+        exit_now(exit::DONE)
     }
 
     fn window_event(&mut self, _: &ActiveEventLoop, _: WindowId, _: WindowEvent) {}
 }
 
+/// Tests each device of `list` with the OpenGL context of this window, and sends the results to the parent process.
 fn test(window: &GlWindow, list: &[Identity]) {
-    drivers::print_answer(&Answer::OpenGl(window.renderer.clone()));
+    sandbox::send(&ChildMessage::OpenGl(window.renderer.clone()));
     let devices = list_devices();
     let names: Vec<Identity> = (0..devices.len()).map(|at| identity(&devices, at)).collect();
     for (index, wanted) in list.iter().enumerate() {
         let device = names.iter().position(|name| name == wanted).map(|at| &devices[at]);
         let reason = match device {
             Some(device) => try_device(window, device),
-            None => Some("its driver did not list it any more".to_owned()),
+            None => Some("its driver no longer lists it".to_owned()),
         };
-        drivers::print_answer(&Answer::Device(index, reason));
+        sandbox::send(&ChildMessage::Device(index, reason));
         let driving = device.and_then(|device| {
             let twins: Vec<Device> =
                 devices.iter().filter(|other| other.platform == device.platform).cloned().collect();
             let driving = sharing::driving_device(&twins, &window.opencl_properties())?;
             devices.iter().position(|other| other.id == driving.id).map(|at| names[at].clone())
         });
-        drivers::print_answer(&Answer::Driving(index, driving));
+        sandbox::send(&ChildMessage::Driving(index, driving));
     }
 }
 
-/// What a window does with a device and its own OpenGL context before it shows frames.
+/// Opens a device with the window's OpenGL context as the player does; returns why it does not share textures.
 fn try_device(window: &GlWindow, device: &Device) -> Option<String> {
-    match sharing::open(device, &window.gl, Ok(window.opencl_properties())) {
+    match sharing::open(device, &window.gl, Ok(window.opencl_properties()), Sources::default()) {
         Ok((_, Sharing::ZeroCopy)) => None,
         Ok((_, Sharing::Copy { reason })) => Some(reason),
         Err(e) => Some(e.why.trim_end_matches('.').to_owned()),

@@ -1,19 +1,22 @@
-//! `clreel bench` and `clreel devices` as a user meets them: output, JSON and exit codes. Needs an OpenCL
-//! device, and fails without one.
+//! The output, JSON and exit codes of `clreel bench` and `clreel devices`. Needs an OpenCL device, and fails
+//! without one.
 
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 use box_filter::VariantId;
 use serde_json::Value;
+use testkit::movie::Folder;
+
+use crate::common::process::{json, send_signal, text, with_default_action};
 
 fn clreel(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_clreel"));
     command.args(args).env_remove("CLREEL_KERNELS");
     if args.first() == Some(&"bench") {
-        // They have tests of their own: tests/conversions.rs.
+        // The checks of conversions have tests of their own: tests/conversions.rs.
         command.arg("--conversions=none");
     }
     command
@@ -23,17 +26,8 @@ fn run(args: &[&str]) -> Output {
     clreel(args).output().unwrap()
 }
 
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-fn json(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|e| panic!("{e}: {}{}", text(&output.stdout), text(&output.stderr)))
-}
-
-/// A directory of kernels in which one file is replaced; removed when dropped.
-struct Kernels(PathBuf);
+/// A folder of kernels with one modified file; removed when dropped.
+struct Kernels(Folder);
 
 impl Kernels {
     fn with(test: &str, file: &str, edit: impl FnOnce(String) -> String) -> Self {
@@ -41,22 +35,15 @@ impl Kernels {
         let original = std::fs::read_to_string(original).unwrap();
         let edited = edit(original.clone());
         assert_ne!(original, edited, "the edit changed nothing");
-        let root = std::env::temp_dir().join(format!("clreel-bench-{test}-{}", std::process::id()));
-        std::fs::create_dir_all(root.join("box_filter")).unwrap();
-        std::fs::write(root.join("box_filter").join(file), edited).unwrap();
-        Self(root)
+        let folder = Folder::new(&format!("bench-{test}"));
+        folder.with(&format!("box_filter/{file}"), edited.as_bytes());
+        Self(folder)
     }
 
     fn bench(&self, variants: &str) -> Output {
         let args =
             ["bench", "--size", "70x50", "--frames", "2", "--radius", "3", "--json", "--variant", variants];
         clreel(&args).env("CLREEL_KERNELS", &self.0).output().unwrap()
-    }
-}
-
-impl Drop for Kernels {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
@@ -69,7 +56,7 @@ fn assert_series(series: &Value, n: u64) {
 }
 
 #[test]
-fn json_holds_every_variant_checked_and_timed() {
+fn json_has_every_variant_checked_and_timed() {
     let args = ["bench", "--size", "101x67", "--frames", "3", "--radius", "0,5", "--whole-frames", "--json"];
     let output = run(&args);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
@@ -79,10 +66,10 @@ fn json_holds_every_variant_checked_and_timed() {
     for row in whole {
         assert!(row["outcome"] == "ok" && row["reason"].is_null(), "{row}");
         assert_series(&row["frame_ms"], 3);
-        let told = |stage: &str| row[stage]["p50"].as_f64();
-        // OpenGL's device does not tell everywhere.
-        assert!(row["id"] == "glsl" || told("filter_ms") > Some(0.0), "{row}");
-        assert!(told("filter_ms").unwrap_or(0.0) <= row["frame_ms"]["max"].as_f64().unwrap(), "{row}");
+        let median = |stage: &str| row[stage]["p50"].as_f64();
+        // Not every OpenGL driver has timer queries.
+        assert!(row["id"] == "glsl" || median("filter_ms") > Some(0.0), "{row}");
+        assert!(median("filter_ms").unwrap_or(0.0) <= row["frame_ms"]["max"].as_f64().unwrap(), "{row}");
         assert!(row["convert_ms"]["p50"].as_f64() > Some(0.0), "{row}");
     }
     assert_eq!(report["schema"], 1);
@@ -133,7 +120,7 @@ fn json_holds_every_variant_checked_and_timed() {
                     ("native", _) | ("glsl", "dispatch_ms") => {
                         assert_eq!(variant[clock], Value::Null, "{variant}")
                     }
-                    // OpenGL's device does not tell everywhere, nor always.
+                    // Not every OpenGL driver has timer queries, nor do these always give a result.
                     ("glsl", _) if variant[clock].is_null() => {}
                     _ => assert_series(&variant[clock], 3),
                 }
@@ -143,29 +130,29 @@ fn json_holds_every_variant_checked_and_timed() {
 }
 
 #[test]
-fn the_table_goes_to_stdout_and_nothing_else_does() {
+fn only_the_table_goes_to_stdout() {
     let output =
         run(&["bench", "--size", "64x48", "--frames", "1", "--radius", "2", "--variant", "naive,flat"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let table = text(&output.stdout);
-    let checked = "what was timed: the movie at 64x48";
+    let checked = "timed output: the movie at 64x48";
     let through = "the movie at 64x48 (through the engine)";
     let words = ["naive", "flat", "(copy)", "p50", "fps", "64×48", "radius 2", "checked, every byte: naive"];
     for word in words.into_iter().chain([checked, through]) {
         assert!(table.contains(word), "{word} in {table}");
     }
     assert!(!table.contains("vectorized"), "{table}");
-    // No progress where stderr is no terminal; one sentence on the noise of a single round.
+    // No progress if stderr is no terminal; one sentence on the noise of a single round.
     let stderr = text(&output.stderr);
     assert!(stderr.starts_with("clreel: 3 of 3 rows are noisy: ") && stderr.lines().count() == 1, "{stderr}");
     assert!(stderr.contains(" ran only 1 time."), "{stderr}");
     assert!(table.contains(" ~") && table.contains("~ noisy: (copy), naive, flat: Only 1 run"), "{table}");
 }
 
-/// Processes that use the processors, ended when dropped.
-struct Busy(Vec<Child>);
+/// Processes that keep the processors busy, killed when dropped.
+struct BusyProcesses(Vec<Child>);
 
-impl Busy {
+impl BusyProcesses {
     fn start() -> Self {
         let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
         let spin = || Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
@@ -173,7 +160,7 @@ impl Busy {
     }
 }
 
-impl Drop for Busy {
+impl Drop for BusyProcesses {
     fn drop(&mut self) {
         for child in &mut self.0 {
             let _ = child.kill();
@@ -183,8 +170,8 @@ impl Drop for Busy {
 }
 
 #[test]
-fn other_processes_make_the_rows_noisy_and_leave_few_digits() {
-    let busy = Busy::start();
+fn load_from_other_processes_marks_rows_noisy_and_rounds_times() {
+    let busy = BusyProcesses::start();
     let args = ["bench", "--size", "320x180", "--frames", "9", "--radius", "2", "--variant", "flat,fused"];
     let output = clreel(&args).arg("--json").output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
@@ -200,7 +187,7 @@ fn other_processes_make_the_rows_noisy_and_leave_few_digits() {
     assert!(stderr.contains("other processes used up to "), "{stderr}");
     let table = text(&run_table(&args).stdout);
     drop(busy);
-    // No number but the count has more than two digits that are not zero.
+    // No number except the count has more than two significant digits.
     for row in table.lines().filter(|line| line.contains(" flat ") || line.contains(" fused ")) {
         let numbers: Vec<&str> = row.split_whitespace().filter(|word| word.starts_with('~')).collect();
         assert_eq!(numbers.len(), 6, "{row}");
@@ -219,12 +206,12 @@ fn run_table(args: &[&str]) -> Output {
     output
 }
 
-/// Starts it, and gives it a signal after a while: longer each time, until `enough` of it was there.
-fn interrupt(args: &[&str], signal: i32, enough: impl Fn(&Output) -> bool) -> Output {
+/// Starts clreel and sends it a signal after a delay, with longer delays until its output is `enough`.
+fn bench_with_signal(args: &[&str], signal: i32, enough: impl Fn(&Output) -> bool) -> Output {
     for turn in 0..16 {
         let child = interruptible(clreel(args), signal);
         std::thread::sleep(Duration::from_millis(200).mul_f64(1.6_f64.powi(turn)));
-        let output = end_by(signal, child);
+        let output = signal_and_wait(signal, child);
         if enough(&output) {
             return output;
         }
@@ -232,31 +219,23 @@ fn interrupt(args: &[&str], signal: i32, enough: impl Fn(&Output) -> bool) -> Ou
     panic!("{args:?} never got so far");
 }
 
-/// Starts it so that it heeds this signal: a shell may have started these tests with signals ignored, which clreel would respect.
+/// Starts clreel so that this signal ends it.
 fn interruptible(mut command: Command, signal: i32) -> Child {
-    // SAFETY: `signal` may be called after `fork`.
-    unsafe {
-        command.pre_exec(move || {
-            libc::signal(signal, libc::SIG_DFL);
-            Ok(())
-        });
-    }
-    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    with_default_action(&mut command, signal).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// Gives it the signal; what it says in the end.
-fn end_by(signal: i32, child: Child) -> Output {
-    // SAFETY: the process is ours and has not been waited for.
-    unsafe { libc::kill(child.id() as i32, signal) };
+/// Sends the process a signal and returns its output.
+fn signal_and_wait(signal: i32, child: Child) -> Output {
+    send_signal(&child, signal);
     child.wait_with_output().unwrap()
 }
 
 #[test]
-fn ctrl_c_keeps_the_rows_that_are_finished() {
+fn ctrl_c_prints_the_finished_rows() {
     let endless =
         ["bench", "--size", "64x48", "--frames", "4000000000", "--radius", "1,2", "--variant", "flat,fused"];
     let has_rows = |output: &Output| text(&output.stdout).contains("wall_ms");
-    let output = interrupt(&[&endless[..], &["--json"]].concat(), libc::SIGINT, has_rows);
+    let output = bench_with_signal(&[&endless[..], &["--json"]].concat(), libc::SIGINT, has_rows);
     assert_eq!(output.status.signal(), Some(libc::SIGINT), "{}", text(&output.stderr));
     let report = json(&output);
     let runs = report["devices"][0]["runs"].as_array().unwrap();
@@ -266,55 +245,40 @@ fn ctrl_c_keeps_the_rows_that_are_finished() {
         assert!(variant["device_ms"]["n"].as_u64().is_some_and(|n| n > 0), "{variant}");
     }
     let sentence = report["interrupted"].as_str().unwrap();
-    assert!(sentence.contains("interrupted") && sentence.contains("Missing: all at r=2."), "{sentence}");
+    assert!(
+        sentence.contains("interrupted") && sentence.contains("Missing: all variants at r=2."),
+        "{sentence}"
+    );
     assert!(sentence.contains(" of 4000000000 rounds at r=1."), "{sentence}");
     assert!(text(&output.stderr).contains(sentence), "{}", text(&output.stderr));
 
-    let output = interrupt(&endless, libc::SIGTERM, |output| text(&output.stdout).contains("fused"));
+    let output = bench_with_signal(&endless, libc::SIGTERM, |output| text(&output.stdout).contains("fused"));
     assert_eq!(output.status.signal(), Some(libc::SIGTERM), "{}", text(&output.stderr));
-    assert!(text(&output.stderr).contains("Missing: all at r=2."), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("Missing: all variants at r=2."), "{}", text(&output.stderr));
 }
 
 #[test]
-fn ctrl_c_shows_what_has_been_tried() {
+fn ctrl_c_during_tune_prints_finished_trials_and_keeps_finished_searches() {
     let home = CacheHome::new("interrupted");
     let mut command = clreel(&["tune", "--size", "160x90,320x180", "--json"]);
     command.env("XDG_CACHE_HOME", &home.0);
     let mut child = interruptible(command, libc::SIGINT);
-    // The first search is kept when it ends, and the second one takes longer than that.
+    // The result of the first search is stored when it ends, and the second search takes longer than that.
     while !home.file().exists() {
         assert!(child.try_wait().unwrap().is_none(), "it ended without anything that is kept");
         std::thread::sleep(Duration::from_millis(10));
     }
-    let output = end_by(libc::SIGINT, child);
+    let output = signal_and_wait(libc::SIGINT, child);
     assert_eq!(output.status.signal(), Some(libc::SIGINT), "{}", text(&output.stderr));
     let report = json(&output);
     let first = &report["runs"][0]["trials"];
     assert!(first.as_array().unwrap().iter().any(|trial| trial["status"] == "best"), "{first}");
-    assert!(report["interrupted"].as_str().unwrap().contains("searches are finished and kept."));
+    assert!(report["interrupted"].as_str().unwrap().contains("searches are complete and saved."));
     assert!(home.file().exists(), "the finished search is in the cache");
 }
 
 #[test]
-fn wrong_arguments_are_usage_errors() {
-    for args in [
-        ["bench", "--variant", "fast"],
-        ["bench", "--variant", "naive,off"],
-        ["bench", "--variant", ""],
-        ["bench", "--radius", "129"],
-        ["bench", "--radius", "1,x"],
-        ["bench", "--frames", "0"],
-        ["bench", "--size", "0x3"],
-        ["devices", "--frames", "1"],
-    ] {
-        let output = run(&args);
-        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", text(&output.stderr));
-        assert!(output.stdout.is_empty() && !output.stderr.is_empty(), "{args:?}");
-    }
-}
-
-#[test]
-fn a_wrong_kernel_is_a_mismatch_without_times() {
+fn a_kernel_with_wrong_output_is_a_mismatch_without_times() {
     let kernels = Kernels::with("wrong", "03_flat.cl", |text| text.replace("i <= radius", "i < radius"));
     let output = kernels.bench("flat,vectorized");
     assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
@@ -328,17 +292,6 @@ fn a_wrong_kernel_is_a_mismatch_without_times() {
         assert_eq!(flat[clock], Value::Null);
     }
     assert_eq!(variants[1]["outcome"], "ok", "the others are timed all the same");
-}
-
-#[test]
-fn a_kernel_that_overruns_is_a_mismatch() {
-    let kernels = Kernels::with("overrun", "03_flat.cl", |text| {
-        text.replace("dst[y * width + x] = ", "dst[width * height] = 7;\n    dst[y * width + x] = ")
-    });
-    let output = kernels.bench("flat");
-    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
-    let flat = json(&output)["devices"][0]["runs"][0]["variants"][0].clone();
-    assert!(flat["reason"].as_str().is_some_and(|r| r.contains("outside the output")), "{flat}");
 }
 
 #[test]
@@ -365,17 +318,7 @@ fn a_kernel_with_other_arguments_fails_before_it_runs() {
 }
 
 #[test]
-fn no_such_file_and_no_such_device_are_failures() {
-    for args in [["bench", "no-such-movie.mp4"], ["bench", "--device=no-such-device"]] {
-        let output = run(&args);
-        assert_eq!(output.status.code(), Some(1), "{args:?}");
-        assert!(text(&output.stderr).starts_with("clreel: "), "{args:?}: {}", text(&output.stderr));
-        assert!(output.stdout.is_empty());
-    }
-}
-
-#[test]
-fn devices_are_listed_and_can_be_chosen_by_index() {
+fn devices_are_listed_and_can_be_selected_by_index() {
     let output = run(&["devices", "--json"]);
     assert_eq!(output.status.code(), Some(0));
     let list = json(&output);
@@ -395,23 +338,7 @@ fn devices_are_listed_and_can_be_chosen_by_index() {
 }
 
 #[test]
-fn without_a_driver_the_list_is_empty_and_bench_says_what_to_install() {
-    let nowhere = std::env::temp_dir().join("clreel-no-such-vendors");
-    let output = clreel(&["devices", "--json"]).env("OCL_ICD_VENDORS", &nowhere).output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    assert_eq!(json(&output)["devices"].as_array().map(Vec::len), Some(0));
-    let output = clreel(&["devices"]).env("OCL_ICD_VENDORS", &nowhere).output().unwrap();
-    assert_eq!(output.status.code(), Some(0));
-    // The list is empty; what was looked for and not found is named.
-    assert!(text(&output.stdout).starts_with(&format!("OCL_ICD_VENDORS={}: no device.", nowhere.display())));
-    assert!(text(&output.stderr).contains("pocl-opencl-icd"));
-    let output = clreel(&["bench"]).env("OCL_ICD_VENDORS", &nowhere).output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).contains("pocl-opencl-icd"), "{}", text(&output.stderr));
-}
-
-#[test]
-fn what_does_without_opencl_is_timed_without_a_driver() {
+fn variants_without_opencl_are_timed_without_a_driver() {
     let nowhere = std::env::temp_dir().join("clreel-no-such-vendors");
     let bench = |variants: &str, more: &[&str]| {
         let args = ["bench", "--size", "64x48", "--frames", "2", "--radius", "3", "--variant", variants];
@@ -430,7 +357,7 @@ fn what_does_without_opencl_is_timed_without_a_driver() {
     assert!(run["native"].as_array().is_some_and(|grid| !grid.is_empty()), "{run}");
     let table = text(&bench("native", &[]).stdout);
     assert!(table.contains("without OpenCL") && !table.contains("(copy)"), "{table}");
-    // A variant that needs a device, or a device that is asked for, is missed.
+    // A variant that needs a device, or an explicit device, is an error.
     for (variants, more) in
         [("native,flat", &[][..]), ("native", &["--device", "gpu"]), ("native", &["--device", "all"])]
     {
@@ -440,18 +367,16 @@ fn what_does_without_opencl_is_timed_without_a_driver() {
     }
 }
 
-/// A folder of its own for the cache; removed when dropped.
-struct CacheHome(PathBuf);
+/// A folder for the cache; removed when dropped.
+struct CacheHome(Folder);
 
 impl CacheHome {
     fn new(test: &str) -> Self {
-        let root = std::env::temp_dir().join(format!("clreel-cache-{test}-{}", std::process::id()));
-        std::fs::create_dir_all(&root).unwrap();
-        Self(root)
+        Self(Folder::new(&format!("cache-{test}")))
     }
 
     fn file(&self) -> PathBuf {
-        self.0.join("clreel/tuning.json")
+        self.0.file("clreel/tuning.json")
     }
 
     fn run(&self, args: &[&str]) -> Output {
@@ -461,14 +386,8 @@ impl CacheHome {
     }
 }
 
-impl Drop for CacheHome {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 #[test]
-fn tuning_is_kept_and_auto_uses_it() {
+fn auto_uses_the_tuned_configuration() {
     let home = CacheHome::new("tune");
     let tuned = json(&home.run(&["tune", "--size", "160x90", "--radius", "5", "--json"]));
     let run = &tuned["runs"][0];
@@ -491,10 +410,9 @@ fn tuning_is_kept_and_auto_uses_it() {
 }
 
 #[test]
-fn a_damaged_cache_is_ignored_with_one_warning_and_written_anew() {
+fn a_damaged_tuning_cache_is_ignored_with_one_warning_and_rewritten() {
     let home = CacheHome::new("damaged");
-    std::fs::create_dir_all(home.file().parent().unwrap()).unwrap();
-    std::fs::write(home.file(), "{\"schema\":1,\"entries\":[{").unwrap();
+    home.0.with("clreel/tuning.json", b"{\"schema\":1,\"entries\":[{");
     let small = ["bench", "--size", "64x48", "--frames", "1", "--variant", "auto", "--radius", "1,2"];
     let warning = text(&home.run(&small).stderr);
     assert_eq!(warning.matches("is ignored").count(), 1, "{warning}");

@@ -1,4 +1,4 @@
-//! The command line as a user types it: help, usage errors, exit codes and sentences. No display is needed.
+//! The command line: help, usage errors, exit codes and messages. No display is needed.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 use box_filter::VariantId;
 use ffmpeg_next::codec::Id;
 use ffmpeg_next::format::Pixel;
-use testkit::movie::{Folder, Movie, on_a_full_disk, steady};
+use testkit::movie::{Folder, Movie, steady, with_full_disk};
 
 fn clip() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/clip.mp4")
@@ -29,7 +29,7 @@ fn temporary(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("clreel-cli-{}-{name}", std::process::id()))
 }
 
-/// A place where no OpenCL driver is registered.
+/// Points the loader to a folder without registered OpenCL drivers.
 fn without_opencl(command: &mut Command) -> &mut Command {
     command.env("OCL_ICD_VENDORS", temporary("no-vendors"))
 }
@@ -65,7 +65,7 @@ fn help_names_every_command_key_and_option() {
 }
 
 #[test]
-fn arguments_that_make_no_sense_are_usage_errors() {
+fn invalid_arguments_are_usage_errors() {
     let cases: &[&[&str]] = &[
         &["--radius", "129"],
         &["--radius", "-1"],
@@ -87,9 +87,12 @@ fn arguments_that_make_no_sense_are_usage_errors() {
         &["bench", "--size", "0x10"],
         &["bench", "--size", "wide"],
         &["bench", "--variant", "flat,fastest"],
+        &["bench", "--variant", "naive,off"],
+        &["bench", "--variant", ""],
         &["bench", "--radius", "7,200"],
         &["bench", "--frames", "0"],
         &["devices", "extra"],
+        &["devices", "--frames", "1"],
     ];
     for arguments in cases {
         let (code, stdout, stderr) = run(clreel().args(*arguments));
@@ -98,21 +101,21 @@ fn arguments_that_make_no_sense_are_usage_errors() {
     }
 }
 
-/// What is typed wrongly is answered in words: what it takes, or what was meant.
+/// Values of options that are mistyped are errors that name the allowed values or the likely meaning.
 #[test]
-fn what_is_typed_wrongly_is_answered_in_words() {
+fn usage_errors_name_allowed_values_or_the_likely_meaning() {
     let cases: &[(&[&str], &str)] = &[
-        (&["--radius", "-1"], "'-1' for '--radius <N>': it takes a whole number from 0 to 128"),
+        (&["--radius", "-1"], "'-1' for '--radius <N>': expected an integer from 0 to 128"),
         (
             &["--radius", "3,x"],
-            "'3,x' for '--radius <N>': it takes a whole number from 0 to 128; several are for",
+            "'3,x' for '--radius <N>': expected an integer from 0 to 128; only `clreel bench` and",
         ),
-        (&["bench", "--radius", "3,x"], "'x' for '--radius <N,…>': it takes a whole number from 0 to 128"),
-        (&["bench", "--frames", "some"], "'some' for '--frames <N>': it takes a whole number from 1"),
-        (&["--start", "-3"], "'-3' for '--start <TIME>': it takes a time such as"),
+        (&["bench", "--radius", "3,x"], "'x' for '--radius <N,…>': expected an integer from 0 to 128"),
+        (&["bench", "--frames", "some"], "'some' for '--frames <N>': expected an integer from 1"),
+        (&["--start", "-3"], "'-3' for '--start <TIME>': expected a time such as"),
         (&["snapshot", "--out", "x.jpg"], "'x.jpg' for '--out <PNG>': pictures are written as PNG"),
-        (&["bnech"], "there is no file 'bnech'; is the command `clreel bench` meant?"),
-        (&["bnech", "--json", "--radius", "3,7"], "is the command `clreel bench` meant?"),
+        (&["bnech"], "there is no file 'bnech'; did you mean the command `clreel bench`?"),
+        (&["bnech", "--json", "--radius", "3,7"], "did you mean the command `clreel bench`?"),
     ];
     for (arguments, sentence) in cases {
         let (code, _, stderr) = run(clreel().args(*arguments));
@@ -127,7 +130,7 @@ fn what_is_typed_wrongly_is_answered_in_words() {
 }
 
 #[test]
-fn the_variables_of_the_environment_are_listed() {
+fn help_environment_lists_the_variables() {
     let (code, listed, _) = run(clreel().arg("environment"));
     let (help_code, help, _) = run(clreel().args(["help", "environment"]));
     assert_eq!((code, help_code), (0, 0));
@@ -137,7 +140,7 @@ fn the_variables_of_the_environment_are_listed() {
 }
 
 #[test]
-fn snapshot_takes_the_bundled_clip_and_times_as_players_do() {
+fn snapshot_uses_the_bundled_clip_and_accepts_times_in_minutes() {
     let picture = |arguments: &[&str]| {
         let out = temporary(&format!("{}.png", arguments.join("-").replace('/', "_")));
         let (code, _, stderr) =
@@ -154,7 +157,7 @@ fn snapshot_takes_the_bundled_clip_and_times_as_players_do() {
 }
 
 #[test]
-fn files_that_cannot_be_played_are_sentences_with_exit_code_1() {
+fn unplayable_files_exit_with_1_and_a_message() {
     let text = temporary("text.mp4");
     std::fs::write(&text, "This is no movie.\n").unwrap();
     let empty = temporary("empty.mp4");
@@ -173,7 +176,7 @@ fn files_that_cannot_be_played_are_sentences_with_exit_code_1() {
             assert_eq!(code, 1, "{name}: {stderr}");
             assert!(stdout.is_empty(), "{stdout}");
             assert!(stderr.starts_with("clreel: ") && stderr.contains(&name), "{stderr}");
-            // What, why, and what to try.
+            // The message has three parts: what happened, why, what to try.
             assert!(stderr.trim_end().lines().count() >= 2, "{stderr}");
         }
         assert!(!out.exists());
@@ -201,7 +204,7 @@ fn snapshot_filters_one_frame() {
     assert_eq!(plain, picture("vectorized", "0"), "radius 0 changes nothing");
 }
 
-/// Reads a PNG, which goes: its size, and red, green and blue at a place.
+/// Reads a PNG and deletes it; returns its size, and a function for red, green and blue of a pixel.
 fn pixels(file: &Path) -> ((usize, usize), impl Fn(usize, usize) -> [u8; 3] + use<>) {
     let bytes = std::fs::read(file).unwrap();
     std::fs::remove_file(file).unwrap();
@@ -216,7 +219,7 @@ fn pixels(file: &Path) -> ((usize, usize), impl Fn(usize, usize) -> [u8; 3] + us
     ((width, info.height as usize), at)
 }
 
-/// The bars of 75 %, the line that moves, what was asked for in the card's own letters; and the filter on all of it.
+/// The bars of 75 %, the moving line, the options in the card's font; and the filter on all of it.
 #[test]
 fn snapshot_shows_the_test_card() {
     let card = |arguments: &[&str]| {
@@ -237,7 +240,7 @@ fn snapshot_shows_the_test_card() {
             .count()
     };
     assert!(white(&plain, (384, 960)) > 100, "its text");
-    // The line goes through the ramps in four seconds.
+    // The line crosses the ramps in four seconds.
     let later = card(&["--variant", "off", "--at", "2"]);
     assert_eq!((plain(2, 300), later(642, 300)), ([255; 3], [255; 3]));
     assert!(plain(642, 300) != [255; 3] && later(2, 300) != [255; 3]);
@@ -247,9 +250,9 @@ fn snapshot_shows_the_test_card() {
     assert!(both(159, 100) != sharp(159, 100) && sharp(159, 100) == plain(159, 100));
 }
 
-/// The left half of one picture and the right half of the other, and how the two differ, in a map and in words.
+/// The left half of one picture and the right half of the other; their differences as a map and in words.
 #[test]
-fn snapshot_puts_two_filters_side_by_side_and_tells_how_they_differ() {
+fn snapshot_wipe_shows_two_filters_and_prints_their_differences() {
     let picture = |name: &str, arguments: &[&str]| {
         let out = temporary(&format!("wipe-{name}.png"));
         let mut command = clreel();
@@ -304,9 +307,9 @@ fn snapshot_puts_two_filters_side_by_side_and_tells_how_they_differ() {
     assert_eq!(map(width / 2, height / 2), [0; 3]);
 }
 
-/// What does without OpenCL ignores the device: it gives the same picture with one that is not there, and without OpenCL.
+/// Variants without OpenCL ignore --device: the same picture with a device that does not exist, and without OpenCL.
 #[test]
-fn snapshot_without_opencl_does_not_care_for_the_device() {
+fn variants_without_opencl_ignore_the_device_option() {
     let picture = |variant: &str, device: Option<&str>, opencl: bool| {
         let out = temporary(&format!("{variant}-{}-{opencl}.png", device.is_some()));
         let mut command = clreel();
@@ -330,7 +333,7 @@ fn snapshot_without_opencl_does_not_care_for_the_device() {
 }
 
 #[test]
-fn without_opencl_the_filter_says_what_to_install() {
+fn without_opencl_the_message_names_packages_to_install() {
     let out = temporary("nocl.png");
     let snapshot = |variant: &str| {
         let mut command = clreel();
@@ -350,6 +353,10 @@ fn without_opencl_the_filter_says_what_to_install() {
     assert_eq!(code, 0);
     let devices: serde_json::Value = serde_json::from_str(&stdout).unwrap();
     assert_eq!(devices["devices"], serde_json::json!([]));
+    // The table has the place that was searched.
+    let (code, stdout, stderr) = run(without_opencl(clreel().arg("devices")));
+    assert!(code == 0 && stderr.contains("pocl-opencl-icd"), "{stderr}");
+    assert!(stdout.starts_with("OCL_ICD_VENDORS=/") && stdout.contains(": no device."), "{stdout}");
 
     let (code, stdout, stderr) = run(without_opencl(clreel().arg("bench")));
     assert_eq!((code, stdout.as_str()), (1, ""), "{stderr}");
@@ -357,7 +364,7 @@ fn without_opencl_the_filter_says_what_to_install() {
 }
 
 #[test]
-fn a_kernel_that_does_not_build_shows_its_log() {
+fn a_kernel_that_does_not_build_prints_its_log() {
     let kernels = temporary("kernels");
     std::fs::create_dir_all(kernels.join("box_filter")).unwrap();
     std::fs::write(kernels.join("box_filter/03_flat.cl"), "__kernel void nonsense( { }\n").unwrap();
@@ -370,14 +377,14 @@ fn a_kernel_that_does_not_build_shows_its_log() {
     assert_eq!(code, 1);
     assert!(stderr.contains("03_flat.cl:1") && stderr.contains("nonsense"), "{stderr}");
     assert!(!out.exists());
-    // An empty name is none.
+    // An empty variable counts as unset.
     let (code, _, stderr) = run(command.env("CLREEL_KERNELS", ""));
     std::fs::remove_file(&out).unwrap();
     assert_eq!(code, 0, "{stderr}");
 }
 
 #[test]
-fn a_device_that_is_not_there_is_named() {
+fn an_unknown_device_is_named() {
     let out = temporary("device.png");
     let mut snapshot = clreel();
     snapshot.arg("snapshot").arg(clip()).args(["--device", "no such device", "--out"]).arg(&out);
@@ -386,16 +393,16 @@ fn a_device_that_is_not_there_is_named() {
     let mut window = clreel();
     window.args(["--device", "no such device"]);
     for command in [&mut snapshot, &mut bench, &mut window] {
-        let (code, _, stderr) = run(command);
-        assert_eq!(code, 1, "{stderr}");
+        let (code, stdout, stderr) = run(command);
+        assert_eq!((code, stdout.as_str()), (1, ""), "{stderr}");
         assert!(stderr.contains("no such device"), "{stderr}");
     }
 }
 
-/// What stands for the exit code of a process that ended by a signal.
+/// Stands for the exit code of a process that ended by a signal.
 const CRASHED: i32 = -1;
 
-/// Runs clreel with so many MiB of address space.
+/// Runs clreel with an address space of this many MiB.
 fn run_in(mib: u32, arguments: &[&std::ffi::OsStr]) -> (i32, String, String) {
     let mut command = Command::new("sh");
     command.arg("-c").arg("ulimit -v $1; shift; exec \"$@\"").arg("sh").arg((mib * 1024).to_string());
@@ -407,7 +414,7 @@ fn run_in(mib: u32, arguments: &[&std::ffi::OsStr]) -> (i32, String, String) {
 }
 
 #[test]
-fn too_little_memory_for_a_frame_is_a_sentence() {
+fn too_little_memory_for_a_frame_is_a_message_not_a_crash() {
     let folder = Folder::new("cli-memory");
     let size = (7680, 4320);
     let large =
@@ -418,8 +425,8 @@ fn too_little_memory_for_a_frame_is_a_sentence() {
         let mut arguments = ["snapshot", "--variant", variant, "--out"].map(std::ffi::OsStr::new).to_vec();
         arguments.extend([out.as_os_str(), movie.as_os_str()]);
         let (code, _, stderr) = run_in(mib, &arguments);
-        // Below some size not even the libraries can be loaded, and PoCL ends the process where it cannot start its
-        // threads (3.1, 6.0) or has no memory to hand out a program's binary (6.0); that is none of ours.
+        // With less memory the libraries cannot be loaded, and PoCL aborts if it cannot start its threads (3.1, 6.0) or
+        // has no memory for a program's binary (6.0); clreel cannot prevent that.
         let driver_fails = code == CRASHED && variant != "off";
         let loads = !stderr.contains("error while loading shared libraries");
         assert!(
@@ -432,7 +439,7 @@ fn too_little_memory_for_a_frame_is_a_sentence() {
 }
 
 #[test]
-fn a_file_that_cannot_be_written_leaves_nothing_behind() {
+fn an_output_that_cannot_be_written_leaves_no_partial_file() {
     let out = temporary("no-such-folder").join("frame.png");
     let mut command = clreel();
     command.arg("snapshot").arg(clip()).args(["--variant", "off", "--out"]).arg(&out);
@@ -440,12 +447,12 @@ fn a_file_that_cannot_be_written_leaves_nothing_behind() {
     assert_eq!(code, 1);
     assert!(stderr.contains("could not be written"), "{stderr}");
 
-    // A disk that is full after some kilobytes: the file that was there before stays as it was.
+    // A disk that is full after some kilobytes: the file that existed before does not change.
     let folder = temporary("full");
     std::fs::create_dir_all(&folder).unwrap();
     let before = folder.join("frame.png");
     std::fs::write(&before, "precious").unwrap();
-    let mut command = on_a_full_disk(env!("CARGO_BIN_EXE_clreel"));
+    let mut command = with_full_disk(env!("CARGO_BIN_EXE_clreel"));
     command.arg("snapshot").arg(clip()).args(["--variant", "off", "--out"]).arg(&before);
     let (code, _, stderr) = run(&mut command);
     assert_eq!(code, 1, "{stderr}");
@@ -456,39 +463,28 @@ fn a_file_that_cannot_be_written_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_size_beyond_the_memory_is_a_sentence_at_once() {
+fn a_size_beyond_the_memory_is_refused_at_once() {
     for verb in ["tune", "bench"] {
         let arguments = [verb, "--size", "16384x16384", "--radius", "1"].map(std::ffi::OsStr::new);
-        // Enough for the libraries and the driver, not for a picture of 1 GiB several times.
+        // Enough for the libraries and the driver, but not for several pictures of 1 GiB.
         let (code, _, stderr) = run_in(4000, &arguments);
         assert_eq!(code, 1, "{verb}: {stderr}");
         assert!(stderr.contains("not enough memory for frames of this size"), "{verb}: {stderr}");
     }
 }
 
-/// The tables of the READMEs have a row for every rung.
+/// The pages have a row for every variant and for every key.
 #[test]
-fn every_rung_is_in_the_tables() {
+fn every_variant_and_key_is_in_the_documentation() {
     let read =
         |file: &str| std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
     let has_row = |text: &str, id: &str| {
         text.lines().any(|line| line.starts_with('|') && line.contains(&format!("`{id}`")))
     };
-    let (readme, kernels) = (read("README.md"), read("kernels/box_filter/README.md"));
-    let (_, keys) = readme.split_once("## Press").unwrap();
-    let (keys, ladder) = keys.split_once("## The ladder").unwrap();
-    for id in VariantId::ALL {
-        let key = |line: &str| {
-            line.split('|').any(|cell| cell.split([',', ' ']).any(|k| k == id.key().to_string()))
-        };
-        assert!(
-            keys.lines().any(|line| line.contains(id.as_str()) && key(line)),
-            "no key for {id} in README.md"
-        );
-    }
+    let (page, kernels) = (read("docs/box_filter.md"), read("kernels/box_filter/README.md"));
     for id in VariantId::ALL.into_iter().filter(|id| *id != VariantId::Off) {
         let row = format!("| {} | `{id}` |", id.key());
-        assert!(ladder.lines().any(|line| line.starts_with(&row)), "README.md has no row for `{id}`");
+        assert!(page.lines().any(|line| line.starts_with(&row)), "docs/box_filter.md has no row for `{id}`");
         for code in id.kernels().into_iter().flat_map(|kernels| [kernels.cpu, kernels.gpu]) {
             let file = code.file.trim_start_matches("box_filter/");
             assert!(
@@ -497,17 +493,52 @@ fn every_rung_is_in_the_tables() {
             );
         }
     }
+    let keys = read("docs/keys.md");
+    for id in VariantId::ALL {
+        assert!(has_row(&keys, id.as_str()), "docs/keys.md does not name `{id}`");
+    }
+    // The page has the groups of the keys panel, each with its rows.
+    let groups: Vec<(&str, &str)> = keys.split("\n## ").filter_map(|part| part.split_once('\n')).collect();
+    for overlay::KeyHelp { topic, keys, .. } in overlay::KEYS.iter() {
+        let group = groups.iter().find(|(title, _)| *title == topic.title());
+        let (_, rows) = group.unwrap_or_else(|| panic!("docs/keys.md has no group {}", topic.title()));
+        let row = format!("| `{keys}` |");
+        assert!(rows.lines().any(|line| line.starts_with(&row)), "docs/keys.md, {}: {row}", topic.title());
+    }
+}
+
+/// README is short, and its table has the everyday keys.
+#[test]
+fn readme_is_short() {
+    let readme = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+    let words = readme.split_whitespace().count();
+    assert!(readme.lines().count() < 120 && words < 1100, "{} lines, {words} words", readme.lines().count());
+    let everyday = overlay::KEYS.iter().filter(|key| key.topic == overlay::Topic::Everyday).count();
+    let (_, keys) = readme.split_once("## Keys").unwrap();
+    let (keys, _) = keys.split_once("## ").unwrap();
+    let rows = keys.lines().filter(|line| line.starts_with("| ")).count() - 1;
+    assert_eq!((rows, everyday), (12, 12));
+}
+
+/// The README of every ladder's kernels has a row for each of its variants.
+#[test]
+fn every_variant_of_a_ladder_is_in_its_readme() {
+    let read =
+        |file: &str| std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
+    let has_row = |text: &str, id: &str| {
+        text.lines().any(|line| line.starts_with('|') && line.contains(&format!("`{id}`")))
+    };
     for ladder in ladders::all() {
         let kernels = read(&format!("kernels/{}/README.md", ladder.name));
-        for rung in (ladder.rungs)() {
-            assert!(has_row(&kernels, rung.id), "{}: {}", ladder.name, rung.id);
+        for variant in (ladder.variants)() {
+            assert!(has_row(&kernels, variant.id), "{}: {}", ladder.name, variant.id);
         }
     }
 }
 
-/// The page of the house names every concern of the window.
+/// docs/architecture.md names every module of the window.
 #[test]
-fn every_part_of_the_player_is_in_the_page_of_the_house() {
+fn every_module_of_the_player_is_in_the_architecture_page() {
     let read =
         |file: &str| std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
     let (page, player) = (read("docs/architecture.md"), read("src/app/player/mod.rs"));
@@ -520,8 +551,8 @@ fn every_part_of_the_player_is_in_the_page_of_the_house() {
     }
 }
 
-/// Whether a line is the heading to which a page's link leads by `anchor`: in small letters, without
-/// signs, and with a dash for each space.
+/// Returns true if a line is the heading with this anchor: in lower case, without punctuation, with a dash for each
+/// space.
 fn is_heading(line: &str, anchor: &str) -> bool {
     let heading = line.trim_start_matches('#');
     heading.len() < line.len()
@@ -534,9 +565,9 @@ fn is_heading(line: &str, anchor: &str) -> bool {
             .eq(anchor.chars())
 }
 
-/// The pages lead to each other, to pictures, to folders and to headings by relative links.
+/// Relative links of the pages lead to existing pages, pictures, folders and headings.
 #[test]
-fn links_of_the_pages_lead_somewhere() {
+fn links_of_the_pages_lead_to_existing_targets() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut pages =
         ["README.md", "CONTRIBUTING.md", "kernels/README.md"].map(|page| root.join(page)).to_vec();
@@ -566,9 +597,9 @@ fn version_numbers(text: &str) -> Vec<u32> {
     numbers
 }
 
-/// README and Cargo.toml promise a Rust that is new enough for every dependency: cargo refuses to build with an older one.
+/// The Rust version that README and Cargo.toml state is new enough for every dependency: cargo refuses older ones.
 #[test]
-fn the_promised_rust_builds_every_dependency() {
+fn the_stated_rust_version_builds_every_dependency() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let host = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
@@ -592,9 +623,9 @@ fn the_promised_rust_builds_every_dependency() {
     );
 }
 
-/// What file managers and browsers hand over opens as the file's path does, whatever bytes its name has.
+/// File managers and browsers pass file:// URLs: they open like paths, whatever bytes the name has.
 #[test]
-fn the_address_of_a_file_opens_it() {
+fn a_file_url_opens_the_file() {
     use std::os::unix::ffi::OsStrExt as _;
     let folder = Folder::new("address");
     let plain = folder.movie("sp ace %41.mkv", &Movie { stamps_ms: steady(2), ..Movie::default() });
@@ -613,7 +644,7 @@ fn the_address_of_a_file_opens_it() {
         format!("file://localhost{here}sp%20ace%20%2541.mkv"),
         format!("FILE:{here}sp ace %2541.mkv"),
         format!("file://{here}%e9%FF.mkv"),
-        // A path is taken as it is.
+        // A path is not decoded.
         format!("{here}sp ace %41.mkv"),
     ] {
         if !has_odd && address.contains("%FF") {
@@ -636,7 +667,7 @@ fn the_address_of_a_file_opens_it() {
     assert!(code == 1 && stderr.contains("'/nowhere/a b.mkv'"), "{stderr}");
 }
 
-/// A terminal obeys what it prints: a name must not move its cursor, change its title or turn what is read.
+/// Terminals interpret control characters: a name must not move the cursor, set the title or reverse the text direction.
 #[test]
 fn names_with_control_characters_are_printed_escaped() {
     use std::os::unix::ffi::OsStrExt as _;
@@ -663,12 +694,12 @@ fn names_with_control_characters_are_printed_escaped() {
         assert!(code == 1 && stderr.contains(shown) && stderr.lines().count() == 3, "{stderr}");
         assert!(is_safe(&stderr) && stdout.is_empty(), "{stderr:?}");
         if std::fs::copy(&movie, &path).is_err() {
-            // A file system that takes only text.
+            // Some file systems accept only valid Unicode.
             continue;
         }
         let (code, _, stderr) = snapshot("99");
         assert!(code == 0 && stderr.contains(shown) && is_safe(&stderr), "{stderr:?}");
-        // Not a movie, an output that cannot be written, and what is mistyped.
+        // A file that is no movie, an output that cannot be written, and a mistyped option.
         std::fs::write(&path, b"no movie").unwrap();
         let (code, _, stderr) = snapshot("0");
         assert!(code == 1 && stderr.contains(shown) && is_safe(&stderr), "{stderr:?}");
@@ -678,7 +709,7 @@ fn names_with_control_characters_are_printed_escaped() {
         let (code, _, stderr) = run(command.arg(&png));
         assert!(code != 0 && is_safe(&stderr), "{stderr:?}");
     }
-    // JSON has escapes of its own, and says what the name is.
+    // JSON escapes them in its own way, so that the name is exact.
     let path = folder.file("new\nline \u{202e}.mkv");
     std::fs::copy(&movie, &path).unwrap();
     let mut command = clreel();

@@ -1,5 +1,5 @@
-//! The army's vertices in OpenGL's own buffers, in the window: by the tests' layer over a driver that cannot share. That the
-//! picture is the same is tested where the scene is (`src/scene/cloth/shared_tests.rs`). No time is asserted.
+//! The cloth's vertices in OpenGL's own buffers, in the window, with the tests' layer over a driver that cannot share. The
+//! pictures are compared in `src/scene/cloth/shared_tests.rs`. No time is asserted.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,26 +10,28 @@ use serde_json::Value;
 use testkit::layer;
 use testkit::movie::{Folder, Movie, steady};
 
-/// Bytes of a figure's vertices.
-fn figure() -> usize {
+/// Returns the size of a figure's vertices in bytes.
+fn figure_bytes() -> usize {
     32 * (SHIRT_VERTICES + Figure::new().body.vertices.len())
 }
 
-/// Handovers of vertex buffers of armies of so many figures.
-fn handed(log: &Path, function: &str, army: usize) -> usize {
-    let bytes = format!("bytes={}", army * figure());
+/// Counts the calls of a handover function for vertex buffers of armies of this size.
+fn handovers(log: &Path, function: &str, army: usize) -> usize {
+    let bytes = format!("bytes={}", army * figure_bytes());
     layer::calls(log, function).iter().filter(|call| call.split(' ').any(|word| word == bytes)).count()
 }
 
-/// How often the device got the vertex buffer that it had got before, and how often the other one of the same army.
-fn turns(log: &Path) -> (usize, usize) {
+/// Counts how often the device acquired the same vertex buffer as before, and how often another one of the same army.
+fn count_acquisitions(log: &Path) -> (usize, usize) {
     let of = |call: &String, key: &str| call.split(' ').find(|word| word.starts_with(key)).map(str::to_owned);
     let is_vertices =
-        |bytes: &String| [1, 4].iter().any(|army| *bytes == format!("bytes={}", army * figure()));
+        |bytes: &String| [1, 4].iter().any(|army| *bytes == format!("bytes={}", army * figure_bytes()));
     let calls = layer::calls(log, "clEnqueueAcquireGLObjects");
-    let told = calls.iter().filter_map(|call| Some((of(call, "bytes=")?, of(call, "name=")?)));
-    let told: Vec<_> = told.filter(|(bytes, _)| is_vertices(bytes)).collect();
-    let of_one_army = || told.windows(2).filter(|pair| pair[0].0 == pair[1].0);
+    let assert_recorded_steps =
+        calls.iter().filter_map(|call| Some((of(call, "bytes=")?, of(call, "name=")?)));
+    let assert_recorded_steps: Vec<_> =
+        assert_recorded_steps.filter(|(bytes, _)| is_vertices(bytes)).collect();
+    let of_one_army = || assert_recorded_steps.windows(2).filter(|pair| pair[0].0 == pair[1].0);
     let same = of_one_army().filter(|pair| pair[0].1 == pair[1].1).count();
     (same, of_one_army().count() - same)
 }
@@ -44,14 +46,14 @@ fn window(display: &Display, folder: &Folder, options: &[(&str, &str)], more: &[
     command
 }
 
-/// Opens the panel of the steps, in a window that is drawn fast enough without a GPU.
+/// Opens the panel of the steps, in a window that is small enough to be drawn fast without a GPU.
 fn open_panel(session: &mut Session) {
     session.resize(900, 560);
     session.click_until("Cloth", "write-back");
 }
 
 #[test]
-fn the_device_writes_into_opengls_buffers_and_gives_all_of_them_back() {
+fn vertices_are_written_to_opengl_buffers_and_all_are_released() {
     let (display, folder) = (Display::start(&[]), Folder::new("cloth-shared"));
     let (log, stats, trace) = (folder.file("log"), folder.file("s.json"), folder.file("t.json"));
     let options = [("FAKE_GPU", "1"), ("POISON", "1"), ("LOG", log.to_str().unwrap())];
@@ -61,7 +63,7 @@ fn the_device_writes_into_opengls_buffers_and_gives_all_of_them_back() {
     session.wait_for_title("m.mkv on shirts");
     open_panel(&mut session);
     session.wait_for_text("which writes into OpenGL's vertex buffers.");
-    let acquired = |army| handed(&log, "clEnqueueAcquireGLObjects", army);
+    let acquired = |army| handovers(&log, "clEnqueueAcquireGLObjects", army);
     let go_on = |session: &mut Session, army: usize| {
         let before = acquired(army);
         session.wait("frames in OpenGL's buffers", |_| acquired(army) > before + 4);
@@ -72,36 +74,36 @@ fn the_device_writes_into_opengls_buffers_and_gives_all_of_them_back() {
     session.display.key("Prior");
     session.wait_for_text("An army of 4 figures");
     go_on(&mut session, 4);
-    // Another device goes on: with one, the same anew.
+    // A device change; with one device, it is started again.
     session.display.key("ctrl+d");
     go_on(&mut session, 4);
-    // Round the scenes and back.
+    // Once through all scenes.
     session.press_until_title("v", "m.mkv - off");
     session.press_until_title("v", "test card");
     session.press_until_title("v", "on shirts");
     go_on(&mut session, 4);
     session.display.key("Next");
     go_on(&mut session, 1);
-    // What was written last is drawn, so the device gets the other one. Another device or scene may leave a buffer behind, whose
-    // name the next one gets.
-    let (same, other) = turns(&log);
+    // The buffer written last is drawn, so the device acquires the other one. A change of device or scene may delete
+    // buffers, whose names are then reused.
+    let (same, other) = count_acquisitions(&log);
     assert!(same <= 2 && other > 16, "{same} times the same buffer, {other} times the other one");
-    // Twice a frame: for skin, and for write-back.
+    // Two handovers a frame: for skin, and for write-back.
     session.click_until("once", "twice");
     go_on(&mut session, 1);
     session.quit();
-    assert!(turns(&log).0 > same + 2, "the device got no buffer a second time");
+    assert!(count_acquisitions(&log).0 > same + 2, "the device got no buffer a second time");
     for army in [1, 4] {
         let [acquired, released] = ["clEnqueueAcquireGLObjects", "clEnqueueReleaseGLObjects"]
-            .map(|function| handed(&log, function, army));
+            .map(|function| handovers(&log, function, army));
         assert!(acquired > 8 && acquired == released, "{army}: {acquired} acquired, {released} released");
     }
     assert!(layer::calls(&log, "misuse").is_empty());
-    told(&json(&stats), &json(&trace));
+    assert_recorded_steps(&json(&stats), &json(&trace));
 }
 
-/// Statistics and trace have every step under its own name.
-fn told(stats: &Value, trace: &Value) {
+/// Asserts that statistics and trace have every step under its own name.
+fn assert_recorded_steps(stats: &Value, trace: &Value) {
     let frames = stats["frames"].as_array().unwrap();
     let shared = frames.iter().map(|frame| &frame["cloth"]).filter(|cloth| cloth["acquire"].is_number());
     let mut count = 0;
@@ -117,9 +119,9 @@ fn told(stats: &Value, trace: &Value) {
     assert!(has(1) && has(2), "frames whose buffer was handed over once, and twice");
     assert!(count > 3, "{count} of {} frames", frames.len());
     let events = trace["traceEvents"].as_array().unwrap();
-    // What overlaps on a track is in several rows.
+    // Overlapping spans of a track are in several rows.
     let track = |name: &str| -> Vec<(Value, Value)> {
-        let is_row = |told: &str| told == name || told.starts_with(&format!("{name} ("));
+        let is_row = |row: &str| row == name || row.starts_with(&format!("{name} ("));
         let names = events.iter().filter(|e| e["name"] == "thread_name");
         let rows = names.filter(|e| e["args"]["name"].as_str().is_some_and(is_row));
         rows.map(|row| (row["pid"].clone(), row["tid"].clone())).collect()
@@ -129,26 +131,26 @@ fn told(stats: &Value, trace: &Value) {
         let is_there = |e: &&Value| track.contains(&(e["pid"].clone(), e["tid"].clone()));
         events.iter().filter(|e| e["name"] == name).filter(is_there).count()
     };
-    let handed = [on(&queue, "cloth acquire"), on(&queue, "cloth release")];
-    assert!(handed[0] > 12 && handed[0] == handed[1], "{handed:?}");
+    let handovers = [on(&queue, "cloth acquire"), on(&queue, "cloth release")];
+    assert!(handovers[0] > 12 && handovers[0] == handovers[1], "{handovers:?}");
     // A frame has two handovers at most.
-    let least = handed[0].div_ceil(2);
+    let least = handovers[0].div_ceil(2);
     for step in ["skin", "integrate", "distances", "drive", "write-back"] {
-        assert!(on(&queue, step) >= least, "{step}: {} of {handed:?}", on(&queue, step));
+        assert!(on(&queue, step) >= least, "{step}: {} of {handovers:?}", on(&queue, step));
     }
     let [frames, copies] = ["cloth frame", "cloth copy"].map(|name| on(&thread, name));
-    assert!(frames >= least && copies > 0, "{frames} frames, {copies} copies, {handed:?}");
-    // The army's times are no movie frame's.
+    assert!(frames >= least && copies > 0, "{frames} frames, {copies} copies, {handovers:?}");
+    // The times of the cloth belong to no movie frame.
     for name in ["skin", "cloth acquire", "cloth frame"] {
         assert!(events.iter().all(|e| e["name"] != name || e["args"]["frame"].is_null()), "{name}");
     }
 }
 
-/// What the layer is told, further arguments, and the reason that is said.
+/// Options of the layer, further arguments, and the expected reason.
 type Case<'a> = (&'a [(&'a str, &'a str)], &'a [&'a str], &'a str);
 
 #[test]
-fn where_a_buffer_cannot_be_shared_it_is_copied_and_the_reason_is_said() {
+fn a_buffer_that_cannot_be_shared_is_copied_with_the_reason() {
     let (display, folder) = (Display::start(&[]), Folder::new("cloth-copied"));
     let cases: [Case; 4] = [
         (&[("FAIL", "clCreateFromGLBuffer:1+:-59")], &[], "could not be shared"),
@@ -169,6 +171,6 @@ fn where_a_buffer_cannot_be_shared_it_is_copied_and_the_reason_is_said() {
             all.join(" ").contains(reason)
         });
         session.quit();
-        assert_eq!(handed(&log, "clEnqueueAcquireGLObjects", 1), 0, "{options:?}");
+        assert_eq!(handovers(&log, "clEnqueueAcquireGLObjects", 1), 0, "{options:?}");
     }
 }

@@ -1,55 +1,49 @@
-//! The conversions of OpenCL C: the reference against a table that was made in another way, and `clreel conformance`: right
-//! kernels pass, and each planted fault is caught and named. Needs an OpenCL device, and fails without one.
+//! OpenCL's type conversions: the reference against an independent table, and `clreel conformance`, which passes right
+//! kernels and reports each injected fault. Needs an OpenCL device, and fails without one.
 
 mod reference;
 mod strategies;
 
 use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
+use std::process::Command;
 
 use serde_json::Value;
 use testkit::layer;
 use testkit::pair;
 
-/// A folder of this test alone; removed when dropped.
-struct Folder(PathBuf);
+use crate::common::process::{json, send_signal};
+
+/// A temporary folder for modified kernels; removed when dropped.
+struct Folder(testkit::movie::Folder);
 
 impl Folder {
     fn new(name: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("clreel-conformance-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(folder.join("conversions")).unwrap();
-        Self(folder)
+        Self(testkit::movie::Folder::new(&format!("conformance-{name}")))
     }
 
-    /// The kernels with one place changed.
-    fn plant(&self, from: &str, to: &str) {
-        self.plant_in(KERNELS, from, to);
+    /// Replaces `from`, which must occur once in the kernels, by `to`.
+    fn inject(&self, from: &str, to: &str) {
+        self.inject_into(KERNELS, from, to);
     }
 
-    fn plant_in(&self, file: &str, from: &str, to: &str) {
-        self.plant_all(file, &[(from, to)]);
+    fn inject_into(&self, file: &str, from: &str, to: &str) {
+        self.inject_all(file, &[(from, to)]);
     }
 
-    fn plant_all(&self, file: &str, changes: &[(&str, &str)]) {
+    fn inject_all(&self, file: &str, changes: &[(&str, &str)]) {
         let original = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels").join(file);
         let mut text = std::fs::read_to_string(original).unwrap();
         for (from, to) in changes {
             assert_eq!(text.matches(from).count(), 1, "{from}");
             text = text.replace(from, to);
         }
-        std::fs::write(self.0.join(file), text).unwrap();
+        self.0.with(file, text.as_bytes());
     }
 
     fn file(&self, name: &str) -> String {
-        self.0.join(name).display().to_string()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+        self.0.file(name).display().to_string()
     }
 }
 
@@ -58,18 +52,13 @@ const KERNELS: &str = "conversions/01_all_forms.cl";
 fn conformance(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_clreel"));
     command.arg("conformance").args(args).env_remove("CLREEL_KERNELS");
-    // What the compiler has made before may be used again.
+    // Compiled programs are shared by the tests.
     command.env("POCL_CACHE_DIR", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache/pocl"));
     command.env("XDG_CACHE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"));
     command
 }
 
-fn json(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&output.stderr)))
-}
-
-/// The cases of the one device.
+/// Returns the cases of the only device.
 fn cases(report: &Value) -> &Vec<Value> {
     report["devices"][0]["cases"].as_array().unwrap()
 }
@@ -102,23 +91,23 @@ fn right_conversions_pass_in_every_form() {
         assert!(exhaustive && case["values"] == 256 || case["values"].as_u64() > Some(1 << 20), "{case}");
     }
     assert_eq!(cases(&report).len(), 3);
-    // Some widths alone, and what else would be there is not written.
+    // Only some widths; JSON lists no other forms.
     assert_eq!(conformance(&["--width", "5"]).output().unwrap().status.code(), Some(2));
     let output = conformance(&["--type", "ushort_char", "--width", "3,1", "--json"]).output().unwrap();
     let report = json(&output);
     assert_eq!((output.status.code(), &cases(&report)[0]["outcome"]), (Some(0), &"ok".into()), "{report}");
     assert_eq!(cases(&report)[0]["forms"], serde_json::json!(["width 1", "width 3", "implicit"]));
-    // A type that is not there is not tried, and no failure.
+    // A type that the device lacks is not tested, and is no failure.
     let output = conformance(&["--type", "half_int", "--json"]).output().unwrap();
     let report = json(&output);
     let outcome = cases(&report)[0]["outcome"].as_str().unwrap();
     assert!(output.status.code() == Some(0) && ["ok", "unsupported"].contains(&outcome), "{outcome}");
 }
 
-/// Each costs its own case alone; what is said names case, form, number and how to repeat it. All are planted at once.
+/// Each fault fails its own case only; the report names case, form and number, and how to repeat it. All in one program.
 #[test]
-fn a_planted_fault_is_caught_and_named() {
-    // A conversion that gives something else of some numbers; `right` is what it was.
+fn each_injected_fault_is_reported_with_case_and_number() {
+    // A conversion that is wrong for some numbers; `right` is the original.
     let instead = |n: usize, from: &str, to: &str, name: &str, given: &str| {
         let right = format!("right{n}");
         let given = given.replace("right", &right);
@@ -134,7 +123,7 @@ fn a_planted_fault_is_caught_and_named() {
         instead(3, "double", "float", "convert_float_rtz", "(isnan(x) ? 0.0f : right(x))"),
         instead(4, "int4", "char4", "convert_char4_sat", "min(right(x), (char4)126)"),
         instead(5, "uchar", "int", "convert_int_sat_rtp", crash),
-        // The tie from which a double is infinity as a float, the largest float, the tie below the smallest normal one.
+        // The tie between the largest float and infinity, the largest float, the tie below the smallest normal float.
         instead(6, "double", "float", "convert_float_rte", &at("0x47effffff0000000", "FLT_MAX")),
         instead(7, "double", "float", "convert_float_rtn", &at("0x47efffffe0000000", "INFINITY")),
         instead(8, "double", "float", "convert_float", &at("0x380fffffe0000000", "as_float(0x007fffff)")),
@@ -150,8 +139,8 @@ fn a_planted_fault_is_caught_and_named() {
     ];
     let scalars = "#define SCALARS(mode)                                                                 \\\n    EACH(i, count)";
     let folder = Folder::new("planted");
-    // Whether the program is that of these sizes; and of a source without a sign.
-    folder.plant_all(
+    // Selects the program by its sizes and by the sign of its source.
+    folder.inject_all(
         KERNELS,
         &[
             (top, &defined.concat()),
@@ -167,9 +156,9 @@ fn a_planted_fault_is_caught_and_named() {
             (scalars, "#define SCALARS(mode) \\\n    EACH(i, count + (sizeof(TO) == 4 && sizeof(FROM) == 1 && (FROM)-1 < 0))"),
         ],
     );
-    // The case, form, what is wrong, of which number.
+    // The case, the form, the kind of fault, and the number.
     let wrong = [
-        // A wrong rounding in one case and one width, and of one number.
+        // A wrong rounding in one case and one width, of one number.
         ("uchar_sat_rte_float", "width 3", "differs", ""),
         ("short_rtp_int", "width 1", "differs", "65537"),
         // A number that is not written, and a vector of them.
@@ -180,12 +169,12 @@ fn a_planted_fault_is_caught_and_named() {
         ("float_rtz_double", "width 1", "differs", "NaN"),
         ("char_sat_int", "width 4", "differs", ""),
         ("uchar_char", "implicit", "differs", "3"),
-        // Edges of what a narrower type can hold.
+        // Edges of the range of a narrower type.
         ("float_rte_double", "width 1", "differs", "3.4028235677973366e38"),
         ("float_rtn_double", "width 1", "differs", "3.4028234663852886e38"),
         ("float_double", "width 1", "differs", "1.1754942807573643e-38"),
         ("double_rte_long", "width 1", "differs", "9223372036854775296"),
-        // More than there is room for.
+        // More wrong numbers than are listed.
         ("int_rtz_char", "width 1", "outside", ""),
     ];
     let right = [
@@ -196,7 +185,7 @@ fn a_planted_fault_is_caught_and_named() {
         "char_sat_rte_int",
         "int_rtp_uchar",
     ];
-    // Kernels that end the process, beside some that do not.
+    // Kernels that crash, beside some that do not.
     let failed = "int_sat_rtp_uchar";
     let names: Vec<&str> = wrong.iter().map(|(name, ..)| *name).chain(right).chain([failed]).collect();
     let output = conformance(&["--type", &names.join(" "), "--seed", "3", "--json"])
@@ -222,33 +211,33 @@ fn a_planted_fault_is_caught_and_named() {
     }
     let case = of(failed);
     assert_eq!(case["outcome"], "failed", "{case}");
-    assert!(case["reason"].as_str().unwrap().contains("ends the process that runs it (signal"), "{case}");
+    assert!(case["reason"].as_str().unwrap().contains("crashed in the sandbox (SIG"), "{case}");
 }
 
-/// What never ends costs its own case alone, and says how long it was given.
+/// A kernel that never ends fails its own case only, and the report has the timeout.
 #[test]
-fn a_conversion_without_an_end_is_given_up() {
+fn a_conversion_that_never_ends_times_out() {
     let folder = Folder::new("endless");
     let endless = "uchar endless(char x) { while (*(volatile char *)&x == x); return x; }\n#define convert_uchar_rtz(x) endless(x)\n";
-    folder.plant("#define PASTED(", &format!("{endless}#define PASTED("));
+    folder.inject("#define PASTED(", &format!("{endless}#define PASTED("));
     let run = |args: &[&str]| {
         json(&conformance(args).arg("--json").env("CLREEL_KERNELS", &folder.0).output().unwrap())
     };
-    // What the driver compiles at a launch it keeps: it is not timed below.
+    // Programs that the driver compiles at the launch are cached: they are not part of the time below.
     let alone = run(&["--type", "uchar_rtn_char"]);
     assert_eq!(cases(&alone)[0]["outcome"], "ok", "{alone}");
     let both = run(&["--type", "uchar_rtz_char uchar_rtn_char", "--kernel-timeout", "5"]);
     assert_eq!(cases(&both)[1]["outcome"], "ok", "{both}");
     let case = &cases(&both)[0];
     assert_eq!(case["outcome"], "failed", "{case}");
-    assert!(case["reason"].as_str().unwrap().contains("did not end within 5.0 s"), "{case}");
+    assert!(case["reason"].as_str().unwrap().contains("timed out after 5 s"), "{case}");
 }
 
-/// What does not build costs its own case alone, too.
+/// A kernel that does not build fails its own case only.
 #[test]
-fn what_does_not_compile_costs_its_own_case() {
+fn a_build_failure_fails_its_own_case_only() {
     let folder = Folder::new("compile");
-    folder.plant("#define PASTED(", "#define convert_int8_sat(x) nonsense(x)\n#define PASTED(");
+    folder.inject("#define PASTED(", "#define convert_int8_sat(x) nonsense(x)\n#define PASTED(");
     let output = conformance(&["--type", "int_sat_short int_rte_short", "--json"])
         .env("CLREEL_KERNELS", &folder.0)
         .output()
@@ -260,10 +249,10 @@ fn what_does_not_compile_costs_its_own_case() {
     assert!(cases(&report)[0]["reason"].as_str().unwrap().contains("nonsense"));
 }
 
-/// Lets a process use one processor alone, so that the test has one thread, and that one child.
+/// Pins a process to one processor, so that the test uses one thread and one child process.
 fn on_one_processor(command: &mut Command) -> &mut Command {
     let pin = || {
-        // SAFETY: both calls get a set of the size that is told, and change nothing but this process.
+        // SAFETY: both calls get a set and its size, and change nothing but this process.
         unsafe {
             let mut all: libc::cpu_set_t = std::mem::zeroed();
             let size = size_of::<libc::cpu_set_t>();
@@ -279,16 +268,15 @@ fn on_one_processor(command: &mut Command) -> &mut Command {
         }
         Ok(())
     };
-    // SAFETY: only calls of the system are made between fork and exec.
+    // SAFETY: only system calls are made between fork and exec.
     unsafe { command.pre_exec(pin) }
 }
 
-/// A command that fails costs its own case, and the next one gets a context that no command has failed in.
+/// A command that fails fails its own case only; the next case gets a new context.
 #[test]
-fn after_a_command_that_fails_there_is_another_context() {
+fn a_new_context_is_created_after_a_failed_command() {
     let folder = Folder::new("context");
-    std::fs::create_dir_all(&folder.0).unwrap();
-    let calls = folder.0.join("calls");
+    let calls = folder.0.file("calls");
     let tried = |plan: &str| {
         let _ = std::fs::remove_file(&calls);
         let names = "uchar_char char_uchar short_char short_uchar uchar_short char_short";
@@ -305,14 +293,14 @@ fn after_a_command_that_fails_there_is_another_context() {
 }
 
 #[test]
-fn a_result_is_saved_compared_and_continued() {
+fn a_result_can_be_saved_compared_and_resumed() {
     let folder = Folder::new("saved");
     let (before, after) = (folder.file("before.json"), folder.file("after.json"));
     let names = "uchar_short char_sat_uchar";
     let output = conformance(&["--type", names, "--save", &before]).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(String::from_utf8_lossy(&output.stdout).contains("2 conversions: 2 right"));
-    folder.plant("out[i] = in[i];", "out[i] = in[i] + 1;");
+    folder.inject("out[i] = in[i];", "out[i] = in[i] + 1;");
     let changed =
         conformance(&["--type", names, "--save", &after]).env("CLREEL_KERNELS", &folder.0).output().unwrap();
     assert_eq!(changed.status.code(), Some(3));
@@ -326,10 +314,10 @@ fn a_result_is_saved_compared_and_continued() {
         told.contains("BROKE uchar_short: was ok, is wrong") && told.contains("1 changed, 1 broke"),
         "{told}"
     );
-    // What was wrong and is right again breaks nothing.
+    // A case that was wrong and is right now is a change, and not broken.
     let compared = conformance(&["--compare", &after, &before, "--json"]).output().unwrap();
     assert_eq!((compared.status.code(), json(&compared)["changes"].as_array().unwrap().len()), (Some(0), 1));
-    // Half of it is gone: only that is tried anew.
+    // With half of the results removed only those are tested again.
     let mut half: Value = serde_json::from_str(&std::fs::read_to_string(&before).unwrap()).unwrap();
     let of_device = &mut half["devices"][0]["cases"];
     of_device[0]["outcome"] = "wrong".into();
@@ -340,15 +328,15 @@ fn a_result_is_saved_compared_and_continued() {
     assert_eq!(cases(&json(&resumed))[1]["outcome"], "ok");
     let kept: Value = serde_json::from_str(&std::fs::read_to_string(&before).unwrap()).unwrap();
     assert_eq!((&kept["complete"], &cases(&kept)[1]["outcome"]), (&true.into(), &"ok".into()));
-    // One of other numbers is not gone on with, as an older version may have tried them.
+    // A result with another count of numbers, as of another version, cannot be resumed.
     let mut other = half.clone();
     other["devices"][0]["cases"][0]["of"] = 255.into();
     std::fs::write(&before, other.to_string()).unwrap();
     let refused = conformance(&["--resume", &before]).output().unwrap();
     assert_eq!(refused.status.code(), Some(1));
     let told = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(told.contains("This program tries other numbers of 'uchar_short'."), "{told}");
-    // Nor is another driver's result.
+    assert!(told.contains("This version tests other numbers of 'uchar_short'."), "{told}");
+    // Nor can the result of another driver.
     half["devices"][0]["driver"] = "0".into();
     std::fs::write(&before, half.to_string()).unwrap();
     let refused = conformance(&["--resume", &before]).output().unwrap();
@@ -358,15 +346,15 @@ fn a_result_is_saved_compared_and_continued() {
     assert_eq!(conformance(&["--resume", &before]).output().unwrap().status.code(), Some(1));
 }
 
-/// A test that is interrupted has saved what it knows, shows it, and goes on from there.
+/// An interrupted test has saved its results, prints them, and can be resumed.
 #[test]
-fn a_signal_loses_nothing() {
+fn a_signal_loses_no_finished_results() {
     let folder = Folder::new("conformance-signal");
     let file = folder.file("full.json");
     let saved = || -> Value {
         serde_json::from_str(&std::fs::read_to_string(&file).unwrap_or_default()).unwrap_or_default()
     };
-    // Numbers that are done of each case, and of all.
+    // Counts of tested numbers by case, and their sum.
     let done = || -> BTreeMap<String, u64> {
         let saved = saved();
         let cases = saved["devices"][0]["cases"].as_array().into_iter().flatten();
@@ -388,20 +376,19 @@ fn a_signal_loses_nothing() {
             std::thread::sleep(std::time::Duration::from_millis(50));
         };
         assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
-        // Not by a program: a bare system has no `kill`.
-        assert_eq!(unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGTERM) }, 0);
+        send_signal(&child, libc::SIGTERM);
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), None, "a signal ends it");
         assert_eq!(lost.or_else(|| fell(&done())), None);
         String::from_utf8(output.stdout).unwrap()
     };
-    // All numbers of 32 bits as ten types: more than can be done before the signal comes.
+    // All numbers of 32 bits as ten types: more than can be tested before the signal.
     let shown = interrupted_after(&BTreeMap::new(), &["--full", "--type", "*_float", "--save", &file]);
-    assert!(shown.contains("begun") || shown.contains("missing"), "{shown}");
+    assert!(shown.contains("incomplete") || shown.contains("missing"), "{shown}");
     let first = done();
     assert!(sum(&first) > 0, "{first:?}");
     interrupted_after(&first, &["--resume", &file]);
-    // A case that would begin again has less at first than these have, as they would be after some minutes.
+    // Counts as after some minutes: a case that started again would have less.
     let mut later = saved();
     for case in later["devices"][0]["cases"].as_array_mut().unwrap() {
         if ["partial", "missing"].contains(&case["outcome"].as_str().unwrap()) {
@@ -414,9 +401,9 @@ fn a_signal_loses_nothing() {
     interrupted_after(&before, &["--resume", &file]);
 }
 
-/// Each device that is there has an entry of its own, and the exit code is that of all.
+/// Each device has an entry of its own, and the exit code covers all of them.
 #[test]
-fn all_devices_are_tried() {
+fn all_devices_are_tested() {
     let names = pair::names(Command::new(env!("CARGO_BIN_EXE_clreel")));
     let folder = Folder::new("all");
     let file = folder.file("all.json");
@@ -447,13 +434,13 @@ fn all_devices_are_tried() {
             .collect();
         assert_eq!(found, right, "{device}");
     }
-    // What is wrong on one of them is wrong.
+    // A wrong case on one device is a mismatch.
     let mut saved: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
     saved["devices"][1]["cases"][0]["outcome"] = "wrong".into();
     std::fs::write(&file, saved.to_string()).unwrap();
     assert_eq!(run(&["--resume", &file], false).0, Some(3));
-    // Each is tried by itself, and named in the command that repeats it.
-    folder.plant("out[i] = in[i];", "out[i] = in[i] + 1;");
+    // Each device is tested by itself, and named in the command that repeats a case.
+    folder.inject("out[i] = in[i];", "out[i] = in[i] + 1;");
     let (code, report) = run(&asked, true);
     assert_eq!(code, Some(3), "{report}");
     let repeats = of_devices(&report, &|device| device["cases"][0]["repeat"].clone());

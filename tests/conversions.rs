@@ -1,17 +1,19 @@
-//! Changed kernels of the conversion: `bench` names each, and `snapshot` does not show what they make. The layer makes a GPU of
-//! PoCL's device, for what only graphics cards are asked for. Needs an OpenCL device.
+//! Modified conversion kernels: `bench` names each of them, and `snapshot` does not use them. The tests' layer presents
+//! PoCL's device as a GPU, for code that runs on GPUs only. Needs an OpenCL device.
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::common::changed_conversions::{
-    CORRECT, LIMIT, MUTANTS, Mutant, PLANES, ROWS, SIZE, endless, kernels, mutant, shot, small,
+    CORRECT, MUTANTS, Mutant, PLANES, ROWS, SIZE, TIMEOUT_S, endless_kernel, kernels, mutant, small_movie,
+    take_snapshot,
 };
+use crate::common::process::{json, text};
 use crate::common::window::{clip, clreel};
 use serde_json::Value;
 use testkit::movie::Folder;
 
-/// `bench` of the conversions; the variant is one that needs no kernel.
+/// Runs `bench` for the conversions; its variant needs no kernel.
 fn bench(movie: &Path, which: &str) -> Command {
     let mut command = clreel(None);
     command.env_remove("CLREEL_KERNELS").arg("bench").arg(movie).args([
@@ -26,16 +28,15 @@ fn bench(movie: &Path, which: &str) -> Command {
 
 fn conversions(mut command: Command, code: i32) -> Vec<Value> {
     let output = command.output().unwrap();
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {stderr}"));
-    assert_eq!(output.status.code(), Some(code), "{stderr} {report:#}");
+    let report = json(&output);
+    assert_eq!(output.status.code(), Some(code), "{} {report:#}", text(&output.stderr));
     report["devices"][0]["conversions"].as_array().unwrap().clone()
 }
 
 #[test]
-fn bench_checks_all_conversions_and_times_the_movies_own() {
+fn bench_checks_all_conversions_and_times_those_of_the_movie() {
     let folder = Folder::new("conversions-bench");
-    let movie = small(&folder);
+    let movie = small_movie(&folder);
     let all = conversions(bench(&movie, "all"), 0);
     let timed = |row: &&Value| !row["device_ms"].is_null();
     for row in &all {
@@ -72,9 +73,9 @@ fn bench_checks_all_conversions_and_times_the_movies_own() {
 }
 
 #[test]
-fn bench_names_each_changed_conversion() {
+fn bench_reports_each_faulty_conversion() {
     let folder = Folder::new("conversions-named");
-    let movie = small(&folder);
+    let movie = small_movie(&folder);
     for mutant in &MUTANTS {
         let &Mutant(name, .., (id, kernel), others) = mutant;
         let changed = kernels(mutant, "bench");
@@ -92,9 +93,9 @@ fn bench_names_each_changed_conversion() {
 }
 
 #[test]
-fn bench_ends_fast_when_it_is_asked_to() {
+fn fail_fast_stops_at_the_first_faulty_conversion() {
     let folder = Folder::new("conversions-fast");
-    let movie = small(&folder);
+    let movie = small_movie(&folder);
     let changed = kernels(mutant("alpha"), "fast");
     let mut command = bench(&movie, "all");
     command.arg("--fail-fast").env("CLREEL_KERNELS", changed.file(""));
@@ -104,21 +105,21 @@ fn bench_ends_fast_when_it_is_asked_to() {
 }
 
 #[test]
-fn bench_goes_on_without_endless_conversions() {
+fn bench_continues_without_conversions_that_never_end() {
     let folder = Folder::new("conversions-stuck");
-    let movie = small(&folder);
-    // Of each file the rows that fail, and one that must not.
+    let movie = small_movie(&folder);
+    // For each file the rows that fail, and one that must not.
     for (file, fails, goes_on) in
         [(PLANES, "yuv420p", "rgba"), (CORRECT, "rgba", "yuv420p"), (ROWS, "yuv420p-filtered", "nv12")]
     {
-        let changed = endless(file, "bench");
+        let changed = endless_kernel(file, "bench");
         let mut command = bench(&movie, "all");
-        command.args(["--kernel-timeout", LIMIT]).env("CLREEL_KERNELS", changed.file(""));
+        command.args(["--kernel-timeout", TIMEOUT_S]).env("CLREEL_KERNELS", changed.file(""));
         let rows = conversions(command, 1);
         let of = |id| rows.iter().filter(move |row| row["id"] == id);
         for row in of(fails) {
             let why = row["reason"].as_str().unwrap_or_default();
-            assert!(row["outcome"] == "failed" && why.contains("did not end within"), "{file}: {row}");
+            assert!(row["outcome"] == "failed" && why.contains("timed out after"), "{file}: {row}");
         }
         assert!(of(fails).count() > 0, "{file}");
         assert!(
@@ -129,10 +130,10 @@ fn bench_goes_on_without_endless_conversions() {
 }
 
 #[test]
-fn a_snapshot_is_right_whatever_the_kernels_are() {
+fn a_snapshot_does_not_use_a_faulty_conversion() {
     let folder = Folder::new("conversions-shot");
-    let (small, clip) = (small(&folder), clip());
-    for (name, gpu, variant) in [
+    let (small, clip) = (small_movie(&folder), clip());
+    for (name, as_gpu, variant) in [
         ("constant", true, "off"),
         ("siting", true, "off"),
         ("alpha", true, "fused"),
@@ -142,29 +143,29 @@ fn a_snapshot_is_right_whatever_the_kernels_are() {
         ("last", false, "planar"),
     ] {
         let mutant = mutant(name);
-        // The clip's rows are whole vectors.
+        // All rows of the clip are whole vectors; the other movie's are not.
         let movie = if name == "last" { &small } else { &clip };
-        let (right, said) = shot((&folder, movie), None, gpu, variant);
-        assert!(!said.contains("wrongly"), "{name}: {said}");
+        let (right, stderr) = take_snapshot((&folder, movie), None, as_gpu, variant);
+        assert!(!stderr.contains("wrongly"), "{name}: {stderr}");
         let changed = kernels(mutant, "shot");
-        let (got, said) = shot((&folder, movie), Some(&changed), gpu, variant);
+        let (got, stderr) = take_snapshot((&folder, movie), Some(&changed), as_gpu, variant);
         assert!(got == right, "{name}: the picture is wrong");
-        let file = if gpu { PLANES } else { ROWS };
+        let file = if as_gpu { PLANES } else { ROWS };
         for part in ["converts pictures (4:2:0, 8 bits) wrongly", file, "The processor converts this one"] {
-            assert!(said.contains(part), "{name}: {part}: {said}");
+            assert!(stderr.contains(part), "{name}: {part}: {stderr}");
         }
     }
 }
 
 #[test]
-fn a_snapshot_does_without_an_endless_conversion() {
+fn a_snapshot_does_not_use_a_conversion_that_never_ends() {
     let folder = Folder::new("conversions-stuck-shot");
-    let movie = small(&folder);
-    let changed = endless(PLANES, "shot");
+    let movie = small_movie(&folder);
+    let changed = endless_kernel(PLANES, "shot");
     for variant in ["off", "fused"] {
-        let (right, _) = shot((&folder, &movie), None, true, variant);
-        let (got, said) = shot((&folder, &movie), Some(&changed), true, variant);
+        let (right, _) = take_snapshot((&folder, &movie), None, true, variant);
+        let (got, stderr) = take_snapshot((&folder, &movie), Some(&changed), true, variant);
         assert!(got == right, "{variant}: the picture is wrong");
-        assert_eq!(said.matches("The kernels of the conversion did not end within").count(), 1, "{said}");
+        assert_eq!(stderr.matches("The kernels of the conversion timed out after").count(), 1, "{stderr}");
     }
 }

@@ -1,12 +1,11 @@
-//! A frame may be converted by a kernel or on the processor. Whichever way it takes, the picture is the same: the ways are
-//! compared with each other here, on the bundled clip and on edges of chroma as hard as they can be. Needs an OpenCL
-//! device, and fails without one.
+//! A frame is converted by a kernel or on the processor, by several paths. All give the same picture: they are compared
+//! with each other on the bundled clip and on the hardest edges of chroma. Needs an OpenCL device.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::common::device::context;
-use box_filter::color_kernels::{Converter, PlaneBlock};
+use box_filter::color_kernels::{Converter, KernelCache, PlaneBlock};
 use box_filter::reference::reference;
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
@@ -15,11 +14,11 @@ use opencl::memory::{Picture, Storage};
 use video::color::{Correction, RgbaConverter};
 use video::{References, bundled_clip, read_frame_at};
 
-/// The most levels that two ways may differ by.
+/// The largest allowed difference between two paths, in levels of 8 bits.
 const BOUND: u8 = 2;
 
-/// The largest difference between the ways of `frame`, and how far neighbours in it are apart.
-fn worst(cl: &ClContext, frame: &Video) -> (u8, u8) {
+/// Returns the largest difference between the paths for a frame, and the largest difference between neighbouring pixels.
+fn largest_differences(cl: &ClContext, frame: &Video) -> (u8, u8) {
     let bytes = (frame.width() * frame.height() * 4) as usize;
     let (mut kernel, mut host) = (vec![0x5a; bytes], vec![0xa5; bytes]);
     RgbaConverter::new().convert(frame, &mut host).expect("converts");
@@ -29,7 +28,16 @@ fn worst(cl: &ClContext, frame: &Video) -> (u8, u8) {
     planes.fill(frame).expect("packs");
     let _uploaded = planes.to_device(cl, &cl.queue).expect("uploads");
     let mut converter = Converter::new(cl);
-    let _converted = converter.enqueue(&cl.queue, &planes, &picture, &Correction::NEUTRAL).expect("converts");
+    let _converted = converter
+        .enqueue(
+            &cl.queue,
+            &mut KernelCache::default(),
+            planes.layout(),
+            planes.device_memory().unwrap(),
+            &picture,
+            &Correction::NEUTRAL,
+        )
+        .expect("converts");
     picture.read(&cl.queue, &mut kernel).expect("reads");
     let off = kernel.iter().zip(&host).map(|(a, b)| a.abs_diff(*b)).max().unwrap_or(0);
     let edges = host.iter().zip(&host[4.min(bytes)..]).map(|(a, b)| a.abs_diff(*b)).max().unwrap_or(0);
@@ -37,19 +45,19 @@ fn worst(cl: &ClContext, frame: &Video) -> (u8, u8) {
 }
 
 #[test]
-fn all_ways_agree_on_the_clip() {
+fn all_conversion_paths_agree_on_the_clip() {
     let cl = context();
     for at in [0.0, 1.0, 2.0] {
         let (frame, _) = read_frame_at(&bundled_clip().unwrap(), at, References::Refused).unwrap();
-        let (off, _) = worst(&cl, &frame.picture);
+        let (off, _) = largest_differences(&cl, &frame.picture);
         assert!(off <= BOUND, "at {at} s the ways differ by {off} levels");
     }
 }
 
-/// Planes of red and blue, or black and white, in stripes or fields of `side` samples.
+/// Draws stripes or fields of `side` samples in red and blue, or black and white.
 fn edges(format: Pixel, size: (u32, u32), side: usize, axes: (bool, bool)) -> Video {
     let mut frame = Video::new(format, size.0, size.1);
-    // Samples of ten bits lie in the lowest bits, or for P010 in the highest.
+    // Samples of ten bits lie in the lowest bits; for P010 in the highest.
     let unit = match format {
         Pixel::YUV420P10LE | Pixel::YUV422P10LE => 4,
         Pixel::P010LE => 256,
@@ -90,7 +98,7 @@ fn edges(format: Pixel, size: (u32, u32), side: usize, axes: (bool, bool)) -> Vi
 }
 
 #[test]
-fn all_ways_agree_on_edges_of_chroma() {
+fn all_conversion_paths_agree_on_edges_of_chroma() {
     let cl = context();
     for format in [
         Pixel::YUV420P,
@@ -109,7 +117,7 @@ fn all_ways_agree_on_edges_of_chroma() {
         for size in [(64, 36), (33, 17)] {
             for side in [1, 3] {
                 for axes in [(true, false), (false, true), (true, true)] {
-                    let (off, steep) = worst(&cl, &edges(format, size, side, axes));
+                    let (off, steep) = largest_differences(&cl, &edges(format, size, side, axes));
                     let case = format!("{format:?} {size:?}, {side} samples, {axes:?}");
                     assert!(off <= BOUND, "{case}: the ways differ by {off} levels");
                     assert!(steep > 30 || !axes.0, "{case}: there are no edges");
@@ -119,12 +127,12 @@ fn all_ways_agree_on_edges_of_chroma() {
     }
 }
 
-/// A file in the folder for what tests write.
+/// Returns the path of a temporary file.
 fn temporary(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
-/// The pixels of a snapshot of a movie.
+/// Returns the pixels of a snapshot of a movie.
 fn snapshot(movie: &Path, name: &str, options: &[&str]) -> Vec<u8> {
     let out = temporary(&format!("paths-{name}.png"));
     let mut command = Command::new(env!("CARGO_BIN_EXE_clreel"));
@@ -138,10 +146,10 @@ fn snapshot(movie: &Path, name: &str, options: &[&str]) -> Vec<u8> {
     pixels
 }
 
-/// Red under an alpha of 0 beside opaque blue and a slope of alpha over green: what each way makes of it is what Rust does
-/// with the colours multiplied by their alpha, and has straight colours in the file.
+/// Red under an alpha of 0 beside opaque blue, and a gradient of alpha over green. Each path must equal plain Rust on
+/// premultiplied colours; files have straight alpha.
 #[test]
-fn hidden_colours_stay_hidden_on_every_way() {
+fn colours_under_zero_alpha_stay_invisible_on_every_path() {
     const ALPHAS: [u8; 8] = [0, 1, 127, 128, 254, 255, 64, 200];
     let (width, height) = (67_usize, 24_usize);
     let pixel = |at: usize| match (at % width, at / width) {
@@ -174,22 +182,22 @@ fn hidden_colours_stay_hidden_on_every_way() {
                 got.chunks_exact(4).all(|pixel| pixel[3] > 0 || *pixel == [0; 4]),
                 "{name}: hidden colours"
             );
-            // Planes are rounded once less.
+            // Filtered planes are rounded once less.
             let most = if variant == "planar" { 1 } else { 0 };
             let off = multiplied(&got).iter().zip(&want).map(|(a, b)| a.abs_diff(*b)).max();
             assert!(off <= Some(most), "{name}: off by {off:?}");
         }
     }
-    // What is opaque is as it was, and an edge has no red.
+    // Opaque pixels are unchanged, and no red appears at an edge.
     let off = snapshot(&file, "hidden", &["--variant", "off"]);
     assert_eq!(off[4 * 30..4 * 40], straight[4 * 30..4 * 40]);
     let blurred = snapshot(&file, "blurred", &["--variant", "fused", "--radius", "7"]);
     assert_eq!(blurred[4 * 20..4 * 21][..3], [0, 0, 255], "{:?}", &blurred[4 * 20..4 * 21]);
 }
 
-/// The kernels' filter after a kernel's or the processor's conversion, and the filter in Rust after the processor's.
+/// The kernels' filter after the conversion by a kernel or by the processor, and the filter in Rust after the processor's.
 #[test]
-fn a_snapshot_is_the_same_with_and_without_opencl() {
+fn snapshots_with_and_without_opencl_are_equal() {
     let shot = |name: &str, options: &[&str]| -> Vec<u8> {
         snapshot(&bundled_clip().unwrap(), name, &[&["--at", "1"], options].concat())
     };

@@ -1,51 +1,134 @@
-//! Drivers that crash, or end the process, while they compile a kernel file. What it was is said on stderr, what was measured
-//! before is on stdout, and the process ends as the driver ended it. The tests' layer does that (`tests/gl_sharing`, `FAIL`).
+//! Drivers that crash, or exit, while they compile a kernel file. Programs are built in the sandbox first, so that this
+//! fails only what needs the file. A file that has passed before is built without the sandbox: a crash then ends the
+//! process, which prints the program and the finished rows. The tests' layer injects the faults (`tests/gl_sharing`,
+//! `FAIL`).
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, Output};
 
+use crate::common::process::text;
 use serde_json::Value;
+use testkit::movie::Folder;
 use testkit::{layer, pair};
 
-/// Runs clreel with two devices, of which the second one's driver ends the process like this at its first build.
-fn run(end: &str, names: &[String; 2], args: &[&str]) -> Output {
+/// Runs clreel with two devices; the driver of the second one ends the process in this way at its first build. Caches lie
+/// in the folder.
+fn run(folder: &Folder, end: &str, names: &[String; 2], args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_clreel"));
     command.env_remove("CLREEL_KERNELS").envs(pair::environment());
-    if !end.is_empty() {
-        let plan = format!("clBuildProgram:1:{end}");
-        command.envs(layer::environment(&[("FAIL", &plan), ("FAIL_DEVICE", &names[1])]));
-    }
+    command.env("XDG_CACHE_HOME", folder.file("cache"));
+    let plan = format!("clBuildProgram:1:{end}");
+    let fails = [("FAIL", plan.as_str()), ("FAIL_DEVICE", names[1].as_str())];
+    command.envs(layer::environment(if end.is_empty() { &[] } else { &fails }));
     command.args(args).output().unwrap()
 }
 
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+fn names() -> [String; 2] {
+    pair::names(Command::new(env!("CARGO_BIN_EXE_clreel")))
 }
 
-const ENDS: [(&str, &str, Option<i32>, Option<i32>); 3] = [
-    ("crash", "crashed (SIGABRT)", Some(libc::SIGABRT), None),
-    ("fault", "crashed (SIGSEGV)", Some(libc::SIGSEGV), None),
-    ("exit", "called exit()", None, Some(1)),
+const ENDS: [(&str, &str); 3] = [
+    ("crash", "crashed in the sandbox (SIGABRT)"),
+    ("fault", "crashed in the sandbox (SIGSEGV)"),
+    ("exit", "ended the sandbox with exit code 1"),
 ];
 
-/// The line that names what was being built.
-fn line(output: &Output, what: &str) -> String {
-    let stderr = text(&output.stderr);
-    let start = format!("clreel: The OpenCL driver {what} while it built '");
-    let lines: Vec<&str> = stderr.lines().filter(|line| line.starts_with(&start)).collect();
-    assert_eq!(lines.len(), 1, "{what}: {stderr}");
-    lines[0].to_owned()
+const BENCH: [&str; 12] = [
+    "bench",
+    "--device",
+    "all",
+    "--size",
+    "64x48",
+    "--radius",
+    "1",
+    "--frames",
+    "2",
+    "--conversions",
+    "none",
+    "--json",
+];
+
+#[test]
+fn a_crashing_compiler_fails_its_variant_only() {
+    let names = names();
+    for (end, how) in ENDS {
+        let folder = Folder::new(&format!("crashed-{end}"));
+        let output = run(&folder, end, &names, &[&BENCH[..], &["--variant", "flat,native"]].concat());
+        assert_eq!(output.status.code(), Some(1), "{end}: {}", text(&output.stderr));
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let row = |device: usize, at: usize| &report["devices"][device]["runs"][0]["variants"][at];
+        for ok in [row(0, 0), row(0, 1), row(1, 1)] {
+            assert_eq!(ok["outcome"], "ok", "{end}: {report}");
+        }
+        let reason = row(1, 0)["reason"].as_str().unwrap_or_default();
+        assert!(row(1, 0)["outcome"] == "failed" && reason.contains(how), "{end}: {}", row(1, 0));
+        assert!(reason.contains(".cl'") && reason.contains(&names[1]), "{reason}");
+        assert!(report["interrupted"].is_null(), "{report}");
+    }
 }
 
 #[test]
-fn rows_are_kept_and_what_was_built_is_named() {
-    let names = pair::names(Command::new(env!("CARGO_BIN_EXE_clreel")));
-    let bench = ["bench", "--device", "all", "--size", "64x48", "--radius", "1", "--frames", "2"];
-    let bench = [&bench[..], &["--conversions", "none", "--variant", "flat"]].concat();
-    for (end, what, signal, code) in ENDS {
-        let output = run(end, &names, &[&bench[..], &["--json"]].concat());
+fn snapshot_reports_a_crashing_compiler() {
+    let names = names();
+    let folder = Folder::new("crashed-snapshot");
+    let png = folder.file("crashed.png");
+    let args = ["snapshot", "--out", png.to_str().unwrap(), "--variant", "flat", "--device", &names[1]];
+    for (end, how) in ENDS {
+        let output = run(&folder, end, &names, &args);
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{end}: {stderr}");
+        assert!(stderr.starts_with("clreel: ") && stderr.contains(how), "{end}: {stderr}");
+        assert!(stderr.contains("--variant") && stderr.contains("--device"), "{stderr}");
+    }
+}
+
+#[test]
+fn other_ladders_report_a_crashing_compiler_and_keep_their_rows() {
+    let (names, folder) = (names(), Folder::new("crashed-ladder"));
+    let args = ["bench", "--ladder", "vector-add", "--count", "1000", "--frames", "2", "--device", "all"];
+    let output = run(&folder, "exit", &names, &args);
+    let stdout = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{stdout}");
+    assert!(names.iter().all(|name| stdout.contains(name)), "{stdout}");
+}
+
+#[test]
+fn a_program_is_built_in_the_sandbox_once() {
+    let (names, folder) = (names(), Folder::new("crashed-once"));
+    let builds = || {
+        let log = folder.file("calls");
+        let _ = std::fs::remove_file(&log);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_clreel"));
+        command.env_remove("CLREEL_KERNELS").envs(pair::environment());
+        command.env("XDG_CACHE_HOME", folder.file("cache"));
+        command.envs(layer::environment(&[("CALLS", log.to_str().unwrap())]));
+        command.args(["bench", "--ladder", "vector-add", "--count", "1000", "--frames", "2"]);
+        let output = command.args(["--variant", "scalar", "--device", &names[0]]).output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        layer::calls(&log, "clBuildProgram").len()
+    };
+    let (first, second, third) = (builds(), builds(), builds());
+    assert!(first == 2 * second && second == third && second > 0, "{first} {second} {third}");
+}
+
+#[test]
+fn a_crash_outside_the_sandbox_prints_the_program_and_finished_rows() {
+    let (names, folder) = (names(), Folder::new("crashed-later"));
+    let args = [&BENCH[..], &["--variant", "flat"]].concat();
+    let output = run(&folder, "", &names, &args);
+    let stderr = text(&output.stderr);
+    assert!(output.status.success() && !stderr.contains("exit()") && !stderr.contains("crashed"), "{stderr}");
+    for (end, what, signal, code) in [
+        ("crash", "crashed (SIGABRT)", Some(libc::SIGABRT), None),
+        ("fault", "crashed (SIGSEGV)", Some(libc::SIGSEGV), None),
+        ("exit", "called exit()", None, Some(1)),
+    ] {
+        let output = run(&folder, end, &names, &args);
         assert_eq!((output.status.signal(), output.status.code()), (signal, code), "{end}");
-        let line = line(&output, what);
+        let stderr = text(&output.stderr);
+        let start = format!("clreel: The OpenCL driver {what} while it built '");
+        let lines: Vec<&str> = stderr.lines().filter(|line| line.starts_with(&start)).collect();
+        let [line] = lines.as_slice() else { panic!("{what}: {stderr}") };
         assert!(line.contains(".cl' for '") && line.contains(&names[1]), "{line}");
         assert!(line.contains("--variant") && line.contains("--device"), "{line}");
         let report: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -53,32 +136,4 @@ fn rows_are_kept_and_what_was_built_is_named() {
         assert!(row["outcome"] == "ok" && row["device_ms"]["n"] == 2, "{end}: {row}");
         assert!(report["interrupted"].as_str().unwrap().contains(&names[1]), "{end}: {report}");
     }
-    let output = run("crash", &names, &bench);
-    assert!(text(&output.stdout).lines().any(|line| line.contains(" flat ")), "{}", text(&output.stdout));
-    // A process that ends by itself says nothing of the kind.
-    let output = run("", &names, &bench);
-    let stderr = text(&output.stderr);
-    assert!(output.status.success() && !stderr.contains("exit()") && !stderr.contains("crashed"), "{stderr}");
-}
-
-#[test]
-fn commands_without_rows_name_it_too() {
-    let names = pair::names(Command::new(env!("CARGO_BIN_EXE_clreel")));
-    let png = concat!(env!("CARGO_TARGET_TMPDIR"), "/crashed-builds.png");
-    let args = ["snapshot", "--out", png, "--variant", "flat", "--device", &names[1]];
-    for (end, what, signal, code) in ENDS {
-        let output = run(end, &names, &args);
-        assert_eq!((output.status.signal(), output.status.code()), (signal, code), "{end}");
-        assert!(line(&output, what).contains(&names[1]), "{end}");
-    }
-}
-
-#[test]
-fn other_ladders_keep_their_rows() {
-    let names = pair::names(Command::new(env!("CARGO_BIN_EXE_clreel")));
-    let args = ["bench", "--ladder", "vector-add", "--count", "1000", "--frames", "2", "--device", "all"];
-    let output = run("exit", &names, &args);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(line(&output, ENDS[2].1).contains("vector_add/"));
-    assert!(text(&output.stdout).contains(&names[0]), "{}", text(&output.stdout));
 }

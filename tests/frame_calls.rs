@@ -1,5 +1,5 @@
-//! How many OpenCL calls a frame of the window takes in steady state, by name, as the tests' own layer counts them
-//! (`tests/gl_sharing`): nothing is made for a frame, and no argument set that did not change.
+//! The OpenCL calls of a frame in the window's steady state, by name, counted by the tests' layer (`tests/gl_sharing`): a
+//! frame creates no objects, and sets no arguments that did not change.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,20 +8,22 @@ use crate::common::window::{Display, clreel, succeed};
 use testkit::layer;
 use testkit::movie::{Folder, Movie, steady};
 
-/// Frames until nothing is new any more, and those that are counted after them.
-const BEFORE: usize = 120;
+/// The number of frames until the steady state, and of those that are counted after them.
+const WARM_UP: usize = 120;
 const COUNTED: usize = 60;
 
 /// Calls by name.
 type Calls = BTreeMap<String, usize>;
 
-/// The calls of the window's thread, from the last command of a frame to that of the next one: it asks to be woken after
-/// it, and no other thread does.
+/// Returns the calls of the thread that submits frames, frame by frame: each ends with the callback that wakes the window,
+/// which no other thread sets.
 fn frames(log: &Path) -> Vec<Calls> {
     let text = std::fs::read_to_string(log).unwrap();
     let calls: Vec<(&str, &str)> = text.lines().filter_map(|line| line.split_once(' ')).collect();
-    let (_, window) = calls.iter().find(|(function, _)| *function == "clSetEventCallback").unwrap();
     let mut frames = vec![Calls::new()];
+    let Some((_, window)) = calls.iter().find(|(function, _)| *function == "clSetEventCallback") else {
+        return frames;
+    };
     for (function, _) in calls.iter().filter(|(_, thread)| thread == window) {
         *frames.last_mut().unwrap().entry((*function).to_owned()).or_default() += 1;
         if *function == "clSetEventCallback" {
@@ -31,36 +33,44 @@ fn frames(log: &Path) -> Vec<Calls> {
     frames
 }
 
-/// Plays a small movie; the calls of its last frames.
+/// Plays a small movie and returns the calls of its last frames.
 fn play(display: &Display, folder: &Folder, options: &[(&str, &str)], arguments: &[&str]) -> Vec<Calls> {
-    let movie = Movie { size: (176, 100), stamps_ms: steady(BEFORE + COUNTED + 20), ..Movie::default() };
-    let movie = folder.movie("small.mkv", &movie);
     let log = folder.file("calls");
-    let _ = std::fs::remove_file(&log);
-    let mut command = clreel(Some(display));
-    command.envs(layer::environment(&[options, &[("CALLS", log.to_str().unwrap())]].concat()));
-    command.arg(movie).args(arguments).args(["--unpaced", "--frames", &(BEFORE + COUNTED).to_string()]);
-    succeed(command);
-    let frames = frames(&log);
-    frames[frames.len().saturating_sub(COUNTED)..frames.len() - 2].to_vec()
+    // Unfiltered frames do not wait for the device, which is ready late on a busy machine.
+    for warm_up in [WARM_UP, 10 * WARM_UP, 40 * WARM_UP] {
+        let count = warm_up + COUNTED;
+        let movie = Movie { size: (176, 100), stamps_ms: steady(count + 20), ..Movie::default() };
+        let movie = folder.movie("small.mkv", &movie);
+        let _ = std::fs::remove_file(&log);
+        let mut command = clreel(Some(display));
+        command.envs(layer::environment(&[options, &[("CALLS", log.to_str().unwrap())]].concat()));
+        command.arg(movie).args(arguments).args(["--unpaced", "--frames", &count.to_string()]);
+        succeed(command);
+        let frames = frames(&log);
+        if frames.len() > WARM_UP + COUNTED / 2 {
+            return frames[frames.len() - COUNTED..frames.len() - 2].to_vec();
+        }
+    }
+    panic!("no device was ready for any of {} frames", 40 * WARM_UP + COUNTED);
 }
 
-/// What is asked while a frame is on its way: how often depends on how long it takes.
-fn is_asked(function: &str) -> bool {
+/// Returns true for polls of a frame in flight: their number depends on its duration.
+fn is_poll(function: &str) -> bool {
     function == "clGetEventInfo"
 }
 
-/// What is counted only in the sum: much of it belongs to a frame's end, which may come before or after the next one's
-/// beginning.
-fn is_anywhere(function: &str) -> bool {
+/// Returns true for calls that are counted in the sum only: many belong to the end of a frame, which may come before or
+/// after the start of the next one.
+fn is_counted_in_sum_only(function: &str) -> bool {
     ["clGetEventProfilingInfo", "clReleaseEvent"].contains(&function)
 }
 
-/// The calls that put a frame on the device: those of most frames, in which nothing else comes between.
-fn begun(frames: &[Calls]) -> Calls {
+/// Returns the calls that submit a frame: those of the majority of frames, which nothing else interrupts.
+fn submission_calls(frames: &[Calls]) -> Calls {
     let mut seen: BTreeMap<Calls, usize> = BTreeMap::new();
     for frame in frames {
-        let begins = |(function, _): &(&String, &usize)| !is_asked(function) && !is_anywhere(function);
+        let begins =
+            |(function, _): &(&String, &usize)| !is_poll(function) && !is_counted_in_sum_only(function);
         let calls = frame.iter().filter(begins).map(|(function, count)| (function.clone(), *count)).collect();
         *seen.entry(calls).or_default() += 1;
     }
@@ -69,14 +79,14 @@ fn begun(frames: &[Calls]) -> Calls {
     calls.clone()
 }
 
-/// All calls a frame but those that ask whether it is done, rounded.
-fn a_frame(frames: &[Calls]) -> usize {
-    let calls = frames.iter().flatten().filter(|(function, _)| !is_asked(function));
+/// Returns the average number of calls of a frame, without polls, rounded.
+fn average_calls(frames: &[Calls]) -> usize {
+    let calls = frames.iter().flatten().filter(|(function, _)| !is_poll(function));
     (calls.map(|(_, count)| count).sum::<usize>() as f64 / frames.len() as f64).round() as usize
 }
 
-/// What begins a frame on a device with memory of its own, in textures and in the host's memory, and on one that
-/// computes in the host's memory.
+/// The calls that submit a frame on a device with memory of its own, into textures or into host memory, and on one that
+/// computes in host memory.
 const SHARED: [(&str, usize); 7] = [
     ("clEnqueueWriteBuffer", 1),
     ("clFlush", 2),
@@ -98,13 +108,13 @@ const IN_PLACE: [(&str, usize); 4] =
     [("clFlush", 1), ("clEnqueueMapBuffer", 2), ("clEnqueueUnmapMemObject", 2), ("clSetEventCallback", 1)];
 
 #[test]
-fn a_frame_in_steady_state_makes_nothing_and_sets_nothing() {
+fn a_frame_in_steady_state_creates_no_objects_and_sets_no_arguments() {
     let (display, folder) = (Display::start(&[]), Folder::new("frame-calls"));
     let gpu = [("FAKE_GPU", "1")];
     let copied = ["--no-sharing"];
     type Case<'a> =
         (&'a str, &'a [(&'a str, &'a str)], &'a [&'a str], &'a [(&'a str, usize)], [usize; 2], usize);
-    // Kernels beside the conversion, copies into the texture, and all calls of a frame at most.
+    // Kernels besides the conversion, copies into the texture, and the largest number of calls per frame.
     let cases: [Case; 9] = [
         ("off", &gpu, &[], &SHARED, [0, 0], 21),
         ("separable", &gpu, &[], &SHARED, [2, 0], 29),
@@ -120,15 +130,15 @@ fn a_frame_in_steady_state_makes_nothing_and_sets_nothing() {
     for (variant, options, more, around, [kernels, copies], most) in cases {
         let arguments = [&["--variant", variant, "--radius", "3"][..], more].concat();
         let frames = play(&display, &folder, options, &arguments);
-        let (begun, all) = (begun(&frames), a_frame(&frames));
-        let case = format!("{variant} {options:?} {more:?}: {all} calls a frame, {begun:?}");
+        let (submission_calls, all) = (submission_calls(&frames), average_calls(&frames));
+        let case = format!("{variant} {options:?} {more:?}: {all} calls a frame, {submission_calls:?}");
         println!("{case}");
         let mut expected: Calls = around.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect();
         *expected.entry("clEnqueueNDRangeKernel".to_owned()).or_default() += kernels;
         if copies > 0 {
             expected.insert("clEnqueueCopyBufferToImage".to_owned(), copies);
         }
-        assert_eq!(begun, expected, "{case}");
+        assert_eq!(submission_calls, expected, "{case}");
         if all > most {
             too_many.push(case);
         }
@@ -136,22 +146,22 @@ fn a_frame_in_steady_state_makes_nothing_and_sets_nothing() {
     assert!(too_many.is_empty(), "{too_many:#?}");
 }
 
-/// Both sides of a wipe: one upload and one conversion a frame, and all else twice.
+/// A wipe has the calls of two frames, and those of the map.
 #[test]
-fn a_wiped_frame_is_brought_to_the_device_and_converted_once() {
+fn a_frame_of_a_wipe_has_the_calls_of_two_frames() {
     let (display, folder) = (Display::start(&[]), Folder::new("frame-calls-wipe"));
     let gpu = [("FAKE_GPU", "1")];
-    // Kernels with the conversion, and copies into textures or images.
-    // The map of the differences goes into its texture on the device: only numbers are read.
+    // Kernels with the conversion, and copies into textures or images. The map of the differences is written into its
+    // texture on the device: only numbers are read back.
     let cases: [(&str, &[&str], usize, usize); 3] = [
-        ("off,fused:3", &[], 2, 1),
-        ("separable:3,fused:5", &[], 4, 1),
-        ("fused:3,fused:5", &["--difference"], 5, 1),
+        ("off,fused:3", &[], 3, 0),
+        ("separable:3,fused:5", &[], 5, 0),
+        ("fused:3,fused:5", &["--difference"], 6, 1),
     ];
     for (wipe, compared, kernels, copies) in cases {
         let frames = play(&display, &folder, &gpu, &[&["--wipe", wipe], compared].concat());
-        // Each side asks to be woken. Pictures are compared when both are there, which may be when the next frame has begun: of
-        // two frames together no more can be said than the sum.
+        // Each side sets a callback. The sides are compared when both are finished, which may be during the next frame:
+        // so only the sum of two frames is known.
         let frames_at_once = if compared.is_empty() { 1 } else { 2 };
         let both = |pair: &[Calls]| {
             let mut sum = Calls::new();
@@ -160,14 +170,15 @@ fn a_wiped_frame_is_brought_to_the_device_and_converted_once() {
             }
             sum
         };
-        let begun = begun(&frames.chunks_exact(2 * frames_at_once).map(both).collect::<Vec<_>>());
+        let submission_calls =
+            submission_calls(&frames.chunks_exact(2 * frames_at_once).map(both).collect::<Vec<_>>());
         let count = |function: &str| {
-            let calls = begun.get(function).copied().unwrap_or_default();
-            assert_eq!(calls % frames_at_once, 0, "{wipe}: {begun:?}");
+            let calls = submission_calls.get(function).copied().unwrap_or_default();
+            assert_eq!(calls % frames_at_once, 0, "{wipe}: {submission_calls:?}");
             calls / frames_at_once
         };
-        let case = format!("{wipe}: {begun:?}");
-        assert_eq!(count("clEnqueueWriteBuffer"), 1, "{case}");
+        let case = format!("{wipe}: {submission_calls:?}");
+        assert_eq!(count("clEnqueueWriteBuffer"), 2, "{case}");
         let pictures = if compared.is_empty() { 2 } else { 5 };
         assert_eq!(count("clEnqueueAcquireGLObjects"), pictures, "{case}");
         assert_eq!(count("clEnqueueReadBuffer"), compared.len(), "{case}");
@@ -177,12 +188,12 @@ fn a_wiped_frame_is_brought_to_the_device_and_converted_once() {
 }
 
 #[test]
-fn a_snapshot_brings_its_frame_to_the_device_once() {
+fn a_snapshot_uploads_its_frame_once_for_each_filter() {
     let folder = Folder::new("frame-calls-snapshot");
     let movie =
         folder.movie("small.mkv", &Movie { size: (176, 100), stamps_ms: steady(3), ..Movie::default() });
     let (log, calls) = (folder.file("log"), folder.file("calls"));
-    // The bytes of each write to the device, and how many kernels were launched.
+    // The sizes of the writes to the device in bytes, and the number of launches.
     let made = |arguments: &[&str]| {
         [&log, &calls].into_iter().for_each(|file| drop(std::fs::remove_file(file)));
         let mut command = clreel(None);
@@ -197,7 +208,7 @@ fn a_snapshot_brings_its_frame_to_the_device_once() {
         (writes.iter().map(bytes).collect::<Vec<_>>(), launches)
     };
     let one = |variant: &str| made(&["--variant", variant]);
-    let (writes, conversion) = one("off");
+    let (writes, _) = one("off");
     let frame = *writes.iter().max().unwrap();
     assert!(frame >= 176 * 100 * 3 / 2, "{frame}");
     let large = |writes: &[usize]| writes.iter().filter(|bytes| **bytes >= frame).count();
@@ -205,21 +216,11 @@ fn a_snapshot_brings_its_frame_to_the_device_once() {
         let (writes, _) = one(variant);
         assert_eq!(large(&writes), 1, "{variant}: {writes:?}");
     }
-    // Two filters of it: one upload, one conversion, and the kernels of both. `planar` reads planes, which are uploaded again.
-    for (left, right, uploads) in [
-        ("flat", "fused", 1),
-        ("off", "vectorized", 1),
-        ("flat", "off", 1),
-        ("flat", "native", 1),
-        ("glsl", "fused", 1),
-        ("flat", "planar", 2),
-    ] {
-        let (writes, launches) = made(&["--wipe", &format!("{left},{right}")]);
-        assert_eq!(large(&writes), uploads, "{left}, {right}: {writes:?}");
-        // What does without OpenCL launches nothing.
+    for (left, right) in [("flat", "fused"), ("flat", "native"), ("glsl", "fused"), ("flat", "planar")] {
+        let (writes, _) = made(&["--wipe", &format!("{left},{right}")]);
+        // A variant without OpenCL launches nothing.
         let alone = [left, right].map(|id| if ["native", "glsl"].contains(&id) { 0 } else { one(id).1 });
         let on_device = alone.iter().filter(|launches| **launches > 0).count();
-        let shared = if uploads == 1 && on_device == 2 { conversion } else { 0 };
-        assert_eq!(launches, alone[0] + alone[1] - shared, "{left}, {right}: {alone:?} alone");
+        assert_eq!(large(&writes), on_device, "{left}, {right}: {writes:?}");
     }
 }

@@ -1,9 +1,9 @@
-//! The tests' own OpenCL layer (`tests/gl_sharing`): that it shares textures as `cl_khr_gl_sharing` says, that a
-//! forgotten acquire or release is seen, and that its failures come when they are planned. Raw calls, nothing of
-//! clreel: what the application's tests stand on is proven here.
+//! The tests' own OpenCL layer (`tests/gl_sharing`): it shares textures as `cl_khr_gl_sharing` specifies, it makes a missing
+//! acquire or release visible, and it injects failures as planned. Only raw calls are used, nothing of clreel: the tests of
+//! the application rely on this.
 //!
-//! The layer reads its options once for a process, so each case runs in a child: this test binary again, with the
-//! ignored test of the module [`child`] alone, which does what `CASE` names and prints what it saw.
+//! The layer reads its options once for each process, so each case runs in a child process: this test binary with the
+//! ignored test of the module [`child`], which runs the case that `CASE` names and prints its results.
 
 mod child;
 
@@ -16,7 +16,7 @@ use ocl::ffi;
 use testkit::display::Display;
 use testkit::layer;
 
-/// Runs a case in a child under the layer; returns the words that it printed as `name=value`.
+/// Runs a case in a child process under the layer; returns the words that it printed as `name=value`.
 fn case(what: &str, platform: &str, options: &[(&str, &str)]) -> HashMap<String, String> {
     let display = Display::start(&[]);
     let mut command = Command::new(std::env::current_exe().unwrap());
@@ -43,7 +43,7 @@ fn a_texture_is_shared_both_ways_under_glx_and_egl() {
             assert_eq!(seen["platform"], platform);
             assert_eq!(seen["listed"], "true");
             assert_eq!(seen["created"], "0");
-            // What OpenGL wrote is read by a command of OpenCL, and the other way round.
+            // Bytes written by OpenGL are read by a command of OpenCL, and vice versa.
             assert_eq!(seen["cl_sees_gl"], "true", "{platform} {format}");
             assert_eq!(seen["gl_sees_cl"], "true", "{platform} {format}");
             assert_eq!(seen["object"], "0 0x2001 true 0xde1 0");
@@ -54,7 +54,7 @@ fn a_texture_is_shared_both_ways_under_glx_and_egl() {
                 let begins = format!("{function} objects=1 bytes={bytes} queue=");
                 assert!(calls.len() == 1 && calls[0].starts_with(&begins), "{calls:?}");
             }
-            // The layer's own copies are not the application's, and are not in the log.
+            // The log has the calls of the application, not the layer's own copies.
             assert_eq!(
                 layer::calls(&log, "clEnqueueReadImage"),
                 [format!("clEnqueueReadImage bytes={bytes}")]
@@ -66,7 +66,7 @@ fn a_texture_is_shared_both_ways_under_glx_and_egl() {
 }
 
 #[test]
-fn with_poison_a_forgotten_acquire_or_release_is_wrong_pixels() {
+fn with_poison_a_missing_acquire_or_release_gives_wrong_pixels() {
     for platform in ["glx", "egl"] {
         for forgotten in ["acquire", "release"] {
             let log = temporary(&format!("{platform}-{forgotten}"));
@@ -81,13 +81,13 @@ fn with_poison_a_forgotten_acquire_or_release_is_wrong_pixels() {
             assert_eq!(misuse, expected);
             std::fs::remove_file(log).unwrap();
         }
-        // Without poison a picture can be right by luck: this is why tests ask for it.
+        // Without poison a picture may be right by chance: this is why tests use it.
         assert_eq!(case("forget-acquire", platform, &[])["gl_sees_cl"], "true");
     }
 }
 
 #[test]
-fn a_thread_without_a_gl_context_can_hand_textures_over() {
+fn a_thread_without_a_gl_context_can_acquire_and_release() {
     for platform in ["glx", "egl"] {
         for (threads, elsewhere) in [("release", [0, 1]), ("acquire", [1, 0]), ("both", [1, 1])] {
             let log = temporary(&format!("{platform}-thread-{threads}"));
@@ -110,7 +110,7 @@ fn a_thread_without_a_gl_context_can_hand_textures_over() {
 }
 
 #[test]
-fn a_buffer_is_shared_both_ways_and_poisoned_where_a_call_is_forgotten() {
+fn a_buffer_is_shared_both_ways_and_poisoned_if_a_call_is_missing() {
     for platform in ["glx", "egl"] {
         for what in ["buffer", "buffer-elsewhere"] {
             let log = temporary(&format!("{platform}-{what}"));
@@ -142,7 +142,7 @@ fn a_buffer_is_shared_both_ways_and_poisoned_where_a_call_is_forgotten() {
 }
 
 #[test]
-fn exactly_the_planned_call_fails() {
+fn only_the_planned_call_fails() {
     let seen = case("flush-five-times", "glx", &[("FAIL", "clFlush:3:-36,clCreateBuffer:2:-4")]);
     assert_eq!(seen["flush"], "0 0 -36 0 0");
     assert_eq!(seen["buffer"], "0 -4 0 0 0");
@@ -153,7 +153,7 @@ fn exactly_the_planned_call_fails() {
 }
 
 #[test]
-fn the_calls_of_one_device_alone_can_fail() {
+fn failures_can_be_limited_to_one_device() {
     let name = &case("device", "glx", &[])["name"];
     for (device, flush, buffer) in
         [(name.as_str(), "0 0 -36 0 0", "0 -4 0 0 0"), ("another", "0 0 0 0 0", "0 0 0 0 0")]
@@ -165,7 +165,7 @@ fn the_calls_of_one_device_alone_can_fail() {
 }
 
 #[test]
-fn the_driver_names_the_device_that_drives_the_window_or_cannot_tell() {
+fn the_device_of_the_gl_context_can_be_set_or_unknown() {
     let name = &case("device", "glx", &[])["name"];
     for platform in ["glx", "egl"] {
         assert_eq!(case("driving", platform, &[])["driving"], "0 8 true");
@@ -175,20 +175,20 @@ fn the_driver_names_the_device_that_drives_the_window_or_cannot_tell() {
 }
 
 #[test]
-fn a_device_can_hide_the_extension_and_still_share() {
+fn the_extension_can_be_hidden_while_sharing_works() {
     let seen = case("share-rgba8", "glx", &[("HIDE_EXTENSION", "1")]);
     assert_eq!((seen["listed"].as_str(), seen["gl_sees_cl"].as_str()), ("false", "true"));
 }
 
 #[test]
-fn a_driver_can_refuse_egl_alone() {
+fn sharing_can_be_refused_for_egl_only() {
     let options = [("NO_INTEROP_EGL", "1")];
     assert_eq!(case("share-rgba8", "egl", &options)["created"], ffi::CL_INVALID_OPERATION.to_string());
     assert_eq!(case("share-rgba8", "glx", &options)["gl_sees_cl"], "true");
 }
 
 #[test]
-fn the_device_can_be_something_else() {
+fn the_device_can_be_presented_as_another_kind() {
     let seen = case("device", "glx", &[]);
     assert_eq!((seen["type"].as_str(), seen["images"].as_str()), ("2", "1"));
     let seen = case("device", "glx", &[("FAKE_GPU", "1"), ("NO_IMAGES", "1")]);
@@ -196,7 +196,7 @@ fn the_device_can_be_something_else() {
 }
 
 #[test]
-fn textures_and_buffers_need_a_context_that_was_made_for_sharing() {
+fn objects_are_shared_only_with_a_context_created_for_sharing() {
     let seen = case("plain-context", "glx", &[]);
     let refused = ffi::CL_INVALID_CONTEXT.to_string();
     assert_eq!((&seen["texture"], &seen["buffer"]), (&refused, &refused));

@@ -1,32 +1,33 @@
-//! Files that clreel reads by itself, where something else stands: a pipe that nobody writes to, a device without an end,
-//! a folder, a compiler's log of megabytes. Each costs a sentence, and nothing that stands there is changed.
+//! Paths that clreel reads on its own, with something else in their place: a pipe without a writer, an endless device, a
+//! folder; and a compiler's log of megabytes. Each gives a message, and nothing in those places is changed.
 
 use std::os::unix::fs::{FileTypeExt as _, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::common::window::{Display, Session, clreel, finish, succeed};
+use crate::common::window::{Display, Session, clreel, succeed, wait_for_exit};
 use serde_json::Value;
-use testkit::movie::Folder;
+use testkit::movie::{self, Folder};
 
+/// Creates a named pipe, and its folder.
 fn make_pipe(path: &Path) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+    movie::make_pipe(path);
 }
 
 fn is_pipe(path: &Path) -> bool {
     std::fs::symlink_metadata(path).unwrap().file_type().is_fifo()
 }
 
-/// Runs clreel to its end, which must come; returns its exit code, stdout and stderr.
+/// Runs clreel to its end; returns its exit code, stdout and stderr.
 fn output(folder: &Folder, mut command: Command) -> (Option<i32>, String, String) {
     let stdout = folder.file("stdout");
     command.stdout(std::fs::File::create(&stdout).unwrap()).stderr(Stdio::piped());
-    let (code, stderr) = finish(command.spawn().unwrap());
+    let (code, stderr) = wait_for_exit(command.spawn().unwrap());
     (code, std::fs::read_to_string(stdout).unwrap(), stderr)
 }
 
-/// A small bench with its cache in `folder`.
+/// Runs a small bench with its cache in `folder`.
 fn bench(folder: &Folder, more: &[&str]) -> (Option<i32>, String, String) {
     let mut command = clreel(None);
     command.env("XDG_CACHE_HOME", folder.file("cache"));
@@ -36,7 +37,7 @@ fn bench(folder: &Folder, more: &[&str]) -> (Option<i32>, String, String) {
 }
 
 #[test]
-fn settings_that_are_no_file_are_left_alone_and_the_window_opens() {
+fn settings_that_are_no_regular_file_are_left_alone() {
     let (display, folder) = (Display::start(&[]), Folder::new("hostile-settings"));
     make_pipe(&folder.file("pipe"));
     symlink("/dev/zero", folder.file("zero")).unwrap();
@@ -46,14 +47,12 @@ fn settings_that_are_no_file_are_left_alone_and_the_window_opens() {
         command.env("CLREEL_SETTINGS", folder.file(name)).args(["--variant", "off"]);
         let mut session = Session::start(&display, &mut command);
         session.wait_for_title("- off");
-        // Something that would be remembered.
+        // A change that would be remembered.
         session.display.key("i");
         session.wait("a hidden overlay", |s| s.texts().is_empty());
-        // A signal quits as ever.
-        let child = session.child.take().unwrap();
-        // SAFETY: the child was not waited for yet, so the number is still its own.
-        unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGTERM) };
-        let (code, stderr) = finish(child);
+        // A signal ends clreel as usual.
+        session.signal(libc::SIGTERM);
+        let (code, stderr) = wait_for_exit(session.child.take().unwrap());
         assert_eq!(code, Some(0), "{stderr}");
         assert_eq!(stderr.matches(what).count(), 1, "{stderr}");
         assert!(stderr.contains("not remembered"), "{stderr}");
@@ -64,7 +63,7 @@ fn settings_that_are_no_file_are_left_alone_and_the_window_opens() {
 }
 
 #[test]
-fn what_is_known_of_sharing_may_be_a_pipe() {
+fn a_cache_of_sharing_tests_that_is_a_pipe_is_left_alone() {
     let (display, folder) = (Display::start(&[]), Folder::new("hostile-sharing"));
     let pipe = folder.file("cache/clreel/sharing.json");
     make_pipe(&pipe);
@@ -76,7 +75,7 @@ fn what_is_known_of_sharing_may_be_a_pipe() {
 }
 
 #[test]
-fn what_tuning_found_may_be_a_pipe_or_endless() {
+fn a_tuning_cache_that_is_a_pipe_or_device_is_left_alone() {
     let folder = Folder::new("hostile-tuning");
     let cache = folder.file("cache/clreel/tuning.json");
     make_pipe(&cache);
@@ -92,9 +91,9 @@ fn what_tuning_found_may_be_a_pipe_or_endless() {
 }
 
 #[test]
-fn tune_learns_of_a_cache_that_cannot_be_written_before_it_searches() {
+fn tune_refuses_an_unwritable_cache_before_tuning() {
     let folder = Folder::new("hostile-cache");
-    // For an empty folder of compiled kernels: nothing was built, so nothing was searched.
+    // PoCL's cache stays empty: nothing was built, so nothing was tuned.
     let compiled = folder.file("compiled");
     std::fs::create_dir(&compiled).unwrap();
     let tune = || {
@@ -111,7 +110,7 @@ fn tune_learns_of_a_cache_that_cannot_be_written_before_it_searches() {
     let stderr = tune();
     assert!(stderr.contains("cannot be kept") && stderr.contains("It is a pipe"), "{stderr}");
     assert!(is_pipe(&cache));
-    // A file where the folder should be, which root cannot write into either.
+    // A file instead of the folder, into which even root cannot write.
     std::fs::remove_dir_all(folder.file("cache")).unwrap();
     folder.with("cache", b"precious");
     let stderr = tune();
@@ -119,7 +118,7 @@ fn tune_learns_of_a_cache_that_cannot_be_written_before_it_searches() {
     assert_eq!(std::fs::read(folder.file("cache")).unwrap(), b"precious");
 }
 
-/// Whether PoCL has kept a program below a folder.
+/// Returns true if PoCL has cached a program below a folder.
 fn holds_a_program(folder: &Path) -> bool {
     std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).any(|path| {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
@@ -128,7 +127,7 @@ fn holds_a_program(folder: &Path) -> bool {
 }
 
 #[test]
-fn a_kernel_file_that_is_none_fails_alone() {
+fn a_kernel_that_is_no_regular_file_fails_its_own_variant_only() {
     let folder = Folder::new("hostile-kernel");
     make_pipe(&folder.file("box_filter/03_flat.cl"));
     symlink("/dev/zero", folder.file("box_filter/04_vectorized.cl")).unwrap();
@@ -154,7 +153,7 @@ fn a_kernel_file_that_is_none_fails_alone() {
     assert!(is_pipe(&folder.file("box_filter/03_flat.cl")));
 }
 
-/// Kernels whose compiler says so much that it is cut: several lines of a megabyte.
+/// Writes kernels whose compiler log is longer than the limit: several lines of a megabyte.
 fn with_endless_errors(folder: &Folder) {
     std::fs::create_dir_all(folder.file("box_filter")).unwrap();
     folder.with("box_filter/long.clh", format!("#error {}\n", "no ".repeat(300_000)).as_bytes());
@@ -162,7 +161,7 @@ fn with_endless_errors(folder: &Folder) {
 }
 
 #[test]
-fn megabytes_of_errors_are_cut_and_say_how_much_they_were() {
+fn a_compiler_log_of_megabytes_is_truncated_with_its_length() {
     let folder = Folder::new("hostile-log");
     with_endless_errors(&folder);
     let (code, stdout, stderr) = bench(&folder, &["--json", "--variant", "flat,fused"]);
@@ -177,7 +176,7 @@ fn megabytes_of_errors_are_cut_and_say_how_much_they_were() {
 }
 
 #[test]
-fn the_banner_of_such_errors_is_as_short() {
+fn the_banner_has_the_truncated_log() {
     let (display, folder) = (Display::start(&[]), Folder::new("hostile-banner"));
     with_endless_errors(&folder);
     let mut command = clreel(Some(&display));
@@ -187,7 +186,7 @@ fn the_banner_of_such_errors_is_as_short() {
     session.wait_for_text("does not build");
     session.press_until_title("8", "fused, r=7");
     session.quit();
-    // Who counts frames has the banner's text on stderr.
+    // With --frames the text of the banner is also on stderr.
     command.args(["--frames", "2"]);
     let stderr = succeed(command);
     assert!(stderr.contains("KB more") && stderr.len() < 30_000, "{} bytes", stderr.len());

@@ -1,5 +1,5 @@
-//! Files that are to open others, to wait for ever or to take all memory: what is opened is one regular file, the one that
-//! was named.
+//! Files that try to open other files, to block or to exhaust memory: only one regular file is opened, the one that was
+//! named.
 
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
@@ -9,16 +9,16 @@ use std::process::{Command, Output};
 use base::error::Error;
 use ffmpeg_next::codec::Id;
 use ffmpeg_next::format::Pixel;
-use testkit::movie::{Folder, Movie, index_in};
+use testkit::movie::{Folder, Movie, index_in, make_pipe};
 use video::{Cancel, Decoder, OpenOptions, References, read_frame_at, read_frames_rgba};
 
-/// Which names in a folder are opened, by whomever.
-struct Watch(libc::c_int);
+/// Records the names of the files that any process opens in a folder.
+struct OpenRecorder(libc::c_int);
 
-impl Watch {
+impl OpenRecorder {
     fn new(folder: &Path) -> Self {
         let name = CString::new(folder.as_os_str().as_bytes()).expect("no zero");
-        // SAFETY: plain calls; the name is a valid C string.
+        // SAFETY: system calls without preconditions; the name is a valid C string.
         unsafe {
             let watch = libc::inotify_init1(libc::IN_NONBLOCK | libc::IN_CLOEXEC);
             assert!(watch >= 0 && libc::inotify_add_watch(watch, name.as_ptr(), libc::IN_OPEN) >= 0);
@@ -26,15 +26,15 @@ impl Watch {
         }
     }
 
-    /// Names that were opened since the last call, each once.
-    fn opened(&self) -> Vec<String> {
+    /// Returns the names that were opened since the last call, each once.
+    fn take_opened(&self) -> Vec<String> {
         let mut names = Vec::new();
         let mut events = [0_u8; 1 << 16];
         loop {
             // SAFETY: the buffer has this length.
             let count = unsafe { libc::read(self.0, events.as_mut_ptr().cast(), events.len()) };
             let Ok(count @ 1..) = usize::try_from(count) else { break };
-            // inotify(7): descriptor, mask, cookie, length of the name, the name with zeros behind it.
+            // inotify(7): descriptor, mask, cookie, length of the name, the name padded with zeros.
             let mut rest = &events[..count];
             while rest.len() >= 16 {
                 let length = u32::from_ne_bytes(rest[12..16].try_into().expect("four bytes")) as usize;
@@ -49,20 +49,14 @@ impl Watch {
     }
 }
 
-impl Drop for Watch {
+impl Drop for OpenRecorder {
     fn drop(&mut self) {
-        // SAFETY: the descriptor is this one's own.
+        // SAFETY: this struct owns the descriptor.
         unsafe { libc::close(self.0) };
     }
 }
 
-fn fifo(path: &Path) {
-    let name = CString::new(path.as_os_str().as_bytes()).expect("no zero");
-    // SAFETY: the name is a valid C string.
-    assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
-}
-
-fn refused(path: &Path) -> Error {
+fn open_error(path: &Path) -> Error {
     let frame = read_frame_at(path, 0.0, References::Refused).map(|_| ());
     let frames = read_frames_rgba(path, 1, None, References::Refused).map(|_| ());
     let decoder = Decoder::open(path, OpenOptions::default(), Box::new(|| ())).map(|_| ());
@@ -78,7 +72,7 @@ fn snapshot(folder: &Folder, path: &Path, arguments: &[&str]) -> Output {
     command.args(arguments).output().expect("clreel runs")
 }
 
-fn hls(segment: &str) -> String {
+fn hls_playlist(segment: &str) -> String {
     format!(
         "#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-TARGETDURATION:1\n#EXT-X-MEDIA-SEQUENCE:0\n#EXTINF:0.8,\n{segment}\n#EXT-X-ENDLIST\n"
     )
@@ -87,21 +81,21 @@ fn hls(segment: &str) -> String {
 const MASTER: &str = "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nmaster.m3u8\n";
 
 #[test]
-fn lists_of_other_files_are_refused_whatever_they_are_called() {
+fn playlists_are_refused_by_any_name() {
     let folder = Folder::new("lists");
     folder.movie("real.ts", &Movie::default());
     folder.movie("real.mp4", &Movie::default());
-    fifo(&folder.file("fifo.ts"));
+    make_pipe(&folder.file("fifo.ts"));
     let dash = "<?xml version=\"1.0\"?>\n<MPD xmlns=\"urn:mpeg:dash:schema:mpd:2011\" type=\"static\" \
         profiles=\"urn:mpeg:dash:profile:isoff-on-demand:2011\"><Period><AdaptationSet mimeType=\"video/mp4\">\
         <Representation id=\"1\" bandwidth=\"1\"><BaseURL>real.mp4</BaseURL></Representation></AdaptationSet></Period></MPD>\n";
     let sdp = "v=0\no=- 0 0 IN IP4 127.0.0.1\ns=x\nc=IN IP4 127.0.0.1\nt=0 0\nm=video 5004 RTP/AVP 96\n";
     let concat = |name: &str| format!("ffconcat version 1.0\nfile {name}\n");
-    let watch = Watch::new(folder.file("").as_path());
+    let watch = OpenRecorder::new(folder.file("").as_path());
     for (text, what) in [
         (MASTER.to_owned(), "HLS"),
-        (hls("real.ts"), "HLS"),
-        (hls("fifo.ts"), "HLS"),
+        (hls_playlist("real.ts"), "HLS"),
+        (hls_playlist("fifo.ts"), "HLS"),
         (dash.to_owned(), "DASH"),
         (concat("real.ts"), "ffconcat"),
         (concat("fifo.ts"), "ffconcat"),
@@ -109,10 +103,10 @@ fn lists_of_other_files_are_refused_whatever_they_are_called() {
     ] {
         for name in ["master.m3u8", "list.mp4", "list.ts", "list"] {
             let path = folder.with(name, text.as_bytes());
-            watch.opened();
-            let error = refused(&path);
-            assert_eq!(watch.opened(), [name], "{what}: nothing else is opened");
-            // Some versions of FFmpeg take playlists for such only where the name ends like one.
+            watch.take_opened();
+            let error = open_error(&path);
+            assert_eq!(watch.take_opened(), [name], "{what}: nothing else is opened");
+            // Some versions of FFmpeg recognise playlists only by the file name extension.
             let unknown = error.why.contains("Invalid data") && what == "HLS" && name != "master.m3u8";
             let told = error.why.contains(what) && error.hint.contains("--allow-references");
             assert!(told || unknown, "{what} as {name}: {error}");
@@ -120,25 +114,25 @@ fn lists_of_other_files_are_refused_whatever_they_are_called() {
     }
 }
 
-/// The other tests would pass if nothing were opened at all.
+/// Guards the other tests, which would pass if nothing were opened at all.
 #[test]
-fn the_watch_sees_what_is_opened() {
+fn the_recorder_sees_opened_files() {
     let folder = Folder::new("watch");
     let path = folder.movie("real.ts", &Movie::default());
     let other = folder.with("other", b"x");
-    let watch = Watch::new(folder.file("").as_path());
+    let watch = OpenRecorder::new(folder.file("").as_path());
     read_frame_at(&path, 0.5, References::Refused).expect("a frame");
-    assert_eq!(watch.opened(), ["real.ts"]);
+    assert_eq!(watch.take_opened(), ["real.ts"]);
     std::fs::read(other).expect("read");
-    assert_eq!(watch.opened(), ["other"]);
+    assert_eq!(watch.take_opened(), ["other"]);
 }
 
 #[test]
-fn a_name_is_no_pattern() {
+fn a_file_name_is_no_glob_or_sequence_pattern() {
     let folder = Folder::new("pattern");
     let picture = |name: &str, index: usize| {
         let stamps_ms = (0..=index as i64).map(|i| i * 40).collect();
-        // One picture of the movie's last grey.
+        // One picture in the movie's last grey.
         let movie = Movie { codec: Id::PNG, format: Pixel::GRAY8, stamps_ms, ..Movie::default() };
         let all = std::fs::read(folder.movie("all.mkv", &movie)).expect("read");
         let start = all.windows(8).rposition(|w| w == b"\x89PNG\r\n\x1a\n").expect("a PNG");
@@ -150,31 +144,31 @@ fn a_name_is_no_pattern() {
     let shown =
         |path: &Path, references| read_frame_at(path, 0.0, references).map(|(f, _)| index_in(&f.picture));
     let pattern = folder.file("pat%03d.png");
-    let error = refused(&pattern);
+    let error = open_error(&pattern);
     assert!(error.why.contains("no such file"), "{error}");
     picture("pat%03d.png", 7);
     picture("glob*.png", 9);
-    let watch = Watch::new(folder.file("").as_path());
+    let watch = OpenRecorder::new(folder.file("").as_path());
     for references in [References::Refused, References::Allowed] {
         assert_eq!(shown(&pattern, references), Ok(7));
-        assert_eq!(watch.opened(), ["pat%03d.png"]);
+        assert_eq!(watch.take_opened(), ["pat%03d.png"]);
         assert_eq!(shown(&folder.file("glob*.png"), references), Ok(9));
-        assert_eq!(watch.opened(), ["glob*.png"]);
+        assert_eq!(watch.take_opened(), ["glob*.png"]);
     }
 }
 
 #[test]
 fn only_regular_files_are_opened() {
     let folder = Folder::new("regular");
-    fifo(&folder.file("pipe.mp4"));
+    make_pipe(&folder.file("pipe.mp4"));
     let _socket = std::os::unix::net::UnixListener::bind(folder.file("socket.mp4")).expect("a socket");
     std::os::unix::fs::symlink(folder.file("pipe.mp4"), folder.file("link.mp4")).expect("a link");
     let device = Path::new("/dev/zero").to_owned();
     for path in [folder.file("pipe.mp4"), folder.file("socket.mp4"), folder.file("link.mp4"), device] {
-        let watch = path.starts_with(folder.file("")).then(|| Watch::new(folder.file("").as_path()));
-        let error = refused(&path);
+        let watch = path.starts_with(folder.file("")).then(|| OpenRecorder::new(folder.file("").as_path()));
+        let error = open_error(&path);
         assert!(error.why.contains("pipe, a socket or a device"), "{error}");
-        assert!(watch.is_none_or(|watch| watch.opened().is_empty()), "it is not even opened");
+        assert!(watch.is_none_or(|watch| watch.take_opened().is_empty()), "it is not even opened");
         let allowed = read_frame_at(&path, 0.0, References::Allowed)
             .map(|_| ())
             .expect_err("not with the option either");
@@ -183,11 +177,11 @@ fn only_regular_files_are_opened() {
 }
 
 #[test]
-fn with_allowed_references_lists_play_and_nothing_hangs() {
+fn playlists_play_with_allow_references_and_pipes_do_not_block() {
     let folder = Folder::new("allowed");
     folder.movie("real.ts", &Movie::default());
-    fifo(&folder.file("fifo.ts"));
-    let play = folder.with("play.m3u8", hls("real.ts").as_bytes());
+    make_pipe(&folder.file("fifo.ts"));
+    let play = folder.with("play.m3u8", hls_playlist("real.ts").as_bytes());
     let (frame, _) = read_frame_at(&play, 0.2, References::Allowed).expect("a frame");
     assert_eq!(index_in(&frame.picture), 5);
     let said = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
@@ -196,7 +190,7 @@ fn with_allowed_references_lists_play_and_nothing_hangs() {
     let output = snapshot(&folder, &play, &["--allow-references"]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
 
-    // A list may name its files by their addresses, and a percent sign in a name is one.
+    // A list may name its files by URLs, in which a percent sign is encoded.
     folder.movie("sp ace.ts", &Movie { first: 20, ..Movie::default() });
     folder.movie("100%20.ts", &Movie { first: 30, ..Movie::default() });
     let here = folder.file("").display().to_string();
@@ -206,13 +200,13 @@ fn with_allowed_references_lists_play_and_nothing_hangs() {
         (format!("file://{here}100%2520.ts"), 30),
         ("100%20.ts".to_owned(), 30),
     ] {
-        let list = folder.with("addresses.m3u8", hls(&address).as_bytes());
+        let list = folder.with("addresses.m3u8", hls_playlist(&address).as_bytes());
         let (frame, _) = read_frame_at(&list, 0.0, References::Allowed)
             .unwrap_or_else(|error| panic!("{address}: {error}"));
         assert_eq!(index_in(&frame.picture), first, "{address}");
     }
 
-    let pipe = folder.with("pipe.m3u8", hls("fifo.ts").as_bytes());
+    let pipe = folder.with("pipe.m3u8", hls_playlist("fifo.ts").as_bytes());
     let master = folder.with("master.m3u8", MASTER.as_bytes());
     for (path, why) in [(pipe, "fifo.ts"), (master, "without an end")] {
         let error = read_frame_at(&path, 0.0, References::Allowed).map(|_| ()).expect_err("nothing plays");
@@ -221,7 +215,7 @@ fn with_allowed_references_lists_play_and_nothing_hangs() {
 }
 
 #[test]
-fn what_is_cancelled_does_not_open() {
+fn opening_can_be_cancelled() {
     let folder = Folder::new("cancelled");
     let path = folder.movie("m.mkv", &Movie::default());
     let cancel = Cancel::default();
@@ -231,7 +225,7 @@ fn what_is_cancelled_does_not_open() {
 }
 
 #[test]
-fn pictures_beyond_all_bounds_are_refused_before_there_is_memory_for_them() {
+fn oversized_pictures_are_refused_before_allocation() {
     let folder = Folder::new("bounds");
     let movie = Movie { codec: Id::MJPEG, format: Pixel::YUVJ420P, ..Movie::default() };
     let mut avi = std::fs::read(folder.movie("plain.avi", &movie)).expect("read");
@@ -240,14 +234,14 @@ fn pictures_beyond_all_bounds_are_refused_before_there_is_memory_for_them() {
     for (side, at) in [(60_000_u32, at), (60_000, at + 4)] {
         avi[at..at + 4].copy_from_slice(&side.to_le_bytes());
     }
-    let error = refused(&folder.with("large.avi", &avi));
+    let error = open_error(&folder.with("large.avi", &avi));
     assert!(error.what.contains("too large") && error.why.contains("60000×60000"), "{error}");
 
-    // A PNG of 60000×60000: signature, header, and a piece of its data.
+    // A PNG of 60000×60000: signature, header, and some of its data.
     let mut png = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR".to_vec();
     png.extend([60_000_u32.to_be_bytes(), 60_000_u32.to_be_bytes()].concat());
     png.extend([8, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4]);
     png.extend(b"IDAT\x78\x9c\x03\0\0\0\0\0\0\0\0\0IEND\xae\x42\x60\x82");
-    let error = refused(&folder.with("large.png", &png));
+    let error = open_error(&folder.with("large.png", &png));
     assert!(error.why.contains("million pixels"), "{error}");
 }

@@ -1,6 +1,6 @@
-//! The Lab in the window where something is wrong: changed kernels of a ladder, and a device whose calls do not come back, by the
-//! tests' own layer (`tests/gl_sharing`). Each costs a sentence and its own numbers; the movie goes on, and so do other ladders
-//! and another device. Needs PoCL, Xvfb and xdotool.
+//! The Lab in the window with faults: modified kernels of a ladder, and a device whose calls hang, by the tests' layer
+//! (`tests/gl_sharing`). Each fault gives a message and affects only its own numbers; the movie, other ladders and other
+//! devices continue. Needs PoCL, Xvfb and xdotool.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,10 +10,10 @@ use testkit::layer;
 use testkit::movie::{Folder, Movie, steady};
 use testkit::pair;
 
-/// What stands in the place of a number that nobody has measured.
+/// Shown instead of a number that was not measured.
 const UNKNOWN: &str = "\u{2013}";
 
-/// A window in which a small movie stands still, with the Lab at a ladder.
+/// Starts a window with a small movie, paused, and opens the Lab at a ladder.
 fn lab<'a>(
     display: &'a Display,
     folder: &Folder,
@@ -27,24 +27,24 @@ fn lab<'a>(
     session.resize(1280, 720);
     session.wait_for_title("flat");
     session.wait_for_frames();
-    session.wait("all programs built", |session| !session.shows("being compiled"));
+    session.wait("all programs built", |session| !session.shows("compiling"));
     session.press_until_title("space", "paused");
     session.display.key("b");
     session.click_until(ladder, size);
     session
 }
 
-/// The figures and the word that stand in a rung's row.
-fn row(session: &Session, rung: &str) -> Vec<String> {
+/// Returns the numbers and words in a variant's row.
+fn row(session: &Session, variant: &str) -> Vec<String> {
     let texts = session.texts();
-    let Some(name) = texts.iter().find(|t| t.text == rung) else { return Vec::new() };
+    let Some(name) = texts.iter().find(|t| t.text == variant) else { return Vec::new() };
     let middle = name.center().1;
     let beside = texts.iter().filter(|t| t.x > name.x && (t.center().1 - middle).abs() < 6);
     beside.map(|t| t.text.clone()).filter(|text| !text.is_empty()).collect()
 }
 
-/// The movie goes on, and stands still again.
-fn plays(session: &mut Session) {
+/// Continues the movie and pauses it again.
+fn play_and_pause(session: &mut Session) {
     session.press_until_title("space", "flat");
     session.wait("no pause", |session| !session.title().contains("paused"));
     session.wait_for_frames();
@@ -52,7 +52,7 @@ fn plays(session: &mut Session) {
 }
 
 #[test]
-fn changed_kernels_cost_the_lab_a_sentence_each() {
+fn the_lab_reports_each_faulty_kernel_and_measures_the_rest() {
     let (display, folder) = (Display::start(&[]), Folder::new("lab-changed"));
     let kernels = folder.file("kernels/transpose");
     std::fs::create_dir_all(&kernels).unwrap();
@@ -78,21 +78,22 @@ fn changed_kernels_cost_the_lab_a_sentence_each() {
     for said in [
         "row-linear: ",
         "column-linear: The kernel file 'transpose/02_column_linear.cl' does not build",
-        "group-linear: The kernels of 'group-linear' did not end within 3 s.",
+        "group-linear: The kernels of 'group-linear' timed out after 3 s.",
         "copy: The kernels of",
     ] {
         session.wait_for_text(said);
     }
     session.wait_for_text("Done.");
     assert!(session.shows("differ by up to"), "{:?}", session.texts());
-    for (rung, word) in [("row-linear", "mismatch"), ("column-linear", "failed"), ("group-linear", "failed")]
+    for (variant, word) in
+        [("row-linear", "mismatch"), ("column-linear", "failed"), ("group-linear", "failed")]
     {
-        assert_eq!(row(&session, rung), [UNKNOWN, word], "{rung}");
+        assert_eq!(row(&session, variant), [UNKNOWN, word], "{variant}");
     }
-    // Whose kernels are not changed has its numbers.
+    // A variant with unmodified kernels has its numbers.
     let serial = row(&session, "serial");
     assert!(serial.len() == 3 && serial[0] != UNKNOWN, "{serial:?}");
-    plays(&mut session);
+    play_and_pause(&mut session);
     session.click_until("vector add", "65,536");
     session.click_until("Measure", "Stop");
     session.wait_for_text("Done.");
@@ -101,13 +102,14 @@ fn changed_kernels_cost_the_lab_a_sentence_each() {
 }
 
 #[test]
-fn a_device_that_does_not_answer_costs_the_lab_a_sentence_and_another_one_is_measured() {
+#[ignore = "waits for a stalled driver for a minute: ./dev test --all"]
+fn the_lab_reports_a_hanging_device_and_can_measure_another() {
     let (display, folder) = (Display::start(&[]), Folder::new("lab-stalled"));
     let mut command = clreel(None);
     command.envs(layer::environment(&[]));
     let names = pair::names(command);
     let (log, now) = (folder.file("log"), folder.file("now"));
-    // Of those that the ladder's checks make by the hundred; the window makes a few.
+    // The checks of the ladder make hundreds of these calls; the window makes a few.
     let planned = [
         ("FAIL", "clCreateSubBuffer:60:hang"),
         ("FAIL_WHILE", now.to_str().unwrap()),
@@ -121,13 +123,13 @@ fn a_device_that_does_not_answer_costs_the_lab_a_sentence_and_another_one_is_mea
     let hung = "planned-hang clCreateSubBuffer";
     session.wait("the call that hangs", |_| std::fs::read_to_string(&log).unwrap_or_default().contains(hung));
     session.wait_for_text(&format!(
-        "The ladder could not be measured. The OpenCL device '{}' does not answer.",
+        "The ladder could not be measured. The OpenCL device '{}' does not respond.",
         names[0]
     ));
     std::fs::remove_file(now).unwrap();
-    // What nobody has measured has no number.
+    // No variant was measured, so none has a number.
     assert_eq!(row(&session, "scalar"), [UNKNOWN, UNKNOWN]);
-    plays(&mut session);
+    play_and_pause(&mut session);
     session.choose("Devices");
     let second = format!("1: {}", names[1]);
     session.wait_for_text(&second);

@@ -1,5 +1,5 @@
-//! Rules of the structure that the compiler does not check: no code outside the ladders names a rung, what all ladders share knows none
-//! of them, the page of changes names files that there are, and kernels keep clear of what crashes compilers.
+//! Structural rules that the compiler does not check: code outside the ladders names no variant, common code of ladders
+//! names no ladder, the architecture page names existing files, and kernels avoid code that crashes some compilers.
 
 mod names;
 mod paths;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use box_filter::VariantId;
 
-use names::{Rungs, single};
+use names::{VariantNames, single_variants};
 use paths::{code, modules};
 
 fn root() -> PathBuf {
@@ -22,7 +22,7 @@ struct File {
     text: String,
 }
 
-/// The files that the roots of the program and of its libraries lead to, without those of the tests' own library.
+/// Reads the files of all modules of the program and its libraries, except the tests' own library.
 fn files() -> Vec<File> {
     let crates = std::fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().path());
     let crates = crates.filter(|path| !path.ends_with("testkit")).chain([root()]);
@@ -45,9 +45,9 @@ fn visit(path: &Path, folder: &Path, files: &mut Vec<File>) {
     }
 }
 
-/// The page that says where a change goes names files that are there.
+/// The architecture page names existing files.
 #[test]
-fn the_page_of_changes_names_what_there_is() {
+fn the_architecture_page_names_existing_files() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let page = std::fs::read_to_string(root.join("docs/architecture.md")).unwrap();
     let mut rows = 0;
@@ -63,13 +63,13 @@ fn the_page_of_changes_names_what_there_is() {
     assert_eq!(rows, 10, "ten changes");
 }
 
-/// The lines of a planted file that have `crate` in its code.
-fn planted(text: &str) -> Vec<usize> {
+/// Returns the lines of a text that have `crate` in its code.
+fn lines_with_crate(text: &str) -> Vec<usize> {
     code(text).iter().filter(|token| token.text == "crate").map(|token| token.line).collect()
 }
 
 #[test]
-fn words_strings_and_tests_are_no_code() {
+fn comments_strings_and_tests_are_no_code() {
     for text in [
         "// use crate::app;",
         "//! [`x`](crate::app)",
@@ -90,23 +90,34 @@ fn words_strings_and_tests_are_no_code() {
         "not_crate::app::run();",
         "fn f(&self) -> Self { self.app }",
     ] {
-        assert!(planted(text).is_empty(), "{text}");
-        // What follows is found again.
+        assert!(lines_with_crate(text).is_empty(), "{text}");
+        // The code behind it is found.
         let last = text.lines().count() + 1;
-        assert_eq!(planted(&format!("{text}\nuse crate::cli;")), [last], "{text}");
+        assert_eq!(lines_with_crate(&format!("{text}\nuse crate::cli;")), [last], "{text}");
     }
     for text in ["const C: char = '\"'; use crate::cli;", "const C: char = '\\''; use crate::cli; // '"] {
-        assert_eq!(planted(text), [1], "{text}");
+        assert_eq!(lines_with_crate(text), [1], "{text}");
     }
     assert_eq!(modules("#[cfg(test)]\nmod tests;\npub mod a;\nmod b;\nmod c { mod d; }"), ["a", "b"]);
 }
 
-/// Rungs' names that are English as well: as words they may stand anywhere, between quotation marks they are rungs.
-const ENGLISH: [&str; 9] =
-    ["apart", "copied", "group", "panels", "reference", "several", "single", "threads", "written"];
-/// What all ladders have: the rung that takes the fastest kernels, and the names of back ends.
+/// Ids of variants that are also English words or terms of OpenCL: as words they may occur anywhere, in quotation marks they are
+/// variants.
+const ENGLISH: [&str; 10] = [
+    "apart",
+    "copied",
+    "group",
+    "panels",
+    "reference",
+    "several",
+    "single",
+    "threads",
+    "work-group",
+    "written",
+];
+/// Names of all ladders: the variant that takes the fastest kernel, and back ends.
 const COMMON: [&str; 3] = ["auto", "native", "glsl"];
-/// What only single ladders know. The name of transposition is not among them: `Option` has a method that is called so.
+/// Words of single ladders. The name of transposition is missing, because `Option` has a method of that name.
 const OF_LADDERS: [&str; 22] = [
     "radius",
     "radii",
@@ -132,40 +143,35 @@ const OF_LADDERS: [&str; 22] = [
     "cloth",
 ];
 
-/// The words of a file of the common part that belong to one of the ladders.
-fn of_one_ladder(file: &str, text: &str, rungs: &BTreeSet<&'static str>) -> Vec<String> {
+/// Returns the words of a file of the common part that belong to a single ladder.
+fn words_of_one_ladder(file: &str, text: &str, ids: &BTreeSet<&'static str>) -> Vec<String> {
     let lower = text.to_lowercase();
     let words: BTreeSet<&str> = lower.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '-').collect();
-    // Made-up rungs of tests may be called as they like.
+    // Variants made up by tests may have any name.
     let is_quoted = |id: &str| !file.ends_with("_tests.rs") && text.contains(&format!("\"{id}\""));
     let is_named = |id: &&&str| if ENGLISH.contains(id) { is_quoted(id) } else { words.contains(**id) };
-    let rungs = rungs.iter().filter(|id| !COMMON.contains(id)).filter(is_named);
-    rungs
-        .chain(OF_LADDERS.iter().filter(|word| words.contains(**word)))
-        .map(|&word| word.to_owned())
-        .collect()
+    let ids = ids.iter().filter(|id| !COMMON.contains(id)).filter(is_named);
+    ids.chain(OF_LADDERS.iter().filter(|word| words.contains(**word))).map(|&word| word.to_owned()).collect()
 }
 
-/// The names of all ladders' rungs.
-fn all_rungs() -> BTreeSet<&'static str> {
+/// Returns the ids of the variants of all ladders.
+fn all_variant_ids() -> BTreeSet<&'static str> {
     let filters = VariantId::ALL.into_iter().filter(|id| *id != VariantId::Off).map(VariantId::as_str);
-    filters.chain(ladders::all().iter().flat_map(|one| (one.rungs)()).map(|rung| rung.id)).collect()
+    filters.chain(ladders::all().iter().flat_map(|one| (one.variants)()).map(|variant| variant.id)).collect()
 }
 
-/// What all ladders share knows none of them.
+/// The common code of ladders names none of them.
 #[test]
-fn the_common_part_of_ladders_knows_no_pictures_and_no_rungs() {
-    let rungs = all_rungs();
-    assert!(
-        ["running-sum", "register-tiles", "group-linear", "one-pass"].iter().all(|id| rungs.contains(id))
-    );
-    assert!(ENGLISH.iter().chain(&COMMON).all(|id| rungs.contains(id)), "each is a rung");
+fn common_code_of_ladders_names_no_single_ladder() {
+    let ids = all_variant_ids();
+    assert!(["running-sum", "register-tiles", "group-linear", "one-pass"].iter().all(|id| ids.contains(id)));
+    assert!(ENGLISH.iter().chain(&COMMON).all(|id| ids.contains(id)), "each is a variant");
     let mut files = 0;
     for entry in std::fs::read_dir(root().join("crates/ladder/src")).unwrap() {
         let path = entry.unwrap().path();
         assert!(path.is_file(), "{}: read it, too", path.display());
         let found =
-            of_one_ladder(&path.display().to_string(), &std::fs::read_to_string(&path).unwrap(), &rungs);
+            words_of_one_ladder(&path.display().to_string(), &std::fs::read_to_string(&path).unwrap(), &ids);
         assert!(found.is_empty(), "{}: {found:?}", path.display());
         files += 1;
     }
@@ -173,8 +179,8 @@ fn the_common_part_of_ladders_knows_no_pictures_and_no_rungs() {
 }
 
 #[test]
-fn a_planted_word_of_one_ladder_is_found() {
-    let found = |file: &str, text: &str| of_one_ladder(file, text, &all_rungs());
+fn a_word_of_one_ladder_is_found() {
+    let found = |file: &str, text: &str| words_of_one_ladder(file, text, &all_variant_ids());
     assert_eq!(found("a.rs", "// Pixels of Pictures, and an `army`."), ["pictures", "pixels", "army"]);
     assert_eq!(found("a.rs", "pub mnk: Option<[u32; 3]>, // fused"), ["fused", "mnk"]);
     assert_eq!(found("a.rs", "if id == \"group\" || id == \"two-queues\" {}"), ["group", "two-queues"]);
@@ -182,57 +188,54 @@ fn a_planted_word_of_one_ladder_is_found() {
     assert_eq!(found("a_tests.rs", "row(\"threads\")"), [""; 0]);
 }
 
-/// Rungs that stand for more than themselves: no filter, whichever is the fastest, the user's own kernels, those of another
-/// version.
-const ROLES: [VariantId; 4] = [VariantId::Off, VariantId::Auto, VariantId::Own, VariantId::Version];
-/// Strings that are a rung's id, and mean something else: the file, the string, and what it means there.
-const NO_RUNGS: [(&str, &str, &str); 1] =
-    [("src/app/settings.rs", "panels", "how serde reads and writes the overlay's panels")];
+/// Variants with a role in the program: no filter, the fastest one and the user's own kernels.
+const ROLES: [VariantId; 3] = [VariantId::Off, VariantId::Auto, VariantId::Own];
 
-fn single_rungs() -> Rungs {
+fn variants_without_roles() -> VariantNames {
     let variants = VariantId::ALL.into_iter().filter(|id| !ROLES.contains(id)).map(|id| format!("{id:?}"));
-    let ids = all_rungs().into_iter().filter(|id| !COMMON.contains(id));
-    Rungs { variants: variants.collect(), ids: ids.collect() }
+    let ids = all_variant_ids().into_iter().filter(|id| !COMMON.contains(id));
+    VariantNames { variants: variants.collect(), ids: ids.collect() }
 }
 
-/// Returns true if a file may name rungs. The kernels that convert and correct are beside the box filter, and no part of it.
-fn is_of_a_ladder(file: &str) -> bool {
-    let converts = ["color_kernels", "color_trial"].iter().any(|name| file.contains(name));
+/// Returns true if a file may name variants. The kernels that convert and correct lie beside the box filter, and are no
+/// part.
+fn may_name_variants(file: &str) -> bool {
+    let converts = ["color_kernels", "color_test_pictures"].iter().any(|name| file.contains(name));
     file.starts_with("crates/ladders/") || file.starts_with("crates/box-filter/") && !converts
 }
 
-/// A property that a rung declares is asked for, not its name: then the next rung with that property needs no more code.
+/// Code queries a property that a variant declares, not its name: then another variant with that property needs no more
+/// code.
 #[test]
-fn outside_of_the_ladders_no_code_names_a_single_rung() {
-    let (rungs, files) = (single_rungs(), files());
-    let (mut wrong, mut allowed, mut read) = (String::new(), BTreeSet::new(), 0);
-    for file in files.iter().filter(|file| !is_of_a_ladder(&file.name)) {
-        for (line, name) in single(&file.text, &rungs) {
-            match NO_RUNGS.iter().find(|(of, string, _)| (*of, *string) == (&file.name, &name)) {
-                Some(one) => drop(allowed.insert(one)),
-                None => wrong.push_str(&format!("  {}:{line}: {name}\n", file.name)),
-            }
+fn code_outside_the_ladders_names_no_single_variant() {
+    let (names, files) = (variants_without_roles(), files());
+    let (mut wrong, mut read) = (String::new(), 0);
+    for file in files.iter().filter(|file| !may_name_variants(&file.name)) {
+        for (line, name) in single_variants(&file.text, &names) {
+            wrong.push_str(&format!("  {}:{line}: {name}\n", file.name));
         }
         read += 1;
     }
-    assert!(wrong.is_empty(), "Ask what the rung declares (crates/box-filter/src/rungs.rs):\n{wrong}");
-    assert_eq!(allowed.len(), NO_RUNGS.len(), "each is still there");
+    assert!(wrong.is_empty(), "Ask what the variant declares (crates/box-filter/src/variants.rs):\n{wrong}");
     assert!(read > 200, "it has read them: {read}");
 }
 
 #[test]
-fn a_planted_rung_is_found() {
+fn a_named_variant_is_found() {
     let found = |text: &str| {
-        let found = single(text, &single_rungs());
+        let found = single_variants(text, &variants_without_roles());
         found.into_iter().map(|(line, name)| format!("{line} {name}")).collect::<Vec<_>>()
     };
     assert_eq!(found("fn f() {\n    if id == VariantId::Planar {}\n}"), ["2 Planar"]);
-    assert_eq!(found("match id { rungs::VariantId::Glsl | VariantId :: Naive => 1 }"), ["1 Glsl", "1 Naive"]);
+    assert_eq!(
+        found("match id { variants::VariantId::Glsl | VariantId :: Naive => 1 }"),
+        ["1 Glsl", "1 Naive"]
+    );
     assert_eq!(found("use x::VariantId::{self, Flat}; use x::VariantId::*;"), ["1 {", "1 *"]);
     assert_eq!(found("use x::VariantId as Id;"), ["1 as"]);
-    assert_eq!(found("if rung.id == \"two-queues\" || id == \"panels\" {}"), ["1 two-queues", "1 panels"]);
+    assert_eq!(found("if variant.id == \"two-queues\" || id == \"panels\" {}"), ["1 two-queues", "1 panels"]);
     for text in [
-        "if id == VariantId::Off || id == VariantId::Version { VariantId::ALL }",
+        "if id == VariantId::Off || id == VariantId::Auto { VariantId::ALL }",
         "// VariantId::Planar and \"planar\"",
         "const HINT: &str = \"Choose flat or 'planar'.\";",
         "#[cfg(test)]\nmod tests { const ID: VariantId = VariantId::Planar; const S: &str = \"flat\"; }",
@@ -241,8 +244,7 @@ fn a_planted_rung_is_found() {
     }
 }
 
-/// What some compilers of OpenCL C take and others crash on, each with the line that has it (rusticl of Mesa 25.0 and 26.2:
-/// docs/drivers.md).
+/// Returns OpenCL C code that some compilers crash on, with its line (rusticl of Mesa 25.0 and 26.2: docs/drivers.md).
 fn pitfalls(text: &str) -> Vec<(usize, &'static str)> {
     const NUMBERS: [&str; 10] =
         ["char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "float", "double"];
@@ -253,7 +255,7 @@ fn pitfalls(text: &str) -> Vec<(usize, &'static str)> {
     let is_too_long = |word: &str| {
         of_numbers(word) && (word.ends_with("32") || word.ends_with("64")) || word == "ext_vector_type"
     };
-    // A cast to a pointer into private memory: between the brackets stand a type of numbers and perhaps `const`.
+    // A cast to a pointer into private memory: a numeric type, perhaps with `const`, between the brackets.
     let is_private_cast = |start: &str| {
         let inner = start.rsplit('(').next().unwrap_or_default();
         let words: Vec<&str> = inner.split_whitespace().collect();
@@ -287,7 +289,7 @@ fn pitfalls(text: &str) -> Vec<(usize, &'static str)> {
 }
 
 #[test]
-fn kernels_keep_clear_of_what_crashes_compilers() {
+fn kernels_avoid_code_that_crashes_compilers() {
     let folder = root().join("kernels");
     let mut folders = vec![folder.clone()];
     let mut seen = 0;
@@ -307,11 +309,11 @@ fn kernels_keep_clear_of_what_crashes_compilers() {
 }
 
 #[test]
-fn planted_pitfalls_are_found() {
-    let planted = "typedef uchar __attribute__((ext_vector_type(64))) bytes_t;\nuint32 many;\n\
+fn code_that_crashes_compilers_is_found() {
+    let lines_with_crate = "typedef uchar __attribute__((ext_vector_type(64))) bytes_t;\nuint32 many;\n\
         // (uint *)& in a comment\nvoid store(DST dst)\n{\n    write_imagef(dst, x, c);\n}\n\
         __kernel void\nall(DST dst)\n{\n    write_imagef(dst, x, c);\n    const uint *a = (const uint *)&y;\n\
         v = *(const samples_t *)one;\n    wait((event_t *)&copy, (__global const uint4 *)p);\n}\n";
-    let lines: Vec<usize> = pitfalls(planted).into_iter().map(|(line, _)| line).collect();
-    assert_eq!(lines, [1, 2, 6, 12, 13], "{:?}", pitfalls(planted));
+    let lines: Vec<usize> = pitfalls(lines_with_crate).into_iter().map(|(line, _)| line).collect();
+    assert_eq!(lines, [1, 2, 6, 12, 13], "{:?}", pitfalls(lines_with_crate));
 }

@@ -1,30 +1,30 @@
-//! Devices that are lost while they are in use: every command fails from some moment on, and so does every release, by the
-//! tests' own layer (`tests/gl_sharing`). clreel must say so and go on, or end with a sentence: never
-//! with a panic, never by a signal, never hang.
+//! Devices that are lost while they are in use: every command and every release fails from some moment on, injected by the
+//! tests' layer (`tests/gl_sharing`). clreel reports that and continues, or exits with a message: never with a panic, by a
+//! signal, or by hanging.
 
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::common::window::{Display, Session, clreel, finish, json, png, run};
+use crate::common::window::{Display, Session, clreel, json, png, run, wait_for_exit};
 use testkit::layer;
 use testkit::movie::{Folder, Movie, steady};
 
-/// What is made and released.
+/// Types of objects that are created and released.
 const OBJECTS: [&str; 6] = ["Context", "CommandQueue", "MemObject", "Program", "Kernel", "Event"];
 
-/// The layer's options for a device that computes in the host's memory, and for one with memory of its own.
+/// The layer's options for a device that computes in host memory, and for one with memory of its own.
 const CPU: [(&str, &str); 1] = [("POISON", "1")];
 const GPU: [(&str, &str); 2] = [("POISON", "1"), ("FAKE_GPU", "1")];
 
-/// Every release fails, from the first on.
+/// Returns a plan in which every release fails.
 fn every_release() -> String {
     OBJECTS.map(|object| format!("clRelease{object}:1+:-36")).join(",")
 }
 
-/// Nothing works any more.
-fn lost() -> String {
+/// Returns a plan in which every call fails.
+fn every_call() -> String {
     format!("clEnqueueNDRangeKernel:1+:-36,clFinish:1+:-36,{}", every_release())
 }
 
@@ -32,19 +32,19 @@ fn movie(folder: &Folder) -> PathBuf {
     folder.movie("odd.mkv", &Movie { size: (175, 99), stamps_ms: steady(50), ..Movie::default() })
 }
 
-/// What is to go wrong in a window, and what must come of it.
+/// Planned failures in a window, and the expected result.
 struct Case<'a> {
     plan: &'a str,
     options: &'a [(&'a str, &'a str)],
     arguments: &'a [&'a str],
-    /// What the last frame must have been filtered with.
+    /// The filter of the last frame.
     last: &'a str,
-    /// A part of what is said.
+    /// A part of stderr.
     said: &'a str,
 }
 
-/// Plays a movie, lets the plan come true while its frames are filtered, changes the variant there and back where that is
-/// to go on, and waits for the end that `--frames` sets.
+/// Plays a movie, starts the planned failures while frames are filtered, changes the variant twice if the movie is still
+/// filtered then, and waits for the end that `--frames` sets.
 fn play(display: &Display, folder: &Folder, movie: &Path, case: &Case) {
     let Case { plan, options, arguments, last, said } = *case;
     let what = format!("{plan} {options:?} {arguments:?}");
@@ -58,7 +58,7 @@ fn play(display: &Display, folder: &Folder, movie: &Path, case: &Case) {
     command.envs(layer::environment(&[options, &planned].concat()));
     command.arg(movie).args(["--variant", "running-sum", "--frames", "120", "--stats"]).arg(&stats);
     let mut session = Session::start(display, command.args(arguments));
-    // Each frame's way to the device and back is in the log.
+    // The log has each frame's transfers to the device and back.
     let transfers = || {
         let text = std::fs::read_to_string(&log).unwrap_or_default();
         text.lines().filter(|line| line.starts_with("clEnqueue")).count()
@@ -70,7 +70,7 @@ fn play(display: &Display, folder: &Folder, movie: &Path, case: &Case) {
         session.press_until_title("4", "vectorized");
         session.press_until_title("5", "running-sum");
     }
-    let (code, stderr) = finish(session.child.take().unwrap());
+    let (code, stderr) = wait_for_exit(session.child.take().unwrap());
     assert_eq!(code, Some(0), "{what}: {stderr}");
     assert!(!layer::calls(&log, "planned-failure").is_empty(), "nothing failed: {what}: {stderr}");
     assert!(stderr.contains(said), "{what}: {stderr}");
@@ -82,7 +82,7 @@ fn play(display: &Display, folder: &Folder, movie: &Path, case: &Case) {
 }
 
 #[test]
-fn a_release_that_is_refused_changes_nothing() {
+fn failing_releases_change_nothing() {
     let (display, folder) = (Display::start(&[]), Folder::new("lost-releases"));
     let movie = movie(&folder);
     let all = every_release();
@@ -99,7 +99,7 @@ fn a_release_that_is_refused_changes_nothing() {
 fn a_lost_device_leaves_the_movie_unfiltered() {
     let (display, folder) = (Display::start(&[]), Folder::new("lost-device"));
     let movie = movie(&folder);
-    let plan = lost();
+    let plan = every_call();
     let ways: [(&[_], &[_]); 3] = [(&GPU, &[]), (&GPU, &["--no-sharing"]), (&CPU, &[])];
     for (options, arguments) in ways {
         let said = "failed in the middle of a frame";
@@ -108,7 +108,7 @@ fn a_lost_device_leaves_the_movie_unfiltered() {
 }
 
 #[test]
-fn a_status_that_nobody_knows_is_told_as_it_is() {
+fn an_unknown_status_is_shown_as_a_number() {
     let (display, folder) = (Display::start(&[]), Folder::new("lost-nameless"));
     let plan = "clEnqueueNDRangeKernel:1+:-1092";
     let case = Case { plan, options: &GPU, arguments: &[], last: "off", said: "error -1092" };
@@ -127,21 +127,21 @@ fn with_filter<'a>(command: &'a mut Command, variants: &str) -> &'a mut Command 
 }
 
 #[test]
-fn snapshot_ends_with_a_sentence() {
+fn snapshot_exits_with_1_if_the_device_is_lost() {
     let folder = Folder::new("lost-snapshot");
     let (movie, good, out) = (movie(&folder), folder.file("good.png"), folder.file("out.png"));
     assert_eq!(snapshot(&movie, &good, ""), (Some(0), String::new()));
     assert_eq!(snapshot(&movie, &out, &every_release()), (Some(0), String::new()));
     assert!(png(&out) == png(&good));
     let finish = format!("clFinish:1+:-5,{}", every_release());
-    for plan in [lost(), finish] {
+    for plan in [every_call(), finish] {
         let (code, stderr) = snapshot(&movie, &out, &plan);
         assert_eq!(code, Some(1), "{plan}: {stderr}");
         assert!(stderr.starts_with("clreel: ") && stderr.contains("OpenCL returned"), "{plan}: {stderr}");
     }
 }
 
-/// What nothing can be filtered without.
+/// Functions without which nothing can be filtered.
 const NEEDED: [&str; 9] = [
     "clCreateContext",
     "clCreateCommandQueue",
@@ -155,12 +155,12 @@ const NEEDED: [&str; 9] = [
 ];
 
 #[test]
-fn whatever_fails_is_told_with_its_own_status_or_done_without() {
+fn every_failing_function_is_reported_with_its_status_or_not_needed() {
     let folder = Folder::new("lost-each");
     let (movie, log, out) = (movie(&folder), folder.file("calls"), folder.file("out.png"));
     let run = |variant: &str, options: &[(&str, &str)]| {
         let mut command = clreel(None);
-        // A binary of an earlier start would do without some of the calls.
+        // A cached program would save some of the calls.
         command.envs(layer::environment(options)).env("CLREEL_BINARIES", "0").arg("snapshot").arg(&movie);
         with_filter(&mut command, variant).arg("--out").arg(&out);
         run(command)
@@ -173,10 +173,10 @@ fn whatever_fails_is_told_with_its_own_status_or_done_without() {
         let text = std::fs::read_to_string(&log).unwrap();
         let called: BTreeSet<&str> = text.lines().filter_map(|line| line.split(' ').next()).collect();
         needed.retain(|function| !called.contains(function));
-        // No object is counted twice: that, too, can be refused.
+        // clreel retains no object: a retain could fail too.
         assert!(!called.iter().any(|function| function.starts_with("clRetain")), "{called:?}");
         for function in called {
-            // A status that nobody knows.
+            // A status without a name.
             let (code, stderr) = run(variant, &[("FAIL", &format!("{function}:1+:-1092"))]);
             assert!(!stderr.contains("panicked"), "{function}: {stderr}");
             match code {
@@ -196,7 +196,7 @@ fn whatever_fails_is_told_with_its_own_status_or_done_without() {
 }
 
 #[test]
-fn bench_ends_with_a_sentence() {
+fn bench_exits_with_1_if_the_device_is_lost() {
     let folder = Folder::new("lost-bench");
     let movie = movie(&folder);
     let bench = |plan: &str| {
@@ -218,18 +218,22 @@ fn bench_ends_with_a_sentence() {
     assert!(!text.contains("failed"), "{text}");
     // While the variants are checked, and while they are timed.
     let while_timed = format!("clFinish:3+:-36,clWaitForEvents:1+:-36,{}", every_release());
-    for plan in [lost(), while_timed, "clGetEventProfilingInfo:1+:-1092".to_owned()] {
+    for plan in [every_call(), while_timed] {
         let (code, text) = bench(&plan);
         assert_eq!(code, Some(1), "{plan}: {text}");
         let fails = |line: &str| line.contains("flat") && line.contains(": failed. ");
         assert!(text.lines().any(fails) && text.contains("OpenCL returned"), "{plan}: {text}");
     }
+    // A driver without times of commands is no lost device.
+    let (code, text) = bench("clGetEventProfilingInfo:1+:-1092");
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("wall time in ms") && text.contains("the driver reports no times"), "{text}");
 }
 
-/// A device that gives no context, no queue, no memory, or compiles nothing: said once, whatever needs it, and what does without
-/// runs.
+/// A device that gives no context, no queue or no memory, or that cannot compile: one message for all variants that need it,
+/// while variants without OpenCL run.
 #[test]
-fn bench_runs_what_needs_no_opencl_and_says_once_why_the_rest_does_not() {
+fn bench_runs_host_variants_and_reports_an_unusable_device_once() {
     let folder = Folder::new("lost-once");
     let movie = movie(&folder);
     let bench = |plan: &str, arguments: &[&str]| {
@@ -277,7 +281,7 @@ fn bench_runs_what_needs_no_opencl_and_says_once_why_the_rest_does_not() {
         let (code, stdout, stderr) = bench(plan, &native);
         assert_eq!(code, Some(0), "{plan}: {stdout}{stderr}");
     }
-    // The test's figure is moved by plain Rust then.
+    // The figure is then simulated in plain Rust.
     let out = folder.file("cloth.png");
     let mut command = clreel(None);
     command.envs(layer::environment(&[("FAIL", "clCreateContext:1+:-6")])).arg("snapshot").arg(&movie);
@@ -288,9 +292,9 @@ fn bench_runs_what_needs_no_opencl_and_says_once_why_the_rest_does_not() {
     assert!(code == Some(0) && stderr.contains("cannot be used") && out.exists(), "{stderr}");
 }
 
-/// In the window, too: one banner, and the filters that need no OpenCL.
+/// In the window: one banner, and the filters without OpenCL work.
 #[test]
-fn a_window_says_once_that_the_device_compiles_nothing_or_gives_no_context() {
+fn the_window_reports_an_unusable_device_once() {
     let (display, folder) = (Display::start(&[]), Folder::new("lost-window"));
     let movie = movie(&folder);
     for (plan, words) in [
@@ -320,19 +324,19 @@ fn a_window_says_once_that_the_device_compiles_nothing_or_gives_no_context() {
 }
 
 #[test]
-fn opencl_s_functions_are_the_library_s_own() {
-    // Of this program, which has what clreel has.
+fn opencl_functions_are_those_of_the_loaded_library() {
+    // In this process, which links the same libraries as clreel.
     opencl::process::prepare();
     let objects =
         OBJECTS.iter().flat_map(|object| [format!("clRelease{object}"), format!("clRetain{object}")]);
     for function in objects.chain(NEEDED.map(str::to_owned)) {
         let name = CString::new(function.clone()).unwrap();
-        // SAFETY: the name ends with a zero; what is found tells where it is from, in a text that ends with a zero.
+        // SAFETY: the name ends with a zero; the result has the path of a library as a string that ends with a zero.
         let from = unsafe {
             let found = libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr());
-            let mut told = std::mem::zeroed::<libc::Dl_info>();
-            assert!(!found.is_null() && libc::dladdr(found, &mut told) != 0, "{function}");
-            CStr::from_ptr(told.dli_fname).to_string_lossy().into_owned()
+            let mut info = std::mem::zeroed::<libc::Dl_info>();
+            assert!(!found.is_null() && libc::dladdr(found, &mut info) != 0, "{function}");
+            CStr::from_ptr(info.dli_fname).to_string_lossy().into_owned()
         };
         assert!(from.contains("libOpenCL"), "{function} is from {from}");
     }

@@ -1,9 +1,6 @@
-//! The tests of the program, a module each. `./dev test` gives each a process of its own: some set what all threads share.
+//! The integration tests of clreel. `./dev test` runs each module in a process of its own: some change state of the process.
 
-mod asking;
 mod bench_cli;
-mod binaries;
-mod broken_parts;
 mod changed_kernels;
 mod charts;
 mod check_kernels;
@@ -11,11 +8,13 @@ mod cli;
 mod cloth_shared;
 mod common;
 mod conformance;
+mod conformance_sharing;
 mod conversions;
 mod conversions_window;
 mod convert_paths;
 mod crashed_builds;
 mod devices;
+mod faulty_drivers;
 mod frame_calls;
 mod gl_sharing;
 mod goldens;
@@ -28,14 +27,16 @@ mod ladders;
 mod layers;
 mod lost_device;
 mod matmul;
-#[allow(dead_code, reason = "the tool of that name has more than the tests use")]
+#[allow(dead_code, reason = "examples/mutants.rs uses the rest")]
 mod mutants;
 mod planar_window;
+mod program_cache;
 mod queues;
 mod recovery;
 mod reductions;
 mod scenes;
 mod sharing;
+mod sharing_test;
 mod stalled;
 mod stalled_window;
 mod switching;

@@ -1,17 +1,19 @@
-//! Matrix multiplication, by `bench --ladder matmul`: every rung is right at thin, odd and empty cases, faults that are planted
-//! in kernels are caught, and what cannot run or would take long says so. Needs an OpenCL device, and fails without one.
+//! Matrix multiplication, by `bench --ladder matmul`: every variant is right at thin, odd and empty cases, injected
+//! faults are detected, and unsupported or wrong usage is refused. Needs an OpenCL device, and fails without one.
 
 use std::process::Command;
 
-use ladder::contest::Ladder;
+use ladder::runner::Ladder;
 use ladders::matmul::Matmul;
 use serde_json::Value;
 
-use crate::common::ladder::{Kernels, clreel, json, rows};
+use crate::common::ladder::{Kernels, clreel, rows};
+use crate::common::process::json;
 
-/// All but `auto`, which tries every kernel with many parameters.
+/// Returns all variants but `auto`, which tries every kernel with many parameters.
 fn all_but_auto() -> String {
-    let ids: Vec<&str> = Matmul.rungs().iter().map(|rung| rung.id).filter(|id| *id != "auto").collect();
+    let ids: Vec<&str> =
+        Matmul.variants().iter().map(|variant| variant.id).filter(|id| *id != "auto").collect();
     ids.join(",")
 }
 
@@ -22,7 +24,7 @@ fn matmul(args: &[&str]) -> Command {
 }
 
 #[test]
-fn every_rung_is_right_and_timed() {
+fn every_variant_of_matmul_is_right_and_timed() {
     let cases = ["--mnk", "65,47,129", "--mnk", "3,70,0", "--mnk", "1,1000,33"];
     let output = matmul(&["--variant", &all_but_auto()]).args(cases).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
@@ -50,10 +52,10 @@ fn every_rung_is_right_and_timed() {
 }
 
 #[test]
-fn what_does_not_fit_constant_memory_says_so_and_what_is_asked_wrongly_is_refused() {
+fn too_much_constant_memory_is_unsupported_and_wrong_usage_an_error() {
     for (mnk, words) in [
-        ("2,2", "three whole numbers"),
-        ("2,2,x", "three whole numbers"),
+        ("2,2", "expected three integers"),
+        ("2,2,x", "expected three integers"),
         ("0,2,2", "no --mnk of matmul"),
         ("2,65536,2", "no --mnk of matmul"),
         ("40000,40000,1", "no --mnk of matmul"),
@@ -69,13 +71,13 @@ fn what_does_not_fit_constant_memory_says_so_and_what_is_asked_wrongly_is_refuse
         (&["tune", "--mnk", "1,1,1"], "--mnk"),
         (&["tune", "--ladder", "vector-add", "--mnk", "1,1,1"], "--mnk"),
         (&["tune", "--ladder", "matmul", "--count", "7"], "--count"),
-        (&["tune", "--ladder", "matmul", "--mnk", "1,1"], "three whole numbers"),
+        (&["tune", "--ladder", "matmul", "--mnk", "1,1"], "expected three integers"),
     ] {
         let output = clreel(args).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{args:?}");
         assert!(String::from_utf8_lossy(&output.stderr).contains(word), "{args:?}");
     }
-    // 64 KiB are usual, and more than some MiB nowhere.
+    // Devices usually have 64 KiB of constant memory, and none has more than some MiB.
     let output = matmul(&["--variant", "serial,constant", "--mnk", "2,4096,4096"]).output().unwrap();
     let rows = rows(&json(&output));
     let reason = rows[1]["reason"].as_str().unwrap_or_default();
@@ -83,13 +85,13 @@ fn what_does_not_fit_constant_memory_says_so_and_what_is_asked_wrongly_is_refuse
     assert!(refused && rows[1]["device_ms"].is_null(), "{}", rows[1]);
 }
 
-/// Each fault costs its own rung alone.
+/// Each fault fails its own variant only.
 #[test]
-fn a_planted_fault_is_caught_and_named() {
+fn each_injected_fault_of_matmul_is_a_mismatch_with_its_reason() {
     for (n, (file, from, to, id, words)) in [
         ("02_private.cl", "column < n", "column <= n", "private", "outside the output"),
         ("02_private.cl", "column < n", "column + 1 < n", "private", "never written"),
-        ("02_private.cl", "sum = 0.0f", "sum = -0.0f", "private", "got -0, want 0"),
+        ("02_private.cl", "sum = 0.0f", "sum = -0.0f", "private", "-0, expected 0"),
         ("02_private.cl", "i < k; i++", "i + 1 < k; i++", "private", "floats differ"),
         ("04_work_group.cl", "= sum;", "= sum * 1.00002f;", "work-group", "floats differ"),
         (
@@ -99,7 +101,7 @@ fn a_planted_fault_is_caught_and_named() {
             "private",
             "of the source",
         ),
-        ("05_local_tiles.cl", "row < m && first + x < k", "row < m", "local-tiles", "got NaN"),
+        ("05_local_tiles.cl", "row < m && first + x < k", "row < m", "local-tiles", "NaN, expected"),
         ("09_vector_loads.cl", "first < k", "first + TILE_K <= k", "vector-loads", "floats differ"),
         // A number of the next row, times zero.
         (
@@ -107,7 +109,7 @@ fn a_planted_fault_is_caught_and_named() {
             "column + 3 < columns)\n            quad.w",
             "column + 2 < columns)\n            quad.w",
             "vector-loads",
-            "got NaN",
+            "NaN, expected",
         ),
         (
             "10_double_buffered.cl",
@@ -137,16 +139,16 @@ fn a_planted_fault_is_caught_and_named() {
 }
 
 #[test]
-fn what_is_compared_with_a_bound_is_not_said_to_be_right_in_every_byte() {
+fn the_table_does_not_claim_exactness_for_results_with_a_bound() {
     let args = ["bench", "--ladder", "matmul", "--frames", "1", "--mnk", "5,6,7", "--variant", "naive"];
     let table = String::from_utf8(clreel(&args).output().unwrap().stdout).unwrap();
     assert!(table.contains("checked, every number within its bound: naive"), "{table}");
     assert!(!table.contains("every byte"), "{table}");
 }
 
-/// What is timed is compared within its bound too: a fault that shows only there is caught.
+/// The timed case is compared within its bound too: a fault that occurs only there is detected.
 #[test]
-fn a_fault_at_the_timed_size_alone_is_caught() {
+fn a_fault_at_the_timed_size_only_is_a_mismatch() {
     let fault = "= sum + (k == 301 && row == 6 && column == 4 ? 0.01f : 0.0f);";
     let kernels = Kernels::with("timed", "matmul", "02_private.cl", "= sum;", fault);
     let output = matmul(&["--variant", "private", "--mnk", "9,8,301"])

@@ -1,5 +1,5 @@
-//! The filter on planes in the real window on a virtual display: a key chooses it, what it shows is what `snapshot`
-//! writes, and where it cannot be had a sentence says why. No time is asserted.
+//! The filter on planes in the window on a virtual display: a key selects it, it shows the picture that `snapshot` writes,
+//! and a message has the reason if the device cannot run it. No time is asserted.
 
 use crate::common::window::{Display, Session, clip, clreel, json, png, snapshot, succeed};
 use ffmpeg_next::codec::Id;
@@ -7,7 +7,7 @@ use ffmpeg_next::format::Pixel;
 use testkit::movie::{Folder, Movie};
 
 #[test]
-fn a_key_chooses_it_among_filters_on_rgba() {
+fn a_key_selects_planar_among_filters_on_rgba() {
     let (display, folder) = (Display::start(&[]), Folder::new("planar-key"));
     let (stats, shot) = (folder.file("s.json"), folder.file("s.png"));
     let mut command = clreel(Some(&display));
@@ -17,7 +17,7 @@ fn a_key_chooses_it_among_filters_on_rgba() {
     session.press_until_title("y", "planar, r=7");
     session.press_until_title("equal", "planar, r=8");
     session.press_until_title("space", "planar, r=8, paused");
-    // The picture on the screen is filtered anew while paused; its memory changes hands.
+    // The picture on the screen is filtered again during a pause; its memory moves between device and host.
     session.press_until_title("8", "fused, r=8, paused");
     session.press_until_title("y", "planar, r=8, paused");
     session.press_until_title("0", "- off, paused");
@@ -40,7 +40,7 @@ fn a_key_chooses_it_among_filters_on_rgba() {
     assert!(png(&shot) != snapshot(&folder, &clip(), at, "planar", "8"));
 }
 
-/// Plays a movie of this format with the variant; returns its name in each frame, and what was said.
+/// Plays a movie of this format with the variant; returns the variant of each frame, and stderr.
 fn play(format: Pixel, codec: Id) -> (Vec<String>, String) {
     let (display, folder) = (Display::start(&[]), Folder::new(&format!("planar-{format:?}")));
     let (stats, shot) = (folder.file("s.json"), folder.file("s.png"));
@@ -60,9 +60,9 @@ fn play(format: Pixel, codec: Id) -> (Vec<String>, String) {
     (names, stderr)
 }
 
-/// The program for this conversion is not built beforehand: the movie waits for it.
+/// The program for this conversion is not built in advance: the movie waits for it.
 #[test]
-fn scripts_get_it_from_the_first_frame_on() {
+fn counted_frames_are_filtered_by_planar_from_the_first_one() {
     for format in [Pixel::YUV420P, Pixel::YUV422P10LE, Pixel::GRAY8] {
         let (names, stderr) = play(format, Id::FFV1);
         assert_eq!(names, ["planar"; 4], "{format:?}: {stderr}");
@@ -70,7 +70,7 @@ fn scripts_get_it_from_the_first_frame_on() {
 }
 
 #[test]
-fn what_the_device_cannot_read_is_shown_unfiltered_with_a_sentence() {
+fn unsupported_planes_are_shown_unfiltered_with_a_message() {
     let (names, stderr) = play(Pixel::YUVA420P, Id::FFV1);
     assert_eq!(names, ["off"; 4]);
     for part in ["'planar' cannot filter this movie.", "does not read the planes", "fused"] {

@@ -1,5 +1,5 @@
-//! Uploads on a queue of their own, in the window: the filter's queue waits for them, the bytes stay the same, and what
-//! fails there is recovered from. The tests' layer (`tests/gl_sharing`) makes a GPU of whatever device there is.
+//! Uploads on a queue of their own, in the window: the filter's queue waits for them, the bytes do not change, and failures
+//! are recovered from. The tests' layer (`tests/gl_sharing`) presents the device as a GPU.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use crate::common::window::{Display, clreel, json, png, succeed};
 use testkit::layer;
 use testkit::movie::{Folder, Movie, steady};
 
-/// A movie of odd size whose frames differ.
+/// Writes a movie of odd size whose frames differ.
 fn movie(folder: &Folder) -> std::path::PathBuf {
     folder.movie("odd.mkv", &Movie { size: (175, 99), stamps_ms: steady(50), ..Movie::default() })
 }
@@ -21,14 +21,14 @@ fn window(display: &Display, movie: &Path, queues: &str, layer_options: &[(&str,
 }
 
 #[test]
-fn one_queue_and_two_give_the_same_bytes_on_every_path() {
+fn one_and_two_queues_give_the_same_bytes_on_every_path() {
     let (display, folder) = (Display::start(&[]), Folder::new("queues-bytes"));
     let movie = movie(&folder);
     type Options = &'static [(&'static str, &'static str)];
     let paths: [(Options, &[&str], &str); 3] = [
         (&[("FAKE_GPU", "1"), ("POISON", "1")], &[], "zero-copy"),
         (&[("FAKE_GPU", "1")], &["--no-sharing"], "copy"),
-        // A CPU device, where the upload is a handover.
+        // A CPU device, where an upload only maps and unmaps.
         (&[], &["--no-sharing"], "copy"),
     ];
     for (options, arguments, sharing) in paths {
@@ -46,7 +46,7 @@ fn one_queue_and_two_give_the_same_bytes_on_every_path() {
             let frames = stats["frames"].as_array().unwrap();
             let last = frames.last().unwrap().clone();
             assert_eq!(last["variant"], "separable", "{case}");
-            // A GPU's frames are packed by the decoder's thread, but for the first ones.
+            // Frames for a GPU are packed by the decoder's thread, except the first ones.
             let packed = frames.iter().filter(|frame| frame["pack"].is_number()).count();
             if case.contains("FAKE_GPU") {
                 assert!(packed >= 20, "{packed} frames packed; {case}");
@@ -54,7 +54,7 @@ fn one_queue_and_two_give_the_same_bytes_on_every_path() {
                 assert_eq!(packed, 0, "{case}");
             }
 
-            // Before snapshot's own calls, which stand in the same log.
+            // Counted before snapshot adds calls to the same log.
             let waits = layer::calls(&log, "clEnqueueBarrierWithWaitList").len();
             let snapshot = folder.file("snapshot.png");
             let mut command = clreel(None);
@@ -78,7 +78,7 @@ fn one_queue_and_two_give_the_same_bytes_on_every_path() {
 }
 
 #[test]
-fn a_queue_that_fails_is_recovered_from() {
+fn failures_on_either_queue_are_recovered_from() {
     let (display, folder) = (Display::start(&[]), Folder::new("queues-failures"));
     let movie = movie(&folder);
     for plan in ["clEnqueueBarrierWithWaitList:100:-5", "clEnqueueWriteBuffer:150:-36", "clFlush:301:-36"] {

@@ -1,6 +1,6 @@
-//! Devices that fail, in the middle of a frame and when a variant is tried on them: they are started anew, then used
-//! without sharing, then left for another one, and in the end the movie goes on unfiltered. One banner says so, and what
-//! it says is true. The tests' layer makes the calls fail (`tests/gl_sharing`).
+//! Devices that fail during a frame or when a variant is tried on them: they are started again, then used without
+//! sharing, then replaced by another device; at last the movie continues unfiltered. One banner reports that, and is
+//! true. The tests' layer makes the calls fail (`tests/gl_sharing`).
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ fn movie(folder: &Folder) -> PathBuf {
     folder.movie("odd.mkv", &Movie { size: (175, 99), stamps_ms: steady(50), ..Movie::default() })
 }
 
-/// Statistics and stderr of `frames` frames, filtered by the running sum.
+/// Plays a movie filtered by the running sum; returns its statistics and stderr.
 fn play(
     display: &Display,
     folder: &Folder,
@@ -34,34 +34,34 @@ fn last_variant(stats: &Value) -> &str {
     stats["frames"].as_array().unwrap().last().unwrap()["variant"].as_str().unwrap()
 }
 
-/// How many errors were told on stderr.
-fn told(stderr: &str) -> usize {
+/// Counts the errors on stderr.
+fn error_count(stderr: &str) -> usize {
     stderr.lines().filter(|line| line.starts_with("clreel: ")).count()
 }
 
 #[test]
-fn a_driver_that_tells_no_times_leaves_them_unknown() {
+fn without_event_times_the_stages_are_unknown() {
     let (display, folder) = (Display::start(&[]), Folder::new("recovery-times"));
-    // CL_PROFILING_INFO_NOT_AVAILABLE, of every event.
+    // Every query of event times fails with CL_PROFILING_INFO_NOT_AVAILABLE.
     let options = [("FAKE_GPU", "1"), ("FAIL", "clGetEventProfilingInfo:1+:-7")];
     let (stats, stderr) = play(&display, &folder, &options, &[], &["--frames", "12"]);
-    assert_eq!((told(&stderr), last_variant(&stats)), (0, "running-sum"), "{stderr}");
+    assert_eq!((error_count(&stderr), last_variant(&stats)), (0, "running-sum"), "{stderr}");
     let of_filter = |f: &&Value| f["variant"] == "running-sum";
     let frames: Vec<&Value> = stats["frames"].as_array().unwrap().iter().filter(of_filter).collect();
     for frame in &frames {
         for stage in ["upload", "acquire", "convert", "filter", "release"] {
             assert!(frame[stage].is_null(), "{stage}: {frame}");
         }
-        // What is not done takes no time, and that is known; what the window's thread does is timed by itself.
+        // A stage that does not run takes zero time; stages of the window's thread have their own timer.
         assert!(frame["correct"] == 0.0 && frame["present"].as_f64() > Some(0.0), "{frame}");
-        assert!(frame["filter_wall"].is_null(), "{frame}");
+        assert!(frame["filter_wall"].as_f64() > Some(0.0), "{frame}");
     }
     let setting = stats["settings"].as_array().unwrap().iter().find(of_filter).unwrap();
-    assert!(setting["stages"]["filter"].is_null() && setting["noisy"] == false, "{setting}");
+    assert!(setting["stages"]["filter"].is_null(), "{setting}");
 }
 
 #[test]
-fn a_device_that_fails_once_when_the_chosen_variant_is_tried_is_started_anew() {
+fn a_device_that_fails_once_in_the_trial_of_a_variant_is_restarted() {
     let (display, folder) = (Display::start(&[]), Folder::new("recovery-trial"));
     for plan in [
         "clCreateBuffer:1:-4",
@@ -72,27 +72,29 @@ fn a_device_that_fails_once_when_the_chosen_variant_is_tried_is_started_anew() {
         let options = [("FAKE_GPU", "1"), ("POISON", "1"), ("FAIL", plan)];
         let (stats, stderr) = play(&display, &folder, &options, &[], &["--frames", "20"]);
         assert!(stderr.contains("failed when 'running-sum' was tried on it"), "{plan}: {stderr}");
-        assert!(stderr.contains("started it anew") && told(&stderr) == 1, "{plan}: {stderr}");
+        assert!(stderr.contains("started it anew") && error_count(&stderr) == 1, "{plan}: {stderr}");
         assert_eq!(stats["sharing"], "zero-copy", "{plan}: {stderr}");
         assert_eq!(last_variant(&stats), "running-sum", "{plan}: {stderr}");
     }
 }
 
 #[test]
-fn a_kernel_that_does_not_compile_is_not_the_devices_failure() {
+fn a_build_failure_does_not_restart_the_device() {
     let (display, folder) = (Display::start(&[]), Folder::new("recovery-compile"));
     std::fs::create_dir_all(folder.file("box_filter")).unwrap();
     folder.with("box_filter/05_running_sum.cl", b"this is no kernel\n");
     let kernels = folder.file("");
     let environment = [("CLREEL_KERNELS", kernels.to_str().unwrap())];
     let (stats, stderr) = play(&display, &folder, &[("FAKE_GPU", "1")], &environment, &["--frames", "20"]);
-    assert!(stderr.contains("does not build") && stderr.contains("The compiler says"), "{stderr}");
+    for part in ["05_running_sum.cl", "does not build", "The compiler says"] {
+        assert!(stderr.contains(part), "{part}: {stderr}");
+    }
     assert!(stderr.contains("shown unfiltered") && !stderr.contains("anew"), "{stderr}");
     assert_eq!((last_variant(&stats), &stats["sharing"]), ("off", &"zero-copy".into()), "{stderr}");
 }
 
 #[test]
-fn a_device_without_memory_is_left_for_another_one() {
+fn a_device_without_memory_is_replaced_by_another() {
     let (display, folder) = (Display::start(&[]), Folder::new("recovery-memory"));
     let names = pair::names(clreel(None));
     for (failing, good) in [(0, 1), (1, 0)] {
@@ -106,17 +108,17 @@ fn a_device_without_memory_is_left_for_another_one() {
             ("running-sum", &"zero-copy".into()),
             "{stderr}"
         );
-        // One banner: the failure, and where the movie goes on.
-        assert!(stderr.contains("MEM_OBJECT_ALLOCATION_FAILURE") && told(&stderr) == 1, "{stderr}");
+        // One banner: the failure, and the device that takes over.
+        assert!(stderr.contains("MEM_OBJECT_ALLOCATION_FAILURE") && error_count(&stderr) == 1, "{stderr}");
         assert!(stderr.contains(&format!("clreel goes on with '{}", names[good])), "{stderr}");
     }
 }
 
 #[test]
-fn a_device_that_cannot_be_started_anew_in_mid_play_is_left_for_another_one() {
+fn a_device_that_cannot_be_restarted_is_replaced_by_another() {
     let (display, folder) = (Display::start(&[]), Folder::new("recovery-other"));
     let names = pair::names(clreel(None));
-    // The first context plays; the next ones, with sharing on either thread and without it, cannot be had.
+    // The first context works; the next ones, with and without sharing and on both threads, cannot be created.
     let failing = [2, 3, 4, 5].map(|n| format!("clCreateContext:{n}:-6")).join(",");
     let plan = &format!("clEnqueueNDRangeKernel:900:-5,{failing}");
     let options = [("FAKE_GPU", "1"), ("POISON", "1"), ("FAIL", plan)];
@@ -129,7 +131,7 @@ fn a_device_that_cannot_be_started_anew_in_mid_play_is_left_for_another_one() {
 }
 
 #[test]
-fn when_everything_is_lost_one_banner_says_that_the_movie_plays_unfiltered() {
+fn without_a_working_device_one_banner_reports_unfiltered_playback() {
     let (display, folder) = (Display::start(&[]), Folder::new("recovery-lost"));
     let failing = folder.file("failing");
     let mut command = clreel(Some(&display));
@@ -150,7 +152,7 @@ fn when_everything_is_lost_one_banner_says_that_the_movie_plays_unfiltered() {
     for untrue in ["goes on with", "anew", "could not be tried"] {
         assert_eq!(banners(&session, untrue), 0, "{untrue}: {:?}", session.texts());
     }
-    // It comes back, and what was said is not true any more.
+    // The device works again: the banner disappears.
     std::fs::remove_file(&failing).unwrap();
     session.display.key("ctrl+d");
     session.wait("no banner", |s| !s.shows("The movie goes on unfiltered"));
@@ -159,7 +161,7 @@ fn when_everything_is_lost_one_banner_says_that_the_movie_plays_unfiltered() {
 }
 
 #[test]
-fn an_argument_that_cannot_be_set_for_another_radius_is_the_devices_failure() {
+fn a_kernel_argument_that_cannot_be_set_is_a_device_failure() {
     let (display, folder) = (Display::start(&[]), Folder::new("recovery-argument"));
     let failing = folder.file("failing");
     let mut command = clreel(Some(&display));
@@ -173,7 +175,7 @@ fn an_argument_that_cannot_be_set_for_another_radius_is_the_devices_failure() {
     let mut session = Session::start(&display, &mut command);
     session.wait_for_title("flat");
     std::fs::write(&failing, "").unwrap();
-    // Frames like those before it need no argument.
+    // A frame with the same radius sets no argument.
     session.display.key("equal");
     session.wait_for_text("The movie goes on unfiltered");
     std::fs::remove_file(&failing).unwrap();
@@ -184,11 +186,11 @@ fn an_argument_that_cannot_be_set_for_another_radius_is_the_devices_failure() {
 }
 
 #[test]
-fn other_variants_that_fail_are_told_in_one_banner_and_can_be_tried_again() {
+fn failing_trials_of_other_variants_share_one_banner_and_can_be_repeated() {
     let (display, folder) = (Display::start(&[]), Folder::new("recovery-others"));
     let failing = folder.with("failing", b"");
     let mut command = clreel(Some(&display));
-    // A device of the host's memory, which frames without filter need not be brought to.
+    // A device that uses host memory: unfiltered frames are not sent to it.
     command.envs(layer::environment(&[
         ("POISON", "1"),
         ("FAIL", "clCreateBuffer:1+:-4"),
@@ -206,5 +208,5 @@ fn other_variants_that_fail_are_told_in_one_banner_and_can_be_tried_again() {
     std::fs::remove_file(&failing).unwrap();
     session.press_until_title("5", "running-sum");
     let stderr = session.quit();
-    assert_eq!(told(&stderr), 1, "{stderr}");
+    assert_eq!(error_count(&stderr), 1, "{stderr}");
 }

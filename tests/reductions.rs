@@ -1,34 +1,21 @@
-//! The ladder of reductions, by `bench --ladder reduction`: every rung is right for every block, planted faults are caught, sums
-//! pass 32 bits, and what is asked wrongly is said. Needs an OpenCL device, and fails without one.
+//! The reduction and the histogram, by `bench --ladder`: every variant is right for every block size, injected faults are
+//! detected, sums exceed 32 bits, and wrong usage is refused. Needs an OpenCL device, and fails without one.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
-use ladder::contest::Ladder;
+use ladder::runner::Ladder;
 use ladders::histogram::HISTOGRAM;
 use ladders::reduction::REDUCTION;
 use opencl::cl::{list_devices, select_device};
 use serde_json::Value;
 
-fn clreel(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_clreel"));
-    command.args(args);
-    // What the user has tuned must not matter.
-    command.env("XDG_CACHE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"));
-    // What the compiler has made before may be used again.
-    command.env("POCL_CACHE_DIR", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache/pocl"));
-    command
-}
+use crate::common::ladder::{Kernels, clreel};
+use crate::common::process::json;
 
 fn reduction(args: &[&str]) -> Command {
     let mut command = clreel(&["bench", "--ladder", "reduction", "--frames", "2", "--json"]);
     command.args(args);
     command
-}
-
-fn json(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&output.stderr)))
 }
 
 fn runs(report: &Value) -> Vec<Value> {
@@ -40,9 +27,10 @@ fn rows(run: &Value) -> Vec<Value> {
 }
 
 #[test]
-fn every_rung_is_right_and_timed() {
-    // The search of `auto` takes long; another test has it.
-    let ids: Vec<&str> = REDUCTION.rungs().iter().map(|rung| rung.id).filter(|id| *id != "auto").collect();
+fn every_variant_of_the_reduction_is_right_and_timed() {
+    // Without `auto`, which takes long; another test covers it.
+    let ids: Vec<&str> =
+        REDUCTION.variants().iter().map(|variant| variant.id).filter(|id| *id != "auto").collect();
     let output =
         reduction(&["--size", "333x217", "--block", "16,32,64", "--variant", &ids.join(",")]).output();
     let output = output.unwrap();
@@ -85,15 +73,15 @@ fn histograms_are_right_and_auto_chooses() {
     let run = &runs(&report)[0];
     assert_eq!(run["case"], serde_json::json!({ "width": 333, "height": 217 }));
     let rows = rows(run);
-    let ids: Vec<&str> = HISTOGRAM.rungs().iter().map(|rung| rung.id).collect();
+    let ids: Vec<&str> = HISTOGRAM.variants().iter().map(|variant| variant.id).collect();
     assert_eq!(rows.iter().map(|row| row["id"].as_str().unwrap()).collect::<Vec<_>>(), ids);
     assert!(rows.iter().all(|row| row["outcome"] == "ok"), "{report}");
     assert!(ids.iter().any(|id| rows[7]["chosen"].as_str().unwrap().starts_with(&format!("{id} "))));
 }
 
-/// A white frame has to pass 32 bits to show it, and so does one of noise.
+/// A white frame, and one of noise, has sums that exceed 32 bits.
 #[test]
-fn sums_pass_32_bits() {
+fn sums_may_exceed_32_bits() {
     let variants = "threads,threads-vectors,wide-64,two-stage,one-pass,strips";
     let output = reduction(&["--size", "8300x4200", "--variant", variants, "--fail-fast"]).output();
     let output = output.unwrap();
@@ -102,7 +90,7 @@ fn sums_pass_32_bits() {
 }
 
 #[test]
-fn what_has_no_meaning_is_refused() {
+fn invalid_sizes_and_blocks_are_usage_errors() {
     for (args, word) in [
         (&["bench", "--ladder", "reduction", "--block", "48"][..], "48 is no --block"),
         (&["bench", "--ladder", "reduction", "--count", "5"], "--count"),
@@ -122,29 +110,8 @@ fn what_has_no_meaning_is_refused() {
     }
 }
 
-/// A folder with the kernels of the reduction, one of them changed; removed when dropped.
-struct Kernels(PathBuf);
-
-impl Kernels {
-    fn with(name: &str, file: &str, from: &str, to: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("clreel-reductions-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(folder.join("reduction")).unwrap();
-        let original = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels/reduction").join(file);
-        let text = std::fs::read_to_string(original).unwrap();
-        assert_eq!(text.matches(from).count(), 1, "{from}");
-        std::fs::write(folder.join("reduction").join(file), text.replace(from, to)).unwrap();
-        Self(folder)
-    }
-}
-
-impl Drop for Kernels {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 #[test]
-fn a_planted_fault_is_caught_and_named() {
+fn each_injected_fault_of_the_reduction_is_a_mismatch_with_its_reason() {
     for (n, (file, from, to, id, words)) in [
         ("01_interleaved.cl", "stride < GROUP;", "stride < GROUP / 2;", "interleaved", "numbers differ"),
         ("02_sequential.cl", "stride > 0", "stride > 1", "sequential", "numbers differ"),
@@ -158,14 +125,14 @@ fn a_planted_fault_is_caught_and_named() {
             "one-pass",
             "outside the output",
         ),
-        // Only the second run shows it.
+        // Only the second run shows this fault.
         ("frames.clh", "*counter = 0;", "*counter = 1;", "strips", "numbers differ"),
         ("06_strips.cl", "least = UINT_MAX", "least = 0", "strips", "the minimum"),
     ]
     .into_iter()
     .enumerate()
     {
-        let kernels = Kernels::with(&n.to_string(), file, from, to);
+        let kernels = Kernels::with(&n.to_string(), "reduction", file, from, to);
         let output = reduction(&["--variant", id, "--size", "132x65", "--block", "16"])
             .env("CLREEL_KERNELS", &kernels.0)
             .output()

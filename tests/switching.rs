@@ -1,7 +1,6 @@
-//! Changing the OpenCL device while the movie runs: every ordered pair of the devices that are there, under the tests'
-//! layer, which gives them all shared textures and notes what is misused; and devices that fail while they are made
-//! ready. With one device, the change starts that one anew. More devices come from the drivers that are installed, or
-//! from `OCL_ICD_VENDORS`.
+//! Changes of the OpenCL device while the movie plays: every ordered pair of devices, under the tests' layer, which
+//! shares textures on all of them and records misuse; and devices that fail during the change. With one device, the
+//! change restarts it. More devices come from installed drivers, or from `OCL_ICD_VENDORS`.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -12,8 +11,8 @@ use testkit::layer;
 use testkit::movie::Folder;
 use testkit::pair;
 
-/// How many devices there are.
-fn devices() -> usize {
+/// Returns the number of devices.
+fn device_count() -> usize {
     let mut command = clreel(None);
     command.args(["devices", "--json"]).envs(layer::environment(&[]));
     let output = command.stderr(Stdio::null()).output().unwrap();
@@ -23,35 +22,35 @@ fn devices() -> usize {
     count
 }
 
-/// Textures that were handed to OpenCL so far: the queue of each.
-fn acquired(log: &Path) -> Vec<String> {
+/// Returns the queue of each texture that OpenCL acquired so far.
+fn acquiring_queues(log: &Path) -> Vec<String> {
     let calls = layer::calls(log, "clEnqueueAcquireGLObjects");
     let queue = |line: &String| line.split(' ').find(|word| word.starts_with("queue=")).unwrap().to_owned();
     calls.iter().map(queue).collect()
 }
 
-/// The queue that the last ten frames were filtered in. While a device is made ready, the old one's frames go on
-/// between those of its trial.
-fn queue(log: &Path) -> Option<String> {
-    let queues = acquired(log);
+/// Returns the queue of the last ten frames, if they have the same one. While a device is prepared, frames of the old
+/// one and of the trial alternate.
+fn last_queue(log: &Path) -> Option<String> {
+    let queues = acquiring_queues(log);
     let last = queues.len().checked_sub(10).map(|first| &queues[first..])?;
     last.iter().all(|queue| *queue == last[0]).then(|| last[0].clone())
 }
 
 /// Presses Ctrl+D and waits until another queue has filtered frames.
 fn change_device(session: &mut Session, log: &Path) {
-    session.wait("frames", |_| queue(log).is_some());
-    let old = queue(log);
+    session.wait("frames", |_| last_queue(log).is_some());
+    let old = last_queue(log);
     session.display.key("ctrl+d");
-    session.wait("frames of the next device", |_| queue(log).is_some_and(|now| Some(now) != old));
+    session.wait("frames of the next device", |_| last_queue(log).is_some_and(|now| Some(now) != old));
 }
 
 #[test]
-fn every_device_gives_way_to_every_other_one() {
+fn every_device_can_be_replaced_by_every_other() {
     let (display, folder) = (Display::start(&[]), Folder::new("switching-pairs"));
-    let count = devices();
+    let count = device_count();
     for from in 0..count {
-        // As often Ctrl+D as brings the movie from `from` to `to`; all the way round for the same device.
+        // Ctrl+D as often as leads from `from` to `to`; all the way round for the same device.
         for steps in 1..=count {
             let to = (from + steps) % count;
             println!("{from} to {to}");
@@ -79,14 +78,14 @@ fn every_device_gives_way_to_every_other_one() {
 #[test]
 fn a_click_in_the_list_changes_the_device() {
     let (display, folder) = (Display::start(&[]), Folder::new("switching-click"));
-    let (count, log, stats) = (devices(), folder.file("log"), folder.file("s.json"));
+    let (count, log, stats) = (device_count(), folder.file("log"), folder.file("s.json"));
     let options = [("FAKE_GPU", "1"), ("POISON", "1"), ("LOG", log.to_str().unwrap())];
     let mut command = clreel(Some(&display));
     command.envs(layer::environment(&options)).arg(clip()).args(["--variant", "flat", "--device", "0"]);
     let mut session = Session::start(&display, command.arg("--stats").arg(&stats));
     session.wait_for_title("flat");
-    session.wait("frames", |_| queue(&log).is_some());
-    let old = queue(&log);
+    session.wait("frames", |_| last_queue(&log).is_some());
+    let old = last_queue(&log);
     session.choose("Devices");
     let to = 1 % count;
     let mut row = String::new();
@@ -96,10 +95,10 @@ fn a_click_in_the_list_changes_the_device() {
         !row.is_empty()
     });
     session.click(&row);
-    session.wait("frames of the device", |_| queue(&log).is_some_and(|now| Some(now) != old));
+    session.wait("frames of the device", |_| last_queue(&log).is_some_and(|now| Some(now) != old));
     session.wait_for_text("in use");
-    session.wait("the change's end", |s| !s.shows("being made ready"));
-    // The list stays open, and its own button closes it.
+    session.wait("the change's end", |s| !s.shows("initializing"));
+    // The list stays open until its own button closes it.
     session.click("\u{d7}");
     session.wait("no list", |s| !s.shows("OpenCL devices"));
     let stderr = session.quit();
@@ -108,7 +107,7 @@ fn a_click_in_the_list_changes_the_device() {
 }
 
 #[test]
-fn a_device_that_fails_while_it_is_made_ready_puts_the_old_one_back() {
+fn a_device_that_fails_during_the_change_leaves_the_old_one_in_use() {
     let (display, folder) = (Display::start(&[]), Folder::new("switching-failures"));
     for (plan, why) in
         [("clBuildProgram:1+:-5", "does not build"), ("clCreateContext:1+:-6", "cannot be used")]
@@ -130,20 +129,20 @@ fn a_device_that_fails_while_it_is_made_ready_puts_the_old_one_back() {
             .arg(&stats);
         let mut session = Session::start(&display, &mut command);
         session.wait_for_title("flat");
-        // Every variant of the first device is built: what is still built would fail as well.
+        // Every variant of the first device is built now: later builds would fail as well.
         for (key, variant) in [("2", "separable"), ("4", "vectorized"), ("5", "running-sum"), ("3", "flat")] {
             session.press_until_title(key, variant);
         }
-        session.wait("frames", |_| queue(&log).is_some());
-        let old = queue(&log);
+        session.wait("frames", |_| last_queue(&log).is_some());
+        let old = last_queue(&log);
         std::fs::write(&while_there, "").unwrap();
         session.display.key("ctrl+d");
         session.wait("the planned failure", |_| !layer::calls(&log, "planned-failure").is_empty());
-        let shown = acquired(&log).len();
-        session.wait("frames of the old device", |_| acquired(&log).len() > shown + 20);
-        assert_eq!(queue(&log), old, "{plan}");
+        let shown = acquiring_queues(&log).len();
+        session.wait("frames of the old device", |_| acquiring_queues(&log).len() > shown + 20);
+        assert_eq!(last_queue(&log), old, "{plan}");
         session.press_until_title("5", "running-sum");
-        // Without the cause the same change succeeds.
+        // Without the fault the same change succeeds.
         std::fs::remove_file(&while_there).unwrap();
         change_device(&mut session, &log);
         let stderr = session.quit();
@@ -153,7 +152,7 @@ fn a_device_that_fails_while_it_is_made_ready_puts_the_old_one_back() {
     }
 }
 
-/// What stands beside a stage in the table: the last time, the median, the 95th percentile and the longest.
+/// Returns the row of a stage in the table: the last time, the median, the 95th percentile and the longest.
 fn row(session: &Session, stage: &str) -> Option<[String; 4]> {
     let texts = session.texts();
     let is_number = |text: &str| text.trim_start_matches('~').parse::<f64>().is_ok();
@@ -162,7 +161,8 @@ fn row(session: &Session, stage: &str) -> Option<[String; 4]> {
     Some([1, 2, 3, 4].map(|at: usize| found[at].text.clone()))
 }
 
-/// Presses Ctrl+D, and waits until that device has filtered the picture on the screen: one picture's last time is its longest.
+/// Presses Ctrl+D, and waits until that device has filtered the picture on the screen: the last time of one picture is
+/// its longest.
 fn change_device_in_a_pause(session: &mut Session, to: &str) {
     session.display.key("ctrl+d");
     session.wait("the next device", |s| {
@@ -175,11 +175,11 @@ fn change_device_in_a_pause(session: &mut Session, to: &str) {
     session.wait("the time of one picture", |s| {
         row(s, "filter").is_some_and(|[last, .., longest]| last == longest)
     });
-    session.wait_for_text("the filter alone");
+    session.wait_for_text("filter alone");
 }
 
 #[test]
-fn in_a_pause_the_next_device_shows_its_own_time_and_none_of_the_one_before() {
+fn after_a_change_in_a_pause_only_times_of_the_new_device_are_shown() {
     let (display, folder) = (Display::start(&[]), Folder::new("switching-pause"));
     let stats = folder.file("s.json");
     let mut command = clreel(Some(&display));
@@ -188,7 +188,7 @@ fn in_a_pause_the_next_device_shows_its_own_time_and_none_of_the_one_before() {
     session.resize(1280, 720);
     session.wait_for_title("flat");
     session.display.key("d");
-    // The longest of several.
+    // The longest time of several frames.
     session.wait("times", |s| row(s, "filter").is_some_and(|[last, .., longest]| last != longest));
     session.press_until_title("space", "paused");
     change_device_in_a_pause(&mut session, "1: ");
@@ -198,12 +198,12 @@ fn in_a_pause_the_next_device_shows_its_own_time_and_none_of_the_one_before() {
 }
 
 #[test]
-fn what_a_stalled_compiler_was_asked_for_is_asked_again_where_the_device_stays() {
+fn requests_to_a_stalled_compiler_are_repeated_if_the_device_stays() {
     let (display, folder) = (Display::start(&[]), Folder::new("switching-asked"));
     let (kernels, log, stalled) = (folder.file("kernels"), folder.file("log"), folder.file("stalled"));
     std::fs::create_dir_all(kernels.join("box_filter")).unwrap();
     std::fs::write(&stalled, "").unwrap();
-    // Some program behind the wanted one's, and the first one of the thread that comes after.
+    // A program queued behind the wanted one, and the first program of the new thread.
     let options = [
         ("FAIL", "clBuildProgram:4:stall,clBuildProgram:5:-11"),
         ("FAIL_WHILE", stalled.to_str().unwrap()),
@@ -216,28 +216,28 @@ fn what_a_stalled_compiler_was_asked_for_is_asked_again_where_the_device_stays()
     session.resize(1280, 720);
     session.wait_for_title("flat");
     session.wait("a program that waits", |_| !layer::calls(&log, "planned-hang").is_empty());
-    // A verdict, and what measures pictures.
+    // A verdict on a save, and the kernels that measure pictures.
     session.display.key("e");
     session.wait_for_text("Edit the files in");
     std::fs::write(kernels.join("box_filter/03_flat.cl"), "no kernel").unwrap();
-    session.wait_for_text("03_flat.cl: is being tried");
+    session.wait_for_text("03_flat.cl: validating");
     session.display.key("e");
     session.display.key("h");
-    session.wait_for_text("They are being made ready.");
-    // Another thread builds for the device when it is started anew, and cannot: it goes on as it is.
+    session.wait_for_text("Compiling the kernels of the scopes.");
+    // The restarted device gets a thread of its own, which cannot build: the old one stays.
     session.display.key("ctrl+d");
     session.wait_for_text("clreel goes on with");
     session.wait_for_text("minimum ");
     session.display.key("h");
     session.display.key("e");
-    session.wait("a verdict", |s| s.shows("03_flat.cl: flat: ") && s.shows("'flat' goes on with version 1."));
+    session.wait("a verdict", |s| s.shows("03_flat.cl: flat: ") && s.shows("flat: still running version 1"));
     session.wait_for_title("flat");
     std::fs::remove_file(&stalled).unwrap();
     session.quit();
 }
 
 #[test]
-fn kernels_saved_while_a_device_is_made_ready_wait_for_it_and_refused_ones_keep_none_away() {
+fn kernels_saved_during_a_device_change_are_judged_after_it() {
     let (display, folder) = (Display::start(&[]), Folder::new("switching-kernels"));
     let (log, now, stats) = (folder.file("log"), folder.file("now"), folder.file("s.json"));
     let options = [
@@ -265,14 +265,14 @@ fn kernels_saved_while_a_device_is_made_ready_wait_for_it_and_refused_ones_keep_
     save(&format!("{original}// edited\n"));
     session.wait_for_text("box_filter/03_flat.cl: ");
     let said = |s: &Session| s.texts().into_iter().find(|t| t.text.contains("03_flat.cl: ")).map(|t| t.text);
-    assert_eq!(said(&session).unwrap(), "box_filter/03_flat.cl: is tried when the device is ready");
+    assert_eq!(said(&session).unwrap(), "box_filter/03_flat.cl: waiting for the device");
     std::fs::remove_file(&now).unwrap();
     session.wait_for_text("box_filter/03_flat.cl: flat exact");
     session.wait_for_title("flat");
     session.wait_for_frames();
-    // What goes on is the version before, also on the next device.
+    // The version before is used, on the next device too.
     save(&original.replacen("int", "imt", 1));
-    session.wait_for_text("goes on with version 2.");
+    session.wait_for_text("still running version 2");
     session.display.key("d");
     session.wait("times", |s| row(s, "filter").is_some_and(|[last, .., longest]| last != longest));
     session.press_until_title("space", "paused");

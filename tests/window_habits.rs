@@ -1,23 +1,23 @@
-//! What people expect of a player without having read anything, in the real window on a virtual display.
+//! Common conventions of players, in the window on a virtual display.
 
 use std::process::Command;
 
-use crate::common::window::{Display, Session, clreel, finish, json};
-use testkit::movie::{Folder, Movie, steady, turned};
+use crate::common::window::{Display, Session, clreel, json, wait_for_exit, without_desktop};
+use testkit::movie::{Folder, Movie, steady, with_display_matrix};
 
-/// As `clreel`, and no desktop's service shows a dialog.
-fn alone(display: &Display) -> Command {
-    let mut command = clreel(Some(display));
-    command.env_remove("DBUS_SESSION_BUS_ADDRESS").env_remove("XDG_RUNTIME_DIR").args(["--variant", "off"]);
+/// Returns the command of a window without the desktop's file dialog that shows movies unfiltered.
+fn unfiltered(display: &Display) -> Command {
+    let mut command = without_desktop(display);
+    command.args(["--variant", "off"]);
     command
 }
 
 impl Session<'_> {
-    /// Width and height of the window in pixels.
+    /// Returns the width and height of the window in pixels.
     fn size(&self) -> (u32, u32) {
-        let told = self.display.xdotool(&["getwindowgeometry", "--shell", &self.window]);
-        let told = String::from_utf8_lossy(&told.stdout).into_owned();
-        let number = |name: &str| told.lines().find_map(|line| line.strip_prefix(name)?.parse().ok());
+        let geometry = self.display.xdotool(&["getwindowgeometry", "--shell", &self.window]);
+        let geometry = String::from_utf8_lossy(&geometry.stdout).into_owned();
+        let number = |name: &str| geometry.lines().find_map(|line| line.strip_prefix(name)?.parse().ok());
         (number("WIDTH=").unwrap_or(0), number("HEIGHT=").unwrap_or(0))
     }
 
@@ -43,14 +43,14 @@ fn a_window_has_the_shape_of_the_picture_and_fits_the_screen() {
     let large = Movie { size: (1920, 1080), ..one() };
     let upright = Movie { size: (640, 480), ..one() };
     let upright = std::fs::read(folder.movie("plain.mp4", &upright)).unwrap();
-    let upright = folder.with("upright.mp4", &turned(upright, [0, 1 << 16, -(1 << 16), 0]));
+    let upright = folder.with("upright.mp4", &with_display_matrix(upright, [0, 1 << 16, -(1 << 16), 0]));
     for (movie, size) in [
         (folder.movie("plain.mkv", &plain), (1000, 562)),
         (folder.movie("wide.mkv", &wide), (1024, 576)),
         (folder.movie("large.mkv", &large), (1280, 720)),
         (upright, (480, 640)),
     ] {
-        let mut session = Session::start(&display, alone(&display).arg(&movie));
+        let mut session = Session::start(&display, unfiltered(&display).arg(&movie));
         session.wait_for_title("- off");
         session.wait(&format!("{size:?}"), |s| s.size() == size);
         session.quit();
@@ -62,7 +62,7 @@ fn the_mouse_pauses_seeks_and_changes_the_radius() {
     let (display, folder) = (Display::start(&[]), Folder::new("habits-mouse"));
     let film = Movie { size: (1280, 720), stamps_ms: steady(500), gop: 25, ..Movie::default() };
     let movie = folder.movie("m.mkv", &film);
-    let mut session = Session::start(&display, alone(&display).arg(&movie));
+    let mut session = Session::start(&display, unfiltered(&display).arg(&movie));
     session.wait_for_title("- off");
     let middle = (640, 300);
     session.move_to(middle);
@@ -73,7 +73,7 @@ fn the_mouse_pauses_seeks_and_changes_the_radius() {
     // The wheel over the time, then over the radius.
     let (time, radius) = (session.find("0:00.0 / 0:20.0").center(), session.find("7 px").center());
     session.move_to(time);
-    // winit takes the release of a wheel that is a button, as only xdotool's is, for another step.
+    // xdotool sends the wheel as a button, whose release winit counts as another step.
     display.xdotool(&["mousedown", "4"]);
     session.wait_for_text("0:05.0 / 0:20.0");
     display.xdotool(&["mouseup", "4"]);
@@ -97,12 +97,12 @@ fn the_mouse_pauses_seeks_and_changes_the_radius() {
 }
 
 #[test]
-fn a_bad_file_of_a_list_is_skipped_both_ways_and_its_error_goes() {
+fn a_bad_file_of_a_list_is_skipped_in_both_directions() {
     let (display, folder) = (Display::start(&[]), Folder::new("habits-list"));
     let film = |name: &str| folder.movie(name, &Movie { stamps_ms: steady(250), ..Movie::default() });
     let (first, last) = (film("first.mkv"), film("last.mkv"));
     let bad = folder.with("bad.mkv", b"no movie");
-    let mut session = Session::start(&display, alone(&display).args([&first, &bad, &last]));
+    let mut session = Session::start(&display, unfiltered(&display).args([&first, &bad, &last]));
     session.wait_for_title("first.mkv - off");
     session.wait_for_text("1/3 \u{b7} first.mkv");
     session.press_until_title("greater", "last.mkv - off");
@@ -110,7 +110,7 @@ fn a_bad_file_of_a_list_is_skipped_both_ways_and_its_error_goes() {
     session.wait_for_text("bad.mkv' is not a movie");
     session.press_until_title("less", "first.mkv - off");
     session.wait_for_text("1/3 \u{b7} first.mkv");
-    // It stands there until something that was asked for after it works.
+    // The message stays until a later request succeeds.
     assert!(session.shows("bad.mkv' is not a movie"));
     session.press_until_title("less", "last.mkv - off");
     session.wait("no error", |s| !s.shows("bad.mkv' is not a movie"));
@@ -119,19 +119,19 @@ fn a_bad_file_of_a_list_is_skipped_both_ways_and_its_error_goes() {
 }
 
 #[test]
-fn a_path_is_completed_and_its_error_goes_with_the_next_movie() {
+fn a_typed_path_is_completed_and_its_error_cleared_by_the_next_movie() {
     let (display, folder) = (Display::start(&[]), Folder::new("habits-path"));
     let film = |name: &str| folder.movie(name, &Movie { stamps_ms: steady(250), ..Movie::default() });
     let (first, second) = (film("first.mkv"), film("second one.mkv"));
-    let mut session = Session::start(&display, alone(&display).arg(&first));
+    let mut session = Session::start(&display, unfiltered(&display).arg(&first));
     session.wait_for_title("first.mkv - off");
     let folder_name = first.parent().unwrap().to_str().unwrap().to_owned();
     session.type_path(&format!("{folder_name}/no"));
     display.key("Tab");
-    session.wait_for_text("No file begins so");
+    session.wait_for_text("No matching file");
     display.key("Return");
     session.wait_for_text("Cannot open");
-    // What is selected is replaced by what is typed.
+    // Typing replaces the selected text.
     session.type_path(&format!("{folder_name}/se"));
     display.key("Tab");
     session.wait_for_text(second.to_str().unwrap());
@@ -148,7 +148,7 @@ fn chapters_are_reached_by_keys() {
     let film = Movie { stamps_ms: steady(500), gop: 25, chapters, ..Movie::default() };
     let movie = folder.movie("m.mkv", &film);
     let stats = folder.file("s.json");
-    let mut session = Session::start(&display, alone(&display).arg(&movie).arg("--stats").arg(&stats));
+    let mut session = Session::start(&display, unfiltered(&display).arg(&movie).arg("--stats").arg(&stats));
     session.wait_for_title("- off");
     session.press_until_title("space", "paused");
     for (key, said, place) in [
@@ -167,9 +167,9 @@ fn chapters_are_reached_by_keys() {
     assert!(json(&stats)["presented"].as_u64().unwrap() >= 5);
 }
 
-/// Where there is one device, the key for the next one says so, and starts it anew.
+/// With one device, the key for the next one restarts it and shows a message.
 #[test]
-fn a_change_of_the_device_says_where_there_is_no_other() {
+fn changing_the_only_device_restarts_it_with_a_message() {
     let (display, folder) = (Display::start(&[]), Folder::new("habits-device"));
     let movie = folder.movie("m.mkv", &Movie { stamps_ms: steady(50), ..Movie::default() });
     let listed = clreel(None).args(["devices", "--json"]).output().unwrap();
@@ -180,7 +180,7 @@ fn a_change_of_the_device_says_where_there_is_no_other() {
     } else {
         "OpenCL device: "
     };
-    let mut session = Session::start(&display, alone(&display).arg(&movie));
+    let mut session = Session::start(&display, unfiltered(&display).arg(&movie));
     session.press_until_title("3", "flat");
     session.wait_for_frames();
     session.display.key("ctrl+d");
@@ -190,24 +190,24 @@ fn a_change_of_the_device_says_where_there_is_no_other() {
 }
 
 #[test]
-fn what_is_wrong_with_the_start_is_said_once() {
+fn a_start_beyond_the_end_is_reported_once() {
     let (display, folder) = (Display::start(&[]), Folder::new("habits-start"));
     let movie = folder.movie("m.mkv", &Movie { stamps_ms: steady(50), ..Movie::default() });
-    let mut session = Session::start(&display, alone(&display).arg(&movie).args(["--start", "1:39"]));
+    let mut session = Session::start(&display, unfiltered(&display).arg(&movie).args(["--start", "1:39"]));
     session.wait_for_title("- off");
     session.wait_for_text("has no picture at 99.000 s");
     let stderr = session.quit();
     assert_eq!(stderr.matches("has no picture at").count(), 1, "{stderr}");
 }
 
-/// Keys are pressed by where they lie: X's codes are 10 for the first of the digits, 24 for Q, 66 for CapsLock.
+/// Keys are identified by position; X's codes are 10 for the first digit, 24 for Q, 66 for CapsLock.
 #[test]
-fn keys_are_heeded_on_every_keyboard_and_beside_caps_lock() {
+fn keys_work_on_every_keyboard_layout_and_with_caps_lock() {
     let (display, folder) = (Display::start(&[]), Folder::new("habits-keyboards"));
     let film = Movie { stamps_ms: steady(3000), gop: 25, ..Movie::default() };
     let movie = folder.movie("m.mkv", &film);
-    let mut command = alone(&display);
-    // Without a language accents are not put on letters.
+    let mut command = unfiltered(&display);
+    // Without a locale dead keys are not composed.
     let mut session = Session::start(&display, command.arg(&movie).env("LC_ALL", "C.UTF-8"));
     session.wait_for_title("- off");
     let mut is_paused = false;
@@ -222,7 +222,7 @@ fn keys_are_heeded_on_every_keyboard_and_beside_caps_lock() {
         display.keyboard(layout);
         for is_locked in [false, true] {
             let on = format!("on {layout}, CapsLock {is_locked}");
-            // The first and the sixth of the digits, which are a Czech plus and a French minus sign.
+            // The first and the sixth digit, which are plus on a Czech and minus on a French keyboard.
             for (key, shown) in [(y, "planar, r=7"), ("10", "naive, r=7"), ("15", "glsl, r=7")] {
                 display.key(key);
                 session.wait(&format!("{shown} {on}"), |s| s.title().contains(shown));
@@ -234,7 +234,7 @@ fn keys_are_heeded_on_every_keyboard_and_beside_caps_lock() {
         }
     }
     session.press_until_title("33", "paused");
-    // An accent waits for no letter: the next key is itself.
+    // A dead key does not wait for a letter: the next key is handled itself.
     display.key("34");
     display.key("26");
     session.wait_for_text("Make an editable copy");
@@ -243,7 +243,7 @@ fn keys_are_heeded_on_every_keyboard_and_beside_caps_lock() {
     session.wait("the end of the panel", |s| !s.shows("Make an editable copy"));
     display.key("ctrl+40");
     session.wait_for_text("OpenCL device");
-    // Whatever the key that opens it is called.
+    // Whatever character is on the key that opens it.
     display.key("32");
     session.wait_for_text("Open a movie");
     ["24", "25", "26"].iter().for_each(|key| display.key(key));
@@ -257,5 +257,5 @@ fn keys_are_heeded_on_every_keyboard_and_beside_caps_lock() {
     session.wait_for_text(", repeats from ");
     display.keyboard("gr");
     display.key("24");
-    assert_eq!(finish(session.child.take().unwrap()), (Some(0), String::new()));
+    assert_eq!(wait_for_exit(session.child.take().unwrap()), (Some(0), String::new()));
 }

@@ -1,14 +1,14 @@
-//! The real window on a virtual display, driven with real key presses (xdotool): what it shows is read from its
-//! screenshot, title and texts, what it counted from its statistics.
+//! The window on a virtual display, driven by key presses (xdotool): what it shows is read from its screenshot, title and
+//! texts, what it counted from its statistics.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use crate::common::window::{Display, Session, Text, clip, clreel, json, png, snapshot, stamps};
-use testkit::movie::{Folder, Movie, on_a_full_disk, turned};
+use testkit::movie::{Folder, Movie, with_display_matrix, with_full_disk};
 
-/// The files in `folder` whose names begin and end so, once there are `count` that are not empty.
-fn saved(session: &mut Session, folder: &Path, begin: &str, end: &str, count: usize) -> Vec<PathBuf> {
+/// Waits for `count` non-empty files in `folder` whose names begin and end so, and returns their paths.
+fn saved_files(session: &mut Session, folder: &Path, begin: &str, end: &str, count: usize) -> Vec<PathBuf> {
     let mut found = Vec::new();
     session.wait(&format!("{count} {begin}*{end}"), |_| {
         found = std::fs::read_dir(folder)
@@ -25,13 +25,13 @@ fn saved(session: &mut Session, folder: &Path, begin: &str, end: &str, count: us
 }
 
 #[test]
-fn a_key_that_comes_with_the_focus_is_heeded_once() {
+fn a_key_pressed_while_the_window_gets_the_focus_counts_once() {
     let display = Display::start(&[]);
     let mut command = clreel(Some(&display));
     let mut session = Session::without_focus(&display, command.args(["--variant", "off"]));
     session.wait_for_title("- off");
-    // On a busy machine the window learns of its focus only while the key is down: winit then makes a press up, and the
-    // real one follows. The panel of keys was opened and closed again.
+    // On a busy machine the window learns of its focus while the key is down: winit then synthesizes a press, and the
+    // real one follows. Handling both would open the panel of keys and close it again.
     session.signal(libc::SIGSTOP);
     session.focus();
     assert!(display.xdotool(&["keydown", "question"]).status.success());
@@ -44,25 +44,25 @@ fn a_key_that_comes_with_the_focus_is_heeded_once() {
     session.quit();
 }
 
-/// Whether the value in the row of this name, below this title, is that of the slider's left end.
-fn is_low(session: &Session, title: &Text, name: &Text) -> bool {
+/// Returns true if the value in the row of this name, below this title, is that of the slider's left end.
+fn is_at_minimum(session: &Session, title: &Text, name: &Text) -> bool {
     let row = |t: &Text| (t.y - name.y).abs() < 8.0 && (title.x..name.x).contains(&t.x);
     session.texts().iter().any(|t| row(t) && t.text.parse::<f32>().is_ok_and(|value| value < 0.4))
 }
 
 #[test]
-fn a_slider_heeds_a_click_that_comes_in_one_piece() {
+fn a_slider_accepts_press_and_release_in_one_frame() {
     let display = Display::start(&[]);
     let mut command = clreel(Some(&display));
     let mut session = Session::start(&display, command.args(["--variant", "off"]));
     session.wait_for_title("- off");
     session.display.key("c");
     let (title, contrast) = (session.find("Colour correction"), session.find("contrast"));
-    // On a busy machine the button is down and up again between two drawings.
+    // On a busy machine the button is pressed and released between two drawings.
     session.signal(libc::SIGSTOP);
     session.click_at((title.x as i32 - 10, contrast.center().1));
     session.signal(libc::SIGCONT);
-    session.wait("its value", |s| is_low(s, &title, &contrast));
+    session.wait("its value", |s| is_at_minimum(s, &title, &contrast));
     session.quit();
 }
 
@@ -83,7 +83,7 @@ fn keys_change_variant_radius_pause_and_overlay() {
     session.press_until_title("1", "naive, r=7");
     session.press_until_title("0", "- off");
     session.press_until_title("space", "paused");
-    // The picture on the screen is filtered anew while paused.
+    // The picture on the screen is filtered again during a pause.
     session.press_until_title("5", "running-sum, r=7, paused");
     session.press_until_title("minus", "running-sum, r=6, paused");
     session.display.key("i");
@@ -98,7 +98,7 @@ fn keys_change_variant_radius_pause_and_overlay() {
         let at = |id: &str| order.iter().position(|o| o == id).unwrap_or_else(|| panic!("{id} in {order:?}"));
         assert!(at(pair[0]) < at(pair[1]), "{order:?}");
     }
-    // While naive took its time, the window was repainted more often than it got frames.
+    // While naive computed, the window was repainted more often than it got frames.
     let repaints = stats["repaint_ms"]["n"].as_u64().unwrap();
     assert!(repaints > stats["presented"].as_u64().unwrap());
 
@@ -107,7 +107,7 @@ fn keys_change_variant_radius_pause_and_overlay() {
     assert!(png(&shot) == snapshot(&folder, &clip(), at, "running-sum", "6"), "window and snapshot differ");
 }
 
-/// Drags a wipe's line from the middle to column 320 or so; the mouse takes it in a band around it. `right` is the right side's label.
+/// Drags a wipe's line from the middle to about column 320; `right` is the label of the right side.
 fn drag_line_to_320(session: &mut Session, right: &str) {
     let drag = [
         &["mousemove", "645", "400"][..],
@@ -124,10 +124,10 @@ fn drag_line_to_320(session: &mut Session, right: &str) {
     session.wait("the line where it was dragged to", |s| s.texts().iter().any(is_left));
 }
 
-/// Until then textures have no more of it than was seen, and of frames before beside that.
+/// Before, the textures of the sides have only the visible part of the frame, and parts of earlier frames.
 #[test]
-fn what_a_dragged_line_uncovers_is_of_the_frame_that_is_shown() {
-    // Also after the first one's texture was filled with all of its picture to be saved.
+fn dragging_the_line_uncovers_the_current_frame() {
+    // Also after the whole picture of the first side was saved, which fills its texture.
     for (first, saves) in [("fused", false), ("glsl", false), ("fused", true)] {
         let (display, folder) = (Display::start(&[]), Folder::new("wipe-line"));
         let (stats, shot) = (folder.file("s.json"), folder.file("s.png"));
@@ -142,20 +142,20 @@ fn what_a_dragged_line_uncovers_is_of_the_frame_that_is_shown() {
         session.press_until_title("space", &format!("{first}, r=9, paused"));
         let line = if saves {
             display.key("s");
-            saved(&mut session, &here, "clreel-frame-", ".png", 1);
+            saved_files(&mut session, &here, "clreel-frame-", ".png", 1);
             640
         } else {
             drag_line_to_320(&mut session, "flat r=8");
             320
         };
         session.display.key("i");
-        let is_told = |t: &Text| ["Panels", "shows the keys", "Saved"].iter().any(|w| t.text.contains(w));
-        session.wait("the overlay's end", |s| !s.texts().iter().any(is_told));
+        let is_hint = |t: &Text| ["Panels", "shows the keys", "Saved"].iter().any(|w| t.text.contains(w));
+        session.wait("the overlay's end", |s| !s.texts().iter().any(is_hint));
         session.quit();
         let at = json(&stats)["frames"].as_array().unwrap().last().unwrap()["pts_s"].as_f64().unwrap();
         let (width, height, seen) = png(&shot);
         let sides = [(first, "9"), ("flat", "8")].map(|(id, r)| snapshot(&folder, &clip(), at, id, r).2);
-        // But for the line itself, and its handle.
+        // Except the line itself, and its handle.
         for (side, columns) in [(&sides[0], 0..line - 6), (&sides[1], line + 6..width)] {
             let row = |y: &usize| 4 * (y * width + columns.start)..4 * (y * width + columns.end);
             let wrong: Vec<usize> = (100..height).filter(|y| seen[row(y)] != side[row(y)]).collect();
@@ -165,7 +165,7 @@ fn what_a_dragged_line_uncovers_is_of_the_frame_that_is_shown() {
 }
 
 #[test]
-fn both_sides_are_where_they_belong_where_frames_follow_as_fast_as_they_can() {
+fn both_sides_of_an_unpaced_wipe_are_right() {
     let (display, folder) = (Display::start(&[]), Folder::new("wipe-unpaced"));
     let (stats, shot) = (folder.file("s.json"), folder.file("s.png"));
     for sides in
@@ -177,7 +177,7 @@ fn both_sides_are_where_they_belong_where_frames_follow_as_fast_as_they_can() {
         assert!(command.arg("--screenshot").arg(&shot).status().unwrap().success());
         let at = json(&stats)["frames"].as_array().unwrap().last().unwrap()["pts_s"].as_f64().unwrap();
         let (width, _, seen) = png(&shot);
-        // What no panel covers, to the left of the line and to its right.
+        // Areas without panels, left and right of the line.
         for ((id, radius), columns) in sides.into_iter().zip([400..634, 646..880]) {
             let of = snapshot(&folder, &clip(), at, id, radius).2;
             let row = |y: &usize| 4 * (y * width + columns.start)..4 * (y * width + columns.end);
@@ -188,12 +188,12 @@ fn both_sides_are_where_they_belong_where_frames_follow_as_fast_as_they_can() {
 }
 
 #[test]
-fn every_frame_of_a_wipe_has_both_sides_whichever_is_done_first() {
+fn every_frame_of_a_wipe_has_both_sides() {
     let (display, folder) = (Display::start(&[]), Folder::new("wipe-order"));
     let (stats, saved) = (folder.file("s.json"), folder.file("f.png"));
     for (sides, compared) in [("flat:15,off", false), ("flat:15,off", true), ("off,flat:15", false)] {
         let mut command = clreel(Some(&display));
-        // The unfiltered side is done long before the other.
+        // The unfiltered side is finished long before the other.
         command.args(["--wipe", sides, "--frames", "12", "--stats"]).arg(&stats);
         command.args(compared.then_some("--difference")).arg("--save-frame").arg(&saved);
         assert!(command.status().unwrap().success());
@@ -204,11 +204,11 @@ fn every_frame_of_a_wipe_has_both_sides_whichever_is_done_first() {
         let is_filtered = |f: &serde_json::Value| f["variant"] == "flat" || f["beside"] == "flat r=15";
         assert!(frames.iter().any(is_filtered), "{frames:#?}");
         assert!(frames.iter().all(|f| f["beside"].is_null() || f["compared"] == compared), "{frames:#?}");
-        // All of the first side is saved, with what lies behind the other one.
+        // The whole picture of the first side is saved, with the part behind the second.
         let last = frames.last().unwrap();
         let (at, variant) = (last["pts_s"].as_f64().unwrap(), last["variant"].as_str().unwrap());
         assert!(png(&saved) == snapshot(&folder, &clip(), at, variant, "15"), "{last}");
-        // What no filter has made took none any time, whichever side that is.
+        // A side without a filter has no time, whichever side that is.
         for frame in frames {
             let takes = |stage: &str| frame[stage].as_f64().unwrap_or_default() > 0.0;
             let filters = |side: &str| !frame[side].is_null() && frame[side] != "off";
@@ -220,7 +220,7 @@ fn every_frame_of_a_wipe_has_both_sides_whichever_is_done_first() {
 }
 
 #[test]
-fn a_wipe_shows_two_filters_and_how_they_differ() {
+fn a_wipe_shows_two_filters_and_their_differences() {
     let (display, folder) = (Display::start(&[]), Folder::new("wipe"));
     let (stats, shot) = (folder.file("s.json"), folder.file("s.png"));
     let mut command = clreel(Some(&display));
@@ -233,7 +233,7 @@ fn a_wipe_shows_two_filters_and_how_they_differ() {
     display.key("w");
     session.wait("both sides", |s| s.shows("fused r=9   p50 ") && s.texts().iter().any(|t| t.text == "off"));
     session.wait_for_frames();
-    // The keys of the filters change the side that the mouse is on.
+    // The keys of the filters change the side under the mouse.
     let point = |x: &str| assert!(display.xdotool(&["mousemove", x, "330"]).status.success());
     point("1000");
     display.key("3");
@@ -247,16 +247,16 @@ fn a_wipe_shows_two_filters_and_how_they_differ() {
     point("200");
     session.press_until_title("minus", "flat, r=9, paused");
     session.press_until_title("minus", "flat, r=8, paused");
-    // Two computations, and then two programs for one.
+    // Two programs, and then one for both sides.
     display.key("D");
     session.wait_for_text("by at most");
-    let told = session.texts().into_iter().find(|t| t.text.contains("by at most")).unwrap().text;
+    let difference_text = session.texts().into_iter().find(|t| t.text.contains("by at most")).unwrap().text;
     session.press_until_title("equal", "flat, r=9, paused");
     session.wait_for_text("identical: 921,600 pixels compared");
     session.press_until_title("minus", "flat, r=8, paused");
-    session.wait("the difference again", |s| s.shows(&told));
+    session.wait("the difference again", |s| s.shows(&difference_text));
     display.key("D");
-    session.wait("the line again", |s| !s.shows(&told) && s.shows("fused r=9"));
+    session.wait("the line again", |s| !s.shows(&difference_text) && s.shows("fused r=9"));
     drag_line_to_320(&mut session, "fused r=9");
     display.key("i");
     let is_bare =
@@ -271,7 +271,7 @@ fn a_wipe_shows_two_filters_and_how_they_differ() {
     assert!(!wiped.is_empty() && wiped.len() < frames.len(), "{} of {}", wiped.len(), frames.len());
     let ms = |frame: &serde_json::Value, stage: &str| frame[stage].as_f64().unwrap();
     for frame in frames {
-        // What the other side takes is in no other stage, and an interval with it is of its own setting.
+        // The time of the second side is in no other stage, and its intervals belong to a setting of their own.
         assert_eq!(ms(frame, "wipe") > 0.0, is_wiped(&frame), "{frame}");
         let is_first = frame["variant"] == "fused" || !is_wiped(&frame);
         assert!(is_first && frame["difference"] == 0.0, "{frame}");
@@ -279,7 +279,7 @@ fn a_wipe_shows_two_filters_and_how_they_differ() {
     let beside = |of: &serde_json::Value| (of["variant"].clone(), of["radius"].clone(), of["beside"].clone());
     let settings = stats["settings"].as_array().unwrap();
     for setting in settings {
-        // A device that comes late makes a setting of its own.
+        // A device that becomes ready later starts a setting of its own.
         let alike = settings.iter().filter(|other| beside(other) == beside(setting));
         let presented: u64 = alike.map(|alike| alike["presented"].as_u64().unwrap()).sum();
         let of_it = frames.iter().filter(|frame| beside(frame) == beside(setting)).count() as u64;
@@ -296,47 +296,53 @@ fn a_wipe_shows_two_filters_and_how_they_differ() {
     assert!((left.0, left.1) == (width, height) && left.2 != right.2);
     for y in 100..height {
         let columns = |from: usize, to: usize| 4 * (y * width + from)..4 * (y * width + to);
-        // But for the line itself, and its handle.
+        // Except the line itself, and its handle.
         for (of, columns) in [(&left.2, columns(0, 314)), (&right.2, columns(326, width))] {
             assert!(seen[columns.clone()] == of[columns], "row {y}");
         }
     }
-    // In words as `snapshot` has them.
+    // The same words as `snapshot` prints.
     let mut command = clreel(None);
     command.args(["snapshot", "--wipe", "flat:8,fused:9", "--difference", "--at", &at.to_string(), "--out"]);
     let output = command.arg(folder.file("map.png")).output().unwrap();
-    assert_eq!(String::from_utf8_lossy(&output.stdout), format!("flat r=8 and fused r=9: {told}\n"));
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        format!("flat r=8 and fused r=9: {difference_text}\n")
+    );
 }
 
-/// Where a text of the window begins with these words, in points from its left.
-fn left_of(session: &mut Session, words: &str) -> Option<f32> {
+/// Returns the x coordinate of the text of the window that begins with these words, in points.
+fn text_x(session: &mut Session, words: &str) -> Option<f32> {
     session.texts().into_iter().find(|t| t.text.starts_with(words)).map(|t| t.x)
 }
 
 #[test]
-fn a_map_its_words_and_its_labels_are_of_the_frame_and_the_sides_that_are_shown() {
+fn the_difference_map_and_its_labels_belong_to_the_frame_on_the_screen() {
     let (display, folder) = (Display::start(&[]), Folder::new("wipe-map"));
     let (stats, shot) = (folder.file("s.json"), folder.file("s.png"));
     let mut command = clreel(Some(&display));
     command.args(["--wipe", "flat:8,fused:9", "--difference", "--stats"]).arg(&stats);
     let mut session = Session::start(&display, command.arg("--screenshot").arg(&shot));
-    let told =
+    let difference_text =
         |s: &mut Session| s.texts().into_iter().find(|t| t.text.contains("by at most")).map(|t| t.text);
-    session.wait("the difference", |s| told(s).is_some());
+    session.wait("the difference", |s| difference_text(s).is_some());
     session.press_until_title("space", "flat, r=8, paused");
-    let mut said = told(&mut session);
+    let mut difference = difference_text(&mut session);
     for _ in 0..2 {
         display.key("period");
-        session
-            .wait("the next frame's difference", |s| told(s).is_some_and(|now| Some(&now) != said.as_ref()));
-        said = told(&mut session);
+        session.wait("the next frame's difference", |s| {
+            difference_text(s).is_some_and(|now| Some(&now) != difference.as_ref())
+        });
+        difference = difference_text(&mut session);
     }
-    let lies = |s: &mut Session, [left, right]: [&str; 2]| left_of(s, left) < left_of(s, right);
+    let lies = |s: &mut Session, [left, right]: [&str; 2]| text_x(s, left) < text_x(s, right);
     session.wait("the labels", |s| lies(s, ["flat r=8", "fused r=9"]));
     session.press_until_title("x", "fused, r=9, paused");
     session.wait("the labels of swapped sides", |s| lies(s, ["fused r=9", "flat r=8"]));
     session.press_until_title("x", "flat, r=8, paused");
-    session.wait("the labels as before", |s| lies(s, ["flat r=8", "fused r=9"]) && told(s) == said);
+    session.wait("the labels as before", |s| {
+        lies(s, ["flat r=8", "fused r=9"]) && difference_text(s) == difference
+    });
     display.key("i");
     session.wait("the overlay's end", |s| !s.shows("Colours") && s.shows("fused r=9"));
     session.quit();
@@ -347,12 +353,12 @@ fn a_map_its_words_and_its_labels_are_of_the_frame_and_the_sides_that_are_shown(
     let at = (at + 1e-4).to_string();
     command.args(["snapshot", "--wipe", "flat:8,fused:9", "--difference", "--at", &at, "--out"]).arg(&map);
     let output = command.output().unwrap();
-    let said = said.unwrap();
-    assert_eq!(String::from_utf8_lossy(&output.stdout), format!("flat r=8 and fused r=9: {said}\n"));
+    let difference = difference.unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), format!("flat r=8 and fused r=9: {difference}\n"));
     let ((width, height, seen), (_, _, right)) = (png(&shot), png(&map));
-    // But for the words above, and the circle around the largest difference.
-    let place: Vec<usize> = said.split(['(', ',', ')']).filter_map(|n| n.trim().parse().ok()).collect();
-    let [.., x, y] = place[..] else { panic!("{said}") };
+    // Except the words above, and the circle around the largest difference.
+    let place: Vec<usize> = difference.split(['(', ',', ')']).filter_map(|n| n.trim().parse().ok()).collect();
+    let [.., x, y] = place[..] else { panic!("{difference}") };
     let is_free = |i: &usize| i / width >= 100 && (i % width).abs_diff(x).max((i / width).abs_diff(y)) > 14;
     let differs = |i: &usize| seen[4 * i..4 * i + 3] != right[4 * i..4 * i + 3];
     let wrong = (0..width * height).filter(is_free).filter(differs).count();
@@ -360,7 +366,7 @@ fn a_map_its_words_and_its_labels_are_of_the_frame_and_the_sides_that_are_shown(
 }
 
 #[test]
-fn a_filter_chosen_in_a_pause_is_the_one_after_it() {
+fn a_filter_selected_in_a_pause_stays_selected() {
     let (display, folder) = (Display::start(&[]), Folder::new("window-pause"));
     let stats = folder.file("s.json");
     let mut command = clreel(Some(&display));
@@ -377,15 +383,15 @@ fn a_filter_chosen_in_a_pause_is_the_one_after_it() {
     let mut order: Vec<&str> =
         stats["frames"].as_array().unwrap().iter().map(|f| f["variant"].as_str().unwrap()).collect();
     order.dedup();
-    // Unfiltered until the filter is built, filtered, and unfiltered for good.
+    // Unfiltered until the filter is built, then filtered, then unfiltered for good.
     let expected = ["off", "running-sum", "off"];
     assert!(expected.ends_with(&order), "{order:?}");
 }
 
 #[test]
-fn seeks_and_steps_show_the_frame_that_was_asked_for() {
+fn seeks_and_steps_show_the_requested_frame() {
     let (display, folder) = (Display::start(&[]), Folder::new("window-seek"));
-    // 40 frames in 4 s, a key frame every 10; each frame has a grey of its own.
+    // 40 frames in 4 s, a key frame every 10; each frame has its own grey.
     let stamps_ms = (0..40).map(|i| i * 100).collect();
     let movie = folder.movie("m.mkv", &Movie { stamps_ms, gop: 10, ..Movie::default() });
     let stats = folder.file("s.json");
@@ -394,7 +400,7 @@ fn seeks_and_steps_show_the_frame_that_was_asked_for() {
     let mut session = Session::start(&display, &mut command);
     session.wait_for_title("- off");
     session.press_until_title("space", "paused");
-    // Each press asks for a frame, and the next one comes when that is on the screen. Beyond the end is the last one.
+    // Each key requests a frame, and the next key follows when that is on the screen. Beyond the end is the last frame.
     let asked =
         [("Home", 0), ("period", 100), ("period", 200), ("comma", 100), ("Right", 3900), ("comma", 3800)];
     for (key, ms) in asked {
@@ -416,11 +422,11 @@ fn colours_are_corrected_with_and_without_a_filter() {
     let mut session = Session::start(&display, &mut command);
     session.wait_for_title("- off");
     session.display.key("c");
-    // The left end of the slider for contrast: everything becomes nearly the middle grey. Its rail begins below the
+    // The left end of the slider for contrast: everything becomes nearly middle grey. Its rail begins below the
     // triangle before the panel's title.
     let (title, contrast) = (session.find("Colour correction"), session.find("contrast"));
     session.click_at((title.x as i32 - 10, contrast.center().1));
-    session.wait("its value", |s| is_low(s, &title, &contrast));
+    session.wait("its value", |s| is_at_minimum(s, &title, &contrast));
     session.press_until_title("5", "running-sum, r=7");
     session.press_until_title("2", "separable, r=7");
     session.press_until_title("0", "- off");
@@ -439,7 +445,7 @@ fn colours_are_corrected_with_and_without_a_filter() {
 }
 
 #[test]
-fn pictures_statistics_and_keys_are_a_key_away() {
+fn keys_save_pictures_and_statistics_and_show_the_keys() {
     let (display, folder) = (Display::start(&[]), Folder::new("window-save"));
     let here = folder.file("here");
     std::fs::create_dir_all(&here).unwrap();
@@ -448,37 +454,38 @@ fn pictures_statistics_and_keys_are_a_key_away() {
     session.press_until_title("space", "paused");
 
     display.key("ctrl+e");
-    let trace = json(&saved(&mut session, &here, "clreel-stats-", ".trace.json", 1)[0]);
-    let names = saved(&mut session, &here, "clreel-stats-", ".json", 2);
+    let trace = json(&saved_files(&mut session, &here, "clreel-stats-", ".trace.json", 1)[0]);
+    let names = saved_files(&mut session, &here, "clreel-stats-", ".json", 2);
     let is_trace = |path: &PathBuf| path.to_string_lossy().ends_with(".trace.json");
     let stats = json(names.iter().find(|path| !is_trace(path)).unwrap());
     let whole = trace["traceEvents"].as_array().unwrap().iter().filter(|event| event["name"] == "frame");
     assert!(whole.count() as u64 == trace["otherData"]["frames"], "without --trace");
-    let rows = std::fs::read_to_string(&saved(&mut session, &here, "clreel-stats-", ".csv", 1)[0]).unwrap();
+    let rows =
+        std::fs::read_to_string(&saved_files(&mut session, &here, "clreel-stats-", ".csv", 1)[0]).unwrap();
     let frames = stats["frames"].as_array().unwrap();
     assert_eq!(rows.lines().count(), frames.len() + 1);
     assert_eq!(stats["presented"].as_u64(), Some(frames.len() as u64), "all frames without --stats");
 
-    // The frame as `snapshot` writes it, without the overlay that lies over it.
+    // The frame as `snapshot` writes it, without the overlay above it.
     let at = frames.last().unwrap()["pts_s"].as_f64().unwrap();
     display.key("s");
-    let frame = saved(&mut session, &here, "clreel-frame-", ".png", 1);
+    let frame = saved_files(&mut session, &here, "clreel-frame-", ".png", 1);
     assert!(
         png(&frame[0]) == snapshot(&folder, &clip(), at, "running-sum", "7"),
         "frame and snapshot differ"
     );
 
     display.key("S");
-    let before = saved(&mut session, &here, "clreel-window-", ".png", 1);
+    let before = saved_files(&mut session, &here, "clreel-window-", ".png", 1);
     display.key("question");
     display.key("S");
-    let both = saved(&mut session, &here, "clreel-window-", ".png", 2);
+    let both = saved_files(&mut session, &here, "clreel-window-", ".png", 2);
     let after = both.iter().find(|p| !before.contains(p)).unwrap();
     let ((width, height, before), (_, _, after)) = (png(&before[0]), png(after));
     assert_eq!((width, height), (1280, 720));
     let differ = before.chunks_exact(4).zip(after.chunks_exact(4)).filter(|(a, b)| a != b).count();
     assert!(differ > 50_000, "the table of keys covers a part of the window: {differ} pixels");
-    // Keys with Alt are not ours.
+    // Keys with Alt are ignored.
     display.key("alt+q");
     display.key("alt+0");
     session.press_until_title("equal", "running-sum, r=8, paused");
@@ -487,21 +494,23 @@ fn pictures_statistics_and_keys_are_a_key_away() {
 }
 
 #[test]
-fn saved_pictures_are_turned_as_they_are_shown() {
+fn saved_pictures_are_rotated_like_the_movie() {
     let (display, folder) = (Display::start(&[]), Folder::new("window-turned"));
     let one = 1 << 16;
-    let movie = folder.with("turned.mp4", &turned(std::fs::read(clip()).unwrap(), [0, one, -one, 0]));
+    let movie =
+        folder.with("turned.mp4", &with_display_matrix(std::fs::read(clip()).unwrap(), [0, one, -one, 0]));
     let mut session =
         Session::start(&display, clreel(Some(&display)).arg(&movie).current_dir(folder.file("")));
     session.press_until_title("4", "vectorized, r=7");
     session.press_until_title("space", "paused");
-    // From elsewhere to the first frame, so that it shows when it is there.
+    // Seek to the first frame from another one, so that the display changes.
     session.display.key("Right");
     session.wait_for_frames();
     session.display.key("Home");
     session.wait_for_text("0:00.0 / ");
     session.display.key("s");
-    let (width, height, saved) = png(&saved(&mut session, &folder.file(""), "clreel-frame-", ".png", 1)[0]);
+    let (width, height, saved) =
+        png(&saved_files(&mut session, &folder.file(""), "clreel-frame-", ".png", 1)[0]);
     session.quit();
     let (across, down, stored) = snapshot(&folder, &clip(), 0.0, "vectorized", "7");
     assert_eq!((width, height), (down, across), "a quarter turn");
@@ -517,24 +526,24 @@ fn saved_pictures_are_turned_as_they_are_shown() {
 }
 
 #[test]
-fn a_full_disk_is_a_sentence_and_playing_goes_on() {
+fn a_full_disk_is_a_message_and_playback_continues() {
     let (display, folder) = (Display::start(&[]), Folder::new("window-full"));
     let here = folder.file("here");
     std::fs::create_dir_all(&here).unwrap();
-    let mut command = on_a_full_disk(env!("CARGO_BIN_EXE_clreel"));
+    let mut command = with_full_disk(env!("CARGO_BIN_EXE_clreel"));
     command.env_remove("WAYLAND_DISPLAY").env("DISPLAY", &display.name).env("CLREEL_SETTINGS", "");
     command
         .env("HOME", &here)
         .stdin(Stdio::null())
         .args(["--variant", "off", "--unpaced"])
         .current_dir(&here);
-    // PoCL ends the process when its compiler cannot write.
+    // PoCL aborts if its compiler cannot write.
     command.env("OCL_ICD_VENDORS", folder.file("none"));
-    // Mesa 25 keeps its shaders below HOME, whose folder must stay empty.
+    // Mesa 25 caches shaders below HOME, whose folder must stay empty.
     command.env("MESA_SHADER_CACHE_DISABLE", "true");
     let mut session = Session::start(&display, &mut command);
     session.wait_for_title("- off");
-    // The table of stages counts them; enough frames for more than that.
+    // The table of stages counts frames; enough of them for a file above the limit.
     session.display.key("d");
     let presented = |t: &Text| t.text.split_once(" presented").and_then(|(n, _)| n.parse::<u32>().ok());
     session.wait("700 frames", |s| s.texts().iter().filter_map(presented).any(|n| n > 700));
@@ -561,25 +570,25 @@ fn scopes_heat_map_and_levels_have_keys_buttons_and_stages() {
     session.wait_for_frames();
     session.display.key("h");
     session.wait_for_text("minimum ");
-    session.wait_for_text("auto-levels would stretch ");
-    // In a pause the picture on the screen is made anew.
+    session.wait_for_text("auto-levels (off): ");
+    // During a pause the picture on the screen is drawn again.
     session.press_until_title("space", "paused");
     session.display.key("a");
-    session.wait_for_text("auto-levels stretch ");
+    session.wait_for_text("auto-levels: ");
     session.press_until_title("space", "flat, r=2");
     session.wait_for_frames();
     session.click("Auto-levels");
-    session.wait_for_text("auto-levels would stretch ");
+    session.wait_for_text("auto-levels (off): ");
     session.display.key("shift+h");
     session.wait_for_frames();
-    // What Rust filters and what OpenGL draws is measured on the processor.
+    // Pictures by the filters in Rust and in OpenGL are measured on the processor.
     session.press_until_title("7", "native");
     session.wait_for_frames();
     session.press_until_title("6", "glsl");
     session.wait_for_frames();
     session.wait_for_text("minimum ");
     session.display.key("a");
-    session.wait_for_text("auto-levels stretch ");
+    session.wait_for_text("auto-levels: ");
     session.wait_for_frames();
     session.quit();
     let stats = json(&stats);

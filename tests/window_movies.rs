@@ -1,43 +1,43 @@
-//! Movies of all kinds in the real window on a virtual display: which frames it presents, when and in what shape is read
-//! from its statistics and screenshots. No time is asserted.
+//! Movies of all kinds in the window on a virtual display: the frames it presents, their times and shapes, by its
+//! statistics and screenshots. No time is asserted.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::common::window::{
-    Display, PATIENCE, Session, clip, clreel, json, played, png, run, snapshot, stamps,
+    Display, PATIENCE, Session, clip, clreel, json, play_movie, png, run, snapshot, stamps,
 };
 use serde_json::Value;
-use testkit::movie::{Folder, Movie, steady, turned};
+use testkit::movie::{Folder, Movie, steady, with_display_matrix};
 
 #[test]
-fn start_unpaced_and_preload_play_what_was_asked_for() {
+fn start_unpaced_and_preload_play_the_requested_frames() {
     let (display, folder) = (Display::start(&[]), Folder::new("window-order"));
     let movie = folder.movie("m.mkv", &Movie { stamps_ms: steady(10), ..Movie::default() });
-    let (stats, _) = played(&display, &folder, &movie, &["--unpaced", "--frames", "15"]);
-    // Every frame in its order, and round again.
+    let (stats, _) = play_movie(&display, &folder, &movie, &["--unpaced", "--frames", "15"]);
+    // Every frame in order, then from the start again.
     let round: Vec<i64> = (0..10).chain(0..5).map(|i| i * 40).collect();
     assert_eq!(stamps(&stats), round);
     assert_eq!((stats["late"].as_u64(), stats["dropped"].as_u64()), (Some(0), Some(0)));
 
-    let (stats, _) = played(&display, &folder, &movie, &["--unpaced", "--frames", "6", "--start", "0.2"]);
+    let (stats, _) = play_movie(&display, &folder, &movie, &["--unpaced", "--frames", "6", "--start", "0.2"]);
     assert_eq!(stamps(&stats), [200, 240, 280, 320, 360, 0]);
 
-    let (stats, _) = played(&display, &folder, &movie, &["--unpaced", "--frames", "7", "--preload", "3"]);
+    let (stats, _) = play_movie(&display, &folder, &movie, &["--unpaced", "--frames", "7", "--preload", "3"]);
     assert_eq!(stamps(&stats), [0, 40, 80, 0, 40, 80, 0]);
 }
 
 #[test]
-fn frames_come_at_their_time_stamps_also_at_a_variable_rate() {
+fn frames_are_presented_at_their_time_stamps() {
     let (display, folder) = (Display::start(&[]), Folder::new("window-vfr"));
-    // Long enough that a machine that stalls for a second does not come to the loop's end.
+    // Long enough that a machine that stalls for a second does not reach the loop's end.
     let pattern = [0, 100, 150, 400, 420, 700, 1000];
     let stamps_ms: Vec<i64> = (0..8).flat_map(|i| pattern.map(|t| t + i * 1200)).collect();
     let movie = folder.movie("m.mkv", &Movie { stamps_ms: stamps_ms.clone(), ..Movie::default() });
-    let (stats, _) = played(&display, &folder, &movie, &["--variant", "off", "--frames", "4"]);
+    let (stats, _) = play_movie(&display, &folder, &movie, &["--variant", "off", "--frames", "4"]);
     let shown = stamps(&stats);
-    // On a loaded machine frames may be left out, but none comes twice, early or out of order.
+    // On a loaded machine frames may be dropped, but none comes twice, early or out of order.
     assert!(
         shown.windows(2).all(|w| w[0] < w[1]) && shown.iter().all(|t| stamps_ms.contains(t)),
         "{shown:?}"
@@ -51,7 +51,7 @@ fn frames_come_at_their_time_stamps_also_at_a_variable_rate() {
     );
 }
 
-/// A file for RGBA pixels.
+/// Creates a PNG file for RGBA pixels.
 fn png_encoder(path: &Path, (width, height): (u32, u32)) -> png::Writer<std::fs::File> {
     let mut encoder = png::Encoder::new(std::fs::File::create(path).unwrap(), width, height);
     encoder.set_color(png::ColorType::Rgba);
@@ -59,7 +59,7 @@ fn png_encoder(path: &Path, (width, height): (u32, u32)) -> png::Writer<std::fs:
 }
 
 #[test]
-fn pictures_of_another_shape_are_letterboxed() {
+fn pictures_of_another_aspect_ratio_are_letterboxed() {
     let (display, folder) = (Display::start(&[]), Folder::new("window-letterbox"));
     let shot = folder.file("s.png");
     let grey = Movie { size: (175, 99), stamps_ms: steady(1), ..Movie::default() };
@@ -86,12 +86,12 @@ fn pictures_of_another_shape_are_letterboxed() {
     }
 }
 
-/// Pixels along a side of an area of one colour, in pictures of [`COLORED`] pixels.
+/// The side of an area of one colour in pixels, in pictures of [`COLORED`] pixels.
 const AREA: usize = 80;
 const COLORED: (usize, usize) = (320, 240);
 const COLORS: [[u8; 3]; 3] = [[255, 0, 0], [0, 255, 0], [0, 0, 255]];
 
-/// Draws areas of pure red, green and blue: BT.601, limited range.
+/// Draws areas of pure red, green and blue in BT.601, limited range.
 fn paint_colors(_: usize, frame: &mut ffmpeg_next::frame::Video) {
     for (plane, samples) in [[81, 145, 41], [90, 54, 240], [240, 34, 110]].into_iter().enumerate() {
         let area = AREA * frame.plane_width(plane) as usize / COLORED.0;
@@ -103,15 +103,15 @@ fn paint_colors(_: usize, frame: &mut ffmpeg_next::frame::Video) {
     }
 }
 
-/// Returns the colour that a pixel of a window of this size must have, black beside the picture; `None` for what lies so near to an edge
-/// that it may be mixed of two.
+/// Returns the colour of a pixel in a window of this size, black beside the picture; `None` near an edge, where the
+/// colour may be mixed of two.
 fn color_at((x, y): (usize, usize), window: (usize, usize), is_turned: bool) -> Option<[u8; 3]> {
     let [window, at] = [window, (x, y)].map(|(x, y)| [x as f64, y as f64]);
     let (width, height) = (COLORED.0 as f64, COLORED.1 as f64);
     let shown = if is_turned { [height, width] } else { [width, height] };
     let scale = (window[0] / shown[0]).min(window[1] / shown[1]);
     let [x, y] = [0, 1].map(|i| (at[i] + 0.5 - window[i] / 2.0) / scale + shown[i] / 2.0);
-    // The filter's radius, the pixel beside it that is mixed in, and a rounded edge of the picture.
+    // The filter's radius, the neighbouring pixel of the interpolation, and the rounding of the picture's edge.
     let margin = 3.0 + 2.0 / scale;
     let is_beside = |at: f64, size: f64| at < -margin || at > size + margin;
     if is_beside(x, shown[0]) || is_beside(y, shown[1]) {
@@ -156,21 +156,22 @@ fn wait_for_colors(
     }
 }
 
-/// Looks at the screen itself: what OpenGL reads back need not be what it shows.
+/// Reads the screen itself: OpenGL may read back other pixels than it shows.
 #[test]
 fn a_window_of_any_size_has_the_colors_of_the_movie() {
     let folder = Folder::new("window-colors");
     let colored = Movie { size: (320, 240), paint: paint_colors, ..Movie::default() };
     let upright = folder.movie("m.mp4", &colored);
     let one = 1 << 16;
-    let turned = folder.with("turned.mp4", &turned(std::fs::read(&upright).unwrap(), [0, one, -one, 0]));
+    let turned =
+        folder.with("turned.mp4", &with_display_matrix(std::fs::read(&upright).unwrap(), [0, one, -one, 0]));
     for (movie, is_turned) in [(upright, false), (turned, true)] {
         let (display, shot) = (Display::start(&[]), folder.file("s.png"));
         let mut command = clreel(Some(&display));
         command.arg(&movie).args(["--variant", "off", "--radius", "2", "--screenshot"]).arg(&shot);
         let mut session = Session::start(&display, &mut command);
         session.wait_for_title("- off");
-        // As large as the picture or twice that, larger, letterboxed at its own height, smaller one way, and odd.
+        // The picture's size, twice that, larger, letterboxed at its own height, smaller in one direction, and odd.
         let (width, height) = if is_turned { (240, 320) } else { COLORED };
         let exact = [(width, height), (2 * width, 2 * height), (700, height)];
         let scaled = [(1280, 720), (960, 540), (333, 217), (701, 533), (320, 180), (320, 719)];
@@ -212,8 +213,8 @@ fn a_window_of_any_size_has_the_colors_of_the_movie() {
     }
 }
 
-/// A picture of three columns: hidden red, white at half its alpha, and blue. Below it lies a chequerboard of two greys, in
-/// the window's own pixels; nothing of the red is seen, whatever size the window has and whatever filters it.
+/// A picture of three columns: red with alpha 0, white with half alpha, and blue. A chequerboard of two greys lies
+/// below it, in window pixels; the red is never visible, at any window size and with any filter.
 #[test]
 fn a_chequerboard_lies_below_a_picture_with_alpha() {
     let (display, folder) = (Display::start(&[]), Folder::new("window-alpha"));
@@ -236,12 +237,12 @@ fn a_chequerboard_lies_below_a_picture_with_alpha() {
         let column = width / 3;
         session.wait(&format!("{width}×{height}"), |session| {
             let (row, pixels) = session.display.pixels();
-            // A few pixels beside the edges are mixed.
+            // Some pixels beside the edges are mixed.
             let inside = |x: usize| (4..column - 4).contains(&(x % column));
             (0..height).flat_map(|y| (0..width).map(move |x| (x, y))).filter(|at| inside(at.0)).all(
                 |(x, y)| {
                     let seen = pixels[y * row + x];
-                    // The squares have the same size everywhere, whatever the picture is scaled to.
+                    // The squares have the same size in any window.
                     let square = (x / 8 + (height - 1 - y) / 8) % 2;
                     let grey = [102.0, 153.0][square];
                     let half = (128.0 + grey * 127.0 / 255.0) as u8;
@@ -250,7 +251,7 @@ fn a_chequerboard_lies_below_a_picture_with_alpha() {
             )
         });
     }
-    // Filtered, it is as much white and blue, and no red.
+    // Filtered, there is as much white and blue, and no red.
     session.press_until_title("8", "fused, r=7");
     session.wait("the filter", |session| {
         let (row, pixels) = session.display.pixels();
@@ -263,43 +264,34 @@ fn a_chequerboard_lies_below_a_picture_with_alpha() {
     let (width, height, rgba) = png(&saved);
     assert_eq!((width, height), (96, 64));
     for (at, pixel) in rgba.chunks_exact(4).enumerate() {
-        // Files have colours beside their alpha, and nothing where that is 0.
+        // Files have straight alpha, and zeros where that is 0.
         assert_eq!(pixel, [[0; 4], COLUMNS[1], COLUMNS[2]][at % 96 / 32], "pixel {at}");
     }
 }
 
 #[test]
-fn a_still_picture_stays_and_can_be_filtered() {
+fn a_still_picture_is_one_frame() {
     let (display, folder) = (Display::start(&[]), Folder::new("window-still"));
     let movie = folder.movie("m.mkv", &Movie { stamps_ms: steady(1), ..Movie::default() });
-    // It cannot give ten frames, and says so by ending.
-    let (stats, _) = played(&display, &folder, &movie, &["--frames", "10"]);
+    // With one frame instead of ten it ends.
+    let (stats, _) = play_movie(&display, &folder, &movie, &["--frames", "10"]);
     assert_eq!(stats["presented"], 1);
-
-    let mut command = clreel(Some(&display));
-    command.arg(&movie).args(["--variant", "off"]);
-    let mut session = Session::start(&display, &mut command);
-    session.wait_for_title("- off");
-    session.press_until_title("5", "running-sum, r=7");
-    session.press_until_title("equal", "running-sum, r=8");
-    session.press_until_title("0", "- off");
-    session.quit();
 }
 
 #[test]
-fn a_file_that_is_cut_off_plays_what_it_has() {
+fn a_truncated_file_plays_its_frames() {
     let (display, folder) = (Display::start(&[]), Folder::new("window-cut"));
     let whole =
         folder.movie("whole.mkv", &Movie { size: (320, 240), stamps_ms: steady(50), ..Movie::default() });
     let bytes = std::fs::read(&whole).unwrap();
     let cut = folder.with("cut.mkv", &bytes[..bytes.len() * 6 / 10]);
-    let (stats, stderr) = played(&display, &folder, &cut, &["--unpaced", "--frames", "60"]);
+    let (stats, stderr) = play_movie(&display, &folder, &cut, &["--unpaced", "--frames", "60"]);
     assert_eq!(stats["presented"], 60);
     assert!(stamps(&stats).iter().all(|t| *t < 2000) && stderr.contains("cut off"), "{stderr}");
 }
 
 #[test]
-fn a_picture_that_no_texture_holds_is_a_sentence() {
+fn a_picture_larger_than_a_texture_is_a_message() {
     let (display, folder) = (Display::start(&[]), Folder::new("window-wide"));
     let wide = Movie {
         codec: ffmpeg_next::codec::Id::FFV1,
@@ -311,13 +303,13 @@ fn a_picture_that_no_texture_holds_is_a_sentence() {
     let mut command = clreel(Some(&display));
     command.arg(&movie).args(["--variant", "off", "--frames", "1"]);
     let (code, stderr) = run(command);
-    // A driver with larger textures than Mesa's shows it.
+    // A driver with larger textures than Mesa's shows the picture.
     let sentence = code == Some(1) && stderr.contains("too large");
     assert!(sentence || code == Some(0), "{code:?} {stderr}");
 }
 
 #[test]
-fn several_movies_play_one_after_the_other_and_round_again() {
+fn several_movies_play_in_turn_and_start_again() {
     let (display, folder) = (Display::start(&[]), Folder::new("window-list"));
     let first = folder.movie("first.mkv", &Movie { stamps_ms: steady(4), ..Movie::default() });
     let second =
@@ -326,12 +318,12 @@ fn several_movies_play_one_after_the_other_and_round_again() {
     let missing = folder.file("missing.mkv");
     let missing = missing.to_str().unwrap();
     let order = [second, missing, "--variant", "off", "--unpaced", "--frames", "9"];
-    let (stats, stderr) = played(&display, &folder, &first, &order);
+    let (stats, stderr) = play_movie(&display, &folder, &first, &order);
     assert_eq!(stamps(&stats), [0, 40, 80, 120, 0, 40, 80, 0, 40]);
     assert!(stderr.contains("missing.mkv"), "{stderr}");
-    // The one that is missing is left out at the start, too.
+    // A missing first file is skipped too.
     let (stats, stderr) =
-        played(&display, &folder, Path::new(missing), &[second, "--unpaced", "--frames", "2"]);
+        play_movie(&display, &folder, Path::new(missing), &[second, "--unpaced", "--frames", "2"]);
     assert_eq!(stamps(&stats), [0, 40]);
     assert!(stderr.contains("missing.mkv"), "{stderr}");
 
@@ -340,7 +332,7 @@ fn several_movies_play_one_after_the_other_and_round_again() {
     let mut session = Session::start(&display, &mut command);
     session.wait_for_title("first.mkv - off");
     session.press_until_title("space", "paused");
-    // Also in a pause the other movie's first picture is shown.
+    // In a pause the first picture of the other movie is shown.
     session.press_until_title("greater", "second.mkv - off, paused");
     session.press_until_title("less", "first.mkv - off, paused");
     session.press_until_title("less", "clip.mp4 - off, paused");
@@ -350,7 +342,7 @@ fn several_movies_play_one_after_the_other_and_round_again() {
 }
 
 #[test]
-fn a_hidden_window_waits_and_goes_on() {
+fn a_hidden_window_pauses_and_resumes() {
     let (display, folder) = (Display::start(&[]), Folder::new("window-hidden"));
     let stats = folder.file("s.json");
     let mut command = clreel(Some(&display));
@@ -359,12 +351,12 @@ fn a_hidden_window_waits_and_goes_on() {
     session.wait_for_title("- off");
     let window = session.window.clone();
     session.wait_for_frames();
-    // As a window manager minimises a window.
+    // Like a window manager that minimises a window.
     display.xdotool(&["windowunmap", "--sync", &window]);
     std::thread::sleep(Duration::from_secs(3));
     display.xdotool(&["windowmap", "--sync", &window]);
     display.xdotool(&["windowfocus", "--sync", &window]);
-    // More than one of them.
+    // Several frames.
     session.wait_for_frames();
     session.wait_for_frames();
     session.quit();
@@ -381,7 +373,7 @@ fn a_hidden_window_waits_and_goes_on() {
 }
 
 #[test]
-fn movies_out_of_the_ordinary_play() {
+fn unusual_sizes_and_time_stamps_play() {
     let (display, folder) = (Display::start(&[]), Folder::new("window-odd"));
     let ffv1 = ffmpeg_next::codec::Id::FFV1;
     let three = || Movie { stamps_ms: steady(3), ..Movie::default() };
@@ -395,10 +387,10 @@ fn movies_out_of_the_ordinary_play() {
     ] {
         let path = folder.movie(name, &movie);
         let asked = ["--variant", variant, "--frames", "3", "--unpaced"];
-        let (stats, stderr) = played(&display, &folder, &path, &asked);
+        let (stats, stderr) = play_movie(&display, &folder, &path, &asked);
         assert_eq!(stamps(&stats), movie.stamps_ms, "{name}: {stderr}");
-        // By the clock a loaded machine may leave frames out and go round again.
-        let (stats, stderr) = played(&display, &folder, &path, &asked[..4]);
+        // With pacing a loaded machine may drop frames and start again.
+        let (stats, stderr) = play_movie(&display, &folder, &path, &asked[..4]);
         let shown = stamps(&stats);
         assert!(
             shown[0] == 0 && shown.iter().all(|t| movie.stamps_ms.contains(t)),
@@ -409,7 +401,7 @@ fn movies_out_of_the_ordinary_play() {
 }
 
 #[test]
-fn a_movie_that_has_ended_or_cannot_be_read_any_more_says_so_and_has_no_rate() {
+fn the_end_and_a_read_error_are_shown_without_a_rate() {
     let (display, folder) = (Display::start(&[]), Folder::new("window-ended"));
     let movie = folder.movie("m.mkv", &Movie { stamps_ms: steady(50), ..Movie::default() });
     let mut command = clreel(Some(&display));
@@ -427,7 +419,7 @@ fn a_movie_that_has_ended_or_cannot_be_read_any_more_says_so_and_has_no_rate() {
     session.wait("a rate again", |s| has_rate(s));
     session.display.key("L");
     session.wait("the end", |s| s.shows("Ended") && !has_rate(s));
-    // Once more, and then from a file that is gone.
+    // Once more, then the file is deleted.
     session.display.key("L");
     session.wait("the movie again", |s| has_rate(s) && !s.shows("Ended"));
     std::fs::remove_file(&movie).unwrap();

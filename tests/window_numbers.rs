@@ -1,7 +1,6 @@
-//! Numbers that never lie, in the real window on a virtual display: every number belongs to the picture on the screen, or is
-//! "–". What is shown is read from the overlay's texts while it is folded to one line, `fused r=7 · 0.37 ms · 25 fps · …`,
-//! where name and number stand together; what was counted, from the statistics. No time is asserted, only what belongs
-//! together.
+//! The numbers in the window on a virtual display: every number belongs to the picture on the screen, or is "–". They
+//! are read from the overlay's texts, folded to one line, `fused r=7 · 0.37 ms · 25 fps · …`, where name and number are
+//! adjacent; counts come from the statistics. No time is asserted, only which numbers belong together.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -15,7 +14,7 @@ use testkit::movie::{Folder, Movie, steady};
 const DOT: &str = " \u{b7} ";
 const UNKNOWN: &str = "\u{2013}";
 
-/// The line that the numbers fold to, in its parts: first the variant and radius.
+/// Returns the parts of the folded line of numbers: the first is the variant and radius.
 fn line(session: &Session) -> Option<Vec<String>> {
     let parts = |text: &str| -> Vec<String> { text.split(DOT).map(str::to_owned).collect() };
     let texts = session.texts();
@@ -23,7 +22,7 @@ fn line(session: &Session) -> Option<Vec<String>> {
     Some(parts(&found.text))
 }
 
-/// What stands behind the name that begins so, once that is a filter's time.
+/// Waits until the time follows a name that begins with `name`; returns the time and the line.
 fn wait_for_measured(session: &mut Session, name: &str) -> (String, Vec<String>) {
     let mut found = None;
     session.wait(&format!("a measured time of {name}"), |s| {
@@ -34,7 +33,7 @@ fn wait_for_measured(session: &mut Session, name: &str) -> (String, Vec<String>)
     (line[1].clone(), line)
 }
 
-/// A window so small that the numbers are one line.
+/// Starts a window so small that the numbers are one line.
 fn start<'a>(display: &'a Display, movie: &Path, arguments: &[&str], stats: &Path) -> Session<'a> {
     let mut command = clreel(Some(display));
     command.arg(movie).args(arguments).arg("--stats").arg(stats);
@@ -43,14 +42,14 @@ fn start<'a>(display: &'a Display, movie: &Path, arguments: &[&str], stats: &Pat
     session
 }
 
-/// A movie so small that naive takes some seconds for a frame, and goes on meanwhile.
+/// Writes a movie on which naive takes some seconds for a frame.
 fn small_movie(folder: &Folder) -> PathBuf {
     let movie = Movie { size: (320, 180), stamps_ms: steady(50), ..Movie::default() };
     folder.movie("small.mkv", &movie)
 }
 
-/// Seconds that were awaited, and the estimate, as in "1.3 of about 12 s" or "1.3 s".
-fn awaited(part: &str) -> Option<(f64, Option<f64>)> {
+/// Parses elapsed seconds and the estimate, as in "1.3 of about 12 s" or "1.3 s".
+fn parse_wait(part: &str) -> Option<(f64, Option<f64>)> {
     let text = part.strip_suffix(" s")?;
     match text.split_once(" of about ") {
         Some((elapsed, all)) => Some((elapsed.parse().ok()?, Some(all.parse().ok()?))),
@@ -64,14 +63,14 @@ fn rows<'a>(stats: &'a Value, variant: &str) -> Vec<&'a Value> {
 }
 
 #[test]
-fn a_filter_chosen_in_a_pause_is_shown_with_its_own_numbers() {
+fn a_filter_selected_in_a_pause_is_shown_with_its_own_numbers() {
     let (display, folder) = (Display::start(&[]), Folder::new("numbers-pause"));
     let stats = folder.file("s.json");
     let mut session = start(&display, &clip(), &["--variant", "fused"], &stats);
     wait_for_measured(&mut session, "fused r=7");
     session.press_until_title("space", "paused");
     session.wait_for_text("paused");
-    // Nothing changes any more until another variant is chosen.
+    // Nothing changes until another variant is selected.
     let (fused, _) = wait_for_measured(&mut session, "fused r=7");
     session.display.key("2");
     let mut seen = BTreeSet::from([format!("fused r=7{DOT}{fused}")]);
@@ -85,7 +84,7 @@ fn a_filter_chosen_in_a_pause_is_shown_with_its_own_numbers() {
     let fused = seen.iter().filter_map(|line| line.strip_prefix("fused r=7"));
     let beside_another: Vec<_> = fused.filter(|ms| seen.contains(&format!("separable r=7{ms}"))).collect();
     assert!(beside_another.is_empty(), "fused's time beside another name: {seen:?}");
-    // One picture that was filtered anew has no rate.
+    // One picture that was filtered again has no rate.
     assert!(shown[2].starts_with(UNKNOWN) && shown[2].ends_with(" fps"), "{shown:?}");
     session.press_until_title("8", "fused, r=7, paused");
     wait_for_measured(&mut session, "fused r=7");
@@ -99,7 +98,7 @@ fn a_filter_chosen_in_a_pause_is_shown_with_its_own_numbers() {
 }
 
 #[test]
-fn a_slow_picture_is_awaited_with_its_own_name_time_and_estimate() {
+fn a_slow_picture_shows_its_name_elapsed_time_and_estimate() {
     let (display, folder) = (Display::start(&[]), Folder::new("numbers-awaited"));
     let (movie, stats) = (small_movie(&folder), folder.file("s.json"));
     let mut session = start(&display, &movie, &["--variant", "fused", "--radius", "31"], &stats);
@@ -109,9 +108,9 @@ fn a_slow_picture_is_awaited_with_its_own_name_time_and_estimate() {
     session.wait("the first picture of naive", |s| {
         let there = s.title().contains("naive");
         let Some(line) = line(s).filter(|_| !there) else { return there };
-        match (line[0].as_str(), awaited(&line[1])) {
+        match (line[0].as_str(), parse_wait(&line[1])) {
             ("fused r=31", None) => {}
-            // Until naive is built the movie is shown as it is, without a filter's time.
+            // Until naive is built the movie is shown unfiltered, without a filter's time.
             ("off", None) if !line.iter().any(|p| p.ends_with("ms")) => {}
             // Neither a time nor a rate of the variant before.
             ("naive r=31", Some(wait)) if !line.iter().any(|p| p.ends_with("ms") || p.ends_with("fps")) => {
@@ -123,7 +122,7 @@ fn a_slow_picture_is_awaited_with_its_own_name_time_and_estimate() {
         }
         there
     });
-    // Its first frame may have come between the title and the texts.
+    // The first frame may have come between reading title and texts.
     wrong.retain(|line| !line.starts_with("naive r=31"));
     assert!(wrong.is_empty(), "{wrong:?}");
     assert!(waits.len() > 3, "naive was too quick for this test: {waits:?}");
@@ -132,10 +131,10 @@ fn a_slow_picture_is_awaited_with_its_own_name_time_and_estimate() {
     assert!(waits[0].0 < total, "{waits:?}");
     let estimates: Vec<f64> = waits.iter().filter_map(|w| w.1).collect();
     let near = estimates.iter().filter(|e| **e / total > 0.5 && **e / total < 2.0).count();
-    // A machine that becomes busy meanwhile may spoil some.
+    // Load that starts during the wait may spoil some estimates.
     assert!(!estimates.is_empty() && 4 * near >= 3 * estimates.len(), "{total} s: {waits:?}");
 
-    // The wait is not charged to whoever comes next.
+    // The wait is not counted for the next variant.
     wait_for_measured(&mut session, "naive r=31");
     session.press_until_title("8", "fused, r=31");
     wait_for_measured(&mut session, "fused r=31");
@@ -163,7 +162,7 @@ fn a_slow_picture_is_awaited_with_its_own_name_time_and_estimate() {
 }
 
 #[test]
-fn a_still_picture_shows_its_filters_time() {
+fn a_still_picture_shows_the_time_of_its_filter() {
     let (display, folder) = (Display::start(&[]), Folder::new("numbers-still"));
     let (stats, picture) = (folder.file("s.json"), folder.file("still.png"));
     window::snapshot(&folder, &clip(), 0.0, "off", "0");
@@ -179,13 +178,13 @@ fn a_still_picture_shows_its_filters_time() {
 }
 
 #[test]
-fn a_picture_that_stays_for_long_is_filtered_at_once() {
+fn a_long_lasting_picture_is_filtered_at_once() {
     let (display, folder) = (Display::start(&[]), Folder::new("numbers-slides"));
     let stamps_ms = (0..3).map(|n| n * 120_000).collect();
     let movie = folder.movie("slides.mkv", &Movie { stamps_ms, ..Movie::default() });
     let stats = folder.file("s.json");
     let mut session = start(&display, &movie, &["--variant", "fused"], &stats);
-    // The first filter, which is built after the first picture was shown, another one, another radius, and a second one beside it.
+    // The first filter, built after the first picture was shown, another one, another radius, and a second one beside it.
     wait_for_measured(&mut session, "fused r=7");
     session.press_until_title("3", "flat, r=7");
     wait_for_measured(&mut session, "flat r=7");
@@ -193,7 +192,7 @@ fn a_picture_that_stays_for_long_is_filtered_at_once() {
     wait_for_measured(&mut session, "flat r=8");
     session.display.key("D");
     session.wait("how both differ", |s| s.shows("pixels compared") || s.shows("by at most"));
-    // A pause that ends in the middle of it.
+    // A pause that ends during the same picture.
     session.press_until_title("space", "paused");
     session.press_until_title("2", "separable, r=8, paused");
     session.display.key("space");
@@ -205,7 +204,7 @@ fn a_picture_that_stays_for_long_is_filtered_at_once() {
 }
 
 #[test]
-fn a_late_frame_is_said_to_be_late_and_nothing_is_said_to_be_dropped() {
+fn a_late_frame_is_shown_as_late_not_dropped() {
     let (display, folder) = (Display::start(&[]), Folder::new("numbers-late"));
     let stamps_ms = (0..6).map(|n| n * 8000).collect();
     let movie = folder.movie("slow.mkv", &Movie { stamps_ms, ..Movie::default() });
@@ -217,7 +216,7 @@ fn a_late_frame_is_said_to_be_late_and_nothing_is_said_to_be_dropped() {
     let mut session = Session::start(&display, &mut command);
     session.wait_for_title("flat");
     session.wait("the second frame", |s| position(s) > 7.9);
-    // The driver stalls with the third frame, which is due in 8 s and late from 12 s on; the fourth one is due in 16 s.
+    // The driver stalls in the third frame, which is due at 8 s and late from 12 s on; the fourth one is due at 16 s.
     std::fs::write(&stalls, "").unwrap();
     std::thread::sleep(std::time::Duration::from_millis(13_500));
     std::fs::remove_file(&stalls).unwrap();
@@ -235,7 +234,7 @@ fn a_late_frame_is_said_to_be_late_and_nothing_is_said_to_be_dropped() {
 }
 
 #[test]
-fn a_process_that_was_stopped_goes_on_where_it_was_and_no_number_has_the_time() {
+fn a_stopped_process_continues_and_no_number_includes_the_stop() {
     const STOP: f64 = 8.0;
     let (display, folder) = (Display::start(&[]), Folder::new("numbers-stopped"));
     // Ten frames a second, for two minutes.
@@ -256,7 +255,7 @@ fn a_process_that_was_stopped_goes_on_where_it_was_and_no_number_has_the_time() 
     session.quit();
     let stats = json(&stats);
     let frames = stats["frames"].as_array().unwrap();
-    // A busy machine may leave frames out.
+    // A busy machine may drop frames.
     let at = |frame: &Value| frame["pts_s"].as_f64().unwrap();
     let jump = frames.windows(2).map(|f| at(&f[1]) - at(&f[0])).fold(0.0, f64::max);
     assert!(jump < STOP / 2.0, "the movie went on by {jump} s at once");
@@ -272,29 +271,29 @@ fn a_process_that_was_stopped_goes_on_where_it_was_and_no_number_has_the_time() 
     assert!(stopped > 3.0 * STOP * 0.9, "it was stopped for {stopped} s");
 }
 
-/// Where the movie is, in seconds.
+/// Returns the movie's position in seconds.
 fn position(session: &Session) -> f64 {
     let here = session.position().unwrap_or_default();
     let (minutes, seconds) = here.split_once(':').unwrap_or(("0", "0"));
     minutes.parse::<f64>().unwrap_or(0.0) * 60.0 + seconds.parse::<f64>().unwrap_or(0.0)
 }
 
-/// What a number may have been before it was rounded to the digits that are shown: "0.37", "~0.4", "2,700".
+/// Returns the range of numbers that are rounded to the digits of a text: "0.37", "~0.4", "2,700".
 fn range(text: &str) -> Option<(f64, f64)> {
     let digits = text.trim_start_matches('~').replace(',', "");
     let value: f64 = digits.parse().ok()?;
     let place = match digits.split_once('.') {
         Some((_, decimals)) => -(decimals.len() as i32),
-        // Zeros at the end may stand for anything.
+        // Trailing zeros may stand for any digits.
         None => (digits.len() - digits.trim_end_matches('0').len()) as i32,
     };
-    // And what the larger one leaves out where zeros behind its point are not shown.
+    // The larger number may also lack zeros behind its point.
     let half = 0.5 * 10f64.powi(place) * 1.001;
     Some((value - half, value + half))
 }
 
 #[test]
-fn a_rate_is_that_of_the_time_beside_it() {
+fn rate_and_time_of_a_line_agree() {
     assert_eq!(range("~0.4").map(|(low, high)| low > 0.349 && high < 0.451), Some(true));
     assert_eq!(range("2,700").map(|(low, high)| low > 2649.0 && high < 2751.0), Some(true));
     let (display, folder) = (Display::start(&[]), Folder::new("numbers-rate"));
@@ -307,11 +306,11 @@ fn a_rate_is_that_of_the_time_beside_it() {
     session.wait("twenty looks at a rate above 1000", |s| {
         let texts: Vec<String> = s.texts().into_iter().map(|t| t.text).collect();
         assert!(!texts.iter().any(|t| t.contains("over 1000")), "{texts:?}");
-        let Some(at) = texts.iter().position(|t| t == "the filter alone") else { return false };
+        let Some(at) = texts.iter().position(|t| t == "filter alone") else { return false };
         let time = texts[..at].iter().rev().find_map(|t| range(t));
         let rate = texts[at..].iter().find_map(|t| range(t.strip_suffix(" fps")?));
         let (Some(time), Some(rate)) = (time, rate) else { return false };
-        // One number is behind both.
+        // Both numbers come from one value.
         let agree = 1000.0 / time.1 <= rate.1 && rate.0 * time.0 <= 1000.0;
         assert!(agree, "{rate:?} fps beside {time:?} ms: {texts:?}");
         compared += usize::from(rate.1 > 1000.0 && texts[at..].iter().any(|t| t.contains(',')));

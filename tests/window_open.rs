@@ -1,25 +1,17 @@
-//! Ways in and about with the mouse, in the real window on a virtual display: a path that is typed, files that are
-//! dropped, the seek bar, and panels that are moved.
+//! Opening files and using the mouse in the window on a virtual display: a typed path, dropped files, the seek bar, and
+//! panels that are moved.
 
 use std::path::Path;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::common::window::{Display, PATIENCE, Session, clreel, json};
+use crate::common::window::{Display, PATIENCE, Session, json, without_desktop};
 use testkit::movie::{Folder, Movie, steady};
 
-/// As `clreel`, and no desktop's service shows a dialog.
-fn alone(display: &Display) -> Command {
-    let mut command = clreel(Some(display));
-    command.env_remove("DBUS_SESSION_BUS_ADDRESS").env_remove("XDG_RUNTIME_DIR");
-    command
-}
-
-/// The title of the field for a path.
+/// The title of the input field for a path.
 const FIELD: &str = "Open a movie";
 
 impl Session<'_> {
-    /// Opens the field for a path, and waits until it takes what is typed: the keys are the player's before.
+    /// Opens the field for a path, and waits until it has the keyboard: before, keys control the player.
     fn open_field(&mut self, key: &str) {
         self.display.key(key);
         self.wait_for_text(FIELD);
@@ -29,7 +21,7 @@ impl Session<'_> {
         assert!(self.display.xdotool(&["type", "--delay", "5", text]).status.success());
     }
 
-    /// Presses the mouse at the first place, moves it to the others, lets go.
+    /// Presses the mouse at the first position, moves it to the others, releases it.
     fn drag(&self, places: &[(i32, i32)]) {
         for (n, (x, y)) in places.iter().enumerate() {
             self.display.xdotool(&["mousemove", &x.to_string(), &y.to_string()]);
@@ -49,25 +41,26 @@ impl Session<'_> {
 fn a_movie_is_opened_by_its_path() {
     let (display, folder) = (Display::start(&[]), Folder::new("open-path"));
     let first = folder.movie("first.mkv", &Movie { stamps_ms: steady(4), ..Movie::default() });
-    // Every letter of it is a key of the player's as well.
+    // Every letter of it is also a key of the player.
     let second = folder.movie("q ifs0.mkv", &Movie { stamps_ms: steady(3), ..Movie::default() });
     let address = |path: &Path| format!("file://{}", path.to_str().unwrap().replace(' ', "%20"));
     let (here, there) = (address(&first), address(&second));
-    let mut session = Session::start(&display, alone(&display).arg(&here).args(["--variant", "off"]));
+    let mut session =
+        Session::start(&display, without_desktop(&display).arg(&here).args(["--variant", "off"]));
     session.wait_for_title("first.mkv - off");
     session.press_until_title("space", "paused");
     let (first, second) = (first.to_str().unwrap(), second.to_str().unwrap());
     for (key, path) in [("o", second), ("ctrl+o", first), ("o", &there), ("o", &here)] {
         session.open_field(key);
         session.type_text(path);
-        // What is asked for is what stands in the field.
+        // The field has the path that was requested.
         session.wait_for_text(path);
         display.key("Return");
         let name = Path::new(path).file_name().unwrap().to_str().unwrap().replace("%20", " ");
         session.wait_for_title(&format!("{name} - off, paused"));
     }
 
-    // Esc closes the field, and the keys are the player's again.
+    // Esc closes the field, and keys control the player again.
     session.open_field("o");
     session.type_text("qqq");
     session.wait_for_text("qqq");
@@ -75,7 +68,7 @@ fn a_movie_is_opened_by_its_path() {
     session.wait("the field's end", |s| !s.shows(FIELD));
     session.press_until_title("5", "first.mkv - running-sum, r=7, paused");
 
-    // What cannot be opened is told, and what played goes on.
+    // A file that cannot be opened gives a message, and the movie continues.
     session.open_field("o");
     session.type_text("/nowhere/q.mkv");
     session.wait_for_text("/nowhere/q.mkv");
@@ -88,12 +81,12 @@ fn a_movie_is_opened_by_its_path() {
 }
 
 #[test]
-fn the_desktops_dialog_opens_what_was_chosen() {
+fn the_desktop_dialog_opens_the_selected_file() {
     use std::os::unix::fs::PermissionsExt as _;
     let (display, folder) = (Display::start(&[]), Folder::new("open-dialog"));
     let film = |name| folder.movie(name, &Movie { stamps_ms: steady(4), ..Movie::default() });
     let (first, second, third) = (film("first.mkv"), film("the second.mkv"), film("third.mkv"));
-    // Stands in for the desktop: a bus where nobody answers, and a dialog that takes a second.
+    // Imitates the desktop: a bus without services, and a dialog that takes a second.
     let answer = folder.file("answer");
     let gone = folder.file("gone");
     let script = format!("#!/bin/sh\nsleep 1\ncat '{}'\ntouch '{}'\n", answer.display(), gone.display());
@@ -101,7 +94,7 @@ fn the_desktops_dialog_opens_what_was_chosen() {
     std::fs::set_permissions(&zenity, std::fs::Permissions::from_mode(0o755)).unwrap();
     let mut path = vec![zenity.parent().unwrap().to_owned()];
     path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap()));
-    let mut command = alone(&display);
+    let mut command = without_desktop(&display);
     command.env("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere");
     command.env("XDG_DATA_DIRS", "/nowhere").env("PATH", std::env::join_paths(path).unwrap());
     let mut session = Session::start(&display, command.arg(&first).args(["--variant", "off"]));
@@ -110,12 +103,12 @@ fn the_desktops_dialog_opens_what_was_chosen() {
 
     std::fs::write(&answer, format!("{}|{}\n", second.display(), third.display())).unwrap();
     display.key("o");
-    // The keys are the player's while the dialog is open.
+    // Keys control the player while the dialog is open.
     session.press_until_title("5", "first.mkv - running-sum, r=7, paused");
     session.wait_for_title("the second.mkv - running-sum, r=7, paused");
     session.press_until_title("greater", "third.mkv - running-sum, r=7, paused");
 
-    // Closed without a choice: nothing happens, and no field comes up instead.
+    // Closed without a selection: nothing happens, and no field opens instead.
     std::fs::write(&answer, "").unwrap();
     std::fs::remove_file(&gone).unwrap();
     display.key("ctrl+o");
@@ -123,7 +116,7 @@ fn the_desktops_dialog_opens_what_was_chosen() {
     session.press_until_title("0", "third.mkv - off, paused");
     assert!(!session.shows(FIELD));
 
-    // A dialog that vanished from the disk: the field takes its place.
+    // The dialog's program is missing: the field replaces it.
     std::fs::write(&zenity, "no program").unwrap();
     std::fs::set_permissions(&zenity, std::fs::Permissions::from_mode(0o644)).unwrap();
     session.open_field("o");
@@ -134,7 +127,7 @@ fn the_desktops_dialog_opens_what_was_chosen() {
     session.quit();
 }
 
-/// Drops files on a window, as a file manager does: XDND, version 5, as the freedesktop.org page of that name has it.
+/// Drops files on a window, like a file manager: XDND, version 5, by the freedesktop.org page of that name.
 fn drop_files(display: &Display, window: u32, uris: &str) {
     use x11rb::connection::Connection as _;
     use x11rb::protocol::Event;
@@ -192,13 +185,14 @@ fn drop_files(display: &Display, window: u32, uris: &str) {
 }
 
 #[test]
-fn files_that_are_dropped_play_one_after_the_other() {
+fn dropped_files_play_in_turn() {
     let (display, folder) = (Display::start(&[]), Folder::new("open-drop"));
     let first = folder.movie("first.mkv", &Movie { stamps_ms: steady(4), ..Movie::default() });
     let second = folder.movie("the second.mkv", &Movie { stamps_ms: steady(4), ..Movie::default() });
     let third = folder.movie("third.mkv", &Movie { stamps_ms: steady(4), ..Movie::default() });
     let uri = |path: &Path| format!("file://{}\r\n", path.to_str().unwrap().replace(' ', "%20"));
-    let mut session = Session::start(&display, alone(&display).arg(&first).args(["--variant", "off"]));
+    let mut session =
+        Session::start(&display, without_desktop(&display).arg(&first).args(["--variant", "off"]));
     session.wait_for_title("first.mkv - off");
     session.press_until_title("space", "paused");
     let window: u32 = session.window.parse().unwrap();
@@ -206,7 +200,7 @@ fn files_that_are_dropped_play_one_after_the_other() {
     session.wait_for_title("the second.mkv - off, paused");
     session.press_until_title("greater", "third.mkv - off, paused");
     session.press_until_title("greater", "the second.mkv - off, paused");
-    // A file that is no movie leaves the list as it was.
+    // A file that is no movie leaves the list unchanged.
     let notes = folder.with("notes.txt", b"no movie");
     drop_files(&display, window, &uri(&notes));
     session.wait_for_text("notes.txt");
@@ -216,18 +210,18 @@ fn files_that_are_dropped_play_one_after_the_other() {
 }
 
 #[test]
-fn the_seek_bar_goes_to_the_frame_and_panels_stay_where_they_were_put() {
+fn the_seek_bar_seeks_and_panels_keep_their_positions() {
     let (display, folder) = (Display::start(&[]), Folder::new("open-seek"));
     // 100 frames in 4 s, a key frame every 25; large, so that the window has the size of the display.
     let film = Movie { size: (1280, 720), stamps_ms: steady(100), gop: 25, ..Movie::default() };
     let movie = folder.movie("m.mkv", &film);
     let (stats, settings) = (folder.file("s.json"), folder.file("settings.json"));
-    let mut command = alone(&display);
+    let mut command = without_desktop(&display);
     command.arg(&movie).args(["--variant", "off", "--stats"]).arg(&stats);
     let mut session = Session::start(&display, command.env("CLREEL_SETTINGS", &settings));
     session.wait_for_title("- off");
     session.press_until_title("space", "paused");
-    // The rail lies right of the position and the length, and left of the radius.
+    // The rail lies right of position and length, and left of the radius.
     let here = session.texts().into_iter().find(|t| t.text.ends_with(" / 0:04.0")).expect("the position");
     let (left, right, y) = (here.x + here.width + 18.0, session.find("Radius").x - 29.0, here.center().1);
     let at = |part: f32| (left + part * (right - left)) as i32;
@@ -240,7 +234,7 @@ fn the_seek_bar_goes_to_the_frame_and_panels_stay_where_they_were_put() {
     let (x, y) = session.find("m.mkv").center();
     session.drag(&[(x, y), (x + 140, y + 74), (x + 600, y + 60)]);
     session.wait("its new place", |s| s.texts().iter().any(|t| t.text == "m.mkv" && t.center().0 > x + 590));
-    // The triangle left of the title folds the panel of the search, the devices too.
+    // The triangle left of the title folds the panel of tuning, and that of devices.
     for (key, title) in [("t", "Tuning"), ("", "OpenCL devices")] {
         match key {
             "" => session.choose("Devices"),
@@ -262,15 +256,15 @@ fn the_seek_bar_goes_to_the_frame_and_panels_stay_where_they_were_put() {
     assert!((shown.last().unwrap() - 1.0).abs() < 0.1, "where the button went up: {shown:?}");
     let at = json(&settings)["numbers_at"].clone();
     let close = |n: usize, to: f64| (at[n].as_f64().unwrap() - to).abs() < 3.0;
-    // By the way of the mouse from its corner, and not beyond what has room over the strip.
+    // Moved by the way of the mouse, up to the strip.
     assert!(close(0, 608.0) && at[1].as_f64().unwrap() > 8.0, "{at}");
     let kept = json(&settings);
     for name in ["tuning_folded", "devices_folded", "tuning_open", "devices_open"] {
         assert_eq!(kept[name], true, "{name}: {kept}");
     }
 
-    // The next start has them as they were left.
-    let mut command = alone(&display);
+    // The next start has the same positions.
+    let mut command = without_desktop(&display);
     command.arg(&movie).args(["--variant", "off"]).env("CLREEL_SETTINGS", &settings);
     let mut session = Session::start(&display, &mut command);
     session.wait_for_title("- off");
@@ -280,10 +274,10 @@ fn the_seek_bar_goes_to_the_frame_and_panels_stay_where_they_were_put() {
     session.quit();
 }
 
-/// What of a movie is not shown as it is meant is said over the picture and among its facts, as long as it plays; and its
-/// name obeys nobody.
+/// Properties of a movie that clreel ignores are listed over the picture and among its facts, as long as it plays; control
+/// characters in its name are escaped.
 #[test]
-fn what_is_not_shown_as_it_is_meant_is_told() {
+fn ignored_properties_of_a_movie_are_listed() {
     let (display, folder) = (Display::start(&[]), Folder::new("open-remarks"));
     let movie = Movie { codec: ffmpeg_next::codec::Id::FFV1, stamps_ms: steady(4), ..Movie::default() };
     let plain = folder.movie("plain.mkv", &movie);
@@ -292,9 +286,9 @@ fn what_is_not_shown_as_it_is_meant_is_told() {
     std::fs::rename(hdr, &odd).unwrap();
     let name = "a\\nb\\x1b[31m\\u{202e}.mkv";
     let mut session =
-        Session::start(&display, alone(&display).args([&odd, &plain]).args(["--variant", "off"]));
+        Session::start(&display, without_desktop(&display).args([&odd, &plain]).args(["--variant", "off"]));
     session.wait_for_title(&format!("{name} - off"));
-    // Room for all rows of the panel, however many stages took time.
+    // Room for all rows of the panel, with any number of timed stages.
     session.resize(1280, 720);
     session.press_until_title("space", "paused");
     let remark = "HDR (PQ), shown without tone mapping";

@@ -1,33 +1,26 @@
-//! Movies that take their time to open, or never do, in the real window on a virtual display: it appears, answers and ends.
+//! Movies that open slowly or never, in the window on a virtual display: it appears, handles keys and ends.
 
-use std::ffi::CString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use crate::common::window::{Display, Session, clreel, finish, run};
-use testkit::movie::{Folder, Movie, steady};
+use crate::common::window::{Display, Session, clreel, run, wait_for_exit};
+use testkit::movie::{Folder, Movie, make_pipe, steady};
 
-fn pipe(path: &Path) {
-    let pipe = CString::new(path.to_str().unwrap()).unwrap();
-    // SAFETY: the name is a valid C string.
-    assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o600) }, 0);
-}
-
-/// A list whose file is a pipe that nobody writes to: FFmpeg opens it without a way to stop that.
-fn never_opens(folder: &Folder) -> PathBuf {
-    pipe(&folder.file("pipe.ts"));
+/// Returns a list whose file is a pipe without a writer: FFmpeg's open cannot be interrupted there.
+fn blocking_list(folder: &Folder) -> PathBuf {
+    make_pipe(&folder.file("pipe.ts"));
     folder.with("never.ffconcat", b"ffconcat version 1.0\nfile pipe.ts\n")
 }
 
 #[test]
-fn the_window_answers_while_a_movie_opens() {
+fn the_window_handles_keys_while_a_movie_opens() {
     let (display, folder) = (Display::start(&[]), Folder::new("slow"));
-    let path = never_opens(&folder);
+    let path = blocking_list(&folder);
     let mut command = clreel(Some(&display));
     command.env("CLREEL_MOVIE_TIMEOUT", "600");
     let mut session = Session::start(&display, command.arg("--allow-references").arg(&path));
     session.wait_for_title("never.ffconcat - opening");
     session.wait_for_text("Opening the movie");
-    // Its keys work.
+    // Keys work.
     session.display.key("question");
     session.wait_for_text("Keys");
     session.quit();
@@ -36,17 +29,15 @@ fn the_window_answers_while_a_movie_opens() {
     command.env("CLREEL_MOVIE_TIMEOUT", "600");
     let mut session = Session::start(&display, command.arg("--allow-references").arg(&path));
     session.wait_for_text("Opening the movie");
-    let child = session.child.take().unwrap();
-    // SAFETY: the process is this one's child and has not been waited for.
-    assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGTERM) }, 0);
-    let (code, stderr) = finish(child);
+    session.signal(libc::SIGTERM);
+    let (code, stderr) = wait_for_exit(session.child.take().unwrap());
     assert_eq!(code, Some(0), "{stderr}");
 }
 
 #[test]
-fn what_never_opens_is_told_and_the_next_movie_plays() {
+fn a_movie_that_never_opens_is_reported_and_the_next_one_plays() {
     let (display, folder) = (Display::start(&[]), Folder::new("never"));
-    let path = never_opens(&folder);
+    let path = blocking_list(&folder);
     let next = folder.movie("next.mkv", &Movie { stamps_ms: steady(10), ..Movie::default() });
     let mut command = clreel(Some(&display));
     command.arg("--allow-references").args([&path, &next]).args(["--variant", "off"]);
@@ -65,7 +56,7 @@ fn what_never_opens_is_told_and_the_next_movie_plays() {
 }
 
 #[test]
-fn a_list_that_names_itself_is_told_and_the_next_movie_plays() {
+fn a_playlist_that_names_itself_is_reported_and_the_next_movie_plays() {
     let (display, folder) = (Display::start(&[]), Folder::new("itself"));
     let path = folder.with("master.m3u8", b"#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nmaster.m3u8\n");
     let next = folder.movie("next.mkv", &Movie { stamps_ms: steady(10), ..Movie::default() });
@@ -82,12 +73,12 @@ fn a_list_that_names_itself_is_told_and_the_next_movie_plays() {
 }
 
 #[test]
-fn the_window_answers_while_the_files_of_the_end_are_written() {
+fn the_window_handles_keys_while_final_files_are_written() {
     let (display, folder) = (Display::start(&[]), Folder::new("slow-end"));
     let movie = folder.movie("small.mkv", &Movie { stamps_ms: steady(10), ..Movie::default() });
-    // A disk that is slow: nothing is taken until somebody reads.
+    // A slow disk: a pipe that nobody reads yet.
     let (stats, shot) = (folder.file("stats.json"), folder.file("shot.png"));
-    pipe(&stats);
+    make_pipe(&stats);
     let mut command = clreel(Some(&display));
     command.arg(&movie).args(["--variant", "off", "--stats"]).arg(&stats).arg("--screenshot").arg(&shot);
     let mut session = Session::start(&display, &mut command);
@@ -99,10 +90,10 @@ fn the_window_answers_while_the_files_of_the_end_are_written() {
     session.wait("another place of its buttons", |s| {
         s.texts().iter().any(|text| text.text == "Quit" && (text.x, text.y) != (place.x, place.y))
     });
-    // Another key, or the same, changes nothing.
+    // Further keys change nothing.
     session.display.key("q");
     let text = std::fs::read_to_string(&stats).unwrap();
-    let (code, stderr) = finish(session.child.take().unwrap());
+    let (code, stderr) = wait_for_exit(session.child.take().unwrap());
     assert_eq!(code, Some(0), "{stderr}");
     let written: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert!(!written["frames"].as_array().unwrap().is_empty());

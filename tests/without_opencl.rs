@@ -1,29 +1,30 @@
-//! The filters that do without OpenCL, in the real window on a virtual display: keys choose them, and what they show is
-//! what `snapshot` writes and what the reference says, with OpenCL and without. No time is asserted.
+//! The filters without OpenCL in the window on a virtual display: keys select them, and their pictures equal `snapshot`
+//! and the reference, with and without OpenCL. No time is asserted.
 
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::common::window::{Display, Session, clip, clreel, json, png, snapshot, succeed};
+use base::verify::poisoned;
 use box_filter::pictures::noise;
 use box_filter::reference::reference;
-use box_filter::whole::Shaders as _;
+use box_filter::whole_frames::Shaders as _;
 use box_filter::{MAX_RADIUS, VariantId};
 use engine::glsl::{GlslFilter, Offscreen};
-use engine::{Bands, OnTexture, Pace, Slot, Waker};
+use engine::{Bands, Slot, SpeedModel, TextureFilter, Waker};
 use opengl::headless::Headless;
 use opengl::read_texture::read_texture;
 use testkit::movie::Folder;
 
-/// Those filters: key and name of each.
+/// Returns key and name of each of those filters.
 fn filters() -> impl Iterator<Item = (String, &'static str)> {
     let filters = VariantId::ALL.into_iter().filter(|id| id.back_end().does_without_opencl());
     filters.map(|id| (id.key().to_string(), id.as_str()))
 }
 
-/// Chooses each filter by its key, changes the radius in a pause, goes on and pauses again, and compares what is on the
-/// screen then.
+/// Selects each filter by its key, changes the radius in a pause, continues, pauses again, and compares the picture on
+/// the screen.
 fn play(name: &str, with_opencl: bool) {
     for (key, id) in filters() {
         let (display, folder) = (Display::start(&[]), Folder::new(&format!("{name}-{id}")));
@@ -39,15 +40,15 @@ fn play(name: &str, with_opencl: bool) {
         session.press_until_title("equal", &format!("{id}, r=8"));
         session.press_until_title("space", &format!("{id}, r=8, paused"));
         session.press_until_title("0", "- off, paused");
-        // The picture on the screen is filtered anew while paused.
+        // The picture on the screen is filtered again during a pause.
         session.press_until_title(&key, &format!("{id}, r=8, paused"));
         if with_opencl {
-            // To a kernel and back: the frame's memory changes hands.
+            // To a kernel and back: the frame's memory moves between device and host.
             session.press_until_title("5", "running-sum, r=8, paused");
             session.press_until_title(&key, &format!("{id}, r=8, paused"));
         }
         session.press_until_title("minus", &format!("{id}, r=7, paused"));
-        // A seek drops what is on its way, and the filter goes on at the new place.
+        // A seek drops frames in flight, and the filter continues at the new position.
         session.display.key("Home");
         session.press_until_title("space", &format!("{id}, r=7 - clreel"));
         session.press_until_title("space", "paused");
@@ -58,7 +59,7 @@ fn play(name: &str, with_opencl: bool) {
         let frames = stats["frames"].as_array().unwrap();
         let filtered: Vec<_> = frames.iter().filter(|f| f["variant"] == id).collect();
         assert!(filtered.iter().any(|f| f["radius"] == 7) && filtered.iter().any(|f| f["radius"] == 8));
-        // The device's, or where none tells the wall's: one of them, never both.
+        // The device's time, or elapsed time where the device has none: exactly one of them.
         let times = |f: &serde_json::Value| [f["filter"].as_f64(), f["filter_wall"].as_f64()];
         let one = |f: &&serde_json::Value| match times(f) {
             [Some(ms), None] if id == "glsl" => ms > 0.0,
@@ -75,18 +76,18 @@ fn play(name: &str, with_opencl: bool) {
 }
 
 #[test]
-fn keys_choose_them_beside_opencl() {
+fn keys_select_host_and_gl_filters_with_opencl() {
     play("with-opencl", true);
 }
 
 #[test]
-fn keys_choose_them_without_opencl() {
+fn keys_select_host_and_gl_filters_without_opencl() {
     play("without-opencl", false);
 }
 
-/// Scripts name the variant at the start, and all frames that they count are filtered with it.
+/// Scripts name the variant at the start, and all counted frames are filtered with it.
 #[test]
-fn the_command_line_chooses_them_without_opencl() {
+fn the_command_line_selects_host_and_gl_filters_without_opencl() {
     for (_, id) in filters() {
         let (display, folder) = (Display::start(&[]), Folder::new(&format!("snapshot-{id}")));
         let (stats, shot) = (folder.file("s.json"), folder.file("s.png"));
@@ -103,9 +104,10 @@ fn the_command_line_chooses_them_without_opencl() {
     }
 }
 
-/// A wipe whose other side cannot be had goes on with the first one, and says why; so does a map that no device can make.
+/// A wipe whose second side is unavailable continues with the first one and shows the reason, as does a map without a
+/// device.
 #[test]
-fn a_wipe_does_without_what_cannot_be_had() {
+fn a_wipe_continues_without_an_unavailable_side() {
     for (wipe, beside, why) in
         [("native:5,fused:5", None, "no OpenCL"), ("native:5,off", Some("off"), "could not be compared")]
     {
@@ -126,7 +128,7 @@ fn a_wipe_does_without_what_cannot_be_had() {
 
 const SIZES: [(u32, u32); 8] = [(1, 1), (1, 37), (41, 1), (2, 2), (13, 7), (63, 65), (127, 3), (129, 130)];
 
-/// Odd sizes, radii up to the largest and beyond the picture, and the largest sums that there are.
+/// Odd sizes, radii up to the largest and beyond the picture, and the largest possible sums.
 #[test]
 fn shaders_equal_the_reference() {
     for (width, height) in SIZES {
@@ -134,25 +136,27 @@ fn shaders_equal_the_reference() {
         for src in [noise(4 * (width * height) as usize), vec![255; (width * height * 4) as usize]] {
             for radius in [0, 1, 7, 31, MAX_RADIUS - 1, MAX_RADIUS] {
                 let want = reference(&src, width as usize, height as usize, radius as usize);
-                let report = offscreen.check(&src, &want, radius).unwrap();
-                assert!(report.is_none(), "{width}×{height} r={radius}: {}", report.unwrap());
+                offscreen.load(&src);
+                offscreen.poison(&poisoned(&want));
+                offscreen.run(radius).unwrap();
+                assert!(offscreen.read().unwrap() == want, "{width}×{height} r={radius}");
             }
         }
     }
 }
 
-/// The shaders as the window uses them: in place, in bands, and cancelled in between.
+/// As in the window: in place, in bands, and cancelled between bands.
 #[test]
 fn shaders_in_bands_equal_the_reference() {
     let headless = Headless::new().expect("these tests need OpenGL through EGL");
     let filter = Rc::new(GlslFilter::new(headless.gl.clone()).unwrap());
-    let (mut pace, waker): (_, Waker) = (Pace::default(), Arc::new(|| {}));
+    let (mut speeds, waker): (_, Waker) = (SpeedModel::default(), Arc::new(|| {}));
     let began = Instant::now();
-    let go_on = |bands: &mut Bands, pace: &mut Pace| {
+    let go_on = |bands: &mut Bands, speeds: &mut SpeedModel| {
         while !bands.is_over() {
-            bands.begin(pace, &waker).unwrap();
+            bands.start_bands(speeds, &waker).unwrap();
             std::thread::sleep(Duration::from_millis(1));
-            bands.look(pace, began.elapsed()).unwrap();
+            bands.poll(speeds, began.elapsed()).unwrap();
         }
     };
     for (size, radius) in [((640, 480), 31), ((333, 67), MAX_RADIUS), ((1, 1), 3), ((640, 480), 0)] {
@@ -161,15 +165,15 @@ fn shaders_in_bands_equal_the_reference() {
         slot.input().unwrap().copy_from_slice(&src);
         slot.show();
         let texture = slot.texture().unwrap();
-        let prepared = || Box::new(OnTexture::prepare(&filter, texture, size, radius).unwrap());
-        let mut bands = Bands::new(VariantId::Glsl, prepared(), &pace);
-        go_on(&mut bands, &mut pace);
+        let prepared = || Box::new(TextureFilter::prepare(&filter, texture, size, radius).unwrap());
+        let mut bands = Bands::new((VariantId::Glsl, None), prepared(), &speeds);
+        go_on(&mut bands, &mut speeds);
         assert!(!bands.is_cancelled() && bands.filter_ms() > 0.0 && bands.fraction() == 1.0, "{size:?}");
         let want = reference(&src, size.0 as usize, size.1 as usize, radius as usize);
         assert!(read_texture(&headless.gl, texture, size).unwrap() == want, "{size:?} r={radius}");
-        let mut cancelled = Bands::new(VariantId::Glsl, prepared(), &pace);
+        let mut cancelled = Bands::new((VariantId::Glsl, None), prepared(), &speeds);
         cancelled.cancel();
-        go_on(&mut cancelled, &mut pace);
+        go_on(&mut cancelled, &mut speeds);
         assert!(cancelled.is_cancelled() && cancelled.fraction() == 0.0, "{size:?}");
     }
 }

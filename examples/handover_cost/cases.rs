@@ -1,16 +1,16 @@
-//! The cases and the times of a turn. In: nothing. Out: [`CASES`], and where each time stands in a [`Turn`].
+//! The cases, and the indices of times in a [`Turn`].
 
-/// Where the kernel writes.
+/// The object that the kernel writes.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Way {
     Texture,
-    /// The same, and OpenCL has promised not to read it.
+    /// As before, with a promise of OpenCL not to read it.
     WriteOnly,
-    /// OpenGL's buffer, made with `GL_STREAM_COPY`.
+    /// OpenGL's buffer, created with `GL_STREAM_COPY`.
     StreamBuffer,
-    /// Made with `GL_STATIC_COPY`.
+    /// Created with `GL_STATIC_COPY`.
     StaticBuffer,
-    /// OpenCL's buffer, which the host has copied to OpenGL's as clreel does without sharing.
+    /// OpenCL's buffer, which the host copies to OpenGL's as clreel does without sharing.
     Copied,
 }
 
@@ -18,13 +18,13 @@ impl Way {
     pub const ALL: [Way; 5] =
         [Way::Texture, Way::WriteOnly, Way::StreamBuffer, Way::StaticBuffer, Way::Copied];
 
-    /// Not a buffer.
+    /// Returns true for textures.
     pub fn is_image(self) -> bool {
         matches!(self, Way::Texture | Way::WriteOnly)
     }
 }
 
-/// What OpenGL does before a turn, and who waits for it. `Finish` and `Fence` are timed.
+/// OpenGL's work before a turn, and the wait for it. `Finish` and `Fence` are timed.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Before {
     /// Nothing since the last release.
@@ -33,9 +33,9 @@ pub enum Before {
     Drawn,
     /// It draws; glFinish.
     Finish,
-    /// It has drawn and is idle, and a fence is asked, as clreel's slots do.
+    /// It has drawn and is idle, and a fence is polled, as clreel's slots do.
     Fence,
-    /// It draws; a fence is asked, and glFinish where that is not reached yet.
+    /// It draws; a fence is polled, and then glFinish if that is not signalled yet.
     BusyFence,
 }
 
@@ -48,11 +48,11 @@ pub struct Case {
     /// Launches of the kernel for each object.
     pub writes: usize,
     pub before: Before,
-    /// The release finds an idle queue.
+    /// The queue is idle at the release.
     pub pause: bool,
-    /// On a queue that does not profile, without events.
+    /// On a queue without profiling, and without events.
     pub bare: bool,
-    /// The release is called by a thread that has no OpenGL context.
+    /// The release is called by a thread without an OpenGL context.
     pub elsewhere: bool,
 }
 
@@ -90,24 +90,24 @@ pub const CASES: [Case; 19] = [
     Case { name: "written, released by another thread", elsewhere: true, ..WRITTEN },
 ];
 
-/// Milliseconds of a turn, indexed by the constants below; what it has not is not a number.
+/// Milliseconds of a turn, indexed by the constants below; NaN for missing ones.
 pub type Turn = [f64; 16];
 pub const WAIT: usize = 0;
 pub const ACQUIRE: usize = 1;
 pub const KERNEL: usize = 2;
 pub const RELEASE: usize = 3;
 pub const FLUSH: usize = 4;
-/// With the wait before the release, where there is one.
+/// With the wait before the release, if there is one.
 pub const COMPLETE: usize = 5;
 pub const FILL: usize = 6;
-/// The sum of those before.
+/// The sum of the times above.
 pub const ALL: usize = 7;
 /// The device's times of acquire, kernel and release.
 pub const DEVICE: usize = 8;
 pub const DEVICE_FILL: usize = 11;
-/// The time that the thread had a processor during the release: the rest of it, it slept.
+/// The CPU time of the thread during the release: it slept for the rest.
 pub const PROCESSOR: usize = 12;
-/// The other thread's release and flush, and a clear and a flush of OpenGL's meanwhile and alone.
+/// The other thread's release and flush, and an OpenGL clear and flush meanwhile and alone.
 pub const ELSEWHERE: usize = 13;
 pub const MEANWHILE: usize = 14;
 pub const ALONE: usize = 15;

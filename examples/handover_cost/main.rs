@@ -1,15 +1,14 @@
-//! What decides the cost of handing pictures over between OpenCL and OpenGL: how many objects, what was done with them,
-//! who waits for whom, and whether a buffer or a copy through the host does better than a texture.
-//! In: `--device`, `--size`, `--rounds`, `--thread`. Out: a Markdown table for each size; exit code 1 if OpenGL sees other
-//! bytes than a kernel wrote, or if the device does not share with the window's OpenGL.
+//! The cost of handing pictures over between OpenCL and OpenGL: by the number of objects, by what was done with them,
+//! by which side waits, and against a buffer or a copy through the host. Prints a Markdown table for each size; exit
+//! code 1 if OpenGL sees other bytes than a kernel wrote, or if the device does not share with the window's OpenGL.
 //!
 //! `cargo run --release --example handover_cost -- [--device SEL] [--size WxH,…] [--rounds N] [--thread]`
 //!
-//! A turn begins with OpenGL idle. It draws from the texture as a window would, hands it to OpenCL (*acquire*), has a
-//! kernel write every pixel (*kernel*), hands it back (*release*), flushes, and waits until all is done. *fill* is
-//! `glTexSubImage2D` where the picture lies in a buffer. Each call is timed by the host's clock; the columns under *device*
-//! are the commands' own times, START to END, and a timer query; the last is how long the thread had a processor in the
-//! release, where it did not sleep. All cases take turns on the same objects. Medians in ms.
+//! A turn begins with OpenGL idle. It draws from the texture as a window would, hands it to OpenCL (*acquire*), runs a
+//! kernel that writes every pixel (*kernel*), hands it back (*release*), flushes, and waits for all of it. *fill* is
+//! `glTexSubImage2D` for pictures in a buffer. Each call is timed by the host's clock; the columns under *device*
+//! are the commands' own times, START to END, and a timer query; the last is the CPU time of the thread in the release,
+//! without sleep. All cases take turns on the same objects. Medians in ms.
 
 mod cases;
 mod objects;
@@ -23,6 +22,7 @@ use clreel::gl_window::{GlWindow, Interface};
 use engine::sharing::{self, Sharing};
 use opencl::cl::{self, ClContext, Status};
 use opencl::process;
+use opencl::sources::Sources;
 use winit::application::ApplicationHandler;
 use winit::dpi::PhysicalSize;
 use winit::event::WindowEvent;
@@ -35,10 +35,10 @@ use turn::Bench;
 
 type Failure = Box<dyn std::error::Error>;
 
-/// Turns that are not timed, but checked: drivers make memory when it is first used.
+/// Turns that are checked but not timed: drivers allocate memory at the first use.
 const WARM: usize = 3;
 
-/// The handover of pictures between OpenCL and OpenGL, case by case in turn.
+/// Measures the handover of pictures between OpenCL and OpenGL.
 #[derive(Parser)]
 struct Arguments {
     /// Index, part of a name, cpu or gpu; without it the device that drives the window.
@@ -75,14 +75,14 @@ fn main() {
             1
         }
     };
-    // Drivers' own end of the process may wait for their threads.
+    // A driver may wait for its threads in its exit handlers.
     process::exit_now(code)
 }
 
-/// Measures as soon as there can be a window.
+/// Measures when the window exists.
 struct App {
     arguments: Arguments,
-    /// How many pictures were wrong.
+    /// The number of wrong pictures.
     result: Option<Result<usize, Failure>>,
 }
 
@@ -101,14 +101,15 @@ fn measure(event_loop: &ActiveEventLoop, arguments: &Arguments) -> Result<usize,
     let attributes = Window::default_attributes()
         .with_title("clreel: handover_cost")
         .with_inner_size(PhysicalSize::new(640, 360));
-    let window = GlWindow::open(event_loop, attributes, false, Interface::wanted(None))?;
+    let window = GlWindow::open(event_loop, attributes, false, Interface::preferred(None))?;
     let devices = cl::list_devices();
     let driving = sharing::driving_device(&devices, &window.opencl_properties());
     let device = match (&arguments.device, driving) {
         (None, Some(device)) => device.clone(),
         (named, _) => cl::select_device(&devices, named.as_deref())?,
     };
-    let (cl, sharing) = sharing::open(&device, &window.gl, Ok(window.opencl_properties()))?;
+    let properties = Ok(window.opencl_properties());
+    let (cl, sharing) = sharing::open(&device, &window.gl, properties, Sources::from_environment())?;
     let (info, interface) = (&device.info, window.interface().name().to_uppercase());
     if let Sharing::Copy { reason } = sharing {
         return Err(format!("{} shares nothing with OpenGL under {interface}: {reason}.", info.name).into());
@@ -125,7 +126,7 @@ fn measure(event_loop: &ActiveEventLoop, arguments: &Arguments) -> Result<usize,
     Ok(wrong)
 }
 
-/// Times all cases in turn and prints them; returns how many pictures were wrong.
+/// Times all cases in turn and prints them; returns the number of wrong pictures.
 fn compare(
     window: &GlWindow,
     cl: &ClContext,
@@ -142,7 +143,7 @@ fn compare(
     let mut wrong = 0;
     for round in 0..=last {
         for position in 0..count {
-            // Forwards and backwards, so that not always the same case comes before.
+            // Forwards and backwards, so that the predecessor of a case varies.
             let at = (position + round) % count;
             let (case, turns) = &mut cases[if round % 2 == 0 { at } else { count - 1 - at }];
             let Ok(taken) = turns else { continue };
@@ -155,14 +156,14 @@ fn compare(
             };
             match result {
                 Ok((_, group)) if round < WARM || round == last => {
-                    let different = group.wrong(case.objects)?;
+                    let different = group.count_wrong(case.objects)?;
                     if different > 0 {
                         eprintln!("{} ({}): OpenGL sees another picture", case.name, case.objects);
                     }
                     wrong += different;
                 }
                 Ok((turn, _)) => taken.push(turn),
-                // Without this one there is nothing to compare with.
+                // Without this case there is nothing to compare with.
                 Err(why) if case.way == Way::Texture && !case.elsewhere => return Err(why.into()),
                 Err(why) => *turns = Err(why),
             }
@@ -200,12 +201,12 @@ fn median(turns: &[Turn], column: usize) -> String {
     Series::of(&samples).map_or("–".to_owned(), |series| format!("{:.3}", series.p50))
 }
 
-/// OpenCL's error in one sentence.
+/// Converts OpenCL's status to an error.
 fn refused(status: Status) -> Failure {
     cl::reason(&status).into()
 }
 
-/// For a cell of the table.
+/// Returns the text of an error on one line, for a cell of the table.
 fn one_line(error: &dyn std::error::Error) -> String {
     error.to_string().split_whitespace().collect::<Vec<_>>().join(" ")
 }

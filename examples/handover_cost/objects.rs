@@ -1,5 +1,4 @@
-//! The objects that OpenCL and OpenGL share. In: a [`Way`]. Out: a [`Group`] of as many as its cases need, or why there is
-//! none; and whether OpenGL sees in them what a kernel wrote.
+//! The objects that OpenCL and OpenGL share, grouped by [`Way`], and the check that OpenGL sees what a kernel wrote.
 
 use std::sync::Arc;
 
@@ -16,38 +15,39 @@ use crate::{Failure, refused};
 /// A texture that OpenGL draws from.
 pub struct Target {
     pub slot: Slot,
-    /// The slot's.
+    /// The slot's texture.
     pub texture: glow::Texture,
-    /// To draw from it.
+    /// For drawing from the texture.
     pub framebuffer: glow::Framebuffer,
-    /// OpenGL's buffer that the texture is filled from.
+    /// OpenGL's buffer from which the texture is filled.
     pub buffer: Option<glow::Buffer>,
-    /// Of the picture that it holds.
+    /// The seed of the picture that it holds.
     pub seed: u32,
 }
 
-/// Objects of one way. The OpenGL context must be current when it is used or dropped.
+/// The objects of one way. The OpenGL context must be current when it is used or dropped.
 pub struct Group {
     gl: Arc<glow::Context>,
     size: (u32, u32),
-    /// What the kernel writes, target by target.
+    /// The memory objects that the kernel writes, one for each target.
     pub memory: Vec<Mem>,
     pub targets: Vec<Target>,
 }
 
 impl Group {
-    /// Makes the objects, filled by OpenGL with the picture of seed 0.
+    /// Creates the objects, filled by OpenGL with the picture of seed 0.
     pub fn new(gl: &Arc<glow::Context>, cl: &ClContext, way: Way, size: (u32, u32)) -> Result<Self, Failure> {
         let count = CASES.iter().filter(|case| case.way == way).map(|case| case.objects).max();
         let first: Vec<u8> = pixels(size, 0).flatten().collect();
         let mut group = Self { gl: gl.clone(), size, memory: Vec::new(), targets: Vec::new() };
         for _ in 0..count.unwrap_or(0) {
             let mut slot = Slot::new(gl, size.0, size.1)?;
-            slot.show_pixels(&first);
+            slot.input()?.copy_from_slice(&first);
+            slot.show();
             let texture = slot.texture().ok_or("a slot without a texture")?;
             let (memory, buffer) = match way {
                 Way::Texture => (slot.shared(cl)?.mem().clone(), None),
-                Way::WriteOnly => (write_only(cl, texture, size)?, None),
+                Way::WriteOnly => (write_only_image(cl, texture, size)?, None),
                 Way::StreamBuffer => shared_buffer(gl, cl, size, glow::STREAM_COPY)?,
                 Way::StaticBuffer => shared_buffer(gl, cl, size, glow::STATIC_COPY)?,
                 Way::Copied => (slot.target(cl, Storage::Buffer)?.mem().clone(), None),
@@ -68,8 +68,8 @@ impl Group {
         Ok(group)
     }
 
-    /// Compares the first textures with what was written; returns how many are wrong.
-    pub fn wrong(&self, objects: usize) -> Result<usize, Failure> {
+    /// Compares the first textures with the expected pictures; returns how many are wrong.
+    pub fn count_wrong(&self, objects: usize) -> Result<usize, Failure> {
         let mut wrong = 0;
         for target in &self.targets[..objects] {
             let seen = read_texture(&self.gl, target.texture, self.size)?;
@@ -82,7 +82,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // OpenCL's side of an object goes before OpenGL's.
+        // OpenCL's side of an object must be dropped before OpenGL's.
         self.memory.clear();
         for target in &self.targets {
             // SAFETY: the context is current, and nobody uses the two any more.
@@ -96,15 +96,15 @@ impl Drop for Group {
     }
 }
 
-/// OpenCL's side of a texture that it will not read.
-fn write_only(cl: &ClContext, texture: glow::Texture, size: (u32, u32)) -> Result<Mem, Failure> {
+/// Returns OpenCL's side of a texture that it will not read.
+fn write_only_image(cl: &ClContext, texture: glow::Texture, size: (u32, u32)) -> Result<Mem, Failure> {
     let (w, h) = (size.0 as usize, size.1 as usize);
     // SAFETY: the texture is of the OpenGL context that `cl` shares with.
-    let image = unsafe { Image::of_gl(&cl.context, ffi::CL_MEM_WRITE_ONLY, texture.0.get(), (w, h)) };
+    let image = unsafe { Image::from_gl(&cl.context, ffi::CL_MEM_WRITE_ONLY, texture.0.get(), (w, h), 4) };
     Ok(image.map_err(refused)?.mem().clone())
 }
 
-/// OpenGL's buffer for a picture, and OpenCL's side of it.
+/// Returns OpenGL's buffer for a picture, and OpenCL's side of it.
 fn shared_buffer(
     gl: &glow::Context,
     cl: &ClContext,
@@ -129,7 +129,7 @@ fn shared_buffer(
         buffer
     };
     // SAFETY: the buffer is of the OpenGL context that `cl` shares with.
-    match unsafe { Buffer::of_gl(&cl.context, buffer.0.get(), bytes as usize) } {
+    match unsafe { Buffer::from_gl(&cl.context, buffer.0.get(), bytes as usize) } {
         Ok(memory) => Ok((memory.mem().clone(), Some(buffer))),
         Err(e) => {
             // SAFETY: the context is current, and nobody uses the buffer.
@@ -139,7 +139,7 @@ fn shared_buffer(
     }
 }
 
-/// What a kernel writes with this seed.
+/// Returns the pixels that a kernel writes with this seed.
 fn pixels(size: (u32, u32), seed: u32) -> impl Iterator<Item = [u8; 4]> {
     (0..size.0 * size.1).map(move |position| {
         let v = (position ^ seed.wrapping_mul(0x9e37_79b9)).wrapping_mul(0x85eb_ca6b);

@@ -1,4 +1,4 @@
-//! One turn of a case, each call of it timed. In: a [`Case`] and its objects. Out: a [`Turn`].
+//! One turn of a case, with each call timed.
 
 use std::ffi::CStr;
 use std::ptr;
@@ -32,10 +32,10 @@ __kernel void to_buffer(__global uint *to, int width, uint seed) {
     if (x < width) to[y * width + x] = pixel(x, y, width, seed);
 }";
 
-/// Calls the release for the first thread.
+/// A thread that calls the release.
 struct Helper {
     jobs: mpsc::Sender<(Queue, Mem)>,
-    /// The event and how long it took, or why not.
+    /// The event and the duration, or the error.
     done: mpsc::Receiver<Result<(Event, f64), String>>,
 }
 
@@ -58,7 +58,7 @@ impl Helper {
     }
 }
 
-/// What takes turns on pictures of one size.
+/// The programs and queues for pictures of one size.
 pub struct Bench<'a> {
     window: &'a GlWindow,
     cl: &'a ClContext,
@@ -75,16 +75,16 @@ pub struct Bench<'a> {
 impl<'a> Bench<'a> {
     /// Builds the kernels.
     pub fn new(window: &'a GlWindow, cl: &'a ClContext, size: (u32, u32)) -> Result<Self, Failure> {
-        let program = Program::of_source(&cl.context, KERNELS).map_err(refused)?;
+        let program = Program::from_source(&cl.context, KERNELS).map_err(refused)?;
         program.build(&cl.device, c"").map_err(refused)?;
         let kernel = |name| Kernel::new(&program, name).map_err(refused);
-        let bare = Queue::new(&cl.context, &cl.device, 0).map_err(refused)?;
+        let bare = Queue::new(&cl.context, &cl.device, 0, cl.clock().clone()).map_err(refused)?;
         let (to_image, to_buffer) = (kernel("to_image")?, kernel("to_buffer")?);
         let (timer, helper) = (GlTimer::new(window.gl.clone()), Helper::start()?);
         Ok(Self { window, cl, size, timer, bare, to_image, to_buffer, helper, seed: 0 })
     }
 
-    /// One turn of a case. When it returns, everything is idle, and without an error belongs to OpenGL.
+    /// Runs one turn of a case. Afterwards everything is idle, and without an error all objects belong to OpenGL.
     pub fn turn(&mut self, case: &Case, group: &mut Group) -> Result<Turn, Failure> {
         let mut turn = [f64::NAN; ALONE + 1];
         let result = self.steps(case, group, &mut turn);
@@ -97,7 +97,7 @@ impl<'a> Bench<'a> {
         Ok(turn)
     }
 
-    /// The calls of a turn. The timing, if any, is the fill's.
+    /// The calls of a turn. Returns the timer query of the fill, if there is one.
     fn steps(&mut self, case: &Case, group: &mut Group, turn: &mut Turn) -> Result<Option<Timing>, Failure> {
         let (gl, cl) = (self.window.gl.clone(), self.cl);
         let queue = if case.bare { &self.bare } else { &cl.queue };
@@ -203,7 +203,7 @@ impl<'a> Bench<'a> {
             match target.buffer {
                 Some(buffer) => self.fill(target.texture, buffer),
                 None => {
-                    target.slot.back_on_host();
+                    target.slot.note_back_on_host();
                     target.slot.show();
                 }
             }
@@ -213,7 +213,7 @@ impl<'a> Bench<'a> {
         Ok(timing)
     }
 
-    /// Launches the kernel. The event is missing on the queue without profiling.
+    /// Launches the kernel. There is no event on the queue without profiling.
     fn write(&self, queue: &Queue, case: &Case, to: &Mem, seed: u32) -> Result<Option<Event>, Failure> {
         let kernel = if case.way.is_image() { &self.to_image } else { &self.to_buffer };
         let (width, height) = self.size;
@@ -233,7 +233,7 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// Draws the texture into the window, as big as that is, without showing it.
+    /// Draws the texture into the window, at the window's size, without showing it.
     fn draw(&self, target: &Target) {
         let (gl, (w, h)) = (&self.window.gl, self.size);
         let to = self.window.size();
@@ -246,7 +246,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Milliseconds until OpenGL has taken a clear of the window and a flush.
+    /// Returns the milliseconds for a clear of the window and a flush.
     fn clear(&self) -> f64 {
         let began = Instant::now();
         // SAFETY: the context is current.
@@ -257,7 +257,7 @@ impl<'a> Bench<'a> {
         ms_since(began)
     }
 
-    /// Has OpenGL fill the texture from its buffer.
+    /// Fills the texture from its buffer by OpenGL.
     fn fill(&self, texture: glow::Texture, buffer: glow::Buffer) {
         let (gl, (w, h)) = (&self.window.gl, self.size);
         let (format, kind) = (glow::RGBA, glow::UNSIGNED_BYTE);
@@ -273,7 +273,7 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// Enqueues one handover of all objects. The event is there where it is asked for.
+/// Enqueues one handover of all objects; returns its event if requested.
 fn hand_over(
     queue: &Queue,
     memory: &[Mem],
@@ -294,7 +294,7 @@ fn optional(
     enqueue: impl FnOnce(*mut ffi::cl_event) -> i32,
 ) -> Result<Option<Event>, Failure> {
     if with_event {
-        return Event::of(enqueue).map(Some).map_err(refused);
+        return Event::from_call(enqueue).map(Some).map_err(refused);
     }
     match enqueue(ptr::null_mut()) {
         0 => Ok(None),
@@ -302,7 +302,7 @@ fn optional(
     }
 }
 
-/// Milliseconds since the call before, at first since `began`.
+/// Returns a function that returns the milliseconds since its last call, at first since `began`.
 fn lap_from(mut began: Instant) -> impl FnMut() -> f64 {
     move || {
         let ms = ms_since(began);
@@ -311,10 +311,10 @@ fn lap_from(mut began: Instant) -> impl FnMut() -> f64 {
     }
 }
 
-/// Milliseconds that this thread has had a processor.
+/// Returns the CPU time of this thread in milliseconds.
 fn processor_ms() -> f64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the call fills the time; where it does not, that stays zero.
+    // SAFETY: the call fills the time; if it fails, the time stays zero.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
     time.tv_sec as f64 * 1e3 + time.tv_nsec as f64 * 1e-6
 }

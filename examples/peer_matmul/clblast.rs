@@ -1,7 +1,7 @@
-//! CLBlast as it is, and after its own tuner. In: matrices, or seconds to search in. Out: a library that multiplies.
+//! CLBlast with its defaults, and after its own tuner.
 //!
-//! What CLBlast is told of its parameters holds for the whole process, so the tuned one lives in a second process, which
-//! multiplies when it is told to: it takes turns like all others.
+//! CLBlast's parameters apply to the whole process, so the tuned one runs in a second process, which
+//! multiplies on request: it takes turns like all others.
 
 use std::cell::RefCell;
 use std::ffi::{CString, c_char, c_int, c_void};
@@ -14,15 +14,16 @@ use std::time::{Duration, Instant};
 
 use ladders::matmul::shape::Shape;
 use opencl::cl::{Buffer, ClContext, Device, DeviceKind};
+use opencl::sources::Sources;
 use serde_json::Value;
 
-use super::{Library, PLAIN, ROW_MAJOR, Result, accepted, function, numbers, timed};
+use super::{Library, PLAIN, ROW_MAJOR, Result, check_status, function, numbers, timed};
 
 const FILE: &[&str] = &["libclblast.so.1"];
-/// By `clblast_c.h`.
+/// From `clblast_c.h`.
 const SINGLE: c_int = 32;
-/// The tuner has two lists of settings, which are short and long, and tries one of so many of each, in an order by chance: 72 of the
-/// short one, and then what there is time for.
+/// The tuner has a short and a long list of settings and tries one of so many of each, in random order: 72 of the short one,
+/// then as many as the time allows.
 const FRACTION: &str = "8";
 
 /// CLBlast in this process.
@@ -30,20 +31,20 @@ pub fn library(device: &Device, shape: Shape, a: &[f32], b: &[f32]) -> Result<Li
     #[rustfmt::skip]
     type Sgemm = unsafe extern "C" fn(c_int, c_int, c_int, usize, usize, usize, f32, *mut c_void, usize, usize, *mut c_void, usize, usize, f32, *mut c_void, usize, usize, *mut *mut c_void, *mut *mut c_void) -> c_int;
     let symbol = function(FILE, "CLBlastSgemm")?;
-    // SAFETY: it is the function with these arguments, by `clblast_c.h`.
+    // SAFETY: the function has this signature in `clblast_c.h`.
     let sgemm: Sgemm = unsafe { std::mem::transmute(symbol) };
-    let cl = ClContext::new(device)?;
+    let cl = ClContext::new(device, Sources::from_environment())?;
     let bytes = |numbers: &[f32]| numbers.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
     let buffer = |numbers: &[f32]| Buffer::copied(&cl.context, ocl::ffi::CL_MEM_READ_WRITE, &bytes(numbers));
     let no = |status| opencl::cl::failed("CLBlast's matrices could not be had.", &status);
     let (a, b) = (buffer(a).map_err(no)?, buffer(b).map_err(no)?);
-    let c = buffer(&vec![f32::NAN; shape.product()]).map_err(no)?;
+    let c = buffer(&vec![f32::NAN; shape.product_len()]).map_err(no)?;
     let (m, n, k) = (shape.m as usize, shape.n as usize, shape.k as usize);
     let (queue, result) = (cl.queue.clone(), c.clone());
     let multiply = Rc::new(move || -> Result<()> {
         let memory = |buffer: &Buffer| buffer.mem().raw();
         let mut on = cl.queue.raw();
-        // SAFETY: the buffers have these sizes and are of the queue's context; no event is asked for.
+        // SAFETY: the buffers have these sizes and belong to the queue's context; no event is requested.
         let status = unsafe {
             sgemm(
                 ROW_MAJOR,
@@ -67,7 +68,7 @@ pub fn library(device: &Device, shape: Shape, a: &[f32], b: &[f32]) -> Result<Li
                 ptr::null_mut(),
             )
         };
-        accepted("CLBlastSgemm", status)?;
+        check_status("CLBlastSgemm", status)?;
         Ok(cl.queue.finish().map_err(no)?)
     });
     let once = multiply.clone();
@@ -75,26 +76,26 @@ pub fn library(device: &Device, shape: Shape, a: &[f32], b: &[f32]) -> Result<Li
         run: Box::new(move || timed(|| multiply())),
         multiply: Box::new(move || {
             once()?;
-            let mut read = vec![0; 4 * shape.product()];
+            let mut read = vec![0; 4 * shape.product_len()];
             result.read(&queue, &mut read).map_err(no)?;
             Ok(read.chunks_exact(4).map(|x| f32::from_le_bytes([x[0], x[1], x[2], x[3]])).collect())
         }),
     })
 }
 
-/// What CLBlast's tuner finds within some time, as JSON: the parameters of its main kernel that took the least.
+/// Runs CLBlast's tuner for some time and returns the fastest parameters of its main kernel as JSON.
 pub fn tune(device: &Device, patience: Duration) -> Result<String> {
     let platforms = ocl::core::get_platform_ids()?;
     let platform = platforms.iter().position(|platform| platform.as_ptr() == device.platform.raw());
     let platform = platform.ok_or("its platform is gone")?;
     let devices = ocl::core::get_device_ids(platforms[platform], None, None)?;
     let number = devices.iter().position(|one| one.as_raw() == device.id.raw()).ok_or("it is gone")?;
-    // A processor takes seconds for what a card does in a millisecond.
+    // A processor takes seconds for runs that a card does in a millisecond.
     let side: usize = if device.info.kind == DeviceKind::Cpu { 256 } else { 2048 };
     let folder = std::env::temp_dir().join(format!("clreel-clblast-{}", std::process::id()));
     fs::create_dir_all(&folder)?;
     let log = folder.join("log");
-    // What it writes is read when it has been ended: line by line, not when some buffer is full.
+    // Its output is read after it is killed: it must be flushed line by line.
     let mut tuner = Command::new("stdbuf")
         .current_dir(&folder)
         .args(["-oL", "clblast_tuner_xgemm", "-precision", "32", "-fraction", FRACTION])
@@ -109,7 +110,7 @@ pub fn tune(device: &Device, patience: Duration) -> Result<String> {
     }
     drop(tuner.kill());
     tuner.wait()?;
-    let found = tried(&String::from_utf8_lossy(&fs::read(&log)?));
+    let found = parse_trials(&String::from_utf8_lossy(&fs::read(&log)?));
     fs::remove_dir_all(&folder)?;
     let count = found.len();
     let best = found.into_iter().min_by(|a, b| a.0.total_cmp(&b.0));
@@ -120,9 +121,9 @@ pub fn tune(device: &Device, patience: Duration) -> Result<String> {
     Ok(best.to_string())
 }
 
-/// The settings that worked and their times in milliseconds, from the tuner's tables: a line that names the parameters, and
-/// one for each that was tried, `| number | of | values | group | work-items | compiled | time | speed | status |`.
-fn tried(log: &str) -> Vec<(f64, Value)> {
+/// Returns the settings that worked and their times in milliseconds, from the tuner's tables: a line that names the
+/// parameters, and one for each trial, `| number | of | values | group | work-items | compiled | time | speed | status |`.
+fn parse_trials(log: &str) -> Vec<(f64, Value)> {
     let mut names: Vec<&str> = Vec::new();
     let mut found = Vec::new();
     for line in log.lines() {
@@ -142,7 +143,7 @@ fn tried(log: &str) -> Vec<(f64, Value)> {
     found
 }
 
-/// Tells CLBlast what its tuner has found.
+/// Sets CLBlast's parameters to the tuner's result.
 fn set(device: &Device, settings: &str) -> Result<()> {
     type Override = unsafe extern "C" fn(
         *mut c_void,
@@ -153,7 +154,7 @@ fn set(device: &Device, settings: &str) -> Result<()> {
         *const usize,
     ) -> c_int;
     let symbol = function(FILE, "CLBlastOverrideParameters")?;
-    // SAFETY: it is the function with these arguments, by `clblast_c.h`.
+    // SAFETY: the function has this signature in `clblast_c.h`.
     let set: Override = unsafe { std::mem::transmute(symbol) };
     let settings: Value = serde_json::from_str(settings)?;
     let (mut names, mut values) = (Vec::new(), Vec::new());
@@ -162,15 +163,15 @@ fn set(device: &Device, settings: &str) -> Result<()> {
         values.push(usize::try_from(value.as_u64().ok_or("a parameter is no number")?)?);
     }
     let pointers: Vec<*const c_char> = names.iter().map(|name| name.as_ptr()).collect();
-    // SAFETY: there are as many names, strings that end, as values.
+    // SAFETY: there are as many names, zero-terminated strings, as values.
     let status = unsafe {
         set(device.id.raw(), c"Xgemm".as_ptr(), SINGLE, values.len(), pointers.as_ptr(), values.as_ptr())
     };
-    accepted("CLBlastOverrideParameters", status)
+    check_status("CLBlastOverrideParameters", status)
 }
 
 /// CLBlast with these settings, in a process of its own.
-pub fn tuned(device: &Device, shape: Shape, settings: &str) -> Result<Library> {
+pub fn tuned_library(device: &Device, shape: Shape, settings: &str) -> Result<Library> {
     let Shape { m, n, k } = shape;
     let child = Command::new(std::env::current_exe()?)
         .args(["--device", &device.info.index.to_string(), "--turns", settings, &format!("{m},{n},{k}")])
@@ -182,19 +183,19 @@ pub fn tuned(device: &Device, shape: Shape, settings: &str) -> Result<Library> {
     Ok(Library {
         run: Box::new(move || {
             let mut ms = [0; 8];
-            ask(&child, b'r', &mut ms)?;
+            request(&child, b'r', &mut ms)?;
             Ok(f64::from_le_bytes(ms))
         }),
         multiply: Box::new(move || {
-            let mut read = vec![0; 4 * shape.product()];
-            ask(&again, b'm', &mut read)?;
+            let mut read = vec![0; 4 * shape.product_len()];
+            request(&again, b'm', &mut read)?;
             Ok(read.chunks_exact(4).map(|x| f32::from_le_bytes([x[0], x[1], x[2], x[3]])).collect())
         }),
     })
 }
 
-/// Sends one letter to the second process, and reads its answer.
-fn ask(child: &RefCell<Child>, letter: u8, answer: &mut [u8]) -> Result<()> {
+/// Sends one letter to the second process, and reads its reply.
+fn request(child: &RefCell<Child>, letter: u8, answer: &mut [u8]) -> Result<()> {
     let mut child = child.borrow_mut();
     let (Some(mut to), Some(mut from)) = (child.stdin.take(), child.stdout.take()) else {
         return Err("its process has ended".into());
@@ -205,10 +206,10 @@ fn ask(child: &RefCell<Child>, letter: u8, answer: &mut [u8]) -> Result<()> {
     Ok(())
 }
 
-/// The second process: multiplies, and answers with the time or the result, until nobody asks any more.
-pub fn take_turns(device: &Device, shape: Shape, settings: &str) -> Result<()> {
+/// Runs the second process: multiplies, and replies with the time or the result, until stdin ends.
+pub fn serve(device: &Device, shape: Shape, settings: &str) -> Result<()> {
     set(device, settings)?;
-    let (a, b) = (numbers(shape.left(), 1), numbers(shape.right(), 2));
+    let (a, b) = (numbers(shape.left_len(), 1), numbers(shape.right_len(), 2));
     let mut library = library(device, shape, &a, &b)?;
     let mut letter = [0];
     while stdin().read(&mut letter)? == 1 {

@@ -1,13 +1,13 @@
 //! Matrix multiplication against CLBlast, OpenBLAS and, on an NVIDIA device, cuBLAS, in one process that takes turns:
-//! `./dev peers --ladder matmul`. In: sizes and a device. Out: a table in Markdown on stdout, and a chart where it is asked for.
+//! `./dev peers --ladder matmul`. Prints a table in Markdown, and writes a chart if requested.
 //!
 //! `cargo run --release --example peer_matmul -- [--device SEL] [--rounds N] [--variant ID,…] [--tune SECONDS]
 //! [--chart FILE.svg] M,N,K…`
 //!
-//! The libraries are opened by their names where the machine has them; who is missing is left out with a sentence. Their
-//! results are held to the bound of the ladder. All times are the wall's, from the call to the result, with data resident:
-//! CLBlast's and cuBLAS's on the device, OpenBLAS's on the processor, whatever the device is. The ladder's limit takes turns
-//! with them. With `--tune` CLBlast takes part a second time, after its own tuner has searched for so long.
+//! The libraries are loaded by name; missing ones are left out with a message. Their
+//! results must lie within the ladder's bound. All times are elapsed times, from the call to the result, with resident data:
+//! CLBlast's and cuBLAS's on the device, OpenBLAS's on the processor for any device. The ladder's peak kernel takes turns
+//! with them. With `--tune` CLBlast takes part a second time, after its own tuner has run for so long.
 
 mod clblast;
 mod report;
@@ -20,11 +20,9 @@ use std::ptr;
 use std::time::Instant;
 
 use ladder::Outcome;
-use ladder::bench::Bench;
-use ladder::contest::{Contest, Ladder, Room};
-use ladder::measure::{Contender, Measurement, Sample, alternate};
-use ladder::rounds::compare_once;
+use ladder::measure::{Measurement, Sample, TimedTask, alternate};
 use ladder::rows::{CaseRun, Entry, Row};
+use ladder::runner::{CaseBuffers, Ladder, LadderRunner};
 use ladder::sizes::Sizes;
 use ladder::trial::Child;
 use ladders::matmul::reference::{bound, reference};
@@ -32,13 +30,14 @@ use ladders::matmul::shape::Shape;
 use ladders::matmul::{Built, Matmul};
 use opencl::cl::{Device, DeviceKind, list_devices, select_device};
 use opencl::process;
+use opencl::sources::Sources;
 use report::library;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 const USAGE: &str = "usage: peer_matmul [--device SEL] [--rounds N] [--variant ID,…] [--tune SECONDS] \
      [--chart FILE.svg] M,N,K…";
-/// Rounds before those that count: a device wakes up, caches fill.
+/// Rounds before those that count: devices wake up, caches fill.
 const WARM: u32 = 2;
 
 fn main() -> Result<()> {
@@ -54,8 +53,8 @@ fn main() -> Result<()> {
             "--rounds" => rounds = value()?.parse()?,
             "--variant" => variants = value()?,
             "--tune" => tune = value()?.parse()?,
-            "--chart" => chart = Some(writable(value()?)?),
-            // How the second process is started.
+            "--chart" => chart = Some(check_writable(value()?)?),
+            // Starts the second process.
             "--turns" => turns = Some(value()?),
             sizes => {
                 let sizes: Vec<u32> =
@@ -70,7 +69,7 @@ fn main() -> Result<()> {
     }
     let shapes = Matmul.cases(&Sizes::default().with("mnk", shapes))?;
     if let (Some(settings), [shape]) = (&turns, &shapes[..]) {
-        clblast::take_turns(&device, *shape, settings)?;
+        clblast::serve(&device, *shape, settings)?;
         process::exit_now(0);
     }
     println!("{}\n", device.info.name);
@@ -93,8 +92,8 @@ fn main() -> Result<()> {
     process::exit_now(0)
 }
 
-/// The same, where a chart can be written there: that is known before anything is measured.
-fn writable(file: String) -> Result<String> {
+/// Returns the path if a chart can be written there: this is checked before anything is measured.
+fn check_writable(file: String) -> Result<String> {
     if !file.ends_with(".svg") {
         return Err(format!("the chart '{file}' must end in .svg").into());
     }
@@ -103,7 +102,7 @@ fn writable(file: String) -> Result<String> {
     Ok(file)
 }
 
-/// The times of rungs and libraries at a shape, in turns.
+/// Measures variants and libraries at a shape, in turns.
 fn measure(
     device: &Device,
     shape: Shape,
@@ -111,37 +110,39 @@ fn measure(
     variants: &str,
     settings: Option<&str>,
 ) -> Result<CaseRun> {
-    let mut child = Child::new(Matmul::NAME, None);
-    let mut contest = Contest::new(&Matmul, Some(device), &mut child);
-    let mut room = contest.room(&shape)?;
-    let mut run = CaseRun::new(contest.case(&shape));
-    let limit = contest.limit(0, &mut room);
-    let limit = limit.map_err(|outcome| left_out(Matmul::LIMIT, &outcome)).ok();
+    let mut child = Child::new(Matmul::INFO.name, None);
+    let runner = LadderRunner::new(&Matmul, Some(device), Sources::from_environment(), &mut child);
+    let mut buffers = runner.allocate(&shape)?;
+    let mut run = CaseRun::new(runner.case(&shape));
+    let peak = runner.peak(0, &buffers);
+    let peak = peak.map_err(|outcome| print_left_out(Matmul::INFO.peaks[0].name, &outcome)).ok();
     let mut ready = Vec::new();
-    for rung in Matmul.rungs().iter().filter(|rung| variants.split(',').any(|id| id == rung.id)) {
-        match contest.prepare(rung, &mut room) {
+    for variant in Matmul.variants().iter().filter(|variant| variants.split(',').any(|id| id == variant.id)) {
+        match runner.prepare(variant, &mut buffers) {
             Ok(prepared) => {
-                compare_once(&contest, &prepared.ready, &mut room)?;
-                let row = Row::new(contest.entry(rung), Outcome::Skipped(String::new()));
-                ready.push((Row { chosen: prepared.chosen, ..row }, prepared.ready));
+                let checked = runner.check(variant.id, &prepared, &mut buffers);
+                let compared = checked.and_then(|_| runner.run_compared(&prepared.built, &mut buffers));
+                compared.map_err(|outcome| outcome.reason().unwrap_or_default())?;
+                let row = Row::new(runner.entry(variant), Outcome::Skipped(String::new()));
+                ready.push((Row { auto_choice: prepared.auto_choice, ..row }, prepared.built));
             }
-            Err(outcome) => left_out(rung.id, &outcome),
+            Err(outcome) => print_left_out(variant.id, &outcome),
         }
     }
-    let (a, b) = (numbers(shape.left(), 1), numbers(shape.right(), 2));
+    let (a, b) = (numbers(shape.left_len(), 1), numbers(shape.right_len(), 2));
     let want = reference(shape, &a, &b)?;
-    let room = RefCell::new(room);
-    // The limit has no row.
+    let buffers = RefCell::new(buffers);
+    // The peak kernel has no row.
     let mut rows: Vec<Option<Row>> = Vec::new();
-    let mut contenders: Vec<Contender<Box<dyn Error>>> = Vec::new();
+    let mut contenders: Vec<TimedTask<Box<dyn Error>>> = Vec::new();
     let rounds = rounds + WARM;
-    if let Some(limit) = &limit {
+    if let Some(peak) = &peak {
         rows.push(None);
-        contenders.push(Contender { rounds, run: ours(&contest, &room, limit) });
+        contenders.push(TimedTask { rounds, run: run_variant(&runner, &buffers, peak) });
     }
     for (row, ready) in &ready {
         rows.push(Some(row.clone()));
-        contenders.push(Contender { rounds, run: ours(&contest, &room, ready) });
+        contenders.push(TimedTask { rounds, run: run_variant(&runner, &buffers, ready) });
     }
     for (entry, library) in libraries(device, shape, &a, &b, settings) {
         match library
@@ -149,14 +150,14 @@ fn measure(
         {
             Ok(Library { mut run, .. }) => {
                 rows.push(Some(Row::new(entry, Outcome::Skipped(String::new()))));
-                contenders.push(Contender { rounds, run: Box::new(move || run().map(by_wall)) });
+                contenders.push(TimedTask { rounds, run: Box::new(move |_| run().map(wall_sample)) });
             }
             Err(why) => eprintln!("peer_matmul: {} is left out: {why}", entry.id),
         }
     }
     let results = alternate(rounds, &mut contenders, |_, _| Ok(()))?;
     for (row, timed) in rows.into_iter().zip(results) {
-        let name = row.as_ref().map_or(Matmul::LIMIT, |row| row.entry.id);
+        let name = row.as_ref().map_or(Matmul::INFO.peaks[0].name, |row| row.entry.id);
         let timed = match timed {
             Ok(timed) => timed,
             Err(why) => {
@@ -165,39 +166,39 @@ fn measure(
             }
         };
         let samples: Vec<Sample> = timed.samples.into_iter().skip(WARM as usize).collect();
-        let measured = Measurement::of(&samples).ok_or("--rounds takes a number from 1 on")?;
-        // The tuned CLBlast is a process of its own, and no stranger.
+        let measured = Measurement::from_samples(&samples).ok_or("--rounds takes a number from 1 on")?;
+        // The tuned CLBlast is a process of its own: its CPU use is not that of a foreign process.
         let others = timed.others.filter(|_| settings.is_none());
         let outcome = Outcome::Ok(Measurement { others, ..measured });
         match row {
             Some(row) => run.rows.push(Row { outcome, ..row }),
-            None => run.limits = vec![outcome],
+            None => run.peaks = vec![outcome],
         }
     }
     report::compare_with_best(&mut run);
     Ok(run)
 }
 
-/// One run of a rung or of the limit, by the wall's clock.
-fn ours<'a>(
-    contest: &'a Contest<'_, Matmul>,
-    room: &'a RefCell<Room<Matmul>>,
+/// Runs a variant or the peak kernel once, by elapsed time.
+fn run_variant<'a>(
+    runner: &'a LadderRunner<'_, Matmul>,
+    buffers: &'a RefCell<CaseBuffers<Matmul>>,
     one: &'a Built,
-) -> Box<dyn FnMut() -> Result<Sample> + 'a> {
-    Box::new(move || Ok(by_wall(contest.run(one, &mut room.borrow_mut())?.wall_ms)))
+) -> Box<dyn FnMut(Option<u32>) -> Result<Sample> + 'a> {
+    Box::new(move |_| Ok(wall_sample(runner.run(one, &mut buffers.borrow_mut())?.wall_ms)))
 }
 
-/// So many milliseconds, which are all that is known of a library.
-fn by_wall(wall_ms: f64) -> Sample {
+/// Returns a sample of elapsed time only, which is all that is known of a library.
+fn wall_sample(wall_ms: f64) -> Sample {
     Sample { device_ms: None, dispatch_ms: None, wall_ms }
 }
 
-fn left_out(name: &str, outcome: &Outcome) {
+fn print_left_out(name: &str, outcome: &Outcome) {
     let why = outcome.reason().unwrap_or_default();
     eprintln!("peer_matmul: {name} is left out, {}: {why}", outcome.word());
 }
 
-/// The libraries, or why they cannot take part.
+/// Returns the libraries, or the reasons why they cannot take part.
 fn libraries(
     device: &Device,
     shape: Shape,
@@ -207,7 +208,7 @@ fn libraries(
 ) -> Vec<(Entry, Result<Library>)> {
     let mut libraries = vec![(library("CLBlast", true), clblast::library(device, shape, a, b))];
     if let Some(settings) = settings {
-        libraries.push((library("CLBlast, tuned", true), clblast::tuned(device, shape, settings)));
+        libraries.push((library("CLBlast, tuned", true), clblast::tuned_library(device, shape, settings)));
     }
     let on_processor = device.info.kind == DeviceKind::Cpu;
     libraries.push((library("OpenBLAS", on_processor), openblas(shape, a.to_vec(), b.to_vec())));
@@ -221,7 +222,7 @@ fn libraries(
     libraries
 }
 
-/// Numbers between -1 and 1 by a linear congruential generator, the same each time.
+/// Returns numbers between -1 and 1 by a linear congruential generator, the same at each run.
 fn numbers(count: usize, mut state: u32) -> Vec<f32> {
     let next = || {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -230,7 +231,7 @@ fn numbers(count: usize, mut state: u32) -> Vec<f32> {
     std::iter::repeat_with(next).take(count).collect()
 }
 
-/// Whether a library's result is within the ladder's bound.
+/// Fails if a library's result exceeds the ladder's bound.
 fn check(shape: Shape, want: &[u8], a: &[f32], b: &[f32], got: &[f32]) -> Result<()> {
     let (n, k) = (shape.n as usize, shape.k as usize);
     let length = |x: &mut dyn Iterator<Item = f32>| x.map(|x| f64::from(x).powi(2)).sum::<f64>().sqrt();
@@ -251,17 +252,17 @@ fn check(shape: Shape, want: &[u8], a: &[f32], b: &[f32], got: &[f32]) -> Result
 
 /// A library with matrices in its memory.
 struct Library {
-    /// One run in milliseconds.
+    /// Runs once; returns milliseconds.
     run: Box<dyn FnMut() -> Result<f64>>,
-    /// A run and its result.
+    /// Runs once; returns the result.
     multiply: Box<dyn FnMut() -> Result<Vec<f32>>>,
 }
 
-/// A function of a library, by its name; it stays open to the end.
+/// Returns a function of a library by its name; the library is never closed.
 fn function(library: &[&str], name: &str) -> Result<*mut c_void> {
     for file in library {
         let file = CString::new(*file)?;
-        // SAFETY: both are strings that end; what is opened is never closed.
+        // SAFETY: both strings are zero-terminated; the library is never closed.
         let handle = unsafe { libc::dlopen(file.as_ptr(), libc::RTLD_NOW) };
         if !handle.is_null() {
             let name = CString::new(name)?;
@@ -270,7 +271,7 @@ fn function(library: &[&str], name: &str) -> Result<*mut c_void> {
             return if symbol.is_null() { Err(format!("it has no {name:?}").into()) } else { Ok(symbol) };
         }
     }
-    // SAFETY: it is a string that ends, or nothing.
+    // SAFETY: the result is a zero-terminated string, or null.
     let why = unsafe { libc::dlerror().cast::<c_char>().as_ref().map(|why| CStr::from_ptr(why)) };
     Err(format!("it could not be opened ({})", why.map_or("no reason given".into(), CStr::to_string_lossy))
         .into())
@@ -282,7 +283,7 @@ fn timed(mut call: impl FnMut() -> Result<()>) -> Result<f64> {
     Ok(begin.elapsed().as_secs_f64() * 1e3)
 }
 
-fn accepted(name: &str, status: c_int) -> Result<()> {
+fn check_status(name: &str, status: c_int) -> Result<()> {
     if status == 0 { Ok(()) } else { Err(format!("{name} returned {status}").into()) }
 }
 
@@ -293,15 +294,15 @@ fn openblas(shape: Shape, a: Vec<f32>, b: Vec<f32>) -> Result<Library> {
     #[rustfmt::skip]
     type Sgemm = unsafe extern "C" fn(c_int, c_int, c_int, c_int, c_int, c_int, f32, *const f32, c_int, *const f32, c_int, f32, *mut f32, c_int);
     let symbol = function(&["libopenblas.so.0"], "cblas_sgemm")?;
-    // SAFETY: it is the function with these arguments, by the standard of the C interface to BLAS.
+    // SAFETY: the function has this signature in the C interface of BLAS.
     let sgemm: Sgemm = unsafe { std::mem::transmute(symbol) };
     let (m, n, k) = (shape.m as c_int, shape.n as c_int, shape.k as c_int);
     let multiply = std::rc::Rc::new(move |c: &mut [f32]| {
         let (a, b) = (a.as_ptr(), b.as_ptr());
-        // SAFETY: the matrices have these sizes, without gaps.
+        // SAFETY: the matrices have these sizes, without padding.
         unsafe { sgemm(ROW_MAJOR, PLAIN, PLAIN, m, n, k, 1.0, a, k.max(1), b, n, 0.0, c.as_mut_ptr(), n) };
     });
-    let (once, mut c) = (multiply.clone(), vec![0.0; shape.product()]);
+    let (once, mut c) = (multiply.clone(), vec![0.0; shape.product_len()]);
     Ok(Library {
         run: Box::new(move || {
             timed(|| {
@@ -310,14 +311,14 @@ fn openblas(shape: Shape, a: Vec<f32>, b: Vec<f32>) -> Result<Library> {
             })
         }),
         multiply: Box::new(move || {
-            let mut c = vec![f32::NAN; shape.product()];
+            let mut c = vec![f32::NAN; shape.product_len()];
             once(&mut c);
             Ok(c)
         }),
     })
 }
 
-/// By the driver's interface, in the context that cuBLAS takes itself.
+/// Loads cuBLAS, with the driver's API in the context that cuBLAS uses.
 fn cublas(shape: Shape, a: &[f32], b: &[f32]) -> Result<Library> {
     type Plain = unsafe extern "C" fn(*mut c_void, usize) -> c_int;
     type Three = unsafe extern "C" fn(*mut c_void, *mut c_void, usize) -> c_int;
@@ -326,7 +327,7 @@ fn cublas(shape: Shape, a: &[f32], b: &[f32]) -> Result<Library> {
     let named = std::env::var("CUBLAS").unwrap_or_default();
     let library = [named.as_str(), "libcublas.so.13", "libcublas.so.12", "libcublas.so.11"];
     let library: Vec<&str> = library.into_iter().filter(|name| !name.is_empty()).collect();
-    // SAFETY: these functions take at most these arguments, each as wide as a register, by `cuda.h` and `cublas_v2.h`.
+    // SAFETY: these functions have at most these arguments, each as wide as a register, in `cuda.h` and `cublas_v2.h`.
     let (plain, three) = unsafe {
         let cuda = |name: &str| function(&["libcuda.so.1"], name);
         let plain = |symbol: Result<*mut c_void>| {
@@ -336,10 +337,10 @@ fn cublas(shape: Shape, a: &[f32], b: &[f32]) -> Result<Library> {
             symbol.map(|symbol| std::mem::transmute::<*mut c_void, Three>(symbol))
         };
         let mut context: *mut c_void = ptr::null_mut();
-        accepted("cuInit", plain(cuda("cuInit"))?(ptr::null_mut(), 0))?;
+        check_status("cuInit", plain(cuda("cuInit"))?(ptr::null_mut(), 0))?;
         let retained = plain(cuda("cuDevicePrimaryCtxRetain"))?(ptr::from_mut(&mut context).cast(), 0);
-        accepted("cuDevicePrimaryCtxRetain", retained)?;
-        accepted("cuCtxSetCurrent", plain(cuda("cuCtxSetCurrent"))?(context, 0))?;
+        check_status("cuDevicePrimaryCtxRetain", retained)?;
+        check_status("cuCtxSetCurrent", plain(cuda("cuCtxSetCurrent"))?(context, 0))?;
         (
             (
                 plain(cuda("cuMemAlloc_v2"))?,
@@ -354,36 +355,36 @@ fn cublas(shape: Shape, a: &[f32], b: &[f32]) -> Result<Library> {
     let sgemm: Sgemm = unsafe { std::mem::transmute(function(&library, "cublasSgemm_v2")?) };
     let memory = |numbers: &[f32]| -> Result<u64> {
         let mut address = 0_u64;
-        // SAFETY: there is room for an address, and so many bytes are copied to memory of that size.
+        // SAFETY: there is space for an address, and so many bytes are copied to memory of that size.
         unsafe {
-            accepted("cuMemAlloc", alloc(ptr::from_mut(&mut address).cast(), size_of_val(numbers)))?;
-            accepted(
+            check_status("cuMemAlloc", alloc(ptr::from_mut(&mut address).cast(), size_of_val(numbers)))?;
+            check_status(
                 "cuMemcpyHtoD",
                 to_device(address as *mut c_void, numbers.as_ptr() as *mut c_void, size_of_val(numbers)),
             )?;
         }
         Ok(address)
     };
-    let (a, b, c) = (memory(a)?, memory(b)?, memory(&vec![f32::NAN; shape.product()])?);
+    let (a, b, c) = (memory(a)?, memory(b)?, memory(&vec![f32::NAN; shape.product_len()])?);
     let mut handle: *mut c_void = ptr::null_mut();
-    // SAFETY: there is room for a handle.
-    accepted("cublasCreate", unsafe { create(ptr::from_mut(&mut handle).cast(), 0) })?;
+    // SAFETY: there is space for a handle.
+    check_status("cublasCreate", unsafe { create(ptr::from_mut(&mut handle).cast(), 0) })?;
     let (m, n, k) = (shape.m as c_int, shape.n as c_int, shape.k as c_int);
     let multiply = std::rc::Rc::new(move || -> Result<()> {
-        // SAFETY: column by column the product of the transposed ones is that of rows; the sizes are theirs.
+        // SAFETY: the column-major product of the transposed matrices is the row-major product; the sizes are theirs.
         let status = unsafe { sgemm(handle, 0, 0, n, m, k, &1.0, b, n, a, k, &0.0, c, n) };
-        accepted("cublasSgemm", status)?;
-        // SAFETY: it takes nothing.
-        accepted("cuCtxSynchronize", unsafe { synchronize(ptr::null_mut(), 0) })
+        check_status("cublasSgemm", status)?;
+        // SAFETY: the function has no arguments.
+        check_status("cuCtxSynchronize", unsafe { synchronize(ptr::null_mut(), 0) })
     });
     let once = multiply.clone();
     Ok(Library {
         run: Box::new(move || timed(|| multiply())),
         multiply: Box::new(move || {
             once()?;
-            let mut read = vec![0.0_f32; shape.product()];
+            let mut read = vec![0.0_f32; shape.product_len()];
             // SAFETY: both have so many bytes.
-            accepted("cuMemcpyDtoH", unsafe {
+            check_status("cuMemcpyDtoH", unsafe {
                 to_host(read.as_mut_ptr().cast(), c as *mut c_void, size_of_val(&read[..]))
             })?;
             Ok(read)

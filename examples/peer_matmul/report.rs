@@ -1,48 +1,48 @@
-//! What was measured of rungs and libraries, for people. In: a [`CaseRun`] by the wall's clock. Out: a table in Markdown, and a
-//! chart as `clreel bench --chart` draws it.
+//! Reports of variants and libraries, by elapsed time: a table in Markdown, and a chart as
+//! `clreel bench --chart` draws it.
 
 use base::timing::believed;
 use ladder::BackEnd;
 use ladder::chart::svg;
 use ladder::measure::Measurement;
-use ladder::rows::{CaseRun, Entry, Row, Worth};
+use ladder::rows::{CaseRun, Entry, Row, Throughput};
 
-/// A library, as it is called; whether it computes on the device whose limit is measured.
+/// Returns the entry of a library; `on_device` is true if it runs on the device whose peak is measured.
 pub fn library(name: &'static str, on_device: bool) -> Entry {
     Entry {
         id: name,
         name: name.to_owned(),
         title: name,
         back_end: if on_device { BackEnd::OpenCl } else { BackEnd::Native },
-        limit: on_device.then_some(0),
-        beside: Some("library".into()),
+        peak: on_device.then_some(0),
+        extra: Some("library".into()),
     }
 }
 
-/// Lets all be compared with the fastest of the libraries, where one has a time: it is the best that is known.
+/// Compares all with the fastest library, if one has a time.
 pub fn compare_with_best(run: &mut CaseRun) {
-    let libraries = run.timed().filter(|(row, _)| row.entry.beside.is_some());
+    let libraries = run.timed().filter(|(row, _)| row.entry.extra.is_some());
     let best = libraries.min_by(|(_, a), (_, b)| f64::total_cmp(&a.time.p50, &b.time.p50));
     if let Some(id) = best.map(|(row, _)| row.entry.id) {
         run.case.base = id;
     }
 }
 
-/// The table of a case: each with its times in ms, GFLOP/s, its part of the limit's speed and of that of what all are compared
-/// with. What computes elsewhere than on the device has no part of its limit.
+/// Returns the table of a case: each with its times in ms, GFLOP/s, its share of the peak and of the speed of the variant
+/// or library that all are compared with. Those that run elsewhere than on the device have no share of its peak.
 pub fn table(run: &CaseRun) -> String {
-    let limit = run.case.limits.first().map_or("", |limit| limit.name);
+    let peak = run.case.peaks.first().map_or("", |peak| peak.name);
     let base = run.base();
     let mut lines = vec![
         format!(
-            "| {} | median, ms | least, ms | GFLOP/s | speed, {limit} = 1 | speed, {} = 1 |",
+            "| {} | median, ms | least, ms | GFLOP/s | speed, {peak} = 1 | speed, {} = 1 |",
             run.case.title,
             base.map_or("–", |(row, _)| row.entry.id)
         ),
         "|---|---:|---:|---:|---:|---:|".to_owned(),
     ];
     let mut line = |name: &str, time: &Measurement, parts: [Option<&Measurement>; 2]| {
-        let Worth::Amounts { operations, .. } = run.case.worth else { return };
+        let Throughput::Work { operations, .. } = run.case.throughput else { return };
         let number = |value: f64| believed(value, &[time.noise()]);
         let part = |of: Option<&Measurement>| match of {
             Some(of) => believed(of.time.p50 / time.time.p50, &[of.noise(), time.noise()]),
@@ -56,24 +56,24 @@ pub fn table(run: &CaseRun) -> String {
             number(operations / time.time.p50 / 1e6),
         ));
     };
-    for (limit, time) in run.timed_limits() {
-        line(&format!("({})", limit.name), time, [None; 2]);
+    for (peak, time) in run.timed_peaks() {
+        line(&format!("({})", peak.name), time, [None; 2]);
     }
     for (row, time) in run.timed() {
-        line(&name(row), time, [run.limit_of(row), base.map(|(_, base)| base)]);
+        line(&name(row), time, [run.peak_of(row), base.map(|(_, base)| base)]);
     }
     lines.join("\n")
 }
 
 fn name(row: &Row) -> String {
-    let what = row.chosen.as_ref().map(|chosen| format!(": {}", chosen.what)).unwrap_or_default();
-    match row.entry.beside {
+    let what = row.auto_choice.as_ref().map(|chosen| format!(": {}", chosen.config)).unwrap_or_default();
+    match row.entry.extra {
         Some(_) => row.entry.name.clone(),
         None => format!("`{}`{what}", row.entry.name),
     }
 }
 
-/// The chart of all cases on a device: the text of an SVG file.
+/// Returns the chart of all cases on a device as SVG.
 pub fn chart(device: &str, runs: &[CaseRun]) -> String {
     let panels: Vec<(&str, &CaseRun)> = runs.iter().map(|run| (device, run)).collect();
     svg("matmul beside other libraries", &panels, None)
@@ -83,9 +83,9 @@ pub fn chart(device: &str, runs: &[CaseRun]) -> String {
 mod tests {
     use super::*;
     use ladder::Outcome;
-    use ladder::contest::Ladder as _;
     use ladder::measure::Sample;
-    use ladder::rows::Chosen;
+    use ladder::rows::AutoChoice;
+    use ladder::runner::{Ladder as _, describe_case};
     use ladders::matmul::Matmul;
     use ladders::matmul::shape::Shape;
 
@@ -93,18 +93,18 @@ mod tests {
         let sample = |wall_ms| Sample { device_ms: None, dispatch_ms: None, wall_ms };
         let mut samples = vec![sample(ms); 9];
         samples[4] = sample(0.75 * ms);
-        Outcome::Ok(Measurement::of(&samples).unwrap())
+        Outcome::Ok(Measurement::from_samples(&samples).unwrap())
     }
 
-    /// Rungs and libraries that took so many milliseconds: by 100×1000 and 1000×50 numbers, 10 million operations. Libraries
-    /// have an upper case.
-    fn run(limit: Option<f64>, rows: &[(&'static str, f64)]) -> CaseRun {
-        let mut run = CaseRun::new(Matmul.named(&Shape::of([100, 50, 1000]).unwrap()));
-        run.limits = limit.into_iter().map(took).collect();
+    /// Variants and libraries with these times in milliseconds: 100×1000 by 1000×50 numbers, 10 million operations. Names of
+    /// libraries have an upper-case letter.
+    fn run(peak: Option<f64>, rows: &[(&'static str, f64)]) -> CaseRun {
+        let mut run = CaseRun::new(describe_case(&Matmul, &Shape::new([100, 50, 1000]).unwrap()));
+        run.peaks = peak.into_iter().map(took).collect();
         run.rows = rows
             .iter()
-            .map(|&(id, ms)| match Matmul.rungs().iter().find(|rung| rung.id == id) {
-                Some(rung) => Row::new(Entry { limit: Some(0), ..rung.entry() }, took(ms)),
+            .map(|&(id, ms)| match Matmul.variants().iter().find(|variant| variant.id == id) {
+                Some(variant) => Row::new(Entry { peak: Some(0), ..variant.entry(None) }, took(ms)),
                 None => Row::new(library(id, id != "OpenBLAS"), took(ms)),
             })
             .collect();
@@ -113,12 +113,12 @@ mod tests {
     }
 
     #[test]
-    fn the_table_has_the_parts_of_the_limit_and_of_the_best_library() {
+    fn the_table_has_the_shares_of_the_peak_and_of_the_best_library() {
         let mut run = run(
             Some(1.0),
             &[("padded", 20.0), ("panels", 2.5), ("CLBlast", 10.0), ("OpenBLAS", 5.0), ("cuBLAS", 8.0)],
         );
-        run.rows[1].chosen = Some(Chosen { what: "DOWN=4".to_owned(), tuned: None });
+        run.rows[1].auto_choice = Some(AutoChoice { config: "DOWN=4".to_owned(), from_cache: None });
         let want = "\
 | 100×1000 by 1000×50 | median, ms | least, ms | GFLOP/s | speed, multiply-adds alone = 1 | speed, OpenBLAS = 1 |
 |---|---:|---:|---:|---:|---:|
@@ -132,9 +132,9 @@ mod tests {
     }
 
     #[test]
-    fn without_a_limit_or_a_library_there_is_no_part_of_them() {
+    fn without_a_peak_or_a_library_there_are_no_shares() {
         let text = table(&run(None, &[("padded", 20.0), ("panels", 2.5)]));
-        // The slowest stands for what is missing, as in other tables.
+        // The slowest stands for a missing reference, as in other tables.
         assert!(
             text.lines().next().unwrap().ends_with("speed, multiply-adds alone = 1 | speed, padded = 1 |")
         );
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_chart_has_a_bar_for_each_and_the_limit_as_a_line() {
+    fn the_chart_has_a_bar_for_each_and_the_peak_as_a_line() {
         let runs = [
             run(Some(1.0), &[("padded", 20.0), ("CLBlast", 10.0), ("OpenBLAS", 5.0)]),
             run(Some(0.5), &[("padded", 4.0), ("cuBLAS", 2.0)]),
@@ -162,12 +162,12 @@ mod tests {
             "<title>CLBlast: 10.0 ms, 0.500×</title>",
             "<title>OpenBLAS: 5.00 ms, 1.00×</title>",
             "<title>padded: 4.00 ms, 0.500×</title>",
-            "limit: multiply-adds alone 1.00 ms",
-            "limit: multiply-adds alone 0.500 ms",
+            "peak: multiply-adds alone 1.00 ms",
+            "peak: multiply-adds alone 0.500 ms",
         ] {
             assert!(svg.contains(part), "{part}: {svg}");
         }
-        // A bar of twice the time is longer, and by as much on the logarithmic axis wherever it stands.
+        // A bar of twice the time is longer, by the same length anywhere on the logarithmic axis.
         let bars: Vec<f64> = svg
             .split("<rect class=\"bar\"")
             .skip(1)

@@ -1,6 +1,6 @@
 // Box filter, step 3: flat.
 //
-// The same two passes as step 2 on plain buffers. No sampler and no conversion from normalised numbers: a
+// The two passes of step 2 on plain buffers. No sampler and no conversion from normalised numbers: a
 // pixel is four bytes at an address, and clamping to the edge is done by hand.
 //
 // src, dst   width*height pixels, RGBA, 8 bits a channel, no gap between rows

@@ -1,6 +1,6 @@
 // Box filter, step 4: vectorized.
 //
-// The same two passes as step 3, four pixels a work-item: sixteen channels are added by one instruction on
+// The two passes of step 3, four pixels a work-item: sixteen channels are added by one instruction on
 // a CPU, and one load brings sixteen bytes.
 //
 // src, dst   width*height pixels, RGBA, 8 bits a channel, no gap between rows
@@ -10,7 +10,7 @@
 #include "../common/mean.clh"
 #include "../common/vectors.clh"
 
-// Four pixels of one row from x on, where some of them lie beyond the border.
+// Four pixels of one row from x on, some of which lie beyond the border.
 uchar16 four_clamped(__global const uchar4 *line, int x, int width)
 {
     const int last = width - 1;

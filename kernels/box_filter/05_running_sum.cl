@@ -50,7 +50,7 @@ __kernel void box_running_sum_rows(__global const uchar4 *src, __global ushort4 
     }
 }
 
-// One pixel wide: what is left at the right border.
+// The columns at the right border that are no group of four, one pixel wide.
 void thin_column(__global const ushort4 *sums, __global uchar4 *dst, int width, int height, int radius, int y0,
                  int y1, int n, float scale)
 {

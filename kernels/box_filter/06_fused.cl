@@ -13,7 +13,7 @@
 // Only that one addition waits for the four pixels before; everything else runs ahead of it.
 //
 // 16 bits hold a sum up to radius 7. Beyond that its lowest 16 bits are enough, because the mean changes little
-// from one row to the next: what the pixel above leaves of the sum fits in 16 bits again, up to radius 42. Half
+// from one row to the next: the difference from the mean of the pixel above fits in 16 bits, up to radius 42. Half
 // the bits are twice the speed. The first row of a strip, and larger radii, are summed in 32 bits.
 //
 // src, dst   width*height pixels, RGBA, 8 bits a channel, no gap between rows
@@ -27,10 +27,10 @@
 #define MAX_RADIUS 128
 // A row of column sums with its edges repeated on both sides, for the largest radius and four pixels more.
 #define LINE ((width + 2 * MAX_RADIUS + 64 + 31) / 32 * 32)
-// The place of the first column's sum in it: room for the left edge, whole cache lines.
+// The index of the first column's sum in it: the left edge lies before it, in whole cache lines.
 #define MARGIN (MAX_RADIUS + 16)
 
-// The place of the factor that sum_row16 divides by, beyond the reach of the left edge.
+// The index of the factor by which sum_row16 divides, outside the left edge.
 #define FACTOR (columns - MARGIN)
 
 // The sums of the four pixels left of the row.
@@ -84,22 +84,22 @@ void sum_row32(__global const ushort4 *columns, __global uchar4 *out, int width,
     }
 }
 
-// v / n for the 16-bit numbers that occur: the highest 16 bits of a product. The factor is read anew each time:
-// only where it sees the factor's 16 bits does the compiler choose the instruction for this.
+// v / n for the 16-bit numbers that occur: the highest 16 bits of a product. The factor is loaded each time: the
+// compiler chooses the instruction for this only if it knows that the factor has 16 bits.
 ushort16 divided(ushort16 v, __global const ushort4 *factor, int shift)
 {
     return convert_ushort16((convert_uint16(v) * convert_uint16(LOAD_USHORT16(factor))) >> 16) >> (ushort)shift;
 }
 
-// The same as pair32; what 16 bits lose does not reach the sum's own 16.
+// pair32 in 16 bits; the bits that are lost do not affect the sum's own 16.
 ushort16 pair16(__global const ushort4 *columns, int x, int radius)
 {
     return LOAD_USHORT16(columns + x + radius) + LOAD_USHORT16(columns + x + radius - 1)
         - LOAD_USHORT16(columns + x - radius - 1) - LOAD_USHORT16(columns + x - radius - 2);
 }
 
-// The same in 16 bits, for radius 1 to 42. `above` is the row of the output above this one, or
-// null where 16 bits hold a sum.
+// sum_row32 in 16 bits, for radius 1 to 42. `above` is the row of the output above this one, or
+// null if 16 bits hold a sum.
 void sum_row16(__global ushort4 *columns, __global const uchar4 *above, __global uchar4 *out, int width,
                int radius)
 {
@@ -177,7 +177,7 @@ __kernel void box_fused(__global const uchar4 *src, __global uchar4 *dst, int wi
             STORE_USHORT16(columns + width + i, (ushort16)(right, right, right, right));
         }
         __global uchar4 *out = dst + y * width;
-        // Several calls, so that each is compiled for its case.
+        // Several calls with constants, so that each is compiled for its case.
         if (radius >= 1 && radius <= 7)
             sum_row16(columns, 0, out, width, radius);
         else if (radius >= 8 && radius <= 42 && y > y0)

@@ -3,7 +3,7 @@
 // A work-group owns a strip: some columns wide, some rows high. Each work-item keeps the sums of COLUMNS
 // neighbouring columns over the window's 2*radius + 1 rows in registers. From one row to the next it adds the
 // pixel that enters and subtracts the one that leaves, so that each pixel is read from memory about once: its
-// second reading, as the one that leaves, finds it in a cache. The column sums go to local memory, the group
+// second read, as the one that leaves, hits a cache. The column sums go to local memory, the group
 // meets at a barrier, and each work-item then slides along its own COLUMNS pixels: a window's sum from its
 // neighbour's, by one column sum that enters and one that leaves.
 //
@@ -28,7 +28,7 @@
 // -D ROWS     rows between two barriers. Local memory: 16*GROUP*ROWS*(COLUMNS + 2) bytes
 // -D START    rows that are read at once while a strip starts
 // -D AHEAD    1: read the next rows before the present ones are finished
-// -D NVIDIA   1: name an instruction of NVIDIA's that its compiler does not find; set by itself there
+// -D NVIDIA   1: use an instruction of NVIDIA's that its compiler does not select; set automatically there
 // -D TO_IMAGE 1: write an image, not a buffer
 //
 // src, dst    width*height pixels, RGBA, 8 bits a channel, no gap between rows
@@ -70,8 +70,8 @@
 typedef uint2 column_t;
 
 #if NVIDIA
-// The bytes of a (0 to 3) and b (4 to 7) that the digits of `digits` name, the highest first. One instruction, which
-// the compiler does not find by itself.
+// The bytes of a (0 to 3) and b (4 to 7) selected by the digits of `digits`, the highest first. One instruction, which
+// the compiler does not select by itself.
 #define BYTES(result, a, b, digits) asm("prmt.b32 %0, %1, %2, " digits ";" : "=r"(result) : "r"(a), "r"(b))
 #endif
 
@@ -107,7 +107,7 @@ uint4 add_column(uint4 total, column_t c)
     return total + (uint4)(c, c >> 16);
 }
 
-// The four channels of such a sum. What the upper channels have added to the pairs is known, so it can be taken off.
+// The four channels of such a sum. The upper channels' part of the pairs is known, so it can be subtracted.
 float4 channels(uint4 total, int less)
 {
     const uint2 lower = total.s01 - (total.s23 << 16);
@@ -120,7 +120,7 @@ uint4 four_pixels(__global const uint *line, int x)
     return *(__global const uint4 *)(line + x);
 }
 
-// The same at the picture's border, where the edge repeats, and for rows that do not start at 16 bytes.
+// Four pixels at the picture's border, where the edge repeats, and for rows that are not aligned to 16 bytes.
 uint4 four_clamped(__global const uint *line, int x, int last)
 {
     return (uint4)(line[clamp(x, 0, last)], line[clamp(x + 1, 0, last)], line[clamp(x + 2, 0, last)],
@@ -157,7 +157,7 @@ void write_pixels(DST dst, const uint *pixels, int x, int y, int width, int whol
 }
 #endif
 
-// One row's column sums of the whole group. A work-item's columns lie GROUP apart, so that neighbouring
+// One row's column sums of the whole group. The columns of a work-item lie GROUP apart, so that neighbouring
 // work-items touch neighbouring addresses.
 typedef __local column_t (*row_t)[GROUP];
 
@@ -167,7 +167,7 @@ column_t column_at(row_t row, int offset, int item)
 }
 
 // The first window's sum of a work-item: whole blocks of columns and two parts. Four at a time, so that their
-// readings overlap.
+// loads overlap.
 __attribute__((always_inline))
 float4 first_window(row_t row, const __local uint4 *totals, int item, int radius)
 {
@@ -233,7 +233,7 @@ box_march(__global const uchar4 *restrict src, DST dst, int width, int height, i
     const int inside = x >= 0 && whole;
     __global const uint *in = (__global const uint *)src;
 
-    // The window of the row above the first one. Several rows at a time, so that their readings overlap.
+    // The window of the row above the first one. Several rows at a time, so that their loads overlap.
     column_t sum[COLUMNS];
 #pragma unroll
     for (int i = 0; i < COLUMNS; i++)
@@ -287,8 +287,8 @@ box_march(__global const uchar4 *restrict src, DST dst, int width, int height, i
 #endif
 
     for (int y = y0; y < y1;) {
-        // One barrier a turn is enough: the next turn writes the other half of the local memory, and this half is
-        // written again only after the next barrier, which nobody passes before all have read it.
+        // One barrier per iteration is enough: the next iteration writes the other half of the local memory, and this half is
+        // written again only after the next barrier, which no work-item passes before all have read it.
 #pragma unroll
         for (int turn = 0; turn < 2; turn++) {
 #if !AHEAD

@@ -2,8 +2,8 @@
 //
 // The fused algorithm of 06_fused.cl on one component at a time, each at its own size. A work-item walks down a strip
 // of rows of every component. `running` has the plain sums of the window's columns: from one row to the next the row
-// that enters is added and the one that leaves is subtracted. `columns` has what these are worth in the present row,
-// with the ends of the window weighted. Along a row sixteen sums are computed at once from the sixteen before them:
+// of rows of every component. `running` has the plain sums of the window's columns: from one row to the next the row
+// that enters is added and the one that leaves is subtracted. `columns` has their weighted values in the present row,
 //
 //     sum(x) = sum(x-16) + e(x) + e(x-1) + ... + e(x-15)      e(x) = columns(x+reach) - columns(x-reach-1)
 //
@@ -12,12 +12,12 @@
 // either side `end` times; elsewhere `full` is 1 and `end` is 0.
 //
 // samples    the picture's block; offset, stride and step count samples, and are for Y, U, V or R, G, B, A
-// filtered   where the same components go, one sample after the other; rows have room for whole vectors
-// width, height  of each component; 0: it is not there
+// filtered   the output of the same components, one sample after the other; rows are padded to whole vectors
+// width, height  of each component; 0 for a missing one
 // subsampled bit 0: across, to half the resolution; bit 1: down
 // bits       shift and mask of a sample
 // window     radius; then reach, full and end for subsampled axes
-// scale      what each component's sums are multiplied with
+// scale      the factor of each component's sums
 // row0, rows the band of rows to compute, in rows of the picture
 // line       numbers in a line of scratch
 // scratch    two lines for each work-item
@@ -46,7 +46,7 @@ typedef ushort16_at2 runnings_t;
 
 // The largest radius in pixels.
 #define MAX_RADIUS 128
-// Room on the left of a line: the edge for the largest window, and whole cache lines.
+// The padding on the left of a line: the edge for the largest window, in whole cache lines.
 #define MARGIN (MAX_RADIUS + 32)
 
 #define COLUMNS16(x) (*(__global const uint16_at4 *)(columns + (x)))
@@ -56,7 +56,7 @@ running_t sample(__global const sample_t *line, int x, int step, int2 bits)
     return (line[x * step] >> bits.s0) & bits.s1;
 }
 
-// Sixteen samples that follow each other. With a step of 2, one more behind them is read.
+// Sixteen adjacent samples. With a step of 2, one more behind them is read.
 runnings_t samples16(__global const sample_t *line, int x, int step, int2 bits)
 {
     runnings_t v;
@@ -104,7 +104,7 @@ void move_down(__global running_t *running, __global uint *columns, __global con
     }
 }
 
-// v, moved on by n places; the places before it come from `before`.
+// v, shifted by n places; the places before it come from `before`.
 #define SHIFT1(before, v) ((int16)((before).sf, (v).s0123, (v).s456789ab, (v).scde))
 #define SHIFT2(before, v) ((int16)((before).sef, (v).s01234567, (v).s89ab, (v).scd))
 #define SHIFT4(before, v) ((int16)((before).scdef, (v).s01234567, (v).s89ab))
@@ -114,7 +114,7 @@ void move_down(__global running_t *running, __global uint *columns, __global con
 __attribute__((always_inline))
 void sum_row(__global const uint *columns, __global ushort *out, int width, int reach, int full, int end, float scale)
 {
-    // The window left of the first one: reach + 1 times the edge, and what follows.
+    // The window left of the first one: reach + 1 times the edge, and the samples after it.
     int first = (int)columns[0] * (reach + 1);
     for (int i = 0; i < reach; i++)
         first += columns[i];

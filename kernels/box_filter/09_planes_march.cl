@@ -2,8 +2,8 @@
 //
 // The march of 07_march.cl on one component at a time, each at its own size. A work-group owns a strip of one
 // component: some columns wide, some rows high. Each work-item keeps the sums of COLUMNS neighbouring columns in
-// registers, adds the row that enters the window and subtracts the one that leaves. What the sums are worth in the
-// present row, with the ends of the window weighted (see 08_planes.cl), goes to local memory; the group meets at a
+// registers, adds the row that enters the window and subtracts the one that leaves. Their weighted values in the
+// present row (see 08_planes.cl) go to local memory; the group meets at a
 // barrier, and each work-item slides along its own columns. Its first window is made of whole blocks of columns and
 // of two parts of blocks.
 //
@@ -153,7 +153,7 @@ box_planes(__global const sample_t *restrict samples, __global ushort *restrict 
             enters[c] = v[c];
         }
         total[item] = all;
-        // What the next row needs, before this one is finished.
+        // Load for the next row before this one is finished.
         if (reads && y + 1 < y1) {
             read_samples(leaves, plane + max(y - reach_y, 0) * pitch, x, last, apart, bits, inside);
             read_samples(v, plane + min(y + reach_y + 2, bottom) * pitch, x, last, apart, bits, inside);
@@ -184,7 +184,7 @@ box_planes(__global const sample_t *restrict samples, __global ushort *restrict 
                 after = column_at(row, c + reach_x + 2, item);
             }
         }
-        // Rows have room for whole blocks.
+        // Rows are padded to whole blocks.
         *(__global ushort8 *)(filtered + to + y * to_pitch + x) =
             (ushort8)(out[0], out[1], out[2], out[3], out[4], out[5], out[6], out[7]);
     }

@@ -1,4 +1,4 @@
-// Cloth, step 1: a single work-item does all, one character after the other.
+// Cloth, step 1: a single work-item computes everything, one character after the other.
 //
 // vertices   SKINNED structures of 80 bytes: the body, then a driver for each particle
 // pose       BONES matrices of 3 rows and 4 columns a character

@@ -1,6 +1,6 @@
-// Cloth, step 4: structures of arrays, with select and minimum in place of branches, and a vector of LANES characters a
-// work-item. The constraints of a character come one after the other; its neighbours' run beside them in the vector, however
-// few constraints could run at a time. Arguments as in planes.clh.
+// Cloth, step 4: structures of arrays, with select and minimum instead of branches, and a vector of LANES characters a
+// work-item. The constraints of a character are solved one after the other, beside those of its neighbours in the vector, even
+// if few constraints could run concurrently. Arguments as in planes.clh.
 #include "planes.clh"
 #include "distance.clh"
 

@@ -1,4 +1,4 @@
-// Cloth, step 6: a group has a character's particles in local memory, and goes through all colours and iterations there.
+// Cloth, step 6: a group has a character's particles in local memory, and runs all colours and iterations there.
 // Arguments as in planes.clh.
 #undef LANES
 #define LANES 1

@@ -1,5 +1,5 @@
-// Cloth, step 7: a work-item a character, whose constraints go through a vector, eight at a time: those of a colour share no
-// particle. What is left of a colour comes one after the other. Arguments as in planes.clh.
+// Cloth, step 7: a work-item a character, whose constraints are solved in a vector, eight at a time: those of a colour share no
+// particle. The rest of a colour is solved one after the other. Arguments as in planes.clh.
 #undef LANES
 #define LANES 1
 #include "planes.clh"

@@ -1,4 +1,4 @@
-// The limit of the cloth: the bytes that a step has to write are written, and as many read, and nothing is computed.
+// The peak of the cloth: writes the bytes that a step has to write, reads as many, and computes nothing.
 #ifndef GROUP
 #define GROUP 64
 #endif

@@ -10,15 +10,15 @@
 #ifndef TO
 #define TO uchar
 #endif
-// Whether TO holds whole numbers only: then there is saturation.
+// 1 if TO is an integer type: then there is saturation.
 #ifndef WHOLE
 #define WHOLE 1
 #endif
-// Whether a work-item takes numbers that lie side by side, as processors like it, or work-items take turns.
+// 1 if a work-item takes adjacent numbers, as CPUs prefer; 0 if neighbouring work-items take adjacent numbers.
 #ifndef RUNS
 #define RUNS 1
 #endif
-// A bit for each width from 1 to 16: the forms that are there. Assignments are scalars.
+// A bit for each width from 1 to 16: the forms to compile. Assignments are scalars.
 #ifndef WIDTHS
 #define WIDTHS 63
 #endif
@@ -63,7 +63,7 @@
 #define NAMED(mode, more) KERNEL(mode, more)
 
 #ifdef ONLY
-// One kernel alone: the others were not asked for, or one of them does not build.
+// One kernel only, if the others were not requested or one of them does not build.
 #ifdef IMPLICIT
 NAMED(ONLY, ASSIGNED)
 #else

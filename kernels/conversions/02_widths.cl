@@ -2,7 +2,7 @@
 //
 // in:    count numbers; a multiple of 48, which all widths divide
 // out:   count results
-// right: how many of the results are the wanted ones; added to right[at]
+// right: the number of results that are right; added to right[at]
 
 #ifndef FROM
 #define FROM float

@@ -1,7 +1,7 @@
-// A conversion and its check in one: no result goes to memory.
+// A conversion and its check in one kernel: no result goes to memory.
 //
-// in, wanted: count numbers and what they become; count is a multiple of 48, which all widths divide
-// right:      how many results are the wanted ones, for each width (1, 2, 3, 4, 8, 16); they are added
+// in, wanted: count numbers and their results; count is a multiple of 48, which all widths divide
+// right:      the number of right results for each width (1, 2, 3, 4, 8, 16); they are added
 
 #ifndef FROM
 #define FROM float

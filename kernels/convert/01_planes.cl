@@ -5,8 +5,8 @@
 //
 // samples    the picture's block; offset, stride and step count samples, and are for Y, U, V or R, G, B, A
 // dst        width*height pixels, RGBA, 8 bits a channel
-// siting     where the first chroma sample lies, in quarters of the distance between two of them: across, down; and 1 if the
-//            rows of chroma belong to the two fields of an interlaced picture in turns
+// siting     the position of the first chroma sample, in quarters of the distance between two of them: across, down; and 1 if
+//            the rows of chroma belong to the two fields of an interlaced picture in turns
 // bits       shift and mask of a sample
 // matrix     luma, black, middle, rv, gu, gv, bu, and 1 if there is alpha
 // corrected  0: leave the colours as they are
@@ -50,7 +50,7 @@ int4 chroma(__global const sample_t *plane, int stride, int step, int x, int y, 
             int2 bits)
 {
 #if HALF_Y
-    // The rows of one field are counted by themselves; v and fy are in eighths of the distance between two of them.
+    // The rows of a field are counted separately; v and fy are in eighths of the distance between two of them.
     const int interlaced = siting.s2;
     const int field = y & interlaced;
     const int last_row = ((height + 1) / 2 - 1 - field) >> interlaced;

@@ -28,6 +28,6 @@ __kernel void correct_pixels(SRC src, DST dst, int width, int height, int alpha,
 #else
     const uchar4 pixel = src[y * width + x];
 #endif
-    // The same for all pixels, so that compilers can do it for many of opaque ones at once.
+    // Uniform for all pixels, so that compilers can vectorise the opaque case.
     STORE(dst, width, x, y, alpha ? correct_alpha(pixel, curve, luma) : correct(pixel, curve, luma));
 }

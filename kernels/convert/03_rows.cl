@@ -1,5 +1,5 @@
-// The same as 01_planes.cl, for CPUs: whole rows, sixteen pixels at a time. For samples of two bytes that follow each
-// other, in rows with room for whole vectors, as the filter on planes leaves them.
+// 01_planes.cl for CPUs: whole rows, sixteen pixels at a time. For adjacent samples of two bytes
+// in rows that are padded to whole vectors, as the filter on planes writes them.
 //
 // A work-item converts a strip of rows. It first interpolates a row of chroma from the two rows around it, with the
 // edges repeated, and then across.
@@ -31,7 +31,7 @@ void chroma_row(__global ushort *out, __global const ushort *plane, int stride, 
                 int4 siting)
 {
 #if HALF_Y
-    // The rows of one field are counted by themselves; v and fy are in eighths of the distance between two of them.
+    // The rows of a field are counted separately; v and fy are in eighths of the distance between two of them.
     const int interlaced = siting.s2;
     const int field = y & interlaced;
     const int last_row = ((height + 1) / 2 - 1 - field) >> interlaced;

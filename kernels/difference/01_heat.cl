@@ -1,12 +1,12 @@
-// Two pictures compared, pixel by pixel: a map of their differences, how many pixels differ, and where they differ most.
+// Compares two pictures pixel by pixel: a map of their differences, how many pixels differ, and where they differ most.
 //
-// Two launches: difference_parts has a run of pixels for each group and writes what that group found; difference_whole, one
-// group, puts these together. A pixel's difference is the largest of its four channels'.
+// Two launches: in difference_parts each group reduces a run of pixels and writes a part; difference_whole, one
+// group, combines the parts. A pixel's difference is the largest of its four channels'.
 //
 // a, b    width*height pixels, RGBA, 8 bits a channel: a buffer without gaps between rows, or an image
 // heat    the map, a buffer: black where nothing differs, then violet, red, orange, white; one level is violet already
 // parts   one for each group: pixels that differ, the largest difference, and the first pixel that has it
-// out     the same of all of it
+// out     the combination of all parts
 // -D GROUP    work-items of a group: a power of two
 // -D A_IMAGE, B_IMAGE  1: that picture is an image
 #ifndef GROUP
@@ -38,8 +38,8 @@ __constant sampler_t nearest = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_NONE | 
 #define B_AT(i) b[i]
 #endif
 
-// The colour of a difference: each doubling goes as far as the one before on the way from violet to white. No two differences
-// have the same one: a step is the last doubling's smallest, and on the whole way one channel or another moves.
+// The colour of a difference: each doubling is an equal distance on the way from violet to white. No two differences
+// have the same colour: the steps of the last doubling are the smallest, and at each of them some channel changes.
 uchar4 colour(int difference)
 {
     if (difference == 0)
@@ -59,7 +59,7 @@ uint4 both(uint4 a, uint4 b)
 
 #define NOTHING (uint4)(0, 0, UINT_MAX, 0)
 
-// What a group's work-items have found, put together by all of them: a tree.
+// Combines the results of a group's work-items by a tree.
 uint4 of_group(__local uint4 *tree, uint4 own)
 {
     const int me = get_local_id(0);
@@ -84,7 +84,7 @@ difference_parts(A a, B b, __global uchar4 *heat, __global uint4 *parts, int wid
         const uchar4 d = abs_diff(A_AT(i), B_AT(i));
         const uint most = max(max(d.x, d.y), max(d.z, d.w));
         heat[i] = colour(most);
-        // Pixels come in their order: one that has as much as the one before is not the first.
+        // Pixels are visited in order: a later one with the same difference is not the first.
         if (most > found.y) {
             found.y = most;
             found.z = i;

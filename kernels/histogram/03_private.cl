@@ -1,7 +1,7 @@
 // Histogram, for CPUs: one work-item a group, with histograms of its own.
 //
-// Nobody else counts there, so nothing is atomic until the end. There are four: pixels of the same luminance often follow each
-// other, and each would have to wait for the one before to be counted.
+// No other work-item counts there, so nothing is atomic until the end. There are four: pixels of the same luminance often follow
+// each other, and each would have to wait for the count of the one before.
 //
 // src   width*height pixels, RGBA, 8 bits a channel, no gap between rows
 // out   see histogram.clh

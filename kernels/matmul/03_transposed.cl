@@ -1,7 +1,7 @@
 // Matrix multiplication, step 6: b is transposed first, so that a work-item walks along a row of both.
 //
-// That is good where a work-item's neighbours in time share a cache line, as on a processor, and bad where its neighbours
-// in the group ought to, as on most graphics cards.
+// That is good on CPUs, where the successive accesses of a work-item share a cache line, and bad on most GPUs, where those
+// of neighbours in the group should.
 //
 // a, b, c     m×k, k×n and m×n floats, row by row without gaps
 // transposed  n×k floats: b with rows and columns exchanged

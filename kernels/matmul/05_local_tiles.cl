@@ -1,4 +1,4 @@
-// Matrix multiplication, step 8: a group brings a square tile of a and one of b into local memory, and all its work-items
+// Matrix multiplication, step 8: a group copies a square tile of a and one of b into local memory, and all its work-items
 // use them from there.
 //
 // The tile of b lies transposed, so that a work-item walks along a row of both. Work-items side by side then read numbers

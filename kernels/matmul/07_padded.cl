@@ -1,4 +1,4 @@
-// Matrix multiplication, step 10: as local-tiles, and each row of a tile has one number more, which nobody uses.
+// Matrix multiplication, step 10: local-tiles with one number more in each row of a tile, which is not used.
 //
 // Numbers one below the other then lie in different banks of local memory, and work-items side by side are served at once.
 //

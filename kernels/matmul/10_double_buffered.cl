@@ -1,5 +1,5 @@
-// Matrix multiplication, step 13: as vector-loads, with two of each tile. While a group computes with one, what the other
-// is to hold is already on its way from memory, and one barrier a tile is enough.
+// Matrix multiplication, step 13: vector-loads with two of each tile. While a group computes with one, the loads of the
+// other are already in flight, and one barrier a tile is enough.
 //
 // Work-items of a group come in bundles of 32, which graphics cards run together: 8 of them lie along a row and 4 along a
 // column where the tile is wide enough, so that they read few different numbers of local memory at once. Groups take the
@@ -23,14 +23,14 @@
 #define BAND 8
 #endif
 #define ITEMS (ACROSS * DOWN)
-// Where a number of a lies. Four numbers more in a row, and eight more for eight rows, keep what is written at once in
+// The index of a number of a. Four numbers more in a row, and eight more for eight rows, keep concurrent stores in
 // different banks.
 #define STRIDE_A (TILE_M + 4)
 #define AT_A(i, row) ((i) * STRIDE_A + (i) / 8 * 8 + (row))
 #define SIZE_A AT_A(TILE_K, 0)
 #define QUADS_A (TILE_M * TILE_K / 4)
 #define QUADS_B (TILE_K * TILE_N / 4)
-// Quads that a work-item brings.
+// Quads that a work-item loads.
 #define EACH_A ((QUADS_A + ITEMS - 1) / ITEMS)
 #define EACH_B ((QUADS_B + ITEMS - 1) / ITEMS)
 
@@ -61,7 +61,7 @@ __kernel void matmul_double_buffered(__global const float *a, __global const flo
     }
     float4 next_a[EACH_A], next_b[EACH_B];
     const uint tiles = (k + TILE_K - 1) / TILE_K;
-    // Before tile 0 nothing is computed, and after the last one nothing is brought.
+    // Before tile 0 nothing is computed, and after the last one nothing is loaded.
     for (uint tile = 0; tile <= tiles; tile++) {
         if (tile < tiles) {
 #pragma unroll

@@ -1,6 +1,6 @@
 // Matrix multiplication, step 14: for processors. a is packed into panels of ROWS rows and b into panels of VECTORS×WIDTH
-// columns first, each in the order in which it is read. One work-item then is a whole group. It computes what DOWN×ACROSS
-// panels give, DEPTH products of each result at a time, which the caches of a core hold, and keeps ROWS×VECTORS vectors of
+// columns first, each in the order in which it is read. One work-item is a whole group. It computes the product of DOWN×ACROSS
+// panels, DEPTH products of each result at a time, which the caches of a core hold, and keeps ROWS×VECTORS vectors of
 // sums in registers (after K. Goto, R. A. van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008).
 //
 // a, b, c  m×k, k×n and m×n floats, row by row without gaps
@@ -11,7 +11,7 @@
 // WIDTH    floats of a vector
 // DOWN     panels of a for a work-item
 // ACROSS   panels of b for a work-item
-// DEPTH    products that are added before the next panel's turn comes
+// DEPTH    products that are added before the next panel is used
 // CHUNK    products for which a work-item packs the numbers
 #include "../common/vectors.clh"
 
@@ -83,7 +83,7 @@ __kernel void matmul_pack_b(__global const float *b, __global float *of_b, uint 
     }
 }
 
-// Adds `count` products to each result of a tile, or to 0 where it is the first time.
+// Adds `count` products to each result of a tile, or to 0 the first time.
 void add_tile(__global const float *from_a, __global const VECTOR *from_b, uint count, __global float *c, uint top,
               uint left, uint m, uint n, bool is_first)
 {
@@ -138,7 +138,7 @@ __kernel void matmul_panels(__global const float *of_a, __global const float *of
     const uint first_m = get_global_id(0) % blocks_m * DOWN, last_m = min(first_m + DOWN, panels_m);
     const uint first_n = get_global_id(0) / blocks_m * ACROSS, last_n = min(first_n + ACROSS, panels_n);
     uint first = 0;
-    // Once also where k is 0.
+    // Runs once even if k is 0.
     do {
         const uint count = min((uint)DEPTH, k - first);
         for (uint p = first_n; p < last_n; p++) {

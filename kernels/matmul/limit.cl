@@ -1,8 +1,8 @@
-// The limit of matrix multiplication: as many multiply-adds as it takes, in registers alone. Each work-item has CHAINS
-// vectors that do not wait for each other: more than a multiply-add takes steps, fewer than there are registers. Nothing that
+// The peak of matrix multiplication: as many multiply-adds as it needs, in registers only. Each work-item has CHAINS
+// independent vectors: more than the latency of a multiply-add in steps, fewer than there are registers. No kernel that
 // multiplies and adds can be faster.
 //
-// a, b, c  m×k, k×n and m×n floats, of which nothing is used but the first: what is computed is nobody's result
+// a, b, c  m×k, k×n and m×n floats, of which only the first is used: the output is not used
 // GROUP    work-items of a group
 // WIDTH    floats of a vector
 // CHAINS   vectors of a work-item
@@ -45,7 +45,7 @@ __kernel void multiply_adds(__global const float *a, __global const float *b, __
         sum += sums[chain];
     float numbers[WIDTH];
     *(VECTOR *)numbers = sum;
-    // Never, which the compiler cannot know either.
+    // Never true, which the compiler cannot know either.
     if (numbers[0] < 0.0f)
         c[0] = numbers[WIDTH - 1];
 }

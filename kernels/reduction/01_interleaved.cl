@@ -1,8 +1,8 @@
 // Reduction, step 4: a tree in local memory, with strided indices.
 //
-// Each work-item has one pixel of a tile. Neighbours join in pairs, then pairs of pairs, so that the work-items that still
-// have something to do are close to each other, but what they touch lies 2, 4, 8... apart: on a GPU in the same banks
-// of local memory, which then serve one after the other.
+// Each work-item has one pixel of a tile. Neighbours combine in pairs, then pairs of pairs, so that the work-items that are
+// still active are close to each other, but their data lies 2, 4, 8... apart: on a GPU in the same banks
+// of local memory, whose accesses are serialised.
 //
 // src     width*height pixels, RGBA, 8 bits a channel, no gap between rows
 // parts   one for each cell, in rows

@@ -1,6 +1,6 @@
 // Reduction, step 5: a tree in local memory, without strides.
 //
-// The first half joins with the second half, then the first quarter with the second: neighbours touch neighbours, which
+// The first half combines with the second half, then the first quarter with the second: neighbours access neighbours, which
 // lie in different banks of local memory.
 //
 // src     width*height pixels, RGBA, 8 bits a channel, no gap between rows

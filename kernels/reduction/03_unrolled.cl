@@ -1,7 +1,7 @@
 // Reduction, steps 6 to 10: the last steps of the tree are unrolled and, where work-items run as one (32 of NVIDIA's, or a
 // sub-group), without the group's barrier.
 //
-// What TILE and GROUP are makes the steps: with fewer work-items than pixels each reads several before it needs the first
+// TILE and GROUP distinguish the steps: with fewer work-items than pixels each loads several before it needs the first
 // (prefetching), and larger tiles leave less for the second launch.
 //
 //   unrolled    16x16 pixels, 256 work-items
@@ -30,7 +30,7 @@ reduction_unrolled(__global const uint *src, __global uint4 *parts, int width, i
             tree[item] = joined(tree[item], tree[item + stride]);
     }
 #if NVIDIA || !SUB_GROUPS
-    // Elsewhere a compiler may not know how many steps there are.
+    // Elsewhere a compiler may not know the number of steps.
 #pragma unroll
 #endif
     for (uint stride = WARP / 2; stride > 0; stride /= 2) {

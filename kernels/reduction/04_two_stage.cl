@@ -2,7 +2,7 @@
 //
 // There are as many groups as keep the device busy, whatever the picture's size, and each takes one block after the other.
 // Only the block's sum needs a tree for each block. Minimum, maximum and product stay with the work-items until the end,
-// and meet in a tree for the whole group.
+// and are combined by a tree for the whole group.
 //
 // src     width*height pixels, RGBA, 8 bits a channel, no gap between rows
 // parts   one for each group: see frames.clh

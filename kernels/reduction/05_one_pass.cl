@@ -1,4 +1,4 @@
-// Reduction, steps 12 and 13: four pixels a reading, sub-groups instead of a tree in local memory, and one launch.
+// Reduction, steps 12 and 13: four pixels a load, sub-groups instead of a tree in local memory, and one launch.
 //
 // A work-group has a tile of 64x64 pixels: one block, or 4 or 16 of them. Each work-item reads 16 pixels, four at a time, and
 // reduces them in registers. On NVIDIA's devices 32 work-items then exchange registers; with OpenCL's sub-groups, of whatever
@@ -33,7 +33,7 @@ typedef struct {
 #define NO_SUMS {0, 255, 0, 1}
 
 #if NVIDIA
-// The same as luminance(): two products of 16 by 8 bits and their sum in one instruction.
+// luminance() by one instruction: two products of 16 by 8 bits and their sum.
 uint quick_luminance(uint pixel)
 {
     uint sum;
@@ -70,12 +70,12 @@ sums_t exchanged(sums_t s, uint mask)
     return both(s, other);
 }
 #elif SUB_GROUPS
-// What each sub-group of `size` work-items has, where its work-items are in `tree`: minimum and maximum with all of them, the
-// product with the first one. Sums are running ones, of a work-item and those before it: a block may be a part of a sub-group,
-// or have several. Every work-item of the group must call it.
+// Combines the values of each sub-group of `size` work-items, whose work-items are in `tree`: all get minimum and maximum, the
+// first one the product. Sums are prefix sums, of a work-item and those before it: a block may be a part of a sub-group,
+// or contain several. Every work-item of the group must call it.
 void join_sub_groups(__local sums_t *tree, sums_t own, uint item, uint size)
 {
-    // Without it PoCL 6 sums before the branch that computes `own` is over for all.
+    // Without it PoCL 6 sums before all work-items have left the branch that computes `own`.
     barrier(CLK_LOCAL_MEM_FENCE);
     const uint sum = sub_group_scan_inclusive_add(own.sum);
     const uint least = sub_group_reduce_min(own.least);
@@ -93,7 +93,7 @@ void join_sub_groups(__local sums_t *tree, sums_t own, uint item, uint size)
     barrier(CLK_LOCAL_MEM_FENCE);
 }
 
-// The sum of `count` work-items from `first` on, of running ones.
+// The sum of `count` work-items from `first` on, from prefix sums.
 uint sum_of(__local const sums_t *tree, uint first, uint count, uint size)
 {
     const uint last = first + count - 1;
@@ -114,7 +114,7 @@ reduction_one_pass(PICTURE src, __global uint4 *parts, __global uint *out, int w
 )
 {
 #if NVIDIA
-    // Of a warp, or of the part of one that has a block: at most 32 of them, for the first warp to join.
+    // The values of a warp, or of the part of one that has a block: at most 32 of them, which the first warp combines.
     __local sums_t warps[32];
 #else
     __local sums_t tree[GROUP];
@@ -169,7 +169,7 @@ reduction_one_pass(PICTURE src, __global uint4 *parts, __global uint *out, int w
 #if IMAGE
 #pragma unroll
 #else
-        // Rare, and not unrolled: a compiler has enough to do with the other way.
+        // Rare, and not unrolled: the other path is enough work for the compiler.
 #pragma unroll 1
 #endif
         for (int n = 0; n < 4 * QUADS; n++) {
@@ -181,7 +181,7 @@ reduction_one_pass(PICTURE src, __global uint4 *parts, __global uint *out, int w
         }
     }
 
-    // Joined by block, and those in one by tile.
+    // Combined by block, and the blocks of a tile.
 #if NVIDIA
     const uint run = min(items, 32u);
     const uint runs = GROUP >> log_of(run);
@@ -211,7 +211,7 @@ reduction_one_pass(PICTURE src, __global uint4 *parts, __global uint *out, int w
     const uint chosen = item >> share;
     const int writes = within == 0;
     const uint sum = writes ? sum_of(tree, item, items, size) : 0;
-    // Few sub-groups, as a rule: one work-item joins them.
+    // Few sub-groups, as a rule: one work-item combines them.
     if (item == 0) {
         own = tree[0];
         for (uint first = size; first < GROUP; first += size)
@@ -241,7 +241,7 @@ reduction_one_pass(PICTURE src, __global uint4 *parts, __global uint *out, int w
     if (item == 0)
         last = is_last(parts, part, counter);
 #endif
-    // Not before the part: whoever leaves that waits for all that it has written.
+    // Not before the part: a work-item that leaves waits for its own stores.
     if (writes) {
         const int c = (get_group_id(0) << across_tile) + (chosen & ((1 << across_tile) - 1));
         const int r = (get_group_id(1) << across_tile) + (chosen >> across_tile);

@@ -1,9 +1,9 @@
 // Reduction, for CPUs: one work-item a strip, vectors of 16 pixels, and one launch.
 //
 // A strip is as high as a block and SPAN vectors wide. It is read by pairs of rows, which is what a processor's caches like;
-// the sums of its columns wait in memory that stays in the first of them. Only at the end does a block add up its columns.
+// the sums of its columns stay in the first-level cache. Only at the end does a block add up its columns.
 // From the luminance on the two rows of a pair share a vector, each with half of each lane. No vector is longer than OpenCL C
-// has them, 16 elements: rusticl ends the process where it meets a longer one.
+// has them, 16 elements: rusticl aborts when it compiles a longer one.
 //
 // src      width*height pixels, RGBA, 8 bits a channel, no gap between rows
 // parts    one for each group: see frames.clh
@@ -17,11 +17,11 @@
 #ifndef SPAN
 #define SPAN 128
 #endif
-// What is made of neighbours is kept apart: nothing has to wait for what was just added.
+// Results of neighbours are kept apart: no addition waits for the one before.
 #define CHAINS 4
 
-// In each lane the lower halves of both multiplied, plus the upper ones; all are below 2^15. Processors have an instruction for
-// that, which compilers do not find by themselves.
+// In each lane the lower halves of both multiplied, plus the upper ones; all are below 2^15. CPUs have an instruction for
+// that, which compilers do not select by themselves.
 #if defined(__AVX512BW__)
 typedef short __attribute__((vector_size(64))) madd_t;
 uint16 pairs(uint16 a, uint16 b)
@@ -64,7 +64,7 @@ uint sum_of(uint16 v)
     return four.s0 + four.s1 + four.s2 + four.s3;
 }
 
-// What comes of a vector of one row, or of two.
+// The results of a vector of one row, or of two.
 #define ADD(v, c, l)                                                                                          \
     {                                                                                                         \
         sums[v] += l;                                                                                         \
@@ -133,7 +133,7 @@ reduction_strips(__global const uint *src, __global uint4 *parts, __global uint 
         uint sum = 0;
         for (int v = b * each; v < min((b + 1) * each, whole); v++)
             sum += sum_of(sums[v]);
-        // What no vector has is in the last block.
+        // Columns beyond the last whole vector belong to the last block.
         if ((b + 1) * block >= columns)
             sum += rest.s0;
         total += sum;

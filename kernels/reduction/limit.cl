@@ -1,8 +1,8 @@
-// The limit of what reads a picture once: a plain read. Each word is read and nothing is made of them but the exclusive or
-// that makes all of them needed.
+// The peak of kernels that read a picture once: a plain read. Each word is read, and only used in the exclusive or
+// that makes all reads necessary.
 //
 // src     count words of 32 bits, aligned to a vector
-// parts   written only where the exclusive or is what it hardly ever is
+// parts   written only if the exclusive or has an unlikely value
 // -D WIDTH  words of a vector
 // -D GROUP  work-items of a group
 // -D EACH   vectors of a work-item

@@ -1,13 +1,13 @@
 // Scopes: how many pixels have each luminance, in the whole frame (the histogram) and in each of STRIPS upright strips of it
 // (the waveform).
 //
-// A work-group has a strip, and counts it in local memory as the histogram's step `copies` does. One reading of the frame
-// serves both: what the strips have counted is added up to the histogram.
+// A work-group has a strip, and counts it in local memory as the histogram's step `copies` does. One pass over the frame
+// serves both: the counts of the strips are added up to the histogram.
 //
 // src   width*height pixels, RGBA, 8 bits a channel, no gap between rows; or an image
 // out   the histogram, see histogram.clh; then for each strip, from the left, LEVELS numbers: how many of its pixels have
 //       a luminance of 2k or 2k+1
-// -D GROUP   work-items of a group; 1 on CPUs, where nobody else counts in its local memory
+// -D GROUP   work-items of a group; 1 on CPUs, where no other work-item counts in its local memory
 // -D COPIES  histograms of a group: neighbours count in different ones. Local memory: 1024 bytes each
 // -D IMAGE   see pixels.clh
 #include "pixels.clh"
@@ -37,12 +37,12 @@ scopes_waveform(PICTURE src, volatile __global uint *out, int width, int height)
         bins[bin] = 0;
     barrier(CLK_LOCAL_MEM_FENCE);
 
-    // Empty where the frame has fewer columns than there are strips.
+    // Empty if the frame has fewer columns than there are strips.
     const int strip = get_group_id(0);
     const int left = strip * width / STRIPS;
     const int columns = (strip + 1) * width / STRIPS - left;
     if (columns > 0) {
-        // Work-items follow each other along the rows; none divides after this.
+        // Adjacent work-items take adjacent pixels of a row; there is no division after this.
         const int step_x = GROUP % columns;
         const int step_y = GROUP / columns;
         int x = item % columns;

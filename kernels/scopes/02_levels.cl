@@ -11,7 +11,7 @@
 // counts   pixels of each luminance: 256 numbers
 // levels   low, range, factor
 // picture  width*height pixels, RGBA, 8 bits a channel, no gap between rows; or an image. Alpha stays
-// to       the image that takes the stretched picture; without it that takes the picture's place
+// to       the image for the stretched picture; without it the picture is overwritten
 // -D GROUP     work-items of a group of the second launch
 // -D TO_IMAGE  1: with `to`
 // -D IMAGE     see pixels.clh; only with `to`, because a kernel does not write into an image that it reads
@@ -38,7 +38,7 @@ scopes_ends(__global const uint *counts, __global uint *levels, int width, int h
     const uint pixels = (uint)width * height;
     const uint spare = pixels / 1000;
 
-    // So many pixels are as dark as this or darker.
+    // The number of pixels that are as dark as this or darker.
     sums[item] = own;
     for (uint stride = 1; stride < BINS; stride *= 2) {
         barrier(CLK_LOCAL_MEM_FENCE);

@@ -1,4 +1,4 @@
-// The limit of transposition: a copy, which reads and writes as many numbers and leaves all of them in their order.
+// The peak of transposition: a copy, which reads and writes as many numbers and keeps their order.
 //
 // a     m×n floats
 // copy  as many

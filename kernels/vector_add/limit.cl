@@ -1,5 +1,5 @@
-// The limit of vector addition: a copy in three streams. Two are read and one is written, word by word, and nothing is
-// computed but the exclusive or that makes both of them needed. What adds can hardly move its bytes any faster.
+// The peak of vector addition: a copy in three streams. Two are read and one is written, word by word, and only the
+// exclusive or is computed, which makes both reads necessary. An addition can hardly move its bytes faster.
 //
 // a, b, out  count words of 32 bits, aligned to a vector
 #include "../common/vectors.clh"

@@ -1,10 +1,9 @@
-//! The background work that looks for OpenCL devices and builds the programs, the wanted ones first ([`worker`]).
+//! The job that lists the OpenCL devices and builds the programs, the preferred variant first ([`worker`]).
 //!
-//! In: a context to build for, conversions that are missing, which variant is wanted. Out: [`Built`] messages. The movie
-//! plays unfiltered meanwhile; compiling takes about a tenth of a second a kernel on a CPU device.
+//! The movie plays unfiltered meanwhile; compiling takes about 0.1 s for a kernel on a CPU device.
 //!
-//! Contexts are made on the threads of their devices. Each is started with a number, which its messages carry: what is still
-//! built for a device that was left is told from what is built for its successor.
+//! Contexts are created on the threads of their devices. Each context has a number, and each message about a context carries
+//! that number: so parts for a device that is no longer used are not taken for parts for its successor.
 
 mod conversions;
 mod judging;
@@ -16,275 +15,243 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::app::kernels::CurrentSources;
 use base::error::{Error, Result};
-use base::jobs::{Job, Said, Teller, Waker};
+use base::jobs::{Job, JobMessage, Reporter, Waker};
 use box_filter::VariantId;
 use engine::{Check, TrialCase};
-pub(crate) use judging::{Asm, Judge, Judged, JudgedConversions, Made};
+pub(crate) use judging::{BuiltFilter, JudgeRequest, JudgedConversions, JudgedVariant, MachineCodeRequest};
 use opencl::cl::{ClContext, Device};
 use opencl::memory::Storage;
-use opencl::program;
 use opencl::sources::Sources;
 pub(crate) use part::Part;
-use texts::Texts;
+use texts::KernelTexts;
 use video::color::Layout;
 use worker::Worker;
 
-/// What the builder tells the window.
-pub(crate) enum Built {
-    /// These devices are there.
+/// A message from the builder to the window.
+pub(crate) enum BuilderMessage {
+    /// The machine's OpenCL devices.
     Devices(Vec<Device>),
-    /// Something for the context with this number.
+    /// A part that was built for the context with this number.
     For(u64, Box<Part>),
-    /// Nothing more is built.
+    /// The builder has ended because of this error.
     Failed(Error),
 }
 
-/// What the window asks it for.
-enum Request {
+/// A request from the window to the builder's thread, which handles it before other pending work, except for checks.
+pub(crate) enum Request {
+    /// Build all programs for a new context, and no longer for the previous one.
     Start(Start),
+    /// Build the program that converts YUV pictures of this layout to RGBA in this kind of memory.
     Convert(Layout, Storage),
+    /// Validate the edited kernels of a variant in this case, such as a size and a radius.
     Try(TrialCase),
+    /// Check the output of a YUV to RGBA conversion once no other work is pending.
     Check(Check),
+    /// Build the programs of a variant once more, such as after tuning.
     Again(VariantId),
+    /// Build the scopes, whose kernels measure pictures, for this width and height.
     Scopes((u32, u32)),
+    /// Build the program that compares two pictures.
     Comparer,
-    Judge(Judge),
-    MachineCode(Asm),
+    /// Validate and build a version of the edited kernels.
+    Judge(JudgeRequest),
+    /// Disassemble the program of a variant.
+    MachineCode(MachineCodeRequest),
 }
 
-/// Starts the builder for a context, from any thread.
-pub(crate) struct Starter(Sender<Request>);
-
-impl Starter {
-    /// Builds for this context from now on, and nothing more for the one before.
-    pub(crate) fn start(self, start: Start) {
-        // The window may be gone.
-        let _ = self.0.send(Request::Start(start));
-    }
-}
-
-/// A context, and what to build for it.
+/// A request to build programs for a new context.
 #[derive(Clone)]
 pub(crate) struct Start {
-    /// What its messages carry.
+    /// The number of the context in the builder's messages.
     pub number: u64,
-    /// The context.
     pub cl: ClContext,
-    /// Whether it shares textures.
+    /// True if the context shares textures with OpenGL.
     pub to_texture: bool,
-    /// Which variants.
     pub variants: Vec<VariantId>,
-    /// Whether the colour correction too.
+    /// True if the program of the colour correction is to be built, too.
     pub corrector: bool,
 }
 
-/// The window's end of the builder.
+/// The window's handle of the builder, the thread that compiles programs: sends requests, and polls messages.
 pub(crate) struct Builder {
-    /// `None` when it is to end.
+    /// The channel of requests; `None` once the builder is to end.
     requests: Option<Sender<Request>>,
-    job: Job<(), Built>,
-    shared: Arc<Shared>,
-    /// A job before this one may still be in its call.
-    left_behind: bool,
+    job: Job<(), BuilderMessage>,
+    shared: Arc<SharedState>,
+    /// True if the thread of an earlier job may still be in a call of a driver.
+    has_stalled_job: bool,
 }
 
-/// What both sides know.
-struct Shared {
+/// State that the window's thread and the job share.
+struct SharedState {
     state: Mutex<State>,
-    /// The window has said something of a version.
-    told: Condvar,
+    /// Notified when the window changes `version` or `shown`.
+    changed: Condvar,
+    /// The kernel sources that were saved or chosen last.
+    sources: CurrentSources,
 }
 
+/// The builder's state that the window reads and changes.
 struct State {
     wanted: VariantId,
-    /// Since when a driver is at work on the thread. A thread that has failed stays so.
+    /// The time since which the job has been in a driver's call. Remains set if the thread fails.
     busy: Option<Instant>,
-    /// The number of the context that it is at work for; 0 where there is none yet.
+    /// The number of the context that the job builds for; 0 before the first context.
     at: u64,
-    /// The newest version of kernels that is to be judged.
+    /// The number of the newest version of the edited kernels that is to be validated.
     version: u64,
-    /// The newest version of which a picture was on the screen.
+    /// The number of the newest version of the edited kernels whose picture was on the screen.
     shown: u64,
-    /// From which texts all is built, once that has begun.
-    texts: Option<Texts>,
+    /// The kernel sources from which programs are built; `None` before the first job begins.
+    texts: Option<KernelTexts>,
 }
 
-impl Shared {
-    /// `texts`: those of the thread before this one.
-    fn new(wanted: VariantId, texts: Option<Texts>) -> Self {
+impl SharedState {
+    /// Creates the state; `wanted` is the variant to build first, `texts` are the kernel sources from which the previous job
+    /// built, if there was one.
+    fn new(wanted: VariantId, texts: Option<KernelTexts>, sources: CurrentSources) -> Self {
         let state = State { wanted, busy: Some(Instant::now()), at: 0, version: 0, shown: 0, texts };
-        Self { state: Mutex::new(state), told: Condvar::new() }
+        Self { state: Mutex::new(state), changed: Condvar::new(), sources }
     }
 
-    fn now(&self) -> MutexGuard<'_, State> {
+    /// Locks the state.
+    fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins with these texts, unless another thread has begun before.
-    fn begin(&self, first: Option<Sources>) {
-        let is_named = program::named_folder().is_some();
-        self.now().texts.get_or_insert_with(|| Texts::begin(first, is_named));
+    /// Stores `first`, the kernel sources at the start of clreel, unless an earlier job has stored them.
+    fn begin(&self, first: Sources) {
+        self.lock().texts.get_or_insert_with(|| KernelTexts::begin(first));
     }
 
-    /// Does something with what is known of the texts.
-    fn with_texts<T>(&self, work: impl FnOnce(&mut Texts) -> T) -> T {
-        work(self.now().texts.get_or_insert_default())
+    /// Calls `work` with the kernel sources.
+    fn with_texts<T>(&self, work: impl FnOnce(&mut KernelTexts) -> T) -> T {
+        work(self.lock().texts.get_or_insert_default())
     }
 
-    /// Waits until a picture of this version is on the screen, or it is not the newest any more; not for long: in a window that
-    /// nobody sees none may come.
+    /// Waits until a picture of this version of the edited kernels is on the screen, or a newer version exists. Waits for a
+    /// limited time, since a hidden window may show no picture.
     fn wait_until_shown(&self, version: u64) {
         let waits = |state: &mut State| state.version == version && state.shown != version;
-        let mut state = self.now();
+        let mut state = self.lock();
         state.busy = None;
-        drop(self.told.wait_timeout_while(state, TO_SCREEN, waits));
+        drop(self.changed.wait_timeout_while(state, MAX_SCREEN_WAIT, waits));
     }
 
-    /// The window says something of a version.
-    fn tell(&self, say: impl FnOnce(&mut State)) {
-        say(&mut self.now());
-        self.told.notify_all();
+    /// Changes the state, and notifies a job that waits for a change.
+    fn update(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.lock());
+        self.changed.notify_all();
     }
 }
 
-/// So long a version's first picture is waited for.
-const TO_SCREEN: Duration = Duration::from_millis(200);
-/// After so long the work is given to another thread where a device is changed.
-const STALLED: Duration = Duration::from_secs(2);
+/// The maximum time for which the builder waits until a picture from a new version of the edited kernels is on the screen, before
+/// it validates the version's other kernels: that work would delay the picture.
+const MAX_SCREEN_WAIT: Duration = Duration::from_millis(200);
+/// If the device changes while the builder's thread has been in a driver's call for this time, another thread replaces it.
+const STALL_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Builder {
-    /// Starts it; the devices are told first. Each step of a trial of changed kernels may take `kernel_timeout`, where the
-    /// user says so.
+    /// Starts the job, which lists the devices first and builds `wanted` before other variants. `kernel_timeout` is the user's
+    /// timeout for a step of the validation of edited kernels.
     ///
     /// # Errors
-    /// When the system gives no thread.
-    pub(crate) fn spawn(wanted: VariantId, kernel_timeout: Option<Duration>, waker: &Waker) -> Result<Self> {
-        Self::spawn_to(true, (wanted, None), kernel_timeout, waker)
+    /// If the system cannot start a thread.
+    pub(crate) fn spawn(
+        wanted: VariantId,
+        kernel_timeout: Option<Duration>,
+        sources: &CurrentSources,
+        waker: &Waker,
+    ) -> Result<Self> {
+        Self::spawn_to(true, SharedState::new(wanted, None, sources.clone()), kernel_timeout, waker)
     }
 
-    /// Starts another thread in this one's place, which stays in the call that it waits for. It builds from the same texts.
+    /// Replaces the job by a new one, because its thread does not return from a driver's call. The new job builds from the same
+    /// kernel sources.
     ///
     /// # Errors
-    /// As [`Builder::spawn`].
+    /// If the system cannot start a thread.
     pub(crate) fn renew(&mut self, kernel_timeout: Option<Duration>, waker: &Waker) -> Result<()> {
-        let goes_on = {
-            let state = self.shared.now();
-            (state.wanted, state.texts.clone())
+        let shared = {
+            let state = self.shared.lock();
+            SharedState::new(state.wanted, state.texts.clone(), self.shared.sources.clone())
         };
-        *self = Self { left_behind: true, ..Self::spawn_to(false, goes_on, kernel_timeout, waker)? };
+        *self = Self { has_stalled_job: true, ..Self::spawn_to(false, shared, kernel_timeout, waker)? };
         Ok(())
     }
 
+    /// Starts a job with this state. If `list` is true, the job lists the devices first.
     fn spawn_to(
         list: bool,
-        (wanted, texts): (VariantId, Option<Texts>),
+        shared: SharedState,
         kernel_timeout: Option<Duration>,
         waker: &Waker,
     ) -> Result<Self> {
         let (requests, receiver) = channel();
-        let shared = Arc::new(Shared::new(wanted, texts));
+        let shared = Arc::new(shared);
         let with = shared.clone();
-        let work = move |teller: &Teller<(), Built>| {
-            Worker::new(teller, &with, kernel_timeout).run(list, &receiver);
-            with.now().busy = None;
+        let work = move |reporter: &Reporter<(), BuilderMessage>| {
+            Worker::new(reporter, &with, kernel_timeout).run(list, &receiver);
+            with.lock().busy = None;
             Ok(())
         };
         let job = Job::spawn("builder", "The OpenCL programs could not be built.", waker, work)?;
-        Ok(Self { requests: Some(requests), job, shared, left_behind: false })
+        Ok(Self { requests: Some(requests), job, shared, has_stalled_job: false })
     }
 
-    /// Whether it waits for a driver for long, and not for that of the context with this number.
-    pub(crate) fn is_stalled_before(&self, number: u64) -> bool {
-        let state = self.shared.now();
-        state.at != number && state.busy.is_some_and(|since| since.elapsed() > STALLED)
+    /// Returns true if the job has been in a driver's call for longer than [`STALL_TIMEOUT`] for another context than the one with
+    /// this number.
+    pub(crate) fn is_stalled_for_other(&self, number: u64) -> bool {
+        let state = self.shared.lock();
+        state.at != number && state.busy.is_some_and(|since| since.elapsed() > STALL_TIMEOUT)
     }
 
-    /// Builds for this context from now on, and nothing more for the one before.
-    pub(crate) fn start(&self, start: Start) {
-        self.request(Request::Start(start));
+    /// Returns a channel for requests from other threads; `None` if the builder is to end.
+    pub(crate) fn sender(&self) -> Option<Sender<Request>> {
+        self.requests.clone()
     }
 
-    /// The same, to be called where a context may be had.
-    pub(crate) fn starter(&self) -> Option<Starter> {
-        self.requests.clone().map(Starter)
+    /// Notifies the job that a picture of this version of the edited kernels is on the screen.
+    pub(crate) fn report_shown(&self, version: u64) {
+        self.shared.update(|state| state.shown = version);
     }
 
-    /// Builds the conversion of such planes next.
-    pub(crate) fn convert(&self, layout: Layout, storage: Storage) {
-        self.request(Request::Convert(layout, storage));
-    }
-
-    /// Tries a variant in this way next.
-    pub(crate) fn try_case(&self, case: TrialCase) {
-        self.request(Request::Try(case));
-    }
-
-    /// Checks this when there is nothing else to do.
-    pub(crate) fn check(&self, check: Check) {
-        self.request(Request::Check(check));
-    }
-
-    /// Builds next what measures pictures of this size.
-    pub(crate) fn scopes(&self, size: (u32, u32)) {
-        self.request(Request::Scopes(size));
-    }
-
-    /// Builds next what compares pictures.
-    pub(crate) fn comparer(&self) {
-        self.request(Request::Comparer);
-    }
-
-    /// Tries kernels that were changed next, and builds them.
-    pub(crate) fn judge(&self, judge: Judge) {
-        if !judge.is_beside {
-            self.shared.tell(|state| state.version = judge.version);
+    /// Sends a request to the job.
+    pub(crate) fn request(&self, request: Request) {
+        if let Request::Judge(judge) = &request
+            && !judge.is_second_side
+        {
+            self.shared.update(|state| state.version = judge.version);
         }
-        self.request(Request::Judge(judge));
-    }
-
-    /// A picture of this version is on the screen.
-    pub(crate) fn is_shown(&self, version: u64) {
-        self.shared.tell(|state| state.shown = version);
-    }
-
-    /// Asks the driver for a variant's machine code.
-    pub(crate) fn machine_code(&self, asm: Asm) {
-        self.request(Request::MachineCode(asm));
-    }
-
-    /// Builds a variant once more, because what it depends on has changed.
-    pub(crate) fn again(&self, variant: VariantId) {
-        self.request(Request::Again(variant));
-    }
-
-    fn request(&self, request: Request) {
         if let Some(requests) = &self.requests {
-            // The thread ends only with this end of the channel, or by a fault that `poll` tells.
+            // The thread ends only when this channel is closed, or with an error that `poll` returns.
             let _ = requests.send(request);
         }
     }
 
-    /// Builds this variant next.
-    pub(crate) fn want(&self, variant: VariantId) {
-        self.shared.now().wanted = variant;
+    /// Sets the variant that is built before the others.
+    pub(crate) fn prefer(&self, variant: VariantId) {
+        self.shared.lock().wanted = variant;
     }
 
-    /// Asks it to end, and returns whether it has, and has left its context: a compiler that runs cannot be interrupted.
+    /// Ends the job. Returns true if the job has ended and dropped its context, false if it may still run: a compiler cannot be
+    /// interrupted.
     #[must_use]
     pub(crate) fn shut_down(&mut self) -> bool {
         self.job.cancel();
-        // Where it waits for a request it sees this.
+        // A job that waits for a request sees the closed channel.
         self.requests = None;
-        // It may be leaving its context.
-        !self.left_behind && self.shared.now().busy.is_none() && self.job.end(STALLED / 4)
+        // The job may be dropping its context.
+        !self.has_stalled_job && self.shared.lock().busy.is_none() && self.job.end(STALL_TIMEOUT / 4)
     }
 
-    /// The next message, if one is there.
-    pub(crate) fn poll(&self) -> Option<Built> {
+    /// Returns the job's next message, if there is one.
+    pub(crate) fn poll(&self) -> Option<BuilderMessage> {
         match self.job.poll()? {
-            Said::Progress(built) => Some(built),
-            Said::Done(done) => done.err().map(Built::Failed),
+            JobMessage::Progress(built) => Some(built),
+            JobMessage::Done(done) => done.err().map(BuilderMessage::Failed),
         }
     }
 }
@@ -296,13 +263,14 @@ mod tests {
     #[test]
     fn another_thread_builds_from_the_texts_of_the_one_before() {
         let waker: Waker = Arc::new(|| ());
-        let mut builder = Builder::spawn_to(false, (VariantId::Flat, None), None, &waker).unwrap();
+        let shared = SharedState::new(VariantId::Flat, None, CurrentSources::default());
+        let mut builder = Builder::spawn_to(false, shared, None, &waker).unwrap();
         // Its own beginning is what it finds now.
-        let known = Texts::begin(Some(Sources::default()), true);
-        builder.shared.now().texts = Some(known.clone());
+        let known = KernelTexts::begin(Ok([("own.cl".to_owned(), Ok(String::new()))].into()).into());
+        builder.shared.lock().texts = Some(known.clone());
         builder.renew(None, &waker).unwrap();
         builder.requests = None;
         assert!(builder.job.end(Duration::from_secs(60)), "it has begun, and ended");
-        assert_eq!(builder.shared.now().texts, Some(known));
+        assert_eq!(builder.shared.lock().texts, Some(known));
     }
 }

@@ -1,56 +1,41 @@
-//! What a path that is being typed can become, as shells complete it. In: what stands in the field. Out: the longest text
-//! that all files have in common whose names begin so. A folder may take long to read, so a thread does it.
+//! Completion of a path that the user is typing, as in shells: by the longest common prefix of all files whose names begin with
+//! the typed text. A job does this, since a folder may take long to read.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use base::jobs::{Job, Teller, Waker};
+use base::jobs::{Job, Reporter, Waker};
 use video::address::path_of;
 
-/// What came of it.
+/// The result of completing a path that the user is typing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Completed {
-    /// What was typed.
+pub(crate) struct CompletedPath {
+    /// The text that was typed.
     pub typed: String,
-    /// What can be added to it without a choice.
+    /// The typed text, extended as far as there is only one possibility.
     pub text: String,
-    /// The names to choose from, in order; fewer than two are no choice.
+    /// The names of the matching files, sorted; with fewer than two there is nothing to choose.
     pub names: Vec<String>,
 }
 
-/// A completion that is under way.
-#[derive(Debug)]
-pub(crate) struct Completion {
-    job: Job<Completed>,
+/// Starts a job that completes `typed`; `waker` is called when it is done. Returns `None` if the system cannot start a thread.
+pub(crate) fn start(typed: String, waker: &Waker) -> Option<Job<CompletedPath>> {
+    let complete = move |reporter: &Reporter<_>| {
+        let home = base::environment::get("HOME").map(PathBuf::from);
+        Ok(complete(typed, home.as_deref(), || reporter.is_cancelled()))
+    };
+    Job::spawn("completion", "The path could not be completed.", waker, complete).ok()
 }
 
-impl Completion {
-    /// Begins to complete `typed`; `waker` is called when it is done. `None` where there is no thread for it.
-    pub(crate) fn begin(typed: String, waker: &Waker) -> Option<Self> {
-        let complete = move |teller: &Teller<_>| {
-            let home = base::environment::get("HOME").map(PathBuf::from);
-            Ok(complete(typed, home.as_deref(), || teller.is_cancelled()))
-        };
-        let job = Job::spawn("completion", "The path could not be completed.", waker, complete).ok()?;
-        Some(Self { job })
-    }
-
-    /// What came of it, once it is done.
-    pub(crate) fn poll(&self) -> Option<Completed> {
-        self.job.wait(Duration::ZERO)?.ok()
-    }
-}
-
-/// Gives up, with what it has, where that is not wanted any more.
-fn complete(typed: String, home: Option<&Path>, is_cancelled: impl Fn() -> bool) -> Completed {
+/// Completes a path. When it is cancelled, uses only the files that were found so far.
+fn complete(typed: String, home: Option<&Path>, is_cancelled: impl Fn() -> bool) -> CompletedPath {
     if typed == "~" && home.is_some() {
-        return Completed { text: "~/".to_owned(), typed, names: Vec::new() };
+        return CompletedPath { text: "~/".to_owned(), typed, names: Vec::new() };
     }
     // The address of a file is completed as its path.
     let meant = path_of(OsStr::new(&typed)).into_os_string().into_string().unwrap_or_else(|_| typed.clone());
     let (folder, begin) = meant.rsplit_once('/').map_or(("", meant.as_str()), |(folder, begin)| {
-        // The root's own name is its stroke.
+        // The root's name is its slash.
         (if folder.is_empty() { "/" } else { folder }, begin)
     });
     let path = match (folder.trim_start(), home) {
@@ -72,7 +57,7 @@ fn complete(typed: String, home: Option<&Path>, is_cancelled: impl Fn() -> bool)
     names.sort();
     let mut text = meant.clone();
     if let (Some(first), Some(last)) = (names.first(), names.last()) {
-        // In order, what the first and the last have in common all have.
+        // In a sorted list all names share the common prefix of the first and the last.
         let both = first.chars().zip(last.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a);
         let common: String = both.collect();
         text.truncate(meant.len() - begin.len());
@@ -81,7 +66,7 @@ fn complete(typed: String, home: Option<&Path>, is_cancelled: impl Fn() -> bool)
             text.push('/');
         }
     }
-    Completed { typed, text, names }
+    CompletedPath { typed, text, names }
 }
 
 #[cfg(test)]

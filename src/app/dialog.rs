@@ -1,7 +1,7 @@
-//! The desktop's own dialog for choosing files. In: a wish to open something. Out: the chosen paths.
+//! The desktop's dialog for choosing files.
 //!
-//! The dialog belongs to a service of the desktop (the portal, over D-Bus) or to `zenity`; it waits on a thread of its
-//! own. Without either the caller asks in another way.
+//! The dialog is shown by a service of the desktop (the portal, over D-Bus) or by `zenity`; a job waits for its result. If
+//! neither is available, the caller must ask for a path in another way.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -12,19 +12,19 @@ use winit::window::Window;
 use base::jobs::{Job, Waker};
 use base::load;
 
-/// What a desktop's service must offer to show the dialog.
+/// The D-Bus interface that a back end of the desktop portal needs for showing the file dialog.
 const CHOOSER: &str = "org.freedesktop.impl.portal.FileChooser";
-/// The answer is waited for no longer when somebody asks for a dialog.
-const MOMENT: Duration = Duration::from_millis(50);
+/// How long the window waits for the job that finds out whether the desktop has a dialog, when the user requests one.
+const DETECTION_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// What came of a dialog.
+/// The result of a dialog that was closed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Answer {
-    /// These files were chosen.
+pub(crate) enum DialogResult {
+    /// The user has chosen these files.
     Chosen(Vec<PathBuf>),
-    /// It was closed.
+    /// The user has cancelled the dialog.
     Cancelled,
-    /// It could not be shown.
+    /// The dialog could not be shown.
     Failed,
 }
 
@@ -34,8 +34,8 @@ pub(crate) struct Dialog {
 }
 
 impl Dialog {
-    /// Opens a dialog over `window`, which shows `folder` if there is one; `None` where no dialog can be had. `waker` is called
-    /// when it is closed.
+    /// Opens a dialog over `window`, which shows `folder` if that exists. `waker` is called when the dialog is closed. Returns
+    /// `None` if the system cannot start a thread.
     pub(crate) fn open(window: &Window, folder: Option<PathBuf>, waker: &Waker) -> Option<Self> {
         let dialog = rfd::FileDialog::new().set_title("Open movies").set_parent(window);
         let ask = move |_: &_| {
@@ -49,42 +49,43 @@ impl Dialog {
         Some(Self { job })
     }
 
-    /// What came of it, once it is closed.
-    pub(crate) fn poll(&self) -> Option<Answer> {
+    /// Returns the result once the dialog is closed; `None` before.
+    pub(crate) fn poll(&self) -> Option<DialogResult> {
         Some(match self.job.wait(Duration::ZERO)? {
-            Ok(Some(files)) if !files.is_empty() => Answer::Chosen(files),
-            // Who closes it chooses nothing; what could not be shown gives not even that.
-            Ok(Some(_)) => Answer::Cancelled,
-            Ok(None) | Err(_) => Answer::Failed,
+            Ok(Some(files)) if !files.is_empty() => DialogResult::Chosen(files),
+            // A dialog that could not be shown returns no list at all.
+            Ok(Some(_)) => DialogResult::Cancelled,
+            Ok(None) | Err(_) => DialogResult::Failed,
         })
     }
 }
 
-/// Whether the desktop has such a dialog: looked up once and on a thread, because that reads folders.
-pub(crate) struct Desktop {
-    looking: Option<Job<bool>>,
+/// The search for a desktop dialog for choosing files, and its result. A job does it once, since the search reads folders.
+pub(crate) struct DesktopDialog {
+    detection: Option<Job<bool>>,
     has_dialog: bool,
 }
 
-impl Desktop {
-    /// Begins to look.
-    pub(crate) fn look(waker: &Waker) -> Self {
+impl DesktopDialog {
+    /// Starts the job that finds out whether the desktop can show a dialog.
+    pub(crate) fn detect(waker: &Waker) -> Self {
         let look = |_: &_| Ok(available(base::environment::get));
-        let looking = Job::spawn("desktop", "The desktop could not be asked for a dialog.", waker, look);
-        Self { looking: looking.ok(), has_dialog: false }
+        let detection = Job::spawn("desktop", "The desktop could not be asked for a dialog.", waker, look);
+        Self { detection: detection.ok(), has_dialog: false }
     }
 
-    /// Whether it has one, as far as is known in a moment.
+    /// Returns true if the desktop can show a dialog; false also if that is still unknown after [`DETECTION_TIMEOUT`].
     pub(crate) fn has_dialog(&mut self) -> bool {
-        if let Some(answer) = self.looking.as_ref().and_then(|job| job.wait(MOMENT)) {
-            (self.looking, self.has_dialog) = (None, answer.unwrap_or(false));
+        if let Some(answer) = Job::take_result(&mut self.detection, DETECTION_TIMEOUT) {
+            self.has_dialog = answer.unwrap_or(false);
         }
         self.has_dialog
     }
 }
 
-/// Whether a dialog can be expected: a session bus, and a portal with a chooser or `zenity`. Asking the bus itself could
-/// start one, or wait for a service that never answers.
+/// Returns true if a dialog can be expected: there is a session bus, and a portal with a file chooser or `zenity`. The bus
+/// itself is not queried, since that could start one, or wait for a service that never responds. `get` returns environment
+/// variables.
 fn available(get: impl Fn(&str) -> Option<std::ffi::OsString>) -> bool {
     let named = get("DBUS_SESSION_BUS_ADDRESS").is_some_and(|a| !a.is_empty());
     let socket = get("XDG_RUNTIME_DIR").is_some_and(|d| Path::new(&d).join("bus").exists());
@@ -101,12 +102,12 @@ fn available(get: impl Fn(&str) -> Option<std::ffi::OsString>) -> bool {
     portal || std::env::split_paths(&path).any(|folder| folder.join("zenity").is_file())
 }
 
-/// Whether one of the portal's parts in `folder` can show a dialog.
+/// Returns true if one of the portal back ends in `folder` can show a file chooser.
 fn has_chooser(folder: &Path) -> bool {
     let Ok(entries) = std::fs::read_dir(folder) else { return false };
     entries.flatten().map(|entry| entry.path()).any(|path| {
         path.extension() == Some(OsStr::new("portal"))
-            && load::text(&path, load::LIST).is_ok_and(|text| text.contains(CHOOSER))
+            && load::text(&path, load::MAX_LIST_BYTES).is_ok_and(|text| text.contains(CHOOSER))
     })
 }
 

@@ -1,9 +1,9 @@
-//! What winit does not say of an X display: that its server went away, and that a window is not mapped. In: the event
-//! loop's display. Out: [`is_lost`], [`is_unmapped`].
+//! Two facts about an X display that winit does not report: whether its connection is lost ([`is_lost`]), and whether a window
+//! is not mapped ([`is_unmapped`]).
 //!
-//! Xlib ends the process when its connection breaks, and nothing that was measured would be kept. Since libX11 1.7 a
-//! program may have it otherwise: every later call on the display fails at once, and the window's loop can end in order.
-//! With an older library, and on Wayland, where winit's loop ends by itself, nothing is changed here.
+//! Xlib ends the process when its connection breaks, and all measurements would be lost. Since libX11 1.7 a program can prevent
+//! that: then every later call on the display fails at once, and the window's event loop can end in order. With an older
+//! library this module changes nothing; neither on Wayland, where winit's event loop ends by itself.
 
 use std::ffi::{CStr, c_int, c_long, c_ulong, c_void};
 use std::mem::MaybeUninit;
@@ -14,22 +14,33 @@ use raw_window_handle::{RawDisplayHandle, RawWindowHandle};
 
 use opencl::event::Waker;
 
-static LOST: AtomicBool = AtomicBool::new(false);
-/// Xlib's `Display`.
+/// True once the connection to the X server is broken.
+static IS_LOST: AtomicBool = AtomicBool::new(false);
+/// Xlib's `Display` of the process; null if unknown or closed.
 static DISPLAY: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+/// Xlib's function `XGetWindowAttributes`.
 static GET_ATTRIBUTES: OnceLock<GetAttributes> = OnceLock::new();
-/// The `xcb_connection_t` below Xlib's display.
+/// The `xcb_connection_t` of the display; null if unknown or closed.
 static CONNECTION: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+/// XCB's function `xcb_connection_has_error`.
 static HAS_ERROR: OnceLock<HasError> = OnceLock::new();
+/// Wakes the event loop when the connection breaks.
 static WAKER: OnceLock<Waker> = OnceLock::new();
 
+/// The type of Xlib's handler of I/O errors.
 type IoErrorHandler = unsafe extern "C" fn(*mut c_void) -> c_int;
+/// The type of Xlib's exit handler, which Xlib calls after an I/O error.
 type ExitHandler = unsafe extern "C" fn(*mut c_void, *mut c_void);
+/// The type of the function `XSetIOErrorHandler`.
 type SetIoErrorHandler = unsafe extern "C" fn(Option<IoErrorHandler>) -> Option<IoErrorHandler>;
+/// The type of the function `XSetIOErrorExitHandler`.
 type SetExitHandler = unsafe extern "C" fn(*mut c_void, Option<ExitHandler>, *mut c_void);
+/// The type of the function `XGetXCBConnection`.
 type GetConnection = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
+/// The type of the function `xcb_connection_has_error`.
 type HasError = unsafe extern "C" fn(*mut c_void) -> c_int;
 
+/// The type of the function `XGetWindowAttributes`.
 type GetAttributes = unsafe extern "C" fn(*mut c_void, c_ulong, *mut Attributes) -> c_int;
 
 /// `XWindowAttributes` of Xlib.h.
@@ -43,15 +54,15 @@ struct Attributes {
     save_under: c_int,
     colormap: c_ulong,
     map_installed: c_int,
-    /// 0: not mapped.
+    /// The map state; 0 if the window is not mapped.
     map_state: c_int,
     masks: [c_long; 3],
     override_redirect: c_int,
     screen: *mut c_void,
 }
 
-/// Keeps Xlib from ending the process when the server goes away; `waker` is called then. For the one display of the
-/// process, before the other functions are called; does nothing on Wayland.
+/// Keeps Xlib from ending the process when the connection to the X server breaks; `waker` is called then. Must be called for
+/// the only display of the process, before the other functions of this module. Does nothing on Wayland.
 pub(crate) fn watch(display: RawDisplayHandle, waker: Waker) {
     let RawDisplayHandle::Xlib(handle) = display else { return };
     let Some(display) = handle.display else { return };
@@ -71,26 +82,26 @@ pub(crate) fn watch(display: RawDisplayHandle, waker: Waker) {
         }
         let set_exit: Option<SetExitHandler> = function(c"libX11.so.6", c"XSetIOErrorExitHandler");
         let set_handler: Option<SetIoErrorHandler> = function(c"libX11.so.6", c"XSetIOErrorHandler");
-        // Without the first the process ends after the second, and would do so without a word.
+        // Without the first, the process ends after the second, without a message.
         if let (Some(set_exit), Some(set_handler)) = (set_exit, set_handler) {
-            set_exit(display.as_ptr(), Some(stay), std::ptr::null_mut());
-            set_handler(Some(note));
+            set_exit(display.as_ptr(), Some(ignore_exit), std::ptr::null_mut());
+            set_handler(Some(note_lost));
         }
     }
 }
 
-/// Whether the connection to the X server is broken.
+/// Returns true if the connection to the X server is broken.
 pub(crate) fn is_lost() -> bool {
     let connection = CONNECTION.load(Ordering::Acquire);
     let broken = HAS_ERROR.get().is_some_and(|has_error| {
-        // SAFETY: the connection is that of a display that is never closed while it is asked for: see `forget`.
+        // SAFETY: the connection is that of a display that is not closed while it is used: see `forget`.
         !connection.is_null() && unsafe { has_error(connection) } != 0
     });
-    LOST.load(Ordering::Acquire) || broken
+    IS_LOST.load(Ordering::Acquire) || broken
 }
 
-/// Whether the window is not mapped: most window managers unmap it while it is minimised. Asks the X server and waits
-/// for its answer; on the thread of the event loop only. `false` on Wayland.
+/// Returns true if the window is not mapped: most window managers unmap a window that is minimised. Queries the X server and
+/// waits for its reply; must be called on the thread of the event loop. Returns false on Wayland.
 pub(crate) fn is_unmapped(window: RawWindowHandle) -> bool {
     let display = DISPLAY.load(Ordering::Acquire);
     let (RawWindowHandle::Xlib(window), Some(get)) = (window, GET_ATTRIBUTES.get()) else { return false };
@@ -104,33 +115,33 @@ pub(crate) fn is_unmapped(window: RawWindowHandle) -> bool {
     }
 }
 
-/// The display is about to be closed in order: from here on it is not asked any more.
-pub(crate) fn forget() {
+/// Makes the functions of this module do nothing from now on; must be called before the display is closed.
+pub(crate) fn stop_using() {
     DISPLAY.store(std::ptr::null_mut(), Ordering::Release);
     CONNECTION.store(std::ptr::null_mut(), Ordering::Release);
 }
 
-/// Called by Xlib when a connection broke, in the middle of any call.
-unsafe extern "C" fn note(_: *mut c_void) -> c_int {
-    LOST.store(true, Ordering::Release);
-    // A loop that waits would not look before something else happens.
+/// Xlib's handler of I/O errors: called when the connection breaks, in the middle of any call.
+unsafe extern "C" fn note_lost(_: *mut c_void) -> c_int {
+    IS_LOST.store(true, Ordering::Release);
+    // A loop that waits would notice only with the next event.
     if let Some(waker) = WAKER.get() {
         waker();
     }
     0
 }
 
-/// Called by Xlib after it, instead of ending the process.
-unsafe extern "C" fn stay(_: *mut c_void, _: *mut c_void) {}
+/// Xlib's exit handler: called after [`note_lost`]; returns, so that the process does not end.
+unsafe extern "C" fn ignore_exit(_: *mut c_void, _: *mut c_void) {}
 
-/// A function of a library that is loaded already, or can be.
+/// Returns a function of a library, which is loaded if necessary; `None` if there is none.
 ///
 /// # Safety
 /// `F` must be the type of that function's pointer.
 unsafe fn function<F: Copy>(library: &CStr, name: &CStr) -> Option<F> {
     const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
     // SAFETY: both names are strings that end in 0. A library that is found is never unloaded. A symbol's address is
-    // read as the function pointer that the caller says it is.
+    // read as the function pointer of the caller's type.
     unsafe {
         let library = libc::dlopen(library.as_ptr(), libc::RTLD_LAZY);
         if library.is_null() {

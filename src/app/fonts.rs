@@ -1,7 +1,7 @@
-//! Glyphs that the built-in fonts lack, for names in any script. In: characters that egui has no glyph for. Out: fonts of
-//! the system that have them, as fontconfig's `fc-match` names them; nothing where it is not installed.
+//! Fonts of the system for characters that the built-in fonts lack, such as names in any script, found by fontconfig's
+//! `fc-match`. Without `fc-match` no fonts are added.
 //!
-//! A thread asks and reads: until then a box stands for the character.
+//! A job finds and reads the fonts; until then a box is drawn for such a character.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
@@ -18,28 +18,30 @@ use egui::epaint::text::{FallbackRequest, FontInsert, FontProvider};
 use base::jobs::{Job, Waker};
 use base::load;
 
-/// The longest font file that is read, in bytes: those for Chinese, Japanese and Korean have some 20 MB.
-const LONGEST: u64 = 64 << 20;
-/// So much memory fonts may take together, in bytes.
-const MOST: usize = 128 << 20;
+/// The maximum length of a font file in bytes: fonts for Chinese, Japanese and Korean have some 20 MB.
+const MAX_FONT_BYTES: u64 = 64 << 20;
+/// The maximum memory for all fonts together, in bytes.
+const MAX_MEMORY: usize = 128 << 20;
 
-/// What is known of characters: the font that has one; `None` where none has, or that is still being asked.
-type Known = HashMap<char, Option<FontInsert>>;
+/// Characters and their fonts; `None` if no font has the character, or the search is running.
+type FontCache = HashMap<char, Option<FontInsert>>;
 
-/// What the window's thread and the one that asks share.
-struct Shared {
-    known: Mutex<Known>,
-    /// A font was found since the last look.
+/// State that the window's thread and the job that finds fonts share.
+struct SharedFonts {
+    known: Mutex<FontCache>,
+    /// True if a font was found since the last call of [`SystemFonts::poll`].
     news: AtomicBool,
 }
 
-/// egui's way to the fonts.
+/// The interface by which egui requests fonts for characters.
 struct Provider {
-    shared: Arc<Shared>,
+    shared: Arc<SharedFonts>,
     wanted: Sender<char>,
 }
 
 impl FontProvider for Provider {
+    /// Returns the font that was found for the request's first character. Requests an unknown character from the job and
+    /// returns `None`.
     fn font_for(&self, request: &FallbackRequest<'_>) -> Option<FontInsert> {
         let wanted = request.cluster.chars().next()?;
         let mut known = self.shared.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -53,28 +55,28 @@ impl FontProvider for Provider {
     }
 }
 
-/// The system's fonts for an egui context.
+/// The system's fonts, which egui uses for characters that its own fonts lack.
 pub(crate) struct SystemFonts {
-    shared: Arc<Shared>,
+    shared: Arc<SharedFonts>,
     provider: Arc<Provider>,
-    /// It ends when nobody can ask any more.
+    /// The job that finds fonts; ends when the provider's channel is closed.
     _job: Option<Job<()>>,
 }
 
 impl SystemFonts {
-    /// Begins to provide `ctx` with them. `waker` is called when one is found.
+    /// Starts to provide `ctx` with fonts of the system; `waker` is called when one was found.
     pub(crate) fn provide(ctx: &egui::Context, waker: Waker) -> Self {
         Self::named_by(fontconfig, ctx, waker)
     }
 
-    /// The same with the fonts that `names` has for a pattern.
-    fn named_by(names: impl Names, ctx: &egui::Context, waker: Waker) -> Self {
-        let shared = Arc::new(Shared { known: Mutex::default(), news: AtomicBool::new(false) });
-        let (wanted, asked) = channel();
+    /// Starts to provide `ctx` with fonts. `names` returns the font for a fontconfig pattern, as `fc-match` does.
+    fn named_by(names: impl FontQuery, ctx: &egui::Context, waker: Waker) -> Self {
+        let shared = Arc::new(SharedFonts { known: Mutex::default(), news: AtomicBool::new(false) });
+        let (wanted, requests) = channel();
         let found = shared.clone();
         let theirs = waker.clone();
         let find = move |_: &_| {
-            answer(&asked, &found, &theirs, &names);
+            serve_requests(&requests, &found, &theirs, &names);
             Ok(())
         };
         // Without the thread nothing is found.
@@ -84,23 +86,23 @@ impl SystemFonts {
         Self { shared, provider, _job: job }
     }
 
-    /// Lets `ctx` use what has been found since the last look; whether there was something.
-    pub(crate) fn look(&self, ctx: &egui::Context) -> bool {
+    /// Makes `ctx` use the fonts that were found since the last call; returns true if there were some.
+    pub(crate) fn poll(&self, ctx: &egui::Context) -> bool {
         let news = self.shared.news.swap(false, Ordering::Relaxed);
         if news {
-            // egui remembers for good what was not there.
+            // egui caches missing glyphs.
             ctx.set_font_providers(vec![self.provider.clone()]);
         }
         news
     }
 }
 
-/// The thread: finds fonts for what is asked, until nobody can ask any more.
-fn answer(asked: &Receiver<char>, shared: &Shared, waker: &Waker, names: &impl Names) {
-    let mut fonts: Vec<(Match, FontInsert)> = Vec::new();
-    let mut left = MOST;
-    while let Ok(first) = asked.recv() {
-        let mut wanted: BTreeSet<char> = [first].into_iter().chain(asked.try_iter()).collect();
+/// Finds fonts for the characters received from `requests`, until that channel is closed.
+fn serve_requests(requests: &Receiver<char>, shared: &SharedFonts, waker: &Waker, names: &impl FontQuery) {
+    let mut fonts: Vec<(FontMatch, FontInsert)> = Vec::new();
+    let mut left = MAX_MEMORY;
+    while let Ok(first) = requests.recv() {
+        let mut wanted: BTreeSet<char> = [first].into_iter().chain(requests.try_iter()).collect();
         while !wanted.is_empty() {
             let before = wanted.len();
             for (found, font) in &fonts {
@@ -115,11 +117,11 @@ fn answer(asked: &Receiver<char>, shared: &Shared, waker: &Waker, names: &impl N
                 shared.news.store(true, Ordering::Relaxed);
                 waker();
             }
-            let next = (left > 0 && !wanted.is_empty()).then(|| best(&wanted, names)).flatten();
-            // One that has none of them is only the nearest.
+            let next = (left > 0 && !wanted.is_empty()).then(|| best_font(&wanted, names)).flatten();
+            // A font with none of them is only the nearest match.
             let Some(next) = next.filter(|next| wanted.iter().any(|c| next.has(*c))) else { break };
             let Some((font, bytes)) = next.read(left) else {
-                // What only it has stays without a glyph; the others may be had elsewhere.
+                // Characters that only this font has stay without a glyph; others may have the rest.
                 wanted.retain(|c| !next.has(*c));
                 continue;
             };
@@ -129,17 +131,17 @@ fn answer(asked: &Receiver<char>, shared: &Shared, waker: &Waker, names: &impl N
     }
 }
 
-/// A font as `fc-match` names it.
+/// A font as described by `fc-match`.
 #[derive(Debug, Clone, PartialEq)]
-struct Match {
+struct FontMatch {
     file: Vec<u8>,
     index: u32,
-    /// The first and the last of each row of characters that it has.
+    /// The first and the last character of each range of characters that the font has.
     rows: Vec<(u32, u32)>,
 }
 
-impl Match {
-    /// From a line of `FORMAT`; `None` where it is no font with outlines.
+impl FontMatch {
+    /// Parses a line in [`FORMAT`]; `None` for a font without outlines.
     fn parse(line: &[u8]) -> Option<Self> {
         let mut parts = line.split(|byte| *byte == b'\t');
         let (file, index, outline) = (parts.next()?, parts.next()?, parts.next()?);
@@ -157,14 +159,15 @@ impl Match {
         })
     }
 
+    /// Returns true if the font has this character.
     fn has(&self, c: char) -> bool {
         self.rows.iter().any(|(first, last)| (*first..=*last).contains(&u32::from(c)))
     }
 
-    /// The font and its length, unless that is more than `most` bytes.
+    /// Reads the font; returns it and its length in bytes. `None` if the file is longer than `most` bytes or cannot be read.
     fn read(&self, most: usize) -> Option<(FontInsert, usize)> {
         let path = Path::new(OsStr::from_bytes(&self.file));
-        let bytes = load::bytes(path, LONGEST.min(most as u64)).ok()?;
+        let bytes = load::bytes(path, MAX_FONT_BYTES.min(most as u64)).ok()?;
         let length = bytes.len();
         let data = FontData { index: self.index, ..FontData::from_owned(bytes) };
         let name = format!("{}#{}", path.display(), self.index);
@@ -172,26 +175,26 @@ impl Match {
     }
 }
 
-/// Says which font fits a pattern of fontconfig's, in a line of [`FORMAT`].
-trait Names: Fn(&str) -> Option<Vec<u8>> + Send + 'static {}
+/// A function that returns a line in [`FORMAT`] for the font that matches a fontconfig pattern.
+trait FontQuery: Fn(&str) -> Option<Vec<u8>> + Send + 'static {}
 
-impl<F: Fn(&str) -> Option<Vec<u8>> + Send + 'static> Names for F {}
+impl<F: Fn(&str) -> Option<Vec<u8>> + Send + 'static> FontQuery for F {}
 
-/// What [`Match::parse`] reads.
+/// The output format of `fc-match`, which [`FontMatch::parse`] reads.
 const FORMAT: &str = "%{file}\t%{index}\t%{outline}\t%{charset}\n";
 
-/// The font of the system.
+/// Returns the output of `fc-match` for a pattern.
 fn fontconfig(pattern: &str) -> Option<Vec<u8>> {
     let mut command = Command::new("fc-match");
     command.args(["-f", FORMAT, pattern]).stdin(Stdio::null()).stderr(Stdio::null());
     Some(command.output().ok()?.stdout)
 }
 
-/// The font that has most of these characters.
-fn best(wanted: &BTreeSet<char>, names: &impl Names) -> Option<Match> {
+/// Returns the font that has most of the characters `wanted`.
+fn best_font(wanted: &BTreeSet<char>, names: &impl FontQuery) -> Option<FontMatch> {
     let charset: Vec<String> = wanted.iter().take(100).map(|c| format!("{:x}", u32::from(*c))).collect();
     let pattern = format!(":charset={}:outline=true:color=false", charset.join(" "));
-    Match::parse(names(&pattern)?.split(|byte| *byte == b'\n').next()?)
+    FontMatch::parse(names(&pattern)?.split(|byte| *byte == b'\n').next()?)
 }
 
 #[cfg(test)]
@@ -200,16 +203,16 @@ mod tests {
 
     #[test]
     fn a_line_of_fontconfig_is_a_font() {
-        let font = Match::parse(b"/f/a b.ttc\t65538\tTrue\t20-7e a0 1f600-1f64f").unwrap();
+        let font = FontMatch::parse(b"/f/a b.ttc\t65538\tTrue\t20-7e a0 1f600-1f64f").unwrap();
         assert_eq!((font.file.as_slice(), font.index), (&b"/f/a b.ttc"[..], 2));
         assert!([' ', '~', '\u{a0}', '\u{1f600}'].iter().all(|c| font.has(*c)));
         assert!(!font.has('\u{7f}') && !font.has('\u{a1}') && !font.has('\u{65e5}'));
         for line in [&b""[..], b"/f/a.ttf\tx\tTrue\t20", b"/f/a.pcf\t0\tFalse\t20", b"/f/a.ttf\t0\tTrue"] {
-            assert_eq!(Match::parse(line), None);
+            assert_eq!(FontMatch::parse(line), None);
         }
     }
 
-    /// A window whose own fonts have neither arrows nor Greek, and what it is told.
+    /// An egui context whose built-in fonts have neither arrows nor Greek, and the number of calls of its waker.
     struct Shown {
         ctx: egui::Context,
         fonts: SystemFonts,
@@ -217,7 +220,7 @@ mod tests {
     }
 
     impl Shown {
-        fn new(names: impl Names) -> Self {
+        fn new(names: impl FontQuery) -> Self {
             let ctx = egui::Context::default();
             let mut own = egui::FontDefinitions::default();
             own.font_data.retain(|name, _| name == "Ubuntu-Light");
@@ -226,7 +229,7 @@ mod tests {
             Self::of(ctx, names)
         }
 
-        fn of(ctx: egui::Context, names: impl Names) -> Self {
+        fn of(ctx: egui::Context, names: impl FontQuery) -> Self {
             let (woken, wakes) = channel();
             let woken = Mutex::new(woken);
             let waker: Waker = Arc::new(move || drop(woken.lock().map(|w| w.send(()))));
@@ -234,7 +237,7 @@ mod tests {
             Self { ctx, fonts, wakes }
         }
 
-        /// Shows a text; which of its characters have a glyph.
+        /// Lays out a text; returns for each character whether it has a glyph.
         fn pass(&self, text: &str) -> Vec<bool> {
             let shown = self.ctx.run_ui(egui::RawInput::default(), |ui| drop(ui.label(text)));
             shown.drop_without_applying_deltas();
@@ -247,7 +250,7 @@ mod tests {
         }
     }
 
-    /// A folder with egui's font that has arrows.
+    /// Returns a new folder with a copy of egui's font that has arrows.
     fn folder(name: &str) -> std::path::PathBuf {
         let folder = std::env::temp_dir().join(format!("clreel-fonts-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
@@ -261,35 +264,35 @@ mod tests {
     fn what_the_own_fonts_lack_comes_from_the_font_that_is_named() {
         let folder = folder("named");
         let line = format!("{}\t0\tTrue\t20-7e 2190-21ff\n", folder.join("arrows.ttf").display());
-        let (asks, asked) = channel();
+        let (asks, requests) = channel();
         let shown = Shown::new(move |pattern: &str| {
             asks.send(pattern.to_owned()).unwrap();
             Some(line.clone().into_bytes())
         });
         assert_eq!(shown.pass("a\u{2192}"), [true, false], "its own fonts have no arrow");
         shown.wait();
-        assert!(shown.fonts.look(&shown.ctx) && !shown.fonts.look(&shown.ctx), "it is told once");
+        assert!(shown.fonts.poll(&shown.ctx) && !shown.fonts.poll(&shown.ctx), "it is told once");
         shown.pass("a\u{2192}");
         assert_eq!(shown.pass("a\u{2192}"), [true, true]);
-        assert_eq!(asked.try_iter().collect::<Vec<_>>(), [":charset=2192:outline=true:color=false"]);
+        assert_eq!(requests.try_iter().collect::<Vec<_>>(), [":charset=2192:outline=true:color=false"]);
         // What else that font has needs no asking.
-        assert_eq!((shown.pass("\u{2190}"), asked.try_recv().ok()), (vec![true], None));
+        assert_eq!((shown.pass("\u{2190}"), requests.try_recv().ok()), (vec![true], None));
         std::fs::remove_dir_all(folder).unwrap();
     }
 
-    /// What comes of these characters by these fonts; how often they were asked for.
+    /// Returns which of these characters get a font, and the number of queries.
     fn answered(
         wanted: &str,
         names: impl Fn(&str) -> Option<Vec<u8>> + Send + 'static,
     ) -> (Vec<bool>, usize) {
-        let shared = Shared { known: Mutex::default(), news: AtomicBool::new(false) };
-        let (ask, asked) = channel();
+        let shared = SharedFonts { known: Mutex::default(), news: AtomicBool::new(false) };
+        let (ask, requests) = channel();
         wanted.chars().for_each(|c| ask.send(c).unwrap());
         drop(ask);
         let count = Arc::new(std::sync::atomic::AtomicUsize::new(0));
         let counted = count.clone();
         let waker: Waker = Arc::new(|| ());
-        answer(&asked, &shared, &waker, &move |pattern: &str| {
+        serve_requests(&requests, &shared, &waker, &move |pattern: &str| {
             counted.fetch_add(1, Ordering::Relaxed);
             names(pattern)
         });
@@ -326,7 +329,7 @@ mod tests {
         let letter = "\u{641}";
         assert_eq!(shown.pass(letter), [false], "the built-in fonts have it");
         shown.wait();
-        assert!(shown.fonts.look(&shown.ctx));
+        assert!(shown.fonts.poll(&shown.ctx));
         shown.pass(letter);
         assert_eq!(shown.pass(letter), [true]);
     }

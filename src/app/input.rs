@@ -1,5 +1,4 @@
-//! Keys. In: winit's key events. Out: what the user asked for. Case matters, as Shift makes it; what a key is called
-//! on which layout is told in [`characters`].
+//! Keyboard commands. Upper and lower case differ, as with Shift; [`characters`] maps keyboard layouts to characters.
 
 mod characters;
 
@@ -11,49 +10,50 @@ use characters::PressedKey;
 use box_filter::VariantId;
 use overlay::{Action, ENTRIES, SWITCHES};
 
-/// What `[` and `]` change the speed by, as in mpv.
+/// The factor by which `[` and `]` change the speed, as in mpv.
 const SPEED_STEP: f64 = 1.1;
-/// What Ctrl with plus and minus changes the overlay's size by.
+/// The factor by which Ctrl with plus and minus changes the overlay's size.
 const ZOOM_STEP: f32 = 1.1;
 
-/// What a key asks for.
+/// The command that a key gives.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Command {
-    /// The same as an action of the overlay.
+    /// An action that can also be chosen in the overlay.
     Do(Action),
     /// Change the radius by this many pixels.
     RadiusBy(i32),
-    /// Play another movie of several: this many further on in their order.
+    /// Play the movie this many places later in the list.
     Movie(isize),
-    /// Go this many seconds on in the movie, or back.
+    /// Seek by this many seconds.
     SeekBy {
-        /// How far, in seconds.
+        /// The distance in seconds; negative: back.
         seconds: f64,
-        /// To that very frame; not so while the key is held.
+        /// True for the exact frame; false while the key is held.
         exact: bool,
     },
-    /// The key of [`Command::SeekBy`] was let go.
+    /// Stop seeking: the key of [`Command::SeekBy`] was released.
     SeekEnd,
-    /// Go to a chapter, this many further on; or make the scene so much larger.
+    /// Seek by this many chapters, or change the size of a scene that has sizes by this many steps.
     Chapter(isize),
-    /// Go to the movie's beginning.
+    /// Seek to the movie's beginning.
     SeekStart,
-    /// Pause, and show the next frame or the one before.
+    /// Pause, and show the next frame or the previous one.
     Step {
-        /// The one before.
+        /// True for the previous frame.
         back: bool,
     },
-    /// Change the speed by this factor; `None`: back to the movie's own.
+    /// Change the speed by this factor; `None` restores the movie's own speed.
     Speed(Option<f64>),
-    /// Mark the part to repeat: its beginning, its end, none.
+    /// Mark the beginning of the section to repeat, then its end, then remove both marks.
     MarkPart,
-    /// Repeat the movie or not.
+    /// Switch repeating of the movie on or off.
     ToggleLoop,
-    /// Go back to the window; nothing where it is one already.
+    /// Leave fullscreen mode; does nothing in a window.
     LeaveFullscreen,
 }
 
-/// The command of a key press, if the key has one. A held key repeats only where that makes sense.
+/// Returns the command of a key event, if the key has one. While a key is held, only commands for which that makes sense are
+/// repeated.
 pub(crate) fn command(event: &KeyEvent, modifiers: ModifiersState) -> Option<Command> {
     let command = command_of(&PressedKey::new(event, modifiers.shift_key()), modifiers)?;
     match (command, event.state) {
@@ -65,42 +65,44 @@ pub(crate) fn command(event: &KeyEvent, modifiers: ModifiersState) -> Option<Com
     }
 }
 
-/// The command of a key, whether it goes down or up.
+/// Returns the command of a key, pressed or released.
 fn command_of(key: &PressedKey, modifiers: ModifiersState) -> Option<Command> {
     let is_shortcut =
         modifiers.intersects(ModifiersState::CONTROL | ModifiersState::ALT | ModifiersState::SUPER);
     match key.logical {
         Key::Named(_) if is_shortcut => None,
-        Key::Named(name) => with_shift(name).filter(|_| key.is_shifted).or_else(|| named(name)),
-        _ if is_shortcut => key.characters().find_map(|c| with_modifiers(c, modifiers)),
-        _ => key.characters().find_map(character),
+        Key::Named(name) => shift_command(name).filter(|_| key.is_shifted).or_else(|| named_key(name)),
+        _ if is_shortcut => key.characters().find_map(|c| ctrl_command(c, modifiers)),
+        _ => key.characters().find_map(character_key),
     }
 }
 
-/// Whether Esc was pressed.
+/// Returns true if Esc was pressed.
 pub(crate) fn is_escape(event: &KeyEvent) -> bool {
     event.state == ElementState::Pressed && event.logical_key == Key::Named(NamedKey::Escape)
 }
 
-/// Keys together with Ctrl. Other combinations belong to the desktop.
-fn with_modifiers(key: char, modifiers: ModifiersState) -> Option<Command> {
+/// Returns the command of a key pressed together with Ctrl. Combinations with other modifiers belong to the desktop.
+fn ctrl_command(key: char, modifiers: ModifiersState) -> Option<Command> {
     match key {
         'e' if modifiers == ModifiersState::CONTROL => Some(Command::Do(Action::ExportStats)),
         'o' if modifiers == ModifiersState::CONTROL => Some(Command::Do(Action::AskForMovie)),
         'd' if modifiers == ModifiersState::CONTROL => Some(Command::Do(Action::NextDevice)),
         // Plus needs Shift on many keyboards.
-        '+' | '=' if modifiers - ModifiersState::SHIFT == ModifiersState::CONTROL => zoom(ZOOM_STEP),
-        '-' if modifiers == ModifiersState::CONTROL => zoom(1.0 / ZOOM_STEP),
+        '+' | '=' if modifiers - ModifiersState::SHIFT == ModifiersState::CONTROL => zoom_command(ZOOM_STEP),
+        '-' if modifiers == ModifiersState::CONTROL => zoom_command(1.0 / ZOOM_STEP),
         '0' if modifiers == ModifiersState::CONTROL => Some(Command::Do(Action::Zoom(None))),
         _ => None,
     }
 }
 
-fn zoom(factor: f32) -> Option<Command> {
+/// Returns the command that multiplies the overlay's size by this factor.
+fn zoom_command(factor: f32) -> Option<Command> {
     Some(Command::Do(Action::Zoom(Some(factor))))
 }
 
-fn character(key: char) -> Option<Command> {
+/// Returns the command of a key with this character, pressed without Ctrl.
+fn character_key(key: char) -> Option<Command> {
     match key {
         '-' => Some(Command::RadiusBy(-1)),
         '=' | '+' => Some(Command::RadiusBy(1)),
@@ -124,20 +126,21 @@ fn character(key: char) -> Option<Command> {
         'w' => Some(Command::Do(Action::ToggleWipe)),
         'x' => Some(Command::Do(Action::SwapSides)),
         'D' => Some(Command::Do(Action::ToggleDifference)),
-        _ => panel(key).or_else(|| switch(key)).or_else(|| variant(key)),
+        _ => panel_command(key).or_else(|| scope_switch_command(key)).or_else(|| variant_command(key)),
     }
 }
 
-fn named(key: NamedKey) -> Option<Command> {
+/// Returns the command of a key without a character, such as an arrow key.
+fn named_key(key: NamedKey) -> Option<Command> {
     match key {
         NamedKey::F5 => Some(Command::Do(Action::RebuildKernels)),
         NamedKey::F1 => Some(Command::Do(Action::ToggleKeys)),
         NamedKey::Space => Some(Command::Do(Action::TogglePause)),
         NamedKey::Escape => Some(Command::LeaveFullscreen),
-        NamedKey::ArrowLeft => seek_by(-5.0),
-        NamedKey::ArrowRight => seek_by(5.0),
-        NamedKey::ArrowDown => seek_by(-60.0),
-        NamedKey::ArrowUp => seek_by(60.0),
+        NamedKey::ArrowLeft => seek_by_command(-5.0),
+        NamedKey::ArrowRight => seek_by_command(5.0),
+        NamedKey::ArrowDown => seek_by_command(-60.0),
+        NamedKey::ArrowUp => seek_by_command(60.0),
         NamedKey::PageUp => Some(Command::Chapter(1)),
         NamedKey::PageDown => Some(Command::Chapter(-1)),
         NamedKey::Home => Some(Command::SeekStart),
@@ -146,35 +149,38 @@ fn named(key: NamedKey) -> Option<Command> {
     }
 }
 
-/// Keys that do something else together with Shift: small steps, as in mpv.
-fn with_shift(key: NamedKey) -> Option<Command> {
+/// Returns the command of a key that is pressed together with Shift, if the command differs from that of the key alone: smaller
+/// steps, as in mpv.
+fn shift_command(key: NamedKey) -> Option<Command> {
     match key {
-        NamedKey::ArrowLeft => seek_by(-1.0),
-        NamedKey::ArrowRight => seek_by(1.0),
-        NamedKey::ArrowDown => seek_by(-5.0),
-        NamedKey::ArrowUp => seek_by(5.0),
+        NamedKey::ArrowLeft => seek_by_command(-1.0),
+        NamedKey::ArrowRight => seek_by_command(1.0),
+        NamedKey::ArrowDown => seek_by_command(-5.0),
+        NamedKey::ArrowUp => seek_by_command(5.0),
         _ => None,
     }
 }
 
-fn seek_by(seconds: f64) -> Option<Command> {
+/// Returns the command that seeks by this many seconds, to the exact frame.
+fn seek_by_command(seconds: f64) -> Option<Command> {
     Some(Command::SeekBy { seconds, exact: true })
 }
 
-/// Keys that open and close panels.
-fn panel(key: char) -> Option<Command> {
+/// Returns the command of a key that opens and closes a panel of the overlay.
+fn panel_command(key: char) -> Option<Command> {
     let panel = ENTRIES.iter().find(|panel| panel.key.is_some_and(|(own, _)| own.chars().eq([key])))?;
     Some(Command::Do(panel.action()))
 }
 
-/// Keys of the scopes' switches.
-fn switch(key: char) -> Option<Command> {
+/// Returns the command of a key that switches a display of the scopes on or off.
+fn scope_switch_command(key: char) -> Option<Command> {
     let switch = SWITCHES.into_iter().find(|switch| switch.key.0.chars().eq([key]))?;
     Some(Command::Do(switch.action))
 }
 
-fn variant(key: char) -> Option<Command> {
-    let id = VariantId::ALL.into_iter().chain([VariantId::Own]).find(|v| v.key() == key)?;
+/// Returns the command that chooses the variant with this key.
+fn variant_command(key: char) -> Option<Command> {
+    let id = VariantId::WITH_OWN.into_iter().find(|v| v.key() == key)?;
     Some(Command::Do(Action::SetVariant(id)))
 }
 
@@ -188,7 +194,7 @@ mod tests {
     fn digits_and_a_letter_choose_the_ladder_in_order() {
         // A key that something else has too would choose that, or the first of both.
         for id in VariantId::ALL {
-            assert_eq!(character(id.key()), Some(Command::Do(Action::SetVariant(id))));
+            assert_eq!(character_key(id.key()), Some(Command::Do(Action::SetVariant(id))));
         }
         let digits = VariantId::ALL.map(VariantId::key).into_iter().filter(char::is_ascii_digit);
         assert!(digits.collect::<String>().starts_with("012345"), "the steps have their numbers");
@@ -198,10 +204,10 @@ mod tests {
     fn the_table_of_keys_has_them_all_and_no_others() {
         let mut bound = Vec::new();
         for c in ' '..='~' {
-            if character(c).is_some() {
+            if character_key(c).is_some() {
                 bound.push(c.to_string());
             }
-            if with_modifiers(c, ModifiersState::CONTROL).is_some() {
+            if ctrl_command(c, ModifiersState::CONTROL).is_some() {
                 bound.push(format!("Ctrl+{c}"));
             }
         }
@@ -222,10 +228,10 @@ mod tests {
             ("F5", NamedKey::F5),
         ];
         for (name, key) in names {
-            if named(key).is_some() {
+            if named_key(key).is_some() {
                 bound.push(name.to_owned());
             }
-            if with_shift(key).is_some() {
+            if shift_command(key).is_some() {
                 bound.push(format!("Shift+{name}"));
             }
         }
@@ -237,11 +243,11 @@ mod tests {
 
     #[test]
     fn case_matters() {
-        assert_eq!(character('q'), Some(Command::Do(Action::Quit)));
-        assert_eq!(character('Q'), None);
+        assert_eq!(character_key('q'), Some(Command::Do(Action::Quit)));
+        assert_eq!(character_key('Q'), None);
     }
 
-    /// A key with one character on all levels but that of Shift.
+    /// Returns a pressed key whose character is `plain` at all levels of the layout except that of Shift.
     fn key(code: KeyCode, logical: Key, plain: &str, is_shifted: bool) -> PressedKey {
         PressedKey {
             physical: PhysicalKey::Code(code),
@@ -268,8 +274,8 @@ mod tests {
             (KeyCode::KeyD, "в", "в", control, Some(Command::Do(Action::NextDevice))),
             (KeyCode::KeyD, "D", "d", control, Some(Command::Do(Action::NextDevice))),
             // A French keyboard has a minus sign there, and a Czech one a plus sign: digits say nothing beside Ctrl.
-            (KeyCode::Digit6, "-", "-", control, zoom(1.0 / ZOOM_STEP)),
-            (KeyCode::Digit1, "+", "+", control, zoom(ZOOM_STEP)),
+            (KeyCode::Digit6, "-", "-", control, zoom_command(1.0 / ZOOM_STEP)),
+            (KeyCode::Digit1, "+", "+", control, zoom_command(ZOOM_STEP)),
             (KeyCode::Digit0, "à", "à", control, Some(Command::Do(Action::Zoom(None)))),
             (KeyCode::KeyD, "в", "в", ModifiersState::ALT, None),
         ] {

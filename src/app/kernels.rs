@@ -1,10 +1,11 @@
-//! Watches a folder of kernels. In: the folder; what the system tells of it, and what is found by looking ([`disk`]). Out:
-//! [`Sources`] whenever its kernel files have become others and the editor is done with them.
+//! Watches a folder of kernels by notifications of the system and by polling ([`disk`]), and reads its [`Sources`] whenever an
+//! editor has saved a change.
 //!
-//! Editors save in several ways: they write into the file, in one piece or several, or write another one and give it the name.
-//! Whatever closes or renames a file ends a save; what only writes waits longer for that. What the system does not tell of, such
-//! as another folder in the place of this one, is found twice a second, and read when it is at rest.
+//! Editors save in several ways: they write into the file, in one piece or several, or write another file and rename it. A
+//! close or rename ends a save; after a write the watcher waits longer for a close. Changes without a notification, such as
+//! another folder that replaces this one, are found by polling twice a second, and read once the folder no longer changes.
 
+mod current;
 mod disk;
 #[cfg(test)]
 mod tests;
@@ -17,66 +18,77 @@ use notify::event::{AccessKind, AccessMode, EventKind, ModifyKind, RenameMode};
 use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher as _};
 
 use base::error::{Error, Result};
-use base::jobs::{Job, Said, Teller, Waker};
+use base::jobs::{Job, JobMessage, Reporter, Waker};
+pub(crate) use current::CurrentSources;
 use disk::{Disk, Places};
-use opencl::program;
 use opencl::sources::{self, Sources, is_kernel_file};
 
-/// After so long without news a save is over: one that has closed its file or given it its name; one that has done something
-/// else, after which the file may be missing; and one that still writes, or was found by looking.
-const CLOSED: Duration = Duration::from_millis(2);
-const GONE: Duration = Duration::from_millis(20);
-const WRITTEN: Duration = Duration::from_millis(300);
-/// How often the disk is looked at, and whether all this is to end.
-const LOOK: Duration = Duration::from_millis(500);
-const FAILED: &str = "Changes of kernels are not noticed.";
+/// How long to wait for further notifications after a file was closed or renamed, before the folder is read.
+const WAIT_AFTER_CLOSE: Duration = Duration::from_millis(2);
+/// How long to wait for further notifications after other events, when the file may be missing.
+const WAIT_AFTER_OTHERS: Duration = Duration::from_millis(20);
+/// How long to wait for further notifications after a write, or after a change that was found by polling.
+const WAIT_AFTER_WRITE: Duration = Duration::from_millis(300);
+/// The interval in which the folder is polled.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
+/// The first sentence of the error when the folder cannot be watched.
+const WATCH_FAILED: &str = "Changes of kernels are not noticed.";
 
-/// What the watcher tells.
-pub(crate) enum News {
-    /// The folder's kernels; `asked`: the user wants them built, whether or not they are others.
+/// A message from the thread that watches the folder to the window.
+pub(crate) enum FolderMessage {
+    /// The kernels of the folder were read.
     Read {
-        /// Their texts.
         sources: Sources,
-        /// By hand.
+        /// True if the user has requested that they are built, even if they have not changed.
         asked: bool,
-        /// All that is built so far was built from them.
+        /// True if all programs so far were built from these sources.
         is_built: bool,
     },
-    /// The folder cannot be read (any more).
+    /// The folder cannot be read, and why.
     Unreadable(Error),
-    /// Why the system does not tell of changes, so that they are noticed later; `None`: it does (again).
+    /// The reason why the system sends no notifications of changes, so that these are noticed later; `None` if the system sends
+    /// notifications.
     Slow(Option<Error>),
 }
 
+/// A message to the thread that watches the folder.
 enum Message {
     Changed(notify::Result<Event>),
     Rebuild,
 }
 
-/// A folder that is watched.
-pub(crate) struct Watching {
-    job: Job<(), News>,
+/// The window's handle of a thread that watches a folder of kernels.
+pub(crate) struct FolderWatcher {
+    job: Job<(), FolderMessage>,
     messages: Sender<Message>,
 }
 
-impl Watching {
-    /// Begins; what is there now is told first.
+impl FolderWatcher {
+    /// Starts to watch the folder, and reads it. `current` has the sources from which programs have been built if the
+    /// environment names the folder.
     ///
     /// # Errors
-    /// When the system gives no thread.
-    pub(crate) fn begin(folder: PathBuf, waker: &Waker) -> Result<Self> {
-        Self::begin_with(folder, waker, system_watcher)
+    /// If the system cannot start a thread.
+    pub(crate) fn start(folder: PathBuf, current: &CurrentSources, waker: &Waker) -> Result<Self> {
+        Self::start_with(folder, current, waker, system_watcher)
     }
 
-    fn begin_with(folder: PathBuf, waker: &Waker, watcher: MakeWatcher) -> Result<Self> {
+    /// Starts to watch the folder with the watcher that `watcher` creates, and reads it.
+    fn start_with(
+        folder: PathBuf,
+        current: &CurrentSources,
+        waker: &Waker,
+        watcher: MakeWatcher,
+    ) -> Result<Self> {
+        let current = current.clone();
         let (messages, received) = channel();
         let system = System { watcher, messages: messages.clone(), running: None, places: Places::default() };
-        let job = Job::spawn("kernels", FAILED, waker, move |teller| {
-            sources::read_named();
-            let known = sources::current();
+        let job = Job::spawn("kernels", WATCH_FAILED, waker, move |reporter| {
+            let named = sources::named_folder().map(|_| current.get());
+            let known = named.filter(|sources| !sources.is_unreadable());
             Folder {
                 path: folder,
-                teller,
+                reporter,
                 system,
                 disk: Disk::default(),
                 known,
@@ -88,38 +100,39 @@ impl Watching {
         Ok(Self { job, messages })
     }
 
-    /// Has it read now.
+    /// Requests that the folder be read now and its kernels be built, even if they have not changed.
     pub(crate) fn rebuild(&self) {
-        // A thread that has ended has said why.
+        // If the thread has ended, its result says why.
         let _ = self.messages.send(Message::Rebuild);
     }
 
-    /// The next news, if there are some.
-    pub(crate) fn poll(&self) -> Option<News> {
+    /// Returns the watcher's next message, if there is one.
+    pub(crate) fn poll(&self) -> Option<FolderMessage> {
         match self.job.poll()? {
-            Said::Progress(news) => Some(news),
-            Said::Done(done) => done.err().map(News::Unreadable),
+            JobMessage::Progress(news) => Some(news),
+            JobMessage::Done(done) => done.err().map(FolderMessage::Unreadable),
         }
     }
 }
 
-/// Makes what sends messages of changes in folders.
+/// A function that creates a watcher of these folders, which sends a message for each change.
 type MakeWatcher = fn(Sender<Message>, &Places) -> notify::Result<RecommendedWatcher>;
 
+/// Creates a watcher that uses the system's notifications.
 fn system_watcher(messages: Sender<Message>, places: &Places) -> notify::Result<RecommendedWatcher> {
     let send = move |event| drop(messages.send(Message::Changed(event)));
     let mut watcher = notify::recommended_watcher(send)?;
     for folder in places.folders.keys() {
         match watcher.watch(folder, RecursiveMode::NonRecursive) {
             Err(e) if matches!(e.kind, notify::ErrorKind::MaxFilesWatch) => return Err(e),
-            // One that is gone again or may not be listed is looked at all the same.
+            // A folder that is gone or unreadable is polled.
             _ => {}
         }
     }
     Ok(watcher)
 }
 
-/// What the system tells of changes, at once.
+/// The system's notifications of changes in the watched folders.
 struct System {
     watcher: MakeWatcher,
     messages: Sender<Message>,
@@ -128,25 +141,26 @@ struct System {
 }
 
 impl System {
-    /// Has it tell of changes in these places from here on.
+    /// Watches these folders from now on, and no others.
     fn watch(&mut self, places: Places) -> notify::Result<()> {
         if self.running.is_some() && places == self.places {
             return Ok(());
         }
-        // Before the next one: there may be no room for both.
+        // Before the next one: the system may allow only one.
         (self.running, self.places) = (None, places);
         self.running = Some((self.watcher)(self.messages.clone(), &self.places)?);
         Ok(())
     }
 
-    /// Returns how long to wait for more after this; `None` where it is nothing that matters.
-    fn patience(&self, event: &Event) -> Option<Duration> {
+    /// Returns how long to wait for further events after this event before the folder is read; `None` for an event that changes
+    /// no kernel.
+    fn wait_after(&self, event: &Event) -> Option<Duration> {
         let is_kernel = |path: &PathBuf| is_kernel_file(path) || self.places.targets.contains(path);
         let is_ours = |path: &PathBuf| is_kernel(path) || path.extension().is_none();
         if !event.need_rescan() && !event.paths.iter().any(is_ours) {
             return None;
         }
-        // Of one that was renamed the last path is the new one.
+        // After a rename the last path is the new one.
         let kernel = event.paths.last().filter(|path| is_kernel(path));
         match event.kind {
             EventKind::Access(AccessKind::Close(AccessMode::Write))
@@ -154,49 +168,51 @@ impl System {
                 // Some programs empty a file before they write it.
                 let is_empty = |path: &PathBuf| std::fs::metadata(path).is_ok_and(|file| file.len() == 0);
                 Some(match kernel {
-                    Some(path) if is_empty(path) => WRITTEN,
-                    Some(_) => CLOSED,
-                    None => GONE,
+                    Some(path) if is_empty(path) => WAIT_AFTER_WRITE,
+                    Some(_) => WAIT_AFTER_CLOSE,
+                    None => WAIT_AFTER_OTHERS,
                 })
             }
             EventKind::Access(_) | EventKind::Modify(ModifyKind::Metadata(_)) => None,
-            // It is written next, or closed.
-            EventKind::Create(_) | EventKind::Modify(ModifyKind::Data(_)) => Some(WRITTEN),
-            _ => Some(GONE),
+            // A write or a close follows.
+            EventKind::Create(_) | EventKind::Modify(ModifyKind::Data(_)) => Some(WAIT_AFTER_WRITE),
+            _ => Some(WAIT_AFTER_OTHERS),
         }
     }
 }
 
-/// A folder, and what is known of it.
+/// The watched folder and its state, on the watcher's thread.
 struct Folder<'a> {
     path: PathBuf,
-    teller: &'a Teller<(), News>,
+    reporter: &'a Reporter<(), FolderMessage>,
     system: System,
     disk: Disk,
     known: Option<Sources>,
-    /// It could not be read the last time.
+    /// True if the folder could not be read the last time.
     is_gone: bool,
-    /// Why the system does not tell of changes, where that was told.
+    /// The last message about missing notifications; `None` if the system sends them.
     is_slow: Option<Error>,
 }
 
 impl Folder<'_> {
+    /// The work of the thread: reads the folder when it has changed, until the window drops its handle.
     fn watch(mut self, received: &Receiver<Message>) -> Result<()> {
         if let Some(sources) = self.known.clone() {
-            self.teller.tell(News::Read { sources, asked: false, is_built: true });
+            self.reporter.report(FolderMessage::Read { sources, asked: false, is_built: true });
         }
-        // What was written before it was watched.
+        // Reads changes from before it was watched.
         let mut due = Some(Instant::now());
         let (mut asked, mut was_found) = (false, false);
-        let mut look = Instant::now() + LOOK;
-        while !self.teller.is_cancelled() {
+        let mut look = Instant::now() + POLL_INTERVAL;
+        while !self.reporter.is_cancelled() {
             let next = due.map_or(look, |due| due.min(look));
             match received.recv_timeout(next.saturating_duration_since(Instant::now())) {
                 Ok(Message::Changed(event)) => {
-                    // Without an event it is read all the same: something was lost.
-                    let patience = event.as_ref().map_or(Some(GONE), |event| self.system.patience(event));
+                    // After an error events may be lost.
+                    let patience =
+                        event.as_ref().map_or(Some(WAIT_AFTER_OTHERS), |event| self.system.wait_after(event));
                     let later = patience.map(|patience| Instant::now() + patience);
-                    // What was found by looking may be a folder that is being copied, file by file.
+                    // A change that was found by polling may be a folder that is being copied, file by file.
                     due = if was_found { due.max(later) } else { later.or(due) };
                 }
                 Ok(Message::Rebuild) => (due, asked, was_found) = (Some(Instant::now()), true, false),
@@ -205,7 +221,7 @@ impl Folder<'_> {
             }
             let now = Instant::now();
             if now >= look {
-                look = now + LOOK;
+                look = now + POLL_INTERVAL;
                 if due.is_none() && self.disk.has_changed() {
                     (due, was_found) = (Some(now), true);
                 }
@@ -213,9 +229,9 @@ impl Folder<'_> {
             if due.is_none_or(|due| now < due) {
                 continue;
             }
-            let is_at_rest = self.look();
+            let is_at_rest = self.poll_disk();
             if was_found && !is_at_rest {
-                due = Some(Instant::now() + WRITTEN);
+                due = Some(Instant::now() + WAIT_AFTER_WRITE);
                 continue;
             }
             self.read(std::mem::take(&mut asked));
@@ -224,20 +240,21 @@ impl Folder<'_> {
         Ok(())
     }
 
-    /// Looks at the disk, and has the system tell of what is changed from here on. Returns true if all is as it was the last time.
-    fn look(&mut self) -> bool {
+    /// Compares the state of the folder on the disk with that at the last call, and watches the folders in it. Returns true if
+    /// nothing has changed.
+    fn poll_disk(&mut self) -> bool {
         let disk = Disk::read(&self.path);
         let is_at_rest = disk == self.disk;
         self.disk = disk;
-        let is_slow = self.system.watch(self.disk.places()).err().map(|e| slow(&e));
+        let is_slow = self.system.watch(self.disk.places()).err().map(|e| slow_notifications_error(&e));
         if is_slow != self.is_slow {
             self.is_slow = is_slow.clone();
-            self.teller.tell(News::Slow(is_slow));
+            self.reporter.report(FolderMessage::Slow(is_slow));
         }
         is_at_rest
     }
 
-    /// Reads the texts, and tells them where they are others.
+    /// Reads the kernels of the folder, and sends them to the window if they have changed, or in any case if `asked` is true.
     fn read(&mut self, asked: bool) {
         match Sources::read(&self.path) {
             Ok(sources) => {
@@ -245,13 +262,13 @@ impl Folder<'_> {
                 if asked || was_gone || self.known.as_ref() != Some(&sources) {
                     let is_built = self.known.is_none() && is_copy(&sources);
                     self.known = Some(sources.clone());
-                    self.teller.tell(News::Read { sources, asked, is_built });
+                    self.reporter.report(FolderMessage::Read { sources, asked, is_built });
                 }
             }
             Err(error) => {
                 if asked || !std::mem::replace(&mut self.is_gone, true) {
-                    self.teller.tell(News::Unreadable(match self.known {
-                        Some(_) => Error { hint: GOES_ON.to_owned(), ..error },
+                    self.reporter.report(FolderMessage::Unreadable(match self.known {
+                        Some(_) => Error { hint: UNREADABLE_HINT.to_owned(), ..error },
                         None => error,
                     }));
                 }
@@ -260,16 +277,19 @@ impl Folder<'_> {
     }
 }
 
-const GOES_ON: &str = "What was built from them goes on. They are read again when the folder is back.";
+/// The hint of the error when the watched folder cannot be read any more.
+const UNREADABLE_HINT: &str =
+    "What was built from them goes on. They are read again when the folder is back.";
 
-/// Returns true if these are built in: what a folder is a copy of runs already. Where one was named and is not there, nothing does.
+/// Returns true if these sources equal the built-in kernels, which run already, and the environment names no folder.
 fn is_copy(sources: &Sources) -> bool {
-    program::named_folder().is_none() && *sources == Sources::default()
+    sources::named_folder().is_none() && sources.is_built_in()
 }
 
-fn slow(e: &notify::Error) -> Error {
+/// Returns the error for when the system cannot notify of changes, so that the folder is only polled.
+fn slow_notifications_error(e: &notify::Error) -> Error {
     let why = match &e.kind {
-        // Its own words name a path.
+        // The error's own text names a path.
         notify::ErrorKind::MaxFilesWatch => "the limit of watched files is reached".to_owned(),
         notify::ErrorKind::Io(e) if e.raw_os_error() == Some(libc::EMFILE) => {
             "the limit of those that it tells is reached".to_owned()

@@ -1,107 +1,82 @@
-//! A ladder measured in the background, for the window's Lab. In: what to measure, and leave for each step. Out: what is known
-//! so far, before each step.
+//! A measurement of a ladder (a set of variants that compute the same result) in the background, for the window's Lab, which
+//! shows all ladders; each step needs a permission of the window.
 //!
-//! `clreel bench` measures, in a process of its own: what a driver crashes or holds up is that process, which ends by itself
-//! with a sentence when a device does not answer in time.
+//! A child process runs `clreel bench`: a driver that crashes or stalls affects only that process, which ends with an error if
+//! a device does not respond in time.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::cli::live::Step;
 use base::error::{Error, Result};
-use base::jobs::{Job, Said, Teller, Waker};
+use base::jobs::{Job, Reporter, Waker};
 use base::timing::Series;
-use ladders::Listed;
+use ladders::LadderSummary;
 use opencl::drivers;
-use opencl::helper::{Heard, Helper, Step};
 use opencl::process::lower_priority;
+use opencl::sandbox::{Event, Sandbox};
 use overlay::LabRow;
 
-/// How long the window waits at its end for the process to be gone.
-const PATIENCE: Duration = Duration::from_millis(700);
-/// How often it is looked whether it is to end.
-const LOOK: Duration = Duration::from_millis(50);
-/// Timed rounds.
+/// Interval in which a measurement checks whether it was cancelled.
+const CANCEL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
+/// Factor by which the drivers' timeout is longer, since the child process has a low priority.
+const TIMEOUT_FACTOR: u32 = 6;
+/// Number of timed rounds of a measurement.
 const ROUNDS: u32 = 9;
-/// What has failed.
-const FAILED: &str = "The ladder could not be measured.";
+/// The first sentence of the error when a ladder cannot be measured.
+const MEASUREMENT_FAILED: &str = "The ladder could not be measured.";
 
-/// What to measure.
-pub(crate) struct Order {
-    /// The ladder.
-    pub ladder: Listed,
-    /// One of its sizes.
+/// The parameters of a measurement of a ladder.
+pub(crate) struct LabRequest {
+    pub ladder: LadderSummary,
+    /// One of the ladder's sizes.
     pub size: &'static str,
     /// The device's index and name.
     pub device: (usize, String),
-    /// How long changed kernels, and the device, may take for a step, where the user says.
-    pub limits: [Option<Duration>; 2],
-    /// The folder of kernels that is watched.
+    /// The timeouts that the user has set for a step of the validation of edited kernels, and for the device.
+    pub timeouts: [Option<Duration>; 2],
+    /// The path of the watched folder of kernels, if there is one.
     pub kernels: Option<String>,
 }
 
-/// What is known, before a step.
-pub(crate) struct Told {
-    /// Steps that are done, and all of them.
+/// The results before a step of the measurement.
+pub(crate) struct Progress {
+    /// Number of finished steps, and of all steps.
     pub steps: (u64, u64),
-    /// What comes next; `None` where that was all.
+    /// The name of the next step; `None` at the end.
     pub next: Option<String>,
-    /// The limit.
-    pub limit: Option<LabRow>,
-    /// The rungs, as far as something is known.
+    /// The result of the peak kernel, which bounds all variants.
+    pub peak: Option<LabRow>,
+    /// The results of the variants so far.
     pub rows: Vec<LabRow>,
-    /// What the ladder makes of it, at its end.
+    /// The conclusion about the ladder, at the end.
     pub remark: Option<String>,
 }
 
-/// A ladder that is being measured.
-pub(crate) struct Measuring {
-    job: Job<(), Told>,
-    leave: Sender<()>,
+/// Starts a measurement as a job. Before each step, the job waits for a message from `permits`.
+///
+/// # Errors
+/// If the system cannot start a thread.
+pub(crate) fn start(request: LabRequest, permits: Receiver<()>, waker: &Waker) -> Result<Job<(), Progress>> {
+    Job::spawn("lab", MEASUREMENT_FAILED, waker, move |reporter| {
+        lower_priority();
+        measure(&request, &permits, reporter)
+    })
 }
 
-impl Measuring {
-    /// Begins; each step waits for [leave](Self::let_go_on).
-    ///
-    /// # Errors
-    /// When the system gives no thread.
-    pub(crate) fn begin(order: Order, waker: &Waker) -> Result<Self> {
-        let (leave, wanted) = channel();
-        let job = Job::spawn("lab", FAILED, waker, move |teller| {
-            lower_priority();
-            measure(&order, &wanted, teller)
-        })?;
-        Ok(Self { job, leave })
-    }
-
-    /// What it says next, if it has said something.
-    pub(crate) fn poll(&self) -> Option<Said<(), Told>> {
-        self.job.poll()
-    }
-
-    /// Lets the step begin that was told.
-    pub(crate) fn let_go_on(&self) {
-        // A thread that has ended says why.
-        let _ = self.leave.send(());
-    }
-
-    /// Ends it, and waits some time for that: its process leaves nothing behind then.
-    pub(crate) fn shut_down(&mut self) {
-        let _is_over = self.job.end(PATIENCE);
-    }
-}
-
-fn arguments(order: &Order) -> Vec<String> {
-    let Order { ladder, size, device: (index, _), limits, kernels } = order;
+/// Returns the command line arguments of `clreel bench` for a measurement.
+fn arguments(request: &LabRequest) -> Vec<String> {
+    let LabRequest { ladder, size, device: (index, _), timeouts, kernels } = request;
     let option = format!("--{}", ladder.option);
     let (rounds, index) = (ROUNDS.to_string(), index.to_string());
     let given = ["--live", "--ladder", ladder.name, &option, size, "--frames", &rounds, "--device", &index];
     let mut all = given.map(str::to_owned).to_vec();
-    for (name, limit) in ["--kernel-timeout", "--device-timeout"].into_iter().zip(limits) {
-        if let Some(limit) = limit {
-            all.extend([name.to_owned(), limit.as_secs_f64().to_string()]);
+    for (name, timeout) in ["--kernel-timeout", "--device-timeout"].into_iter().zip(timeouts) {
+        if let Some(timeout) = timeout {
+            all.extend([name.to_owned(), timeout.as_secs_f64().to_string()]);
         }
     }
     if let Some(folder) = kernels {
@@ -113,60 +88,72 @@ fn arguments(order: &Order) -> Vec<String> {
     all
 }
 
-fn measure(order: &Order, leave: &Receiver<()>, teller: &Teller<(), Told>) -> Result<()> {
-    let failed = |why: String| Error::new(FAILED, why, "Try another size or device.");
-    let started = Helper::start("bench", &arguments(order));
-    let mut helper = started.map_err(|e| failed(format!("Its process could not be started: {e}.")))?;
+/// Runs `clreel bench` in a child process, permits its steps, and reports its results.
+fn measure(request: &LabRequest, permits: &Receiver<()>, reporter: &Reporter<(), Progress>) -> Result<()> {
+    let failed = |why: String| Error::new(MEASUREMENT_FAILED, why, "Try another size or device.");
+    let started = drivers::sandboxed("bench").and_then(|(mut command, folder)| {
+        // The drivers have answered before: a low priority on a busy machine only takes longer.
+        let limit = (TIMEOUT_FACTOR * drivers::test_limit().time()).min(Duration::from_secs(3600));
+        command.args(arguments(request)).env("CLREEL_DRIVER_TIMEOUT", limit.as_secs_f64().to_string());
+        Sandbox::start(command, folder)
+    });
+    let mut bench = started.map_err(|e| failed(format!("Its process could not be started: {e}.")))?;
     loop {
-        if teller.is_cancelled() {
+        if reporter.is_cancelled() {
             return Ok(());
         }
-        match helper.hear::<Report>(LOOK) {
-            Heard::Nothing => {}
-            Heard::Ended(why) => return Err(failed(why)),
-            Heard::Step(step) => {
-                let told = told(&step, &order.device.1).map_err(failed)?;
-                let is_last = told.next.is_none();
-                teller.tell(told);
+        match bench.receive::<Step<Report>>(CANCEL_CHECK_INTERVAL) {
+            Event::Silence => {}
+            Event::End(ending) => {
+                let error = ending.error().and_then(|error| error.lines().next());
+                return Err(failed(error.map_or_else(|| format!("Its process {ending}."), str::to_owned)));
+            }
+            Event::Message(step, _) => {
+                let progress = progress(&step, &request.device.1).map_err(failed)?;
+                let is_last = progress.next.is_none();
+                reporter.report(progress);
                 if is_last {
                     return Ok(());
                 }
                 loop {
-                    match leave.recv_timeout(LOOK) {
+                    match permits.recv_timeout(CANCEL_CHECK_INTERVAL) {
                         Ok(()) => break,
-                        Err(RecvTimeoutError::Timeout) if !teller.is_cancelled() => {}
+                        Err(RecvTimeoutError::Timeout) if !reporter.is_cancelled() => {}
                         Err(_) => return Ok(()),
                     }
                 }
-                helper.let_go_on();
+                bench.send(&());
             }
         }
     }
 }
 
-/// What `bench` reports, as far as it is shown.
+/// The part of the JSON report of `bench` that the Lab shows.
 #[derive(Deserialize)]
 struct Report {
-    devices: Vec<OnDevice>,
+    devices: Vec<DeviceRuns>,
 }
 
+/// The results on one device.
 #[derive(Deserialize)]
-struct OnDevice {
+struct DeviceRuns {
     name: Option<String>,
     runs: Vec<Run>,
 }
 
+/// The results of one case: of the kernel that measures the device's limit, and of the variants.
 #[derive(Deserialize)]
 struct Run {
     limit: String,
     limit_ms: Option<Series>,
     limit_noisy: Option<Value>,
-    /// Only where that is wrong.
+    /// Why the peak kernel failed or its output is wrong; missing otherwise.
     limit_reason: Option<String>,
     variants: Vec<Variant>,
     remark: Option<String>,
 }
 
+/// The result of one variant.
 #[derive(Deserialize)]
 struct Variant {
     id: String,
@@ -180,11 +167,12 @@ struct Variant {
     noisy: Value,
 }
 
-/// The sentence on noise, where there is one.
+/// Returns the sentence in the JSON field `noisy`; `None` if the times are not noisy.
 fn noisy(value: Option<&Value>) -> Option<String> {
     value.and_then(Value::as_str).map(str::to_owned)
 }
 
+/// Converts a variant's result to a row of the Lab's table.
 fn row(variant: &Variant) -> LabRow {
     let gflop_s = variant.gflop_s.map(|rate| (rate, "GFLOP/s"));
     let has_time = variant.outcome == "ok";
@@ -201,17 +189,17 @@ fn row(variant: &Variant) -> LabRow {
     }
 }
 
-/// A step as the window is told it.
+/// Converts the results before a step of `bench` to the Lab's results; `device` is the device's name.
 ///
 /// # Errors
-/// A sentence, where another device has answered.
-fn told(step: &Step<Report>, device: &str) -> std::result::Result<Told, String> {
+/// A sentence, if the step has results of another device.
+fn progress(step: &Step<Report>, device: &str) -> std::result::Result<Progress, String> {
     let on = step.results.devices.first();
     if let Some(other) = on.and_then(|on| on.name.as_deref()).filter(|name| *name != device) {
         return Err(format!("Another device has answered: '{other}'."));
     }
     let run = on.and_then(|on| on.runs.first());
-    let limit = run.map(|run| LabRow {
+    let peak = run.map(|run| LabRow {
         outcome: run.limit_reason.as_ref().map_or(String::new(), |_| "failed".to_owned()),
         time: run.limit_ms,
         noisy: noisy(run.limit_noisy.as_ref()),
@@ -220,7 +208,7 @@ fn told(step: &Step<Report>, device: &str) -> std::result::Result<Told, String> 
     });
     let rows = run.map_or(Vec::new(), |run| run.variants.iter().map(row).collect());
     let remark = run.and_then(|run| run.remark.clone());
-    Ok(Told { steps: (step.done, step.steps), next: step.next.clone(), limit, rows, remark })
+    Ok(Progress { steps: (step.done, step.steps), next: step.next.clone(), peak, rows, remark })
 }
 
 #[cfg(test)]
@@ -240,18 +228,18 @@ mod tests {
                 "remark": "Which: a."}}]}}]}}}}"#
         );
         let step: Step<Report> = serde_json::from_str(&text).unwrap();
-        let told = super::told(&step, "A").ok().unwrap();
-        assert_eq!((told.steps, told.next.as_deref()), ((4, 9), Some("timing")));
-        assert_eq!(told.remark.as_deref(), Some("Which: a."));
-        assert_eq!(told.limit.unwrap().time.unwrap().p50, 2.0);
-        let [a, b, c] = told.rows.as_slice() else { panic!("three rows") };
+        let progress = super::progress(&step, "A").ok().unwrap();
+        assert_eq!((progress.steps, progress.next.as_deref()), ((4, 9), Some("timing")));
+        assert_eq!(progress.remark.as_deref(), Some("Which: a."));
+        assert_eq!(progress.peak.unwrap().time.unwrap().p50, 2.0);
+        let [a, b, c] = progress.rows.as_slice() else { panic!("three rows") };
         assert_eq!((a.rate, a.noisy.as_deref()), (Some((3.0, "GB/s")), Some("Only 1 run.")));
         assert_eq!((b.outcome.as_str(), b.time), ("", None), "nothing is known of it yet");
         assert_eq!((c.outcome.as_str(), c.reason.as_deref()), ("unsupported", Some("No room.")));
-        assert!(super::told(&step, "B").err().unwrap().contains("'A'"));
+        assert!(super::progress(&step, "B").err().unwrap().contains("'A'"));
         let why = r#"null, "limit_reason": "It does not build.\n  Why.""#;
         let step = serde_json::from_str(&text.replacen(series, why, 1)).unwrap();
-        let limit = super::told(&step, "A").ok().unwrap().limit.unwrap();
-        assert_eq!((limit.outcome.as_str(), limit.time), ("failed", None));
+        let peak = super::progress(&step, "A").ok().unwrap().peak.unwrap();
+        assert_eq!((peak.outcome.as_str(), peak.time), ("failed", None));
     }
 }

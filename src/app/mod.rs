@@ -1,7 +1,6 @@
-//! The window: winit's events ([`window`]), what fills it ([`player`]), keys ([`input`]), the movies to play
-//! ([`playlist`], and the desktop's dialog that asks for them), and the background threads
-//! that build OpenCL programs ([`builder`]), tune them ([`tuner`]), measure other ladders ([`lab`]) and
-//! watch a folder of kernels ([`kernels`]).
+//! The window: winit's events ([`window`]), its contents ([`player`]), keys ([`input`]), the list of movies ([`playlist`], and the
+//! desktop's dialog), and the jobs that build OpenCL programs ([`builder`]), tune them ([`tuner`]), measure other ladders ([`lab`])
+//! and watch a folder of kernels ([`kernels`]).
 
 pub(crate) mod builder;
 mod completion;

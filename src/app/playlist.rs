@@ -1,5 +1,5 @@
-//! The movies to play, one after the other and round again. In: paths, from the command line, dropped on the window,
-//! chosen in a dialog or typed. Out: decoders, opened on a thread of their own because opening reads from the disk.
+//! The list of movies: paths from the command line, dropped on the window, chosen in a dialog or typed. A job opens each movie,
+//! because that reads from the disk.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -7,50 +7,50 @@ use std::time::{Duration, Instant};
 
 use winit::window::Window;
 
-use super::dialog::{Answer, Desktop, Dialog};
+use super::dialog::{DesktopDialog, Dialog, DialogResult};
 use base::error::{Error, Result};
 use base::jobs::{Job, Waker};
 use video::address::path_of;
 use video::{Decoder, OpenOptions};
 
-/// A decoder that is being opened.
-struct Opening {
+/// A movie that is being opened by a job.
+struct MovieOpening {
     index: usize,
-    /// Which way it goes on where this one cannot be opened: 1 or -1.
+    /// The direction in the list to the next movie to try if this one fails: 1 or -1.
     step: isize,
-    /// It cancels the opening when it goes.
     job: Job<Decoder>,
 }
 
-/// The list, and which of its movies plays.
+/// The list of movies, and the movie that plays.
 pub(crate) struct Playlist {
     files: Vec<PathBuf>,
-    /// What takes the list's place once one of it can be opened.
+    /// The list that replaces `files` once one of its movies can be opened.
     next: Option<Vec<PathBuf>>,
     current: usize,
-    opening: Option<Opening>,
-    /// Files that could not be opened since the last one that could.
+    opening: Option<MovieOpening>,
+    /// Number of files in a row that could not be opened.
     failures: usize,
-    /// Why files could not be opened, since the user last asked for one, and before.
+    /// The errors of files since the user's last request for a movie.
     refused: Vec<Error>,
+    /// The errors of files from before the user's last request for a movie.
     refused_before: Vec<Error>,
-    /// The user has asked for another movie than those that the command line named.
-    asked: bool,
+    /// True if the user has requested a movie since the start.
+    has_request: bool,
     any_opened: bool,
-    /// None of the first files could be opened.
+    /// True if none of the first files could be opened.
     hopeless: bool,
-    /// A file of what is being dropped has arrived: the others of it follow.
+    /// True once the first file of a drop on the window has arrived: the next files belong to the same drop.
     dropping: bool,
-    desktop: Desktop,
+    desktop: DesktopDialog,
     dialog: Option<Dialog>,
-    /// Why a movie could not even begin to be opened.
+    /// The error where no thread could be started.
     no_thread: Option<Error>,
     options: OpenOptions,
     waker: Waker,
 }
 
 impl Playlist {
-    /// Begins to open the first of `files`; [`Playlist::poll`] tells what came of it.
+    /// Starts to open the first of `files`; [`Playlist::poll`] returns the result.
     pub(crate) fn new(files: Vec<PathBuf>, options: OpenOptions, waker: Waker) -> Self {
         let mut list = Self {
             files,
@@ -60,24 +60,25 @@ impl Playlist {
             failures: 0,
             refused: Vec::new(),
             refused_before: Vec::new(),
-            asked: false,
+            has_request: false,
             any_opened: false,
             hopeless: false,
             dropping: false,
-            desktop: Desktop::look(&waker),
+            desktop: DesktopDialog::detect(&waker),
             dialog: None,
             no_thread: None,
             options,
             waker,
         };
-        list.begin(0, 1);
+        list.open(0, 1);
         list
     }
 
-    /// Waits so long for the first movie that can be opened; the others are told on stderr. `None`: it takes longer.
+    /// Waits for at most `time` for the first movie that can be opened; `None` after the timeout. Prints the errors of movies
+    /// that cannot be opened on stderr.
     ///
     /// # Errors
-    /// The last file's, when none can be opened.
+    /// The error of the last file, if none can be opened.
     pub(crate) fn first(&mut self, time: Duration) -> Result<Option<Decoder>> {
         let end = Instant::now() + time;
         loop {
@@ -92,73 +93,74 @@ impl Playlist {
         }
     }
 
-    /// Whether no movie has been opened yet, and none is going to be.
+    /// Returns true if no movie could be opened since the start, and none is being opened.
     pub(crate) fn is_hopeless(&self) -> bool {
         self.hopeless && self.opening.is_none()
     }
 
-    /// The movie that plays, or is opened as the first one.
+    /// Returns the path of the movie that plays, or that is opened first.
     pub(crate) fn current(&self) -> &Path {
         self.files.get(self.current).map_or(Path::new(""), PathBuf::as_path)
     }
 
-    /// Number of movies.
+    /// Returns the number of movies.
     pub(crate) fn count(&self) -> usize {
         self.files.len()
     }
 
-    /// Goes `step` movies on, because the user wants that, or back when it is negative, and round at the ends. Opening a movie that is
-    /// being opened already is given up.
+    /// Opens the movie `step` places later in the list (after the last one comes the first), on request of the user. A movie
+    /// that is being opened is abandoned.
     pub(crate) fn go(&mut self, step: isize) {
         let from = self.opening.as_ref().map_or(self.current, |o| o.index);
-        self.ask_anew();
-        self.begin_beside(from, step);
+        self.note_request();
+        self.open_after(from, step);
     }
 
-    /// Goes on to the next movie, because the one that played is over.
+    /// Opens the next movie, because the current one is over.
     pub(crate) fn advance(&mut self) {
         self.failures = 0;
-        self.begin_beside(self.current, 1);
+        self.open_after(self.current, 1);
     }
 
-    /// The user asks for another movie.
-    fn ask_anew(&mut self) {
-        self.asked = true;
+    /// Records that the user has requested a movie: earlier errors become obsolete once a movie is opened.
+    fn note_request(&mut self) {
+        self.has_request = true;
         self.failures = 0;
         self.refused_before.append(&mut self.refused);
     }
 
-    /// Whether the user has asked for a movie while the window was open.
-    pub(crate) fn was_asked(&self) -> bool {
-        self.asked
+    /// Returns true if the user has requested a movie since the start.
+    pub(crate) fn was_requested(&self) -> bool {
+        self.has_request
     }
 
-    /// Errors that say nothing any more, because what was asked for after them could be opened.
-    pub(crate) fn outlived(&mut self) -> Vec<Error> {
+    /// Removes and returns the errors that became obsolete, because a movie was opened that the user requested after them.
+    pub(crate) fn take_obsolete_errors(&mut self) -> Vec<Error> {
         let mut before = std::mem::take(&mut self.refused_before);
         before.retain(|error| !self.refused.contains(error));
         before
     }
 
-    /// The movie that plays, counted from 1, and how many there are; `None` where it is alone.
-    pub(crate) fn in_list(&self) -> Option<(usize, usize)> {
+    /// Returns the number of the movie that plays, counted from 1, and the number of movies; `None` if the list has a single
+    /// movie.
+    pub(crate) fn list_position(&self) -> Option<(usize, usize)> {
         (self.files.len() > 1).then_some((self.current + 1, self.files.len()))
     }
 
-    /// Opens the movie that lies `step` beside one of the list, round at the ends.
-    fn begin_beside(&mut self, index: usize, step: isize) {
+    /// Opens the movie `step` places after `index`; after the last one comes the first.
+    fn open_after(&mut self, index: usize, step: isize) {
         let count = self.list().len() as isize;
         if count > 0 {
-            self.begin((index as isize + step).rem_euclid(count) as usize, step.signum());
+            self.open((index as isize + step).rem_euclid(count) as usize, step.signum());
         }
     }
 
-    /// Files have come over the window: what is dropped next is a drop of its own.
-    pub(crate) fn hovered(&mut self) {
+    /// Handles files being dragged over the window: the next file that is dropped begins a new list.
+    pub(crate) fn begin_drop(&mut self) {
         self.dropping = false;
     }
 
-    /// Takes a file that was dropped on the window: the first of a drop replaces the list, the others follow it.
+    /// Handles a file that was dropped on the window: the first file of a drop replaces the list, the others are appended.
     pub(crate) fn dropped(&mut self, path: PathBuf) {
         if std::mem::replace(&mut self.dropping, true) {
             self.next.as_mut().unwrap_or(&mut self.files).push(path);
@@ -167,9 +169,9 @@ impl Playlist {
         }
     }
 
-    /// Asks for movies with the desktop's dialog; `false` where there is none, or it is open already and perhaps
-    /// nowhere to be seen.
-    pub(crate) fn ask(&mut self, window: &Window) -> bool {
+    /// Opens the desktop's dialog for choosing movies. Returns false if there is none, or it is open already and perhaps
+    /// hidden.
+    pub(crate) fn open_dialog(&mut self, window: &Window) -> bool {
         if self.dialog.is_some() || !self.desktop.has_dialog() {
             return false;
         }
@@ -179,58 +181,62 @@ impl Playlist {
         self.dialog.is_some()
     }
 
-    /// Opens what was chosen in the dialog since the last call; whether the dialog could not be shown.
-    pub(crate) fn dialog_failed(&mut self) -> bool {
+    /// Opens the movies that the user has chosen in the desktop's dialog, once it is closed. Returns true if the dialog could
+    /// not be shown.
+    pub(crate) fn poll_dialog(&mut self) -> bool {
         let Some(answer) = self.dialog.as_ref().and_then(Dialog::poll) else { return false };
         self.dialog = None;
-        if let Answer::Chosen(files) = &answer {
+        if let DialogResult::Chosen(files) = &answer {
             self.open_instead(files.clone());
         }
-        answer == Answer::Failed
+        answer == DialogResult::Failed
     }
 
-    /// Opens the movie at a path as a user types it.
+    /// Opens the movie at a path that the user has typed.
     pub(crate) fn open_typed(&mut self, text: &str) {
         let home = base::environment::get("HOME").map(PathBuf::from);
-        self.open_instead(vec![typed(text, home.as_deref())]);
+        self.open_instead(vec![typed_path(text, home.as_deref())]);
     }
 
-    /// Opens the first of `files` that can be opened; then they take the list's place.
+    /// Opens the first of `files` that can be opened; then `files` replace the list.
     fn open_instead(&mut self, files: Vec<PathBuf>) {
         self.next = Some(files);
-        self.ask_anew();
-        self.begin(0, 1);
+        self.note_request();
+        self.open(0, 1);
     }
 
+    /// Returns the movies of the list that is being opened, or else of the current list.
     fn list(&self) -> &[PathBuf] {
         self.next.as_ref().unwrap_or(&self.files)
     }
 
-    /// Whether a movie is being opened.
+    /// Returns true if a movie is being opened.
     pub(crate) fn is_opening(&self) -> bool {
         self.opening.is_some()
     }
 
-    fn begin(&mut self, index: usize, step: isize) {
+    /// Starts to open the movie at this index. If that fails, the movie `step` places later is tried.
+    fn open(&mut self, index: usize, step: isize) {
         let Some(path) = self.list().get(index).cloned() else { return };
         let options = OpenOptions { looping: self.list().len() == 1, ..self.options.clone() };
         let waker = self.waker.clone();
-        let job = Job::spawn("opener", "The next movie could not be opened.", &self.waker, move |teller| {
-            let cancel = teller.canceller();
-            open(&path, OpenOptions { cancel, ..options }, &waker)
+        let job = Job::spawn("opener", "The next movie could not be opened.", &self.waker, move |reporter| {
+            let cancel = reporter.canceller();
+            open_decoder(&path, OpenOptions { cancel, ..options }, &waker)
         });
         match job {
-            Ok(job) => self.opening = Some(Opening { index, step, job }),
+            Ok(job) => self.opening = Some(MovieOpening { index, step, job }),
             Err(error) => self.no_thread = Some(error),
         }
     }
 
-    /// The decoder that was opened since the last call, or why it could not be, which is told once; then the next movie is
-    /// tried, until all of them have failed.
+    /// Returns the decoder of a movie that was opened since the last call, or the error. After an error the next movie is
+    /// opened, until all have failed; each error is returned once.
     pub(crate) fn poll(&mut self) -> Option<Result<Decoder>> {
         self.poll_for(Duration::ZERO)
     }
 
+    /// Does the work of [`poll`](Self::poll), and waits for at most `time` for a result.
     fn poll_for(&mut self, time: Duration) -> Option<Result<Decoder>> {
         if let Some(error) = self.no_thread.take() {
             return Some(Err(error));
@@ -239,7 +245,7 @@ impl Playlist {
         let result = opening.job.wait(time)?;
         let (index, step) = (opening.index, opening.step);
         if let (Ok(_), Some(opening)) = (&result, &mut self.opening) {
-            // What was opened goes on being read.
+            // Without this, dropping the job would cancel the decoder's reading.
             opening.job.keep();
         }
         self.opening = None;
@@ -249,7 +255,7 @@ impl Playlist {
                     self.files = files;
                 }
                 (self.current, self.failures) = (index, 0);
-                // Only the first one starts elsewhere than at its beginning.
+                // The option for the start is for the first movie only.
                 (self.any_opened, self.options.start_s) = (true, 0.0);
             }
             Err(error) => {
@@ -260,14 +266,14 @@ impl Playlist {
                 self.failures += 1;
                 let count = self.list().len();
                 if self.failures < count {
-                    self.begin_beside(index, step);
+                    self.open_after(index, step);
                 } else if self.next.take().is_some() {
-                    // What played goes on.
+                    // The movie before continues.
                     self.failures = 0;
                 } else {
                     self.hopeless = !self.any_opened;
                 }
-                // A list goes round and round: nobody wants to read it each time.
+                // A list is repeated: each error is reported once.
                 if is_known && !self.hopeless {
                     return None;
                 }
@@ -277,9 +283,9 @@ impl Playlist {
     }
 }
 
-/// The path that a user means by `text`: spaces around it do not count, `~/` is the home folder, and the address of a
-/// file (`file://`) may come from the clipboard.
-fn typed(text: &str, home: Option<&Path>) -> PathBuf {
+/// Returns the path that a text typed by the user means: spaces around it are removed, `~/` is replaced by the home folder
+/// `home`, and a `file://` URL, which may come from the clipboard, is converted to a path.
+fn typed_path(text: &str, home: Option<&Path>) -> PathBuf {
     let text = text.trim();
     match (text.strip_prefix("~/"), home) {
         (Some(rest), Some(home)) => home.join(rest),
@@ -287,7 +293,8 @@ fn typed(text: &str, home: Option<&Path>) -> PathBuf {
     }
 }
 
-fn open(path: &Path, options: OpenOptions, waker: &Waker) -> Result<Decoder> {
+/// Opens a movie; `waker` is called when a frame was decoded.
+fn open_decoder(path: &Path, options: OpenOptions, waker: &Waker) -> Result<Decoder> {
     let waker = waker.clone();
     Decoder::open(path, options, Box::new(move || waker()))
 }
@@ -298,7 +305,7 @@ mod tests {
 
     #[test]
     fn paths_are_what_their_user_means() {
-        let typed = |text| typed(text, Some(Path::new("/h")));
+        let typed = |text| typed_path(text, Some(Path::new("/h")));
         assert_eq!(typed(" /a b.mp4 \n"), Path::new("/a b.mp4"));
         assert_eq!(typed("~/a.mp4"), Path::new("/h/a.mp4"));
         assert_eq!(typed("~a.mp4"), Path::new("~a.mp4"));

@@ -1,10 +1,10 @@
-//! What is remembered from one start to the next. In: the settings file. Out: [`Settings`], and the file again
-//! when they have changed. Threads of their own read and write it: the folder may be one that does not answer.
+//! The settings that are kept from one start to the next, and their file. Jobs read and write the file, since its file system
+//! may not respond.
 //!
-//! Which panels are open is written at the end alone: one that was open when the process died starts closed.
+//! Open panels are written only at the end: a panel that was open when the process crashed starts closed.
 //!
-//! The file is `$XDG_CONFIG_HOME/clreel/settings.json`, or `~/.config/clreel/settings.json`. The environment
-//! variable `CLREEL_SETTINGS` names another one; when it is empty, nothing is remembered.
+//! The settings file is `$XDG_CONFIG_HOME/clreel/settings.json`, or `~/.config/clreel/settings.json`. The environment variable
+//! `CLREEL_SETTINGS` names another file; if it is empty, no settings are saved.
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -16,234 +16,198 @@ use serde::{Deserialize, Serialize};
 use base::error::{Error, Result};
 use base::jobs::{Job, Waker};
 use base::load::{self, Unread};
-use overlay::{Folds, Opens, Overlay, Places};
+use overlay::SavedState;
 
 /// The environment variable that names another settings file.
 pub(crate) const SETTINGS_VARIABLE: &str = "CLREEL_SETTINGS";
-/// How small and how large the overlay can be made, relative to what the window's size asks for.
+/// The allowed range of the user's scale of the overlay, relative to the scale that follows from the window's size.
 pub(crate) const UI_SCALE: std::ops::RangeInclusive<f32> = 0.5..=4.0;
-/// The file is not written more often than this.
-const INTERVAL: Duration = Duration::from_secs(1);
-/// How long the window waits for the file at its start, and at its end.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// The minimum time between two writes of the settings file.
+const WRITE_INTERVAL: Duration = Duration::from_secs(1);
+/// How long the window waits for the settings file to be read at its start, and to be written at its end.
+const FILE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What is remembered. What a file does not have keeps its default; what it has beyond that is ignored.
+/// The user's settings that are kept from one start to the next. A field that the settings file lacks has its default; unknown
+/// fields are ignored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Settings {
-    /// Whether the overlay is shown.
-    pub overlay_visible: bool,
-    /// The first-run hint has been shown.
-    pub hint_seen: bool,
-    /// Size of the overlay relative to what the window's size asks for, in [`UI_SCALE`].
+    /// The user's scale of the overlay, relative to the scale that follows from the window's size, in [`UI_SCALE`].
     pub ui_scale: f32,
-    /// The stages have patterns beside their greys.
-    pub hatched: bool,
-    /// Which panels are open, folded, and moved to where: `stages_open`, `graph_folded`, `graph_at`. Folded is `None` until
-    /// the user chose: then by the window's size. A place is the upper left corner in points from the window's; `None`: not
-    /// moved.
-    #[serde(flatten, with = "panels")]
-    pub panels: Panels,
+    /// The state of the overlay: `overlay_visible`, `hint_seen`, `hatched`, and fields of the panels such as `stages_open`,
+    /// `graph_folded`, `graph_at`. `folded` is `None` until the user folds or unfolds the panel; until then it depends on the
+    /// window's size. `at` is the panel's upper left corner in points from the window's, `None` if the panel was not moved.
+    #[serde(flatten, with = "fields")]
+    pub overlay: SavedState,
 }
 
-/// What is remembered of the panels.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Panels {
-    pub open: Opens,
-    pub folded: Folds,
-    pub places: Places,
-}
-
-impl Default for Panels {
-    fn default() -> Self {
-        Self { open: overlay::opens_at_first(), folded: Folds::default(), places: Places::default() }
-    }
-}
-
-/// The panels as fields of the settings.
-mod panels {
+/// Serialization of the overlay's state as fields of the settings.
+mod fields {
     use std::collections::BTreeMap;
 
-    use serde::de::{DeserializeOwned, Error as _};
+    use serde::de::{DeserializeOwned, Error};
     use serde::ser::SerializeMap as _;
     use serde::{Deserialize as _, Deserializer, Serializer};
     use serde_json::Value;
 
-    use super::Panels;
-    use overlay::Panel;
+    use overlay::{Panel, SavedState};
 
-    /// Whether it is opened and closed, and remembered so: some are always there, one as long as what it is about.
+    /// Returns true if the user can open and close this panel; *Correction* is open exactly while colours are corrected.
     fn is_opened(panel: Panel) -> bool {
         overlay::ENTRIES.iter().any(|entry| entry.panel == panel) && panel != Panel::Correction
     }
 
-    pub(super) fn serialize<S: Serializer>(panels: &Panels, serializer: S) -> Result<S::Ok, S::Error> {
+    /// Writes the saved state of the overlay as fields of the settings.
+    pub(super) fn serialize<S: Serializer>(state: &SavedState, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("overlay_visible", &state.visible)?;
+        map.serialize_entry("hint_seen", &state.hint_seen)?;
+        map.serialize_entry("hatched", &state.hatched)?;
         for (n, panel) in Panel::ALL.into_iter().enumerate() {
             let name = panel.name();
             if is_opened(panel) {
-                map.serialize_entry(&format!("{name}_open"), &panels.open[n])?;
+                map.serialize_entry(&format!("{name}_open"), &state.open[n])?;
             }
             if panel != Panel::Correction {
-                map.serialize_entry(&format!("{name}_folded"), &panels.folded[n])?;
+                map.serialize_entry(&format!("{name}_folded"), &state.folded[n])?;
             }
-            map.serialize_entry(&format!("{name}_at"), &panels.places[n])?;
+            map.serialize_entry(&format!("{name}_at"), &state.places[n])?;
         }
         map.end()
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Panels, D::Error> {
+    /// Reads the saved state of the overlay from the fields of the settings.
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SavedState, D::Error> {
         let mut map = BTreeMap::<String, Value>::deserialize(deserializer)?;
-        let mut panels = Panels::default();
+        let mut state = SavedState::default();
+        take_field(&mut map, "overlay_visible", &mut state.visible)?;
+        take_field(&mut map, "hint_seen", &mut state.hint_seen)?;
+        take_field(&mut map, "hatched", &mut state.hatched)?;
         for (n, panel) in Panel::ALL.into_iter().enumerate() {
-            take(&mut map, panel, "open", &mut panels.open[n]).map_err(D::Error::custom)?;
-            take(&mut map, panel, "folded", &mut panels.folded[n]).map_err(D::Error::custom)?;
-            take(&mut map, panel, "at", &mut panels.places[n]).map_err(D::Error::custom)?;
+            let name = panel.name();
+            take_field(&mut map, &format!("{name}_open"), &mut state.open[n])?;
+            take_field(&mut map, &format!("{name}_folded"), &mut state.folded[n])?;
+            take_field(&mut map, &format!("{name}_at"), &mut state.places[n])?;
         }
-        Ok(panels)
+        Ok(state)
     }
 
-    fn take<T: DeserializeOwned>(
+    /// Removes the field with this name from `map`, if there is one, and stores its value in `to`.
+    fn take_field<T: DeserializeOwned, E: Error>(
         map: &mut BTreeMap<String, Value>,
-        panel: Panel,
-        what: &str,
+        name: &str,
         to: &mut T,
-    ) -> Result<(), String> {
-        let name = format!("{}_{what}", panel.name());
-        if let Some(value) = map.remove(&name) {
-            *to = serde_json::from_value(value).map_err(|e| format!("{name}: {e}"))?;
+    ) -> Result<(), E> {
+        if let Some(value) = map.remove(name) {
+            *to = serde_json::from_value(value).map_err(|e| E::custom(format!("{name}: {e}")))?;
         }
         Ok(())
     }
 }
 
 impl Settings {
-    /// What is to be remembered of the overlay, whose size is `ui_scale`.
-    pub(crate) fn of(overlay: &Overlay, ui_scale: f32) -> Self {
-        Self {
-            overlay_visible: overlay.visible,
-            hint_seen: overlay.hint_seen,
-            ui_scale,
-            hatched: overlay.hatched,
-            panels: Panels { open: overlay.open, folded: overlay.folded, places: overlay.places },
-        }
-    }
-
-    /// The same with no panel open but what opens at the first start. The file has this while the window is open: what a panel asks
-    /// of a driver may end the process, and it must not do so at each start.
+    /// Returns these settings with all panels closed except those that are open at the first start. This is what the file
+    /// contains while the window is open: a panel may make a driver crash, which must not happen at each start.
     fn with_panels_closed(&self) -> Self {
         let mut closed = self.clone();
-        for (open, at_first) in closed.panels.open.iter_mut().zip(overlay::opens_at_first()) {
+        for (open, at_first) in closed.overlay.open.iter_mut().zip(SavedState::default().open) {
             *open &= at_first;
         }
         closed
-    }
-
-    /// An overlay as it is remembered.
-    pub(crate) fn overlay(&self) -> Overlay {
-        let mut overlay = Overlay::new();
-        overlay.visible = self.overlay_visible;
-        overlay.hint_seen = self.hint_seen;
-        overlay.hatched = self.hatched;
-        let Panels { open, folded, places } = self.panels.clone();
-        (overlay.open, overlay.folded, overlay.places) = (open, folded, places);
-        overlay
     }
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self {
-            overlay_visible: true,
-            hint_seen: false,
-            ui_scale: 1.0,
-            hatched: false,
-            panels: Panels::default(),
-        }
+        Self { ui_scale: 1.0, overlay: SavedState::default() }
     }
 }
 
-/// What came of reading the file: where it is to be written, what it says, what was wrong with it.
-type Found = (Option<PathBuf>, Settings, Option<Error>);
+/// The result of reading the settings file: the path to which settings are written (`None` if they cannot be saved), the
+/// settings, and an error.
+type ReadResult = (Option<PathBuf>, Settings, Option<Error>);
 
-/// Settings that are being read.
-pub(crate) struct Reading {
+/// A job that reads the settings file.
+pub(crate) struct SettingsReader {
     path: Option<PathBuf>,
-    job: Result<Job<Found>>,
+    job: Result<Job<ReadResult>>,
     waker: Waker,
 }
 
-impl Reading {
-    /// Begins to read the user's file.
-    pub(crate) fn begin(waker: &Waker) -> Self {
+impl SettingsReader {
+    /// Starts to read the settings file.
+    pub(crate) fn start(waker: &Waker) -> Self {
         use base::environment::get;
         Self::at(path(get(SETTINGS_VARIABLE), get("XDG_CONFIG_HOME"), get("HOME")), waker)
     }
 
+    /// Starts to read the settings file at this path; without a path the settings are the defaults.
     fn at(path: Option<PathBuf>, waker: &Waker) -> Self {
         let of = path.clone();
-        let job = Job::spawn("settings", "The settings cannot be read.", waker, move |_: &_| Ok(found(of)));
+        let job = Job::spawn("settings", "The settings cannot be read.", waker, move |_: &_| {
+            Ok(read_or_default(of))
+        });
         Self { path, job, waker: waker.clone() }
     }
 }
 
-/// The settings file.
+/// The settings file, to which changes are written.
 pub(crate) struct Store {
-    /// `None` when nothing is to be written.
+    /// The path of the settings file; `None` if no settings are saved.
     path: Option<PathBuf>,
     written: Settings,
     written_at: Option<Instant>,
-    /// The last change, on its way to the file.
+    /// The job that writes the last change of the settings.
     writing: Option<Job<()>>,
     waker: Waker,
 }
 
 impl Store {
-    /// The file, and what it says, which is waited for for a moment. A file that cannot be used is kept aside as `.bad`; the
-    /// error says so, and the settings are the defaults.
-    pub(crate) fn open(reading: Reading) -> (Self, Settings, Option<Error>) {
-        let Reading { path, job, waker } = reading;
-        let silent = |path: PathBuf| not_remembered(&path, "It was not read in time.");
-        let (path, settings, error) = match job.map(|job| job.wait(PATIENCE)) {
+    /// Waits for the settings with a timeout. Returns the settings file, the settings, and an error, if there was one. An
+    /// invalid file is renamed to `.bad`, and the settings are the defaults.
+    pub(crate) fn open(reading: SettingsReader) -> (Self, Settings, Option<Error>) {
+        let SettingsReader { path, job, waker } = reading;
+        let silent = |path: PathBuf| unsaved_settings_error(&path, "It was not read in time.");
+        let (path, settings, error) = match job.map(|job| job.wait(FILE_TIMEOUT)) {
             Ok(Some(Ok(found))) => found,
             Ok(None) => (None, Settings::default(), path.map(silent)),
             Ok(Some(Err(error))) | Err(error) => (None, Settings::default(), Some(error)),
         };
-        // Where there is a path, it was read.
+        // There is a path only if the file was read.
         let written = settings.with_panels_closed();
         let store = Self { path, written, written_at: None, writing: None, waker };
         (store, settings, error)
     }
 
-    /// Begins to write `settings`, with the panels closed, if they have changed, unless that was done less than a second ago: then
-    /// returns how long to wait.
+    /// Starts to write `settings`, with the panels closed, if they have changed. If the last write was less than [`WRITE_INTERVAL`]
+    /// ago, writes nothing and returns the time until the next write is allowed.
     ///
     /// # Errors
-    /// When the file could not be written; it is not tried again.
+    /// If the settings could not be written; then they are not written again.
     pub(crate) fn keep(&mut self, settings: &Settings) -> Result<Option<Duration>> {
-        self.look(Duration::ZERO)?;
+        self.poll(Duration::ZERO)?;
         let settings = &settings.with_panels_closed();
         // The end of what is being written wakes the loop.
         if self.path.is_none() || *settings == self.written || self.writing.is_some() {
             return Ok(None);
         }
-        let wait = self.written_at.and_then(|at| INTERVAL.checked_sub(at.elapsed()));
+        let wait = self.written_at.and_then(|at| WRITE_INTERVAL.checked_sub(at.elapsed()));
         if let Some(wait) = wait.filter(|w| !w.is_zero()) {
             return Ok(Some(wait));
         }
         self.write(settings).map(|()| None)
     }
 
-    /// Writes `settings`, with the panels that are open, if the file has others, at once, and waits for that: the window has ended as
-    /// it should.
+    /// Writes `settings`, with the panels that are open, if they have changed, and waits until they are written. For the
+    /// orderly end of the window.
     ///
     /// # Errors
-    /// As [`Store::keep`], and where it takes too long.
+    /// As for [`Store::keep`], and if writing takes too long.
     pub(crate) fn keep_now(&mut self, settings: &Settings) -> Result<()> {
-        self.look(PATIENCE)?;
+        self.poll(FILE_TIMEOUT)?;
         if *settings != self.written {
             self.write(settings)?;
-            self.look(PATIENCE)?;
+            self.poll(FILE_TIMEOUT)?;
         }
         match (&self.writing, &self.path) {
             (Some(_), Some(path)) => Err(Error::new(
@@ -255,6 +219,7 @@ impl Store {
         }
     }
 
+    /// Starts the job that writes the settings, unless a job is already writing.
     fn write(&mut self, settings: &Settings) -> Result<()> {
         let Some(path) = self.path.clone().filter(|_| self.writing.is_none()) else { return Ok(()) };
         (self.written, self.written_at) = (settings.clone(), Some(Instant::now()));
@@ -266,28 +231,27 @@ impl Store {
         Ok(())
     }
 
-    /// Takes what came of the writing, if it is over in that time.
-    fn look(&mut self, time: Duration) -> Result<()> {
-        let Some(done) = self.writing.as_ref().and_then(|job| job.wait(time)) else { return Ok(()) };
-        self.writing = None;
-        done.inspect_err(|_| self.path = None)
+    /// Waits for at most `time` for the result of the job that writes the settings.
+    fn poll(&mut self, time: Duration) -> Result<()> {
+        let written = Job::take_result(&mut self.writing, time).unwrap_or(Ok(()));
+        written.inspect_err(|_| self.path = None)
     }
 }
 
-/// Reads the file at `path`.
-fn found(path: Option<PathBuf>) -> Found {
+/// Reads the settings file at `path`, or returns the defaults if there is no path.
+fn read_or_default(path: Option<PathBuf>) -> ReadResult {
     let Some(path) = path else { return (None, Settings::default(), None) };
     match read(&path) {
         Ok(settings) => {
             let closed = settings.with_panels_closed();
-            // Before any driver is asked. Where it fails, the end of the window says so.
+            // Before any driver is called. If it fails, the write at the end reports that.
             if closed != settings {
                 let _ = write(&path, &closed);
             }
             (Some(path), settings, None)
         }
-        Err(Unread::Odd(reason)) => {
-            let error = not_remembered(&path, &reason);
+        Err(Unread::WrongKind(reason)) => {
+            let error = unsaved_settings_error(&path, &reason);
             (None, Settings::default(), Some(error))
         }
         Err(reason) => {
@@ -297,7 +261,8 @@ fn found(path: Option<PathBuf>) -> Found {
     }
 }
 
-/// Where the settings are, from the three environment variables.
+/// Returns the path of the settings file from the values of `CLREEL_SETTINGS`, `XDG_CONFIG_HOME` and `HOME`; `None` if no
+/// settings are saved.
 fn path(named: Option<OsString>, config: Option<OsString>, home: Option<OsString>) -> Option<PathBuf> {
     if let Some(named) = named {
         return (!named.is_empty()).then(|| named.into());
@@ -308,8 +273,9 @@ fn path(named: Option<OsString>, config: Option<OsString>, home: Option<OsString
     Some(config.or_else(home)?.join("clreel/settings.json"))
 }
 
+/// Reads and checks the settings file.
 fn read(path: &Path) -> std::result::Result<Settings, Unread> {
-    let bytes = match load::bytes(path, load::LIST) {
+    let bytes = match load::bytes(path, load::MAX_LIST_BYTES) {
         Err(Unread::Missing) => return Ok(Settings::default()),
         bytes => bytes?,
     };
@@ -319,7 +285,8 @@ fn read(path: &Path) -> std::result::Result<Settings, Unread> {
     Ok(settings)
 }
 
-/// Renames a file that cannot be used. When even that fails, the file is left alone and nothing is written.
+/// Renames an invalid settings file. Returns the path to write new settings to, `None` if renaming fails, and the error to
+/// show.
 fn set_aside(path: PathBuf, reason: &str) -> (Option<PathBuf>, Error) {
     let name = |n: u32| {
         let mut name = path.as_os_str().to_owned();
@@ -333,24 +300,26 @@ fn set_aside(path: PathBuf, reason: &str) -> (Option<PathBuf>, Error) {
             let error = Error::new(unreadable(&path), reason, hint);
             (Some(path), error)
         }
-        None => (None, not_remembered(&path, reason)),
+        None => (None, unsaved_settings_error(&path, reason)),
     }
 }
 
-/// For what is left alone.
-fn not_remembered(path: &Path, reason: &str) -> Error {
+/// Returns the error for a settings file that cannot be used, so that changes of the settings are not saved.
+fn unsaved_settings_error(path: &Path, reason: &str) -> Error {
     Error::new(unreadable(path), reason, "Settings are not remembered; remove or correct the file.")
 }
 
+/// Returns the first sentence of the error for a settings file that cannot be read.
 fn unreadable(path: &Path) -> String {
     format!("The settings in '{}' cannot be read.", path.display())
 }
 
+/// Writes the settings file and creates its folder.
 fn write(path: &Path, settings: &Settings) -> Result<()> {
     // A link is followed, so that it stays one.
     let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     if let Some(folder) = path.parent() {
-        // What is wrong with the folder shows when the file is written.
+        // An error of the folder shows when the file is written.
         let _ = std::fs::create_dir_all(folder);
     }
     base::save::atomically(&path, |file| {
@@ -364,10 +333,10 @@ mod tests {
     use super::*;
     use overlay::Panel;
 
-    /// The file as the next start has it.
+    /// Opens the settings file as the next start of clreel does.
     fn open(path: &Path) -> (Store, Settings, Option<Error>) {
         let waker: Waker = std::sync::Arc::new(|| {});
-        Store::open(Reading::at(Some(path.to_owned()), &waker))
+        Store::open(SettingsReader::at(Some(path.to_owned()), &waker))
     }
 
     fn folder(name: &str) -> PathBuf {
@@ -376,23 +345,30 @@ mod tests {
         folder
     }
 
+    fn with_hint_seen(settings: &Settings) -> Settings {
+        let mut seen = settings.clone();
+        seen.overlay.hint_seen = true;
+        seen
+    }
+
     #[test]
     fn settings_come_back_as_they_were_written() {
         let folder = folder("back");
         let file = folder.join("new/settings.json");
         let (mut store, settings, error) = open(&file);
         assert_eq!((settings, error), (Settings::default(), None));
-        let mut changed = Settings { overlay_visible: false, ui_scale: 1.5, ..Settings::default() };
+        let mut changed = Settings { ui_scale: 1.5, ..Settings::default() };
+        changed.overlay.visible = false;
         for (n, panel) in Panel::ALL.into_iter().enumerate() {
-            changed.panels.open[n] = matches!(panel, Panel::Stages | Panel::Devices);
-            changed.panels.folded[n] = (panel != Panel::Correction).then_some(n % 2 == 0);
-            changed.panels.places[n] = (n != 1).then_some([12.5 * n as f32, 300.25]);
+            changed.overlay.open[n] = matches!(panel, Panel::Stages | Panel::Devices);
+            changed.overlay.folded[n] = (panel != Panel::Correction).then_some(n % 2 == 0);
+            changed.overlay.places[n] = (n != 1).then_some([12.5 * n as f32, 300.25]);
         }
         assert_eq!(store.keep(&changed).unwrap(), None);
-        store.look(Duration::from_secs(60)).unwrap();
+        store.poll(Duration::from_secs(60)).unwrap();
         assert_eq!(read(&file).unwrap(), changed.with_panels_closed());
         // So soon after, the next change has to wait, but not at the end.
-        let again = Settings { hint_seen: true, ..changed };
+        let again = with_hint_seen(&changed);
         assert!(store.keep(&again).unwrap().is_some());
         store.keep_now(&again).unwrap();
         let (_, found, error) = open(&file);
@@ -405,28 +381,28 @@ mod tests {
         let folder = folder("died");
         let file = folder.join("settings.json");
         let opened = |settings: &Settings| {
-            let is_open = |panel: &Panel| settings.panels.open[*panel as usize];
+            let is_open = |panel: &Panel| settings.overlay.open[*panel as usize];
             Panel::ALL.into_iter().filter(is_open).collect::<Vec<_>>()
         };
         let (mut store, mut settings, _) = open(&file);
-        settings.panels.open[Panel::Scopes as usize] = true;
-        settings.panels.places[Panel::Scopes as usize] = Some([3.0, 4.0]);
+        settings.overlay.open[Panel::Scopes as usize] = true;
+        settings.overlay.places[Panel::Scopes as usize] = Some([3.0, 4.0]);
         store.keep_now(&settings).unwrap();
         // The next start has it open, and dies; one that opens it again dies as well.
         let (mut store, mut found, _) = open(&file);
         assert_eq!(found, settings);
         let (_, after, _) = open(&file);
         assert_eq!(opened(&after), [Panel::Scene]);
-        assert_eq!(after.panels.places, settings.panels.places, "but stay where they were");
-        found.hint_seen = true;
+        assert_eq!(after.overlay.places, settings.overlay.places, "but stay where they were");
+        found.overlay.hint_seen = true;
         store.keep(&found).unwrap();
-        store.look(Duration::from_secs(60)).unwrap();
+        store.poll(Duration::from_secs(60)).unwrap();
         let (mut store, mut after, _) = open(&file);
-        assert_eq!((opened(&after), after.hint_seen), (vec![Panel::Scene], true));
+        assert_eq!((opened(&after), after.overlay.hint_seen), (vec![Panel::Scene], true));
         // What is closed stays closed.
-        after.panels.open[Panel::Scene as usize] = false;
+        after.overlay.open[Panel::Scene as usize] = false;
         store.keep(&after).unwrap();
-        store.look(Duration::from_secs(60)).unwrap();
+        store.poll(Duration::from_secs(60)).unwrap();
         assert_eq!(opened(&open(&file).1), []);
         std::fs::remove_dir_all(folder).unwrap();
     }
@@ -435,7 +411,7 @@ mod tests {
     fn panels_have_the_names_that_they_always_had() {
         let text = r#"{"stages_open": true, "graph_folded": false, "numbers_at": [1.5, 2.0], "correction_at": null}"#;
         let settings: Settings = serde_json::from_str(text).unwrap();
-        let Panels { open, folded, places } = settings.panels;
+        let SavedState { open, folded, places, .. } = settings.overlay;
         let opened = |panel: &Panel| open[*panel as usize];
         let opened: Vec<Panel> = Panel::ALL.into_iter().filter(opened).collect();
         // What the file does not name is as at the first start.
@@ -457,8 +433,8 @@ mod tests {
             assert_eq!(settings, Settings::default());
             assert!(error.unwrap().hint.contains(aside));
             assert_eq!(std::fs::read_to_string(folder.join(aside)).unwrap(), text);
-            store.keep_now(&Settings { hint_seen: true, ..settings }).unwrap();
-            assert!(open(&file).1.hint_seen);
+            store.keep_now(&with_hint_seen(&settings)).unwrap();
+            assert!(open(&file).1.overlay.hint_seen);
         }
         std::fs::remove_dir_all(folder).unwrap();
     }
@@ -471,8 +447,10 @@ mod tests {
         std::fs::remove_dir_all(&folder).unwrap();
         // There is no folder where a file is.
         std::fs::write(&folder, "").unwrap();
-        assert!(store.keep_now(&Settings { hint_seen: true, ..settings.clone() }).is_err());
-        assert_eq!(store.keep_now(&Settings { hatched: true, ..settings }), Ok(()));
+        assert!(store.keep_now(&with_hint_seen(&settings)).is_err());
+        let mut hatched = settings;
+        hatched.overlay.hatched = true;
+        assert_eq!(store.keep_now(&hatched), Ok(()));
         std::fs::remove_file(folder).unwrap();
     }
 

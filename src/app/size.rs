@@ -1,5 +1,4 @@
-//! How large the window is at first. In: what it shows, the screen, the frame that the window manager puts round it. Out: a
-//! size that fits with all of that.
+//! The initial size of the window, from the size of the picture, the screen, and the window manager's frame.
 
 use winit::dpi::PhysicalSize;
 use winit::event_loop::ActiveEventLoop;
@@ -7,48 +6,49 @@ use winit::window::{Window, WindowAttributes};
 
 use video::MovieInfo;
 
-/// The size that the window was given: that of the first picture as it is shown, but not so small that the overlay does not
-/// fit, and not larger than the screen.
+/// The initial size of the window: that of the first picture, but large enough for the overlay and not larger than the screen.
 pub(crate) struct WindowSize {
-    /// Pixels of what it shows, across and down.
+    /// Width and height of the picture in pixels.
     shown: (f64, f64),
     screen: Option<(u32, u32)>,
     given: (u32, u32),
 }
 
 impl WindowSize {
-    /// That for what is shown in so many pixels across and down, in a frame that takes `frame` of them.
+    /// Returns the size for a picture of `shown` pixels, where the window manager's frame takes `frame` pixels, horizontally
+    /// and vertically.
     pub(super) fn new(event_loop: &ActiveEventLoop, shown: (f64, f64), frame: (u32, u32)) -> Self {
         let monitor = event_loop.primary_monitor().or_else(|| event_loop.available_monitors().next());
         let screen = monitor.map(|m| m.size()).filter(|s| s.width > 0 && s.height > 0);
         let screen = screen.map(|s| (s.width, s.height));
-        Self { shown, screen, given: fitted(shown, screen, frame) }
+        Self { shown, screen, given: fit_to_screen(shown, screen, frame) }
     }
 
-    /// Width and height of the contents, in pixels.
+    /// Returns width and height of the contents, in pixels.
     pub(super) fn get(&self) -> PhysicalSize<u32> {
         PhysicalSize::new(self.given.0, self.given.1)
     }
 
-    /// What the window is made with.
+    /// Returns the attributes for the new window.
     pub(super) fn attributes(&self) -> WindowAttributes {
         use winit::platform::{wayland, x11};
         let attributes = Window::default_attributes()
             .with_title("clreel")
             .with_inner_size(self.get())
-            .with_min_inner_size(PhysicalSize::new(LEAST.0, LEAST.1));
+            .with_min_inner_size(PhysicalSize::new(MIN_SIZE.0, MIN_SIZE.1));
         let attributes = x11::WindowAttributesExtX11::with_name(attributes, "clreel", "clreel");
         wayland::WindowAttributesExtWayland::with_name(attributes, "clreel", "clreel")
     }
 
-    /// A smaller one, where the frame, which comes only after the window, would reach beyond the screen. A window that has another
-    /// size than it was given has it from the user, or from the window manager, and keeps it.
+    /// Returns a smaller size if the window with the window manager's frame would reach beyond the screen. The frame's size is
+    /// known only once the window is open. Returns `None` if the window fits, or if the user or the window manager has resized
+    /// it.
     pub(super) fn with_frame(&mut self, window: &Window) -> Option<PhysicalSize<u32>> {
         let has: (u32, u32) = window.inner_size().into();
         if has != self.given {
             return None;
         }
-        let fits = fitted(self.shown, self.screen, frame(window));
+        let fits = fit_to_screen(self.shown, self.screen, frame_size(window));
         let is_smaller = fits.0 < has.0 || fits.1 < has.1;
         is_smaller.then(|| {
             self.given = fits;
@@ -57,41 +57,43 @@ impl WindowSize {
     }
 }
 
-/// Pixels across and down that the frame round a window takes, as far as is known.
-pub(super) fn frame(window: &Window) -> (u32, u32) {
+/// Returns how many pixels a window's frame takes horizontally and vertically; 0 if unknown.
+pub(super) fn frame_size(window: &Window) -> (u32, u32) {
     let (inner, outer) = (window.inner_size(), window.outer_size());
     (outer.width.saturating_sub(inner.width), outer.height.saturating_sub(inner.height))
 }
 
-/// What is shown of a movie that is not known yet.
-pub(super) const DEFAULT: (f64, f64) = (960.0, 540.0);
-/// The least side of a window, across and down.
-const LEAST: (u32, u32) = (320, 180);
+/// The picture's size until the movie is known. Smaller pictures are enlarged to at least this size.
+pub(super) const DEFAULT_SIZE: (f64, f64) = (960.0, 540.0);
+/// The minimum width and height of a window.
+const MIN_SIZE: (u32, u32) = (320, 180);
 
-/// Width and height of the picture as it is shown, in square pixels: none of the stored ones is left out.
-pub(super) fn upright(movie: &MovieInfo) -> (f64, f64) {
-    let ((width, height), aspect) = movie.orientation.shown((movie.width, movie.height), movie.pixel_aspect);
+/// Returns the width and height of the picture as displayed: upright, with square pixels, and enlarged rather than reduced to
+/// make them square.
+pub(super) fn displayed_size(movie: &MovieInfo) -> (f64, f64) {
+    let ((width, height), aspect) =
+        movie.orientation.display_size((movie.width, movie.height), movie.pixel_aspect);
     let (width, height) = (f64::from(width), f64::from(height));
     match aspect {
-        a if !a.is_finite() || a <= 0.0 || width < 1.0 || height < 1.0 => DEFAULT,
+        a if !a.is_finite() || a <= 0.0 || width < 1.0 || height < 1.0 => DEFAULT_SIZE,
         a if a < 1.0 => (width, height / a),
         a => (width * a, height),
     }
 }
 
-fn fitted((width, height): (f64, f64), screen: Option<(u32, u32)>, frame: (u32, u32)) -> (u32, u32) {
-    let grow = (DEFAULT.0 / width).min(DEFAULT.1 / height).max(1.0);
+/// Returns the size of the window's contents for a picture of this size: enlarged to at least the default size, and reduced to
+/// fit on the screen with the window manager's frame.
+fn fit_to_screen((width, height): (f64, f64), screen: Option<(u32, u32)>, frame: (u32, u32)) -> (u32, u32) {
+    let grow = (DEFAULT_SIZE.0 / width).min(DEFAULT_SIZE.1 / height).max(1.0);
     let (width, height) = (width * grow, height * grow);
-    // A frame that leaves nothing is none.
-    let room =
-        |screen: u32, frame, least: u32| f64::from(screen.saturating_sub(frame).max(least.min(screen)));
-    let most = screen.map_or((f64::MAX, f64::MAX), |(width, height)| {
-        (room(width, frame.0, LEAST.0), room(height, frame.1, LEAST.1))
+    // A frame that leaves no room is ignored.
+    let room = |screen: u32, frame, min: u32| f64::from(screen.saturating_sub(frame).max(min.min(screen)));
+    let max = screen.map_or((f64::MAX, f64::MAX), |(width, height)| {
+        (room(width, frame.0, MIN_SIZE.0), room(height, frame.1, MIN_SIZE.1))
     });
-    let shrink = (most.0 / width).min(most.1 / height).min(1.0);
-    let side =
-        |side: f64, least: u32, most: f64| (side * shrink).round().max(f64::from(least)).min(most) as u32;
-    (side(width, LEAST.0, most.0), side(height, LEAST.1, most.1))
+    let shrink = (max.0 / width).min(max.1 / height).min(1.0);
+    let side = |side: f64, min: u32, max: f64| (side * shrink).round().max(f64::from(min)).min(max) as u32;
+    (side(width, MIN_SIZE.0, max.0), side(height, MIN_SIZE.1, max.1))
 }
 
 #[cfg(test)]
@@ -101,17 +103,17 @@ mod tests {
     #[test]
     fn a_window_has_the_pictures_shape_and_stays_on_the_screen() {
         let hd = Some((1920, 1080));
-        let fitted = |shown, screen| fitted(shown, screen, (0, 0));
-        assert_eq!(fitted((1280.0, 720.0), hd), (1280, 720));
-        assert_eq!(fitted((3840.0, 2160.0), hd), (1920, 1080));
-        assert_eq!(fitted((3840.0, 2160.0), None), (3840, 2160));
+        let fit_to_screen = |shown, screen| fit_to_screen(shown, screen, (0, 0));
+        assert_eq!(fit_to_screen((1280.0, 720.0), hd), (1280, 720));
+        assert_eq!(fit_to_screen((3840.0, 2160.0), hd), (1920, 1080));
+        assert_eq!(fit_to_screen((3840.0, 2160.0), None), (3840, 2160));
         // Upright, as phones take them.
-        assert_eq!(fitted((1080.0, 1920.0), hd), (608, 1080));
-        assert_eq!(fitted((64.0, 48.0), hd), (720, 540));
+        assert_eq!(fit_to_screen((1080.0, 1920.0), hd), (608, 1080));
+        assert_eq!(fit_to_screen((64.0, 48.0), hd), (720, 540));
         // A strip has black bars rather than sides that nobody can take hold of, and a small screen is small.
-        assert_eq!(fitted((16384.0, 1.0), hd), (1920, 180));
-        assert_eq!(fitted((1.0, 16384.0), hd), (320, 1080));
-        assert_eq!(fitted((1280.0, 720.0), Some((240, 320))), (240, 180));
+        assert_eq!(fit_to_screen((16384.0, 1.0), hd), (1920, 180));
+        assert_eq!(fit_to_screen((1.0, 16384.0), hd), (320, 1080));
+        assert_eq!(fit_to_screen((1280.0, 720.0), Some((240, 320))), (240, 180));
     }
 
     #[test]
@@ -119,14 +121,14 @@ mod tests {
         let hd = Some((1920, 1080));
         // A title of 36 pixels, an edge of 2.
         let frame = (4, 38);
-        assert_eq!(fitted((1280.0, 720.0), hd, frame), (1280, 720));
-        assert_eq!(fitted((1920.0, 1080.0), hd, frame), (1852, 1042));
-        assert_eq!(fitted((1920.0, 1040.0), hd, frame), (1916, 1038));
-        assert_eq!(fitted((1080.0, 1920.0), hd, frame), (586, 1042));
-        assert_eq!(fitted((16384.0, 1.0), hd, frame), (1916, 180));
-        assert_eq!(fitted((1920.0, 1080.0), None, frame), (1920, 1080));
+        assert_eq!(fit_to_screen((1280.0, 720.0), hd, frame), (1280, 720));
+        assert_eq!(fit_to_screen((1920.0, 1080.0), hd, frame), (1852, 1042));
+        assert_eq!(fit_to_screen((1920.0, 1040.0), hd, frame), (1916, 1038));
+        assert_eq!(fit_to_screen((1080.0, 1920.0), hd, frame), (586, 1042));
+        assert_eq!(fit_to_screen((16384.0, 1.0), hd, frame), (1916, 180));
+        assert_eq!(fit_to_screen((1920.0, 1080.0), None, frame), (1920, 1080));
         // One that the screen has no room for.
-        assert_eq!(fitted((1920.0, 1080.0), hd, (4000, u32::MAX)), (320, 180));
+        assert_eq!(fit_to_screen((1920.0, 1080.0), hd, (4000, u32::MAX)), (320, 180));
     }
 
     #[test]
@@ -135,14 +137,14 @@ mod tests {
             let mut movie = video::Decoder::without_frames().info().clone();
             (movie.width, movie.height, movie.pixel_aspect) = (size.0, size.1, pixel_aspect);
             movie.orientation.swapped = swapped;
-            let (width, height) = upright(&movie);
+            let (width, height) = displayed_size(&movie);
             (width.round(), height.round())
         };
         assert_eq!(shown((720, 576), 64.0 / 45.0, false), (1024.0, 576.0));
         assert_eq!(shown((720, 480), 8.0 / 9.0, false), (720.0, 540.0));
         assert_eq!(shown((1920, 1080), 1.0, true), (1080.0, 1920.0));
         assert_eq!(shown((720, 576), 64.0 / 45.0, true), (576.0, 1024.0));
-        assert_eq!(shown((0, 0), 1.0, false), DEFAULT);
-        assert_eq!(shown((720, 576), f64::NAN, false), DEFAULT);
+        assert_eq!(shown((0, 0), 1.0, false), DEFAULT_SIZE);
+        assert_eq!(shown((720, 576), f64::NAN, false), DEFAULT_SIZE);
     }
 }

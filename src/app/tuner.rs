@@ -1,226 +1,214 @@
-//! The background thread that tunes in the window's spare time. In: what to tune for, and whether it may run now. Out:
-//! [`Told`] messages in a channel, and what was found in the cache.
+//! A search for the fastest variant, as a job in the background; its result is stored in the cache of tuning results.
 //!
-//! The thread makes a context of its own, which shares nothing with OpenGL: it can be used while the window is taken
-//! down. It asks before each run on the device, so what is under way when the window wants the device is one run or
-//! one compilation.
+//! The job has a context of its own, which shares nothing with OpenGL, so the job can still use it while the window is being
+//! shut down. Before each run on the device the job waits for permission, so at most one run or one compilation continues when
+//! the window needs the device.
 
-use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use base::error::{Error, Result};
-use base::jobs::{Job, Said, Teller, Waker};
+use crate::app::kernels::CurrentSources;
+use base::error::Result;
+use base::jobs::{Cancel, Job, JobMessage, Reporter, Waker};
 use base::timing::log::{self, Event, Track};
-use box_filter::trial::Trials;
-use box_filter::tune::{self, Search, Trial};
-use box_filter::{Code, Config, VariantId};
+use box_filter::tuned::{self, Search, Trial};
+use box_filter::{BoxFilter, Code, Config, VariantId};
 use ladder::cache::{self, Cache};
-use ladder::tune::Watch as WatchSearch;
-use opencl::cl::{ClContext, Device};
+use ladder::runner::{Ladder as _, LadderRunner, cache_class};
+use ladder::trial::Child;
+use ladder::tune::{self, InitialConfigs, SearchObserver};
+use opencl::cl::Device;
 use opencl::process::lower_priority;
-use opencl::sources;
 
-/// How long the window waits at its end for a run or a compilation.
-const PATIENCE: Duration = Duration::from_millis(700);
+/// How long a closing window waits for a run or a compilation of the search to end.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(700);
 
 /// The environment variable that names the variants to search, separated by commas.
 const VARIABLE: &str = "CLREEL_TUNE_VARIANTS";
 
-/// The variants to search: those that the variable `CLREEL_TUNE_VARIANTS` names, else all that are worth it.
+/// Returns the variants that a search tries: those named by `CLREEL_TUNE_VARIANTS`, else all that can be the fastest.
 pub(crate) fn variants() -> Vec<VariantId> {
-    named(&base::environment::text(VARIABLE).unwrap_or_default())
+    named_variants(&base::environment::text(VARIABLE).unwrap_or_default())
 }
 
-fn named(names: &str) -> Vec<VariantId> {
+/// Returns the variants whose names are in a list separated by commas; all if none of them can be searched.
+fn named_variants(names: &str) -> Vec<VariantId> {
     let named: Vec<VariantId> = names.split(',').filter_map(|name| name.trim().parse().ok()).collect();
-    let known: Vec<_> = tune::variants().into_iter().filter(|id| named.contains(id)).collect();
-    if known.is_empty() { tune::variants() } else { known }
+    let known: Vec<_> = tuned::variants().into_iter().filter(|id| named.contains(id)).collect();
+    if known.is_empty() { tuned::variants() } else { known }
 }
 
-/// What to tune for.
-pub(crate) struct Order {
-    /// The device.
+/// Returns the kernels of these variants that a search tries for pictures of this size, with their initial configurations.
+pub(crate) fn initial_configs(
+    variants: &[VariantId],
+    device: &Device,
+    size: (u32, u32),
+) -> InitialConfigs<Code> {
+    let ladder = BoxFilter::on_noise(size);
+    let mut configs = tune::initial_configs(&ladder, &device.info, &ladder.case(0));
+    configs.retain(|(variant, _)| variants.iter().any(|id| id.as_str() == *variant));
+    configs
+}
+
+/// The parameters of a search.
+pub(crate) struct SearchRequest {
     pub device: Device,
+    pub sources: CurrentSources,
     /// Width and height of the pictures in pixels.
     pub size: (u32, u32),
     /// The radius in pixels.
     pub radius: u32,
-    /// The variants.
     pub variants: Vec<VariantId>,
-    /// How long changed kernels may take for a step of their trial, where the user says.
+    /// The user's timeout for a step of the validation of edited kernels.
     pub kernel_timeout: Option<Duration>,
 }
 
-/// What the thread tells of the search with this number.
-pub(crate) struct Told {
-    /// As [`Tuner::start`] gave it.
-    pub number: u64,
-    /// What it is.
-    pub news: News,
+/// A progress message of a search: the next trial and the trials that have ended.
+pub(crate) struct Progress {
+    /// The variant and configuration that is tried next.
+    pub next: String,
+    /// The results of trials since the last message.
+    pub trials: Vec<Trial>,
 }
 
-/// What the thread tells.
-pub(crate) enum News {
-    /// This configuration is next, after these new trials.
-    Next(String, Vec<Trial>),
-    /// The search is over, and what it found is in the cache.
-    Found(Search),
-    /// It cannot be done, or not be kept.
-    Failed(Error),
-}
-
+/// A gate that is open while a search may use the device.
 #[derive(Default)]
 struct Gate {
-    /// The search that is wanted.
-    number: u64,
-    open: bool,
-    stop: bool,
-}
-
-#[derive(Default)]
-struct Shared {
-    gate: Mutex<Gate>,
+    is_open: Mutex<bool>,
     changed: Condvar,
 }
 
-impl Shared {
-    fn gate(&self) -> MutexGuard<'_, Gate> {
-        self.gate.lock().unwrap_or_else(PoisonError::into_inner)
+impl Gate {
+    /// Opens or closes the gate.
+    fn set_open(&self, open: bool) {
+        let mut is_open = self.is_open.lock().unwrap_or_else(PoisonError::into_inner);
+        if std::mem::replace(&mut *is_open, open) != open {
+            self.changed.notify_all();
+        }
     }
 
-    fn set(&self, change: impl FnOnce(&mut Gate)) {
-        change(&mut self.gate());
+    /// Cancels the search, and wakes it if it waits at the gate.
+    fn cancel(&self, cancel: &Cancel) {
+        // Locked, so that no thread is between its check and its wait.
+        let _is_open = self.is_open.lock().unwrap_or_else(PoisonError::into_inner);
+        cancel.cancel();
         self.changed.notify_all();
     }
 
-    /// Waits until the search with this number may run; whether it is still wanted.
-    fn pass(&self, number: u64) -> bool {
-        let mut gate = self.gate();
-        while !gate.stop && gate.number == number && !gate.open {
-            gate = self.changed.wait(gate).unwrap_or_else(PoisonError::into_inner);
-        }
-        !gate.stop && gate.number == number
+    /// Waits until the gate is open or the search is cancelled; returns false if the search is cancelled.
+    fn pass(&self, cancel: &Cancel) -> bool {
+        let is_open = self.is_open.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_closed = |is_open: &mut bool| !*is_open && !cancel.is_cancelled();
+        drop(self.changed.wait_while(is_open, is_closed));
+        !cancel.is_cancelled()
     }
 }
 
-/// The window's end of the thread.
+/// The window's handle of a running search. Dropping the handle cancels the search.
 pub(crate) struct Tuner {
-    orders: Option<Sender<(u64, Order)>>,
-    job: Job<(), Told>,
-    shared: Arc<Shared>,
+    job: Job<Option<Search>, Progress>,
+    cancel: Cancel,
+    gate: Arc<Gate>,
 }
 
 impl Tuner {
-    /// Starts the thread.
+    /// Starts a search, which waits until the device is free ([`set_open`](Self::set_open)).
     ///
     /// # Errors
-    /// When the system gives none.
-    pub(crate) fn spawn(waker: &Waker) -> Result<Self> {
-        let (orders, receiver) = channel::<(u64, Order)>();
-        let shared = Arc::new(Shared::default());
-        let gate = shared.clone();
-        let work = move |teller: &Teller<(), Told>| {
+    /// If the system cannot start a thread.
+    pub(crate) fn start(request: SearchRequest, waker: &Waker) -> Result<Self> {
+        let gate = Arc::new(Gate::default());
+        let waits_at = gate.clone();
+        let job = Job::spawn("tuner", "Nothing can be tuned in the background.", waker, move |reporter| {
             lower_priority();
-            for (number, order) in receiver {
-                // The window may be gone.
-                let tell = |news| {
-                    let _ = teller.tell(Told { number, news });
-                };
-                match tune(&gate, number, &order, &tell) {
-                    Ok(Some(search)) => tell(News::Found(search)),
-                    Ok(None) => {}
-                    Err(error) => tell(News::Failed(error)),
-                }
-            }
-            Ok(())
-        };
-        let job = Job::spawn("tuner", "Nothing can be tuned in the background.", waker, work)?;
-        Ok(Self { orders: Some(orders), job, shared })
+            tune(&request, &waits_at, reporter)
+        })?;
+        Ok(Self { cancel: job.canceller(), job, gate })
     }
 
-    /// Starts a search, in place of one that may be under way. It waits until it [may run](Self::set_open).
-    pub(crate) fn start(&self, number: u64, order: Order) {
-        self.shared.set(|gate| (gate.number, gate.open) = (number, false));
-        if let Some(orders) = &self.orders {
-            // The thread ends only with this end of the channel, or by a fault that `poll` tells.
-            let _ = orders.send((number, order));
-        }
-    }
-
-    /// Ends the search that is under way.
-    pub(crate) fn cancel(&self) {
-        self.shared.set(|gate| gate.number = 0);
-    }
-
-    /// Lets the search run, or holds it before its next run on the device.
+    /// Permits the search to use the device, or stops it before its next run on the device.
     pub(crate) fn set_open(&self, open: bool) {
-        if self.shared.gate().open != open {
-            self.shared.set(|gate| gate.open = open);
-        }
+        self.gate.set_open(open);
     }
 
-    /// The next message, if one is there.
-    pub(crate) fn poll(&mut self) -> Option<Told> {
-        match self.job.poll()? {
-            Said::Progress(told) => Some(told),
-            Said::Done(done) => {
-                self.orders = None;
-                let number = self.shared.gate().number;
-                done.err().map(|error| Told { number, news: News::Failed(error) })
-            }
-        }
+    /// Cancels the search, which ends after its current run or compilation.
+    pub(crate) fn cancel(&self) {
+        self.gate.cancel(&self.cancel);
     }
 
-    /// Ends the thread, and returns whether it has: a compiler or a run that takes long cannot be interrupted.
+    /// Returns true if the search was cancelled.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancel.is_cancelled()
+    }
+
+    /// Returns the next message of the search, if there is one. The result of a cancelled search is `None`.
+    pub(crate) fn poll(&self) -> Option<JobMessage<Option<Search>, Progress>> {
+        self.job.poll()
+    }
+
+    /// Cancels the search and waits for a short time. Returns true if the search has ended, false if a run or a compiler, which
+    /// cannot be interrupted, takes longer.
     #[must_use]
     pub(crate) fn shut_down(&mut self) -> bool {
-        self.shared.set(|gate| gate.stop = true);
-        self.orders = None;
-        self.job.end(PATIENCE)
+        self.cancel();
+        self.job.end(SHUTDOWN_TIMEOUT)
     }
 }
 
-struct Watch<'a> {
-    shared: &'a Shared,
-    number: u64,
-    told: usize,
-    tell: &'a dyn Fn(News),
-}
-
-impl WatchSearch<Code> for Watch<'_> {
-    fn next(&mut self, rung: &'static str, config: &Config, trials: &[Trial]) {
-        let new = trials.get(self.told..).unwrap_or_default().to_vec();
-        self.told = trials.len();
-        let told = || format!("{rung} {config}");
-        log::record(|| [Event::instant(Track::of_thread(), "next", Instant::now()).with(told())]);
-        (self.tell)(News::Next(told(), new));
-    }
-
-    fn may_go_on(&mut self) -> bool {
-        self.shared.pass(self.number)
+impl Drop for Tuner {
+    fn drop(&mut self) {
+        self.cancel();
     }
 }
 
-/// One search; `None` when it is not wanted any more.
-fn tune(shared: &Shared, number: u64, order: &Order, tell: &dyn Fn(News)) -> Result<Option<Search>> {
-    // The context and the reference picture are work too.
-    if !shared.pass(number) {
+/// The observer of a search: reports its progress, and makes it wait at the gate.
+struct SearchWatch<'a> {
+    reporter: &'a Reporter<Option<Search>, Progress>,
+    gate: &'a Gate,
+    /// Number of trials that were reported so far.
+    reported: usize,
+}
+
+impl SearchObserver<Code> for SearchWatch<'_> {
+    /// Reports to the window which trial is next, and the trials that have ended.
+    fn begin_trial(&mut self, variant: &'static str, config: &Config, trials: &[Trial]) {
+        let new = trials.get(self.reported..).unwrap_or_default().to_vec();
+        self.reported = trials.len();
+        let next = || format!("{variant} {config}");
+        log::record(|| [Event::instant(Track::of_thread(), "next", Instant::now()).with(next())]);
+        self.reporter.report(Progress { next: next(), trials: new });
+    }
+
+    /// Waits until the search may use the device; returns false if the search is cancelled.
+    fn may_continue(&mut self) -> bool {
+        self.gate.pass(&self.reporter.canceller())
+    }
+}
+
+/// Runs the search and stores its result in the cache; returns `None` if the search was cancelled.
+fn tune(
+    request: &SearchRequest,
+    gate: &Gate,
+    reporter: &Reporter<Option<Search>, Progress>,
+) -> Result<Option<Search>> {
+    // The context and the reference picture need the device or the processor, too.
+    if !gate.pass(&reporter.canceller()) {
         return Ok(None);
     }
     cache::require_writable()?;
-    // The same kernels from the first trial to the last.
-    sources::pin_current();
-    let cl = ClContext::new(&order.device)?;
-    let mut trials = Trials::new(order.kernel_timeout);
-    let mut watch = Watch { shared, number, told: 0, tell };
+    let ladder = BoxFilter::on_noise(request.size);
+    let case = ladder.case(request.radius);
+    let mut child = Child::new(BoxFilter::INFO.name, request.kernel_timeout);
+    let runner = LadderRunner::new(&ladder, Some(&request.device), request.sources.get(), &mut child);
+    let mut watch = SearchWatch { reporter, gate, reported: 0 };
     let began = Instant::now();
-    let found = tune::search(&cl, &order.variants, order.size, order.radius, &mut trials, &mut watch);
+    let configs = initial_configs(&request.variants, &request.device, request.size);
+    let found = tune::search(&runner, &case, configs, &mut watch);
     log::record(|| [Event::since("search", began)]);
     let found = found?;
     if let Some(search) = &found {
         let mut cache = Cache::load();
-        cache.put(tune::entries(search, &order.device.info, order.size, order.radius)?);
+        cache.put(search.entries(&request.device.info, &cache_class(&ladder, &case))?);
         cache.store()?;
     }
     Ok(found)
@@ -228,39 +216,40 @@ fn tune(shared: &Shared, number: u64, order: &Order, tell: &dyn Fn(News)) -> Res
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc::channel;
+
     use super::*;
 
     #[test]
     fn a_variable_narrows_the_search_down() {
-        assert_eq!(named("flat, fused"), [VariantId::Fused, VariantId::Flat]);
-        assert_eq!(named("flat,nonsense"), [VariantId::Flat]);
+        assert_eq!(named_variants("flat, fused"), [VariantId::Fused, VariantId::Flat]);
+        assert_eq!(named_variants("flat,nonsense"), [VariantId::Flat]);
         for nothing in ["", "nonsense", "off"] {
-            assert_eq!(named(nothing), tune::variants());
+            assert_eq!(named_variants(nothing), tuned::variants());
         }
     }
 
     #[test]
-    fn a_search_waits_until_it_may_run_and_ends_when_it_is_not_wanted() {
-        let shared = Arc::new(Shared::default());
-        shared.set(|gate| gate.number = 3);
-        assert!(!shared.pass(2), "another search is wanted");
+    fn a_search_waits_until_it_may_run_and_ends_when_it_is_cancelled() {
+        let (gate, cancel) = (Arc::new(Gate::default()), Cancel::default());
         let (sender, receiver) = channel();
-        let other = shared.clone();
+        let (other, cancelled) = (gate.clone(), cancel.clone());
         let thread = std::thread::spawn(move || {
-            sender.send(other.pass(3)).unwrap();
-            // Opened once, it stays so.
-            sender.send(other.pass(3)).unwrap();
-            other.set(|gate| gate.open = false);
-            sender.send(other.pass(3)).unwrap();
+            sender.send(other.pass(&cancelled)).unwrap();
+            // Once open, it stays open.
+            sender.send(other.pass(&cancelled)).unwrap();
+            other.set_open(false);
+            sender.send(other.pass(&cancelled)).unwrap();
         });
         std::thread::sleep(Duration::from_millis(30));
         assert!(receiver.try_recv().is_err(), "it is closed at first");
-        shared.set(|gate| gate.open = true);
+        gate.set_open(true);
         assert_eq!((receiver.recv(), receiver.recv()), (Ok(true), Ok(true)));
         std::thread::sleep(Duration::from_millis(30));
         assert!(receiver.try_recv().is_err(), "closed again");
-        shared.set(|gate| gate.stop = true);
+        gate.cancel(&cancel);
         assert_eq!(receiver.recv(), Ok(false));
+        assert!(!gate.pass(&cancel));
         thread.join().unwrap();
     }
 }

@@ -1,8 +1,7 @@
-//! The window. In: `clreel [FILE]` and what the user does. Out: the movie on the screen, and when it ends the
-//! screenshot and the statistics that were asked for.
+//! The window's event loop, for `clreel [FILE]`.
 //!
-//! Everything that touches OpenGL runs on this thread. OpenCL's calls are made elsewhere; the devices' threads, the decoder, the
-//! builder and the driver's callbacks only wake it.
+//! All OpenGL calls are made on this thread. OpenCL calls are made elsewhere; the devices' threads, the decoder, the builder and the
+//! driver's callbacks only wake this loop.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, OnceLock};
@@ -16,7 +15,7 @@ use winit::window::WindowId;
 
 use super::player::Player;
 use super::playlist::Playlist;
-use super::size::{DEFAULT, WindowSize, upright};
+use super::size::{DEFAULT_SIZE, WindowSize, displayed_size};
 use crate::app::display;
 use crate::options::{PlayArgs, SceneId};
 use crate::scene;
@@ -26,39 +25,39 @@ use opencl::cl::{Selection, list_devices, select};
 use opencl::event::Waker;
 use video::{Decoder, OpenOptions, bundled_clip};
 
-/// So long the window waits for its movie, whose size it takes. Later it appears without.
+/// How long clreel waits for its first movie before it opens the window; if the movie is not open by then, the window opens
+/// without knowing its size.
 const FIRST_WAIT: Duration = Duration::from_millis(700);
 
-/// What wakes the window's loop from other threads.
+/// An event that another thread sends to the window's event loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wake {
-    /// Something is ready: look.
-    Look,
-    /// The process was asked to end.
+    /// Another thread may have a result.
+    Ready,
+    /// A signal requests the end of the process.
     Quit,
 }
 
-/// Opens the window and plays until the user quits. Does not return, but ends the process, where a kernel or
-/// a compiler still runs that cannot be stopped.
+/// Opens the window and plays until the user quits. Ends the process instead of returning if a kernel or a compiler still runs,
+/// since these cannot be stopped.
 ///
-/// # Errors
-/// When the file cannot be played, the device that was named does not exist, or there is no display or no
-/// OpenGL; also when the statistics or the screenshot cannot be written at the end. When the display goes away
-/// while it plays, the statistics are written and the process ends.
+/// Returns an error if the file cannot be played, the selected device does not exist, there is no display or no OpenGL, or the
+/// statistics or the screenshot cannot be written at the end. If the display is lost during playback, the statistics are written
+/// and the process ends.
 pub(crate) fn run(args: &PlayArgs) -> Result<()> {
-    // What happened just now can be saved any time.
+    // Recent events can be saved any time.
     log::start(if args.trace.trace.is_some() { log::KEPT_EVENTS } else { log::RECENT_EVENTS });
     let needs_movie = args.scene != SceneId::Card;
     let files = match (args.files.is_empty(), bundled_clip()) {
         (false, _) => args.files.clone(),
         (true, Ok(clip)) => vec![clip],
-        // The test card does without.
+        // The test card needs no movie.
         (true, Err(_)) if !needs_movie => Vec::new(),
         (true, Err(error)) => return Err(error),
     };
     let proxy: Arc<OnceLock<EventLoopProxy<Wake>>> = Arc::default();
     quit_on_signals(proxy.clone());
-    let device = match &args.filter.device {
+    let device = match &args.filter.on.device {
         Some(selector) => Some(select(&list_devices(), Some(selector))?),
         None => None,
     };
@@ -67,7 +66,7 @@ pub(crate) fn run(args: &PlayArgs) -> Result<()> {
         Arc::new(move || {
             if let Some(proxy) = proxy.get() {
                 // The loop is gone only when the window is.
-                let _ = proxy.send_event(Wake::Look);
+                let _ = proxy.send_event(Wake::Ready);
             }
         })
     };
@@ -78,14 +77,14 @@ pub(crate) fn run(args: &PlayArgs) -> Result<()> {
         ..OpenOptions::default()
     };
     let mut playlist = Playlist::new(files, options, waker.clone());
-    // The test card appears at once, its window has its own size, and it does without a movie.
+    // The test card appears at once, and its window has its own size.
     let decoder = if needs_movie { playlist.first(FIRST_WAIT)? } else { None };
 
     let event_loop = EventLoop::<Wake>::with_user_event().build().map_err(|_| no_display())?;
     let _ = proxy.set(event_loop.create_proxy());
     if let Ok(handle) = event_loop.display_handle() {
         display::watch(handle.as_raw(), waker.clone());
-        be_silent_without_a_display();
+        hide_panics_without_display();
     }
 
     let mut app = App {
@@ -97,7 +96,7 @@ pub(crate) fn run(args: &PlayArgs) -> Result<()> {
         quit: false,
         result: Ok(()),
     };
-    // Winit panics where an answer of the X server does not come any more.
+    // Winit panics where the X server does not answer any more.
     let ran = catch_unwind(AssertUnwindSafe(|| event_loop.run_app(&mut app)));
     app.leave_if_lost();
     let ran = match ran {
@@ -107,15 +106,15 @@ pub(crate) fn run(args: &PlayArgs) -> Result<()> {
     };
     let idle = app.finish();
     let result = app.result.and(ran);
-    // A device may be asked still whether it shares.
-    base::leftovers::remove_all();
+    // The test of sharing may still run.
+    base::cleanup::remove_all();
     if !idle {
         opencl::process::exit_now(base::exit::report(result.map(|()| base::exit::DONE)));
     }
     result
 }
 
-/// Winit's own text names source files of its own, so the reason is said anew.
+/// Returns the error for a missing display, instead of winit's, which names source files.
 fn no_display() -> Error {
     let named: Vec<String> = ["WAYLAND_DISPLAY", "DISPLAY"]
         .iter()
@@ -135,6 +134,7 @@ fn no_display() -> Error {
     )
 }
 
+/// Returns the error for when the display has closed the connection.
 fn display_gone(why: &str) -> Error {
     Error::new(
         "The display is gone.",
@@ -143,8 +143,8 @@ fn display_gone(why: &str) -> Error {
     )
 }
 
-/// A panic of winit's because the X server is gone tells nothing more than [`display_gone`] does.
-fn be_silent_without_a_display() {
+/// Hides the messages of panics that winit causes when the X server is gone, since [`display_gone`] reports that.
+fn hide_panics_without_display() {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         if !display::is_lost() {
@@ -153,12 +153,12 @@ fn be_silent_without_a_display() {
     }));
 }
 
-/// SIGINT, SIGTERM and SIGHUP end the window as `q` does, so that statistics are written. Call it before any driver is loaded:
-/// some heed signals, too (LLVM in PoCL), and who comes later is asked first, and asks the one before.
+/// Makes SIGINT, SIGTERM and SIGHUP end the window as the key `q` does, so that statistics are written. Must be called before
+/// any driver is loaded: some drivers install handlers, too (LLVM in PoCL), which then call these.
 fn quit_on_signals(proxy: Arc<OnceLock<EventLoopProxy<Wake>>>) {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]) else { return };
-    // Without the thread the signals would do nothing at all; then leave them as they were.
+    // If the thread cannot be started, the handlers are removed again.
     let thread = std::thread::Builder::new().name("signals".into()).spawn(move || {
         for signal in signals.forever() {
             let Some(proxy) = proxy.get() else {
@@ -174,22 +174,24 @@ fn quit_on_signals(proxy: Arc<OnceLock<EventLoopProxy<Wake>>>) {
     drop(thread);
 }
 
+/// The application of the event loop: opens the window, and passes events to it.
 struct App<'a> {
     args: &'a PlayArgs,
     device: Option<Selection>,
     waker: Waker,
-    /// Until the window takes it over.
+    /// The playlist and the first movie's decoder, until the window is opened and takes them.
     movies: Option<(Playlist, Option<Decoder>)>,
     window: Option<Player<'a>>,
-    /// A signal asked the process to end.
+    /// True once a signal has requested the end of the process.
     quit: bool,
     result: Result<()>,
 }
 
 impl App<'_> {
+    /// Opens the window with the movies.
     fn open(&mut self, event_loop: &ActiveEventLoop) -> Result<()> {
         let Some((playlist, decoder)) = self.movies.take() else { return Ok(()) };
-        let movie = || decoder.as_ref().map_or(DEFAULT, |decoder| upright(decoder.info()));
+        let movie = || decoder.as_ref().map_or(DEFAULT_SIZE, |decoder| displayed_size(decoder.info()));
         let shown = scene::size(self.args.scene).unwrap_or_else(movie);
         let size = WindowSize::new(event_loop, shown, (0, 0));
         let device = self.device.clone();
@@ -198,6 +200,7 @@ impl App<'_> {
         Ok(())
     }
 
+    /// Exits the event loop if this result is an error, or if the user has quit and all files are written.
     fn check(&mut self, event_loop: &ActiveEventLoop, result: Result<()>) {
         self.leave_if_lost();
         if let Err(error) = result {
@@ -205,14 +208,13 @@ impl App<'_> {
             event_loop.exit();
         } else if (self.quit || self.window.as_ref().is_some_and(Player::wants_to_quit))
             // The window answers as long as files are written.
-            && self.window.as_mut().is_none_or(Player::has_ended)
+            && self.window.as_mut().is_none_or(Player::poll_end)
         {
             event_loop.exit();
         }
     }
 
-    /// Without a display nothing can be drawn or taken down any more: writes what was asked for and ends the
-    /// process.
+    /// If the display is lost, writes all files and ends the process, since nothing can be drawn or shut down any more.
     fn leave_if_lost(&mut self) {
         if !display::is_lost() {
             return;
@@ -227,9 +229,9 @@ impl App<'_> {
         opencl::process::exit_now(base::exit::report(Err(error)));
     }
 
-    /// Writes what was asked for and takes the window down; returns whether OpenCL is idle.
+    /// Writes all files and shuts the window down; returns true if OpenCL is idle, so that the process can end normally.
     fn finish(&mut self) -> bool {
-        display::forget();
+        display::stop_using();
         let Some(player) = self.window.take() else { return true };
         let (written, idle) = player.close();
         if self.result.is_ok() {
@@ -240,6 +242,7 @@ impl App<'_> {
 }
 
 impl ApplicationHandler<Wake> for App<'_> {
+    /// Opens the window when the event loop permits it.
     fn resumed(&mut self, event_loop: &ActiveEventLoop) {
         if self.window.is_none() {
             let opened = self.open(event_loop);
@@ -247,12 +250,14 @@ impl ApplicationHandler<Wake> for App<'_> {
         }
     }
 
+    /// Quits on a signal; another event only wakes the loop.
     fn user_event(&mut self, _: &ActiveEventLoop, event: Wake) {
         if event == Wake::Quit {
             self.quit = true;
         }
     }
 
+    /// Passes an event to the window.
     fn window_event(&mut self, event_loop: &ActiveEventLoop, _: WindowId, event: WindowEvent) {
         if let Some(window) = &mut self.window {
             let result = window.event(&event);
@@ -260,6 +265,7 @@ impl ApplicationHandler<Wake> for App<'_> {
         }
     }
 
+    /// Makes a turn of the player before the event loop waits.
     fn about_to_wait(&mut self, event_loop: &ActiveEventLoop) {
         self.leave_if_lost();
         if let Some(window) = &mut self.window {

@@ -1,56 +1,56 @@
-//! `clreel check-kernels`: kernels on a small picture under Oclgrind, which computes each work-item alone and sees what no device
-//! tells: reads and writes outside of memory, and races. In: variants. Out: each fault with its line, or that there is none.
+//! `clreel check-kernels`: runs kernels on a small picture under Oclgrind, which interprets each work-item and detects what
+//! devices do not report: out-of-bounds accesses and data races. Prints each fault with its source line.
 //!
-//! Oclgrind takes the place of the OpenCL drivers in a process that it starts: this program again, with a hidden subcommand.
+//! Oclgrind starts this program again with a hidden subcommand, and replaces the OpenCL drivers in that process.
 
 mod oclgrind;
 
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
-use super::devices::print_line;
+use super::output::{print_json, print_line};
 use super::{CheckKernelsArgs, usage};
-use base::error::{Error, Result};
+use base::error::{Error, ErrorKind, Result};
 use base::exit;
-use base::timing::crowding;
 use box_filter::config::Extent;
-use box_filter::machine_code::{self, Pictures};
+use box_filter::machine_code::{self, PictureInfo};
 use box_filter::pictures::noise;
 use box_filter::planar::PlanarFilter;
-use box_filter::planar::run::filter_alone;
+use box_filter::planar::run::filter_planes_once;
 use box_filter::{BuiltVariant, Code, Config, OWN_FILE, VariantId, Work, filter_once};
 use opencl::cl::{ClContext, DeviceKind, list_devices, no_device};
 use opencl::machine_code::MachineCode;
 use opencl::memory::{Picture, Storage};
-use opencl::sources::{self, Sources};
-use opencl::{process, program};
+use opencl::sandbox::{Cause, Limit, PREPARATION, end_with_parent};
+use opencl::sources::Sources;
 use video::color::Layout;
 
-use oclgrind::{Ended, Fault, checker, told};
+pub(crate) use oclgrind::CheckedCode;
+use oclgrind::checker;
 
-/// The hidden subcommand.
-pub(crate) const RUN: &str = "run-kernels";
-/// And the one that it is an alternative of.
-const NAME: &str = "check-kernels";
-/// A picture with more than one work-group in each direction, and odd edges.
+/// The name of the hidden subcommand that runs kernels once, under Oclgrind.
+pub(crate) const RUN_SUBCOMMAND: &str = "run-kernels";
+/// The name of this subcommand, for usage errors.
+const SUBCOMMAND: &str = "check-kernels";
+/// The size in pixels of the picture on which kernels run: more than one work-group in each direction, with an odd remainder at
+/// the edges.
 const SIZE: (u32, u32) = (70, 9);
+/// The radius with which kernels run.
 const RADIUS: u32 = 3;
-/// Beyond what `fused` keeps in one pass.
+/// A second radius, larger than `fused` filters in one pass.
 const LARGE_RADIUS: u32 = 50;
-/// A code that reads more pixels than that for each is run with the small radius alone.
-const MOST_READS: f64 = 1000.0;
-/// How long the kernels of a variant may take, unless the user says: clreel's own take about a second.
-const LIMIT: Duration = Duration::from_secs(60);
+/// The maximum number of pixels that code may read for each output pixel to be also run with the large radius.
+const MAX_READS_PER_PIXEL: f64 = 1000.0;
 
-/// A variant's code for a kind of device.
+/// A variant's code for one kind of device.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Subject {
+struct VariantCode {
     id: VariantId,
     kind: DeviceKind,
 }
 
-impl Subject {
+impl VariantCode {
+    /// Returns the name of the code, with the kind of device if the variant has different code for each kind.
     fn name(self) -> String {
         match (has_two_codes(self.id), self.kind) {
             (false, _) => self.id.to_string(),
@@ -60,188 +60,202 @@ impl Subject {
     }
 }
 
-/// Whether it has other code on CPUs than on graphics cards.
+/// Returns true if the variant has different code for CPUs and for graphics cards.
 fn has_two_codes(id: VariantId) -> bool {
     id.reads_planes() || id.kernels().is_some_and(|kernels| !std::ptr::eq(kernels.cpu, kernels.gpu))
 }
 
-/// Does what is asked for; returns the exit code.
+/// Runs `clreel check-kernels`; returns the exit code.
 ///
 /// # Errors
-/// When the folder of kernels is not there, or what is needed to do it.
+/// If the folder of kernels cannot be read, Oclgrind is missing, or there is no device for `--machine-code`.
 pub(crate) fn run(args: &CheckKernelsArgs) -> Result<u8> {
-    if let Some(folder) = program::named_folder() {
-        // Said once, and not of each kernel file.
-        Sources::read(&folder)?;
-    }
+    let sources = Sources::from_environment();
+    // An unreadable folder is reported once, not for each kernel file.
+    sources.require_readable()?;
+    let has_own = has_own(&sources);
     let mut reasons: Vec<String> =
-        args.variant.iter().filter_map(|id| why_not(*id, args.machine_code)).collect();
+        args.variant.iter().filter_map(|id| exclusion(*id, args.machine_code, has_own)).collect();
     reasons.dedup();
-    let subjects = subjects(&args.variant, args.machine_code);
-    if subjects.is_empty() {
+    let codes = selected_code(&args.variant, args.machine_code, has_own);
+    if codes.is_empty() {
         let nothing =
-            if args.machine_code { "no machine code can be shown" } else { "there is nothing to check" };
-        return Ok(usage(NAME, &format!("{nothing}: {}", reasons.join("; "))));
+            if args.machine_code { "there is no machine code" } else { "there is nothing to check" };
+        return Ok(usage(SUBCOMMAND, &format!("{nothing}: {}", reasons.join("; "))));
     }
     for reason in reasons {
-        eprintln!("clreel: Left out: {reason}.");
+        eprintln!("clreel: Skipped: {reason}.");
     }
-    if args.machine_code { machine_code(&subjects) } else { check_all(&subjects, args) }
+    if args.machine_code { machine_code(&codes, sources) } else { check_all(&codes, args, &sources) }
 }
 
-/// Why there is nothing to do for a variant that the user has named, to go on after a colon.
-fn why_not(id: VariantId, machine_code: bool) -> Option<String> {
-    let why = match &id.rung().work {
-        Work::Nothing => "has no kernels, it leaves pictures as they are".to_owned(),
-        Work::Shaders => "has no kernels, it computes in OpenGL".to_owned(),
-        Work::Threads => "has no kernels, it computes on the processor without OpenCL".to_owned(),
+/// Returns the reason, as a clause, why a variant that the user named is skipped; `None` if it can be checked. `has_own` is
+/// true if the folder of kernels has the user's own kernel.
+fn exclusion(id: VariantId, machine_code: bool, has_own: bool) -> Option<String> {
+    let why = match &id.info().work {
+        Work::Nothing => "has no kernels, since it copies the picture".to_owned(),
+        Work::Shaders => "has no kernels, since it runs in OpenGL".to_owned(),
+        Work::Threads => "has no kernels, since it runs on the CPU without OpenCL".to_owned(),
         Work::Fastest(_) if !machine_code => {
-            "has no kernels of its own, it takes another variant's; name that".to_owned()
+            "has no kernels of its own; name the variant that it selects".to_owned()
         }
-        Work::Former => "is no variant that can be named".to_owned(),
-        Work::Kernels(_) if id == VariantId::Own && !has_own() => {
-            format!(
-                "is your own kernel, and there is no {OWN_FILE}; name the folder that has it with --kernels"
-            )
+        Work::Kernels(_) if id == VariantId::Own && !has_own => {
+            format!("is your own kernel, and {OWN_FILE} is missing; set its folder with --kernels")
         }
         Work::Kernels(_) | Work::Fastest(_) | Work::Planes(_) => return None,
     };
     Some(format!("'{id}' {why}"))
 }
 
-/// Whether the folder of kernels has the user's own; one that cannot be read is there, too, and is told when it is run.
-fn has_own() -> bool {
-    program::source(OWN_FILE).map_or_else(|error| sources::is_unreadable(&error), |_| true)
+/// Returns true if `sources` have the user's own kernel. An unreadable file counts as existing, since running it reports the
+/// error.
+fn has_own(sources: &Sources) -> bool {
+    sources.text(OWN_FILE).map_or_else(|error| error.kind == ErrorKind::KernelsUnreadable, |_| true)
 }
 
-/// Checks these under Oclgrind. One that cannot be run keeps no other from being checked.
-fn check_all(subjects: &[Subject], args: &CheckKernelsArgs) -> Result<u8> {
+/// Checks all of `codes` under Oclgrind, even if some fail; returns the exit code.
+fn check_all(codes: &[VariantCode], args: &CheckKernelsArgs, sources: &Sources) -> Result<u8> {
     let checker = checker().ok_or_else(|| {
         Error::new(
             "Oclgrind is not installed.",
-            "It is what finds races and bad accesses of kernels.",
+            "It detects data races and out-of-bounds accesses of kernels.",
             "On Debian: apt-get install oclgrind.",
         )
     })?;
-    let limit = args.kernel_timeout.and_then(|s| Duration::try_from_secs_f64(s).ok());
-    let limit = limit.unwrap_or_else(|| LIMIT.mul_f64(crowding()));
-    let (mut faulty, mut failed) = (false, Vec::new());
-    for subject in subjects {
-        let name = subject.name();
-        let (faults, error) = check(&checker, *subject, args.kernels.as_deref(), limit);
-        for fault in &faults {
-            print_line(told(&name, fault))?;
+    let limit = Limit::new(args.kernel_timeout, PREPARATION);
+    let (mut checked, mut printed) = (Vec::new(), Vec::new());
+    for code in codes {
+        let code = check(&checker, *code, args.kernels.as_deref(), sources, limit);
+        if !args.json {
+            print_code(&code, &mut printed)?;
         }
-        faulty |= !faults.is_empty();
-        match error {
-            Some(error) => {
-                eprintln!("clreel: {error}");
-                failed.push(name);
-            }
-            None if faults.is_empty() => print_line(format!("{name}: no races, no bad accesses"))?,
-            None => {}
-        }
+        checked.push(code);
     }
-    if !failed.is_empty() && subjects.len() > 1 {
-        eprintln!("clreel: {} of {} not checked: {}.", failed.len(), subjects.len(), failed.join("; "));
+    let failed: Vec<&str> =
+        checked.iter().filter(|code| code.error.is_some()).map(|code| code.name.as_str()).collect();
+    if args.json {
+        print_json(&checked)?;
+    } else if !failed.is_empty() && codes.len() > 1 {
+        eprintln!("clreel: {} of {} were not checked: {}.", failed.len(), codes.len(), failed.join("; "));
     }
-    Ok(match (faulty, failed.is_empty()) {
-        (true, _) => exit::MISMATCH,
-        (false, false) => exit::FAILED,
-        (false, true) => exit::DONE,
-    })
+    let is_faulty = checked.iter().any(|code| !code.faults.is_empty());
+    Ok(exit::check_code(is_faulty, !failed.is_empty()))
 }
 
-/// Prints what the first device runs for these. One that it does not tell keeps none from being printed.
-fn machine_code(subjects: &[Subject]) -> Result<u8> {
+/// Prints the results of a variant's code. A reason that several variants share is printed once; `printed` has the reasons so far.
+fn print_code(code: &CheckedCode, printed: &mut Vec<String>) -> Result<()> {
+    for (sentence, lines) in code.fault_sentences() {
+        print_line(sentence)?;
+        lines.iter().try_for_each(print_line)?;
+    }
+    if let Some(sentence) = code.no_faults_text() {
+        print_line(sentence)?;
+    }
+    if let Some(error) = &code.error {
+        let reason = error.to_string().replace(&format!("'{}'", code.name), "");
+        if !printed.contains(&reason) {
+            eprintln!("clreel: {error}");
+            printed.push(reason);
+        }
+    }
+    Ok(())
+}
+
+/// Prints the machine code of all of `codes` on the first device, even if some fail; returns the exit code.
+fn machine_code(codes: &[VariantCode], sources: Sources) -> Result<u8> {
     let device = list_devices().into_iter().next().ok_or_else(no_device)?;
-    let cl = ClContext::new(&device)?;
-    let mut ids: Vec<VariantId> = subjects.iter().map(|subject| subject.id).collect();
+    let cl = ClContext::new(&device, sources)?;
+    let mut ids: Vec<VariantId> = codes.iter().map(|code| code.id).collect();
     ids.dedup();
-    let pictures = Pictures { size: (1280, 720), radius: 7, wide: false };
-    let mut code = exit::DONE;
+    let pictures = PictureInfo { size: (1280, 720), radius: 7, wide: false };
+    let mut exit_code = exit::DONE;
     for id in ids {
-        match machine_code::of(&cl, id, &pictures) {
+        match machine_code::disassemble(&cl, id, &pictures) {
             Ok(MachineCode { name, text, facts }) => {
                 print_line(format!("{id}, {}: {name}\n{}\n{text}", device.info.name, facts.join("\n")))?;
             }
             Err(error) => {
                 eprintln!("clreel: {id}: {error}");
-                code = exit::FAILED;
+                exit_code = exit::FAILED;
             }
         }
     }
-    Ok(code)
+    Ok(exit_code)
 }
 
-/// Each code once: of these variants, or of all.
-fn subjects(variants: &[VariantId], machine_code: bool) -> Vec<Subject> {
-    let named = |id: &VariantId| match variants.is_empty() {
-        true => (*id != VariantId::Own || has_own()) && *id != VariantId::Auto,
+/// Returns the code of these variants, each code once; that of all variants if the list is empty.
+fn selected_code(variants: &[VariantId], machine_code: bool, has_own: bool) -> Vec<VariantCode> {
+    let is_selected = |id: &VariantId| match variants.is_empty() {
+        true => (*id != VariantId::Own || has_own) && *id != VariantId::Auto,
         false => variants.contains(id),
     };
     let mut all = Vec::new();
-    for id in VariantId::ALL.into_iter().chain([VariantId::Own]).filter(named) {
-        if why_not(id, machine_code).is_some() {
+    for id in VariantId::WITH_OWN.into_iter().filter(is_selected) {
+        if exclusion(id, machine_code, has_own).is_some() {
             continue;
         }
-        all.push(Subject { id, kind: DeviceKind::Gpu });
+        all.push(VariantCode { id, kind: DeviceKind::Gpu });
         if has_two_codes(id) {
-            all.push(Subject { id, kind: DeviceKind::Cpu });
+            all.push(VariantCode { id, kind: DeviceKind::Cpu });
         }
     }
     all
 }
 
-/// One code in a process under Oclgrind: its faults, and why it could not be run to its end.
+/// Runs a variant's code in a process under Oclgrind.
 fn check(
     checker: &Path,
-    subject: Subject,
+    code: VariantCode,
     kernels: Option<&Path>,
-    limit: Duration,
-) -> (Vec<Fault>, Option<Error>) {
-    let name = subject.name();
-    let failed =
-        |why: String, hint| Error::new(format!("{name} could not be run under Oclgrind."), why, hint);
+    sources: &Sources,
+    limit: Limit,
+) -> CheckedCode {
+    let name = code.name();
+    let failed = |why: String, hint| Error::new(format!("'{name}' could not run under Oclgrind."), why, hint);
     let arguments = |command: &mut Command| {
-        command.arg(RUN).arg(subject.id.as_str());
-        if subject.kind == DeviceKind::Cpu {
+        command.arg(RUN_SUBCOMMAND).arg(code.id.as_str());
+        if code.kind == DeviceKind::Cpu {
             command.arg("--cpu");
         }
         if let Some(folder) = kernels {
-            // It is in the environment, too; but what is advised names what was given.
+            // The environment has it, too, but hints in errors name the option.
             command.arg("--kernels").arg(folder);
         }
     };
-    match oclgrind::run(checker, arguments, limit) {
-        Ok((faults, Ended::Done)) => (faults, None),
-        Ok((faults, Ended::Late)) => {
-            let error = Error::new(
-                format!(
-                    "{name} did not end within {} s under Oclgrind.",
-                    (limit.as_secs_f64() * 10.0).round() / 10.0
-                ),
-                "Oclgrind is slow, but clreel's own kernels take it a second or two.",
-                "Look for a loop without an end; `clreel check-kernels --kernel-timeout` gives it more time.",
-            );
-            (faults, Some(error))
+    let (faults, ending) = match oclgrind::run(checker, arguments, sources, limit) {
+        Ok(run) => run,
+        Err(e) => {
+            let error = Some(failed(format!("{e}."), "Try the kernels with `clreel bench`."));
+            return CheckedCode { name, faults: Vec::new(), error };
         }
-        // What it has found explains that.
-        Ok((faults, Ended::Failed(_))) if !faults.is_empty() => (faults, None),
-        Ok((faults, Ended::Failed(why))) => (faults, Some(failed(why, ""))),
-        Err(e) => (Vec::new(), Some(failed(format!("{e}."), "Try the kernels with `clreel bench`."))),
-    }
+    };
+    let error = match ending.cause {
+        Cause::Exit(0) => None,
+        Cause::Timeout(_) => Some(Error::new(
+            format!("'{name}' {ending} under Oclgrind."),
+            "Oclgrind is slow, but needs only a second or two for the built-in kernels.",
+            "Look for an endless loop, or raise the limit with --kernel-timeout.",
+        )),
+        // The faults explain the failure.
+        _ if !faults.is_empty() => None,
+        _ => {
+            let why = ending.error().map_or_else(|| format!("It {ending}."), str::to_owned);
+            Some(failed(why, ""))
+        }
+    };
+    CheckedCode { name, faults, error }
 }
 
-/// The hidden subcommand: runs a variant's kernels on the first device.
+/// Runs a variant's kernels on the first device, for the hidden subcommand; returns the exit code. `cpu` selects the code for
+/// CPUs.
 ///
 /// # Errors
-/// When there is none, or the kernels cannot run.
+/// If there is no device, or the kernels cannot run.
 pub(crate) fn run_kernels(id: VariantId, cpu: bool) -> Result<u8> {
-    // Who checks may be stopped.
-    process::end_with_parent();
+    // The checking process may be killed.
+    end_with_parent();
     let device = list_devices().into_iter().next().ok_or_else(no_device)?;
-    let cl = ClContext::new(&device)?;
+    let cl = ClContext::new(&device, Sources::from_environment())?;
     let kind = if cpu { DeviceKind::Cpu } else { DeviceKind::Gpu };
     let (width, height) = SIZE;
     if id.reads_planes() {
@@ -249,7 +263,7 @@ pub(crate) fn run_kernels(id: VariantId, cpu: bool) -> Result<u8> {
         for wide in [false, true] {
             let layout = Layout::planar_420(width, height, wide);
             for radius in [RADIUS, LARGE_RADIUS] {
-                filter_alone(&cl, &filter, &layout, &noise(layout.bytes()), radius)?;
+                filter_planes_once(&cl, &filter, &layout, &noise(layout.bytes()), radius)?;
             }
         }
         return Ok(exit::DONE);
@@ -257,7 +271,7 @@ pub(crate) fn run_kernels(id: VariantId, cpu: bool) -> Result<u8> {
     let built = BuiltVariant::build_as(&cl, id, kind)?;
     let storage = built.kernels().storage;
     if storage == Storage::Image {
-        // What is read of an image has no address that could be wrong.
+        // Accesses to an image cannot be out of bounds.
         drop(Picture::alloc(&cl, storage, width, height)?);
     }
     for radius in radii(id, kind) {
@@ -266,15 +280,15 @@ pub(crate) fn run_kernels(id: VariantId, cpu: bool) -> Result<u8> {
     Ok(exit::DONE)
 }
 
-/// What a variant is run with: where each pixel reads its whole window, as the user's own may, not with a large radius, which would
-/// take minutes under Oclgrind and show nothing else.
+/// Returns the radii with which the code is run. The large radius is left out for code in which each pixel reads its whole
+/// window: that would take minutes under Oclgrind and find nothing else.
 fn radii(id: VariantId, kind: DeviceKind) -> &'static [u32] {
     let reads = |code: &'static Code| -> f64 {
         let extent = Extent { width: SIZE.0, rows: SIZE.1, radius: LARGE_RADIUS, units: 1 };
-        let config = Config::of(code, kind);
-        (0..code.kernels.len()).map(|pass| (code.reads)(&config, pass, &extent)).sum()
+        let config = Config::new(code, kind);
+        (0..code.kernels.len()).map(|pass| (code.reads_per_pixel)(&config, pass, &extent)).sum()
     };
-    match id.kernels().is_some_and(|kernels| reads(kernels.code(kind)) > MOST_READS) {
+    match id.kernels().is_some_and(|kernels| reads(kernels.code(kind)) > MAX_READS_PER_PIXEL) {
         true => &[RADIUS],
         false => &[RADIUS, LARGE_RADIUS],
     }
@@ -285,25 +299,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_named_is_checked_or_left_out_with_a_reason() {
+    fn named_variants_are_checked_or_skipped_with_a_reason() {
         for id in VariantId::ALL {
             for machine_code in [false, true] {
-                let subjects = subjects(&[id], machine_code);
-                assert_eq!(subjects.is_empty(), why_not(id, machine_code).is_some(), "{id} {machine_code}");
-                assert!(subjects.iter().all(|subject| subject.id == id), "{subjects:?}");
+                let codes = selected_code(&[id], machine_code, false);
+                assert_eq!(
+                    codes.is_empty(),
+                    exclusion(id, machine_code, false).is_some(),
+                    "{id} {machine_code}"
+                );
+                assert!(codes.iter().all(|code| code.id == id), "{codes:?}");
             }
         }
-        let names: Vec<String> = subjects(&[], false).into_iter().map(Subject::name).collect();
+        let names: Vec<String> =
+            selected_code(&[], false, false).into_iter().map(VariantCode::name).collect();
         for name in ["naive", "planar, for CPUs", "planar, for graphics cards", "fused, for CPUs"] {
             assert_eq!(names.iter().filter(|other| *other == name).count(), 1, "{names:?}");
         }
         let most = |id| radii(id, DeviceKind::Cpu).len();
         assert_eq!(VariantId::ALL.iter().filter(|id| id.kernels().is_some() && most(**id) == 1).count(), 1);
-        let left_out = |id| why_not(id, false).is_some();
+        let skipped = |id| exclusion(id, false, false).is_some();
         assert!(
-            [VariantId::Auto, VariantId::Off, VariantId::Glsl, VariantId::Native].into_iter().all(left_out)
+            [VariantId::Auto, VariantId::Off, VariantId::Glsl, VariantId::Native].into_iter().all(skipped)
         );
-        assert!(!left_out(VariantId::Planar));
-        assert!([VariantId::Planar, VariantId::Auto].iter().all(|id| why_not(*id, true).is_none()));
+        assert!(!skipped(VariantId::Planar));
+        assert!([VariantId::Planar, VariantId::Auto].iter().all(|id| exclusion(*id, true, false).is_none()));
     }
 }

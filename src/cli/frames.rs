@@ -1,5 +1,4 @@
-//! Frames through the engine, for those who wait for them. In: an engine, a frame, what is asked of it. Out: the slot with the
-//! picture, and what its stages took.
+//! Blocking use of the engine, for `snapshot` and `bench`: submit a frame and wait for its picture.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,57 +16,59 @@ use opengl::headless::Headless;
 use opengl::read_texture::read_texture;
 use video::Frame;
 
-/// Here nobody sleeps until the engine wakes him.
-pub(super) fn nobody() -> Waker {
+/// Returns a waker that does nothing: callers of this module block instead of sleeping in an event loop.
+pub(super) fn no_waker() -> Waker {
     Arc::new(|| {})
 }
 
-/// The slot with the frame as it was asked for, and what that took.
+/// Filters a frame into `slot` and waits for the result. Returns the slot with the picture, and the times of the stages.
 ///
 /// # Errors
-/// When it cannot be had so.
-pub(super) fn ask(
+/// If the engine rejects the request or the frame fails.
+pub(super) fn filter_frame(
     engine: &mut Engine,
     frame: &Frame,
     request: Request,
     slot: Slot,
 ) -> Result<(Slot, Stages)> {
     engine.submit(frame, request, slot).map_err(|(_, refusal)| refusal.into_error())?;
-    next(engine, |_| ())
+    wait_for_next(engine, |_| ())
 }
 
-/// Returns the next frame that was asked for; meanwhile it is told how far that is.
-fn next(engine: &mut Engine, tell: impl FnMut(Progress)) -> Result<(Slot, Stages)> {
-    match engine.wait_telling(tell)? {
+/// Waits until the next submitted frame is filtered; `on_progress` is called meanwhile. Returns the slot with the picture, and
+/// the times of the stages.
+fn wait_for_next(engine: &mut Engine, on_progress: impl FnMut(Progress)) -> Result<(Slot, Stages)> {
+    match engine.wait_with_progress(on_progress)? {
         Some(Finished { outcome: Outcome::Done, slot: Some(slot), stages, .. }) => Ok((slot, stages)),
         Some(Finished { outcome: Outcome::Failed(error), .. }) => Err(error),
         _ => Err(Error::new("The frame was not filtered.", "", "Choose another variant.")),
     }
 }
 
-/// The pixels of a frame that was asked for into memory.
+/// Returns the RGBA bytes of a frame that was filtered into host memory.
 ///
 /// # Errors
-/// When there are not so many bytes of them.
+/// If the slot does not have exactly `bytes` bytes.
 pub(super) fn pixels(slot: &Slot, bytes: usize) -> Result<&[u8]> {
     let missing =
         || Error::new("The frame was not filtered.", "It has no pixels.", "Choose another variant.");
     slot.pixels().filter(|pixels| pixels.len() == bytes).ok_or_else(missing)
 }
 
-/// A frame that takes longer has a bar on stderr, where that is a terminal.
-const LONG: Duration = Duration::from_secs(1);
+/// A frame that takes longer than this shows a progress bar, if stderr is a terminal.
+const BAR_DELAY: Duration = Duration::from_secs(1);
 
-/// The bar of a frame that takes long.
+/// The progress bar of a frame; `None` until the frame has taken longer than [`BAR_DELAY`].
 #[derive(Default)]
 struct Bar(Option<ProgressBar>);
 
 impl Bar {
+    /// Shows the progress of the frame, if it takes long.
     fn show(&mut self, progress: Progress) {
-        if progress.elapsed_s < LONG.as_secs_f64() {
+        if progress.elapsed_s < BAR_DELAY.as_secs_f64() {
             return;
         }
-        // A terminal may be held.
+        // A terminal that is stopped (Ctrl+S) must not count as a driver that hangs.
         let _host = watch::on_host();
         let bar = self.0.get_or_insert_with(|| {
             let style = ProgressStyle::with_template("{bar:30} {percent} % of the frame, {msg}");
@@ -87,69 +88,63 @@ impl Drop for Bar {
     }
 }
 
-/// What makes pictures of frames: an engine, and OpenGL where shaders are among the filters.
-pub(super) struct Pictures {
-    /// The engine, which may be given a device.
+/// Filters frames with an engine, and with headless OpenGL if a request needs shaders.
+pub(super) struct FrameRenderer {
+    /// The engine; callers may set its device.
     pub(super) engine: Engine,
-    /// Declared after the engine, which draws with it to its end.
+    /// Declared after the engine, so that it is dropped last.
     headless: Option<Headless>,
 }
 
-impl Pictures {
-    /// For such requests.
+impl FrameRenderer {
+    /// Creates a renderer for these requests.
     ///
     /// # Errors
-    /// When shaders are among them, and there is no OpenGL.
+    /// If a request needs shaders and OpenGL is not available.
     pub(super) fn new(requests: &[Request]) -> Result<Self> {
         let by_shaders = requests.iter().any(|request| request.variant.back_end() == BackEnd::Glsl);
         let headless = by_shaders.then(glsl::headless).transpose()?;
         let engine = match &headless {
-            Some(headless) => Engine::with_opengl(headless.gl.clone(), nobody()),
-            None => Engine::new(nobody()),
+            Some(headless) => Engine::with_opengl(headless.gl.clone(), no_waker()),
+            None => Engine::new(no_waker()),
         };
         Ok(Self { engine, headless })
     }
 
-    /// The frame in each way in which it is asked for, RGBA, 8 bits a channel, no gaps between rows. Where the first two read
-    /// the same unfiltered picture, it is brought and converted once.
+    /// Filters `frame` once for each of `requests`. Returns the pictures: RGBA, 8 bits per channel, rows without padding.
     ///
     /// # Errors
-    /// When one of them cannot be had.
-    pub(super) fn of(&mut self, frame: &Frame, requests: &[Request]) -> Result<Vec<Vec<u8>>> {
+    /// If any request is rejected or fails.
+    pub(super) fn render(&mut self, frame: &Frame, requests: &[Request]) -> Result<Vec<Vec<u8>>> {
         let (width, height) = (frame.width(), frame.height());
         let slot = |_| match &self.headless {
             Some(headless) => Slot::new(&headless.gl, width, height),
             None => Ok(Slot::in_memory(width, height)),
         };
         let slots = requests.iter().map(slot).collect::<Result<Vec<Slot>>>()?;
-        let (mut first, mut asked, mut refused) = (None, 0, None);
+        let (mut submitted, mut rejected) = (0, None);
         for (request, slot) in requests.iter().zip(slots) {
-            let submitted = match first {
-                Some(first) => self.engine.submit_beside(first, frame, *request, slot),
-                None if requests.len() > 1 => self.engine.submit_first(frame, *request, slot),
-                None => self.engine.submit(frame, *request, slot),
-            };
-            match submitted {
-                Ok(ticket) => (first, asked) = (first.or(Some(ticket)), asked + 1),
+            match self.engine.submit(frame, *request, slot) {
+                Ok(_) => submitted += 1,
                 Err((_, refusal)) => {
-                    refused = Some(refusal.into_error());
+                    rejected = Some(refusal.into_error());
                     break;
                 }
             }
         }
-        // What was begun is waited for, whatever became of the others.
-        let made: Vec<Result<Vec<u8>>> = (0..asked)
+        // Submitted frames are awaited even if a later request was rejected.
+        let pictures: Vec<Result<Vec<u8>>> = (0..submitted)
             .map(|_| {
                 let mut bar = Bar::default();
-                let (slot, _) = next(&mut self.engine, |progress| bar.show(progress))?;
-                self.read(slot, (width, height))
+                let (slot, _) = wait_for_next(&mut self.engine, |progress| bar.show(progress))?;
+                self.read_pixels(slot, (width, height))
             })
             .collect();
-        refused.map_or_else(|| made.into_iter().collect(), Err)
+        rejected.map_or_else(|| pictures.into_iter().collect(), Err)
     }
 
-    /// The picture of a slot that has it.
-    fn read(&self, mut slot: Slot, (width, height): (u32, u32)) -> Result<Vec<u8>> {
+    /// Reads the picture from a finished slot, which is in a texture or in host memory.
+    fn read_pixels(&self, mut slot: Slot, (width, height): (u32, u32)) -> Result<Vec<u8>> {
         if let Some((headless, texture)) = self.headless.as_ref().zip(slot.texture()) {
             slot.show();
             return read_texture(&headless.gl, texture, (width, height));

@@ -1,20 +1,19 @@
-//! The ladders by their names on the command line. In: a name. Out: what the subcommands do for it.
+//! Dispatch from a ladder's name on the command line to the subcommands' code for it.
 
 use clap::{Args as _, Command, ValueEnum as _};
 
-use super::given::Given;
-use super::{BenchArgs, TuneArgs, bench, tune};
+use super::{BenchArgs, LadderArgs, TuneArgs, bench, tune, usage};
 use crate::options::SizeArgs;
 use base::error::Result;
-use ladder::answer::answer;
-use ladder::contest::Ladder;
-use ladder::sizes::Sizes;
+use ladder::ladder_trial::serve_requests;
+use ladder::runner::Ladder;
 use ladders::{each_ladder, type_conversions};
+use opencl::sandbox::{self, builds};
 
-/// Makes of the ladders' lines their names and what belongs to each.
+/// Defines [`LadderName`], the names of all ladders on the command line, and its methods, from the list in `each_ladder!`.
 macro_rules! ladders {
     ($($(#[doc = $about:literal])* $name:ident, $json:literal, $ladder:expr;)*) => {
-        /// The ladders.
+        /// A ladder, by its name on the command line.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
         pub enum LadderName {
             /// The mean of a square window around each pixel of a movie
@@ -24,88 +23,86 @@ macro_rules! ladders {
         }
 
         impl LadderName {
-            /// `clreel bench`.
+            /// Runs `clreel bench`; returns the exit code.
             pub(super) fn bench(self, args: &BenchArgs) -> Result<u8> {
                 match self {
-                    Self::BoxFilter => bench::pictures(args),
-                    $(Self::$name => bench::numbers(&$ladder, args),)*
+                    Self::BoxFilter => bench::box_filter(args),
+                    $(Self::$name => bench::generic(&$ladder, args),)*
                 }
             }
 
-            /// `clreel tune`.
+            /// Runs `clreel tune`; returns the exit code.
             pub(super) fn tune(self, args: &TuneArgs) -> Result<u8> {
                 match self {
-                    Self::BoxFilter => tune::pictures(args),
-                    $(Self::$name => tune::numbers(&$ladder, args),)*
+                    Self::BoxFilter => tune::box_filter(args),
+                    $(Self::$name => tune::generic(&$ladder, args),)*
                 }
             }
 
-            /// Runs its changed kernels for the process that asks; `frame` is the number of the memory that both share.
-            pub(super) fn answer(self, frame: u32) -> ! {
+            /// Validates modified kernels for the parent process until the parent closes the pipe. `frame` is the file
+            /// descriptor of the memory that both processes share.
+            fn serve(self, frame: u32) -> ! {
                 match self {
-                    Self::BoxFilter => box_filter::trial::answer(frame),
-                    $(Self::$name => answer(&$ladder, frame),)*
+                    Self::BoxFilter => serve_requests(&box_filter::BoxFilter::on_trial(), frame),
+                    $(Self::$name => serve_requests(&$ladder, frame),)*
                 }
             }
         }
     };
 }
 
-/// Whose kernels a child process tries.
-#[derive(Debug, Clone, Copy)]
-pub enum Tried {
-    /// Those of a ladder that are changed.
-    Ladder(LadderName),
-    /// The conversions, as they are.
-    Conversions,
-}
-
-impl Tried {
-    /// By its name among the arguments of the child.
-    pub(super) fn named(name: &str) -> std::result::Result<Self, String> {
-        match name {
-            type_conversions::trial::NAME => Ok(Self::Conversions),
-            _ => LadderName::from_str(name, true).map(Self::Ladder),
-        }
-    }
-
-    /// Answers for them, until nobody asks any more.
-    pub(super) fn answer(self, frame: u32) -> ! {
-        match self {
-            Self::Ladder(ladder) => ladder.answer(frame),
-            Self::Conversions => type_conversions::trial::answer(frame),
-        }
+/// Builds or runs programs for the parent process: handles requests from stdin until the parent closes it, then ends this
+/// process. `target` names the programs: those of a ladder, the type conversions, programs that are only built, or the filters
+/// of the window and of `snapshot`. `frame` is the file descriptor of the memory that both processes share. Returns the exit
+/// code if there are no programs of this name.
+pub(super) fn serve(target: &str, frame: u32) -> u8 {
+    match target {
+        type_conversions::trial::NAME => type_conversions::trial::serve_requests(frame),
+        builds::NAME => builds::run_child(frame),
+        box_filter::trial::NAME => box_filter::trial::run_child(frame),
+        _ => match LadderName::from_str(target, true) {
+            Ok(ladder) => ladder.serve(frame),
+            Err(why) => usage(sandbox::TRY_SUBCOMMAND, &why),
+        },
     }
 }
 
-/// Options that say cases of ladders beside the box filter: all that [`SizeArgs`] has.
-pub(super) fn of_cases() -> impl Iterator<Item = String> {
+/// Returns the ids of the options in [`SizeArgs`], which select cases of the ladders other than the box filter.
+pub(super) fn size_option_ids() -> impl Iterator<Item = String> {
     let options = SizeArgs::augment_args(Command::new(""));
-    let names: Vec<_> = options.get_arguments().map(|option| option.get_id().to_string()).collect();
-    names.into_iter()
+    let ids: Vec<_> = options.get_arguments().map(|option| option.get_id().to_string()).collect();
+    ids.into_iter()
 }
 
-/// Options that have a meaning for the box filter; some of them say cases of other ladders too.
-const OF_MOVIES: [&str; 7] =
+impl LadderArgs {
+    /// Returns the first of the options `names` that the user set, as it is written on the command line.
+    pub(super) fn first_explicit(&self, names: impl IntoIterator<Item = String>) -> Option<String> {
+        let name = names.into_iter().find(|name| self.explicit.contains(name))?;
+        Some(if name == "file" { "FILE".to_owned() } else { format!("--{}", name.replace('_', "-")) })
+    }
+}
+
+/// The ids of the options that only the box filter accepts, except that some other ladders accept some of them.
+const BOX_FILTER_OPTIONS: [&str; 7] =
     ["file", "size", "radius", "native", "whole_frames", "conversions", "allow_references"];
 
-/// The cases of a ladder that filters no movies. What was given and means nothing for it is refused.
+/// Returns the cases of a ladder other than the box filter that the user selected; `size` has the values of `--size`.
 ///
 /// # Errors
-/// A sentence for the user.
-pub(super) fn asked_cases<L: Ladder>(
+/// A usage message if the user set an option that this ladder does not accept, or a size is not valid for it.
+pub(super) fn selected_cases<L: Ladder>(
     ladder: &L,
-    given: &Given,
-    sizes: &Sizes,
+    args: &LadderArgs,
+    size: &[(u32, u32)],
 ) -> std::result::Result<Vec<L::Case>, String> {
-    let options = OF_MOVIES.into_iter().map(str::to_owned).chain(of_cases());
-    match given.any(options.filter(|name| !L::TAKES.contains(&name.as_str()))) {
+    let options = BOX_FILTER_OPTIONS.into_iter().map(str::to_owned).chain(size_option_ids());
+    match args.first_explicit(options.filter(|name| !L::INFO.options.contains(&name.as_str()))) {
         Some(name) => {
-            let takes: Vec<_> = L::TAKES.iter().map(|name| format!("--{name}")).collect();
-            let (own, takes) = (L::NAME.replace('_', "-"), takes.join(" and "));
-            Err(format!("{name} belongs to another ladder: --ladder {own} takes {takes}"))
+            let accepted: Vec<_> = L::INFO.options.iter().map(|name| format!("--{name}")).collect();
+            let (own, accepted) = (L::INFO.name.replace('_', "-"), accepted.join(" and "));
+            Err(format!("{name} does not apply to --ladder {own}, which accepts {accepted}"))
         }
-        None => ladder.cases(sizes),
+        None => ladder.cases(&args.sizes.sizes(size)),
     }
 }
 

@@ -1,46 +1,61 @@
-//! What a command that measures for minutes shows meanwhile. In: results that grow, and how many steps there are. Out: a bar
-//! on stderr where that is a terminal; at the end the results, also where a signal ends it. Where the window has started it,
-//! the window is told of each step and lets it begin.
+//! Progress and results of commands that measure for minutes: a progress bar if stderr is a terminal, and the results at the
+//! end or when a signal ends the process. If the window started the process, the process sends a message before each step and
+//! waits until the window permits the step.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use base::cleanup;
 use base::error::Result;
-use base::leftovers;
-use opencl::helper;
+use opencl::sandbox;
 use opencl::watch;
 
-/// Results that can be shown at any time.
-pub(crate) trait Results: Send + 'static {
-    /// Prints all that is there; `interrupted` says what is not.
+/// A message to the window before each step of a measurement and at its end. The process waits for a line on stdin before it
+/// starts the step.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Step<T> {
+    /// Number of steps of the measurement that are done.
+    pub done: u64,
+    /// Total number of steps of the measurement if none is skipped.
+    pub steps: u64,
+    /// The name of the next step, such as "timing flat"; `None` at the end.
+    pub next: Option<String>,
+    /// The results of the measurement so far.
+    pub results: T,
+}
+
+/// The results of a measurement that can be printed at any time, complete or not.
+pub(crate) trait LiveResults: Send + 'static {
+    /// Prints the results so far; `interrupted` is a sentence about what is missing if a signal ended the process.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If writing fails.
     fn print(&self, interrupted: Option<&str>) -> Result<()>;
 
-    /// What is missing when it is interrupted, in a sentence or more.
-    fn missing(&self) -> String;
+    /// Returns what is missing from complete results, as sentences.
+    fn describe_missing(&self) -> String;
 
-    /// What the window that has started it is told of them; `None` where no window has.
+    /// Returns the results as they are sent to the window; `None` if no window started this process.
     fn for_window(&self) -> Option<impl Serialize> {
         None::<()>
     }
 }
 
-/// Results that are being measured.
-pub(crate) struct Live<R> {
+/// A measurement in progress: its progress bar and its results so far.
+pub(crate) struct LiveRun<R> {
     bar: ProgressBar,
     results: Arc<Mutex<R>>,
 }
 
+/// Locks the results.
 fn lock<R>(results: &Mutex<R>) -> MutexGuard<'_, R> {
     results.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl<R: Results> Live<R> {
-    /// From here on a signal shows what is there.
+impl<R: LiveResults> LiveRun<R> {
+    /// Starts the progress bar. From now on, SIGINT, SIGTERM and SIGHUP print the results so far before they end the process.
     pub(crate) fn start(results: R, steps: usize) -> Self {
         // Drawn on stderr, and only where that is a terminal.
         let bar = ProgressBar::new(steps as u64);
@@ -48,11 +63,11 @@ impl<R: Results> Live<R> {
             bar.set_style(style);
         }
         let results = Arc::new(Mutex::new(results));
-        let (interrupted, shown) = (results.clone(), bar.clone());
-        leftovers::say_before_the_end(move || {
-            shown.finish_and_clear();
+        let (interrupted, visible_bar) = (results.clone(), bar.clone());
+        cleanup::on_interrupt(move || {
+            visible_bar.finish_and_clear();
             let results = lock(&interrupted);
-            let missing = results.missing();
+            let missing = results.describe_missing();
             if let Err(error) = results.print(Some(&missing)) {
                 eprintln!("clreel: {error}");
             }
@@ -61,58 +76,59 @@ impl<R: Results> Live<R> {
         Self { bar, results }
     }
 
-    /// The results as they are.
+    /// Locks the results. The lock must not be held during a step.
     pub(crate) fn results(&self) -> MutexGuard<'_, R> {
         lock(&self.results)
     }
 
-    /// Says what happens now.
-    pub(crate) fn say(&self, what: &str) {
-        // A terminal may be held.
+    /// Sets the text beside the progress bar.
+    pub(crate) fn set_message(&self, text: &str) {
+        // A terminal that is stopped (Ctrl+S) must not count as a driver that hangs.
         let _host = watch::on_host();
-        self.bar.set_message(what.to_owned());
+        self.bar.set_message(text.to_owned());
     }
 
-    /// Says what happens now, which is a step.
-    pub(crate) fn step(&self, what: &str) {
-        self.say(what);
+    /// Starts the next step: sets the text beside the progress bar, advances the bar, and waits for the window's permission if
+    /// the window started this process.
+    pub(crate) fn next_step(&self, text: &str) {
+        self.set_message(text);
         let (done, steps) = (self.bar.position(), self.bar.length().unwrap_or_default());
-        // The results are not held while it waits.
-        let mut is_asked = false;
+        // The results must not stay locked during the wait.
+        let mut must_wait = false;
         if let Some(results) = self.results().for_window() {
-            helper::tell(&helper::Step { done, steps, next: Some(what.to_owned()), results });
-            is_asked = true;
+            sandbox::send(&Step { done, steps, next: Some(text.to_owned()), results });
+            must_wait = true;
         }
-        if is_asked {
-            helper::wait_for_leave();
+        if must_wait {
+            sandbox::receive_line();
         }
         self.bar.inc(1);
     }
 
-    /// Says on stderr what is worth a line of its own.
-    pub(crate) fn line(&self, what: &str) {
+    /// Prints a line to stderr above the progress bar.
+    pub(crate) fn print_line(&self, text: &str) {
         let _host = watch::on_host();
-        self.bar.suspend(|| eprintln!("clreel: {what}"));
+        self.bar.suspend(|| eprintln!("clreel: {text}"));
     }
 
-    /// So many steps are done: some were not needed.
+    /// Sets the progress bar to this number of finished steps, after steps were skipped.
     pub(crate) fn skip_to(&self, steps: usize) {
         self.bar.set_position(steps as u64);
     }
 
-    /// Shows all.
+    /// Removes the progress bar and prints the results, or sends them to the window.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If writing the results fails.
     pub(crate) fn finish(&self) -> Result<MutexGuard<'_, R>> {
         let _host = watch::on_host();
-        leftovers::say_no_more();
+        cleanup::clear_on_interrupt();
         self.bar.finish_and_clear();
         let results = self.results();
         match results.for_window() {
             Some(all) => {
                 let steps = self.bar.length().unwrap_or_default();
-                helper::tell(&helper::Step { done: steps, steps, next: None, results: all });
+                sandbox::send(&Step { done: steps, steps, next: None, results: all });
             }
             None => results.print(None)?,
         }

@@ -7,66 +7,68 @@ mod check_kernels;
 mod conformance;
 pub mod devices;
 mod frames;
-pub mod given;
 mod ladders;
 pub(crate) mod live;
-mod mistyped;
+mod output;
 pub mod snapshot;
+mod suggestion;
 pub mod tune;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory as _, Parser, Subcommand};
+use clap::parser::ValueSource;
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Id, Parser, Subcommand};
 
 use crate::options::{
-    DeviceTimeoutArgs, FilterArgs, PlayArgs, ReferencesArgs, SceneId, SizeArgs, TraceArgs, TrialArgs,
-    WipeArgs, values,
+    AnyDeviceArgs, DeviceArgs, FilterArgs, PlayArgs, ReferencesArgs, SceneId, SizeArgs, TraceArgs, TrialArgs,
+    values,
 };
 use crate::probe;
+use base::cleanup;
 use base::environment;
 use base::error::Result;
 use base::exit;
-use base::leftovers;
 use base::save;
 use base::timing::log;
-use box_filter::yuv_to_rgba::Which;
+use box_filter::yuv_to_rgba::Selection;
 use box_filter::{Group, VariantId};
 use engine::stats::{TraceContext, write_trace};
-use opencl::cl::{Device, Listing, list, list_devices};
-use opencl::{binaries, crash, drivers, process, trial, watch};
+use opencl::cl::{Device, Listing, list, list_devices, no_device, select_device};
+use opencl::{crash, drivers, process, sandbox, watch};
 
-use given::Given;
-
+pub(crate) use check_kernels::CheckedCode;
 pub use conformance::ConformanceArgs;
-pub use ladders::{LadderName, Tried};
+pub use ladders::LadderName;
 
-/// Commands to begin with; the keys are those of the ladder's first and last step.
+/// Returns the section "Examples" of `--help`: commands with explanations. The keys in them are those of the first and the last
+/// variant in the group [`Group::Steps`].
 fn examples() -> String {
-    let steps = VariantId::ALL.into_iter().filter(|id| matches!(id.rung().group, Group::Steps));
+    let steps = VariantId::ALL.into_iter().filter(|id| matches!(id.info().group, Group::Steps));
     let keys: Vec<char> = steps.map(VariantId::key).collect();
     let (first, last) = (keys.first().unwrap_or(&'1'), keys.last().unwrap_or(&'1'));
     format!(
         "Examples:
-  clreel movie.mp4                        play it; {first} to {last} choose a kernel, - and = its radius
+  clreel movie.mp4                        play it; {first} to {last} select a kernel, - and = its radius
   clreel bench --radius 3,7,31            time every kernel on the bundled clip
   clreel snapshot movie.mp4 --at 12.5 --variant naive --out frame.png
   clreel devices                          list the OpenCL devices"
     )
 }
 
-/// Examples, and the keys that matter most.
+/// Returns the examples and the most important keys, for `--help`.
 fn after_help() -> String {
     let keys = |steps: bool| {
-        let is_step = |id: &VariantId| matches!(id.rung().group, Group::Off | Group::Steps);
-        let rungs = VariantId::ALL.into_iter().filter(|id| is_step(id) == steps);
-        rungs.map(|id| format!("{} {id},", id.key())).collect::<Vec<_>>().join(" ")
+        let is_step = |id: &VariantId| matches!(id.info().group, Group::Off | Group::Steps);
+        let variants = VariantId::ALL.into_iter().filter(|id| is_step(id) == steps);
+        variants.map(|id| format!("{} {id},", id.key())).collect::<Vec<_>>().join(" ")
     };
     let others = "- = radius, Space pause, i overlay, q quit.";
     format!("{}\n\nIn the window: {}\n{} {others}", examples(), keys(true), keys(false))
 }
 
-/// The command line: a subcommand, or the window.
+/// The command line: a subcommand, or the options of the window.
 #[derive(Debug, Parser)]
 #[command(
     name = "clreel",
@@ -79,71 +81,84 @@ pub struct Cli {
     /// The subcommand; without one the window opens.
     #[command(subcommand)]
     pub command: Option<Command>,
-    /// What the window plays, and how.
+    /// The options of the window.
     #[command(flatten)]
     pub play: PlayArgs,
-    /// Leave out OpenCL platforms or drivers with this in their name, in any case; may be given several times
+    /// Ignore OpenCL platforms and drivers whose name contains NAME, in upper or lower case; repeatable
     #[arg(long, global = true, value_name = "NAME")]
     pub skip_platform: Vec<String>,
 }
 
-/// What clreel does besides the window.
+/// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Check every variant against the reference, then time it
     Bench(BenchArgs),
-    /// Find the fastest variant and its parameters on a device, for `auto`
+    /// Find the fastest variant and parameters on a device, for `auto`
     Tune(TuneArgs),
     /// Write one filtered frame as a PNG; needs no display
     Snapshot(SnapshotArgs),
-    /// Check the conversions of OpenCL C on a device against whole-number arithmetic
+    /// Check the type conversions of OpenCL C, or with --sharing the objects that OpenCL and OpenGL share
     Conformance(ConformanceArgs),
-    /// Find races and bad accesses of kernels, where Oclgrind is installed
+    /// Detect data races and out-of-bounds accesses of kernels (requires Oclgrind)
     CheckKernels(CheckKernelsArgs),
-    /// List the OpenCL devices, and the drivers that fail
-    Devices(DevicesArgs),
-    /// List the variables of the environment that clreel heeds
-    #[command(after_help = environment::help())]
-    Environment,
-    /// Ask the drivers, in a process that may crash; for clreel itself
-    #[command(name = drivers::ASK, hide = true)]
-    AskDriver,
-    /// Test which devices share textures with OpenGL, in a process that may crash; for clreel itself
-    #[command(name = probe::ASK, hide = true)]
-    AskSharing {
-        /// Which devices
-        list: String,
+    /// List the OpenCL devices and the drivers that fail
+    Devices {
+        /// Print JSON instead of a table
+        #[arg(long)]
+        json: bool,
     },
-    /// Run a variant's kernels once, under Oclgrind; for clreel itself
-    #[command(name = check_kernels::RUN, hide = true)]
+    /// List the environment variables that clreel reads
+    #[command(after_help = environment::HELP)]
+    Environment,
+    /// Query the drivers in a process that may crash (internal)
+    #[command(name = drivers::ASK_SUBCOMMAND, hide = true)]
+    AskDriver,
+    /// Test texture sharing with OpenGL in a process that may crash (internal)
+    #[command(name = probe::SUBCOMMAND, hide = true)]
+    AskSharing {
+        /// The devices or cases to test, as JSON
+        work: String,
+    },
+    /// Run a variant's kernels once, under Oclgrind (internal)
+    #[command(name = check_kernels::RUN_SUBCOMMAND, hide = true)]
     RunKernels {
         /// The variant
         variant: VariantId,
-        /// As on a CPU
+        /// Run the code for CPUs
         #[arg(long)]
         cpu: bool,
-        /// The folder of kernels, where it was named by the option
+        /// Folder of modified kernels
         #[arg(long)]
         kernels: Option<PathBuf>,
     },
-    /// Run changed kernels, in a process that may crash; for clreel itself
-    #[command(name = trial::TRY, hide = true)]
+    /// Run modified kernels in a process that may crash (internal)
+    #[command(name = sandbox::TRY_SUBCOMMAND, hide = true)]
     TryKernels {
-        /// Whose kernels: a ladder's, or those of the conformance test
-        #[arg(value_parser = Tried::named)]
-        whose: Tried,
-        /// The number of the memory that both share
+        /// The kernels to run
+        target: String,
+        /// File descriptor of the shared memory
         frame: u32,
     },
 }
 
-/// The command line of this process. Ends the process where it makes no sense, or asks for help.
+/// Parses the command line of this process. Exits on `--help`, `--version` and usage errors.
 pub fn parse() -> Cli {
-    mistyped::refuse(std::env::args_os().skip(1));
-    Cli::parse()
+    suggestion::exit_if_mistyped(std::env::args_os().skip(1));
+    let matches = Cli::command().get_matches();
+    let mut cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    if let Some(Command::Bench(BenchArgs { ladder, .. }) | Command::Tune(TuneArgs { ladder, .. })) =
+        &mut cli.command
+        && let Some((_, options)) = matches.subcommand()
+    {
+        let is_explicit = |id: &&str| options.value_source(id) == Some(ValueSource::CommandLine);
+        ladder.explicit = options.ids().map(Id::as_str).filter(is_explicit).map(str::to_owned).collect();
+    }
+    cli
 }
 
-/// Runs what the command line asks for; returns the exit code. Call it before any thread is started.
+/// Runs the command; returns the exit code. Must be called before any thread is started, since it sets environment
+/// variables.
 ///
 /// # Errors
 /// Any error of the command; [`report`](base::exit::report) turns it into a message and an exit code.
@@ -155,59 +170,49 @@ pub fn run(cli: &Cli) -> Result<u8> {
         Some(Command::Snapshot(args)) => Some(&args.trial),
         Some(_) => None,
     };
-    let checked = match &cli.command {
-        Some(Command::CheckKernels(args)) => args.kernels.as_deref(),
-        Some(Command::RunKernels { kernels, .. }) => kernels.as_deref(),
-        _ => None,
+    let kernels = match &cli.command {
+        Some(Command::CheckKernels(args)) => args.kernels.as_ref(),
+        Some(Command::RunKernels { kernels, .. }) => kernels.as_ref(),
+        _ => trial.and_then(|trial| trial.kernels.as_ref()),
     };
-    if let Some(folder) = trial.and_then(|trial| trial.kernels.as_deref()).or(checked) {
+    if let Some(folder) = kernels {
         process::set_kernels(folder);
     }
-    // The link leads to this very program, also when its file was replaced meanwhile.
-    drivers::set_program("/proc/self/exe".into());
+    // The link leads to the running program even if its file has been replaced.
+    sandbox::set_program("/proc/self/exe".into());
     if !matches!(
         cli.command,
         Some(Command::AskDriver | Command::AskSharing { .. } | Command::TryKernels { .. })
     ) {
-        drivers::guard(&cli.skip_platform);
+        drivers::test_before_loading(&cli.skip_platform);
         if !matches!(cli.command, Some(Command::RunKernels { .. })) {
             crash::install();
         }
         if cli.command.is_some() {
-            leftovers::remove_on_signals();
+            cleanup::install_signal_handlers();
+            if let Some(trial) = trial {
+                watch::end_process_after(trial.device_timeout);
+            }
         }
     }
     match &cli.command {
         None => crate::app::run(&cli.play).map(|()| exit::DONE),
-        Some(Command::Bench(args)) => {
-            watch::end_process_after(args.device_timeout.limit());
-            traced(&args.trace, || bench::run(args))
-        }
-        Some(Command::Tune(args)) => {
-            watch::end_process_after(args.device_timeout.limit());
-            tune::run(args)
-        }
-        Some(Command::Snapshot(args)) => {
-            watch::end_process_after(args.device_timeout.limit());
-            binaries::keep();
-            traced(&args.trace, || snapshot::run(args))
-        }
+        Some(Command::Bench(args)) => traced(&args.trace, || bench::run(args)),
+        Some(Command::Tune(args)) => args.ladder.ladder.tune(args),
+        Some(Command::Snapshot(args)) => traced(&args.trace, || snapshot::run(args)),
         Some(Command::Conformance(args)) => conformance::run(args),
         Some(Command::CheckKernels(args)) => check_kernels::run(args),
         Some(Command::RunKernels { variant, cpu, .. }) => check_kernels::run_kernels(*variant, *cpu),
-        Some(Command::Devices(args)) => devices::run(args),
-        Some(Command::Environment) => {
-            devices::print_line(environment::help())?;
-            Ok(exit::DONE)
-        }
-        Some(Command::AskDriver) => drivers::answer(platforms_and_unusable),
-        Some(Command::AskSharing { list }) => probe::answer(list),
-        Some(Command::TryKernels { whose, frame }) => whose.answer(*frame),
+        Some(Command::Devices { json }) => devices::run(*json),
+        Some(Command::Environment) => output::print_line(environment::HELP).map(|()| exit::DONE),
+        Some(Command::AskDriver) => drivers::run_child(platforms_and_unusable),
+        Some(Command::AskSharing { work }) => probe::run_child(work),
+        Some(Command::TryKernels { target, frame }) => Ok(ladders::serve(target, *frame)),
     }
 }
 
-/// Does something, and then writes what ran meanwhile, where that was asked for. A file that cannot be written is told at
-/// once, and stops nothing.
+/// Runs `work` and then writes the trace, if one was requested. A file that cannot be written is reported before the work
+/// starts, but does not prevent it.
 fn traced(args: &TraceArgs, work: impl FnOnce() -> Result<u8>) -> Result<u8> {
     let Some(path) = &args.trace else { return work() };
     if let Err(error) = save::can_write(path) {
@@ -220,26 +225,26 @@ fn traced(args: &TraceArgs, work: impl FnOnce() -> Result<u8>) -> Result<u8> {
     done.and_then(|code| written.map(|()| code))
 }
 
-/// Says how a subcommand was used wrongly, and how it is used; returns the exit code.
+/// Prints a usage error of `subcommand`, with `why` as its message; returns the exit code.
 pub(crate) fn usage(subcommand: &str, why: &str) -> u8 {
     let mut command = Cli::command();
     command.build();
     let command = command.find_subcommand_mut(subcommand);
-    // There is nobody to tell that it could not be told.
+    // If stderr is closed, the error cannot be reported either.
     let _ = command.map(|command| command.error(ErrorKind::ValueValidation, why).print());
     exit::USAGE
 }
 
-/// The platform of each device, and a sentence for each that cannot be used.
+/// Returns the platform of each usable device, and a sentence for each unusable one.
 fn platforms_and_unusable() -> (Vec<String>, Vec<String>) {
     let Listing { devices, unusable } = list();
     (devices.into_iter().map(|device| device.info.platform).collect(), unusable)
 }
 
-/// The devices to choose from; says on stderr which drivers were left out because they failed.
+/// Returns the usable devices, and prints to stderr which drivers failed.
 pub(crate) fn working_devices() -> Vec<Device> {
     let devices = list_devices();
-    // Without any device the error that follows names the drivers.
+    // Without devices, the error that follows names the drivers.
     if !devices.is_empty() {
         for failure in drivers::failures() {
             eprintln!("clreel: {failure}");
@@ -248,170 +253,165 @@ pub(crate) fn working_devices() -> Vec<Device> {
     devices
 }
 
-/// `clreel bench`.
+/// Options that select a ladder and its cases.
 #[derive(Debug, Clone, Args)]
-pub struct BenchArgs {
-    /// What of all these was given.
-    #[command(flatten)]
-    pub given: Given,
-    /// The movie whose frames are filtered; without it the bundled clip
-    #[arg(value_name = "FILE", value_parser = values::movie())]
-    pub file: Option<PathBuf>,
-    /// What is computed
+pub struct LadderArgs {
+    /// The ids of the options that the user set on the command line: one that a ladder does not use is an error even if its
+    /// value is the default.
+    #[arg(skip)]
+    explicit: Vec<String>,
+    /// Ladder: a computation and its variants
     #[arg(long, value_name = "NAME", default_value = "box-filter")]
     pub ladder: LadderName,
-    /// The cases of ladders that compute with numbers.
+    /// Cases of the ladders other than the box filter.
     #[command(flatten)]
     pub sizes: SizeArgs,
-    /// What it may open.
+}
+
+/// Options of `clreel bench`.
+#[derive(Debug, Clone, Args)]
+pub struct BenchArgs {
+    /// Movie whose frames are filtered [default: the bundled clip]
+    #[arg(value_name = "FILE", value_parser = values::movie())]
+    pub file: Option<PathBuf>,
+    /// Ladder and cases.
+    #[command(flatten)]
+    pub ladder: LadderArgs,
+    /// Movies that refer to other files.
     #[command(flatten)]
     pub references: ReferencesArgs,
     /// Variants to time, separated by commas, or all
     #[arg(long, value_name = "ID,…", default_value = "all")]
-    pub variant: bench::VariantList,
+    pub variant: String,
     /// Radii in pixels, separated by commas
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "7", value_parser = values::radius, allow_hyphen_values = true)]
     pub radius: Vec<u32>,
-    /// Scale the frames to this size first; the size of a reduction's pictures
+    /// Scale the frames to this size first; size of the pictures (reduction, histogram)
     #[arg(long, value_name = "WxH", value_parser = values::size)]
     pub size: Option<(u32, u32)>,
-    /// Timed rounds; each round runs every variant once
+    /// Timed rounds; each runs every variant once
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = values::count)]
     pub frames: u32,
-    /// The OpenCL device: an index from `clreel devices`, a part of a platform's or a device's name, cpu, gpu or all
-    #[arg(long, value_name = "SEL")]
-    pub device: Option<String>,
-    /// Which conversions to RGBA are checked: all, or those of the movie's own format; these are timed
+    /// Devices.
+    #[command(flatten)]
+    pub on: AnyDeviceArgs,
+    /// YUV to RGBA conversions to check; those of the movie's format are also timed
     #[arg(long, value_name = "WHICH", default_value = "all")]
-    pub conversions: Which,
-    /// End at the first variant or conversion that is wrong or fails; what would come after it is left out
+    pub conversions: Selection,
+    /// Stop at the first variant or conversion that fails or differs from the reference
     #[arg(long)]
     pub fail_fast: bool,
-    /// Time the filter in Rust too, without OpenCL: on one thread and on all, plain and in vectors
+    /// Also time the filter in Rust, without OpenCL: on one thread and on all, scalar and vectorised
     #[arg(long)]
     pub native: bool,
-    /// Time whole frames too, as the window asks for them: upload, conversion, filter and what brings them back
+    /// Also time whole frames, as in the window: upload, conversion, filter and release
     #[arg(long)]
     pub whole_frames: bool,
-    /// How changed kernels are tried.
+    /// Modified kernels, and timeouts.
     #[command(flatten)]
     pub trial: TrialArgs,
-    /// How long the device may be waited for.
-    #[command(flatten)]
-    pub device_timeout: DeviceTimeoutArgs,
-    /// Where everything that ran is to be written.
+    /// Timeline of the run.
     #[command(flatten)]
     pub trace: TraceArgs,
-    /// Print JSON instead of a table; each row says what was `checked`, and whether it is `noisy` and why
+    /// Print JSON instead of tables; each row has what was `checked` and why it is `noisy`
     #[arg(long)]
     pub json: bool,
-    /// Say each step on stdout, and wait for a line on stdin before it; for clreel's window
+    /// Print each step on stdout and wait for a line on stdin before it (internal, for the window)
     #[arg(long, hide = true)]
     pub live: bool,
-    /// Draw a chart as well: an SVG with a bar for each variant
+    /// Also write an SVG with a bar for each variant
     #[arg(long, value_name = "FILE.svg", value_parser = values::svg_file)]
     pub chart: Option<PathBuf>,
 }
 
-/// `clreel tune`.
+/// Options of `clreel tune`.
 #[derive(Debug, Clone, Args)]
 pub struct TuneArgs {
-    /// What of all these was given.
+    /// Ladder and cases.
     #[command(flatten)]
-    pub given: Given,
-    /// What is computed
-    #[arg(long, value_name = "NAME", default_value = "box-filter")]
-    pub ladder: LadderName,
-    /// The cases of ladders that compute with numbers.
-    #[command(flatten)]
-    pub sizes: SizeArgs,
-    /// Radii in pixels, separated by commas; each stands for its range. Without it one for each range
+    pub ladder: LadderArgs,
+    /// Radii in pixels, separated by commas; each represents a range of radii [default: one of each range]
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = values::radius, allow_hyphen_values = true)]
     pub radius: Vec<u32>,
-    /// Sizes of the pictures, separated by commas; each stands for its class. Without it 1280x720
+    /// Sizes of the pictures, separated by commas; each represents a size class [default: 1280x720]
     #[arg(long, value_name = "WxH,…", value_delimiter = ',', value_parser = values::size)]
     pub size: Vec<(u32, u32)>,
-    /// The OpenCL device: an index from `clreel devices`, a part of a platform's or a device's name, cpu or gpu
-    #[arg(long, value_name = "SEL")]
-    pub device: Option<String>,
-    /// How changed kernels are tried.
+    /// Device.
+    #[command(flatten)]
+    pub on: DeviceArgs,
+    /// Modified kernels, and timeouts.
     #[command(flatten)]
     pub trial: TrialArgs,
-    /// How long the device may be waited for.
-    #[command(flatten)]
-    pub device_timeout: DeviceTimeoutArgs,
     /// Print JSON instead of a table
     #[arg(long)]
     pub json: bool,
 }
 
-/// `clreel snapshot`.
+/// Options of `clreel snapshot`.
 #[derive(Debug, Clone, Args)]
 pub struct SnapshotArgs {
-    /// The movie; without it the bundled clip
+    /// Movie [default: the bundled clip]
     #[arg(value_name = "FILE", value_parser = values::movie())]
     pub file: Option<PathBuf>,
-    /// Whose picture: movie, card (the test card), or cloth (the movie on a shirt)
+    /// Scene: movie, card (the test card) or cloth (the movie on a shirt)
     #[arg(long, value_name = "SCENE", value_enum, hide_possible_values = true, default_value_t = SceneId::Movie)]
     pub scene: SceneId,
-    /// What it may open.
+    /// Movies that refer to other files.
     #[command(flatten)]
     pub references: ReferencesArgs,
-    /// The PNG to write: turned as the window shows it, its pixels as stored
+    /// PNG to write: rotated as in the window, in the movie's stored pixels
     #[arg(long, value_name = "PNG", value_parser = values::png_file)]
     pub out: PathBuf,
     /// Time of the frame: seconds, 1:30 or 1:02:03
     #[arg(long, value_name = "TIME", default_value_t = 0.0, value_parser = values::time, allow_hyphen_values = true)]
     pub at: f64,
-    /// Which filter, and where it runs.
+    /// Filter and device.
     #[command(flatten)]
     pub filter: FilterArgs,
-    /// Two filters instead of one.
-    #[command(flatten)]
-    pub wipe: WipeArgs,
-    /// How changed kernels are tried.
+    /// Modified kernels, and timeouts.
     #[command(flatten)]
     pub trial: TrialArgs,
-    /// How long the device may be waited for.
-    #[command(flatten)]
-    pub device_timeout: DeviceTimeoutArgs,
-    /// Where everything that ran is to be written.
+    /// Timeline of the run.
     #[command(flatten)]
     pub trace: TraceArgs,
 }
 
-/// `clreel check-kernels`.
+/// Options of `clreel check-kernels`.
 #[derive(Debug, Clone, Args)]
 pub struct CheckKernelsArgs {
-    /// Variants to check, separated by commas; without it all that are made of kernels of their own
+    /// Variants to check, separated by commas [default: all with kernels of their own]
     #[arg(long, value_name = "ID,…", value_delimiter = ',')]
     pub variant: Vec<VariantId>,
-    /// A folder of kernel files that take the place of those of the same name
+    /// Folder of kernel files that replace built-in files of the same name [env: CLREEL_KERNELS]
     #[arg(long, value_name = "DIR")]
     pub kernels: Option<PathBuf>,
-    /// How long the kernels of a variant may take under Oclgrind; without it 60 s, more on a busy machine
+    /// Timeout for the kernels of a variant, in seconds [default: 60, more on a busy machine]
     #[arg(long, value_name = "S", value_parser = values::timeout)]
-    pub kernel_timeout: Option<f64>,
-    /// Print the machine code that the first device runs for them instead, at 1280×720 and radius 7
+    pub kernel_timeout: Option<Duration>,
+    /// Print the machine code of the first device instead, for 1280×720 and radius 7
     #[arg(long)]
     pub machine_code: bool,
-}
-
-/// `clreel devices`.
-#[derive(Debug, Clone, Args)]
-pub struct DevicesArgs {
-    /// Print JSON instead of a table
-    #[arg(long)]
+    /// Print JSON (internal)
+    #[arg(long, hide = true)]
     pub json: bool,
 }
 
-/// Each of them once, in the order given.
-fn each_once<T: PartialEq + Copy>(given: &[T]) -> Vec<T> {
-    let mut once = Vec::new();
-    for &one in given {
-        if !once.contains(&one) {
-            once.push(one);
+/// Returns those of `devices` that the value of `--device` selects: one, or all for `all`.
+pub(crate) fn selected_devices(devices: Vec<Device>, selected: Option<&str>) -> Result<Vec<Device>> {
+    match selected {
+        Some("all") if devices.is_empty() => Err(no_device()),
+        Some("all") => Ok(devices),
+        selected => Ok(vec![select_device(&devices, selected)?]),
+    }
+}
+
+/// Removes duplicates; the order of the first occurrences stays.
+fn deduplicate<T: PartialEq + Copy>(values: &[T]) -> Vec<T> {
+    let mut unique = Vec::new();
+    for &value in values {
+        if !unique.contains(&value) {
+            unique.push(value);
         }
     }
-    once
+    unique
 }

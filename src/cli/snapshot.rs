@@ -1,10 +1,11 @@
-//! `clreel snapshot`: one filtered frame as a PNG, of a movie turned as the window shows it. Needs no display. A conversion on a
-//! device is compared with the right one before anything is written. Or two filters side by side, or how they differ.
+//! `clreel snapshot`: writes one filtered frame as a PNG, rotated as in the window; or two filters side by side, or the map of
+//! their differences. Needs no display. If the device converts the frame, the result is compared with the reference before the
+//! file is written.
 
 use ffmpeg_next::frame::Video;
 
-use crate::cli::devices::print_line;
-use crate::cli::frames::Pictures;
+use crate::cli::frames::FrameRenderer;
+use crate::cli::output::print_line;
 use crate::cli::{SnapshotArgs, exit, usage, working_devices};
 use crate::options::values::WipeSide;
 use crate::options::{FilterArgs, SceneId};
@@ -14,27 +15,27 @@ use base::error::{Error, Result};
 use base::memory::{picture_memory, zeroed};
 use base::save;
 use box_filter::color_kernels::{Converter, check};
-use box_filter::color_trial;
+use box_filter::color_test_pictures;
 use box_filter::planar::PlanarFilter;
-use box_filter::trial::{Case, Launch, Trials, Tried};
+use box_filter::trial::{Case, LaunchMode, Target, TrialReport, Trials};
 use box_filter::{BuiltVariant, VariantId};
 use engine::glsl;
 use engine::sharing::Sharing;
-use engine::{Compared, Comparer, Pipeline, Request};
+use engine::{Comparer, PictureSource, Pipeline, Request};
 use ladder::BackEnd;
-use opencl::cl::{ClContext, select_device};
+use opencl::cl::{ClContext, Device, select_device};
 use opencl::memory::Storage;
-use opencl::program::any_changed;
+use opencl::sources::Sources;
 use opencl::watch;
 use video::color::planes::pack;
-use video::color::{Correction, Layout, RgbaConverter, straighten};
+use video::color::{Correction, Layout, RgbaConverter, unpremultiply};
 use video::{Frame, bundled_clip, read_frame_at};
 
-/// Changed kernels make the picture in a process of their own: this one never runs them.
-struct InChild(Trials);
+/// The sandbox in which modified kernels run; this process never runs them.
+struct SandboxedKernels(Trials);
 
-impl InChild {
-    /// The filtered picture; `None` where the kernels are those that are built in.
+impl SandboxedKernels {
+    /// Filters `src` (RGBA) with the modified kernels of a variant; `None` if its kernels are the built-in ones.
     fn variant(
         &mut self,
         cl: &ClContext,
@@ -43,11 +44,12 @@ impl InChild {
         size: (u32, u32),
         radius: u32,
     ) -> Result<Option<Vec<u8>>> {
-        let tried = self.0.variant(cl, id, None, false, &case(src, size, radius))?;
-        Ok(picture(id.as_str(), tried))
+        let target = Target::Variant { id, to_image: false };
+        Ok(picture(id.as_str(), self.0.run(cl, target, &case(src, size, radius))?))
     }
 
-    /// The same of a frame's planes, converted; `None` also where only the conversions are changed.
+    /// Filters a frame's planes with the modified kernels of a variant and converts the result to RGBA; `None` if only the
+    /// conversions are modified or the kernels are the built-in ones.
     fn planar(
         &mut self,
         cl: &ClContext,
@@ -55,79 +57,85 @@ impl InChild {
         frame: &Video,
         radius: u32,
     ) -> Result<Option<Vec<u8>>> {
-        let Some((layout, block)) = packed(frame)? else { return Ok(None) };
-        let tried =
-            self.0.planar(cl, id, &layout, false, &case(&block, (layout.width, layout.height), radius))?;
-        // Where only conversions are changed they did no harm there, and here they are compared with the right ones.
-        Ok(picture(id.as_str(), tried.filter(|_| any_changed("box_filter/"))))
+        let Some((layout, block)) = packed_planes(frame)? else { return Ok(None) };
+        let target = Target::Planar { id, layout, to_image: false };
+        let trial = self.0.run(cl, target, &case(&block, (layout.width, layout.height), radius))?;
+        // Modified conversions that passed the sandbox may run here: their result is compared with the reference.
+        Ok(picture(id.as_str(), trial.filter(|_| cl.sources().any_changed("box_filter/"))))
     }
 
-    /// Whether this process may convert a frame's planes on the device: what must not run is said, and done without.
-    fn lets_convert(&mut self, cl: &ClContext, frame: &Video) -> bool {
-        let tried = packed(frame).and_then(|packed| match packed {
+    /// Returns true if this process may convert a frame's planes on the device. Otherwise prints the reason to stderr.
+    fn allows_conversion(&mut self, cl: &ClContext, frame: &Video) -> bool {
+        let trial = packed_planes(frame).and_then(|packed| match packed {
             Some((layout, block)) => {
-                self.0.convert(cl, &layout, false, &case(&block, (layout.width, layout.height), 0)).map(drop)
+                let case = case(&block, (layout.width, layout.height), 0);
+                self.0.run(cl, Target::Convert { layout, to_image: false }, &case).map(drop)
             }
             None => Ok(()),
         });
-        tried.inspect_err(|error| eprintln!("clreel: {error}")).is_ok()
+        trial.inspect_err(|error| eprintln!("clreel: {error}")).is_ok()
     }
 }
 
-fn packed(frame: &Video) -> Result<Option<(Layout, Vec<u8>)>> {
+/// Returns a frame's planes, packed into one block, with the layout in which kernels read them; `None` if no kernel reads the
+/// frame's format.
+fn packed_planes(frame: &Video) -> Result<Option<(Layout, Vec<u8>)>> {
     let Some(layout) = Converter::supports(frame) else { return Ok(None) };
     let mut block = zeroed(layout.bytes())?;
     pack(frame, &layout, &mut block)?;
     Ok(Some((layout, block)))
 }
 
+/// Returns the box filter's case for this picture: the RGBA bytes `src`, filtered with this radius in one launch.
 fn case(src: &[u8], size: (u32, u32), radius: u32) -> Case<'_> {
-    Case { src, size, radius, launch: Launch::Whole, longest_ms: None, wants_picture: true }
+    Case { src, size, radius, launch: LaunchMode::Whole }
 }
 
-/// The picture of a trial, also one that is not right: the author of its kernels wants to see it.
-fn picture(name: &str, tried: Option<Tried>) -> Option<Vec<u8>> {
-    let tried = tried?;
-    if let Some(report) = &tried.report {
-        eprintln!("clreel: The changed kernels of {name} differ from the reference: {report}.");
+/// Returns the picture that a run in the sandbox has made, even if it is wrong, since the author of the kernels wants to see
+/// it. Prints on stderr how a wrong picture differs from the reference; `name` is the variant.
+fn picture(name: &str, trial: Option<TrialReport>) -> Option<Vec<u8>> {
+    let trial = trial?;
+    if let Some(report) = &trial.report {
+        eprintln!("clreel: The modified kernels of '{name}' differ from the reference: {report}.");
     }
-    tried.picture
+    trial.picture
 }
 
-/// Reads the frame shown at `--at`, filters it and writes it to `--out`; returns the exit code.
+/// Runs `clreel snapshot`: reads the frame shown at `--at`, filters it and writes it to `--out`; returns the exit code.
 ///
 /// # Errors
-/// When the file gives no frame, the filter cannot run, or the PNG cannot be written.
+/// If the file has no decodable frame, the filter cannot run, or the PNG cannot be written.
 pub(crate) fn run(args: &SnapshotArgs) -> Result<u8> {
     let frame = match args.scene {
-        SceneId::Movie | SceneId::Cloth => movies_frame(args)?,
+        SceneId::Movie | SceneId::Cloth => movie_frame(args)?,
         SceneId::Card if args.file.is_some() => {
-            return Ok(usage("snapshot", "--scene card has a picture of its own: leave the file out"));
+            return Ok(usage("snapshot", "--scene card takes no FILE"));
         }
-        SceneId::Card => card(args)?,
+        SceneId::Card => card_frame(args)?,
     };
-    let mut shown = asked(args, frame)?;
+    let mut image = filtered_image(args, frame)?;
     if args.scene == SceneId::Cloth {
-        shown = worn(args, &shown)?;
+        image = cloth_image(args, &image)?;
     }
-    let ((width, height), mut rgba) = shown;
-    straighten(&mut rgba);
+    let ((width, height), mut rgba) = image;
+    unpremultiply(&mut rgba);
     save::png(&args.out, width, height, &rgba)?;
     Ok(exit::DONE)
 }
 
-/// A figure that wears the picture: its shirt is moved on the device, or where there is none by plain Rust.
-fn worn(args: &SnapshotArgs, (size, rgba): &Shown) -> Result<Shown> {
+/// Draws a figure with the image on its shirt. The cloth is simulated on the device, or by plain Rust if there is none.
+fn cloth_image(args: &SnapshotArgs, (size, rgba): &Image) -> Result<Image> {
     let devices = working_devices();
-    let device = match (&args.filter.device, devices.is_empty()) {
+    let device = match (&args.filter.on.device, devices.is_empty()) {
         (None, true) => None,
         (selected, _) => Some(select_device(&devices, selected.as_deref())?),
     };
     let headless = glsl::headless()?;
-    let _watched = device.as_ref().map(|device| watch::on_device(&device.info.name, "a shirt is moved"));
-    let cl = match device.as_ref().map(ClContext::new).transpose() {
-        // Nobody has asked for that device.
-        Err(error) if args.filter.device.is_none() => {
+    let _watched =
+        device.as_ref().map(|device| watch::on_device(&device.info.name, "the cloth is simulated"));
+    let cl = match device.as_ref().map(context).transpose() {
+        // The user did not choose this device.
+        Err(error) if args.filter.on.device.is_none() => {
             eprintln!("clreel: {error}");
             None
         }
@@ -136,7 +144,13 @@ fn worn(args: &SnapshotArgs, (size, rgba): &Shown) -> Result<Shown> {
     Ok((cloth::SIZE, cloth::draw(&headless.gl, cl.as_ref(), *size, rgba)?))
 }
 
-fn movies_frame(args: &SnapshotArgs) -> Result<Frame> {
+/// Creates a context on the device. Programs compiled in it are kept for the next start of clreel.
+fn context(device: &Device) -> Result<ClContext> {
+    ClContext::new(device, Sources::from_environment()).map(ClContext::with_kept_binaries)
+}
+
+/// Reads the frame of the movie that `--at` selects.
+fn movie_frame(args: &SnapshotArgs) -> Result<Frame> {
     let file = args.file.clone().map_or_else(bundled_clip, Ok)?;
     let (frame, warning) = read_frame_at(&file, args.at, args.references.get())?;
     if let Some(warning) = warning {
@@ -145,47 +159,47 @@ fn movies_frame(args: &SnapshotArgs) -> Result<Frame> {
     Ok(frame)
 }
 
-/// What is asked of the frame: one filter, or the two of a wipe.
+/// Returns the request for one filter, or for both sides of a wipe.
 fn requests(args: &SnapshotArgs) -> Vec<Request> {
     let FilterArgs { variant, radius, .. } = args.filter;
     let side = |(id, own): WipeSide| Request::new(id, own.unwrap_or(radius));
-    args.wipe.wipe.map_or_else(|| vec![Request::new(variant, radius)], |sides| sides.map(side).to_vec())
+    args.filter.wipe.map_or_else(|| vec![Request::new(variant, radius)], |sides| sides.map(side).to_vec())
 }
 
-/// The test card, with what is asked of it in it.
-fn card(args: &SnapshotArgs) -> Result<Frame> {
+/// Returns the test card's frame, labelled with the requests.
+fn card_frame(args: &SnapshotArgs) -> Result<Frame> {
     let lines: Vec<String> = requests(args).iter().map(Request::to_string).collect();
     card::frame_at(args.at, &lines)
 }
 
-/// The picture that is asked for; the device that made it is given back.
-fn asked(args: &SnapshotArgs, frame: Frame) -> Result<Shown> {
-    let mut maker = Maker { args, frame, cl: None };
+/// Filters the frame according to the options: one filter, a wipe, or a map of differences.
+fn filtered_image(args: &SnapshotArgs, frame: Frame) -> Result<Image> {
+    let mut renderer = SnapshotRenderer { args, frame, cl: None };
     let sides = requests(args);
-    let mut pictures = maker.pictures(&sides)?;
+    let mut pictures = renderer.images(&sides)?;
     match (pictures.pop(), pictures.pop()) {
-        (Some(right), Some(left)) if args.wipe.difference => maker.difference(&sides, [left, right]),
-        (Some(right), Some(left)) => Ok(wiped([left, right])),
+        (Some(right), Some(left)) if args.filter.difference => renderer.difference(&sides, [left, right]),
+        (Some(right), Some(left)) => Ok(join_halves([left, right])),
         (Some(picture), None) => Ok(picture),
-        (None, _) => Err(Error::new("No picture was asked for.", "", "Choose a variant.")),
+        (None, _) => Err(Error::new("No filter was selected.", "", "Choose a variant.")),
     }
 }
 
-/// A picture as it is shown: width and height in pixels, RGBA, premultiplied, 8 bits a channel, no gaps between rows.
-type Shown = ((u32, u32), Vec<u8>);
+/// An image as displayed: width and height in pixels; premultiplied RGBA, 8 bits per channel, rows without padding.
+type Image = ((u32, u32), Vec<u8>);
 
-/// Makes pictures of one frame.
-struct Maker<'a> {
+/// Filters one frame with one or several filters.
+struct SnapshotRenderer<'a> {
     args: &'a SnapshotArgs,
     frame: Frame,
-    /// The device, once one was needed.
+    /// The device's context, created on first use.
     cl: Option<ClContext>,
 }
 
-impl Maker<'_> {
-    /// The frame in each way in which it is asked for, turned as it is shown. It is brought and converted once for all of them,
-    /// but for the filter on planes, which reads those.
-    fn pictures(&mut self, requests: &[Request]) -> Result<Vec<Shown>> {
+impl SnapshotRenderer<'_> {
+    /// Filters the frame once for each of `requests`, and rotates the results as displayed. The frame is uploaded and converted
+    /// once for all requests, unless one filters planes.
+    fn images(&mut self, requests: &[Request]) -> Result<Vec<Image>> {
         let reads_planes = |request: &Request| request.variant.reads_planes();
         let at_once = if requests.iter().any(reads_planes) { 1 } else { requests.len().max(1) };
         let mut pictures = Vec::new();
@@ -198,53 +212,62 @@ impl Maker<'_> {
         Ok(pictures)
     }
 
+    /// Filters the frame once for each of `requests`, on the device unless no request needs one.
     fn filtered(&mut self, requests: &[Request]) -> Result<Vec<Vec<u8>>> {
-        // As in the window, what does without OpenCL has its pictures from the processor.
+        // As in the window, variants without OpenCL get pictures that the CPU converted.
         let without_opencl = |request: &Request| {
-            let is_off = request.variant == VariantId::Off && self.args.filter.device.is_none();
+            let is_off = request.variant == VariantId::Off && self.args.filter.on.device.is_none();
             is_off || request.variant.back_end().does_without_opencl()
         };
         if requests.iter().all(without_opencl) {
-            return Pictures::new(requests)?.of(&self.frame, requests);
+            return FrameRenderer::new(requests)?.render(&self.frame, requests);
         }
         let cl = self.cl("the frame is filtered")?;
         let _watched = watch::on_device(&cl.device.info.name, "the frame is filtered");
-        on_device(&cl, &self.frame, requests, &mut InChild(Trials::new(self.args.trial.limit())))
+        on_device(
+            &cl,
+            &self.frame,
+            requests,
+            &mut SandboxedKernels(Trials::new(self.args.trial.kernel_timeout)),
+        )
     }
 
-    /// The map of the differences between two pictures, in which they are said on stdout, too.
-    fn difference(&mut self, sides: &[Request], [a, b]: [Shown; 2]) -> Result<Shown> {
-        let cl = self.cl("two pictures are compared")?;
-        let _watched = watch::on_device(&cl.device.info.name, "two pictures are compared");
-        let compared = Comparer::new(&cl)?.compare(Compared::OnHost(&a.1), Compared::OnHost(&b.1), a.0)?;
+    /// Returns the map of the differences between two images, and prints a summary of them on stdout.
+    fn difference(&mut self, sides: &[Request], [a, b]: [Image; 2]) -> Result<Image> {
+        let cl = self.cl("two images are compared")?;
+        let _watched = watch::on_device(&cl.device.info.name, "two images are compared");
+        let compared =
+            Comparer::new(&cl)?.compare(PictureSource::OnHost(&a.1), PictureSource::OnHost(&b.1), a.0)?;
         let sides: Vec<String> = sides.iter().map(Request::to_string).collect();
         print_line(format_args!("{}: {}", sides.join(" and "), compared.difference))?;
         Ok((a.0, compared.heat))
     }
 
-    /// The device, which is watched while it is made ready.
+    /// Returns the device's context, which is created on first use under a watchdog. `what` names the work in the message of a
+    /// timeout.
     fn cl(&mut self, what: &'static str) -> Result<ClContext> {
         if let Some(cl) = &self.cl {
             return Ok(cl.clone());
         }
-        let device = select_device(&working_devices(), self.args.filter.device.as_deref())?;
+        let device = select_device(&working_devices(), self.args.filter.on.device.as_deref())?;
         let _watched = watch::on_device(&device.info.name, what);
-        Ok(self.cl.insert(ClContext::new(&device)?).clone())
+        Ok(self.cl.insert(context(&device)?).clone())
     }
 }
 
-/// A driver may hang where its device is given back, too.
-impl Drop for Maker<'_> {
+/// Releases the device under a watchdog, since a driver may hang while it does so.
+impl Drop for SnapshotRenderer<'_> {
     fn drop(&mut self) {
         if let Some(cl) = self.cl.take() {
-            let _watched = watch::on_device(&cl.device.info.name, "the device is given back");
+            let _watched = watch::on_device(&cl.device.info.name, "the device is released");
             drop(cl);
         }
     }
 }
 
-/// The left half of one picture and the right half of the other; the column in the middle is the right one's.
-fn wiped([(size, mut left), (_, right)]: [Shown; 2]) -> Shown {
+/// Joins the left half of the first image and the right half of the second, which must have equal sizes; of an odd width, the
+/// middle column is the second's.
+fn join_halves([(size, mut left), (_, right)]: [Image; 2]) -> Image {
     let (row, half) = (size.0 as usize * 4, size.0 as usize / 2 * 4);
     for (left, right) in left.chunks_exact_mut(row.max(1)).zip(right.chunks_exact(row.max(1))) {
         left[half..].copy_from_slice(&right[half..]);
@@ -252,13 +275,12 @@ fn wiped([(size, mut left), (_, right)]: [Shown; 2]) -> Shown {
     (size, left)
 }
 
-/// The frame by the engine, and then what its conversion on the device has given, compared with what is right: a program
-/// that is wrong is said, and done without.
+/// Filters the frame on a device: modified kernels in the sandbox, all others in this process.
 fn on_device(
     cl: &ClContext,
     frame: &Frame,
     requests: &[Request],
-    trials: &mut InChild,
+    trials: &mut SandboxedKernels,
 ) -> Result<Vec<Vec<u8>>> {
     if let [request] = requests
         && request.variant.reads_planes()
@@ -269,7 +291,7 @@ fn on_device(
     let mut right = picture_memory(size.0, size.1)?;
     RgbaConverter::new().convert(&frame.picture, &mut right)?;
     let mut pipeline = Pipeline::new(cl.clone(), &Sharing::copy("there is no window"));
-    let (mut tried, mut left) = (Vec::new(), Vec::new());
+    let (mut sandboxed, mut unmodified) = (Vec::new(), Vec::new());
     for request in requests {
         let Request { variant, radius, .. } = *request;
         let is_for_device = variant.back_end() == BackEnd::OpenCl;
@@ -278,73 +300,77 @@ fn on_device(
             false => None,
         };
         if picture.is_none() {
-            left.push(*request);
-            if is_for_device && !pipeline.has(variant) {
-                pipeline.add(BuiltVariant::build(cl, variant)?);
+            unmodified.push(*request);
+            if is_for_device && !pipeline.variants.has((variant, None)) {
+                pipeline.variants.add(BuiltVariant::build(cl, variant)?);
             }
         }
-        tried.push(picture);
+        sandboxed.push(picture);
     }
-    let rest =
-        if left.is_empty() { Vec::new() } else { untried(cl, frame, &left, pipeline, trials, &right)? };
-    let mut rest = rest.into_iter();
-    Ok(tried.into_iter().filter_map(|picture| picture.or_else(|| rest.next())).collect())
+    let pictures = match unmodified.is_empty() {
+        true => Vec::new(),
+        false => in_process(cl, frame, &unmodified, pipeline, trials, &right)?,
+    };
+    let mut pictures = pictures.into_iter();
+    Ok(sandboxed.into_iter().filter_map(|picture| picture.or_else(|| pictures.next())).collect())
 }
 
-/// The same with kernels that need no trial, which `pipeline` has. `right` is the frame converted.
-fn untried(
+/// Filters the frame in this process with the built-in kernels of `pipeline`. `right` is the frame as converted by the
+/// reference; if the device's conversion differs from it, that is printed to stderr and the CPU converts instead.
+fn in_process(
     cl: &ClContext,
     frame: &Frame,
     requests: &[Request],
     mut pipeline: Pipeline,
-    trials: &mut InChild,
+    trials: &mut SandboxedKernels,
     right: &[u8],
 ) -> Result<Vec<Vec<u8>>> {
-    // The window converts in the same two ways: by a kernel on graphics cards, else on the processor.
-    let by_kernel = !cl.is_cpu() && trials.lets_convert(cl, &frame.picture);
+    // As in the window: graphics cards convert by a kernel, otherwise the CPU converts.
+    let by_kernel = !cl.is_cpu() && trials.allows_conversion(cl, &frame.picture);
     let layout = Converter::supports(&frame.picture).filter(|_| by_kernel);
     if let Some(layout) = &layout {
-        pipeline.build_conversion(layout, Storage::Buffer)?;
+        pipeline.conversions.build(layout, Storage::Buffer)?;
     }
-    let mut maker = Pictures::new(requests)?;
-    maker.engine.set_device(pipeline);
-    let pictures = maker.of(frame, requests)?;
+    let mut renderer = FrameRenderer::new(requests)?;
+    renderer.engine.set_device(pipeline);
+    let pictures = renderer.render(frame, requests)?;
     let converted = match (requests, &pictures[..]) {
         ([Request { variant: VariantId::Off, .. }], [picture]) => Some(picture.clone()),
-        _ => maker.engine.pipeline().map(Pipeline::converted).transpose()?.flatten(),
+        _ => renderer.engine.pipeline().map(Pipeline::read_converted).transpose()?.flatten(),
     };
     let Some((layout, converted)) = layout.zip(converted) else { return Ok(pictures) };
-    let Some(differs) = check::differing(cl, &layout, &converted, right) else { return Ok(pictures) };
+    let Some(differs) = check::compare_converted(cl, &layout, &converted, right) else { return Ok(pictures) };
     eprintln!("clreel: {differs}");
-    if let Some(pipeline) = maker.engine.pipeline_mut() {
-        pipeline.conversion_failed(&layout, Storage::Buffer);
+    if let Some(pipeline) = renderer.engine.pipeline_mut() {
+        pipeline.conversions.refuse(&layout, Storage::Buffer);
     }
-    maker.of(frame, requests)
+    renderer.render(frame, requests)
 }
 
-/// The frame by the filter on planes; the conversion of what comes out is compared with the right one.
+/// Filters the frame's planes on a device. The conversion of the filtered planes to RGBA is compared with the reference; if it
+/// differs, the reference's picture is returned.
 fn planar_on_device(
     cl: &ClContext,
     frame: &Frame,
     request: Request,
-    trials: &mut InChild,
+    trials: &mut SandboxedKernels,
 ) -> Result<Vec<u8>> {
-    if let Some(tried) = trials.planar(cl, request.variant, &frame.picture, request.radius)? {
-        return Ok(tried);
+    if let Some(picture) = trials.planar(cl, request.variant, &frame.picture, request.radius)? {
+        return Ok(picture);
     }
     let mut pipeline = Pipeline::new(cl.clone(), &Sharing::copy("there is no window"));
-    pipeline.add_planar(PlanarFilter::build(cl, request.variant)?);
+    pipeline.variants.add_planar(PlanarFilter::build(cl, request.variant)?);
     let filtered = Converter::supports(&frame.picture).map(|layout| layout.filtered());
     if let Some(filtered) = &filtered {
-        pipeline.build_conversion(filtered, Storage::Buffer)?;
+        pipeline.conversions.build(filtered, Storage::Buffer)?;
     }
-    let mut maker = Pictures::new(&[request])?;
-    maker.engine.set_device(pipeline);
-    let rgba = maker.of(frame, &[request])?.pop().unwrap_or_default();
-    let block = maker.engine.pipeline().map(Pipeline::filtered_planes).transpose()?.flatten();
+    let mut renderer = FrameRenderer::new(&[request])?;
+    renderer.engine.set_device(pipeline);
+    let rgba = renderer.render(frame, &[request])?.pop().unwrap_or_default();
+    let block = renderer.engine.pipeline().map(Pipeline::read_filtered_planes).transpose()?.flatten();
     let Some((layout, block)) = filtered.zip(block) else { return Ok(rgba) };
-    let want = color_trial::expected(&layout, &block, &Correction::NEUTRAL)?;
-    Ok(check::differing(cl, &layout, &rgba, &want).map_or(rgba, |differs| {
+    let want = color_test_pictures::expected(&layout, &block, &Correction::NEUTRAL)?;
+    Ok(check::compare_converted(cl, &layout, &rgba, &want).map_or(rgba, |differs| {
         eprintln!("clreel: {differs}");
         want
     }))

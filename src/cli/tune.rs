@@ -1,127 +1,181 @@
-//! `clreel tune`: finds the fastest variant and parameters on a device, and keeps them for `auto`. Out: a table or
-//! JSON on stdout, progress on stderr, and the cache file. A signal in the middle of it shows what has been tried.
+//! `clreel tune`: finds the fastest variant and parameters on a device, and stores them in the cache file for `auto`. Prints a
+//! table or JSON on stdout, progress on stderr. A signal ends the command, which prints the trials so far.
 
 mod report;
 
-use crate::cli::devices::{DeviceEntry, print_json};
-use crate::cli::ladders::{asked_cases, of_cases};
-use crate::cli::live::{self, Live};
-use crate::cli::{TuneArgs, each_once, exit, usage, working_devices};
-use ::box_filter::trial::Trials;
-use ::box_filter::tune as box_filter;
-use ::box_filter::tuned::RADII;
+use crate::cli::devices::DeviceEntry;
+use crate::cli::ladders::{selected_cases, size_option_ids};
+use crate::cli::live::{LiveResults, LiveRun};
+use crate::cli::output::print_json;
+use crate::cli::{TuneArgs, deduplicate, exit, usage, working_devices};
 use base::error::{Error, Result};
+use base::memory::require;
 use base::timing::Noise;
 use base::timing::noise;
+use box_filter::BoxFilter;
+use box_filter::tuned::RADIUS_RANGES;
 use engine::sharing::Sharing;
 use ladder::cache::{self, Cache, Entry};
 use ladder::config::{Config, Tunable};
-use ladder::contest::{Contest, Ladder};
+use ladder::runner::{Ladder, LadderRunner, cache_class};
 use ladder::trial::Child;
-use ladder::tune::{Search, Trial, Watch, most_trials};
-use ladder::tune_case;
+use ladder::tune::{self as searching, SearchObserver, Trial, max_trials};
 use opencl::cl::{ClContext, DeviceInfo, select_device};
-use opencl::watch::{self, Watched};
+use opencl::clock::ClockState;
+use opencl::sources::Sources;
+use opencl::watch::{self, WorkGuard};
 
-use report::{Report, Run, Subject, TrialEntry, print_run};
+use report::{Report, Run, Target, TrialEntry, print_run};
 
-/// Tunes; returns the exit code: 3 when a configuration differs from the reference.
+/// Tunes the box filter; returns the exit code: 3 if the output of a configuration differs from the reference.
 ///
 /// # Errors
-/// When there is no device, it fails, or the cache cannot be written.
-pub fn run(args: &TuneArgs) -> Result<u8> {
-    args.ladder.tune(args)
-}
-
-/// The box filter.
-pub(super) fn pictures(args: &TuneArgs) -> Result<u8> {
-    if let Some(name) = args.given.any(of_cases()) {
-        let why = format!("the box filter has no {name}: it filters pictures, and takes --size and --radius");
+/// If there is no device, the device fails, or the cache cannot be written.
+pub(super) fn box_filter(args: &TuneArgs) -> Result<u8> {
+    if let Some(name) = args.ladder.first_explicit(size_option_ids()) {
+        let why = format!("{name} does not apply to the box filter, which accepts --size and --radius");
         return Ok(usage("tune", &why));
     }
     let (_watched, cl) = device(args)?;
-    let info = &cl.device.info;
-    let sizes = if args.size.is_empty() { vec![(1280, 720)] } else { each_once(&args.size) };
+    let sizes = if args.size.is_empty() { vec![(1280, 720)] } else { deduplicate(&args.size) };
     let radii = match args.radius.is_empty() {
-        true => RADII.iter().map(|(_, sample)| *sample).collect(),
-        false => each_once(&args.radius),
+        true => RADIUS_RANGES.iter().map(|(_, sample)| *sample).collect(),
+        false => deduplicate(&args.radius),
     };
-    for &size in &sizes {
-        box_filter::require_memory(info, size)?;
-    }
-    let all: Vec<_> = sizes.iter().flat_map(|size| radii.iter().map(|radius| (*size, *radius))).collect();
-    let variants = box_filter::variants();
-    let mut trials = Trials::new(args.trial.limit());
-    let told = all.iter().map(|&(size, radius)| Subject::pictures(size, radius)).collect();
-    tune(args, None, info, told, box_filter::most_trials(info, &variants), |n, watch| {
-        let (size, radius) = all[n];
-        let search = box_filter::search(&cl, &variants, size, radius, &mut trials, watch)?;
-        let entries = |search: &_| box_filter::entries(search, info, size, radius);
-        search.map(|search| Ok((entries(&search)?, search))).transpose()
-    })
+    let all: Vec<_> = sizes
+        .iter()
+        .flat_map(|&size| {
+            let ladder = move || BoxFilter::on_noise(size);
+            radii.iter().map(move |&radius| (ladder(), ladder().case(radius), Target::pictures(size, radius)))
+        })
+        .collect();
+    let targets = all.iter().map(|(.., target)| target.clone()).collect();
+    let cases: Vec<_> = all.iter().map(|(ladder, case, _)| (ladder, case)).collect();
+    cases.iter().try_for_each(|(ladder, case)| require(ladder.describe(case).memory))?;
+    search_all(args, None, &cl, targets, &cases)
 }
 
-/// A ladder that filters no pictures.
-pub(super) fn numbers<L: Ladder>(ladder: &L, args: &TuneArgs) -> Result<u8> {
-    let sizes = args.sizes.sizes(&args.size);
-    let cases = match asked_cases(ladder, &args.given, &sizes) {
+/// Tunes a ladder other than the box filter; returns as [`box_filter()`] does.
+///
+/// # Errors
+/// As for [`box_filter()`].
+pub(super) fn generic<L: Ladder>(ladder: &L, args: &TuneArgs) -> Result<u8> {
+    let cases = match selected_cases(ladder, &args.ladder, &args.size) {
         Ok(cases) => cases,
         Err(why) => return Ok(usage("tune", &why)),
     };
     let (_watched, cl) = device(args)?;
+    let targets = cases.iter().map(|case| Target::case(ladder, case)).collect();
+    let cases: Vec<_> = cases.iter().map(|case| (ladder, case)).collect();
+    search_all(args, Some(L::INFO.name), &cl, targets, &cases)
+}
+
+/// Tunes a ladder for each of `cases`, which `targets` describe in the same order; stores the results in the cache and prints
+/// all of them. `name` is `None` for the box filter. Returns the exit code.
+fn search_all<L: Ladder>(
+    args: &TuneArgs,
+    name: Option<&'static str>,
+    cl: &ClContext,
+    targets: Vec<Target>,
+    cases: &[(&L, &L::Case)],
+) -> Result<u8> {
     let info = &cl.device.info;
-    let mut child = Child::new(L::NAME, args.trial.limit());
-    let mut contest = Contest::new(ladder, Some(&cl.device), &mut child);
-    let told = cases.iter().map(|case| Subject::case(ladder, case)).collect();
-    let most = most_trials(&tune_case::rungs(ladder, info));
-    tune(args, Some(L::NAME), info, told, most, |n, watch| {
-        let search = tune_case::search(&mut contest, &cases[n], watch)?;
-        let entries = |search: &Search<L::Code>| search.entries(info, &tune_case::class(ladder, &cases[n]));
-        search.map(|search| Ok((entries(&search)?, search))).transpose()
-    })
+    let configs = |(ladder, case): &(&L, &L::Case)| searching::initial_configs(*ladder, info, case);
+    let max_trials = cases.iter().map(|case| max_trials(&configs(case))).max().unwrap_or(0);
+    let results = Results {
+        json: args.json,
+        ladder: name,
+        device: info.clone(),
+        runs: Vec::new(),
+        current: None,
+        total: targets.len(),
+    };
+    let live = LiveRun::start(results, targets.len() * max_trials);
+    let mut child = Child::new(L::INFO.name, args.trial.kernel_timeout);
+    let mut searched: Vec<Option<Entry>> = Vec::new();
+    let mut search_each = || {
+        for (n, (target, both)) in targets.iter().zip(cases).enumerate() {
+            let (ladder, case) = *both;
+            let runner = LadderRunner::new(ladder, Some(&cl.device), cl.sources().clone(), &mut child);
+            let mut progress = ProgressObserver { live: &live, target };
+            let found = searching::search(&runner, case, configs(both), &mut progress)?;
+            let Some(found) = found else { continue };
+            let entries = found.entries(info, &cache_class(ladder, case))?;
+            live.skip_to((n + 1) * max_trials);
+            let mut results = live.results();
+            results.current = None;
+            results.runs.push(Run::new(target, found.peak, &found.trials, &found.checked, &found.clock));
+            drop(results);
+            // Stored after each search, so that an interruption loses only the current one; loaded each time, because other
+            // processes may have stored results meanwhile.
+            let mut cache = Cache::load();
+            let same = |known: &&Option<Entry>| {
+                known.as_ref().is_some_and(|known| entries.iter().any(|entry| entry.same_search(known)))
+            };
+            if let Some(earlier) = searched.iter().rposition(|known| same(&known)) {
+                let (now, before) = (&target.short, &targets[earlier].short);
+                eprintln!(
+                    "clreel: The result at {now} replaces the one at {before}: both are of the same class."
+                );
+            }
+            searched.push(entries.first().cloned());
+            cache.put(entries);
+            cache.store()?;
+        }
+        Ok(())
+    };
+    // The results are printed even if a later search failed.
+    let ended = search_each();
+    let results = live.finish()?;
+    ended?;
+    let wrong = results.runs.iter().flat_map(|run| &run.trials).any(|trial| trial.status == "mismatch");
+    Ok(if wrong { exit::MISMATCH } else { exit::DONE })
 }
 
-/// The device that was asked for, which is watched from here on.
-fn device(args: &TuneArgs) -> Result<(Watched, ClContext)> {
-    // Before a search of minutes is for nothing.
+/// Opens the selected device. The returned guard keeps a watchdog running until it is dropped.
+fn device(args: &TuneArgs) -> Result<(WorkGuard, ClContext)> {
+    // Fails before minutes of tuning.
     cache::require_writable()?;
-    let device = select_device(&working_devices(), args.device.as_deref())?;
+    let device = select_device(&working_devices(), args.on.device.as_deref())?;
     let watched = watch::on_device(&device.info.name, "configurations are tried");
-    ClContext::new(&device).map(|cl| (watched, cl))
+    ClContext::new(&device, Sources::from_environment()).map(|cl| (watched, cl))
 }
 
-/// What has been tried so far, and all that is needed to show it.
+/// The results of all searches so far, and the options for printing them.
 struct Results {
     json: bool,
     ladder: Option<&'static str>,
     device: DeviceInfo,
     runs: Vec<Run>,
-    /// The search that is under way.
-    present: Option<Run>,
-    /// The searches that there will be.
-    wanted: usize,
+    /// The trials of the search in progress, if there is one.
+    current: Option<Run>,
+    /// Number of all searches, including those still to be made.
+    total: usize,
 }
 
-/// Keeps what has been tried, and moves the bar on.
-struct Progress<'a> {
-    live: &'a Live<Results>,
-    subject: &'a Subject,
+/// The observer of a search: stores the trials, and advances the progress bar.
+struct ProgressObserver<'a> {
+    live: &'a LiveRun<Results>,
+    target: &'a Target,
 }
 
-impl<C: Tunable> Watch<C> for Progress<'_> {
-    fn next(&mut self, rung: &'static str, config: &Config<C>, trials: &[Trial<C>]) {
-        self.live.step(&format!("{rung} {config}, {}", self.subject.short));
-        self.live.results().present = Some(Run::new(self.subject, None, trials, &[]));
+impl<C: Tunable> SearchObserver<C> for ProgressObserver<'_> {
+    /// Advances the progress bar, and stores the trials so far.
+    fn begin_trial(&mut self, variant: &'static str, config: &Config<C>, trials: &[Trial<C>]) {
+        self.live.next_step(&format!("{variant} {config}, {}", self.target.short));
+        self.live.results().current = Some(Run::new(self.target, None, trials, &[], &ClockState::default()));
     }
 
+    /// Prints a warning of the search on stderr.
     fn warn(&mut self, error: &Error) {
         eprintln!("clreel: {error}");
     }
 }
 
-impl live::Results for Results {
+impl LiveResults for Results {
+    /// Prints the results of all searches, as JSON or as tables.
     fn print(&self, interrupted: Option<&str>) -> Result<()> {
-        let runs = || self.runs.iter().chain(&self.present);
+        let runs = || self.runs.iter().chain(&self.current);
         if self.json {
             let sharing = Sharing::copy("tune opens no window; `clreel devices` tests sharing");
             print_json(&Report {
@@ -136,11 +190,11 @@ impl live::Results for Results {
         }
         let mut rows: Vec<(String, Option<Noise>)> = Vec::new();
         for run in runs() {
-            let Subject { short, limit, .. } = &run.subject;
+            let Target { short, peak, .. } = &run.target;
             let timed = run.trials.iter().filter(|t| t.ms.is_some());
             let name = |t: &TrialEntry| format!("{} {}, {short}", t.variant, t.configuration);
             rows.extend(timed.map(|t| (name(t), t.noisy.0)));
-            rows.extend(run.limit.map(|_| (format!("{limit}, {short}"), run.limit_noise())));
+            rows.extend(run.peak.map(|_| (format!("{peak}, {short}"), run.peak_noise())));
         }
         if let Some(noisy) = noise::summary(&rows) {
             eprintln!("clreel: {noisy}");
@@ -148,71 +202,17 @@ impl live::Results for Results {
         Ok(())
     }
 
-    /// What is missing when it is interrupted, in a sentence or more.
-    fn missing(&self) -> String {
-        let (done, wanted) = (self.runs.len(), self.wanted);
-        let present = match &self.present {
+    /// Describes which searches are missing after an interruption.
+    fn describe_missing(&self) -> String {
+        let (done, total) = (self.runs.len(), self.total);
+        let current = match &self.current {
             Some(run) => format!(
-                " The search at {} had tried {} configurations, and nothing of it is kept.",
-                run.subject.short,
+                " The search at {} stopped after {} configurations and is not saved.",
+                run.target.short,
                 run.trials.len()
             ),
             None => String::new(),
         };
-        format!("Tuning was interrupted: {done} of {wanted} searches are finished and kept.{present}")
+        format!("Tuning was interrupted: {done} of {total} searches are complete and saved.{current}")
     }
-}
-
-/// Searches for each of `subjects`, by its number, keeps what is found, and shows it.
-fn tune<C: Tunable>(
-    args: &TuneArgs,
-    ladder: Option<&'static str>,
-    device: &DeviceInfo,
-    subjects: Vec<Subject>,
-    most: usize,
-    mut search: impl FnMut(usize, &mut dyn Watch<C>) -> Result<Option<(Vec<Entry>, Search<C>)>>,
-) -> Result<u8> {
-    let results = Results {
-        json: args.json,
-        ladder,
-        device: device.clone(),
-        runs: Vec::new(),
-        present: None,
-        wanted: subjects.len(),
-    };
-    let live = Live::start(results, subjects.len() * most);
-    let mut searched: Vec<Option<Entry>> = Vec::new();
-    let mut all = || {
-        for (n, subject) in subjects.iter().enumerate() {
-            let mut progress = Progress { live: &live, subject };
-            let Some((entries, found)) = search(n, &mut progress)? else { continue };
-            live.skip_to((n + 1) * most);
-            let mut results = live.results();
-            results.present = None;
-            results.runs.push(Run::new(subject, found.limit, &found.trials, &found.checked));
-            drop(results);
-            // After each search, so that one that is interrupted keeps what it has found; read anew, because others may have
-            // kept something meanwhile.
-            let mut cache = Cache::load();
-            let same = |known: &&Option<Entry>| {
-                known.as_ref().is_some_and(|known| entries.iter().any(|entry| entry.same_search(known)))
-            };
-            if let Some(earlier) = searched.iter().rposition(|known| same(&known)) {
-                let (now, before) = (&subject.short, &subjects[earlier].short);
-                eprintln!(
-                    "clreel: what was found at {now} is kept in the place of what was found at {before}: they are of one class"
-                );
-            }
-            searched.push(entries.first().cloned());
-            cache.put(entries);
-            cache.store()?;
-        }
-        Ok(())
-    };
-    // What was found is shown, whatever failed after it.
-    let ended = all();
-    let results = live.finish()?;
-    ended?;
-    let wrong = results.runs.iter().flat_map(|run| &run.trials).any(|trial| trial.status == "mismatch");
-    Ok(if wrong { exit::MISMATCH } else { exit::DONE })
 }

@@ -1,77 +1,77 @@
-//! Values of options. In: what was typed. Out: the value, or what would be one, for the end of clap's sentence.
+//! Parsers for option values. An error is the end of clap's sentence "invalid value '…' for '…': …".
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 
 use box_filter::{MAX_RADIUS, VariantId};
 use video::address::path_of;
 
-/// A whole number from `least` to `most`.
-fn whole(s: &str, least: u64, most: u64) -> Result<u64, String> {
-    let number = s.trim().parse().ok().filter(|n| (least..=most).contains(n));
-    number.ok_or_else(|| match most {
-        u64::MAX => format!("it takes a whole number from {least} on"),
-        most => format!("it takes a whole number from {least} to {most}"),
+/// Parses an integer from `min` to `max`.
+fn integer(s: &str, min: u64, max: u64) -> Result<u64, String> {
+    let number = s.trim().parse().ok().filter(|n| (min..=max).contains(n));
+    number.ok_or_else(|| match max {
+        u64::MAX => format!("expected an integer of at least {min}"),
+        max => format!("expected an integer from {min} to {max}"),
     })
 }
 
-/// A radius in pixels.
+/// Parses a radius in pixels, 0 to [`MAX_RADIUS`].
 pub(crate) fn radius(s: &str) -> Result<u32, String> {
-    Ok(whole(s, 0, MAX_RADIUS.into())? as u32)
+    Ok(integer(s, 0, MAX_RADIUS.into())? as u32)
 }
 
-/// The only radius; several are for other commands.
+/// Parses a radius where only one is accepted; the error for a list names the commands that accept one.
 pub(super) fn one_radius(s: &str) -> Result<u32, String> {
     radius(s).map_err(|why| match s.contains(',') {
-        true => format!("{why}; several are for `clreel bench` and `clreel tune`"),
+        true => format!("{why}; only `clreel bench` and `clreel tune` accept several"),
         false => why,
     })
 }
 
-/// A side of a wipe: a filter, and its radius where that is another than the one for both.
+/// One side of a wipe: the variant, and its radius if it differs from `--radius`.
 pub(crate) type WipeSide = (VariantId, Option<u32>);
 
-/// Two filters side by side.
+/// Parses the two sides of a wipe, as in `flat:7,native:15`.
 pub(crate) fn wipe(s: &str) -> Result<[WipeSide; 2], String> {
     let side = |s: &str| -> Result<WipeSide, String> {
         match s.trim().split_once(':') {
             Some((id, n)) => {
                 let id = id.parse()?;
-                let radius =
-                    radius(n).map_err(|why| format!("the radius in '{}' is not one: {why}", s.trim()));
-                Ok((id, Some(radius?)))
+                let radius = radius(n).map_err(|why| format!("invalid radius in '{}': {why}", s.trim()))?;
+                Ok((id, Some(radius)))
             }
             None => Ok((s.trim().parse()?, None)),
         }
     };
     match s.split_once(',') {
         Some((a, b)) if !b.contains(',') => Ok([side(a)?, side(b)?]),
-        _ => Err("it takes two filters with their radii, such as flat:7,native:15".to_owned()),
+        _ => Err("expected two filters with their radii, such as flat:7,native:15".to_owned()),
     }
 }
 
-/// How many; at least one.
+/// Parses a count of at least 1.
 pub(crate) fn count(s: &str) -> Result<u32, String> {
-    Ok(whole(s, 1, u32::MAX.into())? as u32)
+    Ok(integer(s, 1, u32::MAX.into())? as u32)
 }
 
-/// So many sizes: two or three.
+/// Parses `COUNT` (2 or 3) integers separated by commas.
 pub(super) fn sizes<const COUNT: usize>(s: &str) -> Result<[u32; COUNT], String> {
     let sizes: Option<Vec<u32>> = s.split(',').map(|size| size.trim().parse().ok()).collect();
     let sizes = sizes.and_then(|sizes| <[u32; COUNT]>::try_from(sizes).ok());
     sizes.ok_or_else(|| {
         let (count, such) = if COUNT == 2 { ("two", "2048,1024") } else { ("three", "2048,2048,2048") };
-        format!("it takes {count} whole numbers such as {such}")
+        format!("expected {count} integers such as {such}")
     })
 }
 
-/// How many, where 32 bits may not hold it.
+/// Parses a count of at least 1 that may exceed 32 bits.
 pub(super) fn large_count(s: &str) -> Result<u64, String> {
-    whole(s, 1, u64::MAX)
+    integer(s, 1, u64::MAX)
 }
 
-/// A time of a movie in seconds: as seconds, minutes and seconds, or hours, minutes and seconds.
+/// Parses a time in a movie, as seconds, `M:S` or `H:M:S`. Returns seconds.
 pub(crate) fn time(s: &str) -> Result<f64, String> {
     let plain = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
     let mut parts: Vec<&str> = s.trim().split(':').collect();
@@ -79,67 +79,59 @@ pub(crate) fn time(s: &str) -> Result<f64, String> {
     let number = |part: &&str| part.parse::<u32>().ok().filter(|_| plain(part));
     let larger: Option<Vec<u32>> = parts.iter().map(number).collect();
     let time = seconds.zip(larger).and_then(|(seconds, larger)| {
-        // Below the first part they run to 59.
+        // All parts but the first are below 60.
         let fits = larger.iter().skip(1).all(|n| *n < 60) && (larger.is_empty() || seconds < 60.0);
         let whole = larger.iter().fold(0.0, |sum, n| sum * 60.0 + f64::from(*n));
         let time = whole * 60.0 + seconds;
         (fits && larger.len() < 3 && time.is_finite() && seconds.is_sign_positive()).then_some(time)
     });
-    time.ok_or_else(|| "it takes a time such as 12.5 (seconds), 1:30 or 1:02:03.5".to_owned())
+    time.ok_or_else(|| "expected a time such as 12.5 (seconds), 1:30 or 1:02:03.5".to_owned())
 }
 
-/// A span of time in seconds.
-pub(crate) fn timeout(s: &str) -> Result<f64, String> {
+/// Parses a timeout in seconds, 0.1 to 86,400.
+pub(crate) fn timeout(s: &str) -> Result<Duration, String> {
     let seconds = s.parse::<f64>().ok().filter(|v| (0.1..=86_400.0).contains(v));
-    seconds.ok_or_else(|| "it takes seconds from 0.1 to 86400".to_owned())
+    seconds.map(Duration::from_secs_f64).ok_or_else(|| "expected seconds from 0.1 to 86400".to_owned())
 }
 
-/// Width and height in pixels.
+/// Parses width and height in pixels, as in `1920x1080`.
 pub(crate) fn size(s: &str) -> Result<(u32, u32), String> {
     let side = |s: &str| s.parse().ok().filter(|v| (1..=16384).contains(v));
     let parsed = s.split_once(['x', 'X']).and_then(|(w, h)| Some((side(w)?, side(h)?)));
-    parsed.ok_or_else(|| "it takes a size such as 1920x1080, from 1 to 16384 each".to_owned())
+    parsed.ok_or_else(|| "expected a size such as 1920x1080, each side from 1 to 16384".to_owned())
 }
 
-/// A movie: its path, or the address of its file as file managers hand it over.
+/// Parses the path of a movie, which may be a `file:` URL as file managers pass it.
 pub(crate) fn movie() -> impl TypedValueParser<Value = PathBuf> {
     OsStringValueParser::new().map(|name| path_of(&name))
 }
 
-/// A file that a PNG is written to. What has no ending, such as a pipe, may be one.
+/// Parses the name of a PNG file to write. Names without an extension are accepted, such as those of pipes.
 pub(crate) fn png_file(s: &str) -> Result<PathBuf, String> {
-    match ending(s).as_deref() {
-        Some("png") | None if !s.is_empty() => Ok(s.into()),
-        _ => Err("pictures are written as PNG, so its name must end in .png".to_owned()),
-    }
+    file(s, &[Some("png"), None], "pictures are written as PNG: the name must end in .png")
 }
 
-/// A file that a chart is written to. What has no ending, such as a pipe, may be one.
+/// Parses the name of an SVG file to write. Names without an extension are accepted, such as those of pipes.
 pub(crate) fn svg_file(s: &str) -> Result<PathBuf, String> {
-    match ending(s).as_deref() {
-        Some("svg") | None if !s.is_empty() => Ok(s.into()),
-        _ => Err("charts are written as SVG, so its name must end in .svg".to_owned()),
-    }
+    file(s, &[Some("svg"), None], "charts are written as SVG: the name must end in .svg")
 }
 
-/// A file that statistics are written to.
+/// Parses the name of a file for statistics, which must end in `.csv` or `.json`.
 pub(super) fn stats_file(s: &str) -> Result<PathBuf, String> {
-    match ending(s).as_deref() {
-        Some("csv" | "json") => Ok(s.into()),
-        _ => Err("its name must end in .csv or .json".to_owned()),
-    }
+    file(s, &[Some("csv"), Some("json")], "the name must end in .csv or .json")
 }
 
-/// A file that a trace is written to.
+/// Parses the name of a file for a trace, which must end in `.json`.
 pub(super) fn trace_file(s: &str) -> Result<PathBuf, String> {
-    match ending(s).as_deref() {
-        Some("json") => Ok(s.into()),
-        _ => Err("its name must end in .json".to_owned()),
-    }
+    file(s, &[Some("json")], "the name must end in .json")
 }
 
-fn ending(s: &str) -> Option<String> {
-    Path::new(s).extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase())
+/// Parses the name of a file that has one of these extensions, in lower or upper case; `None` stands for no extension.
+fn file(s: &str, extensions: &[Option<&str>], why: &str) -> Result<PathBuf, String> {
+    let extension =
+        Path::new(s).extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
+    let is_valid = !s.is_empty() && extensions.contains(&extension.as_deref());
+    if is_valid { Ok(s.into()) } else { Err(why.to_owned()) }
 }
 
 #[cfg(test)]
@@ -174,7 +166,7 @@ mod tests {
         use VariantId::{Flat, Native, Off};
         assert_eq!(wipe("flat:7,native:15"), Ok([(Flat, Some(7)), (Native, Some(15))]));
         assert_eq!(wipe("off, flat:0"), Ok([(Off, None), (Flat, Some(0))]));
-        let why = "the radius in 'flat:129' is not one: it takes a whole number from 0 to 128";
+        let why = "invalid radius in 'flat:129': expected an integer from 0 to 128";
         assert_eq!(wipe("off, flat:129"), Err(why.to_owned()));
         for text in [
             "",

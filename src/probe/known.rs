@@ -1,27 +1,27 @@
-//! Which devices have come through a test of sharing, from one start to the next. In: the cache file. Out: what a test
-//! said, for devices that were tested with the same drivers.
+//! Cache of the results of sharing tests that devices survived, across starts of clreel.
 //!
-//! The file is `sharing.json` in the user's folder for clreel's caches. An entry holds for one device with one version
-//! of its driver, one OpenGL and the same layers of the loader. A device whose test crashed or hung has none, and that of
-//! a device that is being tried in a window does not outlive that process: the next one asks in a child again. A file that
-//! cannot be read or written costs nothing but the asking.
+//! The file is `sharing.json` in clreel's cache folder. An entry is valid for one device with one driver version, one
+//! OpenGL and the same OpenCL layers. A device whose test crashed or hung has no entry. While the window opens a device
+//! with sharing, its entry has the process id: if the process ends before sharing worked, the entry is invalid and a child
+//! tests the device again. If the file cannot be read or written, devices are tested at each start.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, Once, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use super::{DrivingDevice, Tested};
+use super::{DrivingDevice, SharingTest};
 use base::load::{self, Unread};
 use engine::sharing::Sharing;
 use opencl::cl::DeviceInfo;
 use opencl::folders;
 
-/// More entries than any machine needs; the oldest ones go.
-const MOST: usize = 64;
+/// The maximum number of entries in the cache file; the oldest are dropped.
+const MAX_ENTRIES: usize = 64;
+/// The version of the cache file's format.
 const SCHEMA: u32 = 2;
 
-/// What a test depends on.
+/// Everything that the result of a sharing test depends on, which identifies its entry in the cache file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Key {
     platform: String,
@@ -32,80 +32,85 @@ struct Key {
     layers: String,
 }
 
+/// An entry of the cache file: the result of the sharing test of one device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Entry {
     #[serde(flatten)]
     key: Key,
-    /// Why it does not share; none where it does.
+    /// The reason why the device does not share textures; `None` if it does.
     reason: Option<String>,
-    /// The process that tries sharing with it and has not come through yet.
+    /// The id of the process that has started to share textures with the device; cleared once sharing worked.
     #[serde(default)]
     tried_by: Option<u32>,
-    /// The device that drives OpenGL.
+    /// The device that drives OpenGL, as far as known.
     driving: DrivingDevice,
 }
 
 impl Entry {
-    /// A process that has ended before it came through is the driver's doing; one that lives is just at it.
-    fn holds(&self) -> bool {
-        let is_at_it = |pid| pid != std::process::id() && Path::new(&format!("/proc/{pid}")).exists();
-        self.tried_by.is_none_or(is_at_it)
+    /// Returns true if the entry can be used. Returns false if a process has started to share textures with the device and
+    /// ended before that worked: the driver has probably crashed.
+    fn is_valid(&self) -> bool {
+        let is_running = |pid| pid != std::process::id() && Path::new(&format!("/proc/{pid}")).exists();
+        self.tried_by.is_none_or(is_running)
     }
 }
 
+/// The contents of the cache file.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct File {
     schema: u32,
     devices: Vec<Entry>,
 }
 
-/// The devices that have come through the test with one OpenGL. Several threads may ask and tell.
+/// The cached results of sharing tests with one OpenGL driver. Threads may share the cache.
 #[derive(Debug)]
-pub(crate) struct Known {
+pub(crate) struct SharingCache {
     path: Option<PathBuf>,
     opengl: String,
     layers: String,
-    /// Held while the file is read and written anew.
+    /// A lock that is held while the file is read and rewritten.
     writing: Mutex<()>,
 }
 
-impl Known {
-    /// What is known with `opengl`: its interface, renderer and version.
-    pub(crate) fn with(opengl: &str) -> Self {
-        Self::at(folders::cache().map(|folder| folder.join("sharing.json")), opengl)
+impl SharingCache {
+    /// Opens the cache for an OpenGL driver; `opengl` names its interface, renderer and version.
+    pub(crate) fn open(opengl: &str) -> Self {
+        Self::at(folders::cache_folder().map(|folder| folder.join("sharing.json")), opengl)
     }
 
+    /// Opens the cache in the file at this path; without a path nothing is cached.
     fn at(path: Option<PathBuf>, opengl: &str) -> Self {
         let layers =
             base::environment::get("OPENCL_LAYERS").unwrap_or_default().to_string_lossy().into_owned();
         Self { path, opengl: opengl.to_owned(), layers, writing: Mutex::default() }
     }
 
-    /// What the test of this device said; `None` where it must be tested first.
-    pub(crate) fn get(&self, device: &DeviceInfo) -> Option<Tested> {
+    /// Returns the cached result of the sharing test of a device; `None` if the device must be tested.
+    pub(crate) fn get(&self, device: &DeviceInfo) -> Option<SharingTest> {
         let key = self.key(device);
         let devices = read(self.path.as_deref()?)?.devices;
-        let entry = devices.into_iter().find(|entry| entry.key == key && entry.holds())?;
+        let entry = devices.into_iter().find(|entry| entry.key == key && entry.is_valid())?;
         let sharing = entry.reason.map_or(Sharing::ZeroCopy, Sharing::copy);
-        Some(Tested { sharing, survived: true, driving: entry.driving })
+        Some(SharingTest { sharing, survived: true, driving: entry.driving })
     }
 
-    /// Keeps what a test said that the device came through.
-    pub(crate) fn remember_test(&self, device: &DeviceInfo, tested: &Tested) {
+    /// Stores the result of a sharing test that the device survived.
+    pub(crate) fn remember_test(&self, device: &DeviceInfo, tested: &SharingTest) {
         self.put(device, reason(&tested.sharing), None, Some(&tested.driving));
     }
 
-    /// Keeps what came of sharing with a device that was tested before.
+    /// Stores the result of a test whether the window can share textures with the device.
     pub(crate) fn remember(&self, device: &DeviceInfo, sharing: &Sharing) {
         self.put(device, reason(sharing), None, None);
     }
 
-    /// This process is about to try sharing with the device: unless it comes through, the device must be tested again.
-    pub(crate) fn begin(&self, device: &DeviceInfo) {
+    /// Marks a device before the window shares textures with it: if the process ends before [`remember`](Self::remember) is
+    /// called, the device is tested again at the next start.
+    pub(crate) fn mark_pending(&self, device: &DeviceInfo) {
         self.put(device, None, Some(std::process::id()), None);
     }
 
-    /// Writes an entry. Without `driving` that stays as it is.
+    /// Writes the entry of a device. If `driving` is `None`, the entry keeps its value of that field.
     fn put(
         &self,
         device: &DeviceInfo,
@@ -123,13 +128,14 @@ impl Known {
         let driving = driving.or(before_this).cloned().unwrap_or(DrivingDevice::Unknown);
         let entry = Entry { key, reason, tried_by, driving };
         let mut devices: Vec<_> = others.into_iter().chain([entry]).collect();
-        devices.drain(..devices.len().saturating_sub(MOST));
+        devices.drain(..devices.len().saturating_sub(MAX_ENTRIES));
         let file = File { schema: SCHEMA, devices };
         if file != before {
             write(path, &file);
         }
     }
 
+    /// Returns the key of a device with this OpenGL driver.
     fn key(&self, device: &DeviceInfo) -> Key {
         Key {
             platform: device.platform.clone(),
@@ -142,6 +148,7 @@ impl Known {
     }
 }
 
+/// Returns the reason why textures are not shared; `None` if they are.
 fn reason(sharing: &Sharing) -> Option<String> {
     match sharing {
         Sharing::ZeroCopy => None,
@@ -149,16 +156,15 @@ fn reason(sharing: &Sharing) -> Option<String> {
     }
 }
 
-/// What is missing or damaged is empty. `None`, and once a warning on stderr, for what is no such file: nobody writes there.
+/// Reads the cache file; a missing or invalid file counts as empty. Returns `None` if the path is no regular file, which must
+/// not be overwritten, and prints a warning once.
 fn read(path: &Path) -> Option<File> {
     static ONCE: Once = Once::new();
-    let text = match load::bytes(path, load::LIST) {
-        Err(Unread::Odd(why)) => {
+    let text = match load::bytes(path, load::MAX_LIST_BYTES) {
+        Err(Unread::WrongKind(why)) => {
             let path = base::text::name(path);
             ONCE.call_once(|| {
-                eprintln!(
-                    "clreel: '{path}' is left alone. {why} Remove it, and clreel can keep what it learns."
-                )
+                eprintln!("clreel: Results of sharing tests are not cached in '{path}'. {why} Remove it.")
             });
             return None;
         }
@@ -168,8 +174,8 @@ fn read(path: &Path) -> Option<File> {
     Some(file.filter(|file| file.schema == SCHEMA).unwrap_or(File { schema: SCHEMA, devices: Vec::new() }))
 }
 
-/// By way of a file beside it, so that another process never reads half of it. It need not be on the disk at once: a
-/// window that starts does not wait for that.
+/// Writes the cache file through a temporary file, so that other processes never read half of it. Does not sync to the disk, so
+/// that the window starts without delay.
 fn write(path: &Path, file: &File) {
     let Ok(text) = serde_json::to_vec_pretty(file) else { return };
     let part = path.with_extension(format!("{}.part", std::process::id()));
@@ -186,25 +192,8 @@ mod tests {
     use opencl::cl::DeviceKind;
 
     fn device(name: &str, driver: &str) -> DeviceInfo {
-        DeviceInfo {
-            index: 0,
-            name: name.into(),
-            platform: "Platform".into(),
-            version: "OpenCL 3.0".into(),
-            driver: driver.into(),
-            kind: DeviceKind::Gpu,
-            units: 1,
-            clock_mhz: 0,
-            global_memory_bytes: 1,
-            unified_memory: false,
-            max_allocation_bytes: 1,
-            local_memory_bytes: 1,
-            max_work_group_size: 1,
-            max_sub_groups: 0,
-            image_support: true,
-            max_image: (1, 1),
-            extensions: Vec::new(),
-        }
+        let (name, driver, kind) = (name.into(), driver.into(), DeviceKind::Gpu);
+        DeviceInfo { name, driver, kind, ..DeviceInfo::made_up() }
     }
 
     fn folder(name: &str) -> PathBuf {
@@ -212,57 +201,53 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_holds_while_device_driver_and_opengl_are_the_same() {
+    fn an_entry_is_valid_for_the_same_device_driver_and_opengl() {
         let folder = folder("same");
         let path = folder.join("not/yet/sharing.json");
-        let known = Known::at(Some(path.clone()), "GLX, one");
+        let known = SharingCache::at(Some(path.clone()), "GLX, one");
         let (first, second) = (device("first", "1"), device("second", "1"));
-        let tested = |sharing| Tested { sharing, survived: true, driving: DrivingDevice::Unknown };
+        let tested = |sharing| SharingTest { sharing, survived: true, driving: DrivingDevice::Unknown };
         assert_eq!(known.get(&first), None);
         known.remember(&first, &Sharing::ZeroCopy);
         known.remember(&second, &Sharing::copy("it cannot"));
         assert_eq!(known.get(&first), Some(tested(Sharing::ZeroCopy)));
         assert_eq!(known.get(&second), Some(tested(Sharing::copy("it cannot"))));
         assert_eq!(known.get(&device("first", "2")), None, "another version of the driver");
-        assert_eq!(Known::at(Some(path.clone()), "GLX, two").get(&first), None, "another OpenGL");
-        known.begin(&first);
+        assert_eq!(SharingCache::at(Some(path.clone()), "GLX, two").get(&first), None, "another OpenGL");
+        known.mark_pending(&first);
         assert_eq!((known.get(&first), known.get(&second)), (None, Some(tested(Sharing::copy("it cannot")))));
-        // Process 1 lives; no process has so high a number.
+        // Process 1 is running; no process has so high an id.
         for (pid, known_then) in [(1, true), (u32::MAX, false)] {
             known.put(&first, None, Some(pid), None);
             assert_eq!(known.get(&first).is_some(), known_then, "{pid}");
         }
-        for n in 0..2 * MOST {
+        for n in 0..2 * MAX_ENTRIES {
             known.remember(&device("first", &n.to_string()), &Sharing::ZeroCopy);
         }
-        assert_eq!(read(&path).unwrap().devices.len(), MOST);
+        assert_eq!(read(&path).unwrap().devices.len(), MAX_ENTRIES);
         assert_eq!(known.get(&second), None, "the oldest ones go");
         std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]
-    fn a_driver_that_cannot_be_asked_stays_known_as_such() {
+    fn a_driver_that_cannot_be_queried_is_remembered() {
         let folder = folder("driving");
         let path = folder.join("sharing.json");
-        let known = Known::at(Some(path.clone()), "GLX");
+        let known = SharingCache::at(Some(path.clone()), "GLX");
         let first = device("first", "1");
         let driving = || known.get(&first).map(|tested| tested.driving);
-        let driving_before = DrivingDevice::NotAsked;
-        let crashed = Tested { sharing: Sharing::copy("none"), survived: true, driving: driving_before };
+        let driving_before = DrivingDevice::NotQueryable;
+        let crashed = SharingTest { sharing: Sharing::copy("none"), survived: true, driving: driving_before };
         known.remember_test(&first, &crashed);
         assert_eq!(known.get(&first), Some(crashed.clone()));
-        known.begin(&first);
+        known.mark_pending(&first);
         assert_eq!(driving(), None);
         known.remember(&first, &Sharing::copy("none"));
-        assert_eq!(
-            driving(),
-            Some(DrivingDevice::NotAsked),
-            "sharing was tried once more, and nobody was asked"
-        );
+        assert_eq!(driving(), Some(DrivingDevice::NotQueryable), "sharing was tried again without a query");
         let other = DrivingDevice::Other(1, "second".to_owned());
-        known.remember_test(&first, &Tested { driving: other.clone(), ..crashed });
+        known.remember_test(&first, &SharingTest { driving: other.clone(), ..crashed });
         assert_eq!(driving(), Some(other));
-        // A file of an earlier version, which has crashes as `false`, is asked for anew.
+        // Files of earlier versions are ignored.
         let text = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, text.replace("\"schema\": 2", "\"schema\": 1")).unwrap();
         assert_eq!(driving(), None);
@@ -270,11 +255,11 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_damaged_or_cannot_be_written_costs_only_the_asking() {
+    fn a_damaged_or_unwritable_file_only_causes_tests() {
         let folder = folder("damaged");
         std::fs::create_dir_all(&folder).unwrap();
         let path = folder.join("sharing.json");
-        let known = Known::at(Some(path.clone()), "GLX");
+        let known = SharingCache::at(Some(path.clone()), "GLX");
         let first = device("first", "1");
         for text in ["", "{", "{\"schema\":99,\"devices\":[]}", "[1,2]", "\u{0}\u{1}"] {
             std::fs::write(&path, text).unwrap();
@@ -283,10 +268,10 @@ mod tests {
             assert_eq!(known.get(&first).map(|tested| tested.sharing), Some(Sharing::ZeroCopy), "{text:?}");
         }
         // A folder cannot be made where a file is.
-        let nowhere = Known::at(Some(path.join("deeper/sharing.json")), "GLX");
+        let nowhere = SharingCache::at(Some(path.join("deeper/sharing.json")), "GLX");
         nowhere.remember(&first, &Sharing::ZeroCopy);
         assert_eq!(nowhere.get(&first), None);
-        let homeless = Known::at(None, "GLX");
+        let homeless = SharingCache::at(None, "GLX");
         homeless.remember(&first, &Sharing::ZeroCopy);
         assert_eq!(homeless.get(&first), None);
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "nothing is left beside it");

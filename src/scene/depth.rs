@@ -1,7 +1,5 @@
-//! Drawing in space. In: what draws, and where in the window. Out: there what it drew, the nearest surface in front.
-//!
-//! The window itself has no depth buffer, as long as no scene needs one: this makes it, with colours beside it, when it is
-//! first drawn to.
+//! An offscreen framebuffer with a depth buffer, for scenes in 3D. The window itself has no depth buffer, since most scenes
+//! need none.
 
 use std::sync::Arc;
 
@@ -10,7 +8,7 @@ use glow::HasContext as _;
 use base::error::{Error, Result};
 use engine::present::Viewport;
 
-/// Colours and depths of a part of the window.
+/// A framebuffer with a colour buffer and a depth buffer.
 pub(super) struct DepthBuffer {
     gl: Arc<glow::Context>,
     framebuffer: glow::Framebuffer,
@@ -20,24 +18,24 @@ pub(super) struct DepthBuffer {
 }
 
 impl DepthBuffer {
-    /// One without memory yet.
+    /// Creates the OpenGL objects; their memory is allocated by the first [`draw`](Self::draw).
     ///
     /// # Errors
-    /// When OpenGL gives no objects.
+    /// If OpenGL cannot create the objects.
     pub(super) fn new(gl: Arc<glow::Context>) -> Result<Self> {
         // SAFETY: the context is current on this thread.
-        let framebuffer = unsafe { gl.create_framebuffer() }.map_err(refused)?;
+        let framebuffer = unsafe { gl.create_framebuffer() }.map_err(depth_buffer_error)?;
         // SAFETY: as before.
         let [color, depth] = unsafe { [gl.create_renderbuffer(), gl.create_renderbuffer()] };
-        let (color, depth) = (color.map_err(refused)?, depth.map_err(refused)?);
+        let (color, depth) = (color.map_err(depth_buffer_error)?, depth.map_err(depth_buffer_error)?);
         Ok(Self { gl, framebuffer, color, depth, size: (0, 0) })
     }
 
-    /// Lets `draw` draw on `ground` (red, green, blue from 0 to 1), with the viewport and the depth test set, and puts what
-    /// it drew at `at` in the window.
+    /// Calls `draw` with the framebuffer bound, the viewport set and the depth test enabled, after clearing to the colour
+    /// `ground` (red, green, blue from 0 to 1). Copies the result to the rectangle `at` of the window.
     ///
     /// # Errors
-    /// When OpenGL has no memory for it.
+    /// If OpenGL has not enough memory.
     pub(super) fn draw(&mut self, at: Viewport, ground: [f32; 3], draw: impl FnOnce()) -> Result<()> {
         let gl = self.gl.clone();
         // SAFETY: the context is current on this thread; all objects are alive and this context's.
@@ -64,7 +62,7 @@ impl DepthBuffer {
         }
     }
 
-    /// Gives it this size. The framebuffer must be bound.
+    /// Resizes both buffers. The framebuffer must be bound.
     fn fit(&mut self, size: (i32, i32)) -> Result<()> {
         if size == self.size {
             return Ok(());
@@ -77,13 +75,16 @@ impl DepthBuffer {
             gl.check_framebuffer_status(glow::FRAMEBUFFER)
         };
         if status != glow::FRAMEBUFFER_COMPLETE {
-            return Err(refused(format!("its status is 0x{status:x} at {}×{} pixels", size.0, size.1)));
+            return Err(depth_buffer_error(format!(
+                "its status is 0x{status:x} at {}×{} pixels",
+                size.0, size.1
+            )));
         }
         self.size = size;
         Ok(())
     }
 
-    /// What it draws into.
+    /// Returns the framebuffer, which has the picture drawn last.
     pub(super) fn framebuffer(&self) -> glow::Framebuffer {
         self.framebuffer
     }
@@ -99,10 +100,11 @@ impl DepthBuffer {
     }
 }
 
-/// Gives a buffer its size, and the framebuffer that is bound the buffer.
+/// Allocates memory of `size` for a renderbuffer, and attaches the renderbuffer to the bound framebuffer at the attachment
+/// point `place`.
 ///
 /// # Safety
-/// The context must be current on this thread, and the buffer this context's.
+/// The context must be current on this thread, and the renderbuffer must belong to it.
 unsafe fn store(gl: &glow::Context, buffer: glow::Renderbuffer, format: u32, size: (i32, i32), place: u32) {
     // SAFETY: as the caller promises.
     unsafe {
@@ -113,6 +115,7 @@ unsafe fn store(gl: &glow::Context, buffer: glow::Renderbuffer, format: u32, siz
     }
 }
 
-fn refused(why: String) -> Error {
+/// Returns the error for when OpenGL creates no depth buffer.
+fn depth_buffer_error(why: String) -> Error {
     Error::new("OpenGL gives no depth buffer.", format!("{why}."), "Make the window smaller.")
 }

@@ -1,8 +1,8 @@
-//! What fills the window. In: decoded frames, what the user chose. Out: the picture to draw, and what it took.
+//! Scenes: ways of showing filtered pictures in the window.
 //!
-//! A [`Scene`] says how that is drawn; the pictures come to it from one [`frame_loop`](engine::frame_loop), a frame's way, which all of them share.
-//! Two show the movie, which plays on when the one gives the window to the other: [`movie`] as it is, [`cloth`] on the shirts of
-//! an army. [`card`] plays a test card of its own. One that draws in space has a [`depth`] buffer and [`mesh`]es.
+//! A [`Scene`] draws the pictures of one [`frame_loop`](engine::frame_loop), which all scenes share. Two scenes show the movie,
+//! which continues when the user changes the scene: [`movie`] shows it as it is, [`cloth`] on the shirts of walking figures.
+//! [`card`] plays a test card instead. Scenes in 3D use a [`depth`] buffer and [`mesh`]es.
 
 pub(crate) mod card;
 pub(crate) mod cloth;
@@ -18,121 +18,112 @@ use card::Card;
 use cloth::Cloth;
 use engine::frame_loop::{FrameLoop, Tick};
 use engine::present::{VideoQuad, Viewport, letterbox};
-use engine::stats::Recorder;
-use movie::{Movie, Plain};
+use movie::{Movie, PlainMovie};
 use opencl::event::Waker;
 use overlay::MovieSummary;
 use video::{Decoder, Orientation};
 
-/// What the user does with the picture, and a scene may heed.
+/// The user's input to the scene.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Input {
-    /// The mouse was pressed over the picture, and is dragged from there: parts of the window's width and height, from its upper
-    /// left corner.
+    /// A mouse button was pressed at this position, as fractions of the window's width and height from its upper left corner.
     Grab([f32; 2]),
-    /// It was dragged.
+    /// The mouse was moved while the button was pressed.
     Drag {
-        /// In parts of the window's height: right and down are positive.
+        /// The distance as fractions of the window's height; right and down are positive.
         by: [f32; 2],
-        /// To where, as in [`Input::Grab`].
+        /// The new position, as in [`Input::Grab`].
         at: [f32; 2],
     },
-    /// It was let go.
+    /// The mouse button was released.
     LetGo,
-    /// A larger scene, or a smaller one: so many steps.
+    /// The key for a larger or smaller scene was pressed: change the size by this many steps.
     Size(isize),
 }
 
-/// What fills the window.
+/// A way of showing filtered pictures in the window.
 pub(crate) trait Scene {
-    /// Its name on the command line.
+    /// Returns the id of the scene.
     fn id(&self) -> SceneId;
 
-    /// What plays in it, for the title, the overlay and the statistics; `None`: it shows the movie, and plays nothing of its own.
+    /// Returns the facts about what the scene plays, for title, overlay and statistics; `None` if the scene shows the movie.
     fn facts(&self) -> Option<&MovieSummary> {
         None
     }
 
-    /// The same, to be brought up to date with what is on the screen.
+    /// Returns the same facts as [`facts`](Self::facts) mutably, to update them with what is on the screen.
     fn facts_mut(&mut self) -> Option<&mut MovieSummary> {
         None
     }
 
-    /// Takes the window, and gives `frames` what it plays of its own.
+    /// Makes the scene the current one, and starts to play in `frames` what the scene plays instead of the movie, if anything.
     ///
     /// # Errors
-    /// When it has nothing to play; the scene before stays.
+    /// If the scene has nothing to play; then the previous scene stays.
     fn enter(&mut self, _: &mut FrameLoop) -> Result<()> {
         Ok(())
     }
 
-    /// Leaves the window to another scene, and ends in `frames` what it plays of its own.
+    /// Stops what the scene plays in the frame loop `frames` instead of the movie, because another scene becomes the current one.
     fn leave(&mut self, _: &mut FrameLoop) {}
 
-    /// One turn: moves along what has finished, and says when there is something to draw and when to come again. Never waits.
+    /// Makes one turn: processes finished work, and returns whether to redraw and when to call this again. Never blocks.
     fn tick(&mut self, frames: &mut FrameLoop) -> Tick {
         frames.tick()
     }
 
-    /// Draws the window, over which the overlay comes. The OpenGL context is current.
+    /// Draws the scene in the window, without the overlay. The OpenGL context must be current.
     ///
     /// # Errors
-    /// When OpenGL refuses what it needs for that.
+    /// If an OpenGL call fails.
     fn draw(&mut self, frames: &FrameLoop, screen: &Screen) -> Result<()>;
 
-    /// Takes what the user does, unless it means nothing here; returns what is to be said of it, which may be nothing.
+    /// Handles input of the user. Returns a message to show, which may be empty; `None` if the scene does not use this input.
     ///
     /// # Errors
-    /// When that cannot be done.
+    /// If the requested change fails.
     fn input(&mut self, _: Input, _: &mut FrameLoop) -> Result<Option<String>> {
         Ok(None)
     }
 
-    /// What was measured.
-    fn stats<'a>(&'a self, frames: &'a FrameLoop) -> &'a Recorder {
-        &frames.recorder
-    }
-
-    /// Its own panel among the overlay's: the title.
+    /// Returns the title of the scene's own panel in the overlay; `None` if it has no panel.
     fn panel(&self) -> Option<&'static str> {
         None
     }
 
-    /// The panel's contents.
+    /// Lays out the contents of the scene's panel in the overlay.
     fn panel_contents(&self, _: &mut egui::Ui) {}
 
-    /// Ends what works for it; whether that has ended.
+    /// Ends the scene's threads; returns true if all of them have ended.
     fn end(&mut self) -> bool {
         true
     }
 
-    /// Deletes its OpenGL objects; call it while the context is current.
+    /// Deletes the scene's OpenGL objects; call it while the context is current.
     fn destroy(&mut self) {}
 }
 
-/// The window to draw in.
+/// The window to draw in, and the picture to draw.
 pub(crate) struct Screen<'a> {
-    /// OpenGL.
     pub gl: &'a Arc<glow::Context>,
-    /// Draws pictures.
+    /// The painter that draws pictures into the window.
     pub quad: &'a VideoQuad,
-    /// Width and height in pixels.
+    /// Width and height of the window in pixels.
     pub size: (u32, u32),
-    /// The picture to show: its texture, its size in pixels, and the width of a pixel over its height.
+    /// The picture: its texture, its size in pixels, and the width of its pixels divided by their height.
     pub picture: Option<(glow::Texture, (u32, u32), f64)>,
-    /// Another one of that size, over it, and from which part of its width on.
-    pub beside: Option<(glow::Texture, f32)>,
-    /// How it is turned.
+    /// The picture of the second side of a wipe, with the same size, and the fraction of the width at which that side begins.
+    pub second: Option<(glow::Texture, f32)>,
     pub orientation: Orientation,
-    /// Whether it may have pixels that are not opaque.
+    /// True if the picture may have pixels that are not opaque.
     pub has_alpha: bool,
 }
 
 impl Screen<'_> {
-    /// Draws the picture as large as fits, on black; returns where it lies.
+    /// Draws the picture as large as fits, on black; returns its rectangle in the window.
     fn show_picture(&self) -> Viewport {
         let viewport = self.viewport();
-        let from = self.beside.map_or(1.0, |(_, from)| from);
+        let from = self.second.map_or(1.0, |(_, from)| from);
         let from = (from * viewport.width as f32).round() as i32;
         let (left, right) = (0..from, from..viewport.width);
         if self.picture.is_some() && viewport.fills(self.size) {
@@ -145,145 +136,138 @@ impl Screen<'_> {
             self.quad.draw((texture, size, self.has_alpha), viewport, self.orientation, columns);
         };
         draw(texture, left);
-        if let Some((beside, _)) = self.beside {
-            draw(beside, right);
+        if let Some((second, _)) = self.second {
+            draw(second, right);
         }
         viewport
     }
 
-    /// Where the picture lies as large as fits.
+    /// Returns the rectangle in the window that the picture covers when it is as large as fits.
     pub(crate) fn viewport(&self) -> Viewport {
         let (upright, pixel_aspect) = match self.picture {
-            Some((_, size, pixel_aspect)) => self.orientation.shown(size, pixel_aspect),
+            Some((_, size, pixel_aspect)) => self.orientation.display_size(size, pixel_aspect),
             None => (self.size, 1.0),
         };
         letterbox(self.size, upright, pixel_aspect)
     }
 }
 
-/// How many pixels across and down a scene has, unless it has the movie's.
+/// Returns the preferred width and height of a scene in pixels; `None` if the movie's size decides.
 pub(crate) fn size(id: SceneId) -> Option<(f64, f64)> {
-    let (width, height) = card::SIZES[card::FIRST];
+    let (width, height) = card::SIZES[card::INITIAL_SIZE];
     (id != SceneId::Movie).then_some((width as f64, height as f64))
 }
 
-/// The scenes, and which of them has the window.
+/// All scenes, and which of them is the current one.
 pub(crate) struct Scenes {
     movie: Movie,
-    plain: Plain,
-    others: Vec<Box<dyn Scene>>,
-    now: SceneId,
+    /// The scenes in the order in which the key `v` cycles through them.
+    all: [Box<dyn Scene>; 3],
+    /// The index of the current scene in `all`.
+    current: usize,
 }
 
 impl Scenes {
-    /// All of them; the movie has the window. `facts` are what is known of it, `waker` is called when a picture is there.
+    /// Creates all scenes. The movie player, for the movie with these `facts`, is the current scene. `waker` is called when a
+    /// picture is ready.
     pub(crate) fn new(facts: MovieSummary, waker: &Waker) -> Self {
-        let others: Vec<Box<dyn Scene>> =
-            vec![Box::new(Card::new(waker.clone())), Box::new(Cloth::new(waker.clone()))];
-        Self { movie: Movie::new(facts), plain: Plain, others, now: SceneId::Movie }
+        let all: [Box<dyn Scene>; 3] =
+            [Box::new(PlainMovie), Box::new(Card::new(waker.clone())), Box::new(Cloth::new(waker.clone()))];
+        Self { movie: Movie::new(facts), all, current: 0 }
     }
 
-    fn scene(&self, id: SceneId) -> &dyn Scene {
-        let other = self.others.iter().find(|scene| scene.id() == id);
-        other.map_or(&self.plain, |scene| &**scene)
+    /// Returns the current scene.
+    pub(crate) fn current(&self) -> &dyn Scene {
+        &*self.all[self.current]
     }
 
-    /// The one that has the window.
-    pub(crate) fn now(&self) -> &dyn Scene {
-        self.scene(self.now)
+    /// Returns the current scene, to change it.
+    pub(crate) fn current_mut(&mut self) -> &mut dyn Scene {
+        &mut *self.all[self.current]
     }
 
-    /// The same, to be changed.
-    pub(crate) fn now_mut(&mut self) -> &mut dyn Scene {
-        match self.others.iter_mut().find(|scene| scene.id() == self.now) {
-            Some(other) => &mut **other,
-            None => &mut self.plain,
-        }
-    }
-
-    /// Whether the movie has the window, as it is.
+    /// Returns true if the movie player is the current scene.
     pub(crate) fn is_movie(&self) -> bool {
-        self.now == SceneId::Movie
+        self.current().id() == SceneId::Movie
     }
 
-    /// Whether the movie plays, as it is or on shirts.
+    /// Returns true if the current scene shows the movie, as it is or on shirts.
     pub(crate) fn plays_movie(&self) -> bool {
-        self.now().facts().is_none()
+        self.current().facts().is_none()
     }
 
-    /// What is known of what plays.
+    /// Returns the facts about what the current scene plays.
     pub(crate) fn facts(&self) -> &MovieSummary {
-        self.now().facts().unwrap_or(self.movie.facts())
+        self.current().facts().unwrap_or(&self.movie.facts)
     }
 
-    /// The same, to be brought up to date with what is on the screen.
+    /// Returns the same facts as [`facts`](Self::facts) mutably, to update them with what is on the screen.
     pub(crate) fn facts_mut(&mut self) -> &mut MovieSummary {
-        let own = self.others.iter_mut().find(|scene| scene.id() == self.now);
-        own.and_then(|scene| scene.facts_mut()).unwrap_or(self.movie.facts_mut())
+        self.all[self.current].facts_mut().unwrap_or(&mut self.movie.facts)
     }
 
-    /// What is known of the movie, also while another scene has the window.
+    /// Returns the facts about the movie, also while the current scene plays something else.
     pub(crate) fn movie(&self) -> &MovieSummary {
-        self.movie.facts()
+        &self.movie.facts
     }
 
-    /// Plays another movie, now or as soon as a scene that shows it has the window.
+    /// Plays another movie: now, or as soon as the current scene is one that shows the movie.
     pub(crate) fn play(&mut self, decoder: Decoder, facts: MovieSummary, frames: &mut FrameLoop) {
         let is_shown = self.plays_movie();
         self.movie.play(decoder, facts, is_shown.then_some(frames));
     }
 
-    /// Gives the window to this scene.
+    /// Makes a scene the current one.
     ///
     /// # Errors
-    /// As [`Scene::enter`], and when there is no movie yet to go back to.
+    /// If the scene has nothing to play, or shows the movie while no movie was opened yet.
     pub(crate) fn go_to(&mut self, id: SceneId, frames: &mut FrameLoop) -> Result<()> {
-        if id == self.now {
+        let Some(next) = self.all.iter().position(|scene| scene.id() == id) else { return Ok(()) };
+        if next == self.current {
             return Ok(());
         }
-        let (showed, shows) = (self.plays_movie(), self.scene(id).facts().is_none());
-        if shows && !showed && !self.movie.is_there() {
+        let (showed, shows) = (self.plays_movie(), self.all[next].facts().is_none());
+        if shows && !showed && self.movie.facts.is_opening() {
             let hint = "Open one with o, or drop it on the window.";
             return Err(Error::new("There is no movie to show.", "None has been opened yet.", hint));
         }
-        self.now_mut().leave(frames);
+        self.current_mut().leave(frames);
         if showed && !shows {
             self.movie.park(frames);
         }
-        let before = std::mem::replace(&mut self.now, id);
+        let before = std::mem::replace(&mut self.current, next);
         let entered = self.enter(frames);
         if entered.is_err() {
-            self.now = before;
+            self.current = before;
             return self.enter(frames).and(entered);
         }
         entered
     }
 
-    /// The scene takes the window, and the movie goes on where it shows that.
+    /// Enters the current scene, and resumes the movie if the scene shows it.
     fn enter(&mut self, frames: &mut FrameLoop) -> Result<()> {
-        self.now_mut().enter(frames)?;
+        self.current_mut().enter(frames)?;
         if self.plays_movie() {
             self.movie.resume(frames);
         }
         Ok(())
     }
 
-    /// The scene after this one, round.
+    /// Returns the scene that follows the current one; after the last scene comes the first.
     pub(crate) fn next(&self) -> SceneId {
-        let all = SceneId::ALL;
-        let at = all.iter().position(|id| *id == self.now).map_or(0, |at| (at + 1) % all.len());
-        all[at]
+        self.all[(self.current + 1) % self.all.len()].id()
     }
 
-    /// Stops reading a movie that waits for the window, and what works for scenes; whether all of that has ended.
+    /// Stops reading a movie that is kept while another scene plays, and ends the threads of all scenes; returns true if all of
+    /// them have ended.
     pub(crate) fn end(&mut self) -> bool {
-        // All are asked, whatever the first one says.
+        // All are ended, whatever the first returns.
         let movie = self.movie.end();
-        self.others.iter_mut().map(|scene| scene.end()).fold(movie, |all, ended| all && ended)
+        self.all.iter_mut().map(|scene| scene.end()).fold(movie, |all, ended| all && ended)
     }
 
-    /// Deletes the OpenGL objects of all; call it while the context is current.
+    /// Deletes the OpenGL objects of all scenes; call it while the context is current.
     pub(crate) fn destroy(&mut self) {
-        self.others.iter_mut().for_each(|scene| scene.destroy());
+        self.all.iter_mut().for_each(|scene| scene.destroy());
     }
 }

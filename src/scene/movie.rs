@@ -1,78 +1,66 @@
-//! The movie. In: its decoder. Out: its pictures in the frame loop while a scene shows it, and [`Plain`], the scene that has them
-//! as large as the window has room for.
+//! The movie, which several scenes show, and [`PlainMovie`], the scene that shows it as it is.
 
 use super::{Scene, Screen};
 use crate::options::SceneId;
 use base::error::Result;
-use engine::frame_loop::{FrameLoop, Parked};
+use engine::frame_loop::{FrameLoop, ParkedMovie};
 use overlay::MovieSummary;
 use video::Decoder;
 
-/// The movie, whichever scene shows it.
+/// The movie, independent of the scene that shows it.
 pub(super) struct Movie {
-    facts: MovieSummary,
-    /// What played when a scene that does not show it took the window.
-    parked: Option<Parked>,
+    pub(super) facts: MovieSummary,
+    /// The movie's decoder and state, taken out of the frame loop while the current scene does not show the movie.
+    parked: Option<ParkedMovie>,
 }
 
 impl Movie {
+    /// Creates the state for the movie that the frame loop plays.
     pub(super) fn new(facts: MovieSummary) -> Self {
         Self { facts, parked: None }
     }
 
-    /// What is known of it.
-    pub(super) fn facts(&self) -> &MovieSummary {
-        &self.facts
-    }
-
-    /// The same, to be brought up to date with what is on the screen.
-    pub(super) fn facts_mut(&mut self) -> &mut MovieSummary {
-        &mut self.facts
-    }
-
-    /// Plays another movie: in `frames`, or later where it does not have them.
+    /// Plays another movie in `frames`. With `None`, keeps the movie without playing it, until a scene shows it.
     pub(super) fn play(&mut self, decoder: Decoder, facts: MovieSummary, frames: Option<&mut FrameLoop>) {
         self.facts = facts;
         match frames {
-            Some(frames) => frames.play(decoder),
+            Some(frames) => frames.play(ParkedMovie::new(decoder)),
             None => {
-                let before = self.parked.replace(Parked::new(decoder));
-                before.into_iter().for_each(Parked::retire);
+                let before = self.parked.replace(ParkedMovie::new(decoder));
+                before.into_iter().for_each(ParkedMovie::retire);
             }
         }
     }
 
-    /// Whether there is one to show.
-    pub(super) fn is_there(&self) -> bool {
-        !self.facts.is_opening()
-    }
-
-    /// Leaves `frames` to what another scene plays.
+    /// Takes the movie out of the frame loop `frames` and keeps it, so that a scene can play something else there;
+    /// [`resume`](Self::resume) continues it.
     pub(super) fn park(&mut self, frames: &mut FrameLoop) {
         self.parked = Some(frames.park());
     }
 
-    /// Goes on in `frames` where it was left, if it was.
+    /// Puts a movie that was taken out by [`park`](Self::park) back into the frame loop `frames`; does nothing if there is none.
     pub(super) fn resume(&mut self, frames: &mut FrameLoop) {
         if let Some(parked) = self.parked.take() {
-            frames.resume(parked);
+            frames.play(parked);
         }
     }
 
-    /// Stops what waits for the window; whether it has ended.
+    /// Stops reading a movie that is kept outside of the frame loop; returns true if no thread reads it any more.
     pub(super) fn end(&mut self) -> bool {
-        self.parked.as_mut().is_none_or(Parked::end)
+        self.parked.as_mut().is_none_or(ParkedMovie::end)
     }
 }
 
-/// The movie as it is.
-pub(super) struct Plain;
+/// The scene that shows the movie as it is.
+pub(super) struct PlainMovie;
 
-impl Scene for Plain {
+impl Scene for PlainMovie {
+    /// Returns the id of the movie player.
     fn id(&self) -> SceneId {
         SceneId::Movie
     }
 
+    /// Draws the picture as large as fits.
     fn draw(&mut self, _: &FrameLoop, screen: &Screen) -> Result<()> {
         screen.show_picture();
         Ok(())

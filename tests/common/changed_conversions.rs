@@ -1,4 +1,4 @@
-//! Changed kernels of the conversion, for the tests of conversions. In: a name. Out: a folder with the changed file.
+//! Modified conversion kernels (`kernels/convert`) for the tests of conversions: each in a folder for `--kernels`.
 
 use std::path::{Path, PathBuf};
 
@@ -13,8 +13,8 @@ pub const CORRECT: &str = "convert/02_correct.cl";
 pub const ROWS: &str = "convert/03_rows.cl";
 pub const COMMON: &str = "common/convert.clh";
 
-/// A change: its name, the file, the text, what stands there instead, and the conversions that must be named: a part of
-/// their id, and the kernel. Whether other formats than the movie's are needed to see it.
+/// A fault in a conversion kernel: its name, the file, the text that is replaced, its replacement, the conversions that
+/// must be reported (a part of their id, and the kernel file), and true if only other formats than the movie's show it.
 pub struct Mutant(
     pub &'static str,
     pub &'static str,
@@ -72,7 +72,7 @@ pub fn mutant(name: &str) -> &'static Mutant {
     MUTANTS.iter().find(|mutant| mutant.0 == name).unwrap()
 }
 
-/// A folder with the changed file in it.
+/// Returns a folder with the modified kernel file.
 pub fn kernels(mutant: &Mutant, test: &str) -> Folder {
     let &Mutant(name, file, from, to, ..) = mutant;
     let folder = Folder::new(&format!("conversions-{test}-{name}"));
@@ -87,18 +87,18 @@ pub fn kernels(mutant: &Mutant, test: &str) -> Folder {
 
 pub const SIZE: (u32, u32) = (70, 46);
 
-/// A movie of 4:2:0.
-pub fn small(folder: &Folder) -> PathBuf {
+/// Writes a movie in 4:2:0.
+pub fn small_movie(folder: &Folder) -> PathBuf {
     folder.movie("m.mkv", &Movie { format: Pixel::YUV420P, size: SIZE, ..Movie::default() })
 }
 
-/// What a kernel does first of all, for all work-items.
-pub const FOR_EVER: &str = "for (volatile int forever = 1; forever;) forever = 1;";
-/// Seconds after which a kernel counts as endless: enough for a machine that is busy.
-pub const LIMIT: &str = "12";
+/// A statement at the start of a kernel that makes all its work-items loop for ever.
+pub const ENDLESS_LOOP: &str = "for (volatile int forever = 1; forever;) forever = 1;";
+/// The timeout for kernels in seconds: long enough for a busy machine.
+pub const TIMEOUT_S: &str = "12";
 
-/// A folder with a kernel file in it that loops for ever, of a name that no other test of the file has.
-pub fn endless(file: &str, test: &str) -> Folder {
+/// Returns a folder with a kernel file whose first kernel never ends. `test` must be unique.
+pub fn endless_kernel(file: &str, test: &str) -> Folder {
     let folder = Folder::new(&format!("conversions-endless-{test}"));
     let text =
         std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels").join(file)).unwrap();
@@ -106,7 +106,7 @@ pub fn endless(file: &str, test: &str) -> Folder {
     let body = kernel + text[kernel..].find('{').unwrap() + 1;
     let path = folder.file(file);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::fs::write(path, format!("{} {FOR_EVER} {}", &text[..body], &text[body..])).unwrap();
+    std::fs::write(path, format!("{} {ENDLESS_LOOP} {}", &text[..body], &text[body..])).unwrap();
     folder
 }
 
@@ -114,8 +114,8 @@ pub fn as_gpu() -> Vec<(String, std::ffi::OsString)> {
     layer::environment(&[("FAKE_GPU", "1")])
 }
 
-/// A snapshot of a movie, and what was said.
-pub fn shot(
+/// Takes a snapshot of a movie; returns the picture and stderr.
+pub fn take_snapshot(
     (folder, movie): (&Folder, &Path),
     changed: Option<&Folder>,
     gpu: bool,
@@ -125,7 +125,7 @@ pub fn shot(
     let mut command = clreel(None);
     command.env_remove("CLREEL_KERNELS").arg("snapshot").arg(movie).args(["--at", "0.04"]);
     command.args(["--variant", variant, "--radius", "2", "--device"]).arg(if gpu { "gpu" } else { "cpu" });
-    command.args(["--kernel-timeout", LIMIT]).arg("--out").arg(&out);
+    command.args(["--kernel-timeout", TIMEOUT_S]).arg("--out").arg(&out);
     if gpu {
         command.envs(as_gpu());
     }

@@ -1,6 +1,7 @@
-//! Helpers of several tests: windows, devices, ladders.
+//! Helpers of several test modules: windows, devices, ladders.
 
 pub mod changed_conversions;
 pub mod device;
 pub mod ladder;
+pub mod process;
 pub mod window;

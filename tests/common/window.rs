@@ -1,30 +1,40 @@
-//! A window on a virtual display of its own, and what a user would do with it.
+//! Drives clreel's window on a virtual display: keys, mouse, and the texts of the overlay.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
+use super::process::send_signal;
 use serde_json::Value;
 pub use testkit::display::Display;
 use testkit::movie::Folder;
 
-/// How long anything may take before a test gives up on it: generous, for a loaded machine.
+/// The timeout of every wait: generous, for a loaded machine.
 pub const PATIENCE: Duration = Duration::from_secs(300);
 
 pub fn clip() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/clip.mp4")
 }
 
+/// Returns the command of a window without the desktop's services, such as its file dialog.
+pub fn without_desktop(display: &Display) -> Command {
+    let mut command = clreel(Some(display));
+    command.env_remove("DBUS_SESSION_BUS_ADDRESS").env_remove("XDG_RUNTIME_DIR");
+    command
+}
+
+/// Returns a command that runs clreel without settings and caches of the user, on this display or on none.
 pub fn clreel(display: Option<&Display>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_clreel"));
     command
         .env_remove("WAYLAND_DISPLAY")
         .env_remove("DISPLAY")
         .env("CLREEL_SETTINGS", "")
-        // What an earlier run has compiled must not matter: the layer counts and fails what a first start does.
+        // A test must not depend on programs that an earlier run has cached: the layer counts and fails calls of a
+        // first start.
         .env("CLREEL_BINARIES", "0")
-        // What the user has tuned must not matter.
+        // The user's tuning cache must not matter.
         .env("XDG_CACHE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"))
         .stdin(Stdio::null());
     if let Some(display) = display {
@@ -33,8 +43,9 @@ pub fn clreel(display: Option<&Display>) -> Command {
     command
 }
 
-/// Waits for a child and returns its exit code and stderr, without what compilers print there; kills it when it hangs.
-pub fn finish(mut child: Child) -> (Option<i32>, String) {
+/// Waits for a child process and returns its exit code and stderr, without messages of compilers. Kills it after
+/// [`PATIENCE`].
+pub fn wait_for_exit(mut child: Child) -> (Option<i32>, String) {
     let mut stderr = child.stderr.take();
     let reader = std::thread::spawn(move || {
         let mut text = String::new();
@@ -57,35 +68,35 @@ pub fn finish(mut child: Child) -> (Option<i32>, String) {
     };
     let text = reader.join().unwrap();
     assert!(!text.contains("panicked"), "{text}");
-    (code, without_compilers(&text))
+    (code, without_compiler_messages(&text))
 }
 
-/// What was said, without what drivers' compilers print beside their logs: on processors with short vectors PoCL's says
-/// "4 warnings generated.".
-pub fn without_compilers(said: &str) -> String {
-    let is_theirs = |line: &&str| {
+/// Returns stderr without the lines that OpenCL compilers print themselves, such as PoCL's "4 warnings generated." on
+/// CPUs with short vectors.
+pub fn without_compiler_messages(stderr: &str) -> String {
+    let is_compiler_message = |line: &&str| {
         let count = line.trim_end().strip_suffix(" generated.").and_then(|line| line.split_once(" warning"));
         count.is_some_and(|(count, s)| count.parse::<u32>().is_ok() && ["", "s"].contains(&s))
     };
-    said.split_inclusive('\n').filter(|line| !is_theirs(line)).collect()
+    stderr.split_inclusive('\n').filter(|line| !is_compiler_message(line)).collect()
 }
 
 /// Runs clreel to its end; returns its exit code and stderr.
 pub fn run(mut command: Command) -> (Option<i32>, String) {
-    finish(command.stderr(Stdio::piped()).spawn().unwrap())
+    wait_for_exit(command.stderr(Stdio::piped()).spawn().unwrap())
 }
 
-/// Runs clreel to its end, which must be a good one; returns stderr.
+/// Runs clreel to its end and returns stderr; the exit code must be 0.
 pub fn succeed(command: Command) -> String {
-    ended_well(run(command))
+    expect_success(run(command))
 }
 
-fn ended_well((code, stderr): (Option<i32>, String)) -> String {
+fn expect_success((code, stderr): (Option<i32>, String)) -> String {
     assert_eq!(code, Some(0), "{stderr}");
     stderr
 }
 
-/// A text of the overlay, in pixels of the window.
+/// A text of the overlay and its rectangle, in pixels of the window.
 #[derive(Debug, Clone, PartialEq, serde::Deserialize)]
 pub struct Text {
     pub text: String,
@@ -101,12 +112,12 @@ impl Text {
     }
 }
 
-/// A window that plays, with its keyboard focus.
+/// A running clreel and its window.
 pub struct Session<'a> {
     pub display: &'a Display,
     pub child: Option<Child>,
     pub window: String,
-    /// Where clreel tells what its overlay shows.
+    /// The file to which clreel writes the texts of its overlay.
     texts: PathBuf,
 }
 
@@ -117,7 +128,7 @@ impl<'a> Session<'a> {
         session
     }
 
-    /// A window that has not had the keyboard's focus yet.
+    /// Starts clreel and waits for its window, which does not get the keyboard focus.
     pub fn without_focus(display: &'a Display, command: &mut Command) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name =
@@ -133,24 +144,22 @@ impl<'a> Session<'a> {
         session
     }
 
-    /// Gives it the keyboard's focus: no window manager does.
+    /// Gives the window the keyboard focus; there is no window manager that does.
     pub fn focus(&self) {
         self.display.xdotool(&["windowfocus", "--sync", &self.window]);
     }
 
     /// Sends the process a signal, such as SIGSTOP.
     pub fn signal(&self, signal: libc::c_int) {
-        let child = self.child.as_ref().unwrap().id() as libc::pid_t;
-        // SAFETY: the child was not waited for, so the number is its own.
-        assert_eq!(unsafe { libc::kill(child, signal) }, 0);
+        send_signal(self.child.as_ref().unwrap(), signal);
     }
 
-    pub fn wait(&mut self, what: &str, mut there: impl FnMut(&mut Self) -> bool) {
+    pub fn wait(&mut self, what: &str, mut is_done: impl FnMut(&mut Self) -> bool) {
         let began = Instant::now();
-        while !there(self) {
+        while !is_done(self) {
             let ended = self.child.as_mut().and_then(|c| c.try_wait().unwrap());
             if let Some(status) = ended {
-                let (_, stderr) = finish(self.child.take().unwrap());
+                let (_, stderr) = wait_for_exit(self.child.take().unwrap());
                 panic!("clreel ended ({status}) before {what}: {stderr}");
             }
             assert!(
@@ -177,23 +186,24 @@ impl<'a> Session<'a> {
         self.wait_for_title(part);
     }
 
-    /// What the overlay shows now, in the order of painting; nothing before the first picture.
+    /// Returns the texts of the overlay in the order of painting; none before the first picture.
     pub fn texts(&self) -> Vec<Text> {
         std::fs::read(&self.texts).map_or_else(|_| Vec::new(), |json| serde_json::from_slice(&json).unwrap())
     }
 
-    /// Whether a text of the overlay has this part.
+    /// Returns true if a text of the overlay contains `part`.
     pub fn shows(&self, part: &str) -> bool {
         self.texts().iter().any(|t| t.text.contains(part))
     }
 
-    /// Waits for a text that has this part.
+    /// Waits for a text that contains `part`.
     pub fn wait_for_text(&mut self, part: &str) {
         self.wait(part, |s| s.shows(part));
     }
 
-    /// Waits until the text that is `text` keeps its place, and returns it; of several the last that was painted. On a busy
-    /// machine pictures are seldom: it has kept its place when another picture has it there, or none came for a while.
+    /// Waits until the text that equals `text` stays at one position, and returns it; of several the last one painted.
+    /// It stays if the next picture has it at the same position, or if half a second passes without a picture (on a
+    /// busy machine).
     pub fn find(&mut self, text: &str) -> Text {
         let mut found: Option<(Text, Option<SystemTime>, Instant)> = None;
         self.wait(text, |s| {
@@ -215,20 +225,21 @@ impl<'a> Session<'a> {
         found.unwrap().0
     }
 
-    /// Clicks at the middle of a text.
+    /// Clicks on the centre of a text.
     pub fn click(&mut self, text: &str) {
         let at = self.find(text).center();
         self.click_at(at);
     }
 
-    /// Chooses a panel in the menu.
+    /// Opens or closes a panel by the menu.
     pub fn choose(&mut self, panel: &str) {
         self.click("Panels");
         self.click(panel);
     }
 
-    /// Clicks at `text` until `shown` is there: once the text stands at the same place in two readings, as on a busy machine
-    /// the panel may change its layout between a reading and the click, which then meets another button.
+    /// Clicks on `text` until `shown` appears. Each click waits until two readings have the text at the same position:
+    /// on a busy machine the panel may change its layout between a reading and the click, which would then hit another
+    /// button.
     pub fn click_until(&mut self, text: &str, shown: &str) {
         let (mut clicked, mut before): (Option<Instant>, Option<(i32, i32)>) = (None, None);
         self.wait(&format!("{shown} after a click at {text}"), |s| {
@@ -252,38 +263,38 @@ impl<'a> Session<'a> {
         });
     }
 
-    /// Presses and releases the mouse, each for long enough to be seen in a frame of its own.
+    /// Presses and releases the mouse button, each for longer than a frame.
     pub fn click_at(&mut self, (x, y): (i32, i32)) {
         self.display.xdotool(&["mousemove", &x.to_string(), &y.to_string()]);
         for button in ["mousedown", "mouseup"] {
-            // As long as a finger takes.
+            // About as long as a finger takes.
             std::thread::sleep(Duration::from_millis(100));
             self.display.xdotool(&[button, "1"]);
         }
     }
 
-    /// Where the movie is, as the numbers have it; they must be in view.
+    /// Returns the movie's position as the panel of numbers shows it; the panel must be visible.
     pub fn position(&self) -> Option<String> {
         self.texts().iter().find_map(|t| t.text.split_once(" / ").map(|(here, _)| here.to_owned()))
     }
 
-    /// Waits until the movie has gone on by some frames.
+    /// Waits until the movie's position changes.
     pub fn wait_for_frames(&mut self) {
         let before = self.position();
         self.wait("frames", |s| s.position().is_some_and(|now| Some(now) != before));
     }
 
-    /// Gives the window another size, and waits until it has it.
+    /// Resizes the window and moves it to the upper left corner.
     pub fn resize(&mut self, width: u32, height: u32) {
         let (w, h) = (width.to_string(), height.to_string());
         self.display.xdotool(&["windowsize", "--sync", &self.window, &w, &h]);
         self.display.xdotool(&["windowmove", "--sync", &self.window, "0", "0"]);
     }
 
-    /// Ends it by its key, which must end well; returns stderr.
+    /// Quits with the key `q` and returns stderr; the exit code must be 0.
     pub fn quit(mut self) -> String {
         self.display.key("q");
-        ended_well(finish(self.child.take().unwrap()))
+        expect_success(wait_for_exit(self.child.take().unwrap()))
     }
 }
 
@@ -297,7 +308,7 @@ impl Drop for Session<'_> {
     }
 }
 
-/// A PNG as width, height and RGBA bytes.
+/// Reads a PNG: width, height and RGBA bytes.
 pub fn png(path: &Path) -> (usize, usize, Vec<u8>) {
     let file = std::fs::File::open(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let mut reader = png::Decoder::new(std::io::BufReader::new(file)).read_info().unwrap();
@@ -326,8 +337,8 @@ pub fn snapshot(
     png(&out)
 }
 
-/// Runs to its end and returns the statistics and stderr; the exit code must be 0.
-pub fn played(display: &Display, folder: &Folder, movie: &Path, arguments: &[&str]) -> (Value, String) {
+/// Plays a movie to its end and returns the statistics and stderr; the exit code must be 0.
+pub fn play_movie(display: &Display, folder: &Folder, movie: &Path, arguments: &[&str]) -> (Value, String) {
     let stats = folder.file("stats.json");
     let mut command = clreel(Some(display));
     command.arg(movie).args(arguments).arg("--stats").arg(&stats);
@@ -335,7 +346,7 @@ pub fn played(display: &Display, folder: &Folder, movie: &Path, arguments: &[&st
     (json(&stats), stderr)
 }
 
-/// The time stamps of the frames presented, in milliseconds.
+/// Returns the time stamps of the presented frames in milliseconds.
 pub fn stamps(stats: &Value) -> Vec<i64> {
     let frames = stats["frames"].as_array().unwrap();
     frames.iter().map(|f| (f["pts_s"].as_f64().unwrap() * 1e3).round() as i64).collect()

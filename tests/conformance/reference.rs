@@ -1,13 +1,13 @@
-//! What is right: against a table that was made in another way, against the language, and many at once against one at a time.
+//! The reference against an independent table, against Rust's conversions, and its bulk version against the single one.
 
 use ladders::type_conversions::bulk::convert_all;
-use ladders::type_conversions::reference::{accepts, convert, is_open};
+use ladders::type_conversions::reference::{accepts, convert, has_undefined_bits};
 use ladders::type_conversions::types::{Case, Rounding, Type};
 use ladders::type_conversions::values::{Depth, Values};
 
-/// `table.py` finds results by search and with fractions.
+/// `table.py` computes its results with fractions and by search.
 #[test]
-fn the_reference_is_what_an_independent_table_says() {
+fn the_reference_equals_an_independent_table() {
     let table = include_str!("table.txt");
     let hex = |word: &str| u64::from_str_radix(word, 16).unwrap();
     let (mut inputs, mut cases, mut numbers) = (Vec::new(), Vec::new(), 0);
@@ -27,7 +27,7 @@ fn the_reference_is_what_an_independent_table_says() {
                 "n" => assert!(is_nan(case.to, got.bits), "{name} of {input:x} gives {:x}", got.bits),
                 bits => assert_eq!((got.bits, got.care), (hex(bits), case.to.mask()), "{name} of {input:x}"),
             }
-            assert!(is_open(case) || got.care == case.to.mask(), "{name}");
+            assert!(has_undefined_bits(case) || got.care == case.to.mask(), "{name}");
             numbers += 1;
         }
         cases.push(case);
@@ -47,9 +47,9 @@ fn is_nan(of: Type, bits: u64) -> bool {
     }
 }
 
-/// Where Rust has the same conversion, both agree on many more numbers.
+/// Conversions that Rust has too: more numbers than the table.
 #[test]
-fn the_reference_is_what_the_language_says() {
+fn the_reference_equals_conversions_in_rust() {
     let mut state = 1_u64;
     let case = |to, saturates, rounding, from| Case { from, to, saturates, rounding };
     for _ in 0..200_000 {
@@ -57,7 +57,7 @@ fn the_reference_is_what_the_language_says() {
         let bits = (state ^ (state >> 31)) >> (state >> 60);
         let (single, double) = (f32::from_bits(bits as u32), f64::from_bits(bits));
         let of = |case: Case, bits: u64| convert(case, bits & case.from.mask()).bits;
-        // `as` goes to zero and saturates; between binary numbers it goes to the nearest.
+        // `as` truncates and saturates; from floats to narrower floats it rounds to nearest.
         let saturated = |to, from| of(case(to, true, Rounding::Default, from), bits);
         assert_eq!(saturated(Type::Int, Type::Float), u64::from(single as i32 as u32));
         assert_eq!(saturated(Type::UChar, Type::Float), u64::from(single as u8));
@@ -89,18 +89,18 @@ fn the_reference_is_what_the_language_says() {
     }
 }
 
-/// The numbers of a quick test, and those of them that are no random ones: all of a small type, else edges.
+/// Returns the numbers of a quick test, and those of them that are not random: all of a small type, or edges.
 fn edges(of: Type) -> (Values, impl Iterator<Item = u64>) {
     let values = Values::new(of, Depth::Quick, 3);
-    // The edges come first, and random ones behind them.
+    // The edges come first, then random numbers.
     let special = values.count() - if values.is_exhaustive() { 0 } else { 1 << 20 };
     let all = values.clone();
     (values, (0..special).map(move |i| all.at(i)))
 }
 
-/// Many numbers at once, which are computed in another way, are what one at a time is: edges of all ranges, and any bits.
+/// The bulk conversion, which is another algorithm, equals the single one: for edges of all ranges, and for random bits.
 #[test]
-fn numbers_in_bulk_are_the_same() {
+fn the_bulk_reference_equals_the_single_one() {
     const COUNT: u64 = 3000;
     for case in Case::all(&Type::ALL) {
         let (values, edges) = edges(case.from);
@@ -118,19 +118,19 @@ fn numbers_in_bulk_are_the_same() {
             numbers.iter().map(|&number| convert(case, number)).map(|w| (w.bits, w.care)).unzip();
         let size = case.to.bytes();
         let room = size * numbers.len();
-        let (mut got, mut open) = (vec![1; room], vec![1; if is_open(case) { room } else { 0 }]);
+        let (mut got, mut open) = (vec![1; room], vec![1; if has_undefined_bits(case) { room } else { 0 }]);
         convert_all(case, &packed(&numbers, case.from.bytes()), &mut got, &mut open);
         assert!(got == packed(&bits, size), "{case}");
-        assert!(!is_open(case) || open == packed(&care, size), "{case}");
+        assert!(!has_undefined_bits(case) || open == packed(&care, size), "{case}");
     }
 }
 
 #[test]
-fn what_the_language_leaves_open_is_accepted_and_nothing_else() {
+fn only_results_that_the_specification_allows_are_accepted() {
     let (never, always) = (|_: Type| false, |_: Type| true);
     let case = |name: &str| Case::named(name).unwrap();
     let float = |number: f32| u64::from(number.to_bits());
-    // Out of range and NaN without saturation.
+    // Undefined results: out of range and NaN without saturation.
     assert!(accepts(case("uchar_float"), float(256.0), 77, never));
     assert!(accepts(case("uchar_float"), float(f32::NAN), 77, never));
     assert!(!accepts(case("uchar_float"), float(255.9), 77, never));
@@ -140,7 +140,7 @@ fn what_the_language_leaves_open_is_accepted_and_nothing_else() {
     assert!(accepts(case("double_float"), float(f32::NAN), 0xfff0_0000_0000_0001, never));
     assert!(!accepts(case("double_float"), float(f32::NAN), 0x7ff0_0000_0000_0000, never));
     assert!(!accepts(case("double_float"), float(f32::NAN), 0, never));
-    // Subnormal numbers for zeros, where the device says so: before and after.
+    // Zero instead of subnormal numbers, if the device flushes them: before and after the conversion.
     let tiny = 1e-40_f64.to_bits();
     assert!(accepts(case("float_double"), tiny, 0x8000_0000, always));
     assert!(!accepts(case("float_double"), tiny, 0, never));

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Prints table.txt: what OpenCL C's conversions give, found with fractions and by search, not as clreel does it.
+"""Prints table.txt: the results of OpenCL C's type conversions, computed with fractions and by search, unlike clreel does it.
 
-A binary number is looked for among all of its format by halving, by the value of each; what lies between two neighbours
-is rounded by comparing distances. Run it anew with: tests/conformance/table.py > tests/conformance/table.txt
+A binary number is found by bisection among all values of its format; a value between two neighbours is rounded by
+comparing distances. Run it again with: tests/conformance/table.py > tests/conformance/table.txt
 
 A line is a case and, for each number of its source (the line `inputs` before), the result in hexadecimal digits: `-` is
-open, `n` any NaN.
+undefined, `n` any NaN.
 """
 
 import random
@@ -14,7 +14,7 @@ from math import floor
 
 WHOLE = {"char": (8, 1), "uchar": (8, 0), "short": (16, 1), "ushort": (16, 0), "int": (32, 1), "uint": (32, 0),
          "long": (64, 1), "ulong": (64, 0)}
-# Bits of the exponent and of the fraction.
+# The numbers of exponent and fraction bits.
 BINARY = {"half": (5, 10), "float": (8, 23), "double": (11, 52)}
 TYPES = ["char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "half", "float", "double"]
 MODES = ["", "_rte", "_rtz", "_rtp", "_rtn"]
@@ -25,7 +25,7 @@ def bits_of(name):
 
 
 def magnitude(name, bits):
-    """The value of a binary number without its sign; the one after the largest counts on where infinity stands."""
+    """Returns the value of a binary number without its sign; infinity is where the next larger number would be."""
     width, fraction = BINARY[name]
     bias = 2 ** (width - 1) - 1
     exponent, rest = divmod(bits, 2 ** fraction)
@@ -35,7 +35,7 @@ def magnitude(name, bits):
 
 
 def value(name, bits):
-    """A fraction with its sign, which a zero has too; or 'nan', or 'inf'."""
+    """Returns a fraction and its sign, which zero has too; or 'nan', or 'inf'."""
     if name in WHOLE:
         width, signed = WHOLE[name]
         number = bits - 2 ** width if signed and bits >= 2 ** (width - 1) else bits
@@ -121,7 +121,7 @@ def inputs(name, random):
                 infinity + 2 ** (fraction - 1)}
 
     def near(power, extra=Fraction(0)):
-        """What is at 2^power + extra, if that is a number of this format."""
+        """Returns the numbers of the format next to 2^power + extra, as bits."""
         number = Fraction(2) ** power + extra
         found = to_binary(name, 1, number, "_rtz")
         return {found, found + 1, max(found - 1, 0)} if found < infinity else set()

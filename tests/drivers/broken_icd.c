@@ -1,9 +1,9 @@
-// An OpenCL driver that is broken in one way, chosen when it is compiled:
-//   -DCRASH_ON_LOAD   aborts while it is loaded, before anyone has called it
-//   -DCRASH           dereferences NULL when it is asked for its platforms
-//   -DHANG            never answers
-//   -DEXIT            ends the process
-//   -DNOTHING         answers, and has no platform
+// A faulty OpenCL driver. A macro selects the fault:
+//   -DCRASH_ON_LOAD   aborts while it is loaded
+//   -DCRASH           dereferences NULL when its platforms are queried
+//   -DHANG            never returns from that query
+//   -DEXIT            ends the process in that query
+//   -DNOTHING         has no platform
 // The loader finds clIcdGetPlatformIDsKHR through clGetExtensionFunctionAddress, or by its name.
 
 #define CL_TARGET_OPENCL_VERSION 300
@@ -22,7 +22,7 @@ __attribute__((constructor)) static void crash(void) { abort(); }
 CL_API_ENTRY cl_int CL_API_CALL clIcdGetPlatformIDsKHR(cl_uint entries, cl_platform_id *platforms, cl_uint *count) {
     (void)entries;
     (void)platforms;
-    // Drivers print to where programs print their results.
+    // Real drivers sometimes print to stdout.
     printf("broken driver: hello");
     fflush(stdout);
 #ifdef CRASH

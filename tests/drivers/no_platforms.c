@@ -1,5 +1,5 @@
-// A libOpenCL as another program may bring it, in a folder that LD_LIBRARY_PATH names: it finds no driver. Of all other
-// functions that clreel links against nothing comes back but an error.
+// A libOpenCL that another program brings in a folder of LD_LIBRARY_PATH: it finds no driver. All other functions that
+// clreel links against return an error.
 
 #include <stddef.h>
 
@@ -11,7 +11,7 @@ int clGetPlatformIDs(unsigned entries, void **platforms, unsigned *count) {
     return -1001;
 }
 
-// CL_INVALID_OPERATION, and no handle.
+// Returns CL_INVALID_OPERATION and no handle.
 #define FAILS(function) \
     long function(void) { return -59; }
 #define GIVES_NOTHING(function) \

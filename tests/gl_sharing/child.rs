@@ -1,5 +1,5 @@
-//! The child's half of `tests/gl_sharing.rs`: OpenGL and OpenCL by raw calls, under the layer. In: a case's name in the
-//! environment. Out: what was seen, as lines of `name=value`.
+//! The child process of `tests/gl_sharing.rs`: raw calls of OpenGL and OpenCL under the layer. The environment variable
+//! `CASE` names the case; results are printed as lines of `name=value`.
 
 use std::ffi::{CStr, c_void};
 use std::num::NonZeroU32;
@@ -14,10 +14,10 @@ use glutin::surface::{PbufferSurface, Surface, SurfaceAttributesBuilder};
 use ocl::ffi;
 use raw_window_handle::{RawDisplayHandle, XlibDisplayHandle};
 
-/// The texture's size in pixels.
+/// The size of the texture in pixels.
 pub const WIDTH: usize = 7;
 pub const HEIGHT: usize = 5;
-/// A shared buffer's length in bytes.
+/// The length of a shared buffer in bytes.
 pub const LENGTH: usize = 1003;
 
 #[test]
@@ -56,7 +56,7 @@ fn case() {
     }
 }
 
-/// How the test names a format to OpenGL.
+/// A texture format in OpenGL's terms.
 struct Format {
     internal: u32,
     external: u32,
@@ -71,13 +71,13 @@ impl Format {
         WIDTH * HEIGHT * self.channels
     }
 
-    /// Bytes that differ from their neighbours, from each other's `seed`, and from the poison's.
+    /// Returns bytes that differ from their neighbours, from those of another `seed`, and from the poison.
     fn pattern(&self, seed: u8) -> Vec<u8> {
         (0..self.bytes()).map(|i| (i as u8).wrapping_mul(7).wrapping_add(seed)).collect()
     }
 }
 
-/// OpenGL without a window, current on this thread.
+/// An OpenGL context without a window, current on this thread.
 struct Gl {
     api: glow::Context,
     properties: Vec<isize>,
@@ -87,7 +87,7 @@ struct Gl {
 
 impl Gl {
     fn open(platform: &str) -> Self {
-        // SAFETY: Xlib's own signature; the display stays open until the process ends.
+        // SAFETY: this is the signature in Xlib; the display stays open until the process ends.
         let display = unsafe {
             let xlib = libc::dlopen(c"libX11.so.6".as_ptr(), libc::RTLD_NOW);
             // Several threads use the display in some cases.
@@ -135,7 +135,7 @@ impl Gl {
         }
     }
 
-    /// A complete texture of one level.
+    /// Creates a complete texture with one mipmap level.
     fn texture(&self, format: &Format) -> glow::Texture {
         // SAFETY: the context is current.
         unsafe {
@@ -159,7 +159,7 @@ impl Gl {
         }
     }
 
-    /// A buffer with these bytes.
+    /// Creates a buffer with these bytes.
     fn buffer(&self, bytes: &[u8]) -> glow::Buffer {
         // SAFETY: the context is current; OpenGL copies the bytes before the call returns.
         unsafe {
@@ -290,7 +290,7 @@ impl Cl {
         unsafe { function(self.queue, 1, ptr::from_ref(&image), 0, ptr::null(), null_mut()) }
     }
 
-    /// The same on a thread of its own, which has no OpenGL context.
+    /// Calls `function` on a new thread, which has no OpenGL context.
     fn hand_over_elsewhere(&self, image: ffi::cl_mem, function: HandOver) -> i32 {
         let (queue, image) = (self.queue as usize, image as usize);
         std::thread::spawn(move || {
@@ -349,7 +349,7 @@ impl Cl {
     }
 }
 
-/// OpenGL writes, OpenCL reads, then OpenCL writes, OpenGL reads; without the call that is `forgotten`.
+/// OpenGL writes and OpenCL reads, then OpenCL writes and OpenGL reads; without the `forgotten` call.
 fn share(gl: &Gl, format: &Format, forgotten: &str, look: bool) {
     println!("listed={}", device_text(ffi::CL_DEVICE_EXTENSIONS).contains("cl_khr_gl_sharing"));
     let cl = match Cl::open(&gl.properties) {
@@ -405,11 +405,11 @@ fn share_by_threads(gl: &Gl, acquire_elsewhere: bool, release_elsewhere: bool) {
     println!("released={}", words(&released));
     println!("cl_sees_gl={}", words(&cl_sees));
     println!("gl_sees_cl={}", words(&gl_sees));
-    // SAFETY: the context should be current still; without one the name is 0.
+    // SAFETY: the context should still be current; without one the name is 0.
     println!("current_again={}", unsafe { gl.api.create_texture() }.is_ok());
 }
 
-/// The same with a buffer, without the call that is `forgotten`; `elsewhere`: on a thread without an OpenGL context.
+/// Shares a buffer without the `forgotten` call; `elsewhere`: on a thread without an OpenGL context.
 fn share_buffer(gl: &Gl, forgotten: &str, elsewhere: bool) {
     let cl = Cl::open(&gl.properties).unwrap();
     let pattern = |seed: usize| (0..LENGTH).map(|i| (i * 7 + seed) as u8).collect::<Vec<u8>>();
@@ -479,7 +479,7 @@ fn describe_device() {
     println!("unified={}", number(ffi::CL_DEVICE_HOST_UNIFIED_MEMORY, 4));
 }
 
-/// Which device the driver says drives the OpenGL context.
+/// Prints which device the driver reports for the OpenGL context.
 fn describe_driving(gl: &Gl) {
     type GetGlContextInfo =
         unsafe extern "system" fn(*const isize, u32, usize, *mut c_void, *mut usize) -> ffi::cl_int;

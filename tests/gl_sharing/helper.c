@@ -1,5 +1,5 @@
-// An OpenGL context of the layer's own, for acquire and release on a thread that has none current. It shares its
-// objects with the application's context, and is current on one thread at a time, for as long as a handover takes.
+// An OpenGL context of the layer's own, for acquire and release on a thread without a current one. It shares its objects
+// with the application's context, and is current on one thread at a time, during a handover.
 
 #include "layer.h"
 
@@ -14,13 +14,13 @@ struct helper {
     gl_names names; // the application's
     void *context;
     GLXPbuffer pbuffer; // None under EGL
-    unsigned egl_api;   // of the thread that has the context current, to be put back
+    unsigned egl_api;   // of the thread on which the context is current, to be restored
     pthread_mutex_t in_use;
 };
 
 // ------------------------------------------------------------------------------------------------------------ EGL
 
-// What is needed of EGL, declared here and looked up when it is needed: the layer also serves where it is not installed.
+// The parts of EGL that are needed, declared here and looked up on demand: the layer also works where EGL is missing.
 typedef struct {
     unsigned (*eglQueryAPI)(void);
     unsigned (*eglBindAPI)(unsigned api);
@@ -54,7 +54,7 @@ static bool make_for_egl(helper *made) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, load_egl);
     if (!has_egl) return false;
-    // A context need not have a configuration: its number is 0 then, and the helper has none either.
+    // A context need not have a configuration: then its number is 0, and the helper's context has none either.
     int32_t id = 0, count = 0;
     void *config = NULL;
     egl.eglQueryContext(made->names.display, made->names.context, EGL_CONFIG_ID, &id);
@@ -116,7 +116,7 @@ bool enter_helper(helper *helper) {
 }
 
 void leave_helper(helper *helper) {
-    // The other contexts see what is finished.
+    // The other contexts see commands that are finished.
     glFinish();
     make_current(helper, NULL);
     if (helper->names.egl) egl.eglBindAPI(helper->egl_api);

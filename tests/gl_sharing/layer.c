@@ -1,9 +1,9 @@
-// An OpenCL layer that gives any driver the extension cl_khr_gl_sharing, so that clreel's shared path runs on a
-// machine without a GPU. A layer stands between the ICD loader and the driver: OPENCL_LAYERS names its library, and
-// the loader hands it the driver's table of functions and takes another one back.
+// An OpenCL layer that adds the extension cl_khr_gl_sharing to any driver, so that clreel's shared path runs on a machine
+// without a GPU. A layer stands between the ICD loader and the driver: OPENCL_LAYERS names its library, and the loader
+// passes it the driver's table of functions and gets another one back.
 //
-// This file: the table, the options, what is told about devices, planned failures, the log. sharing.c: the sharing.
-// helper.c: an OpenGL context for threads that have none.
+// This file: the table, the options, device properties, planned failures, the log. sharing.c: the sharing.
+// helper.c: an OpenGL context for threads without one.
 
 #include "layer.h"
 
@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 const cl_icd_dispatch *driver;
@@ -26,8 +27,8 @@ static FILE *log_file, *call_file;
 // One entry of CLREEL_LAYER_FAIL, "function:n:code" or "function:n+:code".
 typedef struct {
     char function[64];
-    unsigned call;   // the first call that fails, counted from 1
-    bool from_there; // and all after it
+    unsigned call;   // the first call that fails, from 1
+    bool from_there; // and all later ones
     int code;        // to return, or CRASH, HANG, STALL, FAULT or EXIT
     unsigned seen;
 } failure_plan;
@@ -37,7 +38,7 @@ enum { CRASH = 1, HANG = 2, STALL = 3, FAULT = 4, EXIT = 5 }; // OpenCL's codes 
 static failure_plan plans[32];
 static size_t plan_count;
 
-// A test with a misspelt plan would pass without testing anything: the process ends.
+// A test with a misspelt plan would pass without testing anything: the process aborts.
 static void read_plans(const char *text) {
     while (text && *text) {
         failure_plan plan = {0};
@@ -62,10 +63,15 @@ static void read_plans(const char *text) {
     }
 }
 
+static bool is_on_thread(const char *name) {
+    char own[16] = "";
+    return name && prctl(PR_GET_NAME, own) == 0 && strcmp(own, name) == 0;
+}
+
 cl_int planned_failure(const char *function) {
     cl_int code = CL_SUCCESS;
-    if (plan_count == 0) return code;
-    // Not even counted while the file is not there.
+    if (plan_count == 0 || is_on_thread(options.spare_thread)) return code;
+    // Calls are not counted either while the file is missing.
     const char *only_while = getenv("CLREEL_LAYER_FAIL_WHILE");
     if (only_while && *only_while && access(only_while, F_OK) != 0) return code;
     pthread_mutex_lock(&lock);
@@ -120,7 +126,7 @@ bool spares_queue(cl_command_queue queue) {
     return spares_device(device);
 }
 
-// By its first device.
+// Decided by the context's first device.
 bool spares_context(cl_context context) {
     if (!options.fail_device) return false;
     cl_device_id devices[16] = {NULL};
@@ -162,9 +168,9 @@ void note_call(const char *function) {
     pthread_mutex_unlock(&lock);
 }
 
-// ----------------------------------------------------------------------------------- what is told about devices
+// --------------------------------------------------------------------------------------------- device properties
 
-// Answers a question as OpenCL does: `value` may be NULL, `returned` too.
+// Returns a property as OpenCL does: `value` and `returned` may be NULL.
 static cl_int answer(const void *source, size_t length, size_t size, void *value, size_t *returned) {
     if (value && size < length) return CL_INVALID_VALUE;
     if (value) memcpy(value, source, length);
@@ -172,7 +178,7 @@ static cl_int answer(const void *source, size_t length, size_t size, void *value
     return CL_SUCCESS;
 }
 
-// The driver's list of extensions, with the layer's own at its end.
+// Returns the driver's list of extensions with the layer's own appended.
 static cl_int answer_extensions(const char *listed, size_t size, void *value, size_t *returned) {
     static const char added[] = " cl_khr_gl_sharing", event[] = " cl_khr_gl_event", pci[] = " cl_khr_pci_bus_info";
     size_t length = strlen(listed);
@@ -212,7 +218,7 @@ static cl_int CL_API_CALL layer_clGetDeviceIDs(cl_platform_id platform, cl_devic
     return driver->clGetDeviceIDs(platform, type, count, devices, returned);
 }
 
-// The answer that CLREEL_LAYER_DEVICE_INFO plans for this question, "question=answer,…", is copied to `planned`.
+// Copies the value that CLREEL_LAYER_DEVICE_INFO ("property=value,…") has for this property to `planned`.
 static bool planned_info(cl_device_id device, cl_device_info what, char *planned, size_t room) {
     const char *text = options.device_info;
     if (!text || (options.fail_device && !is_named(device, options.fail_device))) return false;
@@ -243,7 +249,7 @@ static cl_int CL_API_CALL layer_clGetDeviceInfo(cl_device_id device, cl_device_i
         char *end = planned;
         unsigned long long number = strtoull(planned, &end, 0);
         if (end == planned || *end) return answer(planned, strlen(planned) + 1, size, value, returned);
-        // As long as the driver's own answer.
+        // As long as the driver's own value.
         size_t length = 0;
         driver->clGetDeviceInfo(device, what, 0, NULL, &length);
         return answer(&number, length < sizeof number ? length : sizeof number, size, value, returned);
@@ -286,7 +292,7 @@ static cl_int CL_API_CALL layer_clEnqueueReadBuffer(cl_command_queue queue, cl_m
                                                     const cl_event *wait_list, cl_event *event) {
     FAIL_AS_PLANNED(clEnqueueReadBuffer, queue);
     log_line("clEnqueueReadBuffer bytes=%zu", size);
-    if (is_opengls(buffer)) log_line("misuse clEnqueueReadBuffer not-acquired");
+    if (belongs_to_opengl(buffer)) log_line("misuse clEnqueueReadBuffer not-acquired");
     return driver->clEnqueueReadBuffer(queue, buffer, blocking, offset, size, target, waits, wait_list, event);
 }
 
@@ -311,7 +317,7 @@ static cl_int CL_API_CALL layer_clEnqueueReadImage(cl_command_queue queue, cl_me
                                       event);
 }
 
-// Mapping for writing alone brings nothing back to the host; the log says what it was for.
+// Mapping for writing only transfers nothing to the host; the log has the purpose.
 static const char *map_purpose(cl_map_flags flags) { return flags & CL_MAP_READ ? "read" : "write"; }
 
 static void *CL_API_CALL layer_clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
@@ -374,7 +380,7 @@ static cl_mem CL_API_CALL layer_clCreateSubBuffer(cl_mem buffer, cl_mem_flags fl
     FAIL_AS_PLANNED_OR_NULL(clCreateSubBuffer, buffer);
     if (!options.broken_parts || type != CL_BUFFER_CREATE_TYPE_REGION || !region)
         return driver->clCreateSubBuffer(buffer, flags, type, region, error);
-    // The offset is dropped: the part lies at the buffer's beginning.
+    // The offset is dropped: the sub-buffer starts where the buffer does.
     const cl_buffer_region moved = {0, ((const cl_buffer_region *)region)->size};
     return driver->clCreateSubBuffer(buffer, flags, type, &moved, error);
 }
@@ -384,7 +390,7 @@ static cl_int CL_API_CALL layer_clWaitForEvents(cl_uint count, const cl_event *e
     return driver->clWaitForEvents(count, events);
 }
 
-// Times that cannot be, with success: CLREEL_LAYER_TIMES.
+// Returns impossible times without an error: CLREEL_LAYER_TIMES.
 static cl_int CL_API_CALL layer_clGetEventProfilingInfo(cl_event event, cl_profiling_info what, size_t size,
                                                         void *value, size_t *returned) {
     FAIL_AS_PLANNED(clGetEventProfilingInfo, event);
@@ -398,16 +404,23 @@ static cl_int CL_API_CALL layer_clGetEventProfilingInfo(cl_event event, cl_profi
     else if (strcmp(options.times, "reversed") == 0) *time = is_end ? start - 1000 : *time;
     else if (strcmp(options.times, "same") == 0) *time = is_end ? start : *time;
     else if (strcmp(options.times, "long") == 0) *time = is_end ? start + 3600000000000 : *time;
-    else {
-        fprintf(stderr, "layer: CLREEL_LAYER_TIMES=%s: not counted, zero, reversed, same or long\n", options.times);
+    else if (strcmp(options.times, "constant") == 0) *time = is_end ? start + 500000 : *time;
+    else if (strcmp(options.times, "tenth") == 0) *time = is_end ? start + (*time - start) / 10 : *time;
+    else if (strcmp(options.times, "tenfold") == 0) *time = is_end ? start + 10 * (*time - start) : *time;
+    else if (strcmp(options.times, "ticks") == 0) *time -= *time % 1000000;
+    else if (strcmp(options.times, "skipped") != 0) {
+        fprintf(stderr,
+                "layer: CLREEL_LAYER_TIMES=%s: not counted, zero, reversed, same, long, constant, tenth, tenfold, ticks or "
+                "skipped\n",
+                options.times);
         abort();
     }
     return status;
 }
 
-// ---------------------------------------------------------- calls that are only counted, so that they can fail
+// ------------------------------------------------------------------ calls that are only counted, and can fail
 
-// What the call is for: nearly always a queue or a context.
+// The object that the call belongs to: nearly always a queue or a context.
 #define FIRST(first, ...) (first)
 #define STATUS(function, parameters, arguments)                                                                        \
     static cl_int CL_API_CALL layer_##function parameters {                                                            \
@@ -420,7 +433,7 @@ static cl_int CL_API_CALL layer_clGetEventProfilingInfo(cl_event event, cl_profi
         return driver->function arguments;                                                                             \
     }
 
-// The wait list and the event that nearly all commands end with.
+// The wait list and event at the end of nearly all commands.
 #define WAITS cl_uint waits, const cl_event *wait_list, cl_event *event
 #define WAITS_PASSED waits, wait_list, event
 
@@ -436,10 +449,16 @@ STATUS(clBuildProgram,
         void(CL_CALLBACK *notify)(cl_program, void *), void *data),
        (program, count, devices, build_options, notify, data))
 STATUS(clSetKernelArg, (cl_kernel kernel, cl_uint index, size_t size, const void *value), (kernel, index, size, value))
-STATUS(clEnqueueNDRangeKernel,
-       (cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t *offset, const size_t *global,
-        const size_t *local, WAITS),
-       (queue, kernel, dimensions, offset, global, local, WAITS_PASSED))
+
+// With CLREEL_LAYER_TIMES=skipped no kernel runs, and each is reported as complete.
+static cl_int CL_API_CALL layer_clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions,
+                                                       const size_t *offset, const size_t *global, const size_t *local,
+                                                       WAITS) {
+    FAIL_AS_PLANNED(clEnqueueNDRangeKernel, queue);
+    if (options.times && strcmp(options.times, "skipped") == 0)
+        return driver->clEnqueueMarkerWithWaitList(queue, WAITS_PASSED);
+    return driver->clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local, WAITS_PASSED);
+}
 STATUS(clEnqueueCopyBuffer,
        (cl_command_queue queue, cl_mem source, cl_mem target, size_t from, size_t to, size_t size, WAITS),
        (queue, source, target, from, to, size, WAITS_PASSED))
@@ -475,7 +494,7 @@ HANDLE(cl_program, clCreateProgramWithSource,
        (context, count, strings, lengths, error))
 HANDLE(cl_kernel, clCreateKernel, (cl_program program, const char *name, cl_int *error), (program, name, error))
 
-// Questions that ocl asks by itself, beside clreel's own.
+// Queries that the crate ocl makes itself, in addition to clreel's.
 STATUS(clGetContextInfo, (cl_context context, cl_context_info what, size_t size, void *value, size_t *returned),
        (context, what, size, value, returned))
 STATUS(clGetImageInfo, (cl_mem image, cl_image_info what, size_t size, void *value, size_t *returned),
@@ -496,7 +515,7 @@ STATUS(clGetKernelInfo, (cl_kernel kernel, cl_kernel_info what, size_t size, voi
 STATUS(clGetProgramInfo, (cl_program program, cl_program_info what, size_t size, void *value, size_t *returned),
        (program, what, size, value, returned))
 
-// A planned failure leaves the count as it was: what is not released lives on.
+// A planned failure does not change the reference count: the object is not released.
 STATUS(clRetainContext, (cl_context object), (object))
 STATUS(clRetainCommandQueue, (cl_command_queue object), (object))
 STATUS(clRetainMemObject, (cl_mem object), (object))
@@ -527,7 +546,7 @@ static bool is_set(const char *name) {
     return value && strcmp(value, "") != 0 && strcmp(value, "0") != 0;
 }
 
-// NULL where it is not set.
+// Returns NULL if it is not set.
 static const char *text_of(const char *name) {
     const char *value = getenv(name);
     return value && *value ? value : NULL;
@@ -545,7 +564,7 @@ CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info what, size_t size, 
 
 CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint count, const cl_icd_dispatch *below, cl_uint *count_returned,
                                             const cl_icd_dispatch **layer) {
-    // An older loader has a shorter table; what the layer needs stands in its first part.
+    // The table of an older loader is shorter; all that the layer needs is in its first part.
     if (count * sizeof(void *) <= offsetof(cl_icd_dispatch, clCreateCommandQueueWithProperties)) return CL_INVALID_VALUE;
     size_t length = count * sizeof(void *);
     if (length > sizeof table) length = sizeof table;
@@ -569,7 +588,9 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint count, const cl_icd_dispatch
         .driving_device = text_of("CLREEL_LAYER_DRIVING_DEVICE"),
         .device_info = text_of("CLREEL_LAYER_DEVICE_INFO"),
         .times = text_of("CLREEL_LAYER_TIMES"),
+        .faulty_handover = text_of("CLREEL_LAYER_FAULTY_HANDOVER"),
         .fail_device = text_of("CLREEL_LAYER_FAIL_DEVICE"),
+        .spare_thread = text_of("CLREEL_LAYER_SPARE_THREAD"),
     };
     read_plans(getenv("CLREEL_LAYER_FAIL"));
     const char *path = getenv("CLREEL_LAYER_LOG");

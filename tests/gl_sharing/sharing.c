@@ -1,9 +1,9 @@
-// cl_khr_gl_sharing on a driver that has none. A shared texture is an ordinary image with a note of its texture, a shared
-// buffer an ordinary buffer: acquire copies what OpenGL has there, release copies it back. Both are done when the call
-// returns. They use the calling thread's OpenGL context, and where none is current there, one of the layer's own (helper.c).
+// cl_khr_gl_sharing on a driver without it. A shared texture is an ordinary image with a record of its texture, a shared
+// buffer an ordinary buffer: acquire copies OpenGL's content into it, release copies it back. Both finish before the call
+// returns. They use the calling thread's OpenGL context, or without a current one the layer's own (helper.c).
 //
-// With poison, the side that must not be touched holds rubbish: OpenCL's between release and acquire, OpenGL's
-// between acquire and release. So a forgotten call becomes wrong pixels instead of a picture that is right by luck.
+// With poison, the side that must not be used is overwritten: OpenCL's between release and acquire, OpenGL's between
+// acquire and release. So a missing call gives wrong pixels instead of a picture that is right by chance.
 
 #define GL_GLEXT_PROTOTYPES
 #include "layer.h"
@@ -16,24 +16,25 @@
 
 enum { POISON_FOR_CL = 0x5A, POISON_FOR_GL = 0xA5 };
 
-// A texture or a buffer that was shared, for as long as its memory object lives.
+// A shared texture or buffer, as long as its memory object lives.
 typedef struct shared_object {
     struct shared_object *next;
     cl_mem memory;
-    GLenum target; // GL_TEXTURE_2D, or GL_COPY_READ_BUFFER for a buffer, which has nothing but its bytes
+    GLenum target; // GL_TEXTURE_2D, or GL_COPY_READ_BUFFER for a buffer, which has bytes only
     GLuint name;
     GLint level;
     size_t width, height, bytes;
     GLenum format, type; // of its texels in host memory
     bool acquired;
+    unsigned acquisitions; // so far
 } shared_object;
 
-// A context that was made with an OpenGL context to share with.
+// A context that was created with an OpenGL context to share with.
 typedef struct sharing_context {
     struct sharing_context *next;
     cl_context context;
     gl_names gl;
-    helper *helper; // made when a thread first needs it
+    helper *helper; // created when a thread first needs it
 } sharing_context;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -48,7 +49,7 @@ static shared_object *find_object(cl_mem memory) {
     return found;
 }
 
-bool is_opengls(cl_mem memory) {
+bool belongs_to_opengl(cl_mem memory) {
     const shared_object *shared = find_object(memory);
     return shared && !shared->acquired;
 }
@@ -68,7 +69,7 @@ static void CL_CALLBACK forget_object(cl_mem memory, void *data) {
 
 static bool is_buffer(const shared_object *object) { return object->target == GL_COPY_READ_BUFFER; }
 
-// What is current on this thread. OpenGL ES cannot read a texture back as this layer does.
+// The API that is current on this thread. OpenGL ES cannot read a texture back as this layer does.
 typedef enum { NO_OPENGL, OPENGL, OPENGL_ES } current_gl;
 
 static current_gl current(void) {
@@ -81,7 +82,7 @@ static bool has_gl_context(void) { return current() == OPENGL; }
 
 // ------------------------------------------------------------------------------------------------------- contexts
 
-// Valid for as long as the context lives.
+// Valid as long as the context lives.
 static sharing_context *find_sharing(cl_context context) {
     pthread_mutex_lock(&lock);
     sharing_context *found = contexts;
@@ -92,7 +93,7 @@ static sharing_context *find_sharing(cl_context context) {
 
 static bool is_sharing(cl_context context) { return find_sharing(context) != NULL; }
 
-// NULL where there can be none.
+// Returns NULL if none can be created.
 static helper *helper_of(sharing_context *sharing) {
     static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&making);
@@ -102,7 +103,7 @@ static helper *helper_of(sharing_context *sharing) {
     return helper;
 }
 
-// Notes whether `context` shares. A context that has gone may leave its address to a new one: any note is replaced. Its
+// Records if `context` shares. A new context may have the address of a released one: an old record is replaced. Its
 // helper is not destroyed: the display may be closed by then.
 static void note_context(cl_context context, const gl_names *gl) {
     pthread_mutex_lock(&lock);
@@ -125,8 +126,8 @@ static void note_context(cl_context context, const gl_names *gl) {
 enum { MOST_PROPERTIES = 32 };
 
 // Copies the properties without those of OpenGL, which the driver would refuse; those go to `gl`, whose context is NULL
-// where they name none.
-static cl_int take_out_gl(const cl_context_properties *from, cl_context_properties *to, gl_names *gl) {
+// if there are none.
+static cl_int split_gl_properties(const cl_context_properties *from, cl_context_properties *to, gl_names *gl) {
     int displays = 0, count = 0;
     *gl = (gl_names){0};
     for (; from && *from; from += 2) {
@@ -162,7 +163,7 @@ static cl_context CL_API_CALL layer_clCreateContext(const cl_context_properties 
     FAIL_AS_PLANNED_OR_NULL(clCreateContext, properties);
     cl_context_properties others[MOST_PROPERTIES];
     gl_names gl;
-    cl_int status = take_out_gl(properties, others, &gl);
+    cl_int status = split_gl_properties(properties, others, &gl);
     if (status) RETURN_ERROR(status);
     cl_context context = driver->clCreateContext(properties ? others : NULL, count, devices, notify, data, error);
     if (context) note_context(context, &gl);
@@ -175,7 +176,7 @@ static cl_context CL_API_CALL layer_clCreateContextFromType(
     FAIL_AS_PLANNED_OR_NULL(clCreateContextFromType, properties);
     cl_context_properties others[MOST_PROPERTIES];
     gl_names gl;
-    cl_int status = take_out_gl(properties, others, &gl);
+    cl_int status = split_gl_properties(properties, others, &gl);
     if (status) RETURN_ERROR(status);
     if (options.fake_gpu && (type & CL_DEVICE_TYPE_GPU)) type = CL_DEVICE_TYPE_ALL;
     cl_context context = driver->clCreateContextFromType(properties ? others : NULL, type, notify, data, error);
@@ -183,14 +184,14 @@ static cl_context CL_API_CALL layer_clCreateContextFromType(
     return context;
 }
 
-// The device that drives the OpenGL context: the platform's first, as the layer makes no difference between them, or the
-// one that the option names. With a name that none of them has, the answer is empty, as from a driver that cannot tell.
+// Returns the device that drives the OpenGL context: the platform's first, as the layer treats all alike, or the one that
+// the option names. With a name that no device has, the result is empty, as from a driver that does not know it.
 static cl_int CL_API_CALL layer_clGetGLContextInfoKHR(const cl_context_properties *properties, cl_gl_context_info what,
                                                       size_t size, void *value, size_t *returned) {
     FAIL_AS_PLANNED(clGetGLContextInfoKHR, properties);
     cl_context_properties others[MOST_PROPERTIES];
     gl_names gl;
-    cl_int status = take_out_gl(properties, others, &gl);
+    cl_int status = split_gl_properties(properties, others, &gl);
     if (status) return status;
     if (!gl.context) return CL_INVALID_GL_SHAREGROUP_REFERENCE_KHR;
     if (what != CL_CURRENT_DEVICE_FOR_GL_CONTEXT_KHR && what != CL_DEVICES_FOR_GL_CONTEXT_KHR) return CL_INVALID_VALUE;
@@ -216,7 +217,7 @@ static cl_int CL_API_CALL layer_clGetGLContextInfoKHR(const cl_context_propertie
 
 // ------------------------------------------------------------------------------------------------------- textures
 
-// The formats that both sides have, after the extension's table.
+// The formats that both APIs have, by the extension's table.
 static const struct {
     GLint internal;
     cl_image_format image;
@@ -233,7 +234,7 @@ static const struct {
     {GL_RGBA32F, {CL_RGBA, CL_FLOAT}, GL_RGBA, GL_FLOAT, 16},
 };
 
-// From now on its memory is one side of it.
+// From now on its memory is one of the two sides.
 static void note_object(shared_object *object) {
     driver->clSetMemObjectDestructorCallback(object->memory, forget_object, object);
     pthread_mutex_lock(&lock);
@@ -284,7 +285,7 @@ static cl_mem CL_API_CALL layer_clCreateFromGLTexture(cl_context context, cl_mem
     };
     cl_image_desc description = {
         .image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = texture->width, .image_height = texture->height};
-    // Rubbish from the start, where asked for: nobody has acquired it yet.
+    // Poisoned from the start: it has not been acquired yet.
     void *rubbish = options.poison ? malloc(texture->bytes) : NULL;
     if (rubbish) memset(rubbish, POISON_FOR_CL, texture->bytes);
     cl_mem_flags copy = rubbish ? CL_MEM_COPY_HOST_PTR : 0;
@@ -326,7 +327,7 @@ static cl_mem CL_API_CALL layer_clCreateFromGLBuffer(cl_context context, cl_mem_
         glBindBuffer(GL_COPY_READ_BUFFER, (GLuint)bound);
     }
     if (helper) leave_helper(helper);
-    // One without memory is none either, by the extension.
+    // By the extension a buffer without storage is invalid too.
     if (!is_known || length <= 0) RETURN_ERROR(CL_INVALID_GL_OBJECT);
 
     shared_object *buffer = malloc(sizeof *buffer);
@@ -347,7 +348,7 @@ static cl_mem CL_API_CALL layer_clCreateFromGLBuffer(cl_context context, cl_mem_
     return buffer->memory;
 }
 
-// --------------------------------------------------------------------------------------------- what is told of both
+// ------------------------------------------------------------------------------------------- queries of both kinds
 
 static cl_int CL_API_CALL layer_clGetGLObjectInfo(cl_mem object, cl_gl_object_type *type, cl_GLuint *name) {
     shared_object *shared = find_object(object);
@@ -362,7 +363,7 @@ static cl_int CL_API_CALL layer_clGetGLTextureInfo(cl_mem object, cl_gl_texture_
     shared_object *texture = find_object(object);
     if (!texture || is_buffer(texture)) return CL_INVALID_GL_OBJECT;
     if (what != CL_GL_TEXTURE_TARGET && what != CL_GL_MIPMAP_LEVEL) return CL_INVALID_VALUE;
-    // Both answers have 32 bits.
+    // Both values have 32 bits.
     GLenum answer = what == CL_GL_TEXTURE_TARGET ? texture->target : (GLenum)texture->level;
     if (value && size < sizeof answer) return CL_INVALID_VALUE;
     if (value) memcpy(value, &answer, sizeof answer);
@@ -372,7 +373,7 @@ static cl_int CL_API_CALL layer_clGetGLTextureInfo(cl_mem object, cl_gl_texture_
 
 // -------------------------------------------------------------------------------------------- acquire and release
 
-// OpenGL's state that moving texels depends on. The application's is put back: it cannot know that a layer used it.
+// The OpenGL state that copying texels depends on. The application's state is restored, as it does not know of the layer.
 static const GLenum pixel_state[] = {
     GL_PACK_ALIGNMENT,   GL_PACK_ROW_LENGTH,   GL_PACK_SKIP_ROWS,   GL_PACK_SKIP_PIXELS,
     GL_UNPACK_ALIGNMENT, GL_UNPACK_ROW_LENGTH, GL_UNPACK_SKIP_ROWS, GL_UNPACK_SKIP_PIXELS,
@@ -411,6 +412,20 @@ static void write_texture(const shared_object *texture, const void *texels) {
                     texture->format, texture->type, texels);
 }
 
+static bool has_fault(const char *name) {
+    return options.faulty_handover && strcmp(options.faulty_handover, name) == 0;
+}
+
+// Changes a bit of what is copied if that is the planned fault.
+static void spoil(void *copied, size_t length, bool acquire) {
+    if (has_fault(acquire ? "acquire" : "release")) ((unsigned char *)copied)[length - 1] ^= 1;
+}
+
+// Returns true if nothing is copied for an object, by the planned fault; `position` is its place in the list of the call.
+static bool is_forgotten(const shared_object *object, cl_uint position) {
+    return (has_fault("first-only") && position > 0) || (has_fault("once-only") && object->acquisitions > 1);
+}
+
 static cl_int move_buffer(cl_command_queue queue, shared_object *buffer, bool acquire) {
     void *bytes = malloc(buffer->bytes);
     if (!bytes) return CL_OUT_OF_HOST_MEMORY;
@@ -421,6 +436,7 @@ static cl_int move_buffer(cl_command_queue queue, shared_object *buffer, bool ac
     glBindBuffer(buffer->target, buffer->name);
     if (acquire) {
         glGetBufferSubData(buffer->target, 0, length, bytes);
+        spoil(bytes, buffer->bytes, acquire);
         status = driver->clEnqueueWriteBuffer(queue, buffer->memory, CL_TRUE, 0, buffer->bytes, bytes, 0, NULL, NULL);
         if (options.poison && status == CL_SUCCESS) {
             memset(bytes, POISON_FOR_GL, buffer->bytes);
@@ -429,6 +445,7 @@ static cl_int move_buffer(cl_command_queue queue, shared_object *buffer, bool ac
     } else {
         status = driver->clEnqueueReadBuffer(queue, buffer->memory, CL_TRUE, 0, buffer->bytes, bytes, 0, NULL, NULL);
         if (status == CL_SUCCESS && options.poison && !buffer->acquired) memset(bytes, POISON_FOR_CL, buffer->bytes);
+        spoil(bytes, buffer->bytes, acquire);
         if (status == CL_SUCCESS) glBufferSubData(buffer->target, 0, length, bytes);
         if (options.poison && status == CL_SUCCESS) {
             memset(bytes, POISON_FOR_CL, buffer->bytes);
@@ -449,6 +466,7 @@ static cl_int move_texture(cl_command_queue queue, shared_object *texture, bool 
     gl_state before = prepare_gl(texture);
     if (acquire) {
         glGetTexImage(texture->target, texture->level, texture->format, texture->type, texels);
+        spoil(texels, texture->bytes, acquire);
         status = driver->clEnqueueWriteImage(queue, texture->memory, CL_TRUE, origin, region, 0, 0, texels, 0, NULL, NULL);
         if (options.poison && status == CL_SUCCESS) {
             memset(texels, POISON_FOR_GL, texture->bytes);
@@ -457,6 +475,7 @@ static cl_int move_texture(cl_command_queue queue, shared_object *texture, bool 
     } else {
         status = driver->clEnqueueReadImage(queue, texture->memory, CL_TRUE, origin, region, 0, 0, texels, 0, NULL, NULL);
         if (status == CL_SUCCESS && options.poison && !texture->acquired) memset(texels, POISON_FOR_CL, texture->bytes);
+        spoil(texels, texture->bytes, acquire);
         if (status == CL_SUCCESS) write_texture(texture, texels);
         if (options.poison && status == CL_SUCCESS) {
             memset(texels, POISON_FOR_CL, texture->bytes);
@@ -469,8 +488,8 @@ static cl_int move_texture(cl_command_queue queue, shared_object *texture, bool 
     return status;
 }
 
-// Wrong use is logged but not refused: real drivers say nothing either, and an error would send an application down
-// its copying path, where the picture is right.
+// Misuse is logged but not refused: real drivers report nothing either, and an error would make an application copy frames,
+// which gives right pictures.
 static cl_int move_all(const char *function, bool acquire, cl_command_queue queue, cl_uint count,
                        const cl_mem *objects, size_t *bytes, GLuint *name) {
     cl_int status = CL_SUCCESS;
@@ -480,7 +499,10 @@ static cl_int move_all(const char *function, bool acquire, cl_command_queue queu
         if (shared->acquired == acquire) {
             log_line("misuse %s %s", function, acquire ? "already-acquired" : "not-acquired");
         }
-        status = is_buffer(shared) ? move_buffer(queue, shared, acquire) : move_texture(queue, shared, acquire);
+        if (acquire) shared->acquisitions++;
+        if (!is_forgotten(shared, i)) {
+            status = is_buffer(shared) ? move_buffer(queue, shared, acquire) : move_texture(queue, shared, acquire);
+        }
         shared->acquired = acquire;
         *bytes += shared->bytes;
         *name = shared->name;
@@ -503,7 +525,7 @@ static cl_int hand_over(const char *function, bool acquire, cl_command_queue que
         return CL_INVALID_OPERATION;
     }
     if (waits > 0) status = driver->clWaitForEvents(waits, wait_list);
-    // Releasing must see what the kernels before it wrote.
+    // Release must see the results of the kernels before it.
     if (status == CL_SUCCESS) status = driver->clFinish(queue);
     if (status) return status;
     if (helper && !enter_helper(helper)) return CL_INVALID_OPERATION;
@@ -520,7 +542,7 @@ static cl_int hand_over(const char *function, bool acquire, cl_command_queue que
 static cl_int CL_API_CALL layer_clEnqueueAcquireGLObjects(cl_command_queue queue, cl_uint count, const cl_mem *objects,
                                                           cl_uint waits, const cl_event *wait_list, cl_event *event) {
     FAIL_AS_PLANNED(clEnqueueAcquireGLObjects, queue);
-    // Which device runs OpenGL is known to the driver: the first.
+    // The driver knows which device runs OpenGL: the first one.
     if (options.twins && position_of_queue(queue) > 0) return CL_INVALID_OPERATION;
     return hand_over("clEnqueueAcquireGLObjects", true, queue, count, objects, waits, wait_list, event);
 }

@@ -1,8 +1,7 @@
-// Notes where an application waits for OpenGL. With WATCH_EXPIRE no fence is passed within the time that it is given. To be
-// preloaded (LD_PRELOAD), with WATCH_LOG naming the file that lines are added to: that of the OpenCL layer, for the order of
-// both.
+// Records where an application waits for OpenGL, for LD_PRELOAD. With WATCH_EXPIRE every wait for a fence times out. Lines
+// are appended to the file that WATCH_LOG names; with the log of the OpenCL layer there, the order of both is known.
 //
-// Applications look OpenGL's functions up by name, so the functions for looking up are replaced, and those in turn are
+// Applications look up OpenGL's functions by name, so the look-up functions are replaced, which in turn are
 // found by dlsym.
 
 #define _GNU_SOURCE
@@ -41,7 +40,7 @@ static unsigned watched_wait(void *fence, unsigned flags, uint64_t timeout_ns) {
     return status;
 }
 
-// What the application gets for an OpenGL function that it looked up.
+// Returns the function that the application gets for the OpenGL function `name`.
 static void *watched(const char *name, void *function) {
     if (!function) return NULL;
     if (strcmp(name, "glFinish") == 0) {
@@ -59,7 +58,7 @@ static void *find_by_glx(const char *name) { return watched(name, real_glx(name)
 static void *find_by_egl(const char *name) { return watched(name, real_egl(name)); }
 
 void *dlsym(void *library, const char *name) {
-    // Its version differs between processors and between releases of the C library.
+    // The symbol version of dlsym differs between processors and between releases of the C library.
     static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5"};
     for (size_t i = 0; !real_dlsym && i < sizeof versions / sizeof *versions; i++) {
         *(void **)&real_dlsym = dlvsym(RTLD_NEXT, "dlsym", versions[i]);

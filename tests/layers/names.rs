@@ -1,19 +1,19 @@
-//! Rungs that code names one by one. In: a file's text. Out: each of them, with its line.
+//! Finds variants that Rust code names individually.
 
 use std::collections::BTreeSet;
 
 use super::paths::code;
 
-/// The names in the code of those rungs of the box filter that stand for nothing but themselves, and the ids of all
-/// ladders' rungs.
-pub struct Rungs {
+/// The names of those variants of the box filter that have no role in the program, and the ids of all ladders'
+/// variants.
+pub struct VariantNames {
     pub variants: BTreeSet<String>,
     pub ids: BTreeSet<&'static str>,
 }
 
-/// Every `VariantId::Name` of a single rung, every import that would hide one, and every string that is a rung's id and
-/// nothing else; what is for tests only is left out.
-pub fn single(text: &str, rungs: &Rungs) -> Vec<(usize, String)> {
+/// Returns every `VariantId::Name` of a single variant, every import that would hide one, and every string that equals a
+/// variant's id, with their lines. Code for tests only is left out.
+pub fn single_variants(text: &str, names: &VariantNames) -> Vec<(usize, String)> {
     let tokens = code(text);
     let word = |at: usize| tokens.get(at).map_or("", |token| token.text.as_str());
     let mut found = Vec::new();
@@ -21,9 +21,9 @@ pub fn single(text: &str, rungs: &Rungs) -> Vec<(usize, String)> {
         let name = match (token.text.as_str(), word(at + 1), word(at + 2)) {
             ("VariantId", "::", hidden @ ("{" | "*")) => hidden,
             ("VariantId", hidden @ "as", _) => hidden,
-            ("VariantId", "::", name) if rungs.variants.contains(name) => name,
+            ("VariantId", "::", name) if names.variants.contains(name) => name,
             (text, ..) => match text.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
-                Some(id) if rungs.ids.contains(id) => id,
+                Some(id) if names.ids.contains(id) => id,
                 _ => continue,
             },
         };

@@ -1,19 +1,19 @@
-//! The code in a file of Rust. In: its text. Out: its words, signs and strings, and the modules that it declares. Comments and
-//! what is for tests only (`#[cfg(test)]`) are left out.
+//! A tokenizer for Rust source files: words, punctuation and strings, and the modules that a file declares. Comments
+//! and code for tests only (`#[cfg(test)]`) are left out.
 
-/// A word, a sign, or a string in its quotes; and its line. `::` is one sign.
+/// A word, a punctuation character or a string in its quotes, and its line. `::` is one token.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Token {
     pub text: String,
     pub line: usize,
 }
 
-/// What a file consists of, without comments and what is for tests only.
+/// Returns the tokens of a file without comments and code for tests.
 pub fn code(text: &str) -> Vec<Token> {
     without_tests(&tokens(text))
 }
 
-/// The modules in files of their own that a file declares.
+/// Returns the modules with files of their own that a file declares.
 pub fn modules(text: &str) -> Vec<String> {
     let (tokens, mut depth, mut found) = (code(text), 0, Vec::new());
     for (at, token) in tokens.iter().enumerate() {
@@ -29,7 +29,7 @@ pub fn modules(text: &str) -> Vec<String> {
     found
 }
 
-/// Leaves out each item that `#[cfg(test)]` stands before.
+/// Removes each item with the attribute `#[cfg(test)]`.
 fn without_tests(tokens: &[Token]) -> Vec<Token> {
     let test = ["#", "[", "cfg", "(", "test", ")", "]"];
     let (mut kept, mut at) = (Vec::new(), 0);
@@ -41,7 +41,8 @@ fn without_tests(tokens: &[Token]) -> Vec<Token> {
             continue;
         }
         at += test.len();
-        // An item ends with its braces or a semicolon, an import always with that, a field with a comma or what it is in.
+        // An item ends with its braces or a semicolon, an import with a semicolon, a field with a comma or the end of
+        // its struct.
         let words = ["fn", "mod", "impl", "struct", "enum", "trait", "const", "static", "type", "use"];
         let mut head = tokens[at..]
             .iter()
@@ -73,7 +74,7 @@ fn without_tests(tokens: &[Token]) -> Vec<Token> {
     kept
 }
 
-/// Words, signs and strings, without comments and characters in quotes.
+/// Returns words, punctuation and strings, without comments and character literals.
 fn tokens(text: &str) -> Vec<Token> {
     let chars: Vec<char> = text.chars().collect();
     let (mut at, mut line, mut tokens) = (0, 1, Vec::new());
@@ -103,7 +104,7 @@ fn tokens(text: &str) -> Vec<Token> {
             at = quoted(&chars, at, '"').min(chars.len());
             tokens.push(Token { text: chars[from..at].iter().collect(), line });
         } else if c == '\'' {
-            // A character, or a lifetime: that has no quote behind its name.
+            // A character literal, or a lifetime, which has no quote behind its name.
             let is_char = chars.get(at + 1) == Some(&'\\') || chars.get(at + 2) == Some(&'\'');
             at = if is_char { quoted(&chars, at, '\'') } else { at + 1 };
         } else if c.is_alphanumeric() || c == '_' {
@@ -124,7 +125,7 @@ fn tokens(text: &str) -> Vec<Token> {
     tokens
 }
 
-/// Where the quotes that begin at `at` end.
+/// Returns the end of the quotes that begin at `at`.
 fn quoted(chars: &[char], at: usize, quote: char) -> usize {
     let mut end = at + 1;
     while end < chars.len() && chars[end] != quote {
@@ -133,9 +134,9 @@ fn quoted(chars: &[char], at: usize, quote: char) -> usize {
     end + 1
 }
 
-/// Where a raw string that begins at `at` ends; `None` where none begins.
+/// Returns the end of a raw string that begins at `at`, or `None` if none does.
 fn raw_string(chars: &[char], at: usize) -> Option<usize> {
-    // Not the end of a word.
+    // `r` at the end of a word starts no string.
     if at > 0 && (chars[at - 1].is_alphanumeric() || chars[at - 1] == '_') {
         return None;
     }

@@ -1,57 +1,57 @@
-//! Cases in which a changed kernel can show itself. In: the code that a kernel file is part of. Out: pictures, sizes,
-//! radii, bands, layouts and targets, the plain ones first.
+//! The cases in which a mutated kernel may differ from the original: pictures, sizes, radii, bands, layouts and targets,
+//! ordered from simple to special.
 
 use std::fmt;
 
 use box_filter::{MAX_RADIUS, VariantId};
 use opencl::cl::DeviceKind;
 
-/// What runs a kernel file.
+/// The code that runs a kernel file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Subject {
-    /// A variant with the defaults for a kind of device.
+pub enum Runner {
+    /// A variant with the default configuration for a kind of device.
     Variant(VariantId, DeviceKind),
-    /// The same with one parameter changed, as only tuning does.
+    /// A variant with one parameter changed, as tuning does.
     Tuned(VariantId, DeviceKind, &'static str, u32),
     /// A variant that writes an image.
     IntoImage(VariantId, DeviceKind),
     /// The filter on planes for a kind of device.
     Planar(DeviceKind),
-    /// Planes to RGBA, into a buffer or an image.
+    /// YUV to RGBA, into a buffer or an image.
     Planes {
-        /// Into an image.
+        /// Writes an image.
         image: bool,
     },
-    /// Filtered planes to RGBA by whole rows.
+    /// YUV to RGBA of filtered planes, by whole rows.
     Rows,
-    /// RGBA corrected, from and into images or buffers.
+    /// Colour correction of RGBA, between images or buffers.
     Correct {
-        /// From an image.
+        /// Reads an image.
         from: bool,
-        /// Into an image.
+        /// Writes an image.
         to: bool,
     },
-    /// A rung of vector addition.
-    Added(&'static str),
-    /// A rung of matrix multiplication.
-    Multiplied(&'static str),
-    /// A rung of transposition.
-    Transposed(&'static str),
-    /// A rung of the reduction.
-    Reduced(&'static str),
-    /// A rung of the histogram.
-    Counted(&'static str),
-    /// A rung of the cloth.
-    Simulated(&'static str),
+    /// A variant of vector addition, by its id.
+    VectorAdd(&'static str),
+    /// A variant of matrix multiplication, by its id.
+    Matmul(&'static str),
+    /// A variant of transposition, by its id.
+    Transpose(&'static str),
+    /// A variant of the reduction, by its id.
+    Reduction(&'static str),
+    /// A variant of the histogram, by its id.
+    Histogram(&'static str),
+    /// A variant of the cloth, by its id.
+    Cloth(&'static str),
 }
 
-impl Subject {
-    /// Whether it is a conversion, which has no radius.
+impl Runner {
+    /// Returns true if this is a conversion, which has no radius.
     pub fn converts(self) -> bool {
         matches!(self, Self::Planes { .. } | Self::Rows | Self::Correct { .. })
     }
 
-    /// Whether it runs on a device that is no CPU, or claims not to be one.
+    /// Returns true if this runs only on devices other than CPUs, or on a CPU that claims to be one.
     pub fn needs_gpu(self) -> bool {
         match self {
             Self::Variant(_, kind)
@@ -59,13 +59,17 @@ impl Subject {
             | Self::IntoImage(_, kind)
             | Self::Planar(kind) => kind != DeviceKind::Cpu,
             Self::Planes { .. } => true,
-            Self::Rows | Self::Correct { .. } | Self::Added(_) | Self::Reduced(_) | Self::Counted(_) => false,
-            Self::Multiplied(_) | Self::Transposed(_) | Self::Simulated(_) => false,
+            Self::Rows
+            | Self::Correct { .. }
+            | Self::VectorAdd(_)
+            | Self::Reduction(_)
+            | Self::Histogram(_) => false,
+            Self::Matmul(_) | Self::Transpose(_) | Self::Cloth(_) => false,
         }
     }
 }
 
-impl fmt::Display for Subject {
+impl fmt::Display for Runner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let storage = |image: bool| if image { "image" } else { "buffer" };
         match self {
@@ -76,88 +80,88 @@ impl fmt::Display for Subject {
             Self::Planes { image } => write!(f, "planes into a {}", storage(*image)),
             Self::Rows => write!(f, "rows"),
             Self::Correct { from, to } => write!(f, "correction, {} to {}", storage(*from), storage(*to)),
-            Self::Added(id) | Self::Reduced(id) | Self::Counted(id) => write!(f, "{id}"),
-            Self::Multiplied(id) | Self::Transposed(id) | Self::Simulated(id) => write!(f, "{id}"),
+            Self::VectorAdd(id) | Self::Reduction(id) | Self::Histogram(id) => write!(f, "{id}"),
+            Self::Matmul(id) | Self::Transpose(id) | Self::Cloth(id) => write!(f, "{id}"),
         }
     }
 }
 
-/// What is in the picture, or in every component of its planes.
+/// The content of the picture, or of every component of its planes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
-    /// Any bytes.
+    /// Pseudo-random bytes.
     Noise,
-    /// All 255.
+    /// All bytes 255.
     White,
-    /// All 0.
+    /// All bytes 0.
     Black,
-    /// Black and white, as high as the window: from row to row the mean changes by as much as it can.
+    /// Black and white rows as high as the window: the mean changes as much as possible from row to row.
     Stripes,
-    /// The left half black, the right half white: the two ends of a window differ by as much as they can.
+    /// The left half black, the right half white: the two ends of a window differ as much as possible.
     Halves,
-    /// Black but for one pixel in the middle.
+    /// Black with one white pixel in the middle.
     OnePixel,
 }
 
-/// A case. Two of them with the same text are the same.
+/// A case. Two cases are equal if their texts are equal.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Case {
-    /// What runs.
-    pub subject: Subject,
-    /// Width and height in pixels; of arrays the length, and 1; of an army the characters, and 1; of a product its columns and rows.
+    /// The code that runs.
+    pub runner: Runner,
+    /// Width and height in pixels. For arrays the length and 1, for armies the figures and 1, for products columns and rows.
     pub size: (u32, u32),
-    /// The radius; 0 for conversions; of a reduction the edge of the blocks; of a product how many numbers are added.
+    /// The radius; 0 for conversions, the edge of a block for reductions, the count of summands for products.
     pub radius: u32,
-    /// What is in the picture.
+    /// The content of the picture.
     pub content: Content,
-    /// Rows of each launch; 0: all at once.
+    /// The rows of each launch; 0 for one launch.
     pub band: u32,
-    /// FFmpeg's name of the layout, where planes are read.
+    /// FFmpeg's name of the pixel format of planes.
     pub format: &'static str,
-    /// Where the first chroma sample lies.
+    /// The position of the first chroma sample.
     pub siting: (u32, u32),
-    /// Whether rows of chroma belong to two fields.
+    /// True if rows of chroma alternate between two fields.
     pub interlaced: bool,
-    /// Whether the planes are in YCgCo.
+    /// True if the planes are in YCgCo.
     pub ycgco: bool,
-    /// Whether colours are corrected.
+    /// True if colours are corrected.
     pub corrected: bool,
-    /// Whether pixels that are corrected are all opaque, and said to be.
+    /// True if all pixels to be corrected are opaque, and the kernel gets the flag for that.
     pub opaque: bool,
 }
 
 impl Case {
-    /// What bench is asked for in this case; all else is the verifier's own.
-    pub fn asked(&self) -> String {
+    /// Returns the part of the case that `bench` gets as arguments; everything else is chosen by the verifier.
+    pub fn bench_arguments(&self) -> String {
         let (width, height) = self.size;
-        match self.subject {
-            Subject::Added(_) => format!("{}, {width} floats", self.subject),
-            Subject::Multiplied(_) => format!("{}, {height}×{width} by {}", self.subject, self.radius),
-            Subject::Transposed(_) => format!("{}, {height}×{width}", self.subject),
-            Subject::Reduced(_) => format!("{}, {width}×{height}, blocks of {}", self.subject, self.radius),
-            Subject::Counted(_) => format!("{}, {width}×{height}", self.subject),
-            Subject::Simulated(_) => format!("{}, army of {width}", self.subject),
-            _ if self.subject.converts() => format!("{}, {width}×{height}", self.subject),
-            _ => format!("{}, {width}×{height}, r={}", self.subject, self.radius),
+        match self.runner {
+            Runner::VectorAdd(_) => format!("{}, {width} floats", self.runner),
+            Runner::Matmul(_) => format!("{}, {height}×{width} by {}", self.runner, self.radius),
+            Runner::Transpose(_) => format!("{}, {height}×{width}", self.runner),
+            Runner::Reduction(_) => format!("{}, {width}×{height}, blocks of {}", self.runner, self.radius),
+            Runner::Histogram(_) => format!("{}, {width}×{height}", self.runner),
+            Runner::Cloth(_) => format!("{}, army of {width}", self.runner),
+            _ if self.runner.converts() => format!("{}, {width}×{height}", self.runner),
+            _ => format!("{}, {width}×{height}, r={}", self.runner, self.radius),
         }
     }
 
-    /// Whether bench is asked for the same in another case.
-    pub fn asks_as(&self, other: &Self) -> bool {
-        (self.subject, self.size, self.radius) == (other.subject, other.size, other.radius)
+    /// Returns true if both cases give `bench` the same arguments.
+    pub fn has_same_bench_arguments(&self, other: &Self) -> bool {
+        (self.runner, self.size, self.radius) == (other.runner, other.size, other.radius)
     }
 }
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.asked())?;
-        // Every input of the ladder is computed with in each case.
-        if let Subject::Added(_)
-        | Subject::Reduced(_)
-        | Subject::Counted(_)
-        | Subject::Multiplied(_)
-        | Subject::Transposed(_)
-        | Subject::Simulated(_) = self.subject
+        f.write_str(&self.bench_arguments())?;
+        // Each case runs every input of the ladder.
+        if let Runner::VectorAdd(_)
+        | Runner::Reduction(_)
+        | Runner::Histogram(_)
+        | Runner::Matmul(_)
+        | Runner::Transpose(_)
+        | Runner::Cloth(_) = self.runner
         {
             return Ok(());
         }
@@ -176,12 +180,12 @@ impl fmt::Display for Case {
         if !self.format.is_empty() {
             write!(f, ", {}", self.format)?;
         }
-        if !self.format.is_empty() && self.subject.converts() {
+        if !self.format.is_empty() && self.runner.converts() {
             write!(f, ", siting {}/{}", self.siting.0, self.siting.1)?;
             f.write_str(if self.interlaced { ", interlaced" } else { "" })?;
             f.write_str(if self.ycgco { ", YCgCo" } else { "" })?;
         }
-        if self.corrected && !matches!(self.subject, Subject::Correct { .. }) {
+        if self.corrected && !matches!(self.runner, Runner::Correct { .. }) {
             write!(f, ", corrected")?;
         }
         if self.opaque {
@@ -191,7 +195,7 @@ impl fmt::Display for Case {
     }
 }
 
-/// Layouts that a device reads, the common ones first.
+/// The layouts that a device reads, common ones first.
 const FORMATS: [&str; 16] = [
     "yuv420p",
     "nv12",
@@ -211,15 +215,15 @@ const FORMATS: [&str; 16] = [
     "gray12le",
 ];
 
-/// The cases of a subject, the plain ones first.
-pub fn cases(subject: Subject) -> Vec<Case> {
-    match subject {
-        Subject::Planar(_) => planar(subject),
-        Subject::Added(_) => {
+/// Returns the cases for a runner, simple ones first.
+pub fn cases(runner: Runner) -> Vec<Case> {
+    match runner {
+        Runner::Planar(_) => planar(runner),
+        Runner::VectorAdd(_) => {
             let sizes = [1000, 1, 3, 8, 17, 64, 4099, 20_000];
-            sizes.map(|count| Case { size: (count, 1), radius: 0, ..plain(subject) }).to_vec()
+            sizes.map(|count| Case { size: (count, 1), radius: 0, ..plain_case(runner) }).to_vec()
         }
-        Subject::Multiplied(_) => {
+        Runner::Matmul(_) => {
             let sizes = [
                 (64, 64, 64),
                 (130, 65, 37),
@@ -230,14 +234,14 @@ pub fn cases(subject: Subject) -> Vec<Case> {
                 (20, 259, 12),
             ];
             let larger = [(200, 300, 40), (256, 128, 16), (131, 130, 67), (129, 257, 129)];
-            let case = |(n, m, k)| Case { size: (n, m), radius: k, ..plain(subject) };
+            let case = |(n, m, k)| Case { size: (n, m), radius: k, ..plain_case(runner) };
             sizes.into_iter().chain(larger).map(case).collect()
         }
-        Subject::Transposed(_) => {
+        Runner::Transpose(_) => {
             let sizes = [(64, 32), (1, 1), (3, 2), (65, 33), (300, 1), (1, 300), (1023, 7), (100, 300)];
-            sizes.map(|size| Case { size, radius: 0, ..plain(subject) }).to_vec()
+            sizes.map(|size| Case { size, radius: 0, ..plain_case(runner) }).to_vec()
         }
-        Subject::Reduced(_) => {
+        Runner::Reduction(_) => {
             let sizes = [
                 (67, 33, 16),
                 (132, 129, 64),
@@ -249,26 +253,27 @@ pub fn cases(subject: Subject) -> Vec<Case> {
                 (640, 360, 16),
                 (641, 361, 64),
             ];
-            let case = |(w, h, block)| Case { size: (w, h), radius: block, ..plain(subject) };
+            let case = |(w, h, block)| Case { size: (w, h), radius: block, ..plain_case(runner) };
             sizes.map(case).to_vec()
         }
-        Subject::Counted(_) => {
+        Runner::Histogram(_) => {
             let sizes = [(67, 33), (1, 1), (64, 64), (640, 360), (641, 361)];
-            sizes.map(|size| Case { size, radius: 64, ..plain(subject) }).to_vec()
+            sizes.map(|size| Case { size, radius: 64, ..plain_case(runner) }).to_vec()
         }
-        // Of small armies, which bench checks at any size, one is smaller than a vector has lanes; the last one fills one.
-        Subject::Simulated(_) => {
-            [1, 8].map(|army| Case { size: (army, 1), radius: 0, ..plain(subject) }).to_vec()
+        // Of the small armies, which bench checks at any size, one has fewer figures than a vector has lanes; the last
+        // fills one.
+        Runner::Cloth(_) => {
+            [1, 8].map(|army| Case { size: (army, 1), radius: 0, ..plain_case(runner) }).to_vec()
         }
-        _ if subject.converts() => conversions(subject),
-        _ => filters(subject),
+        _ if runner.converts() => conversions(runner),
+        _ => filters(runner),
     }
 }
 
-fn plain(subject: Subject) -> Case {
+fn plain_case(runner: Runner) -> Case {
     let (format, siting) = ("", (0, 1));
     Case {
-        subject,
+        runner,
         size: (67, 33),
         radius: 3,
         content: Content::Noise,
@@ -282,9 +287,9 @@ fn plain(subject: Subject) -> Case {
     }
 }
 
-fn filters(subject: Subject) -> Vec<Case> {
-    let plain = plain(subject);
-    let naive = matches!(subject, Subject::Variant(VariantId::Naive, _));
+fn filters(runner: Runner) -> Vec<Case> {
+    let plain = plain_case(runner);
+    let naive = matches!(runner, Runner::Variant(VariantId::Naive, _));
     let mut cases = vec![plain];
     let at = |size, radius, content, band| Case { size, radius, content, band, ..plain };
     let noise = |size, radius| at(size, radius, Content::Noise, 0);
@@ -322,8 +327,8 @@ fn filters(subject: Subject) -> Vec<Case> {
     cases
 }
 
-fn planar(subject: Subject) -> Vec<Case> {
-    let plain = Case { format: FORMATS[0], ..plain(subject) };
+fn planar(runner: Runner) -> Vec<Case> {
+    let plain = Case { format: FORMATS[0], ..plain_case(runner) };
     let at = |size, radius, content, band| Case { size, radius, content, band, ..plain };
     let noise = |size, radius| at(size, radius, Content::Noise, 0);
     let mut cases = vec![plain];
@@ -357,9 +362,9 @@ fn planar(subject: Subject) -> Vec<Case> {
     cases
 }
 
-fn conversions(subject: Subject) -> Vec<Case> {
-    let plain = Case { radius: 0, ..plain(subject) };
-    if let Subject::Correct { .. } = subject {
+fn conversions(runner: Runner) -> Vec<Case> {
+    let plain = Case { radius: 0, ..plain_case(runner) };
+    if let Runner::Correct { .. } = runner {
         let plain = Case { corrected: true, ..plain };
         let sizes = [(67, 33), (5, 3), (1, 1), (64, 32), (640, 360)];
         let contents = [Content::Noise, Content::White, Content::Black];
@@ -367,9 +372,9 @@ fn conversions(subject: Subject) -> Vec<Case> {
         let with_alpha = contents.into_iter().flat_map(of);
         return with_alpha.chain(sizes.map(|size| Case { size, opaque: true, ..plain })).collect();
     }
-    // Rows converts what the filter left of YCbCr.
-    let formats: Vec<_> = match subject {
-        Subject::Rows => ["yuv420p", "yuv422p", "yuv444p", "yuv440p", "p010le"].to_vec(),
+    // `Rows` converts the planes that the filter wrote.
+    let formats: Vec<_> = match runner {
+        Runner::Rows => ["yuv420p", "yuv422p", "yuv444p", "yuv440p", "p010le"].to_vec(),
         _ => FORMATS.to_vec(),
     };
     let mut cases = Vec::new();
@@ -395,7 +400,7 @@ fn conversions(subject: Subject) -> Vec<Case> {
     let gbrap = Case { format: "bgra", ..plain };
     for content in [Content::White, Content::Black, Content::Halves] {
         cases.push(Case { content, ..first });
-        if subject != Subject::Rows {
+        if runner != Runner::Rows {
             cases.push(Case { content, ..gbrap });
         }
     }

@@ -1,9 +1,9 @@
-//! Changes one place of a kernel, hundreds of times, and asks `clreel bench` each time whether it notices. In: the
-//! kernels, and rules. Out: which of these mutants survive, and a table.
+//! Mutation testing of the kernels: changes one place of a kernel at a time, and runs `clreel bench` to see if it reports
+//! a mismatch. The result is the list of mutants that survive, and a table.
 //!
-//! Bench is run with the kernels as they are, which must pass, and with the mutant, which must not. Where it passes, a
-//! [`witness`] looks for a case (a size, a radius, bands, a layout, a target, a picture) in which the mutant changes a
-//! byte, and bench is run once more with that size and radius. `./dev mutants` is all of it, and `tests/kernel_mutants.rs` a part.
+//! Bench must pass with the original kernels and fail with the mutant. If it passes with the mutant, a [`witness`] process
+//! searches for a case (size, radius, bands, layout, target, picture) in which the mutant changes a byte, and bench runs
+//! once more with that size and radius. `./dev mutants` runs all of them, `tests/kernel_mutants.rs` a few.
 
 pub mod cases;
 pub mod rules;
@@ -23,7 +23,7 @@ use clap::Parser;
 use serde::{Deserialize, Serialize};
 
 use rules::Mutant;
-use trial::{Said, Seen, Tools, Verdict, verdict};
+use trial::{BenchResult, Tools, Verdict, WitnessResult, verdict};
 
 /// `./dev mutants`: makes mutants of the kernels and lists those that `clreel bench` does not notice.
 #[derive(Debug, Parser)]
@@ -61,46 +61,46 @@ pub struct Args {
     pub publish: bool,
 }
 
-/// What was found of a mutant, as it is kept.
+/// The stored result of a mutant.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Record {
-    seen: Seen,
-    said: Option<Said>,
-    /// The build of clreel that said it.
+    seen: WitnessResult,
+    said: Option<BenchResult>,
+    /// The build of clreel that gave the result.
     build: String,
-    /// What the trial took, in seconds of processor time.
+    /// The CPU time of the trial in seconds.
     #[serde(default)]
     spent_s: f64,
 }
 
-/// A mutant and what came of it.
-pub struct Tried {
+/// A mutant and its result.
+pub struct TrialResult {
     /// The mutant.
     pub mutant: Mutant,
-    /// Where it shows itself.
-    pub seen: Seen,
-    /// What came of it.
+    /// The case in which it differs.
+    pub seen: WitnessResult,
+    /// The result of the trial.
     pub verdict: Verdict,
-    /// What its trial took, in seconds of processor time.
+    /// The CPU time of the trial in seconds.
     pub spent_s: f64,
 }
 
-/// The repository.
+/// Returns the folder of the repository.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A text's hash (FNV-1a: G. Fowler, L. C. Noll, K.-P. Vo, 1991).
+/// Returns the hash of a text (FNV-1a: G. Fowler, L. C. Noll, K.-P. Vo, 1991).
 fn hash(text: &str) -> String {
     let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     format!("{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, mix))
 }
 
-/// One for each kernel file, none that is equal: the same ones each time.
+/// Selects a mutant of each kernel file that is not marked as equal, the same ones at each call.
 pub fn quick(mutants: &[Mutant]) -> Vec<Mutant> {
     let mut files: Vec<&str> = mutants.iter().map(|mutant| mutant.file).collect();
     files.dedup();
-    // Not the same place of each file: the first rules of all files are much alike.
+    // A different rule for each file: the first rules of all files are alike.
     let of = |(number, file): (usize, &&str)| {
         let all: Vec<&Mutant> =
             mutants.iter().filter(|mutant| mutant.file == *file && mutant.equal.is_none()).collect();
@@ -109,16 +109,16 @@ pub fn quick(mutants: &[Mutant]) -> Vec<Mutant> {
     files.iter().enumerate().map(of).collect()
 }
 
-/// Tries mutants, `jobs` at once, and tells each one's end by `done`. What is known is kept in `tools.work`.
+/// Tries mutants, `jobs` at once, and calls `done` with each result. Results are stored in `tools.work`.
 ///
 /// # Errors
-/// When what was found cannot be kept.
+/// Fails if the results cannot be stored.
 pub fn try_all(
     tools: &Tools,
     mutants: &[Mutant],
     args: &Args,
-    done: &(dyn Fn(usize, &Tried) + Sync),
-) -> Result<Vec<Tried>, String> {
+    done: &(dyn Fn(usize, &TrialResult) + Sync),
+) -> Result<Vec<TrialResult>, String> {
     let failed = |e: std::io::Error| format!("{} cannot be written: {e}.", tools.work.display());
     if args.fresh {
         let _ = fs::remove_dir_all(&tools.work);
@@ -146,55 +146,58 @@ pub fn try_all(
             scope.spawn(work);
         }
     });
-    let _ = fs::remove_dir_all(tools.compiled());
+    let _ = fs::remove_dir_all(tools.program_cache());
     let mut results = results.into_inner().map_err(|_| "A trial ended in a panic.".to_owned())?;
     results.sort_by_key(|tried| tried.mutant.number);
     Ok(results)
 }
 
-fn try_one(controls: &Controls, mutant: &Mutant, args: &Args, build: &str) -> Tried {
+fn try_one(controls: &Controls, mutant: &Mutant, args: &Args, build: &str) -> TrialResult {
     let tools = controls.tools;
-    let _ = trial::spent();
+    let _ = trial::take_cpu_time();
     let cases = witness::cases_of(mutant);
     let names: Vec<String> = cases.iter().map(ToString::to_string).collect();
     let key = hash(&format!("{}\n{}\n{}", mutant.file, names.join("\n"), mutant.text));
     let path = tools.work.join(format!("{key}.json"));
     let record = fs::read(&path).ok().and_then(|bytes| serde_json::from_slice::<Record>(&bytes).ok());
     let known = record.as_ref().and_then(|record| {
-        let caught = args.keep_caught && matches!(record.said, Some(Said::Caught(_)));
+        let caught = args.keep_caught && matches!(record.said, Some(BenchResult::Caught(_)));
         record
             .said
             .clone()
-            .filter(|said| (record.build == build || caught) && !matches!(said, Said::Broken(_)))
+            .filter(|said| (record.build == build || caught) && !matches!(said, BenchResult::Broken(_)))
     });
     let bench = |case: &trial::Case| match controls.check(mutant, case) {
-        // Far longer than without the change, whatever else the machine does.
-        (Said::Fine, took) => {
+        // Much longer than with the original, whatever else the machine does.
+        (BenchResult::Fine, took) => {
             let limit = 4 * took + Duration::from_secs(120);
             tools.bench(Some(mutant), case, &format!("bench-{}", mutant.number), limit)
         }
-        (other, _) => Said::Broken(format!("Bench with the kernels as they are, {case}: {other:?}")),
+        (other, _) => BenchResult::Broken(format!("Bench with the kernels as they are, {case}: {other:?}")),
     };
     let before_s = record.as_ref().filter(|_| known.is_some()).map(|record| record.spent_s);
-    // What an older build has said stays what it has said.
+    // `caught` stays valid for an older build if the user wants that.
     let build =
         record.as_ref().filter(|_| known.is_some()).map_or(build, |record| record.build.as_str()).to_owned();
-    let seen = record.map(|record| record.seen).filter(|seen| !matches!(seen, Seen::Broken(_)));
+    let seen = record.map(|record| record.seen).filter(|seen| !matches!(seen, WitnessResult::Broken(_)));
     let (seen, said) = match (seen, known, cases.first()) {
         (Some(seen), Some(said), _) => (seen, Some(said)),
         (Some(seen), None, Some(plain)) => {
-            let case = if let Seen::Case(at, _) = seen { cases.get(at).unwrap_or(plain) } else { plain };
+            let case =
+                if let WitnessResult::Case(at, _) = seen { cases.get(at).unwrap_or(plain) } else { plain };
             let said = bench(case);
             (seen, Some(said))
         }
-        // Most are noticed at the first size and radius: what bench says is then the case.
+        // Most are reported at the first size and radius: the reason that bench gives then stands for the case.
         (_, _, Some(plain)) => match bench(plain) {
-            said @ Said::Caught(_) => (Seen::Case(0, plain.asked()), Some(said)),
-            Said::Broken(why) => (Seen::Broken(why), None),
-            said @ Said::Fine => {
-                let seen = tools.see(Some(mutant));
+            said @ BenchResult::Caught(_) => (WitnessResult::Case(0, plain.bench_arguments()), Some(said)),
+            BenchResult::Broken(why) => (WitnessResult::Broken(why), None),
+            said @ BenchResult::Fine => {
+                let seen = tools.run_witness(Some(mutant));
                 match &seen {
-                    Seen::Case(at, _) if cases.get(*at).is_some_and(|case| !case.asks_as(plain)) => {
+                    WitnessResult::Case(at, _)
+                        if cases.get(*at).is_some_and(|case| !case.has_same_bench_arguments(plain)) =>
+                    {
                         let said = bench(&cases[*at]);
                         (seen, Some(said))
                     }
@@ -202,55 +205,55 @@ fn try_one(controls: &Controls, mutant: &Mutant, args: &Args, build: &str) -> Tr
                 }
             }
         },
-        (_, _, None) => (Seen::Broken("It has no case.".to_owned()), None),
+        (_, _, None) => (WitnessResult::Broken("It has no case.".to_owned()), None),
     };
-    let spent_s = before_s.unwrap_or_else(trial::spent);
+    let spent_s = before_s.unwrap_or_else(trial::take_cpu_time);
     let record = Record { seen, said, build, spent_s };
     if let Ok(text) = serde_json::to_vec_pretty(&record) {
         let _ = fs::write(&path, text);
     }
-    let said = record.said.unwrap_or(Said::Fine);
+    let said = record.said.unwrap_or(BenchResult::Fine);
     let verdict = verdict(mutant, &record.seen, &said);
-    Tried { mutant: mutant.clone(), seen: record.seen, verdict, spent_s }
+    TrialResult { mutant: mutant.clone(), seen: record.seen, verdict, spent_s }
 }
 
-/// Bench with the kernels as they are: once for each file and set of arguments. The file has a comment at its end, so that
-/// it goes every way that a changed one goes.
+/// Runs of bench with the original kernels, one for each file and set of arguments. The file gets a comment at its end,
+/// so that it is treated as modified.
 struct Controls<'a> {
     tools: &'a Tools,
-    /// What was said, and how long that took.
+    /// The result, and how long it took.
     passed: Mutex<HashMap<String, Arc<Passed>>>,
 }
 
-/// Filled by the thread that comes first; the others wait for it.
-type Passed = OnceLock<(Said, Duration)>;
+/// Set by the first thread that needs it; other threads wait for it.
+type Passed = OnceLock<(BenchResult, Duration)>;
 
 impl Controls<'_> {
-    fn check(&self, mutant: &Mutant, case: &trial::Case) -> (Said, Duration) {
+    fn check(&self, mutant: &Mutant, case: &trial::Case) -> (BenchResult, Duration) {
         let key = format!("{} {}", mutant.file, Tools::arguments(case).join(" "));
         let Ok(known) = self.passed.lock().map(|mut passed| passed.entry(key.clone()).or_default().clone())
         else {
-            return (Said::Broken("A trial ended in a panic.".to_owned()), Duration::ZERO);
+            return (BenchResult::Broken("A trial ended in a panic.".to_owned()), Duration::ZERO);
         };
-        // Another thread may be at it: then this one waits.
+        // Another thread may be running it: then this one waits.
         known.get_or_init(|| self.run(mutant, case, &key)).clone()
     }
 
-    fn run(&self, mutant: &Mutant, case: &trial::Case, key: &str) -> (Said, Duration) {
+    fn run(&self, mutant: &Mutant, case: &trial::Case, key: &str) -> (BenchResult, Duration) {
         let began = Instant::now();
         let said = match fs::read_to_string(self.tools.kernels.join(mutant.file)) {
             Ok(text) => {
                 let control = Mutant { text: text + "\n// As it is.\n", ..mutant.clone() };
                 self.tools.bench(Some(&control), case, &format!("control-{}", hash(key)), trial::LIMIT)
             }
-            Err(e) => Said::Broken(format!("{} cannot be read: {e}.", mutant.file)),
+            Err(e) => BenchResult::Broken(format!("{} cannot be read: {e}.", mutant.file)),
         };
         (said, began.elapsed())
     }
 }
 
-/// What a mutant's trial is, in a line.
-pub fn line(tried: &Tried) -> String {
+/// Formats a result as a line.
+pub fn line(tried: &TrialResult) -> String {
     let Mutant { number, rule, file, line, from, to, .. } = &tried.mutant;
     let end = match &tried.verdict {
         Verdict::Caught(_) => "caught".to_owned(),
@@ -260,7 +263,7 @@ pub fn line(tried: &Tried) -> String {
         Verdict::Broken(why) => format!("BROKEN: {why}"),
     };
     let shown = match &tried.seen {
-        Seen::Case(_, what) if !matches!(tried.verdict, Verdict::Caught(_)) => {
+        WitnessResult::Case(_, what) if !matches!(tried.verdict, Verdict::Caught(_)) => {
             format!("\n    shows itself in {what}")
         }
         _ => String::new(),
@@ -268,13 +271,13 @@ pub fn line(tried: &Tried) -> String {
     format!("{number:3} {rule}, {file}:{line}: {from} → {to}: {end}{shown}")
 }
 
-/// Whether the run as a whole is good.
-pub fn is_good(tried: &[Tried]) -> bool {
+/// Returns true if no mutant survives and none is broken.
+pub fn is_good(tried: &[TrialResult]) -> bool {
     tried.iter().all(|tried| matches!(tried.verdict, Verdict::Caught(_) | Verdict::Equal(_)))
 }
 
-/// How many there are of each, in a sentence.
-pub fn summary(tried: &[Tried]) -> String {
+/// Formats the counts of all results as a sentence.
+pub fn summary(tried: &[TrialResult]) -> String {
     let count = |wanted: fn(&Verdict) -> bool| tried.iter().filter(|tried| wanted(&tried.verdict)).count();
     format!(
         "{} mutants: {} caught, {} equal, {} survive, {} show in no case, {} broken",
@@ -287,10 +290,10 @@ pub fn summary(tried: &[Tried]) -> String {
     )
 }
 
-/// The whole tool; returns the exit code.
+/// Runs the whole tool; returns the exit code.
 ///
 /// # Errors
-/// When the rules do not match the kernels, or a file cannot be written.
+/// Fails if the rules do not match the kernels, or a file cannot be written.
 pub fn main(args: &Args, tools: &Tools) -> Result<u8, String> {
     let all = rules::mutants(&tools.kernels)?;
     let whole = !args.quick && args.file.is_none() && args.rule.is_none() && args.number.is_empty();
@@ -309,7 +312,7 @@ pub fn main(args: &Args, tools: &Tools) -> Result<u8, String> {
     }
     let began = Instant::now();
     println!("{} mutants, {} at once; one that is caught is not listed", chosen.len(), args.jobs);
-    let done = |count: usize, tried: &Tried| {
+    let done = |count: usize, tried: &TrialResult| {
         if !matches!(tried.verdict, Verdict::Caught(_) | Verdict::Equal(_)) {
             println!("{}", line(tried));
         }
@@ -333,9 +336,9 @@ pub fn main(args: &Args, tools: &Tools) -> Result<u8, String> {
     Ok(u8::from(!is_good(&tried)))
 }
 
-/// The tools, beside a binary; `witness` is the command of [`Tools`].
+/// Returns the tools for a binary of clreel; `witness` is the command of [`Tools`].
 pub fn tools(clreel: PathBuf, witness: Vec<std::ffi::OsString>, work: PathBuf) -> Tools {
-    // A device that is no CPU gets other kernels. The project's own layer makes PoCL's claim to be one.
+    // A device that is no CPU gets other kernels. The tests' OpenCL layer makes PoCL's device claim to be one.
     let as_gpu = testkit::layer::environment(&[("FAKE_GPU", "1")]);
     Tools { clreel, witness, as_gpu, kernels: root().join("kernels"), work }
 }

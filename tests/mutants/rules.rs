@@ -1,6 +1,6 @@
-//! The rules. In: the kernel files as they are. Out: mutants of them, each with one place changed. A rule names code,
-//! says how often that stands in its file, and what stands there instead; a rule that finds another number of places is
-//! an error, so that no change of a kernel silences one.
+//! The mutation rules and the mutants that they make of the kernel files, each with one place changed. A rule has the code,
+//! the number of its occurrences in the file, and the replacement. Another number of occurrences is an error, so that an
+//! edit of a kernel cannot disable a rule silently.
 
 mod cloth;
 mod convert;
@@ -16,81 +16,81 @@ mod vector_add;
 use std::fs;
 use std::path::Path;
 
-use super::cases::Subject;
+use super::cases::Runner;
 use super::tokens;
 
-/// Code and what stands in its place.
+/// A rule: code and its replacement.
 #[derive(Debug, Clone, Copy)]
 pub struct Edit {
     rule: &'static str,
     find: &'static str,
-    /// `$&` stands for what was found.
+    /// The replacement, in which `$&` stands for the code that was found.
     with: &'static str,
     count: usize,
     equal: Option<&'static str>,
     by_device: bool,
-    on: &'static [Subject],
+    on: &'static [Runner],
 }
 
-/// A rule: each of the `count` places of `find` is replaced by `with`, one in each mutant.
+/// Creates a rule: each of the `count` occurrences of `find` is replaced by `with`, one in each mutant.
 const fn edit(rule: &'static str, find: &'static str, with: &'static str, count: usize) -> Edit {
     Edit { rule, find, with, count, equal: None, by_device: false, on: &[] }
 }
 
 impl Edit {
-    /// No case can tell it apart, and why.
+    /// Marks mutants that no case can distinguish from the original, with the reason.
     const fn equal(self, why: &'static str) -> Self {
         Self { equal: Some(why), ..self }
     }
 
-    /// Whether it shows is a matter of the device or its compiler: where no case tells it apart, this is why.
+    /// Marks mutants that only some devices or compilers distinguish, with the reason.
     const fn by_device(self, why: &'static str) -> Self {
         Self { equal: Some(why), by_device: true, ..self }
     }
 
-    /// What runs it, where that is not what runs the rest of the file.
-    const fn on(self, subjects: &'static [Subject]) -> Self {
-        Self { on: subjects, ..self }
+    /// Sets the runners of this rule, if they are not those of the file.
+    const fn on(self, runners: &'static [Runner]) -> Self {
+        Self { on: runners, ..self }
     }
 }
 
 /// The rules for a kernel file.
 struct Rules {
     file: &'static str,
-    /// What runs it.
-    subjects: &'static [Subject],
+    /// The code that runs the file.
+    runners: &'static [Runner],
     edits: &'static [Edit],
 }
 
 /// A kernel file with one place changed.
 #[derive(Debug, Clone)]
 pub struct Mutant {
-    /// Its number, from 1: by file, rule and place.
+    /// The number of the mutant, from 1, ordered by file, rule and place.
     pub number: usize,
-    /// What is changed, as in `window` or `clamp`.
+    /// The name of the rule, such as `window` or `clamp`.
     pub rule: &'static str,
-    /// The kernel file, by its path in `kernels/`.
+    /// The path of the kernel file in `kernels/`.
     pub file: &'static str,
-    /// The line that is changed.
+    /// The number of the changed line.
     pub line: usize,
-    /// What stood there.
+    /// The original code.
     pub from: String,
-    /// What stands there.
+    /// The replacement.
     pub to: String,
-    /// The whole file.
+    /// The text of the whole file.
     pub text: String,
-    /// Why no case can tell it apart; `None` where one must.
+    /// The reason why no case can distinguish it; `None` if a case must.
     pub equal: Option<&'static str>,
-    /// On other devices, or with other compilers, one may.
+    /// True if only some devices or compilers distinguish it.
     pub by_device: bool,
-    /// What runs it.
-    pub subjects: &'static [Subject],
+    /// The code that runs it.
+    pub runners: &'static [Runner],
 }
 
-/// All mutants of the kernels in a folder.
+/// Returns all mutants of the kernels in a folder.
 ///
 /// # Errors
-/// When a file cannot be read, or a rule finds another number of places than it says.
+/// Fails if a file cannot be read, or if a rule has another number of occurrences than it states.
 pub fn mutants(kernels: &Path) -> Result<Vec<Mutant>, String> {
     let mut mutants = Vec::new();
     let filters = ladder::RULES.iter().chain([&fused::RULES, &march::RULES]).chain(planes::RULES);
@@ -137,13 +137,13 @@ fn apply(rules: &Rules, edit: &Edit, text: &str, mutants: &mut Vec<Mutant>) -> R
             text: changed,
             equal: edit.equal,
             by_device: edit.by_device,
-            subjects: if edit.on.is_empty() { rules.subjects } else { edit.on },
+            runners: if edit.on.is_empty() { rules.runners } else { edit.on },
         });
     }
     Ok(())
 }
 
-/// Without the blanks that a table has no room for.
+/// Removes blanks, for narrow tables.
 fn one_line(code: &str) -> String {
     code.replace('\\', " ").split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -152,27 +152,27 @@ fn one_line(code: &str) -> String {
 mod tests {
     use super::*;
 
-    const RULES: Rules = Rules { file: "a.cl", subjects: &[], edits: &[] };
+    const RULES: Rules = Rules { file: "a.cl", runners: &[], edits: &[] };
 
-    fn applied(edit: &Edit, text: &str) -> Result<Vec<Mutant>, String> {
+    fn apply_to(edit: &Edit, text: &str) -> Result<Vec<Mutant>, String> {
         let mut mutants = Vec::new();
         apply(&RULES, edit, text, &mut mutants).map(|()| mutants)
     }
 
     #[test]
-    fn each_place_is_a_mutant() {
-        let made = applied(&edit("window", "i <= r", "i < r", 2), "i <=  r;\ni <= r;").unwrap();
+    fn each_occurrence_makes_a_mutant() {
+        let made = apply_to(&edit("window", "i <= r", "i < r", 2), "i <=  r;\ni <= r;").unwrap();
         let texts: Vec<_> = made.iter().map(|mutant| (mutant.line, mutant.text.as_str())).collect();
         assert_eq!(texts, [(1, "i < r;\ni <= r;"), (2, "i <=  r;\ni < r;")]);
-        let made = applied(&edit("alpha", "mean", "$& | 255", 1), "x = mean;").unwrap();
+        let made = apply_to(&edit("alpha", "mean", "$& | 255", 1), "x = mean;").unwrap();
         assert_eq!((made[0].text.as_str(), made[0].to.as_str()), ("x = mean | 255;", "mean | 255"));
     }
 
     #[test]
-    fn a_rule_that_no_longer_matches_is_an_error() {
+    fn a_rule_with_another_number_of_occurrences_is_an_error() {
         let rule = edit("window", "i <= r", "i < r", 1);
-        assert!(applied(&rule, "i < r;").unwrap_err().contains("finds 0 places"));
-        assert!(applied(&rule, "i <= r; i <= r;").unwrap_err().contains("finds 2 places"));
-        assert!(applied(&edit("window", "i", "i", 1), "i").unwrap_err().contains("as it is"));
+        assert!(apply_to(&rule, "i < r;").unwrap_err().contains("finds 0 places"));
+        assert!(apply_to(&rule, "i <= r; i <= r;").unwrap_err().contains("finds 2 places"));
+        assert!(apply_to(&edit("window", "i", "i", 1), "i").unwrap_err().contains("as it is"));
     }
 }

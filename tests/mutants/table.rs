@@ -1,20 +1,26 @@
-//! The table of mutants, as docs/mutants.md shows it.
+//! The page docs/mutants.md: how many mutants of each rule `clreel bench` catches, and why some cannot be caught.
 
 use std::fmt::Write;
 
 use super::rules::Mutant;
-use super::trial::{Seen, Verdict};
-use super::{Tried, summary};
+use super::trial::{Verdict, WitnessResult};
+use super::{TrialResult, summary};
 
-/// The page: what was run, how many of each, and a row for each mutant.
-pub fn markdown(tried: &[Tried]) -> String {
-    let mut out = String::from(
-        "# Mutants of the kernels\n\n\
-         Each row is a kernel file with one place changed, a case in which that changes a byte, and what `clreel bench` said\n\
-         when it was run with the changed file. A row whose last column is empty is a hole in the verifier.\n\n\
-         `./dev mutants --publish` writes this page; `tests/mutants/rules` has the rules.\n\
-         [What stood here before the modules stood in layers](mutants_before.md).\n\n",
-    );
+const INTRODUCTION: &str = "# Mutants of the kernels
+
+A mutant is a kernel file with one place changed, such as `<=` to `<`. `./dev mutants` makes them by the rules in
+`tests/mutants/rules`, runs `clreel bench` with each and expects bench to report a wrong result (*caught*). A mutant that
+computes the same bytes in every case is *equal*. One that changes a byte and passes bench *survives*: a gap in the checks.
+
+    ./dev mutants --publish      # tries all of them (hours) and writes this page
+    ./dev mutants --list         # each mutant with its number, file, line and change
+    ./dev mutants --number 12,40 # tries two and prints the message of bench
+
+";
+
+/// Returns the page: the counts of each rule, the reasons of equal mutants, and the mutants that nothing caught.
+pub fn markdown(tried: &[TrialResult]) -> String {
+    let mut out = String::from(INTRODUCTION);
     let minutes = tried.iter().map(|tried| tried.spent_s).sum::<f64>() / 60.0;
     let _ = writeln!(out, "{}. {}: {minutes:.0} minutes of processor time.\n", summary(tried), machine());
     let mut rules: Vec<&str> = tried.iter().map(|tried| tried.mutant.rule).collect();
@@ -22,39 +28,73 @@ pub fn markdown(tried: &[Tried]) -> String {
     rules.dedup();
     out.push_str("| rule | mutants | caught | equal | survive |\n|---|---:|---:|---:|---:|\n");
     for rule in rules {
-        let of: Vec<&Tried> = tried.iter().filter(|tried| tried.mutant.rule == rule).collect();
+        let of: Vec<&TrialResult> = tried.iter().filter(|tried| tried.mutant.rule == rule).collect();
         let caught = of.iter().filter(|tried| matches!(tried.verdict, Verdict::Caught(_))).count();
         let equal = of.iter().filter(|tried| matches!(tried.verdict, Verdict::Equal(_))).count();
         let _ =
             writeln!(out, "| {rule} | {} | {caught} | {equal} | {} |", of.len(), of.len() - caught - equal);
     }
-    out.push_str(
-        "\n| | rule | file:line | change | shows itself in | what bench says |\n|---:|---|---|---|---|---|\n",
-    );
-    for Tried { mutant, seen, verdict, .. } in tried {
-        let Mutant { number, rule, file, line, from, to, .. } = mutant;
-        let case = match seen {
-            Seen::Case(_, what) => cell(what),
-            Seen::Nowhere => "no case".to_owned(),
-            Seen::Broken(why) => cell(why),
-        };
-        let said = match verdict {
-            Verdict::Caught(how) => cell(how),
-            Verdict::Equal(why) => format!("equal: {}", cell(why)),
-            Verdict::Survives | Verdict::Unseen => String::new(),
-            Verdict::Broken(why) => cell(why),
-        };
-        let _ = writeln!(
-            out,
-            "| {number} | {rule} | {file}:{line} | {} → {} | {case} | {said} |",
-            code(from),
-            code(to)
-        );
+    out.push_str(&equal_mutants(tried));
+    out.push_str(&open_mutants(tried));
+    out
+}
+
+/// Returns a row for each reason why mutants are equal, with their files and lines.
+fn equal_mutants(tried: &[TrialResult]) -> String {
+    let mut reasons: Vec<(&str, Vec<&Mutant>)> = Vec::new();
+    for tried in tried {
+        let Verdict::Equal(why) = tried.verdict else { continue };
+        match reasons.iter_mut().find(|(reason, _)| *reason == why) {
+            Some((_, mutants)) => mutants.push(&tried.mutant),
+            None => reasons.push((why, vec![&tried.mutant])),
+        }
+    }
+    if reasons.is_empty() {
+        return String::new();
+    }
+    let mut out = String::from("\n## Equal, and why\n\n| reason | mutants | file:line |\n|---|---:|---|\n");
+    for (reason, mutants) in reasons {
+        let mut places = String::new();
+        let mut last = "";
+        for Mutant { file, line, .. } in &mutants {
+            let _ = match *file == last {
+                true => write!(places, ", {line}"),
+                false if last.is_empty() => write!(places, "{file}:{line}"),
+                false => write!(places, "; {file}:{line}"),
+            };
+            last = file;
+        }
+        let _ = writeln!(out, "| {} | {} | {places} |", cell(reason), mutants.len());
     }
     out
 }
 
-/// The machine, and how busy it is: other programs make the time longer.
+/// Returns a row for each mutant that is neither caught nor equal.
+fn open_mutants(tried: &[TrialResult]) -> String {
+    let mut rows = String::new();
+    for TrialResult { mutant, seen, verdict, .. } in tried {
+        let said = match verdict {
+            Verdict::Caught(_) | Verdict::Equal(_) => continue,
+            Verdict::Survives | Verdict::Unseen => "passes".to_owned(),
+            Verdict::Broken(why) => cell(why),
+        };
+        let Mutant { number, rule, file, line, from, to, .. } = mutant;
+        let case = match seen {
+            WitnessResult::Case(_, what) => cell(what),
+            WitnessResult::Nowhere => "no case".to_owned(),
+            WitnessResult::Broken(why) => cell(why),
+        };
+        let (from, to) = (code(from), code(to));
+        let _ = writeln!(rows, "| {number} | {rule} | {file}:{line} | {from} → {to} | {case} | {said} |");
+    }
+    if rows.is_empty() {
+        return rows;
+    }
+    let head = "| | rule | file:line | change | shows itself in | bench |\n|---:|---|---|---|---|---|\n";
+    format!("\n## Not caught\n\n{head}{rows}")
+}
+
+/// Returns the processor's name and its number of cores.
 fn machine() -> String {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
     let cpuinfo = read("/proc/cpuinfo");
@@ -64,7 +104,7 @@ fn machine() -> String {
     format!("{name}, {cores} cores")
 }
 
-/// Short enough for a column, and without what ends it.
+/// Returns a text that is shortened for a table cell, without the column separator.
 fn cell(text: &str) -> String {
     const MOST: usize = 160;
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|");
@@ -85,8 +125,39 @@ fn code(text: &str) -> String {
 mod tests {
     use super::*;
 
+    fn trial_result(number: usize, verdict: Verdict) -> TrialResult {
+        let mutant = Mutant {
+            number,
+            rule: "window",
+            file: "box_filter/03_flat.cl",
+            line: 10 + number,
+            from: "<=".into(),
+            to: "<".into(),
+            text: String::new(),
+            equal: None,
+            by_device: false,
+            runners: &[],
+        };
+        TrialResult { mutant, seen: WitnessResult::Nowhere, verdict, spent_s: 60.0 }
+    }
+
     #[test]
-    fn cells_do_not_end_the_column() {
+    fn equal_mutants_are_grouped_by_reason_and_caught_ones_counted() {
+        let (equal, caught) = (|| Verdict::Equal("Rows twice."), || Verdict::Caught("noise".into()));
+        let page = markdown(&[trial_result(1, equal()), trial_result(2, caught()), trial_result(3, equal())]);
+        assert!(page.contains("| window | 3 | 1 | 2 | 0 |"), "{page}");
+        assert!(page.contains("| Rows twice. | 2 | box_filter/03_flat.cl:11, 13 |"), "{page}");
+        assert!(!page.contains("noise") && !page.contains("Not caught"), "{page}");
+        let page = markdown(&[trial_result(1, caught()), trial_result(2, Verdict::Survives)]);
+        assert!(
+            page.contains("| 2 | window | box_filter/03_flat.cl:12 | `<=` → `<` | no case | passes |"),
+            "{page}"
+        );
+        assert!(!page.contains("Equal, and why"), "{page}");
+    }
+
+    #[test]
+    fn cells_escape_the_column_separator() {
         assert_eq!(cell("a | b\n c"), "a \\| b c");
         assert_eq!(code("a | b"), "`a \\| b`");
         assert_eq!(cell(&"ä".repeat(200)).chars().count(), 161);

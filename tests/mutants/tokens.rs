@@ -1,11 +1,11 @@
-//! Finds a piece of code in a kernel file. In: the file's text, and code. Out: where it stands, whatever blanks, line
-//! ends and comments lie between its words, so that a rule outlives a new formatting.
+//! Finds code in a kernel file by its tokens, regardless of blanks, line ends and comments between them, so that rules
+//! still match after reformatting.
 
 use std::ops::Range;
 
-/// Where the words of some code stand: names, numbers, operators. Comments and blanks are none, nor is the backslash
-/// that joins two lines of a macro.
-fn words(text: &str) -> Vec<Range<usize>> {
+/// Returns the ranges of the tokens of a text: names, numbers and operators. Comments, blanks and the backslash that joins
+/// two lines of a macro are not tokens.
+fn tokens(text: &str) -> Vec<Range<usize>> {
     const LONG: [&str; 22] = [
         "<<=", ">>=", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "++", "--", "+=", "-=", "*=", "/=",
         "%=", "&=", "|=", "^=", "->", "##",
@@ -25,7 +25,7 @@ fn words(text: &str) -> Vec<Range<usize>> {
         } else if bytes[at] == b'"' {
             rest[1..].find('"').map_or(rest.len(), |end| end + 2)
         } else if bytes[at].is_ascii_alphanumeric() || bytes[at] == b'_' {
-            // A number has its point and a vector its component in the same word, so that `c` is not found in `c.s0`.
+            // A number includes its point, and a vector its component, so that `c` is not found in `c.s0`.
             rest.bytes().position(|b| !in_name(b)).unwrap_or(rest.len())
         } else if let Some(long) = LONG.iter().find(|long| rest.starts_with(**long)) {
             long.len()
@@ -38,14 +38,14 @@ fn words(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// The places of `code` in `text`, in order. They do not overlap.
+/// Returns the ranges of `code` in `text`, in order and without overlaps.
 pub fn find(text: &str, code: &str) -> Vec<Range<usize>> {
-    let wanted: Vec<&str> = words(code).into_iter().map(|word| &code[word]).collect();
-    let words = words(text);
+    let wanted: Vec<&str> = tokens(code).into_iter().map(|word| &code[word]).collect();
+    let tokens = tokens(text);
     let mut found = Vec::new();
     let mut first = 0;
-    while !wanted.is_empty() && first + wanted.len() <= words.len() {
-        let here = &words[first..first + wanted.len()];
+    while !wanted.is_empty() && first + wanted.len() <= tokens.len() {
+        let here = &tokens[first..first + wanted.len()];
         if here.iter().zip(&wanted).all(|(word, wanted)| text[word.clone()] == **wanted) {
             found.push(here[0].start..here[wanted.len() - 1].end);
             first += wanted.len();
@@ -56,7 +56,7 @@ pub fn find(text: &str, code: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// The number of the line in which a place lies, from 1.
+/// Returns the number of the line that contains a position, from 1.
 pub fn line_of(text: &str, at: usize) -> usize {
     1 + text[..at].matches('\n').count()
 }
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn code_is_found_whatever_lies_between_its_words() {
+    fn code_is_found_regardless_of_blanks_and_comments() {
         let text = "// sum += a;\nsum+=a [ i ] ; sum += b;\nsum\n  += \\\n a[i];";
         let found: Vec<_> = find(text, "sum += a[i]").into_iter().map(|range| &text[range]).collect();
         assert_eq!(found, ["sum+=a [ i ]", "sum\n  += \\\n a[i]"]);
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_whole() {
+    fn tokens_match_as_a_whole() {
         assert!(find("xi <= radius", "i <= radius").is_empty());
         assert!(find("c.s0 * 2", "c * 2").is_empty());
         assert!(find("a <= b", "a < b").is_empty());

@@ -1,4 +1,4 @@
-//! A mutant's trial. In: a mutant. Out: the case in which it changes a byte, and what `clreel bench` says of it.
+//! The trial of one mutant: finds the case in which it changes a byte, and runs `clreel bench` for that case.
 
 use std::cell::Cell;
 use std::ffi::OsString;
@@ -12,97 +12,97 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use super::cases::Case;
-use super::cases::Subject;
+use super::cases::Runner;
 use super::rules::Mutant;
 use super::witness::{self, cases_of};
 
-/// How long one process may take, on a machine that does much else.
+/// The timeout for one process, on a machine that may be busy.
 pub const LIMIT: Duration = Duration::from_secs(600);
 
-/// What a mutant is tried with.
+/// The programs and folders that trials need.
 pub struct Tools {
     /// The binary whose `bench` is tried.
     pub clreel: PathBuf,
-    /// A command that ends in [`witness::attend`].
+    /// A command that calls [`witness::run_if_requested`].
     pub witness: Vec<OsString>,
-    /// The environment that makes a device look like a graphics card.
+    /// The environment that makes a CPU device look like a graphics card.
     pub as_gpu: Vec<(String, OsString)>,
-    /// The kernels as they are.
+    /// The folder of the original kernels.
     pub kernels: PathBuf,
-    /// A folder for what a trial leaves.
+    /// A folder for temporary files and results.
     pub work: PathBuf,
 }
 
-/// How a mutant first showed itself.
+/// The result of the witness: where a mutant first differs from the reference.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum Seen {
-    /// In this case, by its number, and what differed.
+pub enum WitnessResult {
+    /// In the case of this index, with a description of the difference.
     Case(usize, String),
     /// In no case.
     Nowhere,
-    /// Not at all: it does not compile, or the witness failed.
+    /// The mutant does not compile, or the witness failed.
     Broken(String),
 }
 
-/// What `bench` said.
+/// The result of `bench`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum Said {
-    /// It was caught, and how.
+pub enum BenchResult {
+    /// Bench reported the mutant, with this reason.
     Caught(String),
-    /// All is well.
+    /// Bench reported nothing.
     Fine,
-    /// Bench did not get as far as the kernels.
+    /// Bench failed before it ran the kernels.
     Broken(String),
 }
 
-/// The end of a trial.
+/// The result of a trial.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
-    /// It changes a byte, and bench tells.
+    /// The mutant changes a byte, and bench reports it.
     Caught(String),
-    /// It changes a byte, and bench does not tell.
+    /// The mutant changes a byte, and bench does not report it.
     Survives,
-    /// No case tells it apart, as was said.
+    /// No case distinguishes the mutant, and the rule is marked as equal for this reason.
     Equal(&'static str),
-    /// No case tells it apart, and nobody said so: it survives, or it needs a case.
+    /// No case distinguishes the mutant, and the rule is not marked as equal: it needs a case, or the mark.
     Unseen,
-    /// The mutant or the trial is at fault.
+    /// The mutant or its trial failed.
     Broken(String),
 }
 
-/// What came of a process.
-enum Ended {
-    With(ExitStatus),
-    Never,
+/// The end of a process.
+enum ProcessEnd {
+    Exited(ExitStatus),
+    TimedOut,
 }
 
-/// The verdict of what was seen and said.
-pub fn verdict(mutant: &Mutant, seen: &Seen, said: &Said) -> Verdict {
+/// Combines the results of the witness and of bench.
+pub fn verdict(mutant: &Mutant, seen: &WitnessResult, said: &BenchResult) -> Verdict {
     match (seen, said, mutant.equal) {
-        (Seen::Broken(why), ..) | (_, Said::Broken(why), _) => Verdict::Broken(why.clone()),
-        // It shows in one run, and not in the next.
-        (_, Said::Caught(how), Some(_)) if mutant.by_device => Verdict::Caught(how.clone()),
-        (_, Said::Fine, Some(why)) if mutant.by_device => Verdict::Equal(why),
-        (Seen::Case(_, what), _, Some(_)) => {
+        (WitnessResult::Broken(why), ..) | (_, BenchResult::Broken(why), _) => Verdict::Broken(why.clone()),
+        // The difference may appear in one run and not in the next.
+        (_, BenchResult::Caught(how), Some(_)) if mutant.by_device => Verdict::Caught(how.clone()),
+        (_, BenchResult::Fine, Some(why)) if mutant.by_device => Verdict::Equal(why),
+        (WitnessResult::Case(_, what), _, Some(_)) => {
             Verdict::Broken(format!("It is listed as equal, but changes {what}."))
         }
-        (Seen::Nowhere, Said::Caught(how), _) => {
+        (WitnessResult::Nowhere, BenchResult::Caught(how), _) => {
             Verdict::Broken(format!("Bench tells it apart, and no case does: {how}"))
         }
-        (Seen::Nowhere, Said::Fine, Some(why)) => Verdict::Equal(why),
-        (Seen::Nowhere, Said::Fine, None) => Verdict::Unseen,
-        (Seen::Case(..), Said::Caught(how), None) => Verdict::Caught(how.clone()),
-        (Seen::Case(..), Said::Fine, None) => Verdict::Survives,
+        (WitnessResult::Nowhere, BenchResult::Fine, Some(why)) => Verdict::Equal(why),
+        (WitnessResult::Nowhere, BenchResult::Fine, None) => Verdict::Unseen,
+        (WitnessResult::Case(..), BenchResult::Caught(how), None) => Verdict::Caught(how.clone()),
+        (WitnessResult::Case(..), BenchResult::Fine, None) => Verdict::Survives,
     }
 }
 
 impl Tools {
-    /// Where PoCL keeps what it has compiled, for as long as a run lasts.
-    pub fn compiled(&self) -> PathBuf {
+    /// Returns the folder in which PoCL caches programs during a run.
+    pub fn program_cache(&self) -> PathBuf {
         self.work.join("compiled")
     }
 
-    /// A folder with the changed file, for one trial; everything else comes from the binary.
+    /// Creates a folder with the mutated file for one trial; all other files are built into the binary.
     fn folder(&self, mutant: Option<&Mutant>, name: &str) -> Result<PathBuf, String> {
         let folder = self.work.join(format!("{name}-{}", std::process::id()));
         let failed = |e: std::io::Error| format!("{} cannot be written: {e}.", folder.display());
@@ -121,110 +121,113 @@ impl Tools {
         command
             .env("CLREEL_KERNELS", folder.join("kernels"))
             .env("XDG_CACHE_HOME", folder)
-            // One for all: most of what a trial compiles is no mutant, and the witness has compiled the mutant.
-            .env("POCL_CACHE_DIR", self.compiled())
+            // One cache for all trials: most programs that a trial compiles are originals, and the witness has compiled
+            // the mutant.
+            .env("POCL_CACHE_DIR", self.program_cache())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
         command
     }
 
-    /// Looks for a case in which the mutant changes a byte; without a mutant, for one in which the kernels as they are
+    /// Searches for a case in which the mutant changes a byte; without a mutant, for one in which the original kernels
     /// differ from the reference.
-    pub fn see(&self, mutant: Option<&Mutant>) -> Seen {
+    pub fn run_witness(&self, mutant: Option<&Mutant>) -> WitnessResult {
         let number = mutant.map_or(0, |mutant| mutant.number);
-        let folder = match self.folder(mutant, &format!("see-{number}")) {
+        let folder = match self.folder(mutant, &format!("witness-{number}")) {
             Ok(folder) => folder,
-            Err(why) => return Seen::Broken(why),
+            Err(why) => return WitnessResult::Broken(why),
         };
-        let seen = self.see_in(mutant, number, &folder);
+        let seen = self.run_witness_in(mutant, number, &folder);
         let _ = fs::remove_dir_all(folder);
         seen
     }
 
-    fn see_in(&self, mutant: Option<&Mutant>, number: usize, folder: &Path) -> Seen {
+    fn run_witness_in(&self, mutant: Option<&Mutant>, number: usize, folder: &Path) -> WitnessResult {
         let Some((program, arguments)) = self.witness.split_first() else {
-            return Seen::Broken("There is no witness.".to_owned());
+            return WitnessResult::Broken("There is no witness.".to_owned());
         };
         let report = folder.join("witness");
         let mut command = self.command(folder, program);
         command.args(arguments).env(witness::VARIABLE, format!("{number}:{}", report.display()));
         let ended = match run(&mut command, LIMIT) {
             Ok(ended) => ended,
-            Err(why) => return Seen::Broken(why),
+            Err(why) => return WitnessResult::Broken(why),
         };
         let text = fs::read_to_string(&report).unwrap_or_default();
         if let Some(found) = text.lines().find_map(|line| line.strip_prefix("differs ")) {
             let (at, what) = found.split_once(' ').unwrap_or((found, ""));
-            return Seen::Case(at.parse().unwrap_or(0), what.to_owned());
+            return WitnessResult::Case(at.parse().unwrap_or(0), what.to_owned());
         }
         if let Some(why) = text.lines().find_map(|line| line.strip_prefix("error ")) {
-            return Seen::Broken(why.to_owned());
+            return WitnessResult::Broken(why.to_owned());
         }
         if text.lines().last() == Some("end") {
-            return Seen::Nowhere;
+            return WitnessResult::Nowhere;
         }
-        // It ended in the middle of a case.
+        // The process ended in the middle of a case.
         let at = text.lines().filter_map(|line| line.strip_prefix("case ")).next_back();
         let at = at.and_then(|at| at.parse().ok()).unwrap_or(0);
         let what = match ended {
-            Ended::Never => format!("It runs for more than {} s.", LIMIT.as_secs()),
-            Ended::With(status) => match status.signal() {
+            ProcessEnd::TimedOut => format!("It runs for more than {} s.", LIMIT.as_secs()),
+            ProcessEnd::Exited(status) => match status.signal() {
                 Some(signal) => format!("It ends the program (signal {signal})."),
-                None => return Seen::Broken(format!("The witness ended with {status}.")),
+                None => return WitnessResult::Broken(format!("The witness ended with {status}.")),
             },
         };
         match mutant.map(cases_of).and_then(|cases| cases.get(at).copied()) {
-            Some(case) => Seen::Case(at, format!("{case}: {what}")),
-            None => Seen::Broken(what),
+            Some(case) => WitnessResult::Case(at, format!("{case}: {what}")),
+            None => WitnessResult::Broken(what),
         }
     }
 
-    /// The arguments of `bench` for a case: what the user would ask for. Bands, layouts, targets and pictures are the
-    /// verifier's own.
+    /// Returns the arguments of `bench` for a case. Bands, layouts, targets and pictures are chosen by the verifier
+    /// itself.
     pub fn arguments(case: &Case) -> Vec<String> {
         let (width, height) = case.size;
-        let device = if case.subject.needs_gpu() { "gpu" } else { "cpu" };
+        let device = if case.runner.needs_gpu() { "gpu" } else { "cpu" };
         let size = format!("{width}x{height}");
         let mut arguments = ["bench", "--json", "--fail-fast"].map(str::to_owned).to_vec();
-        let variant = match case.subject {
-            Subject::Added(_)
-            | Subject::Reduced(_)
-            | Subject::Counted(_)
-            | Subject::Multiplied(_)
-            | Subject::Transposed(_)
-            | Subject::Simulated(_) => {
+        let variant = match case.runner {
+            Runner::VectorAdd(_)
+            | Runner::Reduction(_)
+            | Runner::Histogram(_)
+            | Runner::Matmul(_)
+            | Runner::Transpose(_)
+            | Runner::Cloth(_) => {
                 let (count, block) = (width.to_string(), case.radius.to_string());
                 let (mnk, mn) = (format!("{height},{width},{}", case.radius), format!("{height},{width}"));
-                let of = match case.subject {
-                    Subject::Reduced(id) => {
+                let of = match case.runner {
+                    Runner::Reduction(id) => {
                         vec!["--ladder", "reduction", "--variant", id, "--size", &size, "--block", &block]
                     }
-                    Subject::Counted(id) => {
+                    Runner::Histogram(id) => {
                         vec!["--ladder", "histogram", "--variant", id, "--size", &size]
                     }
-                    Subject::Added(id) => vec!["--ladder", "vector-add", "--variant", id, "--count", &count],
-                    Subject::Multiplied(id) => vec!["--ladder", "matmul", "--variant", id, "--mnk", &mnk],
-                    Subject::Simulated(id) => {
+                    Runner::VectorAdd(id) => {
+                        vec!["--ladder", "vector-add", "--variant", id, "--count", &count]
+                    }
+                    Runner::Matmul(id) => vec!["--ladder", "matmul", "--variant", id, "--mnk", &mnk],
+                    Runner::Cloth(id) => {
                         vec!["--ladder", "cloth", "--variant", id, "--army", &count, "--fail-fast"]
                     }
-                    Subject::Transposed(id) => vec!["--ladder", "transpose", "--variant", id, "--mn", &mn],
+                    Runner::Transpose(id) => vec!["--ladder", "transpose", "--variant", id, "--mn", &mn],
                     _ => Vec::new(),
                 };
                 let all =
                     ["bench", "--json"].into_iter().chain(of).chain(["--frames", "1", "--device", device]);
                 return all.map(str::to_owned).collect();
             }
-            // Of changed kernels bench checks the parameters that tuning may choose besides.
-            Subject::Variant(id, _) | Subject::Tuned(id, ..) | Subject::IntoImage(id, _) => id.as_str(),
-            Subject::Planar(_) => "planar",
-            // Bench checks conversions besides; this filter needs no kernel.
+            // For modified kernels bench also checks the parameters that tuning may choose.
+            Runner::Variant(id, _) | Runner::Tuned(id, ..) | Runner::IntoImage(id, _) => id.as_str(),
+            Runner::Planar(_) => "planar",
+            // Bench checks conversions with any variant; this one needs no kernel.
             _ => "native",
         };
-        let conversions = if case.subject.converts() { "all" } else { "none" };
+        let conversions = if case.runner.converts() { "all" } else { "none" };
         for (name, value) in [
             ("--variant", variant.to_owned()),
-            ("--radius", if case.subject.converts() { 1 } else { case.radius }.to_string()),
+            ("--radius", if case.runner.converts() { 1 } else { case.radius }.to_string()),
             ("--size", size),
             ("--frames", "1".to_owned()),
             ("--device", device.to_owned()),
@@ -235,57 +238,59 @@ impl Tools {
         arguments
     }
 
-    /// What `bench` says of a mutant within `limit`; without one, of the kernels as they are.
-    pub fn bench(&self, mutant: Option<&Mutant>, case: &Case, name: &str, limit: Duration) -> Said {
+    /// Runs `bench` with a mutant; without one, with the original kernels.
+    pub fn bench(&self, mutant: Option<&Mutant>, case: &Case, name: &str, limit: Duration) -> BenchResult {
         let folder = match self.folder(mutant, name) {
             Ok(folder) => folder,
-            Err(why) => return Said::Broken(why),
+            Err(why) => return BenchResult::Broken(why),
         };
         let said = self.bench_in(mutant.is_some(), case, &folder, limit);
         let _ = fs::remove_dir_all(folder);
         said
     }
 
-    fn bench_in(&self, changed: bool, case: &Case, folder: &Path, limit: Duration) -> Said {
+    fn bench_in(&self, changed: bool, case: &Case, folder: &Path, limit: Duration) -> BenchResult {
         let mut command = self.command(folder, &self.clreel.clone().into_os_string());
         command.args(Self::arguments(case));
         if !changed {
             command.env_remove("CLREEL_KERNELS");
         }
-        if case.subject.needs_gpu() {
+        if case.runner.needs_gpu() {
             command.envs(self.as_gpu.iter().cloned());
         }
         let (out, err) = (folder.join("out"), folder.join("err"));
         match (fs::File::create(&out), fs::File::create(&err)) {
             (Ok(out), Ok(err)) => command.stdout(out).stderr(err),
-            (Err(e), _) | (_, Err(e)) => return Said::Broken(e.to_string()),
+            (Err(e), _) | (_, Err(e)) => return BenchResult::Broken(e.to_string()),
         };
-        // What does not end is tried twice: the machine may have been busy.
+        // A process that times out is tried twice: the machine may have been busy.
         let ended = match run(&mut command, limit) {
-            Ok(Ended::Never) => run(&mut command, limit),
+            Ok(ProcessEnd::TimedOut) => run(&mut command, limit),
             ended => ended,
         };
         let status = match ended {
-            Ok(Ended::With(status)) => status,
-            Ok(Ended::Never) => return Said::Caught(format!("runs for more than {} s", limit.as_secs())),
-            Err(why) => return Said::Broken(why),
+            Ok(ProcessEnd::Exited(status)) => status,
+            Ok(ProcessEnd::TimedOut) => {
+                return BenchResult::Caught(format!("runs for more than {} s", limit.as_secs()));
+            }
+            Err(why) => return BenchResult::Broken(why),
         };
         let said = fs::read_to_string(&out).unwrap_or_default();
         let complaint = fs::read_to_string(&err).unwrap_or_default();
         match (status.code(), status.signal()) {
-            (Some(0), _) => Said::Fine,
+            (Some(0), _) => BenchResult::Fine,
             (Some(1 | 3), _) => match serde_json::from_str(&said).ok().and_then(|report| reason(&report)) {
-                Some(why) if why.contains("does not build") => Said::Broken(why),
-                Some(why) => Said::Caught(why),
-                None => Said::Broken(complaint),
+                Some(why) if why.contains("does not build") => BenchResult::Broken(why),
+                Some(why) => BenchResult::Caught(why),
+                None => BenchResult::Broken(complaint),
             },
-            (_, Some(signal)) => Said::Caught(format!("ends the program (signal {signal})")),
-            (code, _) => Said::Broken(format!("bench ended with {code:?}: {complaint}")),
+            (_, Some(signal)) => BenchResult::Caught(format!("ends the program (signal {signal})")),
+            (code, _) => BenchResult::Broken(format!("bench ended with {code:?}: {complaint}")),
         }
     }
 }
 
-/// The first reason in bench's JSON why something is not right.
+/// Returns the first reason for a mismatch or failure in bench's JSON.
 fn reason(report: &Value) -> Option<String> {
     match report {
         Value::Object(fields) => {
@@ -302,26 +307,26 @@ fn reason(report: &Value) -> Option<String> {
 }
 
 thread_local! {
-    /// Seconds of processor time that trials of this thread have taken.
+    /// The CPU time that trials of this thread have used, in seconds.
     static SPENT: Cell<f64> = const { Cell::new(0.0) };
 }
 
-/// What trials of this thread have taken since this was asked last, in seconds of processor time: other than the time that
-/// passes it does not depend on what else the machine does.
-pub fn spent() -> f64 {
+/// Returns the CPU time that trials of this thread have used since the last call, in seconds. Unlike elapsed time it does
+/// not depend on the load of the machine.
+pub fn take_cpu_time() -> f64 {
     SPENT.replace(0.0)
 }
 
-/// Waits for a process, and ends one that takes too long.
-fn run(command: &mut Command, limit: Duration) -> Result<Ended, String> {
+/// Waits for a process, and kills it at the timeout.
+fn run(command: &mut Command, limit: Duration) -> Result<ProcessEnd, String> {
     let mut child = command.spawn().map_err(|e| format!("{:?} does not run: {e}.", command.get_program()))?;
     let began = Instant::now();
     let mut killed = false;
     loop {
         let mut status = 0;
-        // SAFETY: plain numbers, for which zeros are a value.
+        // SAFETY: all fields are plain numbers, for which zero is a valid value.
         let mut used: libc::rusage = unsafe { std::mem::zeroed() };
-        // SAFETY: the process is this one's child that nobody else waits for, and both places are there to be written.
+        // SAFETY: the process is a child that nothing else waits for, and both pointers are valid for writes.
         match unsafe { libc::wait4(child.id() as i32, &mut status, libc::WNOHANG, &mut used) } {
             0 if !killed && began.elapsed() > limit => {
                 let _ = child.kill();
@@ -332,7 +337,11 @@ fn run(command: &mut Command, limit: Duration) -> Result<Ended, String> {
             _ => {
                 let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
                 SPENT.set(SPENT.get() + seconds(used.ru_utime) + seconds(used.ru_stime));
-                return Ok(if killed { Ended::Never } else { Ended::With(ExitStatus::from_raw(status)) });
+                return Ok(if killed {
+                    ProcessEnd::TimedOut
+                } else {
+                    ProcessEnd::Exited(ExitStatus::from_raw(status))
+                });
             }
         }
     }

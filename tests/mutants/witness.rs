@@ -1,8 +1,8 @@
-//! Looks for a case in which a changed kernel changes a byte. In: a mutant's number, in a process of its own, whose
-//! kernels are the changed ones. Out: lines in a file, so that the parent knows how far it came when it ends.
+//! Searches for a case in which a mutated kernel changes a byte. It runs in a process of its own with the mutated kernels,
+//! and writes a line for each case to a file, so that the parent knows the case in which it crashed.
 //!
-//! Nothing of this is the verifier: it runs the kernels by the library, and compares all bytes with the reference's, those
-//! on both sides of the output and those of the source besides.
+//! The verifier is not used: this runs the kernels by the library, and compares all bytes with the reference, the guard
+//! bytes on both sides of the output, and those of the source.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -11,17 +11,16 @@ use std::path::Path;
 use std::str::FromStr;
 
 use base::error::{Error, Result};
-use base::verify::Elements as _;
-use box_filter::color_kernels::{Converter, Corrector};
+use box_filter::color_kernels::{Converter, Corrector, KernelCache};
 use box_filter::planar::{PlanarFilter, planar_reference};
 use box_filter::reference::reference;
 use box_filter::{BuiltVariant, Config, Scratch, VariantId};
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
 use ladder::config;
-use ladder::contest::Ladder;
-use ladder::rung::Work;
+use ladder::runner::{Expected, Ladder, Output, Part};
 use ladder::sizes::Sizes;
+use ladder::variant::Work;
 use ladders::cloth::Cloth;
 use ladders::histogram::HISTOGRAM;
 use ladders::matmul::Matmul;
@@ -33,41 +32,42 @@ use ladders::vector_add::VectorAdd;
 use ocl::ffi::CL_MEM_READ_WRITE;
 use opencl::cl::{self, Buffer, ClContext, Status, list_devices, select_device};
 use opencl::memory::{Picture, Storage};
+use opencl::sources::Sources;
 use video::color::Matrix;
 use video::color::planes::layout_of;
 use video::color::{Correction, Layout, RgbaColors, convert_reference, correct_reference};
 
-use super::cases::{Case, Content, Subject, cases};
+use super::cases::{Case, Content, Runner, cases};
 use super::rules::{Mutant, mutants};
 
-/// The environment variable that makes a process a witness: a mutant's number, a colon, and the file to write.
+/// The environment variable that makes a process a witness: a mutant's number, a colon, and the output file.
 pub const VARIABLE: &str = "CLREEL_MUTANTS_WITNESS";
 
-/// The cases of a mutant, in the order in which they are tried.
+/// Returns the cases of a mutant in the order in which they are tried.
 pub fn cases_of(mutant: &Mutant) -> Vec<Case> {
-    mutant.subjects.iter().flat_map(|&subject| cases(subject)).collect()
+    mutant.runners.iter().flat_map(|&runner| cases(runner)).collect()
 }
 
-/// Does the witness's work if this process is one, and tells whether it was.
-pub fn attend(kernels: &Path) -> bool {
+/// Runs the witness if the environment requests it, and returns true if it did.
+pub fn run_if_requested(kernels: &Path) -> bool {
     let Ok(task) = std::env::var(VARIABLE) else { return false };
     let (number, path) = task.split_once(':').expect("a number and a file");
     let mut to = File::create(path).expect("the witness's file");
     let mutants = mutants(kernels).expect("rules that match");
     let number: usize = number.parse().expect("a mutant's number");
-    // 0: the kernels as they are, in every case of every mutant.
+    // Mutant 0 is the original kernels, in every case of every mutant.
     let mut all: Vec<Case> = Vec::new();
     for mutant in mutants.iter().filter(|mutant| number == 0 || mutant.number == number) {
         for case in cases_of(mutant) {
-            // The ladder's own test has all rungs of the cloth as they are; one shows that this comparison is right.
-            let is_elsewhere = number == 0 && matches!(case.subject, Subject::Simulated(id) if id != "lanes");
+            // Another test covers all variants of the cloth; one of them shows that this comparison accepts correct results.
+            let is_elsewhere = number == 0 && matches!(case.runner, Runner::Cloth(id) if id != "lanes");
             if !is_elsewhere && !all.contains(&case) {
                 all.push(case);
             }
         }
     }
     let mut say = |line: String| writeln!(to, "{}", line.replace('\n', " ")).expect("the witness's file");
-    let result = look(&all, number != 0, &mut say);
+    let result = search(&all, number != 0, &mut say);
     match result {
         Ok(()) => say("end".to_owned()),
         Err(e) => say(format!("error {e}")),
@@ -75,8 +75,8 @@ pub fn attend(kernels: &Path) -> bool {
     true
 }
 
-fn look(cases: &[Case], stop: bool, say: &mut dyn FnMut(String)) -> Result<()> {
-    let mut lab = Lab::new()?;
+fn search(cases: &[Case], stop: bool, say: &mut dyn FnMut(String)) -> Result<()> {
+    let mut lab = Runners::new()?;
     for (at, case) in cases.iter().enumerate() {
         say(format!("case {at}"));
         if let Some(what) = lab.run(case)? {
@@ -89,19 +89,20 @@ fn look(cases: &[Case], stop: bool, say: &mut dyn FnMut(String)) -> Result<()> {
     Ok(())
 }
 
-/// What is built, once for all cases.
-struct Lab {
+/// Programs and contexts, built once for all cases.
+struct Runners {
     cl: ClContext,
-    variants: Vec<(Subject, BuiltVariant)>,
-    planar: Vec<(Subject, PlanarFilter)>,
+    variants: Vec<(Runner, BuiltVariant)>,
+    planar: Vec<(Runner, PlanarFilter)>,
     converter: Converter,
     corrector: Corrector,
     wanted: HashMap<String, Vec<u8>>,
 }
 
-impl Lab {
+impl Runners {
     fn new() -> Result<Self> {
-        let cl = ClContext::new(&select_device(&list_devices(), Some("cpu"))?)?;
+        let device = select_device(&list_devices(), Some("cpu"))?;
+        let cl = ClContext::new(&device, Sources::from_environment())?;
         let (converter, corrector) = (Converter::new(&cl), Corrector::new(&cl));
         Ok(Self {
             cl,
@@ -113,39 +114,39 @@ impl Lab {
         })
     }
 
-    /// What differs, if anything does.
+    /// Runs a case and returns a description of the difference, or `None` if there is none.
     fn run(&mut self, case: &Case) -> Result<Option<String>> {
-        match case.subject {
-            Subject::Planar(_) => self.planar(case),
-            Subject::Planes { .. } | Subject::Rows => self.convert(case),
-            Subject::Correct { .. } => self.correct(case),
-            Subject::Added(id) => self.compute(&VectorAdd, id, &case.size.0),
-            Subject::Transposed(id) => {
-                let size = Size::of([case.size.1, case.size.0]);
+        match case.runner {
+            Runner::Planar(_) => self.planar(case),
+            Runner::Planes { .. } | Runner::Rows => self.convert(case),
+            Runner::Correct { .. } => self.correct(case),
+            Runner::VectorAdd(id) => self.compute(&VectorAdd, id, &case.size.0),
+            Runner::Transpose(id) => {
+                let size = Size::new([case.size.1, case.size.0]);
                 self.compute(&Transpose, id, &size.map_err(|why| Error::new(why, "", ""))?)
             }
-            Subject::Multiplied(id) => {
-                let shape = Shape::of([case.size.1, case.size.0, case.radius]);
+            Runner::Matmul(id) => {
+                let shape = Shape::new([case.size.1, case.size.0, case.radius]);
                 self.compute(&Matmul, id, &shape.map_err(|why| Error::new(why, "", ""))?)
             }
-            Subject::Counted(id) => {
+            Runner::Histogram(id) => {
                 let ((width, height), block) = (case.size, case.radius);
                 self.compute(&HISTOGRAM, id, &pictures::Case { width, height, block })
             }
-            Subject::Reduced(id) => {
+            Runner::Reduction(id) => {
                 let ((width, height), block) = (case.size, case.radius);
                 self.compute(&REDUCTION, id, &pictures::Case { width, height, block })
             }
-            Subject::Simulated(id) => self.simulate(id, case.size.0),
-            Subject::Variant(..) | Subject::Tuned(..) | Subject::IntoImage(..) => self.filter(case),
+            Runner::Cloth(id) => self.simulate(id, case.size.0),
+            Runner::Variant(..) | Runner::Tuned(..) | Runner::IntoImage(..) => self.filter(case),
         }
     }
 
     fn filter(&mut self, case: &Case) -> Result<Option<String>> {
-        if !self.variants.iter().any(|(subject, _)| *subject == case.subject) {
-            self.variants.push((case.subject, self.build(case.subject)?));
+        if !self.variants.iter().any(|(runner, _)| *runner == case.runner) {
+            self.variants.push((case.runner, self.build(case.runner)?));
         }
-        let Some((_, variant)) = self.variants.iter().find(|(subject, _)| *subject == case.subject) else {
+        let Some((_, variant)) = self.variants.iter().find(|(runner, _)| *runner == case.runner) else {
             return Ok(None);
         };
         let (width, height) = case.size;
@@ -167,48 +168,47 @@ impl Lab {
             Ok(())
         };
         let found = compare(cl, variant.output(), case.size, want, &|_| true, run)?;
-        Ok(found.or(changed(cl, &src, &pixels)?))
+        Ok(found.or(source_changes(cl, &src, &pixels)?))
     }
 
-    /// Each step of the cloth that the rung does in its own way. All of them in a row are left out: errors add up there.
+    /// Runs each step of the cloth that the variant implements on its own. All steps in a row are left out: errors add up.
     fn simulate(&self, id: &str, army: u32) -> Result<Option<String>> {
         let sizes = Sizes::default().with("army", [[army]]);
         let steps = Cloth.cases(&sizes).map_err(|why| Error::new(why, "", ""))?;
         let unknown = || Error::new(format!("'{id}' has no kernel."), "", "");
-        let rung = Cloth.rungs().iter().find(|rung| rung.id == id).ok_or_else(unknown)?;
-        let Work::Kernels(code) = rung.work else { return Err(unknown()) };
+        let variant = Cloth.variants().iter().find(|variant| variant.id == id).ok_or_else(unknown)?;
+        let Work::Kernels(code) = variant.work else { return Err(unknown()) };
         for step in steps.iter().filter(|step| step.step.is_some()) {
-            if Cloth.takes(&self.cl, code, step).is_ok()
+            if Cloth.supports(&self.cl.device, Some(code), step).is_ok()
                 && let Some(what) = self.compute(&Cloth, id, step)?
             {
-                return Ok(Some(format!("{}: {what}", Cloth.title(step))));
+                return Ok(Some(format!("{}: {what}", Cloth.describe(step).title)));
             }
         }
         Ok(None)
     }
 
-    /// Computes with each input of the ladder.
+    /// Runs each input of the ladder.
     fn compute<L: Ladder>(&self, ladder: &L, id: &str, case: &L::Case) -> Result<Option<String>> {
         let cl = &self.cl;
         let unknown = || Error::new(format!("'{id}' has no kernel."), "", "");
-        let rung = ladder.rungs().iter().find(|rung| rung.id == id).ok_or_else(unknown)?;
-        let Work::Kernels(code) = rung.work else { return Err(unknown()) };
-        let built = ladder.compile(cl, &config::Config::of(code, cl.device.info.kind))?;
+        let variant = ladder.variants().iter().find(|variant| variant.id == id).ok_or_else(unknown)?;
+        let Work::Kernels(code) = variant.work else { return Err(unknown()) };
+        let config = config::Config::new(code, cl.device.info.kind);
+        let built = ladder.build(Part::Kernels(cl, &config))?;
         const SIDE: usize = 4096;
-        let mut room = ladder.room(Some(cl), case, SIDE)?;
-        for input in L::INPUTS {
-            let want = ladder.load(&mut room, input)?;
+        let mut buffers = ladder.allocate(Some(cl), case, SIDE)?;
+        for input in L::INFO.inputs {
+            let Expected { bytes: want, elements } = ladder.load(&mut buffers, input)?;
             let mut before = vec![0x5c; SIDE];
             before.extend(want.iter().map(|byte| !byte));
             before.resize(2 * SIDE + want.len(), 0x5c);
-            ladder.write(&built, &mut room, &before)?;
-            ladder.run(&built, &mut room)?;
-            let after = ladder.read(&built, &room)?;
+            ladder.write(&built, &mut buffers, &before)?;
+            ladder.run(&built, &mut buffers)?;
+            let Output { bytes: after, changed: source } = ladder.read(&built, &buffers)?;
             let (got, end) = (&after[SIDE..SIDE + want.len()], SIDE + want.len());
             let outside = after[..SIDE].iter().chain(&after[end..]).filter(|&&byte| byte != 0x5c).count();
-            let wrong =
-                wrong_bytes(got, &want, ladder.elements(&room).bound().is_some_and(|bound| bound > 0.0));
-            let source = ladder.changed(&built, &room)?;
+            let wrong = wrong_bytes(got, &want, elements.bound().is_some_and(|bound| bound > 0.0));
             if outside + wrong + source > 0 {
                 return Ok(Some(format!(
                     "{input}: {wrong} of {} bytes, {outside} outside the output, {source} of the source",
@@ -219,33 +219,33 @@ impl Lab {
         Ok(None)
     }
 
-    fn build(&self, subject: Subject) -> Result<BuiltVariant> {
-        match subject {
-            Subject::Tuned(id, kind, name, value) => {
+    fn build(&self, runner: Runner) -> Result<BuiltVariant> {
+        match runner {
+            Runner::Tuned(id, kind, name, value) => {
                 let code = id
                     .kernels()
                     .map(|info| info.code(kind))
                     .ok_or_else(|| Error::new("No kernel.", "", ""))?;
-                BuiltVariant::build_with(&self.cl, id, &Config::of(code, kind).with(name, value))
+                BuiltVariant::build_with(&self.cl, id, &Config::new(code, kind).with(name, value))
             }
-            Subject::IntoImage(id, kind) => {
+            Runner::IntoImage(id, kind) => {
                 let code = id
                     .kernels()
                     .map(|info| info.code(kind))
                     .ok_or_else(|| Error::new("No kernel.", "", ""))?;
-                BuiltVariant::build_into(&self.cl, id, &Config::of(code, kind), Storage::Image)
+                BuiltVariant::build_into(&self.cl, id, &Config::new(code, kind), Storage::Image)
             }
-            Subject::Variant(id, kind) => BuiltVariant::build_as(&self.cl, id, kind),
+            Runner::Variant(id, kind) => BuiltVariant::build_as(&self.cl, id, kind),
             _ => Err(Error::new("No variant.", "", "")),
         }
     }
 
     fn planar(&mut self, case: &Case) -> Result<Option<String>> {
-        let Subject::Planar(kind) = case.subject else { return Ok(None) };
-        if !self.planar.iter().any(|(subject, _)| *subject == case.subject) {
-            self.planar.push((case.subject, PlanarFilter::build_as(&self.cl, VariantId::Planar, kind)?));
+        let Runner::Planar(kind) = case.runner else { return Ok(None) };
+        if !self.planar.iter().any(|(runner, _)| *runner == case.runner) {
+            self.planar.push((case.runner, PlanarFilter::build_as(&self.cl, VariantId::Planar, kind)?));
         }
-        let Some((_, filter)) = self.planar.iter().find(|(subject, _)| *subject == case.subject) else {
+        let Some((_, filter)) = self.planar.iter().find(|(runner, _)| *runner == case.runner) else {
             return Ok(None);
         };
         let layout = layout(case)?;
@@ -254,7 +254,7 @@ impl Lab {
         let cl = &self.cl;
         let from = Picture::block(cl, &cl.queue, &block)?;
         let to = layout.filtered();
-        // Between the rows anything may stand.
+        // Padding between rows may have any content.
         let counts = |at: usize| {
             to.planes.iter().any(|plane| {
                 let inside = at >= plane.offset && at < plane.offset + plane.stride * plane.rows;
@@ -270,20 +270,20 @@ impl Lab {
         };
         let size = ((want.len() / 4) as u32, 1);
         let found = compare(cl, Storage::Buffer, size, &want, &counts, run)?;
-        Ok(found.or(changed(cl, &from, &block)?))
+        Ok(found.or(source_changes(cl, &from, &block)?))
     }
 
     fn convert(&mut self, case: &Case) -> Result<Option<String>> {
         let decoded = Layout { siting: case.siting, interlaced: case.interlaced, ..layout(case)? };
         let decoded = if case.ycgco { Layout { matrix: Matrix::Ycgco, ..decoded } } else { decoded };
-        let (layout, storage) = match case.subject {
-            Subject::Planes { image: true } => (decoded, Storage::Image),
-            Subject::Rows => (decoded.filtered(), Storage::Buffer),
+        let (layout, storage) = match case.runner {
+            Runner::Planes { image: true } => (decoded, Storage::Image),
+            Runner::Rows => (decoded.filtered(), Storage::Buffer),
             _ => (decoded, Storage::Buffer),
         };
         let mut block = planes(case, &layout);
-        if case.subject == Subject::Rows {
-            // Samples of 12 bits, none above the largest.
+        if case.runner == Runner::Rows {
+            // Samples of 12 bits, none above the largest value.
             let most = (1u16 << 12) - (1 << layout.fraction);
             for sample in block.chunks_exact_mut(2) {
                 let value = (u16::from_le_bytes([sample[0], sample[1]]) & 0xfff).min(most);
@@ -296,14 +296,17 @@ impl Lab {
         correct_reference(&mut want, &correction, layout.matrix);
         let (cl, converter) = (&self.cl, &mut self.converter);
         let from = Picture::block(cl, &cl.queue, &block)?;
-        let run =
-            |dst: &Picture| converter.enqueue_block(&cl.queue, &layout, &from, dst, &correction).map(drop);
+        let run = |dst: &Picture| {
+            converter
+                .enqueue(&cl.queue, &mut KernelCache::default(), &layout, &from, dst, &correction)
+                .map(drop)
+        };
         let found = compare(cl, storage, case.size, &want, &|_| true, run)?;
-        Ok(found.or(changed(cl, &from, &block)?))
+        Ok(found.or(source_changes(cl, &from, &block)?))
     }
 
     fn correct(&mut self, case: &Case) -> Result<Option<String>> {
-        let Subject::Correct { from, to } = case.subject else { return Ok(None) };
+        let Runner::Correct { from, to } = case.runner else { return Ok(None) };
         let storage = |image| if image { Storage::Image } else { Storage::Buffer };
         let mut pixels = picture(case);
         if case.opaque {
@@ -316,14 +319,24 @@ impl Lab {
         src.write(&cl.queue, &pixels)?;
         let run = |dst: &Picture| {
             let colors = RgbaColors { matrix: Matrix::Bt709, has_alpha: !case.opaque };
-            corrector.enqueue(&cl.queue, &src, dst, case.size, &Correction::VIVID, colors).map(drop)
+            corrector
+                .enqueue(
+                    &cl.queue,
+                    &mut KernelCache::default(),
+                    &src,
+                    dst,
+                    case.size,
+                    &Correction::VIVID,
+                    colors,
+                )
+                .map(drop)
         };
         let found = compare(cl, storage(to), case.size, &want, &|_| true, run)?;
-        Ok(found.or(changed(cl, &src, &pixels)?))
+        Ok(found.or(source_changes(cl, &src, &pixels)?))
     }
 }
 
-/// How many bytes are not what is wanted; where `rounded`, of floats that are not near it, measured by the largest of all.
+/// Counts the wrong bytes. If `rounded`, the bytes of floats that are further off than a tolerance relative to the largest.
 fn wrong_bytes(got: &[u8], want: &[u8], rounded: bool) -> usize {
     if !rounded {
         return got.iter().zip(want).filter(|(got, want)| got != want).count();
@@ -340,7 +353,7 @@ fn wrong_bytes(got: &[u8], want: &[u8], rounded: bool) -> usize {
     4 * got.iter().zip(&want).filter(|(got, want)| !near(**got, **want)).count()
 }
 
-/// First and last row of each launch.
+/// Returns the first and last row of each launch.
 fn bands(case: &Case, height: u32) -> Vec<(u32, u32)> {
     let step = if case.band == 0 { height } else { case.band };
     (0..height).step_by(step as usize).map(|start| (start, height.min(start + step))).collect()
@@ -357,7 +370,7 @@ fn picture(case: &Case) -> Vec<u8> {
     fill(case, width * height * 4, |at| (at / 4 % width, at / 4 / width), (width, height))
 }
 
-/// A packed block, a whole number of pixels long.
+/// Returns packed planes, padded to whole pixels.
 fn planes(case: &Case, layout: &Layout) -> Vec<u8> {
     let pixel = |at: usize| {
         let plane = layout.planes.iter().rfind(|plane| plane.row > 0 && plane.offset <= at);
@@ -380,7 +393,7 @@ fn fill(
     let side = 2 * case.radius as usize + 1;
     let byte = |white: bool| if white { 255 } else { 0 };
     match case.content {
-        Content::Noise => noise(bytes),
+        Content::Noise => pseudo_random(bytes),
         Content::White => vec![255; bytes],
         Content::Black => vec![0; bytes],
         Content::Stripes => (0..bytes).map(|at| byte(pixel(at).1 / side % 2 == 1)).collect(),
@@ -389,8 +402,8 @@ fn fill(
     }
 }
 
-/// Any bytes, the same each time.
-fn noise(bytes: usize) -> Vec<u8> {
+/// Returns pseudo-random bytes, the same at each call.
+fn pseudo_random(bytes: usize) -> Vec<u8> {
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     let next = || {
         state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
@@ -399,8 +412,8 @@ fn noise(bytes: usize) -> Vec<u8> {
     std::iter::repeat_with(next).take(bytes).collect()
 }
 
-/// Runs into an output that holds other bytes than `want`, between as many bytes on both sides, and compares. `counts`
-/// says which bytes of the output must be right.
+/// Runs into an output that holds other bytes than `want`, between guards of the same length, and compares. `counts`
+/// selects the bytes of the output that must be right.
 fn compare(
     cl: &ClContext,
     storage: Storage,
@@ -444,8 +457,8 @@ fn compare(
     Ok((count > 0).then(|| format!("{count} of {} bytes", want.len())))
 }
 
-/// Whether a source is not what it was.
-fn changed(cl: &ClContext, src: &Picture, pixels: &[u8]) -> Result<Option<String>> {
+/// Returns a description if the kernel wrote into its source.
+fn source_changes(cl: &ClContext, src: &Picture, pixels: &[u8]) -> Result<Option<String>> {
     let mut now = vec![0; pixels.len()];
     src.read(&cl.queue, &mut now)?;
     let count = now.iter().zip(pixels).filter(|(now, before)| now != before).count();

@@ -1,5 +1,5 @@
-"""charts - the charts of README.md and docs/peers.md, from the report of peers.py. In: the report. Out: SVG files that read on light
-and on dark pages."""
+"""charts - draws the charts of README.md and docs/peers.md from the report of peers.py: SVG files for light and dark
+pages."""
 
 import math
 from pathlib import Path
@@ -10,15 +10,15 @@ STYLE = """<style>text{font:13px sans-serif;fill:#24292f}line{stroke:#888;stroke
 @media(prefers-color-scheme:dark){text{fill:#e6edf3}}</style>"""
 
 
-def rungs():
-    """clreel's rungs and what computes each; whatever else has a time is a library's."""
+def variants():
+    """Returns clreel's variants and what computes each; all other names with a time are libraries."""
     lines = IDS.read_text(encoding="utf-8").splitlines()
     return {line.split(":")[0]: line.split(", ")[1] for line in lines}
 
 
 def best(results):
-    """clreel's smallest time by radius."""
-    times, mine = {}, rungs()
+    """Returns clreel's shortest time by radius."""
+    times, mine = {}, variants()
     for one in results:
         if one["ms"] and one["name"] in mine:
             times[one["radius"]] = min(times.get(one["radius"], math.inf), one["ms"])
@@ -36,8 +36,8 @@ def bar(x, y, length, colour, label):
 
 
 def peers(results):
-    """Milliseconds of clreel's best and of each peer, radius by radius."""
-    mine, own, parts, y = best(results), rungs(), [], 36
+    """Returns the milliseconds of clreel's fastest variant and of each library, by radius."""
+    mine, own, parts, y = best(results), variants(), [], 36
     theirs = [one for one in results if one["ms"] and one["name"] not in own]
     longest = max([one["ms"] for one in theirs] + list(mine.values()))
     for radius in mine:
@@ -52,10 +52,10 @@ def peers(results):
 
 
 def ladder(results, radius):
-    """From naive to fused at one radius, on a logarithmic scale, with the factor to naive."""
+    """Draws the variants from naive to fused at one radius, on a logarithmic scale, with their speed-up over naive."""
     times = {one["name"]: one["ms"] for one in results if one["radius"] == radius and one["ms"]}
     # auto is one of the others.
-    steps = [name for name in times if rungs().get(name) == "opencl" and name != "auto"]
+    steps = [name for name in times if variants().get(name) == "opencl" and name != "auto"]
     if len(steps) < 2:
         return None
     low = math.floor(math.log10(min(times[name] for name in steps)))

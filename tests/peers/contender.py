@@ -1,5 +1,5 @@
-"""contender - the side of peers.py that a library runs in: a process that holds the frames and filters one when it is
-asked to. Requests come on stdin, one a line, as `examples/peer.rs` describes them; answers go to stdout.
+"""contender - the process of peers.py in which a library runs: it holds the frames and filters one for each request.
+Requests are lines on stdin, as `examples/peer.rs` describes them; answers go to stdout.
 """
 
 import sys
@@ -7,14 +7,14 @@ from pathlib import Path
 
 
 def frames(path, size):
-    """The frames of a file, `size` bytes each."""
+    """Returns the frames of a file, `size` bytes each."""
     data = Path(path).read_bytes()
     return [data[at:at + size] for at in range(0, len(data) - size + 1, size)]
 
 
 def serve(make):
-    """Answers until stdin ends. `make()` gives the library; it has names, open, prepare, run (gives wall and device ns)
-    and result. Where it fails, every answer tells why."""
+    """Answers requests until stdin ends. `make()` returns the library, with names, open, prepare, run (returns wall and device ns)
+    and result. If it raises, every answer has the reason."""
     try:
         library, fault = make(), None
     except Exception as error:
@@ -24,7 +24,7 @@ def serve(make):
             if fault:
                 raise fault
             text = "ok " + answer(library, line.split())
-        except Exception as error:  # whatever it is, the driver says so and goes on with the others
+        except Exception as error:  # peers.py prints the reason and continues with the others
             text = "no " + " ".join(f"{error if isinstance(error, RuntimeError) else repr(error)}".split())
         print(text, flush=True)
 

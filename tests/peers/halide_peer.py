@@ -1,8 +1,8 @@
-"""halide_peer - the box filter in Halide as a contender of peers.py.
+"""halide_peer - the box filter in Halide for peers.py.
 
 Four schedules, compiled for the radius (a constant, to Halide's advantage) and this processor; the fastest of those
-that are tried for a radius and a size takes part, and its name is reported. Rows are bytes, four a pixel; the border
-repeats the edge pixel. Sums are whole numbers, so the result is exact.
+that are tried for a radius and a size is timed, and its name is reported. Rows are bytes, four per pixel; the border
+repeats the edge pixel. Sums are integers, so the result is exact.
 """
 
 import os
@@ -16,7 +16,7 @@ import contender
 I, Y = hl.Var("i"), hl.Var("y")
 STRIP, INNER = hl.Var("strip"), hl.Var("inner")
 CORES = len(os.sched_getaffinity(0))
-LANES = 32  # 16-bit lanes; two or four registers where the processor has narrower ones
+LANES = 32  # 16-bit lanes; two or four registers on processors with shorter vectors
 
 
 class Picture:
@@ -29,31 +29,31 @@ class Picture:
         self.source.dim(1).set_min(0).set_stride(self.row)
 
     def within(self):
-        """The byte that stands for byte I of a row with its edge pixels repeated."""
+        """Returns byte I of a row with its edge pixels repeated."""
         channel = I & 3
         inside = hl.select(I < 0, channel, I >= self.row, self.row - 4 + channel, hl.likely(I))
         return hl.clamp(inside, 0, self.row - 1)
 
     def at(self, i, y):
-        """Rows beyond the picture are its first and last one; `i` must lie inside."""
+        """Returns a byte, where rows beyond the picture are its first or last one; `i` must lie inside."""
         return self.source[i, hl.clamp(y, 0, self.rows - 1)]
 
 
 def mean(total, radius):
-    """The rounded mean: sums stay below 2^24 up to radius 128, and there are no ties."""
+    """Returns the rounded mean: sums stay below 2^24 up to radius 128, and there are no ties."""
     return hl.u8(hl.f32(hl.i32(total)) * hl.f32(1.0 / (2 * radius + 1) ** 2) + hl.f32(0.5))
 
 
 def strips(out, rows, count):
-    """One strip of rows for each task, and as many tasks as `count`."""
+    """Splits the rows into `count` strips, one for each task."""
     out.split(Y, STRIP, INNER, (rows + count - 1) // count, hl.TailStrategy.GuardWithIf).parallel(STRIP)
     out.vectorize(I, LANES)
 
 
 def doubled(at, radius, dx, dy, kind):
-    """The sum of 2r+1 values of `at(I, Y)` by doubling: sums of 1, 2, 4… values from sums of half as many. From one value to
-    the next it is `dx` along I and `dy` along Y. `kind(n)` is the type that holds n of them. Gives the functions in order,
-    the last one being the sum."""
+    """Returns the sum of 2r+1 values of `at(I, Y)` by doubling: sums of 1, 2, 4… values from sums of half as many. From one value to
+    the next it is `dx` along I and `dy` along Y. `kind(n)` is the type that holds n of them. Returns the functions in order,
+    with the sum last."""
     side, functions = 2 * radius + 1, []
     part = hl.Func("sum1")
     part[I, Y] = hl.cast(kind(1), at(I - radius * dx, Y - radius * dy))
@@ -81,7 +81,7 @@ def doubled(at, radius, dx, dy, kind):
 
 
 def naive(radius, tasks):
-    """The definition, in parallel and in vectors."""
+    """The definition, with threads and vectors."""
     picture, padded, out = Picture(), hl.Func("padded"), hl.Func("out")
     padded[I, Y] = picture.at(picture.within(), Y)
     window = hl.RDom([(-radius, 2 * radius + 1), (-radius, 2 * radius + 1)])
@@ -91,7 +91,7 @@ def naive(radius, tasks):
 
 
 def separable(radius, tasks):
-    """Row sums once a row, in a window of rows that slides down the strip; column sums from these."""
+    """Row sums once per row, in a window of rows that slides down the strip; column sums from these."""
     picture, padded, out, rows = Picture(), hl.Func("padded"), hl.Func("out"), hl.Func("rows")
     padded[I, Y] = picture.at(picture.within(), Y)
     window = hl.RDom([(-radius, 2 * radius + 1)])
@@ -103,7 +103,7 @@ def separable(radius, tasks):
 
 
 def row_sums(picture, columns, radius, out, tasks):
-    """Rows by doubling over column sums `columns(i, y)`, whose edges are repeated once a row."""
+    """Sums rows by doubling over column sums `columns(i, y)`, whose edges are repeated once per row."""
     padded, side = hl.Func("padded"), 4 * radius
     inner, edge = hl.RDom([(0, picture.row)]), hl.RDom([(0, side)])
     padded[I, Y] = hl.undef(hl.UInt(16))
@@ -177,7 +177,7 @@ class Halide:
         self.chosen = {}
 
     def schedules(self, radius):
-        """Those that are tried: the direct sums only where they are short."""
+        """Returns the schedules that are tried: direct sums only at small radii."""
         names = [name for name, longest in LONGEST.items() if radius <= longest]
         return [(name, tasks) for name in names for tasks in (CORES, 4 * CORES)]
 

@@ -1,7 +1,7 @@
-"""ladder - the rungs of a ladder that filters no pictures against other libraries: `./dev peers --ladder NAME`. In: the
-ladder_peer example (LADDER_PEER) and the libraries' commands. Out: a table on stdout, and target/peers/NAME.json and NAME.md.
+"""ladder - the variants of a ladder other than the box filter against other libraries: `./dev peers --ladder NAME`. Runs the
+ladder_peer example (LADDER_PEER) and the libraries' commands; prints a table, and writes target/peers/NAME.json and NAME.md.
 
-All of them take turns in one loop. What is compared is the device's time where it tells one, and the wall's elsewhere.
+All of them take turns in one loop. Times are the device's where it reports one, and elapsed time elsewhere.
 """
 
 import json
@@ -15,12 +15,12 @@ from timing import DEVICE, Contender
 ROOT = Path(__file__).resolve().parent.parent.parent
 PEER = os.environ.get("LADDER_PEER") or str(ROOT / "target" / "release" / "examples" / "ladder_peer")
 ROUNDS = 101
-# A graphics card needs some runs to wake up.
+# A graphics card reaches its clock rate after some runs.
 WARM = {"cpu": 1, "gpu": 3}
 
 
 def measure(name, kind, device, commands, cases, say):
-    """The report: for each case the median and the least time of each contender, in milliseconds."""
+    """Returns the report: for each case the median and the shortest time of each contender, in milliseconds."""
     processes = [Contender([PEER, name, device or kind]), *map(Contender, commands)]
     report = {"ladder": name, "device": "", "results": []}
     try:
@@ -52,13 +52,13 @@ def measure(name, kind, device, commands, cases, say):
 
 
 def table(report):
-    """The report as Markdown."""
+    """Returns the report as Markdown."""
     lines = [f"{report['ladder']} on {report['device']}, {ROUNDS} rounds in turn"]
     for result in report["results"]:
-        limit = next((row["ms"] for row in result["rows"] if row["name"] == "limit"), None)
+        peak = next((row["ms"] for row in result["rows"] if row["name"] == "peak"), None)
         case = ", ".join(f"{key} {value}" for key, value in result["case"].items())
-        lines += ["", f"| {case} | median ms | least ms | × limit |", "|---|---:|---:|---:|"]
+        lines += ["", f"| {case} | median ms | least ms | × peak |", "|---|---:|---:|---:|"]
         for row in result["rows"]:
-            times = f"{row['ms'] / limit:.2f}" if limit else ""
+            times = f"{row['ms'] / peak:.2f}" if peak else ""
             lines.append(f"| {row['name']} | {row['ms']:.4g} | {row['least']:.4g} | {times} |")
     return "\n".join(lines) + "\n"

@@ -1,9 +1,9 @@
-"""npp - where NVIDIA's NPP comes from: Python's registry, as pip knows it, in a folder of its own. `thinned` makes it small
-enough to carry to a machine without a network."""
+"""npp - installs NVIDIA's NPP from Python's registry with pip, in a folder of its own. `thinned` makes it small enough to
+carry to a machine without a network."""
 
 import struct
 
-# The last versions of the series that this was tried with.
+# The last versions of the series that this was tested with.
 PINS = ["nvidia-npp-cu12==12.4.1.87", "nvidia-cuda-runtime-cu12==12.9.79"]
 LIBRARIES = ["libnppif", "libnppc", "libcudart"]
 # NVIDIA's container of machine code ("fat binary"): a header with magic number, version, its own length and the
@@ -18,7 +18,7 @@ def install_command(python, folder):
 
 
 def paths(folder):
-    """The libraries in the folder, as far as they are there."""
+    """Returns the libraries that exist in the folder."""
     return [path for name in LIBRARIES for path in sorted(folder.rglob(f"{name}.so.*"))[-1:]]
 
 
@@ -27,7 +27,7 @@ def is_there(folder):
 
 
 def records(folder):
-    """What pip has left of each pinned package: the name of its folder, by its name and version."""
+    """Returns the name of the folder that pip wrote for each pinned package, by name and version."""
     found = {}
     for pin in PINS:
         name, version = pin.split("==")
@@ -38,13 +38,13 @@ def records(folder):
 
 
 def versions(folder):
-    """Names and versions; empty in a folder that pip has not filled, whose versions nobody knows."""
+    """Returns names and versions; empty in a folder that pip has not filled."""
     return list(records(folder))
 
 
 def thinned(library, processor):
-    """The library with the machine code of one processor alone, `processor` being 90 for sm_90. Each container keeps its
-    place and gets shorter; what it leaves is blank, so that it packs well. Gives the bytes and how many entries are left."""
+    """Returns the library with the machine code of one processor only (`processor` is 90 for sm_90), and the number of
+    entries left. Each container keeps its position and becomes shorter; the rest is blank, which compresses well."""
     data, kept, at = bytearray(library), 0, 0
     magic = struct.pack("<I", MAGIC)
     while (at := data.find(magic, at)) >= 0:

@@ -1,10 +1,10 @@
-"""npp_peer - NVIDIA's NPP as a contender of peers.py: `npp_peer.py FOLDER DEVICE`, where FOLDER holds libnppif, libnppc and
-libcudart (12 or newer) somewhere below it, and DEVICE is what clreel says of its device, beginning with the name. It takes
-the first card of that name. Needs NVIDIA's driver, and of Python only its standard library.
+"""npp_peer - NVIDIA's NPP for peers.py: `npp_peer.py FOLDER DEVICE`, where FOLDER has libnppif, libnppc and libcudart (12 or
+newer) somewhere below it, and DEVICE is clreel's description of its device, which begins with the name. It takes
+the first card of that name. Needs NVIDIA's driver and Python's standard library only.
 
-`npp` is nppiFilterBoxBorder_8u_C4R, `npp-advanced` the version for large windows, `cuda-copy` a copy of the frame in the
-device's memory: what memory allows, by the same clock. Times are CUDA's, from an event before a run to one after it.
-Runs are queued behind other work, so that the device never waits for the host; of short ones several follow each other
+`npp` is nppiFilterBoxBorder_8u_C4R, `npp-advanced` the version for large windows, `cuda-copy` a copy of the frame in
+device memory: the limit of the memory, by the same clock. Times are CUDA's, from an event before a run to one after it.
+Runs are queued behind other work, so that the device never waits for the host; several short ones follow each other
 and share the time between the events, to NPP's advantage.
 """
 
@@ -16,10 +16,10 @@ import contender
 
 REPLICATE = 2  # NppiBorderType
 TO_DEVICE, TO_HOST, ON_DEVICE = 1, 2, 3  # cudaMemcpyKind
-# cudaDeviceAttr: the processors, what they hold, and the version of the instruction set.
+# cudaDeviceAttr: the processors, their resources, and the version of the instruction set.
 PROCESSORS, THREADS_A_PROCESSOR, THREADS_A_BLOCK, SHARED_A_BLOCK, MAJOR, MINOR = 16, 39, 1, 8, 75, 76
-HEAD_START = 256 << 20  # bytes that are cleared before a timed run: the host queues the run meanwhile
-SHORT_MS, TOGETHER = 1.0, 8  # of runs below this, so many are timed together
+HEAD_START = 256 << 20  # bytes that are cleared before a timed run: meanwhile the host queues the run
+SHORT_MS, TOGETHER = 1.0, 8  # this many runs shorter than this are timed together
 
 
 class Pair(ctypes.Structure):
@@ -36,7 +36,7 @@ class StreamContext(ctypes.Structure):
 
 
 def load(folder, name):
-    """A library by the beginning of its name, from the folder or from the system."""
+    """Loads a library by the beginning of its name, from the folder or from the system."""
     found = sorted(Path(folder).rglob(f"{name}.so.*"))
     try:
         return ctypes.CDLL(str(found[-1]) if found else f"{name}.so", mode=ctypes.RTLD_GLOBAL)
@@ -45,7 +45,7 @@ def load(folder, name):
 
 
 def card(driver, wanted):
-    """CUDA's number of the card that clreel computes on."""
+    """Returns CUDA's number of the card on which clreel computes."""
     count, names = ctypes.c_int(), []
     if driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count)):
         raise RuntimeError("CUDA does not start on this machine")
@@ -131,12 +131,12 @@ class Npp:
             raise RuntimeError(f"{name}: NPP's status is {status}")
 
     def run(self, name, radius, frame):
-        """Device time of one run in ns, twice: the wall clock would count the work before it."""
+        """Returns the device time of one run in ns, twice: elapsed time would include the work before it."""
         turns = self.together.get((name, radius), 1)
         begin, end = self.events
         self.call("cudaDeviceSynchronize")
         self.call("cudaMemsetAsync", self.scratch, 0, ctypes.c_size_t(HEAD_START), None)
-        self.enqueue(name, radius, frame)  # not timed: the clearing has emptied the caches
+        self.enqueue(name, radius, frame)  # not timed: clearing has emptied the caches
         self.call("cudaEventRecord", begin, None)
         for _ in range(turns):
             self.enqueue(name, radius, frame)
@@ -149,7 +149,7 @@ class Npp:
 
     def prepare(self, name, radius):
         self.together.pop((name, radius), None)
-        self.run(name, radius, 0)  # the first one loads code
+        self.run(name, radius, 0)  # the first run loads code
         ms = self.run(name, radius, 0)[1] / 1e6
         if ms < SHORT_MS:
             self.together[name, radius] = TOGETHER

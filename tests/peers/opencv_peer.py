@@ -1,4 +1,4 @@
-"""opencv_peer - OpenCV's blur as a contender of peers.py, with as many threads as there are cores allowed to it."""
+"""opencv_peer - OpenCV's blur for peers.py, with as many threads as the process may use cores."""
 
 import os
 import time

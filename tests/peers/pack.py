@@ -21,12 +21,12 @@ import npp
 
 HERE = Path(__file__).resolve().parent
 SCRIPTS = ["charts.py", "contender.py", "ladder.py", "npp.py", "npp_peer.py", "peers.py", "report.py", "timing.py"]
-# What the machine must bring itself: the C runtime, and the driver's own libraries.
+# The machine must have these itself: the C runtime, and the driver's libraries.
 LEFT_OUT = re.compile(r"(ld-linux-x86-64|libc|libm|libdl|libpthread|librt|libgcc_s|libstdc\+\+|libnvidia.*|libcuda)\.so")
 RUN = """#!/bin/sh
 # Times clreel and NPP on this machine's NVIDIA graphics card: ./run [--size 4K] [--radius 7]
 here=$(cd "$(dirname "$0")" && pwd)
-# Containers often have the driver here, where the loader does not look.
+# Containers often have the driver here, where the loader does not search.
 for folder in /usr/local/nvidia/lib64 /usr/lib/x86_64-linux-gnu /usr/lib64; do
     [ -e $folder/libnvidia-opencl.so.1 ] && driver=$folder && break
 done
@@ -40,7 +40,7 @@ export OCL_ICD_VENDORS="$here/vendors" PEER="$here/peer" NPP_DIR="$here/npp" PEE
 export PYTHONDONTWRITEBYTECODE=1
 exec python3 "$here/tests/peers/peers.py" --only gpu "$@"
 """
-# Only the peer loads its libraries: Python has those of the machine.
+# Only the peer loads its libraries: Python uses those of the machine.
 PEER = """#!/bin/sh
 here=$(cd "$(dirname "$0")" && pwd)
 LD_LIBRARY_PATH=$here/lib:$LD_LIBRARY_PATH exec "$here/peer.bin" "$@"
@@ -48,27 +48,27 @@ LD_LIBRARY_PATH=$here/lib:$LD_LIBRARY_PATH exec "$here/peer.bin" "$@"
 
 
 def libraries(binary):
-    """The shared libraries that a program loads: path by the name that the loader asks for."""
+    """Returns the shared libraries that a program loads: path by the name that the loader searches."""
     lines = subprocess.run(["ldd", binary], capture_output=True, text=True, check=True).stdout.splitlines()
     found = dict(re.findall(r"(\S+) => (/\S+)", line)[0] for line in lines if " => /" in line)
     return {name: Path(path).resolve() for name, path in found.items() if not LEFT_OUT.match(name)}
 
 
 def stripped(binary):
-    """A program without what only debuggers read."""
+    """Returns a program without its debugging symbols."""
     with tempfile.NamedTemporaryFile() as copy:
         subprocess.run(["strip", "-o", copy.name, binary], check=True)
         return Path(copy.name).read_bytes()
 
 
 def pack(out, binary, folder, processor):
-    """Writes the archive; gives its size in bytes. Where that fails, there is none."""
+    """Writes the archive and returns its size in bytes. On failure there is none."""
     libraries_of_npp = npp.paths(folder)
     if len(libraries_of_npp) != len(npp.LIBRARIES):
         raise ValueError(f"{folder} does not hold all of {', '.join(npp.LIBRARIES)}")
     with open(out, "wb") as archive:
         try:
-            # xz works on all cores, and Python's own module on one, where this takes some minutes.
+            # xz uses all cores; Python's own module uses one, and takes some minutes here.
             with subprocess.Popen(["xz", "-T0", "-6"], stdin=subprocess.PIPE, stdout=archive) as xz:
                 with tarfile.open(fileobj=xz.stdin, mode="w|") as tar:
                     fill(tar, binary, folder, libraries_of_npp, processor)
@@ -82,7 +82,7 @@ def pack(out, binary, folder, processor):
 
 
 def fill(tar, binary, folder, libraries_of_npp, processor):
-    """Writes what the archive holds."""
+    """Adds all files to the archive."""
     def put(name, data, mode=0o644):
         entry = tarfile.TarInfo(f"gpu-peers/{name}")
         entry.size, entry.mode = len(data), mode
@@ -104,6 +104,6 @@ def fill(tar, binary, folder, libraries_of_npp, processor):
         if not kept:
             raise ValueError(f"{path.name} holds no code for processor {processor}")
         put(f"npp/{path.name}", data)
-    # By these the versions are known there, too.
+    # The versions are read from these on the other machine.
     for record in npp.records(folder).values():
         put(f"npp/{record}/METADATA", (folder / record / "METADATA").read_bytes())

@@ -36,7 +36,7 @@ def say(text):
 
 
 def attempt(what, command, **options):
-    """Runs a command; where it fails, a sentence says so and the script goes on without `what`."""
+    """Runs a command; if it fails, prints a message that `what` is left out. Returns true if it succeeded."""
     try:
         done = subprocess.run([str(word) for word in command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                               text=True, timeout=600, **options)
@@ -54,7 +54,7 @@ def has_python():
 
 
 def install():
-    """Puts the libraries for the processor in target/peers; gives the contenders' commands by name."""
+    """Installs the libraries for the processor in target/peers; returns the contenders' commands by name."""
     found = {}
     if has_python():
         pip = [PYTHON, "-m", "pip", "install", "--quiet", "--upgrade"]
@@ -71,7 +71,7 @@ def install():
 
 
 def install_npp():
-    """The folder with NPP, or nothing. NPP_DIR names one that holds the libraries already."""
+    """Returns the folder with NPP, or None. NPP_DIR names one that has the libraries already."""
     named = os.environ.get("NPP_DIR")
     folder = Path(named or WORK / "npp")
     if not npp.is_there(folder):
@@ -84,7 +84,7 @@ def install_npp():
 
 
 def pack_all(args):
-    import pack  # where things are unpacked it is not needed, and not there
+    import pack  # missing, and not needed, on the machine where the archive is unpacked
 
     WORK.mkdir(parents=True, exist_ok=True)
     folder = install_npp()
@@ -107,7 +107,7 @@ def has_nvidia():
 
 
 def measure(kind, args, commands, versions):
-    """The report of one kind of device, cpu or gpu."""
+    """Returns the report of one kind of device, cpu or gpu."""
     on_gpu = kind == "gpu"
     report = {"schema": 2, "clock": "device" if on_gpu else "wall", "machine": reports.machine(versions, not on_gpu),
               "device": "", "sizes": [], "results": []}
@@ -118,7 +118,7 @@ def measure(kind, args, commands, versions):
         say(f"clreel found no {kind} to compute on: {error}.")
         sys.exit(1)
     for name, command in commands.items():
-        # What computes on the graphics card takes the one that clreel has.
+        # Libraries on the graphics card take the one that clreel uses.
         processes[name] = Contender([*command, report["device"]] if on_gpu else command)
     known = {}
     frames = WORK / "frames.rgba"
@@ -147,8 +147,8 @@ def measure(kind, args, commands, versions):
             except RuntimeError as error:
                 say(f"radius {radius} is left out, as clreel has no reference for it: {error}.")
                 continue
-            # On a processor each comes after another's work, the copy too: nobody finds the caches as he left them. A
-            # graphics card needs some runs to wake up.
+            # On a CPU each runs after another's work, the copy too, so that the caches are in the same state for all. A graphics
+            # card reaches its clock rate after some runs.
             how = (GPU_ROUNDS, DEVICE, 3) if on_gpu else (rounds, WALL, 0)
             report["results"] += one_radius(entries, judge, size, radius, *how, known)
             judge.end()
@@ -159,7 +159,7 @@ def measure(kind, args, commands, versions):
 
 
 def ladder_command(name, kind):
-    """What runs the other libraries of a ladder, or nothing."""
+    """Returns the command that runs the other libraries of a ladder, or None."""
     if not has_python():
         return []
     library = "cupy-cuda12x" if kind == "gpu" else "opencv-python-headless"
@@ -169,7 +169,7 @@ def ladder_command(name, kind):
 
 
 def measure_ladder(args):
-    """A ladder that filters no pictures, on the processor and on a graphics card where there is NVIDIA's."""
+    """Measures a ladder other than the box filter, on the processor and on an NVIDIA card if there is one."""
     WORK.mkdir(parents=True, exist_ok=True)
     kinds = [args.only] if args.only else ["cpu", "gpu"] if has_nvidia() else ["cpu"]
     sizes = [SIZES[size] for size in args.size or ["1080p", "4K"]]

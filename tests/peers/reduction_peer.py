@@ -1,6 +1,6 @@
-"""reduction_peer - what other libraries make of a picture in one go, as contenders of ladder.py: OpenCV's mean of each channel,
+"""reduction_peer - whole-picture reductions of other libraries for ladder.py: OpenCV's mean of each channel,
 NumPy's mean of all bytes, and with `gpu` CuPy's sum of all words. None of them makes luminance, blocks, minimum, maximum and
-product: they read the same bytes and compute less. In: requests as `examples/ladder_peer.rs` describes. Out: answers.
+product: they read the same bytes and compute less. Requests and answers are those of `examples/ladder_peer.rs`.
 """
 
 import json
@@ -59,7 +59,7 @@ def main():
                     library.run(name)
                 text = "{} {}".format(*library.run(name))
             print("ok", text, flush=True)
-        except Exception as error:  # whatever it is, the driver says so and goes on with the others
+        except Exception as error:  # ladder.py prints the reason and continues with the others
             print("no", " ".join(repr(error).split()), flush=True)
 
 

@@ -1,5 +1,5 @@
-"""report - the results as a table, and where they are published. In: the report of peers.py. Out: Markdown, and the part
-of docs/peers.md between its marks."""
+"""report - formats the report of peers.py as Markdown, and writes it into
+docs/peers.md between its marks."""
 
 import datetime
 import os
@@ -10,7 +10,7 @@ import charts
 
 
 def machine(versions, processor_too):
-    """What the table's first line says of the machine and the libraries."""
+    """Returns the table's first line, about the machine and the libraries."""
     model = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo", encoding="utf-8")
                   if line.startswith("model name")), platform.machine())
     facts = {"date": datetime.date.today().isoformat(), "libraries": versions}
@@ -20,7 +20,7 @@ def machine(versions, processor_too):
 
 
 def versions_of(python, lock):
-    """OpenCV's and Halide's versions from Python, libblur's from its lock file."""
+    """Returns OpenCV's and Halide's versions from Python, libblur's from its lock file."""
     asked = "import importlib.metadata as m\nfor n in ('opencv-python-headless','halide'):\n" \
             "  try: print(n, m.version(n))\n  except m.PackageNotFoundError: pass"
     libraries = []
@@ -34,12 +34,12 @@ def versions_of(python, lock):
 
 
 def number(value):
-    """Three digits, or all before the point."""
+    """Formats a number with three digits, or with all before the point."""
     return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
 def table(report):
-    """Markdown: a line about the machine, a table for each size, and notes on single runs."""
+    """Returns Markdown: a line about the machine, a table for each size, and notes on single runs."""
     facts, on_gpu = report["machine"], report["clock"] == "device"
     unit, scale, clock = ("µs", 1000, "device") if on_gpu else ("ms", 1, "wall")
     first = [report["device"], "; ".join(facts["libraries"]), facts["date"]]
@@ -69,13 +69,13 @@ def table(report):
 
 
 def publish(report, root):
-    """Writes the table in docs/peers.md anew, and for a CPU the charts."""
+    """Rewrites the table in docs/peers.md, and for a CPU the charts."""
     mark = "gpu-peers" if report["clock"] == "device" else "peers"
     if mark == "peers":
         charts.write(report, root / "assets")
     page = root / "docs" / "peers.md"
     before, rest = page.read_text(encoding="utf-8").split(f"<!-- {mark} -->\n", 1)
     after = rest.split(f"<!-- /{mark} -->\n", 1)[1]
-    # The notes on single runs are for who measures.
+    # Notes on single runs are not published.
     text = "".join(line for line in table(report).splitlines(True) if not line.startswith("- ")).rstrip("\n") + "\n"
     page.write_text(f"{before}<!-- {mark} -->\n{text}<!-- /{mark} -->\n{after}", encoding="utf-8")

@@ -1,17 +1,17 @@
-"""timing - contenders are checked, then timed in turn. In: processes that answer as `examples/peer.rs` describes. Out:
-for each name and radius a result with the median and the least time."""
+"""timing - checks contenders, then times them in turn. They are processes that answer as `examples/peer.rs` describes. The
+results have the median and the shortest time for each name and radius."""
 
 import statistics
 import subprocess
 
 CLIP_FRAMES = 3
-# How far each may be from the reference, in levels, and why.
-TOLERANCE = {"opencv": 1, "libblur": 1, "npp": 1, "npp-advanced": 1}  # they round otherwise; all others are exact
+# The largest allowed difference from the reference, in levels, and why.
+TOLERANCE = {"opencv": 1, "libblur": 1, "npp": 1, "npp-advanced": 1}  # they round differently; all others are exact
 UNCHECKED = {"memcpy", "copy", "cuda-copy"}  # these filter nothing
-SLOW_MS = 3000  # what takes longer is left out
-LARGE_MS = 20  # what takes longer at the first size is left out at the others
+SLOW_MS = 3000  # slower ones are left out
+LARGE_MS = 20  # those slower at the first size are left out at the others
 TOTAL_MS = 2500  # for one contender, radius and size
-WALL, DEVICE = 0, 1  # the clocks, by their place in the answer
+WALL, DEVICE = 0, 1  # the clocks, by their position in the answer
 
 
 class Contender:
@@ -20,7 +20,7 @@ class Contender:
                                         stderr=subprocess.DEVNULL, text=True)
 
     def ask(self, *words):
-        """The words of the answer. A RuntimeError tells why there is none."""
+        """Sends a request and returns the words of the answer. Raises a RuntimeError with the reason if there is none."""
         try:
             print(*words, file=self.process.stdin, flush=True)
             answer = self.process.stdout.readline().strip()
@@ -43,7 +43,7 @@ class Contender:
 
 
 class Judge:
-    """The reference's pictures for one radius, and what differs from them."""
+    """The reference's pictures for one radius, and comparison with them."""
 
     def __init__(self, process, folder, radius):
         self.process, self.folder = process, folder
@@ -56,7 +56,7 @@ class Judge:
             raise
 
     def difference(self, contender, name, radius):
-        """The largest difference in levels over both frames, and the percentage of bytes that differ."""
+        """Returns the largest difference in levels over both frames, and the percentage of bytes that differ."""
         got, worst, parts = self.folder / "got.rgba", 0, []
         for frame, want in self.wanted.items():
             contender.ask("write", name, radius, frame, got)
@@ -71,9 +71,9 @@ class Judge:
 
 
 def one_radius(entries, judge, size, radius, rounds, clock, warm, known):
-    """Prepares, checks and times all contenders at one radius; gives a list of results. `clock` is which of the two times
-    counts, `warm` how many untimed runs go before each timed one, `known` each one's time at the first size, and that size.
-    Who fails is left out from there on, and the others go on."""
+    """Prepares, checks and times all contenders at one radius; returns a list of results. `clock` is the index of the time that
+    counts, `warm` the number of untimed runs before each timed one, `known` the time of each at the first size, and that size.
+    A contender that fails is left out from then on, and the others continue."""
     results, ready = [], []
     for contender, name in entries:
         result = {"size": size, "name": name, "radius": radius, "note": "", "ms": None, "difference": 0, "wrong": False}

@@ -1,7 +1,7 @@
-//! The one error type of the program: what happened, why, and what to try.
+//! The error type of all crates: what happened, why, and what to try.
 //!
-//! Every error that a user can meet is built from three sentences, so that it reads the same on stderr and
-//! in the overlay's banner. Library errors (FFmpeg, OpenCL, I/O) are turned into the middle sentence.
+//! Every error is three sentences, so that it reads the same on stderr and in the overlay. Errors of libraries (FFmpeg, OpenCL,
+//! I/O) become the second sentence.
 
 use std::fmt;
 
@@ -15,23 +15,48 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// An error in three parts, each a sentence; `why` and `hint` may be empty.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Error {
-    /// What did not work, in the user's terms.
+    /// The failure, in the user's terms.
     pub what: String,
-    /// The reason, as far as it is known.
+    /// The reason, if known.
     pub why: String,
-    /// What the user can do about it.
+    /// A suggestion to the user.
     pub hint: String,
-    /// The status that OpenCL returned, where that was the reason.
-    pub opencl_status: Option<i32>,
+    /// The kind of error, for callers that handle some kinds differently instead of showing the error.
+    pub kind: ErrorKind,
+}
+
+/// The kinds of errors that callers distinguish.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ErrorKind {
+    /// An error that is only shown to the user.
+    #[default]
+    Other,
+    /// An OpenCL call returned this error status.
+    OpenCl(i32),
+    /// A kernel file, or the folder of kernels that the user named, cannot be read.
+    KernelsUnreadable,
+    /// A kernel file is neither in the folder of kernels nor built in.
+    NoKernelFile,
+    /// The text of a kernel file does not compile, because of errors in these lines, as far as they are known.
+    KernelDoesNotBuild(Vec<SourceLine>),
+}
+
+/// A line of a kernel file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceLine {
+    /// The file's name in the folder of kernels, such as "box_filter/03_flat.cl".
+    pub file: String,
+    /// The line's number, from 1.
+    pub number: usize,
 }
 
 impl Error {
-    /// An error with its three sentences. They quote names, titles and logs that others have written: what would control a
-    /// terminal is written out. Only the reason may have several lines.
+    /// Creates an error from its three sentences. Since they quote foreign names, titles and logs, control characters are
+    /// escaped; only `why` may have several lines.
     pub fn new(what: impl Into<String>, why: impl Into<String>, hint: impl Into<String>) -> Self {
         let one_line = |text: String| escaped(&text).into_owned();
         let why = escaped_lines(&why.into()).into_owned();
-        Self { what: one_line(what.into()), why, hint: one_line(hint.into()), opencl_status: None }
+        Self { what: one_line(what.into()), why, hint: one_line(hint.into()), kind: ErrorKind::Other }
     }
 }
 

@@ -1,26 +1,38 @@
-//! How the process ends: exit codes, part of the command line's contract.
+//! The exit codes of the process, which scripts rely on.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::Result;
 
-/// Done; also a damaged file that gave at least one frame (with a warning).
+/// Success, also for a damaged file with at least one decodable frame (with a warning).
 pub const DONE: u8 = 0;
-/// Failed, with a sentence on stderr.
+/// Failure, with a message on stderr.
 pub const FAILED: u8 = 1;
-/// Used in a way that is not known, with a sentence on stderr: clap's own code.
+/// Wrong usage, with a message on stderr. clap uses the same code.
 pub const USAGE: u8 = 2;
 /// A variant's output differs from the reference.
 pub const MISMATCH: u8 = 3;
 
+/// Returns the code of a check: whether an output differs from the reference, else whether something failed.
+pub fn check_code(differs: bool, failed: bool) -> u8 {
+    match (differs, failed) {
+        (true, _) => MISMATCH,
+        (false, true) => FAILED,
+        (false, false) => DONE,
+    }
+}
+
+/// True once [`report`] was called.
 static IS_REPORTED: AtomicBool = AtomicBool::new(false);
 
-/// Returns true if what made the process end is known to the user: an exit is its own then, and no driver's.
+/// Returns true once [`report`] was called, that is, when clreel itself ends the process. If this is false while the process
+/// exits, a driver has called `exit`.
 pub fn is_reported() -> bool {
     IS_REPORTED.load(Ordering::Relaxed)
 }
 
-/// Prints an error to stderr; returns the exit code, with which the process ends next.
+/// Prints the error in `result`, if there is one, to stderr. Returns the exit code with which the caller must then end the
+/// process.
 pub fn report(result: Result<u8>) -> u8 {
     IS_REPORTED.store(true, Ordering::Relaxed);
     result.unwrap_or_else(|error| {

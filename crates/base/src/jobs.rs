@@ -1,5 +1,5 @@
-//! Work in the background. In: what to do, on a thread of its own that has a name. Out: what it tells meanwhile, and at the
-//! end what came of it. A thread that the system does not give is an error, and so is work that panics.
+//! Work in the background: a [`Job`] runs on a named thread, reports progress, can be cancelled, and has a result. If its
+//! thread cannot be started or its work panics, the job has an error.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -9,148 +9,156 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
+use crate::threads::join_within;
 
-/// Called on other threads when it is worth while to look; makes no OpenCL call.
+/// A callback for when there may be something new to poll. Background work calls it on other threads; it must not call OpenCL.
 pub type Waker = Arc<dyn Fn() + Send + Sync>;
 
-/// Asks work to end. Clones ask the same.
+/// A flag by which background work is cancelled; clones share the flag.
 #[derive(Debug, Clone, Default)]
 pub struct Cancel(Arc<AtomicBool>);
 
 impl Cancel {
-    /// Lets it end soon.
+    /// Requests that the work ends.
     pub fn cancel(&self) {
         self.0.store(true, Ordering::SeqCst);
     }
 
-    /// Whether it is to end.
+    /// Returns true once the work was requested to end.
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::SeqCst)
     }
 }
 
-/// What a job says.
+/// A message from a job's thread.
 #[derive(Debug)]
-pub enum Said<T, P> {
-    /// This far it has come, or this it has found.
+pub enum JobMessage<T, P> {
+    /// Progress of the work, or a partial result.
     Progress(P),
-    /// This came of it: the last that it says.
+    /// The result of the work, sent as the last message.
     Done(Result<T>),
 }
 
-/// Work that is under way. Dropping it cancels it, and does not wait for it.
+/// Work that runs on a thread. Dropping the job cancels it, without waiting.
 #[derive(Debug)]
 pub struct Job<T, P = ()> {
-    said: Receiver<Said<T, P>>,
+    messages: Receiver<JobMessage<T, P>>,
     cancel: Cancel,
     thread: Option<JoinHandle<()>>,
 }
 
-/// The work's side of a job.
-pub struct Teller<T, P = ()> {
-    sender: Sender<Said<T, P>>,
+/// The side of a job that its work gets: reports progress, and shows whether the job is cancelled.
+pub struct Reporter<T, P = ()> {
+    sender: Sender<JobMessage<T, P>>,
     cancel: Cancel,
     waker: Waker,
 }
 
-impl<T, P> Teller<T, P> {
-    /// Tells something on the way; whether anybody is there to hear it.
-    pub fn tell(&self, progress: P) -> bool {
-        self.say(Said::Progress(progress))
+impl<T, P> Reporter<T, P> {
+    /// Sends progress to the owner of the job; returns false if the job was dropped.
+    pub fn report(&self, progress: P) -> bool {
+        self.send(JobMessage::Progress(progress))
     }
 
-    /// Whether the work is to end.
+    /// Returns true if the job was cancelled, so that the work must end.
     pub fn is_cancelled(&self) -> bool {
         self.cancel.is_cancelled()
     }
 
-    /// What asks the work to end, for what the work itself calls.
+    /// Returns a clone of the job's cancel flag, for functions that the work calls.
     pub fn canceller(&self) -> Cancel {
         self.cancel.clone()
     }
 
-    fn say(&self, said: Said<T, P>) -> bool {
-        let heard = self.sender.send(said).is_ok();
+    /// Sends a message to the job's owner and calls the waker. Returns false if the owner has dropped the job.
+    fn send(&self, message: JobMessage<T, P>) -> bool {
+        let is_received = self.sender.send(message).is_ok();
         (self.waker)();
-        heard
+        is_received
     }
 }
 
 impl<T: Send + 'static, P: Send + 'static> Job<T, P> {
-    /// Begins `work` on a thread called `name`. `failed` says, as a sentence, what has failed where there is no thread or the
-    /// work panics. `waker` is called whenever the job has said something.
+    /// Starts `work` on a thread called `name`; `waker` is called after each message. `failed` is the first sentence of the
+    /// error if the thread cannot be started or the work panics.
     ///
     /// # Errors
-    /// When the system gives no thread.
+    /// If the system cannot start a thread.
     pub fn spawn(
         name: &'static str,
         failed: &'static str,
         waker: &Waker,
-        work: impl FnOnce(&Teller<T, P>) -> Result<T> + Send + 'static,
+        work: impl FnOnce(&Reporter<T, P>) -> Result<T> + Send + 'static,
     ) -> Result<Self> {
-        let (sender, said) = channel();
+        let (sender, messages) = channel();
         let cancel = Cancel::default();
-        let teller = Teller { sender, cancel: cancel.clone(), waker: waker.clone() };
+        let reporter = Reporter { sender, cancel: cancel.clone(), waker: waker.clone() };
         let run = move || {
-            let done = catch_unwind(AssertUnwindSafe(|| work(&teller)));
-            let ended = || Error::new(failed, format!("The thread '{name}' came to an unexpected end."), "");
-            // Nobody may listen any more.
-            let _ = teller.say(Said::Done(done.unwrap_or_else(|_| Err(ended()))));
+            let done = catch_unwind(AssertUnwindSafe(|| work(&reporter)));
+            let panicked = || Error::new(failed, format!("The thread '{name}' panicked."), "");
+            // The job may have been dropped.
+            let _ = reporter.send(JobMessage::Done(done.unwrap_or_else(|_| Err(panicked()))));
         };
-        let no_thread = |e| Error::new(failed, format!("The system gives no thread: {e}."), "Try it again.");
+        let no_thread = |e| Error::new(failed, format!("A thread could not be started: {e}."), "Try again.");
         let thread = std::thread::Builder::new().name(name.into()).spawn(run).map_err(no_thread)?;
-        Ok(Self { said, cancel, thread: Some(thread) })
+        Ok(Self { messages, cancel, thread: Some(thread) })
     }
 }
 
 impl<T, P> Job<T, P> {
-    /// What it has said since, one after the other.
-    pub fn poll(&self) -> Option<Said<T, P>> {
-        self.said.try_recv().ok()
+    /// Returns the next message, if there is one.
+    pub fn poll(&self) -> Option<JobMessage<T, P>> {
+        self.messages.try_recv().ok()
     }
 
-    /// What came of it, of one that tells nothing on its way; waits so long for that. `None`: it goes on, or it was told.
+    /// Waits for the result for at most `time`, skipping progress messages. Returns `None` if the job still runs after that
+    /// time, or if its result was returned before.
     pub fn wait(&self, time: Duration) -> Option<Result<T>> {
-        // Longer than anybody waits where it is longer than a clock can tell.
+        // Limited, since an `Instant` cannot hold all sums.
         let end = Instant::now() + time.min(Duration::from_secs(1 << 30));
         loop {
             let left = end.saturating_duration_since(Instant::now());
-            let said = match left.is_zero() {
-                true => self.said.try_recv().map_err(|e| e == TryRecvError::Empty),
-                false => self.said.recv_timeout(left).map_err(|e| e == RecvTimeoutError::Timeout),
+            let message = match left.is_zero() {
+                true => self.messages.try_recv().map_err(|e| e == TryRecvError::Empty),
+                false => self.messages.recv_timeout(left).map_err(|e| e == RecvTimeoutError::Timeout),
             };
-            match said {
-                Ok(Said::Done(done)) => return Some(done),
-                Ok(Said::Progress(_)) => {}
+            match message {
+                Ok(JobMessage::Done(done)) => return Some(done),
+                Ok(JobMessage::Progress(_)) => {}
                 Err(_) => return None,
             }
         }
     }
 
-    /// Asks it to end.
+    /// Waits for at most `time` for the result of the job in `slot`, and empties `slot` once the job is done. Returns `None` if
+    /// there is no job, or if it still runs.
+    pub fn take_result(slot: &mut Option<Self>, time: Duration) -> Option<Result<T>> {
+        let result = slot.as_ref()?.wait(time)?;
+        *slot = None;
+        Some(result)
+    }
+
+    /// Requests that the work ends, without waiting.
     pub fn cancel(&self) {
         self.cancel.cancel();
     }
 
-    /// Lets what it has made go on: dropping the job cancels nothing any more.
+    /// Returns a clone of the job's cancel flag, by which others can cancel the work.
+    pub fn canceller(&self) -> Cancel {
+        self.cancel.clone()
+    }
+
+    /// Gives this handle a new cancel flag that the work does not see, so that dropping the job no longer cancels the work.
     pub fn keep(&mut self) {
         self.cancel = Cancel::default();
     }
 
-    /// Asks it to end and waits so long for that; whether it has.
+    /// Cancels the work, and waits for its thread for at most `patience`. Returns true if the thread has ended, false if it
+    /// still runs.
     #[must_use]
     pub fn end(&mut self, patience: Duration) -> bool {
         self.cancel();
-        let Some(thread) = self.thread.take() else { return true };
-        let end = Instant::now() + patience;
-        while !thread.is_finished() {
-            if Instant::now() >= end {
-                self.thread = Some(thread);
-                return false;
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        thread.join().is_ok()
+        join_within(&mut self.thread, patience).is_some_and(|ended| ended.is_ok())
     }
 }
 
@@ -180,18 +188,18 @@ mod tests {
     }
 
     #[test]
-    fn a_job_tells_how_far_it_is_and_what_came_of_it() {
+    fn a_job_reports_progress_and_its_result() {
         let (waker, woken) = counting();
-        let mut job = Job::<String, u32>::spawn("a-job", "Nothing was done.", &waker, |teller| {
-            assert!((1..=3).all(|n| teller.tell(n)));
+        let mut job = Job::<String, u32>::spawn("a-job", "Nothing was done.", &waker, |reporter| {
+            assert!((1..=3).all(|n| reporter.report(n)));
             Ok(std::thread::current().name().unwrap_or("").to_owned())
         })
         .unwrap();
         assert!(job.end(LONG));
         for expected in 1..=3 {
-            assert!(matches!(job.poll(), Some(Said::Progress(n)) if n == expected));
+            assert!(matches!(job.poll(), Some(JobMessage::Progress(n)) if n == expected));
         }
-        assert!(matches!(job.poll(), Some(Said::Done(Ok(name))) if name == "a-job"));
+        assert!(matches!(job.poll(), Some(JobMessage::Done(Ok(name))) if name == "a-job"));
         assert!(job.poll().is_none() && job.wait(LONG).is_none() && job.end(LONG));
         assert_eq!(woken.load(Ordering::SeqCst), 4);
     }
@@ -211,16 +219,16 @@ mod tests {
     fn a_job_that_is_dropped_is_cancelled_and_one_that_is_not_goes_on() {
         let (waker, _) = counting();
         let (ended, end) = channel();
-        let job = Job::<()>::spawn("waits", "", &waker, move |teller| {
-            while !teller.is_cancelled() {
+        let job = Job::<()>::spawn("waits", "", &waker, move |reporter| {
+            while !reporter.is_cancelled() {
                 std::thread::sleep(Duration::from_millis(1));
             }
-            ended.send(teller.tell(())).unwrap();
+            ended.send(reporter.report(())).unwrap();
             Ok(())
         })
         .unwrap();
         assert!(job.wait(Duration::from_millis(20)).is_none(), "nobody has cancelled it");
         drop(job);
-        assert_eq!(end.recv_timeout(LONG), Ok(false), "nobody hears it any more");
+        assert_eq!(end.recv_timeout(LONG), Ok(false), "nobody receives it any more");
     }
 }

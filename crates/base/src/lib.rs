@@ -1,14 +1,14 @@
 //! Errors, files, background jobs, threads and checks of memory, for all other crates.
 
 #![warn(missing_docs, unreachable_pub)]
-// The docs are for those who read the code: `./dev check` makes them of all items.
+// `./dev check` builds the docs with private items.
 #![allow(rustdoc::private_intra_doc_links)]
 
+pub mod cleanup;
 pub mod environment;
 pub mod error;
 pub mod exit;
 pub mod jobs;
-pub mod leftovers;
 pub mod load;
 pub mod memory;
 pub mod numbers;

@@ -1,27 +1,28 @@
-//! Reading small files from outside: settings, caches, kernels, lists. In: a path and how long the file may be. Out: its
-//! bytes, or why there are none. It never waits and never takes more memory than that, whatever the path names.
+//! Reading of small files: settings, caches, kernels, lists. Never blocks and never allocates more than the given limit,
+//! whatever the path refers to.
 
 use std::fmt;
-use std::fs::{self, File, FileType};
+use std::fs::{self, File, FileType, Metadata};
 use std::io::{self, Read as _};
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-/// The longest settings, cache or list that is read, in bytes.
-pub const LIST: u64 = 4 << 20;
-/// The longest kernel file, in bytes.
-pub const KERNEL: u64 = 1 << 20;
+/// Maximum size of settings, caches and lists in bytes.
+pub const MAX_LIST_BYTES: u64 = 4 << 20;
+/// Maximum size of kernel files in bytes.
+pub const MAX_KERNEL_BYTES: u64 = 1 << 20;
 
-/// Why a file was not read. It displays as a sentence.
+/// The reason why a file was not read; `Display` formats it as a sentence.
 #[derive(Debug)]
 pub enum Unread {
-    /// Nothing has this name.
+    /// The file does not exist.
     Missing,
-    /// It is not what is read: no regular file, or too long. Leave it as it is.
-    Odd(String),
-    /// The system refused.
+    /// The path is no regular file, or the file is too long; the string is a sentence about this. The caller must not overwrite
+    /// such a file.
+    WrongKind(String),
+    /// The system returned an error.
     Refused(io::Error),
-    /// Its bytes are not what it should hold, and why.
+    /// The contents of the file are invalid; the string is the reason.
     Damaged(String),
 }
 
@@ -29,15 +30,15 @@ impl fmt::Display for Unread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Unread::Missing => f.write_str("There is no such file."),
-            Unread::Odd(sentence) => f.write_str(sentence),
-            Unread::Refused(error) => write!(f, "The system says: {error}."),
-            Unread::Damaged(why) => write!(f, "It is damaged: {why}."),
+            Unread::WrongKind(sentence) => f.write_str(sentence),
+            Unread::Refused(error) => write!(f, "It cannot be read: {error}."),
+            Unread::Damaged(why) => write!(f, "It is invalid: {why}."),
         }
     }
 }
 
 impl Unread {
-    /// For bytes that cannot be understood.
+    /// Returns [`Unread::Damaged`] with this reason, for a file with invalid contents.
     pub fn damaged(why: impl fmt::Display) -> Self {
         Unread::Damaged(why.to_string())
     }
@@ -49,45 +50,73 @@ impl From<io::Error> for Unread {
     }
 }
 
-/// The bytes of a regular file, or of the one that a link leads to, of at most `most` bytes.
+impl From<OpenError> for Unread {
+    fn from(failure: OpenError) -> Self {
+        let kind = match failure {
+            OpenError::NotRegular(kind) => kind,
+            OpenError::Io(error) => return error.into(),
+        };
+        let name = match kind {
+            _ if kind.is_dir() => "a folder",
+            _ if kind.is_fifo() => "a pipe (FIFO)",
+            _ if kind.is_socket() => "a socket",
+            _ if kind.is_char_device() || kind.is_block_device() => "a device",
+            _ => "something else",
+        };
+        Unread::WrongKind(format!("It is {name}, not a regular file."))
+    }
+}
+
+/// The reason why [`open`] did not open a file.
+#[derive(Debug)]
+pub enum OpenError {
+    /// The path is a folder, a pipe, a socket or a device.
+    NotRegular(FileType),
+    /// The system returned an error.
+    Io(io::Error),
+}
+
+/// Opens a regular file for reading; links are followed.
 ///
 /// # Errors
-/// When there is none, it is longer or something else (a pipe, a device, a folder), or the system refuses.
-pub fn bytes(path: &Path, most: u64) -> Result<Vec<u8>, Unread> {
-    // Before it is opened: opening a device may already do something.
-    require_regular(fs::metadata(path)?.file_type())?;
-    // Nonblocking, in case a pipe has taken its place meanwhile.
-    let file = File::options().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
-    let found = file.metadata()?;
-    require_regular(found.file_type())?;
-    let too_long = || Unread::Odd(format!("It is longer than {} MiB.", most >> 20));
-    if found.len() > most {
+/// If the file does not exist, is not regular or cannot be opened.
+pub fn open(path: &Path) -> Result<File, OpenError> {
+    let require_regular = |found: Metadata| match found.file_type() {
+        kind if kind.is_file() => Ok(()),
+        kind => Err(OpenError::NotRegular(kind)),
+    };
+    // Checked before opening, since opening a pipe may block for ever, and opening a device may have side effects.
+    require_regular(fs::metadata(path).map_err(OpenError::Io)?)?;
+    // Another file may have replaced it since: with these flags a pipe does not block, and the second check finds it.
+    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+    let file = File::options().read(true).custom_flags(flags).open(path).map_err(OpenError::Io)?;
+    require_regular(file.metadata().map_err(OpenError::Io)?)?;
+    Ok(file)
+}
+
+/// Reads a regular file of at most `max` bytes; links are followed.
+///
+/// # Errors
+/// If the file does not exist, is longer or not regular (a pipe, a device, a folder), or reading fails.
+pub fn bytes(path: &Path, max: u64) -> Result<Vec<u8>, Unread> {
+    let file = open(path)?;
+    let len = file.metadata()?.len();
+    let too_long = || Unread::WrongKind(format!("It is longer than {} MiB.", max >> 20));
+    if len > max {
         return Err(too_long());
     }
-    // Some files of the system are longer than they say.
-    let mut bytes = Vec::with_capacity(found.len() as usize + 1);
-    file.take(most + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > most { Err(too_long()) } else { Ok(bytes) }
+    // Files in /proc are longer than their metadata says.
+    let mut bytes = Vec::with_capacity(len as usize + 1);
+    file.take(max + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > max { Err(too_long()) } else { Ok(bytes) }
 }
 
-/// The same as text.
+/// Reads a file like [`bytes`], as UTF-8 text.
 ///
 /// # Errors
-/// As [`bytes`]; also when it is no UTF-8.
-pub fn text(path: &Path, most: u64) -> Result<String, Unread> {
-    String::from_utf8(bytes(path, most)?).map_err(Unread::damaged)
-}
-
-fn require_regular(kind: FileType) -> Result<(), Unread> {
-    let name = match kind {
-        _ if kind.is_file() => return Ok(()),
-        _ if kind.is_dir() => "a folder",
-        _ if kind.is_fifo() => "a pipe (FIFO)",
-        _ if kind.is_socket() => "a socket",
-        _ if kind.is_char_device() || kind.is_block_device() => "a device",
-        _ => "something else",
-    };
-    Err(Unread::Odd(format!("It is {name}, not a regular file.")))
+/// If the file does not exist, is longer than `max` bytes, is not regular or not UTF-8, or reading fails.
+pub fn text(path: &Path, max: u64) -> Result<String, Unread> {
+    String::from_utf8(bytes(path, max)?).map_err(Unread::damaged)
 }
 
 #[cfg(test)]
@@ -124,7 +153,10 @@ mod tests {
             ("socket", "a socket"),
             (".", "a folder"),
         ] {
-            assert!(matches!(bytes(&at(name), 8), Err(Unread::Odd(why)) if why.contains(expected)), "{name}");
+            assert!(
+                matches!(bytes(&at(name), 8), Err(Unread::WrongKind(why)) if why.contains(expected)),
+                "{name}"
+            );
         }
         assert!(matches!(bytes(&at("none"), 8), Err(Unread::Missing)));
         assert!(matches!(bytes(&at("eight/none"), 8), Err(Unread::Refused(_))));

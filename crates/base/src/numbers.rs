@@ -1,6 +1,6 @@
-//! Numbers as people read them. In: numbers. Out: text.
+//! Formatting of numbers.
 
-/// A whole number with a comma after every third digit from its end.
+/// Formats a number, rounded to an integer, with a comma between groups of three digits.
 pub fn thousands(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);

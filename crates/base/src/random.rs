@@ -1,20 +1,29 @@
-//! Numbers that look random. In: a seed. Out: numbers, the same in each run.
+//! Reproducible pseudo-random numbers.
 
 /// The xorshift generator (G. Marsaglia, "Xorshift RNGs", 2003).
 #[derive(Debug, Clone)]
 pub struct Xorshift(u32);
 
 impl Xorshift {
-    /// `seed` is any number but 0, which would give only zeros.
+    /// Creates a generator; `seed` must not be 0, which would yield only zeros.
     pub fn new(seed: u32) -> Self {
         Self(seed)
     }
 
-    /// The next 32 bits.
+    /// Returns the next 32 bits.
     pub fn draw(&mut self) -> u32 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 17;
         self.0 ^= self.0 << 5;
         self.0
     }
+}
+
+/// Returns the bits of `number` mixed, so that similar numbers give unrelated results (Murmur3's finalizer: A. Appleby, 2011).
+pub fn mix(number: u32) -> u32 {
+    let mut bits = number.wrapping_add(1);
+    for (shift, factor) in [(16, 0x85eb_ca6b), (13, 0xc2b2_ae35)] {
+        bits = (bits ^ bits >> shift).wrapping_mul(factor);
+    }
+    bits ^ bits >> 16
 }

@@ -1,31 +1,32 @@
-//! Text that others have written: names of files, titles in movies, what drivers say of themselves. In: any text. Out: text
-//! that a terminal does not obey, that stays where it was put, and that shows all that was in it.
+//! Escaping of foreign text, such as file names, titles in movies and names from drivers, so that it cannot control the
+//! terminal or leave its line, and shows all of its characters.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 
-/// Returns true for what is no letter or sign of a text: what controls a terminal, ends a line, or turns the direction of what
-/// follows, so that it is read as something else (U+202E and its like; Unicode Technical Report 36, 2.5).
+/// Returns true for characters that must be escaped: control characters, line separators, and characters that change the
+/// writing direction, with which text can look like other text (such as U+202E; Unicode Technical Report 36, 2.5).
 pub fn is_control(c: char) -> bool {
-    let turns_around =
+    let changes_direction =
         matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{206f}');
     c.is_control()
-        || turns_around
+        || changes_direction
         || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
 }
 
-/// Returns the text in one line: what [controls](is_control) is written as in Rust, such as `\n`, `\x1b` or `\u{202e}`.
+/// Returns the text as one line, with [control characters](is_control) escaped as in Rust, such as `\n`, `\x1b` or `\u{202e}`.
 pub fn escaped(text: &str) -> Cow<'_, str> {
     with_escapes(text, is_control)
 }
 
-/// Returns text of several lines, with tabs, as [`escaped`] does.
+/// Returns the text escaped as by [`escaped`], except for newlines and tabs.
 pub fn escaped_lines(text: &str) -> Cow<'_, str> {
     with_escapes(text, |c| is_control(c) && c != '\n' && c != '\t')
 }
 
+/// Returns the text with the characters escaped for which `is_escaped` returns true.
 fn with_escapes(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
     if !text.contains(&is_escaped) {
         return Cow::Borrowed(text);
@@ -42,13 +43,13 @@ fn with_escapes(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// Returns the name of a file or folder in one line; its bytes that are no UTF-8 are written as `\xff`.
+/// Returns the name of a file or folder for messages, escaped as by [`escaped`], with bytes that are not UTF-8 as `\xff`.
 pub fn name(name: impl AsRef<OsStr>) -> String {
     escaped(&unicode(name)).into_owned()
 }
 
-/// Returns a name as it is, for formats with escapes of their own such as JSON. They have no bytes: those that are no UTF-8
-/// are written as `\xff`.
+/// Returns a name without escapes for control characters, for formats that have their own such as JSON. Bytes that are not
+/// UTF-8 become `\xff`.
 pub fn unicode(name: impl AsRef<OsStr>) -> String {
     let mut text = String::new();
     for chunk in name.as_ref().as_bytes().utf8_chunks() {
@@ -58,8 +59,9 @@ pub fn unicode(name: impl AsRef<OsStr>) -> String {
     text
 }
 
+/// Appends a byte that is not UTF-8, as `\xff`.
 fn push_byte(text: &mut String, byte: u8) {
-    // Writing to a string does not fail.
+    // Writing to a string cannot fail.
     let _ = write!(text, "\\x{byte:02x}");
 }
 
@@ -68,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_controls_is_written_out() {
+    fn control_characters_are_escaped() {
         for plain in
             ["", "clip.mp4", "Zoë – 日本語 🎬.mkv", "a\\nb 'c' \"d\"", "👩\u{200d}👧.mkv", "e\u{301}"]
         {
@@ -84,11 +86,11 @@ mod tests {
     }
 
     #[test]
-    fn names_are_shown_byte_by_byte_where_they_are_no_text() {
+    fn bytes_that_are_not_utf8_are_escaped() {
         let of = |bytes: &[u8]| name(OsStr::from_bytes(bytes));
         assert_eq!(of(b"\xff\xfe odd\n.mkv"), "\\xff\\xfe odd\\n.mkv");
         assert_eq!(of(b"caf\xe9.mkv"), "caf\\xe9.mkv", "Latin-1");
-        assert_eq!(of(b"\xc3"), "\\xc3", "half a letter");
+        assert_eq!(of(b"\xc3"), "\\xc3", "an incomplete character");
         assert_eq!(unicode(OsStr::from_bytes(b"a\n\xff\x1b")), "a\n\\xff\x1b");
     }
 }

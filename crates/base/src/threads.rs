@@ -1,19 +1,21 @@
-//! Work in parts on several threads. In: the parts, and what to do with one. Out: all of it is done.
+//! Distribution of work over threads.
 
 use std::num::NonZero;
 use std::sync::{Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
-/// How many threads work.
+/// The number of threads for a computation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Threads {
-    /// The calling one.
+    /// Only the calling thread.
     One,
-    /// As many as can run at once.
+    /// As many as the machine runs in parallel.
     All,
 }
 
 impl Threads {
-    /// How many these are here and now.
+    /// Returns the number of threads on this machine.
     pub fn count(self) -> usize {
         match self {
             Threads::One => 1,
@@ -22,13 +24,26 @@ impl Threads {
     }
 }
 
-/// As many threads as can run at once.
+/// Returns the number of threads that the machine runs in parallel.
 pub fn all_threads() -> usize {
     std::thread::available_parallelism().map_or(1, NonZero::get)
 }
 
-/// Gives each of `parts` to `work`, on `threads` threads; the calling one is among them. Where the system gives no thread,
-/// those that there are do all of it.
+/// Waits for a thread for at most `patience`, and empties `slot` once the thread has ended. Returns the result of the thread,
+/// or `None` if it still runs; `Ok` without a thread.
+pub fn join_within(slot: &mut Option<JoinHandle<()>>, patience: Duration) -> Option<std::thread::Result<()>> {
+    let end = Instant::now() + patience;
+    while slot.as_ref().is_some_and(|thread| !thread.is_finished()) {
+        if Instant::now() >= end {
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Some(slot.take().map_or(Ok(()), JoinHandle::join))
+}
+
+/// Calls `work` for each of `parts` on `threads` threads, including the calling one, and returns when all are done. If threads
+/// cannot be started, fewer do the work.
 pub fn share<T>(parts: impl Iterator<Item = T> + Send, threads: usize, work: impl Fn(T) + Sync) {
     let parts = Mutex::new(parts);
     let next = || parts.lock().unwrap_or_else(PoisonError::into_inner).next();

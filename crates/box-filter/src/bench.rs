@@ -1,362 +1,771 @@
-//! The benchmark of the box filter on one device. In: frames, what takes part, radii. Out: a [`Bench`], which the ladders'
-//! common [benchmark](ladder::bench) runs. It has two limits: a device copy of a frame, and one of its planes.
+//! The box filter as a [`Ladder`] for the benchmark. A case is a picture size and a radius; it is timed on frames of a
+//! movie, or on noise while tuning. A case also has the kind of memory that holds the pictures (buffer, image, planes, …)
+//! and the division of the rows into bands; only checks use more than one division.
 
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::sync::LazyLock;
 use std::time::Instant;
 
-use super::candidates::{Candidate, OnDevice, candidate};
-use super::checks::{Checks, trial_case, tried};
-use super::entrants::{Entrant, case, require_memory};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::config::{Code, PLANES};
+use super::guarded::GuardedPicture;
 use super::native::{self, Lanes, all_threads};
-use super::planar::{PlanarFilter, PlanarPlan, planes_of, run as planes};
-use super::trial::Trials;
-use super::whole::{Filter, Shaders, WholeFrames};
-use super::{BuiltVariant, Plan, Scratch, VariantId};
+use super::pictures::Pattern;
+use super::planar::{PlanarFilter, PlanarPlan, Samples, planar_quick, planes_of, suite};
+use super::reference::quick;
+use super::run::Bands;
+use super::tuned::{self, SizeClass, UNTUNED_VARIANT};
+use super::whole_frames::{BuiltFilter, EngineFrames, Shaders};
+use super::{BuiltVariant, MAX_RADIUS, Plan, Scratch, VariantId, variants as declared};
 use base::error::{Error, Result};
 use base::memory::zeroed;
 use base::timing::ms_since;
-use base::verify::{self, MismatchReport};
-use ladder::Outcome;
-use ladder::bench::{Bench, Compared, Prepared, Tried, fail, no_limit, or_without, predict, without_device};
+use base::verify::{self, Checked};
 use ladder::measure::{self, Sample};
-use ladder::rows::{Case, Chosen, Entry};
-use opencl::cl::{ClContext, Device, Queue, failed};
+use ladder::outcome::VariantResult;
+use ladder::rows::PeakKernel;
+use ladder::runner::{CaseInfo, Expected, Ladder, LadderInfo, Output, Part};
+use ladder::sizes::Sizes;
+use ladder::variant::{Variant, Work};
+use opencl::cl::{ClContext, Device, Event, failed};
+use opencl::kernel::unique_number;
 use opencl::memory::{Picture, Rgba, Storage};
+use video::color::Layout;
 
-/// What is filtered.
+/// The name of the movie's frames as the input that a benchmark times.
+const MOVIE_INPUT: &str = "the movie";
+
+/// Small sizes for checks, each with the divisions into bands that it is checked with. The first size is used for a first
+/// check. Variants without kernels run whole pictures only.
+const CHECK_SIZES: [((u32, u32), &[Bands]); 6] = [
+    ((5, 3), &[Bands::Whole, Bands::Odd]),
+    ((1, 1), &[Bands::Whole]),
+    ((48, 1), &[Bands::Whole]),
+    ((1, 37), &[Bands::Whole, Bands::Odd]),
+    ((67, 33), &[Bands::Whole, Bands::Odd]),
+    ((129, 65), &[Bands::Whole, Bands::Odd, Bands::Steps]),
+];
+/// Radii for checks: those on both sides of each radius at which a kernel uses another algorithm.
+const CHECK_RADII: [u32; 15] = [0, 1, 2, 7, 8, 15, 16, 31, 42, 43, 63, 64, 100, MAX_RADIUS - 1, MAX_RADIUS];
+/// Check pictures of up to this many pixels are kept for all radii.
+const SMALL_PIXELS: u32 = 129 * 65;
+/// Check cases at the radii of [`CHECK_RADII`] or [`PLANE_RADII`] are skipped if a run is predicted to take longer than this,
+/// in milliseconds, except for those of the smallest picture.
+const OTHER_RADIUS_MS: f64 = 15.0;
+/// Picture sizes at which the radii of [`CHECK_RADII`] are checked. The smaller picture is checked only at radii from
+/// [`LARGE_RADIUS`] on. Slow kernels are checked with the smaller picture alone.
+const RADII_SIZES: [(u32, u32); 2] = [(5, 3), (19, 11)];
+/// The least radius for the smaller size of [`RADII_SIZES`].
+const LARGE_RADIUS: u32 = 63;
+/// Sizes for checks of planes: odd ones, and a multiple of 16 samples (a vector), one less, and one more.
+const PLANE_SIZES: [(u32, u32); 6] = [(5, 3), (1, 1), (48, 1), (1, 37), (63, 33), (139, 65)];
+/// Radii for checks of planes: those on both sides of each change of a kernel's algorithm or of the weights.
+const PLANE_RADII: [u32; 13] = [0, 1, 2, 3, 8, 31, 40, 41, 64, 80, 81, MAX_RADIUS - 1, MAX_RADIUS];
+
+/// A check picture: its pattern, its size, and the radius of the filter.
+type PictureKey = (Pattern, (u32, u32), u32);
+
+/// The check pictures made so far, each with the reference's output.
+type PictureCache = HashMap<PictureKey, Rc<(Vec<u8>, Vec<u8>)>>;
+
+/// The index of a frame of the movie, and the radius.
+type FrameKey = (usize, u32);
+
+/// The box filter on pictures of one size, to be benchmarked.
+pub struct BoxFilter<'a> {
+    /// RGBA frames; each round uses the next one. Empty while tuning, which uses noise.
+    frames: &'a [Vec<u8>],
+    size: (u32, u32),
+    /// Filters a frame through the engine, as the window does; `None` while tuning.
+    engine: Option<RefCell<&'a mut dyn EngineFrames>>,
+    /// True to check variants that can write images also with output into an image, as the window runs them on shared
+    /// textures.
+    into_images: bool,
+    /// Check pictures with their expected output, shared by all variants and parameters.
+    pictures: RefCell<PictureCache>,
+    /// The expected output for a frame, shared by all kinds of memory: the frame's index, the radius, and the output.
+    expected_frame: RefCell<Option<(FrameKey, Vec<u8>)>>,
+}
+
+/// A variant that runs without OpenCL.
 #[derive(Debug, Clone, Copy)]
-pub struct Input<'a> {
-    /// RGBA frames of `width` by `height` pixels, at least one. Each round takes the next one.
-    pub frames: &'a [Vec<u8>],
-    /// Width of the frames in pixels.
-    pub width: u32,
-    /// Height of the frames in pixels.
-    pub height: u32,
-}
-
-/// The box filter on a device, or on none.
-pub struct BoxBench<'a> {
-    input: Input<'a>,
-    on: Option<OnDevice>,
-    /// What stands in the place of what needs the device, where that is not there or cannot be used.
-    without: Box<Outcome>,
-    built: HashMap<VariantId, Tried<Candidate>>,
-    scratch: Scratch,
-    /// Tries changed kernels first.
-    trials: &'a mut Trials,
-    /// Filters a frame as the window has it filtered.
-    whole: &'a mut dyn WholeFrames,
-}
-
-/// A radius, and the memory that is its own.
-pub struct Room<'a> {
-    radius: u32,
-    checks: Checks<'a>,
-    planes: Option<Planes>,
-    /// What the filter in Rust writes.
-    out: Vec<u8>,
-    /// The frame that is filtered.
-    frame: usize,
-}
-
-/// The planes of a frame on the device, and room for a copy of them.
-struct Planes {
-    from: Picture,
-    copied: Picture,
-    /// The first frame's block, and what is right for it.
-    first: (Vec<u8>, Vec<u8>),
-}
-
-/// What can be run at a radius.
-pub enum Ready {
-    /// Kernels, with source and destination.
-    Kernels(Rc<BuiltVariant>, Plan, (Picture, Picture)),
-    /// Kernels on planes.
-    Planes(PlanarPlan),
-    /// Shaders.
-    Shaders(Rc<dyn Shaders>),
-    /// So many threads.
+pub enum NonClVariant {
+    /// Fragment shaders in OpenGL.
+    Shaders,
+    /// The filter in Rust, on this number of threads.
     Threads(usize, Lanes),
-    /// A device copy.
-    Copy(Picture, Picture),
 }
 
-impl<'a> BoxBench<'a> {
-    /// Builds what takes part. Without a device what does without OpenCL can be timed, and no copy. Changed kernels are
-    /// tried in `trials` first. Before it is timed, each variant filters a frame by `whole`.
-    ///
-    /// # Errors
-    /// When there is no frame, or memory runs out. A device that cannot be used fails what needs it.
-    pub fn new(
-        device: Option<&Device>,
-        input: Input<'a>,
-        entrants: &[Entrant],
-        trials: &'a mut Trials,
-        whole: &'a mut dyn WholeFrames,
-    ) -> Result<Self> {
-        let size = (input.width, input.height);
-        if input.frames.is_empty() {
-            return Err(Error::new("There is nothing to time.", "The movie gave no frame.", ""));
+/// The kind of memory from which a case's variant reads its input and into which it writes its output.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+enum Kind {
+    /// Host memory, for the filter in Rust.
+    Host,
+    /// OpenGL textures.
+    Textures,
+    /// OpenCL buffers with RGBA pixels.
+    Buffer,
+    /// OpenCL images with RGBA pixels.
+    Image,
+    /// From an OpenCL buffer into an image, as the window does with shared textures.
+    IntoImage,
+    /// Planes in OpenCL buffers: those of the movie, or of the format with this index in [`suite::FORMATS`].
+    Planes(Option<usize>),
+}
+
+/// A picture's size and a radius, with the variations that checks need.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Case {
+    size: (u32, u32),
+    radius: u32,
+    kind: Kind,
+    bands: Bands,
+    /// True if `radius` differs from the radius that the benchmark times, so that only checks use this case.
+    is_other: bool,
+    /// The number of test patterns with which the case is checked; `None` for all patterns.
+    pictures: Option<usize>,
+}
+
+impl Case {
+    /// Returns a case for one launch over all rows and test pictures of all patterns, at the timed radius. Checks change
+    /// some of these fields.
+    fn new(size: (u32, u32), radius: u32, kind: Kind) -> Self {
+        Self { size, radius, kind, bands: Bands::Whole, is_other: false, pictures: None }
+    }
+
+    /// Returns the layout of the case's planes; `None` for RGBA.
+    fn layout(&self) -> Option<Layout> {
+        let (width, height) = self.size;
+        match self.kind {
+            Kind::Planes(None) => Some(Layout::planar_420(width, height, false)),
+            Kind::Planes(Some(format)) => suite::layout(format, self.size),
+            _ => None,
         }
-        require_memory(size, entrants)?;
-        let (cl, without) = or_without(device.map(ClContext::new).transpose());
-        let mut built = HashMap::new();
-        for entrant in entrants {
-            if let Entrant::Variant(id) = *entrant {
-                built.insert(id, candidate(cl.as_ref().ok_or(&*without), id, size, trials, whole));
+    }
+
+    /// Returns the number of bytes of the case's input and of its output.
+    fn bytes(&self) -> [usize; 2] {
+        let pixels = self.size.0 as usize * self.size.1 as usize * 4;
+        self.layout()
+            .map_or([pixels; 2], |layout| [layout.bytes().next_multiple_of(4), layout.filtered().bytes()])
+    }
+}
+
+/// A variant that was built, or a copy as the upper limit of speed.
+pub enum Built {
+    /// Kernels on RGBA pictures: the context, the variant, and the variant built to write images, which is built when a
+    /// check first needs it.
+    Kernels(ClContext, Box<BuiltVariant>, OnceCell<Box<BuiltVariant>>),
+    /// Kernels on planes.
+    Planes(ClContext, Box<PlanarFilter>),
+    /// Shaders, and the number of the input picture that they have loaded (see [`Buffers::input`]).
+    Shaders(Rc<dyn Shaders>, Cell<u64>),
+    /// The filter in Rust, on this number of threads.
+    Threads(usize, Lanes),
+    /// A copy on the device, as the upper limit of speed: of planes if true, of RGBA pictures otherwise.
+    Copy(bool),
+}
+
+/// The memory for the input and the output of a case.
+pub struct Buffers {
+    case: Case,
+    /// The number of bytes of canaries (known values that detect writes out of bounds) on each side of the input and the
+    /// output.
+    guard: usize,
+    /// The input without canaries, and a number that identifies it.
+    input: (Vec<u8>, u64),
+    /// The output of variants that run on the host, with canaries. Images and textures have no canaries of their own; for
+    /// these, this memory supplies the canaries.
+    host: Vec<u8>,
+    device: Option<DeviceBuffers>,
+}
+
+/// Memory on the device for the input and the output of a case, with the plans that use it.
+struct DeviceBuffers {
+    cl: ClContext,
+    from: GuardedPicture,
+    to: GuardedPicture,
+    scratch: Scratch,
+    /// The plans created so far, each with the number of its variant ([`BuiltVariant::number`]).
+    plans: Vec<(u64, Plan)>,
+    /// The plans on planes created so far, each with the number of its filter ([`PlanarFilter::number`]).
+    planes: Vec<(u64, PlanarPlan)>,
+}
+
+impl DeviceBuffers {
+    /// Allocates the memory of a case, with `guard` bytes of canaries on each side of buffers.
+    fn new(cl: &ClContext, case: &Case, guard: usize) -> Result<Self> {
+        let memory = |storage, bytes: usize| match case.layout() {
+            Some(_) => GuardedPicture::buffer(cl, bytes, guard),
+            None => GuardedPicture::new(cl, storage, case.size, guard),
+        };
+        let [input, output] = case.bytes();
+        let (from, to) = match case.kind {
+            Kind::Image => (Storage::Image, Storage::Image),
+            Kind::IntoImage => (Storage::Buffer, Storage::Image),
+            _ => (Storage::Buffer, Storage::Buffer),
+        };
+        Ok(Self {
+            cl: cl.clone(),
+            from: memory(from, input)?,
+            to: memory(to, output)?,
+            scratch: Scratch::new(),
+            plans: Vec::new(),
+            planes: Vec::new(),
+        })
+    }
+
+    /// Returns the plan of a variant, created at the first call.
+    fn plan(&mut self, variant: &BuiltVariant, case: &Case) -> Result<&Plan> {
+        let Self { cl, from, to, scratch, plans, .. } = self;
+        let at = plans.iter().position(|(number, _)| *number == variant.number());
+        let at = match at {
+            Some(at) => at,
+            None => {
+                let ((width, height), radius) = (case.size, case.radius);
+                let plan = variant.plan(cl, &from.picture, &to.picture, scratch, width, height, radius)?;
+                plans.push((variant.number(), plan));
+                plans.len() - 1
             }
+        };
+        Ok(&plans[at].1)
+    }
+
+    /// Returns the plan of a filter on planes, created at the first call.
+    fn planar_plan(&mut self, filter: &PlanarFilter, case: &Case) -> Result<&PlanarPlan> {
+        let Self { cl, to, scratch, planes, .. } = self;
+        let at = match planes.iter().position(|(number, _)| *number == filter.number()) {
+            Some(at) => at,
+            None => {
+                let layout = case.layout().ok_or_else(unusable_memory)?;
+                planes.push((filter.number(), filter.plan(cl, &layout, &to.picture, scratch, case.radius)?));
+                planes.len() - 1
+            }
+        };
+        Ok(&planes[at].1)
+    }
+}
+
+/// Returns the error for buffers in which a variant cannot run.
+fn unusable_memory() -> Error {
+    Error::new("The picture could not be filtered.", "It is not where the variant filters.", "")
+}
+
+impl Buffers {
+    /// Uploads an input, between canaries if the source is a buffer.
+    fn set_input(&mut self, input: Vec<u8>) -> Result<()> {
+        if let Some(DeviceBuffers { cl, from, .. }) = &self.device {
+            from.write(&cl.queue, &verify::between_canaries(&input, self.guard))?;
         }
-        let on_device = |cl| {
-            let on = OnDevice::new(cl, size, built.values())?;
-            // What runs before the first round has something to filter.
-            on.load(&input.frames[0])?;
-            Ok(on)
-        };
-        let (on, without) = match cl {
-            Some(cl) => or_without(on_device(cl).map(Some)),
-            None => (None, without),
-        };
-        Ok(Self { input, on, without, built, scratch: Scratch::new(), trials, whole })
-    }
-
-    fn size(&self) -> (u32, u32) {
-        (self.input.width, self.input.height)
-    }
-
-    fn on(&self) -> Tried<&OnDevice> {
-        self.on.as_ref().ok_or_else(|| self.without.clone())
-    }
-
-    fn queue(&self) -> Result<&Queue> {
-        let none = || Error::new("Kernels cannot run.", "There is no OpenCL device.", "");
-        self.on.as_ref().map(|on| &on.cl.queue).ok_or_else(none)
-    }
-
-    fn prepare_kernels(
-        &mut self,
-        id: VariantId,
-        variant: Rc<BuiltVariant>,
-        room: &mut Room,
-    ) -> Tried<Prepared<Ready>> {
-        let ((width, height), radius) = (self.size(), room.radius);
-        let OnDevice { cl, .. } = self.on.as_ref().ok_or_else(|| self.without.clone())?;
-        let first = trial_case(&self.input.frames[0], (width, height), radius);
-        tried(self.trials.variant(cl, id, None, false, &first))?;
-        room.checks.first_look(cl, &variant)?;
-        let (src, dst) = self.on()?.pair(variant.kernels().storage).clone();
-        let plan = variant.plan(cl, &src, &dst, &mut self.scratch, width, height, radius).map_err(fail)?;
-        let predicted_ms = plan.predict(&cl.queue).map_err(fail)?;
-        let chosen = (id == VariantId::Auto).then(|| Chosen { what: plan.chosen(), tuned: None });
-        let ready = Ready::Kernels(variant, plan, (src, dst));
-        Ok(Prepared { ready, predicted_ms, chosen, checked: Vec::new() })
-    }
-
-    /// Checks the filter on planes, and puts planes on the device.
-    fn prepare_planes(&mut self, filter: &PlanarFilter, room: &mut Room) -> Tried<Prepared<Ready>> {
-        let (size, radius) = (self.size(), room.radius);
-        let OnDevice { cl, .. } = self.on.as_ref().ok_or_else(|| self.without.clone())?;
-        let (layout, block) = planes_of(&self.input.frames[0], size.0, size.1).map_err(fail)?;
-        tried(self.trials.planar(cl, filter.id(), &layout, false, &trial_case(&block, size, radius)))?;
-        let checked = room.checks.planes(cl, filter)?;
-        let prepare = || {
-            let (layout, block, want) = room.checks.first_planes()?;
-            let from = Picture::block(cl, &cl.queue, &block)?;
-            let copied = Picture::block(cl, &cl.queue, &block)?;
-            let to = Picture::block(cl, &cl.queue, &zeroed(layout.filtered().bytes())?)?;
-            let plan = filter.plan(cl, &layout, &to, &mut self.scratch, radius)?;
-            let predicted_ms = predict(|| run_planes(&cl.queue, &plan, &from))?;
-            room.planes = Some(Planes { from, copied, first: (block, want) });
-            Ok(Prepared { ready: Ready::Planes(plan), predicted_ms, chosen: None, checked })
-        };
-        prepare().map_err(fail)
-    }
-
-    fn run_threads(&self, threads: usize, lanes: Lanes, room: &mut Room) -> Result<Sample> {
-        let (width, height) = (self.input.width as usize, self.input.height as usize);
-        let src = &self.input.frames[room.frame];
-        let begin = Instant::now();
-        native::filter(src, &mut room.out, (width, height), room.radius, threads, lanes)?;
-        Ok(Sample { device_ms: None, dispatch_ms: None, wall_ms: ms_since(begin) })
-    }
-}
-
-fn run_planes(queue: &Queue, plan: &PlanarPlan, from: &Picture) -> Result<Sample> {
-    measure::sample(queue, |queue| Ok(vec![plan.enqueue(queue, from, 0..plan.rows())?]))
-}
-
-impl Planes {
-    fn of<'b>(room: &'b Room) -> Result<&'b Self> {
-        let none = || Error::new("The planes cannot be filtered.", "They are not on the device.", "");
-        room.planes.as_ref().ok_or_else(none)
-    }
-}
-
-impl<'a> Bench for BoxBench<'a> {
-    /// A radius in pixels.
-    type Case = u32;
-    type Entrant = Entrant;
-    type Room = Room<'a>;
-    type Ready = Ready;
-
-    fn case(&self, radius: &u32) -> Case {
-        case(self.size(), *radius)
-    }
-
-    fn entry(&self, entrant: Entrant) -> Entry {
-        entrant.entry(self.on.as_ref().map(|on| on.cl.device.info.kind))
-    }
-
-    fn room(&mut self, radius: &u32) -> Result<Room<'a>> {
-        let first = &self.input.frames[0];
-        let checks = Checks::new(first, self.size(), *radius)?;
-        Ok(Room { radius: *radius, checks, planes: None, out: zeroed(first.len())?, frame: 0 })
-    }
-
-    fn prepare(&mut self, entrant: Entrant, room: &mut Room<'a>) -> Tried<Prepared<Ready>> {
-        let (id, candidate) = match entrant {
-            Entrant::Variant(id) => (id, self.built.get(&id).cloned().ok_or_else(without_device)??),
-            Entrant::Rust(threads, lanes) => {
-                let predicted_ms = predict(|| self.run_threads(threads, lanes, room)).map_err(fail)?;
-                let ready = Ready::Threads(threads, lanes);
-                return Ok(Prepared { ready, predicted_ms, chosen: None, checked: Vec::new() });
-            }
-        };
-        let ((width, height), radius) = (self.size(), room.radius);
-        let (ready, (predicted_ms, checked)) = match candidate {
-            Candidate::Kernels(variant) => return self.prepare_kernels(id, variant, room),
-            Candidate::Planes(filter) => return self.prepare_planes(&filter, room),
-            Candidate::Threads => {
-                let check = |src: &[u8], want: &[u8]| native::check(src, want, width, height, radius);
-                let (ms, mut checked) = room.checks.without_opencl(check)?;
-                room.checks.native(&mut checked)?;
-                (Ready::Threads(all_threads(), Lanes::Vector), (ms, checked))
-            }
-            Candidate::Shaders(shaders) => {
-                let checked = room.checks.without_opencl(|src, want| shaders.check(src, want, radius))?;
-                (Ready::Shaders(shaders), checked)
-            }
-        };
-        Ok(Prepared { ready, predicted_ms, chosen: None, checked })
-    }
-
-    /// Kernels on pictures, and whole frames of all: the rest was checked on the way to the prediction.
-    fn check(&mut self, prepared: &mut Prepared<Ready>, room: &mut Room<'a>) -> Tried<()> {
-        let on = || self.on.as_ref().ok_or_else(|| self.without.clone());
-        let filter = match &prepared.ready {
-            Ready::Kernels(variant, plan, _) => {
-                let (cl, work) = (&on()?.cl, (0..plan.passes()).map(|pass| plan.work(pass)).sum());
-                let ms = prepared.predicted_ms;
-                prepared.checked = room.checks.variant(cl, variant, ms, work, self.trials)?;
-                Filter::Kernels(cl, variant)
-            }
-            Ready::Planes(plan) => match self.built.get(&plan.id()) {
-                Some(Ok(Candidate::Planes(filter))) => Filter::Planes(&on()?.cl, filter),
-                _ => return Ok(()),
-            },
-            Ready::Shaders(_) => Filter::Shaders,
-            Ready::Threads(..) if !prepared.checked.is_empty() => Filter::Threads,
-            // What is beside the variants, and limits.
-            Ready::Threads(..) | Ready::Copy(..) => return Ok(()),
-        };
-        prepared.checked.push(self.whole.check(filter, room.radius)?);
+        self.input = (input, unique_number());
         Ok(())
     }
 
-    fn limit(&mut self, index: usize, room: &mut Room<'a>) -> Tried<Ready> {
-        let on = self.on.as_ref().ok_or_else(|| no_limit(&self.without))?;
-        let (from, to) = match index {
-            0 => on.pair(Storage::Buffer).clone(),
-            _ => Planes::of(room).map(|planes| (planes.from.clone(), planes.copied.clone())).map_err(fail)?,
-        };
-        Ok(Ready::Copy(from, to))
+    /// Returns the device's memory, or an error for a variant that needs it where there is none.
+    fn device(&mut self) -> Result<&mut DeviceBuffers> {
+        self.device.as_mut().ok_or_else(unusable_memory)
     }
 
-    fn load(&self, round: u32, room: &mut Room<'a>) -> Result<()> {
-        room.frame = round as usize % self.input.frames.len();
-        let next = &self.input.frames[room.frame];
-        for built in self.built.values() {
-            if let Ok(Candidate::Shaders(shaders)) = built {
-                shaders.load(next);
-            }
-        }
-        if let Some(planes) = &room.planes {
-            let (_, mut block) = planes_of(next, self.input.width, self.input.height)?;
-            block.resize(planes.first.0.len(), 0);
-            planes.from.write(self.queue()?, &block)?;
-        }
-        self.on.as_ref().map_or(Ok(()), |on| on.load(next))
-    }
-
-    fn poison(&self, ready: &Ready, room: &mut Room<'a>) -> Result<()> {
-        let poison = verify::poisoned(room.checks.first());
-        match ready {
-            Ready::Kernels(_, _, (_, to)) => {
-                to.write(self.queue()?, &poison)?;
-                self.scratch.poison(self.queue()?)
-            }
-            Ready::Planes(plan) => {
-                plan.to().write(self.queue()?, &verify::poisoned(&Planes::of(room)?.first.1))?;
-                self.scratch.poison(self.queue()?)
-            }
-            Ready::Shaders(shaders) => {
-                shaders.poison(&poison);
-                Ok(())
-            }
-            Ready::Threads(..) => {
-                room.out.copy_from_slice(&poison);
-                Ok(())
-            }
-            Ready::Copy(_, to) => to.write(self.queue()?, &poison),
-        }
-    }
-
-    fn run(&self, ready: &Ready, room: &mut Room<'a>) -> Result<Sample> {
-        match ready {
-            Ready::Kernels(_, plan, _) => measure::sample(self.queue()?, |queue| plan.enqueue_all(queue)),
-            Ready::Planes(plan) => run_planes(self.queue()?, plan, &Planes::of(room)?.from),
-            Ready::Shaders(shaders) => shaders.run(room.radius),
-            Ready::Threads(threads, lanes) => self.run_threads(*threads, *lanes, room),
-            Ready::Copy(from, to) => copy(self.queue()?, from, to),
-        }
-    }
-
-    fn compare(&self, ready: &Ready, room: &mut Room<'a>) -> Result<Compared> {
-        let (src, want) = (&self.input.frames[0], room.checks.first());
-        let read = |picture: &Picture, bytes: usize| {
-            let mut read = zeroed(bytes)?;
-            picture.read(self.queue()?, &mut read)?;
-            Ok::<_, Error>(read)
-        };
-        let elements = Rgba { width: self.input.width as usize };
-        let report = match ready {
-            Ready::Kernels(_, _, (from, to)) => {
-                let (got, source) = (read(to, want.len())?, read(from, src.len())?);
-                verify::compare(want, &got, elements, (src, &source))
-            }
-            Ready::Planes(plan) => {
-                let Planes { from, first: (block, want), .. } = Planes::of(room)?;
-                let (got, source) = (read(plan.to(), want.len())?, read(from, block.len())?);
-                planes::compare(plan.layout(), want, &got, (block, &source))
-            }
-            // What these read cannot be written.
-            Ready::Shaders(shaders) => verify::compare(want, &shaders.read()?, elements, (&[], &[])),
-            Ready::Threads(..) => verify::compare(want, &room.out, elements, (&[], &[])),
-            // It takes no part: it is a limit.
-            Ready::Copy(..) => None,
-        };
-        let named = |report| MismatchReport { case: "the movie".to_owned(), ..report };
-        Ok(report.map_or(Ok(None), |report| Err(Box::new(named(report)))))
+    /// Returns the byte range of the output between its canaries.
+    fn output_range(&self) -> std::ops::Range<usize> {
+        self.guard..self.guard + self.case.bytes()[1]
     }
 }
 
-/// Copies a buffer to another on the device, waits, and times it.
-pub(crate) fn copy(queue: &Queue, from: &Picture, to: &Picture) -> Result<Sample> {
-    let (Picture::Buffer(from), Picture::Buffer(to)) = (from, to) else {
-        return Err(Error::new("The copy could not be timed.", "It needs buffers.", ""));
+/// First the variants in order, then the user's own, then the filter in Rust on one thread and on all threads, scalar and
+/// vectorised.
+static VARIANTS: LazyLock<Vec<Variant<Code, NonClVariant>>> = LazyLock::new(|| {
+    let variant = |id: VariantId, work| {
+        let declared::VariantInfo { name, title, idea, .. } = id.info();
+        Variant { id: name, title, idea, work }
     };
-    measure::sample(queue, |queue| {
-        let copied = from.enqueue_copy(queue, to);
-        Ok(vec![copied.map_err(|e| failed("A picture could not be copied on the device.", &e))?])
+    let work = |id: VariantId| {
+        Some(match &id.info().work {
+            declared::Work::Kernels(kernels) => Work::ByKind { cpu: kernels.cpu, gpu: kernels.gpu },
+            declared::Work::Planes(_) => Work::ByKind { cpu: &PLANES[0], gpu: &PLANES[1] },
+            declared::Work::Fastest(_) => Work::Tuned(UNTUNED_VARIANT.as_str()),
+            declared::Work::Shaders => Work::Shaders(NonClVariant::Shaders),
+            declared::Work::Threads => Work::Host(NonClVariant::Threads(all_threads(), Lanes::Vector)),
+            declared::Work::Nothing => return None,
+        })
+    };
+    let variants = VariantId::WITH_OWN.into_iter().filter_map(|id| Some(variant(id, work(id)?)));
+    let threads = if all_threads() > 1 { vec![1, all_threads()] } else { vec![1] };
+    let native_variants = threads.into_iter().flat_map(|threads| {
+        [Lanes::Plain, Lanes::Vector].map(|lanes| {
+            let vectors = lanes == Lanes::Vector;
+            let name = format!("native, {threads} × {}", if vectors { "vectors" } else { "plain" });
+            let json = json!({ "threads": threads, "vectors": vectors });
+            variant(VariantId::Native, Work::ExtraHost(NonClVariant::Threads(threads, lanes), name, json))
+        })
+    });
+    variants.chain(native_variants).collect()
+});
+
+/// Returns all variants that can be benchmarked: in order, the user's own, and the filter in Rust for comparison.
+pub fn all_variants() -> &'static [Variant<Code, NonClVariant>] {
+    &VARIANTS
+}
+
+impl<'a> BoxFilter<'a> {
+    /// Creates a benchmark on `frames` of a movie: at least one, each with `size` (width and height) in RGBA. Before a
+    /// variant is timed, one of the frames is filtered through `engine` and checked.
+    pub fn on_movie(frames: &'a [Vec<u8>], size: (u32, u32), engine: &'a mut dyn EngineFrames) -> Self {
+        Self { frames, engine: Some(RefCell::new(engine)), ..Self::on_noise(size) }.into_images()
+    }
+
+    /// Creates a benchmark on pictures of noise with this width and height, for tuning.
+    pub fn on_noise(size: (u32, u32)) -> Self {
+        Self {
+            frames: &[],
+            size,
+            engine: None,
+            into_images: false,
+            pictures: RefCell::default(),
+            expected_frame: RefCell::default(),
+        }
+    }
+
+    /// Creates a benchmark on noise of any size, for trials of modified kernels.
+    pub fn on_trial() -> Self {
+        Self::on_noise((1, 1)).into_images()
+    }
+
+    /// Enables checks of writing images, for variants that can.
+    pub fn into_images(self) -> Self {
+        Self { into_images: true, ..self }
+    }
+
+    /// Returns the check picture for a key, and the reference's output for that picture.
+    fn picture(&self, of: PictureKey) -> Rc<(Vec<u8>, Vec<u8>)> {
+        let (pattern, (width, height), radius) = of;
+        let make = || {
+            let src = pattern.picture((width, height), radius);
+            let want = quick(&src, width as usize, height as usize, radius as usize);
+            Rc::new((src, want))
+        };
+        let mut pictures = self.pictures.borrow_mut();
+        if !pictures.contains_key(&of) {
+            // Large pictures of other radii are not needed again.
+            pictures
+                .retain(|(_, (width, height), other), _| width * height <= SMALL_PIXELS || *other == radius);
+        }
+        pictures.entry(of).or_insert_with(make).clone()
+    }
+
+    /// Uploads a frame of the movie, given by its index, as the case's input.
+    fn load_frame(&self, buffers: &mut Buffers, index: usize) -> Result<()> {
+        let frame = self.frames.get(index).ok_or_else(unusable_memory)?;
+        let mut input = match buffers.case.layout() {
+            Some(_) => planes_of(frame, self.size.0, self.size.1)?.1,
+            None => frame.clone(),
+        };
+        input.resize(buffers.case.bytes()[0], 0);
+        buffers.set_input(input)
+    }
+
+    /// Returns the expected output for the frame that is loaded, given by its index.
+    fn expected_of_frame(&self, buffers: &Buffers, index: usize) -> Result<Expected> {
+        let (Case { size: (width, height), radius, .. }, input) = (buffers.case, &buffers.input.0);
+        if let Some(layout) = buffers.case.layout() {
+            let bytes = planar_quick(&layout, input, radius)?;
+            return Ok(Expected::new(bytes, Samples(layout.filtered())));
+        }
+        let (key, mut known) = ((index, radius), self.expected_frame.borrow_mut());
+        let bytes = match known.as_ref().filter(|(of, _)| *of == key) {
+            Some((_, bytes)) => bytes.clone(),
+            None => {
+                let bytes = quick(input, width as usize, height as usize, radius as usize);
+                *known = Some((key, bytes.clone()));
+                bytes
+            }
+        };
+        Ok(Expected::new(bytes, Rgba { width: width as usize }))
+    }
+
+    /// Returns the index of the frame that a round uses; `None` without frames.
+    fn frame_of_round(&self, round: u32) -> Option<usize> {
+        (round as usize).checked_rem(self.frames.len())
+    }
+
+    /// Returns the case for a radius at the benchmark's picture size: RGBA buffers, one launch over all rows, test pictures
+    /// of all patterns.
+    pub fn case(&self, radius: u32) -> Case {
+        Case::new(self.size, radius, Kind::Buffer)
+    }
+
+    /// Returns the small cases with which a variant is checked on this kind of memory. Variants without kernels get whole
+    /// pictures only.
+    fn small_cases_on(kind: Kind, radius: u32) -> impl Iterator<Item = Case> {
+        let is_kernel = kind != Kind::Host;
+        let sizes = CHECK_SIZES.into_iter().flat_map(move |(size, bands)| {
+            // For a single pixel most patterns are the same.
+            let pictures = (size == (1, 1)).then_some(2);
+            let bands = if is_kernel { bands } else { &bands[..1] };
+            bands.iter().map(move |&bands| Case { bands, pictures, ..Case::new(size, radius, kind) })
+        });
+        let radii: &[u32] = if is_kernel { &CHECK_RADII } else { &[] };
+        sizes.chain(other_radius_cases(&RADII_SIZES, radii, kind))
+    }
+}
+
+/// Returns check cases for each of `sizes` at each of `radii`, marked as having another radius than the timed one.
+fn other_radius_cases<'r>(
+    sizes: &'r [(u32, u32)],
+    radii: &'r [u32],
+    kind: Kind,
+) -> impl Iterator<Item = Case> + use<'r> {
+    let bands = [Bands::Whole, Bands::Odd].into_iter();
+    let pictures = if kind == Kind::Planes(Some(0)) { 2 } else { 3 };
+    bands.flat_map(move |bands| {
+        sizes.iter().flat_map(move |&size| {
+            let case = move |&radius: &u32| Case {
+                bands,
+                is_other: true,
+                pictures: Some(pictures),
+                ..Case::new(size, radius, kind)
+            };
+            radii.iter().filter(move |radius| size != RADII_SIZES[0] || **radius >= LARGE_RADIUS).map(case)
+        })
     })
+}
+
+/// Calls `one` for each band of the case's rows, and returns the events of the commands that `one` enqueued. The bands have a
+/// multiple of `step` rows, so that no work-items are wasted.
+fn enqueue(
+    case: &Case,
+    step: u32,
+    mut one: impl FnMut(std::ops::Range<u32>) -> Result<Event>,
+) -> Result<Vec<Event>> {
+    case.bands.ranges(case.size.1, step).into_iter().map(&mut one).collect()
+}
+
+impl Ladder for BoxFilter<'_> {
+    type Case = Case;
+    type Code = Code;
+    type Host = NonClVariant;
+    type Built = Built;
+    type Buffers = Buffers;
+
+    const INFO: LadderInfo = LadderInfo {
+        name: "box_filter",
+        peaks: &[
+            PeakKernel { key: "copy", name: "copy", note: None, computes: false },
+            PeakKernel {
+                key: "planes_copy",
+                name: "copy of planes",
+                note: Some(
+                    "planar: the same frames as planes of 4:2:0, with its own reference and its own copy",
+                ),
+                computes: false,
+            },
+        ],
+        inputs: &Pattern::NAMES,
+        options: &["radius"],
+        check_budget_ms: Some(250.0),
+        checks_parameters: true,
+        ..LadderInfo::DEFAULT
+    };
+
+    fn variants(&self) -> &'static [Variant<Code, NonClVariant>] {
+        all_variants()
+    }
+
+    fn cases(&self, sizes: &Sizes) -> std::result::Result<Vec<Case>, String> {
+        Ok(sizes.get("radius", &[[7]])?.into_iter().map(|[radius]| self.case(radius)).collect())
+    }
+
+    fn describe(&self, case: &Case) -> CaseInfo {
+        let Case { size: (width, height), radius, kind, bands, is_other, pictures } = *case;
+        let pixels = f64::from(width) * f64::from(height);
+        let window = f64::from(2 * radius + 1);
+        let way = match kind {
+            Kind::Planes(format) => Some(suite::name(format.unwrap_or(0))),
+            Kind::IntoImage => Some("into an image".to_owned()),
+            _ => None,
+        };
+        let class = SizeClass::of(width, height);
+        CaseInfo {
+            title: format!("{width}×{height} · radius {radius}"),
+            short: Some(format!("r={radius}")),
+            mismatch_label: {
+                let place = format!("{width}×{height}, r={radius}, {}", bands.name());
+                Some(way.iter().cloned().chain([place]).collect::<Vec<_>>().join(", "))
+            },
+            check_label: Checked {
+                sizes: vec![format!("{width}x{height}")],
+                bands: vec![bands.name().to_owned()],
+                radii: is_other.then_some(radius).into_iter().collect(),
+                ways: way.into_iter().collect(),
+                ..Checked::default()
+            },
+            timed_input: Some(if self.frames.is_empty() { Pattern::Noise.name() } else { MOVIE_INPUT }),
+            input_count: pictures,
+            // The smallest size checks large radii however slow the machine is.
+            max_check_run_ms: (is_other && case.size != RADII_SIZES[0]).then_some(OTHER_RADIUS_MS),
+            json: json!({ "radius": radius }),
+            class: class.as_str(),
+            cache_class: Some(tuned::cache_class(class, radius)),
+            is_frame: true,
+            bytes: 8.0 * pixels,
+            operations: pixels * window * window,
+            output: case.bytes()[1],
+            // Counted in pictures: source, destination, row sums and expected output in each kind of memory; source and output of a
+            // check, before and after it, each with its canaries, on host and device. A frame in the engine as planes and pixels,
+            // its expected output, its slot's memory and the device's. The expected output of a frame that is timed.
+            memory: width as usize * height as usize * 4 * 46,
+        }
+    }
+
+    /// Returns cases for checks on each kind of memory that the variant supports: small pictures, and one of the timed size in bands.
+    fn small(&self, built: &Built, timed: &Case) -> Vec<Case> {
+        let Case { size, radius, kind, .. } = *timed;
+        // As the window cuts them, at the size that is timed.
+        let large = Case { bands: Bands::Steps, pictures: Some(1), ..Case::new(size, radius, kind) };
+        match built {
+            Built::Copy(_) => Vec::new(),
+            Built::Shaders(..) => vec![*timed],
+            Built::Threads(..) => Self::small_cases_on(Kind::Host, radius).chain([*timed]).collect(),
+            Built::Planes(..) => {
+                let bands = [Bands::Whole, Bands::Odd];
+                let of_size = |format: usize, size| {
+                    let pictures = (format > 0).then_some(2);
+                    let case = Case { pictures, ..Case::new(size, radius, Kind::Planes(Some(format))) };
+                    bands.map(|bands| Case { bands, ..case })
+                };
+                let sizes = (0..suite::FORMATS.len())
+                    .flat_map(|format| PLANE_SIZES.into_iter().flat_map(move |size| of_size(format, size)));
+                let radii = other_radius_cases(&RADII_SIZES[1..], &PLANE_RADII, Kind::Planes(Some(0)));
+                let all = sizes.chain(radii).filter(|case| case.layout().is_some());
+                all.chain([Case { kind: Kind::Planes(None), ..large }]).collect()
+            }
+            Built::Kernels(cl, variant, _) => {
+                let code = variant.config(size, radius).map(|(_, config)| config.code());
+                let into_image = code.is_some_and(|code| code.to_image)
+                    && cl.device.info.image_support
+                    && self.into_images;
+                let mut all: Vec<Case> = Self::small_cases_on(kind, radius).collect();
+                all.insert(CHECK_SIZES.iter().map(|(_, bands)| bands.len()).sum(), large);
+                if into_image {
+                    all.push(Case { kind: Kind::IntoImage, ..large });
+                    all.extend(Self::small_cases_on(Kind::IntoImage, radius));
+                }
+                all
+            }
+        }
+    }
+
+    /// Returns pictures with fewer rows, whose times predict the time of `case`.
+    fn smaller(&self, case: &Case) -> Vec<Case> {
+        let (width, height) = case.size;
+        // A slow kernel takes seconds for a 64th of a large picture.
+        let rows = [1, height / 64, height / 8].into_iter().filter(|rows| (1..height).contains(rows));
+        match case.kind {
+            Kind::Host | Kind::Textures => Vec::new(),
+            _ => rows.map(|rows| Case { size: (width, rows), ..*case }).collect(),
+        }
+    }
+
+    fn supports(&self, device: &Device, code: Option<&Code>, case: &Case) -> std::result::Result<(), String> {
+        let (width, height) = case.size;
+        let id = code.map_or(Some(UNTUNED_VARIANT), Code::variant);
+        let kernels = id.and_then(VariantId::kernels);
+        kernels.map_or(Ok(()), |kernels| kernels.supports(&device.info, width, height)).map_err(|e| e.why)
+    }
+
+    fn build(&self, part: Part<Code, NonClVariant>) -> Result<Built> {
+        match part {
+            Part::Host(NonClVariant::Threads(threads, lanes)) => Ok(Built::Threads(threads, lanes)),
+            Part::Host(NonClVariant::Shaders) => {
+                let none = || Error::new("There are no shaders.", "Nothing is drawn.", "");
+                let shaders = self.engine.as_ref().ok_or_else(none)?.borrow_mut().shaders(self.size)?;
+                Ok(Built::Shaders(shaders, Cell::new(0)))
+            }
+            Part::Peak(_, index) => Ok(Built::Copy(index > 0)),
+            Part::Kernels(cl, config) => {
+                let unknown =
+                    || Error::new("There is no variant with these kernels.", config.code().file, "");
+                let id = config.code().variant().ok_or_else(unknown)?;
+                if id.reads_planes() {
+                    return Ok(Built::Planes(cl.clone(), Box::new(PlanarFilter::build(cl, id)?)));
+                }
+                let variant = Box::new(BuiltVariant::build_with(cl, id, config)?);
+                Ok(Built::Kernels(cl.clone(), variant, OnceCell::new()))
+            }
+        }
+    }
+
+    /// Returns the case with the kind of memory in which the variant works.
+    fn case_of(&self, built: &Built, case: &Case) -> Case {
+        let kind = match built {
+            Built::Kernels(_, variant, _) => match variant.kernels().storage {
+                Storage::Image => Kind::Image,
+                Storage::Buffer => Kind::Buffer,
+            },
+            Built::Planes(..) | Built::Copy(true) => Kind::Planes(None),
+            Built::Copy(false) => Kind::Buffer,
+            Built::Shaders(..) => Kind::Textures,
+            Built::Threads(..) => Kind::Host,
+        };
+        Case { kind, ..*case }
+    }
+
+    fn allocate(&self, cl: Option<&ClContext>, case: &Case, guard: usize) -> Result<Buffers> {
+        let cl = cl.filter(|cl| {
+            !matches!(case.kind, Kind::Host | Kind::Textures) && self.supports(&cl.device, None, case).is_ok()
+        });
+        let device = cl.map(|cl| DeviceBuffers::new(cl, case, guard)).transpose()?;
+        let host = zeroed(case.bytes()[1] + 2 * guard)?;
+        Ok(Buffers { case: *case, guard, input: (Vec::new(), 0), host, device })
+    }
+
+    fn load(&self, buffers: &mut Buffers, input: &str) -> Result<Expected> {
+        let Case { size: (width, height), radius, .. } = buffers.case;
+        let Some(pattern) = Pattern::ALL.into_iter().find(|pattern| pattern.name() == input) else {
+            self.load_frame(buffers, 0)?;
+            return self.expected_of_frame(buffers, 0);
+        };
+        let Some(layout) = buffers.case.layout() else {
+            let (input, bytes) = self.picture((pattern, (width, height), radius)).as_ref().clone();
+            buffers.set_input(input)?;
+            return Ok(Expected::new(bytes, Rgba { width: width as usize }));
+        };
+        let mut block = suite::block(pattern, &layout, radius);
+        block.resize(buffers.case.bytes()[0], 0);
+        let bytes = planar_quick(&layout, &block, radius)?;
+        buffers.set_input(block)?;
+        Ok(Expected::new(bytes, Samples(layout.filtered())))
+    }
+
+    fn load_round(&self, buffers: &mut Buffers, round: u32) -> Result<()> {
+        self.frame_of_round(round).map_or(Ok(()), |index| self.load_frame(buffers, index))
+    }
+
+    fn expected_round(&self, buffers: &Buffers, round: u32) -> Result<Option<Expected>> {
+        let index = self.frame_of_round(round).filter(|_| self.frames.len() > 1);
+        index.map(|index| self.expected_of_frame(buffers, index)).transpose()
+    }
+
+    fn write(&self, built: &Built, buffers: &mut Buffers, bytes: &[u8]) -> Result<()> {
+        buffers.host.copy_from_slice(bytes);
+        if let Built::Shaders(shaders, _) = built {
+            shaders.poison(&bytes[buffers.output_range()]);
+        }
+        let case = buffers.case;
+        let Some(device) = &mut buffers.device else { return Ok(()) };
+        // The memory between the steps is allocated with the plan, and poisoned below.
+        match built {
+            Built::Kernels(_, variant, _) if case.kind != Kind::IntoImage => {
+                device.plan(variant, &case)?;
+            }
+            Built::Planes(_, filter) => {
+                device.planar_plan(filter, &case)?;
+            }
+            _ => {}
+        }
+        let DeviceBuffers { cl, to, scratch, .. } = device;
+        to.write(&cl.queue, bytes)?;
+        scratch.poison(&cl.queue)
+    }
+
+    fn read(&self, built: &Built, buffers: &Buffers) -> Result<Output> {
+        let mut bytes = buffers.host.clone();
+        if let Built::Shaders(shaders, _) = built {
+            bytes[buffers.output_range()].copy_from_slice(&shaders.read()?);
+        }
+        // On the host the input is read-only.
+        let Some(DeviceBuffers { cl, from, to, .. }) = &buffers.device else {
+            return Ok(Output { bytes, changed: 0 });
+        };
+        to.read(&cl.queue, &buffers.host, &mut bytes)?;
+        let before = verify::between_canaries(&buffers.input.0, buffers.guard);
+        let mut after = zeroed(before.len())?;
+        from.read(&cl.queue, &before, &mut after)?;
+        Ok(Output { bytes, changed: verify::count_changed(&before, &after) })
+    }
+
+    fn run(&self, built: &Built, buffers: &mut Buffers) -> Result<Sample> {
+        let case = buffers.case;
+        match built {
+            Built::Kernels(cl, variant, into_image) => {
+                let mut variant = variant;
+                if case.kind == Kind::IntoImage {
+                    if into_image.get().is_none() {
+                        let unknown = || Error::new("It is not built.", "", "");
+                        let (id, config) = variant.config(case.size, case.radius).ok_or_else(unknown)?;
+                        let built = BuiltVariant::build_into(cl, id, config, Storage::Image)?;
+                        let _set = into_image.set(Box::new(built));
+                    }
+                    variant = into_image.get().ok_or_else(unusable_memory)?;
+                }
+                let device = buffers.device()?;
+                let queue = device.cl.queue.clone();
+                let plan = device.plan(variant, &case)?;
+                measure::sample(&queue, |queue| {
+                    let pass =
+                        |pass| enqueue(&case, plan.row_step(pass), |rows| plan.enqueue(queue, pass, rows));
+                    Ok((0..plan.passes()).map(pass).collect::<Result<Vec<_>>>()?.concat())
+                })
+            }
+            Built::Planes(_, filter) => {
+                let device = buffers.device()?;
+                let (queue, from) = (device.cl.queue.clone(), device.from.picture.clone());
+                let plan = device.planar_plan(filter, &case)?;
+                measure::sample(&queue, |queue| {
+                    enqueue(&case, plan.row_step(), |rows| plan.enqueue(queue, &from, rows))
+                })
+            }
+            Built::Shaders(shaders, loaded) => {
+                if loaded.replace(buffers.input.1) != buffers.input.1 {
+                    shaders.load(&buffers.input.0);
+                }
+                shaders.run(case.radius)
+            }
+            Built::Threads(threads, lanes) => {
+                let size = (case.size.0 as usize, case.size.1 as usize);
+                let output_range = buffers.output_range();
+                let begin = Instant::now();
+                native::filter(
+                    &buffers.input.0,
+                    &mut buffers.host[output_range],
+                    size,
+                    case.radius,
+                    *threads,
+                    *lanes,
+                )?;
+                Ok(Sample::on_host(ms_since(begin)))
+            }
+            Built::Copy(_) => {
+                let DeviceBuffers { cl, from, to, .. } = buffers.device()?;
+                let (Picture::Buffer(from), Picture::Buffer(to)) = (&from.picture, &to.picture) else {
+                    return Err(unusable_memory());
+                };
+                measure::sample(&cl.queue, |queue| {
+                    let copied = from.enqueue_copy(queue, to);
+                    Ok(vec![copied.map_err(|e| failed("A picture could not be copied on the device.", &e))?])
+                })
+            }
+        }
+    }
+
+    /// Filters a frame of the movie through the engine, as the window does, and compares the frame with the reference.
+    fn check_in_use(&self, id: &str, built: &Built, case: &Case) -> VariantResult<Option<Checked>> {
+        let Some(engine) = &self.engine else { return Ok(None) };
+        let variant;
+        let filter = match built {
+            Built::Kernels(cl, built, _) => {
+                variant = built.as_ref().clone().with_id(id);
+                BuiltFilter::Kernels(cl, &variant)
+            }
+            Built::Planes(cl, filter) => BuiltFilter::Planes(cl, filter),
+            Built::Shaders(..) => BuiltFilter::Shaders,
+            Built::Threads(..) => BuiltFilter::Threads,
+            Built::Copy(_) => return Ok(None),
+        };
+        engine.borrow_mut().check(filter, case.radius).map(Some)
+    }
 }

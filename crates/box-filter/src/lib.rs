@@ -1,8 +1,9 @@
-//! The box filter: each pixel becomes the mean of the (2r+1)² pixels around it. With it stand the kernels that convert a
-//! decoder's planes ([`color_kernels`]), their checks ([`color_trial`]) and their times ([`yuv_to_rgba`]).
+//! The box filter: each pixel becomes the mean of the (2r+1)² pixels around it. The crate also has the kernels that convert a
+//! decoder's planes to RGBA ([`color_kernels`]), the pictures for their checks ([`color_test_pictures`]) and their benchmark
+//! ([`yuv_to_rgba`]).
 //!
-//! The contract: radius 0 to 128; the border repeats the edge; RGBA, 8 bits a channel, each channel on its
-//! own; out = (sum + N/2) / N in whole numbers with N = (2r+1)². Row sums stay whole, 16 bits a channel.
+//! The contract: radius 0 to 128; pixels beyond the border repeat the edge; RGBA with 8 bits per channel, each channel
+//! filtered independently; out = (sum + N/2) / N in integers with N = (2r+1)². Row sums are exact, 16 bits per channel.
 //! Every variant gives exactly the bytes of [`mod@reference`].
 
 #![warn(missing_docs, unreachable_pub)]
@@ -10,12 +11,10 @@
 #![allow(rustdoc::private_intra_doc_links)]
 
 pub mod bench;
-mod candidates;
-mod checks;
 pub mod color_kernels;
-pub mod color_trial;
+pub mod color_test_pictures;
 pub mod config;
-pub mod entrants;
+mod guarded;
 pub mod machine_code;
 pub mod native;
 pub mod opencl;
@@ -24,34 +23,33 @@ mod plan;
 pub mod planar;
 pub mod reference;
 mod run;
-mod rungs;
 mod scratch;
-pub mod suite;
 pub mod trial;
-pub mod tune;
 pub mod tuned;
-pub mod whole;
+mod variants;
+pub mod whole_frames;
 pub mod yuv_to_rgba;
 
+pub use bench::BoxFilter;
 pub use config::{Code, Config};
 pub use opencl::BuiltVariant;
 pub use plan::Plan;
 pub use run::filter_once;
-pub(crate) use rungs::Kernels;
-pub use rungs::{Group, OWN_FILE, VariantId, Work, listed};
 pub use scratch::Scratch;
+pub(crate) use variants::Kernels;
+pub use variants::{Group, OWN_FILE, VariantId, Work, join_ids};
 
 /// Largest radius, in pixels: 255·(2·128+1) is the largest row sum that fits 16 bits.
 pub const MAX_RADIUS: u32 = 128;
 
 #[cfg(test)]
 mod tests {
-    use opencl::program;
+    use opencl::sources::Sources;
 
     #[test]
-    fn the_kernels_know_the_largest_radius() {
+    fn kernels_define_the_same_largest_radius() {
         for file in ["box_filter/06_fused.cl", "box_filter/08_planes.cl"] {
-            let text = program::source(file).unwrap();
+            let text = Sources::default().text(file).unwrap();
             let defined = text.lines().find_map(|line| line.strip_prefix("#define MAX_RADIUS "));
             assert_eq!(defined, Some(super::MAX_RADIUS.to_string().as_str()), "{file}");
         }

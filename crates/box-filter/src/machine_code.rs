@@ -1,79 +1,83 @@
-//! What a device runs for a variant. In: the variant, and which pictures. Out: the driver's machine code.
+//! The driver's machine code of a variant.
 
 use crate::planar::PlanesCode;
 use crate::tuned::{self, SizeClass};
-use crate::{Config, VariantId, config};
+use crate::{Config, VariantId};
 use base::error::{Error, Result};
 use ladder::cache::Cache;
 use opencl::cl::ClContext;
 use opencl::machine_code::{self, MachineCode};
 use opencl::program;
 
-/// What decides which code of a variant runs.
+/// The properties of pictures on which the choice of a variant's code depends.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Pictures {
-    /// Width and height in pixels.
+pub struct PictureInfo {
+    /// Width and height of the pictures in pixels.
     pub size: (u32, u32),
-    /// The radius in pixels.
+    /// The radius of the filter in pixels.
     pub radius: u32,
-    /// The planes' samples have two bytes.
+    /// True if samples of planes have two bytes.
     pub wide: bool,
 }
 
-/// What the device runs for a variant, with its default parameters, on such pictures; for `auto` that of the variant, and with the
-/// parameters, that it is there.
+/// Returns the machine code of a variant with its default parameters, for pictures with these properties. For `auto`,
+/// returns the machine code of the variant that tuning chose, with the parameters that tuning chose.
 ///
 /// # Errors
-/// When it has no kernels, or the driver does not tell.
-pub fn of(cl: &ClContext, id: VariantId, pictures: &Pictures) -> Result<MachineCode> {
+/// When the variant has no kernels, or the driver does not provide machine code.
+pub fn disassemble(cl: &ClContext, id: VariantId, pictures: &PictureInfo) -> Result<MachineCode> {
     let device = &cl.device.info;
     let (width, height) = pictures.size;
     let size = SizeClass::of(width, height);
     if let Some(planes) = id.planes() {
         let file = *planes.file_on(device.kind);
-        let mut code = code(cl, file, &PlanesCode::options(pictures.wide))?;
+        let mut code = disassemble_file(cl, file, &PlanesCode::options(pictures.wide))?;
         let bytes = if pictures.wide { "two bytes" } else { "one byte" };
         code.name = format!("{file}, for samples of {bytes}: {}", code.name);
         return Ok(code);
     }
     if id == VariantId::Auto {
         let class = tuned::radius_class(pictures.radius);
-        let is_it = |choice: &tuned::Choice| (choice.size, choice.radius_class) == (size, class);
-        let tuned = tuned::choices(&Cache::load(), device).into_iter().find(is_it);
+        let is_match = |choice: &tuned::TunedVariant| (choice.size, choice.radius_class) == (size, class);
+        let tuned = tuned::tuned_variants(&Cache::load(), device, cl.sources()).into_iter().find(is_match);
         let (variant, mut code) = match tuned {
-            Some(choice) => (choice.variant, of_config(cl, &choice.config.fitted(device))?),
-            None => (tuned::UNTUNED, of(cl, tuned::UNTUNED, pictures)?),
+            Some(choice) => (choice.variant, disassemble_config(cl, &choice.config.fit_to_device(device))?),
+            None => (tuned::UNTUNED_VARIANT, disassemble(cl, tuned::UNTUNED_VARIANT, pictures)?),
         };
         code.name = format!("auto is {variant} here: {}", code.name);
         return Ok(code);
     }
     let kernels = id.kernels().ok_or_else(|| {
         let why = format!("'{id}' is made of no kernels.");
-        Error::new("The machine code cannot be shown.", why, "Choose one of the ladder's other rungs.")
+        Error::new("The machine code cannot be shown.", why, "Choose one of the ladder's other variants.")
     })?;
-    of_config(cl, &config::for_size(kernels.code(device.kind), device.kind, size).fitted(device))
+    disassemble_config(cl, &Config::for_class(kernels.code(device.kind), device, size.as_str()))
 }
 
-fn of_config(cl: &ClContext, config: &Config) -> Result<MachineCode> {
-    code(cl, config.code().file, &config.options())
+/// Returns the machine code of a variant with the parameters `config`.
+fn disassemble_config(cl: &ClContext, config: &Config) -> Result<MachineCode> {
+    disassemble_file(cl, config.code().file, &config.options())
 }
 
-fn code(cl: &ClContext, file: &str, options: &str) -> Result<MachineCode> {
+/// Returns the machine code of a kernel file that is compiled with these options.
+fn disassemble_file(cl: &ClContext, file: &str, options: &str) -> Result<MachineCode> {
     let (binary, log) = program::binary_and_log(cl, file, options)?;
-    machine_code::of(&binary, &log)
+    machine_code::from_binary(&binary, &log)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use opencl::cl::list_devices;
+    use opencl::sources::Sources;
 
     #[test]
-    fn every_variant_with_kernels_has_code_and_the_others_say_why_not() {
+    fn only_variants_with_kernels_have_machine_code() {
         let device = list_devices().into_iter().next().expect("the tests need an OpenCL device");
-        let cl = ClContext::new(&device).unwrap();
-        let told =
-            |id, wide| of(&cl, id, &Pictures { size: (64, 48), radius: 3, wide }).map(|code| code.name);
+        let cl = ClContext::new(&device, Sources::default()).unwrap();
+        let told = |id, wide| {
+            disassemble(&cl, id, &PictureInfo { size: (64, 48), radius: 3, wide }).map(|code| code.name)
+        };
         let named = |told: Result<String>, begin: &str| match told {
             Ok(name) => assert!(name.starts_with(begin), "{name}"),
             // No disassembler is installed.

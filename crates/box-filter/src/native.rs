@@ -1,35 +1,33 @@
-//! The box filter without OpenCL: the algorithm of `06_fused.cl` in Rust, on threads. In and out: RGBA pixels in
-//! host memory. It is exact, and it is what the OpenCL variants on a CPU are to be compared with.
+//! The box filter without OpenCL: the algorithm of `06_fused.cl` in Rust, on threads, from and to RGBA pixels in host memory.
+//! Its output is exact, and its speed is the comparison for the OpenCL variants on a CPU.
 //!
-//! [`Lanes::Plain`] walks along a row pixel by pixel. [`Lanes::Vector`] computes four pixels, sixteen channels, from
-//! the four before them, in loops that the compiler turns into vectors; where the processor has AVX2 they are
-//! compiled for it. The other way is kept from that, so that the two show what vectors gain.
+//! [`Lanes::Plain`] computes a row pixel by pixel. [`Lanes::Vector`] computes four pixels (sixteen channels) from the
+//! previous four, in loops that the compiler vectorises, with AVX2 where the CPU has it. Vectorisation of the plain loops is
+//! prevented, so that the two show what vectors gain.
 
 use std::sync::atomic::{Ordering, compiler_fence};
 
 use crate::MAX_RADIUS;
 use base::error::{Error, Result};
 use base::threads::share;
-use base::verify::{self, MismatchReport};
-use opencl::memory::Rgba;
 
 pub use base::threads::all_threads;
 
-/// How a row is summed.
+/// The number of channels that the filter computes at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lanes {
-    /// One pixel after the other.
+    /// One pixel after the other, without vector instructions.
     Plain,
-    /// Sixteen channels at once.
+    /// Sixteen channels at once, in loops that the compiler vectorises.
     Vector,
 }
 
-/// The channels that are computed at once: four pixels.
-const AT_ONCE: usize = 16;
-/// 2²³ + 128: added to a mean with 128 taken off, it leaves the rounded mean in the lowest byte.
-const MAGIC: f32 = 8_388_736.0;
+/// Channels that are computed at once: four pixels.
+const VECTOR_CHANNELS: usize = 16;
+/// 2²³ + 128: added to a mean minus 128, it leaves the rounded mean in the lowest byte of the float.
+const ROUNDING_OFFSET: f32 = 8_388_736.0;
 
-/// Filters `src` into `dst`, `width`·`height` RGBA pixels each, on `threads` threads; the calling one is among them.
+/// Filters `src` into `dst`, `width`·`height` RGBA pixels each, on `threads` threads, of which the calling thread is one.
 ///
 /// # Errors
 /// When a picture has another length, or the radius is more than [`MAX_RADIUS`].
@@ -58,36 +56,15 @@ pub fn filter(
     Ok(())
 }
 
-/// Checks [`filter`] on all cores and in vectors, on one picture against `want`, the reference's output for it: poisoned,
-/// with canaries on both sides.
-///
-/// # Errors
-/// As [`filter`]; a wrong result is no error but a report.
-pub(crate) fn check(
-    src: &[u8],
-    want: &[u8],
-    width: u32,
-    height: u32,
-    radius: u32,
-) -> Result<Option<MismatchReport>> {
-    let size = (width as usize, height as usize);
-    verify::check(want, Rgba { width: size.0 }, |before| {
-        let mut after = before.to_vec();
-        let picture = &mut after[verify::guard(want.len())..][..want.len()];
-        filter(src, picture, size, radius, all_threads(), Lanes::Vector)?;
-        Ok(after)
-    })
-}
-
-/// Keeps the compiler from turning a loop with this in it into vectors; it is no instruction itself.
+/// Prevents the compiler from vectorising the loop that calls this; generates no instruction.
 #[inline(always)]
-fn one_by_one(lanes: Lanes) {
+fn prevent_vectorization(lanes: Lanes) {
     if lanes == Lanes::Plain {
         compiler_fence(Ordering::SeqCst);
     }
 }
 
-/// Rows of the output that one thread computes, from `y0` on.
+/// Rows of the output, from `y0` on, that one thread computes.
 struct Strip<'a> {
     src: &'a [u8],
     width: usize,
@@ -97,6 +74,8 @@ struct Strip<'a> {
 }
 
 impl Strip<'_> {
+    /// Filters as many rows, from the strip's first row on, as `out` holds, with AVX2 if the processor has it and `lanes`
+    /// allows it.
     fn run(&self, out: &mut [u8], lanes: Lanes) {
         #[cfg(target_arch = "x86_64")]
         if lanes == Lanes::Vector && std::arch::is_x86_feature_detected!("avx2") {
@@ -104,43 +83,46 @@ impl Strip<'_> {
             return unsafe { self.run_avx2(out) };
         }
         match lanes {
-            Lanes::Plain => self.rows(out, Lanes::Plain),
-            Lanes::Vector => self.rows(out, Lanes::Vector),
+            Lanes::Plain => self.filter_rows(out, Lanes::Plain),
+            Lanes::Vector => self.filter_rows(out, Lanes::Vector),
         }
     }
 
+    /// Filters as [`Strip::filter_rows`] does, compiled for AVX2.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     fn run_avx2(&self, out: &mut [u8]) {
-        self.rows(out, Lanes::Vector);
+        self.filter_rows(out, Lanes::Vector);
     }
 
-    fn line(&self, y: isize) -> &[u8] {
+    /// Returns a row of the source; rows beyond the border repeat the edge.
+    fn source_row(&self, y: isize) -> &[u8] {
         let y = y.clamp(0, self.height as isize - 1) as usize;
         &self.src[y * self.width * 4..(y + 1) * self.width * 4]
     }
 
+    /// Filters as many rows, from the strip's first row on, as `out` holds.
     #[inline(always)]
-    fn rows(&self, out: &mut [u8], lanes: Lanes) {
+    fn filter_rows(&self, out: &mut [u8], lanes: Lanes) {
         let (row, r) = (self.width * 4, self.radius as isize);
-        // The column sums with their edges repeated: room for the window, and for vectors over both ends.
-        let edge = 4 * (self.radius + 1) + AT_ONCE;
+        // The column sums with their edges repeated, for the window and for vectors beyond both ends.
+        let edge = 4 * (self.radius + 1) + VECTOR_CHANNELS;
         let mut columns = vec![0u16; edge + row + edge];
-        let mut changes = vec![0i32; row + 2 * AT_ONCE];
+        let mut changes = vec![0i32; row + 2 * VECTOR_CHANNELS];
         let top = self.y0 as isize;
         // The window of the row above the strip.
         for y in top - 1 - r..top + r {
-            for (sum, enters) in columns[edge..edge + row].iter_mut().zip(self.line(y)) {
-                *sum += u16::from(*enters);
-                one_by_one(lanes);
+            for (sum, added) in columns[edge..edge + row].iter_mut().zip(self.source_row(y)) {
+                *sum += u16::from(*added);
+                prevent_vectorization(lanes);
             }
         }
         for (y, out) in (top..).zip(out.chunks_exact_mut(row)) {
-            let (enters, leaves) = (self.line(y + r), self.line(y - 1 - r));
-            for ((sum, enters), leaves) in columns[edge..edge + row].iter_mut().zip(enters).zip(leaves) {
+            let (added, removed) = (self.source_row(y + r), self.source_row(y - 1 - r));
+            for ((sum, added), removed) in columns[edge..edge + row].iter_mut().zip(added).zip(removed) {
                 // In this order nothing is below 0, but above 16 bits it may be for a moment.
-                *sum = sum.wrapping_add(u16::from(*enters)).wrapping_sub(u16::from(*leaves));
-                one_by_one(lanes);
+                *sum = sum.wrapping_add(u16::from(*added)).wrapping_sub(u16::from(*removed));
+                prevent_vectorization(lanes);
             }
             let (left, rest) = columns.split_at_mut(edge);
             let (middle, right) = rest.split_at_mut(row);
@@ -153,77 +135,81 @@ impl Strip<'_> {
         }
     }
 
-    /// Sums with 128 times the window taken off, of the pixel left of the first one.
+    /// Returns the channel sums of the window left of the first pixel, minus 128 times the number of the window's pixels.
     #[inline(always)]
-    fn first(&self, columns: &[u16], edge: usize, lanes: Lanes) -> [i32; 4] {
+    fn first_window_sums(&self, columns: &[u16], edge: usize, lanes: Lanes) -> [i32; 4] {
         let side = 2 * self.radius as i32 + 1;
         let mut sum = [-128 * side * side; 4];
         let from = edge - 4 * (self.radius + 1);
         for pixel in columns[from..from + 4 * (2 * self.radius + 1)].chunks_exact(4) {
             for (sum, value) in sum.iter_mut().zip(pixel) {
                 *sum += i32::from(*value);
-                one_by_one(lanes);
+                prevent_vectorization(lanes);
             }
         }
         sum
     }
 
+    /// Returns the rounded mean for a sum minus 128 times the number of the window's pixels.
     #[inline(always)]
     fn mean(&self, sum: i32, scale: f32) -> u8 {
-        (sum as f32 * scale + MAGIC).to_bits() as u8
+        (sum as f32 * scale + ROUNDING_OFFSET).to_bits() as u8
     }
 
+    /// Returns 1 divided by the number of the window's pixels.
     #[inline(always)]
     fn scale(&self) -> f32 {
         let side = 2 * self.radius as u32 + 1;
         1.0 / (side * side) as f32
     }
 
+    /// Computes a row from its column sums, pixel by pixel.
     #[inline(always)]
     fn sum_pixels(&self, columns: &[u16], edge: usize, out: &mut [u8]) {
         let scale = self.scale();
-        let mut sum = self.first(columns, edge, Lanes::Plain);
-        let enters = columns[edge + 4 * self.radius..].chunks_exact(4);
-        let leaves = columns[edge - 4 * (self.radius + 1)..].chunks_exact(4);
-        for ((out, enters), leaves) in out.chunks_exact_mut(4).zip(enters).zip(leaves) {
+        let mut sum = self.first_window_sums(columns, edge, Lanes::Plain);
+        let added = columns[edge + 4 * self.radius..].chunks_exact(4);
+        let removed = columns[edge - 4 * (self.radius + 1)..].chunks_exact(4);
+        for ((out, added), removed) in out.chunks_exact_mut(4).zip(added).zip(removed) {
             for channel in 0..4 {
-                sum[channel] += i32::from(enters[channel]) - i32::from(leaves[channel]);
+                sum[channel] += i32::from(added[channel]) - i32::from(removed[channel]);
                 out[channel] = self.mean(sum[channel], scale);
-                one_by_one(Lanes::Plain);
+                prevent_vectorization(Lanes::Plain);
             }
         }
     }
 
-    /// `changes` holds what each channel's sum gains from one pixel to the next, after zeros for one vector: from
-    /// four pixels to the next four it is four of these, none of which waits for a sum.
+    /// Computes a row from its column sums, four pixels at a time. `changes` receives the change of each channel's sum from
+    /// one pixel to the next, after zeros for one vector. Four of these changes add up to the change from four pixels to
+    /// the next four, without a dependency on a sum.
     #[inline(always)]
     fn sum_vectors(&self, columns: &[u16], edge: usize, changes: &mut [i32], out: &mut [u8]) {
         let scale = self.scale();
         let row = out.len();
-        let enters = &columns[edge + 4 * self.radius..][..row];
-        let leaves = &columns[edge - 4 * (self.radius + 1)..][..row];
-        for ((change, enters), leaves) in changes[AT_ONCE..].iter_mut().zip(enters).zip(leaves) {
-            *change = i32::from(*enters) - i32::from(*leaves);
+        let added = &columns[edge + 4 * self.radius..][..row];
+        let removed = &columns[edge - 4 * (self.radius + 1)..][..row];
+        for ((change, added), removed) in changes[VECTOR_CHANNELS..].iter_mut().zip(added).zip(removed) {
+            *change = i32::from(*added) - i32::from(*removed);
         }
-        // Before the picture nothing changes, so the four sums there may be thought equal.
-        let first = self.first(columns, edge, Lanes::Vector);
-        let mut sum = [0i32; AT_ONCE];
-        sum.chunks_exact_mut(4).for_each(|pixel| pixel.copy_from_slice(&first));
+        // The changes before the picture are zero, so the four sums there are equal.
+        let first_window_sums = self.first_window_sums(columns, edge, Lanes::Vector);
+        let mut sum = [0i32; VECTOR_CHANNELS];
+        sum.chunks_exact_mut(4).for_each(|pixel| pixel.copy_from_slice(&first_window_sums));
         let mut at = 0;
         while at < row {
-            let window: &[i32; AT_ONCE + 12] = match changes[at + 4..].first_chunk() {
+            let window: &[i32; VECTOR_CHANNELS + 12] = match changes[at + 4..].first_chunk() {
                 Some(window) => window,
                 None => return,
             };
-            for lane in 0..AT_ONCE {
+            for lane in 0..VECTOR_CHANNELS {
                 sum[lane] += (window[lane] + window[lane + 4]) + (window[lane + 8] + window[lane + 12]);
             }
-            let pixels: [u8; AT_ONCE] = sum.map(|sum| self.mean(sum, scale));
+            let pixels: [u8; VECTOR_CHANNELS] = sum.map(|sum| self.mean(sum, scale));
             match out[at..].first_chunk_mut() {
                 Some(out) => *out = pixels,
                 None => out[at..].copy_from_slice(&pixels[..row - at]),
             }
-            at += AT_ONCE;
+            at += VECTOR_CHANNELS;
         }
     }
 }

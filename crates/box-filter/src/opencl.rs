@@ -1,45 +1,48 @@
-//! The box filter on an OpenCL device. In: pictures on the device. Out: commands on a queue that filter
-//! them, whole or band by band, and that never wait.
+//! The box filter on an OpenCL device: compiles a variant's kernels, and binds them to pictures as a [`Plan`].
 
 use std::cell::Cell;
 
-use super::config::{self, Config, Extent};
+use super::config::{Config, Extent};
+use super::guarded::GuardedPicture;
 use super::plan::{Pass, Plan};
-use super::{Kernels, Scratch, run};
+use super::{Kernels, Scratch};
 use crate::VariantId;
-use crate::tuned::{self, SizeClass, UNTUNED};
+use crate::tuned::{self, SizeClass, UNTUNED_VARIANT};
 use base::error::{Error, Result};
+use base::verify;
 use ladder::cache::Cache;
 use opencl::cl::{self, ClContext, DeviceKind, failed};
-use opencl::kernel::{Kernel, unique};
+use opencl::kernel::{Kernel, unique_number};
 use opencl::memory::{Picture, Storage};
-use opencl::program::{self, Ahead};
+use opencl::program::{self, CompiledProgram};
 
-/// The compiler's option for an output in an image.
+/// The compiler option for an output in an image.
 const TO_IMAGE: &str = " -D TO_IMAGE=1";
 
-/// The variant's kernels, or an error for what is not made of kernels.
+/// Returns the variant's kernels, or an error if it has none.
 fn kernels_of(id: VariantId) -> Result<&'static Kernels> {
     id.kernels().ok_or_else(|| Error::new(format!("'{id}' has no kernel."), "It does without OpenCL.", ""))
 }
 
-/// A variant compiled for one device. It can be made on any thread, and sent to another.
+/// A variant compiled for one device. It can be built on any thread and sent to another. Clones share the programs.
 ///
-/// [`VariantId::Auto`] is several: each plan takes the one for its size and radius. Clones share the programs.
+/// A variant may have several programs, for different sizes and radii; a plan uses the one for its size and radius.
 #[derive(Debug, Clone)]
 pub struct BuiltVariant {
     kernels: &'static Kernels,
-    /// The first is the default.
+    /// The programs of the variant; the first one is the default.
     programs: Vec<Program>,
-    /// Where another than the default is faster: the size, the class of radii, and which.
+    /// The programs to use instead of the default: a class of sizes, the index of a class of radii, and the index of the
+    /// program to use for both.
     choices: Vec<(SizeClass, usize, usize)>,
     output: Storage,
+    /// The number that identifies this build of the variant.
     number: u64,
-    /// It stands beside the variant itself.
-    is_beside: bool,
+    /// The version of edited kernels, if this is not the one that runs.
+    version: Option<u64>,
 }
 
-/// One variant with one configuration.
+/// A compiled program: one variant with one configuration.
 #[derive(Debug, Clone)]
 struct Program {
     id: VariantId,
@@ -48,108 +51,107 @@ struct Program {
 }
 
 impl BuiltVariant {
-    /// Compiles a variant with the device's default parameters, and runs it once on a small picture: some drivers
-    /// finish compiling at the first launch. Takes up to a second, so call it in the background; it uses a queue
-    /// of its own.
+    /// Compiles a variant with the device's default parameters ([`VariantId::Auto`]: with what tuning found), and runs it once
+    /// on a small picture, because some drivers finish compiling at the first launch. Takes up to a second, so call it in the
+    /// background; it uses a queue of its own.
     ///
     /// # Errors
-    /// When the device cannot run the variant, or its kernels do not compile (with the log), have other
-    /// arguments than expected, or fail to run. [`VariantId::Off`] is nothing to build and an error.
+    /// When the device cannot run the variant, or its kernels do not compile (with the log), have other arguments than
+    /// expected, or fail to run. Variants without kernels, such as [`VariantId::Off`], are an error.
     pub fn build(cl: &ClContext, id: VariantId) -> Result<Self> {
         Self::build_as(cl, id, cl.device.info.kind)
     }
 
-    /// Compiles what [`BuiltVariant::build`] compiles, or what [`BuiltVariant::build_for_textures`] does, and runs nothing: for
-    /// [`program::take_over`].
-    pub fn compile_ahead(cl: &ClContext, id: VariantId, to_texture: bool) -> Vec<Ahead> {
+    /// Compiles the programs of [`BuiltVariant::build`], or of [`BuiltVariant::build_for_textures`] if `to_texture`, without
+    /// running them, for [`ClContext::with_compiled`].
+    pub fn precompile(cl: &ClContext, id: VariantId, to_texture: bool) -> Vec<CompiledProgram> {
         let device = &cl.device.info;
         let Some(kernels) = id.kernels().filter(|_| id != VariantId::Auto) else { return Vec::new() };
         let code = kernels.code(device.kind);
         let to_image = to_texture && code.to_image && kernels.storage != Storage::Image;
-        let config = Config::of(code, device.kind).fitted(device);
+        let config = Config::new(code, device.kind).fit_to_device(device);
         let options = config.options() + if to_image { TO_IMAGE } else { "" };
-        program::ahead(cl, code.file, &options).into_iter().collect()
+        program::precompile(cl, code.file, &options).into_iter().collect()
     }
 
-    /// The same with the code and the default parameters for another kind of device, whatever this one is.
+    /// As [`BuiltVariant::build`], with the code and the default parameters for devices of `kind`.
     ///
     /// # Errors
     /// As [`BuiltVariant::build`].
     pub fn build_as(cl: &ClContext, id: VariantId, kind: DeviceKind) -> Result<Self> {
-        let storage = kernels_of(id)?.storage;
-        if id == VariantId::Auto {
-            return Self::build_auto(cl, kind, &Cache::load(), storage);
-        }
-        Self::build_defaults(cl, id, kind, storage)
+        Self::build_output(cl, id, kind, kernels_of(id)?.storage)
     }
 
-    /// The same as [`BuiltVariant::build`], but with images for output where the variant's code can write them: it can
-    /// then write into a shared texture.
+    /// As [`BuiltVariant::build`], but with images for output if the variant's code can write them, so that it can write into a
+    /// shared texture.
     ///
     /// # Errors
     /// As [`BuiltVariant::build`].
     pub fn build_for_textures(cl: &ClContext, id: VariantId) -> Result<Self> {
         let kind = cl.device.info.kind;
-        let code_of = if id == VariantId::Auto { UNTUNED } else { id };
-        let code = kernels_of(code_of)?.code(kind);
-        if !code.to_image {
-            return Self::build(cl, id);
-        }
+        let kernels = kernels_of(id)?;
+        let output = if kernels.code(kind).to_image { Storage::Image } else { kernels.storage };
+        Self::build_output(cl, id, kind, output)
+    }
+
+    /// Compiles a variant with the code for devices of `kind` and with this storage of the output.
+    fn build_output(cl: &ClContext, id: VariantId, kind: DeviceKind, output: Storage) -> Result<Self> {
         match id {
-            VariantId::Auto => Self::build_auto(cl, kind, &Cache::load(), Storage::Image),
-            _ => Self::build_defaults(cl, id, kind, Storage::Image),
+            VariantId::Auto => Self::build_auto(cl, kind, &Cache::load(), output),
+            _ => Self::build_defaults(cl, id, kind, output),
         }
     }
 
-    /// A variant with the default parameters for each size.
+    /// Compiles a variant with the default parameters for each class of sizes.
     fn build_defaults(cl: &ClContext, id: VariantId, kind: DeviceKind, output: Storage) -> Result<Self> {
         let (code, device) = (kernels_of(id)?.code(kind), &cl.device.info);
-        let mut built = Self::build_into(cl, id, &Config::of(code, kind).fitted(device), output)?;
+        let mut built = Self::build_into(cl, id, &Config::new(code, kind).fit_to_device(device), output)?;
         for size in SizeClass::ALL {
-            let config = config::for_size(code, kind, size).fitted(device);
-            // One that this device does not allow leaves its size to the others.
-            if let Some(at) = built.program_of(cl, id, &config, output) {
-                built.choices.extend((0..tuned::RADII.len()).map(|class| (size, class, at)));
+            let config = Config::for_kind(code, kind, size.as_str()).fit_to_device(device);
+            // Sizes whose parameters this device does not support use the first program.
+            if let Some(at) = built.find_or_build(cl, id, &config, output) {
+                built.choices.extend((0..tuned::RADIUS_RANGES.len()).map(|class| (size, class, at)));
             }
         }
         Ok(built)
     }
 
-    /// The index of the program with this configuration, which is built if it is new; `None` if it does not build.
-    fn program_of(
+    /// Returns the index of the program with this configuration, and builds it if necessary; `None` if it does not build.
+    fn find_or_build(
         &mut self,
         cl: &ClContext,
         id: VariantId,
         config: &Config,
         output: Storage,
     ) -> Option<usize> {
-        let same = |p: &Program| p.id == id && p.config == *config;
-        if let Some(at) = self.programs.iter().position(same) {
+        let is_same = |p: &Program| p.id == id && p.config == *config;
+        if let Some(at) = self.programs.iter().position(is_same) {
             return Some(at);
         }
         self.programs.extend(Self::build_into(cl, id, config, output).ok()?.programs);
         Some(self.programs.len() - 1)
     }
 
-    /// [`VariantId::Auto`] by what `cache` says. An entry that does not build, or cannot write `output`, is left out.
+    /// Compiles [`VariantId::Auto`] from the tuning results in `cache`. Entries that do not build, or cannot write `output`,
+    /// are skipped.
     fn build_auto(cl: &ClContext, kind: DeviceKind, cache: &Cache, output: Storage) -> Result<Self> {
-        let mut auto = Self::build_defaults(cl, UNTUNED, kind, output)?;
+        let mut auto = Self::build_defaults(cl, UNTUNED_VARIANT, kind, output)?;
         auto.kernels = kernels_of(VariantId::Auto)?;
         let mut measured = Vec::new();
-        for choice in tuned::choices(cache, &cl.device.info) {
+        for choice in tuned::tuned_variants(cache, &cl.device.info, cl.sources()) {
             if choice.variant.kernels().is_none_or(|kernels| kernels.storage != auto.kernels.storage) {
                 continue;
             }
-            if let Some(at) = auto.program_of(cl, choice.variant, &choice.config, output) {
+            if let Some(at) = auto.find_or_build(cl, choice.variant, &choice.config, output) {
                 measured.push((choice.size, choice.radius_class, at));
             }
         }
-        // The first that fits is taken: what was measured goes before the defaults.
+        // The first matching choice is used, so tuning results come before the defaults.
         auto.choices.splice(0..0, measured);
         Ok(auto)
     }
 
-    /// The same with these parameters.
+    /// As [`BuiltVariant::build`], with these parameters.
     ///
     /// # Errors
     /// As [`BuiltVariant::build`]; also when the device does not allow these parameters.
@@ -157,11 +159,11 @@ impl BuiltVariant {
         Self::build_into(cl, id, config, kernels_of(id)?.storage)
     }
 
-    /// The same with an output in `output`, which may be an image for a variant that reads buffers: then nothing
-    /// needs to be copied into the picture on the screen.
+    /// As [`BuiltVariant::build_with`], with the given storage of the output. Variants that read buffers may write images,
+    /// which saves a copy to the displayed texture.
     ///
     /// # Errors
-    /// As [`BuiltVariant::build_with`]; also when the variant's code cannot write that.
+    /// As [`BuiltVariant::build_with`]; also when the variant's code cannot write output with this storage.
     pub fn build_into(cl: &ClContext, id: VariantId, config: &Config, output: Storage) -> Result<Self> {
         let kernels = kernels_of(id)?;
         let device = &cl.device.info;
@@ -180,18 +182,18 @@ impl BuiltVariant {
             options += TO_IMAGE;
         }
         let file = config.code().file;
-        let program = program::build(cl, file, &program::source(file)?, &options)?;
+        let program = program::build(cl, file, &options)?;
         let programs = vec![Program { id, program, config: config.clone() }];
         let built =
-            Self { kernels, programs, choices: Vec::new(), output, number: unique(), is_beside: false };
+            Self { kernels, programs, choices: Vec::new(), output, number: unique_number(), version: None };
         let queue = cl.extra_queue()?;
-        // Changed kernels may leave their memory: among canaries that is not at once another's.
-        let memory = |storage| match program::is_changed(file) {
-            true => run::memory(cl, storage, (width, height)).map(|(_, part)| part),
-            false => Picture::alloc(cl, storage, width, height),
-        };
-        let (src, dst) = (memory(kernels.storage)?, memory(output)?);
-        src.write(&queue, &vec![128; (width * height * 4) as usize])?;
+        // Modified kernels may write beyond their memory, which canaries protect.
+        let bytes = (width * height * 4) as usize;
+        let guard = if cl.sources().is_changed(file) { verify::guard_bytes(bytes) } else { 0 };
+        let allocate =
+            |storage| GuardedPicture::new(cl, storage, (width, height), guard).map(|new| new.picture);
+        let (src, dst) = (allocate(kernels.storage)?, allocate(output)?);
+        src.write(&queue, &vec![128; bytes])?;
         let plan = built.plan(cl, &src, &dst, &mut Scratch::new(), width, height, 1)?;
         plan.check_arguments(output)?;
         plan.enqueue_all(&queue)?;
@@ -199,54 +201,61 @@ impl BuiltVariant {
         Ok(built)
     }
 
-    /// The same as [`VariantId::Version`], beside the variant itself.
-    pub fn beside(self) -> Self {
-        Self { is_beside: true, ..self }
+    /// Returns the same programs under another variant's id, such as `auto`.
+    pub(super) fn with_id(self, id: &str) -> Self {
+        let id: Option<VariantId> = id.parse().ok();
+        let kernels = id.and_then(VariantId::kernels).unwrap_or(self.kernels);
+        Self { kernels, ..self }
     }
 
-    /// What it is chosen by.
+    /// Returns the variant marked as this version of edited kernels, for a wipe against the version that runs.
+    pub fn with_version(self, version: u64) -> Self {
+        Self { version: Some(version), ..self }
+    }
+
+    /// Returns the variant.
     pub fn id(&self) -> VariantId {
-        if self.is_beside { VariantId::Version } else { self.kernels.id }
+        self.kernels.id
     }
 
+    /// Returns the version of edited kernels; `None` if it is the one that runs.
+    pub fn version(&self) -> Option<u64> {
+        self.version
+    }
+
+    /// Returns the program for pictures of this size and radius.
     fn program(&self, width: u32, height: u32, radius: u32) -> Option<&Program> {
         let (size, class) = (SizeClass::of(width, height), tuned::radius_class(radius));
         let choice = self.choices.iter().find(|(s, c, _)| *s == size && *c == class);
         self.programs.get(choice.map_or(0, |(.., at)| *at))
     }
 
-    /// The variant and the parameters that pictures of this size and radius are filtered with.
-    pub fn chosen(&self, width: u32, height: u32, radius: u32) -> Option<String> {
-        let program = self.program(width, height, radius)?;
-        Some(format!("{} {}", program.id, program.config).trim_end().to_owned())
-    }
-
-    /// The same as the variant itself and its parameters.
-    pub(super) fn config(&self, (width, height): (u32, u32), radius: u32) -> Option<(VariantId, &Config)> {
+    /// Returns the variant and the parameters that are used for pictures of this size and radius.
+    pub fn config(&self, (width, height): (u32, u32), radius: u32) -> Option<(VariantId, &Config)> {
         self.program(width, height, radius).map(|program| (program.id, &program.config))
     }
 
-    /// What tells it from others, of another variant or built before: plans of one are not those of another.
+    /// Returns a number that identifies this build: plans of another build must not be used for it.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// What its output is stored in.
+    /// Returns the storage (buffer or image) of the variant's output.
     pub fn output(&self) -> Storage {
         self.output
     }
 
-    /// The variant's kernels as they are declared.
+    /// Returns the declaration of the variant's kernels.
     pub fn kernels(&self) -> &'static Kernels {
         self.kernels
     }
 
-    /// Kernels with all their arguments, to filter `src` into `dst` with `radius`. `src` must have this
-    /// variant's storage, `dst` that of its [`output`](Self::output), both exactly `width` by `height` pixels. They
+    /// Binds the kernels to memory, to filter `src` into `dst` with `radius`. `src` must have the storage of this variant's
+    /// input, and `dst` the storage of its [`output`](Self::output). Both must have exactly `width` by `height` pixels, and
     /// must not be the same memory.
     ///
     /// # Errors
-    /// When the device cannot run it at this size, or runs out of memory.
+    /// When the device cannot run the variant at this size, or runs out of memory.
     #[allow(clippy::too_many_arguments)]
     pub fn plan(
         &self,
@@ -258,19 +267,19 @@ impl BuiltVariant {
         height: u32,
         radius: u32,
     ) -> Result<Plan> {
-        self.plan_of(cl, src, dst, scratch, (width, height), (width, height), radius)
+        self.plan_tuned_for(cl, src, dst, scratch, (width, height), (width, height), radius)
     }
 
-    /// The same with the parameters that pictures of the size `of` are filtered with.
+    /// As [`BuiltVariant::plan`], with the parameters that are used for pictures of `tuned_size`.
     #[allow(clippy::too_many_arguments)]
-    pub(super) fn plan_of(
+    pub(super) fn plan_tuned_for(
         &self,
         cl: &ClContext,
         src: &Picture,
         dst: &Picture,
         scratch: &mut Scratch,
         (width, height): (u32, u32),
-        of: (u32, u32),
+        tuned_size: (u32, u32),
         radius: u32,
     ) -> Result<Plan> {
         let id = self.kernels.id;
@@ -282,35 +291,36 @@ impl BuiltVariant {
             return Err(Error::new(what, "The picture has no pixels.", ""));
         }
         self.kernels.supports(&cl.device.info, width, height)?;
-        let Some(Program { id: chosen, program, config }) = self.program(of.0, of.1, radius) else {
+        let Some(Program { id: variant, program, config }) = self.program(tuned_size.0, tuned_size.1, radius)
+        else {
             return Err(Error::new(what, "It is not built.", ""));
         };
         let code = config.code();
         let sums = match code.kernels.len() {
             1 => None,
-            _ => Some(scratch.get(cl, self.kernels.storage, width, height)?),
+            _ => Some(scratch.row_sums(cl, self.kernels.storage, width, height)?),
         };
         let extent = Extent { width, rows: height, radius, units: cl.device.info.units };
         let extra = match (code.scratch)(config, &extent) {
             0 => None,
-            pixels => Some(scratch.lines(cl, pixels)?),
+            pixels => Some(scratch.column_sums(cl, pixels)?),
         };
         let last = code.kernels.len() - 1;
         let mut passes = Vec::with_capacity(last + 1);
         for (index, name) in code.kernels.iter().enumerate() {
-            let kernel = Kernel::of_file(program, code.file, name, &what)?;
-            let (first, last) = (index == 0, index == last);
+            let kernel = Kernel::from_file(program, code.file, name, &what)?;
+            let (is_first, is_last) = (index == 0, index == last);
             let between = sums.as_ref();
-            let input = between.filter(|_| !first).unwrap_or(src.mem());
-            let output = between.filter(|_| !last).unwrap_or(dst.mem());
-            let scratch = extra.as_ref().filter(|_| last);
-            let pass = Pass { kernel, last, has_scratch: scratch.is_some() };
+            let input = between.filter(|_| !is_first).unwrap_or(src.mem());
+            let output = between.filter(|_| !is_last).unwrap_or(dst.mem());
+            let scratch = extra.as_ref().filter(|_| is_last);
+            let pass = Pass { kernel, is_last, has_scratch: scratch.is_some() };
             pass.bind([input, output], scratch, (width, height)).map_err(|e| failed(&what, &e))?;
             passes.push(pass);
         }
         let units = cl.device.info.units;
-        let (kernels, chosen, config) = (self.kernels, *chosen, config.clone());
-        let plan = Plan { kernels, chosen, config, passes, width, height, units, radius: Cell::new(0) };
+        let (kernels, variant, config) = (self.kernels, *variant, config.clone());
+        let plan = Plan { kernels, variant, config, passes, width, height, units, radius: Cell::new(0) };
         plan.set_radius(radius)?;
         Ok(plan)
     }

@@ -1,43 +1,54 @@
-//! Pictures for checks. In: a kind, a size, a radius. Out: RGBA pixels in which a kernel's faults show.
+//! RGBA pictures for checks, chosen to expose faults of kernels.
 
 use base::random::Xorshift;
 
-/// What is in a picture.
+/// The content of a check picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Pattern {
-    /// Any bytes, the same each time.
+    /// Pseudo-random bytes, the same each time.
     Noise,
-    /// All 255: the largest sums.
+    /// All bytes 255, for the largest sums.
     White,
-    /// All 0.
+    /// All bytes 0: any other value in the output is an error.
     Black,
-    /// Rows of white and black as high as the window: from row to row a mean changes by as much as it can.
+    /// White and black rows as high as the window, for the largest change of a mean from row to row.
     StripesAcross,
-    /// The same in columns.
+    /// White and black columns as wide as the window.
     StripesDown,
-    /// White and black from pixel to pixel.
+    /// Alternately white and black pixels.
     Checkerboard,
-    /// Black but for one white pixel.
+    /// All pixels are black, except for one white pixel.
     OnePixel,
-    /// Every channel grows in a direction of its own.
+    /// Channels that each increase in another direction.
     Ramps,
 }
 
 impl Pattern {
-    /// All of them, those that show the most first.
+    /// All patterns; those that expose the most faults come first.
     pub(crate) const ALL: [Pattern; 8] = [
         Pattern::Noise,
         Pattern::White,
-        Pattern::StripesAcross,
         Pattern::StripesDown,
+        Pattern::StripesAcross,
         Pattern::OnePixel,
         Pattern::Black,
         Pattern::Checkerboard,
         Pattern::Ramps,
     ];
 
-    /// Its name in tables and JSON.
-    pub(crate) fn name(self) -> &'static str {
+    /// The names of all patterns.
+    pub(crate) const NAMES: [&'static str; Self::ALL.len()] = {
+        let mut names = [""; Self::ALL.len()];
+        let mut at = 0;
+        while at < names.len() {
+            names[at] = Self::ALL[at].name();
+            at += 1;
+        }
+        names
+    };
+
+    /// Returns the pattern's name in tables and JSON.
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Pattern::Noise => "noise",
             Pattern::White => "white",
@@ -50,10 +61,10 @@ impl Pattern {
         }
     }
 
-    /// The picture, for a filter of this radius.
+    /// Returns the picture for a filter of this radius.
     pub(crate) fn picture(self, (width, height): (u32, u32), radius: u32) -> Vec<u8> {
         let bytes = width as usize * height as usize * 4;
-        // Of both colours also where the window is larger than the picture: the ends of a window then differ the most.
+        // Both colours appear even if the window is larger than the picture.
         let side = |length: u32| (2 * radius + 1).min(length.div_ceil(2)).max(1);
         let grey = |value: &dyn Fn(u32, u32) -> bool| {
             let pixels = (0..height).flat_map(|y| (0..width).map(move |x| (x, y)));
@@ -77,7 +88,7 @@ impl Pattern {
     }
 }
 
-/// Noise, the same each time.
+/// Returns pseudo-random bytes, the same each time.
 pub fn noise(bytes: usize) -> Vec<u8> {
     let mut random = Xorshift::new(0x9e37_79b9);
     std::iter::repeat_with(|| (random.draw() >> 9) as u8).take(bytes).collect()

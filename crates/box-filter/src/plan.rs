@@ -1,4 +1,4 @@
-//! A variant's kernels bound to one source, one destination and one size, and put on the queue.
+//! A variant's kernels bound to a source, a destination and a picture size, ready to be enqueued.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -12,57 +12,68 @@ use opencl::cl::{Answer, Event, Mem, Queue, failed};
 use opencl::kernel::{Kernel, Value, enqueue_after, expect_types};
 use opencl::memory::Storage;
 
-/// Positions of the arguments that all kernels of the ladder share.
-mod arg {
+/// Indices of the arguments that all kernels of the ladder share.
+mod argument {
+    /// Index of the argument for the input memory.
     pub(crate) const INPUT: u32 = 0;
+    /// Index of the argument for the output memory.
     pub(crate) const OUTPUT: u32 = 1;
+    /// Index of the argument for the picture's width in pixels.
     pub(crate) const WIDTH: u32 = 2;
+    /// Index of the argument for the picture's height in pixels.
     pub(crate) const HEIGHT: u32 = 3;
+    /// Index of the argument for the radius in pixels.
     pub(crate) const RADIUS: u32 = 4;
+    /// Index of the argument for the band's first row.
     pub(crate) const ROW0: u32 = 5;
+    /// Index of the argument for the number of rows in the band.
     pub(crate) const ROWS: u32 = 6;
-    /// Only in the last pass, which divides.
+    /// Index of the argument for the factor by which sums are multiplied; only the last pass, which divides, has it.
     pub(crate) const SCALE: u32 = 7;
-    /// Only where the code asks for scratch memory.
+    /// Index of the argument for the scratch memory; only kernels that need such memory have it.
     pub(crate) const SCRATCH: u32 = 8;
 }
 
+/// One kernel of a plan, with its arguments.
 #[derive(Debug)]
 pub(super) struct Pass {
     pub(super) kernel: Kernel,
-    pub(super) last: bool,
-    /// It has scratch memory of its own.
+    pub(super) is_last: bool,
+    /// True if the kernel has an argument for scratch memory.
     pub(super) has_scratch: bool,
 }
 
 impl Pass {
+    /// Sets the arguments that do not change: memory and size.
     pub(super) fn bind(
         &self,
         [input, output]: [&Mem; 2],
         scratch: Option<&Mem>,
         (width, height): (u32, u32),
     ) -> Answer<()> {
-        self.kernel.set(arg::INPUT, input)?;
-        self.kernel.set(arg::OUTPUT, output)?;
+        self.kernel.set(argument::INPUT, input)?;
+        self.kernel.set(argument::OUTPUT, output)?;
         if let Some(scratch) = scratch {
-            self.kernel.set(arg::SCRATCH, scratch)?;
+            self.kernel.set(argument::SCRATCH, scratch)?;
         }
-        self.kernel.set(arg::WIDTH, Value::Int(width as i32))?;
-        self.kernel.set(arg::HEIGHT, Value::Int(height as i32))
+        self.kernel.set(argument::WIDTH, Value::Int(width as i32))?;
+        self.kernel.set(argument::HEIGHT, Value::Int(height as i32))
     }
 
+    /// Sets the arguments that depend on the radius.
     pub(super) fn set_radius(&self, radius: u32) -> Answer<()> {
-        self.kernel.set(arg::RADIUS, Value::Int(radius as i32))?;
-        if self.last {
-            self.kernel.set(arg::SCALE, Value::Float(scale(radius)))?;
+        self.kernel.set(argument::RADIUS, Value::Int(radius as i32))?;
+        if self.is_last {
+            self.kernel.set(argument::SCALE, Value::Float(scale(radius)))?;
         }
         Ok(())
     }
 
+    /// Enqueues the kernel for a band of rows, after the events `waits`.
     fn enqueue(&self, queue: &Queue, rows: Range<u32>, launch: &Launch, waits: &[Event]) -> Answer<Event> {
         let count = rows.end - rows.start;
-        self.kernel.set(arg::ROW0, Value::Int(rows.start as i32))?;
-        self.kernel.set(arg::ROWS, Value::Int(count as i32))?;
+        self.kernel.set(argument::ROW0, Value::Int(rows.start as i32))?;
+        self.kernel.set(argument::ROWS, Value::Int(count as i32))?;
         let [across, down] = launch.global;
         let (global, local) = ([across, down, 1], [launch.local[0], launch.local[1], 1]);
         // SAFETY: `bind` and `set_radius` have set every argument, `check_arguments` has compared their types,
@@ -71,7 +82,7 @@ impl Pass {
     }
 }
 
-/// The factor that kernels multiply sums with to divide by the window's pixels; see common/mean.clh.
+/// Returns the factor by which kernels multiply sums to divide by the window's pixels; see common/mean.clh.
 fn scale(radius: u32) -> f32 {
     let side = 2 * radius + 1;
     1.0 / (side * side) as f32
@@ -79,12 +90,12 @@ fn scale(radius: u32) -> f32 {
 
 /// A variant's kernels with their arguments, for one source, one destination and one size.
 ///
-/// It keeps the device memory that it names alive, but not the host memory beneath
+/// A plan keeps its device memory alive, but not the host memory of
 /// [`Picture::from_host`](opencl::memory::Picture::from_host).
 #[derive(Debug)]
 pub struct Plan {
     pub(super) kernels: &'static Kernels,
-    pub(super) chosen: VariantId,
+    pub(super) variant: VariantId,
     pub(super) config: Config,
     pub(super) passes: Vec<Pass>,
     pub(super) width: u32,
@@ -94,42 +105,43 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The variant that runs and its parameters, as in `fused STRIPS=2`.
-    pub fn chosen(&self) -> String {
-        format!("{} {}", self.chosen, self.config).trim_end().to_owned()
+    /// Returns the id of the variant that runs and its parameters, as in `fused STRIPS=2`.
+    pub fn description(&self) -> String {
+        format!("{} {}", self.variant, self.config).trim_end().to_owned()
     }
 
-    /// The number of passes. Each must have covered all rows before the next one begins.
+    /// Returns the number of passes. Each must finish all rows before the next one begins.
     pub fn passes(&self) -> usize {
         self.passes.len()
     }
 
-    /// The rows of the picture.
+    /// Returns the number of rows of the picture.
     pub fn rows(&self) -> u32 {
         self.height
     }
 
-    /// Bands of a multiple of this many rows waste nothing: it is the length of the strips in this pass. Any
-    /// other height gives the same bytes.
+    /// Returns a number of rows for this pass: bands whose height is a multiple of it waste no work-items. Bands of any
+    /// height give the same bytes.
     pub fn row_step(&self, pass: usize) -> u32 {
         (self.config.code().row_step)(&self.config, pass).max(1)
     }
 
-    /// The work of a pass over all rows, in pixels read. It compares radii and sizes within one variant, and
-    /// the passes with each other.
+    /// Returns the estimated work of a pass over all rows, in pixels read. Use it to compare radii and sizes within one
+    /// variant, and passes with each other.
     pub fn work(&self, pass: usize) -> f64 {
         if pass >= self.passes.len() {
             return 0.0;
         }
         let pixels = f64::from(self.width) * f64::from(self.height);
-        pixels * (self.config.code().reads)(&self.config, pass, &self.extent(self.height))
+        pixels * (self.config.code().reads_per_pixel)(&self.config, pass, &self.extent(self.height))
     }
 
+    /// Returns the extent of a band of this many rows.
     pub(super) fn extent(&self, rows: u32) -> Extent {
         Extent { width: self.width, rows, radius: self.radius.get(), units: self.units }
     }
 
-    /// Sets the radius of all later launches; those already on the queue keep theirs.
+    /// Sets the radius of later launches; launches that are already enqueued keep their radius.
     pub fn set_radius(&self, radius: u32) -> Result<()> {
         let what = "The radius could not be set.";
         if radius > MAX_RADIUS {
@@ -142,8 +154,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Puts `pass` for a band of rows on the queue, and returns at once. The event tells when it is done and
-    /// how long it took. Flush the queue to start it.
+    /// Enqueues `pass` for a band of rows, and returns its event without waiting. Flush the queue to start it.
     ///
     /// # Errors
     /// When the band is empty or leaves the picture, or the device refuses.
@@ -151,6 +162,7 @@ impl Plan {
         self.enqueue_after(queue, pass, rows, &[])
     }
 
+    /// Enqueues `pass` for a band of rows, after the events `waits`.
     fn enqueue_after(&self, queue: &Queue, pass: usize, rows: Range<u32>, waits: &[Event]) -> Result<Event> {
         let what = || format!("'{}' could not be started.", self.kernels.id);
         let Some(p) = self.passes.get(pass).filter(|_| rows.start < rows.end && rows.end <= self.height)
@@ -162,8 +174,8 @@ impl Plan {
         p.enqueue(queue, rows, &launch, waits).map_err(|e| failed(&what(), &e))
     }
 
-    /// Predicts the wall time of one run, in milliseconds, from bands of growing height until one takes long enough to be
-    /// trusted. A fast plan has then run completely, which also warms it up.
+    /// Predicts the wall time of one run in milliseconds, from bands of increasing height until one takes long enough to be
+    /// reliable. A fast plan has then run completely, which also warms it up.
     ///
     /// # Errors
     /// When the device fails.
@@ -171,12 +183,13 @@ impl Plan {
         self.predict_above(queue, 0.0)
     }
 
-    /// The same for who wants to know only what takes long: a pass that is predicted to take less than `short_ms` is not run on
-    /// more rows. What it takes is seldom more, since starting it counts for each row then.
+    /// As [`Plan::predict`], but less precise for short runs: a pass that is predicted to take less than `short_ms` is not
+    /// repeated with more rows. Such a prediction is rarely too low, since it scales the overhead of a launch too.
     ///
     /// # Errors
     /// As [`Plan::predict`].
     pub(super) fn predict_above(&self, queue: &Queue, short_ms: f64) -> Result<f64> {
+        /// Bands that take at least this many milliseconds give a reliable prediction.
         const TRUSTED_MS: f64 = 30.0;
         let mut total = 0.0;
         for pass in 0..self.passes() {
@@ -193,12 +206,13 @@ impl Plan {
         Ok(total)
     }
 
-    /// Puts all passes over all rows on the queue, and returns at once with their events.
+    /// Enqueues all passes over all rows, and returns their events without waiting.
     pub fn enqueue_all(&self, queue: &Queue) -> Result<Vec<Event>> {
         (0..self.passes()).map(|pass| self.enqueue(queue, pass, 0..self.height)).collect()
     }
 
-    /// The same, each pass after the one before it, and the first one after `waits`: for a queue that keeps no order.
+    /// As [`Plan::enqueue_all`], for an out-of-order queue: each pass waits for the previous one, and the first one for
+    /// `waits`.
     ///
     /// # Errors
     /// When the device refuses.
@@ -211,7 +225,7 @@ impl Plan {
         Ok(all)
     }
 
-    /// Compares the types of the kernels' arguments with those that are set: OpenCL itself checks only sizes.
+    /// Checks that the kernels declare their arguments with the types that the plan sets: OpenCL itself checks only sizes.
     pub(super) fn check_arguments(&self, output: Storage) -> Result<()> {
         let code = self.config.code();
         for (pass, name) in self.passes.iter().zip(code.kernels) {
@@ -221,16 +235,16 @@ impl Plan {
                     Storage::Buffer => &["uchar4*", "ushort4*"],
                 }
             };
-            let arguments = match (pass.last, pass.has_scratch) {
-                (false, _) => arg::ROWS,
-                (true, false) => arg::SCALE,
-                (true, true) => arg::SCRATCH,
+            let arguments = match (pass.is_last, pass.has_scratch) {
+                (false, _) => argument::ROWS,
+                (true, false) => argument::SCALE,
+                (true, true) => argument::SCRATCH,
             };
             let wanted = |position| match position {
-                arg::OUTPUT if pass.last => memory(output),
-                arg::INPUT | arg::OUTPUT => memory(self.kernels.storage),
-                arg::SCRATCH => &["ushort4*"],
-                arg::SCALE => &["float"],
+                argument::OUTPUT if pass.is_last => memory(output),
+                argument::INPUT | argument::OUTPUT => memory(self.kernels.storage),
+                argument::SCRATCH => &["ushort4*"],
+                argument::SCALE => &["float"],
                 _ => &["int"],
             };
             // A missing argument has been refused already when it was set.
@@ -245,13 +259,14 @@ impl Plan {
 mod tests {
     use super::*;
 
-    /// What common/mean.clh computes, in the same types.
+    /// Computes the mean as common/mean.clh does, in the same types.
     fn mean(sum: i32, n: i32, scale: f32) -> i32 {
         ((sum - 128 * n) as f32 * scale).round_ties_even() as i32 + 128
     }
 
-    /// What 07_march.cl computes, in the same types: the sum becomes the lowest bits of a float. A compiler may round
-    /// the product by itself, or only after the addition.
+    /// Computes the mean as 07_march.cl does, in the same types: adding the large number `lift` leaves the mean in the
+    /// lowest bits of a float. Returns the bits of that float if the compiler rounds the product separately, and if it
+    /// rounds only after the addition.
     fn march_mean(sum: i32, n: i32, scale: f32, lift: f32) -> [u32; 2] {
         let sum = (sum - 128 * n) as f32;
         [sum * scale + lift, sum.mul_add(scale, lift)].map(f32::to_bits)
@@ -278,7 +293,8 @@ mod tests {
         assert_eq!(exponents.wrapping_add((0x4b40_0000_u32 - 0x8b40) << 16), 0);
     }
 
-    /// 2²³ + 128: the last bit of a float of this size counts ones.
+    /// The number 2²³ + 128, which is added to round a float to an integer: the lowest bit of a float of this size stands
+    /// for 1.
     const MAGIC: f32 = 8_388_736.0;
 
     /// `centred_mean16` where the compiler rounds the product and then the sum.
@@ -286,8 +302,8 @@ mod tests {
         i32::from((((sum - 128 * n) as f32 * scale) + MAGIC).to_bits() as u8)
     }
 
-    /// `centred_mean16` where the compiler joins both and rounds once. Here the product is exact, 24 bits by 24,
-    /// and the sum in 64 bits is off by less than 2⁻²⁹: that changes nothing so far from a tie.
+    /// `centred_mean16` where the compiler joins the product and the sum and rounds once. Here the product is exact, 24
+    /// bits by 24, and the sum in 64 bits is off by less than 2⁻²⁹: that changes nothing so far from a tie.
     fn centred_in_one_step(sum: i32, n: i32, scale: f32) -> i32 {
         let product = f64::from(sum - 128 * n) * f64::from(scale);
         let joined = product + f64::from(MAGIC);

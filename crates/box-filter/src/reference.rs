@@ -1,38 +1,39 @@
-//! The box filter in plain scalar Rust, which every variant must equal. In and out: RGBA pixels, 8 bits a
-//! channel, `width`·4 bytes a row. Nothing here is shared with a kernel.
+//! The reference of the box filter in scalar Rust, whose output every variant must equal. Pictures are RGBA with 8 bits per
+//! channel and `width`·4 bytes per row. No code is shared with a kernel.
 
 use base::threads::{all_threads, share};
 
-/// The most reads that the plain loop is asked for; beyond them the summed-area table takes over.
-const PLAIN_READS: f64 = 5e8;
-/// The same where it is to be quick.
-const QUICK_READS: f64 = 1e6;
+/// The number of pixel reads above which [`reference()`] uses the summed-area table instead of the plain loop.
+const MAX_PLAIN_READS: f64 = 5e8;
+/// The number of pixel reads above which [`quick`] uses the summed-area table instead of the plain loop.
+const MAX_QUICK_READS: f64 = 1e6;
 
-/// The filtered picture: by [`plain`] while that takes reasonably long, otherwise by [`summed_area`].
+/// Returns the filtered picture, by [`plain`] unless that would take seconds, otherwise by [`summed_area`].
 /// `src` must hold `width`·`height` pixels.
 pub fn reference(src: &[u8], width: usize, height: usize, radius: usize) -> Vec<u8> {
-    by_reads(src, width, height, radius, PLAIN_READS)
+    plain_or_table(src, width, height, radius, MAX_PLAIN_READS)
 }
 
-/// The same within some tens of milliseconds for pictures of usual sizes.
+/// As [`reference()`], but within some tens of milliseconds for common picture sizes: most use [`summed_area`].
 pub(crate) fn quick(src: &[u8], width: usize, height: usize, radius: usize) -> Vec<u8> {
-    by_reads(src, width, height, radius, QUICK_READS)
+    plain_or_table(src, width, height, radius, MAX_QUICK_READS)
 }
 
-fn by_reads(src: &[u8], width: usize, height: usize, radius: usize, plainly: f64) -> Vec<u8> {
+/// Filters by [`plain`] if that needs at most `max_reads` reads, otherwise by [`summed_area`].
+fn plain_or_table(src: &[u8], width: usize, height: usize, radius: usize, max_reads: f64) -> Vec<u8> {
     let _host = opencl::watch::on_host();
     let side = (2 * radius + 1) as f64;
-    if width as f64 * height as f64 * side * side <= plainly {
+    if width as f64 * height as f64 * side * side <= max_reads {
         plain(src, width, height, radius)
     } else {
         summed_area(src, width, height, radius)
     }
 }
 
-/// The definition, word for word: four nested loops.
+/// Returns the filtered picture, by four nested loops as in the definition.
 pub fn plain(src: &[u8], width: usize, height: usize, radius: usize) -> Vec<u8> {
     let (w, h, r) = (width as i64, height as i64, radius as i64);
-    let n = (2 * r + 1) * (2 * r + 1);
+    let window_pixels = (2 * r + 1) * (2 * r + 1);
     let mut out = vec![0; width * height * 4];
     for y in 0..h {
         for x in 0..w {
@@ -48,37 +49,37 @@ pub fn plain(src: &[u8], width: usize, height: usize, radius: usize) -> Vec<u8> 
             }
             let at = ((y * w + x) * 4) as usize;
             for (out, sum) in out[at..at + 4].iter_mut().zip(sum) {
-                *out = ((sum + n / 2) / n) as u8;
+                *out = ((sum + window_pixels / 2) / window_pixels) as u8;
             }
         }
     }
     out
 }
 
-/// The same by summed-area tables (F. Crow, "Summed-area tables for texture mapping", 1984), whose work does
-/// not depend on the radius. A table covers some rows of the picture and the windows around them, with the picture's edge
-/// repeated; the rows are shared among all threads.
+/// Returns the filtered picture, by summed-area tables (F. Crow, "Summed-area tables for texture mapping", 1984), whose work
+/// does not depend on the radius. A table covers some rows of the picture and the windows around them, with the picture's
+/// edge repeated; threads share the rows.
 pub fn summed_area(src: &[u8], width: usize, height: usize, radius: usize) -> Vec<u8> {
     let mut out = vec![0; width * height * 4];
     if out.is_empty() {
         return out;
     }
-    // Each has a table of its own.
+    // Each thread has a table of its own.
     let threads = all_threads().min(height).min(4);
     // The fewer the strips, the fewer windows are summed twice; the more, the smaller a table.
     let rows = height.div_ceil(threads).min((2 * radius + 1).max(64));
     let strips = out.chunks_mut(rows * width * 4).enumerate();
-    share(strips, threads, |(n, out)| strip(src, (width, height), radius, n * rows, out));
+    share(strips, threads, |(number, out)| filter_strip(src, (width, height), radius, number * rows, out));
     out
 }
 
-/// The rows from `first` on, as many as `out` has room for.
-fn strip(src: &[u8], (width, height): (usize, usize), radius: usize, first: usize, out: &mut [u8]) {
+/// Filters as many rows from `first` on as fit into `out`.
+fn filter_strip(src: &[u8], (width, height): (usize, usize), radius: usize, first: usize, out: &mut [u8]) {
     let side = 2 * radius + 1;
-    let n = (side * side) as u32;
+    let window_pixels = (side * side) as u32;
     let rows = out.len() / (width * 4);
     // table[v][u] is the sum of the padded picture above and left of (u, v), both exclusive, from the strip's top on. It
-    // may leave 32 bits, but no window's sum does, 255·257², and that is a difference of four.
+    // may overflow 32 bits, but a window's sum, a difference of four entries, is at most 255·257².
     let (table_width, table_height) = (width + 2 * radius + 1, rows + 2 * radius + 1);
     let mut table = vec![[0u32; 4]; table_width * table_height];
     for v in 1..table_height {
@@ -102,7 +103,7 @@ fn strip(src: &[u8], (width, height): (usize, usize), radius: usize, first: usiz
             for (channel, out) in pixel.iter_mut().enumerate() {
                 let [all, above_left, left, above] = corners.map(|corner| corner[channel]);
                 let sum = all.wrapping_add(above_left).wrapping_sub(left).wrapping_sub(above);
-                *out = ((sum + n / 2) / n) as u8;
+                *out = ((sum + window_pixels / 2) / window_pixels) as u8;
             }
         }
     }

@@ -1,71 +1,83 @@
-//! The memory between the passes of a filter. In: a size. Out: row sums on the device, kept from frame to frame.
+//! Device memory for intermediate results of a filter, kept from frame to frame.
 
-use base::error::{Error, Result};
+use base::error::Result;
 use opencl::cl::{Answer, Buffer, Channel, ClContext, Image, Mem, Queue, failed};
-use opencl::memory::{Storage, image, new_memory};
+use opencl::memory::{Storage, allocation_flags, image};
 
-/// The row sums between two passes. All plans of one in-order queue may share it: one frame's second pass has
-/// read it before the next frame's first pass writes it.
+/// Memory for the row sums between two passes, and for column sums within a pass. All plans of one in-order queue may share
+/// it: a frame's second pass has read it before the next frame's first pass writes it.
 #[derive(Debug, Default)]
 pub struct Scratch {
+    /// Row sums of image variants, with the picture's size.
     image: Option<((u32, u32), Image)>,
+    /// Row sums of buffer variants, with the picture's size.
     buffer: Option<((u32, u32), Buffer)>,
-    lines: Option<Buffer>,
+    column_sums: Option<Buffer>,
 }
 
 impl Scratch {
-    /// Nothing is allocated before a plan asks for it.
+    /// Returns an empty `Scratch`; plans allocate what they need.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Fills all of it with numbers that no picture gives, so that nothing is right because of an earlier run.
+    /// Fills all scratch memory with implausible values, so that results of an earlier run cannot make a wrong kernel look
+    /// right.
     pub(super) fn poison(&self, queue: &Queue) -> Result<()> {
         // Four channels.
         let pixel = 0xa7d3_a7d3_a7d3_a7d3_u64.to_le_bytes();
         let image = self.image.as_ref().map(|((width, height), image)| {
             image.write(queue, &pixel.repeat(*width as usize * *height as usize))
         });
-        let buffers = self.buffer.as_ref().map(|(_, buffer)| buffer).into_iter().chain(&self.lines);
+        let buffers = self.buffer.as_ref().map(|(_, buffer)| buffer).into_iter().chain(&self.column_sums);
         let buffers = buffers.map(|buffer| buffer.enqueue_fill(queue, &pixel, 0, buffer.len()).map(drop));
         let written: Answer<()> = image.into_iter().chain(buffers).collect();
         written.map_err(|e| failed("The row sums could not be prepared for a check.", &e))
     }
 
-    /// At least this many pixels of four channels of 16 bits.
-    pub(super) fn lines(&mut self, cl: &ClContext, pixels: usize) -> Result<Mem> {
-        let what = "Memory for the column sums could not be had on the device.";
-        if let Some(lines) = self.lines.as_ref().filter(|l| l.len() >= 8 * pixels) {
-            return Ok(lines.mem().clone());
-        }
-        let new = Buffer::new(&cl.context, new_memory(cl), 8 * pixels).map_err(|e| failed(what, &e))?;
-        let mem = new.mem().clone();
-        self.lines = Some(new);
-        Ok(mem)
-    }
-
-    /// Memory for the row sums of a picture, four channels of 16 bits; kept until the size changes.
-    pub(super) fn get(&mut self, cl: &ClContext, storage: Storage, width: u32, height: u32) -> Result<Mem> {
-        let what = "Memory for the row sums could not be had on the device.";
-        let (w, h) = (width as usize, height as usize);
-        let mem = match storage {
-            Storage::Image => {
-                if self.image.as_ref().is_none_or(|(size, _)| *size != (width, height)) {
-                    self.image = None;
-                    let new = image(cl, Channel::Uint16, w, h);
-                    self.image = Some(((width, height), new.map_err(|e| failed(what, &e))?));
-                }
-                self.image.as_ref().map(|(_, i)| i.mem().clone())
-            }
-            Storage::Buffer => {
-                if self.buffer.as_ref().is_none_or(|(size, _)| *size != (width, height)) {
-                    self.buffer = None;
-                    let new = Buffer::new(&cl.context, new_memory(cl), w * h * 8);
-                    self.buffer = Some(((width, height), new.map_err(|e| failed(what, &e))?));
-                }
-                self.buffer.as_ref().map(|(_, b)| b.mem().clone())
+    /// Returns memory for column sums: at least this many pixels of four 16-bit channels.
+    pub(super) fn column_sums(&mut self, cl: &ClContext, pixels: usize) -> Result<Mem> {
+        let what = "Memory for the column sums could not be allocated on the device.";
+        let kept = self.column_sums.take().filter(|kept| kept.len() >= 8 * pixels);
+        let column_sums = match kept {
+            Some(kept) => kept,
+            None => {
+                Buffer::new(&cl.context, allocation_flags(cl), 8 * pixels).map_err(|e| failed(what, &e))?
             }
         };
-        mem.ok_or_else(|| Error::new(what, "", ""))
+        Ok(self.column_sums.insert(column_sums).mem().clone())
+    }
+
+    /// Returns memory for the row sums of a picture, with four 16-bit channels; it is kept until the size changes.
+    pub(super) fn row_sums(
+        &mut self,
+        cl: &ClContext,
+        storage: Storage,
+        width: u32,
+        height: u32,
+    ) -> Result<Mem> {
+        let failed = |e| failed("Memory for the row sums could not be allocated on the device.", &e);
+        let (w, h) = (width as usize, height as usize);
+        match storage {
+            Storage::Image => {
+                let kept = self.image.take().filter(|(size, _)| *size == (width, height));
+                let (_, image) = match kept {
+                    Some(kept) => self.image.insert(kept),
+                    None => self
+                        .image
+                        .insert(((width, height), image(cl, Channel::Uint16, w, h).map_err(failed)?)),
+                };
+                Ok(image.mem().clone())
+            }
+            Storage::Buffer => {
+                let kept = self.buffer.take().filter(|(size, _)| *size == (width, height));
+                let new = || Buffer::new(&cl.context, allocation_flags(cl), w * h * 8).map_err(failed);
+                let (_, buffer) = match kept {
+                    Some(kept) => self.buffer.insert(kept),
+                    None => self.buffer.insert(((width, height), new()?)),
+                };
+                Ok(buffer.mem().clone())
+            }
+        }
     }
 }

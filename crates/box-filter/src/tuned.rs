@@ -1,7 +1,5 @@
-//! Results of tuning the box filter: from the [cache](ladder::cache), the variant and parameters for a
-//! device, a size and a radius.
-//!
-//! An entry holds for a class of sizes and a range of radii.
+//! Tuning results of the box filter in the [cache](ladder::cache): the fastest variant and its parameters for a device, a
+//! class of sizes and a range of radii.
 
 use serde::Serialize;
 use serde_json::{Map, json};
@@ -9,26 +7,42 @@ use serde_json::{Map, json};
 use crate::{Code, Config, MAX_RADIUS, VariantId, Work};
 use ladder::cache::{Cache, Class};
 use opencl::cl::DeviceInfo;
+use opencl::memory::Storage;
+use opencl::sources::Sources;
 
-/// Where one range of radii ends, and the radius that it is tuned at.
-pub const RADII: [(u32, u32); 4] = [(3, 2), (15, 7), (63, 31), (MAX_RADIUS, MAX_RADIUS)];
+/// Ranges of radii with the same tuning result: the last radius of each, and the radius that is measured.
+pub const RADIUS_RANGES: [(u32, u32); 4] = [(3, 2), (15, 7), (63, 31), (MAX_RADIUS, MAX_RADIUS)];
 
-/// What [`VariantId::Auto`] is where nothing was tuned.
-pub(crate) const UNTUNED: VariantId = VariantId::Fused;
+/// The variant that [`VariantId::Auto`] uses without a tuning result.
+pub(crate) const UNTUNED_VARIANT: VariantId = VariantId::Fused;
 
-/// The number of the range that a radius is in.
+/// A configuration of the box filter that tuning has tried, with its time.
+pub type Trial = ladder::tune::Trial<Code>;
+
+/// The result of a search for the fastest variant and parameters of the box filter.
+pub type Search = ladder::tune::Search<Code>;
+
+/// Returns the variants to tune, the likely fastest first. Variants that read images are left out: no parameter makes them
+/// fast.
+pub fn variants() -> Vec<VariantId> {
+    let is_tunable =
+        |id: &VariantId| matches!(&id.info().work, Work::Kernels(k) if k.storage == Storage::Buffer);
+    VariantId::ALL.into_iter().rev().filter(is_tunable).collect()
+}
+
+/// Returns the index in [`RADIUS_RANGES`] of the range that contains a radius.
 pub fn radius_class(radius: u32) -> usize {
-    RADII.iter().position(|(last, _)| radius <= *last).unwrap_or(RADII.len() - 1)
+    RADIUS_RANGES.iter().position(|(last, _)| radius <= *last).unwrap_or(RADIUS_RANGES.len() - 1)
 }
 
-/// The first and the last radius of the range that a radius is in.
-pub fn range(radius: u32) -> (u32, u32) {
+/// Returns the first and the last radius of the range that contains a radius.
+pub fn radius_range(radius: u32) -> (u32, u32) {
     let class = radius_class(radius);
-    let first = if class == 0 { 0 } else { RADII[class - 1].0 + 1 };
-    (first, RADII[class].0)
+    let first = if class == 0 { 0 } else { RADIUS_RANGES[class - 1].0 + 1 };
+    (first, RADIUS_RANGES[class].0)
 }
 
-/// Pictures that behave alike: how many pixels they have at most.
+/// Classes of picture sizes with similar speed, by the number of pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SizeClass {
@@ -36,15 +50,24 @@ pub enum SizeClass {
     Small,
     /// Up to three million pixels: 720p, 1080p.
     Medium,
-    /// More: 4K.
+    /// More than three million pixels: 4K.
     Large,
 }
 
 impl SizeClass {
-    /// All of them.
+    /// All classes.
     pub(crate) const ALL: [SizeClass; 3] = [SizeClass::Small, SizeClass::Medium, SizeClass::Large];
 
-    /// The class of a picture of so many pixels.
+    /// Returns the name of the class, which the cache has too.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Small => "small",
+            Self::Medium => "medium",
+            Self::Large => "large",
+        }
+    }
+
+    /// Returns the class of a picture of this width and height.
     pub fn of(width: u32, height: u32) -> Self {
         match u64::from(width) * u64::from(height) {
             0..=500_000 => Self::Small,
@@ -54,55 +77,57 @@ impl SizeClass {
     }
 }
 
-/// Pictures and radii that behave alike, as the cache has them: by the largest radius.
-pub(super) fn class(size: SizeClass, radius: u32) -> Class {
-    let fields = [("size", json!(size)), ("radius", range(radius).1.into())];
+/// Returns the cache's key for a class of sizes and the range of a radius, named by its last radius.
+pub(super) fn cache_class(size: SizeClass, radius: u32) -> Class {
+    let fields = [("size", json!(size)), ("radius", radius_range(radius).1.into())];
     let fields = Map::from_iter(fields.map(|(name, value)| (name.to_owned(), value)));
-    // Its entries were there before those of other ladders, and never had its name.
+    // These entries are older than those of other ladders, and do not name their ladder.
     Class { ladder: None, fields }
 }
 
-/// One answer of the cache.
+/// A tuning result: the fastest variant for a class of sizes and a range of radii.
 #[derive(Debug, Clone)]
-pub struct Choice {
-    /// Which pictures it holds for.
+pub struct TunedVariant {
+    /// The class of sizes.
     pub size: SizeClass,
-    /// Which range of radii, by [`radius_class`].
+    /// The range of radii, by [`radius_class`].
     pub radius_class: usize,
-    /// The variant.
+    /// The fastest variant for these sizes and radii.
     pub variant: VariantId,
-    /// Its parameters.
+    /// The parameters with which that variant is the fastest.
     pub config: Config,
 }
 
-/// The fastest variant for each class of sizes and radii that was tuned on this device.
-pub fn choices(cache: &Cache, device: &DeviceInfo) -> Vec<Choice> {
+/// Returns the fastest variant for each class of sizes and range of radii that was tuned on this device with the kernels
+/// of `sources`.
+pub fn tuned_variants(cache: &Cache, device: &DeviceInfo, sources: &Sources) -> Vec<TunedVariant> {
     let mut choices = Vec::new();
     for size in SizeClass::ALL {
-        for (radius_class, (last, _)) in RADII.into_iter().enumerate() {
-            let fastest = cache.fastest(device, &class(size, last), |name| {
+        for (radius_class, (last, _)) in RADIUS_RANGES.into_iter().enumerate() {
+            let fastest = cache.fastest(device, sources, &cache_class(size, last), |name| {
                 let id: VariantId = name.parse().ok()?;
-                let Work::Kernels(kernels) = &id.rung().work else { return None };
+                let Work::Kernels(kernels) = &id.info().work else { return None };
                 Some((id, kernels.code(device.kind)))
             });
             if let Some((variant, config)) = fastest {
-                choices.push(Choice { size, radius_class, variant, config });
+                choices.push(TunedVariant { size, radius_class, variant, config });
             }
         }
     }
     choices
 }
 
-/// The variants that `auto` may be made of on a device: what it is without a search, and what searches have found, whether or not
-/// their kernels are as they were then.
-pub fn parts_of_auto(cache: &Cache, device: &DeviceInfo) -> Vec<VariantId> {
-    let mut parts = vec![UNTUNED];
+/// Returns the variants that `auto` may use on a device: its default, and all tuning results, also those whose kernels have
+/// changed since.
+pub fn auto_variants(cache: &Cache, device: &DeviceInfo) -> Vec<VariantId> {
+    let mut parts = vec![UNTUNED_VARIANT];
     for size in SizeClass::ALL {
-        for (last, _) in RADII {
-            let _none = cache.fastest::<(), Code>(device, &class(size, last), |name| {
-                parts.extend(name.parse().ok().filter(|id: &VariantId| *id != VariantId::Auto));
-                None
-            });
+        for (last, _) in RADIUS_RANGES {
+            let _none =
+                cache.fastest::<(), Code>(device, &Sources::default(), &cache_class(size, last), |name| {
+                    parts.extend(name.parse().ok().filter(|id: &VariantId| *id != VariantId::Auto));
+                    None
+                });
         }
     }
     parts
@@ -116,18 +141,18 @@ mod tests {
 
     fn entry(id: VariantId, radius: u32, ms: f64) -> Entry {
         let code = id.kernels().unwrap().code(DeviceKind::Cpu);
-        let class = class(SizeClass::of(1280, 720), radius);
-        let config = Config::of(code, DeviceKind::Cpu);
-        Entry::new(&DeviceInfo::made_up(), &class, id.as_str(), &config, ms).unwrap()
+        let class = cache_class(SizeClass::of(1280, 720), radius);
+        let config = Config::new(code, DeviceKind::Cpu);
+        Entry::new(&DeviceInfo::made_up(), &Sources::default(), &class, id.as_str(), &config, ms).unwrap()
     }
 
     fn found(cache: &Cache) -> Vec<(SizeClass, usize, VariantId)> {
-        let choices = choices(cache, &DeviceInfo::made_up());
+        let choices = tuned_variants(cache, &DeviceInfo::made_up(), &Sources::default());
         choices.into_iter().map(|c| (c.size, c.radius_class, c.variant)).collect()
     }
 
     #[test]
-    fn the_fastest_is_chosen_for_its_own_radii_only() {
+    fn the_fastest_is_used_for_its_own_radii_only() {
         let mut cache = Cache::default();
         cache.put(vec![entry(VariantId::Fused, 7, 2.0), entry(VariantId::Flat, 7, 1.0)]);
         cache.put(vec![entry(VariantId::Flat, 31, 5.0)]);
@@ -138,20 +163,20 @@ mod tests {
     }
 
     #[test]
-    fn auto_may_be_made_of_what_was_found_whatever_became_of_it() {
+    fn auto_may_use_variants_whose_kernels_changed() {
         let (mut cache, device) = (Cache::default(), DeviceInfo::made_up());
-        assert_eq!(parts_of_auto(&cache, &device), [UNTUNED]);
+        assert_eq!(auto_variants(&cache, &device), [UNTUNED_VARIANT]);
         // As if its kernels had been edited since.
         let mut edited = serde_json::to_value(entry(VariantId::Flat, 7, 1.0)).unwrap();
         edited["source"] = json!("another text");
         cache.put(vec![serde_json::from_value(edited).unwrap()]);
         cache.put(vec![entry(VariantId::Auto, 31, 1.0)]);
         assert_eq!(found(&cache), []);
-        assert_eq!(parts_of_auto(&cache, &device), [UNTUNED, VariantId::Flat]);
+        assert_eq!(auto_variants(&cache, &device), [UNTUNED_VARIANT, VariantId::Flat]);
     }
 
     #[test]
-    fn what_has_no_kernels_of_its_own_is_nothing_that_was_tuned() {
+    fn entries_of_auto_are_ignored() {
         let mut cache = Cache::default();
         cache.put(vec![entry(VariantId::RunningSum, 7, 1.0)]);
         assert_eq!(found(&cache).len(), 1);
@@ -159,9 +184,9 @@ mod tests {
         assert_eq!(found(&cache), []);
     }
 
-    /// Entries as they have been since the first of them: schema 1, without the name of a ladder.
+    /// Checks that entries of the oldest format are read: schema 1, without the name of a ladder.
     #[test]
-    fn what_older_versions_have_kept_is_read() {
+    fn entries_of_older_versions_are_read() {
         let now = serde_json::to_value(entry(VariantId::Flat, 7, 1.5)).unwrap();
         let before = json!({
             "device": "Device", "driver": "1", "size": "medium", "radius": 15, "variant": "flat",
@@ -170,7 +195,7 @@ mod tests {
         assert_eq!(now, before);
         let cache: Cache = serde_json::from_value(json!({ "schema": 1, "entries": [before] })).unwrap();
         assert_eq!(found(&cache), [(SizeClass::Medium, 1, VariantId::Flat)]);
-        // Another ladder's entry is none of its own, whatever else it says.
+        // An entry of another ladder is ignored.
         let mut other = before.clone();
         other["ladder"] = json!("made");
         let cache: Cache = serde_json::from_value(json!({ "schema": 1, "entries": [other] })).unwrap();
@@ -178,11 +203,14 @@ mod tests {
     }
 
     #[test]
-    fn classes_cover_all_radii_and_hold_their_own_sample() {
-        for (class, (last, sample)) in RADII.into_iter().enumerate() {
+    fn classes_cover_all_radii() {
+        for (class, (last, sample)) in RADIUS_RANGES.into_iter().enumerate() {
             assert_eq!((radius_class(last), radius_class(sample)), (class, class));
         }
         assert_eq!((radius_class(0), radius_class(4), radius_class(MAX_RADIUS)), (0, 1, 3));
-        assert_eq!((range(0), range(7), range(MAX_RADIUS)), ((0, 3), (4, 15), (64, MAX_RADIUS)));
+        assert_eq!(
+            (radius_range(0), radius_range(7), radius_range(MAX_RADIUS)),
+            ((0, 3), (4, 15), (64, MAX_RADIUS))
+        );
     }
 }

@@ -1,10 +1,10 @@
-//! Planes to RGBA and colour correction: the reference against the standards' formulas in f64, and the kernels and the
-//! processor's way against the reference, byte for byte. The kernels' tests need an OpenCL device, and fail without one.
+//! Conversion of planes to RGBA and colour correction: the reference against the standards' formulas in f64, and the kernels
+//! and the CPU code against the reference, byte for byte. The kernels' tests need an OpenCL device and fail without one.
 
 use crate::context;
 use base::random::Xorshift;
 use base::verify;
-use box_filter::color_kernels::{Converter, Corrector, PlaneBlock};
+use box_filter::color_kernels::{Converter, Corrector, KernelCache, PlaneBlock};
 use ffmpeg_next::ffi::{AVChromaLocation, AVColorRange, AVColorSpace};
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
@@ -22,8 +22,8 @@ enum Kind {
     Rgb,
 }
 
-/// A format as its documentation has it: bits, unused low bits, subsampled axes, and for each component the plane, the
-/// first sample and the distance between two, in bytes.
+/// A format by its documentation: bits, unused low bits, subsampled axes, and for each component the plane, and the offset
+/// of the first sample and the distance between two in bytes.
 struct Format(Pixel, Kind, u32, u32, (bool, bool), &'static [(usize, usize, usize)]);
 
 const FULL: (bool, bool) = (false, false);
@@ -81,7 +81,7 @@ const MATRICES: [(AVColorSpace, Matrix); 4] = [
 ];
 const RANGES: [(AVColorRange, Range); 2] =
     [(AVColorRange::AVCOL_RANGE_MPEG, Range::Limited), (AVColorRange::AVCOL_RANGE_JPEG, Range::Full)];
-/// Tags with the place of the first chroma sample, in pixels right of and below the first pixel's centre.
+/// Tags with the location of the first chroma sample, in pixels right of and below the first pixel's centre.
 const SITINGS: [(AVChromaLocation, (f64, f64)); 6] = [
     (AVChromaLocation::AVCHROMA_LOC_LEFT, (0.0, 0.5)),
     (AVChromaLocation::AVCHROMA_LOC_CENTER, (0.5, 0.5)),
@@ -93,11 +93,11 @@ const SITINGS: [(AVChromaLocation, (f64, f64)); 6] = [
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Pattern {
-    /// Any bytes, also in bits that hold no sample.
+    /// Random bytes, also in bits that hold no sample.
     Noise,
     /// Each byte 0 or 255: the largest and smallest samples next to each other.
     Extremes,
-    /// All samples at their largest.
+    /// All samples have the largest value.
     Ones,
     Zeros,
 }
@@ -134,7 +134,7 @@ fn tag(frame: &mut Video, space: AVColorSpace, range: AVColorRange, siting: AVCh
     }
 }
 
-/// The sample of a component, read from the frame as the format's documentation says.
+/// Reads a sample of a component from the frame by the format's documentation.
 fn sample(format: &Format, frame: &Video, component: usize, x: usize, y: usize) -> f64 {
     let &Format(_, _, depth, shift, _, components) = format;
     let (plane, start, step) = components[component];
@@ -145,8 +145,8 @@ fn sample(format: &Format, frame: &Video, component: usize, x: usize, y: usize) 
     f64::from((stored >> shift) % (1 << depth))
 }
 
-/// Linear interpolation on one axis: two indices and the second one's weight. The samples lie `pitch` pixels apart,
-/// the first one at `first`.
+/// Returns the two indices and the second one's weight for linear interpolation on one axis. The samples lie `pitch` pixels
+/// apart, the first one at `first`.
 fn between(pixel: usize, first: f64, pixels: u32, subsampled: bool) -> (usize, usize, f64) {
     if !subsampled {
         return (pixel, pixel, 0.0);
@@ -156,8 +156,8 @@ fn between(pixel: usize, first: f64, pixels: u32, subsampled: bool) -> (usize, u
     (position.floor() as usize, position.ceil() as usize, position.fract())
 }
 
-/// The same between the rows of chroma that the line `y` may take: each of these lies `first` below a line of the picture,
-/// and in an interlaced one those of the other field are left out.
+/// Returns the rows of chroma, and the second one's weight, for the interpolation at line `y`. Each row lies `first` below a
+/// line of the picture; an interlaced picture uses rows of the line's own field.
 fn between_rows(y: usize, first: f64, frame: &Video, subsampled: bool) -> (usize, usize, f64) {
     if !subsampled || !frame.is_interlaced() || frame.height() < 3 {
         return between(y, first, frame.height(), subsampled);
@@ -174,7 +174,7 @@ fn between_rows(y: usize, first: f64, frame: &Video, subsampled: bool) -> (usize
     }
 }
 
-/// RGBA of a pixel by the standards' formulas, clipped to 0 to 255, its colours multiplied by its alpha.
+/// Returns the RGBA of a pixel by the standards' formulas, clipped to 0 to 255, with premultiplied colours.
 fn exact(
     format: &Format,
     frame: &Video,
@@ -224,7 +224,7 @@ fn exact(
     [r, g, b, 255.0]
 }
 
-/// The reference's picture of a frame, and the layout and block that it came from.
+/// Returns the reference's conversion of a frame, with its layout and packed block.
 fn referenced(frame: &Video) -> (Layout, Vec<u8>, Vec<u8>) {
     let layout = layout_of(frame).unwrap_or_else(|| panic!("{:?} is not covered", frame.format()));
     let mut block = vec![0xc3; layout.bytes()];
@@ -234,7 +234,7 @@ fn referenced(frame: &Video) -> (Layout, Vec<u8>, Vec<u8>) {
     (layout, block, rgba)
 }
 
-/// The largest distance between the reference and the formulas.
+/// Returns the largest difference between the reference and the formulas.
 fn worst(format: &Format, frame: &Video, matrix: Matrix, range: Range, siting: (f64, f64)) -> f64 {
     let (_, _, rgba) = referenced(frame);
     let width = frame.width() as usize;
@@ -248,10 +248,10 @@ fn worst(format: &Format, frame: &Video, matrix: Matrix, range: Range, siting: (
     worst
 }
 
-/// The contract's bound, and that for interlaced pictures.
+/// The contract's error bounds for progressive and interlaced pictures, in levels.
 const BOUND: f64 = 0.55;
 const INTERLACED_BOUND: f64 = 0.85;
-/// What samples of more than 8 bits are multiplied by alpha to is rounded at their own depth: half of a quarter of a level.
+/// Additional error of premultiplying samples of more than 8 bits, which rounds at their depth: half of a quarter of a level.
 const DEEP_ALPHA: f64 = 0.125;
 
 fn set_interlaced(frame: &mut Video, interlaced: bool) {
@@ -297,7 +297,7 @@ fn shared_rows() -> impl Iterator<Item = &'static Format> {
     FORMATS.iter().filter(|format| format.4.1)
 }
 
-/// Each number of rows that the fields can have more or less of than each other, in the picture or in chroma.
+/// Heights for all differences of the fields' row counts, in luma and chroma.
 const HEIGHTS: [u32; 9] = [1, 2, 3, 4, 5, 6, 7, 18, 33];
 
 #[test]
@@ -326,9 +326,9 @@ fn rows_of_chroma_belong_to_their_field() {
     assert!(most > BOUND, "the comparison sees rounding: {most}");
 }
 
-/// The upper field is red, the lower one is grey: none of either is in the other.
+/// The upper field is red and the lower one grey; neither colour may appear in the other field.
 #[test]
-fn fields_of_other_colours_stay_apart() {
+fn fields_are_not_mixed() {
     let converted_as = |format: Pixel, size: (u32, u32), interlaced: bool| -> Vec<u8> {
         let mut frame = Video::new(format, 16, 10);
         set_interlaced(&mut frame, interlaced);
@@ -461,7 +461,7 @@ fn bottom_up_pictures_are_packed_upright() {
 }
 
 #[test]
-fn a_block_that_does_not_fit_is_refused() {
+fn blocks_of_wrong_size_are_errors() {
     let small = frame(Pixel::YUV420P, (16, 8), Pattern::Noise);
     let layout = layout_of(&small).unwrap();
     let mut block = vec![0; layout.bytes()];
@@ -471,12 +471,12 @@ fn a_block_that_does_not_fit_is_refused() {
     assert!(convert_reference(&layout, &block, &mut [0; 16]).is_err());
 }
 
-/// Converts on the processor into poisoned memory with canaries on both sides, and compares with the reference.
+/// Converts on the CPU into poisoned memory with canaries on both sides, and compares with the reference.
 fn convert_on_host(frame: &Video) {
     let (layout, _, want) = referenced(frame);
-    let report = verify::check(&want, Rgba { width: layout.width as usize }, |before| {
+    let report = verify::check(&want, &Rgba { width: layout.width as usize }, |before| {
         let mut after = before.to_vec();
-        RgbaConverter::new().convert(frame, &mut after[verify::guard(want.len())..][..want.len()])?;
+        RgbaConverter::new().convert(frame, &mut after[verify::guard_bytes(want.len())..][..want.len()])?;
         Ok(after)
     });
     if let Some(report) = report.expect("converts") {
@@ -523,7 +523,7 @@ fn the_processor_equals_the_reference_in_interlaced_pictures() {
     }
 }
 
-/// Every colour with every alpha: what the contract's formula says.
+/// Every colour with every alpha must follow the contract's formula.
 #[test]
 fn colours_are_multiplied_by_their_alpha() {
     for format in FORMATS.iter().filter(|format| format.2 == 8 && format.5.len() == 4) {
@@ -546,7 +546,7 @@ fn colours_are_multiplied_by_their_alpha() {
     }
 }
 
-/// Large pictures are shared out among threads.
+/// Large pictures are converted by several threads.
 #[test]
 fn the_processor_equals_the_reference_in_a_large_picture() {
     for format in [Pixel::YUV420P, Pixel::P010LE, Pixel::BGRA] {
@@ -554,7 +554,7 @@ fn the_processor_equals_the_reference_in_a_large_picture() {
     }
 }
 
-/// Poisoned memory for a picture with canaries on both sides, filled by `run` and compared with `want`.
+/// Compares the picture that `run` writes, into poisoned memory with canaries on both sides, with `want`.
 fn compare(
     cl: &ClContext,
     storage: Storage,
@@ -563,9 +563,9 @@ fn compare(
     case: &dyn Fn() -> String,
     mut run: impl FnMut(&Picture),
 ) {
-    let report = verify::check(want, Rgba { width: width as usize }, |before| {
+    let report = verify::check(want, &Rgba { width: width as usize }, |before| {
         let mut after = before.to_vec();
-        let guard = verify::guard(want.len());
+        let guard = verify::guard_bytes(want.len());
         let picture = guard..guard + want.len();
         match storage {
             Storage::Buffer => {
@@ -604,10 +604,19 @@ fn convert_on_device(
     compare(cl, storage, size, &want, &case, |dst| {
         let _upload = planes.to_device(cl, &cl.queue).unwrap();
         assert!(planes.fill(frame).is_err(), "the device has the block");
-        let _event = converter.enqueue(&cl.queue, &planes, dst, correction).unwrap();
+        let _event = converter
+            .enqueue(
+                &cl.queue,
+                &mut KernelCache::default(),
+                &layout,
+                planes.device_memory().unwrap(),
+                dst,
+                correction,
+            )
+            .unwrap();
         let _mapped = planes.to_host(cl).unwrap();
         cl.queue.finish().unwrap();
-        planes.back_on_host();
+        planes.note_back_on_host();
     });
     planes.fill(frame).expect("the host has the block again");
 }
@@ -718,7 +727,15 @@ fn the_corrector_equals_the_reference() {
                         let colors = RgbaColors { matrix, has_alpha: true };
                         compare(&cl, to, (width, height), &want, &case, |dst| {
                             let size = (width, height);
-                            let event = corrector.enqueue(&cl.queue, &src, dst, size, &correction, colors);
+                            let event = corrector.enqueue(
+                                &cl.queue,
+                                &mut KernelCache::default(),
+                                &src,
+                                dst,
+                                size,
+                                &correction,
+                                colors,
+                            );
                             event.unwrap().wait_for().unwrap();
                         });
                     }
@@ -729,7 +746,7 @@ fn the_corrector_equals_the_reference() {
 }
 
 #[test]
-fn a_buffer_is_corrected_in_place_and_an_image_is_not() {
+fn only_buffers_are_corrected_in_place() {
     let cl = context();
     let mut corrector = Corrector::new(&cl);
     let pixels = noise(33 * 7 * 4);
@@ -740,7 +757,17 @@ fn a_buffer_is_corrected_in_place_and_an_image_is_not() {
     picture.write(&cl.queue, &pixels).unwrap();
     let run = |corrector: &mut Corrector, picture: &Picture, size| {
         let colors = RgbaColors { matrix: Matrix::Bt709, has_alpha: true };
-        corrector.enqueue(&cl.queue, picture, picture, size, &Correction::VIVID, colors).map(drop)
+        corrector
+            .enqueue(
+                &cl.queue,
+                &mut KernelCache::default(),
+                picture,
+                picture,
+                size,
+                &Correction::VIVID,
+                colors,
+            )
+            .map(drop)
     };
     run(&mut corrector, &picture, (33, 7)).unwrap();
     let mut got = vec![0; pixels.len()];
@@ -752,7 +779,7 @@ fn a_buffer_is_corrected_in_place_and_an_image_is_not() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn wrong_sizes_are_errors() {
     let cl = context();
     let mut converter = Converter::new(&cl);
     let frame = frame(Pixel::YUV420P, (20, 6), Pattern::Noise);
@@ -760,7 +787,7 @@ fn what_does_not_fit_is_refused() {
     let mut planes = PlaneBlock::new(&cl, &layout).unwrap();
     let dst = Picture::alloc(&cl, Storage::Buffer, 20, 6).unwrap();
     let neutral = Correction::NEUTRAL;
-    assert!(converter.enqueue(&cl.queue, &planes, &dst, &neutral).is_err(), "nothing was handed over");
+    assert!(planes.device_memory().is_err(), "nothing was handed over");
     planes.fill(&frame).unwrap();
     planes.to_device(&cl, &cl.queue).unwrap();
     assert!(!converter.is_ready(&layout, Storage::Buffer));
@@ -768,6 +795,8 @@ fn what_does_not_fit_is_refused() {
     assert!(converter.is_ready(&layout, Storage::Buffer));
     assert!(!converter.is_ready(&layout, Storage::Image));
     let small = Picture::alloc(&cl, Storage::Buffer, 20, 5).unwrap();
-    assert!(converter.enqueue(&cl.queue, &planes, &small, &neutral).is_err(), "the destination is too small");
-    converter.enqueue(&cl.queue, &planes, &dst, &neutral).unwrap().wait_for().unwrap();
+    let (block, kernels) = (planes.device_memory().unwrap(), &mut KernelCache::default());
+    let mut run = |dst: &Picture| converter.enqueue(&cl.queue, kernels, &layout, block, dst, &neutral);
+    assert!(run(&small).is_err(), "the destination is too small");
+    run(&dst).unwrap().wait_for().unwrap();
 }

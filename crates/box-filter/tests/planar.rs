@@ -1,8 +1,8 @@
-//! The filter on planes: the kernels against the reference, byte for byte, and the reference against a filter after the
-//! conversion, whose difference is stated here. The kernels' tests need an OpenCL device, and fail without one.
+//! The filter on planes: the kernels against the reference, byte for byte, and the difference of the reference from a filter
+//! after the conversion. The kernels' tests need an OpenCL device and fail without one.
 
 use crate::context;
-use box_filter::color_kernels::Converter;
+use box_filter::color_kernels::{Converter, KernelCache};
 use box_filter::pictures::noise;
 use box_filter::planar::{PlanarFilter, planar_reference, run, suite};
 use box_filter::reference::reference;
@@ -18,7 +18,7 @@ use video::color::{
 };
 use video::{References, bundled_clip, read_frame_at};
 
-/// Those that `bench` checks, and others that lie in memory like one of them.
+/// The formats that `bench` checks, and others with the same memory layout as one of them.
 fn formats() -> impl Iterator<Item = Pixel> {
     let alike = [Pixel::YUVJ420P, Pixel::NV16, Pixel::YUV420P9LE, Pixel::GBRP];
     suite::FORMATS.into_iter().chain(alike)
@@ -77,7 +77,7 @@ fn parity(kind: DeviceKind) {
         for radius in (0..=33).chain([40, 41, 63, 64, 80, 81, MAX_RADIUS - 1, MAX_RADIUS]) {
             check(&cl, &filter, &layout, &samples, radius, &[]);
         }
-        // The largest sums there are.
+        // The largest possible sums.
         for radius in [40, MAX_RADIUS - 1, MAX_RADIUS] {
             check(&cl, &filter, &layout, &vec![255; layout.bytes()], radius, &[]);
         }
@@ -110,8 +110,7 @@ fn kernels_for_gpus_equal_the_reference() {
     parity(DeviceKind::Gpu);
 }
 
-/// What comes out of the filter is converted and corrected as the contract of the conversion says, for each place of the
-/// chroma samples.
+/// The filter's output is converted and corrected by the contract of the conversion, for each chroma siting.
 #[test]
 fn filtered_planes_are_converted_as_the_reference_does() {
     let cl = context();
@@ -124,7 +123,7 @@ fn filtered_planes_are_converted_as_the_reference_does() {
             {
                 let interlaced = interlaced && layout(format, size).subsampled.1 && size.1 > 2;
                 let layout = Layout { siting, interlaced, ..layout(format, size) }.filtered();
-                // The places take turns with the other way that red and blue may be made.
+                // Alternately with YCgCo, which computes red and blue differently.
                 let is_ycgco = siting.0 == 0 && layout.family == Family::Ycbcr;
                 let layout = if is_ycgco { Layout { matrix: Matrix::Ycgco, ..layout } } else { layout };
                 let mut samples = noise(layout.bytes());
@@ -138,7 +137,14 @@ fn filtered_planes_are_converted_as_the_reference_does() {
                     correct_reference(&mut want, &correction, layout.matrix);
                     let to = Picture::alloc(&cl, Storage::Buffer, size.0, size.1).unwrap();
                     to.write(&cl.queue, &want.iter().map(|v| !v).collect::<Vec<_>>()).unwrap();
-                    let enqueued = converter.enqueue_block(&cl.queue, &layout, &planes, &to, &correction);
+                    let enqueued = converter.enqueue(
+                        &cl.queue,
+                        &mut KernelCache::default(),
+                        &layout,
+                        &planes,
+                        &to,
+                        &correction,
+                    );
                     drop(enqueued.unwrap());
                     let mut got = vec![0; want.len()];
                     to.read(&cl.queue, &mut got).unwrap();
@@ -149,7 +155,7 @@ fn filtered_planes_are_converted_as_the_reference_does() {
     }
 }
 
-/// The largest and the mean difference in levels between the filter on planes and the filter after the conversion.
+/// Returns the largest and the mean difference in levels between the filter on planes and the filter after the conversion.
 fn difference(layout: &Layout, samples: &[u8], radius: u32) -> (u8, f64) {
     let rgba = |layout: &Layout, samples: &[u8]| {
         let mut rgba = vec![0; layout.rgba_bytes()];
@@ -180,7 +186,7 @@ fn assert_within(limits: &[(u32, u8, f64)], layout: &Layout, samples: &[u8], wha
     }
 }
 
-/// Luma from 70 to 185 and chroma at most `amplitude` from grey, all noise: every colour is inside of RGB.
+/// Returns noise with luma from 70 to 185 and chroma at most `amplitude` from grey: every colour is inside of RGB.
 fn inside_of_rgb(layout: &Layout, amplitude: u32) -> Vec<u8> {
     let mut samples = noise(layout.bytes());
     for (index, plane) in layout.planes.iter().enumerate().take(3) {
@@ -200,8 +206,8 @@ fn inside_of_rgb(layout: &Layout, amplitude: u32) -> Vec<u8> {
     samples
 }
 
-/// With full chroma and colours inside of RGB the filter on planes does what one after the conversion does, but for
-/// the rounding: at most a level, and the mean below a tenth.
+/// With full chroma and colours inside of RGB the filter on planes differs from one after the conversion by rounding only:
+/// at most a level, and the mean below a tenth.
 #[test]
 fn full_chroma_differs_by_the_rounding() {
     for format in [Pixel::YUV444P, Pixel::YUV444P12LE] {
@@ -211,11 +217,11 @@ fn full_chroma_differs_by_the_rounding() {
     }
 }
 
-/// Half chroma that is all noise is the worst case of the weighted window, inside of RGB: chroma of up to 20 levels
-/// differs by up to 10 levels of RGB at radius 1, by 2 at radius 7, and by the rounding at radius 31; chroma that is half
-/// across and full down by up to 8, 3 and 1. Grey pictures differ by the rounding alone.
+/// Noise in subsampled chroma is the worst case of the weighted window, inside of RGB: chroma of up to 20 levels differs by
+/// up to 10 levels of RGB at radius 1, by 2 at radius 7, and by the rounding at radius 31; horizontally subsampled chroma by
+/// up to 8, 3 and 1. Grey pictures differ by the rounding alone.
 #[test]
-fn half_chroma_differs_little_but_at_the_smallest_radii() {
+fn subsampled_chroma_differs_most_at_small_radii() {
     let quarter =
         [(0, 1, 0.01), (1, 10, 1.6), (2, 9, 0.9), (3, 6, 0.5), (7, 2, 0.2), (15, 1, 0.1), (31, 1, 0.1)];
     let half = [(0, 1, 0.01), (1, 8, 1.1), (2, 7, 0.6), (3, 5, 0.3), (7, 3, 0.1), (15, 1, 0.1), (31, 1, 0.1)];
@@ -228,8 +234,7 @@ fn half_chroma_differs_little_but_at_the_smallest_radii() {
     }
 }
 
-/// A frame of the clip that comes with clreel, whose colours are as strong as they get, and the same frame with colours
-/// well inside of RGB.
+/// A frame of the bundled clip with saturated colours, and the same frame with colours well inside of RGB.
 #[test]
 fn a_film_differs_by_a_quarter_of_a_level() {
     let (frame, _) = read_frame_at(&bundled_clip().unwrap(), 2.0, References::Refused).unwrap();
@@ -246,10 +251,10 @@ fn a_film_differs_by_a_quarter_of_a_level() {
     assert_within(&[(1, 11, 0.15), (7, 4, 0.15), (31, 2, 0.15)], &layout, &samples, "the clip, muted");
 }
 
-/// Codes outside of RGB: after the conversion the filter averages colours that were clamped, before it those that were
-/// meant. That is all of the difference: against the exact conversion, filtered and only then clamped, there is none.
+/// Codes outside of RGB: a filter after the conversion averages clamped colours, one before it the original ones. That is
+/// the whole difference: there is none from an exact conversion that is filtered and only then clamped.
 #[test]
-fn what_differs_most_is_what_was_clamped() {
+fn the_largest_differences_come_from_clamping() {
     let layout = layout(Pixel::YUV444P, (96, 64));
     let extremes: Vec<u8> = noise(layout.bytes()).iter().map(|v| if *v > 127 { 255 } else { 0 }).collect();
     for (samples, clamped) in [(noise(layout.bytes()), 5.0), (extremes, 12.0)] {

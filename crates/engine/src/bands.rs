@@ -1,214 +1,235 @@
-//! The loop over a filter's bands, the same for all filters. In: a filter that is prepared, and what is known about
-//! its pace. Out: its bands begun, about two at a time, until the last one is over; and what that took.
+//! Runs a frame's filter as bands of rows, for all kinds of filters alike. About two bands at a time are in flight (started and not
+//! finished), until the whole picture is filtered. The measured times of finished bands determine how many rows the next bands have.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::time::Duration;
 
 use super::estimate::Estimate;
-use super::filter::{FrameFilter, Ran, Running};
-use super::pace::Pace;
-use super::scopes::OnHost;
+use super::filter::{BandTimes, FrameFilter, RunningBand};
+use super::request::KernelsId;
+use super::scopes::HostMeasurements;
+use super::speed_model::SpeedModel;
 use crate::stats::Span;
 use base::error::Result;
-use box_filter::VariantId;
 use opencl::event::Waker;
 
-/// Part of a pass that has been started.
+/// A band of rows that one pass of the filter has started.
 struct Band {
-    running: Box<dyn Running>,
+    running: Box<dyn RunningBand>,
     pass: usize,
     work: f64,
     predicted_ms: f64,
 }
 
-/// A filter on its way over one frame.
+/// The filter of one frame, run in bands of rows.
 pub struct Bands {
-    variant: VariantId,
+    kernels: KernelsId,
     filter: Box<dyn FrameFilter>,
-    /// The next rows to begin: pass and first row; the pass is past the last one when all have begun.
+    /// The pass and the first row of the band that is started next. The pass is past the last one once all bands have been started.
     next: (usize, u32),
-    begun: VecDeque<Band>,
+    in_flight: VecDeque<Band>,
     cancelled: bool,
     estimate: Estimate,
     predicted_ms: f64,
-    /// How long after the frame's start the last finished band was over.
+    /// The time from the frame's start until the last finished band was noticed.
     last_after: Duration,
-    took: Took,
+    took: FilterTimes,
 }
 
-/// What the finished bands took.
+/// The measured filter times of a frame's finished bands.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Took {
-    /// All bands of all passes, in milliseconds.
+pub(super) struct FilterTimes {
+    /// The sum over all bands of all passes, in milliseconds.
     pub(super) ms: f64,
-    /// Some of that is wall time.
+    /// True if `ms` includes wall time, because no device time was available.
     pub(super) by_wall: bool,
-    /// When each ran on the device, on its clock, in nanoseconds.
+    /// The start and end of each band on the device's clock, in nanoseconds.
     pub(super) on_device: Vec<(u64, u64)>,
-    /// When they ran on the host.
+    /// The interval of the Rust filter on the host's clock; `None` for other filters, and if it did not run.
     pub(super) on_host: Option<Span>,
 }
 
 impl Bands {
-    /// Nothing begins yet; what it will take is predicted.
-    pub fn new(variant: VariantId, filter: Box<dyn FrameFilter>, pace: &Pace) -> Self {
-        let passes = (0..filter.passes()).map(|pass| (filter.work(pass), pace.known(variant, pass)));
-        let predicted = |pass| pace.ms(variant, pass, filter.work(pass));
+    /// Creates the bands of a frame and predicts their total time from `speeds`. No band is started yet.
+    pub fn new(kernels: KernelsId, filter: Box<dyn FrameFilter>, speeds: &SpeedModel) -> Self {
+        let passes = (0..filter.passes()).map(|pass| (filter.work(pass), speeds.ns_per_unit(kernels, pass)));
+        let predicted = |pass| speeds.predict_ms(kernels, pass, filter.work(pass));
         Self {
-            variant,
+            kernels,
             next: (0, 0),
-            begun: VecDeque::new(),
+            in_flight: VecDeque::new(),
             cancelled: false,
             estimate: Estimate::new(passes),
             predicted_ms: (0..filter.passes()).map(predicted).sum(),
             last_after: Duration::ZERO,
-            took: Took::default(),
+            took: FilterTimes::default(),
             filter,
         }
     }
 
-    /// Begins bands until about two are on their way; returns whether any was. `waker` is called after long ones.
+    /// Starts further bands of rows until about two are in flight. Returns true if it started at least one. `waker` is called when a long
+    /// band finishes.
     ///
     /// # Errors
-    /// When the back end refuses.
-    pub fn begin(&mut self, pace: &Pace, waker: &Waker) -> Result<bool> {
+    /// If the back end cannot start a band.
+    pub fn start_bands(&mut self, speeds: &SpeedModel, waker: &Waker) -> Result<bool> {
         let mut any = false;
-        while let Some((pass, rows)) = self.next_band(pace) {
+        while let Some((pass, rows)) = self.next_band(speeds) {
             let all = self.filter.rows();
             let work = self.filter.work(pass) * rows.len() as f64 / f64::from(all.max(1));
-            let predicted_ms = pace.ms(self.variant, pass, work);
-            if !self.begun.is_empty() && self.awaited_ms() + predicted_ms > 2.0 * self.filter.band_ms() {
+            let predicted_ms = speeds.predict_ms(self.kernels, pass, work);
+            if !self.in_flight.is_empty() && self.in_flight_ms() + predicted_ms > 2.0 * self.filter.band_ms()
+            {
                 break;
             }
             let waker = Some(waker).filter(|_| predicted_ms > self.filter.band_ms() / 2.0);
             let running = self.filter.start(pass, rows.clone(), waker)?;
-            self.begun.push_back(Band { running, pass, work, predicted_ms });
+            self.in_flight.push_back(Band { running, pass, work, predicted_ms });
             self.next = if rows.end >= all { (pass + 1, 0) } else { (pass, rows.end) };
             any = true;
         }
         Ok(any)
     }
 
-    /// The rows that come next, as many as are predicted to take as long as a band may.
-    fn next_band(&self, pace: &Pace) -> Option<(usize, Range<u32>)> {
-        if self.all_begun() {
+    /// Returns the pass and the rows of the next band. The band has as many rows as are predicted to take no longer than
+    /// [`FrameFilter::band_ms`], the filter's limit for one band. Returns `None` if all bands have been started.
+    fn next_band(&self, speeds: &SpeedModel) -> Option<(usize, Range<u32>)> {
+        if self.all_started() {
             return None;
         }
         let ((pass, first), all) = (self.next, self.filter.rows());
         let step = self.filter.row_step(pass).max(1);
-        let row_ms = pace.ms(self.variant, pass, self.filter.work(pass)) / f64::from(all.max(1));
+        let row_ms = speeds.predict_ms(self.kernels, pass, self.filter.work(pass)) / f64::from(all.max(1));
         let fit = (self.filter.band_ms() / row_ms.max(1e-9)).min(f64::from(all)) as u32;
         let (rows, left) = ((fit / step).max(1).saturating_mul(step), all.saturating_sub(first));
-        // What is left is no band of its own where it fits.
+        // Remaining rows that fit belong to this band, instead of making another one.
         let rows = if left <= fit { left } else { rows };
         Some((pass, first..all.min(first.saturating_add(rows))))
     }
 
-    /// Looks which bands are over, `elapsed` after the frame's start, and learns from them. Never waits.
+    /// Polls the bands in flight, records the times of those that have finished, and updates `speeds` with them. `elapsed` is the time since
+    /// the frame was started. Never waits.
     ///
     /// # Errors
-    /// When one failed.
-    pub fn look(&mut self, pace: &mut Pace, elapsed: Duration) -> Result<()> {
-        while let Some(band) = self.begun.front_mut() {
+    /// If a band failed.
+    pub fn poll(&mut self, speeds: &mut SpeedModel, elapsed: Duration) -> Result<()> {
+        while let Some(band) = self.in_flight.front_mut() {
             let Some(ran) = band.running.poll()? else { break };
-            let Some(band) = self.begun.pop_front() else { break };
+            let Some(band) = self.in_flight.pop_front() else { break };
             self.cancelled |= ran.cancelled;
-            self.note(&band, &ran, elapsed);
-            pace.learn(self.variant, band.pass, band.work, ran.ms);
+            let ran = self.without_wait(ran);
+            self.record(&band, &ran, elapsed);
+            speeds.record(self.kernels, band.pass, band.work, ran.ms);
         }
         Ok(())
     }
 
-    fn note(&mut self, band: &Band, ran: &Ran, elapsed: Duration) {
-        // Who does not tell leaves it at when that was seen.
+    /// Returns the times of a band. If they are wall times, leaves out the time in which the band waited for the one before it.
+    fn without_wait(&self, ran: BandTimes) -> BandTimes {
+        match (ran.on_host, self.took.on_host) {
+            (Some(span), Some(before)) if ran.by_wall => {
+                let span = Span { from: span.from.max(before.to).min(span.to), ..span };
+                BandTimes { ms: span.ms(), on_host: Some(span), ..ran }
+            }
+            _ => ran,
+        }
+    }
+
+    /// Adds the times of a finished band to the frame's times and to the estimate. `elapsed` is the time since the frame was
+    /// started.
+    fn record(&mut self, band: &Band, ran: &BandTimes, elapsed: Duration) {
+        // Without device times, a band counts from the poll before to this one.
         let seen = (self.last_after.as_nanos() as u64, elapsed.as_nanos() as u64);
-        self.estimate.band(band.pass, band.work, ran.on_device.unwrap_or(seen));
+        self.estimate.record_band(band.pass, band.work, ran.on_device.unwrap_or(seen));
         self.last_after = elapsed;
         let took = &mut self.took;
         took.ms += ran.ms;
         took.by_wall |= ran.by_wall;
-        took.on_host = ran.on_host.or(took.on_host);
+        if let Some(span) = ran.on_host {
+            took.on_host = Some(Span { from: took.on_host.map_or(span.from, |first| first.from), ..span });
+        }
         took.on_device.extend(ran.on_device);
     }
 
-    /// Whether no band is left to begin.
-    pub(crate) fn all_begun(&self) -> bool {
+    /// Returns true if every band has been started, or if the filter was cancelled and starts no more.
+    pub(crate) fn all_started(&self) -> bool {
         self.cancelled || self.next.0 >= self.filter.passes()
     }
 
-    /// Whether all bands are over, and none is left to begin.
+    /// Returns true if no band is left to start and none is in flight.
     pub fn is_over(&self) -> bool {
-        self.all_begun() && self.begun.is_empty()
+        self.all_started() && self.in_flight.is_empty()
     }
 
-    /// Whether it was cancelled before all of it had begun.
+    /// Returns true if the filter was cancelled before every band had been started or run.
     pub fn is_cancelled(&self) -> bool {
         self.cancelled
     }
 
-    /// Begins no more bands. Those that have begun go on to their end.
+    /// Stops starting further bands. Bands in flight run to their end unless the filter can drop them.
     pub fn cancel(&mut self) {
-        self.cancelled |= !self.all_begun();
+        self.cancelled |= !self.all_started();
         self.filter.cancel();
     }
 
-    /// Has the back end begin.
+    /// Flushes the back end's queue, so that the started bands begin to run.
     ///
     /// # Errors
-    /// When it refuses.
+    /// If the back end refuses the flush.
     pub(super) fn flush(&self) -> Result<()> {
         self.filter.flush()
     }
 
-    /// The failure of a band that has begun, if one has failed.
+    /// Returns the error of the first band in flight that has failed, if any.
     pub(super) fn failure(&mut self) -> Option<base::error::Error> {
-        self.begun.iter_mut().find_map(|band| band.running.poll().err())
+        self.in_flight.iter_mut().find_map(|band| band.running.poll().err())
     }
 
-    /// What the finished bands took, in milliseconds; not a number where nobody tells.
+    /// Returns the sum of the times of the finished bands, in milliseconds; NaN if unknown.
     pub fn filter_ms(&self) -> f64 {
         self.took.ms
     }
 
-    /// What the finished bands took.
-    pub(super) fn took(&self) -> Took {
+    /// Returns the times of the bands that have finished so far.
+    pub(super) fn filter_times(&self) -> FilterTimes {
         self.took.clone()
     }
 
-    /// Device time of the whole frame as it was predicted before it began, in milliseconds: a guess, where nothing was
-    /// known.
+    /// Returns the prediction, made before the start, of the whole frame's device time in milliseconds. The prediction is a
+    /// guess if no frame of this variant has been measured.
     pub(crate) fn predicted_ms(&self) -> f64 {
         self.predicted_ms
     }
 
-    /// What the bands that have begun were predicted to take, in milliseconds.
-    pub(super) fn awaited_ms(&self) -> f64 {
-        self.begun.iter().map(|band| band.predicted_ms).sum()
+    /// Returns the predicted time of all bands in flight, in milliseconds.
+    pub(super) fn in_flight_ms(&self) -> f64 {
+        self.in_flight.iter().map(|band| band.predicted_ms).sum()
     }
 
-    /// Part of the work that is done, 0 to 1.
+    /// Returns the part of the frame's filter work that is done, 0 to 1.
     pub fn fraction(&self) -> f64 {
         self.estimate.fraction()
     }
 
-    /// The best prediction of the whole frame's time, in seconds: what was measured so far and is still to come;
-    /// `None` while nothing was measured.
+    /// Returns the predicted time of the whole frame from its start, in seconds: the measured time of the finished bands plus the
+    /// predicted time of the others. Returns `None` before anything was measured.
     pub(super) fn total_s(&self) -> Option<f64> {
-        self.estimate.left_ms().map(|ms| self.last_after.as_secs_f64() + ms / 1e3)
+        self.estimate.remaining_ms().map(|ms| self.last_after.as_secs_f64() + ms / 1e3)
     }
 
-    /// The filtered picture, where the filter has it in memory of its own.
+    /// Takes the filtered RGBA picture out of the filter; `None` if the filter writes into the slot's memory instead of its own.
     pub(super) fn take_picture(&mut self) -> Option<Vec<u8>> {
         self.filter.take_picture()
     }
 
-    /// What was measured on the host, when the last band is over.
-    pub(super) fn take_measured(&mut self) -> Option<OnHost> {
-        self.filter.take_measured()
+    /// Takes the measurements that the host made of the filtered picture: its luminance for the scopes, and the intervals in which the host
+    /// measured. Call it after the last band. `None` if the host measured nothing.
+    pub(super) fn take_measurements(&mut self) -> Option<HostMeasurements> {
+        self.filter.take_measurements()
     }
 
-    /// The filter, for another frame.
+    /// Returns the filter, so that a later frame of the same slot can reuse it.
     pub(super) fn into_filter(self) -> Box<dyn FrameFilter> {
         self.filter
     }

@@ -1,109 +1,132 @@
-//! Which frames are converted on the device, and the programs for that: what is there and was checked, what was asked
-//! for, and what is not to be had.
+//! Colour conversion on the device: which pixel formats are converted there, with which programs, and which conversions are requested,
+//! checked or refused.
 
 use std::collections::HashMap;
 
 use ffmpeg_next::frame::Video;
 
-use super::Pipeline;
+use super::device_job::Colors;
+use super::request::KernelsId;
+use super::speed_model::ConversionTime;
+use super::{Pipeline, Slot};
 use base::error::Result;
 use box_filter::VariantId;
-use box_filter::color_kernels::check::file_of;
-use box_filter::color_kernels::{ConvertProgram, Converter};
+use box_filter::color_kernels::check::intended_kernel_file;
+use box_filter::color_kernels::{ConvertProgram, Converter, Corrector};
+use opencl::cl::{ClContext, Event};
 use opencl::memory::Storage;
 use video::color::Layout;
 
-/// What tells one conversion from another. Programs serve many; each is checked for itself.
+/// A conversion from planes in a layout to RGBA in a buffer or an image. One program may serve several conversions, but each is checked on
+/// its own.
 type Conversion = (Layout, Storage);
 
-/// Layouts that are remembered at once: a file may have a new one in each frame.
-const MOST: usize = 1000;
+/// The maximum number of conversions, and of corrections, that are remembered: a file may change its pixel format with every frame.
+const MAX_CONVERSIONS: usize = 1000;
 
-/// What is known of conversions.
+/// The states of all conversions on one device.
 #[derive(Default)]
-pub(super) struct Known {
+struct ConversionStates {
     trust: HashMap<Conversion, Trust>,
-    /// To be built and checked, each told once.
+    /// Conversions that the builder (the thread that compiles programs) should build and check. [`Conversions::take_missing`] returns each
+    /// once.
     missing: Vec<Conversion>,
-    /// To be checked as a whole, in spare time.
+    /// Conversions and colour corrections that should be checked on whole pictures in spare time. [`Conversions::take_unchecked`] returns
+    /// each once.
     unchecked: Vec<Check>,
-    /// Corrections of pictures that are RGBA: size, from where to where.
-    corrected: Vec<Corrected>,
+    /// Colour corrections of RGBA pictures that were used.
+    corrected: Vec<CorrectedPictures>,
 }
 
+/// How far one conversion on the device is trusted: whether its check was requested, passed, or failed.
 enum Trust {
-    /// The builder has been asked.
-    Asked,
-    /// Some rows are as they should be. Perhaps all: that is seen later, in spare time.
+    /// The builder was asked to build and check the conversion.
+    Requested,
+    /// Some rows were converted correctly. Whole pictures are checked later, in spare time.
     Checked,
-    /// It is wrong, or cannot be built.
+    /// The conversion is wrong or cannot be built.
     Refused,
 }
 
-type Corrected = ((u32, u32), Storage, Storage);
+/// The pictures that a colour correction processes: their width and height, and the storages (buffer or image) that it reads
+/// and writes.
+type CorrectedPictures = ((u32, u32), Storage, Storage);
 
-/// What is to be checked in spare time.
+/// A check that is to be made in spare time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]
 pub enum Check {
-    /// The conversion of whole pictures that lie so.
+    /// The conversion of whole pictures from this layout to RGBA in this storage.
     Conversion(Layout, Storage),
-    /// The correction of pictures of this size: from where to where.
+    /// The colour correction of RGBA pictures of this size, from the first storage to the second one.
     Correction((u32, u32), Storage, Storage),
 }
 
-impl Known {
-    /// Asks anew for what was not told.
-    pub(super) fn ask_again(&mut self) {
-        self.trust.retain(|_, trust| !matches!(trust, Trust::Asked));
+impl ConversionStates {
+    /// Forgets the conversions that were requested from the builder (the thread that compiles programs) and are not built yet, so that
+    /// frames request them again.
+    fn forget_requests(&mut self) {
+        self.trust.retain(|_, trust| !matches!(trust, Trust::Requested));
         self.missing.clear();
     }
 
-    fn ask(&mut self, conversion: Conversion) {
-        if self.trust.len() >= MOST {
+    /// Requests a conversion from the builder, the thread that compiles programs.
+    fn request(&mut self, conversion: Conversion) {
+        if self.trust.len() >= MAX_CONVERSIONS {
             self.trust.clear();
         }
-        self.trust.insert(conversion, Trust::Asked);
+        self.trust.insert(conversion, Trust::Requested);
         self.missing.push(conversion);
     }
 
+    /// Returns true if the program of this conversion is missing or wrong, so that the host converts.
     fn is_refused(&self, layout: &Layout, storage: Storage) -> bool {
         matches!(self.trust.get(&(*layout, storage)), Some(Trust::Refused))
     }
 
-    /// Why a picture's planes are not on the device, for the variant that filters them.
-    pub(super) fn why_not(&self) -> &'static str {
-        match self.trust.values().any(|trust| matches!(trust, Trust::Refused)) {
-            true => "The program that converts its pictures on the device does not build, or is wrong.",
-            false => "The device does not read the planes of its pictures' format.",
-        }
-    }
-
-    /// Notes that pictures are corrected so, to have that checked.
-    pub(super) fn correct(&mut self, size: (u32, u32), from: Storage, to: Storage) {
+    /// Notes that RGBA pictures of this size are corrected between these storages, and requests a check the first time.
+    fn correct(&mut self, size: (u32, u32), from: Storage, to: Storage) {
         let corrected = (size, from, to);
-        if !self.corrected.contains(&corrected) && self.corrected.len() < MOST {
+        if !self.corrected.contains(&corrected) && self.corrected.len() < MAX_CONVERSIONS {
             self.corrected.push(corrected);
             self.unchecked.push(Check::Correction(size, from, to));
         }
     }
 }
 
-/// What is converted of a picture whose planes lie in `layout`.
+/// Returns the layout of the planes that are converted to RGBA: that of the filtered planes if the variant filters planes, else that of
+/// the frame.
 fn converted(layout: &Layout, variant: VariantId) -> Layout {
     if variant.reads_planes() { layout.filtered() } else { *layout }
 }
 
-impl Pipeline {
-    /// Adds a conversion that the builder finished, and checked for such pictures. `replace`: in place of the program
-    /// that is there, and not to be checked once more.
-    pub fn add_conversion(
-        &mut self,
-        program: ConvertProgram,
-        layout: &Layout,
-        storage: Storage,
-        replace: bool,
-    ) {
+/// The programs that convert and correct frames on one device, and the states of conversions.
+pub struct Conversions {
+    cl: ClContext,
+    converter: Converter,
+    corrector: Option<Corrector>,
+    /// The correction's kernel computed wrong pictures and is not used any more.
+    is_corrector_refused: bool,
+    known: ConversionStates,
+    time: ConversionTime,
+}
+
+impl Conversions {
+    /// Creates the state for a device on which no program is built yet.
+    pub(super) fn new(cl: &ClContext) -> Self {
+        Self {
+            converter: Converter::new(cl),
+            corrector: None,
+            is_corrector_refused: false,
+            known: ConversionStates::default(),
+            time: ConversionTime::default(),
+            cl: cl.clone(),
+        }
+    }
+
+    /// Adds the program of a conversion that the builder built and checked. With `replace` it replaces the program in use, and the
+    /// conversion is not scheduled for another check.
+    pub fn add(&mut self, program: ConvertProgram, layout: &Layout, storage: Storage, replace: bool) {
         if replace || !self.converter.is_ready(layout, storage) {
             self.converter.add(program);
         }
@@ -113,16 +136,45 @@ impl Pipeline {
         }
     }
 
-    /// The conversions of pictures that lie so, and of what a filter on planes makes of them, each with its kernel file: those that were
-    /// wanted, and one of each other file.
-    pub fn conversions_of(&self, layout: &Layout) -> Vec<(Layout, Storage, &'static str)> {
+    /// Replaces all conversion programs with `made`, the programs of edited kernels, each with its layout and storage. `differs` says that
+    /// a check has found that their pictures differ from the reference; no further check is scheduled then.
+    pub fn replace_all(&mut self, made: Vec<(ConvertProgram, Layout, Storage)>, differs: bool) {
+        self.converter = Converter::new(&self.cl);
+        self.known.trust.clear();
+        self.known.missing.clear();
+        for (program, layout, storage) in made {
+            self.add(program, &layout, storage, differs);
+        }
+    }
+
+    /// Builds a conversion and marks it as checked, for callers that check the picture themselves. Waits for the compiler.
+    ///
+    /// # Errors
+    /// If the program does not build (with its log), or fails to run.
+    pub fn build(&mut self, layout: &Layout, storage: Storage) -> Result<()> {
+        self.converter.prepare(layout, storage)?;
+        self.known.trust.insert((*layout, storage), Trust::Checked);
+        Ok(())
+    }
+
+    /// Marks a conversion as unavailable on this device, because its program is missing or wrong. The host converts such frames from now
+    /// on.
+    pub fn refuse(&mut self, layout: &Layout, storage: Storage) {
+        self.known.trust.insert((*layout, storage), Trust::Refused);
+    }
+
+    /// Returns the conversions to test when kernels were edited: from this layout, and from the layout of its filtered planes.
+    /// These are all conversions that frames have requested, and one conversion to a buffer for each kernel file that no
+    /// requested conversion uses. Each is returned with its kernel file.
+    pub fn of(&self, layout: &Layout) -> Vec<(Layout, Storage, &'static str)> {
         let all = |storage: Storage| {
-            let with_file = move |layout| (layout, storage, file_of(&self.cl, &layout, storage));
+            let with_file = move |layout| (layout, storage, intended_kernel_file(&self.cl, &layout, storage));
             [*layout, layout.filtered()].into_iter().map(with_file)
         };
-        let was_wanted =
+        let was_requested =
             |(layout, storage, _): &(Layout, Storage, _)| self.known.trust.contains_key(&(*layout, *storage));
-        let mut found: Vec<_> = all(Storage::Buffer).chain(all(Storage::Image)).filter(was_wanted).collect();
+        let mut found: Vec<_> =
+            all(Storage::Buffer).chain(all(Storage::Image)).filter(was_requested).collect();
         for one in all(Storage::Buffer) {
             if found.iter().all(|(.., file)| *file != one.2) {
                 found.push(one);
@@ -131,110 +183,175 @@ impl Pipeline {
         found
     }
 
-    /// Goes on with programs of changed kernels, which were judged, and with none that was there before. `differs`: they make
-    /// another picture, which is known; else they are checked as others are.
-    pub fn conversions_judged(&mut self, made: Vec<(ConvertProgram, Layout, Storage)>, differs: bool) {
-        self.converter = Converter::new(&self.cl);
-        self.known.trust.clear();
-        self.known.missing.clear();
-        for (program, layout, storage) in made {
-            self.add_conversion(program, &layout, storage, differs);
-        }
-    }
-
-    /// Builds the program for pictures that lie so, for those who wait and check the picture themselves; waits for the
-    /// compiler.
-    ///
-    /// # Errors
-    /// When it does not build, with its log, or fails to run.
-    pub fn build_conversion(&mut self, layout: &Layout, storage: Storage) -> Result<()> {
-        self.converter.prepare(layout, storage)?;
-        self.known.trust.insert((*layout, storage), Trust::Checked);
-        Ok(())
-    }
-
-    /// Conversions to be built and checked, each told once.
-    pub fn missing_conversions(&mut self) -> Vec<(Layout, Storage)> {
+    /// Returns the conversions that the builder should build and check. Each is returned once.
+    pub fn take_missing(&mut self) -> Vec<(Layout, Storage)> {
         std::mem::take(&mut self.known.missing)
     }
 
-    /// What is in use and should be checked as a whole when there is time, each told once.
-    pub fn unchecked(&mut self) -> Vec<Check> {
+    /// Returns the conversions and corrections in use that should be checked on whole pictures in spare time. Each is returned once.
+    pub fn take_unchecked(&mut self) -> Vec<Check> {
         std::mem::take(&mut self.known.unchecked)
     }
 
-    /// How the planes of `frame` go to the device to be converted there, for `variant`. `None` where the window's
-    /// thread is to convert them: on a CPU device, where that is the faster way, except for what filters the planes;
-    /// for formats that the kernels do not know; and while the program is being built. The picture is the same either
-    /// way.
+    /// Sets the program for the colour correction of RGBA pictures, which the builder has built.
+    pub fn set_corrector(&mut self, corrector: Corrector) {
+        self.corrector = Some(corrector);
+    }
+
+    /// Notes that the device's colour correction is wrong: the host corrects colours from now on.
+    pub fn refuse_corrector(&mut self) {
+        self.is_corrector_refused = true;
+    }
+
+    /// Returns true if the colours of RGBA pictures can be corrected on the device.
+    pub fn can_correct(&self) -> bool {
+        self.corrector.is_some() && !self.is_corrector_refused
+    }
+
+    /// Notes that RGBA pictures of this size are corrected between these storages, and requests a check the first time.
+    pub(super) fn note_correction(&mut self, size: (u32, u32), from: Storage, to: Storage) {
+        self.known.correct(size, from, to);
+    }
+
+    /// Forgets the conversions that were requested and are not built yet, so that frames request them again.
+    pub(super) fn forget_requests(&mut self) {
+        self.known.forget_requests();
+    }
+
+    /// Returns the reason why a frame's planes are not on the device. It completes the error of a variant that filters planes.
+    pub(super) fn planes_missing_reason(&self) -> &'static str {
+        match self.known.trust.values().any(|trust| matches!(trust, Trust::Refused)) {
+            true => "The program that converts its pictures on the device does not build, or is wrong.",
+            false => "The device does not read the planes of its pictures' format.",
+        }
+    }
+
+    /// Enqueues the conversion or correction that runs before the filter. Returns its event, or `None` if there is nothing to enqueue.
     ///
-    /// `to_texture` says where the picture is wanted. A program that serves other pictures already is used at once,
-    /// unless `only_checked`, and checked for these soon.
+    /// # Errors
+    /// If the driver refuses the command.
+    pub(super) fn enqueue_before(
+        &mut self,
+        colors: Option<&Colors>,
+        slot: &mut Slot,
+    ) -> Result<Option<Event>> {
+        let (queue, size) = (&self.cl.queue, slot.size());
+        let kept = &mut slot.device.plans.colors;
+        let event = match (colors, &slot.planes, &mut self.corrector) {
+            (Some(Colors::Convert { correction, to }), Some(planes), _) => {
+                let (layout, block) = (planes.layout(), planes.device_memory()?);
+                self.converter.enqueue(queue, kept, layout, block, to, correction)?
+            }
+            (Some(Colors::Correct { correction, rgba, from, to }), _, Some(corrector)) => {
+                corrector.enqueue(queue, kept, from, to, size, correction, *rgba)?
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(event))
+    }
+
+    /// Enqueues the conversion of filtered planes to RGBA. Returns its event, or `None` if the filter does not work on planes.
+    ///
+    /// # Errors
+    /// If the driver refuses the command.
+    pub(super) fn enqueue_after(
+        &mut self,
+        colors: Option<&Colors>,
+        slot: &mut Slot,
+    ) -> Result<Option<Event>> {
+        let Some(Colors::ConvertFiltered { correction, layout, from, to }) = colors else { return Ok(None) };
+        let kept = &mut slot.device.plans.colors;
+        self.converter.enqueue(&self.cl.queue, kept, layout, from, to, correction).map(Some)
+    }
+
+    /// Divides `ms`, the time of a kernel that converts and corrects, into the time of the conversion and the time of the correction, both
+    /// in milliseconds.
+    pub(super) fn split(&mut self, colors: &Colors, size: (u32, u32), ms: f64) -> (f64, f64) {
+        match colors {
+            Colors::Convert { correction, to } => {
+                self.time.split((size, to.storage(), false), ms, correction)
+            }
+            Colors::ConvertFiltered { correction, to, .. } => {
+                self.time.split((size, to.storage(), true), ms, correction)
+            }
+            Colors::Correct { .. } => (0.0, ms),
+        }
+    }
+
+    /// Returns true if a conversion can be used now, and requests an unknown one from the builder. Without `only_checked`, an unchecked
+    /// conversion may use a program that already serves other layouts.
+    fn can_convert(&mut self, conversion: Conversion, only_checked: bool) -> bool {
+        match self.known.trust.get(&conversion) {
+            Some(Trust::Checked) => return true,
+            Some(Trust::Refused) => return false,
+            Some(Trust::Requested) => {}
+            None => self.known.request(conversion),
+        }
+        !only_checked && self.converter.is_ready(&conversion.0, conversion.1)
+    }
+
+    /// Requests the check of a conversion if a program for it exists and it has not been requested.
+    fn request_ready(&mut self, conversion: Conversion) {
+        if self.converter.is_ready(&conversion.0, conversion.1) && !self.known.trust.contains_key(&conversion)
+        {
+            self.known.request(conversion);
+        }
+    }
+}
+
+impl Pipeline {
+    /// Returns the layout in which the planes of `frame` are uploaded for conversion on the device. Returns `None` if the host converts
+    /// the frame: on a CPU device, where that is faster, except for variants that filter planes; for formats that the kernels do not
+    /// support; and while the program is being built. The RGBA picture is the same either way.
+    ///
+    /// With `to_texture` the picture goes into a texture. Without `only_checked`, a program that already serves other layouts is used
+    /// before it was checked for this one.
     pub(super) fn conversion(
         &mut self,
         frame: &Video,
-        variant: VariantId,
+        kernels: KernelsId,
         to_texture: bool,
         only_checked: bool,
     ) -> Option<Layout> {
+        let variant = kernels.0;
         if !variant.reads_planes() {
-            self.ask_ahead(frame, to_texture);
+            self.request_for_planes(frame, to_texture);
         }
-        let (layout, storage) = self.kernel_conversion(frame, variant, to_texture)?;
-        let converted = converted(&layout, variant);
-        match self.known.trust.get(&(converted, storage)) {
-            Some(Trust::Checked) => return Some(layout),
-            Some(Trust::Refused) => return None,
-            Some(Trust::Asked) => {}
-            None => self.known.ask((converted, storage)),
-        }
-        (!only_checked && self.converter.is_ready(&converted, storage)).then_some(layout)
+        let (layout, storage) = self.kernel_conversion(frame, kernels, to_texture)?;
+        self.conversions.can_convert((converted(&layout, variant), storage), only_checked).then_some(layout)
     }
 
-    /// Has what a variant on planes would need checked before it is chosen, where its program is there already.
-    fn ask_ahead(&mut self, frame: &Video, to_texture: bool) {
-        // They all have the same conversion.
-        let of_planes = self.planar.keys().next().copied();
-        if let Some((layout, storage)) =
-            of_planes.and_then(|variant| self.kernel_conversion(frame, variant, to_texture))
+    /// Requests the check of the conversion to RGBA that follows a filter on planes, so that the check is over when the user
+    /// selects such a variant. Does nothing while no program for the conversion is ready.
+    fn request_for_planes(&mut self, frame: &Video, to_texture: bool) {
+        if let Some(variant) = self.variants.any_planar()
+            && let Some((layout, storage)) = self.kernel_conversion(frame, (variant, None), to_texture)
         {
-            let filtered = layout.filtered();
-            if self.converter.is_ready(&filtered, storage)
-                && !self.known.trust.contains_key(&(filtered, storage))
-            {
-                self.known.ask((filtered, storage));
-            }
+            self.conversions.request_ready((layout.filtered(), storage));
         }
     }
 
-    /// Whether such a frame's planes are to be converted on the device, once the program for it is there.
-    pub(super) fn will_convert(&self, frame: &Video, variant: VariantId, to_texture: bool) -> bool {
-        self.kernel_conversion(frame, variant, to_texture)
-            .is_some_and(|(layout, storage)| !self.known.is_refused(&converted(&layout, variant), storage))
+    /// Returns true if the planes of such a frame are to be converted on the device once a program for them is available.
+    pub(super) fn will_convert(&self, frame: &Video, kernels: KernelsId, to_texture: bool) -> bool {
+        self.kernel_conversion(frame, kernels, to_texture).is_some_and(|(layout, storage)| {
+            !self.conversions.known.is_refused(&converted(&layout, kernels.0), storage)
+        })
     }
 
-    /// Notes that the device has no program for such a conversion, or a wrong one: the window's thread does it from now
-    /// on.
-    pub fn conversion_failed(&mut self, layout: &Layout, storage: Storage) {
-        self.known.trust.insert((*layout, storage), Trust::Refused);
-    }
-
-    /// Notes that the device corrects colours wrongly: the window's thread does it from now on.
-    pub fn correction_failed(&mut self) {
-        self.correction_is_wrong = true;
-    }
-
+    /// Returns the layout and the storage of the conversion that the device should make of such a frame. Returns `None` if the
+    /// host converts: on CPU devices, unless the variant filters planes; for formats that no kernel reads; and for pictures
+    /// that are too large for the device.
     fn kernel_conversion(
         &self,
         frame: &Video,
-        variant: VariantId,
+        kernels: KernelsId,
         to_texture: bool,
     ) -> Option<(Layout, Storage)> {
-        let planar = self.planar.contains_key(&variant);
+        let planar = self.variants.planar(kernels.0).is_some();
         if self.cl.is_cpu() && !planar {
             return None;
         }
-        let storage = match self.built.get(&variant) {
+        let storage = match self.variants.get(kernels) {
             Some(built) => built.kernels().storage,
             None if self.to_texture() && to_texture => Storage::Image,
             None => Storage::Buffer,
@@ -252,12 +369,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_told_is_asked_again() {
+    fn what_was_requested_is_requested_again() {
         let of = |width| (Layout::planar_420(width, 16, false), Storage::Buffer);
-        let mut known = Known::default();
-        known.ask(of(16));
+        let mut known = ConversionStates::default();
+        known.request(of(16));
         known.trust.extend([(of(32), Trust::Checked), (of(64), Trust::Refused)]);
-        known.ask_again();
+        known.forget_requests();
         assert!(known.missing.is_empty() && !known.trust.contains_key(&of(16)));
         assert!(known.trust.len() == 2 && known.is_refused(&of(64).0, of(64).1));
     }

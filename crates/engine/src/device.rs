@@ -1,98 +1,83 @@
-//! The engine's device: it comes, is asked what it can do, fails, is left. In: a [`Pipeline`]. Out: what it leaves
-//! behind.
+//! Setting and removing the engine's OpenCL device, and queries about what it can do.
 
-use super::beside::Share;
 use super::job::Job;
-use super::slot::Rest;
+use super::request::KernelsId;
+use super::slot::DeviceBuffers;
 use super::{Engine, Pipeline, Ticket};
-use base::error::Error;
 use box_filter::VariantId;
 use ladder::BackEnd;
-use opengl::timer;
 use video::Frame;
 use video::color::Staging;
 
-/// A device that is left, with all that is on it: to be ended where its calls are made.
-pub(crate) struct Parting {
-    /// The frames that it has.
+/// A device that was removed from its engine, with its frames and memory objects. It must be released on the thread that makes the
+/// device's calls.
+pub(crate) struct RemovedDevice {
+    /// The unfinished frames of the device.
     jobs: Vec<Job>,
-    /// What it has of others, and of slots that wait.
-    rests: Vec<Rest>,
+    /// The device's memory objects of unused slots, and of slots whose frames do not use the device. A slot is the memory of one picture.
+    buffers: Vec<DeviceBuffers>,
     pipeline: Pipeline,
 }
 
 // SAFETY: as the engine, of which it is a part.
-unsafe impl Send for Parting {}
+unsafe impl Send for RemovedDevice {}
 
-impl Parting {
-    /// The frames that are lost with it.
+impl RemovedDevice {
+    /// Returns the tickets of the unfinished frames, which are lost with the device.
     pub(crate) fn tickets(&self) -> impl Iterator<Item = Ticket> {
         self.jobs.iter().map(|job| job.ticket)
     }
 
-    /// It may still use this, too.
-    pub(crate) fn add(&mut self, rest: Rest) {
-        self.rests.push(rest);
+    /// Adds the device's memory objects of further slots, to be released together with the device.
+    pub(crate) fn add(&mut self, buffers: impl IntoIterator<Item = DeviceBuffers>) {
+        self.buffers.extend(buffers);
     }
 
-    /// Memory that the decoder's thread packs planes in for it.
+    /// Returns the pinned memory in which the decoder's thread packs planes for this device, if there is any.
     pub(crate) fn staging(&self) -> Option<&Staging> {
         self.pipeline.staging()
     }
 
-    /// Waits until the device is idle, and lets everything go. Where it cannot even finish, all of it is forgotten, since the
-    /// device may still use it; returns whether it was idle.
-    pub(crate) fn end(self) -> bool {
-        let idle = self.pipeline.drain();
-        if !idle {
+    /// Waits until the device is idle and releases everything that is on it. Returns true if the device became idle; otherwise everything
+    /// is leaked, because the device may still use it.
+    pub(crate) fn release(self) -> bool {
+        let is_idle = self.pipeline.drain();
+        if !is_idle {
             // Releasing its objects would hang.
             std::mem::forget(self);
         }
-        idle
+        is_idle
     }
 }
 
 impl Engine {
-    /// The device's side, if there is one.
+    /// Returns the pipeline of the OpenCL device; `None` without a device.
     pub fn pipeline(&self) -> Option<&Pipeline> {
         self.pipeline.as_ref()
     }
 
-    /// The same, to be given what was built for it.
+    /// Returns the pipeline of the OpenCL device, to add programs that were built for it; `None` without a device.
     pub fn pipeline_mut(&mut self) -> Option<&mut Pipeline> {
         self.pipeline.as_mut()
     }
 
-    /// Why there is no filter by shaders, if there is none.
-    pub(crate) fn glsl_error(&self) -> Option<&Error> {
-        self.glsl.as_ref().err()
-    }
-
-    /// What times the variant `glsl`, if it can be had.
-    pub(crate) fn glsl_clock(&self) -> Option<timer::Clock> {
-        self.glsl.as_ref().ok().map(|filter| filter.clock())
-    }
-
-    /// Converts frames on the device only by programs that were checked for such ones.
-    pub(crate) fn convert_only_checked(&mut self, only_checked: bool) {
-        self.only_checked = only_checked;
-    }
-
-    /// Where the planes of frames to come are to be packed, as it went with the last one.
+    /// Returns the pinned memory in which the decoder should pack the planes of later frames; `None` if the last frame was not loaded as
+    /// planes.
     pub(crate) fn staging(&self) -> Option<&Staging> {
-        self.pipeline.as_ref().filter(|_| self.took_planes)?.staging()
+        self.pipeline.as_ref().filter(|_| self.loader.took_planes)?.staging()
     }
 
-    /// Whether a variant can be asked for: it is there, and nobody is just trying it.
-    pub fn can_filter(&self, variant: VariantId, radius: u32) -> bool {
-        let on_device = |p: &Pipeline| p.has(variant) && !p.awaits_trial(variant, radius);
-        variant.back_end().does_without_opencl() || self.pipeline.as_ref().is_some_and(on_device)
+    /// Returns true if these kernels, a variant and its version as in [`Request`](super::Request), can be requested at this radius: the
+    /// variant uses no OpenCL, or the kernels are built and no trial of them is in progress.
+    pub fn can_filter(&self, kernels: KernelsId, radius: u32) -> bool {
+        let on_device = |p: &Pipeline| p.variants.has(kernels) && !p.trials.is_pending(kernels, radius);
+        kernels.0.back_end().does_without_opencl() || self.pipeline.as_ref().is_some_and(on_device)
     }
 
-    /// Whether frames that are filtered so can be measured: on the processor always, on an OpenCL device where what does that
-    /// is there.
+    /// Returns true if frames of this variant can be measured for scopes and auto-levels: always on the processor, and on an OpenCL device
+    /// once the scopes' kernels are built.
     pub fn can_measure(&self, variant: VariantId) -> bool {
-        let is_there = |pipeline: &Pipeline| matches!(pipeline.scopes(), Some(Ok(())));
+        let is_there = |pipeline: &Pipeline| matches!(pipeline.meters.scopes(), Some(Ok(())));
         match variant.back_end() {
             BackEnd::Native | BackEnd::Glsl => true,
             BackEnd::Nothing => self.pipeline.as_ref().is_none_or(is_there),
@@ -100,47 +85,29 @@ impl Engine {
         }
     }
 
-    /// Whether such frames will be converted on the device, as soon as the program for it is built and, where that is
-    /// wanted, checked. `to_texture` says where they are wanted, `twice` that they are asked for twice.
-    pub(crate) fn lacks_conversion(
-        &mut self,
-        frame: &Frame,
-        variant: VariantId,
-        to_texture: bool,
-        twice: bool,
-    ) -> bool {
-        let (picture, only_checked) = (&frame.picture, self.only_checked);
-        let share = if twice { Share::First } else { Share::Alone };
-        let Some(pipeline) = self.pipeline.as_mut().filter(|_| !variant.back_end().does_without_opencl())
-        else {
-            return false;
-        };
-        let (variant, to_texture) = share.conversion(variant, to_texture);
-        pipeline.conversion(picture, variant, to_texture, only_checked).is_none()
-            && pipeline.will_convert(picture, variant, to_texture)
+    /// Returns true if frames of this format cannot be converted on the device yet for these kernels, but will be once the conversion's
+    /// program is built and, where required, checked. `to_texture` says that the picture goes into a texture.
+    pub(crate) fn lacks_conversion(&mut self, frame: &Frame, kernels: KernelsId, to_texture: bool) -> bool {
+        let pipeline = self.pipeline.as_mut().filter(|_| !kernels.0.back_end().does_without_opencl());
+        pipeline.is_some_and(|pipeline| self.loader.lacks_conversion(pipeline, frame, kernels, to_texture))
     }
 
-    /// Takes a device, in place of the one that it has.
+    /// Sets the OpenCL device; releases the device that was set before, with its unfinished frames.
     pub fn set_device(&mut self, pipeline: Pipeline) {
-        self.part_with_device().map(Parting::end);
-        self.pace.forget_device(pipeline.cl().device.info.kind);
+        self.remove_device().map(RemovedDevice::release);
+        self.speeds.forget_device(pipeline.cl().device.info.kind);
         self.pipeline = Some(pipeline);
     }
 
-    /// Gives the device up, with the frames that are on it. What other back ends filter goes on: its memory on the device is
-    /// all that it loses. `None` where there is no device.
-    pub(crate) fn part_with_device(&mut self) -> Option<Parting> {
+    /// Removes the device and its unfinished frames. Frames of other back ends continue and lose only their memory objects on the device.
+    /// Returns `None` if there is no device.
+    pub(crate) fn remove_device(&mut self) -> Option<RemovedDevice> {
         let pipeline = self.pipeline.take()?;
         self.failure = None;
-        self.kept = None;
-        let (jobs, kept): (Vec<Job>, Vec<Job>) = self.jobs.drain(..).partition(|job| job.on_device.is_some());
-        self.jobs = kept.into();
-        let rests = self.jobs.iter_mut().map(|job| job.slot.take_rest_but_input()).collect();
-        Some(Parting { jobs, rests, pipeline })
-    }
-
-    /// Whether the device works on a frame: that cannot be stopped, and may take minutes.
-    pub(crate) fn is_device_at_work(&self) -> bool {
-        self.jobs.iter().any(|job| job.on_device.is_some() && job.started.is_some())
+        let (jobs, kept): (Vec<Job>, Vec<Job>) =
+            self.jobs.list.drain(..).partition(|job| job.on_device.is_some());
+        self.jobs.list = kept.into();
+        let buffers = self.jobs.list.iter_mut().map(|job| job.slot.take_device_buffers(true)).collect();
+        Some(RemovedDevice { jobs, buffers, pipeline })
     }
 }

@@ -1,11 +1,11 @@
-//! One frame's commands on the OpenCL device around its filter: enqueued by the [`Pipeline`](super::Pipeline), looked
-//! at here, and told as times and spans.
+//! The OpenCL commands of one frame around its filter. The [`Pipeline`](super::Pipeline) enqueues them; this module polls them and reports
+//! their times and spans.
 
 use std::time::Instant;
 
 use super::Stages;
-use super::bands::Took;
-use super::scopes::{Measured, Wanted};
+use super::bands::FilterTimes;
+use super::scopes::{MeasurementPlan, QueuedMeasurements};
 use crate::stats::{Lane, Span, Stage};
 use base::error::{Error, Result};
 use opencl::cl::{Buffer, Event};
@@ -14,103 +14,103 @@ use opencl::memory::Picture;
 use opencl::timer::{self, DeviceClock};
 use video::color::{Correction, Layout, RgbaColors};
 
-/// What is done to the colours of a frame before the filter, or after one on planes, and where.
+/// The colour conversion or correction of a frame. It runs before the filter, or after it if the filter works on planes.
 #[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]
 pub(super) enum Colors {
-    /// The slot's planes.
+    /// Converts the slot's planes to RGBA and corrects their colours, before the filter.
     Convert { correction: Correction, to: Picture },
-    /// Planes that were filtered, in this block.
+    /// Converts filtered planes, which are in the buffer `from`, to RGBA and corrects their colours.
     ConvertFiltered { correction: Correction, layout: Layout, from: Picture, to: Picture },
-    /// The slot's picture.
+    /// Corrects the colours of the slot's RGBA picture, before the filter.
     Correct { correction: Correction, rgba: RgbaColors, from: Picture, to: Picture },
 }
 
-/// The commands of one frame around its filter.
+/// The OpenCL commands of one frame around its filter.
 #[derive(Default)]
 pub(super) struct DeviceJob {
     pub(super) colors: Option<Colors>,
-    /// The unfiltered picture, and the image into which it is copied for a filter that reads such.
-    pub(super) to_image: Option<(Picture, Picture)>,
-    /// The filtered buffer that is to be copied into the texture, on the device.
+    /// The filtered buffer that is to be copied into the slot's texture on the device.
     pub(super) to_copy: Option<Picture>,
     pub(super) to_texture: bool,
-    /// A picture that nothing filters or converts, and where it is to be copied to be measured.
+    /// For a picture that is neither filtered nor converted: its buffer, and the buffer to copy it to so that it can be measured.
     pub(super) unfiltered: Option<(Buffer, Buffer)>,
-    /// What is to be measured after the filter, of which picture, and where auto-levels write.
-    pub(super) wanted: Option<(Wanted, Picture, Picture)>,
-    pub(super) measured: Option<Measured>,
+    /// The measurements to make after the filter, the picture to measure, and the picture that auto-levels write.
+    pub(super) wanted: Option<(MeasurementPlan, Picture, Picture)>,
+    pub(super) measured: Option<QueuedMeasurements>,
     pub(super) upload: Option<Event>,
-    /// The upload is over, and need not be asked about any more.
+    /// The upload is complete, and its event need not be polled again.
     pub(super) is_uploaded: bool,
     pub(super) acquire: Option<Event>,
     pub(super) converted: Option<Event>,
-    pub(super) in_image: Option<Event>,
-    /// Copies of the picture to where it goes.
+    /// Copies of the picture into the slot's texture, or into the buffer in which it is measured.
     pub(super) copied: Vec<Event>,
-    /// The last command: when it is complete, all are.
+    /// The last command of the frame. When it is complete, all commands of the frame are.
     pub(super) last: Option<Event>,
-    /// The command that was enqueued in the shortest time, and before and after that.
-    pub(super) noted: Option<(Event, Instant, Instant)>,
-    /// Before its first command.
+    /// The command that was enqueued in the shortest time, with the host's times before and after the call. It relates the device's clock
+    /// to the host's.
+    pub(super) clock_sample: Option<(Event, Instant, Instant)>,
+    /// When the first command of the frame was about to be enqueued.
     pub(super) began: Option<Instant>,
-    /// What the host did, and since when.
-    pub(super) waited: Vec<Span>,
+    /// Spans of the host's own work for this frame.
+    pub(super) host_spans: Vec<Span>,
 }
 
 impl DeviceJob {
-    /// Whether all of its commands are in the queue.
+    /// Returns true if all commands of the frame are in the device's queue.
     pub(super) fn is_all_enqueued(&self) -> bool {
         self.last.is_some()
     }
 
-    /// Whether its picture is in the slot's texture when it is done.
+    /// Returns true if the finished picture is in the slot's texture.
     pub(super) fn fills_texture(&self) -> bool {
         self.to_texture
     }
 
-    /// Notes that a command has been enqueued since `before`: the shorter that took, the better the device's clock can be
-    /// told from it.
-    pub(super) fn enqueued(&mut self, event: &Event, before: Instant) {
+    /// Notes the host's times around the call that enqueued `event`; the call began at `before`. Only the shortest such call is
+    /// kept, because it relates the device's clock to the host's most precisely.
+    pub(super) fn note_enqueue_time(&mut self, event: &Event, before: Instant) {
         let after = Instant::now();
-        let shortest = self.noted.as_ref().map(|(_, before, after)| after.duration_since(*before));
+        let shortest = self.clock_sample.as_ref().map(|(_, before, after)| after.duration_since(*before));
         if shortest.is_none_or(|shortest| after.duration_since(before) < shortest) {
-            self.noted = Some((event.clone(), before, after));
+            self.clock_sample = Some((event.clone(), before, after));
         }
     }
 
-    /// Notes what the host has done for a stage since `began`.
-    pub(super) fn host_did(&mut self, stage: Stage, began: Instant) {
-        self.waited.push(Span::since(stage, began));
+    /// Adds a span of host work for a stage, from `began` until now.
+    pub(super) fn record_call(&mut self, stage: Stage, began: Instant) {
+        self.host_spans.push(Span::since(stage, began));
     }
 
-    fn stage_of_colors(&self) -> Stage {
+    /// Returns the stage to which the time of the colour step is counted: the correction or the conversion.
+    fn color_stage(&self) -> Stage {
         if matches!(self.colors, Some(Colors::Correct { .. })) { Stage::Correct } else { Stage::Convert }
     }
 
-    /// Looks at the upload until that is over: on a queue of its own its failure is not the other commands' with every
-    /// driver.
+    /// Polls the upload, unless it is complete already. An upload may have a queue of its own; if it fails, not every driver also fails the
+    /// commands of the other queue that wait for it.
     ///
     /// # Errors
-    /// When it failed.
-    pub(super) fn look_at_upload(&mut self) -> Result<()> {
+    /// If the upload failed.
+    pub(super) fn poll_upload(&mut self) -> Result<()> {
         if let Some(upload) = self.upload.as_ref().filter(|_| !self.is_uploaded) {
             self.is_uploaded = is_complete(upload, UPLOAD_FAILED)?;
         }
         Ok(())
     }
 
-    /// Whether all commands are over. Never waits.
+    /// Returns true if all commands of the frame are complete. Never waits.
     ///
     /// # Errors
-    /// When one failed.
+    /// If a command failed.
     pub(super) fn is_over(&self) -> Result<bool> {
         self.last.as_ref().map_or(Ok(false), |last| is_complete(last, RETURN_FAILED))
     }
 
-    /// The first of its commands that failed, where the filter between them failed with `of_filter`, or did not.
+    /// Returns the error of the first command of this frame that failed. `of_filter` is the error of the filter, if that has
+    /// failed; it counts in the order of the commands.
     pub(super) fn first_failure(&self, of_filter: Option<&Error>) -> Option<Error> {
         let converts_last = matches!(self.colors, Some(Colors::ConvertFiltered { .. }));
-        let colors = match self.stage_of_colors() {
+        let colors = match self.color_stage() {
             Stage::Correct => "The correction of a frame's colours failed on the device.",
             _ => "The conversion of a frame failed on the device.",
         };
@@ -119,30 +119,29 @@ impl DeviceJob {
         failed(&self.upload, UPLOAD_FAILED)
             .or_else(|| failed(&self.acquire, "A texture could not be handed over to OpenCL."))
             .or_else(|| if converts_last { None } else { of_colors() })
-            .or_else(|| failed(&self.in_image, "A frame could not be copied on the device."))
             .or_else(|| of_filter.cloned())
             .or_else(of_colors)
-            .or_else(|| self.measured.as_ref().and_then(Measured::failure))
+            .or_else(|| self.measured.as_ref().and_then(QueuedMeasurements::failure))
             .or_else(|| self.copied.iter().find_map(|event| is_complete(event, COPY_FAILED).err()))
             .or_else(|| failed(&self.last, RETURN_FAILED))
     }
 
-    /// Tells what the steps of a job that is over took, each driver's event asked once, and when they ran, by the device's
-    /// `clock`, each band by itself; `took` is the filter's share, `split` how the time of a conversion and the correction in it falls apart.
-    pub(super) fn tell(
+    /// Adds the times and spans of a finished frame to `stages`; call it once for each frame. `uploads` is the [`Lane`] in which the upload
+    /// is shown, `clock` relates the device's clock to the host's, and `took` has the filter's times. `split` divides the time of a kernel
+    /// that converts and corrects into a time for each.
+    pub(super) fn report_times(
         &mut self,
         stages: &mut Stages,
         uploads: Lane,
         clock: &mut DeviceClock,
-        took: Took,
+        took: FilterTimes,
         split: impl FnOnce(&Colors, f64) -> (f64, f64),
     ) {
-        let colors = self.stage_of_colors();
+        let colors = self.color_stage();
         let steps = [
             (Stage::Upload, uploads, &self.upload),
             (Stage::Acquire, Lane::Device, &self.acquire),
             (colors, Lane::Device, &self.converted),
-            (Stage::Upload, Lane::Device, &self.in_image),
             (Stage::Release, Lane::Device, &self.last),
         ];
         let mut ran = Vec::with_capacity(steps.len() + 1);
@@ -155,31 +154,34 @@ impl DeviceJob {
         let copied = self.copied.iter().map(|event| (Stage::Release, Lane::Device, event));
         let measured = measured.map(|((stage, lane), event)| (stage, lane, event));
         for (stage, lane, event) in steps.chain(copied).chain(measured) {
-            let told = timer::known_span_ns(event, within);
-            // A sum with a part that is not known is not known.
-            stages.times[stage as usize] += told.map_or(f64::NAN, timer::ms);
-            ran.extend(told.map(|told| (stage, lane, told)));
+            let span_ns = clock.span_ns(event, within);
+            // A sum is unknown if one of its parts is.
+            stages.times[stage as usize] += span_ns.map_or(f64::NAN, timer::ms);
+            ran.extend(span_ns.map(|span_ns| (stage, lane, span_ns)));
         }
         if let (Some(colors @ (Colors::Convert { .. } | Colors::ConvertFiltered { .. })), Some(_)) =
             (&self.colors, &self.converted)
         {
             let [convert, correct] = [Stage::Convert, Stage::Correct].map(|stage| stage as usize);
             (stages.times[convert], stages.times[correct]) = split(colors, stages.times[convert]);
-            // One kernel does both: what the correction takes longer stands at its end.
+            // One kernel does both; the correction is shown at the end of its span.
             let correct_ns = (stages.times[correct] * 1e6) as u64;
-            let converted = ran.iter().find(|(stage, ..)| *stage == Stage::Convert).map(|(.., told)| *told);
+            let converted =
+                ran.iter().find(|(stage, ..)| *stage == Stage::Convert).map(|(.., span_ns)| *span_ns);
             if let Some((from, to)) = converted.filter(|_| correct_ns > 0) {
                 ran.push((Stage::Correct, Lane::Device, (to.saturating_sub(correct_ns).max(from), to)));
             }
         }
         stages.times[Stage::Filter as usize] += took.ms;
-        ran.extend(took.on_device.into_iter().map(|told| (Stage::Filter, Lane::Device, told)));
-        for span in &self.waited {
+        stages.filter_by_wall |= took.by_wall;
+        stages.spans.extend(took.on_host);
+        ran.extend(took.on_device.into_iter().map(|span_ns| (Stage::Filter, Lane::Device, span_ns)));
+        for span in &self.host_spans {
             stages.times[span.stage as usize] += span.ms();
         }
-        stages.spans.append(&mut self.waited);
-        let Some((event, before, after)) = &self.noted else { return };
-        if clock.look(event, *before, *after).is_err() {
+        stages.spans.append(&mut self.host_spans);
+        let Some((event, before, after)) = &self.clock_sample else { return };
+        if clock.adjust(event, *before, *after).is_err() {
             return;
         }
         stages.spans.extend(ran.into_iter().filter_map(|(stage, lane, (from, to))| {
@@ -188,6 +190,9 @@ impl DeviceJob {
     }
 }
 
+/// The first sentence of the error when the upload of a frame fails.
 const UPLOAD_FAILED: &str = "A frame could not be brought to the device.";
+/// The first sentence of the error when the copy of the finished picture into its texture or buffer fails.
 const COPY_FAILED: &str = "A frame could not be copied to where it is shown.";
+/// The first sentence of the error when the finished picture does not return to the host.
 const RETURN_FAILED: &str = "A filtered frame could not be had back from the device.";

@@ -1,22 +1,28 @@
-//! Two pictures compared on the device. In: pictures of one size, in the device's memory or the host's. Out: a map of their
-//! differences, and how many pixels differ, by how much at most, and where: exact, each pixel looked at.
+//! Compares two pictures of one size on the device, exactly: a map of the differences, the number of pixels that differ, and the first
+//! pixel with the largest difference.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::time::Instant;
 
-use super::{Engine, Pipeline, Side, Slot};
+use super::slot::SlotContent;
+use super::{Engine, Pipeline, Slot, ThreadRole};
 use base::error::{Error, Result};
 use base::memory::picture_memory;
 use base::numbers::thousands;
 use opencl::cl::{Buffer, ClContext, failed};
 use opencl::kernel::{Kernel, Value, enqueue, expect_types};
-use opencl::memory::{Picture, Storage, new_memory};
+use opencl::memory::{Picture, Storage, allocation_flags};
+use opencl::sources::Sources;
+use opencl::transfer::enqueue_copy_to_image;
 use opencl::{program, timer};
+use video::Orientation;
 
-const FILE: &str = "difference/01_heat.cl";
-const FAILED: &str = "Two pictures could not be compared.";
-/// Types of the kernels' arguments.
+/// The kernel file that compares two pictures.
+const KERNEL_FILE: &str = "difference/01_heat.cl";
+/// The first sentence of the error when a comparison fails.
+const COMPARISON_FAILED: &str = "Two pictures could not be compared.";
+/// The OpenCL types of the arguments of the kernel `difference_parts`.
 const PARTS_TYPES: [&[&str]; 7] = [
     &["uchar4*", "image2d_t"],
     &["uchar4*", "image2d_t"],
@@ -26,67 +32,78 @@ const PARTS_TYPES: [&[&str]; 7] = [
     &["int"],
     &["int"],
 ];
+/// The OpenCL types of the arguments of the kernel `difference_whole`.
 const WHOLE_TYPES: [&[&str]; 3] = [&["uint4*"], &["uint4*"], &["int"]];
-/// Work-items of a group.
+/// The number of work-items in a work-group.
 const GROUP: usize = 64;
-/// The most groups that share a picture, and the fewest pixels of one of them.
-const GROUPS: usize = 1024;
-const RUN: usize = 4 * GROUP;
-/// Bytes of what a group found.
-const FOUND: usize = 16;
+/// The maximum number of work-groups for one picture.
+const MAX_GROUPS: usize = 1024;
+/// The minimum number of pixels for one work-group.
+const MIN_RUN: usize = 4 * GROUP;
+/// The size in bytes of one work-group's result.
+const RESULT_BYTES: usize = 16;
 
-/// How two pictures differ. A pixel's difference is the largest of its four channels'.
+/// The number and size of the differences of two pictures. A pixel's difference is the largest of its four channels'.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Difference {
-    /// Pixels that were compared: all of them.
+    /// The number of pixels of each picture.
     pub pixels: u64,
-    /// Pixels that differ.
+    /// The number of pixels that differ.
     pub differing: u64,
-    /// The largest difference in levels, and the column and row of the first pixel that has it; `None` where nothing differs.
+    /// The largest difference in levels, and the column and row of the first pixel that has it; `None` if the pictures are identical.
     pub largest: Option<(u8, (u32, u32))>,
 }
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { pixels, differing, largest } = self;
-        let unit = if *pixels == 1 { "pixel" } else { "pixels" };
-        let [pixels, all] = [*differing, *pixels].map(|count| thousands(count as f64));
-        let Some((levels, (x, y))) = largest else {
-            return write!(f, "identical: {all} {unit} compared");
-        };
-        let verb = if *differing == 1 { "differs" } else { "differ" };
-        let s = if *levels == 1 { "" } else { "s" };
-        write!(f, "{pixels} of {all} {unit} {verb}, by at most {levels} level{s}, first so at ({x}, {y})")
+        f.write_str(&self.text_in((0, 0), Orientation::default()))
     }
 }
 
-/// A picture to be compared: RGBA, 8 bits a channel, no gaps between rows.
+impl Difference {
+    /// Returns the differences of two pictures of this stored `size` as text, with the position of the largest one in the picture
+    /// as it is shown in this orientation.
+    pub fn text_in(&self, size: (u32, u32), orientation: Orientation) -> String {
+        let Self { pixels, differing, largest } = *self;
+        let unit = if pixels == 1 { "pixel" } else { "pixels" };
+        let [count, all] = [differing, pixels].map(|count| thousands(count as f64));
+        let Some((levels, at)) = largest else { return format!("identical: {all} {unit} compared") };
+        let (x, y) = orientation.display_position(size, at);
+        let verb = if differing == 1 { "differs" } else { "differ" };
+        let s = if levels == 1 { "" } else { "s" };
+        // It is the first one in the order of the stored picture only.
+        let first = if orientation == Orientation::default() { "first " } else { "" };
+        format!("{count} of {all} {unit} {verb}, by at most {levels} level{s}, {first}so at ({x}, {y})")
+    }
+}
+
+/// A picture to compare: RGBA, 8 bits a channel, no gaps between rows.
 #[derive(Debug, Clone, Copy)]
-pub enum Compared<'a> {
-    /// In the device's memory, complete.
+pub enum PictureSource<'a> {
+    /// A complete picture in the device's memory.
     OnDevice(&'a Picture),
-    /// In the host's.
+    /// A picture in host memory.
     OnHost(&'a [u8]),
 }
 
-/// What came of comparing two pictures.
+/// The result of comparing two pictures.
 #[derive(Debug, Clone)]
 pub struct Comparison {
-    /// How they differ.
+    /// The number of pixels that differ, and the largest difference.
     pub difference: Difference,
-    /// The map, RGBA, of the pictures' size.
+    /// The map of the differences as RGBA, of the pictures' size.
     pub heat: Vec<u8>,
-    /// What the kernels took the device, in milliseconds; not a number where it does not tell.
+    /// The time of the comparison on the device in milliseconds; NaN if unknown.
     pub ms: f64,
 }
 
-/// Compares pictures on one device. It builds a program when it is first needed.
+/// Compares pictures on one device. It builds its programs when they are first needed.
 pub struct Comparer {
     cl: ClContext,
-    /// By whether a picture is an image.
+    /// The compiled kernels, keyed by whether the first and the second picture are images.
     kernels: HashMap<[bool; 2], [Kernel; 2]>,
     source: String,
-    /// For pictures from the host, by side.
+    /// Device memory for the first and the second picture, if it comes from the host.
     uploaded: [Option<Picture>; 2],
     heat: Option<Picture>,
     parts: Buffer,
@@ -94,71 +111,83 @@ pub struct Comparer {
 }
 
 impl Comparer {
-    /// # Errors
-    /// When memory runs out.
-    pub fn new(cl: &ClContext) -> Result<Self> {
-        // It judges other kernels, so it is the one that was tried.
-        Self::of_source(cl, program::built_in(FILE)?)
-    }
-
-    /// The same with kernels that are built and have run: those for pictures in buffers, and with `images` those for images, too.
-    /// The first two pictures are then compared as soon as later ones.
+    /// Creates a comparer with the built-in kernels; compiles nothing yet.
     ///
     /// # Errors
-    /// When they do not build, two pixels that are equal are not found to be, memory runs out, or the device fails.
-    pub fn ready(cl: &ClContext, images: bool) -> Result<Self> {
+    /// If memory runs out.
+    pub fn new(cl: &ClContext) -> Result<Self> {
+        // The built-in source, not an edited file, because the comparer verifies other kernels.
+        Self::with_source(cl, Sources::default().text(KERNEL_FILE)?)
+    }
+
+    /// Creates a comparer and compiles and runs its kernels, so that the first comparison is as fast as later ones. Compiles
+    /// the kernels for pictures in buffers and, with `images`, also those for images.
+    ///
+    /// # Errors
+    /// If the kernels do not build or report a difference between two equal pixels, memory runs out, or the device fails.
+    pub fn new_compiled(cl: &ClContext, images: bool) -> Result<Self> {
+        /// A black, transparent pixel: the picture that the new kernels are tried on.
         const PIXEL: [u8; 4] = [0; 4];
         let mut comparer = Self::new(cl)?;
-        let mut found = vec![comparer.compare(Compared::OnHost(&PIXEL), Compared::OnHost(&PIXEL), (1, 1))?];
+        let mut found =
+            vec![comparer.compare(PictureSource::OnHost(&PIXEL), PictureSource::OnHost(&PIXEL), (1, 1))?];
         if images {
             let image = Picture::alloc(cl, Storage::Image, 1, 1)?;
             image.write(&cl.queue, &PIXEL)?;
-            found.push(comparer.compare(Compared::OnDevice(&image), Compared::OnDevice(&image), (1, 1))?);
+            found.push(comparer.compare(
+                PictureSource::OnDevice(&image),
+                PictureSource::OnDevice(&image),
+                (1, 1),
+            )?);
         }
         match found.iter().all(|found| found.difference.largest.is_none()) {
             true => Ok(comparer),
-            false => Err(Error::new(FAILED, "Of two equal ones its kernels say that they differ.", "")),
+            false => {
+                Err(Error::new(COMPARISON_FAILED, "Of two equal ones its kernels say that they differ.", ""))
+            }
         }
     }
 
-    /// The same with another text of the kernels' file.
-    fn of_source(cl: &ClContext, source: String) -> Result<Self> {
-        let memory = |len| Buffer::new(&cl.context, new_memory(cl), len).map_err(|e| failed(FAILED, &e));
+    /// Creates a comparer with the kernels in `source`.
+    fn with_source(cl: &ClContext, source: String) -> Result<Self> {
+        let memory = |len| {
+            Buffer::new(&cl.context, allocation_flags(cl), len).map_err(|e| failed(COMPARISON_FAILED, &e))
+        };
         Ok(Self {
             cl: cl.clone(),
             kernels: HashMap::new(),
             source,
             uploaded: [None, None],
             heat: None,
-            parts: memory(GROUPS * FOUND)?,
-            out: memory(FOUND)?,
+            parts: memory(MAX_GROUPS * RESULT_BYTES)?,
+            out: memory(RESULT_BYTES)?,
         })
     }
 
-    /// Compares two pictures of this size, on the queue of the context, and waits.
+    /// Compares two pictures of `size` on the context's queue, and waits for the result.
     ///
     /// # Errors
-    /// When a picture has another size, memory runs out, or the device fails.
-    pub fn compare(&mut self, a: Compared, b: Compared, size: (u32, u32)) -> Result<Comparison> {
+    /// If a picture has another size, memory runs out, or the device fails.
+    pub fn compare(&mut self, a: PictureSource, b: PictureSource, size: (u32, u32)) -> Result<Comparison> {
         let mut heat = picture_memory(size.0, size.1)?;
-        let map = kept(&mut self.heat, &self.cl, size)?;
+        let map = get_or_allocate(&mut self.heat, &self.cl, size)?;
         let (difference, ms) = self.compare_into(&map, a, b, size)?;
         map.read(&self.cl.queue, &mut heat)?;
         Ok(Comparison { difference, heat, ms })
     }
 
-    /// The same with the map in this buffer of the device's, and nothing but numbers for the host: how the pictures differ, and
-    /// what that took the device, in milliseconds.
+    /// Compares two pictures and writes the map of their differences to the buffer `map`. Returns the differences and the device's time in
+    /// milliseconds.
     fn compare_into(
         &mut self,
         map: &Picture,
-        a: Compared,
-        b: Compared,
+        a: PictureSource,
+        b: PictureSource,
         (width, height): (u32, u32),
     ) -> Result<(Difference, f64)> {
         let pixels = width as usize * height as usize;
         let [a, b] = [self.on_device(0, a, (width, height))?, self.on_device(1, b, (width, height))?];
-        let run = pixels.div_ceil(GROUPS).next_multiple_of(GROUP).max(RUN);
+        let run = pixels.div_ceil(MAX_GROUPS).next_multiple_of(GROUP).max(MIN_RUN);
         let groups = pixels.div_ceil(run);
         let images = [&a, &b].map(|picture| picture.storage() == Storage::Image);
         let kernels = match self.kernels.remove(&images) {
@@ -187,15 +216,16 @@ impl Comparer {
             }
         };
         let began = Instant::now();
-        let ran = start().map_err(|e| failed(FAILED, &e));
-        let mut found = [0; FOUND];
+        let ran = start().map_err(|e| failed(COMPARISON_FAILED, &e));
+        let mut found = [0; RESULT_BYTES];
         let ran = ran.and_then(|events| {
-            self.out.read(queue, &mut found).map_err(|e| failed(FAILED, &e))?;
+            self.out.read(queue, &mut found).map_err(|e| failed(COMPARISON_FAILED, &e))?;
             Ok(events)
         });
-        // What they name may go.
+        // The kernels must not keep the pictures' memory alive.
         parts.forget_memory();
-        let of = |event: &_| timer::device_ms_within(event, Some(began.elapsed())).unwrap_or(f64::NAN);
+        let within = Some(began.elapsed());
+        let of = |event: &_| timer::known_span_ns(event, queue.clock(), within).map_or(f64::NAN, timer::ms);
         let ms = ran?.iter().map(of).sum();
         let [differing, largest, at, _] = numbers(&found);
         let largest = (largest > 0).then(|| (largest as u8, (at % width, at / width)));
@@ -203,40 +233,54 @@ impl Comparer {
         Ok((difference, ms))
     }
 
+    /// Compiles the two kernels for pictures in these kinds of memory: true for an image, false for a buffer.
     fn build(&self, [a, b]: [bool; 2]) -> Result<[Kernel; 2]> {
         let options = format!("-D GROUP={GROUP} -D A_IMAGE={} -D B_IMAGE={}", u8::from(a), u8::from(b));
-        let program = program::build(&self.cl, FILE, &self.source, &options)?;
+        let program = program::build_text(&self.cl, KERNEL_FILE, &self.source, &options)?;
         let kernel = |name, types: &[&[&str]]| {
-            let kernel = Kernel::new(&program, name).map_err(|e| failed(FAILED, &e))?;
-            expect_types(&kernel, FILE, types).map(|()| kernel)
+            let kernel = Kernel::new(&program, name).map_err(|e| failed(COMPARISON_FAILED, &e))?;
+            expect_types(&kernel, KERNEL_FILE, types).map(|()| kernel)
         };
         Ok([kernel("difference_parts", &PARTS_TYPES)?, kernel("difference_whole", &WHOLE_TYPES)?])
     }
 
-    /// The picture in the device's memory.
-    fn on_device(&mut self, side: usize, picture: Compared, (width, height): (u32, u32)) -> Result<Picture> {
+    /// Returns the picture in the device's memory; uploads it if it is in host memory. `side` is 0 for the first picture and 1 for the
+    /// second.
+    fn on_device(
+        &mut self,
+        side: usize,
+        picture: PictureSource,
+        (width, height): (u32, u32),
+    ) -> Result<Picture> {
         let bytes = width as usize * height as usize * 4;
         let fits = match picture {
-            Compared::OnHost(pixels) => pixels.len() == bytes,
-            Compared::OnDevice(Picture::Buffer(buffer)) => buffer.len() == bytes,
-            Compared::OnDevice(Picture::Image(image)) => image.size() == (width as usize, height as usize),
+            PictureSource::OnHost(pixels) => pixels.len() == bytes,
+            PictureSource::OnDevice(Picture::Buffer(buffer)) => buffer.len() == bytes,
+            PictureSource::OnDevice(Picture::Image(image)) => {
+                image.size() == (width as usize, height as usize)
+            }
         };
         if !fits || bytes == 0 {
-            return Err(Error::new(FAILED, format!("One is not {width}×{height} pixels."), ""));
+            return Err(Error::new(COMPARISON_FAILED, format!("One is not {width}×{height} pixels."), ""));
         }
         match (picture, self.uploaded.get_mut(side)) {
-            (Compared::OnHost(pixels), Some(uploaded)) => {
-                let to = kept(uploaded, &self.cl, (width, height))?;
+            (PictureSource::OnHost(pixels), Some(uploaded)) => {
+                let to = get_or_allocate(uploaded, &self.cl, (width, height))?;
                 to.write(&self.cl.queue, pixels).map(|()| to)
             }
-            (Compared::OnDevice(picture), _) => Ok(picture.clone()),
-            (Compared::OnHost(_), None) => Err(Error::new(FAILED, "", "")),
+            (PictureSource::OnDevice(picture), _) => Ok(picture.clone()),
+            (PictureSource::OnHost(_), None) => Err(Error::new(COMPARISON_FAILED, "", "")),
         }
     }
 }
 
-/// The buffer in `slot`, or a new one where that has another size.
-fn kept(slot: &mut Option<Picture>, cl: &ClContext, (width, height): (u32, u32)) -> Result<Picture> {
+/// Returns the picture buffer in `slot` if it has exactly `width` by `height` pixels. Otherwise allocates such a buffer and
+/// stores it in `slot`.
+fn get_or_allocate(
+    slot: &mut Option<Picture>,
+    cl: &ClContext,
+    (width, height): (u32, u32),
+) -> Result<Picture> {
     let bytes = width as usize * height as usize * 4;
     let fits = |picture: &Picture| matches!(picture, Picture::Buffer(buffer) if buffer.len() == bytes);
     match slot.take().filter(fits) {
@@ -245,7 +289,8 @@ fn kept(slot: &mut Option<Picture>, cl: &ClContext, (width, height): (u32, u32))
     }
 }
 
-fn numbers(bytes: &[u8; FOUND]) -> [u32; 4] {
+/// Splits the bytes of a result into its four 32-bit numbers, in the host's byte order.
+fn numbers(bytes: &[u8; RESULT_BYTES]) -> [u32; 4] {
     let mut numbers = [0; 4];
     for (number, bytes) in numbers.iter_mut().zip(bytes.as_chunks::<4>().0) {
         *number = u32::from_ne_bytes(*bytes);
@@ -253,46 +298,45 @@ fn numbers(bytes: &[u8; FOUND]) -> [u32; 4] {
     numbers
 }
 
-/// Where a slot's picture is: in the device's memory, which is known already, or the host's.
-fn place<'a>(slot: &'a Slot, on_device: &'a Option<(Picture, bool)>) -> Option<Compared<'a>> {
+/// Returns a slot's picture where it can be compared: in the device's memory if it is there, else in host memory; `None` if it
+/// is in neither. `on_device` is the result of [`Slot::on_device`] for the slot.
+fn picture_source<'a>(slot: &'a Slot, on_device: &'a Option<(Picture, bool)>) -> Option<PictureSource<'a>> {
     match on_device {
-        Some((picture, _)) => Some(Compared::OnDevice(picture)),
-        None => slot.pixels().map(Compared::OnHost),
+        Some((picture, _)) => Some(PictureSource::OnDevice(picture)),
+        None => slot.pixels().map(PictureSource::OnHost),
     }
 }
 
 impl Pipeline {
-    /// Compares the pictures of two slots, and waits. The map goes to its slot on the way of frames: into the texture on the
-    /// device, or into the host's memory.
+    /// Compares the pictures of two slots, and waits for the result. The map of the differences goes to the slot `map`: into
+    /// its texture if textures are shared, else into its host memory. Returns the differences and the device's time in
+    /// milliseconds.
     fn compare(&mut self, a: &Slot, b: &Slot, map: &mut Slot) -> Result<(Difference, f64)> {
         let to_texture = self.to_texture() && map.texture().is_some();
         let cl = &self.cl;
-        if matches!(self.comparer, None | Some(Err(_))) {
-            // It is asked for anew where it is wanted once more.
-            self.comparer_asked = false;
-            let comparer = self.comparer.take().unwrap_or_else(|| Comparer::new(&self.cl))?;
-            self.comparer = Some(Ok(comparer));
-        }
-        let Some(Ok(comparer)) = &mut self.comparer else {
-            return Err(Error::new(FAILED, "There is nothing that compares them.", ""));
-        };
+        let comparer = self.meters.comparer(cl)?;
         let slots = [a, b];
         let on_device = slots.map(Slot::on_device);
+        // For commands that only read the textures.
         let lend = |to_cl| {
-            let shared = |of: &Option<(Picture, bool)>| matches!(of, Some((_, true)));
-            let mut lent = slots.into_iter().zip(&on_device).filter(|(_, of)| shared(of));
-            lent.try_for_each(|(slot, _)| slot.lend_texture(&self.cl, to_cl))
+            let is_shared = |of: &Option<(Picture, bool)>| matches!(of, Some((_, true)));
+            let shared = slots.into_iter().zip(&on_device).filter(|(_, of)| is_shared(of));
+            let mut textures = shared.map(|(slot, _)| slot.device.shared_texture());
+            textures.try_for_each(|texture| match to_cl {
+                true => texture?.acquire(cl).map(drop),
+                false => texture?.release(cl).map(drop),
+            })
         };
         lend(true)?;
         let [of_a, of_b] = &on_device;
-        let no_pixels = || Error::new(FAILED, "One has no pixels.", "");
-        let sides = place(a, of_a).zip(place(b, of_b)).ok_or_else(no_pixels);
+        let no_pixels = || Error::new(COMPARISON_FAILED, "One has no pixels.", "");
+        let sides = picture_source(a, of_a).zip(picture_source(b, of_b)).ok_or_else(no_pixels);
         let compared = sides.and_then(|(of_a, of_b)| {
             let heat = match to_texture {
-                true => kept(&mut comparer.heat, cl, a.size())?,
+                true => get_or_allocate(&mut comparer.heat, cl, a.size())?,
                 false => map.target(cl, Storage::Buffer)?,
             };
-            map.load_nothing();
+            map.loaded = SlotContent::Nothing;
             if to_texture {
                 map.shared(cl)?;
             }
@@ -300,41 +344,34 @@ impl Pipeline {
             let (difference, ms) = comparer.compare_into(&heat, of_a, of_b, a.size())?;
             if to_texture {
                 map.acquire(cl)?;
-                map.copy_to_texture(cl, &heat)?;
+                enqueue_copy_to_image(cl, &heat, map.device.shared_texture()?.picture())?;
             }
             map.to_host(cl, to_texture)?;
             Ok((difference, ms))
         });
         lend(false)?;
-        cl.queue.finish().map_err(|e| failed(FAILED, &e))?;
-        map.back_on_host();
+        cl.queue.finish().map_err(|e| failed(COMPARISON_FAILED, &e))?;
+        map.note_back_on_host();
         compared
     }
 }
 
 impl Engine {
-    /// Compares two pictures of one size that the engine has made, in their slots as they came back, and waits. Where they are
-    /// in textures, OpenGL must have finished with these. The map goes to a slot of its own, of that size; where textures are
-    /// shared no pixel comes to the host. Returns how the pictures differ, and what that took the device, in milliseconds.
+    /// Compares the finished pictures of two slots of one size, and waits for the result. OpenGL must have finished with their
+    /// textures, if they have any. The map of the differences goes to the slot `map`, of the same size; if textures are shared,
+    /// no pixel is copied to the host. Returns the differences and the device's time in milliseconds.
     ///
     /// # Errors
-    /// When there is no device, or it fails, or a picture is not there.
+    /// If there is no device, the device fails, or a slot has no picture.
     pub fn compare(&mut self, a: &Slot, b: &Slot, map: &mut Slot) -> Result<(Difference, f64)> {
         let Some(pipeline) = &mut self.pipeline else {
             let why = "An OpenCL device compares them, and there is none.";
-            return Err(Error::new(FAILED, why, "Choose a device with Ctrl+D."));
+            return Err(Error::new(COMPARISON_FAILED, why, "Choose a device with Ctrl+D."));
         };
-        if self.side == Side::Both {
+        if self.role == ThreadRole::Both {
             pipeline.make_map_ready(map);
         }
         pipeline.compare(a, b, map)
-    }
-
-    /// Does what OpenGL has to do before [`Engine::compare`] writes a map into this slot.
-    pub(crate) fn make_map_ready(&self, map: &mut Slot) {
-        if let Some(pipeline) = &self.pipeline {
-            pipeline.make_map_ready(map);
-        }
     }
 }
 

@@ -1,5 +1,5 @@
-//! Pictures compared on the device against arithmetic on the host, with differences that were planted, and with faults planted
-//! in the kernels. Needs an OpenCL device.
+//! Compares the device's comparison of two pictures with arithmetic on the host: pictures with planted differences, and kernels with
+//! planted faults. Needs an OpenCL device.
 
 use super::*;
 use box_filter::pictures::noise;
@@ -8,10 +8,10 @@ use opencl::cl::{list_devices, select_device};
 fn context() -> ClContext {
     let devices = list_devices();
     let device = select_device(&devices, Some("cpu")).or_else(|_| select_device(&devices, None));
-    ClContext::new(&device.expect("these tests need an OpenCL device")).unwrap()
+    ClContext::new(&device.expect("these tests need an OpenCL device"), Sources::default()).unwrap()
 }
 
-/// The colours of some differences, by hand.
+/// Differences of a pixel in levels, each with the RGBA colour that the map of the differences is expected to show for it.
 const COLOURS: [(u8, [u8; 4]); 12] = [
     (0, [0, 0, 0, 255]),
     (1, [96, 0, 160, 255]),
@@ -33,7 +33,7 @@ struct Case {
     b: Vec<u8>,
 }
 
-/// A picture of noise and the same with these levels in the channels at these places.
+/// Returns a noise picture and a copy of it that differs at the bytes `at`, by the level given with each.
 fn planted(size: (u32, u32), at: &[(usize, u8)]) -> Case {
     let a = noise((size.0 * size.1 * 4) as usize);
     let mut b = a.clone();
@@ -75,7 +75,7 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-/// What comparing the pictures is to give: the difference, and each pixel's levels.
+/// Returns the expected result: the differences of the two pictures, and for each pixel the largest difference of its channels, in levels.
 fn expected(case: &Case) -> (Difference, Vec<u8>) {
     let levels = |i: usize| (0..4).map(|c| case.a[4 * i + c].abs_diff(case.b[4 * i + c])).max().unwrap();
     let levels: Vec<u8> = (0..case.a.len() / 4).map(levels).collect();
@@ -89,7 +89,8 @@ fn expected(case: &Case) -> (Difference, Vec<u8>) {
     (difference, levels)
 }
 
-/// Whether the map says the same as these levels: black is none, and known levels have their colours.
+/// Returns true if the map `heat` shows the pixels' differences `levels`: exactly the pixels without a difference are black, and
+/// differences that [`COLOURS`] has are shown in their colours.
 fn is_map(heat: &[u8], levels: &[u8]) -> bool {
     let pixels = heat.as_chunks::<4>().0;
     pixels.len() == levels.len()
@@ -100,7 +101,8 @@ fn is_map(heat: &[u8], levels: &[u8]) -> bool {
 }
 
 fn is_right(comparer: &mut Comparer, case: &Case) -> bool {
-    let compared = comparer.compare(Compared::OnHost(&case.a), Compared::OnHost(&case.b), case.size).unwrap();
+    let compared =
+        comparer.compare(PictureSource::OnHost(&case.a), PictureSource::OnHost(&case.b), case.size).unwrap();
     let (difference, levels) = expected(case);
     compared.difference == difference && is_map(&compared.heat, &levels)
 }
@@ -120,8 +122,8 @@ fn differences_are_exact_wherever_the_pictures_are() {
         let (difference, levels) = expected(case);
         let places = [(None, None), (Some(0), Some(1)), (Some(1), None), (Some(1), Some(1))];
         for (of_a, of_b) in places {
-            fn side<'a>(place: Option<usize>, pixels: &'a [u8], kept: &'a [Picture; 2]) -> Compared<'a> {
-                place.map_or(Compared::OnHost(pixels), |place| Compared::OnDevice(&kept[place]))
+            fn side<'a>(place: Option<usize>, pixels: &'a [u8], kept: &'a [Picture; 2]) -> PictureSource<'a> {
+                place.map_or(PictureSource::OnHost(pixels), |place| PictureSource::OnDevice(&kept[place]))
             }
             let (side_a, side_b) = (side(of_a, &case.a, &a), side(of_b, &case.b, &b));
             let compared = comparer.compare(side_a, side_b, case.size).unwrap();
@@ -130,17 +132,17 @@ fn differences_are_exact_wherever_the_pictures_are() {
             assert!(compared.ms > 0.0, "its time is the device's");
         }
     }
-    let short = comparer.compare(Compared::OnHost(&[0; 16]), Compared::OnHost(&[0; 12]), (2, 2));
+    let short = comparer.compare(PictureSource::OnHost(&[0; 16]), PictureSource::OnHost(&[0; 12]), (2, 2));
     assert!(short.unwrap_err().to_string().contains("not 2×2 pixels"));
 }
 
-/// More is further on the way from violet by red and orange to white, so that no two differences look the same.
+/// Larger differences go from violet through red and orange to white, so that no two differences have the same colour.
 #[test]
 fn each_difference_has_a_colour_of_its_own() {
     let a = vec![0; 4 * 256];
     let b: Vec<u8> = (0..=255).flat_map(|levels| [levels, 0, 0, 0]).collect();
     let mut comparer = Comparer::new(&context()).unwrap();
-    let heat = comparer.compare(Compared::OnHost(&a), Compared::OnHost(&b), (256, 1)).unwrap().heat;
+    let heat = comparer.compare(PictureSource::OnHost(&a), PictureSource::OnHost(&b), (256, 1)).unwrap().heat;
     let colours = &heat.as_chunks::<4>().0[1..];
     for (level, pair) in (1..).zip(colours.windows(2)) {
         let [before, now] = [pair[0], pair[1]];
@@ -153,7 +155,7 @@ fn each_difference_has_a_colour_of_its_own() {
 #[test]
 fn faults_in_the_kernels_are_caught() {
     let cl = context();
-    let right = program::built_in(FILE).unwrap();
+    let right = Sources::default().text(KERNEL_FILE).unwrap();
     let cases = cases();
     let faults = [
         ("abs_diff(A_AT(i), B_AT(i))", "abs_diff(A_AT(i), A_AT(i))"),
@@ -172,10 +174,10 @@ fn faults_in_the_kernels_are_caught() {
     ];
     for (find, with) in faults {
         assert_eq!(right.matches(find).count(), 1, "{find}");
-        let mut comparer = Comparer::of_source(&cl, right.replace(find, with)).unwrap();
+        let mut comparer = Comparer::with_source(&cl, right.replace(find, with)).unwrap();
         assert!(!cases.iter().all(|case| is_right(&mut comparer, case)), "{find} became {with}");
     }
-    let mut comparer = Comparer::of_source(&cl, right).unwrap();
+    let mut comparer = Comparer::with_source(&cl, right).unwrap();
     assert!(cases.iter().all(|case| is_right(&mut comparer, case)));
 }
 

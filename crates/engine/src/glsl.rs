@@ -1,9 +1,7 @@
-//! The box filter as two fragment shaders: rows, then columns. In: a texture with the picture. Out: the filtered picture
-//! in a texture, and the time that it took.
+//! The box filter as two fragment shaders: one sums rows, the other one columns, from texture to texture.
 //!
-//! The row sums go to a texture of 16-bit whole numbers, so that the result is exact. [`GlslFilter`] draws bands of rows
-//! and never waits: it shares the context with a window that has to answer.
-//! [`Offscreen`] has a context of its own, and waits.
+//! The row sums are stored in a texture of 16-bit integers, so that the result is exact. [`GlslFilter`] draws bands of rows and never
+//! waits, because it shares the OpenGL context with a window that must stay responsive. [`Offscreen`] has a context of its own, and waits.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -14,17 +12,16 @@ use glow::HasContext as _;
 
 use base::error::{Error, Result};
 use base::timing::ms_since;
-use base::verify::{self, MismatchReport};
-use box_filter::whole::Shaders;
+use box_filter::whole_frames::Shaders;
 use ladder::measure::Sample;
-use opencl::memory::Rgba;
 use opengl::headless::Headless;
 use opengl::read_texture::read_texture;
 use opengl::shader;
 use opengl::texture;
 use opengl::timer::{Clock, GlTimer, Timing};
 
-/// The two programs and what they draw with. The context must be current whenever it is used or dropped.
+/// The compiled shaders of the box filter, and the OpenGL objects that they draw with. The OpenGL context must be current whenever the
+/// filter is used or dropped.
 pub struct GlslFilter {
     gl: Arc<glow::Context>,
     passes: [Pass; 2],
@@ -35,21 +32,22 @@ pub struct GlslFilter {
     largest: (u32, u32),
 }
 
+/// The shader program of one pass of the box filter, and the location of its radius.
 struct Pass {
     program: glow::Program,
     radius: Option<glow::UniformLocation>,
 }
 
 impl GlslFilter {
-    /// The context.
+    /// Returns the OpenGL context of the filter.
     pub(crate) fn gl(&self) -> &glow::Context {
         &self.gl
     }
 
-    /// Builds the shaders in the current context.
+    /// Compiles the shaders in the current OpenGL context.
     ///
     /// # Errors
-    /// With the driver's log when they do not build.
+    /// If a shader does not build, with the driver's log.
     pub fn new(gl: Arc<glow::Context>) -> Result<Self> {
         let vertex = ("box.vert", include_str!("../../../shaders/box.vert"));
         let pass = |name, source| {
@@ -68,7 +66,7 @@ impl GlslFilter {
             gl.get_parameter_i32_slice(glow::MAX_VIEWPORT_DIMS, &mut largest);
             (gl.create_vertex_array(), gl.create_framebuffer())
         };
-        let made = |e| shader::failed("box filter", e);
+        let made = |e| shader::build_error("box filter", e);
         Ok(Self {
             passes,
             vertex_array: vertex_array.map_err(made)?,
@@ -80,16 +78,16 @@ impl GlslFilter {
         })
     }
 
-    /// What times it.
+    /// Returns the clock that times the filter's drawing: OpenGL's timer queries or the host's clock.
     pub(crate) fn clock(&self) -> Clock {
         self.timer.clock()
     }
 
-    /// Makes the texture for the row sums of pictures of this size.
+    /// Creates the texture for the row sums of pictures of `size` pixels, unless it exists already.
     ///
     /// # Errors
-    /// When the picture is larger than OpenGL draws.
-    pub(crate) fn make_sums(&self, size: (u32, u32)) -> Result<()> {
+    /// If the picture is larger than OpenGL draws.
+    pub(crate) fn create_sums_texture(&self, size: (u32, u32)) -> Result<()> {
         let (width, height) = self.largest;
         if size.0 > width || size.1 > height {
             let why = format!(
@@ -107,7 +105,7 @@ impl GlslFilter {
             if let Some((old, _)) = self.sums.take() {
                 gl.delete_texture(old);
             }
-            let texture = gl.create_texture().map_err(|e| shader::failed("box filter", e))?;
+            let texture = gl.create_texture().map_err(|e| shader::build_error("box filter", e))?;
             gl.bind_texture(glow::TEXTURE_2D, Some(texture));
             for (name, value) in [
                 (glow::TEXTURE_MIN_FILTER, glow::NEAREST as i32),
@@ -127,11 +125,11 @@ impl GlslFilter {
         Ok(())
     }
 
-    /// Draws some rows of one pass over the picture in `texture`, in place; its row sums are to be there for the second one.
-    /// Flush to begin. Never waits.
+    /// Draws some rows of one pass of the filter over the picture in `texture`, in place. Pass 0 writes the row sums, and pass 1 reads
+    /// them. The commands run after [`GlslFilter::flush`] at the latest. Returns the pending measurement of their time. Never waits.
     ///
     /// # Errors
-    /// When the driver cannot draw into the textures.
+    /// If the driver cannot draw into the textures.
     pub(crate) fn draw_band(
         &self,
         pass: usize,
@@ -141,23 +139,24 @@ impl GlslFilter {
         radius: u32,
     ) -> Result<Timing> {
         // Frames of other sizes may have come between.
-        self.make_sums(size)?;
-        self.timed(|| self.draw(pass, rows, texture, texture, size, radius))
+        self.create_sums_texture(size)?;
+        self.time_drawing(|| self.draw(pass, rows, texture, texture, size, radius))
     }
 
-    /// Has OpenGL begin with what was drawn.
+    /// Flushes OpenGL's commands, so that they begin to run.
     pub(crate) fn flush(&self) {
         // SAFETY: the context is current.
         unsafe { self.gl.flush() };
     }
 
-    fn timed(&self, draw: impl FnOnce() -> Result<()>) -> Result<Timing> {
+    /// Calls `draw`, and starts to measure the time of its OpenGL commands.
+    fn time_drawing(&self, draw: impl FnOnce() -> Result<()>) -> Result<Timing> {
         let (drawn, timing) = self.timer.time(draw);
         drawn?;
-        timing.ok_or_else(|| shader::failed("box filter", "the driver gave no fence".to_owned()))
+        timing.ok_or_else(|| shader::build_error("box filter", "the driver gave no fence".to_owned()))
     }
 
-    /// Draws some rows of one pass: `source` to the row sums, or those to `target`.
+    /// Draws some rows of one pass: pass 0 from `source` to the texture of the row sums, pass 1 from that texture to `target`.
     fn draw(
         &self,
         pass: usize,
@@ -225,10 +224,10 @@ impl Drop for GlslFilter {
     }
 }
 
-/// A context for it where there is no window.
+/// Creates an OpenGL context without a window, for the box filter in shaders.
 ///
 /// # Errors
-/// When there is no OpenGL.
+/// If there is no OpenGL driver.
 pub fn headless() -> Result<Headless> {
     Headless::new().map_err(|why| {
         let hint =
@@ -237,7 +236,7 @@ pub fn headless() -> Result<Headless> {
     })
 }
 
-/// The filter in a context of its own, without a window: for one size of picture, and on one thread.
+/// The box filter in an OpenGL context of its own, without a window. It filters pictures of one size, and must be used on one thread.
 pub struct Offscreen {
     source: glow::Texture,
     target: glow::Texture,
@@ -247,40 +246,44 @@ pub struct Offscreen {
 }
 
 impl Offscreen {
-    /// Makes context and textures for pictures of `width` by `height` pixels.
+    /// Creates an OpenGL context without a window, and in it the shaders of the box filter and the textures for pictures of `width` by
+    /// `height` pixels. The context stays current on the calling thread.
     ///
     /// # Errors
-    /// When there is no OpenGL, or the picture is larger than it draws.
+    /// If there is no OpenGL driver, a shader does not build, or pictures of this size are larger than the driver can draw.
     pub fn new(width: u32, height: u32) -> Result<Self> {
         let headless = headless()?;
         let gl = &headless.gl;
         let filter = GlslFilter::new(gl.clone())?;
-        filter.make_sums((width, height))?;
+        filter.create_sums_texture((width, height))?;
         let [source, target] = [texture::create(gl, width, height)?, texture::create(gl, width, height)?];
         Ok(Self { source, target, size: (width, height), filter, headless })
     }
 
-    /// Its context, which is current.
+    /// Returns the filter's OpenGL context, which is current.
     pub fn gl(&self) -> &Arc<glow::Context> {
         &self.headless.gl
     }
 }
 
 impl Shaders for Offscreen {
+    /// Uploads the picture to filter, and waits until OpenGL has it.
     fn load(&self, rgba: &[u8]) {
         texture::fill(&self.headless.gl, self.source, self.size, rgba);
         // SAFETY: the context is current.
         unsafe { self.headless.gl.finish() };
     }
 
+    /// Fills the target with other pixels before a run, so that a pixel that is not written is found.
     fn poison(&self, rgba: &[u8]) {
         texture::fill(&self.headless.gl, self.target, self.size, rgba);
     }
 
+    /// Filters the picture once with both passes, and returns the time.
     fn run(&self, radius: u32) -> Result<Sample> {
         let _host = opencl::watch::on_host();
         let began = Instant::now();
-        let timing = self.filter.timed(|| {
+        let timing = self.filter.time_drawing(|| {
             (0..2).try_for_each(|pass| {
                 self.filter.draw(pass, 0..self.size.1, self.source, self.target, self.size, radius)
             })
@@ -297,22 +300,9 @@ impl Shaders for Offscreen {
         Ok(Sample { device_ms: took.device_ms, dispatch_ms: None, wall_ms })
     }
 
+    /// Reads the filtered picture back.
     fn read(&self) -> Result<Vec<u8>> {
         read_texture(&self.headless.gl, self.target, self.size)
-    }
-
-    // Poisoned, but without canaries, since nothing can be drawn beyond a texture's border.
-    fn check(&self, src: &[u8], want: &[u8], radius: u32) -> Result<Option<MismatchReport>> {
-        verify::check(want, Rgba { width: self.size.0 as usize }, |before| {
-            let guard = verify::guard(want.len());
-            let middle = guard..guard + want.len();
-            self.poison(&before[middle.clone()]);
-            self.load(src);
-            self.run(radius)?;
-            let mut after = before.to_vec();
-            after[middle].copy_from_slice(&self.read()?);
-            Ok(after)
-        })
     }
 }
 

@@ -1,46 +1,49 @@
-//! One frame on its way through the engine, and how it is taken apart in the end.
+//! A frame between [`Engine::submit`](super::Engine::submit) and [`Finished`].
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::bands::Bands;
 use super::device_job::DeviceJob;
-use super::plans::Key;
+use super::plans::PlanKey;
 use super::scopes::Readings;
 use super::slot::ResultIn;
 use super::{Finished, HOLD_MS, Outcome, Progress, Slot, Stages, Ticket};
 use base::error::Error;
 
-/// A frame on its way. Its fields drop in order: memory objects may lie in the slot's host memory, so they go first.
+/// A submitted frame in the engine. The fields drop in their order: OpenCL memory objects may lie in the slot's host memory, so they come
+/// before the slot.
 pub(super) struct Job {
     pub(super) ticket: Ticket,
-    /// The one whose unfiltered picture it filters, too.
-    pub(super) beside: Option<Ticket>,
-    /// Its commands on the OpenCL device around the filter, if it goes there.
+    /// The frame's commands on the OpenCL device around the filter; `None` if the frame does not use the device.
     pub(super) on_device: Option<DeviceJob>,
-    /// Its filter, if it has one, and under which key the slot keeps that.
-    pub(super) filter: Option<(Option<Key>, Bands)>,
-    /// In the texture already before it is filtered.
+    /// The frame's filter, if it has one, with the key under which the slot keeps it for later frames.
+    pub(super) filter: Option<(Option<PlanKey>, Bands)>,
+    /// The picture is in the slot's texture before it is filtered, as shaders need it.
     pub(super) in_texture: bool,
     pub(super) slot: Slot,
     pub(super) started: Option<Instant>,
-    /// Before it was started.
+    /// The frame was cancelled before it was started.
     pub(super) cancelled: bool,
-    /// It could not be started.
+    /// Why the frame could not be started.
     pub(super) error: Option<Error>,
     pub(super) stages: Stages,
     pub(super) readings: Option<Arc<Readings>>,
 }
 
 impl Job {
+    /// Returns the time since the frame was started; zero if it was not started.
     pub(super) fn elapsed(&self) -> Duration {
         self.started.map_or(Duration::ZERO, |at| at.elapsed())
     }
 
+    /// Returns the predicted time of the frame's filter in milliseconds; 0 without a filter.
     pub(super) fn predicted_ms(&self) -> f64 {
         self.filter.as_ref().map_or(0.0, |(_, bands)| bands.predicted_ms())
     }
 
+    /// Returns how much of the frame's work is done and how long the rest is predicted to take.
     pub(super) fn progress(&self) -> Progress {
         let elapsed_s = self.elapsed().as_secs_f64();
         let Some((_, bands)) = &self.filter else { return Progress { elapsed_s, ..Progress::default() } };
@@ -51,34 +54,88 @@ impl Job {
         Progress { predicted_ms, remaining_ms, elapsed_s, fraction, total_s }
     }
 
-    /// Part of its filter that is done, 0 to 1, and what the bands were predicted to take that are on their way, in milliseconds;
-    /// `None` while it is not filtered.
-    pub(super) fn bands_under_way(&self) -> Option<(f64, f64)> {
+    /// Returns the part of the filter's work that is done, 0 to 1, and the predicted time of the bands in flight, in milliseconds. Returns
+    /// `None` if the frame has no filter or was not started.
+    pub(super) fn bands_in_flight(&self) -> Option<(f64, f64)> {
         let (_, bands) = self.filter.as_ref().filter(|_| self.started.is_some())?;
-        Some((bands.fraction(), bands.awaited_ms()))
+        Some((bands.fraction(), bands.in_flight_ms()))
     }
 
-    /// Whether nothing of it is left to put into the device's queue.
+    /// Returns true if no command of this frame is left to enqueue on the device.
     pub(super) fn is_all_enqueued(&self) -> bool {
         self.cancelled || self.on_device.as_ref().is_none_or(DeviceJob::is_all_enqueued)
     }
 
-    /// Whether it waits because it takes long.
+    /// Returns true if the frame is held back: its filter is predicted to take longer than [`HOLD_MS`], and `may_take_long` is
+    /// false.
     pub(super) fn is_held(&self, may_take_long: bool) -> bool {
         let waits = self.started.is_none() && !self.cancelled;
         waits && !may_take_long && self.predicted_ms() > HOLD_MS
     }
 }
 
-/// The first of a frame's commands that failed: all after it fail with it. Only the device can be asked twice; of another
-/// back end what was `seen` is all there is.
+/// The unfinished frames in the engine, in the order in which they were submitted.
+#[derive(Default)]
+pub struct Jobs {
+    pub(super) list: VecDeque<Job>,
+    /// The next frame that waits may be started although its filter is predicted to take longer than [`HOLD_MS`].
+    pub(super) may_take_long: bool,
+}
+
+impl Jobs {
+    /// Cancels the unstarted work of a frame. The frame is finished when its running work is over.
+    pub fn cancel(&mut self, ticket: Ticket) {
+        let Some(job) = self.list.iter_mut().find(|job| job.ticket == ticket) else { return };
+        if job.started.is_none() {
+            job.cancelled = true;
+        } else if let Some((_, bands)) = &mut job.filter {
+            bands.cancel();
+        }
+    }
+
+    /// Returns the progress of a frame; all zeros for a frame that is finished.
+    pub fn progress(&self, ticket: Ticket) -> Progress {
+        let job = self.list.iter().find(|job| job.ticket == ticket);
+        job.map_or_else(Progress::default, Job::progress)
+    }
+
+    /// Returns the ticket and the progress of every frame.
+    pub(crate) fn progress_of_all(&self) -> Vec<(Ticket, Progress)> {
+        self.list.iter().map(|job| (job.ticket, job.progress())).collect()
+    }
+
+    /// Returns true if the next frame is held back because its filter is predicted to take longer than [`HOLD_MS`].
+    pub fn is_holding(&self) -> bool {
+        let next = self.list.iter().find(|job| job.started.is_none() && !job.cancelled);
+        next.is_some_and(|job| job.is_held(self.may_take_long))
+    }
+
+    /// Returns true if not all commands of a frame are in the device's queue yet, so that another frame would have to wait.
+    pub fn is_queue_busy(&self) -> bool {
+        self.list.iter().any(|job| !job.is_all_enqueued())
+    }
+
+    /// Returns true if a frame uses the OpenCL device.
+    pub(crate) fn has_device_work(&self) -> bool {
+        self.list.iter().any(|job| job.on_device.is_some())
+    }
+
+    /// Returns true if the device is running a frame. The frame cannot be stopped and may take minutes.
+    pub(crate) fn is_device_at_work(&self) -> bool {
+        self.list.iter().any(|job| job.on_device.is_some() && job.started.is_some())
+    }
+}
+
+/// Returns the error of the first command of the frame that failed, because all later commands fail with it. Polls the commands
+/// on the OpenCL device again to find that error. For a frame that uses no OpenCL device, returns `seen`, the error that was
+/// noticed.
 pub(super) fn first_failure(on_device: Option<&DeviceJob>, bands: Option<&mut Bands>, seen: Error) -> Error {
     let Some(commands) = on_device else { return seen };
     let of_bands = bands.and_then(Bands::failure);
     commands.first_failure(of_bands.as_ref()).or(of_bands).unwrap_or(seen)
 }
 
-/// Takes a frame that is over apart.
+/// Converts a job that is over into a [`Finished`] frame, with its slot, times and readings.
 pub(super) fn finish(job: Job, outcome: Outcome) -> Finished {
     let Job { ticket, on_device, filter, in_texture, mut slot, started, mut stages, mut readings, .. } = job;
     let to_texture = on_device.as_ref().map_or(in_texture, DeviceJob::fills_texture);
@@ -89,30 +146,27 @@ pub(super) fn finish(job: Job, outcome: Outcome) -> Finished {
     };
     if let Some((key, mut bands)) = filter {
         if on_device.is_none() {
-            stages.filtered_on_host(bands.took(), started);
+            stages.add_host_filter(bands.filter_times(), started);
         }
         let is_whole = matches!(outcome, Outcome::Done);
-        if let Some(measured) = is_whole.then(|| bands.take_measured()).flatten() {
+        if let Some(measured) = is_whole.then(|| bands.take_measurements()).flatten() {
             readings = measured.readings.map(Arc::new);
-            stages.take_in(measured.spans);
+            stages.add_spans(measured.spans);
         }
         if let Some(picture) = bands.take_picture() {
-            slot.keep_own(picture);
+            slot.keep_host_picture(picture);
             result_in = ResultIn::Own;
         }
         match (key, started) {
-            (Some(key), Some(_)) => slot.plans().put(key, bands.into_filter()),
+            (Some(key), Some(_)) => slot.device.plans.put(key, bands.into_filter()),
             _ => drop(bands),
         }
     }
     if on_device.is_some() && started.is_none() {
         drop(on_device);
-        // Its memory objects were made for a picture that the host writes anew.
-        slot.leave_device(true);
+        // The host writes its next picture into the memory that these objects lie in.
+        drop(slot.take_device_buffers(true));
     }
-    if result_in != ResultIn::Input {
-        slot.give_input_back();
-    }
-    slot.result_is_in(result_in);
+    slot.result = result_in;
     Finished { ticket, outcome, slot: Some(slot), stages, readings }
 }

@@ -1,11 +1,10 @@
-//! The engine: filters the frames of a movie on a device without blocking, and presents each when it is due.
+//! The engine filters the frames of a movie on a device without blocking, and presents each frame when it is due.
 //!
-//! [`frame_loop`] asks for the frames of a movie, [`present`] draws them, [`stats`] has what was measured, [`sharing`] what
-//! OpenCL and OpenGL share, [`glsl`] the box filter in shaders.
+//! [`frame_loop`] submits the frames of a movie, [`present`] draws them, [`stats`] records their times, [`sharing`] shares memory between
+//! OpenCL and OpenGL, and [`glsl`] is the box filter in shaders.
 //!
-//! In: a decoded frame, a [`Request`] that says what is to be done to it, and a [`Slot`] that says where it is wanted:
-//! in a texture, or in the host's memory, which takes no OpenGL. Out: the slot with the picture, and what each step
-//! took.
+//! A frame is submitted with a [`Request`], which says how it is filtered, and a [`Slot`], which receives the picture in a texture or in
+//! host memory; the latter needs no OpenGL. The frame comes back as [`Finished`], with the slot and the times of its stages.
 //!
 //! ```text
 //! submit ▶ load ▶ prepare ▶ start: upload ▶ acquire ▶ convert     poll: look ▶ begin bands ▶ give back ▶ finish
@@ -14,17 +13,17 @@
 //!                                                                                           release
 //! ```
 //!
-//! One frame may be asked for several times, in different ways and for different places. Frames come out in the order
-//! in which they were asked for. The memory between the steps belongs to the device's side ([`Pipeline`]): in one
-//! in-order queue a frame's last step has read it before the next frame's first step writes it, so a frame is started
-//! when all commands of the one before are in the queue.
+//! One frame may be submitted several times, with different requests and slots. Frames are finished in the order in which they were
+//! submitted. The memory between the steps belongs to the [`Pipeline`] and is shared by all frames: in one in-order queue, a frame's last
+//! step has read it before the next frame's first step writes it. So a frame is started when all commands of the previous frame are in the
+//! queue.
 
 #![warn(missing_docs, unreachable_pub)]
 // The docs are for those who read the code: `./dev check` makes them of all items.
 #![allow(rustdoc::private_intra_doc_links)]
 
 mod bands;
-mod beside;
+mod built_variants;
 mod conversions;
 mod device;
 mod device_job;
@@ -35,7 +34,7 @@ pub mod frame_loop;
 pub mod glsl;
 mod job;
 mod load;
-mod pace;
+mod meters;
 mod pipeline;
 mod plans;
 mod prepare;
@@ -44,11 +43,11 @@ mod request;
 mod scopes;
 pub mod sharing;
 mod slot;
+mod speed_model;
 pub mod stats;
 mod surface;
 mod trials;
 
-use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -60,51 +59,42 @@ use base::timing::ms_since;
 pub use opencl::event::Waker;
 use opencl::watch;
 use video::Frame;
-use video::color::RgbaConverter;
 
 pub use bands::Bands;
-use beside::{FirstRequest, Share};
-pub use conversions::Check;
-pub(crate) use device::Parting;
+pub use built_variants::{AutoChoice, BuiltVariants};
+pub use conversions::{Check, Conversions};
+pub(crate) use device::RemovedDevice;
 use device_job::Colors;
-pub use difference::{Compared, Comparer, Difference};
-use filter::NativeFilter;
-pub use filter::OnTexture;
+pub use difference::{Comparer, Difference, PictureSource};
+pub use filter::TextureFilter;
+pub use job::Jobs;
 use job::{Job, finish, first_failure};
-pub use pace::Pace;
+use load::{Loader, PreparedFrame};
+pub use meters::Meters;
 pub use pipeline::Pipeline;
-pub use request::{Finished, Outcome, Progress, Refusal, Request, Stages, Ticket};
+pub use request::{Finished, Measurements, Outcome, Progress, Refusal, Request, Stages, Ticket};
 pub use scopes::{LEVELS, Readings, STRIPS, Scopes, stretch};
-pub(crate) use slot::Rest;
+pub(crate) use slot::DeviceBuffers;
 pub use slot::Slot;
-pub use trials::TrialCase;
+pub use speed_model::SpeedModel;
+pub use trials::{TrialCase, Trials};
 
-/// A filter that was predicted to take longer than this waits for [`Engine::let_go`], so that somebody can be told
-/// before.
+/// The predicted filter time in milliseconds from which a frame is held back: the frame is not started until
+/// [`Engine::start_held`] is called, so that the user can be informed before.
 const HOLD_MS: f64 = 3000.0;
 
-/// What makes the pictures that were asked for.
+/// Filters submitted frames: on one OpenCL device, with OpenGL shaders, or in Rust.
 pub struct Engine {
     pipeline: Option<Pipeline>,
-    /// Made when it is first wanted.
-    native: Option<NativeFilter>,
-    /// Or why it cannot be had.
-    glsl: Result<Rc<GlslFilter>>,
-    /// What converts on the host.
-    converter: RgbaConverter,
-    pace: Pace,
-    jobs: VecDeque<Job>,
-    /// What the last frame has for a second request.
-    kept: Option<FirstRequest>,
+    loader: Loader,
+    speeds: SpeedModel,
+    /// The unfinished frames.
+    pub jobs: Jobs,
     next: u64,
-    /// Frames are converted by programs only that were checked for such ones.
-    only_checked: bool,
-    /// The last frame went to the device as planes.
-    took_planes: bool,
-    /// What takes long may begin.
-    may_take_long: bool,
+    /// The error with which the device failed. No frame continues until the device is removed.
     failure: Option<Error>,
-    side: Side,
+    /// The engine works only on frames of this role.
+    role: ThreadRole,
     waker: Waker,
 }
 
@@ -112,83 +102,72 @@ pub struct Engine {
 // be used on any thread; OpenGL's are used on the window's side alone.
 unsafe impl Send for Engine {}
 
-/// What the calling thread may do.
+/// The APIs (OpenCL, OpenGL) that the thread with the engine may call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Side {
-    /// All of it.
+pub(crate) enum ThreadRole {
+    /// OpenCL and OpenGL: the thread works on all frames.
     Both,
-    /// All but OpenCL.
+    /// OpenGL: the thread works on frames that do not use the OpenCL device.
     Window,
-    /// All but OpenGL: what is a device's, and what nothing is done to.
+    /// OpenCL: the thread works on frames that use the OpenCL device, and finishes those that need no filter.
     Device,
 }
 
 impl Engine {
-    /// An engine without a device, and without OpenGL. `waker` is called, on any thread, when [`Engine::poll`] is
-    /// worth while.
+    /// Creates an engine without a device and without OpenGL. `waker` is called, on any thread, when [`Engine::poll`] should be called.
     pub fn new(waker: Waker) -> Self {
         let why = "It draws with OpenGL, and there is none.";
+        let none = Error::new("'glsl' cannot filter this picture.", why, "Choose another variant.");
+        Self::with_loader(Loader::new(Err(none), waker.clone()), waker)
+    }
+
+    /// Creates an engine without a device that can run the variant `glsl`. The OpenGL context must be current whenever the engine is used.
+    /// `waker` is called, on any thread, when [`Engine::poll`] should be called.
+    pub fn with_opengl(gl: Arc<glow::Context>, waker: Waker) -> Self {
+        Self::with_loader(Loader::new(GlslFilter::new(gl).map(Rc::new), waker.clone()), waker)
+    }
+
+    /// Creates an engine without a device that loads frames with `loader`.
+    fn with_loader(loader: Loader, waker: Waker) -> Self {
         Self {
             pipeline: None,
-            native: None,
-            glsl: Err(Error::new("'glsl' cannot filter this picture.", why, "Choose another variant.")),
-            converter: RgbaConverter::new(),
-            pace: Pace::default(),
-            jobs: VecDeque::new(),
-            kept: None,
+            loader,
+            speeds: SpeedModel::default(),
+            jobs: Jobs::default(),
             next: 0,
-            only_checked: false,
-            took_planes: false,
-            may_take_long: false,
             failure: None,
-            side: Side::Both,
+            role: ThreadRole::Both,
             waker,
         }
     }
 
-    /// The same with an OpenGL context, which must be current whenever it is used, for the variant `glsl`.
-    pub fn with_opengl(gl: Arc<glow::Context>, waker: Waker) -> Self {
-        Self { glsl: GlslFilter::new(gl).map(Rc::new), ..Self::new(waker) }
-    }
-
-    /// Asks for a frame: has it loaded, and started as soon as those before it let it. Waits for nothing but OpenGL,
-    /// where that still draws from the slot's texture.
+    /// Submits a frame: loads it into the slot, and starts its filter as soon as the frames before it allow. Waits only for OpenGL, if
+    /// that still draws from the slot's texture. Returns a ticket that identifies the frame.
     ///
     /// # Errors
-    /// When it cannot be had so, with the slot.
+    /// If the request is refused: the slot and the reason.
     #[allow(clippy::result_large_err, reason = "the slot comes back")]
     pub fn submit(
         &mut self,
         frame: &Frame,
         request: Request,
-        slot: Slot,
-    ) -> std::result::Result<Ticket, (Slot, Refusal)> {
-        self.submit_as(Share::Alone, frame, request, slot)
-    }
-
-    #[allow(clippy::result_large_err, reason = "the slot comes back")]
-    fn submit_as(
-        &mut self,
-        share: Share,
-        frame: &Frame,
-        request: Request,
         mut slot: Slot,
     ) -> std::result::Result<Ticket, (Slot, Refusal)> {
         let mut stages = Stages::default();
-        if self.side == Side::Both {
+        if self.role == ThreadRole::Both {
             self.make_ready(&mut slot, &request, &mut stages);
         }
-        match self.make_job(share, frame, &request, &mut slot, &mut stages) {
+        let pipeline = self.pipeline.as_mut().filter(|_| !request.variant.back_end().does_without_opencl());
+        match self.loader.load_and_prepare(pipeline, frame, &request, &mut slot, &mut stages) {
             Err(refusal) => Err((slot, refusal)),
-            Ok((load::Prepared { on_device, filter, in_texture, readings, .. }, beside)) => {
+            Ok(PreparedFrame { on_device, filter, in_texture, readings }) => {
                 let ticket = Ticket(self.next);
                 self.next += 1;
                 let (started, cancelled, error) = (None, false, None);
                 let filter =
-                    filter.map(|(key, filter)| (key, Bands::new(request.variant, filter, &self.pace)));
-                self.jobs.push_back(Job {
+                    filter.map(|(key, filter)| (key, Bands::new(request.kernels(), filter, &self.speeds)));
+                self.jobs.list.push_back(Job {
                     ticket,
-                    beside,
                     on_device,
                     filter,
                     in_texture,
@@ -205,53 +184,44 @@ impl Engine {
         }
     }
 
-    /// Whether such a request goes to the OpenCL device, or may.
+    /// Returns true if this request goes to the OpenCL device: there is a device, and the variant may use OpenCL.
     pub(crate) fn is_for_device(&self, request: &Request) -> bool {
         self.pipeline.is_some() && !request.variant.back_end().does_without_opencl()
     }
 
-    /// Does what OpenGL has to do with the slot before the device takes it. Waits for OpenGL, where that still draws from the
-    /// slot's texture.
+    /// Does OpenGL's part of a request before the device uses the slot: waits until OpenGL has finished with the slot's
+    /// texture, and adds the time to `stages`.
     pub(crate) fn make_ready(&self, slot: &mut Slot, request: &Request, stages: &mut Stages) {
         let began = Instant::now();
         let pipeline = self.pipeline.as_ref().filter(|_| self.is_for_device(request));
         if pipeline.is_some_and(|pipeline| pipeline.make_ready(slot, request)) {
-            stages.did(Stage::Acquire, began);
+            stages.record(Stage::Acquire, began);
         }
     }
 
-    /// From here on only this side's frames are moved along.
-    pub(crate) fn be_on(&mut self, side: Side) {
-        self.side = side;
-    }
-
-    fn is_mine(&self, job: &Job) -> bool {
-        match self.side {
-            Side::Both => true,
-            Side::Window => job.on_device.is_none(),
-            // What nothing is done to must not keep what comes after it waiting.
-            Side::Device => job.on_device.is_some() || job.filter.is_none(),
+    /// Returns true if the thread that has the engine now may make the API calls of this job.
+    fn belongs_to_this_thread(&self, job: &Job) -> bool {
+        match self.role {
+            ThreadRole::Both => true,
+            ThreadRole::Window => job.on_device.is_none(),
+            // A frame without work must not hold up the frames behind it.
+            ThreadRole::Device => job.on_device.is_some() || job.filter.is_none(),
         }
     }
 
-    /// Whether a frame is the OpenCL device's.
-    pub(crate) fn has_device_work(&self) -> bool {
-        self.jobs.iter().any(|job| job.on_device.is_some())
-    }
-
-    /// The next frame that is done, in the order in which they were asked for. Never waits.
+    /// Returns the frame that was submitted first if it is finished; otherwise `None`. Never waits.
     pub fn poll(&mut self) -> Option<Finished> {
         if self.failure.is_some() {
             return None;
         }
-        if self.jobs.front().is_some_and(|job| !self.is_mine(job)) {
+        if self.jobs.list.front().is_some_and(|job| !self.belongs_to_this_thread(job)) {
             return None;
         }
-        let mut job = self.jobs.pop_front()?;
+        let mut job = self.jobs.list.pop_front()?;
         let began = Instant::now();
         let over = self.advance(&mut job);
         job.stages.times[Stage::Collect as usize] += ms_since(began);
-        // Asked too often for a span each time: only that in which it was done has one.
+        // Polls are too frequent for a span each: only the one that finishes the frame has one.
         if matches!(over, Ok(Some(_))) {
             job.stages.spans.push(Span::since(Stage::Collect, began));
         }
@@ -260,7 +230,7 @@ impl Engine {
             Err(error) if job.on_device.is_none() => Outcome::Failed(error),
             running => {
                 self.failure = running.err();
-                self.jobs.push_front(job);
+                self.jobs.list.push_front(job);
                 return None;
             }
         };
@@ -268,57 +238,58 @@ impl Engine {
         Some(finish(job, outcome))
     }
 
-    /// Starts the frames whose turn it is: commands of one frame do not come between those of another, shaders share a
-    /// texture, and what takes long is held.
+    /// Starts the frames whose turn has come. A frame may have to wait because commands of two frames must not mix in the
+    /// device's queue, because shaders share one texture, or because its filter will take long.
     pub(crate) fn start_waiting(&mut self) {
         let mut is_queue_free = true;
-        for at in 0..self.jobs.len() {
-            let Some(mut job) = self.jobs.remove(at) else { return };
-            let is_held = job.is_held(self.may_take_long);
+        for at in 0..self.jobs.list.len() {
+            let Some(mut job) = self.jobs.list.remove(at) else { return };
+            let is_held = job.is_held(self.jobs.may_take_long);
             let works = job.on_device.is_some() || job.filter.is_some();
             let may = if job.on_device.is_some() { is_queue_free } else { !job.in_texture || at == 0 };
-            let may = may && self.is_mine(&job);
+            let may = may && self.belongs_to_this_thread(&job);
             if works && may && !is_held && job.started.is_none() && !job.cancelled && job.error.is_none() {
-                self.may_take_long = false;
+                self.jobs.may_take_long = false;
                 job.error = self.start(&mut job).err();
             }
             is_queue_free &= job.is_all_enqueued();
-            self.jobs.insert(at, job);
+            self.jobs.list.insert(at, job);
             if is_held {
                 return;
             }
         }
     }
 
-    /// Hands the frame to the device, and begins its first bands.
+    /// Starts a frame: hands it to the device, and starts its first bands.
     fn start(&mut self, job: &mut Job) -> Result<()> {
         job.started = Some(Instant::now());
         if let (Some(commands), Some(pipeline)) = (&mut job.on_device, &mut self.pipeline) {
-            pipeline.begin(commands, &mut job.slot)?;
+            pipeline.enqueue_before_filter(commands, &mut job.slot)?;
         }
-        self.go_on(job)
+        self.continue_job(job)
     }
 
-    /// Begins bands until about two are on their way, and asks for the frame back after the last one.
-    fn go_on(&mut self, job: &mut Job) -> Result<()> {
+    /// Starts further bands of a frame until about two are in flight. After the last band, enqueues the commands that return the picture.
+    fn continue_job(&mut self, job: &mut Job) -> Result<()> {
         let bands = job.filter.as_mut().map(|(_, bands)| bands);
         let (begun, all, cancelled) = match bands {
             None => (false, true, job.cancelled),
             Some(bands) => {
-                let begun = bands.begin(&self.pace, &self.waker)?;
-                (begun, bands.all_begun(), bands.is_cancelled())
+                let begun = bands.start_bands(&self.speeds, &self.waker)?;
+                (begun, bands.all_started(), bands.is_cancelled())
             }
         };
         match (&mut job.on_device, &mut self.pipeline, &job.filter) {
             (Some(commands), Some(pipeline), _) if all && !commands.is_all_enqueued() => {
-                pipeline.give_back(commands, &mut job.slot, cancelled, &self.waker)
+                pipeline.enqueue_after_filter(commands, &mut job.slot, cancelled, &self.waker)
             }
             (_, _, Some((_, bands))) if begun => bands.flush(),
             _ => Ok(()),
         }
     }
 
-    /// Looks at what is over, learns from it, and begins what comes next; what became of the frame, once that is known.
+    /// Polls the running commands of a frame, records the times of finished ones, and starts the next ones. Returns the outcome once the
+    /// frame is finished.
     fn advance(&mut self, job: &mut Job) -> Result<Option<Outcome>> {
         if let Some(error) = job.error.take() {
             return Err(error);
@@ -330,15 +301,15 @@ impl Engine {
             return Ok(over);
         }
         if let Some(commands) = &mut job.on_device {
-            // The filter waits for it, and with some drivers for ever where it has failed.
-            commands.look_at_upload()?;
+            // The filter waits for the upload, and with some drivers forever if the upload has failed.
+            commands.poll_upload()?;
         }
         let elapsed = job.elapsed();
         if let Some((_, bands)) = &mut job.filter {
-            let looked = bands.look(&mut self.pace, elapsed);
-            looked.map_err(|seen| first_failure(job.on_device.as_ref(), Some(bands), seen))?;
+            let polled = bands.poll(&mut self.speeds, elapsed);
+            polled.map_err(|seen| first_failure(job.on_device.as_ref(), Some(bands), seen))?;
         }
-        self.go_on(job)?;
+        self.continue_job(job)?;
         let bands = job.filter.as_mut().map(|(_, bands)| bands);
         if bands.as_ref().is_some_and(|bands| !bands.is_over()) {
             return Ok(None);
@@ -349,51 +320,50 @@ impl Engine {
             if !is_over.map_err(|seen| first_failure(Some(commands), bands.as_deref_mut(), seen))? {
                 return Ok(None);
             }
-            let took = bands.map(|bands| bands.took()).unwrap_or_default();
+            let took = bands.map(|bands| bands.filter_times()).unwrap_or_default();
             let (size, uploads) = (job.slot.size(), pipeline.upload_lane());
-            let mut clock = pipeline.device_clock;
-            let split = |colors: &Colors, ms| pipeline.split(colors, size, ms);
-            commands.tell(&mut job.stages, uploads, &mut clock, took, split);
-            pipeline.device_clock = clock;
-            job.readings = pipeline.readings(commands).map(Arc::new);
-            job.slot.back_on_host();
+            let (clock, conversions) = (&mut pipeline.device_clock, &mut pipeline.conversions);
+            let split = |colors: &Colors, ms| conversions.split(colors, size, ms);
+            commands.report_times(&mut job.stages, uploads, clock, took, split);
+            job.readings = pipeline.meters.readings(commands).map(Arc::new);
+            job.slot.note_back_on_host();
         }
         let cancelled = job.cancelled || job.filter.as_ref().is_some_and(|(_, bands)| bands.is_cancelled());
         Ok(Some(if cancelled { Outcome::Cancelled } else { Outcome::Done }))
     }
 
-    /// Waits for the next frame, for those who have nothing else to do; `None` where none is on its way.
+    /// Waits for the next frame to finish; returns `None` if no frame is in the engine. For callers that have nothing else to do.
     ///
     /// # Errors
-    /// When the device failed: it is left, with all that was on it.
+    /// If the device failed: it is removed, with all frames that were on it.
     pub fn wait(&mut self) -> Result<Option<Finished>> {
-        self.wait_telling(|_| ())
+        self.wait_with_progress(|_| ())
     }
 
-    /// Waits for the next frame, and tells how far it is after each band. A call of the driver may take as long as a band: all of
-    /// them may honestly take minutes.
+    /// Waits for the next frame to finish, and calls `on_progress` with the frame's progress whenever bands of rows have started or
+    /// finished. The frame may take minutes.
     ///
     /// # Errors
-    /// As [`Engine::wait`].
-    pub fn wait_telling(&mut self, mut tell: impl FnMut(Progress)) -> Result<Option<Finished>> {
+    /// If the device failed: it is removed, with all frames that were on it.
+    pub fn wait_with_progress(&mut self, mut on_progress: impl FnMut(Progress)) -> Result<Option<Finished>> {
         let (mut before, mut watched) = (None, None);
         loop {
             if let Some(finished) = self.poll() {
                 return Ok(Some(finished));
             }
             if let Some(error) = self.failure.take() {
-                self.part_with_device().map(Parting::end);
+                self.remove_device().map(RemovedDevice::release);
                 return Err(error);
             }
-            if self.jobs.is_empty() {
+            if self.jobs.list.is_empty() {
                 return Ok(None);
             }
-            // Whoever waits knows that it may take long.
-            self.let_go();
-            let next = self.jobs.front().and_then(|job| Some((job.bands_under_way()?, job.progress())));
+            // The caller waits anyway, so that nothing has to be announced first.
+            self.start_held();
+            let next = self.jobs.list.front().and_then(|job| Some((job.bands_in_flight()?, job.progress())));
             if let Some((bands, progress)) = next.filter(|(bands, _)| before != Some(*bands)) {
                 drop(watched.take());
-                tell(progress);
+                on_progress(progress);
                 watched = Some(watch::step("a band of the frame is filtered", bands.1));
                 before = Some(bands);
             }
@@ -401,46 +371,35 @@ impl Engine {
         }
     }
 
-    /// Drops what has not begun of a frame. It is done when what has begun is over.
-    pub fn cancel(&mut self, ticket: Ticket) {
-        let Some(at) = self.jobs.iter().position(|job| job.ticket == ticket) else { return };
-        if self.jobs.get(at).is_some_and(|job| job.started.is_none()) {
-            self.cancel_unstarted(ticket);
-            return;
-        }
-        let Some(job) = self.jobs.get_mut(at) else { return };
-        if let Some((_, bands)) = &mut job.filter {
-            bands.cancel();
-        }
-    }
-
-    /// How far a frame is; nothing of one that is done.
-    pub fn progress(&self, ticket: Ticket) -> Progress {
-        let job = self.jobs.iter().find(|job| job.ticket == ticket);
-        job.map_or_else(Progress::default, Job::progress)
-    }
-
-    /// Whether the next frame is held because it takes long.
-    pub fn is_holding(&self) -> bool {
-        let next = self.jobs.iter().find(|job| job.started.is_none() && !job.cancelled);
-        next.is_some_and(|job| job.is_held(self.may_take_long))
-    }
-
-    /// Starts a frame that is held because it takes long.
-    pub fn let_go(&mut self) {
-        if self.is_holding() {
-            self.may_take_long = true;
+    /// Starts the frame that is held back because its filter will take long, if there is one.
+    pub fn start_held(&mut self) {
+        if self.jobs.is_holding() {
+            self.jobs.may_take_long = true;
             self.start_waiting();
         }
     }
+}
 
-    /// Whether commands of a frame are not all in the device's queue yet: another one would have to wait.
-    pub fn is_queue_busy(&self) -> bool {
-        self.jobs.iter().any(|job| !job.is_all_enqueued())
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use box_filter::VariantId;
+    use video::Canvas;
 
-    /// Why the device failed, if it has since the last call. Nothing goes on until it is left.
-    pub(crate) fn take_failure(&mut self) -> Option<Error> {
-        self.failure.take()
+    #[test]
+    fn a_frame_that_nothing_is_done_to_waits_for_no_thread() {
+        let mut engine = Engine::new(Arc::new(|| {}));
+        let frame = Canvas::new(4, 2).to_frame().unwrap();
+        let mut ask = |variant| {
+            let request = Request::new(variant, 1);
+            engine.role = ThreadRole::Both;
+            engine.submit(&frame, request, Slot::in_memory(4, 2)).map_err(|(_, e)| e.into_error()).unwrap();
+            engine.role = ThreadRole::Device;
+            let on_device_thread = engine.poll().map(|finished| finished.outcome);
+            engine.role = ThreadRole::Window;
+            (on_device_thread, engine.wait().unwrap().map(|finished| finished.outcome))
+        };
+        assert!(matches!(ask(VariantId::Off), (Some(Outcome::Done), None)));
+        assert!(matches!(ask(VariantId::Native), (None, Some(Outcome::Done))), "it is the window's");
     }
 }

@@ -1,53 +1,55 @@
-//! What a slot's frames were filtered and converted with last, kept for its next ones: kernels and their arguments.
-//! In: what a frame is to be filtered with. Out: the plan of an earlier one that is the same.
+//! Plans: the kernels of a filter with their arguments set, kept in a slot for its next frames.
 //!
-//! Plans keep the memory objects that they name alive, but not the host's memory in which those may lie: they go with the
-//! slot's device side, before that.
+//! Plans keep the OpenCL memory objects that their arguments name alive, but not the host memory in which those may lie. So they are
+//! dropped with the slot's device side, before the host memory.
 
 use super::filter::FrameFilter;
-use box_filter::color_kernels::KeptKernels;
+use box_filter::color_kernels::KernelCache;
 use opencl::memory::Picture;
 use video::color::Layout;
 
-/// What tells one plan from another, in one slot.
+/// Identifies a plan (the kernels of a filter with their arguments set) within one slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Key {
-    /// Of what was built.
+pub(super) struct PlanKey {
+    /// The number of the built variant that the plan belongs to.
     number: u64,
     radius: u32,
-    /// How the planes lie, for what filters planes.
+    /// The layout of the planes, for a variant that filters planes.
     layout: Option<Layout>,
-    /// Handles of the memory objects that it names. No other ones have them while the plan keeps these alive.
+    /// The handles of the memory objects that the plan reads and writes. No other objects have these handles while the plan keeps its own
+    /// alive.
     memory: [usize; 2],
 }
 
-impl Key {
+impl PlanKey {
+    /// Creates the key of a plan: `number` identifies the built variant, and `memory` has the pictures that the plan reads and
+    /// writes.
     pub(super) fn new(number: u64, radius: u32, layout: Option<Layout>, memory: [&Picture; 2]) -> Self {
         Self { number, radius, layout, memory: memory.map(|picture| picture.mem().raw().addr()) }
     }
 }
 
-/// The plans of one slot, the one that was used last at the end.
+/// The plans of one slot. A plan is the kernels of a filter with their arguments set. The plan that was used last is at the end.
 #[derive(Default)]
 pub(super) struct Plans {
-    filters: Vec<(Key, Box<dyn FrameFilter>)>,
-    /// Of conversion and correction.
-    pub(super) colors: KeptKernels,
+    filters: Vec<(PlanKey, Box<dyn FrameFilter>)>,
+    /// The kernels of conversion and correction.
+    pub(super) colors: KernelCache,
 }
 
 impl Plans {
-    /// Two filters in turns, each with the radius before.
-    const MOST: usize = 4;
+    /// The maximum number of plans: enough for two filters that alternate, each with its current and its former radius.
+    const MAX_PLANS: usize = 4;
 
-    /// The plan, if there is such a one; it is the caller's until it is [put](Plans::put) back.
-    pub(super) fn take(&mut self, key: &Key) -> Option<Box<dyn FrameFilter>> {
+    /// Removes the plan with this key and returns it; `None` if there is none. [`Plans::put`] puts it back.
+    pub(super) fn take(&mut self, key: &PlanKey) -> Option<Box<dyn FrameFilter>> {
         let at = self.filters.iter().position(|(kept, _)| kept == key)?;
         Some(self.filters.remove(at).1)
     }
 
-    /// Keeps a plan that is not used any more.
-    pub(super) fn put(&mut self, key: Key, filter: Box<dyn FrameFilter>) {
-        if self.filters.len() >= Self::MOST {
+    /// Keeps a plan for later frames. If there are too many plans, the one that was not used for longest is dropped.
+    pub(super) fn put(&mut self, key: PlanKey, filter: Box<dyn FrameFilter>) {
+        if self.filters.len() >= Self::MAX_PLANS {
             self.filters.remove(0);
         }
         self.filters.push((key, filter));

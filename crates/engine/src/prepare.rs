@@ -1,206 +1,223 @@
-//! What the OpenCL device is to do to a frame, before any of it is there. In: a loaded [`Slot`], a variant, a radius
-//! and a correction. Out: the commands around the filter, with the memory that they need, and the filter, which the
-//! slot has kept where an earlier frame had the same.
+//! Prepares a frame's commands on the OpenCL device: [`Steps`] lists the steps that are needed, and [`Pipeline::build`] creates their
+//! memory and kernels. A filter that an earlier frame of the slot used is reused.
 
-use super::beside::Share;
 use super::device_job::{Colors, DeviceJob};
-use super::filter::{FrameFilter, OnPixels, OnPlanes};
-use super::load::Prepared;
-use super::pipeline::{measuring, not_built};
-use super::plans::Key;
-use super::slot::{Loaded, Slot};
+use super::filter::{FrameFilter, PlanarKernel, RgbaKernels};
+use super::load::PreparedFrame;
+use super::pipeline::not_built_error;
+use super::plans::PlanKey;
+use super::scopes::MeasurementPlan;
+use super::slot::{Slot, SlotContent, no_picture_error};
 use super::{Pipeline, Refusal, Request, TrialCase};
 use base::error::Error;
-use box_filter::{BuiltVariant, VariantId};
+use box_filter::VariantId;
 use opencl::memory::{Picture, Storage};
-use video::color::{Correction, RgbaColors};
+use video::color::{Correction, Layout, RgbaColors};
+
+/// The steps that the device takes for a frame.
+#[allow(clippy::large_enum_variant, reason = "there is one at a time")]
+enum Steps {
+    /// A conversion or correction, then a filter that reads memory of storage `source`. The last of these steps writes memory of storage
+    /// `output`.
+    Rgba { colors: ColorStep, has_filter: bool, source: Storage, output: Storage },
+    /// A filter on planes in this layout, then their conversion to RGBA, directly into the final picture.
+    Planes { layout: Layout, correction: Correction },
+}
+
+/// The colour conversion or correction that runs before a filter on RGBA.
+#[derive(PartialEq)]
+enum ColorStep {
+    /// None: the picture is RGBA already and is not corrected.
+    Nothing,
+    /// The conversion of planes to RGBA, with a correction that may be neutral.
+    Convert(Correction),
+    /// The correction of a picture that is RGBA already.
+    Correct(Correction),
+}
+
+/// The picture that the last step writes, and what is done with it afterwards.
+struct Output {
+    picture: Picture,
+    /// The picture, if it is to be copied into the slot's texture.
+    to_copy: Option<Picture>,
+    /// The measurements, the picture that is measured, and the picture that auto-levels write.
+    wanted: Option<(MeasurementPlan, Picture, Picture)>,
+}
 
 impl Pipeline {
-    /// Prepares conversion, correction and filter for what is loaded in `slot`; nothing is enqueued yet. With
-    /// [`VariantId::Off`] there is no filter.
+    /// Prepares the conversion, correction and filter of the picture in `slot`; enqueues nothing.
     ///
     /// # Errors
-    /// When the variant is not built, does not support this picture, or memory runs out.
+    /// If the variant is not built, does not support this picture, or must be tried first, or if memory runs out.
     pub(super) fn prepare(
         &mut self,
         slot: &mut Slot,
         request: &Request,
         correction: Option<Correction>,
         rgba: RgbaColors,
-        share: &Share,
-    ) -> Result<Prepared, Refusal> {
-        let Request { variant, radius, .. } = *request;
-        if variant.reads_planes() {
-            return self.prepare_planar(slot, request, correction);
-        }
-        let size = slot.size();
-        self.require_trial(TrialCase { variant, size, radius, layout: None })?;
-        let cl = &self.cl;
-        let built = self.built.get(&variant);
-        if variant != VariantId::Off && built.is_none() {
-            return Err(Refusal::Unsupported(not_built(variant)));
-        }
-        if let Some(built) = built {
-            let supported = built.kernels().supports(&cl.device.info, size.0, size.1);
-            supported.map_err(Refusal::Unsupported)?;
-        }
-        let planes = slot.loaded() == Loaded::Planes;
-        let to_texture = self.shares_with(slot);
-        let correction = correction.filter(|_| planes || self.corrects());
-        // What two filters read is a buffer; one that reads images has a copy of it in one.
-        let shared = match share {
-            Share::Beside(kept) => kept.on_device.clone(),
-            Share::First if planes || correction.is_some() => {
-                Some(self.between.get(cl, Storage::Buffer, size)?)
-            }
-            Share::First if !cl.uses_host_memory() => Some(slot.source(cl, Storage::Buffer)?),
-            _ => None,
-        };
-        let is_made = matches!(share, Share::Beside(_));
-        let is_unfiltered = built.is_none() && (shared.is_some() || !planes && correction.is_none());
-        let storage = match built {
-            Some(built) => built.kernels().storage,
-            // What is measured is best a buffer.
-            None if to_texture && !is_unfiltered => Storage::Image,
-            None => Storage::Buffer,
-        };
-        // Where the last step writes, and whether that is not yet the texture.
-        let output = built.map_or(storage, BuiltVariant::output);
-        let wanted = measuring(&mut self.scopes, cl, request, output, size);
-        let last = if to_texture { slot.shared(cl)? } else { slot.target(cl, output)? };
-        let is_stretched = self.levels_write(wanted.as_ref(), &last);
-        let (target, to_copy) = match (is_stretched, output) {
-            (true, _) => (self.filtered.get(cl, output, size)?, None),
-            (false, Storage::Buffer) if to_texture => {
-                let as_it_is = shared.as_ref().filter(|_| is_unfiltered && !request.measures());
-                let filtered = match as_it_is {
-                    Some(shared) => shared.clone(),
-                    None => self.filtered.get(cl, output, size)?,
-                };
-                (filtered.clone(), Some(filtered))
-            }
-            (false, _) => (last.clone(), None),
-        };
-        let source = match &shared {
-            Some(shared) if is_made => Some(shared.clone()),
-            _ if planes => None,
-            Some(_) => Some(slot.source(cl, Storage::Buffer)?),
-            None => Some(slot.source(cl, storage)?),
-        };
-        let unfiltered = match (shared.as_ref().or(source.as_ref()), &target) {
-            (Some(from), to) if from.mem().raw() == to.mem().raw() => None,
-            (Some(Picture::Buffer(from)), Picture::Buffer(to)) if is_unfiltered => {
-                Some((from.clone(), to.clone()))
-            }
-            _ => None,
-        };
-        let mut colored = || match (&shared, built) {
-            (Some(shared), _) => Ok(shared.clone()),
-            (None, None) => Ok(target.clone()),
-            (None, Some(_)) => self.between.get(cl, storage, size),
-        };
-        let (filter_source, colors) = match (source, correction) {
-            (None, correction) => {
-                let to = colored()?;
-                let correction = correction.unwrap_or(Correction::NEUTRAL);
-                (to.clone(), Some(Colors::Convert { correction, to }))
-            }
-            (Some(from), Some(correction)) => {
-                let to = colored()?;
-                self.known.correct(size, from.storage(), to.storage());
-                (to.clone(), Some(Colors::Correct { correction, rgba, from, to }))
-            }
-            (Some(source), None) => (source, None),
-        };
-        let (filter_source, to_image) = match filter_source {
-            from @ Picture::Buffer(_) if built.is_some() && storage == Storage::Image => {
-                let to = self.as_image.get(cl, storage, size)?;
-                (to.clone(), Some((from, to)))
-            }
-            source => (source, None),
-        };
-        let filter = match built {
-            None => None,
-            Some(built) => {
-                let key = Key::new(built.number(), radius, None, [&filter_source, &target]);
-                let filter = match slot.plans().take(&key) {
-                    Some(filter) => filter,
-                    None => {
-                        let (scratch, (width, height)) = (&mut self.scratch, size);
-                        let plan = built.plan(cl, &filter_source, &target, scratch, width, height, radius)?;
-                        Box::new(OnPixels { plan, queue: cl.queue.clone() })
-                    }
-                };
-                Some((Some(key), filter))
-            }
-        };
-        let to = if is_stretched { last } else { target.clone() };
-        let wanted = wanted.map(|wanted| (wanted, target, to));
-        let on_device = Some(DeviceJob {
-            colors,
-            to_image,
-            to_copy,
-            to_texture,
-            unfiltered,
-            wanted,
-            ..DeviceJob::default()
-        });
-        Ok(Prepared { on_device, filter, unfiltered: shared, ..Prepared::default() })
+    ) -> Result<PreparedFrame, Refusal> {
+        let steps = self.steps(slot, request, correction)?;
+        Ok(self.build(steps, slot, request, rgba)?)
     }
 
-    /// The filter on the slot's planes, then the conversion of what comes out, straight to where the picture goes.
-    fn prepare_planar(
+    /// Returns the steps for this request; an error if the variant is not built, must be tried first, or does not support the
+    /// picture.
+    fn steps(
         &mut self,
-        slot: &mut Slot,
+        slot: &Slot,
         request: &Request,
         correction: Option<Correction>,
-    ) -> Result<Prepared, Refusal> {
-        let Request { variant, radius, .. } = *request;
-        let unsupported = |why: &str| {
-            let hint = "Choose another variant; fused filters pictures of any format.";
-            Refusal::Unsupported(Error::new(format!("'{variant}' cannot filter this movie."), why, hint))
-        };
-        let Some(layout) = slot.planes().map(|p| *p.layout()).filter(|_| slot.loaded() == Loaded::Planes)
-        else {
-            return Err(unsupported(self.known.why_not()));
-        };
-        self.require_trial(TrialCase { variant, size: slot.size(), radius, layout: Some(layout) })?;
-        let Some(planar) = self.planar.get(&variant) else { return Err(unsupported("It is not built.")) };
-        let cl = &self.cl;
-        let filtered = layout.filtered();
-        let bytes = filtered.bytes() as u64;
-        if !cl.device.info.has_room(bytes, bytes) {
-            return Err(unsupported("Its planes are larger than one piece of the device's memory."));
+    ) -> Result<Steps, Refusal> {
+        let Request { variant, version, radius, .. } = *request;
+        let size = slot.size();
+        let planes = slot.planes.as_ref().filter(|_| slot.loaded == SlotContent::Planes);
+        let layout = planes.map(|planes| *planes.layout());
+        let info = &self.cl.device.info;
+        if variant.reads_planes() {
+            let unsupported = |why: &str| {
+                let hint = "Choose another variant; fused filters pictures of any format.";
+                Refusal::Unsupported(Error::new(format!("'{variant}' cannot filter this movie."), why, hint))
+            };
+            let layout = layout.ok_or_else(|| unsupported(self.conversions.planes_missing_reason()))?;
+            let bytes = layout.filtered().bytes() as u64;
+            let has_room = info.has_room(bytes, bytes);
+            self.trials.require(TrialCase { variant, version, size, radius, layout: Some(layout) })?;
+            return match self.variants.planar(variant).is_some() {
+                false => Err(unsupported("It is not built.")),
+                true if !has_room => {
+                    Err(unsupported("Its planes are larger than one piece of the device's memory."))
+                }
+                true => Ok(Steps::Planes { layout, correction: correction.unwrap_or(Correction::NEUTRAL) }),
+            };
         }
-        let block = self.planes.get(cl, Storage::Buffer, ((filtered.bytes() / 4) as u32, 1))?;
-        let from = slot.planes_for_device(cl)?;
-        let key = Key::new(planar.number(), radius, Some(layout), [&from, &block]);
-        let filter: Box<dyn FrameFilter> = match slot.plans().take(&key) {
-            Some(filter) => filter,
-            None => {
-                let plan = planar.plan(cl, &layout, &block, &mut self.scratch, radius)?;
-                Box::new(OnPlanes { plan, from, queue: cl.queue.clone() })
+        self.trials.require(TrialCase { variant, version, size, radius, layout: None })?;
+        let built = self.variants.get(request.kernels());
+        if let Some(built) = built {
+            let supported = built.kernels().supports(&self.cl.device.info, size.0, size.1);
+            supported.map_err(Refusal::Unsupported)?;
+        } else if version.is_some() {
+            // This version has just been replaced by another one, which the wipe is going to show.
+            return Err(Refusal::TrialPending);
+        } else if variant != VariantId::Off {
+            return Err(Refusal::Unsupported(not_built_error(variant)));
+        }
+        let colors = match correction {
+            _ if layout.is_some() => ColorStep::Convert(correction.unwrap_or(Correction::NEUTRAL)),
+            Some(correction) if self.conversions.can_correct() => ColorStep::Correct(correction),
+            _ => ColorStep::Nothing,
+        };
+        let (source, output) = match built {
+            Some(built) => (built.kernels().storage, built.output()),
+            // An unchanged picture is only measured, which is best done in a buffer.
+            None if self.writes_texture_of(slot) && colors != ColorStep::Nothing => {
+                (Storage::Image, Storage::Image)
             }
+            None => (Storage::Buffer, Storage::Buffer),
         };
-        let to_texture = self.shares_with(slot);
-        let last = match to_texture {
-            true => slot.shared(cl)?,
-            false => slot.target(cl, Storage::Buffer)?,
-        };
-        let wanted = measuring(&mut self.scopes, cl, request, last.storage(), slot.size());
-        let to = match self.levels_write(wanted.as_ref(), &last) {
-            true => self.filtered.get(cl, last.storage(), slot.size())?,
-            false => last.clone(),
-        };
-        let correction = correction.unwrap_or(Correction::NEUTRAL);
-        let wanted = wanted.map(|wanted| (wanted, to.clone(), last));
-        let colors = Some(Colors::ConvertFiltered { correction, layout: filtered, from: block, to });
-        let on_device = Some(DeviceJob { colors, to_texture, wanted, ..DeviceJob::default() });
-        Ok(Prepared { on_device, filter: Some((Some(key), filter)), ..Prepared::default() })
+        Ok(Steps::Rgba { colors, has_filter: built.is_some(), source, output })
     }
 
-    /// Whether the device writes into the slot's texture.
-    fn shares_with(&self, slot: &Slot) -> bool {
+    /// Creates the commands, memory and kernels of these steps.
+    fn build(
+        &mut self,
+        steps: Steps,
+        slot: &mut Slot,
+        request: &Request,
+        rgba: RgbaColors,
+    ) -> Result<PreparedFrame, Error> {
+        let (Request { variant, radius, .. }, size) = (*request, slot.size());
+        let to_texture = self.writes_texture_of(slot);
+        let storage = match &steps {
+            Steps::Rgba { output, .. } => *output,
+            Steps::Planes { .. } if to_texture => Storage::Image,
+            Steps::Planes { .. } => Storage::Buffer,
+        };
+        let Output { picture: output, to_copy, wanted } = self.output(slot, request, storage)?;
+        let mut job = DeviceJob { to_copy, wanted, to_texture, ..DeviceJob::default() };
+        let cl = &self.cl;
+        let filter: Option<(PlanKey, Box<dyn FrameFilter>)> = match steps {
+            Steps::Planes { layout, correction } => {
+                let planar = self.variants.planar(variant).ok_or_else(|| not_built_error(variant))?;
+                let loaded = slot.planes.as_mut().ok_or_else(no_picture_error)?;
+                let (from, filtered) = (loaded.allocate_device_memory(cl)?.clone(), layout.filtered());
+                let block = self.planes.get(cl, Storage::Buffer, ((filtered.bytes() / 4) as u32, 1))?;
+                let key = PlanKey::new(planar.number(), radius, Some(layout), [&from, &block]);
+                let filter = match slot.device.plans.take(&key) {
+                    Some(filter) => filter,
+                    None => {
+                        let plan = planar.plan(cl, &layout, &block, &mut self.scratch, radius)?;
+                        Box::new(PlanarKernel { plan, from, queue: cl.queue.clone() })
+                    }
+                };
+                let to = output;
+                job.colors = Some(Colors::ConvertFiltered { correction, layout: filtered, from: block, to });
+                Some((key, filter))
+            }
+            Steps::Rgba { colors, has_filter, source: storage, .. } => {
+                let mut converted = || match has_filter {
+                    true => self.between.get(cl, storage, size),
+                    false => Ok(output.clone()),
+                };
+                let source = match colors {
+                    ColorStep::Nothing => slot.source(cl, storage)?,
+                    ColorStep::Convert(correction) => {
+                        let to = converted()?;
+                        job.colors = Some(Colors::Convert { correction, to: to.clone() });
+                        to
+                    }
+                    ColorStep::Correct(correction) => {
+                        let (from, to) = (slot.source(cl, storage)?, converted()?);
+                        self.conversions.note_correction(size, from.storage(), to.storage());
+                        job.colors = Some(Colors::Correct { correction, rgba, from, to: to.clone() });
+                        to
+                    }
+                };
+                if has_filter {
+                    let built =
+                        self.variants.get(request.kernels()).ok_or_else(|| not_built_error(variant))?;
+                    let key = PlanKey::new(built.number(), radius, None, [&source, &output]);
+                    let filter = match slot.device.plans.take(&key) {
+                        Some(filter) => filter,
+                        None => {
+                            let (scratch, (width, height)) = (&mut self.scratch, size);
+                            let plan = built.plan(cl, &source, &output, scratch, width, height, radius)?;
+                            Box::new(RgbaKernels { plan, queue: cl.queue.clone() })
+                        }
+                    };
+                    Some((key, filter))
+                } else {
+                    if let (None, Picture::Buffer(from), Picture::Buffer(to)) = (&job.colors, source, output)
+                    {
+                        job.unfiltered = Some((from, to));
+                    }
+                    None
+                }
+            }
+        };
+        let filter = filter.map(|(key, filter)| (Some(key), filter));
+        Ok(PreparedFrame { on_device: Some(job), filter, ..PreparedFrame::default() })
+    }
+
+    /// Prepares the picture that the last step writes, of this storage. If textures are shared, a picture that is not an image is copied
+    /// into the texture, unless auto-levels write it there.
+    fn output(&mut self, slot: &mut Slot, request: &Request, storage: Storage) -> Result<Output, Error> {
+        let (size, to_texture) = (slot.size(), self.writes_texture_of(slot));
+        let wanted = self.meters.prepare(&self.cl, request, storage, size);
+        let last = if to_texture { slot.shared(&self.cl)? } else { slot.target(&self.cl, storage)? };
+        let is_leveled = self.meters.levels_write(wanted.as_ref(), &last);
+        let is_copied = !is_leveled && to_texture && storage == Storage::Buffer;
+        let picture = match is_leveled || is_copied {
+            true => self.filtered.get(&self.cl, storage, size)?,
+            false => last.clone(),
+        };
+        let to_copy = is_copied.then(|| picture.clone());
+        let to = if is_leveled { last } else { picture.clone() };
+        let wanted = wanted.map(|wanted| (wanted, picture.clone(), to));
+        Ok(Output { picture, to_copy, wanted })
+    }
+
+    /// Returns true if the device writes into the slot's texture, because the slot has one and textures are shared.
+    fn writes_texture_of(&self, slot: &Slot) -> bool {
         self.to_texture() && slot.texture().is_some()
     }
 }

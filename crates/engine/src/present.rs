@@ -1,5 +1,4 @@
-//! The video quad. In: a texture and the window's size. Out: the picture in the window, letterboxed; one with alpha over a
-//! chequerboard.
+//! Draws a picture in the window, with black bars to keep its shape, and over a chequerboard if it has alpha.
 
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -11,7 +10,7 @@ use base::error::Result;
 use opengl::shader;
 use video::Orientation;
 
-/// Where the picture lies in a window, in pixels, origin at the bottom left as OpenGL has it.
+/// The rectangle of the window that shows the picture, in pixels. The origin is at the bottom left, as in OpenGL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Viewport {
     /// Left edge.
@@ -25,21 +24,21 @@ pub struct Viewport {
 }
 
 impl Viewport {
-    /// Whether a picture of this size lies there pixel on pixel.
+    /// Returns true if a picture of this size is shown pixel by pixel, without scaling.
     pub(crate) fn is_exact(&self, (width, height): (u32, u32)) -> bool {
         (self.width, self.height) == (width as i32, height as i32)
     }
 
-    /// Whether it is all of a window of this size.
+    /// Returns true if the rectangle covers a window of this size.
     pub fn fills(&self, window: (u32, u32)) -> bool {
         (self.x, self.y) == (0, 0) && self.is_exact(window)
     }
 }
 
-/// The largest rectangle of the picture's shape that fits the window, centred.
+/// Returns the largest rectangle of the picture's shape that fits into the window, centred.
 ///
-/// `picture` is the size in pixels, `pixel_aspect` the width of one of its pixels over its height. A picture
-/// that is as large as the window fills it exactly, pixel on pixel.
+/// `window` and `picture` are sizes in pixels, and `pixel_aspect` is the width of one of the picture's pixels divided by its height. A
+/// picture that is as large as the window fills it exactly, pixel by pixel.
 pub fn letterbox(window: (u32, u32), picture: (u32, u32), pixel_aspect: f64) -> Viewport {
     let (ww, wh) = (f64::from(window.0.max(1)), f64::from(window.1.max(1)));
     let aspect = f64::from(picture.0.max(1)) * pixel_aspect / f64::from(picture.1.max(1));
@@ -53,21 +52,22 @@ pub fn letterbox(window: (u32, u32), picture: (u32, u32), pixel_aspect: f64) -> 
     }
 }
 
-/// What turns a shown point, seen from the picture's middle, into the stored one: a 2×2 matrix, columns first. It is
-/// exact at the edges, since it only exchanges and negates.
+/// Returns the matrix that maps a point of the shown picture to the point of the stored picture, both relative to the picture's
+/// centre: 2×2 numbers, column by column. The mapping is exact at the edges, because it only exchanges and negates coordinates.
 pub fn texture_matrix(orientation: Orientation) -> [f32; 4] {
     let sign = |flipped| if flipped { -1.0 } else { 1.0 };
     let (x, y) = (sign(orientation.flip_x), sign(orientation.flip_y));
     if orientation.swapped { [0.0, x, y, 0.0] } else { [x, 0.0, 0.0, y] }
 }
 
-/// A program that draws a picture.
+/// A shader program that draws a picture, and the location of its matrix.
 struct QuadProgram {
     program: glow::Program,
     orientation: Option<glow::UniformLocation>,
 }
 
 impl QuadProgram {
+    /// Compiles the program with this fragment shader, given as its name and its source.
     fn new(gl: &glow::Context, fragment: (&str, &str)) -> Result<Self> {
         let vertex = ("video.vert", include_str!("../../../shaders/video.vert"));
         let program = shader::program(gl, "video", vertex, fragment)?;
@@ -77,14 +77,15 @@ impl QuadProgram {
     }
 }
 
-/// The programs and state that draw the picture.
+/// The shader programs and OpenGL objects that draw a picture.
 pub struct VideoQuad {
     gl: Arc<glow::Context>,
     program: QuadProgram,
-    /// For pictures with alpha; made for the first one. `None`: OpenGL refuses it, and they are drawn on black.
+    /// The program for pictures with alpha, compiled for the first of them. `None` if it does not compile; such pictures are then drawn on
+    /// black.
     alpha_program: OnceCell<Option<QuadProgram>>,
     vertex_array: glow::VertexArray,
-    /// Takes the pixel that lies there, for pictures that are shown pixel by pixel.
+    /// A sampler without filtering, for pictures that are shown pixel by pixel.
     nearest: glow::Sampler,
 }
 
@@ -92,13 +93,13 @@ impl VideoQuad {
     /// Compiles the shaders.
     ///
     /// # Errors
-    /// With the driver's log when a shader does not compile or link.
+    /// If a shader does not compile or link, with the driver's log.
     pub fn new(gl: Arc<glow::Context>) -> Result<Self> {
         let program = QuadProgram::new(&gl, ("video.frag", include_str!("../../../shaders/video.frag")))?;
         // SAFETY: the context is current on this thread, and the objects are this context's.
         unsafe {
-            let vertex_array = gl.create_vertex_array().map_err(|e| shader::failed("video", e))?;
-            let nearest = gl.create_sampler().map_err(|e| shader::failed("video", e))?;
+            let vertex_array = gl.create_vertex_array().map_err(|e| shader::build_error("video", e))?;
+            let nearest = gl.create_sampler().map_err(|e| shader::build_error("video", e))?;
             for filter in [glow::TEXTURE_MIN_FILTER, glow::TEXTURE_MAG_FILTER] {
                 gl.sampler_parameter_i32(nearest, filter, glow::NEAREST as i32);
             }
@@ -106,7 +107,7 @@ impl VideoQuad {
         }
     }
 
-    /// Makes the window ready for what is drawn next, all of it black.
+    /// Sets up OpenGL's state to draw into a window of this size, and clears it to black.
     pub fn clear(&self, window: (u32, u32)) {
         self.make_ready(window);
         // SAFETY: the context is current on this thread.
@@ -116,7 +117,7 @@ impl VideoQuad {
         }
     }
 
-    /// The same for what covers all of it: nothing is cleared.
+    /// Sets up OpenGL's state to draw into a window of this size, without clearing it: for a picture that covers all of it.
     pub fn make_ready(&self, window: (u32, u32)) {
         let gl = &self.gl;
         // The overlay's painter changes blending, scissor and vertex array, so all of it is set each time.
@@ -135,8 +136,10 @@ impl VideoQuad {
         }
     }
 
-    /// Draws `texture` of `size`, turned by `orientation`, into `viewport` of a window that was made ready: of the viewport's columns of
-    /// pixels those of `columns`. Where it may have alpha, its colours are multiplied by that.
+    /// Draws a picture into `viewport`. The picture is given by its texture, its size in pixels, and true if it has alpha: then
+    /// its colours are premultiplied, and it is drawn over a chequerboard. It is turned by `orientation`. Only the pixel
+    /// columns `columns` of the viewport are drawn, counted from its left edge. Call [`VideoQuad::clear`] or
+    /// [`VideoQuad::make_ready`] before.
     pub fn draw(
         &self,
         (texture, size, has_alpha): (glow::Texture, (u32, u32), bool),
@@ -149,7 +152,7 @@ impl VideoQuad {
         if from >= to {
             return;
         }
-        let (shown, _) = orientation.shown(size, 1.0);
+        let (shown, _) = orientation.display_size(size, 1.0);
         // The same bytes either way, and less to do for a processor that draws.
         let is_exact = viewport.is_exact(shown);
         // SAFETY: the context is current on this thread.
@@ -163,11 +166,14 @@ impl VideoQuad {
         unsafe { gl.disable(glow::SCISSOR_TEST) };
     }
 
+    /// Returns the program that draws pictures with alpha over a chequerboard, compiled on first use; `None` if it does not
+    /// compile.
     fn alpha_program(&self) -> Option<&QuadProgram> {
         let fragment = ("video_alpha.frag", include_str!("../../../shaders/video_alpha.frag"));
         self.alpha_program.get_or_init(|| QuadProgram::new(&self.gl, fragment).ok()).as_ref()
     }
 
+    /// Draws a texture with this program and, if given, this sampler into `viewport`.
     fn draw_texture(
         &self,
         program: &QuadProgram,
@@ -194,7 +200,7 @@ impl VideoQuad {
         }
     }
 
-    /// Deletes the OpenGL objects; call it while the context is current.
+    /// Deletes the OpenGL objects. The context must be current.
     pub fn destroy(&self) {
         // SAFETY: the context is current, and the objects are not used again.
         unsafe {

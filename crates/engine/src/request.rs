@@ -1,54 +1,73 @@
-//! What the engine is asked for and what it says: requests and tickets, refusals, what became of a frame and what it
-//! took.
+//! The types of the engine's interface: requests, tickets, refusals, finished frames, their stages and their progress.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::Slot;
-use super::bands::Took;
+use super::bands::FilterTimes;
 use super::scopes::Readings;
 use crate::stats::{Lane, Span, Stage, StageTimes};
 use base::error::Error;
 use box_filter::VariantId;
 use video::color::Correction;
 
-/// What is to be done to a frame. It is settled when the frame is asked for, and stays.
+/// A variant and the version number of its edited kernels; `None` for the version in use.
+pub(crate) type KernelsId = (VariantId, Option<u64>);
+
+/// The measurements that are made of a frame after its filter.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Measurements {
+    /// The frame's luminance is measured for the scopes and the heat map.
+    pub readings: bool,
+    /// The frame's contrast is stretched by auto-levels.
+    pub levels: bool,
+}
+
+/// How a frame is to be filtered, corrected and measured. The request is fixed when the frame is submitted.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Request {
     /// The filter; [`VariantId::Off`] is none.
     pub variant: VariantId,
-    /// Its radius in pixels.
+    /// The version number of the variant's edited kernels; `None` for the version in use.
+    pub version: Option<u64>,
+    /// The filter's radius in pixels.
     pub radius: u32,
-    /// How colours are corrected, if they are.
+    /// The colour correction, if any.
     pub correction: Option<Correction>,
-    /// Its luminance is measured on the device, after the filter.
+    /// The frame's luminance is measured after the filter, for the scopes (histogram and waveform).
     pub readings: bool,
-    /// It is stretched by auto-levels, after the filter.
+    /// The frame's contrast is stretched by auto-levels, after the filter.
     pub levels: bool,
 }
 
 impl Request {
-    /// A filter alone.
+    /// Creates a request that filters with the version of the kernels in use, without correction, readings and auto-levels.
     pub fn new(variant: VariantId, radius: u32) -> Self {
-        Self { variant, radius, correction: None, readings: false, levels: false }
+        Self { variant, version: None, radius, correction: None, readings: false, levels: false }
     }
 
-    /// Whether it makes the same picture of a frame as another one, as far as that can be told beforehand.
-    pub(crate) fn makes_as(&self, other: &Self) -> bool {
-        self.variant == other.variant
+    /// Returns true if this request and `other` make the same picture of a frame. Readings are not compared, because they do
+    /// not change the picture.
+    pub(crate) fn makes_same_picture(&self, other: &Self) -> bool {
+        self.kernels() == other.kernels()
             && (self.radius == other.radius || self.variant == VariantId::Off)
             && self.correction == other.correction
             && self.levels == other.levels
     }
 
-    /// Whether anything is measured of it.
+    /// Returns the variant and the version of the kernels that filter the frame.
+    pub(crate) fn kernels(&self) -> KernelsId {
+        (self.variant, self.version)
+    }
+
+    /// Returns true if the frame is to be measured, for the scopes or for auto-levels.
     pub(super) fn measures(&self) -> bool {
         self.readings || self.levels
     }
 }
 
-/// Its filter in short, as in "flat r=7".
+/// The filter in short, as in "flat r=7".
 impl fmt::Display for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.variant {
@@ -58,29 +77,30 @@ impl fmt::Display for Request {
     }
 }
 
-/// What tells a frame that was asked for from all others of one engine.
+/// Identifies a submitted frame within one engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Ticket(pub(super) u64);
 
-/// Why a frame cannot be had as it was asked for.
+/// The reason why the engine refuses a request.
 #[derive(Debug)]
 pub enum Refusal {
-    /// The variant is not for this device or this picture, or is not there; others may be.
+    /// The variant does not support this device or picture, or is not built. Other variants may work.
     Unsupported(Error),
-    /// Its kernels are changed, and are just being tried in a process of their own.
-    Untried,
-    /// The device failed, or has too little memory.
+    /// The variant's kernels were edited and are still being tried in a sandbox, or the requested version has just been replaced by
+    /// another one.
+    TrialPending,
+    /// The device failed or ran out of memory.
     Failed(Error),
-    /// There is no picture of the frame to do anything to.
+    /// The frame could not be loaded, so that there is no picture to filter.
     NotLoaded(Error),
 }
 
 impl Refusal {
-    /// What is to be said of it.
+    /// Returns the error for the user.
     pub fn into_error(self) -> Error {
         match self {
             Refusal::Unsupported(error) | Refusal::Failed(error) | Refusal::NotLoaded(error) => error,
-            Refusal::Untried => {
+            Refusal::TrialPending => {
                 let why = "Its kernels are changed, and are being tried in a process of their own.";
                 Error::new("A frame cannot be filtered yet.", why, "Try again soon.")
             }
@@ -89,64 +109,65 @@ impl Refusal {
 }
 
 impl From<Error> for Refusal {
+    /// Classifies an error without further information as a failure of the device.
     fn from(error: Error) -> Self {
         Refusal::Failed(error)
     }
 }
 
-/// What became of a frame.
+/// The outcome of a submitted frame.
 #[derive(Debug)]
 pub enum Outcome {
-    /// The picture is in the slot.
+    /// The frame's picture is in the slot.
     Done,
-    /// It was cancelled.
+    /// The frame was cancelled.
     Cancelled,
-    /// Its filter failed, which is not the device's.
+    /// The frame's filter failed. The device itself continues to work.
     Failed(Error),
 }
 
-/// A frame that the engine has done with.
+/// A frame that the engine has finished.
 pub struct Finished {
-    /// Of [`submit`](super::Engine::submit).
+    /// The ticket that [`submit`](super::Engine::submit) returned for the frame.
     pub ticket: Ticket,
-    /// What became of it.
+    /// The outcome of the frame.
     pub outcome: Outcome,
-    /// With the picture. `None` where a lost device may still write into its memory.
+    /// The slot with the picture. `None` if a lost device may still write into the slot's memory.
     pub slot: Option<Slot>,
-    /// What its stages took.
+    /// The times of the frame's stages.
     pub stages: Stages,
-    /// What was measured of it, where that was asked for and could be had.
+    /// The readings of the scopes, if they were requested and available.
     pub readings: Option<Arc<Readings>>,
 }
 
-/// What a frame's stages took, and when they ran.
+/// The times and spans of a frame's stages.
 #[derive(Debug, Clone, Default)]
 pub struct Stages {
-    /// In milliseconds: of the device, where it tells, and of the host.
+    /// The time of each stage in milliseconds, on the device or the host; NaN if unknown.
     pub times: StageTimes,
-    /// The filter's time is wall time.
+    /// The filter's time is wall time, because no device time is available.
     pub filter_by_wall: bool,
-    /// What packing the planes took the decoder's thread, where they were used as that had packed them, in milliseconds.
+    /// The time that the decoder's thread took to pack the planes, in milliseconds, if it packed them for this frame.
     pub pack_ms: Option<f64>,
-    /// When each ran.
+    /// The intervals in which the stages ran.
     pub spans: Vec<Span>,
 }
 
 impl Stages {
-    /// This thread has done something for a stage since `began`.
-    pub(crate) fn did(&mut self, stage: Stage, began: Instant) {
+    /// Adds the calling thread's work for a stage, from `began` until now.
+    pub(crate) fn record(&mut self, stage: Stage, began: Instant) {
         let span = Span::since(stage, began);
         self.times[stage as usize] += span.ms();
         self.spans.push(span);
     }
 
-    /// Forgets all times: something else is in them.
-    pub(crate) fn forget(&mut self) {
+    /// Makes all times of the frame unknown, because they include something else, such as a stop of the process.
+    pub(crate) fn make_times_unknown(&mut self) {
         self.times = [f64::NAN; Stage::ALL.len()];
         (self.pack_ms, self.spans) = (None, Vec::new());
     }
 
-    /// Adds what other stages of the same frame took.
+    /// Adds the times and spans of another part of the same frame's work.
     pub(crate) fn add(&mut self, other: Stages) {
         for (time, ms) in self.times.iter_mut().zip(other.times) {
             *time += ms;
@@ -156,39 +177,40 @@ impl Stages {
         self.spans.extend(other.spans);
     }
 
-    /// What the filter took, in milliseconds; not a number where that is not known.
+    /// Returns the filter's time in milliseconds; NaN if unknown.
     pub fn filter_ms(&self) -> f64 {
         self.times[Stage::Filter as usize]
     }
 }
 
-/// How far a frame is.
+/// The progress of a frame in the engine.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Progress {
-    /// What its filter was predicted to take before it began, in milliseconds: a guess, where nothing was known.
+    /// The time of the frame's filter as predicted before it was started, in milliseconds. It is a guess if the variant has not been
+    /// measured.
     pub predicted_ms: f64,
-    /// Predicted time of what is left to do, in milliseconds.
+    /// The predicted time of the filter work that is left, in milliseconds.
     pub remaining_ms: f64,
-    /// Since it was started, in seconds; 0 before.
+    /// The time since the frame was started, in seconds; 0 before.
     pub elapsed_s: f64,
-    /// Part of the filter's work that is done, 0 to 1.
+    /// The part of the filter's work that is done, 0 to 1.
     pub fraction: f64,
-    /// The best prediction of its whole time, in seconds; `None` while nothing was measured.
+    /// The predicted time from the frame's start to its end, in seconds; `None` while nothing was measured.
     pub total_s: Option<f64>,
 }
 
 impl Stages {
-    /// Counts what the host has done beside the window's thread.
-    pub(super) fn take_in(&mut self, spans: Vec<Span>) {
+    /// Adds the spans of work on other threads of the host, and their times.
+    pub(super) fn add_spans(&mut self, spans: Vec<Span>) {
         for span in &spans {
             self.times[span.stage as usize] += span.ms();
         }
         self.spans.extend(spans);
     }
 
-    /// Notes what a filter took that is not on the OpenCL device. Of shaders OpenGL tells only how long, so they stand
-    /// where they were begun.
-    pub(super) fn filtered_on_host(&mut self, took: Took, started: Option<Instant>) {
+    /// Adds the times of a filter that does not use the OpenCL device; `started` is the time when the frame was started. Timer
+    /// queries of shaders return only durations, so a shader's span begins at `started`.
+    pub(super) fn add_host_filter(&mut self, took: FilterTimes, started: Option<Instant>) {
         self.times[Stage::Filter as usize] += took.ms;
         self.filter_by_wall = took.by_wall;
         let of_shaders = |from: Instant| {

@@ -1,61 +1,64 @@
-//! The texture that a slot's picture is shown from. In: pixels of the host's, or of OpenCL's. Out: the texture, and
-//! when OpenGL has done with what is in it. The context must be current whenever it is used; it may be dropped on any
-//! thread.
+//! The texture of a slot's picture, and the fence after which OpenGL has finished with it. The context must be current whenever a surface
+//! is used; it may be dropped on any thread.
 
 use std::sync::Arc;
 
 use glow::HasContext as _;
 
 use base::error::Result;
-use opengl::names::{Home, Name};
+use opengl::names::{ContextThread, GlObject};
 use opengl::pixel_buffer::PixelBuffer;
-use opengl::texture::{self, Part};
+use opengl::texture;
 
-/// After so long OpenGL is asked to finish all that it has, in nanoseconds.
-const FETCH_NS: i32 = 1_000_000_000;
+/// The maximum time to wait for the fence, in nanoseconds. After it OpenGL is made to finish all its commands.
+const FENCE_TIMEOUT_NS: i32 = 1_000_000_000;
 
-/// A texture of a picture's size.
+/// A texture of a picture's size, with a fence behind the last command that uses it.
 pub(super) struct Surface {
     gl: Arc<glow::Context>,
     texture: glow::Texture,
     size: (u32, u32),
-    /// After it OpenGL has finished with the texture.
+    /// The fence behind OpenGL's last command that uses the texture.
     drawn: Option<glow::Fence>,
-    /// It has finished with the texture, and has got no command for it since.
+    /// OpenGL has finished with the texture, and has received no further command for it.
     is_idle: bool,
-    home: Home,
+    home: ContextThread,
 }
 
 impl Surface {
+    /// Creates the texture. The context must be current.
+    ///
     /// # Errors
-    /// When the picture is larger than the driver's textures, or memory runs out.
+    /// If the picture is larger than the driver's textures, or memory runs out.
     pub(super) fn new(gl: &Arc<glow::Context>, size: (u32, u32)) -> Result<Self> {
         let texture = texture::create(gl, size.0, size.1)?;
-        Ok(Self { gl: gl.clone(), texture, size, drawn: None, is_idle: false, home: Home::here() })
+        Ok(Self { gl: gl.clone(), texture, size, drawn: None, is_idle: false, home: ContextThread::here() })
     }
 
+    /// Returns the texture.
     pub(super) fn texture(&self) -> glow::Texture {
         self.texture
     }
 
-    /// Memory that OpenGL fetches pictures from by itself, where it has such.
+    /// Creates a pixel buffer of `bytes` bytes, from which OpenGL copies pictures without blocking the caller; `None` if OpenGL
+    /// does not support that.
     pub(super) fn pixel_buffer(&self, bytes: usize) -> Option<PixelBuffer> {
         PixelBuffer::new(&self.gl, bytes)
     }
 
-    /// Fills a part of the texture from a picture, tightly packed RGBA8.
-    pub(super) fn fill(&mut self, part: &Part, rgba: &[u8]) {
+    /// Uploads a picture into the texture; `rgba` is tightly packed RGBA8.
+    pub(super) fn fill(&mut self, rgba: &[u8]) {
         self.is_idle = false;
-        texture::fill_part(&self.gl, self.texture, self.size, part, rgba);
+        texture::fill(&self.gl, self.texture, self.size, rgba);
     }
 
-    /// Has OpenGL fetch a part of the picture into the texture.
-    pub(super) fn fill_from(&mut self, part: &Part, pixels: &PixelBuffer) {
+    /// Enqueues OpenGL's copy of the picture in `pixels` into the texture.
+    pub(super) fn fill_from(&mut self, pixels: &PixelBuffer) {
         self.is_idle = false;
-        texture::fill_from(&self.gl, self.texture, self.size, part, pixels);
+        texture::fill_from(&self.gl, self.texture, self.size, pixels);
     }
 
-    /// Notes that OpenGL's commands so far are the last ones that use the texture, until the next picture is in it.
+    /// Notes that OpenGL has received the last command that uses the current picture in the texture, and puts a fence behind that command.
     pub(super) fn retire(&mut self) {
         self.is_idle = false;
         let gl = &self.gl;
@@ -71,22 +74,22 @@ impl Surface {
         }
     }
 
-    /// Whether OpenGL has finished with the texture, as was waited for.
+    /// Returns true if OpenGL is known to have finished with the texture.
     pub(super) fn is_idle(&self) -> bool {
         self.is_idle
     }
 
-    /// Waits until OpenGL has finished with the texture, or has fetched the picture before from its pixel buffer. Seldom at all:
-    /// it began a few frames ago. Makes no call where that was waited for already.
+    /// Waits until OpenGL has finished with the texture, or has copied the former picture from its pixel buffer. It seldom has to wait,
+    /// because OpenGL began a few frames ago. Makes no call if OpenGL is known to have finished.
     ///
-    /// The device does not wait in its queue instead, by an event made of the fence (clCreateEventFromGLsyncKHR of
-    /// cl_khr_gl_event): with three slots the fence is passed when it is looked at, and such an event would be one more object to
-    /// make and to release for each frame.
+    /// An event made of the fence, for which the device would wait in its queue (clCreateEventFromGLsyncKHR of cl_khr_gl_event), is not
+    /// used: with three slots the fence has been passed when it is polled, and such an event would be one more object to create and
+    /// release for each frame.
     pub(super) fn wait_for_gl(&mut self) {
         if self.is_idle {
             return;
         }
-        let passed = self.drawn.take().is_some_and(|fence| self.is_passed(fence, FETCH_NS));
+        let passed = self.drawn.take().is_some_and(|fence| self.wait_for_fence(fence, FENCE_TIMEOUT_NS));
         if !passed {
             // SAFETY: the context is current.
             unsafe { self.gl.finish() };
@@ -94,8 +97,8 @@ impl Surface {
         self.is_idle = true;
     }
 
-    /// Whether OpenGL passes the fence within that time, in nanoseconds. The fence is gone then.
-    fn is_passed(&self, fence: glow::Fence, ns: i32) -> bool {
+    /// Waits up to `ns` nanoseconds for the fence and deletes it. Returns true if OpenGL has passed the fence.
+    fn wait_for_fence(&self, fence: glow::Fence, ns: i32) -> bool {
         // SAFETY: the context is current; the fence is this surface's own and is not used again.
         let status = unsafe {
             let status = self.gl.client_wait_sync(fence, glow::SYNC_FLUSH_COMMANDS_BIT, ns);
@@ -108,8 +111,8 @@ impl Surface {
 
 impl Drop for Surface {
     fn drop(&mut self) {
-        let fence = self.drawn.take().map(Name::Fence);
-        let names = fence.into_iter().chain([Name::Texture(self.texture)]);
+        let fence = self.drawn.take().map(GlObject::Fence);
+        let names = fence.into_iter().chain([GlObject::Texture(self.texture)]);
         names.for_each(|name| self.home.delete(&self.gl, name));
     }
 }

@@ -1,104 +1,122 @@
-//! Which variants must be tried before they run here, and what came of that. In: variants whose kernels are changed, and
-//! what frames are to be filtered with. Out: the trials that are missing; leave to filter, or a sentence why not.
+//! Trials: variants with edited kernels must be tried in a sandbox before they filter frames. This module keeps the results, the trials
+//! that are missing, and decides whether a frame may be filtered.
 
 use std::collections::{HashMap, HashSet};
 
 use ffmpeg_next::frame::Video;
 
-use super::{Pipeline, Refusal};
+use super::Refusal;
+use super::request::KernelsId;
 use base::error::{Error, Result};
 use box_filter::VariantId;
 use box_filter::color_kernels::Converter;
 use video::color::Layout;
 
-/// One way to run a variant's kernels: what runs well at one size and radius may hang at another.
+/// The conditions of a trial of a variant's kernels. Kernels that run well at one picture size and radius may hang at another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TrialCase {
     /// The variant.
     pub variant: VariantId,
+    /// The version number of the variant's edited kernels, as in [`Request`](super::Request).
+    pub version: Option<u64>,
     /// Width and height of the picture in pixels.
     pub size: (u32, u32),
     /// The radius in pixels.
     pub radius: u32,
-    /// How the planes lie, for what filters planes.
+    /// The layout of the planes, for a variant that filters planes.
     pub layout: Option<Layout>,
 }
 
-/// What is known of trials on one device.
+impl TrialCase {
+    /// Returns the variant and the version of the kernels that are tried.
+    fn kernels(&self) -> KernelsId {
+        (self.variant, self.version)
+    }
+}
+
+/// The trials on one device and their results. A trial runs the edited kernels of a variant in the sandbox before they may
+/// filter frames.
 #[derive(Debug, Default)]
-pub(super) struct Trials {
-    /// Variants with changed kernels.
-    changed: HashSet<VariantId>,
-    /// What came of trials; `None` while one is under way.
+pub struct Trials {
+    /// The variants and versions whose kernels were edited.
+    changed: HashSet<KernelsId>,
+    /// The result of each trial; `None` while the trial is requested or running.
     cases: HashMap<TrialCase, Option<Result<()>>>,
-    /// Those that nobody has begun.
+    /// The trials that were requested and not handed out by [`Trials::take_missing`] yet.
     missing: Vec<TrialCase>,
 }
 
 impl Trials {
-    /// Forgets those whose end was not told: they are asked for anew.
-    pub(super) fn ask_again(&mut self) {
+    /// Notes that this variant's kernels were edited: at each picture size and radius they must be tried in a sandbox before they filter
+    /// frames.
+    pub fn require_for(&mut self, variant: VariantId) {
+        self.note_change((variant, None));
+    }
+
+    /// Marks these kernels as edited, and drops the results of earlier trials of them.
+    fn note_change(&mut self, kernels: KernelsId) {
+        self.cases.retain(|case, _| case.kernels() != kernels);
+        self.changed.insert(kernels);
+    }
+
+    /// Records that the kernels of `case` have just passed its trial, and drops older results of these kernels. If
+    /// `is_changed`, they are edited kernels, and each other picture size and radius needs a trial of its own.
+    pub fn record_passed(&mut self, case: TrialCase, is_changed: bool) {
+        self.note_change(case.kernels());
+        self.missing.retain(|missing| missing.kernels() != case.kernels());
+        match is_changed {
+            true => self.record(case, Ok(())),
+            false => drop(self.changed.remove(&case.kernels())),
+        }
+    }
+
+    /// Returns the trials that should be made. Each is returned once.
+    pub fn take_missing(&mut self) -> Vec<TrialCase> {
+        std::mem::take(&mut self.missing)
+    }
+
+    /// Sets the result of a trial.
+    pub fn record(&mut self, case: TrialCase, result: Result<()>) {
+        self.cases.insert(case, Some(result));
+    }
+
+    /// Returns true if a trial (a run in a sandbox) of these kernels at this radius is requested or running, so that they cannot be used
+    /// yet.
+    pub(crate) fn is_pending(&self, kernels: KernelsId, radius: u32) -> bool {
+        self.cases
+            .iter()
+            .any(|(case, result)| result.is_none() && (case.kernels(), case.radius) == (kernels, radius))
+    }
+
+    /// Returns true if these kernels were edited and their trial (a run in a sandbox) for such frames has no result yet; requests the trial
+    /// if that has not been done.
+    pub(crate) fn needs_trial(&mut self, frame: &Video, (variant, version): KernelsId, radius: u32) -> bool {
+        let layout = Converter::supports(frame).filter(|_| variant.reads_planes());
+        let case = TrialCase { variant, version, size: (frame.width(), frame.height()), radius, layout };
+        matches!(self.require(case), Err(Refusal::TrialPending))
+    }
+
+    /// Forgets the trials that have no result, so that frames request them again.
+    pub(super) fn forget_requests(&mut self) {
         self.cases.retain(|_, result| result.is_some());
         self.missing.clear();
     }
-}
 
-impl Pipeline {
-    /// This variant's kernels are changed: each way to run them is tried first, from here on.
-    pub fn must_try(&mut self, variant: VariantId) {
-        self.trials.cases.retain(|case, _| case.variant != variant);
-        self.trials.changed.insert(variant);
-    }
-
-    /// This variant was just tried in this way and may be used so; `is_changed`: all other ways are to be tried first.
-    pub fn was_judged(&mut self, case: TrialCase, is_changed: bool) {
-        self.must_try(case.variant);
-        self.trials.missing.retain(|missing| missing.variant != case.variant);
-        match is_changed {
-            true => self.tried(case, Ok(())),
-            false => drop(self.trials.changed.remove(&case.variant)),
-        }
-    }
-
-    /// Trials to be made, each told once.
-    pub fn missing_trials(&mut self) -> Vec<TrialCase> {
-        std::mem::take(&mut self.trials.missing)
-    }
-
-    /// Takes what came of a trial.
-    pub fn tried(&mut self, case: TrialCase, result: Result<()>) {
-        self.trials.cases.insert(case, Some(result));
-    }
-
-    /// Whether a trial of this variant at this radius is under way: it does not filter until that is over.
-    pub(crate) fn awaits_trial(&self, variant: VariantId, radius: u32) -> bool {
-        self.trials
-            .cases
-            .iter()
-            .any(|(case, result)| result.is_none() && (case.variant, case.radius) == (variant, radius))
-    }
-
-    /// Whether this variant's kernels are being tried for such frames, or are to be: that is asked for then.
-    pub(crate) fn is_untried(&mut self, frame: &Video, variant: VariantId, radius: u32) -> bool {
-        let layout = Converter::supports(frame).filter(|_| variant.reads_planes());
-        let case = TrialCase { variant, size: (frame.width(), frame.height()), radius, layout };
-        matches!(self.require_trial(case), Err(Refusal::Untried))
-    }
-
-    /// Lets through what needs no trial, and what has come through one.
-    pub(super) fn require_trial(&mut self, case: TrialCase) -> std::result::Result<(), Refusal> {
-        if !self.trials.changed.contains(&case.variant) {
+    /// Returns an error if this case must be tried before frames are filtered: [`Refusal::TrialPending`] if there is no result yet, in which
+    /// case the trial is requested unless that has been done; [`Refusal::Unsupported`] if the trial failed.
+    pub(super) fn require(&mut self, case: TrialCase) -> std::result::Result<(), Refusal> {
+        if !self.changed.contains(&case.kernels()) {
             return Ok(());
         }
-        let missing = &mut self.trials.missing;
-        let known = self.trials.cases.entry(case).or_insert_with(|| {
+        let missing = &mut self.missing;
+        let known = self.cases.entry(case).or_insert_with(|| {
             missing.push(case);
             None
         });
         match known {
             Some(Ok(())) => Ok(()),
             Some(Err(error)) => Err(Refusal::Unsupported(Error::clone(error))),
-            None => Err(Refusal::Untried),
+            None => Err(Refusal::TrialPending),
         }
     }
 }
@@ -108,13 +126,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_told_is_asked_again() {
-        let case = |radius| TrialCase { variant: VariantId::Flat, size: (4, 4), radius, layout: None };
+    fn trials_without_a_result_are_requested_again() {
+        let case = |radius| TrialCase {
+            variant: VariantId::Flat,
+            version: None,
+            size: (4, 4),
+            radius,
+            layout: None,
+        };
         let mut trials = Trials::default();
         trials.cases.extend([(case(1), None), (case(2), Some(Ok(())))]);
         trials.missing.push(case(1));
-        trials.ask_again();
-        assert!(trials.missing.is_empty(), "it is told when it is wanted");
+        trials.forget_requests();
+        assert!(trials.missing.is_empty(), "requested again with the next frame");
         assert_eq!(trials.cases.keys().collect::<Vec<_>>(), [&case(2)]);
     }
 }

@@ -1,5 +1,5 @@
-//! The engine as its clients use it, without a window: one frame asked for in several ways and for several places at
-//! once, slots that are used again, what is refused, held and cancelled. Every picture is compared with the reference.
+//! The engine without a window: several requests for one frame, slots that are used again, and requests that are refused,
+//! held or cancelled. Every picture is compared with the reference.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,16 +15,15 @@ use engine::{Engine, Finished, Outcome, Pipeline, Readings, Refusal, Request, Sc
 use opencl::memory::Storage;
 use opengl::headless::Headless;
 use opengl::read_texture::read_texture;
-use testkit::layer;
 use testkit::movie::{Folder, Movie, steady};
 use video::color::planes::pack;
 use video::color::{RgbaConverter, convert_reference};
 use video::{Frame, References, read_frame_at};
 
-/// Width and height of the movie.
+/// Width and height of the movie in pixels.
 const SIZE: (u32, u32) = (175, 99);
 
-/// A frame whose samples are noise, so that every filter and every radius makes another picture of it.
+/// Returns a frame whose samples are noise, so that every filter and every radius gives a different picture.
 fn frame(movie: &Path, at_s: f64) -> Frame {
     let (mut frame, _) = read_frame_at(movie, at_s, References::Refused).unwrap();
     for plane in 0..frame.picture.planes() {
@@ -39,8 +38,8 @@ fn movie(folder: &Folder) -> std::path::PathBuf {
     folder.movie("odd.mkv", &Movie { size: SIZE, stamps_ms: steady(20), ..Movie::default() })
 }
 
-/// The frame as it is to be.
-fn expected(frame: &Frame, request: &Request) -> Vec<u8> {
+/// Returns the picture of the frame by the reference.
+pub(super) fn expected(frame: &Frame, request: &Request) -> Vec<u8> {
     let mut rgba = vec![0; (frame.width() * frame.height() * 4) as usize];
     RgbaConverter::new().convert(&frame.picture, &mut rgba).unwrap();
     let radius = if request.variant == VariantId::Off { 0 } else { request.radius };
@@ -51,12 +50,12 @@ fn request(variant: VariantId, radius: u32) -> Request {
     Request::new(variant, radius)
 }
 
-/// Gives the engine a device with these variants.
+/// Adds a device with these variants to the engine.
 fn add_device(engine: &mut Engine, variants: &[VariantId]) {
     let cl = context();
     let sharing = Sharing::Copy { reason: "there is no window".to_owned() };
     let mut pipeline = Pipeline::new(cl.clone(), &sharing);
-    variants.iter().for_each(|id| pipeline.add(BuiltVariant::build(&cl, *id).unwrap()));
+    variants.iter().for_each(|id| pipeline.variants.add(BuiltVariant::build(&cl, *id).unwrap()));
     engine.set_device(pipeline);
 }
 
@@ -70,7 +69,7 @@ fn submit(engine: &mut Engine, frame: &Frame, request: Request, slot: Slot) -> e
 }
 
 #[test]
-fn one_frame_is_asked_for_in_several_ways_and_for_several_places_at_once() {
+fn requests_for_one_frame_finish_in_order_with_the_right_pictures() {
     let folder = Folder::new("engine-twice");
     let frame = frame(&movie(&folder), 0.2);
     let headless = Headless::new().expect("these tests need OpenGL through EGL");
@@ -113,7 +112,7 @@ fn one_frame_is_asked_for_in_several_ways_and_for_several_places_at_once() {
     assert!(engine.wait().unwrap().is_none(), "nothing else is on its way");
 }
 
-/// Pictures of the frames in turns by two filters: each frame asked for twice at once, or once after the other.
+/// Returns the pictures of two frames, alternating, each by two filters that are requested at once or one after the other.
 fn pictures(
     engine: &mut Engine,
     frames: &[Frame; 2],
@@ -125,16 +124,16 @@ fn pictures(
         Some(headless) => Slot::new(&headless.gl, SIZE.0, SIZE.1).unwrap(),
         None => Slot::in_memory(SIZE.0, SIZE.1),
     };
-    // Each is used again: what it has of the frame before must not be shown.
+    // Each slot is used again: it must not show anything of the frame before.
     let mut slots = [slot(), slot()];
     let mut pictures = Vec::new();
     for frame in frames.iter().chain(frames) {
         let [a, b] = slots;
         let mut done = if at_once {
-            let first = engine.submit_first(frame, sides[0], a).map_err(|(_, e)| e.into_error()).unwrap();
-            let other = engine.submit_beside(first, frame, sides[1], b).map_err(|(_, e)| e.into_error());
+            let tickets =
+                [(sides[0], a), (sides[1], b)].map(|(side, slot)| submit(engine, frame, side, slot));
             let done = [wait(engine), wait(engine)];
-            assert!(done[0].ticket == first && done[1].ticket == other.unwrap(), "in their order");
+            assert!(done[0].ticket == tickets[0] && done[1].ticket == tickets[1], "in their order");
             done
         } else {
             [(sides[0], a), (sides[1], b)].map(|(side, slot)| {
@@ -156,112 +155,69 @@ fn pictures(
     pictures
 }
 
-/// Where the layer notes calls, in the process that this file's test starts with it.
-const CALLS: &str = "CLREEL_LAYER_CALLS";
-
 #[test]
-fn both_pictures_of_a_frame_that_is_asked_for_twice_are_right() {
+fn two_filters_of_one_frame_give_both_right_pictures() {
     use VariantId::{Fused, Glsl, Naive, Native, Off, Planar, Separable};
     let folder = Folder::new("engine-beside");
     let movie = movie(&folder);
     let frames = [frame(&movie, 0.1), frame(&movie, 0.5)];
-    let headless = std::env::var_os(CALLS).is_none().then(|| Headless::new().unwrap());
-    let mut engine = match &headless {
-        Some(headless) => Engine::with_opengl(headless.gl.clone(), Arc::new(|| {})),
-        None => Engine::new(Arc::new(|| {})),
-    };
-    let calls = || std::env::var_os(CALLS).map(|log| std::fs::read_to_string(log).unwrap());
-    let count = |text: &str, function: &str| text.lines().filter(|l| l.starts_with(function)).count();
-    // RGBA pictures from the host, and planes where the device converts these.
+    let headless = Headless::new().unwrap();
+    let mut engine = Engine::with_opengl(headless.gl.clone(), Arc::new(|| {}));
+    // RGBA pictures from the host, and planes if the device converts them.
     for converts in [false, true] {
         add_device(&mut engine, &[Fused, Naive, Separable]);
         let pipeline = engine.pipeline_mut().unwrap();
         let cl = pipeline.cl().clone();
         if converts {
             let layout = Converter::supports(&frames[0].picture).unwrap();
-            pipeline.build_conversion(&layout, Storage::Buffer).unwrap();
-            pipeline.build_conversion(&layout.filtered(), Storage::Buffer).unwrap();
-            pipeline.add_planar(PlanarFilter::build(&cl, VariantId::Planar).unwrap());
-            pipeline.set_scopes(Scopes::build(&cl, SIZE));
+            pipeline.conversions.build(&layout, Storage::Buffer).unwrap();
+            pipeline.conversions.build(&layout.filtered(), Storage::Buffer).unwrap();
+            pipeline.variants.add_planar(PlanarFilter::build(&cl, VariantId::Planar).unwrap());
+            pipeline.meters.set_scopes(Scopes::build(&cl, SIZE));
         }
-        // Commands of four frames: uploads, kernels with the conversion, copies into images for those that read such.
         let mut pairs = vec![
-            ([(Fused, 3), (Separable, 5)], [4, 12 + 4 * usize::from(converts), 4]),
-            ([(Fused, 3), (Fused, 4)], [4, 8 + 4 * usize::from(converts), 0]),
-            ([(Naive, 2), (Fused, 4)], [4, 8 + 4 * usize::from(converts), 4]),
-            ([(Fused, 4), (Naive, 2)], [4, 8 + 4 * usize::from(converts), 4]),
-            ([(Off, 0), (Fused, 3)], [4, 4 + 4 * usize::from(converts), 0]),
-            ([(Fused, 3), (Off, 0)], [4, 4 + 4 * usize::from(converts), 0]),
-            ([(Native, 3), (Fused, 5)], [4, 4 + 4 * usize::from(converts), 0]),
-            ([(Fused, 5), (Native, 3)], [4, 4 + 4 * usize::from(converts), 0]),
-            ([(Off, 0), (Native, 3)], [4 * usize::from(converts), 4 * usize::from(converts), 0]),
+            [(Fused, 3), (Separable, 5)],
+            [(Naive, 2), (Fused, 4)],
+            [(Fused, 4), (Naive, 2)],
+            [(Off, 0), (Fused, 3)],
+            [(Fused, 3), (Off, 0)],
+            [(Native, 3), (Fused, 5)],
+            [(Off, 0), (Native, 3)],
+            [(Glsl, 2), (Native, 3)],
+            [(Fused, 2), (Glsl, 3)],
         ];
         if converts {
-            // What filters planes has an upload and a conversion of its own.
-            pairs.extend([([(Planar, 3), (Fused, 5)], [8, 16, 0]), ([(Fused, 5), (Planar, 3)], [8, 16, 0])]);
+            pairs.extend([[(Planar, 3), (Fused, 5)], [(Fused, 5), (Planar, 3)]]);
         }
-        let mut sides: Vec<_> = pairs
-            .iter()
-            .map(|(pair, count)| (pair.map(|(id, radius)| request(id, radius)), Some(*count)))
-            .collect();
-        if headless.is_some() {
-            sides.extend(
-                [(Glsl, Native), (Native, Glsl), (Glsl, Fused), (Fused, Glsl)]
-                    .map(|(a, b)| ([request(a, 2), request(b, 3)], None)),
-            );
-        }
+        let mut sides: Vec<_> =
+            pairs.iter().map(|pair| pair.map(|(id, radius)| request(id, radius))).collect();
         if converts {
-            // Measuring stretches the first picture, and must leave the other's as it is.
+            // Measurements stretches the first picture, and must not change the second.
             let levels =
                 |variant, radius| Request { levels: true, readings: true, ..request(variant, radius) };
-            sides.push(([levels(Off, 0), levels(Fused, 3)], None));
-            sides.push(([levels(Fused, 3), levels(Off, 0)], None));
+            sides.push([levels(Off, 0), levels(Fused, 3)]);
+            sides.push([levels(Fused, 3), levels(Off, 0)]);
         }
-        for (sides, counted) in sides {
+        for sides in sides {
             let of_glsl = sides.iter().any(|side| side.variant == Glsl);
-            for texture in [None, headless.as_ref()] {
+            for texture in [None, Some(&headless)] {
                 if texture.is_none() && of_glsl {
                     continue;
                 }
                 let alone = pictures(&mut engine, &frames, sides, false, texture);
-                let before = calls().unwrap_or_default().len();
                 let beside = pictures(&mut engine, &frames, sides, true, texture);
                 let case = format!("{sides:?}, converts {converts}, textures {}", texture.is_some());
                 assert!(alone[0] != alone[2] && alone[0] == alone[4], "{case}: two frames");
                 for (at, (alone, beside)) in alone.iter().zip(&beside).enumerate() {
                     assert!(alone == beside, "{case}: picture {at}");
                 }
-                if let (Some(calls), Some(counted)) = (calls(), counted) {
-                    let functions =
-                        ["clEnqueueWriteBuffer", "clEnqueueNDRangeKernel", "clEnqueueCopyBufferToImage"];
-                    assert_eq!(
-                        functions.map(|function| count(&calls[before..], function)),
-                        counted,
-                        "{case}"
-                    );
-                }
             }
         }
     }
 }
 
-/// On a device with memory of its own, too: there each frame is uploaded once, and converted once.
 #[test]
-fn a_frame_that_is_asked_for_twice_is_uploaded_and_converted_once() {
-    let folder = Folder::new("engine-beside-calls");
-    let log = folder.file("calls");
-    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
-    let options = [("FAKE_GPU", "1"), ("CALLS", log.to_str().unwrap())];
-    command.envs(layer::environment(&options)).arg("--exact");
-    let output =
-        command.arg("engine::both_pictures_of_a_frame_that_is_asked_for_twice_are_right").output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && said.contains("1 passed"), "{said}");
-    assert!(std::fs::read_to_string(log).unwrap().contains("clEnqueueWriteBuffer"));
-}
-
-#[test]
-fn two_pictures_of_a_frame_are_compared_where_they_are() {
+fn compare_finds_all_differences_wherever_the_pictures_are_stored() {
     let folder = Folder::new("engine-compare");
     let frame = frame(&movie(&folder), 0.2);
     let headless = Headless::new().expect("these tests need OpenGL through EGL");
@@ -269,7 +225,7 @@ fn two_pictures_of_a_frame_are_compared_where_they_are() {
     let made = |engine: &mut Engine, request| {
         submit(engine, &frame, request, Slot::new(&headless.gl, SIZE.0, SIZE.1).unwrap());
         let mut slot = wait(engine).slot.unwrap();
-        slot.be_readable(&headless.gl).unwrap();
+        slot.prepare_for_reading(&headless.gl).unwrap();
         slot
     };
     let (none, again) = (request(VariantId::Off, 0), request(VariantId::Native, 2));
@@ -279,7 +235,7 @@ fn two_pictures_of_a_frame_are_compared_where_they_are() {
     assert!(error.why.contains("there is none"), "without a device: {error}");
     add_device(&mut engine, &[VariantId::Fused, VariantId::Separable]);
     use VariantId::{Fused, Glsl, Native, Off, Separable};
-    // Buffers and images of the device, the host's memory, a filter's own, a texture that is not shared.
+    // Buffers and images of the device, the host's memory, the slot of Native and Glsl, a texture that is not shared.
     for [a, b] in [
         [(Fused, 3), (Separable, 3)],
         [(Native, 5), (Glsl, 5)],
@@ -308,7 +264,7 @@ fn two_pictures_of_a_frame_are_compared_where_they_are() {
         assert!(ms > 0.0, "it has a time of its own");
         let marked = heat.chunks_exact(4).map(|pixel| pixel[..3] != [0; 3]);
         assert!(marked.eq(levels.iter().map(|levels| *levels > 0)), "{requests:?}: the map");
-        // The pictures are as they were.
+        // The pictures have not changed.
         for (mut slot, right) in slots.into_iter().zip([a, b]) {
             slot.show();
             let shown = read_texture(&headless.gl, slot.texture().unwrap(), SIZE).unwrap();
@@ -318,7 +274,7 @@ fn two_pictures_of_a_frame_are_compared_where_they_are() {
 }
 
 #[test]
-fn what_is_measured_and_levelled_is_the_filtered_picture_of_that_very_frame() {
+fn readings_and_levels_are_those_of_the_filtered_frame() {
     let folder = Folder::new("engine-scopes");
     let movie = movie(&folder);
     let frames = [frame(&movie, 0.1), frame(&movie, 0.5)];
@@ -329,25 +285,25 @@ fn what_is_measured_and_levelled_is_the_filtered_picture_of_that_very_frame() {
         engine.can_measure(VariantId::Off),
         "without a device the processor measures what nothing filters"
     );
-    // Buffers and images.
+    // Variants on buffers and on images.
     add_device(&mut engine, &[VariantId::Fused, VariantId::Naive]);
     assert!(!engine.can_measure(VariantId::Fused), "nothing is built for it");
     assert!(!engine.can_measure(VariantId::Off), "the device has it");
     let on_processor = [VariantId::Native, VariantId::Glsl];
     assert!(on_processor.into_iter().all(|id| engine.can_measure(id)), "the processor measures these");
     let cl = engine.pipeline().unwrap().cl().clone();
-    engine.pipeline_mut().unwrap().set_scopes(Scopes::build(&cl, SIZE));
+    engine.pipeline_mut().unwrap().meters.set_scopes(Scopes::build(&cl, SIZE));
     assert!(engine.can_measure(VariantId::Fused) && engine.can_measure(VariantId::Off));
     let mut without_device = Engine::new(Arc::new(|| {}));
     let ways = [(true, false), (true, true), (false, true), (false, false)];
     use VariantId::{Fused, Glsl, Naive, Native, Off};
-    // The second is without a device.
+    // The second case has no device.
     let cases = [(Off, 0), (Off, 0), (Fused, 3), (Naive, 2), (Native, 1), (Glsl, 1)];
     let mut measuring = Vec::new();
     for (case, (variant, radius)) in cases.into_iter().enumerate() {
         let engine = if case == 1 { &mut without_device } else { &mut engine };
         for (readings, levels) in ways {
-            // Two on their way at once: neither has the other's.
+            // Two frames in flight: neither gets the results of the other.
             for frame in &frames {
                 let request = Request { readings, levels, ..request(variant, radius) };
                 let slot = match variant {
@@ -391,7 +347,7 @@ fn what_is_measured_and_levelled_is_the_filtered_picture_of_that_very_frame() {
 }
 
 #[test]
-fn a_slot_that_is_used_again_has_the_next_picture_whatever_the_one_before_was() {
+fn a_reused_slot_shows_nothing_of_its_previous_frame() {
     let folder = Folder::new("engine-again");
     let movie = movie(&folder);
     let frames = [frame(&movie, 0.1), frame(&movie, 0.5)];
@@ -400,14 +356,14 @@ fn a_slot_that_is_used_again_has_the_next_picture_whatever_the_one_before_was() 
     add_device(&mut engine, &variants);
     let mut slots = vec![Slot::in_memory(SIZE.0, SIZE.1), Slot::in_memory(SIZE.0, SIZE.1)];
     for turn in 0..24 {
-        // Each radius comes back, more of them than are kept, and every third time the variant changes.
+        // Each radius returns, there are more radii than cached plans, and the variant changes every third time.
         let (variant, radius) = (variants[turn / 3 % 3], [2, 7, 2, 0, 31, 1, 4][turn % 7]);
         let variant = if turn == 11 { VariantId::Native } else { variant };
         if turn == 17 {
-            // Built anew: what was kept of the old ones is not used.
+            // Rebuilt variants: cached plans of the old ones must not be used.
             let cl = engine.pipeline().unwrap().cl().clone();
             let built = BuiltVariant::build(&cl, variant).unwrap();
-            engine.pipeline_mut().unwrap().add(built);
+            engine.pipeline_mut().unwrap().variants.add(built);
         }
         let request = request(variant, radius);
         for frame in &frames {
@@ -422,7 +378,7 @@ fn a_slot_that_is_used_again_has_the_next_picture_whatever_the_one_before_was() 
 }
 
 #[test]
-fn what_cannot_be_had_is_refused_with_a_sentence_and_the_slot_comes_back() {
+fn an_unsupported_request_is_refused_and_returns_its_slot() {
     let folder = Folder::new("engine-refused");
     let frame = frame(&movie(&folder), 0.2);
     let mut engine = Engine::new(Arc::new(|| {}));
@@ -435,7 +391,7 @@ fn what_cannot_be_had_is_refused_with_a_sentence_and_the_slot_comes_back() {
         slot = back;
     }
     add_device(&mut engine, &[]);
-    assert!(!engine.can_filter(VariantId::Fused, 3));
+    assert!(!engine.can_filter((VariantId::Fused, None), 3));
     let (slot, _) = engine.submit(&frame, request(VariantId::Fused, 3), slot).expect_err("is refused");
     let native = request(VariantId::Native, 3);
     submit(&mut engine, &frame, native, slot);
@@ -443,7 +399,7 @@ fn what_cannot_be_had_is_refused_with_a_sentence_and_the_slot_comes_back() {
 }
 
 #[test]
-fn what_takes_long_is_held_and_can_be_cancelled_before_and_in_the_middle() {
+fn a_slow_request_is_held_and_can_be_cancelled() {
     let folder = Folder::new("engine-held");
     let frame = frame(&movie(&folder), 0.2);
     let mut engine = Engine::new(Arc::new(|| {}));
@@ -451,34 +407,37 @@ fn what_takes_long_is_held_and_can_be_cancelled_before_and_in_the_middle() {
     let slots = || Slot::in_memory(SIZE.0, SIZE.1);
     let long = submit(&mut engine, &frame, request(VariantId::Naive, MAX_RADIUS), slots());
     let next = submit(&mut engine, &frame, request(VariantId::Naive, 2), slots());
-    assert!(engine.is_holding() && engine.progress(long).predicted_ms > 3000.0);
-    assert!(engine.poll().is_none() && engine.progress(long).elapsed_s == 0.0, "it is not started");
-    assert!(engine.is_queue_busy() && engine.progress(next).elapsed_s == 0.0, "nor what comes after it");
-    engine.cancel(long);
+    assert!(engine.jobs.is_holding() && engine.jobs.progress(long).predicted_ms > 3000.0);
+    assert!(engine.poll().is_none() && engine.jobs.progress(long).elapsed_s == 0.0, "it is not started");
+    assert!(
+        engine.jobs.is_queue_busy() && engine.jobs.progress(next).elapsed_s == 0.0,
+        "nor what comes after it"
+    );
+    engine.jobs.cancel(long);
     let first = engine.poll().expect("it is over at once");
     assert!(first.ticket == long && matches!(first.outcome, Outcome::Cancelled));
     let done = wait(&mut engine);
     assert!(done.ticket == next && matches!(done.outcome, Outcome::Done));
     assert!(done.slot.unwrap().pixels().unwrap() == expected(&frame, &request(VariantId::Naive, 2)));
-    // Behind another one, too: it keeps nobody waiting.
+    // A request queued behind another can be cancelled too, and delays nothing.
     let first_slot = first.slot.unwrap();
     let held = submit(&mut engine, &frame, request(VariantId::Naive, MAX_RADIUS), first_slot);
-    engine.cancel(held);
-    assert!(!engine.is_holding() && !engine.is_queue_busy(), "what is cancelled is not waited for");
+    engine.jobs.cancel(held);
+    assert!(!engine.jobs.is_holding() && !engine.jobs.is_queue_busy(), "what is cancelled is not waited for");
     let cancelled = wait(&mut engine);
     assert!(cancelled.ticket == held && matches!(cancelled.outcome, Outcome::Cancelled));
-    // In the middle of its bands.
+    // Cancelled between bands.
     let long = submit(&mut engine, &frame, request(VariantId::Naive, MAX_RADIUS), cancelled.slot.unwrap());
-    engine.let_go();
-    while engine.progress(long).fraction == 0.0 {
+    engine.start_held();
+    while engine.jobs.progress(long).fraction == 0.0 {
         assert!(engine.poll().is_none(), "it has many bands");
     }
-    let progress = engine.progress(long);
+    let progress = engine.jobs.progress(long);
     assert!(
         progress.fraction < 1.0 && progress.remaining_ms > 0.0 && progress.elapsed_s > 0.0,
         "{progress:?}"
     );
-    engine.cancel(long);
+    engine.jobs.cancel(long);
     let cancelled = wait(&mut engine);
     assert!(matches!(cancelled.outcome, Outcome::Cancelled), "{:?}", cancelled.outcome);
     let again = request(VariantId::Naive, 1);
@@ -487,7 +446,7 @@ fn what_takes_long_is_held_and_can_be_cancelled_before_and_in_the_middle() {
 }
 
 #[test]
-fn planes_are_filtered_into_the_hosts_memory_too() {
+fn filtered_planes_are_written_to_host_memory() {
     let folder = Folder::new("engine-planar");
     let frame = frame(&movie(&folder), 0.2);
     let mut engine = Engine::new(Arc::new(|| {}));
@@ -496,11 +455,11 @@ fn planes_are_filtered_into_the_hosts_memory_too() {
     let layout = Converter::supports(&frame.picture).unwrap();
     let filtered = layout.filtered();
     let pipeline = engine.pipeline_mut().unwrap();
-    pipeline.add_planar(PlanarFilter::build(&cl, VariantId::Planar).unwrap());
-    pipeline.build_conversion(&filtered, Storage::Buffer).unwrap();
+    pipeline.variants.add_planar(PlanarFilter::build(&cl, VariantId::Planar).unwrap());
+    pipeline.conversions.build(&filtered, Storage::Buffer).unwrap();
     let (mut slot, mut seen) = (Slot::in_memory(SIZE.0, SIZE.1), Vec::new());
     for radius in [0, 7, 30, 7] {
-        // The one before it filters pixels, in the same slot.
+        // The previous request filtered RGBA in the same slot.
         for variant in [VariantId::Flat, VariantId::Planar] {
             let request = request(variant, radius);
             submit(&mut engine, &frame, request, slot);

@@ -1,44 +1,47 @@
-//! Inputs and output of a case that are floats, for ladders whose kernels compute on plain memory. In: lengths, and numbers.
-//! Out: memory of the host and, where there is one, of the device, each array between two guards.
+//! Inputs and output of a case as arrays of floats, in the host's memory and, where there is a device, in the device's too. Each
+//! array lies between two guards, which show reads and writes outside it.
 
 use std::array::from_fn;
 
-use base::error::Result;
+use crate::runner::Output;
+use base::error::{Error, Result};
 use base::verify;
 use opencl::cl::{Answer, ClContext, Mem, Queue};
-use opencl::guarded::{Guarded, bytes, zeroed};
+use opencl::guarded::{GuardedArray, bytes, zeroed};
 use opencl::kernel::Kernel;
 
-/// `N` inputs and an output.
+/// `N` input arrays and one output array of `f32`.
 #[derive(Debug)]
 pub struct Arrays<const N: usize> {
-    /// Numbers on each side of an array.
+    /// The number of floats in each guard.
     guard: usize,
+    /// The inputs on the host, with their guards.
     inputs: [Vec<f32>; N],
+    /// The output on the host, with its guards.
     output: Vec<f32>,
-    device: Option<OnDevice<N>>,
+    device: Option<DeviceArrays<N>>,
 }
 
-/// The same in the device's memory, on its queue.
+/// Input and output arrays in the device's memory, and the queue for kernels that use them.
 #[derive(Debug)]
-pub struct OnDevice<const N: usize> {
+pub struct DeviceArrays<const N: usize> {
     queue: Queue,
-    inputs: [Guarded; N],
-    output: Guarded,
+    inputs: [GuardedArray; N],
+    output: GuardedArray,
 }
 
-impl<const N: usize> OnDevice<N> {
-    /// The queue.
+impl<const N: usize> DeviceArrays<N> {
+    /// Returns the queue on which kernels for these arrays are enqueued.
     pub fn queue(&self) -> &Queue {
         &self.queue
     }
 
-    /// What kernels get, the inputs and the output, without their guards.
+    /// Returns the inputs and the output without their guards, as kernel arguments.
     pub fn memory(&self) -> ([&Mem; N], &Mem) {
-        (self.inputs.each_ref().map(Guarded::memory), self.output.memory())
+        (self.inputs.each_ref().map(GuardedArray::memory), self.output.memory())
     }
 
-    /// Makes them a kernel's first arguments, in their order.
+    /// Sets the inputs and then the output as the kernel's first `N` + 1 arguments.
     pub fn bind(&self, kernel: &Kernel) -> Answer<()> {
         let all = self.inputs.iter().chain([&self.output]);
         (0..).zip(all).try_for_each(|(index, array)| kernel.set(index, array.memory()))
@@ -46,32 +49,37 @@ impl<const N: usize> OnDevice<N> {
 }
 
 impl<const N: usize> Arrays<N> {
-    /// Room for inputs and an output of so many numbers, with `guard` bytes on both sides of each.
+    /// Allocates `N` input arrays and the output array with these lengths in floats, and `guard` bytes before and after each array.
+    /// Without `cl` they are allocated on the host only.
     ///
     /// # Errors
-    /// When there is not enough memory.
+    /// Returns an error if host or device has not enough memory.
     pub fn new(cl: Option<&ClContext>, inputs: [usize; N], output: usize, guard: usize) -> Result<Self> {
         let guard = guard / 4;
         let on_device = |cl: &ClContext| -> Result<_> {
-            let array = |count: usize| Guarded::new(cl, count, guard);
-            Ok(OnDevice { queue: cl.queue.clone(), inputs: all(inputs.map(array))?, output: array(output)? })
+            let array = |count: usize| GuardedArray::new(cl, count, guard);
+            Ok(DeviceArrays {
+                queue: cl.queue.clone(),
+                inputs: collect(inputs.map(array))?,
+                output: array(output)?,
+            })
         };
         let numbers = |count: usize| zeroed::<f32>(count + 2 * guard);
         let device = cl.map(on_device).transpose()?;
-        Ok(Self { guard, inputs: all(inputs.map(numbers))?, output: numbers(output)?, device })
+        Ok(Self { guard, inputs: collect(inputs.map(numbers))?, output: numbers(output)?, device })
     }
 
-    /// Lets `fill` fill the inputs, guards included, and brings them to the device. It gets how many numbers each guard has.
+    /// Calls `fill` with the input arrays, guards included, and the number of floats in each guard, then uploads them.
     ///
     /// # Errors
-    /// When the device fails.
+    /// Returns an error if the device fails.
     pub fn load(&mut self, fill: impl FnOnce(&mut [Vec<f32>; N], usize)) -> Result<()> {
         fill(&mut self.inputs, self.guard);
         let Some(device) = &self.device else { return Ok(()) };
         device.inputs.iter().zip(&self.inputs).try_for_each(|(to, input)| to.write(&bytes(input)))
     }
 
-    /// The inputs and the output in the host's memory, without their guards.
+    /// Returns the inputs and the output in the host's memory, without their guards.
     pub fn host(&mut self) -> ([&[f32]; N], &mut [f32]) {
         let guard = self.guard;
         let inputs = self.inputs.each_ref().map(|input| &input[guard..input.len() - guard]);
@@ -79,24 +87,30 @@ impl<const N: usize> Arrays<N> {
         (inputs, &mut self.output[guard..end])
     }
 
-    /// The inputs alone.
+    /// Returns the inputs in the host's memory, without their guards.
     pub fn inputs(&self) -> [&[f32]; N] {
         from_fn(|at| &self.inputs[at][self.guard..self.inputs[at].len() - self.guard])
     }
 
-    /// What kernels compute on, where the device has room for it.
-    pub fn device(&self) -> Option<&OnDevice<N>> {
-        self.device.as_ref()
+    /// Returns the arrays in the device's memory. The error names `file`, the kernel file that needs the arrays.
+    ///
+    /// # Errors
+    /// Returns an error if the arrays were allocated without a device.
+    pub fn on_device(&self, file: &str) -> Result<&DeviceArrays<N>> {
+        let why = "The device has not enough memory for the case.";
+        self.device.as_ref().ok_or_else(|| Error::new(format!("{file} cannot run."), why, ""))
     }
 
-    fn device_if(&self, on_device: bool) -> Option<&OnDevice<N>> {
+    /// Returns the arrays in the device's memory if `on_device` is true and they were allocated.
+    fn device_if(&self, on_device: bool) -> Option<&DeviceArrays<N>> {
         self.device.as_ref().filter(|_| on_device)
     }
 
-    /// Fills the output, guards included, of the device or of the host.
+    /// Overwrites the output array and its guards with `bytes`: on the device if `on_device` is true and there is one, otherwise on
+    /// the host.
     ///
     /// # Errors
-    /// When the device fails.
+    /// Returns an error if the device fails.
     pub fn write(&mut self, on_device: bool, bytes: &[u8]) -> Result<()> {
         if let Some(device) = self.device_if(on_device) {
             return device.output.write(bytes);
@@ -106,32 +120,26 @@ impl<const N: usize> Arrays<N> {
         Ok(())
     }
 
-    /// The output, guards included, of the device or of the host.
+    /// Returns the output array with its guards, and the number of bytes of the device's inputs that differ from the loaded ones.
+    /// Reads from the device if `on_device` is true and there is one, otherwise from the host. Inputs on the host cannot change,
+    /// since variants borrow them immutably.
     ///
     /// # Errors
-    /// When the device fails.
-    pub fn read(&self, on_device: bool) -> Result<Vec<u8>> {
-        match self.device_if(on_device) {
-            Some(device) => device.output.read(),
-            None => Ok(bytes(&self.output)),
-        }
-    }
-
-    /// How many bytes of the device's inputs are not as they were loaded; Rust lends the host's to read only.
-    ///
-    /// # Errors
-    /// When the device fails.
-    pub fn changed(&self, on_device: bool) -> Result<usize> {
-        let Some(device) = self.device_if(on_device) else { return Ok(0) };
-        let changed = |(array, input): (&Guarded, &Vec<f32>)| -> Result<usize> {
-            Ok(verify::changed(&bytes(input), &array.read()?))
+    /// Returns an error if the device fails.
+    pub fn read(&self, on_device: bool) -> Result<Output> {
+        let Some(device) = self.device_if(on_device) else {
+            return Ok(Output { bytes: bytes(&self.output), changed: 0 });
         };
-        device.inputs.iter().zip(&self.inputs).map(changed).sum()
+        let changed = |(array, input): (&GuardedArray, &Vec<f32>)| -> Result<usize> {
+            Ok(verify::count_changed(&bytes(input), &array.read()?))
+        };
+        let changed = device.inputs.iter().zip(&self.inputs).map(changed).sum::<Result<usize>>()?;
+        Ok(Output { bytes: device.output.read()?, changed })
     }
 }
 
-/// All of them, or the first error.
-fn all<T, const N: usize>(made: [Result<T>; N]) -> Result<[T; N]> {
-    let made: Vec<T> = made.into_iter().collect::<Result<_>>()?;
-    made.try_into().map_err(|_| base::memory::no_memory(0))
+/// Converts an array of results to a result that holds the array, or the first error.
+fn collect<T, const N: usize>(results: [Result<T>; N]) -> Result<[T; N]> {
+    let results: Vec<T> = results.into_iter().collect::<Result<_>>()?;
+    results.try_into().map_err(|_| base::memory::no_memory(0))
 }

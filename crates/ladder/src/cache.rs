@@ -1,8 +1,7 @@
-//! What tuning found, from one start to the next. In: the cache file. Out: the rung and parameters that were the fastest
-//! for a case on a device.
+//! The cache file of tuning results: the parameters and the time of each tuned variant, for a device and a class of cases.
 //!
-//! The file is `$XDG_CACHE_HOME/clreel/tuning.json`, or `~/.cache/clreel/tuning.json`. An entry holds for one device,
-//! driver version, ladder, class of cases, rung, and text of the kernel: when one of them changes, it is not used any more.
+//! The file is `$XDG_CACHE_HOME/clreel/tuning.json`, or `~/.cache/clreel/tuning.json`. An entry holds for one device, driver
+//! version, ladder, class of cases, variant, and kernel source: if one of them changes, the entry is ignored.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -16,56 +15,59 @@ use base::error::{Error, Result};
 use base::load::{self, Unread};
 use base::save;
 use opencl::cl::DeviceInfo;
-use opencl::{folders, program, timer};
+use opencl::sources::Sources;
+use opencl::{folders, timer};
 
-/// Cases of a ladder that behave alike: what is found for one of them holds for all.
+/// A class of cases of one ladder for which the same variant and parameters are the fastest: a tuning result holds for the
+/// whole class.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Class {
-    /// The ladder's name; `None` is the one that had entries before others did.
+    /// The ladder's name; `None` for the box filter, whose entries are older than this field.
     pub ladder: Option<&'static str>,
-    /// What says in an entry which of the ladder's cases are meant.
+    /// The JSON fields that identify the class in a cache entry.
     pub fields: Map<String, Value>,
 }
 
 impl Class {
-    /// Cases of a ladder, by the word that it has for them.
-    pub fn of(ladder: &'static str, word: &str) -> Self {
+    /// Makes the class of cases of the ladder `ladder` that is identified by `word`.
+    pub fn new(ladder: &'static str, word: &str) -> Self {
         Self { ladder: Some(ladder), fields: Map::from_iter([("class".to_owned(), word.into())]) }
     }
 }
 
-/// The best parameters of a rung.
+/// The best parameters of one variant for a device and a class of cases.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
     /// The device's name.
     device: String,
-    /// Its driver's version.
+    /// The device's driver version.
     driver: String,
-    /// As in [`Class`].
+    /// The ladder's name, as in [`Class::ladder`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ladder: Option<String>,
-    /// The rung's name.
+    /// The variant's id.
     variant: String,
-    /// Names and values of its parameters.
+    /// Names and values of the variant's parameters.
     params: Vec<(String, u32)>,
-    /// Hash of the kernel's text.
+    /// Hash of the kernel source.
     source: String,
-    /// The median of its runs beside the best of the other rungs, in milliseconds.
+    /// The median time in milliseconds of runs that alternated with runs of the other variants' best configurations.
     ms: f64,
-    /// Which cases it holds for: as in [`Class`].
+    /// The class of cases, as in [`Class::fields`].
     #[serde(flatten)]
     class: Map<String, Value>,
 }
 
 impl Entry {
-    /// An entry for a configuration that took `ms`.
+    /// Makes an entry for a configuration whose median time is `ms` milliseconds.
     ///
     /// # Errors
-    /// When the kernel's text cannot be read.
+    /// Returns an error if the kernel source cannot be read.
     pub fn new<C: Tunable>(
         device: &DeviceInfo,
+        sources: &Sources,
         class: &Class,
-        rung: &str,
+        variant: &str,
         config: &Config<C>,
         ms: f64,
     ) -> Result<Self> {
@@ -74,15 +76,16 @@ impl Entry {
             device: device.name.clone(),
             driver: device.driver.clone(),
             ladder: class.ladder.map(str::to_owned),
-            variant: rung.to_owned(),
+            variant: variant.to_owned(),
             params: params.collect(),
-            source: program::fingerprint(config.code().file())?,
+            source: sources.fingerprint(config.code().file())?,
             ms,
             class: class.fields.clone(),
         })
     }
 
-    /// Whether both come from searches for the same: their times are comparable then, if they are of one search.
+    /// Returns true if both entries are for the same device, driver, ladder and class of cases. The times of two such entries
+    /// are comparable only if they come from the same search.
     pub fn same_search(&self, other: &Self) -> bool {
         self.device == other.device
             && self.driver == other.driver
@@ -90,7 +93,7 @@ impl Entry {
             && self.class == other.class
     }
 
-    /// Whether it was found for such cases on this device.
+    /// Returns true if the entry is for this device and this class of cases.
     fn is_for(&self, device: &DeviceInfo, class: &Class) -> bool {
         self.device == device.name
             && self.driver == device.driver
@@ -98,21 +101,27 @@ impl Entry {
             && self.class == class.fields
     }
 
-    /// The configuration, if it is still what was tuned.
-    fn config<C: Tunable>(&self, device: &DeviceInfo, code: &'static C) -> Option<Config<C>> {
+    /// Returns the entry's configuration. `None` if the kernel source or the set of parameters has changed since the search,
+    /// the stored time is implausible, or a search on this device cannot have tried the stored values.
+    fn config<C: Tunable>(
+        &self,
+        device: &DeviceInfo,
+        sources: &Sources,
+        code: &'static C,
+    ) -> Option<Config<C>> {
         let params = code.params();
         let names = |name: &&'static str| self.params.iter().any(|(n, _)| n == name);
         let known = params.iter().map(|p| p.name).filter(|n| names(n)).count();
         if known != params.len()
             || known != self.params.len()
             || !timer::is_possible_ms(self.ms)
-            || program::fingerprint(code.file()).ok()? != self.source
+            || sources.fingerprint(code.file()).ok()? != self.source
         {
             return None;
         }
-        let config = Config::of(code, device.kind);
-        // Anyone can write into the file: only what a search can have tried is let through.
-        let default = config.clone().fitted(device);
+        let config = Config::new(code, device.kind);
+        // The file is untrusted: only values that a search can have tried are accepted.
+        let default = config.clone().fit_to_device(device);
         let tried = |name: &str, value: u32| {
             let param = params.iter().find(|p| p.name == name);
             param.is_some_and(|p| p.values.contains(&value)) || default.get(name) == value
@@ -125,28 +134,31 @@ impl Entry {
     }
 }
 
-/// The cache file.
+/// The contents of the cache file.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cache {
     schema: u32,
     entries: Vec<Entry>,
 }
 
+/// Version of the file format.
 const SCHEMA: u32 = 1;
 
-/// The path of the file; none where there is no home.
+/// Returns the path of the cache file; `None` if there is no home folder.
 fn path() -> Option<PathBuf> {
-    folders::cache().map(|folder| folder.join("tuning.json"))
+    folders::cache_folder().map(|folder| folder.join("tuning.json"))
 }
 
 impl Cache {
-    /// The user's cache. One that cannot be used is empty, and the first time a warning says so on stderr.
+    /// Reads the user's cache. A missing or unusable file gives an empty cache; the first time an unusable one is found a
+    /// warning goes to stderr.
     pub fn load() -> Self {
         let Some(path) = path() else { return Self::default() };
-        let read = load::bytes(&path, load::LIST).and_then(|text| Self::parse(&text));
+        let read = load::bytes(&path, load::MAX_LIST_BYTES).and_then(|text| Self::parse(&text));
         read.unwrap_or_else(|why| Self::ignored(&path, &why))
     }
 
+    /// Parses the contents of the cache file. Returns an error if they are damaged or have another format version.
     fn parse(text: &[u8]) -> std::result::Result<Self, Unread> {
         let cache: Self = serde_json::from_slice(text).map_err(Unread::damaged)?;
         if cache.schema != SCHEMA {
@@ -155,42 +167,48 @@ impl Cache {
         Ok(cache)
     }
 
+    /// Prints a warning, once per process, that the cache file at `path` is unusable because of `why`, and returns an empty
+    /// cache. A missing file causes no warning.
     fn ignored(path: &Path, why: &Unread) -> Self {
+        /// Makes sure that the warning is printed once per process.
         static ONCE: Once = Once::new();
         let hint = match why {
             Unread::Missing => return Self::default(),
-            Unread::Odd(_) => "Remove it, and `clreel tune` can keep what it finds.",
+            Unread::WrongKind(_) => "Remove it, and `clreel tune` can keep what it finds.",
             Unread::Refused(_) | Unread::Damaged(_) => "`clreel tune` writes it anew.",
         };
         ONCE.call_once(|| eprintln!("clreel: '{}' is ignored. {why} {hint}", base::text::name(path)));
         Self::default()
     }
 
-    /// Adds what one search has found, in place of what an older one for the same device and cases had found.
+    /// Adds the entries of one search to the cache. They replace all older entries for the same device, driver, ladder and
+    /// class of cases.
     pub fn put(&mut self, found: Vec<Entry>) {
         self.entries.retain(|old| !found.iter().any(|new| new.same_search(old)));
         self.entries.extend(found);
     }
 
-    /// The fastest rung for these cases and its parameters, if they were tuned on this device; `rung` has the name and
-    /// the code of those that can be meant by what stands in the file.
+    /// Returns the fastest variant for a class of cases on a device, with its parameters. `find` receives a variant id from the
+    /// cache file and returns the caller's own value for that variant, together with its kernel code. `None` if the class was
+    /// not tuned, or its fastest entry is no longer valid.
     pub fn fastest<R, C: Tunable>(
         &self,
         device: &DeviceInfo,
+        sources: &Sources,
         class: &Class,
-        rung: impl FnOnce(&str) -> Option<(R, &'static C)>,
+        find: impl FnOnce(&str) -> Option<(R, &'static C)>,
     ) -> Option<(R, Config<C>)> {
         let found = self.entries.iter().filter(|e| e.is_for(device, class));
-        // Where the fastest is not what it was, nobody knows which one is: it is to be searched anew.
+        // If the fastest entry is outdated, the others may not be the fastest any more: the cases must be tuned again.
         let best = found.min_by(|a, b| f64::total_cmp(&a.ms, &b.ms))?;
-        let (rung, code) = rung(&best.variant)?;
-        Some((rung, best.config(device, code)?))
+        let (variant, code) = find(&best.variant)?;
+        Some((variant, best.config(device, sources, code)?))
     }
 
-    /// Writes the user's cache, by way of a temporary file; nothing where nothing was found.
+    /// Writes the cache to the user's cache file, through a temporary file; does nothing if the cache is empty.
     ///
     /// # Errors
-    /// When there is no folder for it, or it cannot be written.
+    /// Returns an error if there is no folder for the file, or it cannot be written.
     pub fn store(&mut self) -> Result<()> {
         if self.entries.is_empty() {
             return Ok(());
@@ -202,15 +220,16 @@ impl Cache {
     }
 }
 
-/// Whether what a search finds can be kept: ask before the search.
+/// Checks that tuning results can be stored; call it before a search.
 ///
 /// # Errors
-/// As [`Cache::store`].
+/// Returns the error that [`Cache::store`] would return.
 pub fn require_writable() -> Result<()> {
     save::can_write(&writable_path()?)
 }
 
-/// The path to write to; its folder is there then, and nothing but a file has its name.
+/// Returns the path of the cache file for writing, after creating its folder and checking that nothing but a regular file has
+/// that name.
 fn writable_path() -> Result<PathBuf> {
     let path = path().ok_or_else(|| Error {
         hint: "Set one of them.".to_owned(),
@@ -220,12 +239,13 @@ fn writable_path() -> Result<PathBuf> {
         let failed = |e| not_kept(format!("The folder '{}' cannot be made: {e}.", base::text::name(folder)));
         std::fs::create_dir_all(folder).map_err(failed)?;
     }
-    if let Err(Unread::Odd(why)) = load::bytes(&path, load::LIST) {
+    if let Err(Unread::WrongKind(why)) = load::bytes(&path, load::MAX_LIST_BYTES) {
         return Err(not_kept(format!("'{}' is in its place. {why}", base::text::name(path))));
     }
     Ok(path)
 }
 
+/// Returns the error for tuning results that cannot be stored.
 fn not_kept(why: impl Into<String>) -> Error {
     Error::new(
         "What tuning finds cannot be kept.",
@@ -237,32 +257,33 @@ fn not_kept(why: impl Into<String>) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::made::{MADE, Made, OTHER, config};
+    use crate::fake::{FIRST_CODE, FakeCode, SECOND_CODE, config};
 
     const NONE: Option<&str> = None;
 
     fn class(ladder: Option<&'static str>, word: &str) -> Class {
-        Class { ladder, ..Class::of("", word) }
+        Class { ladder, ..Class::new("", word) }
     }
 
-    fn entry(rung: &str, word: &str, ms: f64) -> Entry {
-        let code = if rung == "one" { &MADE } else { &OTHER };
+    fn entry(variant: &str, word: &str, ms: f64) -> Entry {
+        let code = if variant == "one" { &FIRST_CODE } else { &SECOND_CODE };
         let class = class(Some("made"), word);
-        Entry::new(&DeviceInfo::made_up(), &class, rung, &config(code, 2, 16), ms).unwrap()
+        Entry::new(&DeviceInfo::made_up(), &Sources::default(), &class, variant, &config(code, 2, 16), ms)
+            .unwrap()
     }
 
-    fn rung(name: &str) -> Option<(String, &'static Made)> {
+    fn variant(name: &str) -> Option<(String, &'static FakeCode)> {
         match name {
-            "one" => Some((name.to_owned(), &MADE)),
-            "two" => Some((name.to_owned(), &OTHER)),
+            "one" => Some((name.to_owned(), &FIRST_CODE)),
+            "two" => Some((name.to_owned(), &SECOND_CODE)),
             _ => None,
         }
     }
 
-    /// The fastest, as in `one A=2 B=16 C=1`.
+    /// Returns the fastest variant with its parameters, as in `one A=2 B=16 C=1`.
     fn fastest(cache: &Cache, ladder: Option<&'static str>, word: &str) -> Option<String> {
-        let found = cache.fastest(&DeviceInfo::made_up(), &class(ladder, word), rung);
-        found.map(|(rung, config)| format!("{rung} {config}"))
+        let found = cache.fastest(&DeviceInfo::made_up(), &Sources::default(), &class(ladder, word), variant);
+        found.map(|(variant, config)| format!("{variant} {config}"))
     }
 
     #[test]
@@ -278,7 +299,7 @@ mod tests {
         cache.put(vec![entry("one", "small", 3.0), entry("two", "small", 4.0)]);
         assert_eq!(found(&cache), [one.clone(), one.clone(), None], "a new search replaces the old one");
         assert_eq!(cache.entries.len(), 3);
-        // The fastest has changed since: which one is the fastest now is not known.
+        // The fastest entry is outdated: which variant is the fastest now is not known.
         let fastest = cache.entries.iter_mut().find(|e| e.variant == "one" && e.ms == 3.0).unwrap();
         fastest.source.push('x');
         assert_eq!(found(&cache), [None, one, None]);
@@ -297,10 +318,10 @@ mod tests {
     }
 
     #[test]
-    fn what_has_changed_since_is_not_used() {
+    fn outdated_entries_are_ignored() {
         let changes: [fn(&mut Entry); 14] = [
             |e| e.params[0].1 = 0,
-            // A value that the device does not allow, one that is not to be tried, and one beyond all bounds.
+            // A value that the device does not allow, one that a search does not try, and one beyond all bounds.
             |e| e.params[0].1 = 4,
             |e| e.params[1].1 = 24,
             |e| e.params[1].1 = 1 << 30,
@@ -329,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_files_are_refused_and_whole_ones_read() {
+    fn damaged_files_are_rejected() {
         let cache = Cache { schema: SCHEMA, entries: vec![entry("one", "small", 2.0)] };
         let text = serde_json::to_vec(&cache).unwrap();
         assert_eq!(Cache::parse(&text).unwrap(), cache);

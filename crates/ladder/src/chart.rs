@@ -1,8 +1,8 @@
-//! What a benchmark has measured, as a chart. In: for each device and case a [`CaseRun`]. Out: the text of an SVG with a
-//! panel for each, one below the other, all on one logarithmic axis.
+//! Draws benchmark results as an SVG chart. There is a panel for each [`CaseRun`], one below the other, all on one logarithmic
+//! time axis.
 //!
-//! A bar ends at the row's median. What is noisy is hatched and written with the digits that can be believed, a row without
-//! a time has its outcome's word instead, and each limit is a line across the rows.
+//! A bar ends at the row's median. A noisy time is hatched and rounded to its significant digits, a row without a time shows
+//! the word of its outcome, and each peak kernel is a line across the rows. Coordinates and sizes are in SVG user units.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
@@ -12,24 +12,31 @@ use super::rows::{CaseRun, Row};
 use super::{NOT_TIMED, Outcome};
 use base::timing::believed;
 
-/// The width of the whole, and of what stands at its sides.
+/// Width of the chart.
 const WIDTH: f64 = 860.0;
+/// Margin of the chart on all sides.
 const MARGIN: f64 = 16.0;
-/// Where the columns of times and factors end.
-const TIMES: f64 = WIDTH - 100.0;
-const FACTORS: f64 = WIDTH - MARGIN;
-/// Where the axis ends, and where it begins at most.
-const AXIS_END: f64 = TIMES - 86.0;
-const AXIS_BEGIN: f64 = 300.0;
-/// From one row to the next, the height of a bar, and that of a line of text.
-const ROW: f64 = 30.0;
-const BAR: f64 = 16.0;
-const LINE: f64 = 18.0;
-/// How many letters a line across the whole has room for.
-const LETTERS: usize = 112;
-/// The shortest time that can be drawn, in milliseconds.
-const SHORTEST: f64 = 1e-6;
+/// Right edge of the column of times.
+const TIMES_RIGHT: f64 = WIDTH - 100.0;
+/// Right edge of the column of speed-up factors.
+const FACTORS_RIGHT: f64 = WIDTH - MARGIN;
+/// End of the time axis.
+const AXIS_END: f64 = TIMES_RIGHT - 86.0;
+/// The largest x coordinate at which the time axis may begin.
+const MAX_AXIS_BEGIN: f64 = 300.0;
+/// Height of a row.
+const ROW_HEIGHT: f64 = 30.0;
+/// Height of a bar.
+const BAR_HEIGHT: f64 = 16.0;
+/// Height of a line of text.
+const LINE_HEIGHT: f64 = 18.0;
+/// Characters that fit into a line across the whole chart.
+const MAX_LINE_CHARS: usize = 112;
+/// The shortest time that is drawn, in milliseconds. Shorter times are drawn at this value, since 0 has no place on a
+/// logarithmic axis.
+const MIN_MS: f64 = 1e-6;
 
+/// The style sheet of the SVG.
 const STYLE: &str = "\
 text{font:13px sans-serif;fill:#1f2328}
 .head{font-size:16px;font-weight:bold}
@@ -40,15 +47,15 @@ text{font:13px sans-serif;fill:#1f2328}
 .grid{stroke:#d1d9e0}
 .fine{stroke:#eaeef2}
 .bar{stroke:#1f5fc4}
-.limit{stroke:#bc4c00;stroke-width:1.5;stroke-dasharray:5 3}
-.limit-name{font-size:11px;fill:#bc4c00;paint-order:stroke;stroke:#ffffff;stroke-width:3px}
+.peak{stroke:#bc4c00;stroke-width:1.5;stroke-dasharray:5 3}
+.peak-name{font-size:11px;fill:#bc4c00;paint-order:stroke;stroke:#ffffff;stroke-width:3px}
 .word{font-style:italic;fill:#59636e;text-anchor:end}
 .wrong{font-style:italic;fill:#cf222e;text-anchor:end}
 .interrupted{fill:#cf222e}
 ";
 
-/// The chart of a ladder's benchmark: the text of an SVG file. Each panel has a device's name and a case; `interrupted` says
-/// what is missing, where it was.
+/// Returns the SVG text of a chart. `ladder` is the ladder's name for the title. Each panel is a device's name and the results
+/// for a case. `interrupted` is a sentence about missing results, if the benchmark was stopped early.
 pub fn svg(ladder: &str, panels: &[(&str, &CaseRun)], interrupted: Option<&str>) -> String {
     let mut svg = String::new();
     // Writing to a String does not fail.
@@ -56,32 +63,33 @@ pub fn svg(ladder: &str, panels: &[(&str, &CaseRun)], interrupted: Option<&str>)
     svg
 }
 
+/// Appends to `out` the SVG text that [`svg`] returns.
 fn write_svg(
     out: &mut String,
     ladder: &str,
     panels: &[(&str, &CaseRun)],
     interrupted: Option<&str>,
 ) -> fmt::Result {
-    let axis = Axis::of(panels.iter().flat_map(|(_, run)| run.outcomes()).filter_map(Outcome::measured));
+    let axis = Axis::new(panels.iter().flat_map(|(_, run)| run.outcomes()).filter_map(Outcome::measured));
     let begin = labels_end(panels);
     let mut body = String::new();
-    let mut y = MARGIN + LINE;
+    let mut y = MARGIN + LINE_HEIGHT;
     let title = format!("{ladder}: median of each in ms, on a logarithmic scale");
-    y = lines(&mut body, "head", &title, y)?;
+    y = write_lines(&mut body, "head", &title, y)?;
     if let Some(sentence) = interrupted {
-        y = lines(&mut body, "interrupted", sentence, y)?;
+        y = write_lines(&mut body, "interrupted", sentence, y)?;
     }
     if panels.is_empty() {
-        y = lines(&mut body, "nothing", "Nothing has been measured.", y)?;
+        y = write_lines(&mut body, "nothing", "Nothing has been measured.", y)?;
     }
     for (device, run) in panels {
         let mut panel = Panel { out: &mut body, run, axis, begin };
-        y = panel.write(device, y + 0.5 * LINE)?;
+        y = panel.write(device, y + 0.5 * LINE_HEIGHT)?;
     }
     if panels.iter().any(|(_, run)| run.outcomes().filter_map(Outcome::measured).any(is_noisy)) {
-        y += LINE;
-        rect(&mut body, (MARGIN, y - 11.0), (24.0, 12.0), true)?;
-        text(&mut body, "small", MARGIN + 32.0, y, "~ noisy: only the digits that can be believed")?;
+        y += LINE_HEIGHT;
+        write_bar(&mut body, (MARGIN, y - 11.0), (24.0, 12.0), true)?;
+        write_text(&mut body, "small", MARGIN + 32.0, y, "~ noisy: only the digits that can be believed")?;
     }
     let height = (y + MARGIN).ceil();
     writeln!(
@@ -99,18 +107,20 @@ fn write_svg(
     writeln!(out, "{body}</svg>")
 }
 
-/// A logarithmic axis over whole powers of ten.
+/// A logarithmic time axis from 10^`low` to 10^`high` milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Axis {
-    /// The power at its beginning, and that at its end.
+    /// The exponent of ten at the beginning of the axis.
     low: i32,
+    /// The exponent of ten at the end of the axis.
     high: i32,
 }
 
 impl Axis {
-    /// One that shows all these times, the shortest as a bar as well; `None` where there are none.
-    fn of<'a>(times: impl Iterator<Item = &'a Measurement>) -> Option<Self> {
-        let ends = times.map(|measured| measured.time.p50.max(SHORTEST)).fold(None, |ends, ms| match ends {
+    /// Returns a time axis that includes all medians, with some space before the shortest one for its bar; `None` without
+    /// times.
+    fn new<'a>(times: impl Iterator<Item = &'a Measurement>) -> Option<Self> {
+        let ends = times.map(|measured| measured.time.p50.max(MIN_MS)).fold(None, |ends, ms| match ends {
             None => Some((ms, ms)),
             Some((low, high)) => Some((f64::min(low, ms), f64::max(high, ms))),
         });
@@ -119,13 +129,13 @@ impl Axis {
         Some(Self { low, high: (longest.log10().ceil() as i32).max(low + 1) })
     }
 
-    /// Where a time stands on an axis that begins at `begin`.
+    /// Returns the x coordinate of a time in milliseconds, for an axis that begins at x = `begin`.
     fn x(self, ms: f64, begin: f64) -> f64 {
-        let part = (ms.max(SHORTEST).log10() - f64::from(self.low)) / f64::from(self.high - self.low);
+        let part = (ms.max(MIN_MS).log10() - f64::from(self.low)) / f64::from(self.high - self.low);
         begin + part * (AXIS_END - begin)
     }
 
-    /// Its marks, and what stands beside those that have words.
+    /// Returns the ticks of the axis. Each tick has a time in milliseconds, and a label if it is labelled.
     fn ticks(self) -> impl Iterator<Item = (f64, Option<String>)> {
         let powers = self.high - self.low;
         let (steps, has_words): (&[i32], bool) = match powers {
@@ -144,98 +154,106 @@ impl Axis {
     }
 }
 
-/// A device and a case.
+/// The state for drawing the panel of one device and case.
 struct Panel<'a> {
     out: &'a mut String,
     run: &'a CaseRun,
     axis: Option<Axis>,
-    /// Where the axis begins.
+    /// The x coordinate at which the axis begins.
     begin: f64,
 }
 
 impl Panel<'_> {
-    /// Writes it from `y` on; returns where it ends.
+    /// Draws the panel below `y`; returns the y coordinate of its lower end.
     fn write(&mut self, device: &str, mut y: f64) -> Result<f64, fmt::Error> {
-        y += LINE;
-        y = lines(self.out, "panel", &format!("{device} · {}", self.run.case.title), y)?;
-        y = lines(self.out, "small", &clock(self.run), y)?;
-        let limits: Vec<_> = self.run.timed_limits().collect();
-        let rows = y + 6.0 + 14.0 * limits.len().max(1) as f64;
-        let end = rows + ROW * self.run.rows.len() as f64;
+        y += LINE_HEIGHT;
+        y = write_lines(self.out, "panel", &format!("{device} · {}", self.run.case.title), y)?;
+        y = write_lines(self.out, "small", &clock_note(self.run), y)?;
+        let peaks: Vec<_> = self.run.timed_peaks().collect();
+        let rows = y + 6.0 + 14.0 * peaks.len().max(1) as f64;
+        let end = rows + ROW_HEIGHT * self.run.rows.len() as f64;
         let base = self.run.base();
         if let Some((row, _)) = base {
-            text(self.out, "small number", TIMES, rows - 6.0, "p50")?;
-            text(self.out, "small number", FACTORS, rows - 19.0, "speed-up")?;
-            text(self.out, "small number", FACTORS, rows - 6.0, &format!("× {}", row.entry.id))?;
+            write_text(self.out, "small number", TIMES_RIGHT, rows - 6.0, "p50")?;
+            write_text(self.out, "small number", FACTORS_RIGHT, rows - 19.0, "speed-up")?;
+            write_text(self.out, "small number", FACTORS_RIGHT, rows - 6.0, &format!("× {}", row.entry.id))?;
         }
         self.grid(rows, end)?;
         for (index, row) in self.run.rows.iter().enumerate() {
-            self.row(row, base.map(|(_, measured)| measured), rows + ROW * index as f64)?;
+            self.row(row, base.map(|(_, measured)| measured), rows + ROW_HEIGHT * index as f64)?;
         }
         let Some(axis) = self.axis else { return Ok(end) };
         let at = |index: usize| y + 4.0 + 14.0 * index as f64;
         let x = |measured: &Measurement| axis.x(measured.time.p50, self.begin);
-        for (index, (_, measured)) in limits.iter().enumerate() {
-            line(self.out, "limit", x(measured), (at(index), end))?;
+        for (index, (_, measured)) in peaks.iter().enumerate() {
+            write_line(self.out, "peak", x(measured), (at(index), end))?;
         }
-        for (index, (limit, measured)) in limits.iter().enumerate() {
+        for (index, (peak, measured)) in peaks.iter().enumerate() {
             let is_left = x(measured) < 0.5 * (self.begin + AXIS_END);
             let (x, anchor) = if is_left { (x(measured) + 5.0, "start") } else { (x(measured) - 5.0, "end") };
-            let told = escaped(&format!("limit: {} {} ms", limit.name, p50(measured)));
+            let text = escaped(&format!("peak: {} {} ms", peak.name, median_text(measured)));
             let y = at(index) + 9.0;
             writeln!(
                 self.out,
-                "<text class=\"limit-name\" text-anchor=\"{anchor}\" x=\"{x:.1}\" y=\"{y:.1}\">{told}</text>"
+                "<text class=\"peak-name\" text-anchor=\"{anchor}\" x=\"{x:.1}\" y=\"{y:.1}\">{text}</text>"
             )?;
         }
-        Ok(end + LINE + 6.0)
+        Ok(end + LINE_HEIGHT + 6.0)
     }
 
+    /// Draws the ticks of the axis between two y coordinates.
     fn grid(&mut self, top: f64, bottom: f64) -> fmt::Result {
         let Some(axis) = self.axis else { return Ok(()) };
         for (ms, word) in axis.ticks() {
             let class = if word.is_some() { "grid" } else { "fine" };
             let x = axis.x(ms, self.begin);
-            line(self.out, class, x, (top, bottom))?;
+            write_line(self.out, class, x, (top, bottom))?;
             if let Some(word) = word {
-                text(self.out, "tick", x, bottom + 14.0, &word)?;
+                write_text(self.out, "tick", x, bottom + 14.0, &word)?;
             }
         }
-        text(self.out, "tick", AXIS_END + 40.0, bottom + 14.0, "ms")
+        write_text(self.out, "tick", AXIS_END + 40.0, bottom + 14.0, "ms")
     }
 
+    /// Draws a row of the panel with its upper edge at y = `top`. The row's speed-up factor is relative to `base`.
     fn row(&mut self, row: &Row, base: Option<&Measurement>, top: f64) -> fmt::Result {
-        let middle = top + 0.5 * ROW;
-        writeln!(self.out, "<g class=\"row\"><title>{}</title>", escaped(&sentence(row, base)))?;
+        let middle = top + 0.5 * ROW_HEIGHT;
+        writeln!(self.out, "<g class=\"row\"><title>{}</title>", escaped(&row_sentence(row, base)))?;
         let (title, below) = label(row);
         match below {
-            None => text(self.out, "name", MARGIN, middle + 4.5, &title)?,
+            None => write_text(self.out, "name", MARGIN, middle + 4.5, &title)?,
             Some(below) => {
-                text(self.out, "name", MARGIN, middle - 0.5, &title)?;
-                text(self.out, "small", MARGIN, middle + 11.0, &cut(below, 38))?;
+                write_text(self.out, "name", MARGIN, middle - 0.5, &title)?;
+                write_text(self.out, "small", MARGIN, middle + 11.0, &truncated(below, 38))?;
             }
         }
         match (row.outcome.measured(), self.axis) {
             (Some(measured), Some(axis)) => {
                 let x = axis.x(measured.time.p50, self.begin);
-                let size = ((x - self.begin).max(0.0), BAR);
-                rect(self.out, (self.begin, middle - 0.5 * BAR), size, is_noisy(measured))?;
-                text(self.out, "number", TIMES, middle + 4.5, &format!("{} ms", p50(measured)))?;
+                let size = ((x - self.begin).max(0.0), BAR_HEIGHT);
+                write_bar(self.out, (self.begin, middle - 0.5 * BAR_HEIGHT), size, is_noisy(measured))?;
+                write_text(
+                    self.out,
+                    "number",
+                    TIMES_RIGHT,
+                    middle + 4.5,
+                    &format!("{} ms", median_text(measured)),
+                )?;
                 if let Some(factor) = base.and_then(|base| base.ratio(measured)) {
-                    text(self.out, "number", FACTORS, middle + 4.5, &factor)?;
+                    write_text(self.out, "number", FACTORS_RIGHT, middle + 4.5, &factor)?;
                 }
             }
             _ => {
                 let is_wrong = matches!(row.outcome, Outcome::Mismatch(_) | Outcome::Failed(_));
                 let class = if is_wrong { "wrong" } else { "word" };
-                text(self.out, class, TIMES, middle + 4.5, word(&row.outcome))?;
+                write_text(self.out, class, TIMES_RIGHT, middle + 4.5, outcome_word(&row.outcome))?;
             }
         }
         writeln!(self.out, "</g>")
     }
 }
 
-/// Where the axis begins: right of the longest label.
+/// Returns the x coordinate at which the time axis begins: right of the longest row label.
 fn labels_end(panels: &[(&str, &CaseRun)]) -> f64 {
     let rows = panels.iter().flat_map(|(_, run)| &run.rows);
     let widths = rows.map(|row| {
@@ -243,34 +261,38 @@ fn labels_end(panels: &[(&str, &CaseRun)]) -> f64 {
         let letters = |text: &str| text.chars().count() as f64;
         f64::max(7.6 * letters(&title), 7.0 * below.map_or(0.0, letters))
     });
-    (MARGIN + widths.fold(60.0, f64::max) + 14.0).min(AXIS_BEGIN)
+    (MARGIN + widths.fold(60.0, f64::max) + 14.0).min(MAX_AXIS_BEGIN)
 }
 
-/// A row's name for people, and what is to be said below it: what was chosen, or which of several it is.
+/// Returns a row's title and the small text below it. The small text is the choice of an automatic variant, or the row's name
+/// if several rows share an id; `None` if neither applies.
 fn label(row: &Row) -> (Cow<'static, str>, Option<&str>) {
     let entry = &row.entry;
     let which = (entry.name != entry.id).then_some(entry.name.as_str());
-    (cut(entry.title, 30), row.chosen.as_ref().map(|chosen| chosen.what.as_str()).or(which))
+    (truncated(entry.title, 30), row.auto_choice.as_ref().map(|choice| choice.config.as_str()).or(which))
 }
 
-/// So many letters at most.
-fn cut(text: &str, most: usize) -> Cow<'_, str> {
-    match text.char_indices().nth(most) {
+/// Shortens text to at most `max_chars` characters; shortened text ends with an ellipsis.
+fn truncated(text: &str, max_chars: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(max_chars) {
         None => Cow::Borrowed(text),
-        Some(_) => Cow::Owned(text.chars().take(most - 1).chain(['…']).collect()),
+        Some(_) => Cow::Owned(text.chars().take(max_chars - 1).chain(['…']).collect()),
     }
 }
 
+/// Returns true if the times are noisy, that is not exact to the last digit.
 fn is_noisy(measured: &Measurement) -> bool {
     measured.noise().is_some()
 }
 
-fn p50(measured: &Measurement) -> String {
+/// Returns the median as text, rounded to its significant digits if it is noisy.
+fn median_text(measured: &Measurement) -> String {
     believed(measured.time.p50, &[measured.noise()])
 }
 
-/// Which clock tells the times.
-fn clock(run: &CaseRun) -> String {
+/// Describes which clock measured the times: device time, wall time, or device time with the ids of the rows that have wall
+/// time.
+fn clock_note(run: &CaseRun) -> String {
     match run.by_wall() {
         ids if ids.is_empty() => "device time".to_owned(),
         _ if run.outcomes().filter_map(Outcome::measured).all(|m| m.device.is_none()) => {
@@ -280,76 +302,77 @@ fn clock(run: &CaseRun) -> String {
     }
 }
 
-/// What stands in a time's place.
-fn word(outcome: &Outcome) -> &'static str {
+/// Returns the word that is shown instead of a time for this outcome.
+fn outcome_word(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Skipped(why) if why == NOT_TIMED => "not timed",
         outcome => outcome.word(),
     }
 }
 
-/// A row in words.
-fn sentence(row: &Row, base: Option<&Measurement>) -> String {
-    let mut told = row.entry.name.clone();
-    if let Some(chosen) = &row.chosen {
-        told = format!("{told} ({})", chosen.what);
+/// Describes a row in a sentence, for its tooltip.
+fn row_sentence(row: &Row, base: Option<&Measurement>) -> String {
+    let mut text = row.entry.name.clone();
+    if let Some(choice) = &row.auto_choice {
+        text = format!("{text} ({})", choice.config);
     }
     let Some(measured) = row.outcome.measured() else {
         let why = row.outcome.reason().filter(|why| why != NOT_TIMED);
         let why = why.map_or_else(String::new, |why| format!(". {why}"));
-        return format!("{told}: {}{why}", word(&row.outcome));
+        return format!("{text}: {}{why}", outcome_word(&row.outcome));
     };
-    told = format!("{told}: {} ms", p50(measured));
+    text = format!("{text}: {} ms", median_text(measured));
     if let Some(factor) = base.and_then(|base| base.ratio(measured)) {
-        told = format!("{told}, {factor}");
+        text = format!("{text}, {factor}");
     }
     match measured.noise() {
-        Some(noise) => format!("{told}. Noisy: {noise}"),
-        None => told,
+        Some(noise) => format!("{text}. Noisy: {noise}"),
+        None => text,
     }
 }
 
-/// The whole in words, for those who do not see it.
+/// Describes the whole chart in text, for screen readers.
 fn description(panels: &[(&str, &CaseRun)], interrupted: Option<&str>) -> String {
-    let mut told: Vec<String> = interrupted.map(str::to_owned).into_iter().collect();
+    let mut text: Vec<String> = interrupted.map(str::to_owned).into_iter().collect();
     for (device, run) in panels {
         let base = run.base();
-        told.push(match base {
+        text.push(match base {
             Some((row, _)) => format!("{device}, {}; factors to {}.", run.case.title, row.entry.id),
             None => format!("{device}, {}.", run.case.title),
         });
-        let limits = run.timed_limits().map(|(limit, m)| format!("limit, {}: {} ms", limit.name, p50(m)));
-        let rows = run.rows.iter().map(|row| sentence(row, base.map(|(_, measured)| measured)));
-        told.extend(limits.chain(rows));
+        let peaks = run.timed_peaks().map(|(peak, m)| format!("peak, {}: {} ms", peak.name, median_text(m)));
+        let rows = run.rows.iter().map(|row| row_sentence(row, base.map(|(_, measured)| measured)));
+        text.extend(peaks.chain(rows));
     }
-    told.join("\n")
+    text.join("\n")
 }
 
-/// Text that is as long as it likes, broken between words; returns where the next line stands.
-fn lines(out: &mut String, class: &str, words: &str, mut y: f64) -> Result<f64, fmt::Error> {
-    for one in wrapped(words, LETTERS) {
-        text(out, class, MARGIN, y, &one)?;
-        y += LINE;
+/// Writes text of any length as lines wrapped at the chart's width, the first at `y`; returns the y coordinate for the next
+/// line.
+fn write_lines(out: &mut String, class: &str, words: &str, mut y: f64) -> Result<f64, fmt::Error> {
+    for one in wrapped(words, MAX_LINE_CHARS) {
+        write_text(out, class, MARGIN, y, &one)?;
+        y += LINE_HEIGHT;
     }
     Ok(y)
 }
 
-/// Lines of so many letters at most; a longer word is broken.
-fn wrapped(words: &str, most: usize) -> Vec<String> {
+/// Splits text between words into lines of at most `max_chars` characters; a longer word is split.
+fn wrapped(words: &str, max_chars: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    let mut room = 0;
+    let mut free = 0;
     for word in words.split_whitespace() {
         let letters: Vec<char> = word.chars().collect();
-        for part in letters.chunks(most) {
+        for part in letters.chunks(max_chars) {
             match lines.last_mut() {
-                Some(line) if part.len() < room => {
+                Some(line) if part.len() < free => {
                     line.push(' ');
                     line.extend(part);
-                    room -= part.len() + 1;
+                    free -= part.len() + 1;
                 }
                 _ => {
                     lines.push(part.iter().collect());
-                    room = most - part.len();
+                    free = max_chars - part.len();
                 }
             }
         }
@@ -357,16 +380,18 @@ fn wrapped(words: &str, most: usize) -> Vec<String> {
     lines
 }
 
-fn text(out: &mut String, class: &str, x: f64, y: f64, words: &str) -> fmt::Result {
+/// Writes text with a style class at a point.
+fn write_text(out: &mut String, class: &str, x: f64, y: f64, words: &str) -> fmt::Result {
     writeln!(out, "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>", escaped(words))
 }
 
-fn line(out: &mut String, class: &str, x: f64, (top, bottom): (f64, f64)) -> fmt::Result {
+/// Writes a vertical line with a style class at an x coordinate.
+fn write_line(out: &mut String, class: &str, x: f64, (top, bottom): (f64, f64)) -> fmt::Result {
     writeln!(out, "<line class=\"{class}\" x1=\"{x:.1}\" y1=\"{top:.1}\" x2=\"{x:.1}\" y2=\"{bottom:.1}\"/>")
 }
 
-/// A bar, hatched where what it shows is noisy.
-fn rect(out: &mut String, (x, y): (f64, f64), (width, height): (f64, f64), noisy: bool) -> fmt::Result {
+/// Writes a bar, hatched if its time is noisy.
+fn write_bar(out: &mut String, (x, y): (f64, f64), (width, height): (f64, f64), noisy: bool) -> fmt::Result {
     let fill = if noisy { "url(#hatch)" } else { "#2f6fd6" };
     writeln!(
         out,
@@ -374,7 +399,7 @@ fn rect(out: &mut String, (x, y): (f64, f64), (width, height): (f64, f64), noisy
     )
 }
 
-/// Text as XML has it. What XML has no way to write becomes U+FFFD.
+/// Escapes text for XML. Characters that XML does not allow become U+FFFD.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,18 +1,19 @@
-//! Charts of rows that are made up.
+//! Charts of invented results.
 
 use serde_json::json;
 
 use super::*;
 use crate::BackEnd;
 use crate::measure::Sample;
-use crate::rows::{Case, Chosen, Entry, LimitName, Worth};
+use crate::rows::{AutoChoice, Case, Entry, PeakKernel, Throughput};
 use base::error::Error;
 use testkit::golden;
 
-/// Rows that took so many milliseconds, nine times; a noisy one ran only three times.
+/// Returns the statistics of nine runs that took `ms` milliseconds each. If `noisy` is true, there are only three such runs, so
+/// that the time counts as noisy.
 fn measured(ms: f64, noisy: bool) -> Measurement {
     let sample = Sample { device_ms: Some(ms), dispatch_ms: None, wall_ms: 2.0 * ms };
-    Measurement::of(&vec![sample; if noisy { 3 } else { 9 }]).unwrap()
+    Measurement::from_samples(&vec![sample; if noisy { 3 } else { 9 }]).unwrap()
 }
 
 fn quiet(ms: f64) -> Outcome {
@@ -25,31 +26,32 @@ fn noisy(ms: f64) -> Outcome {
 
 fn row(id: &'static str, title: &'static str, outcome: Outcome) -> Row {
     let entry =
-        Entry { id, name: id.to_owned(), title, back_end: BackEnd::OpenCl, limit: Some(0), beside: None };
+        Entry { id, name: id.to_owned(), title, back_end: BackEnd::OpenCl, peak: Some(0), extra: None };
     Row::new(entry, outcome)
 }
 
-fn run(title: &str, limits: Vec<Outcome>, rows: Vec<Row>) -> CaseRun {
+fn run(title: &str, peaks: Vec<Outcome>, rows: Vec<Row>) -> CaseRun {
     let names = [("copy", "copy"), ("other_copy", "copy of halves")];
-    let names = names.iter().zip(&limits);
+    let names = names.iter().zip(&peaks);
     let case = Case {
         title: title.to_owned(),
         short: String::new(),
         json: json!({}),
-        worth: Worth::Frames,
+        throughput: Throughput::Frames,
         base: "first",
-        limits: names.map(|((key, name), _)| LimitName { key, name, note: None, computes: false }).collect(),
+        peaks: names.map(|((key, name), _)| PeakKernel { key, name, note: None, computes: false }).collect(),
     };
-    CaseRun { case, limits, rows, remark: None }
+    CaseRun { peaks, rows, ..CaseRun::new(case) }
 }
 
-/// All that a chart can show.
+/// Returns made-up results with everything that a chart can show.
 fn runs() -> [CaseRun; 2] {
     let wall = Sample { device_ms: None, dispatch_ms: None, wall_ms: 40.0 };
-    let mut of_several = row("threads", "Threads", Outcome::Ok(Measurement::of(&[wall; 9]).unwrap()));
+    let mut of_several =
+        row("threads", "Threads", Outcome::Ok(Measurement::from_samples(&[wall; 9]).unwrap()));
     of_several.entry.name = "threads, 4".to_owned();
     let mut chosen = row("auto", "Auto", quiet(0.125));
-    chosen.chosen = Some(Chosen { what: "third WIDTH=4".to_owned(), tuned: None });
+    chosen.auto_choice = Some(AutoChoice { config: "third WIDTH=4".to_owned(), from_cache: None });
     let rows = vec![
         row("first", "First", quiet(853.0)),
         row("second", "Second", noisy(104.7)),
@@ -77,13 +79,13 @@ fn drawn() -> String {
     svg("a ladder", &[("Device", &runs[0]), (HOSTILE, &runs[1])], Some("It was interrupted. Missing: later."))
 }
 
-/// The elements of an XML text, each with its attributes and the text in it and before its first child.
+/// An XML element: its attributes, and the text before its first child.
 #[derive(Debug, Clone, Default)]
 struct Element {
     name: String,
     attributes: Vec<(String, String)>,
     text: String,
-    /// The index of what it is in.
+    /// The index of the XML element that contains this one.
     parent: Option<usize>,
 }
 
@@ -97,7 +99,7 @@ impl Element {
     }
 }
 
-/// What `&…;` stands for; `Err` where the text is none.
+/// Replaces XML entities; `Err` if one is unknown.
 fn unescaped(text: &str) -> Result<String, String> {
     let mut parts = text.split('&');
     let mut plain = parts.next().unwrap_or_default().to_owned();
@@ -114,7 +116,7 @@ fn unescaped(text: &str) -> Result<String, String> {
     Ok(plain)
 }
 
-/// Reads XML without comments and CDATA; `Err` where it is not well-formed.
+/// Parses XML without comments and CDATA; `Err` if it is not well-formed.
 fn parsed(xml: &str) -> Result<Vec<Element>, String> {
     let mut elements: Vec<Element> = Vec::new();
     let mut open: Vec<usize> = Vec::new();
@@ -167,8 +169,8 @@ fn parsed(xml: &str) -> Result<Vec<Element>, String> {
     if open.is_empty() { Ok(elements) } else { Err("not all is closed".to_owned()) }
 }
 
-/// What an SVG says that is not so, of rows that are what `runs` says. It knows of charts only what a reader does: a bar's
-/// end is read off the ticks.
+/// Compares an SVG chart with the results that the chart is to show, and returns a description of each difference. The time of
+/// a bar is computed from the bar's end and the labels of the axis ticks.
 fn faults(svg: &str, runs: &[CaseRun]) -> Vec<String> {
     let elements = match parsed(svg) {
         Ok(elements) => elements,
@@ -229,25 +231,25 @@ fn faults(svg: &str, runs: &[CaseRun]) -> Vec<String> {
             faults.push(format!("{id}'s hatch"));
         }
     }
-    let limits: Vec<_> = runs.iter().flat_map(CaseRun::timed_limits).collect();
-    let drawn = class("limit").zip(class("limit-name")).collect::<Vec<_>>();
-    if drawn.len() != limits.len() {
-        faults.push(format!("{} limits of {}", drawn.len(), limits.len()));
+    let peaks: Vec<_> = runs.iter().flat_map(CaseRun::timed_peaks).collect();
+    let drawn = class("peak").zip(class("peak-name")).collect::<Vec<_>>();
+    if drawn.len() != peaks.len() {
+        faults.push(format!("{} peaks of {}", drawn.len(), peaks.len()));
     }
-    for ((line, name), (limit, m)) in drawn.into_iter().zip(limits) {
-        let told = format!("limit: {} {} ms", limit.name, believed(m.time.p50, &[m.noise()]));
+    for ((line, name), (peak, m)) in drawn.into_iter().zip(peaks) {
+        let told = format!("peak: {} {} ms", peak.name, believed(m.time.p50, &[m.noise()]));
         if name.text != told || !near(line.number("x1"), m.time.p50) || line.get("x1") != line.get("x2") {
-            faults.push(format!("the limit {}: {}", limit.name, name.text));
+            faults.push(format!("the peak {}: {}", peak.name, name.text));
         }
     }
     faults
 }
 
 #[test]
-fn a_chart_says_what_was_measured() {
+fn a_chart_shows_the_results() {
     let svg = drawn();
     assert_eq!(faults(&svg, &runs()), [""; 0]);
-    golden::holds("chart.svg", &svg);
+    golden::check("chart.svg", &svg);
 }
 
 #[test]
@@ -267,13 +269,13 @@ fn planted_faults_are_noticed() {
         ("height=\"16.0\" fill=\"#2f6fd6\"", "height=\"16.0\" fill=\"url(#hatch)\""),
         (">skipped<", ">ok<"),
         (">First<", ">Fifth<"),
-        ("limit: copy 0.100 ms", "limit: copy 0.200 ms"),
+        ("peak: copy 0.100 ms", "peak: copy 0.200 ms"),
         ("&lt;b&gt;", "<b>"),
         ("&amp;&quot;c", "&\"c"),
         ("</g>", ""),
         ("class=\"row\"", "class=\"row\" class=\"row\""),
         ("</svg>", "</svg><svg/>"),
-        ("class=\"limit\"", "class=\"grid\""),
+        ("class=\"peak\"", "class=\"grid\""),
     ] {
         let planted = svg.replacen(from, to, 1);
         assert_ne!(planted, svg, "{from} is not there");
@@ -282,7 +284,7 @@ fn planted_faults_are_noticed() {
 }
 
 #[test]
-fn names_are_text_whatever_is_in_them() {
+fn names_are_escaped() {
     let told = parsed(&drawn()).unwrap();
     let panels: Vec<&str> =
         told.iter().filter(|e| e.get("class") == "panel").map(|e| e.text.as_str()).collect();
@@ -306,7 +308,7 @@ fn names_are_text_whatever_is_in_them() {
 }
 
 #[test]
-fn there_is_a_chart_of_nothing_and_of_times_that_are_odd() {
+fn empty_results_and_odd_times_can_be_drawn() {
     let nothing = svg("a ladder", &[], Some("The benchmark was interrupted."));
     assert!(parsed(&nothing).is_ok() && nothing.contains("Nothing has been measured."));
     let failed = run("x", vec![], vec![row("first", "First", Outcome::Failed(Error::new("No.", "", "")))]);
@@ -328,5 +330,5 @@ fn lines_break_between_words() {
     assert_eq!(wrapped("aa bb cc", 5), ["aa bb", "cc"]);
     assert_eq!(wrapped("abcdefgh ij", 5), ["abcde", "fgh", "ij"]);
     assert_eq!(wrapped("", 5), [""; 0]);
-    assert_eq!([cut("abcd", 4), cut("abcde", 4)], ["abcd", "abc…"]);
+    assert_eq!([truncated("abcd", 4), truncated("abcde", 4)], ["abcd", "abc…"]);
 }

@@ -1,41 +1,58 @@
-//! The parameters of kernels as data. In: a rung's code and a device. Out: a [`Config`], one choice of values, and the
-//! compiler's options that follow from it.
+//! Tuning parameters of kernels as data: [`Param`] declares one, [`Config`] holds a value for each of them, and the compiler
+//! options follow from it.
 
 use std::fmt;
 
 use opencl::cl::{DeviceInfo, DeviceKind};
 
-/// A parameter of a kernel file: a `-D` option, and what the launch depends on.
+/// A tuning parameter of a kernel file, which is passed to the compiler as a `-D` option.
 #[derive(Debug)]
 pub struct Param {
-    /// Its name in the kernel file. Those that begin with `GROUP` are sizes of work-groups.
+    /// The macro's name in the kernel file. Parameters whose names begin with `GROUP` are sizes of work-groups.
     pub name: &'static str,
-    /// Its value on CPU devices, where nothing better is known.
+    /// Default value on CPU devices.
     pub cpu: u32,
-    /// Its value on all other devices, where nothing better is known.
+    /// Default value on all other devices.
     pub gpu: u32,
-    /// The values that are worth trying.
+    /// The values that a search tries; empty if the parameter is not tuned.
     pub values: &'static [u32],
 }
 
-/// What kernels with parameters have in common: a ladder's own code is one.
+/// Kernel code with tuning parameters. Each ladder has its own type for its code.
 pub trait Tunable: Sized + 'static {
-    /// The kernel file under `kernels/`.
+    /// Returns the kernel file's path below `kernels/`.
     fn file(&self) -> &'static str;
 
-    /// The parameters.
+    /// Returns the parameters.
     fn params(&self) -> &'static [Param];
 
-    /// Work-items of a group in each pass.
-    fn groups(&self, config: &Config<Self>) -> Vec<usize>;
+    /// Returns the number of work-items per work-group of each launch.
+    fn group_sizes(&self, config: &Config<Self>) -> Vec<usize>;
 
-    /// Whether the values go together on this device, beyond the size of the work-groups; all of them do where nothing is said.
+    /// Returns true if the device can run kernels with these parameter values, without regard to the size of the work-groups; true
+    /// by default.
     fn allows(&self, _config: &Config<Self>, _device: &DeviceInfo) -> bool {
+        true
+    }
+
+    /// Returns the parameters whose default values differ for a class of cases on a kind of device, as pairs of name and default
+    /// value; none by default.
+    fn class_defaults(&self, _kind: DeviceKind, _class: &str) -> &'static [(&'static str, u32)] {
+        &[]
+    }
+
+    /// Returns the index, in the ladder's list of peak kernels, of the peak kernel that this code is compared with; 0 by default.
+    fn peak(&self) -> usize {
+        0
+    }
+
+    /// Returns true if a search over the parameters is worth its time.
+    fn is_tuned(&self) -> bool {
         true
     }
 }
 
-/// One choice of values for the parameters of some code.
+/// A configuration: one value for each parameter of some code.
 #[derive(Debug)]
 pub struct Config<C: 'static> {
     code: &'static C,
@@ -55,27 +72,46 @@ impl<C: Tunable> PartialEq for Config<C> {
 }
 
 impl<C: Tunable> Config<C> {
-    /// The default values for a kind of device.
-    pub fn of(code: &'static C, kind: DeviceKind) -> Self {
+    /// Returns the default values for a kind of device.
+    pub fn new(code: &'static C, kind: DeviceKind) -> Self {
         let value = |p: &Param| if kind == DeviceKind::Cpu { p.cpu } else { p.gpu };
         Self { code, values: code.params().iter().map(value).collect() }
     }
 
-    /// The code that it configures.
+    /// Returns the default values for the kind of this device, with work-group sizes reduced until the device allows them.
+    pub fn for_device(code: &'static C, device: &DeviceInfo) -> Self {
+        Self::new(code, device.kind).fit_to_device(device)
+    }
+
+    /// Returns the default values for a class of cases, with work-group sizes reduced until the device allows them. If the device
+    /// cannot run these values, returns the defaults for all cases.
+    pub fn for_class(code: &'static C, device: &DeviceInfo, class: &str) -> Self {
+        let better = Self::for_kind(code, device.kind, class).fit_to_device(device);
+        if better.is_allowed(device) { better } else { Self::for_device(code, device) }
+    }
+
+    /// Returns the default values for a class of cases on a kind of device, without checking that a particular device allows them.
+    pub fn for_kind(code: &'static C, kind: DeviceKind, class: &str) -> Self {
+        let better = code.class_defaults(kind, class).iter();
+        better.fold(Self::new(code, kind), |config, (name, value)| config.with(name, *value))
+    }
+
+    /// Returns the code that this configuration is for.
     pub fn code(&self) -> &'static C {
         self.code
     }
 
+    /// Returns the index of a parameter in the list of the code's parameters; `None` if the code has no such parameter.
     fn index_of(&self, name: &str) -> Option<usize> {
         self.code.params().iter().position(|p| p.name == name)
     }
 
-    /// A parameter's value; 1 if the code has no such parameter.
+    /// Returns a parameter's value; 1 if the code has no such parameter.
     pub fn get(&self, name: &str) -> u32 {
         self.index_of(name).and_then(|at| self.values.get(at)).copied().unwrap_or(1)
     }
 
-    /// The same with another value for one parameter; unchanged if the code has no such parameter.
+    /// Returns this configuration with `value` for the parameter `name`; unchanged if the code has no such parameter.
     #[must_use]
     pub fn with(mut self, name: &str, value: u32) -> Self {
         if let Some(at) = self.index_of(name) {
@@ -84,9 +120,9 @@ impl<C: Tunable> Config<C> {
         self
     }
 
-    /// Halves the work-groups until the device takes them.
+    /// Halves the sizes of work-groups until the device allows them.
     #[must_use]
-    pub fn fitted(mut self, device: &DeviceInfo) -> Self {
+    pub fn fit_to_device(mut self, device: &DeviceInfo) -> Self {
         while !self.fits(device) {
             let mut smaller = false;
             for (param, value) in self.code.params().iter().zip(&mut self.values) {
@@ -102,7 +138,7 @@ impl<C: Tunable> Config<C> {
         self
     }
 
-    /// This one with each other value of each parameter that is worth trying, where the device allows it.
+    /// Returns all configurations that differ from this one in the value of one parameter and that the device allows.
     pub fn neighbours(&self, device: &DeviceInfo) -> Vec<Self> {
         let each = |param: &'static Param| param.values.iter().map(move |value| (param.name, *value));
         let others =
@@ -110,24 +146,25 @@ impl<C: Tunable> Config<C> {
         others.filter(|other| other != self && other.is_allowed(device)).collect()
     }
 
+    /// Returns true if no work-group of this configuration has more work-items than the device allows.
     fn fits(&self, device: &DeviceInfo) -> bool {
         let most = device.max_work_group_size.max(1);
-        self.code.groups(self).into_iter().all(|items| items <= most)
+        self.code.group_sizes(self).into_iter().all(|items| items <= most)
     }
 
-    /// Whether the device can run it.
+    /// Returns true if the device can run this configuration.
     pub fn is_allowed(&self, device: &DeviceInfo) -> bool {
         self.fits(device) && self.code.allows(self, device)
     }
 
-    /// The compiler's options.
+    /// Returns the compiler options, as in `-D WIDTH=4 -D GROUP=64`.
     pub fn options(&self) -> String {
         let option = |(p, v): (&Param, &u32)| format!("-D {}={v}", p.name);
         self.code.params().iter().zip(&self.values).map(option).collect::<Vec<_>>().join(" ")
     }
 }
 
-/// As in `STRIP_X=64 QUADS=4`.
+/// Formats the values as in `STRIP_X=64 QUADS=4`.
 impl<C: Tunable> fmt::Display for Config<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (n, (param, value)) in self.code.params().iter().zip(&self.values).enumerate() {

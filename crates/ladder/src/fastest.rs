@@ -1,101 +1,92 @@
-//! What the rung `auto` takes. In: a case of a ladder on a device. Out: the fastest of its kernels, by what tuning has kept
-//! or else by a short search, ready to run.
+//! The variant `auto`: finds the fastest kernels of a ladder for a case, from the tuning cache or else by a short search.
 
 use std::convert::Infallible;
 
 use super::Outcome;
-use super::bench::{Tried, fail, passed};
-use super::cache::{Cache, Class};
+use super::cache::Cache;
 use super::config::Config;
-use super::contest::{Contest, Ladder, Room, check_one};
-use super::rung::{Rung, Work};
-use super::search::{Attempt, descend};
+use super::outcome::{VariantResult, fail};
+use super::runner::{BuiltConfig, CaseBuffers, Ladder, LadderRunner, Part, cache_class};
+use super::search::{MAX_RATIO_TO_BEST, TrialResult, coordinate_descent};
 use base::error::Error;
 
-/// What is predicted to take so many times as long as the best rung before it is left.
-const HOPELESS: f64 = 3.0;
-/// Runs of a configuration in a search, of which the least disturbed counts.
+/// The number of timed runs of a configuration in a search. The fastest run counts, since it is the least disturbed.
 const SEARCH_RUNS: usize = 5;
 
-/// What `auto` takes: the rung, its parameters, and it ready to run.
-pub(super) type Fastest<L> = (&'static str, Config<<L as Ladder>::Code>, <L as Ladder>::Built);
-
-impl<L: Ladder> Contest<'_, L> {
-    /// The fastest of the ladder's kernels, and its parameters, by what tuning has found for such cases; `None` where it has
-    /// found nothing, or what can no longer be built.
-    pub(super) fn tuned(&self, room: &Room<L>) -> Option<Fastest<L>> {
-        let (cl, case) = (self.device(room).ok()?, &room.case);
-        let class = Class::of(L::NAME, self.ladder.class(case));
-        let named = |name: &str| self.ladder.rungs().iter().find(|rung| rung.id == name);
-        let (id, config) = Cache::load().fastest(&cl.device.info, &class, |name| match named(name)? {
-            Rung { id, work: Work::Kernels(code), .. } => Some((*id, *code)),
-            _ => None,
+impl<L: Ladder> LadderRunner<'_, L> {
+    /// Builds the variant with the parameters that the tuning cache has for the class of this case; similar cases share a
+    /// class. `None` if the cache has no entry for the class, or its variant can no longer be built.
+    pub(super) fn build_tuned(&self, buffers: &CaseBuffers<L>) -> Option<BuiltConfig<L>> {
+        let (cl, case) = (self.device(buffers).ok()?, &buffers.case);
+        let class = cache_class(self.ladder, case);
+        let named = |name: &str| self.ladder.variants().iter().find(|variant| variant.id == name);
+        let kind = cl.device.info.kind;
+        let (id, config) = Cache::load().fastest(&cl.device.info, cl.sources(), &class, |name| {
+            named(name).and_then(|variant| Some((variant.id, variant.code(kind)?)))
         })?;
-        self.try_config(case, id, &config).ok()?;
-        let built = self.ladder.compile(cl, &config).ok()?;
+        self.check_config(case, id, &config).ok()?;
+        let built = self.ladder.build(Part::Kernels(cl, &config)).ok()?;
         Some((id, config, built))
     }
 
-    /// The fastest of the ladder's kernels, and its parameters, by a short search. What differs is not timed.
+    /// Finds the ladder's fastest kernels and their parameters by a short search, and builds them. Configurations whose output
+    /// differs from the reference are not timed.
     ///
     /// # Errors
-    /// Where none is right: how one differs, or else why the first one cannot run.
-    pub(super) fn fastest(&self, room: &mut Room<L>) -> Tried<Fastest<L>> {
-        let cl = self.device(room)?;
+    /// Returns an outcome if no variant works: a mismatch if an output differed, otherwise the reason of the first failure.
+    pub(super) fn search_fastest(&self, buffers: &mut CaseBuffers<L>) -> VariantResult<BuiltConfig<L>> {
+        let cl = self.device(buffers)?;
         let device = &cl.device.info;
-        let small = self.ladder.small();
         let mut best: Option<(&'static str, Config<L::Code>, f64)> = None;
         let mut reason: Option<Box<Outcome>> = None;
-        // The later ones are the likely fastest: what is far behind is then left soon.
-        for rung in self.ladder.rungs().iter().rev() {
-            let &Work::Kernels(code) = &rung.work else { continue };
-            let first = Config::of(code, device.kind).fitted(device);
+        // Later variants are likely faster: slow ones are then abandoned early.
+        for variant in self.ladder.variants().iter().rev() {
+            let Some(code) = variant.code(device.kind) else { continue };
+            let first = self.default_config(code, cl, &buffers.case);
             let mut is_first = true;
-            let hopeless_ms = best.as_ref().map_or(f64::INFINITY, |best| HOPELESS * best.2);
-            // Changed kernels that do not come through are not asked again with each value: that could take the limit's time.
-            let found = descend(first, device, |config| {
-                let mut time = || -> Tried<f64> {
-                    self.try_config(&room.case, rung.id, config)?;
-                    let built = self.ladder.compile(cl, config).map_err(fail)?;
-                    let predicted = self.predict(&built, room).map_err(fail)?;
+            let hopeless_ms = best.as_ref().map_or(f64::INFINITY, |best| MAX_RATIO_TO_BEST * best.2);
+            // If modified kernels fail in the sandbox, other values are not tried: each could take the whole time limit.
+            let found = coordinate_descent(first, device, |config| {
+                let mut time = || -> VariantResult<f64> {
+                    self.check_config(&buffers.case, variant.id, config)?;
+                    let built = self.ladder.build(Part::Kernels(cl, config)).map_err(fail)?;
+                    let predicted = self.predict(&built, buffers).map_err(fail)?;
                     if predicted > hopeless_ms {
                         return Ok(predicted);
                     }
-                    for case in &small {
-                        passed(check_one(self.ladder, Some(cl), &built, case, L::INPUTS[0]))?;
-                    }
+                    let all = self.check_small_cases(&built, "", buffers, &mut || Ok(())).map_err(fail)?;
+                    all.map_err(|report| Box::new(Outcome::Mismatch(*report)))?;
                     let mut least = f64::INFINITY;
                     for _ in 0..SEARCH_RUNS {
-                        least = least.min(self.ladder.run(&built, &mut room.memory).map_err(fail)?.ms());
+                        least = least.min(self.run(&built, buffers).map_err(fail)?.ms());
                     }
                     Ok(least)
                 };
                 let is_first = std::mem::replace(&mut is_first, false);
                 Ok::<_, Infallible>(match time() {
-                    Ok(ms) if ms > hopeless_ms && is_first => Attempt::GiveUp,
-                    Ok(ms) if ms > hopeless_ms => Attempt::Without,
-                    Ok(ms) => Attempt::Timed(ms),
+                    Ok(ms) if ms > hopeless_ms && is_first => TrialResult::Stop,
+                    Ok(ms) if ms > hopeless_ms => TrialResult::NoTime,
+                    Ok(ms) => TrialResult::Time(ms),
                     Err(why) => {
                         let differs = |outcome: &Outcome| matches!(outcome, Outcome::Mismatch(_));
                         if reason.as_deref().is_none_or(|known| differs(&why) && !differs(known)) {
                             reason = Some(why);
                         }
-                        let is_fault = self.child.borrow().is_fault();
-                        if is_fault { Attempt::GiveUp } else { Attempt::Without }
+                        if self.has_trial_crashed() { TrialResult::Stop } else { TrialResult::NoTime }
                     }
                 })
             });
             let Ok(found) = found;
             if let Some((config, ms)) = found.filter(|(_, ms)| best.as_ref().is_none_or(|best| *ms < best.2))
             {
-                best = Some((rung.id, config, ms));
+                best = Some((variant.id, config, ms));
             }
         }
         let Some((id, config, _)) = best else {
             let none = || fail(Error::new("Nothing could be chosen.", "None of the kernels can run.", ""));
             return Err(reason.unwrap_or_else(none));
         };
-        let built = self.ladder.compile(cl, &config).map_err(fail)?;
+        let built = self.ladder.build(Part::Kernels(cl, &config)).map_err(fail)?;
         Ok((id, config, built))
     }
 }

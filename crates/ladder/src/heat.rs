@@ -1,48 +1,48 @@
-//! A search as a map. In: the trials of a search and a rung. Out: a [`Map`] over the two parameters with the most values,
-//! the others fixed at the best.
+//! Arranges the trials of a search as a heat map: the times of a variant's configurations over its two parameters with the most
+//! values. The other parameters have the values of the best configuration.
 
 use crate::config::{Config, Param, Tunable};
-use crate::tune::{Trial, axes, best};
+use crate::tune::{Trial, best, grid_params};
 
-/// The trials of a rung, by two parameters.
+/// Trials of one variant, arranged by the values of two parameters.
 #[derive(Debug)]
-pub struct Map<'a, C: 'static> {
-    /// The parameter that changes from column to column; none where the rung has no parameters.
-    pub across: Option<&'static Param>,
-    /// Its values.
+pub struct HeatMap<'a, C: 'static> {
+    /// The parameter that changes from column to column; `None` if the variant has no parameters.
+    pub column_param: Option<&'static Param>,
+    /// The values of the column parameter; a single 1 if there is no such parameter.
     pub columns: Vec<u32>,
-    /// The parameter that changes from row to row; none where the rung has only one.
-    pub down: Option<&'static Param>,
-    /// Its values; one where there is no such parameter.
+    /// The parameter that changes from row to row; `None` if the variant has fewer than two parameters.
+    pub row_param: Option<&'static Param>,
+    /// The values of the row parameter; a single 1 if there is no such parameter.
     pub rows: Vec<u32>,
-    /// Row by row; `None` is what was not tried.
+    /// The trials row by row; `None` for a configuration that was not tried.
     pub cells: Vec<Option<&'a Trial<C>>>,
-    /// The best, or where none is exact yet the first: what the other parameters are fixed at.
-    pub around: &'a Trial<C>,
+    /// The best trial, or the first one if none has a time. The other parameters of all cells have the values of this trial.
+    pub center: &'a Trial<C>,
 }
 
-impl<'a, C: Tunable> Map<'a, C> {
-    /// The map of a rung; `None` where it was not tried.
-    pub fn of(trials: &'a [Trial<C>], rung: &str) -> Option<Self> {
-        let own = || trials.iter().filter(|t| t.rung == rung);
+impl<'a, C: Tunable> HeatMap<'a, C> {
+    /// Arranges the trials of a variant; `None` if it was not tried.
+    pub fn new(trials: &'a [Trial<C>], variant: &str) -> Option<Self> {
+        let own = || trials.iter().filter(|t| t.variant == variant);
         let first = own().next()?;
         let fastest = own().filter(|t| t.ms().is_some()).min_by(|a, b| {
             let ms = |t: &Trial<C>| t.ms().unwrap_or(f64::INFINITY);
             f64::total_cmp(&ms(a), &ms(b))
         });
-        // At the end the one that goes into the cache.
-        let around = own().find(|t| t.median_ms.is_some()).or(fastest).unwrap_or(first);
-        let mut axes = axes(around.config.code()).into_iter();
-        let (across, down) = (axes.next(), axes.next());
+        // After the search, the finalist: its configuration goes into the cache.
+        let center = own().find(|t| t.median_ms.is_some()).or(fastest).unwrap_or(first);
+        let mut axes = grid_params(center.config.code()).into_iter();
+        let (column_param, row_param) = (axes.next(), axes.next());
         let values = |param: Option<&'static Param>| {
             let Some(param) = param else { return vec![1] };
             let mut values = param.values.to_vec();
-            values.push(around.config.get(param.name));
+            values.push(center.config.get(param.name));
             values.sort_unstable();
             values.dedup();
             values
         };
-        let (columns, rows) = (values(across), values(down));
+        let (columns, rows) = (values(column_param), values(row_param));
         let set = |config: Config<C>, param: Option<&Param>, value: u32| match param {
             Some(param) => config.with(param.name, value),
             None => config,
@@ -50,40 +50,41 @@ impl<'a, C: Tunable> Map<'a, C> {
         let mut cells = Vec::with_capacity(columns.len() * rows.len());
         for &row in &rows {
             for &column in &columns {
-                let config = set(set(around.config.clone(), across, column), down, row);
+                let config = set(set(center.config.clone(), column_param, column), row_param, row);
                 cells.push(own().find(|t| t.config == config));
             }
         }
-        Some(Self { across, columns, down, rows, cells, around })
+        Some(Self { column_param, columns, row_param, rows, cells, center })
     }
 
-    /// The cell in a column and a row.
+    /// Returns the trial in a column and a row; `None` if that configuration was not tried.
     pub fn cell(&self, column: usize, row: usize) -> Option<&'a Trial<C>> {
         self.cells.get(row * self.columns.len() + column).copied().flatten()
     }
 }
 
-/// The rungs that were tried, in the order of their first trials, and which of them has the best one.
-pub fn rungs<C>(trials: &[Trial<C>]) -> (Vec<&'static str>, Option<&'static str>) {
-    let mut rungs: Vec<&'static str> = Vec::new();
+/// Returns the ids of the variants that were tried, in the order of their first trials, and the id of the fastest variant (`None`
+/// if no trial has a time).
+pub fn variants<C>(trials: &[Trial<C>]) -> (Vec<&'static str>, Option<&'static str>) {
+    let mut variants: Vec<&'static str> = Vec::new();
     for trial in trials {
-        if !rungs.contains(&trial.rung) {
-            rungs.push(trial.rung);
+        if !variants.contains(&trial.variant) {
+            variants.push(trial.variant);
         }
     }
-    (rungs, best(trials).map(|(t, _)| t.rung))
+    (variants, best(trials).map(|(t, _)| t.variant))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::Status;
-    use crate::made::{MADE, Made, config};
+    use crate::fake::{FIRST_CODE, FakeCode, config};
+    use crate::tune::Status;
 
-    fn trial(a: u32, b: u32, status: Status) -> Trial<Made> {
+    fn trial(a: u32, b: u32, status: Status) -> Trial<FakeCode> {
         Trial {
-            rung: "one",
-            config: config(&MADE, a, b),
+            variant: "one",
+            config: config(&FIRST_CODE, a, b),
             compile_ms: None,
             status,
             median_ms: None,
@@ -91,18 +92,18 @@ mod tests {
         }
     }
 
-    fn with_c(trial: Trial<Made>) -> Trial<Made> {
+    fn with_c(trial: Trial<FakeCode>) -> Trial<FakeCode> {
         Trial { config: trial.config.clone().with("C", 2), ..trial }
     }
 
-    /// The time at the values of `B`, across, and of `A`, down.
-    fn at(map: &Map<Made>, b: u32, a: u32) -> Option<f64> {
+    /// Returns the time at the value `b` of the column parameter `B` and the value `a` of the row parameter `A`.
+    fn at(map: &HeatMap<FakeCode>, b: u32, a: u32) -> Option<f64> {
         let position = |values: &[u32], value: u32| values.iter().position(|v| *v == value).unwrap();
         map.cell(position(&map.columns, b), position(&map.rows, a)).and_then(Trial::ms)
     }
 
     #[test]
-    fn cells_stand_by_their_values_and_the_rest_is_the_best_ones() {
+    fn cells_have_their_values_and_other_parameters_are_fixed() {
         let trials = [
             trial(1, 8, Status::Scored(2.0)),
             trial(2, 8, Status::Failed("no".into())),
@@ -110,31 +111,31 @@ mod tests {
             trial(2, 32, Status::Scored(1.5)),
             with_c(trial(1, 16, Status::Scored(1.1))),
         ];
-        let map = Map::of(&trials, "one").unwrap();
-        assert_eq!((map.across.map(|p| p.name), map.down.map(|p| p.name)), (Some("B"), Some("A")));
+        let map = HeatMap::new(&trials, "one").unwrap();
+        assert_eq!((map.column_param.map(|p| p.name), map.row_param.map(|p| p.name)), (Some("B"), Some("A")));
         assert_eq!((&map.columns[..], &map.rows[..]), (&[8, 16, 32, 64][..], &[1, 2, 4][..]));
         assert_eq!((at(&map, 8, 1), at(&map, 32, 1), at(&map, 32, 2)), (Some(2.0), Some(1.0), Some(1.5)));
         assert_eq!((at(&map, 8, 2), at(&map, 64, 1)), (None, None));
         assert_eq!(at(&map, 16, 1), None, "tried with another value of C");
         assert_eq!(map.cells.iter().flatten().count(), 4);
-        assert_eq!(rungs(&trials), (vec!["one"], Some("one")));
-        assert!(Map::of(&trials, "two").is_none());
+        assert_eq!(variants(&trials), (vec!["one"], Some("one")));
+        assert!(HeatMap::new(&trials, "two").is_none());
     }
 
     #[test]
-    fn at_the_end_the_finalist_counts_and_not_a_lucky_run() {
+    fn a_finalist_is_preferred_to_a_lucky_run() {
         let lucky = trial(1, 8, Status::Scored(1.0));
         let finalist = Trial { median_ms: Some(1.4), ..trial(2, 16, Status::Scored(1.2)) };
         let trials = [lucky, finalist];
         assert_eq!(best(&trials).map(|(t, ms)| (t.config.get("B"), ms)), Some((16, 1.4)));
         assert_eq!(best(&trials[..1]).map(|(t, ms)| (t.config.get("B"), ms)), Some((8, 1.0)));
-        assert_eq!(Map::of(&trials, "one").unwrap().around.config.get("B"), 16);
+        assert_eq!(HeatMap::new(&trials, "one").unwrap().center.config.get("B"), 16);
     }
 
     #[test]
-    fn a_value_that_is_no_candidate_gets_a_place_of_its_own() {
+    fn a_value_outside_the_candidates_gets_a_column() {
         let trials = [trial(1, 48, Status::Scored(2.0))];
-        let map = Map::of(&trials, "one").unwrap();
+        let map = HeatMap::new(&trials, "one").unwrap();
         assert_eq!(map.columns, [8, 16, 32, 48, 64]);
         assert_eq!(map.cells.iter().flatten().count(), 1);
     }

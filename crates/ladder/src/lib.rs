@@ -1,36 +1,39 @@
-//! The benchmark harness of every ladder: variants and cases, checks, timing ([`measure`]), tuning, tables and JSON.
+//! The benchmark harness of every ladder. A ladder is a set of variants, that is implementations of the same computation. The
+//! harness checks and times them ([`runner`], [`check`], [`measure`], [`rounds`]), tunes their parameters ([`tune`],
+//! [`cache`]), and holds the results for tables, charts and JSON ([`rows`], [`chart`]).
 
 #![warn(missing_docs, unreachable_pub)]
-// The docs are for those who read the code: `./dev check` makes them of all items.
+// Docs are built for all items (`./dev check`).
 #![allow(rustdoc::private_intra_doc_links)]
 
-pub mod answer;
 pub mod arrays;
-pub mod bench;
 pub mod cache;
 pub mod chart;
+pub mod check;
+pub mod clock_speed;
 pub mod config;
-pub mod contest;
+#[cfg(test)]
+#[path = "fake_tests.rs"]
+mod fake;
 mod fastest;
 mod growth;
 pub mod heat;
-pub mod judge;
-#[cfg(test)]
-mod made;
+pub mod ladder_trial;
 pub mod measure;
+pub mod outcome;
 pub mod rounds;
 pub mod rows;
-pub mod rung;
+pub mod runner;
 mod search;
 pub mod sizes;
 pub mod trial;
 pub mod tune;
-pub mod tune_case;
+pub mod variant;
 
-/// What computes a variant.
+/// The technology that a variant computes with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BackEnd {
-    /// There is nothing to compute.
+    /// No computation: the input is passed on.
     Nothing,
     /// Kernels on an OpenCL device.
     OpenCl,
@@ -41,7 +44,7 @@ pub enum BackEnd {
 }
 
 impl BackEnd {
-    /// The name used in JSON.
+    /// Returns the name used in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             BackEnd::Nothing => "none",
@@ -51,37 +54,37 @@ impl BackEnd {
         }
     }
 
-    /// Whether it filters without OpenCL.
+    /// Returns true if this back end computes something, and needs no OpenCL device for it.
     pub fn does_without_opencl(self) -> bool {
         !matches!(self, BackEnd::Nothing | BackEnd::OpenCl)
     }
 }
 
-/// Why something that was to be timed has no time yet.
+/// The reason in an [`Outcome::Skipped`] for a variant that has not been timed yet.
 pub const NOT_TIMED: &str = "It was not timed.";
 
-/// What came of running a variant.
+/// The result of a benchmark for one variant and one case.
 #[derive(Debug, Clone)]
 pub enum Outcome {
-    /// It equals the reference, and this is its time.
+    /// The output equals the reference; holds the times.
     Ok(measure::Measurement),
-    /// The device cannot run it, and why.
+    /// The device cannot run the variant; holds the reason as a sentence.
     Unsupported(String),
-    /// It was left out, and why.
+    /// The variant was not timed; holds the reason as a sentence.
     Skipped(String),
-    /// It differs from the reference, so it has no time.
+    /// The output differs from the reference, so that there is no time; holds a report of the difference.
     Mismatch(base::verify::MismatchReport),
-    /// It could not be built or run.
+    /// The variant could not be built or run; holds the error.
     Failed(base::error::Error),
 }
 
 impl Outcome {
-    /// Its times, where it has some.
+    /// Returns the times of an [`Outcome::Ok`]; `None` for any other outcome.
     pub fn measured(&self) -> Option<&measure::Measurement> {
         if let Outcome::Ok(measured) = self { Some(measured) } else { None }
     }
 
-    /// Why it has no times.
+    /// Returns why there are no times; `None` for an [`Outcome::Ok`].
     pub fn reason(&self) -> Option<String> {
         match self {
             Outcome::Ok(_) => None,
@@ -91,7 +94,7 @@ impl Outcome {
         }
     }
 
-    /// The word for it in tables and JSON.
+    /// Returns the word for this outcome in tables and JSON.
     pub fn word(&self) -> &'static str {
         match self {
             Outcome::Ok(_) => "ok",

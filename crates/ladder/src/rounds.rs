@@ -1,342 +1,341 @@
-//! The benchmark of every ladder on one device. In: a [`Bench`], what takes part, cases. Out: for each case a [`CaseRun`],
-//! told after each round.
-//!
-//! Each is checked before it is timed; how long a run takes is predicted, and what would take too long is left out. All of
-//! them and the limits take turns in one loop, on the same input. The output of each one's first run is poisoned before it
-//! and compared after it, every element: what differs drops out.
+//! The benchmark of a ladder on one device. For each case every variant is checked, its time is predicted, and variants that would
+//! take too long are left out. Then variants and peak kernels run in turn on the same input. Every element
+//! of a variant's output is compared after its first timed run, its last one, and one between them: a variant whose output
+//! differs is dropped.
 
 use std::cell::RefCell;
 
 use super::Outcome;
-use super::bench::{Bench, Prepared, Tried, fail};
-use super::rows::{Case, CaseRun, Entry, Row, Turn, not_timed};
-use crate::measure::{self, Contender, Sample};
-use base::error::{Error, Result};
-use base::verify::{Accuracy, MismatchReport};
+use super::outcome::{VariantResult, fail};
+use super::rows::{CaseRun, Row, Turn, not_timed};
+use super::runner::{CaseBuffers, ComparedRun, Ladder, LadderRunner, PreparedVariant};
+use crate::measure::{self, Sample, TaskResults, TimedTask};
+use crate::variant::{Variant, Work};
+use base::error::Result;
+use base::verify::{Accuracy, Checked};
+use opencl::clock_speed::{ClockReader, Reading};
 use opencl::watch;
 
-/// What is asked of a benchmark beside cases and entrants.
+/// Options of a benchmark besides its cases and variants.
 #[derive(Debug, Clone, Copy)]
-pub struct Ask {
-    /// Timed rounds; each runs everything once.
+pub struct BenchOptions {
+    /// The number of timed rounds; each round runs all variants and peak kernels once.
     pub rounds: u32,
-    /// Whether nothing is checked or timed any more after something that is wrong or failed.
+    /// True if the benchmark ends at the first variant that fails or whose output differs.
     pub fail_fast: bool,
-    /// Whether the entrants were asked for by their names: what takes minutes is left out where they were not.
-    pub named: bool,
+    /// True if the user selected the variants by name. Otherwise variants whose runs take minutes are left out.
+    pub selected_by_name: bool,
 }
 
-/// Told how a benchmark goes on.
-pub trait Watch {
-    /// What happens next; called once for each entrant that is checked and each round that is timed.
-    fn next(&mut self, what: &str);
+/// Receives the progress and the results of a benchmark.
+pub trait BenchObserver {
+    /// Called before each variant is checked and before each round is timed, with a description of the step.
+    fn begin_step(&mut self, what: &str);
 
-    /// What is known so far of a case, by its index, after each of its rounds. What has not had one yet is
-    /// [left out](Outcome::Skipped), as [`NOT_TIMED`](super::NOT_TIMED) says.
-    fn so_far(&mut self, case: usize, run: CaseRun);
+    /// Called after each round with the results so far of the case with the index `case`. Variants that have not been timed yet are
+    /// [`Outcome::Skipped`] with the reason [`NOT_TIMED`](super::NOT_TIMED).
+    fn update_case(&mut self, case: usize, run: CaseRun);
 }
 
-/// Checks and times `entrants` for each of `cases`. What has been measured goes to `watch`, the last time for each case when
-/// all of it is there. What goes wrong with one entrant or limit is its [`Outcome`], and what goes wrong with a case, that
-/// of all its rows.
-pub fn run<B: Bench>(
-    bench: &mut B,
-    entrants: &[B::Entrant],
-    cases: &[B::Case],
-    ask: Ask,
-    watch: &mut dyn Watch,
+/// The variants that take part in a benchmark.
+pub type Variants<L> = [&'static Variant<<L as Ladder>::Code, <L as Ladder>::Host>];
+
+/// Checks and times `variants` for each of `cases`, and passes the results to `observer`; the last call for a case has the complete
+/// results. The failure of a variant or peak kernel becomes its [`Outcome`]. If a whole case fails, all its rows have that failure
+/// as their outcome.
+pub fn run<L: Ladder>(
+    runner: &LadderRunner<L>,
+    variants: &Variants<L>,
+    cases: &[L::Case],
+    options: BenchOptions,
+    observer: &mut dyn BenchObserver,
 ) {
     for (index, case) in cases.iter().enumerate() {
-        let run = match run_case(bench, entrants, (index, case), ask, watch) {
+        let run = match run_case(runner, variants, (index, case), options, observer) {
             Ok(run) => run,
-            Err(error) => failed(bench.case(case), entrants.iter().map(|one| bench.entry(*one)), &error),
+            Err(error) => {
+                let failed = |entry| Row::new(entry, Outcome::Failed(error.clone()));
+                let rows = variants.iter().map(|variant| failed(runner.entry(variant))).collect();
+                CaseRun { rows, ..CaseRun::new(runner.case(case)) }
+            }
         };
         let is_wrong = run.is_wrong();
-        watch.so_far(index, run);
-        if is_wrong && ask.fail_fast {
+        observer.update_case(index, run);
+        if is_wrong && options.fail_fast {
             break;
         }
     }
 }
 
-/// A case of which nothing could be run.
-pub fn failed(case: Case, entries: impl Iterator<Item = Entry>, error: &Error) -> CaseRun {
-    let rows = entries.map(|entry| Row::new(entry, Outcome::Failed(error.clone()))).collect();
-    CaseRun { rows, ..CaseRun::new(case) }
-}
-
-fn run_case<B: Bench>(
-    bench: &mut B,
-    entrants: &[B::Entrant],
-    (index, case): (usize, &B::Case),
-    ask: Ask,
-    watch: &mut dyn Watch,
+/// Checks and times the variants for a case, given with its index in the list of cases. Passes intermediate results to `observer`
+/// and returns the complete ones.
+fn run_case<L: Ladder>(
+    runner: &LadderRunner<L>,
+    variants: &Variants<L>,
+    (index, case): (usize, &L::Case),
+    options: BenchOptions,
+    observer: &mut dyn BenchObserver,
 ) -> Result<CaseRun> {
-    let mut room = bench.room(case)?;
-    let mut run = CaseRun::new(bench.case(case));
+    let mut buffers = runner.allocate(case)?;
+    let mut run = CaseRun::new(runner.case(case));
     let short = run.case.short.clone();
-    let mut ready = Vec::new();
-    for &entrant in entrants {
-        let mut row = Row::new(bench.entry(entrant), not_timed());
-        watch.next(&format!("checking {}, {short}", row.entry.id));
-        let prepared = match ask.fail_fast && run.is_wrong() {
+    let mut ready: Vec<(usize, u32, PreparedVariant<L>)> = Vec::new();
+    for &variant in variants {
+        let mut row = Row::new(runner.entry(variant), not_timed());
+        observer.begin_step(&format!("checking {}, {short}", row.entry.id));
+        let prepared = match options.fail_fast && run.is_wrong() {
             true => Err(Box::new(Outcome::Skipped("Something before it is wrong.".to_owned()))),
-            false => prepare(bench, entrant, &mut room, ask),
+            false => prepare_variant(runner, variant, &mut buffers, options),
         };
         match prepared {
-            Ok((rounds, Prepared { ready: one, predicted_ms, chosen, checked })) => {
-                (row.chosen, row.checked) = (chosen, checked);
-                ready.push((run.rows.len(), (rounds, predicted_ms), one));
+            Ok((rounds, checked, prepared)) => {
+                (row.auto_choice, row.checked) = (prepared.auto_choice.clone(), checked);
+                ready.push((run.rows.len(), rounds, prepared));
             }
             Err(outcome) => row.outcome = *outcome,
         }
         run.rows.push(row);
     }
-    if ask.fail_fast && run.is_wrong() {
+    if options.fail_fast && run.is_wrong() {
         return Ok(run);
     }
-    // The first limit is always timed, another one where something takes part whose limit it is.
-    let mut limits: Vec<Option<B::Ready>> = Vec::new();
-    for at in 0..run.limits.len() {
-        let is_wanted = at == 0 || ready.iter().any(|(row, ..)| run.rows[*row].entry.limit == Some(at));
-        let limit = is_wanted.then(|| warm_limit(bench, at, &mut room));
-        let (outcome, limit) = match limit {
-            Some(Ok(limit)) => (not_timed(), Some(limit)),
+    // After the kernels were built, so that a driver that fails then is named with the first of them.
+    run.clock = runner.clock().clone();
+    // The first peak kernel is always timed, another one only if a variant is compared with it.
+    let mut peaks: Vec<Option<L::Built>> = Vec::new();
+    for at in 0..run.peaks.len() {
+        let is_wanted = at == 0 || ready.iter().any(|(row, ..)| run.rows[*row].entry.peak == Some(at));
+        let peak = is_wanted.then(|| warm_peak(runner, at, &mut buffers));
+        let (outcome, peak) = match peak {
+            Some(Ok(peak)) => (not_timed(), Some(peak)),
             Some(Err(outcome)) => (*outcome, None),
             None => (not_timed(), None),
         };
-        run.limits[at] = outcome;
-        limits.push(limit);
+        run.peaks[at] = outcome;
+        peaks.push(peak);
     }
-    // A limit comes right before what it is the limit of, with the same in the caches.
-    let mut turns = vec![Turn::Limit(0)];
+    // A peak kernel runs right before the variants that are compared with it, so that the caches hold the same.
+    let mut turns = vec![Turn::Peak(0)];
     for (row, ..) in &ready {
-        let limit = run.rows[*row].entry.limit.map(Turn::Limit);
-        turns.extend(limit.filter(|limit| !turns.contains(limit)));
+        let peak = run.rows[*row].entry.peak.map(Turn::Peak);
+        turns.extend(peak.filter(|peak| !turns.contains(peak)));
         turns.push(Turn::Row(*row));
     }
-    let (bench, room) = (&*bench, RefCell::new(room));
+    let buffers = RefCell::new(buffers);
     let exact: RefCell<Vec<(usize, Accuracy)>> = RefCell::default();
-    let contender = |turn: Turn| {
+    let random = number_of(&run.case.title);
+    let compared = |rounds: u32| ComparedRounds::new(rounds, random);
+    let task = |turn: Turn| {
         let (rounds, run) = match turn {
-            Turn::Limit(at) => (ask.rounds, plain(bench, limits.get(at)?.as_ref()?, &room)),
+            Turn::Peak(at) => (options.rounds, run_peak(runner, peaks.get(at)?.as_ref()?, &buffers)),
             Turn::Row(at) => {
-                let (_, (rounds, predicted_ms), one) = ready.iter().find(|(row, ..)| *row == at)?;
-                (*rounds, compared(bench, (one, *predicted_ms), &room, (at, &exact)))
+                let (_, rounds, one) = ready.iter().find(|(row, ..)| *row == at)?;
+                (*rounds, run_variant(runner, one, &buffers, compared(*rounds), (at, &exact)))
             }
         };
-        Some((turn, Contender { rounds, run }))
+        Some((turn, TimedTask { rounds, run }))
     };
-    let (turns, mut contenders): (Vec<Turn>, Vec<Contender<Box<Outcome>>>) =
-        turns.into_iter().filter_map(contender).unzip();
-    let results = measure::alternate(ask.rounds, &mut contenders, |round, results| {
-        if round > 0 {
-            watch.so_far(index, run.with(&turns, results, &exact.borrow()));
+    let (turns, mut tasks): (Vec<Turn>, Vec<TimedTask<Box<Outcome>>>) =
+        turns.into_iter().filter_map(task).unzip();
+    let mut readings: Vec<Reading> = Vec::new();
+    let with = |results: &TaskResults<Box<Outcome>>, readings: &[Reading]| CaseRun {
+        clock_speed: runner.clock_speed(readings),
+        ..run.with(&turns, results, &exact.borrow())
+    };
+    let results = measure::alternate(options.rounds, &mut tasks, |round, results| {
+        // The reading before the first round belongs to the warm-up, and counts only if it is the only one. The others follow right
+        // after the last run of a round, before the device slows down.
+        if round == 1 {
+            readings.clear();
         }
-        watch.next(&format!("timing {short}, round {}", round + 1));
-        bench.load(round, &mut room.borrow_mut())
+        readings.extend(runner.clock_reader.iter().filter_map(ClockReader::read));
+        if round > 0 {
+            observer.update_case(index, with(results, &readings));
+        }
+        observer.begin_step(&format!("timing {short}, round {}", round + 1));
+        let is_compared = ready.iter().any(|(_, rounds, _)| compared(*rounds).contains(round));
+        runner.load_round(round, is_compared, &mut buffers.borrow_mut())
     })?;
-    let run = run.with(&turns, &results, &exact.borrow());
-    let remark = bench.remark(&run);
+    let mut run = with(&results, &readings);
+    if let Some(cl) = &runner.cl {
+        run.require_resolved(cl.clock());
+    }
+    let remark = runner.remark(&run);
     Ok(CaseRun { remark, ..run })
 }
 
-/// Makes an entrant ready, decides how often it can run, and checks it.
-fn prepare<B: Bench>(
-    bench: &mut B,
-    entrant: B::Entrant,
-    room: &mut B::Room,
-    ask: Ask,
-) -> Tried<(u32, Prepared<B::Ready>)> {
-    let mut prepared = bench.prepare(entrant, room)?;
-    let _watched = watch::step("a variant is checked", prepared.predicted_ms);
-    let rounds = measure::rounds_for(prepared.predicted_ms, ask.rounds, ask.named);
+/// Builds and checks a variant. Returns the number of rounds in which the variant is to be timed, the comparisons made, and the
+/// built variant.
+fn prepare_variant<L: Ladder>(
+    runner: &LadderRunner<L>,
+    variant: &'static Variant<L::Code, L::Host>,
+    buffers: &mut CaseBuffers<L>,
+    options: BenchOptions,
+) -> VariantResult<(u32, Vec<Checked>, PreparedVariant<L>)> {
+    let prepared = runner.prepare(variant, buffers)?;
+    let _watchdog = watch::step("a variant is checked", prepared.predicted_ms);
+    let rounds = measure::rounds_for(prepared.predicted_ms, options.rounds, options.selected_by_name);
     let rounds = rounds.map_err(|why| Box::new(Outcome::Skipped(why)))?;
-    bench.check(&mut prepared, room)?;
-    Ok((rounds, prepared))
-}
-
-/// A limit that has run once.
-fn warm_limit<B: Bench>(bench: &mut B, index: usize, room: &mut B::Room) -> Tried<B::Ready> {
-    let limit = bench.limit(index, room)?;
-    bench.run(&limit, room).map_err(fail)?;
-    Ok(limit)
-}
-
-type Run<'a> = Box<dyn FnMut() -> Tried<Sample> + 'a>;
-
-/// Runs that are timed.
-fn plain<'a, B: Bench>(bench: &'a B, one: &'a B::Ready, room: &'a RefCell<B::Room>) -> Run<'a> {
-    Box::new(move || bench.run(one, &mut room.borrow_mut()).map_err(fail))
-}
-
-/// Runs that are timed, of which the first is compared as well; how exact it is goes to the row.
-fn compared<'a, B: Bench>(
-    bench: &'a B,
-    (one, predicted_ms): (&'a B::Ready, f64),
-    room: &'a RefCell<B::Room>,
-    (row, exact): (usize, &'a RefCell<Vec<(usize, Accuracy)>>),
-) -> Run<'a> {
-    let mut is_compared = false;
-    Box::new(move || {
-        let _watched = watch::step("a variant is timed", predicted_ms);
-        let room = &mut room.borrow_mut();
-        if is_compared {
-            return bench.run(one, room).map_err(fail);
-        }
-        let (sample, accuracy) = compare_run(bench, one, room)?;
-        exact.borrow_mut().extend(accuracy.map(|accuracy| (row, accuracy)));
-        is_compared = true;
-        Ok(sample)
-    })
-}
-
-/// One run as it is timed, of which every element is compared.
-pub(super) fn compare_run<B: Bench>(
-    bench: &B,
-    one: &B::Ready,
-    room: &mut B::Room,
-) -> Tried<(Sample, Option<Accuracy>)> {
-    bench.poison(one, room).map_err(fail)?;
-    let sample = bench.run(one, room).map_err(fail)?;
-    let timed = |report: MismatchReport| {
-        let case = format!("{}, as it is timed", report.case);
-        MismatchReport { case, ..report }
+    let checked = match variant.work {
+        // An extra host variant is the code of a variant that is checked already.
+        Work::ExtraHost(..) => Vec::new(),
+        _ => runner.check(variant.id, &prepared, buffers)?,
     };
-    match bench.compare(one, room).map_err(fail)? {
-        Ok(accuracy) => Ok((sample, accuracy)),
-        Err(report) => Err(Box::new(Outcome::Mismatch(timed(*report)))),
+    Ok((rounds, checked, prepared))
+}
+
+/// Builds the peak kernel with the index `index` in [`LadderInfo::peaks`](super::runner::LadderInfo::peaks), runs it once as a
+/// warm-up, and returns it.
+fn warm_peak<L: Ladder>(
+    runner: &LadderRunner<L>,
+    index: usize,
+    buffers: &mut CaseBuffers<L>,
+) -> VariantResult<L::Built> {
+    let peak = runner.peak(index, buffers)?;
+    runner.run(&peak, buffers).map_err(fail)?;
+    Ok(peak)
+}
+
+/// The function that runs a [`TimedTask`] once.
+type Run<'a> = Box<dyn FnMut(Option<u32>) -> VariantResult<Sample> + 'a>;
+
+/// The rounds in which the output of a variant is compared: the first one, the last one, and one between them.
+#[derive(Debug, Clone, Copy)]
+struct ComparedRounds {
+    middle: u32,
+    last: u32,
+}
+
+impl ComparedRounds {
+    /// Chooses among the rounds of a variant; `random` decides which one is compared between the first and the last.
+    fn new(rounds: u32, random: u32) -> Self {
+        let last = rounds.saturating_sub(1);
+        let middle = if last > 1 { 1 + random % (last - 1) } else { last };
+        Self { middle, last }
+    }
+
+    fn contains(self, round: u32) -> bool {
+        [0, self.middle, self.last].contains(&round)
     }
 }
 
-/// The same for those who time by themselves: an error where it differs.
-///
-/// # Errors
-/// When the device fails, or the output differs.
-pub fn compare_once<B: Bench>(bench: &B, one: &B::Ready, room: &mut B::Room) -> Result<()> {
-    compare_run(bench, one, room)
-        .map(drop)
-        .map_err(|outcome| Error::new("A result is not right.", outcome.reason().unwrap_or_default(), ""))
+/// Returns a number that differs from title to title without a pattern, and is the same whenever a benchmark is repeated.
+fn number_of(title: &str) -> u32 {
+    // The hash function FNV-1a.
+    title.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
+/// Returns the function that runs a peak kernel once as a timed task.
+fn run_peak<'a, L: Ladder>(
+    runner: &'a LadderRunner<L>,
+    one: &'a L::Built,
+    buffers: &'a RefCell<CaseBuffers<L>>,
+) -> Run<'a> {
+    Box::new(move |_| runner.run(one, &mut buffers.borrow_mut()).map_err(fail))
+}
+
+/// Returns the function that runs a variant once as a timed task. In the rounds `compared` it also compares the output with the
+/// reference, and keeps the worst accuracy in `exact`, with the row's index.
+fn run_variant<'a, L: Ladder>(
+    runner: &'a LadderRunner<L>,
+    PreparedVariant { built, predicted_ms, .. }: &'a PreparedVariant<L>,
+    buffers: &'a RefCell<CaseBuffers<L>>,
+    compared: ComparedRounds,
+    (row, exact): (usize, &'a RefCell<Vec<(usize, Accuracy)>>),
+) -> Run<'a> {
+    Box::new(move |round| {
+        let _watchdog = watch::step("a variant is timed", *predicted_ms);
+        let buffers = &mut buffers.borrow_mut();
+        let Some(round) = round.filter(|round| compared.contains(*round)) else {
+            return runner.run(built, buffers).map_err(fail);
+        };
+        // The last round overwrites the memory, so that a variant that writes nothing any more is found, too.
+        let keeps_memory = ![0, compared.last].contains(&round);
+        let this = ComparedRun { round: Some(round), keeps_memory };
+        let (sample, accuracy) = runner.run_compared_in(this, built, buffers)?;
+        if let Some(accuracy) = accuracy {
+            let mut exact = exact.borrow_mut();
+            match exact.iter_mut().find(|(known, _)| *known == row) {
+                Some((_, worst)) if worst.max_error >= accuracy.max_error => {}
+                Some((_, worst)) => *worst = accuracy,
+                None => exact.push((row, accuracy)),
+            }
+        }
+        Ok(sample)
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::BackEnd;
-    use crate::bench::Compared;
-    use crate::rows::{LimitName, Worth};
-    use base::verify::Checked;
+    use crate::fake::{Behaviour, CORRECT, FakeLadder, NO_MEMORY_CASE, TIMED_CASE, device};
+    use crate::trial::Child;
+    use opencl::sources::Sources;
+    use testkit::movie::Folder;
 
-    /// Entrants are called as they behave; all that is done is written down.
-    #[derive(Default)]
-    struct Made {
-        log: RefCell<Vec<String>>,
-    }
-
-    impl Made {
-        fn note(&self, what: &str, of: &str) {
-            self.log.borrow_mut().push(format!("{what} {of}"));
-        }
-    }
-
-    fn error(what: &str) -> Error {
-        Error::new(what, "", "")
-    }
-
-    impl Bench for Made {
-        type Case = &'static str;
-        type Entrant = &'static str;
-        type Room = ();
-        type Ready = &'static str;
-
-        fn case(&self, case: &&'static str) -> Case {
-            let limit = |name| LimitName { key: name, name, note: None, computes: false };
-            let (title, short) = (String::new(), (*case).to_owned());
-            let limits = vec![limit("first"), limit("second"), limit("nobody's")];
-            Case { title, short, json: (*case).into(), worth: Worth::Frames, base: "", limits }
-        }
-
-        fn entry(&self, id: &'static str) -> Entry {
-            let limit = Some(usize::from(id == "other"));
-            Entry { id, name: id.to_owned(), title: id, back_end: BackEnd::Native, limit, beside: None }
-        }
-
-        fn room(&mut self, case: &&'static str) -> Result<()> {
-            if *case == "full" { Err(error("no memory")) } else { Ok(()) }
-        }
-
-        fn prepare(&mut self, id: &'static str, (): &mut ()) -> Tried<Prepared<&'static str>> {
-            self.note("prepare", id);
-            let predicted_ms = match id {
-                "slow" => 1e6,
-                "half a minute" => 3e4,
-                _ => 1.0,
-            };
-            let (chosen, checked) = (None, vec![Checked::default()]);
-            if id == "unbuilt" {
-                return Err(fail(error("does not build")));
-            }
-            Ok(Prepared { ready: id, predicted_ms, chosen, checked })
-        }
-
-        fn check(&mut self, prepared: &mut Prepared<&'static str>, (): &mut ()) -> Tried<()> {
-            self.note("check", prepared.ready);
-            Ok(())
-        }
-
-        fn limit(&mut self, index: usize, (): &mut ()) -> Tried<&'static str> {
-            if index == 1 { Err(fail(error("no second limit"))) } else { Ok("limit") }
-        }
-
-        fn load(&self, round: u32, (): &mut ()) -> Result<()> {
-            self.note("load", &round.to_string());
-            Ok(())
-        }
-
-        fn poison(&self, ready: &&'static str, (): &mut ()) -> Result<()> {
-            self.note("poison", ready);
-            Ok(())
-        }
-
-        fn run(&self, ready: &&'static str, (): &mut ()) -> Result<Sample> {
-            self.note("run", ready);
-            if *ready == "broken" {
-                return Err(error("broken"));
-            }
-            Ok(Sample { device_ms: None, dispatch_ms: None, wall_ms: 1.0 })
-        }
-
-        fn compare(&self, ready: &&'static str, (): &mut ()) -> Result<Compared> {
-            self.note("compare", ready);
-            let report = MismatchReport { case: "noise".to_owned(), count: 1, ..MismatchReport::default() };
-            Ok(if *ready == "wrong" { Err(Box::new(report)) } else { Ok(None) })
+    /// Returns the behaviour of a variant by its name.
+    fn by_name(name: &str, _: u32, _: u32) -> Behaviour {
+        match name {
+            "slow" => Behaviour { runs_ms: &[1e6], ..CORRECT },
+            "half a minute" => Behaviour { runs_ms: &[3e4], ..CORRECT },
+            "wrong" => Behaviour { wrong: "run", ..CORRECT },
+            "unbuilt" => Behaviour { wrong: "build", ..CORRECT },
+            "broken" => Behaviour { runs: 2, ..CORRECT },
+            "cached" => Behaviour { wrong: "cache", ..CORRECT },
+            "once" => Behaviour { wrong: "once", ..CORRECT },
+            _ => CORRECT,
         }
     }
 
     #[derive(Default)]
-    struct Told {
+    struct RecordingObserver {
         steps: usize,
         runs: Vec<(usize, CaseRun)>,
     }
 
-    impl Watch for Told {
-        fn next(&mut self, _: &str) {
+    impl BenchObserver for RecordingObserver {
+        fn begin_step(&mut self, _: &str) {
             self.steps += 1;
         }
 
-        fn so_far(&mut self, case: usize, run: CaseRun) {
+        fn update_case(&mut self, case: usize, run: CaseRun) {
             self.runs.push((case, run));
         }
     }
 
-    fn told(made: &mut Made, entrants: &[&'static str], cases: &[&'static str], fail_fast: bool) -> Told {
-        asked(made, entrants, cases, Ask { rounds: 3, fail_fast, named: false })
+    /// Runs a benchmark; returns the observer's records, and the recorded calls of the fake ladder.
+    fn run_benchmark(
+        names: &[&str],
+        cases: &[u32],
+        options: BenchOptions,
+    ) -> (RecordingObserver, Vec<String>) {
+        let ladder = FakeLadder::new(by_name);
+        let mut observer = RecordingObserver::default();
+        run_ladder(&ladder, None, (names, cases), options, &mut observer);
+        (observer, ladder.calls.take())
     }
 
-    fn asked(made: &mut Made, entrants: &[&'static str], cases: &[&'static str], ask: Ask) -> Told {
-        let mut told = Told::default();
-        run(made, entrants, cases, ask, &mut told);
-        told
+    /// Runs a benchmark of a ladder, with a reader of the clock in place of the device's if there is one.
+    fn run_ladder(
+        ladder: &FakeLadder,
+        clock: Option<ClockReader>,
+        (names, cases): (&[&str], &[u32]),
+        options: BenchOptions,
+        observer: &mut dyn BenchObserver,
+    ) {
+        let device = device();
+        let mut child = Child::new("made", None);
+        let mut runner = LadderRunner::new(ladder, Some(&device), Sources::default(), &mut child);
+        if let Some(clock) = clock {
+            runner.clock_reader = Ok(clock);
+        }
+        let variant = |name: &&str| ladder.variants().iter().find(|variant| variant.id == *name).unwrap();
+        let variants: Vec<_> = names.iter().map(variant).collect();
+        run(&runner, &variants, cases, options, observer);
+    }
+
+    fn run_three_rounds(names: &[&str], cases: &[u32], fail_fast: bool) -> (RecordingObserver, Vec<String>) {
+        run_benchmark(names, cases, BenchOptions { rounds: 3, fail_fast, selected_by_name: false })
     }
 
     fn words(run: &CaseRun) -> Vec<&'static str> {
@@ -344,65 +343,178 @@ mod tests {
     }
 
     #[test]
-    fn all_take_turns_on_the_same_input_and_first_runs_are_compared() {
-        let mut made = Made::default();
-        let told = told(&mut made, &["good", "wrong", "slow"], &["any"], false);
-        let log = made.log.take().join(", ");
-        let want = "prepare good, check good, prepare wrong, check wrong, prepare slow, run limit, \
-                    load 0, run limit, poison good, run good, compare good, poison wrong, run wrong, compare wrong, \
-                    load 1, run limit, run good, load 2, run limit, run good";
-        assert_eq!(log, want, "what is slow is not even checked, and what differs drops out");
-        assert_eq!((told.steps, told.runs.len()), (3 + 3, 3), "told after each round");
-        let (_, last) = &told.runs[2];
+    fn tasks_run_in_turn_and_first_runs_are_compared() {
+        let (observer, calls) = run_three_rounds(&["good", "wrong", "slow"], &[TIMED_CASE], false);
+        let checked = |name| {
+            let steps = ["build", "look", "run", "run", "look", "check"];
+            steps.map(|step| format!("{step} {name}")).join(", ")
+        };
+        let want = [
+            &checked("good"),
+            &checked("wrong"),
+            "build slow, look slow, run slow, build peak, run peak",
+            "next 0, run peak, poison good, run good, poison wrong, run wrong",
+            "next 1, run peak, run good, next 2, run peak, poison good, run good",
+        ];
+        assert_eq!(
+            calls.join(", "),
+            want.join(", "),
+            "what is slow is not even checked, and what differs drops out"
+        );
+        assert_eq!((observer.steps, observer.runs.len()), (3 + 3, 3), "observer after each round");
+        let (_, last) = &observer.runs[2];
         assert_eq!(words(last), ["ok", "mismatch", "skipped"]);
-        assert_eq!(last.limits[0].measured().map(|m| m.time.n), Some(3));
-        assert!(!matches!(last.limits[2], Outcome::Failed(_)), "nobody has asked for it");
-        let Outcome::Mismatch(report) = &last.rows[1].outcome else { panic!("{last:?}") };
-        assert_eq!(report.case, "noise, as it is timed");
-        let times = |index: usize| told.runs[index].1.rows[0].outcome.measured().map(|m| m.time.n);
+        assert_eq!(last.peaks[0].measured().map(|m| m.time.n), Some(3));
+        assert!(matches!(last.peaks[1], Outcome::Skipped(_)), "nobody has asked for it");
+        let Outcome::Mismatch(report) = &last.rows[1].outcome else { panic!("{:?}", last.rows) };
+        assert_eq!(report.case, "case 9, as it is timed in round 1");
+        let times = |index: usize| observer.runs[index].1.rows[0].outcome.measured().map(|m| m.time.n);
         assert_eq!([times(0), times(1), times(2)], [Some(1), Some(2), Some(3)]);
+        let sizes: Vec<_> =
+            last.rows[0].checked.iter().map(|one| (one.timed, one.sizes.join(", "))).collect();
+        assert_eq!(sizes, [(true, "case 9".to_owned()), (false, "case 0, case 1".to_owned())]);
     }
 
     #[test]
-    fn what_takes_minutes_is_said_and_left_out_unless_it_was_asked_for() {
-        let of = |named| {
-            let ask = Ask { rounds: 3, fail_fast: false, named };
-            let mut made = Made::default();
-            let told = asked(&mut made, &["good", "half a minute", "slow"], &["any"], ask);
-            let run = told.runs.last().unwrap().1.clone();
-            (run, made.log.take().contains(&"run half a minute".to_owned()))
+    fn variants_that_take_minutes_are_left_out_unless_selected() {
+        let run_with = |selected_by_name| {
+            let options = BenchOptions { rounds: 3, fail_fast: false, selected_by_name };
+            let (observer, calls) = run_benchmark(&["good", "half a minute", "slow"], &[TIMED_CASE], options);
+            let run = observer.runs.last().unwrap().1.clone();
+            (run, calls.contains(&"poison half a minute".to_owned()))
         };
-        let (left_out, has_run) = of(false);
+        let (left_out, has_run) = run_with(false);
         assert_eq!((words(&left_out).as_slice(), has_run), (&["ok", "skipped", "skipped"][..], false));
         let reason = |run: &CaseRun, row: usize| run.rows[row].outcome.reason().unwrap();
         assert_eq!(reason(&left_out, 1), "One run would take about 30 s. It is timed if --variant names it.");
-        let (named, has_run) = of(true);
+        let (named, has_run) = run_with(true);
         assert_eq!((words(&named).as_slice(), has_run), (&["ok", "ok", "skipped"][..], true));
         assert_eq!(reason(&named, 2), "One run would take about 1000 s.", "in no case");
     }
 
     #[test]
-    fn what_fails_costs_itself_alone() {
-        let told = told(&mut Made::default(), &["unbuilt", "broken", "other"], &["full", "any"], false);
-        let of = |case| &told.runs.iter().rfind(|(of, _)| *of == case).unwrap().1;
+    fn a_failure_affects_its_variant_only() {
+        let (observer, _) =
+            run_three_rounds(&["unbuilt", "broken", "good"], &[NO_MEMORY_CASE, TIMED_CASE], false);
+        let of = |case| &observer.runs.iter().rfind(|(of, _)| *of == case).unwrap().1;
         assert_eq!(words(of(0)), ["failed"; 3], "nothing of a case without memory");
         assert_eq!(words(of(1)), ["failed", "failed", "ok"]);
-        let limits: Vec<_> = of(1).limits.iter().map(Outcome::word).collect();
-        assert_eq!(limits, ["ok", "failed", "skipped"]);
-        let other = &of(1).rows[2];
-        assert!(of(1).limit_of(other).is_none() && of(1).limit_of(&of(1).rows[0]).is_some());
+        let peaks: Vec<_> = of(1).peaks.iter().map(Outcome::word).collect();
+        assert_eq!(peaks, ["ok", "skipped"]);
     }
 
     #[test]
-    fn asked_to_fail_fast_it_ends_at_the_first_that_is_wrong() {
-        let mut made = Made::default();
-        let early = told(&mut made, &["good", "unbuilt", "other"], &["one", "two"], true);
+    fn fail_fast_stops_at_the_first_failure() {
+        let (early, calls) =
+            run_three_rounds(&["good", "unbuilt", "broken"], &[TIMED_CASE, TIMED_CASE], true);
         assert_eq!((early.runs.len(), words(&early.runs[0].1)), (1, vec!["skipped", "failed", "skipped"]));
-        assert!(!made.log.take().iter().any(|line| line.starts_with("run") || line.ends_with("other")));
-        let late = told(&mut made, &["good", "wrong"], &["one", "two"], true);
+        assert!(!calls.iter().any(|line| line.starts_with("poison") || line.ends_with("broken")));
+        let (late, _) = run_three_rounds(&["good", "wrong"], &[TIMED_CASE, TIMED_CASE], true);
         assert!(late.runs.iter().all(|(case, _)| *case == 0));
         assert_eq!(words(&late.runs.last().unwrap().1), ["ok", "mismatch"]);
-        let on = told(&mut made, &["good", "wrong"], &["one", "two"], false);
+        let (on, _) = run_three_rounds(&["good", "wrong"], &[TIMED_CASE, TIMED_CASE], false);
         assert!(on.runs.iter().any(|(case, _)| *case == 1));
+    }
+
+    #[test]
+    fn variants_that_are_right_in_the_first_round_only_are_found() {
+        const ROUNDS: u32 = 9;
+        let compared = ComparedRounds::new(ROUNDS, number_of("case 9"));
+        assert!((1..ROUNDS - 1).contains(&compared.middle) && compared.last == ROUNDS - 1);
+        // Returns the rounds in which the outputs of the variants were wrong.
+        let rounds_of_mismatches = |has_one_input| {
+            let ladder = FakeLadder { has_one_input, ..FakeLadder::new(by_name) };
+            let mut observer = RecordingObserver::default();
+            let options = BenchOptions { rounds: ROUNDS, fail_fast: false, selected_by_name: false };
+            run_ladder(&ladder, None, (&["good", "once", "cached"], &[TIMED_CASE]), options, &mut observer);
+            let (_, run) = observer.runs.pop().unwrap();
+            let round = |outcome: &Outcome| match outcome {
+                Outcome::Ok(_) => None,
+                Outcome::Mismatch(report) => {
+                    let number = report.case.strip_prefix("case 9, as it is timed in round ").unwrap();
+                    Some(number.parse::<u32>().unwrap() - 1)
+                }
+                other => panic!("{other:?}"),
+            };
+            run.rows.iter().map(|row| round(&row.outcome)).collect::<Vec<_>>()
+        };
+        let ComparedRounds { middle, last } = compared;
+        assert_eq!(
+            rounds_of_mismatches(false),
+            [None, Some(last), Some(middle)],
+            "the output of the variant before remains until the last round"
+        );
+        assert_eq!(rounds_of_mismatches(true), [None, Some(middle), None]);
+    }
+
+    #[test]
+    fn the_round_between_the_first_and_the_last_varies() {
+        let middle = |title: &str| ComparedRounds::new(30, number_of(title)).middle;
+        let mut all: Vec<u32> = (0..40).map(|size| middle(&format!("{size} numbers"))).collect();
+        all.sort_unstable();
+        all.dedup();
+        assert!(all.len() > 15 && *all.first().unwrap() >= 1 && *all.last().unwrap() <= 28, "{all:?}");
+        for rounds in 0..4 {
+            let compared = ComparedRounds::new(rounds, 5);
+            assert!((0..rounds).all(|round| compared.contains(round)), "{rounds}: {compared:?}");
+        }
+    }
+
+    /// Writes the speed of the processors' clock before each round.
+    struct Governor<'a> {
+        folder: &'a Folder,
+        speeds_mhz: &'a [u32],
+        round: usize,
+        last: Option<CaseRun>,
+    }
+
+    impl BenchObserver for Governor<'_> {
+        fn begin_step(&mut self, step: &str) {
+            if step.starts_with("timing") {
+                let khz = self.speeds_mhz[self.round] * 1000;
+                self.folder.with(SPEED, khz.to_string().as_bytes());
+                self.round += 1;
+            }
+        }
+
+        fn update_case(&mut self, _: usize, run: CaseRun) {
+            self.last = Some(run);
+        }
+    }
+
+    const SPEED: &str = "devices/system/cpu/cpu0/cpufreq/scaling_cur_freq";
+
+    #[test]
+    fn a_clock_that_drifts_is_reported() {
+        let folder = Folder::new("clock-drift");
+        let speed = |speeds_mhz: &[u32]| {
+            folder.with(SPEED, b"500000");
+            folder.with(&SPEED.replace("scaling_cur", "cpuinfo_max"), b"2500000");
+            let clock = ClockReader::of_processors(&folder.file("")).unwrap();
+            let options =
+                BenchOptions { rounds: speeds_mhz.len() as u32, fail_fast: false, selected_by_name: false };
+            let mut governor = Governor { folder: &folder, speeds_mhz, round: 0, last: None };
+            run_ladder(
+                &FakeLadder::new(by_name),
+                Some(clock),
+                (&["good"], &[TIMED_CASE]),
+                options,
+                &mut governor,
+            );
+            governor.last.unwrap().clock_speed.unwrap()
+        };
+        // The speed of 500 MHz before the first round is left out, and so is that of the last round, after which none follows.
+        let steady = speed(&[2000, 2040, 2000, 2040, 2000, 2040, 2000, 2040, 1]);
+        assert_eq!((steady.mean, steady.limit, steady.change()), (2020.0, Some(2500.0), None));
+        assert_eq!(steady.notes(), ["clock 2,020 MHz of 2,500"]);
+        let drift = speed(&[2000, 2000, 2000, 2000, 2000, 1800, 1760, 1760, 1]);
+        assert_eq!(drift.quarters, Some((1760.0, 2000.0)));
+        assert_eq!(
+            drift.notes()[1],
+            "The clock changed by 12 % while this was timed (1,760 to 2,000 MHz): times are noisy."
+        );
+        let few = speed(&[2000, 1000, 1]);
+        assert_eq!((few.mean, few.quarters, few.change()), (1500.0, None, None));
+        assert_eq!(speed(&[2000]).mean, 500.0, "the only reading");
     }
 }

@@ -1,163 +1,184 @@
-//! What comes out of a benchmark, as data: for each case a [`CaseRun`] with the limits and the rows. Reports read nothing
-//! else, so they are the same for all ladders.
+//! The results of a benchmark as data: a [`CaseRun`] for each case, with peak kernels and rows. Tables, charts and JSON are made
+//! from these types alone, so they look the same for all ladders.
 
 use serde_json::Value;
 
 use super::{BackEnd, NOT_TIMED, Outcome};
-use crate::measure::{Measurement, Results, Timed};
+use crate::clock_speed::ClockSpeed;
+use crate::measure::{Measurement, TaskResults, TaskSamples};
+use base::timing::number;
 use base::verify::{Accuracy, Checked};
-use opencl::timer::IMPOSSIBLE;
+use opencl::clock::{Clock, ClockState, format_resolution};
 
-/// What is computed, for those who read of it.
+/// A case as reports show it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Case {
-    /// As a person would say it, as in "16777216 floats".
+    /// The title for people, as in "16777216 floats".
     pub title: String,
-    /// The same in a word or two, where what is computed with is known, as in "r=7".
+    /// A shorter title of a word or two, for where the ladder's input is known, as in "r=7".
     pub short: String,
-    /// The same in JSON.
+    /// The case in JSON.
     pub json: Value,
-    /// What its times are worth.
-    pub worth: Worth,
-    /// The rung that the speed of the others is compared with, where it has a time; else the slowest.
+    /// The work of a run, to turn times into throughput.
+    pub throughput: Throughput,
+    /// The id of the variant with which the others are compared. If that variant has no time, the slowest variant is used.
     pub base: &'static str,
-    /// What nothing that moves so many bytes can pass. The first is always shown, others where something takes part whose
-    /// limit they are.
-    pub limits: Vec<LimitName>,
+    /// Names of the ladder's peak kernels: kernels that move the same bytes or do the same operations and nothing else.
+    pub peaks: Vec<PeakKernel>,
 }
 
-/// What a time is turned into.
+/// The work of a run, to turn a time into throughput.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Worth {
-    /// Runs a second: each computes a frame.
+pub enum Throughput {
+    /// One frame: throughput is in frames per second.
     Frames,
-    /// Bytes and operations a second.
-    Amounts {
+    /// Bytes and operations: throughput is in bytes and operations per second.
+    Work {
         /// Bytes that have to be moved between memory and processor.
         bytes: f64,
-        /// Operations on floats that have to be done; 0 where there are none, and then nothing is said of them.
+        /// Floating-point operations that have to be done; 0 if there are none, and then none are shown.
         operations: f64,
     },
 }
 
-/// A limit, as it is called.
+/// Names and kind of a peak kernel: a kernel that moves the same bytes as the variants, or does the same operations, and nothing
+/// else, so that its speed is an upper bound. Files and JSON keys of peak kernels are called `limit`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct LimitName {
-    /// The beginning of its keys in JSON.
+pub struct PeakKernel {
+    /// The prefix of the peak kernel's keys in JSON.
     pub key: &'static str,
-    /// For people.
+    /// The name for people.
     pub name: &'static str,
-    /// What there is to know of the rows that it is the limit of.
+    /// A note for the rows that are compared with this peak kernel, if any.
     pub note: Option<&'static str>,
-    /// It does the operations and moves no bytes; otherwise it moves the bytes and computes nothing.
+    /// True if the peak kernel does the operations and moves no bytes; false if it moves the bytes and computes nothing.
     pub computes: bool,
 }
 
-/// What takes part, as it is called.
+/// Names and kind of a variant in a benchmark.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// Its name on the command line and in JSON.
+    /// The id on the command line and in JSON.
     pub id: &'static str,
-    /// Its name in tables: the same, where it is the only one with this id.
+    /// The name in tables: the id, unless several rows have the same id.
     pub name: String,
-    /// Its name for people, one to three words.
+    /// The title for people, one to three words.
     pub title: &'static str,
-    /// What computes it.
+    /// The technology that the variant computes with.
     pub back_end: BackEnd,
-    /// Which of the limits it can be compared with, if any.
-    pub limit: Option<usize>,
-    /// What is beside the ladder's own rungs says in JSON what it is.
-    pub beside: Option<Value>,
+    /// The index of the peak kernel that the variant is compared with, if any.
+    pub peak: Option<usize>,
+    /// A description in JSON, for a row that is not a variant of the ladder, such as a library.
+    pub extra: Option<Value>,
 }
 
-/// What the fastest rung is on a device.
+/// The kernels that an automatic variant, such as `auto`, has chosen on a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chosen {
-    /// The rung and its parameters, as in `name WIDTH=4`.
-    pub what: String,
-    /// Whether tuning had found it before; otherwise a short search did. `None` where there is no such search.
-    pub tuned: Option<bool>,
+pub struct AutoChoice {
+    /// The variant and its parameters, as in `name WIDTH=4`.
+    pub config: String,
+    /// True if the choice comes from the tuning cache, false if a short search found it; `None` if this automatic variant does not
+    /// search.
+    pub from_cache: Option<bool>,
 }
 
-/// What came of something that took part.
+/// The result of one variant for one case.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// What it is.
+    /// The variant's names.
     pub entry: Entry,
-    /// Its times, or what stands in their place.
+    /// The times, or the outcome that replaces them.
     pub outcome: Outcome,
-    /// What was chosen for it; only where there was a choice.
-    pub chosen: Option<Chosen>,
-    /// What was compared; nothing of one that was not checked to its end.
+    /// The kernels that an automatic variant has chosen; `None` for all other variants.
+    pub auto_choice: Option<AutoChoice>,
+    /// The comparisons of the checks; empty if the variant was not checked to the end.
     pub checked: Vec<Checked>,
-    /// How exact what was timed is, where it need not be right to the last bit.
+    /// The accuracy of the output; `None` if the output has to be exact.
     pub accuracy: Option<Accuracy>,
 }
 
 impl Row {
-    /// One with nothing but an outcome.
+    /// Makes a row with nothing but an outcome.
     pub fn new(entry: Entry, outcome: Outcome) -> Self {
-        Self { entry, outcome, chosen: None, checked: Vec::new(), accuracy: None }
+        Self { entry, outcome, auto_choice: None, checked: Vec::new(), accuracy: None }
     }
 }
 
-/// What came out for one case.
+/// The results for one case.
 #[derive(Debug, Clone)]
 pub struct CaseRun {
     /// The case.
     pub case: Case,
-    /// One for each of the case's limits: they take turns with the rows.
-    pub limits: Vec<Outcome>,
-    /// One for each that takes part, in the order asked for.
+    /// The outcome of each of the case's peak kernels, which are timed in turn with the rows.
+    pub peaks: Vec<Outcome>,
+    /// A row for each variant that takes part, in the order of selection.
     pub rows: Vec<Row>,
-    /// What the times say, where there is a question that they answer.
+    /// The ladder's remark on the times.
     pub remark: Option<String>,
+    /// How far the device's times are used.
+    pub clock: ClockState,
+    /// The speed of the device's clock in the timed rounds, or the reason why it is unknown, as a sentence.
+    pub clock_speed: std::result::Result<ClockSpeed, String>,
 }
 
-/// What a contender's times are for.
+/// Returns the reason why kernels that were measured have wall times instead of device times, or why runs are missing; `None` if there
+/// is nothing to say.
+pub fn clock_reason(clock: &ClockState, measured: &Measurement) -> Option<String> {
+    let all = measured.device.is_none();
+    match (clock, measured.impossible) {
+        (ClockState::Rejected(_), _) => clock.note(),
+        (_, 0) => None,
+        (_, n) if all => Some(format!("Its driver reported an impossible time for all {n} runs: wall time.")),
+        (_, 1) => Some("Its driver reported an impossible time for 1 run, which is left out.".to_owned()),
+        (_, n) => Some(format!("Its driver reported impossible times for {n} runs, which are left out.")),
+    }
+}
+
+/// The peak kernel or row that a timed task belongs to.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Turn {
-    /// By the limit's index.
-    Limit(usize),
-    /// By the row's index.
+    /// A peak kernel, given by its index in [`CaseRun::peaks`].
+    Peak(usize),
+    /// A row, given by its index in [`CaseRun::rows`].
     Row(usize),
 }
 
-/// What has no time yet.
+/// Returns the outcome of a variant that has not been timed yet.
 pub(super) fn not_timed() -> Outcome {
     Outcome::Skipped(NOT_TIMED.to_owned())
 }
 
 impl CaseRun {
-    /// One of which nothing is known yet.
+    /// Makes the results of a case that has not been run yet.
     pub fn new(case: Case) -> Self {
-        let limits = vec![not_timed(); case.limits.len()];
-        Self { case, limits, rows: Vec::new(), remark: None }
+        let peaks = vec![not_timed(); case.peaks.len()];
+        let clock_speed = Err(NOT_TIMED.to_owned());
+        Self { case, peaks, rows: Vec::new(), remark: None, clock: ClockState::default(), clock_speed }
     }
 
-    /// The limits that have times, with their names.
-    pub fn timed_limits(&self) -> impl Iterator<Item = (LimitName, &Measurement)> {
-        let limits = self.case.limits.iter().zip(&self.limits);
-        limits.filter_map(|(name, outcome)| Some((*name, outcome.measured()?)))
+    /// Returns the peak kernels that have times, with their names.
+    pub fn timed_peaks(&self) -> impl Iterator<Item = (PeakKernel, &Measurement)> {
+        let peaks = self.case.peaks.iter().zip(&self.peaks);
+        peaks.filter_map(|(name, outcome)| Some((*name, outcome.measured()?)))
     }
 
-    /// The time of the limit that a row can be compared with.
-    pub fn limit_of(&self, row: &Row) -> Option<&Measurement> {
-        row.entry.limit.and_then(|at| self.limits.get(at)).and_then(Outcome::measured)
+    /// Returns the times of the peak kernel with which a row is compared; `None` if there is no such kernel, or it has no times.
+    pub fn peak_of(&self, row: &Row) -> Option<&Measurement> {
+        row.entry.peak.and_then(|at| self.peaks.get(at)).and_then(Outcome::measured)
     }
 
-    /// The rows that have times.
+    /// Returns the rows that have times.
     pub fn timed(&self) -> impl Iterator<Item = (&Row, &Measurement)> + Clone {
         self.rows.iter().filter_map(|row| Some((row, row.outcome.measured()?)))
     }
 
-    /// What the speed of the others is compared with: the case's base, or the slowest where that has no time.
+    /// Returns the row with which the others are compared: the case's base variant, or the slowest row if the base has no time.
     pub fn base(&self) -> Option<(&Row, &Measurement)> {
         let base = self.timed().find(|(row, _)| row.entry.id == self.case.base);
         base.or_else(|| self.timed().max_by(|(_, a), (_, b)| f64::total_cmp(&a.time.p50, &b.time.p50)))
     }
 
-    /// The rows that have the wall's time, since no device tells theirs; each id once.
+    /// Returns the ids of the rows that have wall time only, each id once.
     pub fn by_wall(&self) -> Vec<&'static str> {
         let mut ids = Vec::new();
         for (row, measured) in self.timed() {
@@ -168,21 +189,59 @@ impl CaseRun {
         ids
     }
 
-    /// What came of limits and rows.
-    pub fn outcomes(&self) -> impl Iterator<Item = &Outcome> {
-        self.limits.iter().chain(self.rows.iter().map(|row| &row.outcome))
+    /// Replaces all device times by wall times if one of them is too short for the resolution of the device's clock: times by two
+    /// clocks must not be compared.
+    pub(super) fn require_resolved(&mut self, clock: &Clock) {
+        let Some(resolution_ns) = clock.resolution_ns() else { return };
+        // A time of less than a step is reported as 0, which is impossible: it is in the wall times.
+        let is_kernel = |row: &&Row| row.entry.back_end == BackEnd::OpenCl;
+        let rows = self.rows.iter().filter(is_kernel).map(|row| &row.outcome);
+        let all = self.peaks.iter().chain(rows).filter_map(Outcome::measured);
+        let shortest = all.map(|measured| measured.time.p50).fold(f64::INFINITY, f64::min);
+        if clock.resolves(shortest * 1e6) {
+            return;
+        }
+        for outcome in self.peaks.iter_mut().chain(self.rows.iter_mut().map(|row| &mut row.outcome)) {
+            if let Outcome::Ok(measured) = outcome {
+                *measured = measured.by_wall();
+            }
+        }
+        self.clock = ClockState::Rejected(format!(
+            "the shortest kernel takes {} ms and the device's clock has steps of {}",
+            number(shortest),
+            format_resolution(resolution_ns)
+        ));
     }
 
-    /// Whether anything is wrong or failed.
+    /// Returns a sentence for the user if the device's times are not used, or were not compared with wall times; `None` also if no kernel
+    /// has a time.
+    pub fn clock_note(&self) -> Option<String> {
+        let is_kernel = |(row, _): (&Row, _)| row.entry.back_end == BackEnd::OpenCl;
+        self.clock.note().filter(|_| self.timed().any(is_kernel))
+    }
+
+    /// Returns the reason why a row of kernels has wall times, or why runs of it are missing; `None` if there is nothing to say.
+    pub fn clock_reason(&self, row: &Row) -> Option<String> {
+        let measured = row.outcome.measured().filter(|_| row.entry.back_end == BackEnd::OpenCl)?;
+        clock_reason(&self.clock, measured)
+    }
+
+    /// Returns the outcomes of peak kernels and rows.
+    pub fn outcomes(&self) -> impl Iterator<Item = &Outcome> {
+        self.peaks.iter().chain(self.rows.iter().map(|row| &row.outcome))
+    }
+
+    /// Returns true if any output differs or anything failed.
     pub(super) fn is_wrong(&self) -> bool {
         self.outcomes().any(|outcome| matches!(outcome, Outcome::Mismatch(_) | Outcome::Failed(_)))
     }
 
-    /// The same with what has been measured, and how exact rows are, by their index.
+    /// Returns a copy of these results with the results of the timed tasks added. `turns` names the peak kernel or row that each of
+    /// `results` belongs to, and `exact` holds accuracies with the index of their row.
     pub(super) fn with(
         &self,
         turns: &[Turn],
-        results: &Results<Box<Outcome>>,
+        results: &TaskResults<Box<Outcome>>,
         exact: &[(usize, Accuracy)],
     ) -> Self {
         let mut run = self.clone();
@@ -191,16 +250,12 @@ impl CaseRun {
         }
         for (turn, timed) in turns.iter().zip(results) {
             let to = match *turn {
-                Turn::Limit(at) => run.limits.get_mut(at),
+                Turn::Peak(at) => run.peaks.get_mut(at),
                 Turn::Row(at) => run.rows.get_mut(at).map(|row| &mut row.outcome),
             };
             let Some(to) = to else { continue };
-            match timed.as_ref().map(Timed::measurement) {
+            match timed.as_ref().map(TaskSamples::measurement) {
                 Ok(Some(measured)) => *to = Outcome::Ok(measured),
-                // Ran, and has no time all the same.
-                Ok(None) if timed.as_ref().is_ok_and(|timed| !timed.samples.is_empty()) => {
-                    *to = Outcome::Skipped(IMPOSSIBLE.to_owned());
-                }
                 Ok(None) => {}
                 Err(instead) => *to = (**instead).clone(),
             }

@@ -1,29 +1,34 @@
-//! The search over the parameters of kernels. In: a first configuration, and a way to try one. Out: the fastest that was
-//! tried.
+//! Coordinate descent over the parameters of kernels.
 
 use crate::config::{Config, Tunable};
 use opencl::cl::DeviceInfo;
 
-/// What came of trying a configuration.
+/// The largest ratio of a configuration's predicted time to the time of the best configuration so far. A configuration above it
+/// is not timed.
+pub(crate) const MAX_RATIO_TO_BEST: f64 = 3.0;
+
+/// The result of trying a configuration.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Attempt {
-    /// It is right, and took so many milliseconds.
-    Timed(f64),
-    /// It is wrong, too slow, or cannot run.
-    Without,
-    /// The same, and no other values are to be tried.
-    GiveUp,
+pub(crate) enum TrialResult {
+    /// The output is right; holds the time in milliseconds.
+    Time(f64),
+    /// The output differs, the run is too slow, or the kernels fail.
+    NoTime,
+    /// Like [`TrialResult::NoTime`], and no further parameter values of this variant are to be tried.
+    Stop,
 }
 
-/// Varies one parameter after the other and keeps the best value of each: coordinate descent, a few trials instead of all
-/// combinations. The first is tried in any case, of the others those that the device allows. `None` when none has a time.
+/// Finds good parameter values by coordinate descent: varies one parameter after the other and keeps the best value of each,
+/// which takes a few trials instead of all combinations. `attempt` tries a configuration. `first` is always tried, other
+/// configurations only if the device allows them. Returns the best configuration and its time in milliseconds; `None` if no
+/// configuration has a time.
 ///
 /// # Errors
-/// What `attempt` returns; it ends the search.
-pub(crate) fn descend<C: Tunable, E>(
+/// Returns the error of `attempt`, which ends the search.
+pub(crate) fn coordinate_descent<C: Tunable, E>(
     first: Config<C>,
     device: &DeviceInfo,
-    mut attempt: impl FnMut(&Config<C>) -> Result<Attempt, E>,
+    mut attempt: impl FnMut(&Config<C>) -> Result<TrialResult, E>,
 ) -> Result<Option<(Config<C>, f64)>, E> {
     let best = |tried: &[(Config<C>, Option<f64>)]| {
         let timed = tried.iter().filter_map(|(config, ms)| Some((config.clone(), (*ms)?)));
@@ -32,9 +37,9 @@ pub(crate) fn descend<C: Tunable, E>(
     let mut tried: Vec<(Config<C>, Option<f64>)> = Vec::new();
     let mut base = first.clone();
     match attempt(&first)? {
-        Attempt::Timed(ms) => tried.push((first, Some(ms))),
-        Attempt::Without => tried.push((first, None)),
-        Attempt::GiveUp => return Ok(None),
+        TrialResult::Time(ms) => tried.push((first, Some(ms))),
+        TrialResult::NoTime => tried.push((first, None)),
+        TrialResult::Stop => return Ok(None),
     }
     for param in base.code().params() {
         for &value in param.values {
@@ -43,9 +48,9 @@ pub(crate) fn descend<C: Tunable, E>(
                 continue;
             }
             let ms = match attempt(&config)? {
-                Attempt::Timed(ms) => Some(ms),
-                Attempt::Without => None,
-                Attempt::GiveUp => return Ok(best(&tried)),
+                TrialResult::Time(ms) => Some(ms),
+                TrialResult::NoTime => None,
+                TrialResult::Stop => return Ok(best(&tried)),
             };
             tried.push((config, ms));
         }
@@ -57,15 +62,19 @@ pub(crate) fn descend<C: Tunable, E>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::made::{MADE, Made, config};
+    use crate::fake::{FIRST_CODE, FakeCode, config};
 
-    /// The fastest, and what was tried for it.
-    fn search(mut attempt: impl FnMut(u32, u32) -> Attempt) -> (Option<String>, Vec<String>) {
+    /// Returns the best configuration with its time, and all that were tried.
+    fn search(mut attempt: impl FnMut(u32, u32) -> TrialResult) -> (Option<String>, Vec<String>) {
         let mut tried = Vec::new();
-        let found = descend(config(&MADE, 1, 8), &DeviceInfo::made_up(), |config: &Config<Made>| {
-            tried.push(["A", "B", "C"].map(|name| config.get(name).to_string()).join(" "));
-            Ok::<_, std::convert::Infallible>(attempt(config.get("A"), config.get("B")))
-        });
+        let found = coordinate_descent(
+            config(&FIRST_CODE, 1, 8),
+            &DeviceInfo::made_up(),
+            |config: &Config<FakeCode>| {
+                tried.push(["A", "B", "C"].map(|name| config.get(name).to_string()).join(" "));
+                Ok::<_, std::convert::Infallible>(attempt(config.get("A"), config.get("B")))
+            },
+        );
         (found.unwrap().map(|(config, ms)| format!("{config}: {ms}")), tried)
     }
 
@@ -73,29 +82,29 @@ mod tests {
     fn each_parameter_keeps_its_best_value_and_nothing_is_tried_twice() {
         let (found, tried) = search(|a, b| match (a, b) {
             // The default is wrong, and 64 the slowest.
-            (1, 8) => Attempt::Without,
-            (a, b) => Attempt::Timed(f64::from(a * 10) + f64::from(b.abs_diff(16))),
+            (1, 8) => TrialResult::NoTime,
+            (a, b) => TrialResult::Time(f64::from(a * 10) + f64::from(b.abs_diff(16))),
         });
         assert_eq!(found.as_deref(), Some("A=2 B=16 C=1: 20"));
         assert_eq!(tried, ["1 8 1", "2 8 1", "2 16 1", "2 32 1", "2 64 1", "2 16 2"]);
-        assert_eq!(search(|_, _| Attempt::Without).0, None);
+        assert_eq!(search(|_, _| TrialResult::NoTime).0, None);
     }
 
     #[test]
-    fn what_gives_up_is_the_last_that_is_tried() {
-        let (found, tried) = search(|_, _| Attempt::GiveUp);
+    fn stop_ends_the_search() {
+        let (found, tried) = search(|_, _| TrialResult::Stop);
         assert_eq!((found, tried.len()), (None, 1));
         let (found, tried) =
-            search(|_, b| if b == 16 { Attempt::GiveUp } else { Attempt::Timed(f64::from(b)) });
+            search(|_, b| if b == 16 { TrialResult::Stop } else { TrialResult::Time(f64::from(b)) });
         assert_eq!((found.as_deref(), tried.len()), (Some("A=1 B=8 C=1: 8"), 3));
     }
 
     #[test]
-    fn an_error_ends_it() {
+    fn an_error_ends_the_search() {
         let mut calls = 0;
-        let found = descend(config(&MADE, 1, 8), &DeviceInfo::made_up(), |_| {
+        let found = coordinate_descent(config(&FIRST_CODE, 1, 8), &DeviceInfo::made_up(), |_| {
             calls += 1;
-            if calls == 2 { Err("no") } else { Ok(Attempt::Timed(1.0)) }
+            if calls == 2 { Err("no") } else { Ok(TrialResult::Time(1.0)) }
         });
         assert_eq!((found.err(), calls), (Some("no"), 2));
     }

@@ -1,12 +1,12 @@
-//! What the command line says of cases, by the names of its options. In: their values. Out: the same for the ladder whose
-//! option it is: that alone knows what they mean.
+//! Values of the command line options that choose a ladder's cases.
 
-/// Values of options, each of one number or of several that belong together.
+/// Values of the command line options that choose cases, such as `--size` or `--count`, by the names of the options. Each value
+/// is one number, or several numbers that belong together.
 #[derive(Debug, Clone, Default)]
 pub struct Sizes(Vec<(&'static str, Vec<Vec<u64>>)>);
 
 impl Sizes {
-    /// The same with the values of an option; none are as if it was not given.
+    /// Adds the values of an option. Without values the option counts as not given.
     #[must_use]
     pub fn with<T: Into<u64>, const N: usize>(
         mut self,
@@ -18,11 +18,11 @@ impl Sizes {
         self
     }
 
-    /// The values of an option, of `N` numbers each; `usual` where it was not given.
+    /// Returns the values of an option, `N` numbers each; `usual` if the option was not given.
     ///
     /// # Errors
-    /// A sentence on a value that has not so many numbers, or one that is too large.
-    pub fn of<T: TryFrom<u64> + Clone, const N: usize>(
+    /// Returns a sentence for the user if a value does not have `N` numbers, or one is too large for `T`.
+    pub fn get<T: TryFrom<u64> + Clone, const N: usize>(
         &self,
         option: &str,
         usual: &[[T; N]],
@@ -37,6 +37,27 @@ impl Sizes {
         });
         taken.collect()
     }
+
+    /// Returns the cases that `make` creates from the values of an option, without duplicates. If the option was not given, the
+    /// case is created from `usual`.
+    ///
+    /// # Errors
+    /// Returns the error of `make`, or that of [`Sizes::get`].
+    pub fn cases<T: TryFrom<u64> + Clone, const N: usize, C: PartialEq>(
+        &self,
+        option: &str,
+        usual: [T; N],
+        make: impl Fn([T; N]) -> Result<C, String>,
+    ) -> Result<Vec<C>, String> {
+        let mut cases = Vec::new();
+        for value in self.get(option, &[usual])? {
+            let case = make(value)?;
+            if !cases.contains(&case) {
+                cases.push(case);
+            }
+        }
+        Ok(cases)
+    }
 }
 
 #[cfg(test)]
@@ -47,11 +68,11 @@ mod tests {
     fn an_option_has_its_own_values_or_the_usual_ones() {
         let sizes = Sizes::default().with("one", [[7_u64], [1 << 40]]).with("two", [[3_u32, 4]]);
         let sizes = sizes.with("none", [[0_u32; 0]; 0]);
-        assert_eq!(sizes.of("one", &[[1_u64]]), Ok(vec![[7], [1 << 40]]));
-        assert_eq!(sizes.of("two", &[[1_u32, 1]]), Ok(vec![[3, 4]]));
-        assert_eq!(sizes.of("none", &[[5_u32]]), Ok(vec![[5]]));
-        assert_eq!(sizes.of("three", &[[5_u32]]), Ok(vec![[5]]));
-        assert!(sizes.of("one", &[[1_u32]]).unwrap_err().contains("1099511627776 is no --one"));
-        assert!(sizes.of("two", &[[1_u32]]).unwrap_err().contains("3,4 is no --two"));
+        assert_eq!(sizes.get("one", &[[1_u64]]), Ok(vec![[7], [1 << 40]]));
+        assert_eq!(sizes.get("two", &[[1_u32, 1]]), Ok(vec![[3, 4]]));
+        assert_eq!(sizes.get("none", &[[5_u32]]), Ok(vec![[5]]));
+        assert_eq!(sizes.get("three", &[[5_u32]]), Ok(vec![[5]]));
+        assert!(sizes.get("one", &[[1_u32]]).unwrap_err().contains("1099511627776 is no --one"));
+        assert!(sizes.get("two", &[[1_u32]]).unwrap_err().contains("3,4 is no --two"));
     }
 }

@@ -1,187 +1,184 @@
-//! Kernels that nobody has tried, of any ladder, run in a child process first. In: a request. Out: the child's answer, or a
-//! sentence that says how the kernels ended it, or that they do not end.
-//!
-//! Kernels as they are built in need no trial. The process itself is [`opencl::trial`]; what is asked is the ladder's.
+//! The child process in which modified kernels run first: those of all ladders, and the filters of the window. Kernels that are
+//! built into clreel need no such trial. The process itself is [`opencl::sandbox`]; a request carries a task of its ladder,
+//! which the child passes to the closure of [`serve`].
 
-use std::borrow::Cow;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use base::error::{Error, Result};
-use base::timing::crowding;
-use opencl::cl::is_device_failure;
-use opencl::program::{named_with, way_back};
-use opencl::trial::{BUILD, Client, Fault, LAUNCH, Limit, START};
+use base::verify::MismatchReport;
+use opencl::cl::{ClContext, is_device_failure};
+use opencl::identity::{Identity, by_identity, identity_of};
+use opencl::sandbox::{
+    self, BUILD, Cause, Client, Ending, LAUNCH, Limit, PREPARATION, ParentConnection, Payload, START,
+};
+use opencl::sources::{BUILT_IN_HINT, Sources};
+use opencl::watch;
 
-/// How long a step of a trial may take at least, unless the user says.
-const LEAST: Duration = Duration::from_secs(10);
-/// And how many times as long as it was predicted to take.
-const TIMES_PREDICTED: f64 = 10.0;
-/// What runs no kernel may take so long in any case: a compiler, a driver that is loaded.
-const PREPARING: Duration = Duration::from_secs(60);
+/// The first sentence of the error if a trial cannot be run.
+const TRIAL_FAILED: &str = "The trial of the modified kernels failed.";
+/// The suggestion to the user if the device may be the reason.
+const DEVICES_HINT: &str = "Run `clreel devices` to see whether the device works.";
 
-/// What makes the bytes that a child gets.
-pub type Given<'a> = &'a dyn Fn() -> Result<Cow<'a, [u8]>>;
+/// A request to the child process: run the kernels of `task` on a device.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Request<T> {
+    device: Identity,
+    /// The texts of the kernel files that the child compiles.
+    sources: Sources,
+    /// The task in the ladder's own format: the kernels to run, and how to run them.
+    task: T,
+}
 
-/// A child that answers for a ladder; it is started when it is asked first, and ends with the thread that asks.
+impl<T> Request<T> {
+    /// Makes a request for the device and the sources of the context `cl`.
+    pub fn new(cl: &ClContext, task: T) -> Self {
+        Self { device: identity_of(&cl.device), sources: cl.sources().clone(), task }
+    }
+}
+
+/// The child's reply: a report if the output differs from the reference, `None` if it is equal, or the error if the kernels
+/// cannot run.
+type Reply = Result<Option<MismatchReport>>;
+
+/// Runs in the child process: serves the requests of a [`Child`] with `run` until the parent closes the connection, then exits.
+/// `frame` is the file descriptor of the memory that parent and child share. The device stays open from one request to the
+/// next.
+pub fn serve<T: DeserializeOwned>(
+    frame: u32,
+    mut run: impl FnMut(&ClContext, &T, &mut ParentConnection) -> Result<Option<MismatchReport>>,
+) -> ! {
+    let mut open: Option<(Identity, ClContext)> = None;
+    sandbox::serve(
+        frame,
+        |Request { device, sources, task }: Request<T>, talk: &mut ParentConnection| -> Reply {
+            talk.step(START);
+            let cl = match open.take() {
+                Some((identity, cl)) if identity == device => cl.with_sources(sources),
+                _ => {
+                    let gone = || {
+                        let why = "Its process does not find the OpenCL device.";
+                        Error::new(TRIAL_FAILED, why, DEVICES_HINT)
+                    };
+                    ClContext::new(&by_identity(&device).ok_or_else(gone)?, sources)?
+                }
+            };
+            let (_, cl) = open.insert((device, cl));
+            run(cl, &task, talk)
+        },
+    )
+}
+
+/// A child process that runs the requests of one ladder. It is started at the first request, and ends with the thread that made
+/// this handle.
 #[derive(Debug)]
 pub struct Child {
-    ladder: &'static str,
+    /// The timeout for each step of a request; `None` if the user set none.
     limit: Option<Duration>,
-    client: Option<Client>,
-    /// The last question ended the child, or it did not answer.
+    client: Client,
+    /// True if the last request crashed the child or timed out.
     fault: bool,
-    /// Is told when what was to be compiled is.
+    /// The channel that receives a message once the kernels of a request are compiled.
     compiled: Option<Sender<()>>,
 }
 
 impl Child {
-    /// `limit` is how long each step of a trial may take; without it 10 s, or ten times as long as was predicted.
+    /// Makes a handle of a ladder's child process. `limit` is the timeout for each step of a trial; without it the timeout is
+    /// 10 s or ten times the predicted time, whichever is longer.
     pub fn new(ladder: &'static str, limit: Option<Duration>) -> Self {
-        Self { ladder, limit, client: None, fault: false, compiled: None }
+        Self { limit, client: Client::new(ladder), fault: false, compiled: None }
     }
 
-    /// Whether the last error was that kernels ended the process that ran them, or did not end. Others would meet in any
-    /// process what the error says, and do no harm.
+    /// Returns true if the last error was a crash or a timeout of the child. Any other error would occur in this process as
+    /// well, where it would do no harm.
     pub fn is_fault(&self) -> bool {
         self.fault
     }
 
-    /// From here on `compiled` is told when the compiler has come through the kernels there.
+    /// Sets the channel that receives a message when the child has compiled the kernels of a request.
     pub fn tell_when_compiled(&mut self, compiled: Option<Sender<()>>) {
         self.compiled = compiled;
     }
 
-    /// Asks about the kernels of `name`; the child finds in the memory that it shares what `frame` makes, and may compile before
-    /// that is there.
+    /// Sends a request about the kernels called `name` to the child and waits for the reply. Returns a report if the output
+    /// differs from the reference, `None` if it is equal. `payload` returns the bytes that the child reads from the shared
+    /// memory; the child may compile before these bytes are complete. `result` receives the bytes that the child has written to
+    /// the shared memory. Ends the child if the kernels may have damaged it; the next request starts another one.
     ///
     /// # Errors
-    /// When the child cannot be started, ends, or does not answer in time; `frame`'s.
-    pub fn ask<Q: Serialize, A: DeserializeOwned>(
+    /// Returns an error if the child cannot be started, crashes or times out, the error of `payload`, or that of the reply.
+    pub fn ask<T: Serialize>(
         &mut self,
         name: &str,
-        request: &Q,
-        frame: Given<'_>,
-    ) -> Result<A> {
+        request: &Request<T>,
+        payload: Payload<'_>,
+        result: &mut [u8],
+    ) -> Result<Option<MismatchReport>> {
         self.fault = false;
-        let (limit, compiled) = (self.limit, self.compiled.clone());
+        // The child has timeouts of its own.
+        let _host = watch::on_host();
+        let Self { limit: asked, compiled, client, .. } = self;
         let limit = |step: &str, predicted: Option<f64>| {
             if step == LAUNCH {
-                // Nobody may wait for it any more.
+                // The receiver may be gone.
                 let _ = compiled.as_ref().map(|compiled| compiled.send(()));
             }
-            let times = predicted.map_or(0.0, |ms| TIMES_PREDICTED * ms / 1e3);
-            let times = Duration::try_from_secs_f64(times.min(1e6)).unwrap_or(LEAST);
-            let least = if [START, BUILD].contains(&step) { PREPARING } else { Duration::ZERO };
-            let work = limit.unwrap_or(LEAST.max(times)).max(least);
-            // On a busy machine others may have the device.
-            let asleep = limit.map_or_else(|| work.mul_f64(crowding()), |_| work);
-            Limit { work, asleep }
+            let predicted = Duration::try_from_secs_f64(predicted.unwrap_or_default().min(1e8) / 1e3);
+            let limit = Limit::new(*asked, predicted.unwrap_or_default());
+            // Steps that run no kernel may take longer: compiling, or loading a driver.
+            let prepares = [START, BUILD].contains(&step);
+            if prepares { limit.max(Limit::new(None, PREPARATION)) } else { limit }
         };
-        loop {
-            let client = match self.client.take() {
-                Some(client) => client,
-                None => Client::start(self.ladder).map_err(|fault| sentence(name, &fault))?,
-            };
-            let client = self.client.insert(client);
-            let fresh = client.is_fresh();
-            let begun = client.begin(request);
-            let given = frame().and_then(|frame| {
-                client.write_frame(&frame).map_err(|e| sentence(name, &Fault::NotStarted(e.to_string())))
-            });
-            if let Err(error) = given {
-                // It waits for what does not come.
-                self.client = None;
-                return Err(error);
-            }
-            match begun.and_then(|()| client.answer(&limit)) {
-                Ok(answer) => return Ok(answer),
-                Err(fault) => {
-                    self.client = None;
-                    // What an earlier kernel has damaged is not this one's fault.
-                    if fresh || !matches!(fault, Fault::Ended(_)) {
-                        self.fault = true;
-                        return Err(sentence(name, &fault));
-                    }
-                }
-            }
+        let reply: Reply = client.ask(request, Some(payload), &limit)?.map_err(|ending| {
+            self.fault = !matches!(ending.cause, Cause::NotStarted(_));
+            ending_error(name, &ending, self.client.step())
+        })?;
+        if reply.is_ok() && !result.is_empty() {
+            let gone = |e| ending_error(name, &Ending::not_started(&e), START);
+            self.client.read_payload(result).map_err(gone)?;
         }
-    }
-
-    /// Starts the child, unless there is one, and asks it what runs no kernel: whoever asks next need not wait until drivers are
-    /// loaded. What goes wrong is told when that is asked.
-    pub fn make_ready<Q: Serialize, A: DeserializeOwned>(&mut self, request: &Q) {
-        if self.client.is_none()
-            && let Ok(mut client) = Client::start(self.ladder)
-            && client.make_ready::<Q, A>(request, Limit { work: PREPARING, asleep: PREPARING }).is_ok()
-        {
-            self.client = Some(client);
+        let may_be_damaged = match &reply {
+            Ok(report) => report.is_some(),
+            // If the compiler rejected the kernels, nothing has run.
+            Err(error) => is_device_failure(error) || self.client.step() != BUILD || self.client.has_run(),
+        };
+        if may_be_damaged {
+            self.client.end();
         }
+        reply
     }
 
-    /// What the child has put into the memory that it shares.
-    ///
-    /// # Errors
-    /// When it is not there.
-    pub fn read_frame(&self, name: &str, bytes: &mut [u8]) -> Result<()> {
-        let gone = || Fault::NotStarted("it is not there any more".to_owned());
-        let client = self.client.as_ref().ok_or_else(|| sentence(name, &gone()))?;
-        client.read_frame(bytes).map_err(|e| sentence(name, &Fault::NotStarted(e.to_string())))
-    }
-
-    /// Ends the child: what it ran may have damaged it. The next question starts another.
-    pub fn end(&mut self) {
-        // It takes a moment to leave its memory, in which somebody may wait for what it has answered.
-        let client = self.client.take();
-        let _ = std::thread::Builder::new().name("end".into()).spawn(move || drop(client));
-    }
-
-    /// The same after an error that it has told, but where the compiler refused what was asked about: nothing has run then.
-    pub fn end_after(&mut self, error: &Error) {
-        let is_refused = |client: &Client| client.step() == BUILD && !client.has_run();
-        if is_device_failure(error) || !self.client.as_ref().is_some_and(is_refused) {
-            self.end();
-        }
+    /// Starts the child, unless it is running, with a request that runs no kernel, so that the next request does not wait for
+    /// drivers to load. If that fails, the next request returns the error.
+    pub fn make_ready<T: Serialize>(&mut self, request: &Request<T>) {
+        self.client.make_ready::<_, Reply>(request);
     }
 }
 
-/// A time in seconds, with a tenth where it has one.
-fn seconds(time: &Duration) -> f64 {
-    (time.as_secs_f64() * 10.0).round() / 10.0
-}
-
-/// What a fault means for the user.
-fn sentence(name: &str, fault: &Fault) -> Error {
-    let why =
-        format!("{} has changed kernels: they are tried in a process of their own first.", named_with());
-    match fault {
-        Fault::Ended(how) => Error::new(
-            format!("The kernels of {name} end the program that runs them ({how})."),
-            why,
-            "Look for reads and writes outside their memory, and for barriers that not every work-item reaches.",
-        ),
-        Fault::Silent(step, limit) if step == BUILD => Error::new(
-            format!("The kernels of {name} were not compiled within {} s.", seconds(limit)),
-            why,
-            "Look for what keeps the compiler busy, such as macros that grow.",
-        ),
-        Fault::Silent(step, limit) if step == START => Error::new(
-            format!("The kernels of {name} could not be tried."),
-            format!("The process of their own was not ready within {} s.", seconds(limit)),
-            "Look with `clreel devices`.",
-        ),
-        Fault::Silent(_, limit) => Error::new(
-            format!("The kernels of {name} did not end within {} s.", seconds(limit)),
-            why,
-            "Look for a loop without an end; --kernel-timeout gives them more time.",
-        ),
-        Fault::NotStarted(reason) => Error::new(
-            format!("The kernels of {name} could not be tried."),
-            format!("The process of their own could not be started: {}.", reason.trim_end_matches('.')),
-            format!("To use the kernels that are built in, {}.", way_back()),
-        ),
-    }
+/// Returns the error for the kernels called `name` if the child ended during `step` of their trial.
+fn ending_error(name: &str, ending: &Ending, step: &str) -> Error {
+    let why = "Modified kernels run in a child process first, so that a crash or a hang does not end clreel.";
+    let hint = match (&ending.cause, step) {
+        (Cause::NotStarted(_), _) => BUILT_IN_HINT,
+        (_, START) => DEVICES_HINT,
+        (Cause::Timeout(_), BUILD) => {
+            "Simplify what keeps the compiler busy, such as macros that expand to much code."
+        }
+        (Cause::Timeout(_), _) => "Look for an infinite loop, or set a longer --kernel-timeout.",
+        (_, BUILD) => {
+            "The compiler crashed, not the kernels: simplify what changed last, or try another device."
+        }
+        _ => {
+            "Look for reads and writes outside their memory, and for barriers that not every work-item reaches."
+        }
+    };
+    let of = match step {
+        BUILD => "The compilation of the kernels",
+        START => "The preparation for the kernels",
+        _ => "The kernels",
+    };
+    Error::new(format!("{of} of {name} {ending}."), why, hint)
 }

@@ -1,347 +1,446 @@
-//! Finds the fastest rung and parameters for a device by trying them. In: the rungs with their first parameters, and a
-//! [`Judge`] that knows one case of a ladder. Out: a [`Trial`] for each configuration, and the best of each rung for the
-//! [cache](super::cache).
+//! Tuning: finds the fastest variant and parameters for a device by trying configurations. The results are a [`Trial`] for each
+//! configuration, and the best of each variant for the [cache](super::cache).
 //!
-//! From a rung's default each parameter is varied in turn, and the best value is kept: coordinate descent, a few dozen
-//! trials instead of all combinations. Around the best of all, every pair of values of the two parameters that have the
-//! most is tried as well, which finds what goes well only together, and makes a [map](super::heat). What differs from the
-//! reference is never timed. What is predicted to take far longer than the best so far is abandoned after that
-//! prediction.
+//! From a variant's default configuration each parameter is varied in turn and the best value is kept: coordinate descent, a
+//! few dozen trials instead of all combinations. Around the best configuration of all variants, every pair of values of the two
+//! parameters with the most values is tried as well, which finds values that are good only together, and makes a [heat
+//! map](super::heat). A configuration whose output differs from the reference is never timed. A configuration that is predicted
+//! to take far longer than the best one so far is abandoned after the prediction.
 
+use std::cell::RefCell;
+use std::time::Instant;
+
+use crate::Outcome;
 use crate::cache::{Class, Entry};
 use crate::config::{Config, Param, Tunable};
-use crate::judge::{Judge, Status};
-use crate::measure::{self, Contender, Measurement};
-use crate::search::{Attempt, descend};
+use crate::measure::{self, Measurement, Sample, TimedTask};
+use crate::outcome::to_error;
+use crate::runner::{CaseBuffers, Ladder, LadderRunner, Part};
+use crate::search::{MAX_RATIO_TO_BEST, TrialResult, coordinate_descent};
 use base::error::{Error, Result};
-use base::timing::{CpuTimes, Noise, Series};
-use base::verify::Checked;
-use opencl::cl::DeviceInfo;
-use opencl::program::is_changed;
-use opencl::timer::IMPOSSIBLE;
+use base::timing::{CpuTimes, Noise, ms_since};
+use base::verify::{Checked, MismatchReport};
+use opencl::cl::{ClContext, DeviceInfo};
+use opencl::clock::ClockState;
+use opencl::sources::Sources;
 use opencl::watch;
 
-/// A configuration is abandoned when it is predicted to take so many times as long as the best.
-const HOPELESS: f64 = 3.0;
-/// A prediction below this is made twice before it counts.
+/// The predicted time in milliseconds below which a prediction is repeated once before its configuration is abandoned, since a
+/// short run is easily disturbed.
 const SHORT_MS: f64 = 50.0;
-/// Timed runs of a trial, and of each finalist.
+/// The number of timed runs of a trial.
 const ROUNDS: u32 = 12;
+/// The number of timed runs of each finalist, that is of the best configuration of each variant.
 const FINAL_ROUNDS: u32 = 40;
+
+/// The result of trying a configuration.
+#[derive(Debug, Clone)]
+pub enum Status {
+    /// The output is exact; holds the time in milliseconds of the fastest run, which is the least disturbed one.
+    Scored(f64),
+    /// The configuration is too slow to be timed; holds the predicted time in milliseconds.
+    Abandoned(f64),
+    /// The output differs from the reference; holds a report of the difference.
+    Mismatch(MismatchReport),
+    /// The configuration could not be built or run; holds the reason as a sentence.
+    Failed(String),
+}
+
+impl Status {
+    /// Converts an outcome without times to a status.
+    fn from_outcome(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Mismatch(report) => Self::Mismatch(report),
+            other => Self::Failed(to_error(other).to_string()),
+        }
+    }
+}
 
 /// A configuration that was tried.
 #[derive(Debug)]
 pub struct Trial<C: 'static> {
-    /// The rung's name.
-    pub rung: &'static str,
-    /// Its parameters.
+    /// The variant's id.
+    pub variant: &'static str,
+    /// The parameters.
     pub config: Config<C>,
-    /// Time to compile it, make it ready, and launch it once, in milliseconds; `None` where it was not compiled here.
+    /// Time to compile the kernels and launch them once, in milliseconds; `None` if they were not compiled in this process.
     pub compile_ms: Option<f64>,
-    /// What came of it.
+    /// The result of trying the configuration.
     pub status: Status,
-    /// Of the best of its rung: the median of its runs in turns with the other finalists, in milliseconds. All trials are
-    /// scored by their minimum, because they do not take turns.
+    /// The median time in milliseconds of the final runs, in which the best configurations of all variants run in turn; `None`
+    /// if this is not the best configuration of its variant. Other trials are compared by their minimum, since their runs do
+    /// not alternate.
     pub median_ms: Option<f64>,
-    /// What disturbed its runs; of a finalist those beside the others.
+    /// The disturbances of the timed runs, or of the final runs if [`median_ms`](Self::median_ms) is set; `None` if the runs
+    /// were not disturbed or there were none.
     pub noise: Option<Noise>,
 }
 
 impl<C> Clone for Trial<C> {
     fn clone(&self) -> Self {
-        let Self { rung, config, compile_ms, status, median_ms, noise } = self;
+        let Self { variant, config, compile_ms, status, median_ms, noise } = self;
         let (config, status) = (config.clone(), status.clone());
-        Self { rung, config, compile_ms: *compile_ms, status, median_ms: *median_ms, noise: *noise }
+        Self { variant, config, compile_ms: *compile_ms, status, median_ms: *median_ms, noise: *noise }
     }
 }
 
 impl<C> Trial<C> {
-    /// The minimum of an exact one, in milliseconds.
+    /// Returns the minimum time in milliseconds, by which trials are scored; `None` if the configuration was not timed.
     pub fn ms(&self) -> Option<f64> {
         if let Status::Scored(ms) = self.status { Some(ms) } else { None }
     }
 }
 
-/// What came of a search.
+/// The results of a search.
 #[derive(Debug)]
 pub struct Search<C: 'static> {
-    /// The ladder's limit, in turns with the finalists; `None` where it has no times yet.
-    pub limit: Option<Measurement>,
-    /// Every trial in order.
+    /// The times of the ladder's first peak kernel, measured in turn with the finalists; `None` if the peak kernel has no
+    /// times.
+    pub peak: Option<Measurement>,
+    /// All trials, in the order in which they were made.
     pub trials: Vec<Trial<C>>,
-    /// What was compared of each trial that has a time.
+    /// The comparisons made before a configuration was timed, taken from the first configuration that passed them.
     pub checked: Vec<Checked>,
+    /// How far the device's times were used.
+    pub clock: ClockState,
+    /// The texts that the kernels were compiled from.
+    sources: Sources,
 }
 
 impl<C: Tunable> Search<C> {
-    /// What the best of each rung gives the cache.
+    /// Returns the cache entries for the best configuration of each variant.
     ///
     /// # Errors
-    /// When a kernel's text cannot be read.
+    /// Returns an error if a kernel source cannot be read.
     pub fn entries(&self, device: &DeviceInfo, class: &Class) -> Result<Vec<Entry>> {
         let best = self.trials.iter().filter_map(|t| Some((t, t.median_ms?)));
-        best.map(|(t, ms)| Entry::new(device, class, t.rung, &t.config, ms)).collect()
+        best.map(|(t, ms)| Entry::new(device, &self.sources, class, t.variant, &t.config, ms)).collect()
     }
 }
 
-/// What is to be searched: rungs, each with the parameters to begin with, the likely fastest first: what is far behind is
-/// then abandoned soon.
-pub type Rungs<C> = Vec<(&'static str, Config<C>)>;
+/// The variants to search, each with its initial configuration. The variants that are likely the fastest come first, so that
+/// slow ones are abandoned early.
+pub type InitialConfigs<C> = Vec<(&'static str, Config<C>)>;
 
-/// Watches a search, and may hold it up or end it.
-pub trait Watch<C: 'static> {
-    /// A configuration of this rung is tried next, after these trials.
-    fn next(&mut self, rung: &'static str, config: &Config<C>, trials: &[Trial<C>]);
+/// Observes a search, and may pause or stop it.
+pub trait SearchObserver<C: 'static> {
+    /// Called before a configuration of `variant` is tried; `trials` are the trials so far.
+    fn begin_trial(&mut self, variant: &'static str, config: &Config<C>, trials: &[Trial<C>]);
 
-    /// Called before each piece of work for the device, the longest of which is one run. Returns when the search may
-    /// go on; `false` ends it.
-    fn may_go_on(&mut self) -> bool {
+    /// Called before each piece of work for the device; the longest piece is one run. May wait, which pauses the search.
+    /// Returning `false` stops the search.
+    fn may_continue(&mut self) -> bool {
         true
     }
 
-    /// Told what could not be done that the search goes on without.
+    /// Receives an error that does not stop the search.
     fn warn(&mut self, _error: &Error) {}
 }
 
-/// The two parameters with the most values, that one first: what a search is a map of.
-pub(crate) fn axes<C: Tunable>(code: &C) -> Vec<&'static Param> {
+/// Returns the parameters that span the heat map: the two with the most values, the one with more values first.
+pub(crate) fn grid_params<C: Tunable>(code: &C) -> Vec<&'static Param> {
     let mut params: Vec<_> = code.params().iter().collect();
     params.sort_by_key(|p| std::cmp::Reverse(p.values.len()));
     params.truncate(2);
     params
 }
 
-/// The most trials that a search over these rungs makes, for a progress bar.
-pub fn most_trials<C: Tunable>(rungs: &Rungs<C>) -> usize {
-    let codes = || rungs.iter().map(|(_, config)| config.code());
+/// Returns the maximum number of trials that a search over these variants can make, for a progress bar.
+pub fn max_trials<C: Tunable>(variants: &InitialConfigs<C>) -> usize {
+    let codes = || variants.iter().map(|(_, config)| config.code());
     let trials = |c: &'static C| 1 + c.params().iter().map(|p| p.values.len()).sum::<usize>();
-    let map = |c: &'static C| match axes(c)[..] {
+    let map = |c: &'static C| match grid_params(c)[..] {
         [a, b] => a.values.len() * b.values.len(),
         _ => 0,
     };
     codes().map(trials).sum::<usize>() + codes().map(map).max().unwrap_or(0)
 }
 
-/// Searches the parameters of `rungs`. `None` when `watch` has ended it.
+/// Returns the variants of a ladder that are worth tuning, with their default parameters for a case. Later variants of the
+/// ladder are likely faster, so they come first.
+pub fn initial_configs<L: Ladder>(
+    ladder: &L,
+    device: &DeviceInfo,
+    case: &L::Case,
+) -> InitialConfigs<L::Code> {
+    let class = ladder.describe(case).class;
+    let code = |variant: &'static crate::variant::Variant<L::Code, L::Host>| {
+        Some((variant.id, variant.code(device.kind)?))
+    };
+    let codes = ladder.variants().iter().rev().filter_map(code).filter(|(_, code)| code.is_tuned());
+    codes.map(|(id, code)| (id, Config::for_class(code, device, class))).collect()
+}
+
+/// Searches for the best parameters of `variants` for a case. Returns `None` if `observer` stopped the search.
 ///
-/// # Errors
-/// When the device fails. What goes wrong with a configuration is its [`Status`].
-pub fn search<J: Judge>(
-    judge: J,
-    rungs: Rungs<J::Code>,
-    watch: &mut dyn Watch<J::Code>,
-) -> Result<Option<Search<J::Code>>> {
-    let (trials, checked, keep) = (Vec::new(), Vec::new(), Vec::new());
-    let mut tuner = Tuner { judge, best_ms: None, trials, checked, keep, watch, ended: false };
-    match tuner.run(rungs) {
-        Ok(limit) => Ok(Some(Search { limit, trials: tuner.trials, checked: tuner.checked })),
-        Err(_) if tuner.ended => Ok(None),
+/// # Errors Returns an error if there is no device, the device cannot hold the case, or the device fails. If a configuration
+/// fails, only its [`Status`] says so.
+pub fn search<L: Ladder>(
+    runner: &LadderRunner<L>,
+    case: &L::Case,
+    variants: InitialConfigs<L::Code>,
+    observer: &mut dyn SearchObserver<L::Code>,
+) -> Result<Option<Search<L::Code>>> {
+    let buffers = runner.allocate(case)?;
+    let cl = runner.device(&buffers).map_err(|outcome| to_error(*outcome))?;
+    let peak = runner.peak(0, &buffers).map_err(|outcome| observer.warn(&to_error(*outcome))).ok();
+    let (trials, checked, finalists, buffers) = (Vec::new(), Vec::new(), Vec::new(), RefCell::new(buffers));
+    let mut tuner =
+        Tuner { runner, cl, buffers, best_ms: None, trials, checked, finalists, observer, stopped: false };
+    match tuner.run(variants, peak) {
+        Ok(peak) => {
+            let (trials, checked, sources) = (tuner.trials, tuner.checked, cl.sources().clone());
+            Ok(Some(Search { peak, trials, checked, clock: runner.clock().clone(), sources }))
+        }
+        Err(_) if tuner.stopped => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// The best of a search, and its time in milliseconds: of the finalists by their medians, and before its end the fastest
-/// trial so far, by its minimum.
+/// Returns the best trial and its time in milliseconds: the trial with the least [median](Trial::median_ms), or if no trial has
+/// a median yet, the trial with the least minimum. `None` if no trial has a time.
 pub fn best<C>(trials: &[Trial<C>]) -> Option<(&Trial<C>, f64)> {
     let finalists = trials.iter().filter_map(|t| Some((t, t.median_ms?)));
     let best = finalists.min_by(|a, b| f64::total_cmp(&a.1, &b.1));
-    best.or_else(|| fastest(trials).map(|t| (t, ms(t))))
+    best.or_else(|| fastest(trials).map(|t| (t, min_ms(t))))
 }
 
-/// The exact one with the least minimum.
+/// Returns the trial with the least minimum time; `None` if no trial has a time.
 fn fastest<C>(trials: &[Trial<C>]) -> Option<&Trial<C>> {
-    trials.iter().filter(|t| t.ms().is_some()).min_by(|a, b| f64::total_cmp(&ms(a), &ms(b)))
+    trials.iter().filter(|t| t.ms().is_some()).min_by(|a, b| f64::total_cmp(&min_ms(a), &min_ms(b)))
 }
 
-fn ms<C>(trial: &Trial<C>) -> f64 {
+/// Returns the minimum time of a trial in milliseconds; infinity if its configuration was not timed.
+fn min_ms<C>(trial: &Trial<C>) -> f64 {
     trial.ms().unwrap_or(f64::INFINITY)
 }
 
-struct Tuner<'a, J: Judge> {
-    judge: J,
+/// The state of a search.
+struct Tuner<'c, 'a, 'w, L: Ladder> {
+    runner: &'c LadderRunner<'a, L>,
+    cl: &'c ClContext,
+    buffers: RefCell<CaseBuffers<L>>,
+    /// The minimum time of the best trial so far, in milliseconds; `None` before the first trial with a time.
     best_ms: Option<f64>,
-    trials: Vec<Trial<J::Code>>,
+    trials: Vec<Trial<L::Code>>,
     checked: Vec<Checked>,
-    /// The best trial of each rung that has one.
-    keep: Vec<(usize, J::Ready)>,
-    watch: &'a mut dyn Watch<J::Code>,
-    ended: bool,
+    /// For each variant, the index of its best trial in `trials` and the compiled kernels of that trial.
+    finalists: Vec<(usize, L::Built)>,
+    observer: &'w mut dyn SearchObserver<L::Code>,
+    stopped: bool,
 }
 
-/// What came of a configuration.
-struct Judged {
+/// Status and noise of a measured configuration.
+struct TrialOutcome {
     status: Status,
     noise: Option<Noise>,
 }
 
-impl Judged {
+impl TrialOutcome {
+    /// Makes the outcome of a configuration that was not timed.
     fn without_times(status: Status) -> Self {
         Self { status, noise: None }
     }
 }
 
-/// Errors when the search is to end.
-fn go_on<C: 'static>(watch: &mut dyn Watch<C>, ended: &mut bool) -> Result<()> {
-    *ended = !watch.may_go_on();
-    if *ended { Err(Error::new("The search was ended.", "", "")) } else { Ok(()) }
+/// Asks the observer whether to continue; sets `stopped` to true if not.
+///
+/// # Errors
+/// Returns an error if the search is to stop.
+fn check_continue<C: 'static>(observer: &mut dyn SearchObserver<C>, stopped: &mut bool) -> Result<()> {
+    *stopped = !observer.may_continue();
+    if *stopped { Err(Error::new("The search was ended.", "", "")) } else { Ok(()) }
 }
 
-impl<J: Judge> Tuner<'_, J> {
-    /// The whole search; the times of the limit.
-    fn run(&mut self, rungs: Rungs<J::Code>) -> Result<Option<Measurement>> {
-        let device = self.judge.device().clone();
-        for (rung, first) in rungs {
+impl<L: Ladder> Tuner<'_, '_, '_, L> {
+    /// Runs the whole search on `variants`. Returns the times of the peak kernel; `None` if there is no peak kernel or it has
+    /// no times.
+    fn run(
+        &mut self,
+        variants: InitialConfigs<L::Code>,
+        peak: Option<L::Built>,
+    ) -> Result<Option<Measurement>> {
+        let device = self.cl.device.info.clone();
+        for (variant, first) in variants {
             let first_trial = self.trials.len();
-            descend(first, &device, |config| {
-                self.attempt(rung, config)?;
-                Ok::<_, Error>(self.came_of(first_trial))
+            coordinate_descent(first, &device, |config| {
+                self.run_trial(variant, config)?;
+                Ok::<_, Error>(self.descent_result(first_trial))
             })?;
         }
-        self.map(&device)?;
-        self.finals()
+        self.search_grid(&device)?;
+        self.time_finalists(peak)
     }
 
-    /// What the last trial is to the descent, which began with this one.
-    fn came_of(&self, first: usize) -> Attempt {
-        let Some(last) = self.trials.last() else { return Attempt::Without };
+    /// Converts the status of the last trial to the result that [`coordinate_descent`] expects. `first` is the index in
+    /// `trials` of the first trial of this descent.
+    fn descent_result(&self, first: usize) -> TrialResult {
+        let Some(last) = self.trials.last() else { return TrialResult::NoTime };
         match &last.status {
-            Status::Scored(ms) => Attempt::Timed(*ms),
-            _ if self.trials.len() > first + 1 => Attempt::Without,
-            Status::Abandoned(_) => Attempt::GiveUp,
-            // Changed kernels that do not come through are not asked again with each value: that could take the limit's
-            // time.
-            Status::Failed(_) if is_changed(last.config.code().file()) => Attempt::GiveUp,
-            _ => Attempt::Without,
+            Status::Scored(ms) => TrialResult::Time(*ms),
+            _ if self.trials.len() > first + 1 => TrialResult::NoTime,
+            Status::Abandoned(_) => TrialResult::Stop,
+            // If modified kernels fail in the sandbox, other values are not tried: each could take the whole time limit.
+            Status::Failed(_) if self.cl.sources().is_changed(last.config.code().file()) => TrialResult::Stop,
+            _ => TrialResult::NoTime,
         }
     }
 
-    /// All values of the two parameters that have the most, around the best configuration of all.
-    fn map(&mut self, device: &DeviceInfo) -> Result<()> {
+    /// Tries all pairs of values of the two parameters with the most values, around the best configuration of all.
+    fn search_grid(&mut self, device: &DeviceInfo) -> Result<()> {
         let Some(best) = fastest(&self.trials).cloned() else { return Ok(()) };
-        let [a, b] = axes(best.config.code())[..] else { return Ok(()) };
+        let [a, b] = grid_params(best.config.code())[..] else { return Ok(()) };
         for &y in b.values {
             for &x in a.values {
                 let config = best.config.clone().with(a.name, x).with(b.name, y);
-                let known = self.trials.iter().any(|t| t.rung == best.rung && t.config == config);
+                let known = self.trials.iter().any(|t| t.variant == best.variant && t.config == config);
                 if !known && config.is_allowed(device) {
-                    self.attempt(best.rung, &config)?;
+                    self.run_trial(best.variant, &config)?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Tries a configuration.
-    fn attempt(&mut self, rung: &'static str, config: &Config<J::Code>) -> Result<()> {
-        go_on(&mut *self.watch, &mut self.ended)?;
-        self.watch.next(rung, config, &self.trials);
-        let longest_ms =
-            self.best_ms.map_or(measure::SINGLE.as_secs_f64() * 1e3, |best| SHORT_MS + HOPELESS * best);
+    /// Tries a configuration and adds the trial to the list.
+    fn run_trial(&mut self, variant: &'static str, config: &Config<L::Code>) -> Result<()> {
+        check_continue(&mut *self.observer, &mut self.stopped)?;
+        self.observer.begin_trial(variant, config, &self.trials);
         let mut trial = Trial {
-            rung,
+            variant,
             config: config.clone(),
             compile_ms: None,
             status: Status::Failed(String::new()),
             median_ms: None,
             noise: None,
         };
-        if let Some(status) = self.judge.try_apart(rung, config, longest_ms) {
-            self.trials.push(Trial { status, ..trial });
+        let tried = self.runner.check_config(&self.buffers.borrow().case, variant, config);
+        if let Err(outcome) = tried {
+            self.trials.push(Trial { status: Status::from_outcome(*outcome), ..trial });
             return Ok(());
         }
-        let built = self.judge.build(rung, config, &mut trial.compile_ms);
-        let judged = built.and_then(|ready| Ok((self.judge(&ready)?, ready)));
-        let (Judged { status, noise }, ready) = match judged {
-            Err(error) if self.ended => return Err(error),
-            Err(error) => (Judged::without_times(Status::Failed(error.to_string())), None),
-            Ok((judged, ready)) => (judged, Some(ready)),
+        let began = Instant::now();
+        let built = self.runner.ladder.build(Part::Kernels(self.cl, config));
+        trial.compile_ms = Some(ms_since(began));
+        let measured =
+            built.and_then(|ready| Ok((self.measure_config(&ready, &mut trial.compile_ms)?, ready)));
+        let (TrialOutcome { status, noise }, ready) = match measured {
+            Err(error) if self.stopped => return Err(error),
+            Err(error) => (TrialOutcome::without_times(Status::Failed(error.to_string())), None),
+            Ok((measured, ready)) => (measured, Some(ready)),
         };
         let at = self.trials.len();
         self.trials.push(Trial { status, noise, ..trial });
-        let (trials, keep) = (&self.trials, &mut self.keep);
+        let (trials, finalists) = (&self.trials, &mut self.finalists);
         if let Some(ready) = ready.filter(|_| trials[at].ms().is_some()) {
-            match keep.iter_mut().find(|(k, _)| trials[*k].rung == rung) {
-                Some(kept) if ms(&trials[at]) < ms(&trials[kept.0]) => *kept = (at, ready),
+            match finalists.iter_mut().find(|(k, _)| trials[*k].variant == variant) {
+                Some(kept) if min_ms(&trials[at]) < min_ms(&trials[kept.0]) => *kept = (at, ready),
                 Some(_) => {}
-                None => keep.push((at, ready)),
+                None => finalists.push((at, ready)),
             }
         }
         Ok(())
     }
 
-    /// Predicts, checks and times, in this order.
-    fn judge(&mut self, ready: &J::Ready) -> Result<Judged> {
-        let began = CpuTimes::now();
-        let Self { judge, best_ms, watch, ended, checked: known, .. } = self;
-        let known_ms = *best_ms;
-        let hopeless = |ms| known_ms.is_some_and(|best| ms > HOPELESS * best + 0.1);
-        let mut go_on = || go_on(&mut **watch, ended);
-        go_on()?;
-        if let Some(report) = judge.first_look(ready)? {
-            return Ok(Judged::without_times(Status::Mismatch(report)));
-        }
-        let mut predicted = judge.predict(ready)?;
-        if hopeless(predicted) && predicted < SHORT_MS {
-            // A short one may have been disturbed, and its first run is a cold one.
-            predicted = predicted.min(judge.predict(ready)?);
-        }
-        let _watched = watch::step("a configuration is checked and timed", predicted);
-        if hopeless(predicted) {
-            return Ok(Judged::without_times(Status::Abandoned(predicted)));
-        }
-        let mut checked = Vec::new();
-        if let Some(report) = judge.check(ready, predicted, &mut checked, &mut go_on)? {
-            return Ok(Judged::without_times(Status::Mismatch(report)));
-        }
-        go_on()?;
-        let first = match judge.first_run(ready)? {
-            Ok(sample) => sample,
-            Err(report) => return Ok(Judged::without_times(Status::Mismatch(report))),
-        };
-        if known.is_empty() {
-            *known = checked;
-        }
-        let rounds = measure::rounds_for(predicted, ROUNDS, false).unwrap_or(1);
-        // The least disturbed run: trials do not take turns, only finalists do.
-        let mut samples = vec![first.ms()];
-        for _ in 1..rounds {
-            go_on()?;
-            samples.push(judge.run(ready)?.ms());
-        }
-        let Some(series) = Series::of(&samples).filter(|series| series.n == samples.len()) else {
-            return Ok(Judged::without_times(Status::Failed(IMPOSSIBLE.to_owned())));
-        };
-        let others = began.and_then(|began| CpuTimes::now()?.others_since(&began));
-        *best_ms = Some(known_ms.map_or(series.min, |best| best.min(series.min)));
-        let noise = Noise::of(&series, others);
-        Ok(Judged { status: Status::Scored(series.min), noise })
+    /// Runs the compiled kernels `built` once on the case and returns the times.
+    fn sample(&self, built: &L::Built) -> Result<Sample> {
+        self.runner.run(built, &mut self.buffers.borrow_mut())
     }
 
-    /// The best of each rung and the limit take turns; their medians decide.
-    fn finals(&mut self) -> Result<Option<Measurement>> {
-        let limit = self.judge.limit()?;
-        let judge = &self.judge;
-        let mut contenders: Vec<Contender> = Vec::new();
-        if let Some(limit) = &limit {
-            contenders.push(Contender { rounds: FINAL_ROUNDS, run: Box::new(|| judge.run_limit(limit)) });
+    /// Predicts the time of the compiled configuration `built`, checks its output, and times it. Adds the time of the first
+    /// launch to `compile_ms`, since some drivers finish compiling then.
+    fn measure_config(&mut self, built: &L::Built, compile_ms: &mut Option<f64>) -> Result<TrialOutcome> {
+        let began = CpuTimes::now();
+        let known_ms = self.best_ms;
+        let hopeless = |ms| known_ms.is_some_and(|best| ms > MAX_RATIO_TO_BEST * best + 0.1);
+        let differs = |report| Ok(TrialOutcome::without_times(Status::Mismatch(report)));
+        check_continue(&mut *self.observer, &mut self.stopped)?;
+        let (report, launched_ms) = self.runner.quick_check(built, &self.buffers.borrow())?;
+        // Some drivers finish compiling at the first launch.
+        *compile_ms = compile_ms.map(|compiled_ms| compiled_ms + launched_ms);
+        if let Some(report) = report {
+            return differs(report);
         }
-        for (at, ready) in &self.keep {
-            let rounds = measure::rounds_for(ms(&self.trials[*at]), FINAL_ROUNDS, false).unwrap_or(1);
-            contenders.push(Contender { rounds, run: Box::new(move || judge.run(ready)) });
+        // No time is taken before the clock is calibrated.
+        let _ = self.runner.clock();
+        // A run that smaller cases predict to take long is not made for a prediction.
+        let long_ms = self.runner.predict_if_long(built, &mut self.buffers.borrow_mut())?;
+        let mut predicted = match long_ms {
+            Some(predicted) => predicted,
+            None => self.sample(built)?.ms(),
+        };
+        if hopeless(predicted) && predicted < SHORT_MS {
+            // A short run may have been disturbed, and the first run is a cold one.
+            predicted = predicted.min(self.sample(built)?.ms());
         }
-        let (watch, ended) = (&mut *self.watch, &mut self.ended);
-        let results = measure::alternate(FINAL_ROUNDS, &mut contenders, |_, _| go_on(watch, ended))?;
-        drop(contenders);
+        let _watchdog = watch::step("a configuration is checked and timed", predicted);
+        if hopeless(predicted) {
+            return Ok(TrialOutcome::without_times(Status::Abandoned(predicted)));
+        }
+        let (observer, stopped) = (&mut *self.observer, &mut self.stopped);
+        let all = self.runner.check_small_cases(built, "", &self.buffers.borrow(), &mut || {
+            check_continue(observer, stopped)
+        })?;
+        let checked = match all {
+            Ok(checked) => checked,
+            Err(report) => return differs(*report),
+        };
+        check_continue(&mut *self.observer, &mut self.stopped)?;
+        let first = self.runner.run_compared(built, &mut self.buffers.borrow_mut());
+        let first = match first {
+            Ok((sample, _)) => sample,
+            Err(outcome) => {
+                // The variant may have changed the input of all others.
+                self.runner.reload(built, &mut self.buffers.borrow_mut())?;
+                return Ok(TrialOutcome::without_times(Status::from_outcome(*outcome)));
+            }
+        };
+        if self.checked.is_empty() {
+            self.checked = checked;
+        }
+        let rounds = measure::rounds_for(predicted, ROUNDS, false).unwrap_or(1);
+        // The minimum, the least disturbed run: trials do not run in turn, only finalists do.
+        let mut samples = vec![first];
+        for _ in 1..rounds {
+            check_continue(&mut *self.observer, &mut self.stopped)?;
+            samples.push(self.sample(built)?);
+        }
+        let Some(Measurement { time: series, .. }) = Measurement::from_samples(&samples) else {
+            return Ok(TrialOutcome::without_times(Status::Failed("It was not measured.".to_owned())));
+        };
+        let others = began.and_then(|began| CpuTimes::now()?.others_since(&began));
+        self.best_ms = Some(known_ms.map_or(series.min, |best| best.min(series.min)));
+        let noise = Noise::of(&series, others);
+        Ok(TrialOutcome { status: Status::Scored(series.min), noise })
+    }
+
+    /// Times the best configuration of each variant and the peak kernel in turn; the medians of these runs decide which is the
+    /// fastest. Returns the times of the peak kernel, if there are any.
+    fn time_finalists(&mut self, peak: Option<L::Built>) -> Result<Option<Measurement>> {
+        let (runner, buffers) = (self.runner, &self.buffers);
+        let sample = |built: &L::Built| runner.run(built, &mut buffers.borrow_mut());
+        let mut tasks: Vec<TimedTask> = Vec::new();
+        if let Some(peak) = &peak {
+            sample(peak)?; // warm up
+            tasks.push(TimedTask { rounds: FINAL_ROUNDS, run: Box::new(|_| sample(peak)) });
+        }
+        for (at, ready) in &self.finalists {
+            let rounds = measure::rounds_for(min_ms(&self.trials[*at]), FINAL_ROUNDS, false).unwrap_or(1);
+            tasks.push(TimedTask { rounds, run: Box::new(|_| sample(ready)) });
+        }
+        let (observer, stopped) = (&mut *self.observer, &mut self.stopped);
+        let results = measure::alternate(FINAL_ROUNDS, &mut tasks, |_, _| check_continue(observer, stopped))?;
+        drop(tasks);
         let mut measured = results.into_iter().map(|timed| timed.map(|timed| timed.measurement()));
-        let limit = match limit.and_then(|_| measured.next()).transpose() {
-            Ok(limit) => limit.flatten(),
+        let peak = match peak.and_then(|_| measured.next()).transpose() {
+            Ok(peak) => peak.flatten(),
             Err(error) => {
-                self.watch.warn(&error);
+                self.observer.warn(&error);
                 None
             }
         };
         let mut failure = None;
-        for ((at, _), measured) in self.keep.iter().zip(measured) {
+        for ((at, _), measured) in self.finalists.iter().zip(measured) {
             let trial = &mut self.trials[*at];
             match measured {
                 Ok(measured) => {
@@ -355,9 +454,11 @@ impl<J: Judge> Tuner<'_, J> {
             }
         }
         match failure {
-            // Nothing is left to be kept: the device is at fault.
-            Some(error) if self.keep.iter().all(|(at, _)| self.trials[*at].median_ms.is_none()) => Err(error),
-            _ => Ok(limit),
+            // No finalist has a time: the device is at fault.
+            Some(error) if self.finalists.iter().all(|(at, _)| self.trials[*at].median_ms.is_none()) => {
+                Err(error)
+            }
+            _ => Ok(peak),
         }
     }
 }

@@ -1,11 +1,14 @@
-//! Ladders that compute on plain memory: vector addition, matrices, reductions, type conversions, cloth.
+//! Ladders that compute on arrays and pictures in memory: vector addition, transposition, matrix multiplication, reductions,
+//! type conversions and cloth.
 
 #![warn(missing_docs, unreachable_pub)]
-// The docs are for those who read the code: `./dev check` makes them of all items.
+// Docs are built for all items (`./dev check`).
 #![allow(rustdoc::private_intra_doc_links)]
 
+mod array_kernel;
 pub mod cloth;
 mod counts;
+mod device;
 pub mod histogram;
 pub mod matmul;
 pub mod reduction;
@@ -14,83 +17,86 @@ pub mod type_conversions;
 pub mod vector_add;
 
 use ladder::BackEnd;
-use ladder::contest::Ladder;
-use ladder::rung::Rung;
+use ladder::runner::{Ladder, LadderInfo};
+use ladder::variant::Variant;
 
-/// Hands the ladders that filter no movies to the macro `$with`, a line for each: what it computes, its name in the code, that
-/// in JSON, and the ladder.
+/// Calls the macro `$with` with all ladders of this crate, a line for each: a doc comment with what it computes, its name in
+/// code, its name in JSON, and the ladder.
 #[macro_export]
 macro_rules! each_ladder {
     ($with:ident) => {
         $with! {
             /// The sum of two arrays of floats
             VectorAdd, "vector_add", $crate::vector_add::VectorAdd;
-            /// One conversion of OpenCL C checked in all widths: what the host's code is worth
+            /// One type conversion of OpenCL C in all vector widths, run by several strategies on the host
             Conversions, "conversions", $crate::type_conversions::strategies::HostStrategies;
             /// The product of two matrices of floats
             Matmul, "matmul", $crate::matmul::Matmul;
-            /// A matrix with rows and columns exchanged: three ways to give its numbers to work-items
+            /// A transposed matrix: three ways to assign its elements to work-items
             Transpose, "transpose", $crate::transpose::Transpose;
-            /// Mean luminance of a picture's blocks, and sum, minimum, maximum, mean and product of all of it
+            /// Mean luminance of a picture's blocks; sum, minimum, maximum, mean and product of the picture
             Reduction, "reduction", $crate::reduction::REDUCTION;
-            /// How many pixels of a picture have each luminance
+            /// The histogram of a picture's luminance
             Histogram, "histogram", $crate::histogram::HISTOGRAM;
-            /// A walking army in shirts: skinning, and cloth that hangs on it
+            /// Walking figures in shirts: skinning and cloth simulation
             Cloth, "cloth", $crate::cloth::Cloth;
         }
     };
 }
 
-/// A ladder that filters no movies, as whoever knows none of them meets it.
+/// Facts about a ladder for code that knows no particular ladder.
 #[derive(Debug, Clone, Copy)]
-pub struct Listed {
-    /// As [`Ladder::NAME`].
+pub struct LadderSummary {
+    /// The name of the ladder, as in [`LadderInfo::name`](ladder::runner::LadderInfo::name).
     pub name: &'static str,
-    /// What it computes, in a sentence.
+    /// A sentence on what the ladder computes.
     pub about: &'static str,
-    /// The option of `clreel bench` that says a case.
+    /// The option of `clreel bench` that chooses a case.
     pub option: &'static str,
-    /// As [`Ladder::SIZES`].
+    /// Values of `option` that clreel's window offers, as in [`LadderInfo::sizes`](ladder::runner::LadderInfo::sizes).
     pub sizes: &'static [&'static str],
-    /// Its rungs in order.
-    pub rungs: fn() -> Vec<ListedRung>,
+    /// Returns the ladder's variants in order.
+    pub variants: fn() -> Vec<VariantSummary>,
 }
 
-/// A rung of one of them; its fields are those of [`Rung`].
+/// Facts about a variant, as in [`Variant`].
 #[derive(Debug, Clone, Copy)]
-pub struct ListedRung {
-    /// As [`Rung::id`].
+pub struct VariantSummary {
+    /// The id of the variant, as in [`Variant::id`].
     pub id: &'static str,
-    /// As [`Rung::title`].
+    /// The title of the variant, as in [`Variant::title`].
     pub title: &'static str,
-    /// As [`Rung::idea`].
+    /// The idea of the variant, as in [`Variant::idea`].
     pub idea: &'static str,
-    /// What computes it.
+    /// The technology that the variant computes with.
     pub back_end: BackEnd,
 }
 
-fn rungs<L: Ladder>(ladder: &L) -> Vec<ListedRung> {
-    let listed = |rung: &Rung<L::Code, L::Host>| {
-        let &Rung { id, title, idea, .. } = rung;
-        ListedRung { id, title, idea, back_end: rung.back_end() }
+/// Returns summaries of a ladder's variants.
+fn variants<L: Ladder>(ladder: &L) -> Vec<VariantSummary> {
+    let summary = |variant: &Variant<L::Code, L::Host>| {
+        let &Variant { id, title, idea, .. } = variant;
+        VariantSummary { id, title, idea, back_end: variant.back_end() }
     };
-    ladder.rungs().iter().map(listed).collect()
+    ladder.variants().iter().map(summary).collect()
 }
 
-/// What there is to know of a ladder, with its rungs.
-fn listed<L: Ladder>(_: &L, about: &'static str, rungs: fn() -> Vec<ListedRung>) -> Listed {
-    let option = L::TAKES.first().copied().unwrap_or_default();
-    Listed { name: L::NAME, about: about.trim(), option, sizes: L::SIZES, rungs }
+/// Returns the summary of a ladder.
+fn summary<L: Ladder>(_: &L, about: &'static str, variants: fn() -> Vec<VariantSummary>) -> LadderSummary {
+    let LadderInfo { name, options, sizes, .. } = L::INFO;
+    let option = options.first().copied().unwrap_or_default();
+    LadderSummary { name, about: about.trim(), option, sizes, variants }
 }
 
+/// Returns an array of the summaries of the ladders that [`each_ladder`] names.
 macro_rules! list {
     ($($(#[doc = $about:literal])* $name:ident, $json:literal, $ladder:expr;)*) => {
-        [$(listed(&$ladder, concat!($($about)*), || rungs(&$ladder))),*]
+        [$(summary(&$ladder, concat!($($about)*), || variants(&$ladder))),*]
     };
 }
 
-/// All of them. Matrix multiplication stands first, the others as the command line lists them.
-pub fn all() -> Vec<Listed> {
+/// Returns all ladders of this crate: matrix multiplication first, then the others in the order of the command line.
+pub fn all() -> Vec<LadderSummary> {
     let mut all = each_ladder!(list).to_vec();
     all.sort_by_key(|one| one.name != "matmul");
     all
@@ -101,13 +107,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_ladder_has_sizes_for_spare_time_and_rungs() {
+    fn every_ladder_has_sizes_and_variants() {
         let all = all();
         assert_eq!(all[0].name, "matmul");
         assert!(all.len() >= 6);
         for one in all {
             assert!(one.sizes.len() >= 2 && !one.option.is_empty() && !one.about.is_empty(), "{one:?}");
-            assert!((one.rungs)().len() > 3, "{one:?}");
+            assert!((one.variants)().len() > 3, "{one:?}");
         }
     }
 }

@@ -1,49 +1,40 @@
-//! Programs as the driver compiled them, from one start to the next. In: a device, a program's whole text and the compiler's
-//! options. Out: the driver's binary of an earlier start, where there is one that is whole.
+//! Keeps binaries of compiled programs from one start to the next.
 //!
-//! The folder is `programs` in the user's folder for clreel's caches, and must be this user's alone to write: what lies in it
-//! is run. A file holds for one platform, device, version and driver, one text and its options, one set of the loader's
-//! layers, and one version of clreel: all of them stand in it and are compared, and a hash of all its bytes is. What is
-//! damaged or another's is compiled anew and replaced. The files that were used longest ago go where there are too many.
+//! The folder is `programs` in the user's folder for clreel's caches. Only this user may write to it, since its files are executed.
+//! A file is valid for one platform, device, OpenCL version and driver, one program text with its compiler options, one set of
+//! OpenCL loader layers, and one version of clreel. All of these are stored in the file and compared, together with a hash of its
+//! bytes. A damaged or foreign file is replaced after compiling again. If there are too many files, those that were used longest
+//! ago are removed.
 //!
-//! Only threads that [`keep`] do: what a search or a benchmark compiles once would push out what each start needs. Changed
-//! kernels (`CLREEL_KERNELS`) are always compiled. `CLREEL_BINARIES` has the last word: 0 keeps and uses none, 1 does so on all
-//! threads. `docs/host_side.md` has what it gains.
+//! Only contexts [with kept binaries](ClContext::with_kept_binaries) load and store binaries: those of a search or a benchmark
+//! would displace the programs that each start needs. `CLREEL_BINARIES` overrides this choice: with 0 no context does so, with 1
+//! all do. Programs are always compiled if a folder of kernels is in use (`CLREEL_KERNELS`). `docs/host_side.md` has the measured
+//! gain.
 
-use std::cell::Cell;
 use std::cmp::Reverse;
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use crate::cl::DeviceInfo;
+use crate::cl::{ClContext, DeviceInfo};
 use crate::folders;
-use crate::program::hash;
-use crate::sources;
+use crate::sources::{self, hash};
 use base::environment;
 use base::{load, save};
 
-/// The environment variable that says whether binaries are kept.
-const VARIABLE: &str = "CLREEL_BINARIES";
-/// What a file begins with: its kind and layout.
+/// The environment variable that overrides whether contexts keep binaries of compiled programs.
+const BINARIES_VARIABLE: &str = "CLREEL_BINARIES";
+/// The first bytes of a file with a binary: the file's type and the version of its format.
 const MAGIC: &[u8] = b"clreel program 1\n";
-/// The longest file, in bytes.
-const LONGEST: u64 = 16 << 20;
-/// Most files, and most bytes of all of them: all variants on several devices and drivers.
-const MOST: usize = 256;
-const MOST_BYTES: u64 = 64 << 20;
+/// The maximum size of a file, in bytes.
+const MAX_FILE_BYTES: u64 = 16 << 20;
+/// The maximum number of files, enough for all variants on several devices and drivers.
+const MAX_FILES: usize = 256;
+/// The maximum size of all files together, in bytes.
+const MAX_TOTAL_BYTES: u64 = 64 << 20;
 
-thread_local! {
-    static KEEPS: Cell<bool> = const { Cell::new(false) };
-}
-
-/// From here on the binaries of programs that this thread builds are kept, and taken where there are some.
-pub fn keep() {
-    KEEPS.set(true);
-}
-
-/// Where the binary of one program is, or is to be.
+/// The file of one program's binary, which may not exist yet.
 #[derive(Debug)]
 pub(super) struct BinaryFile {
     path: PathBuf,
@@ -51,31 +42,28 @@ pub(super) struct BinaryFile {
 }
 
 impl BinaryFile {
-    /// The file of a program's binary; `None` where none is to be kept.
-    pub(super) fn of(device: &DeviceInfo, text: &str, options: &str) -> Option<Self> {
-        let asked = environment::text(VARIABLE);
-        let wanted = is_wanted(asked.as_deref(), KEEPS.get()) && !sources::is_named();
-        let folder = wanted.then(folders::cache)??.join("programs");
-        let layers = environment::get("OPENCL_LAYERS").unwrap_or_default();
-        Some(Self::at(&folder, device, &layers.to_string_lossy(), text, options))
+    /// Returns the file for the binary of a program; `None` if binaries of this program are not kept.
+    pub(super) fn of(cl: &ClContext, text: &str, options: &str) -> Option<Self> {
+        let setting = environment::text(BINARIES_VARIABLE);
+        let has_folder = sources::named_folder().is_some() || !cl.sources().is_built_in();
+        let wanted = is_wanted(setting.as_deref(), cl.keeps_binaries()) && !has_folder;
+        let folder = wanted.then(folders::cache_folder)??.join("programs");
+        Some(Self::in_folder(&folder, key(&cl.device.info, &loader_layers(), text, options)))
     }
 
-    fn at(folder: &Path, device: &DeviceInfo, layers: &str, text: &str, options: &str) -> Self {
-        let own = concat!("clreel ", env!("CARGO_PKG_VERSION"));
-        let DeviceInfo { platform, name, version, driver, .. } = device;
-        let parts = [own, platform, name, version, driver, layers, options, text];
-        // None of them has a zero in it, or they would be no strings of C.
-        let key = parts.join("\0");
+    /// Returns the file for the binary with this key in a folder.
+    fn in_folder(folder: &Path, key: String) -> Self {
         let path = folder.join(format!("{:016x}.bin", hash(key.as_bytes())));
         Self { path, key }
     }
 
-    /// The binary, if there is one that is whole and of this very program. It counts as used now.
+    /// Returns the stored binary and marks the file as used now; `None` if the file is missing or damaged, or belongs to another
+    /// program.
     pub(super) fn get(&self) -> Option<Vec<u8>> {
-        if !self.path.parent().is_some_and(folders::own) {
+        if !self.path.parent().is_some_and(folders::make_private) {
             return None;
         }
-        let bytes = load::bytes(&self.path, LONGEST).ok()?;
+        let bytes = load::bytes(&self.path, MAX_FILE_BYTES).ok()?;
         let (hashed, rest) = bytes.strip_prefix(MAGIC)?.split_first_chunk::<8>()?;
         if u64::from_le_bytes(*hashed) != hash(rest) {
             return None;
@@ -85,20 +73,20 @@ impl BinaryFile {
         if key != self.key.as_bytes() || binary.is_empty() {
             return None;
         }
-        // Where that fails it only seems older than it is.
+        // If this fails, the file seems older than it is.
         let file = File::options().append(true).open(&self.path);
         let _ = file.and_then(|file| file.set_modified(SystemTime::now()));
         Some(binary.to_vec())
     }
 
-    /// Keeps the binary. Where that fails, the next start compiles again.
+    /// Writes the binary to the file. If writing fails, the next start compiles the program again.
     pub(super) fn put(&self, binary: &[u8]) {
         let mut rest = (self.key.len() as u64).to_le_bytes().to_vec();
         rest.extend(self.key.as_bytes());
         rest.extend(binary);
         let Some(folder) = self.path.parent() else { return };
         let length = MAGIC.len() + 8 + rest.len();
-        if binary.is_empty() || length as u64 > LONGEST || !folders::own(folder) {
+        if binary.is_empty() || length as u64 > MAX_FILE_BYTES || !folders::make_private(folder) {
             return;
         }
         let written = save::atomically(&self.path, |out| {
@@ -107,22 +95,41 @@ impl BinaryFile {
             out.write_all(&rest)
         });
         if written.is_ok() {
-            make_room(folder, MOST, MOST_BYTES);
+            remove_oldest(folder, MAX_FILES, MAX_TOTAL_BYTES);
         }
     }
 }
 
-/// Whether binaries are kept: the variable's word, if it has one.
-fn is_wanted(asked: Option<&str>, thread_keeps: bool) -> bool {
-    match asked {
+/// Returns true if binaries of earlier starts may be used: `CLREEL_BINARIES` does not forbid it.
+pub(super) fn may_use_binaries() -> bool {
+    environment::text(BINARIES_VARIABLE).as_deref() != Some("0")
+}
+
+/// Returns the layers of the OpenCL loader that the environment names.
+pub(super) fn loader_layers() -> String {
+    environment::get("OPENCL_LAYERS").unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Returns the key of a program's binary: everything that the binary depends on, as one string.
+pub(super) fn key(device: &DeviceInfo, layers: &str, text: &str, options: &str) -> String {
+    let own = concat!("clreel ", env!("CARGO_PKG_VERSION"));
+    let DeviceInfo { platform, name, version, driver, .. } = device;
+    // No part contains a zero, since all of them come from or go to C strings.
+    [own, platform, name, version, driver, layers, options, text].join("\0")
+}
+
+/// Returns true if binaries are kept: `context_keeps` is the context's setting, which `setting`, the value of
+/// `CLREEL_BINARIES`, overrides.
+fn is_wanted(setting: Option<&str>, context_keeps: bool) -> bool {
+    match setting {
         Some("0") => false,
         Some("1") => true,
-        _ => thread_keeps,
+        _ => context_keeps,
     }
 }
 
-/// Removes the files that were used longest ago, until there are no more than `most` files and bytes.
-fn make_room(folder: &Path, most: usize, most_bytes: u64) {
+/// Removes the files that were used longest ago, until the folder has at most `max_files` files and `max_bytes` bytes.
+fn remove_oldest(folder: &Path, max_files: usize, max_bytes: u64) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     let found = entries.flatten().map(|entry| entry.path());
     let ours = found.filter(|path| path.extension().is_some_and(|ending| ending == "bin"));
@@ -136,8 +143,8 @@ fn make_room(folder: &Path, most: usize, most_bytes: u64) {
     let mut bytes = 0;
     for (n, (_, length, path)) in files.iter().enumerate() {
         bytes += length;
-        if n >= most || bytes > most_bytes {
-            // Another process may have done so already.
+        if n >= max_files || bytes > max_bytes {
+            // Another process may have removed the file already.
             let _ = fs::remove_file(path);
         }
     }
@@ -172,7 +179,7 @@ mod tests {
         let folder = Folder::new("key");
         let device = DeviceInfo::made_up();
         let at = |device: &DeviceInfo, layers: &str, text: &str, options: &str| {
-            BinaryFile::at(&folder.0, device, layers, text, options)
+            BinaryFile::in_folder(&folder.0, key(device, layers, text, options))
         };
         let file = at(&device, "", "text", "-D A=1");
         assert_eq!(file.get(), None);
@@ -202,7 +209,7 @@ mod tests {
     #[test]
     fn a_damaged_file_is_none() {
         let folder = Folder::new("damaged");
-        let file = BinaryFile::at(&folder.0, &DeviceInfo::made_up(), "", "text", "");
+        let file = BinaryFile::in_folder(&folder.0, key(&DeviceInfo::made_up(), "", "text", ""));
         file.put(b"binary");
         let whole = fs::read(&file.path).unwrap();
         for at in 0..whole.len() {
@@ -229,7 +236,7 @@ mod tests {
     #[test]
     fn a_folder_that_others_may_write_to_is_not_used() {
         let folder = Folder::new("shared");
-        let file = BinaryFile::at(&folder.0, &DeviceInfo::made_up(), "", "text", "");
+        let file = BinaryFile::in_folder(&folder.0, key(&DeviceInfo::made_up(), "", "text", ""));
         file.put(b"binary");
         assert!(file.get().is_some());
         fs::set_permissions(&folder.0, fs::Permissions::from_mode(0o777)).unwrap();
@@ -243,7 +250,9 @@ mod tests {
     fn what_was_used_longest_ago_makes_room() {
         let folder = Folder::new("room");
         let files: Vec<BinaryFile> = (0..6)
-            .map(|n| BinaryFile::at(&folder.0, &DeviceInfo::made_up(), "", &format!("text {n}"), ""))
+            .map(|n| {
+                BinaryFile::in_folder(&folder.0, key(&DeviceInfo::made_up(), "", &format!("text {n}"), ""))
+            })
             .collect();
         let old = SystemTime::now() - Duration::from_secs(1000);
         for (n, file) in (0..).zip(&files) {
@@ -253,13 +262,13 @@ mod tests {
         }
         let there = || files.iter().map(|file| u8::from(file.path.exists())).collect::<Vec<_>>();
         assert!(files[0].get().is_some(), "now it is the newest");
-        make_room(&folder.0, 5, u64::MAX);
+        remove_oldest(&folder.0, 5, u64::MAX);
         assert_eq!(there(), [1, 0, 1, 1, 1, 1]);
         let length = fs::metadata(&files[0].path).unwrap().len();
-        make_room(&folder.0, 5, 3 * length);
+        remove_oldest(&folder.0, 5, 3 * length);
         assert_eq!(there(), [1, 0, 0, 0, 1, 1]);
         fs::write(folder.0.join("mine.txt"), "not ours to remove").unwrap();
-        make_room(&folder.0, 0, 0);
+        remove_oldest(&folder.0, 0, 0);
         assert_eq!((there(), folder.0.join("mine.txt").exists()), (vec![0; 6], true));
     }
 

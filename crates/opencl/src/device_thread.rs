@@ -1,5 +1,4 @@
-//! The thread that makes a device's OpenCL calls: a call that stalls stops it alone. In: work, in its order. Out: what each
-//! piece of it sends back by itself.
+//! The thread that makes a device's OpenCL calls, so that a call that stalls stops no other thread.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -8,22 +7,23 @@ use std::time::{Duration, Instant};
 use crate::watch;
 use base::error::{Error, Result};
 
-/// How many of these threads there are.
-static RUNNING: AtomicUsize = AtomicUsize::new(0);
+/// The number of device threads that are running.
+static RUNNING_THREADS: AtomicUsize = AtomicUsize::new(0);
 
+/// A function that runs on the device's thread.
 type Work = Box<dyn FnOnce() + Send>;
 
-/// The thread. When this is dropped it ends, after what it was given.
+/// A handle of the thread of a device. When it is dropped, the thread ends after finishing its queued work.
 #[derive(Debug)]
 pub struct DeviceThread {
     work: Sender<(&'static str, Work)>,
 }
 
 impl DeviceThread {
-    /// Starts the thread of a device with this name.
+    /// Starts the thread for the device with the name `device`.
     ///
     /// # Errors
-    /// When the system gives none.
+    /// Returns an error if the system cannot start a thread.
     pub fn start(device: &str) -> Result<Self> {
         let (work, received) = channel::<(&'static str, Work)>();
         let name = device.to_owned();
@@ -32,21 +32,22 @@ impl DeviceThread {
                 let _watched = watch::on_device(&name, what);
                 work();
             }
-            RUNNING.fetch_sub(1, Ordering::SeqCst);
+            RUNNING_THREADS.fetch_sub(1, Ordering::SeqCst);
         };
-        RUNNING.fetch_add(1, Ordering::SeqCst);
+        RUNNING_THREADS.fetch_add(1, Ordering::SeqCst);
         let started = std::thread::Builder::new().name("device".into()).spawn(run);
         let why = |e: std::io::Error| {
-            RUNNING.fetch_sub(1, Ordering::SeqCst);
+            RUNNING_THREADS.fetch_sub(1, Ordering::SeqCst);
             Error::new("An OpenCL device could not be used.", e.to_string(), "")
         };
         started.map(|_| Self { work }).map_err(why)
     }
 
-    /// Whether all of these threads end within that time: while one is in a call, the drivers must not be taken down.
+    /// Waits up to `wait` until all device threads have ended; returns true if they have. As long as one of them is in a call,
+    /// the drivers must not be unloaded.
     pub fn have_ended(wait: Duration) -> bool {
         let began = Instant::now();
-        while RUNNING.load(Ordering::SeqCst) > 0 {
+        while RUNNING_THREADS.load(Ordering::SeqCst) > 0 {
             if began.elapsed() > wait {
                 return false;
             }
@@ -55,10 +56,10 @@ impl DeviceThread {
         true
     }
 
-    /// Has the thread do something; `what` says what that is, as in "a frame is filtered".
+    /// Queues `work` for the thread; `what` describes the work in messages, as in "a frame is filtered".
     pub fn run(&self, what: &'static str, work: impl FnOnce() + Send + 'static) {
         if let Err(refused) = self.work.send((what, Box::new(work))) {
-            // It ended in the middle of its work: what is left of that is nobody's.
+            // The thread has panicked. Dropping the work could call the driver on this thread.
             std::mem::forget(refused);
         }
     }

@@ -1,4 +1,4 @@
-//! Looking at OpenCL events without waiting: complete or not, and a call when it is.
+//! Polling OpenCL events, and callbacks on their completion.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -11,10 +11,10 @@ use base::error::{Error, Result};
 
 pub use base::jobs::Waker;
 
-/// Whether the command of `event` has finished.
+/// Returns true if the command of `event` has finished.
 ///
 /// # Errors
-/// When the command failed on the device; `what` says which one that is.
+/// Returns an error if the command failed on the device; `what` is the error's first sentence.
 pub fn is_complete(event: &Event, what: &str) -> Result<bool> {
     let status = number_of::<i32>(|size, to| {
         let what = ffi::CL_EVENT_COMMAND_EXECUTION_STATUS;
@@ -24,7 +24,7 @@ pub fn is_complete(event: &Event, what: &str) -> Result<bool> {
     let status = status.and_then(|status| if status < 0 { Err(Status(status)) } else { Ok(status) });
     let complete = status.map(|status| status == ffi::CL_COMPLETE);
     if complete.is_ok_and(|complete| complete) {
-        crash::ran();
+        crash::kernel_ran();
     }
     complete.map_err(|e| {
         Error::new(
@@ -35,9 +35,10 @@ pub fn is_complete(event: &Event, what: &str) -> Result<bool> {
     })
 }
 
-/// Calls `waker` once when `event` is complete or has failed. A driver without callbacks is no error: whoever
-/// waits polls as well.
+/// Calls `waker` once when `event` is complete or has failed. It is no error if the driver does not support callbacks, since
+/// waiters poll as well.
 pub fn wake_after(event: &Event, waker: &Waker) {
+    /// The callback that the driver calls when the event is complete: calls the waker.
     extern "C" fn complete(_: ffi::cl_event, _: i32, data: *mut c_void) {
         // SAFETY: `data` is the box that `wake_after` gave away for this one call.
         let waker = unsafe { Box::from_raw(data.cast::<Waker>()) };
@@ -52,10 +53,10 @@ pub fn wake_after(event: &Event, waker: &Waker) {
     }
 }
 
-/// Lets what comes next on `queue` wait for `event` of another queue. That one must be flushed.
+/// Makes later commands on `queue` wait for `event`, which belongs to another queue. That queue must have been flushed.
 ///
 /// # Errors
-/// When the driver refuses.
+/// Returns an error if the driver reports one.
 pub fn wait_in_queue(queue: &Queue, event: &Event) -> Result<()> {
     let event = event.raw();
     // SAFETY: queue and event are alive and of one context; the list has one event, and none is asked for.
@@ -65,7 +66,7 @@ pub fn wait_in_queue(queue: &Queue, event: &Event) -> Result<()> {
     }
     Err(Error::new(
         "A frame could not be handed to the OpenCL device.",
-        format!("The driver answered with {}.", status_name(code)),
-        "CLREEL_QUEUES=1 does without a queue for uploads; 0 shows the movie unfiltered.",
+        format!("The driver returned {}.", status_name(code)),
+        "CLREEL_QUEUES=1 uploads without a queue of its own; 0 shows the movie unfiltered.",
     ))
 }

@@ -1,5 +1,4 @@
-//! Folders that drivers and the asking of drivers write to. In: the environment. Out: folders that can be written to,
-//! where the usual ones cannot.
+//! Folders for caches and temporary files, with replacements where the usual ones are not writable.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::fs;
@@ -7,64 +6,68 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-/// A folder for what does not outlive the process: that of the session, the one for temporary files, or where neither
-/// can be written to, those that every Linux has.
-pub(super) fn passing() -> PathBuf {
+/// Returns a writable folder for temporary files: that of the user's session, or the system's, or else one that every Linux
+/// has.
+pub(super) fn temporary_folder() -> PathBuf {
     let session = base::environment::get("XDG_RUNTIME_DIR").map(PathBuf::from);
     let named = session.into_iter().chain([std::env::temp_dir()]);
     let mut all = named.chain(["/tmp", "/dev/shm"].map(PathBuf::from));
     all.find(|path| path.is_dir() && is_writable(path)).unwrap_or_else(std::env::temp_dir)
 }
 
-/// The user's folder for clreel's caches; none where there is no home.
-pub fn cache() -> Option<PathBuf> {
+/// Returns the path of the user's folder for clreel's caches; `None` if the user has no home folder.
+pub fn cache_folder() -> Option<PathBuf> {
     let get = |name| base::environment::get(name).filter(|v: &OsString| !v.is_empty()).map(PathBuf::from);
-    // The XDG base directory specification: a relative path there is to be ignored.
+    // The XDG base directory specification says to ignore a relative path.
     let base = get("XDG_CACHE_HOME").filter(|p| p.is_absolute());
     let base = base.or_else(|| get("HOME").filter(|p| p.is_absolute()).map(|home| home.join(".cache")));
     base.map(|base| base.join("clreel"))
 }
 
-/// The folder that PoCL is to keep its kernels in, where it could not use the one that it takes by itself: it then offers
-/// no device, and does not say why. `None` where nothing needs to change. `variable` reads the environment.
+/// Returns a folder for PoCL's cache of kernels if PoCL cannot use its default folder: it would then offer no device and give
+/// no reason. `None` if the default folder works. `variable` returns the values of environment variables.
 pub(super) fn pocl_cache(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     if variable("POCL_CACHE_DIR").is_some() {
         return None;
     }
-    // Its own rule (PoCL's manual, "POCL_CACHE_DIR").
+    // PoCL's rule for its default folder (PoCL's manual, "POCL_CACHE_DIR").
     let usual = match (variable("XDG_CACHE_HOME"), variable("HOME")) {
         (Some(caches), _) => PathBuf::from(caches),
         (None, Some(home)) => PathBuf::from(home).join(".cache"),
         (None, None) => PathBuf::from("/tmp"),
     };
-    if can_be_made(&usual.join("pocl/kcache")) { None } else { private(&passing()) }
+    if can_be_made(&usual.join("pocl/kcache")) { None } else { private_folder(&temporary_folder()) }
 }
 
-/// A folder for this user alone below `parent`, the same each time.
-fn private(parent: &Path) -> Option<PathBuf> {
-    let path = parent.join(format!("clreel-pocl-{}", user()));
-    own(&path).then_some(path)
+/// Creates this user's own folder for PoCL below `parent`, with the same name each time. Returns `None` if the folder cannot be
+/// used.
+fn private_folder(parent: &Path) -> Option<PathBuf> {
+    let path = parent.join(format!("clreel-pocl-{}", user_id()));
+    make_private(&path).then_some(path)
 }
 
-/// Whether the folder, which is made where it is missing, is this user's and nobody else's: what lies in it is loaded as code.
-pub(super) fn own(path: &Path) -> bool {
+/// Creates the folder if it is missing. Returns true if it belongs to this user and nobody else can access it, since its files are
+/// loaded as code.
+pub(super) fn make_private(path: &Path) -> bool {
     let _ = fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
     let made = fs::symlink_metadata(path);
-    made.is_ok_and(|made| made.is_dir() && made.uid() == user() && made.mode() & 0o077 == 0)
+    made.is_ok_and(|made| made.is_dir() && made.uid() == user_id() && made.mode() & 0o077 == 0)
 }
 
-fn user() -> libc::uid_t {
+/// Returns the id of the user whose rights the process has.
+fn user_id() -> libc::uid_t {
     // SAFETY: it takes nothing and returns a number.
     unsafe { libc::geteuid() }
 }
 
-/// Whether a folder is there or can be made, and written to.
+/// Returns true if the folder is writable, or can be created and is then writable.
 fn can_be_made(path: &Path) -> bool {
-    // What is no folder ends it: a file's name, a link that leads nowhere.
+    // The nearest ancestor that exists decides; it may be a file, or a link that leads nowhere.
     let there = path.ancestors().find(|path| fs::symlink_metadata(path).is_ok());
     there.is_some_and(|there| there.is_dir() && is_writable(there))
 }
 
+/// Returns true if this process may create files in the folder.
 fn is_writable(path: &Path) -> bool {
     let Ok(path) = CString::new(OsStr::as_bytes(path.as_os_str())) else { return false };
     // SAFETY: the path ends with a zero.
@@ -99,13 +102,13 @@ mod tests {
         use std::os::unix::fs::PermissionsExt as _;
         let root = std::env::temp_dir().join(format!("clreel-private-{}", std::process::id()));
         fs::create_dir_all(&root).unwrap();
-        let made = private(&root).unwrap();
-        assert_eq!(private(&root), Some(made.clone()), "the same each time");
+        let made = private_folder(&root).unwrap();
+        assert_eq!(private_folder(&root), Some(made.clone()), "the same each time");
         fs::set_permissions(&made, fs::Permissions::from_mode(0o777)).unwrap();
-        assert_eq!(private(&root), None);
+        assert_eq!(private_folder(&root), None);
         fs::remove_dir(&made).unwrap();
         std::os::unix::fs::symlink("/tmp", &made).unwrap();
-        assert_eq!(private(&root), None);
+        assert_eq!(private_folder(&root), None);
         fs::remove_dir_all(&root).unwrap();
     }
 }

@@ -1,36 +1,37 @@
-//! Arrays of floats in a device's memory, each between two guards, for checks. In: a length. Out: memory that a kernel gets
-//! without its guards, and that is written and read with them.
+//! Arrays of floats in a device's memory, each between two guards, so that checks find writes outside the array.
 
 use super::cl::{Answer, Buffer, ClContext, Mem, Queue, failed};
 use super::host_block::HostBlock;
-use super::memory::new_memory;
+use super::memory::allocation_flags;
 use base::error::Result;
 use base::memory;
 
-/// An array on the device, on its queue.
+/// An array of floats on the device between two guards, which show whether a kernel writes beyond the array.
 #[derive(Debug)]
-pub struct Guarded {
+pub struct GuardedArray {
     queue: Queue,
-    /// All of it.
+    /// The array with its guards.
     whole: Buffer,
-    /// What lies between the guards; of none at all something that nobody reads.
+    /// The array without its guards; the whole buffer where the array or the guards are empty.
     part: Buffer,
-    /// The memory in which it lies, where that is the host's; it must go last.
+    /// The host memory that the buffer uses, if any; dropped after the buffer.
     _block: Option<HostBlock>,
 }
 
+/// The first sentence of the error when a copy to or from the device fails.
 const NO_COPY: &str = "Numbers could not be copied to or from the device.";
-const NO_ROOM: &str = "Memory for the numbers could not be had on the device.";
+/// The first sentence of the error when memory cannot be allocated.
+const NO_ROOM: &str = "Memory for the numbers could not be allocated on the device.";
 
-/// Numbers as they lie in memory.
+/// Returns the bytes of the numbers, in little-endian order.
 pub fn bytes(numbers: &[f32]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
-/// So many zeros in the host's memory.
+/// Returns `count` zeros in host memory.
 ///
 /// # Errors
-/// When there is not enough of it.
+/// Returns an error if memory runs out.
 pub fn zeroed<T: Default + Clone>(count: usize) -> Result<Vec<T>> {
     let mut numbers = Vec::new();
     let bytes = count.saturating_mul(size_of::<T>());
@@ -39,28 +40,29 @@ pub fn zeroed<T: Default + Clone>(count: usize) -> Result<Vec<T>> {
     Ok(numbers)
 }
 
-impl Guarded {
-    /// Room for `count` floats, and for `guard` on both sides.
+impl GuardedArray {
+    /// Allocates `count` floats on the device, with `guard` floats on each side.
     ///
     /// # Errors
-    /// When there is not enough memory.
+    /// Returns an error if there is not enough memory.
     pub fn new(cl: &ClContext, count: usize, guard: usize) -> Result<Self> {
-        let whole = Buffer::new(&cl.context, new_memory(cl), len(count, guard));
+        let whole = Buffer::new(&cl.context, allocation_flags(cl), byte_len(count, guard));
         Self::of(cl, whole, count, guard, None)
     }
 
-    /// The same in the host's memory, where the device works in it (`CL_MEM_USE_HOST_PTR`).
+    /// Allocates as [`GuardedArray::new`] does, but in host memory that the device uses in place (`CL_MEM_USE_HOST_PTR`).
     ///
     /// # Errors
-    /// When there is not enough memory.
+    /// Returns an error if there is not enough memory.
     pub fn in_place(cl: &ClContext, count: usize, guard: usize) -> Result<Self> {
-        let block = HostBlock::new(len(count, guard))?;
+        let block = HostBlock::new(byte_len(count, guard))?;
         // SAFETY: the block has so many bytes, nobody else gets it, and it goes after the buffer; whoever puts commands on a
         // queue waits for them before this goes.
-        let whole = unsafe { Buffer::in_place(&cl.context, block.start().as_ptr(), len(count, guard)) };
+        let whole = unsafe { Buffer::in_place(&cl.context, block.start().as_ptr(), byte_len(count, guard)) };
         Self::of(cl, whole, count, guard, Some(block))
     }
 
+    /// Creates the array between the guards from the allocated buffer `whole`, which may lie in the host memory `block`.
     fn of(
         cl: &ClContext,
         whole: Answer<Buffer>,
@@ -76,10 +78,10 @@ impl Guarded {
         Ok(Self { queue: cl.queue.clone(), whole, part, _block: block })
     }
 
-    /// Fills it from its beginning on, guards included.
+    /// Copies `bytes` to the device, beginning with the first guard, and waits until they are copied.
     ///
     /// # Errors
-    /// When the device fails.
+    /// Returns an error if the device fails.
     pub fn write(&self, bytes: &[u8]) -> Result<()> {
         if bytes.is_empty() {
             return Ok(());
@@ -87,28 +89,28 @@ impl Guarded {
         self.whole.write(&self.queue, bytes).map_err(|e| failed(NO_COPY, &e))
     }
 
-    /// All of it, guards included.
+    /// Reads all bytes of the array, guards included.
     ///
     /// # Errors
-    /// When the device fails.
+    /// Returns an error if the device fails.
     pub fn read(&self) -> Result<Vec<u8>> {
         let mut bytes = memory::zeroed(self.whole.len())?;
         self.whole.read(&self.queue, &mut bytes).map_err(|e| failed(NO_COPY, &e))?;
         Ok(bytes)
     }
 
-    /// What kernels get: what lies between the guards.
+    /// Returns the array without its guards, for a kernel's argument.
     pub fn memory(&self) -> &Mem {
         self.part.mem()
     }
 
-    /// The same, to be moved or mapped.
+    /// Returns the array without its guards, for copies and mappings.
     pub fn buffer(&self) -> &Buffer {
         &self.part
     }
 }
 
-/// Bytes of so many floats with their guards.
-fn len(count: usize, guard: usize) -> usize {
+/// Returns the length in bytes of an array of `count` floats with `guard` floats on each side.
+fn byte_len(count: usize, guard: usize) -> usize {
     4 * (count + 2 * guard).max(1)
 }

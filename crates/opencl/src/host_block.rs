@@ -1,5 +1,5 @@
-//! Host memory for pictures on their way to or from a device: in whole pages, which OpenCL may use in place, or
-//! pinned by the driver, so that a device with memory of its own fetches it without a copy in between.
+//! Host memory for transfers to and from a device: whole pages, which OpenCL may use in place, or memory pinned by the driver,
+//! which a device with memory of its own reads without an intermediate copy.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
@@ -10,7 +10,7 @@ use crate::cl::{Buffer, ClContext, Queue, enqueue_unmap};
 use base::error::Result;
 use base::memory::no_memory;
 
-/// Zeroed host memory that starts at a page.
+/// Zeroed host memory that starts at a page boundary.
 #[derive(Debug)]
 pub struct HostBlock {
     start: NonNull<u8>,
@@ -24,16 +24,19 @@ unsafe impl Send for HostBlock {}
 // SAFETY: as above; a shared block only lends its bytes to be read.
 unsafe impl Sync for HostBlock {}
 
-/// Whose the memory is.
+/// The owner of the memory.
 #[derive(Debug)]
 enum Memory {
     Allocator(Layout),
-    /// A buffer that stays mapped; it is never a kernel's argument.
+    /// A device buffer that stays mapped for the host; it is never a kernel's argument.
     Driver(Buffer, Queue),
 }
 
 impl HostBlock {
-    /// `len` bytes, starting at a page and padded to whole pages, as drivers want it for zero-copy use.
+    /// Allocates `len` bytes from a page boundary, padded to whole pages, as drivers require for zero-copy use.
+    ///
+    /// # Errors
+    /// Returns an error if memory runs out.
     pub fn new(len: usize) -> Result<Self> {
         let padded = len.max(1).checked_next_multiple_of(4096).ok_or_else(|| no_memory(len))?;
         let layout = Layout::from_size_align(padded, 4096).map_err(|_| no_memory(len))?;
@@ -42,19 +45,19 @@ impl HostBlock {
         Ok(Self { start, len, memory: Memory::Allocator(layout) })
     }
 
-    /// `len` bytes of the driver's own host memory (`CL_MEM_ALLOC_HOST_PTR`, mapped once and for all): drivers of graphics
-    /// cards pin it. Plain memory where the driver gives none.
+    /// Allocates `len` bytes of the driver's host memory (`CL_MEM_ALLOC_HOST_PTR`, mapped once), which drivers of graphics cards
+    /// pin. Falls back to plain memory if the driver gives none.
     ///
     /// # Errors
-    /// When memory runs out.
+    /// Returns an error if memory runs out.
     pub fn pinned(cl: &ClContext, len: usize) -> Result<Self> {
         Self::pinned_by(cl, &cl.queue, len)
     }
 
-    /// The same, mapped in `queue`: the call waits for what is in that.
+    /// Allocates as [`HostBlock::pinned`] does, and maps the memory on `queue`: the call waits for the commands in that queue.
     ///
     /// # Errors
-    /// When memory runs out.
+    /// Returns an error if memory runs out.
     pub fn pinned_by(cl: &ClContext, queue: &Queue, len: usize) -> Result<Self> {
         let flags = ffi::CL_MEM_READ_WRITE | ffi::CL_MEM_ALLOC_HOST_PTR;
         let Ok(buffer) = Buffer::new(&cl.context, flags, len.max(1)) else { return Self::new(len) };
@@ -67,18 +70,18 @@ impl HostBlock {
         Ok(Self { start, len, memory: Memory::Driver(buffer, queue.clone()) })
     }
 
-    /// Where it starts, for OpenCL.
+    /// Returns the address of the block.
     pub fn start(&self) -> NonNull<u8> {
         self.start
     }
 
-    /// The bytes.
+    /// Returns the bytes of the block.
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: `start` points to at least `len` initialised bytes that live as long as `self`.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 
-    /// The bytes, to be written.
+    /// Returns the bytes of the block for writing.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: as above, and `self` is borrowed exclusively.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
@@ -91,7 +94,7 @@ impl Drop for HostBlock {
             // SAFETY: allocated with this layout in `new`.
             Memory::Allocator(layout) => unsafe { dealloc(self.start.as_ptr(), *layout) },
             Memory::Driver(buffer, queue) => {
-                // Nobody uses it any more. A driver that refuses has lost the memory anyway.
+                // If the driver refuses, it has lost the memory already.
                 let _refused = enqueue_unmap(queue, buffer.mem(), self.start);
             }
         }

@@ -1,12 +1,12 @@
-//! What a device is known by in another process, which has handles of its own. In: a device here. Out: the same one there.
+//! Identifies a device across processes, whose handles differ.
 
 use super::cl::{Device, list_devices};
 
-/// A device as another process finds it in its own list: its platform, its name, and how many of the same stand before
-/// it.
+/// The identity of a device in all processes: the name of its platform, its own name, and the number of earlier devices in the
+/// list with both names.
 pub type Identity = (String, String, usize);
 
-/// What the device at this index of the list is known by.
+/// Returns the identity of the device at index `at` of `devices`.
 pub fn identity(devices: &[Device], at: usize) -> Identity {
     let of = |device: &Device| (device.info.platform.clone(), device.info.name.clone());
     let (platform, name) = of(&devices[at]);
@@ -15,20 +15,20 @@ pub fn identity(devices: &[Device], at: usize) -> Identity {
     (platform, name, before)
 }
 
-/// What a device is known by in another process; [`by_identity`] finds it there.
+/// Returns the identity of a device, by which [`by_identity`] finds it in another process.
 pub fn identity_of(device: &Device) -> Identity {
     let devices = list_devices();
     let index = devices.iter().position(|d| d.id == device.id);
     index.map_or_else(Default::default, |at| identity(&devices, at))
 }
 
-/// The device that another process names; `None` where it is not listed.
+/// Returns the device with this identity; `None` if this process does not list it.
 pub fn by_identity(wanted: &Identity) -> Option<Device> {
     let devices = list_devices();
     position(&devices, wanted).and_then(|at| devices.get(at).cloned())
 }
 
-/// Returns where in the list the device stands that another process names.
+/// Returns the index in `devices` of the device with this identity; `None` if it is not in the list.
 pub fn position(devices: &[Device], wanted: &Identity) -> Option<usize> {
     (0..devices.len()).find(|at| identity(devices, *at) == *wanted)
 }

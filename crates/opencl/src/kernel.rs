@@ -1,4 +1,4 @@
-//! What all kernels share, whoever's they are: their arguments and the check of their types, and the way onto a queue.
+//! Kernels: arguments, the check of their types, and launches.
 
 use std::cell::RefCell;
 use std::ffi::{CString, c_void};
@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ocl::ffi;
 
 use crate::cl::{Answer, Event, Handle, Mem, Program, Queue, Status, WaitList, failed, text_of};
-use base::error::{Error, Result};
+use base::error::{Error, ErrorKind, Result};
 
-/// A kernel's argument that is no memory.
+/// A kernel's argument other than memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Value {
     /// `int`
@@ -30,59 +30,55 @@ pub enum Value {
 }
 
 /// A kernel's argument.
-#[derive(Debug, Clone, Copy)]
-pub enum Argument<'a> {
+#[derive(Debug, Clone)]
+pub enum Argument {
     /// A buffer or an image.
-    Memory(&'a Mem),
+    Memory(Mem),
     /// Anything else.
     Value(Value),
 }
 
-impl<'a> From<&'a Mem> for Argument<'a> {
-    fn from(memory: &'a Mem) -> Self {
-        Argument::Memory(memory)
+impl From<&Mem> for Argument {
+    /// Passes a memory object as the argument.
+    fn from(memory: &Mem) -> Self {
+        Argument::Memory(memory.clone())
     }
 }
 
-impl From<Value> for Argument<'_> {
+impl From<Value> for Argument {
+    /// Passes a value as the argument.
     fn from(value: Value) -> Self {
         Argument::Value(value)
     }
 }
 
-/// An argument that was set.
-#[derive(Debug)]
-enum Bound {
-    Memory(Mem),
-    Value(Value),
-}
-
-impl Bound {
-    fn is(&self, argument: &Argument) -> bool {
-        match (self, argument) {
-            (Bound::Memory(kept), Argument::Memory(memory)) => kept.raw() == memory.raw(),
-            (Bound::Value(kept), Argument::Value(value)) => kept == value,
+impl PartialEq for Argument {
+    /// Returns true if both arguments are the same memory object, or equal values of the same type.
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Argument::Memory(one), Argument::Memory(other)) => one.raw() == other.raw(),
+            (Argument::Value(one), Argument::Value(other)) => one == other,
             _ => false,
         }
     }
 }
 
-/// A kernel that knows its arguments: OpenCL keeps them from launch to launch, and only what has changed is set. It belongs
-/// to one thread at a time.
+/// A kernel that remembers its arguments: OpenCL keeps arguments from launch to launch, so that only changed ones are set
+/// again. Only one thread at a time may use a kernel.
 ///
-/// It keeps its memory objects alive, which OpenCL does not promise of a kernel, but not the host memory beneath
-/// [`Picture::from_host`](super::memory::Picture::from_host).
+/// The kernel keeps the memory objects of its arguments alive, which OpenCL does not guarantee. It does not keep alive the host
+/// memory that a picture of [`Picture::from_host`](super::memory::Picture::from_host) uses.
 #[derive(Debug)]
 pub struct Kernel {
     kernel: Handle,
-    kept: RefCell<Vec<Option<Bound>>>,
+    kept: RefCell<Vec<Option<Argument>>>,
 }
 
 impl Kernel {
-    /// A kernel of a built program; no argument is set.
+    /// Creates a kernel of a built program; no argument is set.
     ///
     /// # Errors
-    /// When the program has no kernel of this name, or the driver refuses.
+    /// Returns an error if the program has no kernel of this name, or the driver reports an error.
     pub fn new(program: &Program, name: &str) -> Answer<Self> {
         let name = CString::new(name).map_err(|_| Status(ffi::CL_INVALID_KERNEL_NAME))?;
         let mut status = 0;
@@ -94,37 +90,38 @@ impl Kernel {
         Ok(Self { kernel, kept: RefCell::default() })
     }
 
-    /// A kernel of a file that may have been edited; `what` is the first sentence where the driver refuses.
+    /// Creates a kernel from a file that may have been edited. If the driver reports an error, `what` is the first sentence of the
+    /// error.
     ///
     /// # Errors
-    /// When the file has no kernel of this name, which it is then told to need, or the driver refuses.
-    pub fn of_file(program: &Program, file: &str, name: &str, what: &str) -> Result<Self> {
+    /// Returns an error if the file has no kernel of this name, or the driver reports an error.
+    pub fn from_file(program: &Program, file: &str, name: &str, what: &str) -> Result<Self> {
         Self::new(program, name).map_err(|status| {
             if status.0 != ffi::CL_INVALID_KERNEL_NAME {
                 return failed(what, &status);
             }
             let what = format!("{file} has no kernel '{name}'.");
-            let why = "clreel starts the kernel in this file by that name.";
+            let why = "clreel looks for a kernel of that name in this file.";
             let hint = "Give the kernel that name, or choose another variant.";
-            Error { opencl_status: Some(status.0), ..Error::new(what, why, hint) }
+            Error { kind: ErrorKind::OpenCl(status.0), ..Error::new(what, why, hint) }
         })
     }
 
-    /// Sets the argument at `index` for all later launches, unless it is set to that already.
+    /// Sets the argument at `index` for all later launches, unless it already has this value.
     ///
     /// # Errors
-    /// When the driver refuses.
-    pub fn set<'a>(&self, index: u32, argument: impl Into<Argument<'a>>) -> Answer<()> {
+    /// Returns an error if the driver reports one.
+    pub fn set(&self, index: u32, argument: impl Into<Argument>) -> Answer<()> {
         let (argument, at) = (argument.into(), index as usize);
         let mut all = self.kept.borrow_mut();
         if all.len() <= at {
             all.resize_with(at + 1, || None);
         }
         let Some(kept) = all.get_mut(at) else { return Ok(()) };
-        if kept.as_ref().is_some_and(|kept| kept.is(&argument)) {
+        if kept.as_ref() == Some(&argument) {
             return Ok(());
         }
-        // Nobody knows what it is where that fails.
+        // If setting it fails, its value is unknown.
         *kept = None;
         match &argument {
             Argument::Memory(memory) => self.set_raw(index, &memory.raw()),
@@ -136,47 +133,45 @@ impl Kernel {
             Argument::Value(Value::Int8(value)) => self.set_raw(index, value),
             Argument::Value(Value::Float4(value)) => self.set_raw(index, value),
         }?;
-        *kept = Some(match argument {
-            Argument::Memory(memory) => Bound::Memory(memory.clone()),
-            Argument::Value(value) => Bound::Value(value),
-        });
+        *kept = Some(argument);
         Ok(())
     }
 
-    /// Sets an argument to what lies there: a memory object, or numbers as OpenCL has them.
+    /// Sets an argument to the bytes of `value`: a memory object, or numbers in OpenCL's layout.
     fn set_raw<T>(&self, index: u32, value: &T) -> Answer<()> {
         let start: *const c_void = ptr::from_ref(value).cast();
         // SAFETY: the kernel is alive, and only this thread has it; the driver copies so many bytes before the call returns.
         Status::check(unsafe { ffi::clSetKernelArg(self.raw(), index, size_of::<T>(), start) })
     }
 
-    /// Lets its memory objects go: they are set anew before the next launch.
+    /// Drops the references to the memory objects of the arguments, which must be set again before the next launch.
     pub fn forget_memory(&self) {
         for kept in self.kept.borrow_mut().iter_mut() {
-            kept.take_if(|kept| matches!(kept, Bound::Memory(_)));
+            kept.take_if(|kept| matches!(kept, Argument::Memory(_)));
         }
     }
 
-    /// The kernel for a call of OpenCL's, alive while this is borrowed.
+    /// Returns the raw handle for OpenCL calls, valid while this object is borrowed.
     pub fn raw(&self) -> *mut c_void {
         self.kernel.raw()
     }
 }
 
-/// A number that nothing else in this process has: it tells what was built from what was built anew.
-pub fn unique() -> u64 {
+/// Returns a new number at each call, which distinguishes an object from others and from its predecessors in this process.
+pub fn unique_number() -> u64 {
+    /// The next number.
     static NEXT: AtomicU64 = AtomicU64::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Puts a kernel on the queue, over `global` work-items in groups of `local`, of which the first `dimensions` count.
-/// Returns at once with the command's event.
+/// Enqueues a kernel over `global` work-items in groups of `local` work-items; only the first `dimensions` numbers of both arrays
+/// count. Returns the command's event without waiting.
 ///
 /// # Errors
-/// When the driver refuses.
+/// Returns an error if the driver reports one.
 ///
 /// # Safety
-/// All arguments must be set, with the right types, and their memory large enough for so many work-items.
+/// All arguments must be set, with the right types, and their memory must be large enough for `global` work-items.
 pub unsafe fn enqueue(
     queue: &Queue,
     kernel: &Kernel,
@@ -188,10 +183,11 @@ pub unsafe fn enqueue(
     unsafe { enqueue_after(queue, kernel, dimensions, global, local, &[]) }
 }
 
-/// The same, and it begins when these events are complete: an out-of-order queue knows no other order.
+/// Enqueues a kernel as [`enqueue`] does, to begin after the events `after` are complete. In an out-of-order queue only such events
+/// order the commands.
 ///
 /// # Safety
-/// As of [`enqueue`].
+/// The conditions of [`enqueue`] apply.
 pub unsafe fn enqueue_after(
     queue: &Queue,
     kernel: &Kernel,
@@ -204,7 +200,7 @@ pub unsafe fn enqueue_after(
     let (count, list) = list.raw();
     let (queue, kernel, dimensions) = (queue.raw(), kernel.raw(), dimensions.clamp(1, 3));
     let (global, local) = (global.as_ptr(), local.as_ptr());
-    Event::of(|event| {
+    Event::from_call(|event| {
         // SAFETY: queue, kernel and events are alive, there are sizes for three dimensions, and the caller vouches for the
         // arguments.
         unsafe {
@@ -214,7 +210,12 @@ pub unsafe fn enqueue_after(
     })
 }
 
-/// Compares the types of a kernel's arguments with those that are set: OpenCL itself checks only sizes.
+/// Checks that a kernel's arguments have the expected types, since OpenCL checks only their sizes. `types` has the accepted type
+/// names of each argument; an empty list accepts every type. `file` is named in the error. The check passes if the device reports
+/// no types.
+///
+/// # Errors
+/// Returns an error if an argument has another type.
 pub fn expect_types(kernel: &Kernel, file: &str, types: &[&[&str]]) -> Result<()> {
     for (position, wanted) in types.iter().enumerate() {
         let (index, what) = (position as u32, ffi::CL_KERNEL_ARG_TYPE_NAME);
@@ -222,7 +223,7 @@ pub fn expect_types(kernel: &Kernel, file: &str, types: &[&[&str]]) -> Result<()
             // SAFETY: the kernel is alive, and there is room for `size` bytes.
             unsafe { ffi::clGetKernelArgInfo(kernel.raw(), index, what, size, to, length) }
         });
-        // A device may not tell; then there is nothing to compare.
+        // A device may not report the types.
         let Ok(found) = found else { continue };
         if !found.is_empty() && !wanted.is_empty() && !wanted.contains(&found.as_str()) {
             return Err(Error::new(

@@ -1,31 +1,32 @@
-//! OpenCL: devices and contexts ([`cl`]), programs ([`program`]), and the sandbox that tries drivers first ([`drivers`]).
+//! OpenCL: devices and contexts ([`cl`]), kernel texts ([`sources`]), programs ([`program`]), drivers, which are tested in child
+//! processes before they are loaded ([`drivers`]), and child processes for whatever may crash or hang ([`sandbox`]).
 
 #![warn(missing_docs, unreachable_pub)]
-// The docs are for those who read the code: `./dev check` makes them of all items.
+// `./dev check` builds the docs with private items.
 #![allow(rustdoc::private_intra_doc_links)]
 
-mod at_work;
-pub mod binaries;
+mod binaries;
+mod build_log;
+pub mod cards;
 pub mod cl;
+pub mod clock;
+pub mod clock_speed;
 pub mod crash;
 pub mod device_thread;
 pub mod drivers;
 pub mod event;
 pub mod folders;
 pub mod guarded;
-pub mod helper;
 pub mod host_block;
 pub mod identity;
 pub mod kernel;
 pub mod machine_code;
 pub mod memory;
 pub mod parts;
-mod piped;
 pub mod process;
 pub mod program;
+pub mod sandbox;
 pub mod sources;
-mod spent;
 pub mod timer;
 pub mod transfer;
-pub mod trial;
 pub mod watch;

@@ -1,4 +1,4 @@
-//! Pictures in a device's memory. In: a size and a kind of memory. Out: the memory, to be filled, read and given to kernels.
+//! RGBA pictures in a device's memory.
 
 use std::ptr::NonNull;
 
@@ -10,16 +10,16 @@ use crate::cl::{
 use base::error::Result;
 use base::verify::Elements;
 
-/// What a kernel reads and writes.
+/// The kind of memory for pictures that a kernel reads or writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Storage {
-    /// `image2d_t` through a sampler.
+    /// An `image2d_t`, which kernels read through a sampler.
     Image,
-    /// A flat buffer of pixels without gaps.
+    /// A buffer of pixels, row after row without gaps.
     Buffer,
 }
 
-/// Pixels of 8 bits a channel, in rows of so many.
+/// Describes bytes of RGBA pixels, 8 bits a channel, for reports of differences.
 #[derive(Debug, Clone, Copy)]
 pub struct Rgba {
     /// Pixels of a row.
@@ -27,20 +27,29 @@ pub struct Rgba {
 }
 
 impl Elements for Rgba {
-    const NAME: &'static str = "bytes";
-    const BYTES: usize = 1;
+    /// Returns "bytes".
+    fn name(&self) -> &'static str {
+        "bytes"
+    }
 
+    /// Returns 1, the size of an element.
+    fn bytes(&self) -> usize {
+        1
+    }
+
+    /// Returns the value of a byte as a number.
     fn value(&self, bytes: &[u8]) -> f64 {
         bytes.first().copied().map_or(f64::NAN, f64::from)
     }
 
+    /// Returns the channel and the position of the byte with this number, as in "red at (3, 4)".
     fn position(&self, number: usize) -> String {
         let (pixel, width) = (number / 4, self.width.max(1));
         channel_at(number % 4, pixel % width, pixel / width)
     }
 }
 
-/// A channel of the pixel in column `x` and row `y`, as in "red at (3, 4)".
+/// Returns the name of a channel (0 is red) with the position of its pixel, as in "red at (3, 4)".
 pub fn channel_at(channel: usize, x: usize, y: usize) -> String {
     let name = ["red", "green", "blue", "alpha"].get(channel).unwrap_or(&"?");
     format!("{name} at ({x}, {y})")
@@ -51,32 +60,40 @@ pub fn channel_at(channel: usize, x: usize, y: usize) -> String {
 pub enum Picture {
     /// A normalised image (`CL_RGBA`, `CL_UNORM_INT8`).
     Image(Image),
-    /// Width·height·4 bytes.
+    /// A buffer of width·height·4 bytes.
     Buffer(Buffer),
 }
 
-const NO_MEMORY: &str = "Memory for a picture could not be had on the device.";
+/// The first sentence of the error when a picture's memory cannot be allocated.
+const NO_MEMORY: &str = "Memory for a picture could not be allocated on the device.";
 
 impl Picture {
-    /// New memory for `width` by `height` pixels; its contents are undefined.
+    /// Allocates memory for `width` by `height` pixels; its contents are undefined.
+    ///
+    /// # Errors
+    /// Returns an error if memory runs out, or the driver reports an error.
     pub fn alloc(cl: &ClContext, storage: Storage, width: u32, height: u32) -> Result<Self> {
         let (w, h) = (width as usize, height as usize);
         let made = match storage {
             Storage::Image => image(cl, Channel::Unorm8, w, h).map(Picture::Image),
-            Storage::Buffer => Buffer::new(&cl.context, new_memory(cl), w * h * 4).map(Picture::Buffer),
+            Storage::Buffer => Buffer::new(&cl.context, allocation_flags(cl), w * h * 4).map(Picture::Buffer),
         };
         made.map_err(|e| failed(NO_MEMORY, &e))
     }
 
-    /// A buffer that holds these bytes, such as planes packed into a block: a whole number of pixels. Waits.
+    /// Allocates a buffer and copies `bytes` into it, such as planes packed into one block. Waits until they are copied. The
+    /// number of bytes must be a multiple of 4, the size of a pixel.
+    ///
+    /// # Errors
+    /// Returns an error as [`Picture::alloc`] does.
     pub fn block(cl: &ClContext, queue: &Queue, bytes: &[u8]) -> Result<Self> {
         let block = Self::alloc(cl, Storage::Buffer, (bytes.len() / 4) as u32, 1)?;
         block.write(queue, bytes)?;
         Ok(block)
     }
 
-    /// A picture in the host's memory at `memory`: on CPU devices the kernels work right there, and a mapping
-    /// copies nothing. Align it to a page.
+    /// Creates a picture that uses host memory: on CPU devices kernels work in place, and mapping copies nothing. `memory`
+    /// should start at a page boundary.
     ///
     /// # Safety
     /// `memory` must point to `width`·`height`·4 bytes that stay valid, and that nothing else writes while
@@ -106,7 +123,7 @@ impl Picture {
         made.map_err(|e| failed(NO_MEMORY, &e))
     }
 
-    /// What it is stored in.
+    /// Returns the kind of memory that holds the picture.
     pub fn storage(&self) -> Storage {
         match self {
             Picture::Image(_) => Storage::Image,
@@ -114,7 +131,7 @@ impl Picture {
         }
     }
 
-    /// Copies pixels from the host and waits. `pixels` must be as long as the picture.
+    /// Copies pixels from the host to the picture, and waits. `pixels` must be as long as the picture.
     pub fn write(&self, queue: &Queue, pixels: &[u8]) -> Result<()> {
         match self {
             Picture::Image(image) => image.write(queue, pixels),
@@ -123,7 +140,7 @@ impl Picture {
         .map_err(|e| failed("A picture could not be copied to the device.", &e))
     }
 
-    /// Copies the pixels to the host and waits. `pixels` must be as long as the picture.
+    /// Copies the picture's pixels to the host, and waits. `pixels` must be as long as the picture.
     pub fn read(&self, queue: &Queue, pixels: &mut [u8]) -> Result<()> {
         match self {
             Picture::Image(image) => image.read(queue, pixels),
@@ -133,7 +150,7 @@ impl Picture {
         .inspect(|()| super::watch::progress())
     }
 
-    /// The memory object, to be set as a kernel's argument.
+    /// Returns the memory object, for a kernel's argument.
     pub fn mem(&self) -> &Mem {
         match self {
             Picture::Image(image) => image.mem(),
@@ -142,24 +159,29 @@ impl Picture {
     }
 }
 
-/// Flags of memory without contents. PoCL would have it only when a command needs it, and end the process where there is
-/// not enough; asked for the host's memory it has it at once, or says no.
-pub fn new_memory(cl: &ClContext) -> MemFlags {
+/// Returns the flags with which memory without contents is to be allocated. On CPU devices they request host memory, so that
+/// PoCL allocates at once and reports an error if memory runs out. Otherwise PoCL would allocate at the first command, and end
+/// the process if memory runs out.
+pub fn allocation_flags(cl: &ClContext) -> MemFlags {
     let host = if cl.device.info.kind == DeviceKind::Cpu { CL_MEM_ALLOC_HOST_PTR } else { 0 };
     CL_MEM_READ_WRITE | host
 }
 
-/// An image without contents.
+/// Allocates an image; its contents are undefined.
 pub fn image(cl: &ClContext, channel: Channel, width: usize, height: usize) -> Answer<Image> {
     // SAFETY: no host memory is involved.
-    unsafe { Image::new(&cl.context, new_memory(cl), channel, (width, height), None) }
+    unsafe { Image::new(&cl.context, allocation_flags(cl), channel, (width, height), None) }
 }
 
-/// A buffer on the device with `guard` bytes on both sides of so many: all of it, and the part between them. `guard` is a
-/// multiple of what the device aligns parts of buffers to.
-pub fn guarded(cl: &ClContext, bytes: usize, guard: usize) -> Result<(Picture, Picture)> {
-    let what = "Memory for a check could not be had on the device.";
-    let whole = Buffer::new(&cl.context, new_memory(cl), bytes + 2 * guard).map_err(|e| failed(what, &e))?;
+/// Allocates a buffer of `bytes` bytes with `guard` bytes on each side. Returns the whole buffer, and the part between the guards.
+/// `guard` must be a multiple of the device's alignment of sub-buffers.
+///
+/// # Errors
+/// Returns an error if memory runs out, or the driver reports an error.
+pub fn guarded_buffer(cl: &ClContext, bytes: usize, guard: usize) -> Result<(Picture, Picture)> {
+    let what = "Memory for a check could not be allocated on the device.";
+    let whole =
+        Buffer::new(&cl.context, allocation_flags(cl), bytes + 2 * guard).map_err(|e| failed(what, &e))?;
     let part = whole.part(guard, bytes);
     Ok((Picture::Buffer(whole), Picture::Buffer(part.map_err(|e| failed(what, &e))?)))
 }

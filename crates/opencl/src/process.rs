@@ -1,5 +1,4 @@
-//! The process around the drivers: what they read from the environment at its start, who runs first in it, and how it
-//! ends while they are still at work.
+//! Process-wide settings: the environment of drivers, priorities, memory, and the exit while drivers are at work.
 
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
@@ -8,21 +7,21 @@ use std::time::Duration;
 
 use super::folders;
 
-/// Sets what drivers read from the environment; call it first of all, before any thread is started. A value that the user
-/// has set stays.
+/// Sets environment variables that drivers read. Call it before anything else and before any thread is started. Values that the
+/// user has set stay.
 ///
-/// PoCL's worker threads are free to share a core, and then wait for each other: on two cores half of all
-/// launches of the running sum took 2.7 ms instead of 1.6. `POCL_AFFINITY=1` gives each thread a core of its
-/// own. PoCL counts cores from 0 and gives up where one of them is not allowed to the process, so it is set only
-/// where all of them are.
+/// PoCL's worker threads are free to share a core, and then wait for each other: on two cores half of all launches of the running
+/// sum took 2.7 ms instead of 1.6. `POCL_AFFINITY=1` gives each thread a core of its own. PoCL counts cores from 0 and gives up if
+/// the process may not use one of them, so the variable is set only if the process may use all cores.
 ///
-/// PoCL also needs a folder to keep its kernels in, where its own cannot be written to.
+/// If PoCL cannot write to its default folder for compiled kernels, `POCL_CACHE_DIR` names another one.
 ///
-/// NVIDIA's OpenGL gives the processor away while it waits, and has it back only 0.3 ms later: so long took each release
-/// of a shared texture, which waits for OpenGL for a few microseconds. With `__GL_YIELD=USLEEP`, of the driver's manual, it
-/// takes 0.07 ms (H200, driver 580; `examples/handover_cost`). Where `__GLX_VENDOR_LIBRARY_NAME` names that driver, as for
-/// a second graphics card, it has been loaded and has read its variables by now: then the process starts once more.
+/// NVIDIA's OpenGL yields the processor while it waits, and gets it back only after 0.3 ms. Each release of a shared texture waits
+/// for OpenGL for a few microseconds, and so took 0.3 ms. With `__GL_YIELD=USLEEP`, which the driver's manual describes, it takes
+/// 0.07 ms (H200, driver 580; `examples/handover_cost`). If `__GLX_VENDOR_LIBRARY_NAME` names that driver, as for a second graphics
+/// card, the driver is already loaded and has read its variables: the process then executes itself again.
 pub fn prepare() {
+    return_freed_memory();
     if let Some(folder) = folders::pocl_cache(base::environment::get) {
         // SAFETY: no other thread reads the environment yet.
         unsafe { std::env::set_var("POCL_CACHE_DIR", folder) };
@@ -35,20 +34,19 @@ pub fn prepare() {
         // SAFETY: as above.
         unsafe { std::env::set_var("__GL_YIELD", "USLEEP") };
         if base::environment::get("__GLX_VENDOR_LIBRARY_NAME").is_some_and(|name| name == "nvidia") {
-            start_again();
+            restart_process();
         }
     }
 }
 
-/// Takes kernels from this folder, in this process and in those that it starts; call it before any thread is started.
+/// Sets the folder of kernels (`CLREEL_KERNELS`) for this process and its children. Call it before any thread is started.
 pub fn set_kernels(folder: &Path) {
     // SAFETY: no other thread reads the environment yet.
-    unsafe { std::env::set_var(super::program::KERNELS_VARIABLE, folder) };
-    super::program::named_by_option();
+    unsafe { std::env::set_var(super::sources::KERNELS_VARIABLE, folder) };
 }
 
-/// Starts this program anew in this process, with the environment as it is now. Returns where the system refuses.
-fn start_again() {
+/// Executes this program again in this process, with the current environment. Returns only if the system refuses.
+fn restart_process() {
     let Ok(program) = std::env::current_exe() else { return };
     let (mut arguments, mut command) = (std::env::args_os(), Command::new(program));
     if let Some(name) = arguments.next() {
@@ -57,8 +55,7 @@ fn start_again() {
     let _refused = command.args(arguments).exec();
 }
 
-/// Lets the calling thread run only where others leave time. It cannot be taken back; where the system refuses, nothing
-/// changes.
+/// Lowers the priority of the calling thread for the rest of its life. If the system refuses, the priority stays the same.
 pub fn lower_priority() {
     // SAFETY: both calls take and give numbers; on Linux the priority is that of the thread with this number.
     unsafe {
@@ -67,12 +64,28 @@ pub fn lower_priority() {
     }
 }
 
-/// Memory that was freed is kept up to so many bytes.
+/// Makes the allocator return blocks of 1 MiB and more to the system as soon as they are freed. Call it before any thread is
+/// started.
+///
+/// glibc raises that size to 32 MiB when blocks of that size are freed, and gives each thread an arena. Pictures, arrays of the
+/// ladders and the memory of compilers then lie between small blocks that stay, and the arenas grow with every program that is
+/// built (1.2 GiB after 100 s of random keys, with 0.3 GiB in use).
+fn return_freed_memory() {
+    // SAFETY: plain numbers. One that is refused changes nothing.
+    #[cfg(target_env = "gnu")]
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, 1 << 20);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, 32 << 20);
+        libc::mallopt(libc::M_ARENA_MAX, 2);
+    }
+}
+
+/// The maximum amount of freed memory, in bytes, that [`keep_memory`] lets the allocator keep.
 #[cfg(target_env = "gnu")]
 const KEPT_BYTES: libc::c_int = 256 << 20;
 
-/// From here on memory that is freed stays with the process: pages that it touches for the first time take longer than what is
-/// done in them. Call it before any other thread is started.
+/// Keeps freed memory in the process from here on, since touching new pages takes longer than the work done in them. Call it
+/// before any other thread is started.
 pub(crate) fn keep_memory() {
     // SAFETY: plain numbers. One that is refused changes nothing.
     #[cfg(target_env = "gnu")]
@@ -83,7 +96,7 @@ pub(crate) fn keep_memory() {
     }
 }
 
-/// Returns the processor's time that all threads of this process have had; `None` where the system does not tell.
+/// Returns the CPU time that all threads of this process have used; `None` if the system does not report it.
 pub fn cpu_time() -> Option<Duration> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: there is room for the time.
@@ -92,27 +105,7 @@ pub fn cpu_time() -> Option<Duration> {
     (failed == 0).then(|| Duration::new(seconds, nanoseconds))
 }
 
-/// From here on the process ends with the thread that started it, and leaves no core file behind: it may crash.
-pub fn end_with_parent() {
-    // SAFETY: plain numbers.
-    unsafe {
-        let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-        libc::setrlimit(libc::RLIMIT_CORE, &none);
-        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-    }
-}
-
-/// Lets what the command starts end with the thread that starts it, also where that is killed.
-pub fn end_with_thread(command: &mut Command) {
-    // SAFETY: between fork and exec it makes one system call, with plain numbers.
-    unsafe {
-        command.pre_exec(|| match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
-            0 => Ok(()),
-            _ => Err(std::io::Error::last_os_error()),
-        });
-    }
-}
-
+/// Returns true if this process may run on all cores of the machine.
 fn all_cores_are_allowed() -> bool {
     // SAFETY: `set` is a plain bit set that the call fills, as large as is said; sysconf takes a number.
     unsafe {
@@ -124,13 +117,59 @@ fn all_cores_are_allowed() -> bool {
     }
 }
 
-/// Ends the process at once, without the drivers' exit handlers: they free what a kernel or a compiler that
-/// still runs on another thread is using.
+/// Ends the process at once, without the drivers' exit handlers, which free memory that a kernel or a compiler on another thread
+/// still uses.
 pub fn exit_now(code: u8) -> ! {
     use std::io::Write as _;
     let _ = std::io::stdout().flush();
     let _ = std::io::stderr().flush();
-    base::leftovers::remove_all();
+    base::cleanup::remove_all();
     // SAFETY: _exit takes a number and does not return.
     unsafe { libc::_exit(i32::from(code)) }
+}
+
+#[cfg(all(test, target_os = "linux", target_env = "gnu"))]
+mod tests {
+    use super::*;
+
+    fn resident_kib() -> u64 {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
+    }
+
+    fn touched(mib: usize) -> Vec<u8> {
+        std::hint::black_box(vec![1; mib << 20])
+    }
+
+    /// The environment variable that marks the child process in which [`frees_memory`] runs its test.
+    const CHILD: &str = "CLREEL_TEST_FREED_MEMORY";
+
+    #[test]
+    fn freed_memory_returns_to_the_system_although_small_blocks_stay() {
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        child.args(["process::tests::frees_memory", "--exact", "--nocapture"]).env(CHILD, "1");
+        let output = child.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    /// Tests that freed large blocks return to the system although small blocks stay. Runs only in a child process that another
+    /// test starts with the variable [`CHILD`], since further tests of the same process would allocate memory, too; returns at once
+    /// without that variable.
+    #[test]
+    fn frees_memory() {
+        if std::env::var_os(CHILD).is_none() {
+            return;
+        }
+        return_freed_memory();
+        // After this glibc would take blocks up to this size from its heap.
+        drop(touched(24));
+        let before = resident_kib();
+        let blocks: Vec<_> = (0..16).map(|_| touched(8)).collect();
+        let small: Vec<_> = (0..16).map(|_| touched(1)[..64 << 10].to_vec()).collect();
+        drop(blocks);
+        let grown = resident_kib().saturating_sub(before) >> 10;
+        assert!(grown < 64, "{grown} MiB of 128 stay");
+        drop(small);
+    }
 }

@@ -1,226 +1,288 @@
-//! The texts of kernel files: those that are built in, and those of a folder that the user names, as they were at one moment. In:
-//! a folder. Out: [`Sources`], from which everything is built until others take their place.
+//! Texts of kernel files: those built into the binary, and those of a folder that the user names with `--kernels` or
+//! `CLREEL_KERNELS`, laid out as `kernels/` is. A file that the folder lacks is as it is built in.
 //!
-//! A file may change between the moment in which its kernels are tried and that in which they are built: what was tried is what
-//! is built. So a folder is read once for each of its versions, and threads that build [`pin`] one of them.
+//! A file may change between the check of its kernels and their compilation, but the checked text must be the compiled one. So each
+//! version of a folder is read once, and a [`ClContext`](crate::cl::ClContext) has the [`Sources`] from which its programs are
+//! compiled.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::program::{self, EMBEDDED};
-use base::error::{Error, Result};
+use base::error::{Error, ErrorKind, Result, SourceLine};
 use base::load::{self, Unread};
 
-/// Folders within folders that are looked into, and most files that are read.
-const DEPTH: usize = 4;
-const MOST_FILES: usize = 500;
+/// The kernel files that are built in, as pairs of a path under `kernels/` and a text. `build.rs` lists them.
+pub(super) const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
 
-/// The kernel files of a folder that are not as they are built in, by their paths there, such as `box_filter/01_naive.cl`. One
-/// that is missing is as it is built in.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+/// The environment variable that names a folder of kernels.
+pub(crate) const KERNELS_VARIABLE: &str = "CLREEL_KERNELS";
+
+/// The hint of errors that are due to changed kernels.
+pub const BUILT_IN_HINT: &str =
+    "To use the built-in kernels, start clreel without --kernels and CLREEL_KERNELS.";
+
+/// The maximum depth to which a folder of kernels is searched.
+const MAX_DEPTH: usize = 4;
+/// The maximum number of kernel files that are read from a folder.
+const MAX_FILES: usize = 500;
+/// The maximum depth of nested includes.
+const MAX_INCLUDE_DEPTH: usize = 8;
+
+/// Returns the folder of kernels that the environment names; `None` if the variable is not set or empty.
+pub fn named_folder() -> Option<PathBuf> {
+    base::environment::get(KERNELS_VARIABLE).filter(|folder| !folder.is_empty()).map(PathBuf::from)
+}
+
+/// The texts of kernel files: the built-in ones, and those of a folder that differ from them. By default all files are built-in.
+/// Clones share the texts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Texts", into = "Texts")]
 pub struct Sources(Arc<Texts>);
 
-/// Texts by their paths, or why they cannot be read.
-type Texts = BTreeMap<String, Result<String>>;
+/// The texts of changed files by path, such as `box_filter/01_naive.cl`, or the reason why a file cannot be read. An error if the
+/// folder itself cannot be read.
+type Texts = Result<BTreeMap<String, Result<String>>>;
+
+impl Default for Sources {
+    fn default() -> Self {
+        Ok(BTreeMap::new()).into()
+    }
+}
 
 impl From<Texts> for Sources {
+    /// Wraps the texts, so that clones can share them.
     fn from(texts: Texts) -> Self {
         Self(Arc::new(texts))
     }
 }
 
 impl From<Sources> for Texts {
+    /// Returns the texts, copied if other clones use them.
     fn from(sources: Sources) -> Self {
         Arc::unwrap_or_clone(sources.0)
     }
 }
 
 impl Sources {
-    /// Reads a folder. A file that cannot be read is an error only for who wants it.
+    /// Reads the kernel files of the [folder that the environment names](named_folder); without one, returns the built-in
+    /// files. If the folder cannot be listed, the result [is unreadable](Self::is_unreadable).
+    pub fn from_environment() -> Self {
+        named_folder().map_or_else(Self::default, |folder| {
+            Self::read(&folder).unwrap_or_else(|error| Err(error).into())
+        })
+    }
+
+    /// Reads the kernel files of a folder. A file that cannot be read is an error only when its [text](Self::text) is
+    /// requested.
     ///
     /// # Errors
-    /// When the folder is not there.
+    /// Returns an error if the folder cannot be listed.
     pub fn read(folder: &Path) -> Result<Self> {
         if let Err(e) = std::fs::read_dir(folder) {
-            return Err(no_folder(folder, format!("{e}.")));
+            return Err(unreadable_error(
+                &format!("The kernels in {}", folder.display()),
+                &format!("{e}."),
+                "Name another folder.",
+            ));
         }
-        let mut texts = Texts::new();
-        walk(folder, "", DEPTH, &mut |path, name| {
-            if let Some(name) = name.filter(|_| texts.len() < MOST_FILES) {
-                add(&mut texts, path, name);
+        let mut texts = BTreeMap::new();
+        visit_files(folder, "", MAX_DEPTH, &mut |path, name| {
+            if let Some(name) = name.filter(|_| texts.len() < MAX_FILES) {
+                match load::text(path, load::MAX_KERNEL_BYTES) {
+                    Ok(text) if built_in(name) == Some(&text) => {}
+                    Ok(text) => drop(texts.insert(name.to_owned(), Ok(text))),
+                    // The file was deleted after the folder was listed.
+                    Err(Unread::Missing) => {}
+                    Err(why) => {
+                        let what = format!("The kernel file {}", path.display());
+                        let error = unreadable_error(&what, &why.to_string(), "Correct or delete it.");
+                        texts.insert(name.to_owned(), Err(error));
+                    }
+                }
             }
         });
-        Ok(texts.into())
+        Ok(Ok(texts).into())
     }
 
-    /// The text of a file.
+    /// Returns the text of a file by its path under `kernels/`.
     ///
     /// # Errors
-    /// When it cannot be read, or there is none.
+    /// Returns an error if the file or the folder cannot be read, or there is no such file.
     pub fn text(&self, name: &str) -> Result<String> {
-        self.0.get(name).cloned().unwrap_or_else(|| program::built_in(name))
+        let built_in =
+            || built_in(name).map(str::to_owned).ok_or_else(|| missing_file_error(name, self.is_built_in()));
+        self.files()?.get(name).cloned().unwrap_or_else(built_in)
     }
 
-    /// Whether the folder has this file, and not as it is built in.
-    pub fn has(&self, name: &str) -> bool {
-        self.0.contains_key(name)
-    }
-
-    /// Writes its files into a new folder, from which the same can be read. What could not be read is left out.
+    /// Returns the text of a kernel file in which each `#include "…"` is replaced by the text of the included file, so that the
+    /// compiler needs no include path. `#line` directives make the build log refer to the original files and line numbers.
     ///
     /// # Errors
-    /// What the system says.
+    /// Returns an error as [`Sources::text`] does, or if includes nest too deeply or are too long together.
+    pub(super) fn expanded(&self, name: &str) -> Result<String> {
+        self.expand(name, &self.text(name)?)
+    }
+
+    /// Expands the includes of `text`, which is used as the text of the file `name`.
+    pub(super) fn expand(&self, name: &str, text: &str) -> Result<String> {
+        expand(name, text, &|name| self.text(name))
+    }
+
+    /// Returns true if the folder of kernels has the file `name` with another text than the built-in one.
+    pub fn has(&self, name: &str) -> bool {
+        self.files().is_ok_and(|files| files.contains_key(name))
+    }
+
+    /// Returns true if all files are as they are built in.
+    pub fn is_built_in(&self) -> bool {
+        self.files().is_ok_and(BTreeMap::is_empty)
+    }
+
+    /// Returns true if the folder of kernels could not be read, so that no text is available; [`Self::require_readable`] has
+    /// the reason.
+    pub fn is_unreadable(&self) -> bool {
+        self.0.is_err()
+    }
+
+    /// Does nothing if the folder of kernels was read.
+    ///
+    /// # Errors
+    /// Returns the error with which reading the folder failed.
+    pub fn require_readable(&self) -> Result<()> {
+        self.files().map(drop)
+    }
+
+    /// Returns true if a file with its includes differs from the built-in one, or is not built in: such a file has not been
+    /// checked by anybody. False for a file that cannot be read, since it cannot be compiled either.
+    pub fn is_changed(&self, name: &str) -> bool {
+        let built_in = || Self::default().expanded(name).ok();
+        !self.is_built_in() && self.expanded(name).is_ok_and(|text| built_in() != Some(text))
+    }
+
+    /// Returns true if a kernel file (`.cl`) whose path begins with `prefix` [is changed](Self::is_changed).
+    pub fn any_changed(&self, prefix: &str) -> bool {
+        let is_kernel = |name: &&str| name.starts_with(prefix) && name.ends_with(".cl");
+        EMBEDDED.iter().map(|(name, _)| *name).filter(is_kernel).any(|name| self.is_changed(name))
+    }
+
+    /// Returns true if a file, with its includes, has the same text in both sources; false if it cannot be read in one of them.
+    pub fn is_same(&self, other: &Self, name: &str) -> bool {
+        matches!((self.expanded(name), other.expanded(name)), (Ok(one), Ok(other)) if one == other)
+    }
+
+    /// Returns a hash of a file with its includes, as 16 hexadecimal digits.
+    ///
+    /// # Errors
+    /// Returns an error if a file is missing or cannot be read.
+    pub fn fingerprint(&self, name: &str) -> Result<String> {
+        Ok(format!("{:016x}", hash(self.expanded(name)?.as_bytes())))
+    }
+
+    /// Writes the changed files into the new folder `folder`. Files that could not be read are left out.
+    ///
+    /// # Errors
+    /// Returns the system's error, also if the folder already exists.
     pub fn write(&self, folder: &Path) -> std::io::Result<()> {
         std::fs::create_dir(folder)?;
-        let texts = self.0.iter().filter_map(|(name, text)| Some((name.as_str(), text.as_deref().ok()?)));
-        write_texts(folder, texts)
+        let texts = self.0.iter().flatten();
+        write_texts(folder, texts.filter_map(|(name, text)| Some((name.as_str(), text.as_deref().ok()?))))
     }
 
-    /// The files that are not the same in both, by their names.
+    /// Returns the names of the files that differ between `before` and these sources.
     pub fn changed_since(&self, before: &Self) -> Vec<String> {
-        let mut names: Vec<&String> = self.0.keys().chain(before.0.keys()).collect();
-        names.sort();
-        names.dedup();
-        names.into_iter().filter(|name| self.0.get(*name) != before.0.get(*name)).cloned().collect()
+        let files = |sources: &Self| sources.files().cloned().unwrap_or_default();
+        let (now, before) = (files(self), files(before));
+        let names: BTreeSet<&String> = now.keys().chain(before.keys()).collect();
+        names.into_iter().filter(|name| now.get(*name) != before.get(*name)).cloned().collect()
+    }
+
+    /// Returns the files that differ from the built-in ones.
+    fn files(&self) -> Result<&BTreeMap<String, Result<String>>> {
+        self.0.as_ref().as_ref().map_err(Clone::clone)
     }
 }
 
-/// Adds a kernel file, unless it is as it is built in.
-fn add(texts: &mut Texts, path: &Path, name: &str) {
-    match load::text(path, load::KERNEL) {
-        Ok(text) if EMBEDDED.iter().any(|(own, built_in)| *own == name && *built_in == text) => {}
-        Ok(text) => drop(texts.insert(name.to_owned(), Ok(text))),
-        // It went away a moment ago.
-        Err(Unread::Missing) => {}
-        Err(why) => drop(texts.insert(name.to_owned(), Err(unreadable(path, &why)))),
+/// Returns the text of a built-in kernel file; `None` if there is no such file.
+fn built_in(name: &str) -> Option<&'static str> {
+    EMBEDDED.iter().find(|(own, _)| *own == name).map(|(_, text)| *text)
+}
+
+/// Returns the error for a kernel file that does not exist. `is_built_in` is true if no folder of kernels is used.
+fn missing_file_error(name: &str, is_built_in: bool) -> Error {
+    let folder = match named_folder() {
+        Some(folder) => Some(format!("in {}", base::text::name(folder))),
+        None => (!is_built_in).then(|| "in the folder of kernels".to_owned()),
+    };
+    let (why, hint) = match folder {
+        Some(folder) => (
+            format!("It is neither {folder} nor among the built-in kernels."),
+            "Correct the name, or put the file there.",
+        ),
+        None => (
+            "It is not among the built-in kernels.".to_owned(),
+            "Name the folder that has it with --kernels.",
+        ),
+    };
+    Error {
+        kind: ErrorKind::NoKernelFile,
+        ..Error::new(format!("There is no kernel file '{name}'."), why, hint)
     }
 }
 
-/// Returns the paths of a folder, of those in it, and of its kernel files: what changes where one of these does.
+/// Returns the error for a kernel file or folder that cannot be read. `hint` is a suggestion to the user, in addition to using the
+/// built-in kernels.
+fn unreadable_error(what: &str, why: &str, hint: &str) -> Error {
+    let error = Error::new(format!("{what} cannot be read."), why, format!("{hint} {BUILT_IN_HINT}"));
+    Error { kind: ErrorKind::KernelsUnreadable, ..error }
+}
+
+/// Returns the paths of a folder, its subfolders and its kernel files. Any change of the kernels changes a file or folder with one
+/// of these paths.
 pub fn paths(folder: &Path) -> Vec<PathBuf> {
     let mut paths = vec![folder.to_owned()];
-    walk(folder, "", DEPTH, &mut |path, _| paths.push(path.to_owned()));
+    visit_files(folder, "", MAX_DEPTH, &mut |path, _| paths.push(path.to_owned()));
     paths
 }
 
-/// Visits the folders in a folder, over links, too, and its kernel files, each of which has a name, such as
-/// `box_filter/01_naive.cl`.
-fn walk(folder: &Path, prefix: &str, depth: usize, visit: &mut impl FnMut(&Path, Option<&str>)) {
+/// Calls `visit` for the subfolders of a folder, also behind symbolic links, and for its kernel files. Kernel files are passed with
+/// their name, such as `box_filter/01_naive.cl`, subfolders with `None`.
+fn visit_files(folder: &Path, prefix: &str, depth: usize, visit: &mut impl FnMut(&Path, Option<&str>)) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     let mut entries: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     entries.sort();
     for path in entries {
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
         let name = format!("{prefix}{name}");
-        if path.is_dir() {
-            if depth > 1 {
-                visit(&path, None);
-                walk(&path, &format!("{name}/"), depth - 1, visit);
-            }
-        } else if is_kernel_file(&path) {
+        if is_kernel_file(&path) {
+            // A folder of such a name is passed as well; reading it fails.
             visit(&path, Some(&name));
+        } else if path.is_dir() && depth > 1 {
+            visit(&path, None);
+            visit_files(&path, &format!("{name}/"), depth - 1, visit);
         }
     }
 }
 
-/// Whether it is called as kernels and their common parts are. What is hidden is an editor's.
+/// Returns true if the file name ends in `.cl` or `.clh` and is not hidden. Hidden files belong to editors.
 pub fn is_kernel_file(path: &Path) -> bool {
     let is_hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
     !is_hidden && path.extension().is_some_and(|ending| ending == "cl" || ending == "clh")
 }
 
-const KERNEL_FILE: &str = "The kernel file ";
-const KERNEL_FOLDER: &str = "The kernels in ";
-const UNREADABLE: &str = " cannot be read.";
-
-/// Whether an error says that a kernel file cannot be had, or the folder of them.
-pub fn is_unreadable(error: &Error) -> bool {
-    let is_of = |what: &str| error.what.starts_with(what);
-    (is_of(KERNEL_FILE) || is_of(KERNEL_FOLDER)) && error.what.ends_with(UNREADABLE)
-}
-
-/// Why the files of a folder cannot be had.
-pub(super) fn no_folder(folder: &Path, why: impl Into<String>) -> Error {
-    Error::new(format!("{KERNEL_FOLDER}{}{UNREADABLE}", folder.display()), why, another_folder())
-}
-
-/// Why a kernel file cannot be had.
-pub(super) fn unreadable(path: &Path, why: &Unread) -> Error {
-    let hint =
-        format!("Correct or delete it, or {} to use the kernels that are built in.", program::way_back());
-    Error::new(format!("{KERNEL_FILE}{}{UNREADABLE}", path.display()), why.to_string(), hint)
-}
-
-fn another_folder() -> String {
-    format!("Name another folder, or {} to use the kernels that are built in.", program::way_back())
-}
-
-/// What is built from now on, by threads that have pinned nothing; without any the folder that the environment names is read
-/// each time.
-static CURRENT: RwLock<Option<Sources>> = RwLock::new(None);
-
-thread_local! {
-    static PINNED: RefCell<Option<Sources>> = const { RefCell::new(None) };
-}
-
-/// Reads the folder that the environment names, for all threads of this process; once, and nothing where it names none. Where it
-/// is not there, whoever builds from it says so.
-pub fn read_named() {
-    let mut current = CURRENT.write().unwrap_or_else(PoisonError::into_inner);
-    if current.is_none() {
-        let folder = program::named_folder();
-        *current = folder.and_then(|folder| Sources::read(&folder).ok());
-    }
-}
-
-/// From here on all threads build from these that have [pinned](pin) no others.
-pub fn set_current(sources: Sources) {
-    *CURRENT.write().unwrap_or_else(PoisonError::into_inner) = Some(sources);
-}
-
-/// What this thread builds from; `None`: from what is built in, or from the files of the folder that the environment names.
-pub fn current() -> Option<Sources> {
-    let pinned = PINNED.with_borrow(Clone::clone);
-    pinned.or_else(|| CURRENT.read().unwrap_or_else(PoisonError::into_inner).clone())
-}
-
-/// From here on this thread builds from these alone; `None`: from the current ones.
-pub fn pin(sources: Option<Sources>) {
-    PINNED.set(sources);
-}
-
-/// The same with what is current now.
-pub fn pin_current() {
-    pin(None);
-    pin(current());
-}
-
-/// Whether kernels may be others than those that are built in.
-pub(crate) fn may_differ() -> bool {
-    current().map_or_else(|| program::named_folder().is_some(), |sources| sources != Sources::default())
-}
-
-/// Whether this process builds from a folder.
-pub(super) fn is_named() -> bool {
-    program::named_folder().is_some()
-        || PINNED.with_borrow(Option::is_some)
-        || CURRENT.read().unwrap_or_else(PoisonError::into_inner).is_some()
-}
-
-/// Writes all kernel files as they are built in into a folder that is made for them, and which must not be there yet.
+/// Writes the built-in kernel files into a new folder.
 ///
 /// # Errors
-/// What the system says.
+/// Returns the system's error, also if the folder already exists.
 pub fn write_built_in(folder: &Path) -> std::io::Result<()> {
     std::fs::create_dir(folder)?;
     write_texts(folder, EMBEDDED.iter().map(|(name, text)| (*name, *text)))
 }
 
+/// Writes files with these names and texts into a folder.
 fn write_texts<'a>(folder: &Path, texts: impl Iterator<Item = (&'a str, &'a str)>) -> std::io::Result<()> {
     for (name, text) in texts {
         let path = folder.join(name);
@@ -230,6 +292,77 @@ fn write_texts<'a>(folder: &Path, texts: impl Iterator<Item = (&'a str, &'a str)
         std::fs::write(path, text)?;
     }
     Ok(())
+}
+
+/// Replaces each `#include "…"` in the text of the file `name` by the text of the included file. The result may be at most four
+/// times as long as the longest kernel file that is allowed.
+fn expand(name: &str, text: &str, load: &dyn Fn(&str) -> Result<String>) -> Result<String> {
+    let mut out = String::new();
+    expand_into(&mut out, name, text, MAX_INCLUDE_DEPTH, load)?;
+    Ok(out)
+}
+
+/// Appends the text of the file `name` to `out`, with its includes replaced. `depth` is the depth of nested includes.
+fn expand_into(
+    out: &mut String,
+    name: &str,
+    text: &str,
+    depth: usize,
+    load: &dyn Fn(&str) -> Result<String>,
+) -> Result<()> {
+    let _ = writeln!(out, "#line 1 \"{name}\"");
+    for (number, line) in text.lines().enumerate() {
+        let include = line.trim_start().strip_prefix("#include").and_then(|r| r.trim().strip_prefix('"'));
+        let Some((include, _)) = include.and_then(|rest| rest.split_once('"')) else {
+            out.push_str(line);
+            out.push('\n');
+            continue;
+        };
+        if depth == 0 {
+            return Err(build_error(name, number + 1, "Its includes nest too deeply"));
+        }
+        let path = resolve(name, include);
+        let text = load(&path).map_err(|error| match error.kind == ErrorKind::NoKernelFile {
+            true => {
+                Error { why: format!("{name} includes it at line {}. {}", number + 1, error.why), ..error }
+            }
+            false => error,
+        })?;
+        expand_into(out, &path, &text, depth - 1, load)?;
+        let _ = writeln!(out, "#line {} \"{name}\"", number + 2);
+        if out.len() as u64 > 4 * load::MAX_KERNEL_BYTES {
+            return Err(build_error(name, number + 1, "Its includes are too long together"));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the error that a kernel file does not build because of its line `number`. `why` is the start of the reason.
+fn build_error(name: &str, number: usize, why: &str) -> Error {
+    let what = format!("The kernel file '{name}' does not build.");
+    let kind = ErrorKind::KernelDoesNotBuild(vec![SourceLine { file: name.to_owned(), number }]);
+    Error { kind, ..Error::new(what, format!("{why}, at line {number}."), "") }
+}
+
+/// Returns the path under `kernels/` of the file that the file `from` includes as `include`.
+fn resolve(from: &str, include: &str) -> String {
+    let mut parts: Vec<&str> = from.split('/').collect();
+    parts.pop();
+    for part in include.split('/') {
+        match part {
+            ".." => drop(parts.pop()),
+            "." | "" => {}
+            name => parts.push(name),
+        }
+    }
+    parts.join("/")
+}
+
+/// Returns a hash of bytes that detects damage and changes; it does not withstand attacks (FNV-1a: G. Fowler, L. C. Noll, K.-P.
+/// Vo, 1991).
+pub(super) fn hash(bytes: &[u8]) -> u64 {
+    let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, mix)
 }
 
 #[cfg(test)]
@@ -264,19 +397,74 @@ mod tests {
         assert_eq!(copied.changed_since(&second), ["common/mean.clh"], "all but what is no text");
         std::fs::remove_dir_all(&copy).unwrap();
         let third = Sources::read(&root).unwrap();
-        assert_eq!(third.text("box_filter/03_flat.cl"), program::built_in("box_filter/03_flat.cl"));
+        assert_eq!(third.text("box_filter/03_flat.cl"), Sources::default().text("box_filter/03_flat.cl"));
         std::fs::remove_dir_all(&root).unwrap();
     }
 
     #[test]
-    fn a_thread_keeps_what_it_has_pinned() {
-        let mine = Sources::from(Texts::from([("box_filter/03_flat.cl".to_owned(), Ok("mine".to_owned()))]));
-        pin(Some(mine));
-        assert_eq!(program::source("box_filter/03_flat.cl").unwrap(), "mine");
-        assert!(
-            program::is_changed("box_filter/03_flat.cl") && !program::is_changed("box_filter/01_naive.cl")
+    fn includes_are_expanded_and_lines_keep_their_numbers() {
+        let load = |name: &str| match name {
+            "common/a.clh" => Ok("int a;\n".to_owned()),
+            other => panic!("asked for {other}"),
+        };
+        let text =
+            expand("box_filter/x.cl", "// one\n#include \"../common/a.clh\"\nint b;\n", &load).unwrap();
+        assert_eq!(
+            text,
+            "#line 1 \"box_filter/x.cl\"\n// one\n#line 1 \"common/a.clh\"\nint a;\n#line 3 \"box_filter/x.cl\"\nint b;\n"
         );
-        pin(None);
-        assert_eq!(program::source("box_filter/03_flat.cl"), program::built_in("box_filter/03_flat.cl"));
+    }
+
+    #[test]
+    fn an_include_that_is_missing_is_named_with_who_includes_it() {
+        let load = |name: &str| match name {
+            "common/a.clh" => Ok("int a;\n#include \"b.clh\"\n".to_owned()),
+            _ => Sources::default().text(name),
+        };
+        let error = expand("box_filter/x.cl", "#include \"../common/a.clh\"\n", &load).unwrap_err();
+        assert_eq!(error.what, "There is no kernel file 'common/b.clh'.");
+        assert!(error.why.starts_with("common/a.clh includes it at line 2. It is "), "{error}");
+    }
+
+    #[test]
+    fn a_file_that_includes_itself_is_an_error() {
+        let load = |_: &str| Ok("#include \"x.cl\"\n".to_owned());
+        assert!(expand("x.cl", "#include \"x.cl\"\n", &load).is_err());
+    }
+
+    #[test]
+    fn includes_that_multiply_end() {
+        // Each file takes in the next one a thousand times.
+        let load = |name: &str| {
+            let next = name.trim_end_matches(".cl").parse::<u32>().unwrap() + 1;
+            Ok(format!("#include \"{next}.cl\"\n").repeat(if next < 5 { 1000 } else { 0 }))
+        };
+        let error = expand("0.cl", &load("0.cl").unwrap(), &load).unwrap_err().to_string();
+        assert!(error.contains("too long"), "{error}");
+    }
+
+    #[test]
+    fn every_embedded_file_expands() {
+        for (name, text) in EMBEDDED {
+            let expanded = Sources::default().expand(name, text).unwrap();
+            assert!(!expanded.contains("#include"), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_has_a_hint() {
+        let folder = std::env::temp_dir().join(format!("clreel-kernels-{}", std::process::id()));
+        let error = Sources::read(&folder).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::KernelsUnreadable);
+        assert!(error.hint.contains("Name another folder. To use the built-in kernels, "), "{error}");
+        std::fs::create_dir_all(folder.join("common")).unwrap();
+        std::fs::write(folder.join("common/mean.clh"), [0xff, 0xfe]).unwrap();
+        let error = Sources::read(&folder).unwrap().text("common/mean.clh").unwrap_err();
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(error.kind, ErrorKind::KernelsUnreadable);
+        assert!(error.hint.contains("Correct or delete it. "), "{error}");
+        let unreadable = Sources::from(Err(error.clone()));
+        assert!(unreadable.is_unreadable() && !unreadable.is_built_in());
+        assert_eq!(unreadable.text("box_filter/03_flat.cl"), Err(error));
     }
 }

@@ -1,4 +1,4 @@
-//! Pictures between host and device, enqueued without waiting.
+//! Enqueues transfers of pictures between host and device. No function waits.
 
 use std::ptr::NonNull;
 
@@ -8,15 +8,20 @@ use crate::cl::{self, ClContext, Event, Queue, Status, status_name};
 use crate::memory::Picture;
 use base::error::{Error, Result};
 
+/// Returns the error for when a command that transfers a frame cannot be enqueued.
 fn enqueue_failed(status: Status) -> Error {
     Error::new(
         "A frame could not be handed to the OpenCL device.",
-        format!("The driver answered with {}.", status_name(status.0)),
+        format!("The driver returned {}.", status_name(status.0)),
         "Choose another variant or device; 0 shows the movie unfiltered.",
     )
 }
 
-/// Maps without blocking; the pointer is known beforehand, since the memory is the host's.
+/// Enqueues the mapping of a picture that uses host memory. `expected` is the address of that memory; `width` is the width of the
+/// picture in pixels.
+///
+/// # Errors
+/// Returns an error if the driver reports an error, or does not use the memory in place.
 pub fn enqueue_map(
     cl: &ClContext,
     picture: &Picture,
@@ -42,14 +47,16 @@ pub fn enqueue_map(
     Ok(event)
 }
 
-/// Enqueues the end of a mapping.
+/// Enqueues the unmapping of a picture that is mapped at the address `mapped`.
 ///
 /// # Errors
-/// When the driver refuses.
+/// Returns an error if the driver reports one.
 pub fn enqueue_unmap(queue: &Queue, picture: &Picture, mapped: NonNull<u8>) -> Result<Event> {
     cl::enqueue_unmap(queue, picture.mem(), mapped).map_err(enqueue_failed)
 }
 
+/// Enqueues a copy of the whole picture from the host address `from` to the device.
+///
 /// # Safety
 /// `from` must hold the whole picture and stay untouched until the event is complete.
 pub unsafe fn enqueue_write(queue: &Queue, picture: &Picture, from: NonNull<u8>) -> Result<Event> {
@@ -64,6 +71,8 @@ pub unsafe fn enqueue_write(queue: &Queue, picture: &Picture, from: NonNull<u8>)
     event.map_err(enqueue_failed)
 }
 
+/// Enqueues a copy of the whole picture from the device to the host address `into`.
+///
 /// # Safety
 /// `into` must have room for the whole picture and stay untouched until the event is complete.
 pub unsafe fn enqueue_read(cl: &ClContext, picture: &Picture, into: NonNull<u8>) -> Result<Event> {
@@ -78,10 +87,10 @@ pub unsafe fn enqueue_read(cl: &ClContext, picture: &Picture, into: NonNull<u8>)
     event.map_err(enqueue_failed)
 }
 
-/// Copies a filtered buffer into an image of the same size, on the device and without waiting.
+/// Enqueues a copy of the buffer `from` to the image `to`, which has the same size.
 ///
 /// # Errors
-/// When `from` is no buffer or `to` no image, or the driver refuses.
+/// Returns an error if `from` is no buffer or `to` no image, or the driver reports an error.
 pub fn enqueue_copy_to_image(cl: &ClContext, from: &Picture, to: &Picture) -> Result<Event> {
     let (Picture::Buffer(from), Picture::Image(to)) = (from, to) else {
         return Err(enqueue_failed(Status(ffi::CL_INVALID_MEM_OBJECT)));

@@ -1,5 +1,4 @@
-//! OpenGL without a window or a display, for what needs neither. In: nothing. Out: a context that is current on this
-//! thread as long as it lives, on the first of the system's devices that gives one.
+//! OpenGL contexts without a window or a display, through EGL.
 
 use std::ffi::{CString, c_void};
 use std::sync::Arc;
@@ -14,31 +13,34 @@ use glutin::context::{
 };
 use glutin::display::{AsRawDisplay as _, GetGlDisplay as _, GlDisplay as _, RawDisplay};
 
-/// A context without a surface; it draws into textures only.
+/// An OpenGL context without a window or surface, which draws only into textures. It is current on the thread that created it
+/// as long as it exists.
 pub struct Headless {
-    /// The functions of the context.
+    /// The OpenGL functions of the context.
     pub gl: Arc<glow::Context>,
     context: PossiblyCurrentContext,
 }
 
 impl Headless {
-    /// Makes a context current on this thread: OpenGL 3.3, or OpenGL ES 3.0, through EGL.
+    /// Creates a context of OpenGL 3.3 or OpenGL ES 3.0 on the first EGL device that supports one, and makes it current on the
+    /// calling thread.
     ///
     /// # Errors
-    /// A sentence when no device gives one.
+    /// If no device supports such a context: a sentence that says why.
     pub fn new() -> Result<Self, String> {
-        let devices = Device::query_devices().map_err(|e| format!("EGL tells no devices: {e}."))?;
-        let mut last = "EGL knows no device.".to_owned();
+        let devices = Device::query_devices().map_err(|e| format!("EGL lists no devices: {e}."))?;
+        let mut last = "EGL lists no devices.".to_owned();
         for device in devices {
-            match Self::on(&device) {
+            match Self::on_device(&device) {
                 Ok(headless) => return Ok(headless),
-                Err(why) => last = format!("No OpenGL without a display: {why}."),
+                Err(why) => last = format!("There is no OpenGL without a display: {why}."),
             }
         }
         Err(last)
     }
 
-    /// Returns EGL's context and display, which name this context to OpenCL.
+    /// Returns the EGL context and the EGL display, in this order, by which OpenCL identifies the OpenGL context; `None` if the
+    /// context is not EGL's.
     pub fn egl(&self) -> Option<[*mut c_void; 2]> {
         match (self.context.raw_context(), self.context.display().raw_display()) {
             (RawContext::Egl(context), RawDisplay::Egl(display)) => {
@@ -48,7 +50,8 @@ impl Headless {
         }
     }
 
-    fn on(device: &Device) -> Result<Self, String> {
+    /// Creates a context on this EGL device and makes it current.
+    fn on_device(device: &Device) -> Result<Self, String> {
         // SAFETY: no display is named that would have to outlive it.
         let display = unsafe { Display::with_device(device, None) }.map_err(|e| e.to_string())?;
         let template = ConfigTemplateBuilder::new().with_surface_type(ConfigSurfaceTypes::empty()).build();

@@ -1,67 +1,69 @@
-//! OpenGL objects whose owners may end on a thread without OpenGL. In: their names. Out: they are deleted where their
-//! context is current: at once, or when that thread looks next.
+//! Deletes OpenGL objects whose owners may be dropped on a thread without OpenGL. An object is deleted on the thread of its
+//! context: at once, or at that thread's next call of [`delete_pending`].
 
 use std::sync::{Mutex, PoisonError};
 use std::thread::ThreadId;
 
 use glow::HasContext as _;
 
-/// An object to be deleted.
+/// An OpenGL object that is to be deleted.
 #[derive(Debug, Clone, Copy)]
-pub enum Name {
+pub enum GlObject {
     /// A texture.
     Texture(glow::Texture),
-    /// A buffer; that ends its mapping.
+    /// A buffer. Deleting it also unmaps it.
     Buffer(glow::Buffer),
     /// A fence.
     Fence(glow::Fence),
 }
 
-// SAFETY: a name is a number or a pointer that only its context's thread uses.
-unsafe impl Send for Name {}
+// SAFETY: it is a number or a pointer that only its context's thread uses.
+unsafe impl Send for GlObject {}
 
-/// Those that nobody owns any more, with the thread that can delete them.
-static LEFT: Mutex<Vec<(ThreadId, Name)>> = Mutex::new(Vec::new());
+/// OpenGL objects without an owner, each with the thread that can delete it.
+static PENDING: Mutex<Vec<(ThreadId, GlObject)>> = Mutex::new(Vec::new());
 
-/// The thread that has an object's context.
+/// The thread on which an OpenGL context is current.
 #[derive(Debug, Clone, Copy)]
-pub struct Home(ThreadId);
+pub struct ContextThread(ThreadId);
 
-impl Home {
-    /// This thread.
+impl ContextThread {
+    /// Returns the calling thread, on which the context must be current.
     pub fn here() -> Self {
         Self(std::thread::current().id())
     }
 
-    /// Deletes an object of this thread's context, which must be current if this is called there.
-    pub fn delete(self, gl: &glow::Context, name: Name) {
+    /// Deletes an object at once if called on this thread, with the context current; otherwise leaves it to this thread's next
+    /// [`delete_pending`].
+    pub fn delete(self, gl: &glow::Context, name: GlObject) {
         if std::thread::current().id() == self.0 {
             delete(gl, name);
         } else {
-            self.leave(name);
+            self.delete_later(name);
         }
     }
 
-    /// Has an object of this thread's context deleted when that thread looks next: for owners that have no OpenGL.
-    pub fn leave(self, name: Name) {
-        LEFT.lock().unwrap_or_else(PoisonError::into_inner).push((self.0, name));
+    /// Leaves an object to be deleted by this thread's next [`delete_pending`], for owners that have no OpenGL.
+    pub fn delete_later(self, name: GlObject) {
+        PENDING.lock().unwrap_or_else(PoisonError::into_inner).push((self.0, name));
     }
 }
 
-/// Deletes what other threads have left of this thread's context, which must be current.
-pub fn delete_left(gl: &glow::Context) {
+/// Deletes the objects that were left to the calling thread. The thread's context must be current.
+pub fn delete_pending(gl: &glow::Context) {
     let me = std::thread::current().id();
-    let mut left = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut left = PENDING.lock().unwrap_or_else(PoisonError::into_inner);
     left.extract_if(.., |(home, _)| *home == me).for_each(|(_, name)| delete(gl, name));
 }
 
-fn delete(gl: &glow::Context, name: Name) {
-    // SAFETY: the context is current (see the callers), and the object has no owner any more.
+/// Deletes an object at once.
+fn delete(gl: &glow::Context, name: GlObject) {
+    // SAFETY: the context is current (see the callers), and nobody uses the object any more.
     unsafe {
         match name {
-            Name::Texture(texture) => gl.delete_texture(texture),
-            Name::Buffer(buffer) => gl.delete_buffer(buffer),
-            Name::Fence(fence) => gl.delete_sync(fence),
+            GlObject::Texture(texture) => gl.delete_texture(texture),
+            GlObject::Buffer(buffer) => gl.delete_buffer(buffer),
+            GlObject::Fence(fence) => gl.delete_sync(fence),
         }
     }
 }

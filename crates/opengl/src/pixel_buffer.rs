@@ -1,23 +1,25 @@
-//! A pixel buffer object that stays mapped: OpenCL writes a picture there, and OpenGL fetches it into a texture by itself
-//! while the window's thread goes on (`ARB_buffer_storage`).
+//! Pixel buffer objects that stay mapped (`ARB_buffer_storage`): OpenCL writes a picture there, and OpenGL copies it into a texture
+//! while the window's thread continues.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
 
 use glow::HasContext as _;
 
-use crate::names::{Home, Name};
+use crate::names::{ContextThread, GlObject};
 
-/// Host memory of OpenGL's. The context must be current when it is made or used; it may be dropped on any thread.
+/// A mapped pixel buffer in host memory. The context must be current when the buffer is created or used; the buffer may be dropped on any
+/// thread.
 pub struct PixelBuffer {
     gl: Arc<glow::Context>,
     buffer: glow::Buffer,
-    home: Home,
+    home: ContextThread,
     start: NonNull<u8>,
 }
 
 impl PixelBuffer {
-    /// `len` bytes; `None` where this OpenGL has no buffers that stay mapped (they came with 4.4), or no memory.
+    /// Creates and maps a buffer of `len` bytes. Returns `None` without support for persistent mapping (OpenGL 4.4), or if memory runs
+    /// out.
     pub fn new(gl: &Arc<glow::Context>, len: usize) -> Option<Self> {
         let version = gl.version();
         let known = !version.is_embedded
@@ -38,21 +40,21 @@ impl PixelBuffer {
             if start.is_none() {
                 gl.delete_buffer(buffer);
             }
-            start.map(|start| Self { gl: gl.clone(), buffer, home: Home::here(), start })
+            start.map(|start| Self { gl: gl.clone(), buffer, home: ContextThread::here(), start })
         }
     }
 
-    /// Where it starts, for OpenCL.
+    /// Returns the address of the mapped memory.
     pub fn start(&self) -> NonNull<u8> {
         self.start
     }
 
-    /// Whether it starts at a page, as drivers of CPU devices want memory that they are to use in place.
+    /// Returns true if the mapped memory starts at a page boundary, as drivers of CPU devices require of memory that they use in place.
     pub fn is_aligned(&self) -> bool {
         self.start.addr().get().is_multiple_of(4096)
     }
 
-    /// The buffer, for OpenGL.
+    /// Returns OpenGL's name of the buffer.
     pub(crate) fn buffer(&self) -> glow::Buffer {
         self.buffer
     }
@@ -61,6 +63,6 @@ impl PixelBuffer {
 impl Drop for PixelBuffer {
     fn drop(&mut self) {
         // OpenGL keeps the memory until its own commands have read it.
-        self.home.delete(&self.gl, Name::Buffer(self.buffer));
+        self.home.delete(&self.gl, GlObject::Buffer(self.buffer));
     }
 }

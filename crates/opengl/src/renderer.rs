@@ -1,10 +1,10 @@
-//! Properties of the renderer of a current OpenGL context: whether a processor draws, and how large textures may be.
+//! Properties of the renderer of a current OpenGL context.
 
 use glow::HasContext as _;
 
 use base::error::Error;
 
-/// Returns true if a processor draws: Mesa's renderers that need no graphics card, and SwiftShader. The context must be current.
+/// Returns true if OpenGL renders on the CPU, as Mesa's software renderers and SwiftShader do. The context must be current.
 pub fn is_software(gl: &glow::Context) -> bool {
     // SAFETY: the context is current on this thread.
     let renderer = unsafe { gl.get_parameter_string(glow::RENDERER) }.to_lowercase();
@@ -13,17 +13,19 @@ pub fn is_software(gl: &glow::Context) -> bool {
         .any(|name| renderer.contains(name))
 }
 
-/// The longest side of a texture, in pixels. The context must be current.
+/// Returns the maximum width and height of a texture, in pixels. The context must be current.
 pub fn max_texture_size(gl: &glow::Context) -> u32 {
     // SAFETY: the context is current on this thread.
     unsafe { gl.get_parameter_i32(glow::MAX_TEXTURE_SIZE) }.max(0) as u32
 }
 
-/// The error for a picture that no texture can hold; `limit` is [`max_texture_size`].
+/// Returns the error for a picture that no texture can hold; `limit` is [`max_texture_size`].
 pub fn too_large(width: u32, height: u32, limit: u32) -> Error {
     Error::new(
         "The picture is too large to be shown.",
-        format!("It has {width}×{height} pixels, and the OpenGL driver's textures end at {limit}×{limit}."),
+        format!(
+            "It has {width}×{height} pixels, and the OpenGL driver's largest texture has {limit}×{limit}."
+        ),
         "Scale the movie down first, for example with ffmpeg -vf scale.",
     )
 }

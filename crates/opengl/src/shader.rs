@@ -1,17 +1,18 @@
-//! OpenGL programs. In: a vertex and a fragment shader without their `#version` line. Out: a program, for OpenGL 3.0 and
-//! later and for OpenGL ES 3.0 and later.
+//! Compiles and links OpenGL programs from shaders without a `#version` line, for OpenGL 3.0 and OpenGL ES 3.0 or later.
 
 use glow::HasContext as _;
 
 use base::error::{Error, Result};
 
-/// The attributes of vertices, by their index in every program that has them: one vertex array serves several programs.
+/// The names of the vertex attributes. The index is the attribute's location in all programs, so that one vertex array serves
+/// several programs.
 pub const ATTRIBUTES: [&str; 3] = ["position", "normal", "texel"];
 
-/// Compiles and links shaders, each with its name and its source. The context must be current.
+/// Compiles and links a vertex and a fragment shader, each given as its name and its source. The name of the program is used in
+/// errors. The context must be current.
 ///
 /// # Errors
-/// With the driver's log when a shader does not compile or link.
+/// If a shader does not compile or link, with the driver's log.
 pub fn program(
     gl: &glow::Context,
     name: &str,
@@ -30,13 +31,13 @@ pub fn program(
     let shaders = [(glow::VERTEX_SHADER, vertex), (glow::FRAGMENT_SHADER, fragment)];
     // SAFETY: the context is current on this thread, and the objects are this context's.
     unsafe {
-        let program = gl.create_program().map_err(|e| failed(name, e))?;
+        let program = gl.create_program().map_err(|e| build_error(name, e))?;
         for (kind, (name, source)) in shaders {
-            let shader = gl.create_shader(kind).map_err(|e| failed(name, e))?;
+            let shader = gl.create_shader(kind).map_err(|e| build_error(name, e))?;
             gl.shader_source(shader, &format!("{header}{source}"));
             gl.compile_shader(shader);
             if !gl.get_shader_compile_status(shader) {
-                return Err(failed(name, gl.get_shader_info_log(shader)));
+                return Err(build_error(name, gl.get_shader_info_log(shader)));
             }
             gl.attach_shader(program, shader);
             gl.delete_shader(shader);
@@ -46,14 +47,14 @@ pub fn program(
         }
         gl.link_program(program);
         if !gl.get_program_link_status(program) {
-            return Err(failed(name, gl.get_program_info_log(program)));
+            return Err(build_error(name, gl.get_program_info_log(program)));
         }
         Ok(program)
     }
 }
 
-/// The error for shaders or what belongs to them.
-pub fn failed(name: &str, log: impl std::fmt::Display) -> Error {
+/// Returns the error for the shader or program `name` that could not be built, with the driver's log.
+pub fn build_error(name: &str, log: impl std::fmt::Display) -> Error {
     Error::new(
         format!("The shader '{name}' could not be built."),
         log.to_string().trim().to_owned(),

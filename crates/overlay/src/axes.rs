@@ -1,5 +1,5 @@
-//! What the two graphs have in common: time goes from left to right and ends with the newest frame, a grid lies behind, and
-//! small texts name what stands there.
+//! The parts that the graph of the filter's time and the graph of all stages' times share: the time axis, which ends at the
+//! right with the newest frame, the grid, and labels.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,48 +7,49 @@ use std::sync::Arc;
 use egui::{Align2, Color32, CornerRadius, Galley, Pos2, Rect, Shape, Stroke, Ui, pos2, vec2};
 
 use super::theme;
-use box_filter::VariantId;
 use engine::stats::FrameSample;
 
-/// Width of the figures left of the grid.
-const FIGURES: f32 = 46.0;
-/// Duration of a frame that has no interval (the first one, or after a pause) and no movie rate to go by.
+/// Width in points of the column of numbers left of the grid.
+const FIGURES_WIDTH: f32 = 46.0;
+/// The assumed time in milliseconds from the previous frame to a frame for which it is not known (the first, or the first
+/// after a pause) if the frame rate is unknown too.
 pub(crate) const DEFAULT_INTERVAL_MS: f64 = 40.0;
 
-/// The room of a graph: a time axis over the last seconds of what was presented.
+/// The area of a graph, with a time axis over the frames presented in the last seconds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Axes {
-    /// Where the graph is drawn.
+    /// The area of the graph itself, right of the numbers.
     pub plot: Rect,
-    /// Seconds that it covers.
+    /// The time that the axis covers, in seconds.
     pub span_s: f64,
-    /// When the newest frame was presented.
+    /// The time in seconds at which the newest frame was presented.
     pub newest_s: f64,
-    /// Size of a physical pixel in points.
+    /// The size of a physical pixel in points.
     pub pixel: f32,
 }
 
 impl Axes {
-    /// Axes in `area`, whose figures stand left of the grid.
+    /// Creates axes in `area` with room for numbers at the left. The time axis covers `span_s` seconds and ends with the
+    /// newest frame of `history`.
     pub(crate) fn new(ui: &Ui, area: Rect, span_s: f64, history: &VecDeque<FrameSample>) -> Self {
         let pixel = 1.0 / ui.pixels_per_point();
-        let left = snap(area.left() + FIGURES, pixel);
-        let plot = Rect::from_min_max(pos2(left, snap(area.top(), pixel)), area.max);
+        let left = snap_to_pixel(area.left() + FIGURES_WIDTH, pixel);
+        let plot = Rect::from_min_max(pos2(left, snap_to_pixel(area.top(), pixel)), area.max);
         Self { plot, span_s, newest_s: history.back().map_or(0.0, |s| s.presented_at), pixel }
     }
 
-    /// Where a moment is, on the edge of a pixel.
+    /// Returns the horizontal position in points, on the edge of a physical pixel, of the time `presented_at` in seconds.
     pub(crate) fn x(&self, presented_at: f64) -> f32 {
         let part = (presented_at - self.newest_s) / self.span_s;
-        snap(self.plot.right() + self.plot.width() * part as f32, self.pixel).max(self.plot.left())
+        snap_to_pixel(self.plot.right() + self.plot.width() * part as f32, self.pixel).max(self.plot.left())
     }
 
-    /// The moment at a place.
+    /// Returns the time in seconds at the horizontal position `x` in points; the inverse of [`Axes::x`].
     pub(crate) fn time(&self, x: f32) -> f64 {
         self.newest_s + f64::from((x - self.plot.right()) / self.plot.width()) * self.span_s
     }
 
-    /// The frames that it covers.
+    /// Returns the frames of `history` that were presented in the time that the axis covers.
     pub(crate) fn frames<'a>(
         &self,
         history: &'a VecDeque<FrameSample>,
@@ -57,16 +58,16 @@ impl Axes {
         history.range(history.partition_point(|s| s.presented_at < from)..)
     }
 
-    /// A line across the grid, and its figure.
-    pub(crate) fn mark(&self, ui: &Ui, y: f32, figure: &str) {
-        let y = snap(y, self.pixel) + self.pixel / 2.0;
+    /// Draws a horizontal line of the grid at the vertical position `y` in points, and the label `figure` left of the line.
+    pub(crate) fn draw_grid_line(&self, ui: &Ui, y: f32, figure: &str) {
+        let y = snap_to_pixel(y, self.pixel) + self.pixel / 2.0;
         ui.painter().hline(self.plot.x_range(), y, Stroke::new(self.pixel, theme::RULE));
         let at = pos2(self.plot.left() - 7.0, y);
         ui.painter().text(at, Align2::RIGHT_CENTER, figure, theme::figures(10.5), theme::WEAK);
     }
 
-    /// The frame under the pointer.
-    pub(crate) fn under<'a>(
+    /// Returns the frame whose time span contains the pointer; `None` if the pointer is outside the graph or on no frame.
+    pub(crate) fn frame_at<'a>(
         &self,
         pointer: Pos2,
         history: &'a VecDeque<FrameSample>,
@@ -80,28 +81,37 @@ impl Axes {
     }
 }
 
-/// When a frame's bar begins: an interval before it was presented, or what stands for one.
+/// Returns the time in seconds at which a frame's bar begins: one interval before the frame was presented, or `budget_ms`
+/// if the frame has no interval.
 pub(crate) fn begin_s(sample: &FrameSample, budget_ms: Option<f64>) -> f64 {
     let ms = sample.interval_ms.or(budget_ms).unwrap_or(DEFAULT_INTERVAL_MS);
     sample.presented_at - if ms.is_finite() { ms } else { DEFAULT_INTERVAL_MS } / 1e3
 }
 
-/// How a stretch of frames that were filtered alike is called.
-pub(crate) fn name(variant: VariantId, radius: u32) -> String {
-    match variant {
-        VariantId::Off => variant.to_string(),
-        _ => format!("{variant} r={radius}"),
-    }
-}
-
-/// Small text on a dark patch, readable over bars of any colour.
-pub(crate) fn tag(shapes: &mut Vec<Shape>, at: Pos2, anchor: Align2, galley: Arc<Galley>, color: Color32) {
+/// Adds the label `galley` to `shapes`, on a dark patch so that it can be read over bars of any colour. `anchor` is the
+/// point of the label that is placed at `at`.
+pub(crate) fn add_label(
+    shapes: &mut Vec<Shape>,
+    at: Pos2,
+    anchor: Align2,
+    galley: Arc<Galley>,
+    color: Color32,
+) {
     let rect = anchor.anchor_size(at, galley.size() + vec2(8.0, 2.0));
     shapes.push(Shape::rect_filled(rect, CornerRadius::same(3), theme::PANEL));
     shapes.push(Shape::galley(rect.min + vec2(4.0, 1.0), galley, color));
 }
 
-/// The nearest edge of a physical pixel: what stands on it is sharp, and looks the same everywhere.
-pub(crate) fn snap(position: f32, pixel: f32) -> f32 {
+/// Returns `position` rounded to the edge of a physical pixel, both in points; `pixel` is the size of a pixel. Lines on
+/// such edges are sharp and have the same width everywhere.
+pub(crate) fn snap_to_pixel(position: f32, pixel: f32) -> f32 {
     (position / pixel).round() * pixel
+}
+
+/// Returns the least round number that is not less than `value`: one of `steps`, which are from 1 to below 10, times a power of
+/// ten.
+pub(crate) fn round_up(value: f64, steps: &[f64]) -> f64 {
+    let decade = 10f64.powf(value.log10().floor());
+    let round = steps.iter().map(|step| step * decade).find(|round| *round >= value * 0.999);
+    round.unwrap_or(10.0 * decade)
 }

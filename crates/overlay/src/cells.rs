@@ -1,32 +1,34 @@
-//! The rungs as cells in the strip, where there is no room for their panel. In: each variant's status and its last measured
-//! time. Out: the variant that was chosen.
+//! The variants as cells in the strip, for windows without room for the ladder's panel.
 
-use egui::{Color32, CornerRadius, Rect, Ui, pos2, vec2};
+use egui::{Align2, Color32, CornerRadius, Rect, Ui, pos2, vec2};
 
 use super::{Action, VariantRow, View, theme};
-use crate::scoreboard::{Board, Time, about, ground, grouped, key, name_color, of_earlier, time, told};
+use crate::scoreboard::{
+    Board, Time, draw_key, name_color, old_setting, score_text, show_hover_text, time_of, variant_ground,
+    variants_by_group,
+};
 use box_filter::VariantId;
 use engine::stats::Scores;
 
-/// Between cells.
-const GAP: f32 = 5.0;
-/// Width of a cell at least.
-const CELL: f32 = 92.0;
+/// Space in points between two cells of variants.
+const CELL_GAP: f32 = 5.0;
+/// The least width in points of the cell of a variant.
+const MIN_CELL_WIDTH: f32 = 92.0;
 
-/// How much room cells have.
+/// The amount of information in the cells of variants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Cells {
-    /// For their names alone, and close together.
+pub(crate) enum CellDetail {
+    /// Names of the variants in low cells, close together.
     Tight,
-    /// For their names.
+    /// Names of the variants.
     Names,
-    /// For their times below the names.
+    /// Names of the variants, and times below them.
     Times,
 }
 
-impl Cells {
-    /// As much as a window of this height leaves.
-    pub(crate) fn of(height: f32) -> Self {
+impl CellDetail {
+    /// Returns the amount of information in cells for which a window of this height in points has room.
+    pub(crate) fn for_height(height: f32) -> Self {
         match height {
             h if h < 230.0 => Self::Tight,
             h if h < 330.0 => Self::Names,
@@ -34,6 +36,7 @@ impl Cells {
         }
     }
 
+    /// Returns the height of a cell in points.
     fn height(self) -> f32 {
         match self {
             Self::Tight => 16.0,
@@ -42,51 +45,60 @@ impl Cells {
         }
     }
 
+    /// Returns the space between two cells in points.
     fn gap(self) -> f32 {
-        if self == Self::Tight { 3.0 } else { GAP }
+        if self == Self::Tight { 3.0 } else { CELL_GAP }
     }
 }
 
-/// How many cells stand in a line of this width.
-fn in_line(width: f32, count: usize) -> usize {
-    let fit = ((width + GAP) / (CELL + GAP)).max(1.0) as usize;
+/// Returns the number of cells per line of `width` points, if there are `count` cells in all.
+fn cells_per_line(width: f32, count: usize) -> usize {
+    let fit = ((width + CELL_GAP) / (MIN_CELL_WIDTH + CELL_GAP)).max(1.0) as usize;
     let lines = count.div_ceil(fit.max(1)).clamp(1, 3);
-    // The first line has no filter and the ladder, where they fit.
+    // The lines have the same number of cells, so that `off` and the steps of the ladder share the first line if they fit.
     count.div_ceil(lines).max(1)
 }
 
-/// Height of the cells in a strip of this width.
-pub(crate) fn height_in(width: f32, count: usize, room: Cells) -> f32 {
-    let lines = count.div_ceil(in_line(width, count)) as f32;
-    lines * room.height() + (lines - 1.0) * room.gap()
+/// Returns the height in points of all cells in a strip of this width.
+pub(crate) fn height_in(width: f32, count: usize, detail: CellDetail) -> f32 {
+    let lines = count.div_ceil(cells_per_line(width, count)) as f32;
+    lines * detail.height() + (lines - 1.0) * detail.gap()
 }
 
-/// Lays the rungs out as cells, from the top of `rect` on.
+/// Lays the variants out as cells (small buttons), from the top of `rect` on.
 pub(crate) fn show(
     ui: &mut Ui,
     rect: Rect,
     (view, scores): (&View, &Scores),
-    room: Cells,
+    detail: CellDetail,
     actions: &mut Vec<Action>,
 ) {
-    let rows = grouped(view);
-    let count = in_line(rect.width(), rows.len());
-    let gap = room.gap();
-    let size = vec2(((rect.width() - gap * (count as f32 - 1.0)) / count as f32).floor(), room.height());
+    let rows = variants_by_group(view);
+    let count = cells_per_line(rect.width(), rows.len());
+    let gap = detail.gap();
+    let size = vec2(((rect.width() - gap * (count as f32 - 1.0)) / count as f32).floor(), detail.height());
     let board = Board::new(view, scores);
     for (n, (_, row)) in rows.iter().enumerate() {
         let at = vec2((n % count) as f32 * (size.x + gap), (n / count) as f32 * (size.y + gap));
-        cell(ui, Rect::from_min_size(rect.min + at, size), &board, row, room, actions);
+        show_cell(ui, Rect::from_min_size(rect.min + at, size), &board, row, detail, actions);
     }
 }
 
-fn cell(ui: &mut Ui, rect: Rect, board: &Board, row: &VariantRow, room: Cells, actions: &mut Vec<Action>) {
+/// Lays out the cell of the variant `row`.
+fn show_cell(
+    ui: &mut Ui,
+    rect: Rect,
+    board: &Board,
+    row: &VariantRow,
+    detail: CellDetail,
+    actions: &mut Vec<Action>,
+) {
     let view = board.view;
     ui.painter().rect_filled(rect, CornerRadius::same(5), Color32::from_white_alpha(10));
-    let (response, chosen) = ground(ui, rect, view, row, actions);
-    let has_times = room == Cells::Times;
+    let (response, chosen) = variant_ground(ui, rect, view, row, actions);
+    let has_times = detail == CellDetail::Times;
     let y = if has_times { rect.top() + 12.0 } else { rect.center().y };
-    key(ui, rect.left() + 3.0, y, row);
+    draw_key(ui, rect.left() + 3.0, y, row);
     let painter = ui.painter();
     let font = theme::words(match rect.width() {
         w if w < 80.0 => 10.5,
@@ -94,30 +106,28 @@ fn cell(ui: &mut Ui, rect: Rect, board: &Board, row: &VariantRow, room: Cells, a
         _ => 12.5,
     });
     let (left, color) = (rect.left() + 23.0, name_color(row, chosen));
-    let name = theme::elided(ui, row.id.as_str(), font, color, rect.right() - left - 2.0);
-    painter.galley(pos2(left, y - name.size().y / 2.0), name, color);
+    let at = (pos2(left, y), Align2::LEFT_CENTER);
+    theme::elided_text(ui, at, row.id.as_str(), font, color, rect.right() - left - 2.0);
     if has_times {
         let shown = view.shown.is_some_and(|s| s.variant == row.id);
         let line = Rect::from_min_max(
             pos2(rect.left() + 5.0, rect.bottom() - 5.0),
             pos2(rect.right() - 5.0, rect.bottom() - 2.5),
         );
-        let (text, color, bar) = match time(board, row) {
-            Time::Now(score) if shown => (told(score) + " ms", theme::FILTER, Some(score)),
-            Time::Now(score) => (told(score) + " ms", theme::STRONG, Some(score)),
-            Time::Old(score) => (format!("{} {}", told(score), of_earlier(view, score)), theme::WEAK, None),
+        let (text, color, bar) = match time_of(board, row) {
+            Time::Current(score) if shown => (score_text(score) + " ms", theme::FILTER, Some(score)),
+            Time::Current(score) => (score_text(score) + " ms", theme::STRONG, Some(score)),
+            Time::Old(score) => {
+                (format!("{} {}", score_text(score), old_setting(view, score)), theme::WEAK, None)
+            }
             Time::Unknown(_) if row.id == VariantId::Off => (String::new(), theme::WEAK, None),
             Time::Unknown(_) => (theme::UNKNOWN.to_owned(), theme::WEAK, None),
         };
-        let at = pos2(rect.left() + 6.0, rect.bottom() - 13.0);
-        let text = theme::elided(ui, &text, theme::figures(11.0), color, rect.width() - 8.0);
-        painter.galley(at - vec2(0.0, text.size().y / 2.0), text, color);
+        let at = (pos2(rect.left() + 6.0, rect.bottom() - 13.0), Align2::LEFT_CENTER);
+        theme::elided_text(ui, at, &text, theme::figures(11.0), color, rect.width() - 8.0);
         if let Some(score) = bar {
-            painter.rect_filled(line, CornerRadius::same(1), theme::TROUGH);
-            let color = if shown { theme::FILTER } else { theme::FILTER_DIM };
-            let length = line.with_max_x(line.left() + line.width() * board.part(score));
-            painter.rect_filled(length, CornerRadius::same(1), color);
+            board.draw_bar(painter, line, score, shown);
         }
     }
-    response.on_hover_ui(|ui| about(ui, board, row));
+    response.on_hover_ui(|ui| show_hover_text(ui, board, row));
 }

@@ -1,128 +1,97 @@
-//! A kernel's source as text that can be read: its lines with their numbers, coloured, and those marked that are others than in
-//! the version before, or that the compiler has refused. In: a [`Source`]. Out: nothing.
+//! The view of a kernel's source: highlighted, with line numbers, and with marks on changed lines and on lines with errors.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use egui::style::ScrollAnimation;
 use egui::text::{LayoutJob, TextFormat};
 use egui::{Align, Color32, Galley, Pos2, Rect, ScrollArea, Ui, vec2};
 use egui_extras::syntax_highlighting::{CodeTheme, highlight};
+use similar::{ChangeTag, TextDiff};
 
-use super::{kernels, theme};
+use super::{panel, theme};
+use base::error::SourceLine;
 
-/// The text of a variant's kernels.
+/// The source of a variant's kernels, for display.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Source {
-    /// Where it stands, in words.
+    /// The file's name in the folder of kernels, such as "box_filter/03_flat.cl".
     pub name: String,
-    /// All lines.
+    /// All lines of the source.
     pub text: Arc<str>,
-    /// Which of its lines are others than before, from 0, in their order.
+    /// The numbers of the lines that the previous version of the text does not have, counted from 0, in ascending order.
     pub changed: Arc<[usize]>,
-    /// Those in which the compiler has found errors, from 0, in their order.
+    /// The numbers of the lines in which the compiler has found errors, counted from 0, in ascending order.
     pub refused: Arc<[usize]>,
-    /// Which version of the kernels it is of; 0: it is built in.
+    /// The version of the edited kernels that the source belongs to; 0 for built-in kernels.
     pub version: u64,
 }
 
-/// More lines than that in the part that differs are not compared one by one.
-const COMPARED: usize = 1500;
+/// The longest time for comparing two texts of a kernel file; the comparison delays a frame.
+const MAX_COMPARE_TIME: Duration = Duration::from_millis(20);
 
 impl Source {
-    /// The text, and which of its lines are not in `before` in the same order.
+    /// Creates the source `text` of the file `name`. Lines that the previous text, `before`, does not have in the same
+    /// order are marked as changed; without a previous text, no line is marked.
     pub fn new(name: String, text: &str, before: Option<&str>) -> Self {
         let changed = before.map_or_else(Vec::new, |before| changed_lines(before, text));
         Self { name, text: text.into(), changed: changed.into(), refused: Arc::new([]), version: 0 }
     }
 
-    /// The same as the text of a version of which a compiler says this; nothing, where it builds.
-    pub fn of_version(self, version: u64, log: &str) -> Self {
+    /// Sets the version and marks the lines among `errors`, the lines in which the compiler has found errors.
+    pub fn with_version(self, version: u64, errors: &[SourceLine]) -> Self {
+        let own = errors.iter().filter(|error| error.file == self.name).map(|error| error.number);
+        let mut refused: Vec<usize> = own.filter_map(|number| number.checked_sub(1)).collect();
         let count = self.text.lines().count();
-        let of_it = errors_in(log).filter(|(file, line)| *file == self.name && *line < count);
-        let mut refused: Vec<usize> = of_it.map(|(_, line)| line).collect();
+        refused.retain(|line| *line < count);
         refused.sort_unstable();
         refused.dedup();
         Self { refused: refused.into(), version, ..self }
     }
 
-    /// The line that is to be in sight first: an error, or what has changed.
-    fn first(&self) -> Option<usize> {
+    /// Returns the line to scroll to: the first with an error, otherwise the first changed one.
+    fn focus_line(&self) -> Option<usize> {
         self.refused.first().or(self.changed.first()).copied()
     }
 }
 
-/// The places in kernel files, lines from 0, that a compiler's log calls errors: "error: box_filter/own.cl:4:5: …", or
-/// "box_filter/own.cl:4:5: error: …".
-pub fn errors_in(log: &str) -> impl Iterator<Item = (&str, usize)> {
-    let errors = log.lines().filter(|line| line.contains("error: "));
-    errors.filter_map(|line| line.split_whitespace().find_map(place))
-}
-
-/// A file's name and a line, of "box_filter/own.cl:4:5:".
-fn place(word: &str) -> Option<(&str, usize)> {
-    let mut parts = word.split(':');
-    let file = parts.next().filter(|file| file.ends_with(".cl") || file.ends_with(".clh"))?;
-    Some((file, parts.next()?.parse::<usize>().ok()?.checked_sub(1)?))
-}
-
-/// The lines of `now` that are not among the longest common lines of both (dynamic programming; R. A. Wagner and M. J. Fischer,
-/// "The String-to-String Correction Problem", 1974).
+/// Returns the numbers, from 0, of the lines of `now` that a shortest edit script inserts into `before`. If finding the
+/// shortest script takes longer than [`MAX_COMPARE_TIME`], the script may be longer.
 fn changed_lines(before: &str, now: &str) -> Vec<usize> {
-    let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), now.lines().collect());
-    let head = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
-    let (old, rest) = (&old[head..], &new[head..]);
-    let tail = old.iter().rev().zip(rest.iter().rev()).take_while(|(a, b)| a == b).count();
-    let (old, rest) = (&old[..old.len() - tail], &rest[..rest.len() - tail]);
-    if old.len() > COMPARED || rest.len() > COMPARED {
-        return (head..head + rest.len()).collect();
-    }
-    // The length of the longest common lines from here to the end.
-    let width = rest.len() + 1;
-    let mut longest = vec![0u16; (old.len() + 1) * width];
-    for i in (0..old.len()).rev() {
-        for j in (0..rest.len()).rev() {
-            longest[i * width + j] = match old[i] == rest[j] {
-                true => longest[(i + 1) * width + j + 1] + 1,
-                false => longest[(i + 1) * width + j].max(longest[i * width + j + 1]),
-            };
-        }
-    }
-    let (mut i, mut j, mut changed) = (0, 0, Vec::new());
-    while j < rest.len() {
-        if i < old.len() && old[i] == rest[j] {
-            (i, j) = (i + 1, j + 1);
-        } else if i < old.len() && longest[(i + 1) * width + j] >= longest[i * width + j + 1] {
-            i += 1;
-        } else {
-            changed.push(head + j);
-            j += 1;
-        }
-    }
-    changed
+    let (before, now): (Vec<&str>, Vec<&str>) = (before.lines().collect(), now.lines().collect());
+    let diff = TextDiff::configure().timeout(MAX_COMPARE_TIME).diff_slices(&before, &now);
+    diff.iter_all_changes()
+        .filter(|line| line.tag() == ChangeTag::Insert)
+        .filter_map(|line| line.new_index())
+        .collect()
 }
 
-pub(super) const CHANGED: Color32 = Color32::from_rgb(66, 52, 22);
-pub(super) const REFUSED: Color32 = Color32::from_rgb(96, 28, 28);
-const SIZE: f32 = 11.5;
-/// Lines that stay in sight above the one that is scrolled to.
-const ABOVE: f32 = 4.0;
+/// The background of lines that the previous version of the source does not have.
+pub(super) const CHANGED_BACKGROUND: Color32 = Color32::from_rgb(66, 52, 22);
+/// The background of lines in which the compiler has found errors.
+pub(super) const ERROR_BACKGROUND: Color32 = Color32::from_rgb(96, 28, 28);
+/// The font size of the source in points.
+const FONT_SIZE: f32 = 11.5;
+/// The number of lines that stay visible above the line to which the view scrolls.
+const LINES_ABOVE_TARGET: f32 = 4.0;
 
-/// What was brought into sight.
+/// The state of scrolling to a line, kept in egui's memory from pass to pass.
 #[derive(Clone)]
-struct InSight {
-    /// A file, its version, and a line.
-    of: (String, u64, Option<usize>),
-    /// In so many points, scrolled by so many.
+struct ScrollState {
+    /// The target of scrolling: the file's name, its version, and the line's number.
+    target: (String, u64, Option<usize>),
+    /// Height of the view and scroll offset, in points.
     height: f32,
     offset: f32,
-    /// It was scrolled to in the last pass.
-    scrolls: bool,
-    /// Nobody has scrolled since.
-    holds: bool,
+    /// True if this pass (one layout of the overlay) has scrolled to the target line.
+    scrolled: bool,
+    /// True as long as the user has not scrolled.
+    follows: bool,
 }
 
-/// The source, below its name, in `height` points, beyond which it scrolls; long lines are cut at the panel's edge. What a
-/// version has changed, or what was refused in it, comes into sight once. Returns whether it is just doing so.
+/// Lays the source out below its name in at most `height` points, beyond which it scrolls; long lines are cut at the
+/// panel's edge. For each new version, the view scrolls once to the first line with an error, or to the first changed line.
+/// Returns true in the passes that scroll.
 pub(super) fn show(ui: &mut Ui, source: &Source, height: f32) -> bool {
     let changed = match source.changed.len() {
         0 => String::new(),
@@ -131,52 +100,55 @@ pub(super) fn show(ui: &mut Ui, source: &Source, height: f32) -> bool {
     };
     let refused = source.refused.first().map(|line| format!(", error in line {}", line + 1));
     let what = format!("{}{changed}{}", source.name, refused.unwrap_or_default());
-    kernels::line(ui, &what, theme::STRONG);
-    let theme = CodeTheme::dark(SIZE);
+    panel::line(ui, &what, theme::STRONG);
+    let theme = CodeTheme::dark(FONT_SIZE);
     let mut job = highlight(ui.ctx(), ui.style(), &theme, &source.text, "c");
     job.wrap.max_width = f32::INFINITY;
     let galley = ui.painter().layout_job(job);
-    // Another place, as beside machine code, scrolls by itself.
+    // The source next to machine code has another identifier, and scrolls by itself.
     let id = ui.make_persistent_id("source-in-sight");
-    let of = (source.name.clone(), source.version, source.first());
-    let before = ui.data_mut(|data| data.get_temp::<InSight>(id)).filter(|before| before.of == of);
-    // What is said above it may take some of its room later on; but whoever has scrolled is left alone.
-    let holds = before.as_ref().is_none_or(|before| before.holds);
-    let scrolls = holds && before.as_ref().is_none_or(|before| (before.height - height).abs() > 0.5);
+    let target = (source.name.clone(), source.version, source.focus_line());
+    let before =
+        ui.data_mut(|data| data.get_temp::<ScrollState>(id)).filter(|before| before.target == target);
+    // Scroll again if texts above have changed the height, unless the user has scrolled.
+    let follows = before.as_ref().is_none_or(|before| before.follows);
+    let scrolls = follows && before.as_ref().is_none_or(|before| (before.height - height).abs() > 0.5);
     let area = ScrollArea::vertical().id_salt("source").auto_shrink([false, true]);
     let area = area.max_height(height).min_scrolled_height(0.0);
-    let shown = area.show(ui, |ui| lines(ui, source, &galley, scrolls));
+    let shown = area.show(ui, |ui| show_lines(ui, source, &galley, scrolls));
     let offset = shown.state.clamped_offset().y;
-    // It is there from the next pass on.
-    let stays = before.as_ref().is_some_and(|before| before.scrolls || (before.offset - offset).abs() < 0.5);
-    let now = InSight { of, height, offset, scrolls, holds: holds && (scrolls || stays) };
+    // The offset changes in the pass after the one that scrolls.
+    let stays = before.as_ref().is_some_and(|before| before.scrolled || (before.offset - offset).abs() < 0.5);
+    let follows = follows && (scrolls || stays);
+    let now = ScrollState { target, height, offset, scrolled: scrolls, follows };
     ui.data_mut(|data| data.insert_temp(id, now));
-    // In the pass after it, too: what is around it has its size by then.
-    scrolls || before.is_some_and(|before| before.scrolls)
+    // The pass after it counts too: by then the surrounding panel has its size.
+    scrolls || before.is_some_and(|before| before.scrolled)
 }
 
-/// All lines, numbered. `scrolls`: what is to be in sight first comes there: egui would swing back from a place that
-/// is beyond the end of a pass before.
-fn lines(ui: &mut Ui, source: &Source, galley: &Arc<Galley>, scrolls: bool) {
+/// Lays all lines out with their numbers. If `scrolls`, scrolls to [`Source::focus_line`], without animation, since egui
+/// would swing back from a position beyond the end of the previous pass's contents.
+fn show_lines(ui: &mut Ui, source: &Source, galley: &Arc<Galley>, scrolls: bool) {
     let numbers = (1..=source.text.lines().count()).map(|n| format!("{n:>4}\n")).collect::<String>();
-    let format = TextFormat { color: theme::RULE, ..TextFormat::simple(theme::figures(SIZE), theme::WEAK) };
+    let format =
+        TextFormat { color: theme::RULE, ..TextFormat::simple(theme::figures(FONT_SIZE), theme::WEAK) };
     let numbers = ui.painter().layout_job(LayoutJob::single_section(numbers, format));
     let left = numbers.size().x + 8.0;
     let (area, _) = ui.allocate_exact_size(vec2(ui.available_width(), galley.size().y), egui::Sense::hover());
     let text = Pos2::new(area.left() + left, area.top());
     let painter = ui.painter().with_clip_rect(ui.clip_rect().intersect(area));
-    for (marked, color) in [(&source.changed, CHANGED), (&source.refused, REFUSED)] {
+    for (marked, color) in [(&source.changed, CHANGED_BACKGROUND), (&source.refused, ERROR_BACKGROUND)] {
         for row in marked.iter().filter_map(|line| galley.rows.get(*line)) {
             let y = row.rect().translate(text.to_vec2()).y_range();
             painter.rect_filled(Rect::from_x_y_ranges(area.x_range(), y), 0, color);
         }
     }
     if scrolls {
-        let row = source.first().and_then(|line| galley.rows.get(line)).map(|row| row.rect());
+        let row = source.focus_line().and_then(|line| galley.rows.get(line)).map(|row| row.rect());
         let [top, height] = row.map_or([0.0; 2], |row| [row.top(), row.height()]);
-        // As many above it as below it where there is little room.
+        // As many lines above as below where there is little room.
         let rows = if height > 0.0 { ui.clip_rect().height() / height } else { 0.0 };
-        let above = ABOVE.min(((rows - 1.0) / 2.0).floor().max(0.0));
+        let above = LINES_ABOVE_TARGET.min(((rows - 1.0) / 2.0).floor().max(0.0));
         let from = text.y + (top - above * height).max(0.0);
         let place = Rect::from_x_y_ranges(area.x_range(), from..=text.y + top + height);
         ui.scroll_to_rect_animation(place, Some(Align::Min), ScrollAnimation::none());
@@ -185,9 +157,9 @@ fn lines(ui: &mut Ui, source: &Source, galley: &Arc<Galley>, scrolls: bool) {
     painter.galley(text, galley.clone(), theme::TEXT);
 }
 
-/// Text that is no source, uncoloured; only the rows in sight are laid out.
-pub(super) fn plain(ui: &mut Ui, text: &str) {
-    let height = ui.fonts_mut(|fonts| fonts.row_height(&theme::figures(SIZE)));
+/// Lays plain text out, such as machine code; only the visible rows cost time.
+pub(super) fn show_plain_text(ui: &mut Ui, text: &str) {
+    let height = ui.fonts_mut(|fonts| fonts.row_height(&theme::figures(FONT_SIZE)));
     let rows = text.lines().count();
     let (area, _) =
         ui.allocate_exact_size(vec2(ui.available_width(), height * rows as f32), egui::Sense::hover());
@@ -197,7 +169,7 @@ pub(super) fn plain(ui: &mut Ui, text: &str) {
     let count = (clip.height().max(0.0) / height).ceil() as usize + 1;
     for (row, line) in text.lines().enumerate().skip(first).take(count) {
         let at = Pos2::new(area.left(), area.top() + row as f32 * height);
-        painter.text(at, egui::Align2::LEFT_TOP, line, theme::figures(SIZE), theme::TEXT);
+        painter.text(at, egui::Align2::LEFT_TOP, line, theme::figures(FONT_SIZE), theme::TEXT);
     }
 }
 
@@ -206,14 +178,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_are_found_in_the_logs_of_several_compilers() {
-        let log = "The compiler says:\nerror: a/b.cl:37:5: unknown type name 'imt4'\n  37 | imt4 sum;\n\
-                   a/b.cl:4:5: warning: unused\na/b.cl:9:1: error: no\na/c.clh:3: error: no\nerror: a/b.cl:x\nerror: a/b.cl:0:1";
-        assert_eq!(errors_in(log).collect::<Vec<_>>(), [("a/b.cl", 36), ("a/b.cl", 8), ("a/c.clh", 2)]);
-        let source = |name: &str| Source::new(name.to_owned(), &"x\n".repeat(40), None).of_version(2, log);
-        assert_eq!((&*source("a/b.cl").refused, source("a/b.cl").first()), (&[8, 36][..], Some(8)));
-        let short = Source::new("a/b.cl".to_owned(), "x\ny", Some("x")).of_version(2, log);
-        assert!(short.refused.is_empty() && short.first() == Some(1), "it has no such lines");
+    fn lines_with_errors_are_marked_and_scrolled_to() {
+        let error = |(file, number): (&str, usize)| SourceLine { file: file.to_owned(), number };
+        let errors = [("a/b.cl", 37), ("a/b.cl", 9), ("a/c.clh", 3)].map(error);
+        let source =
+            |name: &str| Source::new(name.to_owned(), &"x\n".repeat(40), None).with_version(2, &errors);
+        assert_eq!((&*source("a/b.cl").refused, source("a/b.cl").focus_line()), (&[8, 36][..], Some(8)));
+        let short = Source::new("a/b.cl".to_owned(), "x\ny", Some("x")).with_version(2, &errors);
+        assert!(short.refused.is_empty() && short.focus_line() == Some(1), "it has no such lines");
     }
 
     #[test]
@@ -224,7 +196,7 @@ mod tests {
         assert_eq!(changed_lines("a\nc", "a\nb\nc\nd"), [1, 3]);
         assert_eq!(changed_lines("a\nb\na\nc", "b\nx\na"), [1]);
         assert_eq!(changed_lines("", "a\nb"), [0, 1]);
-        let long = "x\n".repeat(COMPARED + 1);
-        assert_eq!(changed_lines("y\nz", &long).len(), COMPARED + 1);
+        let long = "x\n".repeat(100_000);
+        assert_eq!(changed_lines("y\nz", &long).len(), 100_000);
     }
 }

@@ -1,40 +1,57 @@
-//! A device as a person would say it. In: what the driver says. Out: "Xeon, 2 cores · PoCL 3.1".
+//! Short names of devices and drivers: "Xeon, 2 cores", "PoCL 3.1".
 
 use opencl::cl::{DeviceInfo, DeviceKind};
 
-/// Vendors that a processor's own name begins with; PoCL puts the name of its driver and of LLVM's target before it.
+/// Vendors with which a processor's own name begins; PoCL prefixes it with the names of its driver and of LLVM's target.
 const VENDORS: [&str; 6] = ["Intel", "AMD", "NVIDIA", "Apple", "ARM", "Qualcomm"];
-/// What says nothing to a person.
-const NOISE: [&str; 6] = ["(R)", "(TM)", "(r)", "(tm)", "(C)", "\u{ae}"];
-const EMPTY_WORDS: [&str; 7] = ["CPU", "Processor", "processor", "Intel", "AMD", "NVIDIA", "Corporation"];
+/// Marks in the names of devices that carry no information.
+const MARKS: [&str; 6] = ["(R)", "(TM)", "(r)", "(tm)", "(C)", "\u{ae}"];
+/// Words in the names of devices that are left out of the short name.
+const OMITTED_WORDS: [&str; 7] = ["CPU", "Processor", "processor", "Intel", "AMD", "NVIDIA", "Corporation"];
 
-/// The device's short name, and that of its driver: "Xeon, 2 cores", "PoCL 3.1".
-pub(crate) fn short(device: &DeviceInfo) -> (String, String) {
-    let mut name = model(&device.name);
+/// Returns the short names of a device and of its driver: "Xeon, 2 cores", "PoCL 3.1".
+pub(crate) fn short_names(device: &DeviceInfo) -> (String, String) {
+    let mut name = model_name(&device.name);
     if device.kind == DeviceKind::Cpu && device.units > 0 {
         let cores = if device.units == 1 { "core" } else { "cores" };
         name.push_str(&format!(", {} {cores}", device.units));
     }
-    (name, format!("{} {}", platform(&device.platform), version(&device.driver)).trim().to_owned())
+    (
+        name,
+        format!("{} {}", platform_name(&device.platform), leading_version(&device.driver)).trim().to_owned(),
+    )
 }
 
-/// The model without vendor, clock and marks.
-fn model(name: &str) -> String {
+/// Returns the kind, compute units and clock rate of a device, as far as they are known: "GPU, 132 units at 1980 MHz".
+pub(crate) fn kind_and_units(device: &DeviceInfo) -> String {
+    let kind = match device.kind {
+        DeviceKind::Cpu => "CPU",
+        DeviceKind::Gpu => "GPU",
+        DeviceKind::Accelerator => "accelerator",
+    };
+    let units = if device.units > 0 { format!(", {} units", device.units) } else { String::new() };
+    let clock = if device.clock_mhz > 0 { format!(" at {} MHz", device.clock_mhz) } else { String::new() };
+    format!("{kind}{units}{clock}")
+}
+
+/// Returns a device's model without vendor, clock rate and marks.
+fn model_name(name: &str) -> String {
     let from = VENDORS.iter().filter_map(|v| name.find(v)).min().unwrap_or(0);
     let mut text = name[from..].to_owned();
-    for noise in NOISE {
+    for noise in MARKS {
         text = text.replace(noise, " ");
     }
     let text = text.split(" @ ").next().unwrap_or_default();
     let words: Vec<&str> = text
         .split_whitespace()
-        .filter(|word| !EMPTY_WORDS.contains(word) && !word.ends_with("-Core"))
+        .filter(|word| !OMITTED_WORDS.contains(word) && !word.ends_with("-Core"))
         .collect();
     let model = words.join(" ");
     if model.is_empty() { name.trim().to_owned() } else { model }
 }
 
-fn platform(name: &str) -> &str {
+/// Returns the short name of an OpenCL platform: "PoCL" for "Portable Computing Language".
+fn platform_name(name: &str) -> &str {
     match name {
         "Portable Computing Language" => "PoCL",
         "NVIDIA CUDA" => "NVIDIA",
@@ -44,8 +61,8 @@ fn platform(name: &str) -> &str {
     }
 }
 
-/// The numbers that a version begins with: "3.1" of "3.1+debian".
-fn version(driver: &str) -> &str {
+/// Returns the leading version number: "3.1" of "3.1+debian".
+fn leading_version(driver: &str) -> &str {
     let end = driver.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(driver.len());
     driver[..end].trim_end_matches('.')
 }
@@ -54,9 +71,9 @@ fn version(driver: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn told(name: &str, platform: &str, driver: &str, kind: DeviceKind) -> (String, String) {
+    fn names(name: &str, platform: &str, driver: &str, kind: DeviceKind) -> (String, String) {
         let (name, platform, driver) = (name.into(), platform.into(), driver.into());
-        short(&DeviceInfo { name, platform, driver, kind, units: 2, ..DeviceInfo::made_up() })
+        short_names(&DeviceInfo { name, platform, driver, kind, units: 2, ..DeviceInfo::made_up() })
     }
 
     #[test]
@@ -97,7 +114,7 @@ mod tests {
             ("CPU", "", "", DeviceKind::Gpu, ("CPU", "")),
             ("", "", "", DeviceKind::Gpu, ("", "")),
         ] {
-            let (name, driver) = told(name, platform, driver, kind);
+            let (name, driver) = names(name, platform, driver, kind);
             assert_eq!((name.as_str(), driver.as_str()), wanted);
         }
     }

@@ -1,201 +1,154 @@
-//! The panel of devices. In: every device with what is known about it, and the drivers that were left out. Out: which
-//! device the user clicked.
+//! The panel that lists the OpenCL devices and switches between them.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 
-use egui::{Align2, Color32, Galley, Rect, Sense, Ui, pos2, vec2};
+use egui::{Align, Align2, Color32, Layout, Margin, Response, RichText, Sense, Ui, UiBuilder, vec2};
 
-use super::panels::{self, Entry};
-use super::place::{self, Panel, Title};
-use super::{Action, panel, theme};
+use super::panel::{self, Entry, paragraph};
+use super::place::Panel;
+use super::{Action, device_name, theme};
 use base::error::Error;
 use engine::sharing::Sharing;
-use opencl::cl::{DeviceInfo, DeviceKind};
+use opencl::cl::DeviceInfo;
 
 /// The panel's width in points.
 pub(crate) const WIDTH: f32 = 430.0;
-const INSET: f32 = 8.0;
 
-/// What a device does at the moment.
+/// The state of an OpenCL device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeviceState {
-    /// Nothing.
+    /// The device is not used.
     Idle,
-    /// It filters the movie.
+    /// The device filters the movie.
     InUse,
-    /// A context is made and programs are built; another device filters meanwhile.
+    /// The device is being initialized: its context is created and its programs are built, while another device filters the
+    /// movie.
     Preparing,
 }
 
-/// A device as the overlay lists it.
+/// A device in the panel's list.
 #[derive(Debug, Clone, Copy)]
 pub struct DeviceRow<'a> {
-    /// What it says about itself.
+    /// The properties that the driver reports.
     pub info: &'a DeviceInfo,
-    /// What came of trying to share textures with it; `None` while it is being tried.
+    /// How the device hands frames to OpenGL; `None` while that is being tested.
     pub sharing: Option<&'a Sharing>,
-    /// What it does.
+    /// The device's state.
     pub state: DeviceState,
-    /// Why it could not be used the last time.
+    /// The error of the last attempt to use the device.
     pub failure: Option<&'a Error>,
 }
 
-/// All that the panel shows.
+/// The data of the panel of OpenCL devices.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DeviceList<'a> {
-    /// In the order of `clreel devices`; `None` while they are still being looked for.
+    /// The devices in the order of `clreel devices`; `None` while they are being searched.
     pub rows: Option<&'a [DeviceRow<'a>]>,
-    /// A sentence for each driver that gives no device.
-    pub left_out: &'a [String],
-    /// One is still looked for, chosen or made ready.
-    pub awaited: bool,
+    /// A text for each driver that is not used, and for each graphics card with no device or several.
+    pub remarks: &'a [String],
+    /// True while a device is being searched or initialized.
+    pub is_pending: bool,
 }
 
 impl DeviceList<'_> {
-    /// Whether a device is being made ready.
+    /// Returns true if a device is being initialized.
     pub(crate) fn is_preparing(&self) -> bool {
         self.rows.is_some_and(|rows| rows.iter().any(|row| row.state == DeviceState::Preparing))
     }
 }
 
-/// Its entry.
+/// This panel's key, line in the menu, size and corner.
 pub(super) const ENTRY: Entry = Entry {
     panel: Panel::Devices,
     key: None,
-    menu: ("Devices", "All OpenCL devices: change to another one. Key Ctrl+D takes the next"),
+    menu: ("Devices", "List and switch OpenCL devices (Ctrl+D: next device)"),
+    about: "",
     size: vec2(WIDTH, 270.0),
-    least: vec2(WIDTH, panels::LEAST),
+    min_size: vec2(WIDTH, panel::MIN_HEIGHT),
     corner: Align2::LEFT_BOTTOM,
-    is_shown: |overlay, _| overlay.devices_shown(),
-    show: |overlay, ui, rect, view, actions| {
-        show(ui, rect, &view.devices, overlay.is_folded(Panel::Devices), actions)
-    },
 };
 
-/// Lays the panel out in `rect`, with a scroll bar where it is too low. Returns what was done with its title, and the
-/// height that it would like to have.
-pub(crate) fn show(
-    ui: &mut Ui,
-    rect: Rect,
-    list: &DeviceList,
-    folded: bool,
-    actions: &mut Vec<Action>,
-) -> (Title, f32) {
-    let frame = panel::Frame {
-        panel: Panel::Devices,
-        id: "devices",
-        name: "OpenCL devices",
-        hover: place::HOVER,
-        close: ("Close this panel", Action::Toggle(Panel::Devices)),
-    };
-    let (title, inner) = frame.show(ui, rect, folded, actions);
-    let Some(mut ui) = inner else { return (title, panel::HEADER) };
-    let height = panel::scrolled(&mut ui, rect, |ui| {
-        ui.spacing_mut().item_spacing.y = 2.0;
-        rows(ui, list, actions);
-    });
-    (title, panel::HEADER + height + 6.0)
-}
-
-fn rows(ui: &mut Ui, list: &DeviceList, actions: &mut Vec<Action>) {
+/// Lays the contents of the panel out.
+pub(crate) fn show(ui: &mut Ui, list: &DeviceList, actions: &mut Vec<Action>) {
+    ui.spacing_mut().item_spacing.y = 2.0;
     match list.rows {
-        None => note(ui, "Looking for devices.", theme::TEXT),
-        Some([]) => note(ui, "There is no OpenCL device on this machine.", theme::WARN),
+        None => show_note(ui, "Searching for devices.", theme::TEXT),
+        Some([]) => show_note(ui, "No OpenCL device found.", theme::WARN),
         Some(rows) => {
             for (index, row) in rows.iter().enumerate() {
-                if device(ui, index, row) {
+                if show_device(ui, index, row) {
                     actions.push(Action::SetDevice(index));
                 }
             }
-            // Who asks that looks at the devices.
-            let width = ui.available_width() - 2.0 * INSET;
-            let lines = [line(ui, "Are the conversions of the one in use right?", 12.0, theme::TEXT, width)];
-            let asked = block(ui, &lines, Sense::click(), |_, _| ());
-            if asked.on_hover_text("Open the panel that tries every convert_ on it: key k").clicked() {
+            // The check belongs to a device, so it can be reached from here.
+            let check = show_block(ui, Sense::click(), |ui| {
+                paragraph(ui, "Check the type conversions of the device in use", theme::TEXT);
+            });
+            if check.on_hover_text("Open the panel that tests every convert_*() (k)").clicked() {
                 actions.push(Action::Toggle(Panel::Conversions));
             }
         }
     }
-    for sentence in list.left_out {
-        note(ui, sentence, theme::WEAK);
+    for remark in list.remarks {
+        show_note(ui, remark, theme::WEAK);
     }
 }
 
-fn note(ui: &mut Ui, text: &str, color: Color32) {
-    let lines = [line(ui, text, 12.0, color, ui.available_width() - 2.0 * INSET)];
-    block(ui, &lines, Sense::hover(), |_, _| ());
+/// Lays out a paragraph about drivers or the search for devices, in a block like those of the devices.
+fn show_note(ui: &mut Ui, text: &str, color: Color32) {
+    show_block(ui, Sense::hover(), |ui| drop(paragraph(ui, text, color)));
 }
 
-/// One device; whether it was clicked.
-fn device(ui: &mut Ui, index: usize, row: &DeviceRow) -> bool {
-    let width = ui.available_width() - 2.0 * INSET;
-    let (state, color) = match row.state {
+/// Lays one device out. Returns true if the user clicked it.
+fn show_device(ui: &mut Ui, index: usize, row: &DeviceRow) -> bool {
+    let (state, state_color) = match row.state {
         DeviceState::Idle => ("", theme::TEXT),
         DeviceState::InUse => ("in use", theme::GOOD),
-        DeviceState::Preparing => ("being made ready", theme::WARN),
+        DeviceState::Preparing => ("initializing", theme::WARN),
     };
-    let state = line(ui, state, 12.0, color, width);
-    // The state stands right of the name.
-    let name = format!("{index}: {}", row.info.name);
-    let mut lines = vec![line(ui, &name, 13.0, theme::STRONG, width - state.size().x - 10.0)];
-    lines.push(line(ui, &about(row.info), 12.0, theme::TEXT, width));
-    let (sharing, color) = sharing_line(row.sharing);
-    lines.push(line(ui, &sharing, 12.0, color, width));
-    if let Some(error) = row.failure {
-        lines.push(line(ui, format!("{} {}", error.what, error.why).trim_end(), 12.0, theme::ERROR, width));
-    }
-    let clicked = block(ui, &lines, Sense::click(), |ui, rect| {
-        let at = pos2(rect.right() - INSET - state.size().x, rect.top() + 4.0);
-        ui.painter().galley(at, state, theme::TEXT);
+    let (sharing, sharing_color) = sharing_text(row.sharing);
+    let device = show_block(ui, Sense::click(), |ui| {
+        ui.with_layout(Layout::right_to_left(Align::TOP), |ui| {
+            paragraph(ui, state, state_color);
+            let name = RichText::new(format!("{index}: {}", row.info.name)).font(theme::words(13.0));
+            ui.with_layout(Layout::top_down(Align::LEFT), |ui| ui.label(name.color(theme::STRONG)));
+        });
+        paragraph(ui, &device_text(row.info), theme::TEXT);
+        paragraph(ui, &sharing, sharing_color);
+        if let Some(error) = row.failure {
+            paragraph(ui, format!("{} {}", error.what, error.why).trim_end(), theme::ERROR);
+        }
     });
     let hover = match row.state {
-        DeviceState::InUse => "Start this device anew",
-        _ => "Filter the movie on this device",
+        DeviceState::InUse => "Restart this device",
+        _ => "Use this device",
     };
-    clicked.on_hover_text(hover).clicked()
+    device.on_hover_text(hover).clicked()
 }
 
-/// Lines below each other, lighter under the pointer where they can be clicked.
-fn block(
-    ui: &mut Ui,
-    lines: &[Arc<Galley>],
-    sense: Sense,
-    beside: impl FnOnce(&mut Ui, Rect),
-) -> egui::Response {
-    let height: f32 = lines.iter().map(|galley| galley.size().y).sum();
-    let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), height + 8.0), sense);
-    if sense.senses_click() {
-        let fill = Color32::from_white_alpha(if response.hovered() { 22 } else { 8 });
-        ui.painter().rect_filled(rect, 4, fill);
-    }
-    let mut at = rect.min + vec2(INSET, 4.0);
-    for galley in lines {
-        ui.painter().galley(at, galley.clone(), theme::TEXT);
-        at.y += galley.size().y;
-    }
-    beside(ui, rect);
-    response
+/// Lays `contents` out on a ground that is lighter under the pointer if `sense` has clicks. Returns the response of the ground.
+fn show_block(ui: &mut Ui, sense: Sense, contents: impl FnOnce(&mut Ui)) -> Response {
+    let block = ui.scope_builder(UiBuilder::new().sense(sense), |ui| {
+        let alpha = match sense.senses_click() {
+            true if ui.response().hovered() => 22,
+            true => 8,
+            false => 0,
+        };
+        let frame = egui::Frame::new().fill(Color32::from_white_alpha(alpha)).corner_radius(4);
+        frame.inner_margin(Margin::symmetric(8, 4)).show(ui, |ui| {
+            ui.set_min_width(ui.available_width());
+            ui.spacing_mut().item_spacing.y = 0.0;
+            contents(ui);
+        });
+    });
+    block.response
 }
 
-fn line(ui: &Ui, text: &str, size: f32, color: Color32, width: f32) -> Arc<Galley> {
-    ui.painter().layout(text.to_owned(), theme::words(size), color, width.max(40.0))
-}
-
-/// Platform, kind, units, clock, memory, versions.
-fn about(info: &DeviceInfo) -> String {
-    let kind = match info.kind {
-        DeviceKind::Cpu => "CPU",
-        DeviceKind::Gpu => "GPU",
-        DeviceKind::Accelerator => "accelerator",
-    };
-    let mut text =
-        if info.platform.is_empty() { kind.to_owned() } else { format!("{}: {kind}", info.platform) };
-    if info.units > 0 {
-        let _ = write!(text, ", {} units", info.units);
-    }
-    if info.clock_mhz > 0 {
-        let _ = write!(text, " at {} MHz", info.clock_mhz);
+/// Returns the platform, kind, compute units, clock rate, memory and versions of a device as text.
+fn device_text(info: &DeviceInfo) -> String {
+    let mut text = device_name::kind_and_units(info);
+    if !info.platform.is_empty() {
+        text = format!("{}: {text}", info.platform);
     }
     if info.global_memory_bytes > 0 {
         let _ = write!(text, ", {:.1} GiB", info.global_memory_bytes as f64 / f64::from(1 << 30));
@@ -209,9 +162,10 @@ fn about(info: &DeviceInfo) -> String {
     text
 }
 
-fn sharing_line(sharing: Option<&Sharing>) -> (String, Color32) {
+/// Returns a sentence on how a device hands frames to OpenGL, and the colour of the sentence.
+fn sharing_text(sharing: Option<&Sharing>) -> (String, Color32) {
     match sharing {
-        None => ("Sharing: being tried in a process of its own".to_owned(), theme::WEAK),
+        None => ("Sharing: being tested in a child process".to_owned(), theme::WEAK),
         Some(Sharing::ZeroCopy) => ("Shares textures with OpenGL".to_owned(), theme::GOOD),
         Some(Sharing::Copy { reason }) => (format!("Frames are copied to OpenGL: {reason}"), theme::TEXT),
     }

@@ -1,51 +1,70 @@
-//! What the headline, the line that it folds to, and the table of stages say alike. In: a [`View`]. Out: words.
+//! Texts that several parts share: headline, line, table of stages and graphs.
 
 use super::{Busy, View, theme, words};
 use box_filter::VariantId;
 
-/// The picture that is awaited, where that is another one than the picture on the screen.
-pub(crate) fn awaited<'a>(view: &View<'a>) -> Option<&'a Busy> {
+/// Returns the progress of the picture that is being filtered if its filter differs from that of the picture on the screen;
+/// `None` otherwise.
+pub(crate) fn pending_filter<'a>(view: &View<'a>) -> Option<&'a Busy> {
     let shown = view.shown.map(|s| (s.variant, s.radius));
     view.busy.filter(|busy| shown != Some((busy.variant, busy.radius)))
 }
 
-/// What filtered the picture on the screen; what was chosen, before there is one.
-pub(crate) fn of(view: &View) -> (VariantId, u32) {
+/// Returns variant and radius of the picture on the screen, or the selected variant and radius before the first picture.
+pub(crate) fn shown_filter(view: &View) -> (VariantId, u32) {
     view.shown.map_or((view.chosen, view.radius), |s| (s.variant, s.radius))
 }
 
-/// The variant that `auto` is, where that is on the screen.
-pub(crate) fn auto<'a>(view: &View<'a>) -> Option<&'a str> {
-    let is_auto = of(view) == (VariantId::Auto, view.radius) && view.chosen == VariantId::Auto;
-    view.auto.filter(|_| is_auto).map(|auto| auto.split(' ').next().unwrap_or(auto))
+/// Returns the variant that `auto` uses, if `auto` has made the picture on the screen; `None` otherwise.
+pub(crate) fn auto_variant(view: &View) -> Option<VariantId> {
+    let is_auto = shown_filter(view) == (VariantId::Auto, view.radius) && view.chosen == VariantId::Auto;
+    view.auto.filter(|_| is_auto).map(|auto| auto.variant)
 }
 
-/// CPU load of the process in percent of one core.
+/// Returns a filter's name as texts have it: "fused r=7", "auto (fused) r=7", "off".
+pub(crate) fn filter_name(variant: VariantId, radius: u32, auto: Option<VariantId>) -> String {
+    let auto = auto.map_or_else(String::new, |auto| format!(" ({auto})"));
+    match variant {
+        VariantId::Off => variant.to_string(),
+        _ => format!("{variant}{auto} r={radius}"),
+    }
+}
+
+/// Returns the CPU load of the process in percent of one core: "CPU 60 %".
 pub(crate) fn cpu(view: &View) -> String {
     view.cpu.process.map_or_else(|| format!("CPU {}", theme::UNKNOWN), |p| format!("CPU {p:.0} %"))
 }
 
-/// What stands for the frames a second where none follow each other.
+/// Returns the text for an unknown frame rate.
 pub(crate) fn no_rate() -> String {
     format!("{} fps", theme::UNKNOWN)
 }
 
-/// Seconds that count up.
+/// Formats the elapsed time of a picture in seconds, with a decimal below 100 s.
 pub(crate) fn seconds(s: f64) -> String {
     if s < 99.95 { format!("{s:.1}") } else { format!("{s:.0}") }
 }
 
-/// How long the whole picture takes, as far as that is known: never less than it has taken.
+/// Returns the time for which a picture has been filtered, and its estimated total: "1.3 of about 12 s".
+pub(crate) fn progress(busy: &Busy) -> String {
+    match estimate(busy) {
+        Some(all) => format!("{} of about {all} s", seconds(busy.elapsed_s)),
+        None => format!("{} s", seconds(busy.elapsed_s)),
+    }
+}
+
+/// Returns the estimated total time of the picture in seconds, as text, never less than the elapsed time; `None` without a
+/// prediction.
 pub(crate) fn estimate(busy: &Busy) -> Option<String> {
     let all = busy.predicted_s.filter(|s| s.is_finite())?.max(busy.elapsed_s);
     Some(if all < 9.95 { format!("{all:.1}") } else { format!("{all:.0}") })
 }
 
-/// What stands for the device's name where none filters, and its hover text.
+/// Returns the text in place of the device's name while there is no device, and its hover text.
 pub(crate) fn without_device(view: &View) -> (&'static str, &'static str) {
-    match (view.devices.awaited, view.devices.rows) {
-        (true, None) => ("looking for OpenCL devices", words::AWAITED_DEVICE),
-        (true, Some(_)) => ("the OpenCL device is made ready", words::AWAITED_DEVICE),
+    match (view.devices.is_pending, view.devices.rows) {
+        (true, None) => ("searching for OpenCL devices", words::AWAITED_DEVICE),
+        (true, Some(_)) => ("initializing the OpenCL device", words::AWAITED_DEVICE),
         (false, _) => ("no OpenCL device", &words::NO_DEVICE),
     }
 }

@@ -1,43 +1,47 @@
-//! Hatching: where that is asked for, every stage has a pattern beside its grey, so that all can be told apart.
+//! Hatching: on request, every stage has a pattern in addition to its grey, so that all can be distinguished.
 //!
-//! The patterns are tiles of one small texture, darker where there is ink, and are multiplied with the colour. They
-//! hang on the window's pixels, so that neighbouring bars continue each other's lines.
+//! The patterns are tiles of one small texture, darker where there is ink, which is multiplied with the colour. They are
+//! aligned to the window's pixels, so that neighbouring bars continue each other's lines.
 
-use egui::epaint::{Mesh, Vertex};
+use egui::epaint::Mesh;
 use egui::{Color32, ColorImage, Id, Rect, Shape, TextureHandle, TextureOptions, Ui, pos2};
 
 use engine::stats::Stage;
 
-/// Side of a tile in texels; patterns repeat after `PERIOD` of them.
-const TILE: usize = 64;
+/// Side of a tile, the square that shows one pattern in the texture, in texels.
+const TILE_SIDE: usize = 64;
+/// The number of texels after which every pattern repeats.
 const PERIOD: usize = 8;
-/// One for each stage, one for what is idle, one without ink.
+/// The number of tiles in the texture: one for each stage, one for idle time, one without a pattern.
 const TILES: usize = Stage::ALL.len() + 2;
-const INK: Color32 = Color32::from_gray(96);
+/// The colour of the ink in the texture, by which the colour of an area is multiplied.
+const INK_COLOR: Color32 = Color32::from_gray(96);
 
-/// What an area is hatched as.
+/// The pattern that is drawn over the colour of an area.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pattern {
-    /// A stage's.
-    Of(Stage),
-    /// What the stages leave of a frame.
+    /// The pattern of a stage, a timed part of a frame's way to the screen.
+    Stage(Stage),
+    /// The pattern of idle time.
     Idle,
-    /// Colour only.
+    /// No pattern, only the colour.
     Plain,
 }
 
 impl Pattern {
-    fn tile(self) -> usize {
+    /// Returns the index of the pattern's tile in the texture.
+    fn tile_index(self) -> usize {
         match self {
-            Pattern::Of(stage) => stage as usize,
+            Pattern::Stage(stage) => stage as usize,
             Pattern::Idle => Stage::ALL.len(),
             Pattern::Plain => Stage::ALL.len() + 1,
         }
     }
 }
 
-/// Whether the texel at `x`, `y` of a pattern has ink. The filter, which most looks are for, is plain.
-fn ink(tile: usize, x: usize, y: usize) -> bool {
+/// Returns true if the texel at `x`, `y` of a tile is one of the darker texels (ink) that form the pattern. The tile of the
+/// filter, the most important stage, has no pattern.
+fn is_ink(tile: usize, x: usize, y: usize) -> bool {
     // Diagonals that rise, and that fall.
     let (up, down) = (x + y, x + PERIOD - y % PERIOD);
     let every = |n: usize, line: usize| line.is_multiple_of(n);
@@ -63,28 +67,31 @@ fn ink(tile: usize, x: usize, y: usize) -> bool {
     }
 }
 
-fn image() -> ColorImage {
-    let pixels = (0..TILES * TILE)
-        .flat_map(|y| (0..TILE).map(move |x| if ink(y / TILE, x, y % TILE) { INK } else { Color32::WHITE }));
-    ColorImage::new([TILE, TILES * TILE], pixels.collect())
+/// Returns the texture's content: all tiles, one below the other.
+fn texture_image() -> ColorImage {
+    let pixels = (0..TILES * TILE_SIDE).flat_map(|y| {
+        (0..TILE_SIDE)
+            .map(move |x| if is_ink(y / TILE_SIDE, x, y % TILE_SIDE) { INK_COLOR } else { Color32::WHITE })
+    });
+    ColorImage::new([TILE_SIDE, TILES * TILE_SIDE], pixels.collect())
 }
 
-/// The patterns' texture, and the size of a texel on the screen.
+/// The patterns of stages, as a texture at the resolution of the window.
 pub(crate) struct Hatch {
     texture: TextureHandle,
-    /// Size of a texel in points: a whole number of pixels.
+    /// Size of a texel in points, a whole number of pixels.
     texel: f32,
-    /// Whether patterns are drawn at all.
+    /// True if patterns are drawn; false draws plain colours.
     hatched: bool,
 }
 
 impl Hatch {
-    /// The patterns for `ui`'s resolution, which are made once; without `hatched` there are plain colours.
+    /// Returns the patterns for `ui`'s resolution, or plain colours unless `hatched`. The texture is created once.
     pub(crate) fn new(ui: &Ui, hatched: bool) -> Self {
         let id = Id::unique("hatch");
         let made = ui.data(|data| data.get_temp::<TextureHandle>(id));
         let texture = made.unwrap_or_else(|| {
-            let texture = ui.ctx().load_texture("hatch", image(), TextureOptions::NEAREST);
+            let texture = ui.ctx().load_texture("hatch", texture_image(), TextureOptions::NEAREST);
             ui.data_mut(|data| data.insert_temp(id, texture.clone()));
             texture
         });
@@ -92,54 +99,40 @@ impl Hatch {
         Self { texture, texel: pixels.round().max(1.0) / pixels, hatched }
     }
 
-    /// A mesh for [`Hatch::add`].
+    /// Returns an empty mesh for [`Hatch::add`].
     pub(crate) fn mesh(&self) -> Mesh {
         Mesh::with_texture(self.texture.id())
     }
 
-    /// Adds `rect` to `mesh`.
+    /// Adds `rect` to `mesh`, filled with `color` and with the pattern.
     pub(crate) fn add(&self, mesh: &mut Mesh, rect: Rect, color: Color32, pattern: Pattern) {
         if !(rect.is_positive() && rect.is_finite()) {
             return;
         }
-        if !self.hatched || matches!(pattern, Pattern::Plain | Pattern::Of(Stage::Filter)) {
+        if !self.hatched || matches!(pattern, Pattern::Plain | Pattern::Stage(Stage::Filter)) {
             // One quad, however large it is: the texel in the middle of a tile without ink.
-            let at = pos2(0.5, (Pattern::Plain.tile() as f32 + 0.5) / TILES as f32);
-            let first = mesh.vertices.len() as u32;
-            for pos in [rect.left_top(), rect.right_top(), rect.left_bottom(), rect.right_bottom()] {
-                mesh.vertices.push(Vertex { pos, uv: at, color });
-            }
-            mesh.indices.extend_from_slice(&[first, first + 1, first + 2, first + 2, first + 1, first + 3]);
+            let texel = pos2(0.5, (Pattern::Plain.tile_index() as f32 + 0.5) / TILES as f32);
+            mesh.add_rect_with_uv(rect, Rect::from_min_max(texel, texel), color);
             return;
         }
-        let columns = parts(rect.left(), rect.right(), self.texel);
-        for (top, bottom, v) in parts(rect.top(), rect.bottom(), self.texel) {
+        // Positions in the texture are fractions of its size.
+        let (width, height) = (TILE_SIDE as f32, (TILES * TILE_SIDE) as f32);
+        let tile = (pattern.tile_index() * TILE_SIDE) as f32;
+        let columns = split_at_tiles(rect.left(), rect.right(), self.texel);
+        for (top, bottom, v) in split_at_tiles(rect.top(), rect.bottom(), self.texel) {
             for (left, right, u) in columns.clone() {
-                self.quad(
-                    mesh,
-                    Rect::from_min_max(pos2(left, top), pos2(right, bottom)),
-                    [u, v],
-                    color,
-                    pattern,
+                let part = Rect::from_min_max(pos2(left, top), pos2(right, bottom));
+                let texels = Rect::from_min_size(pos2(u, tile + v), part.size() / self.texel);
+                let texture = Rect::from_min_max(
+                    pos2(texels.left() / width, texels.top() / height),
+                    pos2(texels.right() / width, texels.bottom() / height),
                 );
+                mesh.add_rect_with_uv(part, texture, color);
             }
         }
     }
 
-    /// Adds a rectangle that is not larger than a tile, from texel `at` of it on.
-    fn quad(&self, mesh: &mut Mesh, rect: Rect, at: [f32; 2], color: Color32, pattern: Pattern) {
-        let tile = (pattern.tile() * TILE) as f32;
-        let first = mesh.vertices.len() as u32;
-        for pos in [rect.left_top(), rect.right_top(), rect.left_bottom(), rect.right_bottom()] {
-            let texels = (pos - rect.min) / self.texel;
-            let u = (at[0] + texels.x) / TILE as f32;
-            let v = (tile + at[1] + texels.y) / (TILES * TILE) as f32;
-            mesh.vertices.push(Vertex { pos, uv: pos2(u, v), color });
-        }
-        mesh.indices.extend_from_slice(&[first, first + 1, first + 2, first + 2, first + 1, first + 3]);
-    }
-
-    /// A patch of a colour and its pattern for a legend.
+    /// Returns a rectangle with a colour and its pattern, for a legend.
     pub(crate) fn swatch(&self, rect: Rect, color: Color32, pattern: Pattern) -> Shape {
         let mut mesh = self.mesh();
         self.add(&mut mesh, rect, color, pattern);
@@ -147,9 +140,10 @@ impl Hatch {
     }
 }
 
-/// Cuts a length into parts that a tile covers: beginning, end, and the texel that the beginning falls on.
-fn parts(from: f32, to: f32, texel: f32) -> impl Iterator<Item = (f32, f32, f32)> + Clone {
-    let step = (TILE - PERIOD) as f32 * texel;
+/// Divides the range between two positions in points into parts that are no longer than a tile. Returns the start and the
+/// end of each part, and the texel of the tile at its start.
+fn split_at_tiles(from: f32, to: f32, texel: f32) -> impl Iterator<Item = (f32, f32, f32)> + Clone {
+    let step = (TILE_SIDE - PERIOD) as f32 * texel;
     let count = ((to - from) / step).ceil().clamp(0.0, 10_000.0) as usize;
     (0..count).map(move |n| {
         let begin = from + n as f32 * step;
@@ -163,8 +157,9 @@ mod tests {
 
     #[test]
     fn no_two_patterns_are_alike() {
-        let bits =
-            |tile| -> Vec<bool> { (0..PERIOD * PERIOD).map(|n| ink(tile, n % PERIOD, n / PERIOD)).collect() };
+        let bits = |tile| -> Vec<bool> {
+            (0..PERIOD * PERIOD).map(|n| is_ink(tile, n % PERIOD, n / PERIOD)).collect()
+        };
         // Plain colour is the filter's.
         for a in 0..TILES - 1 {
             for b in a + 1..TILES - 1 {
@@ -176,9 +171,9 @@ mod tests {
     #[test]
     fn patterns_repeat_within_a_tile() {
         for tile in 0..TILES {
-            for (x, y) in (0..TILE - PERIOD).flat_map(|x| (0..TILE - PERIOD).map(move |y| (x, y))) {
-                assert_eq!(ink(tile, x, y), ink(tile, x + PERIOD, y), "tile {tile}");
-                assert_eq!(ink(tile, x, y), ink(tile, x, y + PERIOD), "tile {tile}");
+            for (x, y) in (0..TILE_SIDE - PERIOD).flat_map(|x| (0..TILE_SIDE - PERIOD).map(move |y| (x, y))) {
+                assert_eq!(is_ink(tile, x, y), is_ink(tile, x + PERIOD, y), "tile {tile}");
+                assert_eq!(is_ink(tile, x, y), is_ink(tile, x, y + PERIOD), "tile {tile}");
             }
         }
     }
@@ -190,7 +185,7 @@ mod tests {
             let hatch = Hatch::new(ui, true);
             let mut mesh = hatch.mesh();
             let rect = Rect::from_min_max(pos2(3.0, 5.0), pos2(1003.0, 205.0));
-            hatch.add(&mut mesh, rect, Color32::WHITE, Pattern::Of(Stage::Swap));
+            hatch.add(&mut mesh, rect, Color32::WHITE, Pattern::Stage(Stage::Swap));
             let tile = Stage::Swap as usize as f32;
             for vertex in &mesh.vertices {
                 assert!((0.0..=1.0).contains(&vertex.uv.x), "{:?}", vertex.uv);

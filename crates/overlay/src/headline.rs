@@ -1,21 +1,23 @@
-//! The headline: what filtered the picture on the screen, what that took in figures that read from the last row, and one
-//! frame as one bar. While another picture is awaited, its variant with the time counting up, and no number of the one before.
+//! The headline: the filter of the picture on the screen, its time in large figures, and one frame as one bar. While the first
+//! picture of another filter is computed, it shows that filter and the elapsed time instead.
 
-use egui::{Align2, CornerRadius, Pos2, Rect, Sense, Shape, Stroke, Ui, pos2, vec2};
+use egui::{Align2, Color32, CornerRadius, Pos2, Rect, Sense, Shape, Stroke, Ui, pos2, vec2};
 
-use super::place::{self, Panel, Title};
+use super::place::{Panel, TitleBarChange};
 use super::table::Numbers;
 use super::{Action, Busy, View, axes, device_name, facts, line, panel, stages, theme, words};
 use box_filter::VariantId;
 use engine::stats::{PlayState, Stage};
-use opencl::timer;
+use ladder::BackEnd;
+use opencl::clock::ClockState;
 
 /// The headline's width and height in points.
 pub(crate) const SIZE: egui::Vec2 = vec2(388.0, 190.0);
-/// Times that are awaited for longer have their progress in place of the frame's bar.
-const LONG_S: f64 = 2.0;
+/// A picture that takes at least this many seconds shows its progress in place of the frame's bar.
+const MIN_PROGRESS_S: f64 = 2.0;
 
-/// Lays the headline out in `rect`, or the line that it folds to. Returns what was done with its title.
+/// Lays the headline out in `rect`, or the line to which it is folded. Returns whether the user folded, unfolded or moved
+/// the panel by its title bar.
 pub(crate) fn show(
     ui: &mut Ui,
     rect: Rect,
@@ -23,54 +25,47 @@ pub(crate) fn show(
     numbers: &Numbers,
     folded: bool,
     actions: &mut Vec<Action>,
-) -> Title {
-    panel::cover(ui, rect, "headline");
-    theme::ground(ui.painter(), rect, theme::PANEL);
-    let mut ui = ui.new_child(egui::UiBuilder::new().id_salt("headline").max_rect(rect));
-    ui.set_clip_rect(rect);
-    let inner = rect.shrink2(vec2(12.0, 8.0));
-    let head = if folded { rect } else { rect.with_max_y(inner.top() + 18.0) };
-    let (response, mut title) = place::handle(&ui, Panel::Numbers, head, rect.min);
+) -> TitleBarChange {
+    let mut ui = panel::ground(ui, rect, "headline", theme::PANEL, 0.0);
     if folded {
-        response.on_hover_text(format!(
-            "{}\n{}\n{}",
-            words::FILTER,
-            words::cpu(view.cpu.cores),
-            place::HOVER
-        ));
-        title.fold = panel::header(&mut ui, rect.shrink2(vec2(10.0, 3.0)), "", true);
+        let about = format!("{}\n{}", words::FILTER, words::cpu_text(view.cpu.cores));
+        let bar = (rect, rect.shrink2(vec2(10.0, 3.0)));
+        let title = panel::title_bar(&mut ui, Panel::Numbers, bar, "", &about, true);
         line::draw(&ui, rect, view, numbers, 26.0);
         return title;
     }
-    response.on_hover_text(format!("{}\n{}", view.movie.name(), place::HOVER));
-    title.fold = self::title(&mut ui, inner.with_max_y(inner.top() + 16.0), view);
-    let awaited = facts::awaited(view);
-    name(&ui, inner.left_top() + vec2(0.0, 36.0), inner, view, awaited);
+    let inner = rect.shrink2(vec2(12.0, 8.0));
+    let row = inner.with_max_y(inner.top() + 16.0);
+    let bar = (rect.with_max_y(inner.top() + 18.0), row.with_max_x(row.left() + 16.0));
+    let title = panel::title_bar(&mut ui, Panel::Numbers, bar, "", &view.movie.name(), false);
+    draw_movie_and_state(&ui, row, view);
+    let awaited = facts::pending_filter(view);
+    draw_filter_name(&ui, inner.left_top() + vec2(0.0, 36.0), inner, view, awaited);
     match awaited {
-        Some(busy) => waiting(&ui, inner, busy),
-        None => measured(&mut ui, inner, view, numbers),
+        Some(busy) => draw_elapsed_time(&ui, inner, busy),
+        None => show_filter_time(&mut ui, inner, view, numbers),
     }
-    rates(&mut ui, inner, view, numbers, awaited.is_none(), actions);
+    show_rates(&mut ui, inner, view, numbers, awaited.is_none(), actions);
     let bar = Rect::from_min_max(
         pos2(inner.left(), inner.bottom() - 34.0),
         pos2(inner.right(), inner.bottom() - 22.0),
     );
-    let slow = view.busy.filter(|b| b.predicted_s.unwrap_or(0.0).max(b.elapsed_s) >= LONG_S);
+    let slow = view.busy.filter(|b| b.predicted_s.unwrap_or(0.0).max(b.elapsed_s) >= MIN_PROGRESS_S);
     let caption = match awaited.or(slow) {
-        Some(busy) => progress(&ui, bar, busy),
-        None => frame_bar(&mut ui, bar, view, numbers),
+        Some(busy) => draw_progress(&ui, bar, busy),
+        None => draw_frame_bar(&mut ui, bar, view, numbers),
     };
     let (text, color) = caption;
     let below = pos2(inner.left(), inner.bottom() - 8.0);
     ui.painter().text(below, Align2::LEFT_CENTER, text, theme::words(12.5), color);
-    link(&mut ui, pos2(inner.right(), below.y), actions);
+    show_stages_link(&mut ui, pos2(inner.right(), below.y), actions);
     title
 }
 
-/// The movie's name, and what the player is doing.
-fn title(ui: &mut Ui, row: Rect, view: &View) -> bool {
+/// Draws the movie's name and the player's state.
+fn draw_movie_and_state(ui: &Ui, row: Rect, view: &View) {
     let color = match view.state {
-        state if state.is_asked_for() => theme::TEXT,
+        state if state.is_requested() => theme::TEXT,
         state if state.is_good() => theme::GOOD,
         _ => theme::WARN,
     };
@@ -78,69 +73,59 @@ fn title(ui: &mut Ui, row: Rect, view: &View) -> bool {
     if view.speed != 1.0 {
         state.push_str(&format!(", {:.2}\u{d7}", view.speed));
     }
-    if !view.repeats.is_empty() && view.state != PlayState::Ended {
+    if !view.loop_text.is_empty() && view.state != PlayState::Ended {
         state.push_str(", ");
-        state.push_str(view.repeats);
+        state.push_str(view.loop_text);
     }
-    let most = row.width() * 0.6;
-    let galley = theme::elided(ui, &state, theme::words(12.0), color, most);
-    let left = row.right() - galley.size().x;
-    ui.painter().galley(pos2(left, row.center().y - galley.size().y / 2.0), galley, color);
+    let at = (row.right_center(), Align2::RIGHT_CENTER);
+    let left = theme::elided_text(ui, at, &state, theme::words(12.0), color, row.width() * 0.6).left();
     ui.painter().circle_filled(pos2(left - 9.0, row.center().y), 3.5, color);
-    let fold = panel::header(ui, row.with_max_x(row.left() + 16.0), "", false);
     let text = match view.movie.in_list {
         Some((number, count)) => format!("{number}/{count} \u{b7} {}", view.movie.name()),
         None => view.movie.name().into_owned(),
     };
-    let name = theme::elided(ui, &text, theme::words(12.5), theme::TEXT, left - row.left() - 36.0);
-    ui.painter().galley(pos2(row.left() + 16.0, row.center().y - name.size().y / 2.0), name, theme::TEXT);
-    fold
+    let at = (row.left_center() + vec2(16.0, 0.0), Align2::LEFT_CENTER);
+    theme::elided_text(ui, at, &text, theme::words(12.5), theme::TEXT, left - row.left() - 36.0);
 }
 
-/// The variant, its radius and the picture's size, on a line whose middle is at `y` of `at`.
-fn name(ui: &Ui, at: Pos2, inner: Rect, view: &View, awaited: Option<&Busy>) {
-    let (variant, radius) = awaited.map_or_else(|| facts::of(view), |b| (b.variant, b.radius));
+/// Draws the variant and the radius of the picture on the screen, or of `awaited`, a picture that is being filtered, and
+/// the picture's size, on a line that is vertically centred at `at`.
+fn draw_filter_name(ui: &Ui, at: Pos2, inner: Rect, view: &View, awaited: Option<&Busy>) {
+    let (variant, radius) = awaited.map_or_else(|| facts::shown_filter(view), |b| (b.variant, b.radius));
     let mut text = variant.to_string();
-    if let Some(auto) = facts::auto(view).filter(|_| awaited.is_none()) {
+    if let Some(auto) = facts::auto_variant(view).filter(|_| awaited.is_none()) {
         text.push_str(&format!(" ({auto})"));
     }
     let size = if text.len() > 13 { 21.0 } else { 25.0 };
     let name = ui.painter().text(at, Align2::LEFT_CENTER, text, theme::words(size), theme::STRONG);
     let (w, h) = view.size();
     let about = match variant {
-        _ if w == 0 => stages::OPENING.to_owned(),
+        _ if w == 0 => stages::OPENING_TEXT.to_owned(),
         VariantId::Off => format!("{w} \u{d7} {h}"),
         _ => format!("r = {radius} \u{b7} {w} \u{d7} {h}"),
     };
-    let galley =
-        theme::elided(ui, &about, theme::words(14.0), theme::TEXT, inner.right() - name.right() - 10.0);
-    let at = pos2(inner.right() - galley.size().x, at.y + 3.0 - galley.size().y / 2.0);
-    ui.painter().galley(at, galley, theme::TEXT);
+    let at = (pos2(inner.right(), at.y + 3.0), Align2::RIGHT_CENTER);
+    theme::elided_text(ui, at, &about, theme::words(14.0), theme::TEXT, inner.right() - name.right() - 10.0);
 }
 
-/// Middle of the large figures.
-const FIGURES: f32 = 78.0;
+/// The distance in points of the middle of the large figures from the headline's upper edge.
+const FIGURES_OFFSET: f32 = 78.0;
 
-/// The filter's median, and the rate that goes with it.
-fn measured(ui: &mut Ui, inner: Rect, view: &View, numbers: &Numbers) {
-    let y = inner.top() + FIGURES;
-    let off = facts::of(view).0 == VariantId::Off;
+/// Lays out the filter's median time and the frame rate that corresponds to it.
+fn show_filter_time(ui: &mut Ui, inner: Rect, view: &View, numbers: &Numbers) {
+    let y = inner.top() + FIGURES_OFFSET;
+    let off = facts::shown_filter(view).0 == VariantId::Off;
     let filter = numbers.filter().filter(|_| !off);
     let text = if off { theme::UNKNOWN.to_owned() } else { numbers.filter_time() };
-    let time = ui.painter().text(
-        pos2(inner.left(), y),
-        Align2::LEFT_CENTER,
-        text,
-        theme::figures(46.0),
-        theme::FILTER,
-    );
-    let unit = pos2(time.right() + 8.0, y + 9.0);
-    ui.painter().text(unit, Align2::LEFT_CENTER, "ms", theme::words(20.0), theme::FILTER);
+    draw_large_time(ui, inner, text, "ms", theme::FILTER);
     let right = inner.right();
-    let by_wall = view.recorder.shown().is_some_and(|s| s.filter_by_wall);
+    let by_wall = view.recorder.shown.last().is_some_and(|s| s.filter_by_wall);
+    let is_kernel = view.shown.is_some_and(|shown| shown.variant.back_end() == BackEnd::OpenCl);
+    let is_uncalibrated = is_kernel && matches!(view.clock, ClockState::Uncalibrated(_));
     let (above, below) = match filter {
-        Some(filter) if by_wall => ("the filter, wall time", theme::fps(filter.p50, filter.noise)),
-        Some(filter) => ("the filter alone", theme::fps(filter.p50, filter.noise)),
+        Some(filter) if by_wall => ("filter, wall time", theme::fps(filter.p50, filter.noise)),
+        Some(filter) if is_uncalibrated => ("filter, uncalibrated", theme::fps(filter.p50, filter.noise)),
+        Some(filter) => ("filter alone", theme::fps(filter.p50, filter.noise)),
         None if off => ("no filter", String::new()),
         None => ("not measured", String::new()),
     };
@@ -149,42 +134,36 @@ fn measured(ui: &mut Ui, inner: Rect, view: &View, numbers: &Numbers) {
     let area = Rect::from_min_max(pos2(inner.left(), y - 24.0), pos2(inner.right(), y + 22.0));
     let mut hover = if by_wall { words::FILTER_BY_WALL } else { words::FILTER }.to_owned();
     if let Some(noise) = filter.and_then(|filter| filter.noise) {
-        hover = format!("{hover}\n{}", words::noisy(&noise));
+        hover = format!("{hover}\n{}", words::noise_text(&noise));
     }
-    if filter.is_none() && !off && timer::any_impossible() {
-        hover = format!("{hover}\n{}", timer::IMPOSSIBLE);
+    if let Some(note) = view.clock.note().filter(|_| is_kernel) {
+        hover = format!("{hover}\n{note}");
+    }
+    if is_uncalibrated {
+        hover = format!("{hover}\n{}", words::UNCALIBRATED);
     }
     ui.interact(area, ui.unique_id().with("filter"), Sense::hover()).on_hover_text(hover);
 }
 
-/// The time since the picture was asked for, and the estimate.
-fn waiting(ui: &Ui, inner: Rect, busy: &Busy) {
-    let y = inner.top() + FIGURES;
-    let text = facts::seconds(busy.elapsed_s);
-    let time = ui.painter().text(
-        pos2(inner.left(), y),
-        Align2::LEFT_CENTER,
-        text,
-        theme::figures(46.0),
-        theme::STRONG,
-    );
-    let unit = pos2(time.right() + 8.0, y + 9.0);
-    ui.painter().text(unit, Align2::LEFT_CENTER, "s", theme::words(20.0), theme::STRONG);
-    let about = match facts::estimate(busy) {
-        Some(all) => format!("of about {all} s"),
-        None => "first picture".to_owned(),
-    };
-    ui.painter().text(
-        pos2(inner.right(), y + 9.0),
-        Align2::RIGHT_CENTER,
-        about,
-        theme::words(15.0),
-        theme::TEXT,
-    );
+/// Draws the time since the picture that is being filtered was requested, and the estimated total time.
+fn draw_elapsed_time(ui: &Ui, inner: Rect, busy: &Busy) {
+    draw_large_time(ui, inner, facts::seconds(busy.elapsed_s), "s", theme::STRONG);
+    let about = facts::estimate(busy);
+    let about = about.map_or_else(|| "no estimate yet".to_owned(), |all| format!("of about {all} s"));
+    let at = pos2(inner.right(), inner.top() + FIGURES_OFFSET + 9.0);
+    ui.painter().text(at, Align2::RIGHT_CENTER, about, theme::words(15.0), theme::TEXT);
 }
 
-/// Frames a second, CPU load, device.
-fn rates(
+/// Draws a time in large figures, and its unit.
+fn draw_large_time(ui: &Ui, inner: Rect, time: String, unit: &str, color: Color32) {
+    let at = pos2(inner.left(), inner.top() + FIGURES_OFFSET);
+    let time = ui.painter().text(at, Align2::LEFT_CENTER, time, theme::figures(46.0), color);
+    let at = pos2(time.right() + 8.0, at.y + 9.0);
+    ui.painter().text(at, Align2::LEFT_CENTER, unit, theme::words(20.0), color);
+}
+
+/// Lays out frame rate, CPU load and device; the rate is unknown unless `measured`.
+fn show_rates(
     ui: &mut Ui,
     inner: Rect,
     view: &View,
@@ -204,23 +183,21 @@ fn rates(
     let cpu = painter.text(cpu, Align2::LEFT_CENTER, facts::cpu(view), theme::words(16.0), theme::STRONG);
     let (device, hover) = match view.device {
         Some(device) => {
-            let (name, driver) = device_name::short(device);
-            (format!("{name} \u{b7} {driver}"), words::device(device))
+            let (name, driver) = device_name::short_names(device);
+            (format!("{name} \u{b7} {driver}"), words::device_text(device))
         }
         None => {
             let (text, hover) = facts::without_device(view);
             (text.to_owned(), hover.to_owned())
         }
     };
-    let missing = view.device.is_none() && !view.devices.awaited;
+    let missing = view.device.is_none() && !view.devices.is_pending;
     let color = if missing { theme::WARN } else { theme::WEAK };
-    let galley = theme::elided(ui, &device, theme::words(12.0), color, inner.right() - cpu.right() - 16.0);
-    let at = Rect::from_min_size(
-        pos2(inner.right() - galley.size().x, y + 1.0 - galley.size().y / 2.0),
-        galley.size(),
-    );
-    ui.painter().galley(at.min, galley, color);
-    let hovers = [(rate, "rate", words::FRAME_RATE.to_owned()), (cpu, "cpu", words::cpu(view.cpu.cores))];
+    let at = (pos2(inner.right(), y + 1.0), Align2::RIGHT_CENTER);
+    let at =
+        theme::elided_text(ui, at, &device, theme::words(12.0), color, inner.right() - cpu.right() - 16.0);
+    let hovers =
+        [(rate, "rate", words::FRAME_RATE.to_owned()), (cpu, "cpu", words::cpu_text(view.cpu.cores))];
     for (rect, id, hover) in hovers {
         ui.interact(rect, ui.unique_id().with(id), Sense::hover()).on_hover_text(hover);
     }
@@ -230,9 +207,9 @@ fn rates(
     }
 }
 
-/// One frame as one bar against the budget: the filter first, in its colour, the other stages in greys. Returns what
-/// stands below it.
-fn frame_bar(ui: &mut Ui, bar: Rect, view: &View, numbers: &Numbers) -> (String, egui::Color32) {
+/// Draws one frame as one bar against the budget: the filter first, in its colour, the other stages in greys. Returns the
+/// caption and its colour.
+fn draw_frame_bar(ui: &mut Ui, bar: Rect, view: &View, numbers: &Numbers) -> (String, Color32) {
     let pixel = 1.0 / ui.pixels_per_point();
     let stages = theme::STACK.map(|stage| (stage, numbers.stage(stage).map_or(0.0, |s| s.p50)));
     let sum: f64 = stages.iter().map(|(_, ms)| ms.max(0.0)).sum();
@@ -244,61 +221,49 @@ fn frame_bar(ui: &mut Ui, bar: Rect, view: &View, numbers: &Numbers) -> (String,
     if !(sum > 0.0 && sum.is_finite()) {
         return (format!("one frame: {}", theme::UNKNOWN), theme::WEAK);
     }
-    let x = |ms: f64| axes::snap(bar.left() + bar.width() * (ms / whole) as f32, pixel);
+    let x = |ms: f64| axes::snap_to_pixel(bar.left() + bar.width() * (ms / whole) as f32, pixel);
     let mut at = 0.0;
     for (stage, ms) in stages {
         let (from, to) = (x(at), x(at + ms));
-        // The filter is seen however short it is.
+        // The filter is always visible.
         let to = if stage == Stage::Filter && ms > 0.0 { to.max(from + 2.0) } else { to };
         let part = Rect::from_min_max(pos2(from, bar.top()), pos2(to, bar.bottom()));
-        // A pixel of the ground shows where one stage ends, as long as there is room for it.
+        // A gap of a pixel separates stages that are wide enough.
         let part = if part.width() > 4.0 * pixel { part.with_max_x(part.right() - pixel) } else { part };
         if part.width() >= pixel {
             ui.painter().rect_filled(part, CornerRadius::ZERO, theme::stage_color(stage));
         }
         at += ms;
     }
-    // As noisy as what takes most of it.
+    // The noise of the sum is that of the longest stage.
     let longest = theme::STACK.iter().filter_map(|stage| numbers.stage(*stage));
     let noise = longest.max_by(|a, b| a.p50.total_cmp(&b.p50)).and_then(|longest| longest.noise);
-    let told = format!("one frame: {} ", theme::believed(sum, noise, theme::short_ms));
-    let Some(budget) = budget else { return (format!("{told}ms"), theme::TEXT) };
+    let sum_text = format!("one frame: {} ", theme::with_noise(sum, noise, theme::short_ms));
+    let Some(budget) = budget else { return (format!("{sum_text}ms"), theme::TEXT) };
     if sum > budget {
         let line = [pos2(x(budget), bar.top() - 3.0), pos2(x(budget), bar.bottom() + 3.0)];
         ui.painter().line_segment(line, Stroke::new(2.0, theme::WARN));
     }
     let color = if sum > budget { theme::WARN } else { theme::TEXT };
-    (format!("{told}of {} ms", theme::rounded(budget)), color)
+    (format!("{sum_text}of {} ms", theme::short_number(budget)), color)
 }
 
-/// How far the picture is that is awaited. Returns what stands below.
-fn progress(ui: &Ui, bar: Rect, busy: &Busy) -> (String, egui::Color32) {
+/// Draws the progress of a picture. Returns the caption and its colour.
+fn draw_progress(ui: &Ui, bar: Rect, busy: &Busy) -> (String, Color32) {
     let done = busy.fraction.clamp(0.0, 1.0);
     ui.painter().rect_filled(bar, CornerRadius::same(2), theme::TROUGH);
     let part = bar.with_max_x(bar.left() + bar.width() * done);
     ui.painter().rect_filled(part, CornerRadius::same(2), theme::FILTER_DIM);
-    let mut text = format!("{:.0} % of this frame, {}", done * 100.0, facts::seconds(busy.elapsed_s));
-    match facts::estimate(busy) {
-        Some(all) => text.push_str(&format!(" of about {all} s")),
-        None => text.push_str(" s"),
-    }
-    (text, theme::TEXT)
+    (format!("{:.0} % of this frame, {}", done * 100.0, facts::progress(busy)), theme::TEXT)
 }
 
-/// The way to the stages, with its right end at `at`.
-fn link(ui: &mut Ui, at: Pos2, actions: &mut Vec<Action>) {
-    let galley = ui.painter().layout_no_wrap("stages".to_owned(), theme::words(12.5), theme::SELECT);
-    let rect = Rect::from_min_max(
-        at - vec2(galley.size().x + 12.0, galley.size().y / 2.0),
-        at + vec2(0.0, galley.size().y / 2.0),
-    );
-    let response = ui.interact(rect.expand(3.0), ui.unique_id().with("stages"), Sense::click());
-    let color = if response.hovered() { theme::STRONG } else { theme::SELECT };
-    ui.painter().galley_with_override_text_color(rect.min, galley, color);
-    let tip = pos2(at.x - 5.0, at.y + 0.5);
-    let points = [vec2(-3.0, -4.0), vec2(3.0, 0.0), vec2(-3.0, 4.0)].map(|p| tip + p).to_vec();
-    ui.painter().add(Shape::convex_polygon(points, color, Stroke::NONE));
-    if response.on_hover_text("All stages of a frame, with percentiles: key d").clicked() {
+/// Lays out the link that opens the panel of stages, with its right end at `at`.
+fn show_stages_link(ui: &mut Ui, at: Pos2, actions: &mut Vec<Action>) {
+    let hover = "Times of all stages, with percentiles (d)";
+    if panel::link(ui, at - vec2(12.0, 0.0), "stages", hover) {
         actions.push(Action::Toggle(Panel::Stages));
     }
+    let tip = pos2(at.x - 5.0, at.y + 0.5);
+    let points = [vec2(-3.0, -4.0), vec2(3.0, 0.0), vec2(-3.0, 4.0)].map(|p| tip + p).to_vec();
+    ui.painter().add(Shape::convex_polygon(points, theme::SELECT, Stroke::NONE));
 }

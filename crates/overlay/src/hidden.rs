@@ -1,70 +1,69 @@
-//! The hidden overlay: nobody is left blind. In: what has changed, and the mouse. Out: the numbers in one line for some
-//! seconds after a key, or while a picture takes long; and the controls while the mouse is at the lower edge.
-
-use std::time::Duration;
+//! The hidden overlay: the statistics in one line for some seconds after a change or while a picture takes long, and the
+//! controls while the mouse is at the lower edge.
 
 use egui::{Rect, Ui, Vec2, vec2};
 
-use super::layout::Strip;
-use super::{Action, Overlay, View, line, panel, theme};
+use crate::line::{self, Changes};
+use crate::table::Numbers;
+use crate::timer::Timer;
+use crate::view::View;
+use crate::{panel, theme};
 
-/// Seconds that the line and the controls stay.
+/// Seconds for which the line of statistics stays on the screen.
 const LINE_S: f64 = 3.0;
+/// Seconds for which the controls stay on the screen.
 const CONTROLS_S: f64 = 2.0;
-/// Pictures that take this long are told, in seconds.
-const BUSY_S: f64 = 1.0;
-/// Height of the edge that brings the controls back.
-const EDGE: f32 = 56.0;
+/// A picture that takes at least this many seconds counts as slow, and the line of statistics shows its progress.
+const MIN_BUSY_S: f64 = 1.0;
+/// Height in points of the area at the window's lower edge in which the mouse makes the controls appear.
+const EDGE_HEIGHT: f32 = 56.0;
 
-impl Overlay {
-    /// What is shown while the overlay is hidden; `changed`: since the last pass something did that the user sees.
-    pub(super) fn hidden(
-        &mut self,
-        ui: &mut Ui,
-        window: Rect,
-        view: &View,
-        changed: bool,
-        actions: &mut Vec<Action>,
-    ) {
-        let now = ui.input(|i| i.time);
+/// The timers of the line of statistics and of the controls, which the hidden overlay shows for a while.
+#[derive(Debug, Default)]
+pub(crate) struct HiddenTimers {
+    line: Timer,
+    controls: Timer,
+    /// The user's settings in the previous pass.
+    previous: Option<Changes>,
+}
+
+impl HiddenTimers {
+    /// Returns true if a setting that the user sees has changed since the previous pass (one layout of the overlay). Call
+    /// it in each pass, whether the overlay is hidden or not.
+    pub(crate) fn note_changes(&mut self, view: &View) -> bool {
+        let now = Changes::from_view(view);
+        let previous = self.previous.replace(now.clone());
+        previous.is_some_and(|previous| now.differ_from(&previous))
+    }
+
+    /// Returns true if the line of statistics is shown in this pass. `changed` restarts the time for which the line is
+    /// shown.
+    pub(crate) fn shows_line(&mut self, ui: &Ui, view: &View, changed: bool) -> bool {
         if changed {
-            self.line_until = now + LINE_S;
+            self.line.start();
         }
-        let slow = view.busy.is_some_and(|b| b.predicted_s.unwrap_or(0.0).max(b.elapsed_s) >= BUSY_S);
-        let line = (now < self.line_until || slow).then(|| self.one_line(ui, window, view));
-        if now < self.line_until {
-            ui.ctx().request_repaint_after(Duration::from_secs_f64(self.line_until - now));
-        }
-        let above = self.edge(ui, window, view, now, actions);
-        let (banners, message) = self.devices_alone(ui, (above, line), view, actions);
-        self.banners(ui, banners, view, true, actions);
-        self.on_top(ui, window, message, !view.notices.is_empty(), actions);
+        let is_slow = view.busy.is_some_and(|b| b.predicted_s.unwrap_or(0.0).max(b.elapsed_s) >= MIN_BUSY_S);
+        self.line.update(ui, LINE_S) || is_slow
     }
 
-    /// The numbers in one line, in the upper left corner. Returns where that is.
-    fn one_line(&self, ui: &Ui, window: Rect, view: &View) -> Rect {
-        let width = line::width(ui, view, &self.numbers, theme::PAD).min(window.width());
-        let rect = Rect::from_min_size(window.min, vec2(width, panel::HEADER));
-        theme::ground(ui.painter(), rect, theme::PANEL);
-        line::draw(ui, rect, view, &self.numbers, theme::PAD);
-        rect
-    }
-
-    /// The controls, while the mouse moves at the lower edge or stays over them. Returns the room that they leave.
-    fn edge(&mut self, ui: &mut Ui, window: Rect, view: &View, now: f64, actions: &mut Vec<Action>) -> Rect {
-        let strip = Strip::new(window, Some(view.variants.len()));
+    /// Returns true if the controls are shown in this pass: the mouse has moved at the lower edge, or over the controls, whose
+    /// upper edge is `top`.
+    pub(crate) fn shows_controls(&mut self, ui: &Ui, window: Rect, top: f32) -> bool {
         let (pointer, moved) = ui.input(|i| (i.pointer.latest_pos(), i.pointer.delta() != Vec2::ZERO));
-        let is_open = now < self.controls_until;
-        let edge = window.bottom() + theme::GAP - EDGE;
-        let top = if is_open { strip.rect.top().min(edge) } else { edge };
+        let edge = window.bottom() + theme::GAP - EDGE_HEIGHT;
+        let top = if self.controls.update(ui, CONTROLS_S) { top.min(edge) } else { edge };
         if moved && pointer.is_some_and(|p| p.y >= top) {
-            self.controls_until = now + CONTROLS_S;
+            self.controls.start();
         }
-        if now >= self.controls_until {
-            return window;
-        }
-        ui.ctx().request_repaint_after(Duration::from_secs_f64(self.controls_until - now));
-        self.strip(ui, &strip, view, actions);
-        window.with_max_y((strip.rect.top() - theme::GAP).max(window.top()))
+        self.controls.update(ui, CONTROLS_S)
     }
+}
+
+/// Draws the statistics in one line in the upper left corner of `window`. Returns the line's rectangle.
+pub(crate) fn draw_line(ui: &Ui, window: Rect, view: &View, numbers: &Numbers) -> Rect {
+    let width = line::width(ui, view, numbers, theme::PAD).min(window.width());
+    let rect = Rect::from_min_size(window.min, vec2(width, panel::HEADER_HEIGHT));
+    theme::draw_ground(ui.painter(), rect, theme::PANEL);
+    line::draw(ui, rect, view, numbers, theme::PAD);
+    rect
 }

@@ -1,22 +1,22 @@
-//! The mouse where there is no button: its clicks on the picture, and its wheel over what it changes.
+//! Mouse input without a button of the overlay: clicks and drags of the picture, and the wheel.
 
 use egui::{Event, Id, MouseWheelUnit, PointerButton, Pos2, Response, Sense, Ui, Vec2};
 
 use super::Action;
 
-/// Points of a touch pad that count as a step of a wheel.
-const STEP: f32 = 40.0;
+/// Points of a touch pad's movement that count as one step of a wheel.
+const WHEEL_STEP: f32 = 40.0;
 
-/// Clicks on the picture, and drags of it: what is laid out later lies over it.
-pub(super) fn picture(ui: &Ui, actions: &mut Vec<Action>) {
+/// Handles clicks on the picture and drags of it. Call first: widgets that are laid out later take precedence.
+pub(super) fn handle_picture_input(ui: &Ui, actions: &mut Vec<Action>) {
     let response = ui.interact(ui.max_rect(), Id::unique("picture"), Sense::click_and_drag());
     let all = ui.max_rect();
     let part =
         |at: Pos2| [(at.x - all.left()) / all.width().max(1.0), (at.y - all.top()) / all.height().max(1.0)];
     if response.drag_started_by(PointerButton::Primary) {
-        // It is a drag when the mouse has left where it was pressed.
+        // A drag starts after the mouse has moved away from where it was pressed.
         let origin = ui.input(|i| i.pointer.press_origin()).or(response.interact_pointer_pos());
-        actions.extend(origin.map(|at| Action::Grab(part(at))));
+        actions.extend(origin.map(|at| Action::StartDrag(part(at))));
     }
     if response.dragged_by(PointerButton::Primary)
         && response.drag_delta() != Vec2::ZERO
@@ -26,7 +26,7 @@ pub(super) fn picture(ui: &Ui, actions: &mut Vec<Action>) {
         actions.push(Action::Drag { by: by.into(), at: part(at) });
     }
     if response.drag_stopped_by(PointerButton::Primary) {
-        actions.push(Action::LetGo);
+        actions.push(Action::EndDrag);
     }
     if response.double_clicked() {
         actions.push(Action::ToggleFullscreen);
@@ -36,10 +36,11 @@ pub(super) fn picture(ui: &Ui, actions: &mut Vec<Action>) {
     }
 }
 
-/// Whole steps that the wheel was turned by over this since the last pass; up, away from the user, is positive.
-pub(super) fn wheel(ui: &Ui, over: &Response) -> i32 {
+/// Returns the whole steps by which the wheel was turned over this widget since the last pass. Positive is up, away from the
+/// user.
+pub(super) fn wheel_steps(ui: &Ui, over: &Response) -> i32 {
     let turned = |event: &Event| match event {
-        Event::MouseWheel { unit: MouseWheelUnit::Point, delta, .. } => delta.y / STEP,
+        Event::MouseWheel { unit: MouseWheelUnit::Point, delta, .. } => delta.y / WHEEL_STEP,
         Event::MouseWheel { delta, .. } => delta.y,
         _ => 0.0,
     };

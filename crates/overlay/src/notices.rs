@@ -1,41 +1,22 @@
-//! Banners: what went wrong, why, and what to try; and short messages.
+//! Banners, which report errors until the user dismisses them, and short messages.
 
 use egui::{
     Align, Button, Color32, CornerRadius, Layout, Rect, ScrollArea, Sense, Stroke, Ui, UiBuilder, pos2, vec2,
 };
 
-use super::{Action, Notice, Overlay, View, theme};
+use super::{Action, Notice, theme};
 
-/// A reason longer than this, or in more lines, is a build log and gets a box of its own.
-const LONG: usize = 240;
-const LOG_HEIGHT: f32 = 220.0;
-const WIDEST: f32 = 640.0;
-/// The height of banners that were not laid out yet.
-pub(super) const FIRST_HEIGHT: f32 = 120.0;
-/// Why a pass is done again.
-const OTHER_HEIGHT: &str = "the banners have another height";
+/// A reason of more bytes than this, or of more than three lines, is a build log, and gets a box that scrolls.
+const MAX_PARAGRAPH_BYTES: usize = 240;
+/// The greatest height in points of the box with a build log.
+const MAX_LOG_HEIGHT: f32 = 220.0;
+/// The greatest width in points of a banner.
+const MAX_WIDTH: f32 = 640.0;
 
-impl Overlay {
-    /// The notices in `area`, or the serious ones alone.
-    pub(super) fn banners(
-        &mut self,
-        ui: &mut Ui,
-        area: Rect,
-        view: &View,
-        only_serious: bool,
-        actions: &mut Vec<Action>,
-    ) {
-        let height = show(ui, area, view.notices, only_serious, actions);
-        if let Some(height) = height.filter(|height| *height != self.banners_height) {
-            self.banners_height = height;
-            ui.ctx().request_discard(OTHER_HEIGHT);
-        }
-    }
-}
-
-/// Lays the notices out from the top of `area`, newest last; they scroll when there are too many. Returns the height that
-/// they would like to have, if there are any.
-fn show(
+/// Lays the notices out from the top of `area`, the newest last, or only the serious ones if `only_serious`; they scroll if
+/// they do not fit. Returns the height in points that they need; `None` if there are no notices to show or the area is too
+/// small.
+pub(crate) fn show(
     ui: &mut Ui,
     area: Rect,
     notices: &[Notice],
@@ -46,14 +27,14 @@ fn show(
     if shown().next().is_none() || area.width() < 60.0 || area.height() < 30.0 {
         return None;
     }
-    let width = area.width().min(WIDEST);
+    let width = area.width().min(MAX_WIDTH);
     let rect = Rect::from_min_size(pos2(area.right() - width, area.top()), vec2(width, area.height()));
     let mut ui = ui.new_child(UiBuilder::new().id_salt("notices").max_rect(rect));
     let area = ScrollArea::vertical().id_salt("notices").auto_shrink([false, true]);
     let scrolled = area.show(&mut ui, |ui| {
         ui.spacing_mut().item_spacing.y = theme::GAP;
         for (index, notice) in shown() {
-            if banner(ui, index, notice) {
+            if show_banner(ui, index, notice) {
                 actions.push(Action::DismissNotice(index));
             }
         }
@@ -61,13 +42,12 @@ fn show(
     Some(scrolled.content_size.y)
 }
 
-/// One notice; whether it was dismissed.
-fn banner(ui: &mut Ui, index: usize, notice: &Notice) -> bool {
+/// Lays one banner out. Returns true if the user dismissed it.
+fn show_banner(ui: &mut Ui, index: usize, notice: &Notice) -> bool {
     let color = if notice.serious { theme::ERROR } else { theme::WARN };
     let mut dismissed = false;
-    let frame = theme::panel_frame()
-        .fill(theme::PANEL.to_opaque())
-        .stroke(Stroke::new(1.0, color.gamma_multiply(0.6)));
+    let frame = egui::Frame::new().fill(theme::PANEL.to_opaque()).corner_radius(6);
+    let frame = frame.stroke(Stroke::new(1.0, color.gamma_multiply(0.6)));
     let frame = frame.inner_margin(egui::Margin { left: 14, right: 8, top: 7, bottom: 8 });
     let contents = |ui: &mut Ui| {
         ui.spacing_mut().item_spacing.y = 4.0;
@@ -76,10 +56,10 @@ fn banner(ui: &mut Ui, index: usize, notice: &Notice) -> bool {
                 .min_size(vec2(22.0, 22.0))
                 .frame_when_inactive(false);
             dismissed = ui.add(close).on_hover_text("Dismiss").clicked();
-            ui.with_layout(Layout::top_down(Align::LEFT), |ui| text(ui, index, notice));
+            ui.with_layout(Layout::top_down(Align::LEFT), |ui| show_text(ui, index, notice));
         });
     };
-    // A click on it is no click on the picture.
+    // A click on the banner must not reach the picture.
     let over = UiBuilder::new().id_salt(("notice", index)).sense(Sense::click());
     let rect = ui.scope_builder(over, |ui| frame.show(ui, contents).response.rect).inner;
     let bar = Rect::from_min_max(rect.left_top(), pos2(rect.left() + 4.0, rect.bottom()));
@@ -87,18 +67,19 @@ fn banner(ui: &mut Ui, index: usize, notice: &Notice) -> bool {
     dismissed
 }
 
-fn text(ui: &mut Ui, index: usize, notice: &Notice) {
+/// Lays out the text of a banner: the failure, the reason, and the suggestion to the user.
+fn show_text(ui: &mut Ui, index: usize, notice: &Notice) {
     let error = &notice.error;
     ui.label(egui::RichText::new(&error.what).font(theme::words(14.0)).color(theme::STRONG));
-    if error.why.len() > LONG || error.why.lines().count() > 3 {
+    if error.why.len() > MAX_PARAGRAPH_BYTES || error.why.lines().count() > 3 {
         egui::Frame::new().fill(Color32::from_black_alpha(120)).corner_radius(3).inner_margin(6).show(
             ui,
             |ui| {
                 ScrollArea::both()
                     .id_salt(("log", index))
-                    .max_height(LOG_HEIGHT)
+                    .max_height(MAX_LOG_HEIGHT)
                     .auto_shrink([false, true])
-                    .show(ui, |ui| ui.add(egui::Label::new(log(&error.why)).extend()));
+                    .show(ui, |ui| ui.add(egui::Label::new(highlighted_log(&error.why)).extend()));
             },
         );
         if ui.button("Copy").on_hover_text("Copy the whole message").clicked() {
@@ -112,8 +93,8 @@ fn text(ui: &mut Ui, index: usize, notice: &Notice) {
     }
 }
 
-/// A build log: errors and the source lines that they point at stand out.
-fn log(text: &str) -> egui::text::LayoutJob {
+/// Returns a build log with its errors, and the source lines to which they refer, highlighted.
+fn highlighted_log(text: &str) -> egui::text::LayoutJob {
     let mut job = egui::text::LayoutJob::default();
     for line in text.split_inclusive('\n') {
         let number = line.trim_start().split_once(" | ").map(|(number, _)| number);
@@ -129,22 +110,22 @@ fn log(text: &str) -> egui::text::LayoutJob {
     job
 }
 
-/// A quiet line or two along the bottom of `area`.
-pub(crate) fn message(ui: &Ui, area: Rect, text: String) {
+/// Lays a short message out in one or two lines at the bottom of `area`.
+pub(crate) fn show_message(ui: &Ui, area: Rect, text: String) {
     if area.width() < 60.0 || area.height() < 20.0 {
         return;
     }
     let mut job = egui::text::LayoutJob::simple(text, theme::words(12.5), theme::STRONG, area.width() - 20.0);
     // A path has no spaces to break at.
     job.wrap.break_anywhere = true;
-    job.wrap.max_rows = if area.height() < TWO_LINES { 1 } else { 2 };
+    job.wrap.max_rows = if area.height() < MIN_TWO_LINES_HEIGHT { 1 } else { 2 };
     let galley = ui.painter().layout_job(job);
     let size = (galley.size() + vec2(20.0, 8.0)).min(area.size());
     let rect = egui::Align2::CENTER_BOTTOM.align_size_within_rect(size, area);
-    theme::ground(ui.painter(), rect, theme::PANEL);
+    theme::draw_ground(ui.painter(), rect, theme::PANEL);
     let at = egui::Align2::CENTER_CENTER.align_size_within_rect(galley.size(), rect);
     ui.painter().galley(at.min, galley, theme::STRONG);
 }
 
-/// The least height for a message of two lines.
-const TWO_LINES: f32 = 40.0;
+/// The least height in points for a message of two lines.
+const MIN_TWO_LINES_HEIGHT: f32 = 40.0;

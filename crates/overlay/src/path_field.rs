@@ -1,4 +1,4 @@
-//! The field for a movie's path. In: what is typed. Out: the wish to open it.
+//! The field in which the user types a movie's path.
 
 use egui::text::{CCursor, CCursorRange};
 use egui::text_edit::TextEditState;
@@ -7,59 +7,85 @@ use egui::{Id, Key, Rect, TextEdit, Ui, vec2};
 use super::{Action, panel, theme};
 use base::text::escaped;
 
+/// The size of the field's box in points.
 const SIZE: egui::Vec2 = vec2(560.0, 114.0);
-/// So many names to choose from are shown.
-const NAMES: usize = 12;
+/// The most completions that are listed.
+const MAX_NAMES: usize = 12;
+
+/// The field for a movie's path, which may be closed, and the text typed into it the last time.
+#[derive(Debug, Default)]
+pub struct PathPrompt {
+    field: Option<PathField>,
+    last_text: String,
+}
+
+impl PathPrompt {
+    /// Opens the field, also while the overlay is hidden.
+    pub fn open(&mut self) {
+        if self.field.is_none() {
+            let text = std::mem::take(&mut self.last_text);
+            self.field = Some(PathField { text, ..PathField::default() });
+        }
+    }
+
+    /// Closes the field and keeps its text for the next time.
+    pub fn close(&mut self) {
+        if let Some(field) = self.field.take() {
+            self.last_text = field.text;
+        }
+    }
+
+    /// Returns true if the field is open: it then takes all keys.
+    pub fn is_open(&self) -> bool {
+        self.field.is_some()
+    }
+
+    /// Replaces the text `typed` by its completion `text`, and lists `names`, the file names with which the path can
+    /// continue. Does nothing if the user has changed the text since.
+    pub fn complete(&mut self, typed: &str, text: String, names: &[String]) {
+        let Some(field) = self.field.as_mut().filter(|field| field.text == typed) else { return };
+        let shown = names.iter().take(MAX_NAMES).map(|name| escaped(name)).collect::<Vec<_>>().join("   ");
+        field.names = match names.len() {
+            0 if text == typed => "No matching file".to_owned(),
+            0 | 1 => String::new(),
+            n if n > MAX_NAMES => format!("{n} files: {shown} \u{2026}"),
+            _ => shown,
+        };
+        (field.text, field.to_end) = (text, true);
+    }
+
+    /// Lays the field out in the middle of `window` if it is open.
+    pub(crate) fn show(&mut self, ui: &mut Ui, window: Rect, actions: &mut Vec<Action>) {
+        if self.field.as_mut().is_some_and(|field| !field.show(ui, window, actions)) {
+            self.close();
+            ui.request_repaint();
+        }
+    }
+}
 
 /// The field's state while it is open.
 #[derive(Debug, Default)]
 pub(crate) struct PathField {
     text: String,
-    /// What Tab could not choose from.
+    /// The file names with which the typed path can continue, as text, or the reason why there are none.
     names: String,
-    /// The cursor goes to the end of the text.
+    /// True if the cursor is to be moved to the end of the text in the next pass.
     to_end: bool,
-    /// Its first pass is over.
+    /// True after the first pass in which the open field was laid out.
     ready: bool,
 }
 
 impl PathField {
-    /// A field with what was typed the last time.
-    pub(crate) fn new(text: String) -> Self {
-        Self { text, ..Self::default() }
-    }
-
-    /// What stands in it.
-    pub(crate) fn into_text(self) -> String {
-        self.text
-    }
-
-    /// The field's name in egui, which keeps the focus for it.
+    /// Returns egui's identifier of the field, by which the field keeps the keyboard focus.
     pub(crate) fn id() -> Id {
         Id::unique("path-field")
     }
 
-    /// Takes what `typed` becomes, and the names to choose from, unless something else stands there by now.
-    pub(crate) fn complete(&mut self, typed: &str, text: String, names: &[String]) {
-        if self.text != typed {
-            return;
-        }
-        let completed = text != typed;
-        (self.text, self.to_end) = (text, true);
-        let shown = names.iter().take(NAMES).map(|name| escaped(name)).collect::<Vec<_>>().join("   ");
-        self.names = match names.len() {
-            0 if !completed => "No file begins so".to_owned(),
-            0 | 1 => String::new(),
-            n if n > NAMES => format!("{n} files: {shown} \u{2026}"),
-            _ => shown,
-        };
-    }
-
-    /// Lays the field out in the middle of `window`; whether it stays open.
-    pub(crate) fn show(&mut self, ui: &mut Ui, window: Rect, actions: &mut Vec<Action>) -> bool {
+    /// Lays the field out in the middle of `window`. Returns true if it stays open.
+    fn show(&mut self, ui: &mut Ui, window: Rect, actions: &mut Vec<Action>) -> bool {
         let size = SIZE.min(window.size());
         let rect = Rect::from_center_size(window.center(), size);
-        let mut ui = panel::over(ui, rect, "path");
+        let mut ui = panel::opaque_ground(ui, rect, "path");
         ui.label(egui::RichText::new("Open a movie").font(theme::words(14.0)).color(theme::STRONG));
 
         let first = !std::mem::replace(&mut self.ready, true);
@@ -68,14 +94,14 @@ impl PathField {
             actions.push(Action::Complete(self.text.clone()));
         }
         let (enter, escape) = ui.input(|i| (i.key_pressed(Key::Enter), i.key_pressed(Key::Escape)));
-        // Whatever else is clicked: the keys stay here.
+        // The field keeps the keys whatever else is clicked.
         ui.memory_mut(|memory| {
             if !memory.has_focus(Self::id()) {
                 memory.request_focus(Self::id());
             }
         });
         if first || std::mem::take(&mut self.to_end) {
-            // What is typed takes the place of what was typed the last time.
+            // The text of the last time is selected, so that typing replaces it.
             let mut state = TextEditState::load(&ui, Self::id()).unwrap_or_default();
             let end = CCursor::new(self.text.chars().count());
             let range = if first { CCursorRange::two(CCursor::new(0), end) } else { CCursorRange::one(end) };
@@ -84,12 +110,12 @@ impl PathField {
         }
         let field = TextEdit::singleline(&mut self.text)
             .id(Self::id())
-            // Tab completes, and does not lead to the buttons.
+            // Tab completes and does not move the focus to the buttons.
             .lock_focus(true)
             .desired_width(f32::INFINITY)
-            .hint_text("/home/me/movie.mp4, ~/movie.mp4 or a path from here");
+            .hint_text("/home/me/movie.mp4, ~/movie.mp4 or a relative path");
         let selection = &mut ui.visuals_mut().selection;
-        (selection.stroke.color, selection.bg_fill) = theme::SELECTED;
+        (selection.stroke.color, selection.bg_fill) = theme::SELECTED_TEXT_COLORS;
         if field.show(&mut ui).response.changed() {
             self.names.clear();
         }

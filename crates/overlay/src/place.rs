@@ -1,40 +1,40 @@
-//! Where the panels are. In: a drag of a title. Out: the panel's place, always within the window.
+//! The panels, and how the user moves them by their title bars.
 
-use egui::{CursorIcon, Id, Pos2, Rect, Response, Sense, Ui, Vec2, pos2};
+use egui::{CursorIcon, Id, Rect, Response, Sense, Ui, Vec2, pos2};
 
-/// The panels that can be moved.
+/// A panel that can be moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Panel {
-    /// The headline.
+    /// The headline: the filter and its time.
     Numbers,
-    /// The graph.
+    /// The graph of the filter's or all stages' times.
     Graph,
     /// The sliders of the colour correction.
     Correction,
-    /// The OpenCL devices.
+    /// The list of OpenCL devices.
     Devices,
-    /// The search for the best parameters.
+    /// The background tuning: its state, and its trials as a heat map.
     Tuning,
     /// The last frames on one time axis.
     Timeline,
-    /// The rungs.
+    /// The ladder: the variants as buttons with their times.
     Ladder,
     /// The table of stages.
     Stages,
     /// Histogram and waveform.
     Scopes,
-    /// The ladders that are measured in spare time.
+    /// The Lab: benchmarks of other ladders.
     Lab,
-    /// The check of the device's conversions.
+    /// The check of the device's type conversions.
     Conversions,
-    /// Kernels that are edited.
+    /// The versions of edited kernels.
     Kernels,
-    /// What the scene has to tell.
+    /// The panel of the current scene.
     Scene,
 }
 
 impl Panel {
-    /// All of them, in the order of their numbers.
+    /// All panels in the order of their discriminants, which index [`OpenFlags`], [`FoldStates`] and [`PanelPositions`].
     pub const ALL: [Panel; 13] = [
         Panel::Numbers,
         Panel::Graph,
@@ -51,7 +51,7 @@ impl Panel {
         Panel::Scene,
     ];
 
-    /// Its name in egui and in the settings.
+    /// Returns the panel's name in egui and in the settings file.
     pub fn name(self) -> &'static str {
         match self {
             Panel::Numbers => "numbers",
@@ -71,32 +71,34 @@ impl Panel {
     }
 }
 
-/// Which panels the user has opened, of those that are opened.
-pub type Opens = [bool; Panel::ALL.len()];
+/// True for each panel that the user has opened, indexed by [`Panel`].
+pub type OpenFlags = [bool; Panel::ALL.len()];
 
-/// Which are open at the first start: that of a scene, whose title is seen there.
-pub fn opens_at_first() -> Opens {
+/// Returns the panels that are open at the first start: only the panel of a scene, which is folded to its title bar.
+pub fn initially_open() -> OpenFlags {
     Panel::ALL.map(|panel| panel == Panel::Scene)
 }
 
-/// The upper left corners of the panels that were moved, in points from the window's; the others are `None`.
-pub type Places = [Option<[f32; 2]>; Panel::ALL.len()];
+/// The upper left corner of each panel in points, relative to the window's upper left corner, indexed by [`Panel`]; `None`
+/// for panels that were not moved.
+pub type PanelPositions = [Option<[f32; 2]>; Panel::ALL.len()];
 
-/// Whether the panels are folded, in the same order; `None` until the user chose: the headline is folded to a line in a
-/// small window then, that of a scene is, and the others never.
-pub type Folds = [Option<bool>; Panel::ALL.len()];
+/// True for each panel that the user has folded, indexed by [`Panel`]. `None` until the user chooses: then the headline is
+/// folded in a small window, the panel of a scene always, and the others never.
+pub type FoldStates = [Option<bool>; Panel::ALL.len()];
 
-/// What the user did with a panel's title.
+/// The changes that the user made to a panel by its title bar in one pass: folding, unfolding or moving.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Title {
-    /// Fold or unfold it.
+pub(crate) struct TitleBarChange {
+    /// True to fold the panel, or to unfold it if it is folded.
     pub fold: bool,
-    /// Where its corner is to be now: `Some(None)` is back at its own place.
+    /// The panel's new upper left corner, as in [`PanelPositions`]; `Some(None)` resets it to the default place, `None`
+    /// leaves it where it is.
     pub moved: Option<Option<[f32; 2]>>,
 }
 
-/// The rectangle of a panel of `size` that was moved to `at`, within `area`.
-pub(crate) fn floating(at: [f32; 2], size: Vec2, area: Rect) -> Rect {
+/// Returns the rectangle of a panel of `size` that was moved to `at`, shifted and cut so that it is within `area`.
+pub(crate) fn clamped_rect(at: [f32; 2], size: Vec2, area: Rect) -> Rect {
     let inside =
         |at: f32, least: f32, most: f32| if at.is_finite() { at.min(most).max(least) } else { least };
     let size = size.min(area.size());
@@ -105,35 +107,30 @@ pub(crate) fn floating(at: [f32; 2], size: Vec2, area: Rect) -> Rect {
     Rect::from_min_size(pos2(x, y), size)
 }
 
-/// Makes `row` the handle of a panel whose corner is at `corner`; what is added later lies over it.
-pub(crate) fn handle(ui: &Ui, panel: Panel, row: Rect, corner: Pos2) -> (Response, Title) {
-    // The same in and out of its own place, so that a drag goes on.
+/// Makes `bar`, the upper end of a panel, the handle by which the user drags the panel. Returns the response of the handle, and
+/// the panel's new position as in [`TitleBarChange::moved`]. Widgets that are added later take precedence.
+pub(crate) fn make_drag_handle(ui: &Ui, panel: Panel, bar: Rect) -> (Response, Option<Option<[f32; 2]>>) {
+    // The same identifier at the default place and elsewhere, so that a drag continues.
     let id = Id::unique(("panel", panel as usize));
-    let response = ui.interact(row, id, Sense::click_and_drag()).on_hover_cursor(CursorIcon::Grab);
-    let mut title = Title::default();
+    let response = ui.interact(bar, id, Sense::click_and_drag()).on_hover_cursor(CursorIcon::Grab);
     if response.double_clicked() {
-        title.moved = Some(None);
+        return (response, Some(None));
     }
-    if let Some(pointer) = response.interact_pointer_pos() {
-        if response.drag_started() {
-            let origin = ui.input(|i| i.pointer.press_origin()).unwrap_or(pointer);
-            ui.data_mut(|data| data.insert_temp(id, origin - corner));
-        }
-        if response.dragged()
-            && let Some(grip) = ui.data(|data| data.get_temp::<Vec2>(id))
-        {
-            let to = pointer - grip;
-            if to != corner {
-                title.moved = Some(Some([to.x, to.y]));
-                ui.request_repaint();
-            }
-        }
+    let Some(pointer) = response.interact_pointer_pos() else { return (response, None) };
+    if response.drag_started() {
+        let origin = ui.input(|i| i.pointer.press_origin()).unwrap_or(pointer);
+        ui.data_mut(|data| data.insert_temp(id, origin - bar.min));
     }
-    (response, title)
+    let grip = ui.data(|data| data.get_temp::<Vec2>(id)).filter(|_| response.dragged());
+    let to = grip.map(|grip| pointer - grip).filter(|to| *to != bar.min);
+    if to.is_some() {
+        ui.request_repaint();
+    }
+    (response, to.map(|to| Some([to.x, to.y])))
 }
 
-/// What a title's hover text says.
-pub(crate) const HOVER: &str = "Drag to move the panel, double-click to put it back";
+/// The hover text of the title bars of panels.
+pub(crate) const TITLE_BAR_HOVER: &str = "Drag to move the panel; double-click to reset its position";
 
 #[cfg(test)]
 mod tests {
@@ -144,10 +141,10 @@ mod tests {
     fn a_panel_stays_within_the_window() {
         let area = Rect::from_min_max(pos2(8.0, 8.0), pos2(600.0, 300.0));
         let size = vec2(200.0, 100.0);
-        assert_eq!(floating([50.0, 60.0], size, area).min, pos2(50.0, 60.0));
+        assert_eq!(clamped_rect([50.0, 60.0], size, area).min, pos2(50.0, 60.0));
         for at in [[1e30, 1e30], [-1e30, 5.0], [f32::NAN, f32::INFINITY], [599.0, 299.0]] {
-            assert!(area.contains_rect(floating(at, size, area)), "{at:?}");
-            assert!(area.contains_rect(floating(at, vec2(1000.0, 1000.0), area)), "{at:?}");
+            assert!(area.contains_rect(clamped_rect(at, size, area)), "{at:?}");
+            assert!(area.contains_rect(clamped_rect(at, vec2(1000.0, 1000.0), area)), "{at:?}");
         }
     }
 }

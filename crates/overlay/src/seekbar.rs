@@ -1,4 +1,4 @@
-//! The seek bar. In: where the movie is and how long it is. Out: where the user wants to go.
+//! The seek bar, with the button that pauses.
 
 use egui::{
     Align2, Color32, CornerRadius, CursorIcon, Id, LayerId, Order, Pos2, Rect, Sense, Shape, Stroke, Ui,
@@ -7,52 +7,60 @@ use egui::{
 
 use super::{Action, View, mouse, theme};
 
-/// Height of the bar's row in points: all of it can be hit.
+/// Height in points of the bar's row, all of which can be clicked.
 pub(crate) const HEIGHT: f32 = 22.0;
-const HANDLE: f32 = 5.5;
-/// Seconds of a step of the wheel, as the arrow keys go.
+/// The radius in points of the handle at the position in the movie.
+const HANDLE_RADIUS: f32 = 5.5;
+/// Seconds of the movie by which a step of the mouse wheel seeks, as many as by an arrow key.
 const WHEEL_S: f64 = 5.0;
-const NO_LENGTH: &str = "The file does not say how long the movie is, so there is nothing to point at.\n\
-    The arrow keys seek all the same.";
-const ONE_PICTURE: &str = "The movie has one picture: there is nowhere to go.";
+/// The hover text of the seek bar of a movie without a known duration.
+const NO_DURATION_HOVER: &str = "The duration of the movie is unknown, so the seek bar is disabled.\n\
+    The arrow keys still seek.";
+/// The hover text of the seek bar of a still picture.
+const STILL_PICTURE_HOVER: &str = "Still picture: there is nothing to seek.";
 
-/// The movie's length in seconds, or why there is no place in it to point at.
-fn length(view: &View) -> Result<f64, &'static str> {
+/// Returns the movie's duration in seconds, or the reason why the bar cannot seek.
+fn duration_s(view: &View) -> Result<f64, &'static str> {
     let Some(length) = view.movie.duration_s.filter(|d| d.is_finite() && *d > 0.0) else {
-        return Err(NO_LENGTH);
+        return Err(NO_DURATION_HOVER);
     };
     let frame = view.movie.fps.filter(|f| *f > 0.0).map_or(0.0, |f| 1.0 / f);
-    if length < 1.5 * frame { Err(ONE_PICTURE) } else { Ok(length) }
+    if length < 1.5 * frame { Err(STILL_PICTURE_HOVER) } else { Ok(length) }
 }
 
-/// The rail's name in egui.
-pub(crate) fn id() -> Id {
+/// Returns egui's identifier of the rail, on which the user drags the position.
+pub(crate) fn rail_id() -> Id {
     Id::unique("seek-rail")
 }
 
-/// Lays the bar out over `row`: the button that pauses, the position and the length, the rail.
+/// Lays out in `row` the button that pauses, position and duration, and the rail.
 pub(crate) fn show(ui: &mut Ui, row: Rect, view: &View, actions: &mut Vec<Action>) {
-    pause(ui, Rect::from_center_size(row.left_center() + vec2(11.0, 0.0), vec2(22.0, 22.0)), view, actions);
+    show_pause_button(
+        ui,
+        Rect::from_center_size(row.left_center() + vec2(11.0, 0.0), vec2(22.0, 22.0)),
+        view,
+        actions,
+    );
     let row = row.with_min_x(row.left() + 30.0);
-    let length = length(view);
+    let length = duration_s(view);
     let here = view.target_s.unwrap_or(view.movie.position_s);
     let over = ui.interact(row, ui.unique_id().with("wheel over the time"), Sense::hover());
-    let steps = mouse::wheel(ui, &over);
+    let steps = mouse::wheel_steps(ui, &over);
     if let (Ok(length), true) = (length, steps != 0) {
         let to_s = (here + f64::from(steps) * WHEEL_S).clamp(0.0, length);
         actions.push(Action::Seek { to_s, exact: true });
     }
     let total = length.map_or_else(|_| theme::UNKNOWN.to_owned(), theme::clock);
-    // The figures' place is that of the longest ones, so that the rail keeps still.
+    // Room for the longest figures, so that the rail does not move.
     let room = 7.3 * (2 * total.len().max(6) + 3) as f32 + 10.0;
     let mut rail = row;
     if row.width() > 1.6 * room {
-        // The figures are the picture's that is on the screen; the handle goes ahead to where a seek goes.
+        // The figures belong to the picture on the screen; the handle is already at the target of a seek.
         let text = format!("{} / {total}", theme::clock(view.movie.position_s));
         ui.painter().text(row.left_center(), Align2::LEFT_CENTER, text, theme::figures(12.0), theme::TEXT);
         rail = row.with_min_x(row.left() + room);
     }
-    let inside = rail.shrink2(vec2(HANDLE + 1.0, 0.0));
+    let inside = rail.shrink2(vec2(HANDLE_RADIUS + 1.0, 0.0));
     if inside.width() < 10.0 {
         return;
     }
@@ -61,9 +69,9 @@ pub(crate) fn show(ui: &mut Ui, row: Rect, view: &View, actions: &mut Vec<Action
     let length = match length {
         Ok(length) => length,
         Err(reason) => {
-            let hover = ui.interact(rail, id(), Sense::click()).hover_pos();
+            let hover = ui.interact(rail, rail_id(), Sense::click()).hover_pos();
             if let Some(pointer) = hover {
-                tag(ui, pos2(pointer.x, row.top() - 3.0), reason.to_owned());
+                draw_tag(ui, pos2(pointer.x, row.top() - 3.0), reason.to_owned());
             }
             return;
         }
@@ -71,11 +79,12 @@ pub(crate) fn show(ui: &mut Ui, row: Rect, view: &View, actions: &mut Vec<Action
 
     let x_of = |s: f64| inside.left() + inside.width() * (s / length).clamp(0.0, 1.0) as f32;
     let s_at = |x: f32| length * f64::from((x - inside.left()) / inside.width()).clamp(0.0, 1.0);
-    let response = ui.interact(rail, id(), Sense::click_and_drag()).on_hover_cursor(CursorIcon::PointingHand);
+    let response =
+        ui.interact(rail, rail_id(), Sense::click_and_drag()).on_hover_cursor(CursorIcon::PointingHand);
     let pointer = response.interact_pointer_pos().map(|p| p.x);
     if let Some(x) = pointer {
-        // To the very frame where the button goes down and where it goes up after a drag, by key frames in between. A
-        // tap may come and go from one pass to the next.
+        // Exact where the button goes down and where a drag ends, by key frames in between. A tap may begin and end within one
+        // pass.
         let went_down = ui.input(|i| i.pointer.any_pressed());
         let tapped = went_down && (response.is_pointer_button_down_on() || response.clicked());
         if tapped || response.drag_stopped() {
@@ -89,17 +98,17 @@ pub(crate) fn show(ui: &mut Ui, row: Rect, view: &View, actions: &mut Vec<Action
     let handle = dragged.map_or_else(|| x_of(if here.is_finite() { here } else { 0.0 }), |x| x_of(s_at(x)));
     let painter = ui.painter();
     painter.rect_filled(line.with_max_x(handle), 2, theme::SELECT);
-    chapters(ui, line, view, x_of);
-    marks(ui, line, view.part, x_of);
+    draw_chapters(ui, line, view, x_of);
+    draw_loop_marks(ui, line, view.loop_range, x_of);
     let center = pos2(handle, line.center().y);
-    painter.circle_filled(center, HANDLE, theme::STRONG);
+    painter.circle_filled(center, HANDLE_RADIUS, theme::STRONG);
     if let Some(x) = dragged.or(response.hover_pos().map(|p| p.x)) {
-        tag(ui, pos2(x_of(s_at(x)), row.top() - 3.0), told(view, s_at(x)));
+        draw_tag(ui, pos2(x_of(s_at(x)), row.top() - 3.0), time_and_chapter(view, s_at(x)));
     }
 }
 
-/// A time, with the title of its chapter.
-fn told(view: &View, s: f64) -> String {
+/// Returns a time with the title of its chapter.
+fn time_and_chapter(view: &View, s: f64) -> String {
     let chapter = view.movie.chapters.iter().rfind(|chapter| chapter.start_s <= s);
     match chapter.map_or("", |chapter| chapter.title.as_str()) {
         "" => theme::clock(s),
@@ -107,11 +116,11 @@ fn told(view: &View, s: f64) -> String {
     }
 }
 
-/// Where chapters begin: a stroke across the line.
-fn chapters(ui: &Ui, line: Rect, view: &View, x_of: impl Fn(f64) -> f32) {
+/// Draws a mark at the start of each chapter on the seek bar.
+fn draw_chapters(ui: &Ui, line: Rect, view: &View, x_of: impl Fn(f64) -> f32) {
     let mut last = f32::NEG_INFINITY;
     for x in view.movie.chapters.iter().filter(|chapter| chapter.start_s > 0.0).map(|c| x_of(c.start_s)) {
-        // Closer ones would be one line.
+        // Closer marks would merge.
         if x - last < 3.0 {
             continue;
         }
@@ -121,9 +130,9 @@ fn chapters(ui: &Ui, line: Rect, view: &View, x_of: impl Fn(f64) -> f32) {
     }
 }
 
-/// The button that pauses, as everywhere: two bars while it plays, a triangle while it stands still.
-fn pause(ui: &mut Ui, rect: Rect, view: &View, actions: &mut Vec<Action>) {
-    let response = ui.interact(rect, pause_id(), Sense::click());
+/// Lays out the button that pauses (two bars) or resumes (a triangle).
+fn show_pause_button(ui: &mut Ui, rect: Rect, view: &View, actions: &mut Vec<Action>) {
+    let response = ui.interact(rect, pause_button_id(), Sense::click());
     if response.hovered() {
         ui.painter().rect_filled(rect, CornerRadius::same(4), Color32::from_white_alpha(22));
     }
@@ -138,21 +147,21 @@ fn pause(ui: &mut Ui, rect: Rect, view: &View, actions: &mut Vec<Action>) {
         }
     }
     let hover = match view.paused {
-        true => "Go on: Space",
-        false => "Hold this frame: Space. A change of variant or radius shows on it.",
+        true => "Resume (Space)",
+        false => "Pause (Space). The frame is filtered again when variant or radius change.",
     };
     if response.on_hover_text(hover).clicked() {
         actions.push(Action::TogglePause);
     }
 }
 
-/// That button's name in egui.
-pub(crate) fn pause_id() -> Id {
+/// Returns egui's identifier of the button that pauses.
+pub(crate) fn pause_button_id() -> Id {
     Id::unique("pause")
 }
 
-/// The part that repeats: its ends by letter, and a line between them.
-fn marks(ui: &Ui, line: Rect, part: (Option<f64>, Option<f64>), x_of: impl Fn(f64) -> f32) {
+/// Marks the ends of the A-B loop, `part`, by letters, with a line between them.
+fn draw_loop_marks(ui: &Ui, line: Rect, part: (Option<f64>, Option<f64>), x_of: impl Fn(f64) -> f32) {
     let painter = ui.painter();
     let finite = |s: Option<f64>| s.filter(|s| s.is_finite()).map(&x_of);
     let (a, b) = (finite(part.0), finite(part.1));
@@ -170,8 +179,8 @@ fn marks(ui: &Ui, line: Rect, part: (Option<f64>, Option<f64>), x_of: impl Fn(f6
     }
 }
 
-/// A time, or why there is none, above the pointer, over everything else, and within the window.
-fn tag(ui: &Ui, at: Pos2, text: String) {
+/// Draws a text above the pointer, over everything else and within the window.
+fn draw_tag(ui: &Ui, at: Pos2, text: String) {
     let layer = LayerId::new(Order::Tooltip, ui.unique_id().with("seek-time"));
     let painter = ui.ctx().layer_painter(layer);
     let galley = painter.layout_no_wrap(text, theme::words(12.5), theme::STRONG);

@@ -1,69 +1,75 @@
-//! The frame-time graph by stage: one bar for each presented frame, the filter at its foot, over the last seconds.
+//! The graph of frame times by stage over the last seconds: a bar for each presented frame, with the filter at its base.
 //!
-//! All bars are one mesh, so a repaint costs the same few shapes whatever the number of frames. A click on a bar freezes the
-//! time axis of that frame.
+//! All bars are one mesh, so that a repaint costs the same few shapes for any number of frames.
 
 use std::collections::VecDeque;
 
 use egui::epaint::Mesh;
-use egui::{Align2, Pos2, Rect, Sense, Shape, Stroke, Ui, pos2, vec2};
+use egui::{Align2, Pos2, Rect, Response, Sense, Shape, Stroke, Ui, pos2, vec2};
 
-use super::axes::{Axes, DEFAULT_INTERVAL_MS, begin_s, name, snap, tag};
+use super::axes::{Axes, DEFAULT_INTERVAL_MS, add_label, begin_s, round_up, snap_to_pixel};
+use super::facts::filter_name;
 use super::hatch::{Hatch, Pattern};
-use super::{Action, View, theme};
+use super::{Action, Panel, View, theme};
 use engine::stats::recorder::busy;
 use engine::stats::{FrameSample, Stage};
 
-/// Seconds that the graph covers.
+/// The time that the graph covers, in seconds.
 const SPAN_S: f64 = 5.0;
-/// Bars narrower than this many points are merged: the highest one stands for its neighbours.
-const NARROWEST: f32 = 1.5;
+/// Bars narrower than this, in points, are merged: the highest one represents its neighbours.
+const MIN_BAR_WIDTH: f32 = 1.5;
 
-/// Lays the graph out in `area`; a click on a bar asks for the time axis of its frame, elsewhere for that of the last frames.
+/// Lays the graph out in `area`. A click on a bar freezes the timeline at its frame, a click elsewhere opens the timeline.
 pub(crate) fn show(ui: &mut Ui, area: Rect, view: &View, hatch: &Hatch, actions: &mut Vec<Action>) {
     let history = view.recorder.history();
     let axes = Axes::new(ui, area, SPAN_S, history);
     if !axes.plot.is_positive() {
         return;
     }
-    let top = ceiling(history, view.budget_ms);
-    let step = tick(top, axes.plot.height() > 60.0);
+    let top = axis_end(history, view.budget_ms);
+    let step = tick_distance(top, axes.plot.height() > 60.0);
     let per_ms = axes.plot.height() / top as f32;
     let y = |ms: f64| axes.plot.bottom() - ms as f32 * per_ms;
     for n in 0..=(top / step + 0.001).floor().clamp(0.0, 100.0) as u32 {
         let ms = f64::from(n) * step;
         let unit = if n == 0 { " ms" } else { "" };
-        axes.mark(ui, y(ms), &format!("{}{unit}", (ms * 100.0).round() / 100.0));
+        axes.draw_grid_line(ui, y(ms), &format!("{}{unit}", (ms * 100.0).round() / 100.0));
     }
     let bars = Bars { axes, history, top, budget_ms: view.budget_ms, hatch };
     let mut shapes = Vec::new();
-    let mesh = bars.mesh(per_ms);
+    let mesh = bars.bar_mesh(per_ms);
     if !mesh.is_empty() {
         shapes.push(Shape::mesh(mesh));
     }
-    bars.budget(ui, y, &mut shapes);
-    bars.changes(ui, &mut shapes);
+    bars.add_budget_line(ui, y, &mut shapes);
+    bars.add_filter_changes(ui, &mut shapes);
     ui.painter().extend(shapes);
     let response = ui.interact(axes.plot, egui::Id::unique("stage-graph"), Sense::click());
-    let pointed = response.hover_pos().and_then(|at| bars.under(at));
+    let pointed = response.hover_pos().and_then(|at| bars.frame_at(at));
+    show_pointed_frame(response, pointed, view, actions);
+}
+
+/// Shows the hover text of the frame `pointed` of a graph. A click on the graph freezes the timeline at that frame; without a
+/// frame, it opens the timeline.
+pub(crate) fn show_pointed_frame(
+    response: Response,
+    pointed: Option<&FrameSample>,
+    view: &View,
+    actions: &mut Vec<Action>,
+) {
     if response.clicked() {
-        actions.push(clicked(view, pointed));
+        let number = pointed.and_then(|sample| view.recorder.number_of(sample));
+        actions.push(number.map_or(Action::Toggle(Panel::Timeline), Action::Freeze));
     }
     if let Some(sample) = pointed {
-        response.on_hover_ui_at_pointer(|ui| frame_details(ui, sample));
+        response.on_hover_ui_at_pointer(|ui| show_frame_details(ui, sample));
     }
 }
 
-/// What a click on this frame asks for.
-pub(crate) fn clicked(view: &View, sample: Option<&FrameSample>) -> Action {
-    let number = sample.and_then(|sample| view.recorder.number_of(sample));
-    number.map_or(Action::Toggle(super::Panel::Timeline), Action::Freeze)
-}
-
-/// What a frame took, stage by stage, from the top of its bar to its foot.
-pub(crate) fn frame_details(ui: &mut Ui, sample: &FrameSample) {
-    ui.strong(name(sample.variant, sample.radius));
-    ui.weak("A click freezes this frame on a time axis.");
+/// Lays out the hover text of a frame: the times of its stages, from the top of its bar down.
+fn show_frame_details(ui: &mut Ui, sample: &FrameSample) {
+    ui.strong(filter_name(sample.variant, sample.radius, None));
+    ui.weak("Click to freeze this frame in the timeline.");
     let interval = sample.interval_ms.map_or_else(|| theme::UNKNOWN.into(), theme::ms);
     let idle = sample
         .interval_ms
@@ -89,43 +95,45 @@ pub(crate) fn frame_details(ui: &mut Ui, sample: &FrameSample) {
         notes.push("late".into());
     }
     if sample.dropped_before > 0 {
-        notes.push(format!("{} dropped before it", sample.dropped_before));
+        notes.push(format!("{} dropped before", sample.dropped_before));
     }
     ui.weak(notes.join(", "));
 }
 
-/// Height of a frame's bar: its interval, or its stages where they overlap the neighbours' and take longer.
+/// Returns the height of a frame's bar in milliseconds: the frame's interval, or the sum of the times of its stages if that
+/// is longer, as when the stages overlap those of other frames.
 fn height_ms(sample: &FrameSample) -> f64 {
     busy(&sample.stages).max(sample.interval_ms.unwrap_or(0.0))
 }
 
-/// Upper end of the axis: room for the budget and for the frames of the current variant. A slower variant's
-/// bars may reach out of the picture, so that the current one can be read at once.
-fn ceiling(history: &VecDeque<FrameSample>, budget_ms: Option<f64>) -> f64 {
-    let Some(newest) = history.back() else { return nice(budget_ms.unwrap_or(DEFAULT_INTERVAL_MS) * 1.25) };
+/// Returns the upper end of the axis, with room for the budget and for the frames of the current filter. Bars of an
+/// earlier, slower filter may be cut off, so that the bars of the current filter can be read at once.
+fn axis_end(history: &VecDeque<FrameSample>, budget_ms: Option<f64>) -> f64 {
+    let Some(newest) = history.back() else {
+        return rounded_axis_end(budget_ms.unwrap_or(DEFAULT_INTERVAL_MS) * 1.25);
+    };
     let mut heights: Vec<f64> = history
         .iter()
         .rev()
         .take_while(|s| s.setting() == newest.setting() && s.presented_at >= newest.presented_at - SPAN_S)
         .map(height_ms)
         .collect();
-    // A single slow frame (a switch, a hiccup) does not press all others flat.
+    // A single slow frame, as after a switch, must not flatten all others.
     heights.sort_unstable_by(f64::total_cmp);
     let typical = heights[(heights.len() * 9 / 10).min(heights.len() - 1)];
     let highest = heights[heights.len() - 1].min(typical * 2.0);
-    nice((highest * 1.1).max(budget_ms.unwrap_or(0.0) * 1.25).max(1.0))
+    rounded_axis_end((highest * 1.1).max(budget_ms.unwrap_or(0.0) * 1.25).max(1.0))
 }
 
-/// The next round number, so that the axis keeps still while the times jitter.
-fn nice(value: f64) -> f64 {
-    let decade = 10f64.powf(value.max(1e-3).log10().floor());
-    let steps = [1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0];
-    steps.into_iter().map(|s| s * decade).find(|s| *s >= value * 0.999).unwrap_or(10.0 * decade)
+/// Returns `value` rounded up to a round number for the end of an axis, so that the axis does not change while times vary.
+fn rounded_axis_end(value: f64) -> f64 {
+    round_up(value.max(1e-3), &[1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0])
 }
 
-/// Distance of the ticks on an axis that ends at `top`: a round number that divides it.
-fn tick(top: f64, room: bool) -> f64 {
-    let counts: &[f64] = if room { &[4.0, 5.0, 3.0] } else { &[2.0, 3.0] };
+/// Returns the distance of the ticks on an axis from 0 to `top`: a round number that divides `top`. With `roomy` there is
+/// room for more ticks.
+fn tick_distance(top: f64, roomy: bool) -> f64 {
+    let counts: &[f64] = if roomy { &[4.0, 5.0, 3.0] } else { &[2.0, 3.0] };
     let round = |step: &f64| {
         let mantissa = step / 10f64.powf((step.log10() + 1e-9).floor());
         [1.0, 2.0, 2.5, 5.0].iter().any(|m| (mantissa - m).abs() < 1e-6)
@@ -133,7 +141,7 @@ fn tick(top: f64, room: bool) -> f64 {
     counts.iter().map(|n| top / n).find(round).unwrap_or(top)
 }
 
-/// The bars, the line of the budget and the marks of changes.
+/// Draws the bars, the line of the budget and the marks of changes.
 struct Bars<'a> {
     axes: Axes,
     history: &'a VecDeque<FrameSample>,
@@ -143,20 +151,20 @@ struct Bars<'a> {
 }
 
 impl<'a> Bars<'a> {
-    /// The frame whose bar is under the pointer: of neighbours that share a bar, that which is drawn.
-    fn under(&self, pointer: Pos2) -> Option<&'a FrameSample> {
+    /// Returns the frame whose bar is under the pointer; of merged frames, the one that is drawn.
+    fn frame_at(&self, pointer: Pos2) -> Option<&'a FrameSample> {
         let columns = self.axes.plot.contains(pointer).then(|| self.columns())?;
         columns.iter().find(|(x0, x1, _)| (*x0..=*x1).contains(&pointer.x)).map(|(_, _, sample)| *sample)
     }
 
-    /// The bars that are visible, as their left and right edges and their frame.
+    /// Returns left edge, right edge and frame of each visible bar.
     fn columns(&self) -> Vec<(f32, f32, &'a FrameSample)> {
         let mut columns: Vec<(f32, f32, &'a FrameSample)> = Vec::with_capacity(256);
         for sample in self.axes.frames(self.history) {
             let x1 = self.axes.x(sample.presented_at);
             let x0 = self.axes.x(begin_s(sample, self.budget_ms));
             match columns.last_mut() {
-                Some(last) if x1 - last.0 < NARROWEST => {
+                Some(last) if x1 - last.0 < MIN_BAR_WIDTH => {
                     last.1 = last.1.max(x1);
                     if height_ms(sample) > height_ms(last.2) {
                         last.2 = sample;
@@ -172,37 +180,38 @@ impl<'a> Bars<'a> {
         columns
     }
 
-    fn mesh(&self, per_ms: f32) -> Mesh {
+    /// Returns the bars, filled with the colours and patterns of the stages; `per_ms` is the height in points of a millisecond.
+    fn bar_mesh(&self, per_ms: f32) -> Mesh {
         let columns = self.columns();
         let mut mesh = self.hatch.mesh();
         mesh.vertices.reserve(columns.len() * 28);
         mesh.indices.reserve(columns.len() * 42);
         let (plot, pixel) = (self.axes.plot, self.axes.pixel);
         for (x0, x1, sample) in columns {
-            // A gap of a pixel shows where one frame ends, as long as there is room for it.
+            // A gap of a pixel separates frames that are wide enough.
             let x1 = if x1 - x0 >= 4.0 { x1 - pixel } else { x1 };
             let mut low = plot.bottom();
             let mut sum = 0.0;
             let mut quad = |sum: f32, color, pattern| {
-                let high = snap(plot.bottom() - sum * per_ms, pixel).max(plot.top());
+                let high = snap_to_pixel(plot.bottom() - sum * per_ms, pixel).max(plot.top());
                 if high < low {
                     let rect = Rect::from_min_max(pos2(x0, high), pos2(x1, low));
                     self.hatch.add(&mut mesh, rect, color, pattern);
                     low = high;
                 }
             };
-            for stage in theme::STACK {
+            for stage in *theme::STACK {
                 let ms = sample.stages[stage as usize] as f32;
                 if ms > 0.0 {
                     sum += ms;
-                    quad(sum, theme::stage_color(stage), Pattern::Of(stage));
+                    quad(sum, theme::stage_color(stage), Pattern::Stage(stage));
                 }
             }
             if let Some(interval) = sample.interval_ms {
                 quad(interval as f32, theme::IDLE, Pattern::Idle);
             }
             if height_ms(sample) > self.top {
-                // The bar goes on above the graph.
+                // Mark a bar that is cut off.
                 let cap = Rect::from_min_max(pos2(x0, plot.top()), pos2(x1, plot.top() + 2.0));
                 self.hatch.add(&mut mesh, cap, theme::WARN, Pattern::Plain);
             }
@@ -210,20 +219,21 @@ impl<'a> Bars<'a> {
         mesh
     }
 
-    fn budget(&self, ui: &Ui, y: impl Fn(f64) -> f32, shapes: &mut Vec<Shape>) {
+    /// Adds the horizontal line of the budget, if there is one.
+    fn add_budget_line(&self, ui: &Ui, y: impl Fn(f64) -> f32, shapes: &mut Vec<Shape>) {
         let Some(budget) = self.budget_ms else { return };
         let plot = self.axes.plot;
-        let y = snap(y(budget), self.axes.pixel) + self.axes.pixel / 2.0;
+        let y = snap_to_pixel(y(budget), self.axes.pixel) + self.axes.pixel / 2.0;
         let line = [pos2(plot.left(), y), pos2(plot.right(), y)];
         shapes.extend(Shape::dashed_line(&line, Stroke::new(self.axes.pixel, theme::STRONG), 6.0, 4.0));
         let text = format!("budget {}", theme::ms(budget));
         let galley = ui.painter().layout_no_wrap(text, theme::words(11.0), theme::STRONG);
-        tag(shapes, pos2(plot.right() - 3.0, y - 1.0), Align2::RIGHT_BOTTOM, galley, theme::STRONG);
+        add_label(shapes, pos2(plot.right() - 3.0, y - 1.0), Align2::RIGHT_BOTTOM, galley, theme::STRONG);
     }
 
-    /// A line and a name wherever the setting changed, and the name of what the graph begins with. A name that would
-    /// reach the next one is left out.
-    fn changes(&self, ui: &Ui, shapes: &mut Vec<Shape>) {
+    /// Adds a line and a name at each change of the filter, and the name of the first filter. Names that would overlap the next
+    /// one are left out.
+    fn add_filter_changes(&self, ui: &Ui, shapes: &mut Vec<Shape>) {
         let plot = self.axes.plot;
         let mut names: Vec<(f32, String)> = Vec::new();
         let mut before = None;
@@ -233,11 +243,11 @@ impl<'a> Bars<'a> {
                 continue;
             }
             let x = self.axes.x(begin_s(sample, self.budget_ms));
-            // A drag of the slider changes the radius with every frame: one mark stands for all of them.
+            // A drag of the slider changes the radius with every frame: one mark for all of them.
             if names.last().is_some_and(|last| x - last.0 < 12.0) {
                 names.pop();
             }
-            names.push((x, name(setting.variant, setting.radius)));
+            names.push((x, filter_name(setting.variant, setting.radius, None)));
         }
         for n in 0..names.len() {
             let (x, text) = names[n].clone();
@@ -248,20 +258,19 @@ impl<'a> Bars<'a> {
             let end = names.get(n + 1).map_or(plot.right(), |next| next.0);
             let galley = ui.painter().layout_no_wrap(text, theme::words(11.0), theme::STRONG);
             if x + galley.size().x + 14.0 <= end {
-                tag(shapes, pos2(x + 3.0, plot.top() + 3.0), Align2::LEFT_TOP, galley, theme::STRONG);
+                add_label(shapes, pos2(x + 3.0, plot.top() + 3.0), Align2::LEFT_TOP, galley, theme::STRONG);
             }
         }
     }
 }
 
-/// The names of the stages that cost something, with their colours, right-aligned in `row`; a click on them shows or hides
-/// the patterns.
-pub(crate) fn legend(ui: &Ui, row: Rect, stages: &[Stage], hatch: &Hatch) {
+/// Draws the names of `stages` with their colours, right-aligned in `row`.
+pub(crate) fn draw_legend(ui: &Ui, row: Rect, stages: &[Stage], hatch: &Hatch) {
     let font = theme::words(11.5);
     let painter = ui.painter_at(row);
     let mut x = row.right();
     // From the right, so that the order on the line is the order in the stack.
-    let named = stages.iter().rev().map(|s| (s.name(), theme::stage_color(*s), Pattern::Of(*s)));
+    let named = stages.iter().rev().map(|s| (s.name(), theme::stage_color(*s), Pattern::Stage(*s)));
     for (name, color, pattern) in std::iter::once(("idle", theme::IDLE, Pattern::Idle)).chain(named) {
         let galley = painter.layout_no_wrap(name.to_owned(), font.clone(), theme::TEXT);
         let square = pos2(x - galley.size().x - 20.0, row.center().y - 5.0);
@@ -284,17 +293,17 @@ mod tests {
 
     #[test]
     fn the_axis_ends_at_round_numbers() {
-        assert_eq!(nice(41.7), 50.0);
-        assert_eq!(nice(50.0), 50.0);
-        assert_eq!(nice(0.9), 1.0);
-        assert_eq!(nice(1100.0), 1500.0);
+        assert_eq!(rounded_axis_end(41.7), 50.0);
+        assert_eq!(rounded_axis_end(50.0), 50.0);
+        assert_eq!(rounded_axis_end(0.9), 1.0);
+        assert_eq!(rounded_axis_end(1100.0), 1500.0);
     }
 
     #[test]
     fn the_last_tick_is_the_end_of_the_axis() {
         for top in [1.0, 1.5, 2.0, 25.0, 30.0, 40.0, 50.0, 60.0, 800.0, 1500.0] {
             for room in [true, false] {
-                let steps = top / tick(top, room);
+                let steps = top / tick_distance(top, room);
                 assert!((1.0..=5.0).contains(&steps), "{top}: {steps} steps");
                 assert!((steps - steps.round()).abs() < 1e-9, "{top}");
             }

@@ -1,4 +1,4 @@
-//! The numbers on display, refreshed slowly enough to be read, and the table of stages.
+//! The statistics on display, which are refreshed slowly enough to be read, and the table of stages.
 
 use egui::{Align2, Color32, CornerRadius, Rect, Sense, Ui, pos2, vec2};
 
@@ -6,65 +6,73 @@ use super::hatch::{Hatch, Pattern};
 use super::{theme, words};
 use engine::stats::{Recorder, Scores, Setting, Stage, Summary};
 
-/// Seconds between two refreshes of the numbers.
+/// Seconds between two refreshes of the displayed statistics.
 const REFRESH_S: f64 = 0.25;
-const ROW: f32 = 16.0;
+/// Height in points of a row of the table.
+const ROW_HEIGHT: f32 = 16.0;
 
-/// The numbers on display. They are taken a few times a second, and at once when variant or radius change.
+/// The statistics on display: a copy of the recorder's, refreshed a few times a second, and at once when the filter
+/// changes.
 #[derive(Debug, Default)]
 pub(crate) struct Numbers {
-    taken_at: Option<f64>,
-    of: Option<Setting>,
-    shown: u64,
+    /// The time of the last refresh, in egui's seconds.
+    refreshed_at: Option<f64>,
+    setting: Option<Setting>,
+    /// The count of frames on the screen at the last refresh.
+    frame_count: u64,
     pub stages: [Option<Summary>; Stage::ALL.len()],
     pub idle: Option<Summary>,
     pub frame: Option<Summary>,
-    /// What release, present and overlay take OpenGL's device.
+    /// The times on OpenGL's device of the stages release, present and overlay.
     gl: [Option<Summary>; 3],
-    /// What the filter of a wipe's other side takes.
-    pub beside: Option<Summary>,
-    /// What packing the planes takes the decoder's thread.
+    /// The filter's times on the right side of a wipe.
+    pub second_filter: Option<Summary>,
+    /// The times of packing the planes on the decoder's thread.
     packing: Option<Summary>,
     pub repaint: Option<Summary>,
-    /// Each variant's last time: taken together with the rest, so that one number stands at two places alike.
+    /// Each variant's last measured filter time, refreshed together with the other statistics, so that a time is the same
+    /// wherever it is shown.
     pub scores: Scores,
 }
 
 impl Numbers {
-    /// Takes new numbers from `recorder` if it is time; `now` in seconds.
+    /// Refreshes the statistics from `recorder` if they are due. `now` is the time in egui's seconds.
     pub(crate) fn refresh(&mut self, recorder: &Recorder, now: f64) {
-        let of = recorder.shown_setting();
-        let due = self.taken_at.is_none_or(|t| now < t || now >= t + REFRESH_S);
-        if of == self.of && !due {
+        let setting = recorder.shown.last().map(|sample| sample.setting());
+        let due = self.refreshed_at.is_none_or(|t| now < t || now >= t + REFRESH_S);
+        if setting == self.setting && !due {
             return;
         }
-        self.taken_at = Some(now);
-        self.of = of;
+        self.refreshed_at = Some(now);
+        self.setting = setting;
         self.repaint = recorder.recent_repaints();
-        if self.shown == recorder.shown_count() && self.frame.is_some() {
+        if self.frame_count == recorder.shown.changes() && self.frame.is_some() {
             return;
         }
-        self.shown = recorder.shown_count();
-        self.scores = recorder.scores().clone();
-        self.stages = Stage::ALL.map(|stage| recorder.summary(stage));
-        self.idle = recorder.idle();
-        self.frame = recorder.frame_interval();
-        self.packing = recorder.packing();
-        self.beside = recorder.beside();
-        self.gl = [0, 1, 2].map(|n| recorder.gl_summary(|gl| gl.named()[n].1));
+        self.frame_count = recorder.shown.changes();
+        self.scores = recorder.shown.scores().clone();
+        self.stages = Stage::ALL.map(|stage| recorder.shown.summary(stage));
+        self.idle = recorder.shown.idle();
+        self.frame = recorder.shown.frame_interval();
+        self.packing = recorder.shown.packing();
+        self.second_filter = recorder.shown.beside();
+        self.gl = [0, 1, 2].map(|n| recorder.shown.gl_summary(|gl| gl.named()[n].1));
     }
 
+    /// Returns the statistics of a stage; `None` if the stage was not measured.
     pub(crate) fn stage(&self, stage: Stage) -> Option<Summary> {
         self.stages[stage as usize]
     }
 
-    /// Whether a stage takes time on this path; the filter always counts.
-    pub(crate) fn costs(&self, stage: Stage) -> bool {
+    /// Returns true if the table has a row for this stage, a timed part of a frame's way to the screen: for the filter, and
+    /// for each stage whose longest measured time is at least 5 µs. A stage may take no time, such as the upload on a
+    /// device that computes in host memory.
+    pub(crate) fn takes_time(&self, stage: Stage) -> bool {
         stage == Stage::Filter || self.stage(stage).is_some_and(|s| s.max >= 0.005)
     }
 
-    /// What a stage costs beside its own time, elsewhere.
-    fn beside(&self, stage: Stage) -> Option<Summary> {
+    /// Returns the times that a stage takes on another thread or on OpenGL's device, in addition to its own.
+    fn parallel_times(&self, stage: Stage) -> Option<Summary> {
         match stage {
             Stage::Upload => self.packing,
             Stage::Release => self.gl[0],
@@ -75,12 +83,12 @@ impl Numbers {
     }
 }
 
-/// One row for each stage that costs something, then what is left of the frame time, then the frame time itself; what is
-/// always zero on this path stands in a line below. `converts_otherwise`: the conversion's kernels make another picture than
-/// they should.
-pub(crate) fn table(ui: &mut Ui, numbers: &Numbers, hatch: &Hatch, converts_otherwise: bool) {
-    let head = row(ui);
-    let columns = columns(head);
+/// Lays out a row for each stage that takes time, one for the idle time and one for the frame time; the names of stages
+/// that take no time share a line below the rows. `conversion_differs` marks the stage of the conversion, because edited
+/// kernels of the conversion have a wrong output.
+pub(crate) fn show(ui: &mut Ui, numbers: &Numbers, hatch: &Hatch, conversion_differs: bool) {
+    let head = allocate_row(ui);
+    let columns = column_edges(head);
     let font = theme::words(11.5);
     let painter = ui.painter();
     painter.text(head.left_center(), Align2::LEFT_CENTER, "Stage, ms", font.clone(), theme::WEAK);
@@ -89,49 +97,51 @@ pub(crate) fn table(ui: &mut Ui, numbers: &Numbers, hatch: &Hatch, converts_othe
         painter.text(at, Align2::RIGHT_CENTER, name, theme::figures(11.0), theme::WEAK);
     }
     painter.hline(head.x_range(), head.bottom(), egui::Stroke::new(1.0, theme::RULE));
-    ui.interact(head, ui.unique_id().with("head"), Sense::hover()).on_hover_text(words::TABLE);
+    ui.interact(head, ui.unique_id().with("head"), Sense::hover()).on_hover_text(words::STAGES_TABLE);
 
-    let (shown, zero): (Vec<Stage>, Vec<Stage>) = theme::STACK.iter().partition(|s| numbers.costs(**s));
+    let (shown, zero): (Vec<Stage>, Vec<Stage>) = theme::STACK.iter().partition(|s| numbers.takes_time(**s));
     for stage in shown {
-        let swatch = (hatch, theme::stage_color(stage), Pattern::Of(stage));
+        let swatch = (hatch, theme::stage_color(stage), Pattern::Stage(stage));
         let (name, color) = match stage {
             Stage::Filter => (stage.name().to_owned(), theme::FILTER),
-            Stage::Convert if converts_otherwise => (format!("{}, differs", stage.name()), theme::WARN),
+            Stage::Convert if conversion_differs => (format!("{}, differs", stage.name()), theme::WARN),
             _ => (stage.name().to_owned(), theme::TEXT),
         };
-        let hover = words::stage(stage, numbers.beside(stage));
-        line(ui, &name, Some(swatch), color, numbers.stages[stage as usize], &hover);
+        let hover = words::stage_text(stage, numbers.parallel_times(stage));
+        show_row(ui, &name, Some(swatch), color, numbers.stages[stage as usize], &hover);
     }
     let idle = (hatch, theme::IDLE, Pattern::Idle);
-    line(ui, "idle", Some(idle), theme::WEAK, numbers.idle, words::IDLE);
-    let rect = line(ui, "frame", None, theme::STRONG, numbers.frame, words::FRAME);
+    show_row(ui, "idle", Some(idle), theme::WEAK, numbers.idle, words::IDLE);
+    let rect = show_row(ui, "frame", None, theme::STRONG, numbers.frame, words::FRAME);
     ui.painter().hline(rect.x_range(), rect.top(), egui::Stroke::new(1.0, theme::RULE));
     if !zero.is_empty() {
         let names: Vec<&str> = zero.iter().map(|s| s.name()).collect();
-        let rect = row(ui);
-        let galley = theme::elided(ui, &format!("0: {}", names.join(", ")), font, theme::WEAK, rect.width());
-        ui.painter().galley(rect.left_center() - vec2(0.0, galley.size().y / 2.0), galley, theme::WEAK);
+        let rect = allocate_row(ui);
+        let (at, text) = ((rect.left_center(), Align2::LEFT_CENTER), format!("0: {}", names.join(", ")));
+        theme::elided_text(ui, at, &text, font, theme::WEAK, rect.width());
         let hovers: Vec<String> =
-            zero.iter().map(|s| format!("{}: {}", s.name(), words::stage(*s, None))).collect();
+            zero.iter().map(|s| format!("{}: {}", s.name(), words::stage_text(*s, None))).collect();
         let response = ui.interact(rect, ui.unique_id().with("zero"), Sense::hover());
         response.on_hover_text(hovers.join("\n\n"));
     }
 }
 
-fn row(ui: &mut Ui) -> Rect {
+/// Allocates the rectangle of the next row.
+fn allocate_row(ui: &mut Ui) -> Rect {
     let spacing = std::mem::replace(&mut ui.spacing_mut().item_spacing.y, 0.0);
-    let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), ROW), Sense::hover());
+    let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), ROW_HEIGHT), Sense::hover());
     ui.spacing_mut().item_spacing.y = spacing;
     rect
 }
 
-/// Right edges of the four columns.
-fn columns(row: Rect) -> [f32; 4] {
+/// Returns the right edges in points of the four columns of figures in a row of the table.
+fn column_edges(row: Rect) -> [f32; 4] {
     let step = ((row.width() - 72.0) / 4.0).min(58.0);
     [3.0, 2.0, 1.0, 0.0].map(|n| row.right() - n * step)
 }
 
-fn line(
+/// Lays out a row of the table: the swatch, the name and the figures. Returns the row's rectangle.
+fn show_row(
     ui: &mut Ui,
     name: &str,
     swatch: Option<(&Hatch, Color32, Pattern)>,
@@ -139,7 +149,7 @@ fn line(
     summary: Option<Summary>,
     hover: &str,
 ) -> Rect {
-    let rect = row(ui);
+    let rect = allocate_row(ui);
     let response = ui.interact(rect, ui.unique_id().with(name), Sense::hover());
     let painter = ui.painter();
     if response.hovered() {
@@ -151,13 +161,13 @@ fn line(
     }
     let at = pos2(rect.left() + 16.0, rect.center().y);
     painter.text(at, Align2::LEFT_CENTER, name, theme::words(12.5), color);
-    for (n, x) in columns(rect).into_iter().enumerate() {
+    for (n, x) in column_edges(rect).into_iter().enumerate() {
         let text = match summary {
-            // Two of them are what was measured of a frame, two rest on all of them.
+            // The percentiles are rounded if they are noisy; last and maximum are times of one frame.
             Some(s) if n == 1 || n == 2 => match [s.p50, s.p95][n - 1] {
-                // A hundredth is the last digit of this table.
+                // The last digit of this table is a hundredth.
                 ms if ms < 0.0095 => theme::ms(ms),
-                ms => theme::believed(ms, s.noise, theme::ms),
+                ms => theme::with_noise(ms, s.noise, theme::ms),
             },
             Some(s) => theme::ms(if n == 0 { s.last } else { s.max }),
             None => theme::UNKNOWN.into(),
@@ -165,7 +175,7 @@ fn line(
         painter.text(pos2(x, rect.center().y), Align2::RIGHT_CENTER, text, theme::figures(11.5), color);
     }
     match summary.and_then(|s| s.noise) {
-        Some(noise) => response.on_hover_text(format!("{hover}\n{}", words::noisy(&noise))),
+        Some(noise) => response.on_hover_text(format!("{hover}\n{}", words::noise_text(&noise))),
         None => response.on_hover_text(hover),
     };
     rect

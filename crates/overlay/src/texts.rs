@@ -1,18 +1,19 @@
-//! Where the overlay's texts are, for tests: they find by them what they click at, and see what is told.
+//! The texts of a pass with their places, by which tests find the places to click and the texts to check.
 
 use egui::epaint::ClippedShape;
 use egui::{Rect, Shape};
 
-/// Every text of a pass whose middle can be seen, in the order of painting, and the rectangle that it covers in points.
+/// Returns every text of a pass whose centre is visible, in the order of painting, and its rectangle in points.
 pub fn texts(shapes: &[ClippedShape]) -> Vec<(String, Rect)> {
     let mut found = Vec::new();
-    shapes.iter().for_each(|clipped| collect(&clipped.shape, clipped.clip_rect, &mut found));
+    shapes.iter().for_each(|clipped| collect_texts(&clipped.shape, clipped.clip_rect, &mut found));
     found
 }
 
-fn collect(shape: &Shape, clip: Rect, found: &mut Vec<(String, Rect)>) {
+/// Adds the visible texts of `shape` to `found`; `clip` is the rectangle outside which nothing is drawn.
+fn collect_texts(shape: &Shape, clip: Rect, found: &mut Vec<(String, Rect)>) {
     match shape {
-        Shape::Vec(shapes) => shapes.iter().for_each(|s| collect(s, clip, found)),
+        Shape::Vec(shapes) => shapes.iter().for_each(|s| collect_texts(s, clip, found)),
         Shape::Text(text) => {
             let rect = text.galley.rect.translate(text.pos.to_vec2());
             if clip.contains(rect.center()) && !text.galley.text().is_empty() {

@@ -1,49 +1,55 @@
 //! Colours, sizes and number formats of the overlay.
 
+use std::sync::LazyLock;
+
 use egui::{Color32, CornerRadius, FontFamily, FontId, Margin, Stroke, TextStyle, Theme, vec2};
 
 pub(crate) use base::numbers::thousands;
 use base::timing::{Noise, noise};
 use engine::stats::Stage;
 
-/// Panels: nearly opaque, so that text reads over a white picture as well as over a black one.
+/// The ground of panels: nearly opaque, so that text can be read over a white picture as well as over a black one.
 pub(crate) const PANEL: Color32 = Color32::from_rgba_premultiplied(14, 16, 19, 234);
+/// The colour of the edge of panels.
 pub(crate) const PANEL_EDGE: Color32 = Color32::from_rgba_premultiplied(36, 38, 42, 160);
-/// Text that stands out.
+/// The colour of emphasized text.
 pub const STRONG: Color32 = Color32::from_rgb(240, 243, 246);
-/// Text.
+/// The colour of normal text.
 pub const TEXT: Color32 = Color32::from_rgb(205, 211, 218);
-/// Text that explains.
+/// The colour of secondary text.
 pub const WEAK: Color32 = Color32::from_rgb(143, 151, 162);
-/// Lines between parts of a panel, and of the graph's grid.
+/// The colour of lines between parts of a panel, and of the graph's grid.
 pub(crate) const RULE: Color32 = Color32::from_rgb(60, 66, 75);
-/// The filter's colour, and nothing else's: its time, its bars, its line.
+/// The colour of the filter's time, bars and line; used for nothing else.
 pub const FILTER: Color32 = Color32::from_rgb(245, 166, 35);
-/// The same for what is not of the picture on the screen.
+/// The filter's colour for pictures that are not on the screen.
 pub(crate) const FILTER_DIM: Color32 = Color32::from_rgb(142, 110, 56);
-/// What is chosen, and where the movie is.
+/// The colour of selected items, links, and the position in the movie.
 pub const SELECT: Color32 = Color32::from_rgb(108, 182, 255);
-pub(crate) const SELECT_GROUND: Color32 = Color32::from_rgb(28, 66, 118);
-/// Late, over the budget, and what else is not as it should be.
+/// The background of selected items.
+pub(crate) const SELECTION_BACKGROUND: Color32 = Color32::from_rgb(28, 66, 118);
+/// The colour of late frames, times over the budget, and other warnings.
 pub(crate) const WARN: Color32 = Color32::from_rgb(247, 138, 160);
+/// The colour of errors.
 pub(crate) const ERROR: Color32 = Color32::from_rgb(240, 84, 84);
+/// The colour of correct results and other good news.
 pub(crate) const GOOD: Color32 = Color32::from_rgb(70, 190, 150);
-/// Text that is selected, and its ground.
-pub(crate) const SELECTED: (Color32, Color32) = (STRONG, SELECT_GROUND);
-/// The ground of a bar or a rail.
+/// The colours of selected text and of the ground behind it.
+pub(crate) const SELECTED_TEXT_COLORS: (Color32, Color32) = (STRONG, SELECTION_BACKGROUND);
+/// The colour of the ground of bars and rails.
 pub const TROUGH: Color32 = Color32::from_rgb(40, 45, 53);
-/// What the stages leave of a frame's interval.
+/// The colour of a frame's idle time.
 pub(crate) const IDLE: Color32 = Color32::from_rgb(54, 61, 70);
 
-/// Distance of the panels from the window's edge and from each other.
+/// Distance in points of the panels from the window's edge and from each other.
 pub(crate) const GAP: f32 = 8.0;
-/// Space between a panel's edge and its contents.
+/// Space in points between a panel's edge and its contents.
 pub(crate) const PAD: f32 = 10.0;
-/// Height of a row of buttons.
+/// Height in points of a row of buttons.
 pub(crate) const CONTROL: f32 = 24.0;
 
-/// The filter has its colour; what is not the kernel is grey. Neighbours in a stack differ in lightness, and patterns, where
-/// they are shown, tell all of them apart.
+/// Returns the colour of a stage, a timed part of a frame's way to the screen. The filter has its own colour, all other
+/// stages are grey. Neighbours in [`STACK`] differ in lightness, and patterns can distinguish all of them.
 pub(crate) fn stage_color(stage: Stage) -> Color32 {
     match stage {
         Stage::Filter => FILTER,
@@ -64,42 +70,30 @@ pub(crate) fn stage_color(stage: Stage) -> Color32 {
     }
 }
 
-/// The stages as they are stacked, from below: the filter first, the others in their order.
-pub(crate) const STACK: [Stage; Stage::ALL.len()] = [
-    Stage::Filter,
-    Stage::Take,
-    Stage::Upload,
-    Stage::Acquire,
-    Stage::Convert,
-    Stage::Correct,
-    Stage::Reduce,
-    Stage::Levels,
-    Stage::Release,
-    Stage::Wipe,
-    Stage::Difference,
-    Stage::Present,
-    Stage::Overlay,
-    Stage::Swap,
-    Stage::Collect,
-];
+/// The stages from the base of a bar up: the filter first, the others in order of time.
+pub(crate) static STACK: LazyLock<[Stage; Stage::ALL.len()]> = LazyLock::new(|| {
+    let mut stages = Stage::ALL;
+    stages.sort_by_key(|stage| *stage != Stage::Filter);
+    stages
+});
 
-/// Figures stand in columns, so they are set in the monospaced face.
+/// Returns the font of figures in this size in points. It is monospaced, so that figures align in columns.
 pub fn figures(size: f32) -> FontId {
     FontId::new(size, FontFamily::Monospace)
 }
 
-/// Words.
+/// Returns the font of words, which is proportional, in this size in points.
 pub fn words(size: f32) -> FontId {
     FontId::new(size, FontFamily::Proportional)
 }
 
-/// What stands for a number that is not known.
+/// The text that stands for an unknown number.
 pub const UNKNOWN: &str = "\u{2013}";
 
-/// What stands before a number that is noisy.
+/// The mark before a noisy number.
 pub(crate) const NOISY: &str = "~";
 
-/// Milliseconds with as many decimals as fit in six or seven characters: they stand in columns.
+/// Formats milliseconds for columns: with as many decimals as fit in six or seven characters.
 pub(crate) fn ms(value: f64) -> String {
     match value {
         v if !v.is_finite() => UNKNOWN.into(),
@@ -109,7 +103,8 @@ pub(crate) fn ms(value: f64) -> String {
     }
 }
 
-/// Milliseconds in three digits, two below 1 ms, down to 0.1 µs: they stand alone.
+/// Formats a single time in milliseconds: with three digits, or in whole milliseconds from 100 ms on; below 1 ms with two
+/// digits, of which the last is at least 0.1 µs.
 pub fn short_ms(value: f64) -> String {
     match value {
         v if !v.is_finite() => UNKNOWN.into(),
@@ -122,35 +117,37 @@ pub fn short_ms(value: f64) -> String {
     }
 }
 
-/// Frames a second that go with a time in milliseconds, in three digits.
+/// Formats the frames per second that correspond to a time in milliseconds, in three digits.
 pub(crate) fn fps(ms: f64, noise: Option<Noise>) -> String {
     match 1000.0 / ms {
         f if !f.is_finite() || f <= 0.0 => UNKNOWN.into(),
-        f => format!("{} fps", believed(f, noise, rounded)),
+        f => format!("{} fps", with_noise(f, noise, short_number)),
     }
 }
 
-/// A number as `quiet` writes it; a noisy one with a mark, and with the digits that can be believed.
-pub(crate) fn believed(value: f64, noise: Option<Noise>, quiet: fn(f64) -> String) -> String {
+/// Formats a number by `format`, or, if it is noisy, with a mark and rounded to its significant digits.
+pub(crate) fn with_noise(value: f64, noise: Option<Noise>, format: fn(f64) -> String) -> String {
     match noise {
-        Some(noise) if value.is_finite() && value > 0.0 => match noise::significant(value, noise.digits()) {
-            (value, 0) => format!("{NOISY}{}", thousands(value)),
-            (value, decimals) => format!("{NOISY}{value:.decimals$}"),
-        },
-        _ => quiet(value),
+        Some(noise) if value.is_finite() && value > 0.0 => {
+            match noise::round_significant(value, noise.digits()) {
+                (value, 0) => format!("{NOISY}{}", thousands(value)),
+                (value, decimals) => format!("{NOISY}{value:.decimals$}"),
+            }
+        }
+        _ => format(value),
     }
 }
 
-/// How much more than before `ms` is, in milliseconds, with its sign; of noisy ones no finer than `ms` itself can be believed.
+/// Formats `change`, the difference of the time `ms` from an earlier time, both in milliseconds, with its sign. If the
+/// times are noisy, the difference is rounded to the last significant digit of `ms`.
 pub(crate) fn change(change: f64, ms: f64, noise: Option<Noise>) -> String {
     let sign = if change < 0.0 { "\u{2212}" } else { "+" };
     let Some(noise) = noise.filter(|_| change.is_finite() && ms.is_finite() && ms > 0.0) else {
         return format!("{sign}{}", self::ms(change.abs()));
     };
-    let (_, decimals) = noise::significant(ms, noise.digits());
-    // Of 40 that have one digit the tens.
-    let whole = (ms.log10().floor() + 1.0 - noise.digits() as f64).max(0.0);
-    let unit = if decimals > 0 { 10f64.powi(-(decimals as i32)) } else { 10f64.powf(whole) };
+    let (ms, decimals) = noise::round_significant(ms, noise.digits());
+    // The unit is 10 for 40 with one significant digit.
+    let unit = 10f64.powf(ms.log10().floor() + 1.0 - noise.digits() as f64);
     let rounded = (change.abs() / unit).round() * unit;
     if rounded == 0.0 {
         return format!("{NOISY}0");
@@ -159,8 +156,8 @@ pub(crate) fn change(change: f64, ms: f64, noise: Option<Noise>) -> String {
     format!("{NOISY}{sign}{text}")
 }
 
-/// A number in two or three digits, without zeros at its end behind the point: "25", "24.7", "2,700".
-pub(crate) fn rounded(value: f64) -> String {
+/// Formats a number in two or three digits without trailing zeros: "25", "24.7", "2,700".
+pub(crate) fn short_number(value: f64) -> String {
     if !value.is_finite() {
         return UNKNOWN.into();
     }
@@ -177,7 +174,7 @@ pub(crate) fn rounded(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// A position in the movie: minutes and seconds, hours where there are some.
+/// Formats a position in the movie in seconds: "1:02.5", "1:02:05.4".
 pub(crate) fn clock(seconds: f64) -> String {
     let tenths = (seconds.max(0.0) * 10.0).round() as u64;
     let (s, tenth) = (tenths / 10, tenths % 10);
@@ -187,19 +184,19 @@ pub(crate) fn clock(seconds: f64) -> String {
     }
 }
 
-/// Sets the whole style. Nothing is animated: an idle overlay asks for no repaint.
+/// Sets fonts, colours and spacing. Nothing is animated, so that an idle overlay requests no repaint.
 pub(crate) fn apply(ctx: &egui::Context) {
     let mut fonts = egui::FontDefinitions::default();
-    // The face for words has no arrow; that for figures has.
+    // The face for words has no arrows, the one for figures has.
     if let Some(words) = fonts.families.get_mut(&FontFamily::Proportional) {
         words.push("Hack".to_owned());
     }
     ctx.set_fonts(fonts);
     ctx.set_theme(Theme::Dark);
-    // However long a button was held, or a slow picture kept its release from being seen: it was clicked.
+    // A click may take any time: a slow picture can delay the pass that sees the release.
     ctx.options_mut(|options| {
         options.input_options.max_click_duration = f64::INFINITY;
-        // As desktops have it: two clicks are four passes, and a slow picture makes those long.
+        // As on desktops: two clicks take four passes, which a slow picture prolongs.
         options.input_options.max_double_click_delay = 0.5;
     });
     ctx.all_styles_mut(|style| {
@@ -252,7 +249,7 @@ pub(crate) fn apply(ctx: &egui::Context) {
     });
 }
 
-/// Text in one line, cut with an ellipsis at `width`.
+/// Lays text out in one line, cut with an ellipsis at `width` points.
 pub(crate) fn elided(
     ui: &egui::Ui,
     text: &str,
@@ -265,13 +262,24 @@ pub(crate) fn elided(
     ui.painter().layout_job(job)
 }
 
-/// The frame round a panel.
-pub(crate) fn panel_frame() -> egui::Frame {
-    egui::Frame::new().fill(PANEL).stroke(Stroke::new(1.0, PANEL_EDGE)).corner_radius(6)
+/// Draws text in one line, cut with an ellipsis at `width` points. `at` is the position of a point of the text, as
+/// [`egui::Painter::text`] has it. Returns the text's rectangle.
+pub(crate) fn elided_text(
+    ui: &egui::Ui,
+    (at, anchor): (egui::Pos2, egui::Align2),
+    text: &str,
+    font: FontId,
+    color: Color32,
+    width: f32,
+) -> egui::Rect {
+    let galley = elided(ui, text, font, color, width);
+    let rect = anchor.anchor_size(at, galley.size());
+    ui.painter().galley(rect.min, galley, color);
+    rect
 }
 
-/// The ground of a panel, and its edge.
-pub(crate) fn ground(painter: &egui::Painter, rect: egui::Rect, fill: Color32) {
+/// Draws the ground and the edge of a panel.
+pub(crate) fn draw_ground(painter: &egui::Painter, rect: egui::Rect, fill: Color32) {
     painter.rect(rect, 6, fill, Stroke::new(1.0, PANEL_EDGE), egui::StrokeKind::Inside);
 }
 
@@ -291,8 +299,8 @@ mod tests {
 
     #[test]
     fn a_change_is_told_no_finer_than_what_has_changed() {
-        let noise = |min, p95| Noise::between((min, 1.0, p95), 100, None);
-        let (one, two) = (noise(0.5, 2.0), Noise::between((1.0, 1.0, 1.0), 3, None));
+        let noise = |min, p95| Noise::from_percentiles((min, 1.0, p95), 100, None);
+        let (one, two) = (noise(0.5, 2.0), Noise::from_percentiles((1.0, 1.0, 1.0), 3, None));
         assert_eq!([one, two].map(|noise| noise.map(|noise| noise.digits())), [Some(1), Some(2)]);
         assert_eq!([change(-0.42, 8.0, None), change(0.3, 30.0, None)], ["\u{2212}0.42", "+0.30"]);
         assert_eq!([change(-0.42, 8.0, two), change(-6.43, 23.15, two)], ["~\u{2212}0.4", "~\u{2212}6"]);
@@ -303,11 +311,11 @@ mod tests {
 
     #[test]
     fn numbers_that_stand_alone_have_two_or_three_digits() {
-        let told =
+        let formatted =
             [0.0, 0.0065, 0.0123, 0.37, 3.3, 14.8, 99.96, 105.4, 14_896.0, f64::INFINITY].map(short_ms);
         let wanted = ["0", "0.0065", "0.012", "0.37", "3.30", "14.8", "100", "105", "14,896", "\u{2013}"];
-        assert_eq!(told, wanted);
-        let told = [40.0, 40.5, 2000.0, 0.37, 9.5, 1e-4, 0.0, f64::NAN].map(|ms| fps(ms, None));
+        assert_eq!(formatted, wanted);
+        let formatted = [40.0, 40.5, 2000.0, 0.37, 9.5, 1e-4, 0.0, f64::NAN].map(|ms| fps(ms, None));
         let wanted = [
             "25 fps",
             "24.7 fps",
@@ -318,8 +326,11 @@ mod tests {
             "\u{2013}",
             "\u{2013}",
         ];
-        assert_eq!(told, wanted);
-        assert_eq!([1.04, 12.0, 999.4, 999.6, 2283.7].map(rounded), ["1.04", "12", "999", "1,000", "2,300"]);
+        assert_eq!(formatted, wanted);
+        assert_eq!(
+            [1.04, 12.0, 999.4, 999.6, 2283.7].map(short_number),
+            ["1.04", "12", "999", "1,000", "2,300"]
+        );
         assert_eq!([0.0, 999.0, 1000.0, 1_234_567.0].map(thousands), ["0", "999", "1,000", "1,234,567"]);
     }
 
@@ -327,14 +338,17 @@ mod tests {
     fn noisy_numbers_have_a_mark_and_the_digits_that_can_be_believed() {
         let noise = |samples: &[f64]| Noise::of(&Series::of(samples).unwrap(), None);
         let (few, far) = (noise(&[1.0; 3]), noise(&[1.0, 1.0, 1.0, 1.0, 3.0]));
-        let told = |value, noise| believed(value, noise, short_ms);
-        assert_eq!(told(0.367, None), "0.37");
+        let formatted = |value, noise| with_noise(value, noise, short_ms);
+        assert_eq!(formatted(0.367, None), "0.37");
         assert_eq!(
-            [0.367, 14.83, 845.2, 14_896.0, 9.96].map(|v| told(v, few)),
+            [0.367, 14.83, 845.2, 14_896.0, 9.96].map(|v| formatted(v, few)),
             ["~0.37", "~15", "~850", "~15,000", "~10"]
         );
-        assert_eq!([0.367, 14.83, 845.2, 0.0065].map(|v| told(v, far)), ["~0.4", "~10", "~800", "~0.007"]);
-        assert_eq!([told(0.0, few), told(f64::NAN, far)], ["0", UNKNOWN]);
+        assert_eq!(
+            [0.367, 14.83, 845.2, 0.0065].map(|v| formatted(v, far)),
+            ["~0.4", "~10", "~800", "~0.007"]
+        );
+        assert_eq!([formatted(0.0, few), formatted(f64::NAN, far)], ["0", UNKNOWN]);
         assert_eq!([fps(0.367, few), fps(0.367, far)], ["~2,700 fps", "~3,000 fps"]);
     }
 
@@ -345,13 +359,17 @@ mod tests {
         assert_eq!(clock(-1.0), "0:00.0");
     }
 
-    /// A colour as a deuteranope sees it, in CIE L*a*b*: the matrix of Machado, Oliveira and Fernandes ("A
-    /// Physiologically-based Model for Simulation of Color Vision Deficiency", 2009) on linear RGB.
-    fn seen(color: Color32) -> [f64; 3] {
-        let linear = |v: u8| match f64::from(v) / 255.0 {
+    /// Returns the linear intensity of an sRGB value.
+    fn linear(value: u8) -> f64 {
+        match f64::from(value) / 255.0 {
             v if v <= 0.04045 => v / 12.92,
             v => ((v + 0.055) / 1.055).powf(2.4),
-        };
+        }
+    }
+
+    /// Returns a colour as a deuteranope sees it, in CIE L*a*b*: the matrix of Machado, Oliveira and Fernandes ("A
+    /// Physiologically-based Model for Simulation of Color Vision Deficiency", 2009) on linear RGB.
+    fn deuteranope_lab(color: Color32) -> [f64; 3] {
         let [r, g, b] = [color.r(), color.g(), color.b()].map(linear);
         let [r, g, b] = [
             0.367322 * r + 0.860646 * g - 0.227968 * b,
@@ -369,7 +387,7 @@ mod tests {
     }
 
     fn apart(a: Color32, b: Color32) -> f64 {
-        let (a, b) = (seen(a), seen(b));
+        let (a, b) = (deuteranope_lab(a), deuteranope_lab(b));
         (0..3).map(|i| (a[i] - b[i]).powi(2)).sum::<f64>().sqrt()
     }
 
@@ -392,24 +410,20 @@ mod tests {
     fn selected_text_can_be_read() {
         // The contrast ratio of the Web Content Accessibility Guidelines 2.1, 1.4.3: 4.5 at least.
         let light = |color: Color32| {
-            let linear = |v: u8| match f64::from(v) / 255.0 {
-                v if v <= 0.04045 => v / 12.92,
-                v => ((v + 0.055) / 1.055).powf(2.4),
-            };
             0.2126 * linear(color.r()) + 0.7152 * linear(color.g()) + 0.0722 * linear(color.b()) + 0.05
         };
-        let ratio = light(SELECTED.0) / light(SELECTED.1);
+        let ratio = light(SELECTED_TEXT_COLORS.0) / light(SELECTED_TEXT_COLORS.1);
         assert!(ratio > 4.5, "{ratio:.1}");
     }
 
     #[test]
     fn amber_is_the_filters_alone() {
-        let others = [SELECT, SELECT_GROUND, WARN, ERROR, GOOD, STRONG, TEXT, WEAK, IDLE, TROUGH];
+        let others = [SELECT, SELECTION_BACKGROUND, WARN, ERROR, GOOD, STRONG, TEXT, WEAK, IDLE, TROUGH];
         let stages = STACK[1..].iter().map(|s| stage_color(*s));
         for color in others.into_iter().chain(stages) {
             assert!(apart(color, FILTER) > 30.0, "{color:?} looks like it: {:.1}", apart(color, FILTER));
         }
-        // Late is another colour than what is chosen.
+        // Warnings and selected items have different colours.
         assert!(apart(WARN, SELECT) > 30.0);
     }
 }

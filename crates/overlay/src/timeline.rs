@@ -1,167 +1,124 @@
-//! The last frames on one time axis: what overlaps and what waits. In: the recorder's [`Timeline`]. Out: a panel with a row for
-//! each frame, and in it a bar for each stage while it ran. A frame that was clicked at in a graph stands there, with those
-//! before it, until it is let go.
+//! The panel with the last frames on one time axis: a row for each frame, with a bar for each stage while it ran. It shows
+//! which stages overlap and which wait. A click on a frame in a graph freezes the panel at that frame and the frames before
+//! it.
 
 use std::time::Instant;
 
 use egui::{Align2, Rect, Sense, Ui, Vec2, pos2, vec2};
 
+use super::axes::round_up;
 use super::hatch::{Hatch, Pattern};
-use super::panels::Entry;
-use super::place::{self, Panel, Title};
-use super::{Action, Overlay, panel, theme};
+use super::panel::{self, Entry};
+use super::place::Panel;
+use super::theme;
 use engine::stats::{Lane, Recorder, Span, Timeline};
 
 /// The panel's size in points where the window has room for it.
-const SIZE: Vec2 = vec2(460.0, 190.0);
-/// What it needs of that.
-const LEAST: Vec2 = vec2(280.0, 120.0);
-/// Width of the frames' names, and height of the axis' figures.
-const NAMES: f32 = 34.0;
-const AXIS: f32 = 14.0;
-/// Between two frames' rows.
+pub(crate) const SIZE: Vec2 = vec2(460.0, 190.0);
+/// The least size of the panel in points.
+const MIN_SIZE: Vec2 = vec2(280.0, 120.0);
+/// Width in points of the frames' names left of the rows.
+const NAMES_WIDTH: f32 = 34.0;
+/// Height in points of the labels of the time axis.
+const AXIS_HEIGHT: f32 = 14.0;
+/// Space in points between the rows of two frames.
 const ROW_GAP: f32 = 5.0;
-/// A bar that is shorter is drawn as long as this, so that it can be seen.
-const SHORTEST: f32 = 1.0;
-/// Lanes of a frame's row, from above.
+/// The least length of a bar in points, so that every bar is visible.
+const MIN_BAR_LENGTH: f32 = 1.0;
+/// The number of lanes in a frame's row: host, upload queue, filter queue.
 const LANES: usize = 3;
-const ABOUT: &str = "When each stage of the last frames ran. In a frame's row, from above: the host's threads (the \
-                     window's, the device's, the filter in Rust), the device's queue for uploads, the device's queue for the filter. Where bars of \
-                     two rows stand over each other, two frames were worked on at once. The device's times are its own, \
-                     set on the host's clock by the moment at which a command was enqueued.";
+/// The explanation of the panel in the hover text of its title bar.
+const ABOUT: &str = "When each stage of the last frames ran. Each frame has three lanes: the host's threads (window, device, filter in \
+                     Rust), the device's upload queue, and the device's filter queue. Bars above each other in two rows are \
+                     frames that overlap in time. Device times are mapped to the host's clock by the time at which a command was \
+                     enqueued.";
 
-/// A stage's bar.
+/// The bar of a stage that a frame has run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Bar {
     rect: Rect,
     span: Span,
 }
 
-/// Its entry.
+/// This panel's key, line in the menu, size and corner.
 pub(super) const ENTRY: Entry = Entry {
     panel: Panel::Timeline,
-    key: Some(("g", "the last frames on one time axis")),
+    key: Some(("g", "timeline of the last frames")),
     menu: ("Timeline", "When each stage of the last frames ran"),
+    about: ABOUT,
     size: SIZE,
-    least: LEAST,
+    min_size: MIN_SIZE,
     corner: Align2::RIGHT_BOTTOM,
-    is_shown: |overlay, _| overlay.timeline_shown(),
-    show: |overlay, ui, rect, view, actions| {
-        if let Some(frozen) = &mut overlay.frozen {
-            frozen.rect = rect;
-        }
-        let folded = (overlay.is_folded(Panel::Timeline), overlay.hatched);
-        (show(ui, rect, (&view.recorder.timeline(), overlay.frozen.as_ref()), folded, actions), SIZE.y)
-    },
 };
 
-/// Lays the panel out in `rect`; returns what was done with its title.
-fn show(
-    ui: &mut Ui,
-    rect: Rect,
-    (live, frozen): (&Timeline, Option<&Frozen>),
-    (folded, hatched): (bool, bool),
-    actions: &mut Vec<Action>,
-) -> Title {
+/// Lays the contents of the panel in `rect` out, with the frames of `frozen` if a frame is frozen, otherwise with the last
+/// frames, `live`.
+pub(crate) fn show(ui: &mut Ui, rect: Rect, live: &Timeline, frozen: Option<&FrozenFrame>, hatched: bool) {
     let timeline = frozen.map_or(live, |frozen| &frozen.timeline);
-    let frame = panel::Frame {
-        panel: Panel::Timeline,
-        id: "timeline",
-        name: frozen.map_or("The last frames", |frozen| &frozen.name),
-        hover: &format!("{ABOUT}\n{}", place::HOVER),
-        close: ("Close this panel: the key g", Action::Toggle(Panel::Timeline)),
-    };
-    let (title, inner) = frame.show(ui, rect, folded, actions);
-    let Some(ui) = inner else { return title };
     if timeline.frames().len() > 1 {
         let overlap = timeline.overlap_ms();
         let text = match overlap >= 0.005 {
-            true if frozen.is_some() => format!("{} ms at once", theme::ms(overlap)),
-            true => format!("two frames at work at once for {} ms", theme::ms(overlap)),
-            false => "one frame after the other".to_owned(),
+            true if frozen.is_some() => format!("{} ms overlap", theme::ms(overlap)),
+            true => format!("two frames overlap for {} ms", theme::ms(overlap)),
+            false => "no overlap".to_owned(),
         };
-        let at = pos2(rect.right() - 32.0, rect.top() + panel::HEADER / 2.0);
+        let at = pos2(rect.right() - 32.0, rect.top() + panel::HEADER_HEIGHT / 2.0);
         ui.painter().text(at, Align2::RIGHT_CENTER, text, theme::words(12.0), theme::TEXT);
     }
-    let area = panel::below(rect).shrink2(vec2(theme::PAD, 0.0));
+    let area = panel::contents_rect(rect).shrink2(vec2(theme::PAD, 0.0));
     let area = area.with_max_y(rect.bottom() - theme::PAD);
-    let plot =
-        Rect::from_min_max(pos2(area.left() + NAMES, area.top()), pos2(area.right(), area.bottom() - AXIS));
+    let plot = Rect::from_min_max(
+        pos2(area.left() + NAMES_WIDTH, area.top()),
+        pos2(area.right(), area.bottom() - AXIS_HEIGHT),
+    );
     let Some((from, to)) = timeline.extent().filter(|_| plot.is_positive()) else {
         let font = theme::words(12.0);
-        ui.painter().text(area.center(), Align2::CENTER_CENTER, "No frame yet.", font, theme::WEAK);
-        return title;
+        ui.painter().text(area.center(), Align2::CENTER_CENTER, "No frames yet.", font, theme::WEAK);
+        return;
     };
     let all_ms = to.duration_since(from).as_secs_f64() * 1e3;
-    axis(&ui, plot, all_ms);
-    names(&ui, plot, timeline.frames().len());
-    let hatch = Hatch::new(&ui, hatched);
+    draw_axis(ui, plot, all_ms);
+    draw_names(ui, plot, timeline.frames().len());
+    let hatch = Hatch::new(ui, hatched);
     let bars = bars(timeline, plot);
     let mut mesh = hatch.mesh();
     for bar in &bars {
-        hatch.add(&mut mesh, bar.rect, theme::stage_color(bar.span.stage), Pattern::Of(bar.span.stage));
+        hatch.add(&mut mesh, bar.rect, theme::stage_color(bar.span.stage), Pattern::Stage(bar.span.stage));
     }
     ui.painter().add(egui::Shape::mesh(mesh));
     let response = ui.interact(plot, ui.unique_id().with("bars"), Sense::hover());
     let pointed =
         response.hover_pos().and_then(|at| bars.iter().rev().find(|b| b.rect.expand(1.0).contains(at)));
     if let Some(bar) = pointed {
-        response.on_hover_text_at_pointer(told(&bar.span, from));
+        response.on_hover_text_at_pointer(span_text(&bar.span, from));
     }
-    title
 }
 
-/// A frame that is shown until it is let go.
+/// A frozen frame and the frames before it, which the panel shows in place of the last frames.
 #[derive(Debug)]
-pub(crate) struct Frozen {
+pub(crate) struct FrozenFrame {
     timeline: Timeline,
-    /// What the panel is called meanwhile.
-    name: String,
-    /// Where the panel is: a click elsewhere lets go.
-    pub rect: Rect,
+    /// The title of the panel while the frame is frozen.
+    pub title: String,
 }
 
-impl Overlay {
-    /// Shows the time axis of this frame, counted from the first one presented, if it is not too long ago.
-    pub fn freeze(&mut self, frame: u64, recorder: &Recorder) {
-        self.frozen = recorder.timeline_of(frame).map(|(sample, timeline)| {
-            let name = format!("Frame at {}, Esc lets go", theme::clock(sample.pts));
-            Frozen { timeline, name, rect: Rect::NOTHING }
-        });
-    }
-
-    /// Whether a frame is shown until it is let go.
-    pub fn is_frozen(&self) -> bool {
-        self.frozen.is_some()
-    }
-
-    /// Shows what was shown before.
-    pub fn let_go(&mut self) {
-        self.frozen = None;
-    }
-
-    /// … after a click that is neither at the panel nor at another frame.
-    pub(super) fn let_go_by_a_click(&mut self, ui: &Ui, actions: &[Action]) {
-        let at = ui.input(|i| i.pointer.interact_pos().filter(|_| i.pointer.any_click()));
-        let elsewhere = |frozen: &Frozen| at.is_some_and(|at| !frozen.rect.contains(at));
-        if self.frozen.as_ref().is_some_and(elsewhere) && !matches!(actions.last(), Some(Action::Freeze(_))) {
-            self.let_go();
-        }
-    }
-
-    /// Whether the panel is shown.
-    pub(super) fn timeline_shown(&self) -> bool {
-        self.open[Panel::Timeline as usize] || self.is_frozen()
+impl FrozenFrame {
+    /// Creates the timeline of the frame with this number, counted from the first presented frame; `None` if the recorder
+    /// no longer has the frame.
+    pub(crate) fn new(frame: u64, recorder: &Recorder) -> Option<Self> {
+        let (sample, timeline) = recorder.timeline_of(frame)?;
+        let title = format!("Frame at {} (Esc to unfreeze)", theme::clock(sample.pts));
+        Some(Self { timeline, title })
     }
 }
 
-/// A bar in words; times are told from `start` on.
-fn told(span: &Span, start: Instant) -> String {
+/// Returns the hover text of a bar, with times relative to `start`.
+fn span_text(span: &Span, start: Instant) -> String {
     let ms = |at: Instant| at.saturating_duration_since(start).as_secs_f64() * 1e3;
     let lane = match span.lane {
         Lane::Host => "on the host",
         Lane::Calls => "on the device's thread",
-        Lane::Upload => "on the queue for uploads",
+        Lane::Upload => "on the upload queue",
         Lane::Device => "on the device",
     };
     let (from, to) = (ms(span.from), ms(span.to));
@@ -169,13 +126,14 @@ fn told(span: &Span, start: Instant) -> String {
     format!("{} {lane}: {took} ms, from {} to {}", span.stage.name(), theme::ms(from), theme::ms(to))
 }
 
-/// Where the row of a frame is: its upper edge and its height.
+/// Returns the upper edge and the height, in points, of the row of the frame with the index `frame`, if `plot` has `frames`
+/// rows.
 fn row(plot: Rect, frame: usize, frames: usize) -> (f32, f32) {
     let pitch = (plot.height() + ROW_GAP) / frames.max(1) as f32;
     (plot.top() + frame as f32 * pitch, (pitch - ROW_GAP).max(1.0))
 }
 
-/// The bars of all frames, within `plot`; the time axis covers all of them.
+/// Returns the bars of all frames within `plot`, whose time axis covers all of them.
 fn bars(timeline: &Timeline, plot: Rect) -> Vec<Bar> {
     let Some((from, to)) = timeline.extent() else { return Vec::new() };
     let all_s = to.duration_since(from).as_secs_f64().max(1e-9);
@@ -191,8 +149,8 @@ fn bars(timeline: &Timeline, plot: Rect) -> Vec<Bar> {
             };
             let lane_height = height / LANES as f32;
             let y = top + lane as f32 * lane_height;
-            let left = x(span.from).min(plot.right() - SHORTEST);
-            let right = x(span.to).max(left + SHORTEST);
+            let left = x(span.from).min(plot.right() - MIN_BAR_LENGTH);
+            let right = x(span.to).max(left + MIN_BAR_LENGTH);
             let rect = Rect::from_min_max(pos2(left, y), pos2(right, y + lane_height));
             bars.push(Bar { rect, span: *span });
         }
@@ -200,15 +158,15 @@ fn bars(timeline: &Timeline, plot: Rect) -> Vec<Bar> {
     bars
 }
 
-/// Distance of the axis' marks: a round number, so that there are no more than `most`.
-fn step(all_ms: f64, most: f64) -> f64 {
-    let least = (all_ms / most).max(1e-3);
-    let decade = 10f64.powf(least.log10().floor());
-    [1.0, 2.0, 5.0].into_iter().map(|s| s * decade).find(|s| *s >= least * 0.999).unwrap_or(10.0 * decade)
+/// Returns the distance of the axis' marks in milliseconds: the least round number with which an axis of `all_ms` has at
+/// most `most` marks.
+fn mark_distance(all_ms: f64, most: f64) -> f64 {
+    round_up((all_ms / most).max(1e-3), &[1.0, 2.0, 5.0])
 }
 
-fn axis(ui: &Ui, plot: Rect, all_ms: f64) {
-    let step = step(all_ms, f64::from((plot.width() / 60.0).max(1.0)));
+/// Draws the time axis, which covers `all_ms` milliseconds, with its marks and labels.
+fn draw_axis(ui: &Ui, plot: Rect, all_ms: f64) {
+    let step = mark_distance(all_ms, f64::from((plot.width() / 60.0).max(1.0)));
     let count = (all_ms / step).floor().clamp(0.0, 100.0) as u32;
     for n in 0..=count {
         let ms = f64::from(n) * step;
@@ -219,14 +177,15 @@ fn axis(ui: &Ui, plot: Rect, all_ms: f64) {
             text += " ms";
         }
         let align = if n == 0 { Align2::LEFT_TOP } else { Align2::CENTER_TOP };
-        // The last figure must not reach out of the panel.
+        // The last figure must not leave the panel.
         if x + 14.0 <= plot.right() + theme::PAD {
             ui.painter().text(pos2(x, plot.bottom() + 2.0), align, text, theme::words(11.0), theme::WEAK);
         }
     }
 }
 
-fn names(ui: &Ui, plot: Rect, frames: usize) {
+/// Draws the names of the frames left of their rows: n for the newest frame, n − 1 for the one before.
+fn draw_names(ui: &Ui, plot: Rect, frames: usize) {
     for frame in 0..frames {
         let (top, height) = row(plot, frame, frames);
         let name = match frames - 1 - frame {
@@ -279,7 +238,7 @@ mod tests {
         // Below each other: host and device of the first frame, then upload and device of the second one.
         assert!(bars.windows(2).all(|b| b[0].rect.bottom() <= b[1].rect.top() + 0.01), "{bars:?}");
         assert!(bars.iter().all(|b| plot().expand(0.01).contains_rect(b.rect)), "{bars:?}");
-        // What overlaps in time stands over each other.
+        // Bars that overlap in time stand over each other.
         assert!(bars[1].rect.x_range().intersection(bars[2].rect.x_range()).span() > 59.0);
     }
 
@@ -293,7 +252,7 @@ mod tests {
             span(base, Stage::Release, Lane::Device, 100_000, 100_000),
         ]);
         for bar in bars(&timeline, plot()) {
-            assert!(bar.rect.width() >= SHORTEST * 0.99, "{bar:?}");
+            assert!(bar.rect.width() >= MIN_BAR_LENGTH * 0.99, "{bar:?}");
             assert!(plot().expand(0.01).contains_rect(bar.rect), "{bar:?}");
         }
         assert!(bars(&Timeline::default(), plot()).is_empty());
@@ -307,7 +266,7 @@ mod tests {
     fn marks_are_round_and_not_too_many() {
         for all_ms in [0.004, 0.9, 3.0, 17.0, 120.0, 4321.0, 90_000.0] {
             for most in [1.0, 5.0, 9.0] {
-                let step = step(all_ms, most);
+                let step = mark_distance(all_ms, most);
                 assert!(all_ms / step <= most * 1.01, "{all_ms} by {step}");
                 let mantissa = step / 10f64.powf((step.log10() + 1e-9).floor());
                 assert!([1.0, 2.0, 5.0].iter().any(|m| (mantissa - m).abs() < 1e-6), "{step}");
@@ -316,12 +275,12 @@ mod tests {
     }
 
     #[test]
-    fn a_bar_tells_its_stage_and_time() {
+    fn a_bar_has_its_stage_and_time_as_text() {
         let base = Instant::now();
-        let told = told(&span(base, Stage::Upload, Lane::Upload, 2, 5), base);
+        let text = span_text(&span(base, Stage::Upload, Lane::Upload, 2, 5), base);
         assert!(
-            told.contains("upload") && told.contains("queue for uploads") && told.contains("3.00 ms"),
-            "{told}"
+            text.contains("upload") && text.contains("upload queue") && text.contains("3.00 ms"),
+            "{text}"
         );
     }
 }

@@ -1,262 +1,185 @@
-//! The search for the best parameters as a heat map. In: a [`Tuning`]. Out: wishes to begin or end a search.
+//! The panel of tuning: the state of the search for the fastest configuration, and its trials as a heat map.
 
 use egui::{Align2, Color32, Rect, Sense, Ui, pos2, vec2};
 
-use super::panels::{self, Entry};
-use super::place::{self, Panel, Title};
-use super::words::Wait;
-use super::{Action, panel, theme};
+use super::job::{JobState, start_or_stop};
+use super::panel::{self, Entry, choice_button, line, paragraph};
+use super::place::Panel;
+use super::{Action, theme, words};
 use box_filter::Code;
-use box_filter::tune::Trial;
 use box_filter::tuned::SizeClass;
-use ladder::heat::{self, Map};
-use ladder::judge::Status;
+use box_filter::tuned::Trial;
+use engine::AutoChoice;
+use ladder::heat::{self, HeatMap};
+use ladder::tune::Status;
 use ladder::tune::best;
 
-/// What a search does now.
-#[derive(Debug, Clone, PartialEq)]
-pub enum TuningState {
-    /// There is none; what is shown is known, or nothing is.
-    Idle,
-    /// It is to run, and waits for this.
-    Waiting(Wait),
-    /// It runs; this is tried.
-    Running(String),
-    /// It is over, and its results are used.
-    Done,
-    /// It could not be done, and why.
-    Failed(String),
-}
-
-/// A search in the background.
-#[derive(Debug, Clone)]
+/// A search for the fastest configuration in the background.
+#[derive(Debug, Clone, Default)]
 pub struct Tuning {
-    /// What it does now.
-    pub state: TuningState,
-    /// What it is for: width, height and radius in pixels.
-    pub of: Option<((u32, u32), u32)>,
-    /// The radii that its results are used for, the first and the last.
+    /// The state of the search.
+    pub state: JobState,
+    /// The tuned case: width, height and radius in pixels.
+    pub case: Option<((u32, u32), u32)>,
+    /// The first and the last radius for which the results are used.
     pub radii: (u32, u32),
-    /// What has been tried.
+    /// The configurations that were tried so far, with their times.
     pub trials: Vec<Trial>,
-    /// The most that will be.
-    pub most: usize,
-    /// A copy of the picture in milliseconds of device time, once it is known.
+    /// The greatest number of trials that the search makes.
+    pub max_trials: usize,
+    /// The device time of a copy of the picture in milliseconds, once measured.
     pub copy_ms: Option<f64>,
-}
-
-impl Tuning {
-    /// Nothing has been searched.
-    pub const NONE: Tuning = Tuning {
-        state: TuningState::Idle,
-        of: None,
-        radii: (0, 0),
-        trials: Vec::new(),
-        most: 0,
-        copy_ms: None,
-    };
-
-    /// Whether a search is under way, running or not.
-    pub fn is_under_way(&self) -> bool {
-        matches!(self.state, TuningState::Waiting(_) | TuningState::Running(_))
-    }
 }
 
 /// The panel's width in points.
 pub(crate) const WIDTH: f32 = 420.0;
-const CELL: f32 = 22.0;
-/// Where the rows' values end, and the least width of a cell.
-const LEFT: f32 = 92.0;
-const NARROWEST: f32 = 44.0;
-/// Where the map's cells begin, below the names of its parameters.
-const TOP: f32 = 34.0;
+/// Height in points of a cell of the heat map.
+const CELL_HEIGHT: f32 = 22.0;
+/// Width in points of the parameter values left of the rows.
+const LABELS_WIDTH: f32 = 92.0;
+/// The least width in points of a cell of the heat map.
+const MIN_CELL_WIDTH: f32 = 44.0;
+/// Height in points of the parameters' names above the cells.
+const HEADER_HEIGHT: f32 = 34.0;
 
-/// Its entry.
+/// This panel's key, line in the menu, size and corner.
 pub(super) const ENTRY: Entry = Entry {
     panel: Panel::Tuning,
-    key: Some(("t", "tuning")),
-    menu: ("Tuning", "The search for the best parameters"),
+    key: Some(("t", "tuning: configurations tried")),
+    menu: ("Tuning", "Search for the fastest configuration of each variant"),
+    about: "",
     size: vec2(WIDTH, 284.0),
-    least: vec2(WIDTH, panels::LEAST),
+    min_size: vec2(WIDTH, panel::MIN_HEIGHT),
     corner: Align2::RIGHT_TOP,
-    is_shown: |overlay, _| overlay.tuning_shown(),
-    show: |overlay, ui, rect, view, actions| {
-        let folded = overlay.is_folded(Panel::Tuning);
-        show(ui, rect, (view.tuning, view.auto), folded, &mut overlay.tuning_of, actions)
-    },
 };
 
-/// Lays the panel out in `rect`, with a scroll bar where it is too low. `of` is the variant whose map is to be seen;
-/// `None` is that of the fastest trial. With the search comes what `auto` is for this picture. Returns what was done with
-/// the title, and the height that the panel would like to have.
-fn show(
-    ui: &mut Ui,
-    rect: Rect,
-    (tuning, auto): (&Tuning, Option<&str>),
-    folded: bool,
-    of: &mut Option<&'static str>,
-    actions: &mut Vec<Action>,
-) -> (Title, f32) {
-    let name = match folded && tuning.is_under_way() {
-        true => format!("Tuning, {}", count(tuning)),
-        false => "Tuning".to_owned(),
-    };
-    let frame = panel::Frame {
-        panel: Panel::Tuning,
-        id: "tuning",
-        name: &name,
-        hover: place::HOVER,
-        close: ("Close this panel: the key t", Action::Toggle(Panel::Tuning)),
-    };
-    frame.around(ui, rect, folded, actions, |ui, actions| contents(ui, tuning, auto, of, actions))
+/// Returns the progress of the search as text: "3 of at most 40".
+pub(crate) fn progress(tuning: &Tuning) -> String {
+    format!("{} of at most {}", tuning.trials.len(), tuning.max_trials)
 }
 
-/// How far it is.
-fn count(tuning: &Tuning) -> String {
-    format!("{} of at most {}", tuning.trials.len(), tuning.most)
-}
-
-fn contents(
+/// Lays the contents of the panel out. `auto` names the variant and configuration that `auto` uses for this picture. `variant`
+/// is the variant whose heat map is shown; `None` shows that of the fastest trial.
+pub(crate) fn show(
     ui: &mut Ui,
     tuning: &Tuning,
-    auto: Option<&str>,
-    of: &mut Option<&'static str>,
+    auto: Option<&AutoChoice>,
+    variant: &mut Option<&'static str>,
     actions: &mut Vec<Action>,
 ) {
-    // Above all texts, whose lines come and go: the buttons keep their places.
-    let (ids, fastest) = heat::rungs(&tuning.trials);
-    let shown = of.filter(|id| ids.contains(id)).or(fastest).or(ids.first().copied());
+    // Above all texts, whose number of lines varies, so that the buttons do not move.
+    let (ids, fastest) = heat::variants(&tuning.trials);
+    let shown = variant.filter(|id| ids.contains(id)).or(fastest).or(ids.first().copied());
     ui.horizontal(|ui| {
-        // The one is as wide as the other: those beside it keep their places.
-        let button = |text: &str| egui::Button::new(text.to_owned()).min_size(vec2(76.0, 0.0));
-        if tuning.is_under_way() {
-            let hover = "End this search; what it has found is not kept";
-            if ui.add(button("Stop")).on_hover_text(hover).clicked() {
-                actions.push(Action::StopTuning);
-            }
-        } else if ui.add(button("Tune now")).on_hover_text(TUNE_NOW).clicked() {
-            actions.push(Action::TuneNow);
-        }
+        let stop = ("Stop", "Stop this search and discard its results", Action::StopTuning);
+        start_or_stop(ui, &tuning.state, ("Tune now", START_HOVER, Action::TuneNow), stop, actions);
         for id in ids {
-            let chosen = Some(id) == shown;
-            let text = egui::RichText::new(id).color(if chosen { Color32::BLACK } else { theme::TEXT });
-            let mut button = egui::Button::new(text);
-            if chosen {
-                button = button.fill(theme::SELECT);
-            }
-            if ui.add(button).on_hover_text("Show the map of this variant").clicked() {
-                *of = Some(id);
+            if ui
+                .add(choice_button(id, Some(id) == shown))
+                .on_hover_text("Show this variant's heat map")
+                .clicked()
+            {
+                *variant = Some(id);
             }
         }
     });
-    let (color, text) = told(tuning, auto);
+    let (color, text) = state_text(tuning, auto);
     match tuning.state {
-        // It changes several times a second, and would make the panel jump.
-        TuningState::Running(_) => line(ui, &text, color),
-        _ => drop(ui.label(egui::RichText::new(&text).font(theme::words(12.0)).color(color))),
-    }
-    if let Some(((width, height), radius)) = tuning.of {
+        // It changes several times a second: more than one line would make the panel jump.
+        JobState::Running(_) => line(ui, &text, color),
+        _ => paragraph(ui, &text, color),
+    };
+    if let Some(((width, height), radius)) = tuning.case {
         let (first, last) = tuning.radii;
         let what = format!(
-            "{width} \u{d7} {height} ({}), radius {radius}, kept for {first} to {last}",
-            class(width, height)
+            "{width} \u{d7} {height} ({} pictures), radius {radius}; used for radius {first} to {last}",
+            SizeClass::of(width, height).as_str()
         );
         line(ui, &what, theme::WEAK);
     }
     if let Some((best, ms)) = best(&tuning.trials) {
-        let name = if tuning.state == TuningState::Done { "Best" } else { "Best so far" };
-        let text = format!("{name}: {} {}, {} ms", best.rung, best.config, theme::ms(ms));
+        let name = if tuning.state == JobState::Done { "Best" } else { "Best so far" };
+        let text = format!("{name}: {} {}, {} ms", best.variant, best.config, theme::ms(ms));
         line(ui, &text, theme::STRONG);
     }
-    if let Some(map) = shown.and_then(|id| Map::of(&tuning.trials, id)) {
-        heat_map(ui, &map, tuning);
+    if let Some(map) = shown.and_then(|id| HeatMap::new(&tuning.trials, id)) {
+        show_heat_map(ui, &map, tuning);
     }
 }
 
-const TUNE_NOW: &str = "Search for this device, size and radius now, also while the movie plays on a CPU.\n\
-    It waits while frames are late or a filter is slow.";
+/// The hover text of the button that starts the search.
+const START_HOVER: &str = "Tune for this device, size and radius now, even while the movie plays on a CPU.\n\
+    Tuning is suspended while frames are late or the filter is slow.";
 
-const WHEN: &str = "while auto is chosen, and on a CPU in a pause";
+/// The sentence that tells when a search runs by itself.
+const IDLE_SENTENCE: &str =
+    "Untuned cases are tuned in the background while auto is selected; on a CPU only while paused.";
 
-fn class(width: u32, height: u32) -> &'static str {
-    match SizeClass::of(width, height) {
-        SizeClass::Small => "small pictures",
-        SizeClass::Medium => "medium pictures",
-        SizeClass::Large => "large pictures",
-    }
-}
-
-/// The state in words.
-fn told(tuning: &Tuning, auto: Option<&str>) -> (Color32, String) {
-    let count = count(tuning);
-    let here = auto.map_or_else(String::new, |auto| format!(" Here auto is {auto}."));
+/// Returns the state of the search as text, and the colour of the text.
+fn state_text(tuning: &Tuning, auto: Option<&AutoChoice>) -> (Color32, String) {
+    let progress = progress(tuning);
+    let here = auto.map_or_else(String::new, |auto| format!(" {}", words::auto_text(auto)));
     match &tuning.state {
-        TuningState::Idle if tuning.of.is_none() => {
-            let text = format!(
-                "Nothing is being searched.{here} What is not known yet is searched in spare time, {WHEN}."
-            );
-            (theme::WEAK, text)
+        JobState::Idle => (theme::WEAK, format!("Idle.{here} {IDLE_SENTENCE}")),
+        JobState::Stopped => (theme::WEAK, "Stopped.".to_owned()),
+        JobState::Waiting(reason) | JobState::Ending(reason) => {
+            (theme::WARN, format!("{progress}; waiting: {reason}. {}", reason.end_sentence()))
         }
-        TuningState::Idle => (theme::WEAK, "The search was ended.".to_owned()),
-        TuningState::Waiting(reason) => (theme::WARN, format!("{count}; waits: {reason}. {}", reason.end())),
-        TuningState::Running(what) => (theme::GOOD, format!("{count}; {what}")),
-        TuningState::Done => (theme::GOOD, format!("Done: {} tried.{here}", tuning.trials.len())),
-        TuningState::Failed(why) => (theme::ERROR, why.clone()),
+        JobState::Running(what) => (theme::GOOD, format!("{progress}; {what}")),
+        JobState::Done => (theme::GOOD, format!("Done: {} configurations tried.{here}", tuning.trials.len())),
+        JobState::Failed(why) => (theme::ERROR, why.clone()),
     }
 }
 
-/// One line; what does not fit is cut, and the hover text has it.
-fn line(ui: &mut Ui, text: &str, color: Color32) {
-    let text = egui::RichText::new(text).font(theme::words(12.0)).color(color);
-    ui.add(egui::Label::new(text).truncate());
-}
-
-fn heat_map(ui: &mut Ui, map: &Map<Code>, tuning: &Tuning) {
-    let across = map.across.map_or("", |p| p.name);
-    let down = map.down.map_or("", |p| p.name);
-    let size = vec2(ui.available_width(), TOP + map.rows.len() as f32 * CELL);
+/// Lays out the heat map: a cell for each pair of values of two parameters.
+fn show_heat_map(ui: &mut Ui, map: &HeatMap<Code>, tuning: &Tuning) {
+    let across = map.column_param.map_or("", |p| p.name);
+    let down = map.row_param.map_or("", |p| p.name);
+    let size = vec2(ui.available_width(), HEADER_HEIGHT + map.rows.len() as f32 * CELL_HEIGHT);
     let (area, _) = ui.allocate_exact_size(size, Sense::hover());
-    let head = pos2(area.left() + LEFT, area.top() + 8.0);
+    let head = pos2(area.left() + LABELS_WIDTH, area.top() + 8.0);
     let painter = ui.painter();
     let (font, weak) = (theme::words(11.5), theme::WEAK);
     painter.text(pos2(area.left(), head.y), Align2::LEFT_CENTER, down, font.clone(), weak);
     let columns = map.columns.len().max(1) as f32;
-    let width = ((area.width() - LEFT) / columns).clamp(NARROWEST, 84.0);
+    let width = ((area.width() - LABELS_WIDTH) / columns).clamp(MIN_CELL_WIDTH, 84.0);
     painter.text(head, Align2::LEFT_CENTER, across, font, weak);
-    let top = area.top() + TOP;
-    for (n, value) in map.columns.iter().enumerate().filter(|_| map.across.is_some()) {
+    let top = area.top() + HEADER_HEIGHT;
+    for (n, value) in map.columns.iter().enumerate().filter(|_| map.column_param.is_some()) {
         let x = head.x + (n as f32 + 0.5) * width;
         let font = theme::figures(11.0);
         painter.text(pos2(x, top - 9.0), Align2::CENTER_CENTER, value.to_string(), font, theme::TEXT);
     }
     for (m, value) in map.rows.iter().enumerate() {
-        let y = top + m as f32 * CELL;
-        if map.down.is_some() {
-            let at = pos2(head.x - 8.0, y + CELL / 2.0);
+        let y = top + m as f32 * CELL_HEIGHT;
+        if map.row_param.is_some() {
+            let at = pos2(head.x - 8.0, y + CELL_HEIGHT / 2.0);
             let font = theme::figures(11.0);
             ui.painter().text(at, Align2::RIGHT_CENTER, value.to_string(), font, theme::TEXT);
         }
         for n in 0..map.columns.len() {
             let corner = pos2(head.x + n as f32 * width, y);
-            let rect = Rect::from_min_size(corner, vec2(width - 2.0, CELL - 2.0));
-            cell(ui, rect, (n, m), map.cell(n, m), map.around, tuning);
+            let rect = Rect::from_min_size(corner, vec2(width - 2.0, CELL_HEIGHT - 2.0));
+            draw_cell(ui, rect, (n, m), map.cell(n, m), map.center, tuning);
         }
     }
 }
 
-/// Time relative to the best of the map: between finalists of their medians, otherwise of the least runs, which all have.
+/// Returns the time of `trial` divided by that of `best`, the fastest trial of the heat map: the ratio of the medians if
+/// both were finalists (trials that are timed again, in turn), otherwise of the shortest runs. Returns `None` if a time is
+/// missing.
 fn ratio(trial: &Trial, best: &Trial) -> Option<f64> {
     let medians = trial.median_ms.zip(best.median_ms);
     let (ms, best) = medians.or_else(|| trial.ms().zip(best.ms()))?;
     (best > 0.0).then(|| ms / best)
 }
 
-/// [`ratio`] is written into the cell; its colour says the same.
-fn cell(ui: &Ui, rect: Rect, at: (usize, usize), trial: Option<&Trial>, best: &Trial, tuning: &Tuning) {
+/// Draws a cell with its [`ratio`] as text and as colour.
+fn draw_cell(ui: &Ui, rect: Rect, at: (usize, usize), trial: Option<&Trial>, best: &Trial, tuning: &Tuning) {
     let (text, fill) = match trial {
         None => ("\u{b7}".to_owned(), theme::RULE.gamma_multiply(0.35)),
         Some(trial) => match (&trial.status, ratio(trial, best)) {
-            (Status::Scored(_), Some(ratio)) => (format!("{ratio:.2}"), heat(ratio)),
+            (Status::Scored(_), Some(ratio)) => (format!("{ratio:.2}"), heat_color(ratio)),
             (Status::Scored(ms), None) => (theme::ms(trial.median_ms.unwrap_or(*ms)), theme::RULE),
             (Status::Abandoned(_), _) => ("A".to_owned(), theme::RULE),
             (Status::Mismatch(_), _) => ("M".to_owned(), theme::RULE),
@@ -273,38 +196,38 @@ fn cell(ui: &Ui, rect: Rect, at: (usize, usize), trial: Option<&Trial>, best: &T
     }
     let response = ui.interact(rect, ui.unique_id().with(at), Sense::hover());
     match trial {
-        Some(trial) => response.on_hover_text(about(trial, tuning)),
+        Some(trial) => response.on_hover_text(trial_hover_text(trial, tuning)),
         None => {
-            response.on_hover_text("Not tried: this device cannot run it, or the search has not been here")
+            response.on_hover_text("Not tried: not supported by this device, or not reached by the search")
         }
     };
 }
 
-/// From light to dark with the time: the best is the lightest, twice its time and more the darkest.
-fn heat(ratio: f64) -> Color32 {
+/// Returns the colour of a ratio, from light for the best to dark for twice its time and more.
+fn heat_color(ratio: f64) -> Color32 {
     let t = ((ratio - 1.0).clamp(0.0, 1.0) as f32).sqrt();
     let mix = |a: f32, b: f32| (a + (b - a) * t) as u8;
     Color32::from_rgb(mix(253.0, 62.0), mix(212.0, 24.0), mix(92.0, 96.0))
 }
 
-/// A trial in words.
-fn about(trial: &Trial, tuning: &Tuning) -> String {
+/// Returns the hover text of a trial in the heat map.
+fn trial_hover_text(trial: &Trial, tuning: &Tuning) -> String {
     let compiled = trial.compile_ms.map_or_else(|| "\u{2013}".to_owned(), |ms| format!("{ms:.0} ms"));
-    let head = format!("{} {}\ncompiled in {compiled}\n", trial.rung, trial.config);
+    let head = format!("{} {}\ncompiled in {compiled}\n", trial.variant, trial.config);
     let rest = match &trial.status {
         Status::Scored(least) => {
-            // As the line of the best and the cache say it.
+            // The same number as in the line of the best configuration and in the cache.
             let ms = trial.median_ms.unwrap_or(*least);
-            let ((width, height), _) = tuning.of.unwrap_or_default();
+            let ((width, height), _) = tuning.case.unwrap_or_default();
             let bytes = f64::from(width) * f64::from(height) * 8.0;
             let percent = match tuning.copy_ms {
-                Some(copy) => format!("{:.0} % of a copy's speed", 100.0 * copy / ms),
-                None => "against a copy: known at the end".to_owned(),
+                Some(copy) => format!("{:.0} % of the speed of a copy", 100.0 * copy / ms),
+                None => "speed of a copy: measured at the end".to_owned(),
             };
             format!("{} ms, {:.2} GB/s read and written, {percent}", theme::ms(ms), bytes / (ms * 1e6))
         }
-        Status::Abandoned(ms) => format!("A: abandoned, one run would take about {} ms", theme::ms(*ms)),
-        Status::Mismatch(report) => format!("M: differs from the reference, never timed\n{report}"),
+        Status::Abandoned(ms) => format!("A: abandoned, predicted to take about {} ms", theme::ms(*ms)),
+        Status::Mismatch(report) => format!("M: output differs from the reference, not timed\n{report}"),
         Status::Failed(why) => format!("F: failed\n{why}"),
     };
     head + &rest
@@ -322,44 +245,47 @@ mod tests {
 
     #[test]
     fn slower_is_darker_without_exception() {
-        let shades: Vec<u32> = (0..=10).map(|n| lightness(heat(1.0 + f64::from(n) / 10.0))).collect();
+        let shades: Vec<u32> = (0..=10).map(|n| lightness(heat_color(1.0 + f64::from(n) / 10.0))).collect();
         assert!(shades.windows(2).all(|w| w[0] > w[1]), "{shades:?}");
-        assert_eq!(heat(9.0), heat(2.0));
+        assert_eq!(heat_color(9.0), heat_color(2.0));
     }
 
     #[test]
-    fn what_hovers_says_time_rate_and_share_or_why_there_is_none() {
+    fn the_hover_text_of_a_trial_has_time_rate_and_share_or_the_reason() {
         let code = VariantId::Fused.kernels().unwrap().code(DeviceKind::Cpu);
-        let config = Config::of(code, DeviceKind::Cpu);
+        let config = Config::new(code, DeviceKind::Cpu);
         let trial = |status| Trial {
-            rung: "fused",
+            variant: "fused",
             config: config.clone(),
             compile_ms: Some(12.0),
             status,
             median_ms: None,
             noise: None,
         };
-        let tuning = Tuning { of: Some(((1000, 500), 7)), copy_ms: Some(0.5), most: 9, ..Tuning::NONE };
-        let text = about(&trial(Status::Scored(2.0)), &tuning);
+        let tuning =
+            Tuning { case: Some(((1000, 500), 7)), copy_ms: Some(0.5), max_trials: 9, ..Tuning::default() };
+        let text = trial_hover_text(&trial(Status::Scored(2.0)), &tuning);
         assert!(text.contains("fused STRIPS=2") && text.contains("2.00 ms"), "{text}");
         assert!(text.contains("compiled in 12 ms"), "{text}");
         let apart = Trial { compile_ms: None, ..trial(Status::Failed("no".into())) };
         assert!(
-            about(&apart, &tuning).contains("compiled in \u{2013}"),
+            trial_hover_text(&apart, &tuning).contains("compiled in \u{2013}"),
             "what was not compiled took no 0 ms"
         );
-        assert!(text.contains("2.00 GB/s") && text.contains("25 % of a copy"), "{text}");
+        assert!(text.contains("2.00 GB/s") && text.contains("25 % of the speed of a copy"), "{text}");
         let finalist = Trial { median_ms: Some(4.0), ..trial(Status::Scored(2.0)) };
-        let text = about(&finalist, &tuning);
+        let text = trial_hover_text(&finalist, &tuning);
         assert!(
-            text.contains("4.00 ms") && text.contains("1.00 GB/s") && text.contains("12 % of a copy"),
+            text.contains("4.00 ms")
+                && text.contains("1.00 GB/s")
+                && text.contains("12 % of the speed of a copy"),
             "{text}"
         );
         let winner = Trial { median_ms: Some(2.0), ..trial(Status::Scored(1.6)) };
         assert_eq!(ratio(&finalist, &winner), Some(2.0), "by the medians");
         assert_eq!(ratio(&trial(Status::Scored(3.2)), &winner), Some(2.0), "by the least runs");
         assert_eq!(ratio(&trial(Status::Failed("no".into())), &winner), None);
-        assert!(about(&trial(Status::Abandoned(70.0)), &tuning).contains("A: abandoned"));
-        assert!(about(&trial(Status::Failed("because".into())), &tuning).contains("because"));
+        assert!(trial_hover_text(&trial(Status::Abandoned(70.0)), &tuning).contains("A: abandoned"));
+        assert!(trial_hover_text(&trial(Status::Failed("because".into())), &tuning).contains("because"));
     }
 }

@@ -1,5 +1,5 @@
-//! A wipe: the line between two filters of one picture, the labels of both, and how they differ. In: what is on both sides.
-//! Out: where the line was dragged to, and which side the mouse is on.
+//! A wipe: two filters of one picture, with a line between them that the user drags, a label for each side, and their
+//! difference.
 
 use std::sync::Arc;
 
@@ -9,134 +9,129 @@ use egui::{
     Ui, Vec2, pos2, vec2,
 };
 
-use super::{Action, Overlay, Placed, View, theme};
+use super::table::Numbers;
+use super::{Action, View, Wipe, theme};
 use base::timing::Noise;
 use box_filter::VariantId;
+use engine::Difference;
 use engine::stats::Summary;
-use engine::{Difference, Request};
 use video::Orientation;
 
-/// Points to both sides of the line in which the mouse takes it.
-const BAND: f32 = 12.0;
-/// The line stays so far inside the picture, in parts of its width.
-const EDGE: f32 = 0.02;
-/// Height of a label.
-const ROW: f32 = 22.0;
+/// The greatest distance in points from the line at which the mouse can drag the line.
+const GRAB_DISTANCE: f32 = 12.0;
+/// The least distance of the line from the picture's left and right edge, as a fraction of the picture's width.
+const MIN_EDGE_DISTANCE: f32 = 0.02;
+/// Height in points of a label.
+const LABEL_HEIGHT: f32 = 22.0;
 
-/// Two filters of one picture on the screen.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Wipe {
-    /// How the left and the right side were filtered.
-    pub sides: [Request; 2],
-    /// Which of their times are wall time.
-    pub by_wall: [bool; 2],
-    /// How they differ, where a map of that is shown.
-    pub difference: Option<Difference>,
-}
-
-/// The overlay's own state of it.
+/// The line between the sides of a wipe, which the user drags.
 #[derive(Debug)]
-pub(super) struct State {
-    /// Where the line is, in parts of the picture's width.
-    at: f32,
-    /// Where it was laid out, in points from the window's left.
-    line: f32,
-    /// The mouse is on the right side.
-    right: bool,
+pub struct WipeLine {
+    /// The line's position, as a fraction of the picture's width.
+    position: f32,
+    /// The line's position in the last pass, in points from the window's left edge.
+    x: f32,
+    /// True if the mouse is on the right side.
+    pointer_is_right: bool,
 }
 
-impl Default for State {
+impl Default for WipeLine {
+    /// Returns a line in the middle of the picture.
     fn default() -> Self {
-        Self { at: 0.5, line: f32::INFINITY, right: false }
+        Self { position: 0.5, x: f32::INFINITY, pointer_is_right: false }
     }
 }
 
-impl Overlay {
-    /// Where the line of a wipe is, in parts of the picture's width.
-    pub fn wipe_at(&self) -> f32 {
-        self.wipe.at
+impl WipeLine {
+    /// Returns the line's position, as a fraction of the picture's width.
+    pub fn position(&self) -> f32 {
+        self.position
     }
 
-    /// The mouse has moved since the last drawing, to this point.
-    pub fn mouse_is_at(&mut self, pointer: Pos2) {
-        self.wipe.right = pointer.x >= self.wipe.line;
+    /// Stores that the mouse has moved to this point since the last pass.
+    pub fn set_pointer(&mut self, pointer: Pos2) {
+        self.pointer_is_right = pointer.x >= self.x;
     }
 
-    /// Whether the mouse is on the right side of a wipe.
-    pub fn is_right_of_wipe(&self) -> bool {
-        self.wipe.right
+    /// Returns true if the mouse is on the right side of a wipe, whose filter keys then change.
+    pub fn pointer_is_right(&self) -> bool {
+        self.pointer_is_right
     }
 
-    /// The picture's part that is left of the line; all of it without a wipe, nothing where a map lies over it.
-    pub(super) fn left_of_wipe(&self, view: &View, whole: Rect) -> Rect {
+    /// Returns the part of the picture `whole` that the first filter has made: all of it without a wipe, nothing where the map
+    /// of differences covers it.
+    pub(crate) fn first_filter_rect(&self, view: &View, whole: Rect) -> Rect {
         match view.wipe {
             None => whole,
             Some(Wipe { difference: Some(_), .. }) => Rect::NOTHING,
-            Some(_) => whole.with_max_x(whole.left() + self.wipe.at * whole.width()),
+            Some(_) => whole.with_max_x(whole.left() + self.position * whole.width()),
         }
     }
 
-    /// Lays the line and the labels out, these in `area`, and below the panels in `covered` where there is room. The panels lie over
-    /// the line, the picture's own clicks below.
-    pub(super) fn wipe(
+    /// Lays out the dividing line of the wipe, and the labels of both sides within `area`, below the panels in `covered` if
+    /// there is space. Call it after the picture, so that the line gets clicks before the picture does, and before the
+    /// panels, which are drawn over the line.
+    pub(crate) fn show(
         &mut self,
         ui: &Ui,
-        area: Rect,
-        covered: &[Rect],
+        (area, covered): (Rect, &[Rect]),
         view: &View,
+        numbers: &Numbers,
         actions: &mut Vec<Action>,
     ) {
-        let (Some(wipe), Some(placed)) = (view.wipe, view.placed) else { return };
+        let (Some(wipe), Some(placed)) = (view.wipe, view.picture_place) else { return };
         let picture = placed.rect(ui);
         if picture.width() < 4.0 {
             return;
         }
-        let x_of = |at: f32| picture.left() + at * picture.width();
+        let x_of = |position: f32| picture.left() + position * picture.width();
         if wipe.difference.is_none() {
-            let x = x_of(self.wipe.at);
-            let band = Rect::from_x_y_ranges(x - BAND..=x + BAND, picture.y_range());
+            let x = x_of(self.position);
+            let band = Rect::from_x_y_ranges(x - GRAB_DISTANCE..=x + GRAB_DISTANCE, picture.y_range());
             let response = ui.interact(band, line_id(), Sense::click_and_drag());
             let response = response.on_hover_cursor(CursorIcon::ResizeHorizontal);
             if let Some(pointer) =
                 response.interact_pointer_pos().filter(|_| response.dragged_by(PointerButton::Primary))
             {
-                let at = (pointer.x - picture.left()) / picture.width();
-                self.wipe.at = at.clamp(EDGE, 1.0 - EDGE);
+                let position = (pointer.x - picture.left()) / picture.width();
+                self.position = position.clamp(MIN_EDGE_DISTANCE, 1.0 - MIN_EDGE_DISTANCE);
             }
             if response.secondary_clicked() {
                 actions.push(Action::TogglePause);
             }
             let color = if response.hovered() || response.dragged() { theme::SELECT } else { theme::STRONG };
-            line(ui, x_of(self.wipe.at), picture, color);
+            draw_line(ui, x_of(self.position), picture, color);
         }
-        let x = x_of(self.wipe.at);
-        self.wipe.line = x;
+        let x = x_of(self.position);
+        self.x = x;
         if let Some(pointer) = ui.input(|i| i.pointer.latest_pos()) {
-            self.mouse_is_at(pointer);
+            self.set_pointer(pointer);
         }
         let area = area.intersect(picture);
         let area = if area.is_positive() { area } else { picture };
-        let right = self.wipe.right;
-        let times = [self.numbers.filter(), self.numbers.beside];
-        let differs = wipe.sides.map(|side| view.kernels.differs(side.variant));
-        let [a, b] = texts(wipe, times, differs, view.kernels.beside, view.kernels.running);
+        let right = self.pointer_is_right;
+        let times = [numbers.filter(), numbers.second_filter];
+        let differs = wipe.sides.map(|side| view.kernels.differs(side.variant, side.version));
+        let [a, b] = label_texts(wipe, times, differs, view.kernels.running);
         let y = area.top() + theme::GAP;
-        let first = Label::new(ui, area, pos2(x - BAND, y), Align2::RIGHT_TOP, &a, !right);
-        let mut second = Label::new(ui, area, pos2(x + BAND, y), Align2::LEFT_TOP, &b, right);
+        let first = Label::new(ui, area, pos2(x - GRAB_DISTANCE, y), Align2::RIGHT_TOP, &a, !right);
+        let mut second = Label::new(ui, area, pos2(x + GRAB_DISTANCE, y), Align2::LEFT_TOP, &b, right);
         if second.rect.intersects(first.rect) {
             // One below the other where there is no room side by side.
-            second.rect = second.rect.translate(vec2(0.0, ROW + 4.0));
+            second.rect = second.rect.translate(vec2(0.0, LABEL_HEIGHT + 4.0));
         }
         let below = second.rect.bottom() + 4.0;
         let mut labels = vec![first, second];
-        let difference =
-            wipe.difference.zip(view.shown).map(|(wipe, shown)| told(wipe, shown.size, placed.orientation));
+        let difference = wipe
+            .difference
+            .zip(view.shown)
+            .map(|(wipe, shown)| difference_text(wipe, shown.size, placed.orientation));
         if let Some((text, _)) = &difference {
             let at_center = pos2(area.center().x, below);
             labels.push(Label::new(ui, area, at_center, Align2::CENTER_TOP, text, true));
         }
         let all = labels.iter().fold(Rect::NOTHING, |all, label| all.union(label.rect));
-        let down = uncovered(all, area, covered);
+        let down = shift_below(all, area, covered);
         for mut label in labels {
             label.rect = label.rect.translate(vec2(0.0, down));
             label.paint(ui);
@@ -149,59 +144,56 @@ impl Overlay {
     }
 }
 
-/// How far down `labels` go to lie below all that covers them; not at all where they would leave `area`.
-fn uncovered(labels: Rect, area: Rect, covered: &[Rect]) -> f32 {
+/// Returns the distance by which `labels` move down to be below all rectangles that cover them; 0 if they would leave `area`.
+fn shift_below(labels: Rect, area: Rect, covered: &[Rect]) -> f32 {
     let mut down = 0.0;
     let covers = |rect: &&Rect, down: f32| rect.intersects(labels.translate(vec2(0.0, down)));
     while let Some(rect) = covered.iter().find(|rect| covers(rect, down)) {
-        // With a gap, so that each step gets past one of them for good.
+        // The gap makes sure that each step passes one of the rectangles for good.
         down = rect.bottom() + theme::GAP - labels.top();
     }
     if labels.bottom() + down <= area.bottom() { down } else { 0.0 }
 }
 
-/// The line's name in egui.
+/// Returns the line's identifier in egui.
 pub(crate) fn line_id() -> Id {
     Id::unique("wipe-line")
 }
 
-/// How the sides differ, in words, and where the largest difference is in the picture as it is shown, in parts of its width and
-/// height.
-fn told(difference: Difference, size: (u32, u32), orientation: Orientation) -> (String, Option<Vec2>) {
-    let ((across, down), _) = orientation.shown(size, 1.0);
-    let largest = difference.largest.map(|(levels, at)| (levels, orientation.shown_at(size, at)));
-    let middle = |(x, y): (u32, u32)| {
+/// Returns the text of a difference, and the position of the largest one in the picture on the screen, as a fraction of its
+/// width and height.
+fn difference_text(
+    difference: Difference,
+    size: (u32, u32),
+    orientation: Orientation,
+) -> (String, Option<Vec2>) {
+    let ((across, down), _) = orientation.display_size(size, 1.0);
+    let largest = difference.largest.map(|(_, at)| {
+        let (x, y) = orientation.display_position(size, at);
         vec2((x as f32 + 0.5) / across.max(1) as f32, (y as f32 + 0.5) / down.max(1) as f32)
-    };
-    let text = Difference { largest, ..difference }.to_string();
-    // The first in the order of the stored picture.
-    let text =
-        if orientation == Orientation::default() { text } else { text.replace("first so at", "so at") };
-    (text, largest.map(|(_, at)| middle(at)))
+    });
+    (difference.text_in(size, orientation), largest)
 }
 
-/// What is said of both sides, each with the median of its filter, also in parts of the other's; kernels that make another
-/// picture have none. Where a `version` is on the other side, the first one's is told, too: the one that is `running`.
-fn texts(
+/// Returns the labels of the left and the right side: the filter, its median time, and the ratio of this time to that of the
+/// opposite side. Edited kernels with a wrong output get no times. If the right side shows another version of the kernels of
+/// the left side's variant, the left label names `running`, the version that runs.
+fn label_texts(
     wipe: &Wipe,
     times: [Option<Summary>; 2],
     differs: [bool; 2],
-    version: Option<(VariantId, u64)>,
     running: Option<u64>,
 ) -> [String; 2] {
     let filters = |side: usize| wipe.sides[side].variant != VariantId::Off && !differs[side];
-    let version = version.filter(|_| wipe.sides[1].variant == VariantId::Version);
     let time = |side: usize| times[side].filter(|time| filters(side) && time.p50 > 0.0);
     [0, 1].map(|side| {
         let request = &wipe.sides[side];
-        let mut text = request.to_string();
-        if let Some((variant, number)) = version {
-            let numbers = [running.filter(|_| request.variant == variant), Some(number)];
-            if let Some(number) = numbers[side] {
-                let name = format!("{variant} of version {number}");
-                text = text.replacen(request.variant.as_str(), &name, 1);
-            }
-        }
+        let right = &wipe.sides[1];
+        let running = running.filter(|_| right.version.is_some() && request.variant == right.variant);
+        let mut text = match if side == 0 { running } else { request.version } {
+            Some(number) => format!("{} (version {number}) r={}", request.variant, request.radius),
+            None => request.to_string(),
+        };
         if request.levels {
             text.push_str(", auto-levels");
         }
@@ -210,11 +202,11 @@ fn texts(
         }
         if let Some(own) = time(side) {
             let wall = if wipe.by_wall[side] { " wall time" } else { "" };
-            let ms = theme::believed(own.p50, own.noise, theme::short_ms);
+            let ms = theme::with_noise(own.p50, own.noise, theme::short_ms);
             text.push_str(&format!("   p50 {ms} ms{wall}"));
             if let Some(other) = time(1 - side) {
                 let noise = [own.noise, other.noise].into_iter().flatten().min_by_key(Noise::digits);
-                let ratio = theme::believed(own.p50 / other.p50, noise, theme::rounded);
+                let ratio = theme::with_noise(own.p50 / other.p50, noise, theme::short_number);
                 text.push_str(&format!("   {ratio} \u{d7}"));
             }
         }
@@ -222,7 +214,7 @@ fn texts(
     })
 }
 
-/// A text on a ground of its own.
+/// A text on a filled rectangle, which names the filter of a side of a wipe or the difference of the sides.
 struct Label {
     rect: Rect,
     galley: Arc<Galley>,
@@ -230,29 +222,32 @@ struct Label {
 }
 
 impl Label {
+    /// Lays out a label of which the point `align` is at `at`, shifted so that it is within `area`; `strong` text is brighter.
     fn new(ui: &Ui, area: Rect, at: Pos2, align: Align2, text: &str, strong: bool) -> Self {
         let color = if strong { theme::STRONG } else { theme::TEXT };
         let galley = theme::elided(ui, text, theme::words(13.0), color, ui.max_rect().width() - 14.0);
-        let size = vec2(galley.size().x + 14.0, ROW);
+        let size = vec2(galley.size().x + 14.0, LABEL_HEIGHT);
         let rect = align.anchor_size(at, size);
-        // Inside, as far as it goes.
+        // Inside the area, or the window if it is too wide.
         let room = if area.width() >= size.x { area } else { ui.max_rect() };
         let left = (rect.left().min(room.right() - size.x)).max(room.left());
         let rect = rect.translate(vec2(left - rect.left(), 0.0));
         Self { rect, galley, color }
     }
 
+    /// Draws the label.
     fn paint(self, ui: &Ui) {
-        // Without an edge, which is many triangles where a processor draws.
+        // Without an edge, which would be many triangles for a software renderer.
         ui.painter().rect_filled(self.rect, CornerRadius::same(4), theme::PANEL);
         let at = self.rect.left_center() + vec2(7.0, -self.galley.size().y / 2.0);
         ui.painter().galley(at, self.galley, self.color);
     }
 }
 
-fn line(ui: &Ui, x: f32, picture: Rect, color: Color32) {
+/// Draws the dividing line of the wipe at the horizontal position `x` over the rectangle `picture`.
+fn draw_line(ui: &Ui, x: f32, picture: Rect, color: Color32) {
     let painter = ui.painter();
-    // On whole pixels, so that no edge needs smoothing: that is triangles of its own, from top to bottom.
+    // On whole pixels, so that egui does not add triangles for smooth edges.
     let scale = ui.pixels_per_point();
     let middle = x.round_to_pixels(scale);
     let mut mesh = Mesh::default();
@@ -265,41 +260,34 @@ fn line(ui: &Ui, x: f32, picture: Rect, color: Color32) {
     painter.rect_filled(handle, CornerRadius::same(4), color);
 }
 
-impl Placed {
-    /// The same in points.
-    pub(super) fn rect(&self, ui: &Ui) -> Rect {
-        let [left, top, width, height] = self.at.map(|pixels| pixels / ui.pixels_per_point());
-        Rect::from_min_size(pos2(left, top), vec2(width, height))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use engine::Request;
 
     #[test]
     fn the_largest_difference_is_marked_in_the_middle_of_its_pixel_however_the_picture_is_turned() {
         let difference = Difference { pixels: 5000, differing: 3, largest: Some((9, (5, 6))) };
         let as_stored = Orientation::default();
-        let (text, at) = told(difference, (100, 50), as_stored);
+        let (text, at) = difference_text(difference, (100, 50), as_stored);
         assert!(text.ends_with("by at most 9 levels, first so at (5, 6)"), "{text}");
         assert_eq!(at, Some(vec2(5.5 / 100.0, 6.5 / 50.0)));
         // Columns are rows, from below: (5, 6) is six to the right, and five above the lowest of a hundred.
         let turned = Orientation { swapped: true, flip_x: false, flip_y: true };
-        let (text, at) = told(difference, (100, 50), turned);
+        let (text, at) = difference_text(difference, (100, 50), turned);
         assert!(text.ends_with("by at most 9 levels, so at (6, 94)"), "{text}");
         assert_eq!(at, Some(vec2(6.5 / 50.0, 94.5 / 100.0)));
-        assert_eq!(told(Difference { largest: None, ..difference }, (100, 50), turned).1, None);
+        assert_eq!(difference_text(Difference { largest: None, ..difference }, (100, 50), turned).1, None);
     }
 
     #[test]
     fn labels_go_below_what_covers_them_where_there_is_room() {
         let rect = |top: f32, bottom: f32| Rect::from_x_y_ranges(0.0..=100.0, top..=bottom);
-        let down = |covered: &[Rect]| uncovered(rect(10.0, 30.0), rect(0.0, 200.0), covered);
+        let down = |covered: &[Rect]| shift_below(rect(10.0, 30.0), rect(0.0, 200.0), covered);
         assert_eq!(down(&[]), 0.0);
         assert_eq!(down(&[rect(40.0, 60.0)]), 0.0);
         assert_eq!(down(&[rect(0.0, 90.0)]), 80.0 + theme::GAP);
-        // What lies where the first one sends them sends them further, in whichever order.
+        // A rectangle at the new place moves the labels further, in whichever order the rectangles come.
         let further = [rect(0.0, 90.0), rect(92.0, 130.0)];
         assert_eq!(down(&further), 120.0 + theme::GAP);
         assert_eq!(down(&[further[1], further[0]]), 120.0 + theme::GAP);
@@ -311,27 +299,28 @@ mod tests {
         let sides = [VariantId::Fused, VariantId::Flat].map(|variant| Request::new(variant, 3));
         let wipe = Wipe { sides, by_wall: [false; 2], difference: None };
         let time = |ms: f64| Summary::of([ms; 50].into_iter(), None);
-        let [a, b] = texts(&wipe, [time(1.0), time(2.0)], [false; 2], None, None);
+        let [a, b] = label_texts(&wipe, [time(1.0), time(2.0)], [false; 2], None);
         assert!(
             a.contains("p50 1") && a.contains('\u{d7}') && b.contains("p50 2") && b.contains('\u{d7}'),
             "{a}, {b}"
         );
-        let [a, b] = texts(&wipe, [time(1.0), time(2.0)], [false, true], None, None);
+        let [a, b] = label_texts(&wipe, [time(1.0), time(2.0)], [false, true], None);
         assert!(a.contains("p50 1") && !a.contains('\u{d7}'), "{a}");
         assert_eq!(b, "flat r=3   p50 \u{2013}");
     }
 
     #[test]
-    fn both_versions_of_a_kernel_are_told() {
-        let of = |sides: [VariantId; 2]| {
-            let sides = sides.map(|variant| Request::new(variant, 3));
+    fn both_versions_of_a_kernel_are_named() {
+        let of = |sides: [VariantId; 2], version| {
+            let [left, right] = sides.map(|variant| Request::new(variant, 3));
+            let sides = [left, Request { version, ..right }];
             let wipe = Wipe { sides, by_wall: [false; 2], difference: None };
-            texts(&wipe, [None, None], [false; 2], Some((VariantId::Flat, 1)), Some(4))
+            label_texts(&wipe, [None, None], [false; 2], Some(4))
         };
-        let told = of([VariantId::Flat, VariantId::Version]);
-        assert_eq!(told, ["flat of version 4 r=3", "flat of version 1 r=3"]);
-        // That which runs is another variant's; and what was beside it before is of no wipe now.
-        assert_eq!(of([VariantId::Fused, VariantId::Version])[0], "fused r=3");
-        assert_eq!(of([VariantId::Flat, VariantId::Fused]), ["flat r=3", "fused r=3"]);
+        let labels = of([VariantId::Flat, VariantId::Flat], Some(1));
+        assert_eq!(labels, ["flat (version 4) r=3", "flat (version 1) r=3"]);
+        // The running version is another variant's; and a wipe of two variants names no version.
+        assert_eq!(of([VariantId::Fused, VariantId::Flat], Some(1)), ["fused r=3", "flat (version 1) r=3"]);
+        assert_eq!(of([VariantId::Flat, VariantId::Fused], None), ["flat r=3", "fused r=3"]);
     }
 }

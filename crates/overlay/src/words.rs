@@ -1,272 +1,242 @@
-//! The overlay's longer sentences: what a number is, and what it leaves out.
+//! The overlay's longer hover texts, which define the numbers.
 
-use std::fmt;
 use std::sync::LazyLock;
 
-use super::theme;
+use super::{device_name, theme};
 use base::timing::Noise;
-use box_filter::{VariantId, listed};
+use box_filter::{VariantId, join_ids};
+use engine::AutoChoice;
+use engine::sharing::Sharing;
 use engine::stats::{Stage, Summary};
 use ladder::BackEnd;
-use opencl::cl::{DeviceInfo, DeviceKind};
-use video::Fields;
+use opencl::cl::DeviceInfo;
+use video::FieldOrder;
 
-/// Why what is measured in spare time waits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wait {
-    /// There is no spare time while the movie plays, whatever the device is.
-    Plays,
-    /// The same, with frames as fast as they come.
-    Unpaced,
-    /// The movie needs the processor that is the device.
-    Cpu,
-    /// Frames are late.
-    Late,
-    /// They are in time, and there is little left.
-    NoTime,
-    /// The filter is slow, while the movie plays.
-    Slow,
-    /// The filter is still at work, though the movie stands.
-    Filter,
-    /// The Lab measures, which it does in a pause.
-    Lab,
-    /// The device's conversions are checked.
-    Check,
-}
-
-impl Wait {
-    /// Whether it ends as soon as the movie stands.
-    pub fn ends_in_a_pause(self) -> bool {
-        !matches!(self, Wait::Filter | Wait::Lab | Wait::Check)
-    }
-
-    /// What ends it, as a sentence.
-    pub(super) fn end(self) -> &'static str {
-        if self.ends_in_a_pause() { "A pause lets it go on: Space." } else { "It goes on after that." }
-    }
-}
-
-impl fmt::Display for Wait {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Wait::Plays => "the movie plays",
-            Wait::Unpaced => "the movie plays as fast as it can",
-            Wait::Cpu => "the movie needs the CPU",
-            Wait::Late => "frames are late",
-            Wait::NoTime => "frames leave no time to spare",
-            Wait::Slow => "the filter is slow",
-            Wait::Filter => "the filter is at work",
-            Wait::Lab => "the Lab measures",
-            Wait::Check => "conversions are checked",
-        })
-    }
-}
-
-/// What a stage is and what its number leaves out; and what it took elsewhere, where that is known: an upload the decoder's
-/// thread, the others OpenGL's device.
-pub(crate) fn stage(stage: Stage, beside: Option<Summary>) -> String {
-    let elsewhere = match stage {
-        Stage::Upload => "On the decoder's thread, packing the planes",
-        _ => "On OpenGL's device, beside the calls",
+/// Returns the hover text of a stage: its definition, and its `parallel` times, if known: for the upload, the time on the
+/// decoder's thread; for other stages, the time on OpenGL's device.
+pub(crate) fn stage_text(stage: Stage, parallel: Option<Summary>) -> String {
+    let place = match stage {
+        Stage::Upload => "Packing the planes on the decoder's thread",
+        _ => "On OpenGL's device, in addition to the calls",
     };
-    let beside = beside.map_or(String::new(), |s| {
-        format!("\n{elsewhere}: p50 {} ms, p95 {} ms.", theme::ms(s.p50), theme::ms(s.p95))
+    let parallel = parallel.map_or(String::new(), |s| {
+        format!("\n{place}: p50 {} ms, p95 {} ms.", theme::ms(s.p50), theme::ms(s.p95))
     });
-    format!("{}{beside}", about(stage))
+    format!("{}{parallel}", stage_definition(stage))
 }
 
-fn about(stage: Stage) -> &'static str {
+/// Returns the definition of a stage for its hover text.
+fn stage_definition(stage: Stage) -> &'static str {
     match stage {
         Stage::Take => {
             "Take the newest due frame from the decoder's queue.\n\
-             Leaves out decoding itself: that runs on threads of its own."
+             Excludes decoding, which runs on its own threads."
         }
         Stage::Upload => {
-            "Bring the frame to where the kernels read it.\n\
-             A graphics card: the planes written to the card from pinned memory (start to end of the command), where the \
-             decoder's thread has packed them; the first ones after a change are packed by the window's thread, and this is \
-             in the number. The same whether textures are shared or not.\n\
-             A CPU device: handing the memory over; nothing is copied, but the planes for planar are.\n\
-             Leaves out decoding."
+            "Make the frame available to the kernels.\n\
+             GPU: write the planes from pinned memory to the device (device time). The decoder's thread packs them; the \
+             first ones after a change are packed by the window's thread, which is included. Same with and without shared \
+             textures.\n\
+             CPU device: pass the memory to OpenCL without a copy; planar copies the planes.\n\
+             Excludes decoding."
         }
         Stage::Acquire => {
             "Hand the texture from OpenGL to OpenCL.\n\
-             Shared: the call, with the wait for OpenGL that it needs, and the command on the device.\n\
-             Copied: the wait until OpenGL has fetched the picture before from the slot's pixel buffer, mostly zero.\n\
-             Leaves out the drawing that used the texture before."
+             Shared textures: the call, including the wait for OpenGL, and the command on the device.\n\
+             Copied frames: wait until OpenGL has read the previous picture from the slot's pixel buffer, mostly zero.\n\
+             Excludes the drawing that used the texture before."
         }
         Stage::Convert => {
-            "Turn the movie's YUV into RGBA.\n\
-             A graphics card: one kernel, start to end, which corrects the colours in the same pass; shared or copied \
-             alike.\n\
-             A CPU device, or none: on the window's thread, with the same result; for planar a kernel there too.\n\
-             Leaves out upload."
+            "Convert the movie's YUV to RGBA.\n\
+             GPU: one kernel (device time), which also corrects the colours.\n\
+             CPU device, or no device: on the window's thread, with the same result; for planar a kernel.\n\
+             Excludes the upload."
         }
         Stage::Correct => {
-            "Correct brightness, contrast, saturation and gamma: the kernel, from start to end of its event.\n\
-             Zero where it is switched off, and where the conversion's kernel does it (see convert). Without \
-             OpenCL the time on the window's thread."
+            "Correct brightness, contrast, saturation and gamma (device time; without OpenCL, time on the window's thread).\n\
+             Zero if colour correction is off, or done by the kernel of convert."
         }
         Stage::Filter => {
-            "The chosen variant's kernels on the device, from start to end of their events.\n\
-             Leaves out the time that they waited in the queue, and all transfers."
+            "The kernels of the selected variant (device time).\n\
+             Excludes waiting in the queue, and all transfers."
         }
         Stage::Reduce => {
-            "Measure the filtered picture's luminance on the device: minimum, mean, maximum, blocks, histogram, waveform.\n\
-             Zero while scopes, heat map and auto-levels are off.\n\
-             Its kernels from start to end, with the copy of a picture that is no buffer, and the numbers on their way to \
-             the host."
+            "Measure the luminance of the filtered picture on the device: minimum, mean, maximum, blocks, histogram, \
+             waveform.\n\
+             Device time of the kernels, of the copy if the picture is not in a buffer, and of the transfer of the results.\n\
+             Zero if scopes, heat map and auto-levels are off."
         }
         Stage::Levels => {
-            "Stretch the filtered picture between the ends of its own histogram: the kernels, from start to end.\n\
-             Zero while auto-levels are off."
+            "Auto-levels: stretch the filtered picture to the full range, by its histogram (device time).\n\
+             Zero if auto-levels are off."
         }
         Stage::Release => {
             "Bring the result to OpenGL.\n\
-             Shared: hand the texture back on the device, after the copy into it by variants that write buffers; \
-             nothing returns to the host.\n\
-             Copied: read the picture back (on a CPU device only map it), then the call of glTexSubImage2D.\n\
-             Leaves out drawing it."
+             Shared textures: release the texture, after a copy into it for variants that write buffers (device time). \
+             Nothing returns to the host.\n\
+             Copied frames: read the picture back (map it on a CPU device), then call glTexSubImage2D.\n\
+             Excludes drawing."
         }
         Stage::Wipe => {
-            "The other side of a wipe (w): all that its picture took, but the upload and conversion that both share.\n\
-             Zero without a wipe. The stages above are those of the left side alone."
+            "The right side of a wipe (w): everything for its picture, including upload and conversion.\n\
+             Zero without a wipe. The other stages are of the left side."
         }
         Stage::Difference => {
-            "Compare the two sides of a wipe (D): both kernels, from start to end of their events.\n\
-             Zero without the map. Leaves out bringing the map to OpenGL."
+            "Compare both sides of a wipe (D): two kernels (device time).\n\
+             Zero without the difference map. Excludes bringing the map to OpenGL."
         }
         Stage::Present => {
-            "Issue the drawing of the picture.\n\
-             Leaves out what OpenGL does after the call has returned."
+            "Issue the OpenGL calls that draw the picture.\n\
+             Excludes work that OpenGL does after the calls return."
         }
         Stage::Overlay => {
-            "Lay out and draw this overlay.\n\
-             Leaves out what OpenGL does after the call has returned."
+            "Lay out this overlay and issue the OpenGL calls that draw it.\n\
+             Excludes work that OpenGL does after the calls return."
         }
         Stage::Swap => {
             "Swap the window's buffers.\n\
-             Where the display sets the pace, this includes the wait for it; \
-             with a software renderer, the drawing of all that it did not copy."
+             Includes the wait for the display's refresh and, with a software renderer, the drawing."
         }
         Stage::Collect => {
             "Read the times of finished commands.\n\
-             Leaves out the commands themselves."
+             Excludes the commands."
         }
     }
 }
 
-/// What the way of the frames to OpenGL means, with the reason in full.
-pub(crate) fn sharing(way: &str, reason: &str) -> String {
-    let means = match way {
-        "zero-copy" => "OpenCL writes into OpenGL's textures: no pixel of a frame returns to the host.",
-        _ => "Each filtered frame goes through the host's memory into OpenGL's texture.",
+/// Returns a sentence that names the variant and the parameters that `auto` uses: "For this size and radius, auto uses fused
+/// (STRIPS=2)."
+pub(crate) fn auto_text(AutoChoice { variant, config }: &AutoChoice) -> String {
+    let config = if config.is_empty() { String::new() } else { format!(" ({config})") };
+    format!("For this size and radius, auto uses {variant}{config}.")
+}
+
+/// Returns the explanation of a way from OpenCL to OpenGL.
+pub(crate) fn sharing_text(sharing: &Sharing) -> String {
+    let meaning = match sharing {
+        Sharing::ZeroCopy => {
+            "OpenCL writes into OpenGL's textures: frames do not return to the host.".to_owned()
+        }
+        Sharing::Copy { reason } => {
+            format!(
+                "Filtered frames are copied through host memory into an OpenGL texture.\nReason: {reason}."
+            )
+        }
     };
-    let because = if reason.is_empty() { String::new() } else { format!("\nBecause: {reason}.") };
-    format!("{means}{because}\nA click on Device lists all devices, and which of them share.")
+    format!("{meaning}\nClick Device for all devices, and which of them share textures.")
 }
 
-/// Why a number has a mark and few digits.
-pub(crate) fn noisy(noise: &Noise) -> String {
-    format!("Noisy, so its last digits are left out. {noise}")
+/// Returns the hover text that explains why a number is noisy.
+pub(crate) fn noise_text(noise: &Noise) -> String {
+    format!("Noisy, rounded to its significant digits. {noise}")
 }
 
-pub(crate) const IDLE: &str = "What the stages leave of the frame time: waiting for the next frame to be due.\n\
-    Stages of neighbouring frames can overlap; then it is zero.";
+/// The hover text of the idle time.
+pub(crate) const IDLE: &str = "The frame time less all stages: waiting for the next frame to be due.\n\
+    Zero if stages of consecutive frames overlap.";
 
+/// The hover text of the frame time.
 pub(crate) const FRAME: &str = "Frame time: from one presented frame to the next.\n\
-    Leaves out pauses, seeks and resizes. Repaints of the overlay alone do not count.";
+    Excludes pauses, seeks and resizes, and repaints without a new frame.";
 
-pub(crate) const FRAME_RATE: &str = "Frames a second: 1000 divided by the median frame time of the last five seconds with this \
-    variant, radius and size.\nLeaves out pauses, seeks and resizes.";
+/// The hover text of the frame rate.
+pub(crate) const FRAME_RATE: &str = "Frames per second: 1000 divided by the median frame time of the last five seconds with this \
+    variant, radius and size.\nExcludes pauses, seeks and resizes.";
 
-pub(crate) const FRAME_BAR: &str = "One frame: the medians of its stages, one after the other, against the time that a frame of \
-    this movie has. The filter comes first, in its colour; stages of neighbouring frames can overlap.\n\
-    Leaves out waiting for the next frame to be due.";
+/// The hover text of the headline's bar.
+pub(crate) const FRAME_BAR: &str = "One frame: the median of each stage, the filter first, against the frame interval of the movie. \
+    Stages of consecutive frames can overlap.\n\
+    Excludes waiting for the next frame to be due.";
 
-pub(crate) const FILTER: &str = "The filter alone: the median of the last five seconds with this variant, radius and size, from \
-    start to end of its kernels.\nThe frames a second that go with it are what the filter could do if there were nothing \
-    else.";
+/// The hover text of the filter's time, if it is device time.
+pub(crate) const FILTER: &str = "The filter alone: median device time of its kernels in the last five seconds with this variant, \
+    radius and size.\nThe frames per second are what the filter could reach without any other stage.";
 
-pub(crate) const FILTER_BY_WALL: &str = "The filter alone: the median of the last five seconds with this variant, radius and size, by \
-    the wall clock, from its begin until its end was noticed: no device tells what this one takes.\nThe frames a second that \
-    go with it are what the filter could do if there were nothing else.";
+/// The hover text of the filter's time, if it is wall time.
+pub(crate) const FILTER_BY_WALL: &str = "The filter alone: median wall time in the last five seconds with this variant, radius and \
+    size; no device time is available for it.\nThe frames per second are what the filter could reach without any other \
+    stage.";
 
-pub(crate) const AWAITED_DEVICE: &str = "OpenCL devices are looked for and made ready in the background. The movie is shown \
-    unfiltered until then.\nA click lists what was found.";
+/// The hover text of device times before the device's clock was compared with the host's.
+pub(crate) const UNCALIBRATED: &str = "Uncalibrated: the device's clock has not been compared with the host's yet, so the driver's times may be wrong.";
 
+/// The hover text in place of a device while devices are being searched.
+pub(crate) const AWAITED_DEVICE: &str = "OpenCL devices are being found and initialized in the background. Until then the movie is \
+    shown unfiltered.\nClick to list the devices.";
+
+/// The hover text in place of a device if there is none.
 pub(crate) static NO_DEVICE: LazyLock<String> = LazyLock::new(|| {
-    let rungs = VariantId::ALL.into_iter().filter(|id| id.back_end() != BackEnd::OpenCl);
-    format!("Without an OpenCL device, {} work.\nA click lists what was found.", listed(rungs, "and"))
+    let variants = VariantId::ALL.into_iter().filter(|id| id.back_end() != BackEnd::OpenCl);
+    format!(
+        "Without an OpenCL device, only {} are available.\nClick to list the devices.",
+        join_ids(variants, "and")
+    )
 });
 
-/// The device in its driver's own words.
-pub(crate) fn device(device: &DeviceInfo) -> String {
-    let kind = match device.kind {
-        DeviceKind::Cpu => "CPU",
-        DeviceKind::Gpu => "GPU",
-        DeviceKind::Accelerator => "Accelerator",
-    };
-    let units = if device.units > 0 { format!(", {} compute units", device.units) } else { String::new() };
-    let clock = if device.clock_mhz > 0 { format!(" at {} MHz", device.clock_mhz) } else { String::new() };
+/// Returns the device's properties as the driver reports them.
+pub(crate) fn device_text(device: &DeviceInfo) -> String {
     format!(
-        "{}\n{kind}{units}{clock}\n{} {}\n{}\nA click lists all devices.",
-        device.name, device.platform, device.driver, device.version
+        "{}\n{}\n{} {}\n{}\nClick to list all devices.",
+        device.name,
+        device_name::kind_and_units(device),
+        device.platform,
+        device.driver,
+        device.version
     )
 }
 
-pub(crate) const TABLE: &str = "Milliseconds of each stage over the last five seconds with this variant, radius and size.\n\
-    last: the newest frame. p50: the median. p95: 95 of 100 frames take no longer. max: the slowest.\n\
-    ~ is noisy: few frames, far apart, or other processes were busy; only the digits that can be believed are shown.";
+/// The hover text of the table of stages.
+pub(crate) const STAGES_TABLE: &str = "Milliseconds of each stage over the last five seconds with this variant, radius and size.\n\
+    last: newest frame. p50: median. p95: 95th percentile. max: slowest frame.\n\
+    ~ noisy (few frames, varying times, or other processes busy), rounded to its significant digits.";
 
-pub(crate) const COUNTS: &str = "Presented: movie frames that reached the window.\n\
-    Late: shown more than half a frame interval after their time.\n\
-    Dropped: decoded, then left out because the next one was due.";
+/// The hover text of the counts of presented, late and dropped frames.
+pub(crate) const FRAME_COUNTS: &str = "Presented: movie frames that reached the window.\n\
+    Late: shown more than half a frame interval after they were due.\n\
+    Dropped: decoded but not shown, because the next one was due.";
 
-/// What the CPU loads are, on a machine with so many cores; 0 when unknown.
-pub(crate) fn cpu(cores: usize) -> String {
+/// Returns the definition of the CPU loads on a machine with this number of cores, 0 if unknown.
+pub(crate) fn cpu_text(cores: usize) -> String {
     let all = match cores {
         0 => "all its cores".to_owned(),
         1 => "its one core".to_owned(),
         n => format!("all its {n} cores"),
     };
     format!(
-        "This process in percent of one core, so it may pass 100, and the whole machine in percent of {all}.\n\
-         Both over the last half second or more."
+        "CPU load of this process in percent of one core (may exceed 100), and of the machine in percent of {all}.\n\
+         Averaged over at least half a second."
     )
 }
 
-/// What the picture's line and its hover text add for an interlaced movie.
-pub(crate) fn fields(fields: Fields) -> (&'static str, &'static str) {
-    match fields {
-        Fields::Progressive => ("", ""),
-        Fields::TopFirst => (
-            ", interlaced",
-            "\nInterlaced, top field first: the even rows were taken before the odd ones.\n\
-             Pictures are shown as stored, both fields woven.",
-        ),
-        Fields::BottomFirst => (
-            ", interlaced",
-            "\nInterlaced, bottom field first: the odd rows were taken before the even ones.\n\
-             Pictures are shown as stored, both fields woven.",
-        ),
-    }
+/// Returns two texts about the field order: an addition to the text of the picture's size, and an addition to its hover
+/// text. Both are empty for a progressive movie.
+pub(crate) fn field_order_texts(fields: FieldOrder) -> (&'static str, String) {
+    let first = match fields {
+        FieldOrder::Progressive => return ("", String::new()),
+        FieldOrder::TopFirst => "top field first (even rows)",
+        FieldOrder::BottomFirst => "bottom field first (odd rows)",
+    };
+    let woven = "Frames are shown with both fields woven, without deinterlacing.";
+    (", interlaced", format!("\nInterlaced, {first}.\n{woven}"))
 }
 
-pub(crate) const FORMAT: &str = "Codec and pixel format in FFmpeg's names, then how its numbers become RGBA: the matrix, and \
-    whether black and white are at the ends of the range (full) or within it (limited).\nOf the first picture; what the file \
-    does not say is taken from the picture's size.";
+/// The hover text of the movie's codec and pixel format.
+pub(crate) const FORMAT: &str = "Codec and pixel format (FFmpeg's names), YUV matrix, and range (full or limited).\n\
+    As of the first picture; values that the file does not specify are derived from the picture's size.";
 
-pub(crate) const REMARK: &str =
-    "The file asks for this, and clreel does not do it: the picture does not look as it is meant.";
+/// The hover text of a property of the file that clreel does not support.
+pub(crate) const UNSUPPORTED_PROPERTY: &str =
+    "The file requests this, and clreel does not support it: the picture does not look as intended.";
 
-pub(crate) const REPAINT: &str = "From one repaint of the window to the next, whether or not it showed a new frame: \
-    the median and the 95th percentile.\nIt stays short while a slow variant is at work.";
+/// The hover text of the time between repaints.
+pub(crate) const REPAINT: &str = "Time between repaints of the window, with or without a new frame: \
+    median and 95th percentile.\nA slow variant does not slow repaints down.";
 
-pub(crate) const RADIUS: &str = "Radius of the box in pixels: keys - and =";
+/// The hover text of the radius.
+pub(crate) const RADIUS: &str = "Radius of the box in pixels (-, =)";
 
-/// The side of the box in words.
-pub(crate) fn window(radius: u32) -> String {
+/// Returns a sentence that defines the window of the box filter with this radius.
+pub(crate) fn window_text(radius: u32) -> String {
     let side = 2 * u64::from(radius) + 1;
     format!("Each pixel is the mean of {side} \u{d7} {side} = {} pixels.", side * side)
 }

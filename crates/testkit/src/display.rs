@@ -1,25 +1,25 @@
-//! A virtual display for tests that need X11.
+//! A virtual X11 display (Xvfb) for tests.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Output, Stdio};
 
-/// A virtual display of 1280×720 pixels, taken down when dropped.
+/// A virtual display of 1280×720 pixels; its server ends when this is dropped.
 pub struct Display {
-    /// The server, for tests that stop it.
+    /// The X server's process, for tests that stop it.
     pub server: Child,
-    /// What `DISPLAY` must be set to.
+    /// The value for the environment variable `DISPLAY`.
     pub name: String,
 }
 
 impl Display {
-    /// Starts the server, with more arguments.
+    /// Starts an X server with these additional arguments.
     ///
     /// # Panics
-    /// When there is no Xvfb.
+    /// Panics if Xvfb is not installed or does not start.
     pub fn start(extra: &[&str]) -> Self {
         let mut server = Command::new("Xvfb")
             .args(["-displayfd", "1", "-screen", "0", "1280x720x24", "-nolisten", "tcp"])
-            // Otherwise it begins anew when its last client leaves, and turns away who comes meanwhile.
+            // Otherwise the server resets when its last client disconnects, and refuses connections meanwhile.
             .arg("-noreset")
             .args(extra)
             .stdout(Stdio::piped())
@@ -37,8 +37,8 @@ impl Display {
 impl Drop for Display {
     fn drop(&mut self) {
         if let Ok(None) = self.server.try_wait() {
-            // Asked, not killed: it then takes its lock and its socket along, and leaves the number to others.
-            // SAFETY: the server was not waited for yet, so the number is still its own.
+            // SIGTERM instead of SIGKILL: the server then removes its lock file and its socket, so that the number is free.
+            // SAFETY: the server has not been waited for yet, so its process id is still its own.
             unsafe { libc::kill(self.server.id() as libc::pid_t, libc::SIGTERM) };
         }
         let _ = self.server.wait();
@@ -46,25 +46,25 @@ impl Drop for Display {
 }
 
 impl Display {
-    /// Runs `xdotool` on it.
+    /// Runs `xdotool` on this display.
     ///
     /// # Panics
-    /// When there is none.
+    /// Panics if `xdotool` is not installed.
     pub fn xdotool(&self, args: &[&str]) -> Output {
         let mut command = Command::new("xdotool");
         command.args(args).env("DISPLAY", &self.name);
         command.output().expect("xdotool must be installed: ./dev test does that")
     }
 
-    /// Presses a key, by the name of X.
+    /// Presses a key, given by its X keysym name.
     ///
     /// # Panics
-    /// When `xdotool` fails.
+    /// Panics if `xdotool` fails.
     pub fn key(&self, key: &str) {
         assert!(self.xdotool(&["key", key]).status.success());
     }
 
-    /// Returns the width of the screen and the red, green and blue of all its pixels, as the X server has them.
+    /// Returns the width of the screen, and the red, green and blue of all its pixels as the X server has them.
     pub fn pixels(&self) -> (usize, Vec<[u8; 3]>) {
         use x11rb::connection::Connection as _;
         use x11rb::protocol::xproto::{ConnectionExt as _, ImageFormat};
@@ -82,7 +82,7 @@ impl Display {
         (usize::from(width), image.data.as_chunks::<4>().0.iter().map(rgb).collect())
     }
 
-    /// Gives it another keyboard, by the name of the layout and of its variant.
+    /// Sets the keyboard layout: names of the layout and of its variant, separated by a space.
     pub fn keyboard(&self, layout: &str) {
         let mut command = Command::new("setxkbmap");
         command.args(["-display", &self.name]).args(layout.split(' '));

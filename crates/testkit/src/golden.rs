@@ -1,67 +1,67 @@
-//! Goldens: files in `tests/goldens` with what users and scripts rely on. A test makes the same text anew, and [`holds`]
-//! compares both. `UPDATE_GOLDENS=1 ./dev test goldens` writes them anew; read the diff before you commit.
+//! Goldens: files in `tests/goldens` with the output that users and scripts rely on. A test produces the text again, and
+//! [`check`] compares both. `UPDATE_GOLDENS=1 ./dev test goldens` rewrites them; read the diff before you commit.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Lines that two lists have in common, or only one of them.
+/// A line of a diff of two texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Line<'a> {
-    /// In both: as the golden has it.
+    /// A line of both texts, as the golden has it.
     Same(&'a str),
-    /// In the golden alone.
+    /// A line of the golden only.
     Missing(&'a str),
-    /// In what is there now alone.
+    /// A line of the new text only.
     New(&'a str),
 }
 
-/// Whether goldens are written anew: `UPDATE_GOLDENS` is set.
-pub fn are_renewed() -> bool {
+/// Returns true if goldens are to be rewritten: `UPDATE_GOLDENS` is set.
+pub fn is_update() -> bool {
     std::env::var_os("UPDATE_GOLDENS").is_some_and(|value| !value.is_empty() && value != "0")
 }
 
-/// Fails with a diff where `now` is not what the golden `name` says.
-pub fn holds(name: &str, now: &str) {
-    holds_by(name, now, |golden, now| golden == now);
+/// Compares `now` with the golden `name`, and panics with a diff if they differ.
+pub fn check(name: &str, now: &str) {
+    check_by(name, now, |golden, now| golden == now);
 }
 
-/// The same, where `same` says which lines (the golden's, then the new one) mean the same.
+/// Compares `now` with the golden `name`, where `same` decides if two lines (the golden's, then the new one) are equal.
 ///
 /// # Panics
-/// When they differ, unless `UPDATE_GOLDENS` is set: then the golden is written anew. Lines that mean the same stay as
-/// the golden has them.
-pub fn holds_by(name: &str, now: &str, same: impl Fn(&str, &str) -> bool) {
+/// Panics if they differ, unless `UPDATE_GOLDENS` is set: then the golden is rewritten. Equal lines stay as the
+/// golden has them.
+pub fn check_by(name: &str, now: &str, same: impl Fn(&str, &str) -> bool) {
     let path = folder().join(name);
     let golden = std::fs::read_to_string(&path).unwrap_or_default();
     let lines = diff(&golden, now, same);
     if lines.iter().all(|line| matches!(line, Line::Same(_))) && path.exists() {
         return;
     }
-    if are_renewed() {
-        let kept = lines.iter().filter_map(|line| match line {
+    if is_update() {
+        let new_text = lines.iter().filter_map(|line| match line {
             Line::Same(text) | Line::New(text) => Some(format!("{text}\n")),
             Line::Missing(_) => None,
         });
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, kept.collect::<String>()).unwrap();
+        std::fs::write(&path, new_text.collect::<String>()).unwrap();
         return;
     }
     panic!(
         "tests/goldens/{name} is not what clreel does now (- the golden, + now):\n{}\
          If that is meant, renew it with UPDATE_GOLDENS=1 and say so in CHANGELOG.md.",
-        readable(&lines)
+        format_diff(&lines)
     );
 }
 
-/// Where they are.
+/// Returns the folder of the goldens.
 pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/goldens")
 }
 
-/// A shortest list of lines that makes the one text of the other (by the longest common subsequence).
+/// Returns a shortest edit from `golden` to `now` by lines (longest common subsequence).
 fn diff<'a>(golden: &'a str, now: &'a str, same: impl Fn(&str, &str) -> bool) -> Vec<Line<'a>> {
     let (old, new): (Vec<_>, Vec<_>) = (golden.lines().collect(), now.lines().collect());
-    // common[i][j]: how many lines old[i..] and new[j..] have in common.
+    // common[i][j]: the number of lines that old[i..] and new[j..] have in common.
     let mut common = vec![vec![0_usize; new.len() + 1]; old.len() + 1];
     for i in (0..old.len()).rev() {
         for j in (0..new.len()).rev() {
@@ -87,14 +87,14 @@ fn diff<'a>(golden: &'a str, now: &'a str, same: impl Fn(&str, &str) -> bool) ->
     lines
 }
 
-/// What differs, for people; `None` where nothing does.
+/// Returns a readable diff of two texts, or `None` if they are equal by `same`.
 pub fn difference(golden: &str, now: &str, same: impl Fn(&str, &str) -> bool) -> Option<String> {
     let lines = diff(golden, now, same);
-    lines.iter().any(|line| !matches!(line, Line::Same(_))).then(|| readable(&lines))
+    lines.iter().any(|line| !matches!(line, Line::Same(_))).then(|| format_diff(&lines))
 }
 
-/// What differs, with two lines before and behind it.
-fn readable(lines: &[Line]) -> String {
+/// Formats the lines that differ, with two lines of context.
+fn format_diff(lines: &[Line]) -> String {
     let differs = |n: usize| lines.get(n).is_some_and(|line| !matches!(line, Line::Same(_)));
     let near = |n: usize| (n.saturating_sub(2)..=n + 2).any(differs);
     let mut text = String::new();
@@ -112,7 +112,7 @@ fn readable(lines: &[Line]) -> String {
     text
 }
 
-/// Every number, with its mark of noise, becomes `#`: "~1,200.5 ms" is "# ms".
+/// Replaces each number, with its mark of noise, by `#`: "~1,200.5 ms" becomes "# ms".
 pub fn without_numbers(text: &str) -> String {
     let mut masked = String::new();
     let mut chars = text.chars().peekable();
@@ -123,7 +123,7 @@ pub fn without_numbers(text: &str) -> String {
             continue;
         }
         masked.push('#');
-        // A separator belongs to it where a digit follows.
+        // A separator is part of the number if a digit follows.
         while let Some(&next) = chars.peek() {
             let mut ahead = chars.clone();
             ahead.next();
@@ -137,8 +137,8 @@ pub fn without_numbers(text: &str) -> String {
     masked
 }
 
-/// The texts, without numbers, each once, by the alphabet.
-pub fn told<'a>(texts: impl Iterator<Item = &'a str>) -> String {
+/// Returns the lines of all texts without numbers, sorted, each once.
+pub fn distinct_lines<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     let lines: std::collections::BTreeSet<String> = texts.flat_map(str::lines).map(without_numbers).collect();
     lines.into_iter().map(|line| line + "\n").collect()
 }

@@ -1,10 +1,10 @@
-//! The project's own OpenCL layer (`tests/gl_sharing`), for tests that need OpenCL and OpenGL to share textures.
+//! The tests' own OpenCL layer (`tests/gl_sharing`): it shares textures on any driver and injects faults.
 
 use std::ffi::OsString;
 use std::path::Path;
 
-/// The environment that puts the layer between the loader and the driver. `options` are its own, without
-/// `CLREEL_LAYER_`: `[("POISON", "1"), ("FAIL", "clFlush:3:-36")]`.
+/// Returns the environment variables that put the layer between the OpenCL loader and the driver. `options` are the
+/// layer's own, without the prefix `CLREEL_LAYER_`: `[("POISON", "1"), ("FAIL", "clFlush:3:-36")]`.
 pub fn environment(options: &[(&str, &str)]) -> Vec<(String, OsString)> {
     let library = crate::native::shared_library(
         "clreel_layer",
@@ -17,7 +17,7 @@ pub fn environment(options: &[(&str, &str)]) -> Vec<(String, OsString)> {
     environment
 }
 
-/// The lines of the layer's log that are about `function`.
+/// Returns the lines of the layer's log for `function`.
 pub fn calls(log: &Path, function: &str) -> Vec<String> {
     let text = std::fs::read_to_string(log).unwrap_or_default();
     text.lines().filter(|line| line.split(' ').next() == Some(function)).map(str::to_owned).collect()

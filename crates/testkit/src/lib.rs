@@ -1,4 +1,4 @@
-//! Fixtures of the tests: expected output, movies, virtual displays and an OpenCL layer.
+//! Test fixtures: goldens, movies, virtual displays and an OpenCL layer.
 
 #![warn(missing_docs, unreachable_pub)]
 // The docs are for those who read the code: `./dev check` makes them of all items.

@@ -1,6 +1,8 @@
-//! Small movies made at test time, with encoders that every FFmpeg has. Frame `i` is flat grey of luma
-//! [`luma_of`]`(i)`, so that a test can tell frames apart.
+//! Small movies, encoded at test time with encoders that every FFmpeg has. Frame `i` is flat grey of luma
+//! [`luma_of`]`(i)`, so that a test can identify each frame.
 
+use std::ffi::{CString, OsStr};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -8,49 +10,49 @@ use ffmpeg_next as ffmpeg;
 use ffmpeg_next::codec::Id;
 use ffmpeg_next::format::Pixel;
 
-/// What a test movie is made of.
+/// The properties of a test movie.
 #[derive(Clone)]
 pub struct Movie {
-    /// The encoder of its pictures.
+    /// The video codec.
     pub codec: Id,
-    /// Their pixels.
+    /// The pixel format.
     pub format: Pixel,
-    /// Their width and height.
+    /// Width and height in pixels.
     pub size: (u32, u32),
-    /// When each frame is shown, in milliseconds; increasing.
+    /// The time stamp of each frame in milliseconds; increasing.
     pub stamps_ms: Vec<i64>,
-    /// Added to every stamp in the file.
+    /// Milliseconds added to every time stamp in the file.
     pub offset_ms: i64,
-    /// Frames from one key frame to the next.
+    /// The number of frames from one key frame to the next.
     pub gop: u32,
-    /// The most pictures in a row that need a later one.
+    /// The largest number of consecutive B-frames.
     pub b_frames: usize,
-    /// Which frame of the row of greys is the first one.
+    /// The index of the first frame's grey.
     pub first: usize,
-    /// Frames a second that the container states, as a fraction.
+    /// The frame rate stated in the container, as a fraction.
     pub rate: (i32, i32),
     /// Width and height of a pixel.
     pub pixel_aspect: (i32, i32),
-    /// Marked as interlaced; MPEG-4 only.
+    /// Marks the movie as interlaced; MPEG-4 only.
     pub interlaced: bool,
-    /// Where chapters begin, in milliseconds of the stamps, and their titles; each lasts until the next one.
+    /// The start of each chapter in milliseconds and its title; a chapter ends where the next one starts.
     pub chapters: Vec<(i64, &'static str)>,
-    /// Of the interlaced ones, which field is marked as the first.
+    /// For interlaced movies: marks the top field as the first.
     pub top_first: bool,
-    /// Draws a frame of the row of greys, or something else in its place.
+    /// Draws the frame with this index; by default flat grey of luma [`luma_of`].
     pub paint: fn(usize, &mut ffmpeg::frame::Video),
-    /// The numbers of the matrix and of the transfer characteristics that the pictures are tagged with (ITU-T H.273).
+    /// The matrix and the transfer characteristics in the stream's tags (ITU-T H.273).
     pub tags: Option<(u32, u32)>,
-    /// How long the last picture lasts, in milliseconds, as far as the container can say it.
+    /// The duration of the last frame in milliseconds, where the container stores it.
     pub last_ms: Option<i64>,
-    /// How long silence lasts that goes with the pictures, in milliseconds.
+    /// The duration of a silent audio stream in milliseconds.
     pub sound_ms: Option<i64>,
-    /// When a subtitle is shown and for how long, in milliseconds.
+    /// Start and duration of a subtitle in milliseconds.
     pub subtitle_ms: Option<(i64, i64)>,
 }
 
 impl Default for Movie {
-    /// 20 frames of 64×48 at 25 a second, MPEG-4.
+    /// Returns 20 frames of 64×48 at 25 frames per second, MPEG-4.
     fn default() -> Self {
         Self {
             codec: Id::MPEG4,
@@ -75,12 +77,12 @@ impl Default for Movie {
     }
 }
 
-/// Stamps of `count` frames at 25 a second.
+/// Returns the time stamps of `count` frames at 25 frames per second.
 pub fn steady(count: usize) -> Vec<i64> {
     (0..count as i64).map(|i| i * 40).collect()
 }
 
-/// The luma of frame `index`.
+/// Returns the luma of frame `index`.
 pub fn luma_of(index: usize) -> u8 {
     20 + (index % 50) as u8 * 4
 }
@@ -91,19 +93,19 @@ fn paint_grey(index: usize, frame: &mut ffmpeg::frame::Video) {
     (1..frame.planes()).for_each(|plane| frame.data_mut(plane).fill(128));
 }
 
-/// Which of the first 50 frames a luma value belongs to.
+/// Returns the index of the frame, among the first 50, that has this luma.
 pub fn index_of(luma: u8) -> usize {
     (usize::from(luma) - 18) / 4
 }
 
-/// The index of the frame that `picture` shows, by its middle.
+/// Returns the index of the frame that `picture` shows, by its middle pixel.
 pub fn index_in(picture: &ffmpeg::frame::Video) -> usize {
     let middle = picture.stride(0) * (picture.height() as usize / 2) + picture.width() as usize / 2;
     index_of(picture.data(0)[middle])
 }
 
 impl Movie {
-    /// Writes the movie; the container follows from the name's ending.
+    /// Writes the movie; the file name extension selects the container.
     pub fn write(&self, path: &Path) {
         ffmpeg::init().expect("FFmpeg starts");
         ffmpeg::log::set_level(ffmpeg::log::Level::Quiet);
@@ -129,8 +131,8 @@ impl Movie {
         }
         encoder.set_flags(flags);
         if let Some((matrix, transfer)) = self.tags {
-            // SAFETY: the context is valid. Both are 32-bit enumerations, written as the integers they are in C: files may
-            // have numbers that no enumeration has.
+            // SAFETY: the context is valid. Both fields are 32-bit enumerations, written as the C integers they are: files
+            // may contain numbers that no enumeration has.
             unsafe {
                 let context = encoder.as_mut_ptr();
                 (&raw mut (*context).colorspace).cast::<u32>().write(matrix);
@@ -139,7 +141,7 @@ impl Movie {
         }
         let mut options = ffmpeg::Dictionary::new();
         if self.codec == Id::MPEG4 {
-            // Flat frames of different grey look like cuts, and every frame would become a key frame.
+            // Flat frames of different greys look like scene cuts, and every frame would become a key frame.
             options.set("sc_threshold", "1000000000");
         }
         if self.codec == Id::VP9 {
@@ -151,7 +153,7 @@ impl Movie {
         {
             let mut stream = output.add_stream(codec).expect("a stream");
             stream.set_parameters(&encoder);
-            // AVI has one rate for all frames and fills the gaps with empty ones.
+            // AVI has one frame rate and fills gaps with empty frames.
             let avi = path.extension().is_some_and(|ending| ending == "avi");
             stream.set_time_base(if avi { (1, 25) } else { (1, 1000) });
             stream.set_avg_frame_rate(self.rate);
@@ -166,14 +168,14 @@ impl Movie {
         for (id, ((start, title), end)) in self.chapters.iter().zip(ends).enumerate() {
             output.add_chapter(id as i64, (1, 1000), *start, end, title).expect("a chapter");
         }
-        // An MP4's index first: what is cut off behind it can still be opened.
+        // The index of an MP4 goes to the front, so that a truncated file can still be opened.
         let mut options = ffmpeg::Dictionary::new();
         options.set("movflags", "faststart");
         output.write_header_with(options).expect("the header is written");
         let time_base = output.stream(0).expect("the stream").time_base();
 
         if let (Some(stream), Some(length_ms)) = (sound, self.sound_ms) {
-            // A tenth of a second of silence at a time.
+            // Silence in packets of a tenth of a second.
             for start_ms in (0..length_ms).step_by(100) {
                 let data = vec![0; 2 * SOUND_RATE as usize / 10];
                 write_packet(&mut output, stream, &data, (self.offset_ms + start_ms, 100));
@@ -212,14 +214,14 @@ impl Movie {
     }
 }
 
-/// Samples a second of the silence, a rate that FLV knows, too.
+/// The sample rate of the silence; FLV supports it too.
 const SOUND_RATE: i32 = 11025;
 
-/// Adds a stream of samples of 16 bits; returns its number.
+/// Adds an audio stream of 16-bit samples; returns its index.
 fn add_sound(output: &mut ffmpeg::format::context::Output) -> usize {
     let mut stream = output.add_stream(ffmpeg::encoder::find(Id::PCM_S16LE)).expect("a stream of sound");
     stream.set_time_base((1, SOUND_RATE));
-    // SAFETY: the stream is valid and has parameters, which are plain fields; the layout is made for this many channels.
+    // SAFETY: the stream is valid and has parameters, which are plain fields; the layout is set for this channel count.
     unsafe {
         let parameters = &mut *(*stream.as_mut_ptr()).codecpar;
         parameters.codec_type = ffmpeg::ffi::AVMediaType::AVMEDIA_TYPE_AUDIO;
@@ -234,11 +236,11 @@ fn add_sound(output: &mut ffmpeg::format::context::Output) -> usize {
     stream.index()
 }
 
-/// Adds a stream of subtitles; returns its number.
+/// Adds a subtitle stream; returns its index.
 fn add_subtitle(output: &mut ffmpeg::format::context::Output) -> usize {
     let mut stream = output.add_stream(ffmpeg::encoder::find(Id::SUBRIP)).expect("a stream of subtitles");
     stream.set_time_base((1, 1000));
-    // SAFETY: as above.
+    // SAFETY: the stream is valid and has parameters, which are plain fields.
     unsafe {
         let parameters = &mut *(*stream.as_mut_ptr()).codecpar;
         parameters.codec_type = ffmpeg::ffi::AVMediaType::AVMEDIA_TYPE_SUBTITLE;
@@ -247,7 +249,7 @@ fn add_subtitle(output: &mut ffmpeg::format::context::Output) -> usize {
     stream.index()
 }
 
-/// Writes a packet with its time and duration in milliseconds.
+/// Writes a packet with its time stamp and duration in milliseconds.
 fn write_packet(
     output: &mut ffmpeg::format::context::Output,
     stream: usize,
@@ -265,9 +267,9 @@ fn write_packet(
     packet.write_interleaved(output).expect("a packet is written");
 }
 
-/// The bytes of an MP4 whose pictures are not turned, with the numbers a, b, c, d of another display matrix.
-pub fn turned(mut mp4: Vec<u8>, [a, b, c, d]: [i32; 4]) -> Vec<u8> {
-    // The track header: its matrix lies 40 bytes behind the version (ISO/IEC 14496-12, version 0).
+/// Returns an MP4 with the elements a, b, c, d of its display matrix replaced. Before, the matrix must be the identity.
+pub fn with_display_matrix(mut mp4: Vec<u8>, [a, b, c, d]: [i32; 4]) -> Vec<u8> {
+    // The matrix lies in the track header, 40 bytes behind the version (ISO/IEC 14496-12, version 0).
     let at = mp4.windows(4).position(|w| w == b"tkhd").expect("a track header") + 4 + 40;
     assert_eq!(mp4[at..at + 4], (1i32 << 16).to_be_bytes(), "the matrix is where it is expected");
     for (i, number) in [a, b, 0, c, d, 0, 0, 0, 1 << 30].into_iter().enumerate() {
@@ -276,37 +278,44 @@ pub fn turned(mut mp4: Vec<u8>, [a, b, c, d]: [i32; 4]) -> Vec<u8> {
     mp4
 }
 
-/// A folder of its own for a test, removed at the end.
+/// A temporary folder for one test, removed when dropped.
 pub struct Folder(PathBuf);
 
 impl Folder {
-    /// Makes an empty folder; the name is for one test alone.
+    /// Creates an empty folder; no other test may use the same name.
     ///
     /// # Panics
-    /// When it cannot be made.
+    /// Panics if it cannot be created.
     pub fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("clreel-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).expect("a folder for the test");
         Self(path)
     }
 
-    /// Returns the path of a file in it.
+    /// Returns the path of a file in the folder.
     pub fn file(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 
-    /// A file with these bytes.
+    /// Writes a file with these bytes, with its folders, and returns its path.
     pub fn with(&self, name: &str, bytes: &[u8]) -> PathBuf {
         let path = self.file(name);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("the file's folder");
         std::fs::write(&path, bytes).expect("the file is written");
         path
     }
 
-    /// A movie under this name.
+    /// Writes a movie under this name and returns its path.
     pub fn movie(&self, name: &str, movie: &Movie) -> PathBuf {
         let path = self.file(name);
         movie.write(&path);
         path
+    }
+}
+
+impl AsRef<OsStr> for Folder {
+    fn as_ref(&self) -> &OsStr {
+        self.0.as_os_str()
     }
 }
 
@@ -316,14 +325,21 @@ impl Drop for Folder {
     }
 }
 
-/// A program where no file may grow beyond some kilobytes, as on a disk that is full.
-pub fn on_a_full_disk(program: &str) -> Command {
+/// Returns a command that runs `program` with a limit of some kilobytes for each file, as on a full disk.
+pub fn with_full_disk(program: &str) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", "trap '' XFSZ; ulimit -f 64; exec \"$@\"", "sh", program]);
     command
 }
 
-/// One second of silence as a WAV file.
+/// Creates a named pipe.
+pub fn make_pipe(path: &Path) {
+    let name = CString::new(path.as_os_str().as_bytes()).expect("a path without zeros");
+    // SAFETY: the name is a valid C string.
+    assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0, "{}", path.display());
+}
+
+/// Returns one second of silence as a WAV file.
 pub fn wav() -> Vec<u8> {
     let samples = vec![0_u8; 16_000];
     let mut bytes = b"RIFF".to_vec();

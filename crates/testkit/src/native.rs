@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Compiles C files of `tests/` into a shared library and returns its path. A library that is newer than every file
-/// of the sources' folder is taken as it is.
+/// Compiles C files of `tests/` into a shared library and returns its path. A library that is newer than every file in
+/// the source folder is not compiled again.
 ///
 /// # Panics
-/// When there is no C compiler, or the files do not compile.
+/// Panics if there is no C compiler, or if the files do not compile.
 pub fn shared_library(name: &str, folder: &str, files: &[&str], arguments: &[&str]) -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests").join(folder);
-    // Cargo names it to integration tests alone. Those, unit tests and examples lie two folders below that of the build.
+    // Cargo sets CARGO_TARGET_TMPDIR for integration tests only. All test executables and examples lie two folders below it.
     let program = std::env::current_exe().unwrap();
     let build = program.ancestors().nth(3).unwrap().join("tmp");
     std::fs::create_dir_all(&build).unwrap();
@@ -21,7 +21,7 @@ pub fn shared_library(name: &str, folder: &str, files: &[&str], arguments: &[&st
     if changed(&library) > newest {
         return library;
     }
-    // Tests run at the same time: each compiles to a name of its own, and the last one to finish wins.
+    // Tests run concurrently: each compiles to a name of its own, and the last rename wins.
     let id = format!("{}-{:?}", std::process::id(), std::thread::current().id());
     let unfinished = library.with_extension(id.replace(['(', ')'], ""));
     let compiler = std::env::var("CC").unwrap_or_else(|_| "gcc".to_owned());

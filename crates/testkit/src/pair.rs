@@ -1,14 +1,14 @@
-//! Two OpenCL devices on any machine with PoCL, for tests that need another one to go to.
+//! Two OpenCL devices on any machine with PoCL, for tests that switch devices.
 
 use std::process::{Command, Stdio};
 
-/// PoCL with two of its devices; no other driver is asked.
+/// Returns the environment that makes PoCL offer two devices and hides all other drivers.
 pub fn environment() -> Vec<(&'static str, &'static str)> {
     vec![("OCL_ICD_VENDORS", "pocl.icd"), ("POCL_DEVICES", "pthread basic")]
 }
 
-/// Their names, whole, in their order. Drivers begin both with the same word, or share all but a middle one, so
-/// nothing less tells them apart everywhere.
+/// Returns the full names of the two devices, in their order. Drivers may give both the same first word, or different
+/// ones only in the middle, so that only the full names are always distinct.
 pub fn names(mut command: Command) -> [String; 2] {
     command.args(["devices", "--json"]).envs(environment());
     let output = command.stderr(Stdio::null()).output().unwrap();

@@ -1,14 +1,14 @@
-//! What FFmpeg may open. In: the path of a movie. Out: FFmpeg's I/O contexts, each on a regular file that is opened here.
-//! FFmpeg itself opens nothing: it asks `open`, which gives it the movie's own file, and others only where references are
-//! allowed.
+//! Restricts the files that FFmpeg opens for a movie.
+//!
+//! FFmpeg opens no file itself: it calls [`open`], which returns an I/O context on the movie's own file, and on other regular
+//! files only where [`References::Allowed`].
 
 use std::ffi::{CStr, CString, OsStr};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,221 +17,207 @@ use ffmpeg_next::ffi;
 use libc::{c_char, c_int, c_void};
 
 use super::address;
-use super::extent;
-use super::reading::{Reading, References};
+use super::declared_size;
+use super::errors::cannot_open;
+use super::read_control::{ReadControl, References};
 use base::error::{Error, Result};
+use base::load::{self, OpenError};
 use base::numbers::thousands;
 use base::text;
 
-/// Bytes that are read at once.
-const BUFFER: usize = 32 << 10;
-/// So many files are opened while a movie is being opened. A list that names itself has no end.
-const MAX_REFERENCES: u32 = 256;
+/// The size in bytes of the buffer of an I/O context.
+const BUFFER_BYTES: usize = 32 << 10;
+/// The largest number of FFmpeg's requests to open a file that are granted while a movie is being opened. Without a limit,
+/// a playlist that contains itself would never end.
+const MAX_OPEN_REQUESTS: u32 = 256;
 
-/// What the callbacks know about the movie. It stays where it is while FFmpeg has its address.
-pub(super) struct Gate {
+/// A movie's file, and the rules by which FFmpeg's callbacks open other files. Boxed, since FFmpeg keeps its address.
+pub(super) struct FileAccess {
+    path: PathBuf,
     url: CString,
     file: Arc<File>,
-    reading: Reading,
-    /// References opened while the movie is being opened; `u32::MAX` afterwards.
-    opened: AtomicU32,
-    /// The first file that was asked for and not opened.
-    refused: Mutex<Option<Refused>>,
+    read_control: ReadControl,
+    /// Granted requests while the movie is being opened; `u32::MAX` afterwards, when there is no limit.
+    open_requests: AtomicU32,
+    /// The first file that FFmpeg requested and did not get.
+    refused: Mutex<Option<RefusedFile>>,
 }
 
-impl Gate {
-    /// Opens the movie.
+impl FileAccess {
+    /// Opens the movie's file.
     ///
     /// # Errors
-    /// It is not a regular file with something in it that may be read.
-    pub(crate) fn new(path: &Path, reading: &Reading) -> Result<Box<Self>> {
-        let fail =
-            |why: &str, hint: &str| Error::new(format!("Cannot open '{}'.", text::name(path)), why, hint);
-        let file = regular(path).map_err(|refusal| refusal.error(path))?;
+    /// The path is not a regular file, or the file is empty or cannot be read.
+    pub(crate) fn new(path: &Path, read_control: &ReadControl) -> Result<Box<Self>> {
+        let file = load::open(path).map_err(|failure| open_error(path, &failure))?;
         if file.metadata().is_ok_and(|meta| meta.len() == 0) {
-            return Err(fail(
-                "The file is empty.",
-                "If it is still being copied, wait until it is complete.",
-            ));
+            let hint = "If it is still being copied, wait until it is complete.";
+            return Err(cannot_open(path, "The file is empty.", hint));
         }
         let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         // The "file:" in front keeps names such as `a:b.mp4` from being read as addresses.
         let url = CString::new([b"file:", whole.as_os_str().as_bytes()].concat())
-            .map_err(|_| fail("The name holds a zero byte.", "Check the name."))?;
+            .map_err(|_| cannot_open(path, "The name holds a zero byte.", "Check the name."))?;
         Ok(Box::new(Self {
+            path: path.to_owned(),
             url,
             file: Arc::new(file),
-            reading: reading.clone(),
-            opened: AtomicU32::new(0),
+            read_control: read_control.clone(),
+            open_requests: AtomicU32::new(0),
             refused: Mutex::default(),
         }))
     }
 
-    /// The movie's own address.
+    /// Returns the path of the movie's own file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the URL of the movie's own file.
     pub(crate) fn url(&self) -> &CStr {
         &self.url
     }
 
-    /// Bytes of the movie now.
+    /// Returns the movie's own file.
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Returns the present size of the movie's file in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.file.metadata().map_or(0, |meta| meta.len())
     }
 
-    /// Its first bytes: so many, or all that it has.
-    pub(crate) fn start(&self, count: usize) -> Vec<u8> {
-        extent::start(&self.file, count)
+    /// Returns the least size in bytes of the complete file, if its container states one.
+    pub(crate) fn declared_bytes(&self) -> Option<u64> {
+        declared_size::declared_bytes(&self.file)
     }
 
-    /// Bytes that it has at least if nothing of it is missing, where it says so.
-    pub(crate) fn announced_bytes(&self) -> Option<u64> {
-        extent::announced_bytes(&self.file)
-    }
-
-    /// A sentence where it has fewer.
-    pub(crate) fn missing_bytes(&self) -> Option<String> {
-        let (bytes, announced) = (self.bytes(), self.announced_bytes()?);
+    /// Returns a sentence about how many bytes are missing; `None` if none are, or the container states no size.
+    pub(crate) fn missing_bytes_message(&self) -> Option<String> {
+        let (bytes, announced) = (self.bytes(), self.declared_bytes()?);
         let missing = announced.checked_sub(bytes).filter(|missing| *missing > 0)?;
         let [missing, announced] = [missing, announced].map(|bytes| thousands(bytes as f64));
         Some(format!("Of its {announced} bytes the last {missing} are missing."))
     }
 
-    /// How long it may take.
-    pub(crate) fn reading(&self) -> &Reading {
-        &self.reading
+    /// Returns the timeouts and the cancellation of reading.
+    pub(crate) fn read_control(&self) -> &ReadControl {
+        &self.read_control
     }
 
-    /// Reads the movie from its beginning, independently of others that do; `None` when memory has run out.
-    pub(crate) fn io(&self) -> Option<Io> {
-        Io::new(self.file.clone(), &self.reading)
+    /// Returns an I/O context at the beginning of the movie, with a position of its own; `None` when memory has run out.
+    pub(crate) fn open_io(&self) -> Option<IoContext> {
+        IoContext::new(self.file.clone(), &self.read_control)
     }
 
-    /// Opening is over: references may be opened as they come.
-    pub(crate) fn is_open(&self) {
-        self.opened.store(u32::MAX, Ordering::Relaxed);
+    /// Lifts the limit on requests, once the movie is open.
+    pub(crate) fn allow_all_requests(&self) {
+        self.open_requests.store(u32::MAX, Ordering::Relaxed);
     }
 
-    /// The first file that was asked for and not opened, if there was one.
-    pub(crate) fn refused(&self) -> Option<Refused> {
+    /// Returns the first file that FFmpeg requested and did not get, if there was one.
+    pub(crate) fn refused(&self) -> Option<RefusedFile> {
         self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The file behind an address, or the number of an error.
-    fn file_at(&self, url: &[u8]) -> std::result::Result<Arc<File>, c_int> {
+    /// Returns the file of a URL that FFmpeg requests, or an `errno` value if the file must not or cannot be opened.
+    fn open_reference(&self, url: &[u8]) -> std::result::Result<Arc<File>, c_int> {
         let refuse = |errno: c_int| {
             let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-            refused.get_or_insert_with(|| Refused {
+            refused.get_or_insert_with(|| RefusedFile {
                 url: text::name(OsStr::from_bytes(url)),
-                endless: errno == libc::ELOOP,
+                is_endless: errno == libc::ELOOP,
             });
             errno
         };
         let own = url == self.url.as_bytes();
-        if !own && self.reading.references() == References::Refused {
+        if !own && self.read_control.references() == References::Refused {
             return Err(refuse(libc::EPERM));
         }
-        // A list may name itself, too.
-        let opened = self.opened.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |opened| match opened {
-            u32::MAX => Some(opened),
-            opened => (opened < MAX_REFERENCES).then_some(opened + 1),
-        });
+        // The movie's own file counts too: a playlist may contain itself.
+        let opened =
+            self.open_requests.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |opened| match opened {
+                u32::MAX => Some(opened),
+                opened => (opened < MAX_OPEN_REQUESTS).then_some(opened + 1),
+            });
         if opened.is_err() {
-            self.reading.give_up();
+            self.read_control.abandon();
             return Err(refuse(libc::ELOOP));
         }
         if own {
             return Ok(self.file.clone());
         }
         let path = OsStr::from_bytes(url.strip_prefix(b"file:").unwrap_or(url));
-        let file = regular(Path::new(path)).or_else(|refusal| match refusal {
-            // What FFmpeg made of a name has no escapes; an address that a list has written out may.
-            Refusal::Io(error) if error.kind() == io::ErrorKind::NotFound => {
-                regular(&address::path_of(OsStr::from_bytes(url)))
+        let file = load::open(Path::new(path)).or_else(|failure| match failure {
+            // URLs that FFmpeg made of a name have no escapes; those in a playlist may have some.
+            OpenError::Io(error) if error.kind() == io::ErrorKind::NotFound => {
+                load::open(&address::path_of(OsStr::from_bytes(url)))
             }
-            refusal => Err(refusal),
+            failure => Err(failure),
         });
-        file.map(Arc::new).map_err(|refusal| refuse(refusal.errno()))
+        file.map(Arc::new).map_err(|failure| {
+            refuse(match failure {
+                OpenError::NotRegular(kind) if kind.is_dir() => libc::EISDIR,
+                OpenError::NotRegular(_) => libc::EPERM,
+                OpenError::Io(error) => error.raw_os_error().unwrap_or(libc::EIO),
+            })
+        })
     }
 }
 
-/// A file that was asked for and not opened.
+/// A file that FFmpeg requested and did not get.
 #[derive(Debug, Clone)]
-pub(super) struct Refused {
+pub(super) struct RefusedFile {
     pub url: String,
-    /// So many had been opened before that there is no end of it.
-    pub endless: bool,
+    /// True if the request was refused because the limit of granted requests was reached.
+    pub is_endless: bool,
 }
 
-/// Why a file is not opened.
-enum Refusal {
-    Folder,
-    /// A pipe, a socket or a device.
-    NotAFile,
-    Io(io::Error),
-}
-
-impl Refusal {
-    fn errno(&self) -> c_int {
-        match self {
-            Self::Folder => libc::EISDIR,
-            Self::NotAFile => libc::EPERM,
-            Self::Io(error) => error.raw_os_error().unwrap_or(libc::EIO),
+/// Returns the error to show to the user for a movie that was not opened.
+fn open_error(path: &Path, failure: &OpenError) -> Error {
+    let (why, hint) = match failure {
+        OpenError::NotRegular(kind) if kind.is_dir() => {
+            ("It is a folder.".to_owned(), "Name a movie file in it.")
         }
-    }
-
-    fn error(&self, path: &Path) -> Error {
-        let (why, hint) = match self {
-            Self::Folder => ("It is a folder.".to_owned(), "Name a movie file in it."),
-            Self::NotAFile => (
-                "It is a pipe, a socket or a device, and a movie is read more than once.".to_owned(),
-                "Save it to a file and open that.",
-            ),
-            Self::Io(error) if error.kind() == io::ErrorKind::NotFound => address::refusal(path)
-                .unwrap_or_else(|| ("There is no such file.".to_owned(), "Check the name and the folder.")),
-            Self::Io(error) => (format!("{error}."), "Check the name and the permissions."),
-        };
-        Error::new(format!("Cannot open '{}'.", text::name(path)), why, hint)
-    }
-}
-
-/// Opens a regular file for reading. Opening a pipe or a device could wait for ever, or do something.
-fn regular(path: &Path) -> std::result::Result<File, Refusal> {
-    let check = |meta: std::fs::Metadata| match meta.file_type() {
-        kind if kind.is_dir() => Err(Refusal::Folder),
-        kind if kind.is_file() => Ok(()),
-        _ => Err(Refusal::NotAFile),
+        OpenError::NotRegular(_) => (
+            "It is a pipe, a socket or a device, and a movie is read more than once.".to_owned(),
+            "Save it to a file and open that.",
+        ),
+        OpenError::Io(error) if error.kind() == io::ErrorKind::NotFound => {
+            address::explain_missing_file(path)
+                .unwrap_or_else(|| ("There is no such file.".to_owned(), "Check the name and the folder."))
+        }
+        OpenError::Io(error) => (format!("{error}."), "Check the name and the permissions."),
     };
-    check(std::fs::metadata(path).map_err(Refusal::Io)?)?;
-    // Another file may have taken its place since: a pipe does not wait, and is seen afterwards.
-    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
-    let file = File::options().read(true).custom_flags(flags).open(path).map_err(Refusal::Io)?;
-    check(file.metadata().map_err(Refusal::Io)?)?;
-    Ok(file)
+    cannot_open(path, why, hint)
 }
 
-/// FFmpeg's I/O context on a file.
-pub(super) struct Io(*mut ffi::AVIOContext);
+/// An owned I/O context of FFmpeg that reads a file.
+pub(super) struct IoContext(*mut ffi::AVIOContext);
 
-// SAFETY: the context and what it reads from belong to this alone, and are tied to no thread.
-unsafe impl Send for Io {}
+// SAFETY: the context and its reader are owned, and tied to no thread.
+unsafe impl Send for IoContext {}
 
-/// What an I/O context reads from.
+/// The file and position behind an I/O context.
 struct Reader {
     file: Arc<File>,
-    at: i64,
-    reading: Reading,
+    offset: i64,
+    read_control: ReadControl,
 }
 
-impl Io {
-    fn new(file: Arc<File>, reading: &Reading) -> Option<Self> {
-        let reader = Box::into_raw(Box::new(Reader { file, at: 0, reading: reading.clone() }));
-        // SAFETY: the buffer comes from FFmpeg's allocator, as it asks for. Reader and buffer go to the context, or are
-        // freed here.
+impl IoContext {
+    /// Returns a context at the beginning of `file`; `None` when memory has run out.
+    fn new(file: Arc<File>, read_control: &ReadControl) -> Option<Self> {
+        let reader = Box::into_raw(Box::new(Reader { file, offset: 0, read_control: read_control.clone() }));
+        // SAFETY: the buffer comes from FFmpeg's allocator, as avio_alloc_context requires. Reader and buffer go to the
+        // context, or are freed here.
         unsafe {
-            let buffer = ffi::av_malloc(BUFFER);
+            let buffer = ffi::av_malloc(BUFFER_BYTES);
             if !buffer.is_null() {
                 let context = ffi::avio_alloc_context(
                     buffer.cast(),
-                    BUFFER as c_int,
+                    BUFFER_BYTES as c_int,
                     0,
                     reader.cast(),
                     Some(read),
@@ -248,15 +234,15 @@ impl Io {
         None
     }
 
-    /// The context, which stays this one's.
+    /// Returns the context, which stays owned by `self`.
     pub(crate) fn as_ptr(&self) -> *mut ffi::AVIOContext {
         self.0
     }
 }
 
-impl Drop for Io {
+impl Drop for IoContext {
     fn drop(&mut self) {
-        // SAFETY: the context is one of `Io::new`, and nobody uses it any more. FFmpeg may have replaced its buffer.
+        // SAFETY: the context is one of `IoContext::new`, which is no longer in use. FFmpeg may have replaced its buffer.
         unsafe {
             drop(Box::from_raw((*self.0).opaque.cast::<Reader>()));
             ffi::av_freep((&raw mut (*self.0).buffer).cast());
@@ -265,20 +251,21 @@ impl Drop for Io {
     }
 }
 
-/// FFmpeg's request for bytes.
+/// Callback of FFmpeg that reads up to `size` bytes.
 unsafe extern "C" fn read(opaque: *mut c_void, to: *mut u8, size: c_int) -> c_int {
-    // SAFETY: FFmpeg passes on what the context was made with, from one thread at a time.
+    // SAFETY: FFmpeg passes the reader of `IoContext::new`, from one thread at a time.
     let reader = unsafe { &mut *opaque.cast::<Reader>() };
     loop {
-        if reader.reading.is_over() {
+        if reader.read_control.must_stop() {
             return ffi::AVERROR_EXIT;
         }
-        // SAFETY: FFmpeg gives room for `size` bytes.
-        let count =
-            unsafe { libc::pread(reader.file.as_raw_fd(), to.cast(), size.max(0) as usize, reader.at as _) };
+        // SAFETY: FFmpeg's buffer holds `size` bytes.
+        let count = unsafe {
+            libc::pread(reader.file.as_raw_fd(), to.cast(), size.max(0) as usize, reader.offset as _)
+        };
         if count > 0 {
-            reader.at = reader.at.saturating_add(count as i64);
-            reader.reading.advance();
+            reader.offset = reader.offset.saturating_add(count as i64);
+            reader.read_control.note_progress();
             return count as c_int;
         }
         if count == 0 {
@@ -291,28 +278,28 @@ unsafe extern "C" fn read(opaque: *mut c_void, to: *mut u8, size: c_int) -> c_in
     }
 }
 
-/// FFmpeg's request to go elsewhere, or for the file's size.
+/// Callback of FFmpeg that seeks, or returns the file's size.
 unsafe extern "C" fn seek(opaque: *mut c_void, offset: i64, whence: c_int) -> i64 {
     // SAFETY: as for `read`.
     let reader = unsafe { &mut *opaque.cast::<Reader>() };
     let size = reader.file.metadata().map_or(-1, |meta| i64::try_from(meta.len()).unwrap_or(i64::MAX));
     let from = match whence & !(ffi::AVSEEK_FORCE as c_int) {
         libc::SEEK_SET => 0,
-        libc::SEEK_CUR => reader.at,
+        libc::SEEK_CUR => reader.offset,
         libc::SEEK_END if size >= 0 => size,
         whence if whence == ffi::AVSEEK_SIZE as c_int && size >= 0 => return size,
         _ => return i64::from(-libc::EINVAL),
     };
     match from.checked_add(offset).filter(|at| *at >= 0) {
         Some(at) => {
-            reader.at = at;
+            reader.offset = at;
             at
         }
         None => i64::from(-libc::EINVAL),
     }
 }
 
-/// FFmpeg's request to open an address: that of the movie itself, or of a file that it names.
+/// Callback of FFmpeg that opens a URL: that of the movie itself, or of a file that it refers to.
 pub(super) unsafe extern "C" fn open(
     context: *mut ffi::AVFormatContext,
     io: *mut *mut ffi::AVIOContext,
@@ -320,19 +307,19 @@ pub(super) unsafe extern "C" fn open(
     flags: c_int,
     _options: *mut *mut ffi::AVDictionary,
 ) -> c_int {
-    // SAFETY: the context's `opaque` is the gate, which outlives it, or null in contexts that FFmpeg makes inside of it.
-    // The address is a C string, and `io` is where FFmpeg wants the result.
+    // SAFETY: the context's `opaque` is the `FileAccess`, which outlives it, or null in contexts that FFmpeg makes inside of
+    // it. The URL is a C string, and `io` is valid for the result.
     unsafe {
         *io = ptr::null_mut();
-        let Some(gate) = (*context).opaque.cast::<Gate>().as_ref() else { return -libc::EPERM };
+        let Some(access) = (*context).opaque.cast::<FileAccess>().as_ref() else { return -libc::EPERM };
         if flags & ffi::AVIO_FLAG_WRITE as c_int != 0 || url.is_null() {
             return -libc::EPERM;
         }
-        match gate.file_at(CStr::from_ptr(url).to_bytes()) {
-            Ok(file) => match Io::new(file, &gate.reading) {
+        match access.open_reference(CStr::from_ptr(url).to_bytes()) {
+            Ok(file) => match IoContext::new(file, &access.read_control) {
                 Some(opened) => {
                     *io = opened.0;
-                    // It is FFmpeg's until `close`.
+                    // FFmpeg owns the context until `close`.
                     std::mem::forget(opened);
                     0
                 }
@@ -343,10 +330,10 @@ pub(super) unsafe extern "C" fn open(
     }
 }
 
-/// FFmpeg's request to close what [`open`] gave it.
+/// Callback of FFmpeg that closes an I/O context of [`open`].
 pub(super) unsafe extern "C" fn close(_: *mut ffi::AVFormatContext, io: *mut ffi::AVIOContext) -> c_int {
     if !io.is_null() {
-        drop(Io(io));
+        drop(IoContext(io));
     }
     0
 }

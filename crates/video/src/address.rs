@@ -1,94 +1,82 @@
-//! Addresses of files. In: how a user, another program or a list names a movie. Out: its path.
+//! Converts `file:` URLs, as file managers and playlists use them, to paths.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
-/// Returns the path of the movie that `name` names.
+use percent_encoding::percent_decode;
+
+/// Returns the path that `name`, a path or a `file:` URL, stands for.
 ///
-/// The address of a file, as file managers and browsers hand it over (`file:///a%20b.mkv`, RFC 8089), is decoded to the
-/// bytes of its path, of any encoding; an address without a host may be written with one stroke. A percent sign that no two
-/// hexadecimal digits follow is one. Everything else is a path already; so is an address that names no file of this machine,
-/// which [`refusal`] tells once it is found that no file has that name.
+/// A URL of a file, as file managers and browsers pass it (`file:///a%20b.mkv`, RFC 8089), is decoded to the bytes of its
+/// path, in any encoding; `file:/a` is accepted as well. A percent sign without two hexadecimal digits stands for itself.
+/// Everything else is returned unchanged, also a URL that names no file of this machine: [`explain_missing_file`] explains
+/// such a URL once no file with that name was found.
 pub fn path_of(name: &OsStr) -> PathBuf {
-    match parsed(name.as_bytes()) {
+    match parse(name.as_bytes()) {
         Address::File(path) => OsString::from_vec(path).into(),
         _ => name.into(),
     }
 }
 
-/// What a name is.
+/// The kinds of names that a user may give for a movie.
 enum Address {
-    /// The address of this file.
+    /// The URL of a file of this machine: its path.
     File(Vec<u8>),
-    /// The address of a file of that machine.
-    Elsewhere(String),
-    /// The address of a file, without the file.
-    Empty,
-    /// Of something else than a file, such as `https://…`.
-    Network,
-    /// A path.
-    None,
+    /// The URL of a file of another machine: its host.
+    RemoteFile(String),
+    /// A URL of the scheme `file:` without a path.
+    NoPath,
+    /// A URL of another scheme, such as `https://…`.
+    Url,
+    /// The path of a file.
+    Path,
 }
 
-fn parsed(name: &[u8]) -> Address {
-    let Some(colon) = name.iter().position(|byte| *byte == b':') else { return Address::None };
+/// Determines the kind of a name, and decodes the path of a `file:` URL.
+fn parse(name: &[u8]) -> Address {
+    let Some(colon) = name.iter().position(|byte| *byte == b':') else { return Address::Path };
     let (scheme, rest) = (&name[..colon], &name[colon + 1..]);
     if !scheme.eq_ignore_ascii_case(b"file") {
         let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
         let is_address = rest.starts_with(b"//") && !scheme.is_empty() && scheme.iter().all(is_letter);
-        return if is_address { Address::Network } else { Address::None };
+        return if is_address { Address::Url } else { Address::Path };
     }
     match rest.strip_prefix(b"//") {
         Some(rest) => {
             let host = rest.iter().position(|byte| *byte == b'/').unwrap_or(rest.len());
             let (host, path) = rest.split_at(host);
             if !host.is_empty() && !host.eq_ignore_ascii_case(b"localhost") {
-                Address::Elsewhere(String::from_utf8_lossy(host).into_owned())
+                Address::RemoteFile(String::from_utf8_lossy(host).into_owned())
             } else if path.len() < 2 {
-                Address::Empty
+                Address::NoPath
             } else {
-                Address::File(decoded(path))
+                Address::File(percent_decode(path).collect())
             }
         }
-        // `file:a.mkv` is a name as any other.
-        None if rest.starts_with(b"/") => Address::File(decoded(rest)),
-        None => Address::None,
+        // `file:a.mkv` is an ordinary name.
+        None if rest.starts_with(b"/") => Address::File(percent_decode(rest).collect()),
+        None => Address::Path,
     }
 }
 
-/// The bytes that an address means: `%20` is a space.
-fn decoded(address: &[u8]) -> Vec<u8> {
-    let digit = |byte: Option<&u8>| byte.and_then(|b| char::from(*b).to_digit(16));
-    let (mut bytes, mut at) = (Vec::with_capacity(address.len()), 0);
-    while let Some(byte) = address.get(at) {
-        match (byte, digit(address.get(at + 1)), digit(address.get(at + 2))) {
-            (b'%', Some(high), Some(low)) => {
-                bytes.push((high * 16 + low) as u8);
-                at += 3;
-            }
-            _ => {
-                bytes.push(*byte);
-                at += 1;
-            }
-        }
-    }
-    bytes
-}
-
-/// Returns why `path`, which is no file's, is none, and what to try instead, where it is an address.
-pub(super) fn refusal(path: &Path) -> Option<(String, &'static str)> {
-    const FILES: &str = "The address of a file of this machine begins with file:///; its path alone will do.";
-    match parsed(path.as_os_str().as_bytes()) {
-        Address::Network => Some((
+/// Returns why there is no file at `path`, and what to try instead, if `path` is a URL.
+pub(super) fn explain_missing_file(path: &Path) -> Option<(String, &'static str)> {
+    /// The suggestion to name a file by its path or by a `file:` URL.
+    const PATH_HINT: &str =
+        "The address of a file of this machine begins with file:///; its path alone will do.";
+    match parse(path.as_os_str().as_bytes()) {
+        Address::Url => Some((
             "It is an address on the network, and clreel plays only files of this machine.".to_owned(),
             "Save the movie to a file and open that.",
         )),
-        Address::Elsewhere(host) => {
-            Some((format!("It is the address of a file of another machine, '{host}'."), FILES))
+        Address::RemoteFile(host) => {
+            Some((format!("It is the address of a file of another machine, '{host}'."), PATH_HINT))
         }
-        Address::Empty => Some(("It is the address of a file without the file's name.".to_owned(), FILES)),
-        Address::File(_) | Address::None => None,
+        Address::NoPath => {
+            Some(("It is the address of a file without the file's name.".to_owned(), PATH_HINT))
+        }
+        Address::File(_) | Address::Path => None,
     }
 }
 
@@ -97,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_of_files_are_paths() {
+    fn file_urls_are_converted_to_paths() {
         for (name, path) in [
             ("file:///a/sp%20ace.mov", "/a/sp ace.mov"),
             ("file://localhost/a/b.mov", "/a/b.mov"),
@@ -128,8 +116,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_of_this_machine_is_told() {
-        let why = |name: &str| refusal(Path::new(name)).map(|(why, _)| why).unwrap_or_default();
+    fn other_urls_are_explained() {
+        let why = |name: &str| explain_missing_file(Path::new(name)).map(|(why, _)| why).unwrap_or_default();
         assert!(why("https://host/a.mov").contains("network"));
         assert!(why("rtsp://host").contains("network"));
         assert!(why("file://host/a.mov").contains("another machine, 'host'"));

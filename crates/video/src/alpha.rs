@@ -1,5 +1,4 @@
-//! Alpha that files have otherwise than as a part of their pictures: beside them, where most decoders do not look, or in name
-//! only. In: a stream, a decoder's picture. Out: the decoder for it, a warning, the picture as it is meant.
+//! Special cases of alpha: stored in packets of its own, which most decoders ignore, or declared but not used.
 
 use std::path::Path;
 
@@ -10,18 +9,19 @@ use ffmpeg_next::format::Pixel;
 use base::error::Error;
 use base::text;
 
-/// Returns true if the stream's packets have pictures of alpha beside them, as those of VP8 and VP9 may in Matroska and WebM.
-fn has_alpha_beside(stream: &ffmpeg::Stream) -> bool {
+/// Returns true if the stream stores alpha as additional pictures in its packets, as VP8 and VP9 may in Matroska and WebM.
+fn has_separate_alpha(stream: &ffmpeg::Stream) -> bool {
     stream.metadata().get("alpha_mode") == Some("1")
 }
 
-/// Returns the decoder that a stream with alpha beside its pictures needs, if there is one. FFmpeg's own decoders leave that
-/// alpha out.
-pub(super) fn decoder(stream: &ffmpeg::Stream) -> Option<ffmpeg::Codec> {
-    let name = if has_alpha_beside(stream) { decoder_name(stream.parameters().id())? } else { return None };
+/// Returns the decoder that a stream with separate alpha needs, if it is available. FFmpeg's own decoders ignore that alpha.
+pub(super) fn find_decoder(stream: &ffmpeg::Stream) -> Option<ffmpeg::Codec> {
+    let name =
+        if has_separate_alpha(stream) { decoder_name(stream.parameters().id())? } else { return None };
     ffmpeg::decoder::find_by_name(name)
 }
 
+/// Returns the name of the decoder that reads separate alpha of a codec.
 fn decoder_name(id: Id) -> Option<&'static str> {
     match id {
         Id::VP8 => Some("libvpx"),
@@ -30,13 +30,14 @@ fn decoder_name(id: Id) -> Option<&'static str> {
     }
 }
 
-/// Returns the warning about a stream with alpha that the decoder called `name` leaves out.
+/// Returns the warning about a stream with separate alpha that the decoder called `name` ignores.
 pub(super) fn warning(stream: &ffmpeg::Stream, name: &str, path: &Path) -> Option<Error> {
-    let is_left_out = has_alpha_beside(stream) && decoder_name(stream.parameters().id()) != Some(name);
-    is_left_out.then(|| left_out(path))
+    let is_dropped = has_separate_alpha(stream) && decoder_name(stream.parameters().id()) != Some(name);
+    is_dropped.then(|| missing_decoder_warning(path))
 }
 
-fn left_out(path: &Path) -> Error {
+/// Returns the warning that no decoder for separate alpha is available.
+fn missing_decoder_warning(path: &Path) -> Error {
     Error::new(
         format!("The transparency of '{}' is not shown.", text::name(path)),
         "It lies beside the pictures, and this FFmpeg has no decoder for it there: it was built without libvpx.",
@@ -44,16 +45,15 @@ fn left_out(path: &Path) -> Error {
     )
 }
 
-/// Takes a picture for opaque whose alpha is 0 everywhere, where its file need not mean alpha: the fourth byte of raw pictures in
-/// AVI and of Targa's is often left 0, and a picture of which nothing can be seen is not worth a file. FFmpeg's decoder of BMP
-/// does the same.
-pub(super) fn without_unused(id: Id, picture: &mut ffmpeg::frame::Video) {
-    let may_lack_it = matches!(id, Id::RAWVIDEO | Id::TARGA) && picture.format() == Pixel::BGRA;
-    if !may_lack_it {
+/// Changes a picture's format to an opaque one if the picture's alpha is 0 everywhere and the codec often leaves alpha
+/// unused: raw pictures in AVI and Targa often have 0 in the fourth byte. FFmpeg's decoder of BMP does the same.
+pub(super) fn drop_unused_alpha(id: Id, picture: &mut ffmpeg::frame::Video) {
+    let may_lack_alpha = matches!(id, Id::RAWVIDEO | Id::TARGA) && picture.format() == Pixel::BGRA;
+    if !may_lack_alpha {
         return;
     }
     let bytes = 4 * picture.width() as usize;
-    // SAFETY: the picture is valid, and has so many rows of so many bytes each; the stride may be negative.
+    // SAFETY: the picture is valid and has `height` rows of at least `bytes` bytes each; the stride may be negative.
     let is_unused = unsafe {
         let raw = picture.as_ptr();
         let (start, line) = ((*raw).data[0], (*raw).linesize[0] as isize);
@@ -74,13 +74,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_libvpx_decodes_alpha_beside_pictures() {
+    fn only_libvpx_decodes_separate_alpha() {
         assert_eq!([Id::VP8, Id::VP9, Id::AV1].map(decoder_name), [Some("libvpx"), Some("libvpx-vp9"), None]);
-        assert!(left_out(Path::new("a.webm")).to_string().contains("a.webm"));
+        assert!(missing_decoder_warning(Path::new("a.webm")).to_string().contains("a.webm"));
     }
 
     #[test]
-    fn alpha_that_is_zero_everywhere_may_be_meant_or_not() {
+    fn zero_alpha_is_dropped_for_some_codecs_only() {
         let picture = |alpha: u8| {
             let mut picture = ffmpeg::frame::Video::new(Pixel::BGRA, 5, 3);
             picture.data_mut(0).fill(0);
@@ -94,7 +94,7 @@ mod tests {
             (Id::GIF, 0, Pixel::BGRA),
         ] {
             let mut picture = picture(alpha);
-            without_unused(id, &mut picture);
+            drop_unused_alpha(id, &mut picture);
             assert_eq!(picture.format(), format, "{id:?} {alpha}");
         }
     }

@@ -1,20 +1,21 @@
-//! Where the bundled clip lies. In: the program's path. Out: a path.
+//! Finds the clip that clreel ships.
 
 use std::path::{Path, PathBuf};
 
 use base::error::{Error, Result};
 use base::text;
 
-/// Overrides where the bundled clip is looked for.
+/// Environment variable with the path of the bundled clip.
 pub(crate) const CLIP_VARIABLE: &str = "CLREEL_CLIP";
 
-/// The clip that plays when no file is named.
+/// Returns the path of the clip that plays when no file is named.
 ///
-/// `CLREEL_CLIP` wins. Otherwise `assets/clip.mp4` beside the executable, `share/clreel/clip.mp4` of the
-/// installation that the executable is in, `assets/clip.mp4` of the current directory, then of the source tree.
+/// `CLREEL_CLIP` has priority. Otherwise the first that exists of: `assets/clip.mp4` beside the executable,
+/// `../share/clreel/clip.mp4` relative to the executable's folder, `assets/clip.mp4` in the current directory, and in the
+/// source tree.
 ///
 /// # Errors
-/// None of these is a file.
+/// There is no file at any of these paths.
 pub fn bundled_clip() -> Result<PathBuf> {
     if let Some(path) = base::environment::get(CLIP_VARIABLE).map(PathBuf::from) {
         if path.is_file() {
@@ -36,6 +37,8 @@ pub fn bundled_clip() -> Result<PathBuf> {
     })
 }
 
+/// Returns the first of the possible paths of the clip at which there is a file. `executable_dir` is the folder of the
+/// running executable.
 fn first_file(executable_dir: Option<&Path>) -> Option<PathBuf> {
     let installed = executable_dir
         .map(|dir| [dir.join("assets/clip.mp4"), dir.join("../share/clreel/clip.mp4")])

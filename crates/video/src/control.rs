@@ -1,123 +1,153 @@
-//! What the player wants of the decoder's thread. In: wishes from the window's thread, which never waits. Out: the
-//! newest of them, when the decoder's thread asks.
+//! Requests of the player to the decoder's thread, such as seeking. The window's thread never waits for their handling.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use super::frame::nanoseconds;
 use super::queue::FrameQueue;
-use super::reading::Reading;
+use super::read_control::ReadControl;
 use crate::color::Staging;
+use base::error::Error;
 
-/// Where to go on. Times are in seconds from the movie's first frame; behind the end they mean its last frame.
+/// The target of a seek. Times are in seconds from the movie's first frame; after the end they mean its last frame.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Seek {
-    /// The frame that is shown at that time.
+    /// The frame that is shown at this time.
     Exact(f64),
-    /// A key frame at or before that time: soon there, for a key that is held.
+    /// A key frame at or before this time: fast to decode, for repeated seeks while a key is held.
     Keyframe(f64),
-    /// The last frame before that time, or the first one of the movie: a step back from a frame's `movie_s`.
+    /// The last frame before this time, or the first one of the movie: a step back from a frame's `movie_s`.
     Before(f64),
 }
 
-/// Wishes that wait for the decoder's thread.
-#[derive(Debug, Default)]
-pub(super) struct Wishes {
-    pub seek: Option<Seek>,
-    pub looping: bool,
-    /// The part to repeat: from the first time to just before the second, in nanoseconds of the movie.
-    pub ab: Option<(i64, i64)>,
+impl Seek {
+    /// Returns the position of the target in nanoseconds; before a time, the last position before it.
+    pub(crate) fn target_ns(self) -> i64 {
+        match self {
+            Self::Exact(s) | Self::Keyframe(s) => nanoseconds(s),
+            Self::Before(s) => (nanoseconds(s) - 1).max(0),
+        }
+    }
 }
 
-/// Shared by the two threads.
+/// Requests that the decoder's thread has not handled yet, and settings that it follows.
+#[derive(Debug, Default)]
+pub(super) struct Requests {
+    /// The newest seek; `None` once the decoder's thread has taken it.
+    pub seek: Option<Seek>,
+    /// True to play the movie again at its end.
+    pub looping: bool,
+    /// The section to repeat, from the first time to just before the second, in nanoseconds of the movie.
+    pub section: Option<(i64, i64)>,
+}
+
+/// State that the window's thread and the decoder's thread share.
 pub(super) struct Control {
-    wishes: Mutex<Wishes>,
+    pub queue: FrameQueue,
+    /// A warning about the movie; the first one stays.
+    warning: Mutex<Option<Error>>,
+    requests: Mutex<Requests>,
+    /// Notified when a request or the cancellation has changed.
     changed: Condvar,
-    /// Number of the newest seek.
-    pub newest: Arc<AtomicU64>,
-    pub reading: Reading,
-    /// The movie has one picture only: there is nowhere to go.
-    pub still: AtomicBool,
-    /// No frame follows because the movie could not be read any further.
-    pub failed: AtomicBool,
-    /// Where the planes of the next frames are to lie.
+    pub read_control: ReadControl,
+    /// True if the movie has one picture only, so that seeks have no effect.
+    pub is_still: AtomicBool,
+    /// True if no frame follows because the movie could not be read any further.
+    pub has_failed: AtomicBool,
+    /// Memory that the planes of the next frames are packed into.
     staging: Mutex<Option<Staging>>,
 }
 
 impl Control {
-    pub(crate) fn new(looping: bool, reading: Reading) -> Self {
+    /// Creates the state of a movie that plays from its beginning; `wake` is called as [`FrameQueue::new`] describes.
+    pub(crate) fn new(looping: bool, read_control: ReadControl, wake: Box<dyn Fn() + Send>) -> Self {
         Self {
-            wishes: Mutex::new(Wishes { looping, ..Wishes::default() }),
+            queue: FrameQueue::new(wake),
+            warning: Mutex::default(),
+            requests: Mutex::new(Requests { looping, ..Requests::default() }),
             changed: Condvar::new(),
-            newest: Arc::default(),
-            reading,
-            still: AtomicBool::new(false),
-            failed: AtomicBool::new(false),
+            read_control,
+            is_still: AtomicBool::new(false),
+            has_failed: AtomicBool::new(false),
             staging: Mutex::default(),
         }
     }
 
-    /// Where the planes of the next frames are to lie, if they are to be packed.
+    /// Returns the warning about the movie, if there is one.
+    pub(crate) fn warning(&self) -> Option<Error> {
+        self.warning.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Sets the warning about the movie, unless there is one already; no effect without one.
+    pub(crate) fn set_warning(&self, warning: Option<Error>) {
+        let mut present = self.warning.lock().unwrap_or_else(PoisonError::into_inner);
+        *present = present.take().or(warning);
+    }
+
+    /// Returns the memory that the planes of the next frames are packed into, if any.
     pub(crate) fn staging(&self) -> Option<Staging> {
         self.staging.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Changes that.
+    /// Sets the memory that the planes of the next frames are packed into.
     pub(crate) fn set_staging(&self, staging: Option<Staging>) {
-        // What was there before goes when the lock is free again.
+        // The previous value drops after the lock is released.
         let _before =
             std::mem::replace(&mut *self.staging.lock().unwrap_or_else(PoisonError::into_inner), staging);
     }
 
-    /// Asks for a seek and empties the queue for its frames.
-    pub(crate) fn seek(&self, to: Seek, queue: &FrameQueue) {
-        if self.still.load(Ordering::Relaxed) {
+    /// Requests a seek, and empties the queue, which then accepts only frames at the seek's target. No effect in a movie of
+    /// one picture.
+    pub(crate) fn seek(&self, to: Seek) {
+        if self.is_still.load(Ordering::Relaxed) {
             return;
         }
-        let mut wishes = self.wishes();
-        wishes.seek = Some(to);
-        let generation = self.newest.fetch_add(1, Ordering::Relaxed) + 1;
-        queue.begin(generation);
+        let mut requests = self.requests();
+        requests.seek = Some(to);
+        self.queue.start_generation(self.read_control.request_seek());
         self.changed.notify_one();
     }
 
-    /// Changes what is repeated.
-    pub(crate) fn repeat(&self, change: impl FnOnce(&mut Wishes)) {
-        change(&mut self.wishes());
+    /// Changes the requests and wakes the decoder's thread.
+    pub(crate) fn update(&self, change: impl FnOnce(&mut Requests)) {
+        change(&mut self.requests());
         self.changed.notify_one();
     }
 
-    /// Lets [`Control::wait`] return `false` and stops all reading.
+    /// Stops all reading and makes [`Control::wait`] return `false`.
     pub(crate) fn stop(&self) {
-        // The lock keeps the flag from being raised between a look at it and the waiting.
-        let _wishes = self.wishes();
-        self.reading.stop();
+        // The lock keeps the flag from being set between the check of it and the wait.
+        let _requests = self.requests();
+        self.read_control.cancel();
         self.changed.notify_one();
     }
 
-    /// The seek that waits, with its number.
-    pub(crate) fn take_seek(&self) -> Option<(u64, Seek)> {
-        let mut wishes = self.wishes();
-        let seek = wishes.seek.take()?;
-        Some((self.newest.load(Ordering::Relaxed), seek))
+    /// Takes the newest seek that was not handled yet, so that reading continues for it; `None` if there is none.
+    pub(crate) fn take_seek(&self) -> Option<Seek> {
+        let mut requests = self.requests();
+        let seek = requests.seek.take()?;
+        self.read_control.begin_newest_seek();
+        Some(seek)
     }
 
-    /// Waits at the end of the movie for a seek or, where something can be repeated, for the wish to; `false` when
-    /// the decoder is being dropped.
+    /// Waits at the end of the movie for a seek or, if `may_repeat`, until looping or repeating is turned on. Returns `false`
+    /// when the decoder is being dropped.
     pub(crate) fn wait(&self, may_repeat: bool) -> bool {
-        let mut wishes = self.wishes();
+        let mut requests = self.requests();
         loop {
-            if self.reading.is_stopped() {
+            if self.read_control.is_cancelled() {
                 return false;
             }
-            if wishes.seek.is_some() || (may_repeat && (wishes.looping || wishes.ab.is_some())) {
+            if requests.seek.is_some() || (may_repeat && (requests.looping || requests.section.is_some())) {
                 return true;
             }
-            wishes = self.changed.wait(wishes).unwrap_or_else(PoisonError::into_inner);
+            requests = self.changed.wait(requests).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
-    // A panic while the lock was held leaves the wishes whole: every change is a single assignment.
-    pub(crate) fn wishes(&self) -> MutexGuard<'_, Wishes> {
-        self.wishes.lock().unwrap_or_else(PoisonError::into_inner)
+    // A panic while the lock was held leaves the requests consistent: every change is a single assignment.
+    /// Locks the requests, to read or to change them.
+    pub(crate) fn requests(&self) -> MutexGuard<'_, Requests> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,44 +1,48 @@
-//! The decoder's thread. In: a movie file. Out: frames in a [`FrameQueue`], pass after pass.
+//! The public decoder: opens a movie, and controls the thread that decodes it into a [`FrameQueue`].
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ffmpeg_next::frame::Video;
 
-use super::chapters::Chapter;
+use super::canvas::Canvas;
+use super::container::Chapter;
 use super::control::{Control, Seek};
-use super::failures::behind_the_end;
-use super::frame::{Fields, Timed, ignored_aspect, nanoseconds, picture_bytes, pixel_aspect, seconds};
+use super::errors::past_the_end;
+use super::frame::{
+    FieldOrder, TimedPicture, ignored_aspect, nanoseconds, picture_bytes, pixel_aspect, seconds,
+};
 use super::orientation::Orientation;
-use super::painted::Canvas;
-use super::pass::{Pass, nothing_decoded};
+use super::pass::Pass;
 use super::queue::FrameQueue;
-use super::reading::{Cancel, Reading, References, watched};
+use super::read_control::{Cancel, ReadControl, References, run_with_timeout};
 use super::worker::Worker;
 use crate::color::matrix::{self, Matrix, Range};
 use crate::color::{self, Staging};
 use base::error::{Error, Result};
 use base::memory::free;
 use base::text;
+use base::threads::join_within;
 
-/// So long the end of a decoder waits for its thread.
+/// The longest time that [`Decoder::end`] waits for the thread.
 const END_WAIT: Duration = Duration::from_secs(2);
 
-/// What [`Decoder::open`] is asked for.
+/// Options of [`Decoder::open`].
 #[derive(Debug, Clone)]
 pub struct OpenOptions {
-    /// Where to start, in seconds from the movie's first frame.
+    /// Start position, in seconds from the movie's first frame.
     pub start_s: f64,
-    /// Whether to begin again at the end.
+    /// True to play the movie again at its end.
     pub looping: bool,
-    /// Decode this many frames to memory before [`Decoder::open`] returns, and play only those.
+    /// Number of frames to decode to memory before [`Decoder::open`] returns; only these frames are played. `None` decodes
+    /// frames while playing.
     pub preload: Option<u32>,
-    /// Whether the movie may have other files opened.
+    /// Policy for other files that the movie refers to.
     pub references: References,
-    /// Gives the opening up, and ends the reading that follows it.
+    /// Lets another thread cancel opening, and the reading that follows.
     pub cancel: Cancel,
 }
 
@@ -54,71 +58,55 @@ impl Default for OpenOptions {
     }
 }
 
-/// What is known about a movie once its first frame has been decoded.
-#[derive(Debug, Clone, PartialEq)]
+/// Properties of a movie, known once its first frame has been decoded.
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct MovieInfo {
-    /// The file.
+    /// The path of the movie's file.
     pub path: PathBuf,
     /// Width of the first frame in pixels; later frames may differ.
     pub width: u32,
     /// Height of the first frame in pixels.
     pub height: u32,
-    /// Width of a pixel divided by its height.
+    /// The width of a pixel divided by its height, as of the first frame.
     pub pixel_aspect: f64,
-    /// How the first frame is to be turned before it is shown; later frames may differ.
+    /// Rotation and mirroring of the first frame for display; later frames may differ.
     pub orientation: Orientation,
-    /// Whether the first frame is interlaced; later frames may differ.
-    pub fields: Fields,
-    /// Frames a second as the file states them (an average for variable rates).
+    /// Field order of the first frame; later frames may differ.
+    pub fields: FieldOrder,
+    /// Frames per second as the file states them (an average for variable rates).
     pub fps: Option<f64>,
-    /// Length in seconds as the file states it.
+    /// Duration in seconds as the file states it.
     pub duration_s: Option<f64>,
-    /// Its chapters, in their order.
+    /// Chapters, sorted by their start.
     pub chapters: Vec<Chapter>,
-    /// The codec's short name, such as "h264".
+    /// The short name of the video codec, such as "h264".
     pub codec: String,
     /// FFmpeg's name of the pixel format, such as "yuv420p".
     pub pixel_format: String,
-    /// The matrix that the first frame is converted with.
+    /// YCbCr matrix of the first frame's conversion to RGB.
     pub matrix: Matrix,
-    /// The range that the first frame is converted with.
+    /// Sample range of the first frame's conversion.
     pub range: Range,
-    /// What of the first frame is shown otherwise than the file means it, a clause for each.
+    /// A clause for each property of the first frame that is not shown as the file requests.
     pub remarks: Vec<String>,
 }
 
 impl MovieInfo {
-    fn of_nothing() -> Self {
-        Self {
-            path: PathBuf::new(),
-            width: 0,
-            height: 0,
-            pixel_aspect: 1.0,
-            orientation: Orientation::default(),
-            fields: Fields::default(),
-            fps: None,
-            duration_s: None,
-            chapters: Vec::new(),
-            codec: String::new(),
-            pixel_format: String::new(),
-            matrix: Matrix::Rgb,
-            range: Range::Full,
-            remarks: Vec::new(),
-        }
+    /// Returns the properties that a decoder without a movie reports.
+    fn without_movie() -> Self {
+        Self { pixel_aspect: 1.0, ..Self::default() }
     }
 
-    /// The same as what a user is told.
+    /// Returns [`MovieInfo::remarks`] as a message, if there are any.
     pub fn remark(&self) -> Option<Error> {
-        remark(&self.path, &self.remarks)
+        remarks_message(&self.path, &self.remarks)
     }
 }
 
-/// A movie that is being decoded on a thread of its own. Dropping it stops the thread and waits for its end, as
+/// A movie that is decoded on a thread of its own. Dropping the decoder stops the thread and waits for it to end, as
 /// [`Decoder::end`] does.
 pub struct Decoder {
     info: MovieInfo,
-    queue: Arc<FrameQueue>,
-    warning: Arc<Mutex<Option<Error>>>,
     control: Arc<Control>,
     thread: Option<JoinHandle<()>>,
 }
@@ -126,85 +114,65 @@ pub struct Decoder {
 impl Decoder {
     /// Opens `path`, decodes its first frame (or the frames to preload), and starts the thread.
     ///
-    /// `wake` is called on the decoder's thread when a frame comes to an empty queue and when the last frame has
-    /// been queued. It must return soon and must not drop the decoder.
+    /// `wake` is called on the decoder's thread when a frame is added to an empty queue and when the last frame has been
+    /// queued. It must return soon and must not drop the decoder.
     ///
     /// # Errors
-    /// No such file, a folder, a pipe or device, not a movie, only sound, no decoder for it, or nothing in it could
-    /// be decoded; it was cancelled, or reading takes too long. A start behind the end is no error: the movie plays from its beginning, with a warning.
+    /// The path is missing, a folder, a pipe or a device; the file is not a movie, has only sound, has no decoder, or
+    /// nothing in it can be decoded; opening was cancelled, or reading takes too long. A start after the end is no error:
+    /// the movie plays from its beginning, with a warning.
     pub fn open(path: &Path, options: OpenOptions, wake: Box<dyn Fn() + Send>) -> Result<Self> {
-        let reading = Reading::new(options.references, options.cancel.clone());
-        let (owned, shared) = (path.to_owned(), reading.clone());
-        watched(path, &reading, move || Self::open_here(&owned, &options, &shared, wake))
-    }
-
-    fn open_here(
-        path: &Path,
-        options: &OpenOptions,
-        reading: &Reading,
-        wake: Box<dyn Fn() + Send>,
-    ) -> Result<Self> {
-        let start_ns = nanoseconds(options.start_s);
-        let (mut pass, reached) = Pass::open_at(path, start_ns, reading)?;
-        let mut warning = None;
-        let from_start = !reached || start_ns == 0;
-        if !reached && pass.peek().is_some() {
-            warning = Some(behind_the_end(
-                path,
-                options.start_s,
-                seconds(pass.end_ns()),
-                "It plays from its beginning.",
-            ));
-            pass = Pass::open(path, reading)?;
-        }
-        let Some(first) = pass.peek() else {
-            return Err(nothing_decoded(path, &pass));
-        };
-        let info = describe(path, &pass, first);
-        warning = warning.or_else(|| pass.source().alpha_warning(path));
-        let preloaded = match options.preload {
-            Some(count) => {
-                let (pictures, damage) = preload(&mut pass, path, count);
-                warning = warning.or(damage);
-                Some(pictures)
-            }
-            None => None,
-        };
-
-        Self::start(info, warning, Control::new(options.looping, reading.clone()), wake, move |worker| {
-            match preloaded {
-                Some(pictures) => worker.repeat(&pictures),
-                None => worker.play(pass, from_start),
-            }
+        let read_control = ReadControl::new(options.references, options.cancel.clone());
+        run_with_timeout(path, &read_control, move |path, read_control| {
+            Self::open_here(path, &options, read_control, wake)
         })
     }
 
-    /// Starts the thread, which lets `work` fill the queue.
-    fn start(
-        info: MovieInfo,
-        warning: Option<Error>,
-        control: Control,
+    /// Opens a movie on the calling thread; see [`Decoder::open`].
+    fn open_here(
+        path: &Path,
+        options: &OpenOptions,
+        read_control: &ReadControl,
         wake: Box<dyn Fn() + Send>,
-        work: impl FnOnce(Worker) + Send + 'static,
     ) -> Result<Self> {
-        let queue = Arc::new(FrameQueue::new(wake));
-        let warning = Arc::new(Mutex::new(warning));
-        let control = Arc::new(control);
-        let worker = Worker::new(&info.path, queue.clone(), warning.clone(), control.clone());
-        let thread = std::thread::Builder::new().name("decoder".into()).spawn(move || work(worker)).map_err(
-            |error| {
-                Error::new("Cannot start the decoder's thread.", format!("{error}."), "Close other programs.")
-            },
-        )?;
-        Ok(Self { info, queue, warning, control, thread: Some(thread) })
+        let start_ns = nanoseconds(options.start_s);
+        let (mut pass, reached) = Pass::open_at(path, start_ns, read_control)?;
+        let control = Control::new(options.looping, read_control.clone(), wake);
+        let from_beginning = !reached || start_ns == 0;
+        if !reached && pass.peek().is_some() {
+            let (end_s, instead) = (seconds(pass.end_ns()), "It plays from its beginning.");
+            control.set_warning(Some(past_the_end(path, options.start_s, end_s, instead)));
+            pass = Pass::open(path, read_control)?;
+        }
+        let Some(first) = pass.peek() else {
+            return Err(pass.no_pictures_error());
+        };
+        let info = movie_info(path, &pass, first);
+        control.set_warning(pass.source().alpha_warning());
+        let Some(count) = options.preload else {
+            return Self::start(info, control, move |worker| worker.play(pass, from_beginning));
+        };
+        let (pictures, warning) = preload(&mut pass, count);
+        control.set_warning(warning);
+        Self::start(info, control, move |worker| worker.play_preloaded(&pictures))
     }
 
-    /// Plays pictures that `paint` paints over the one before, each with its number, `fps` a second and without an end, on a
-    /// thread of its own. It can be moved about in like a movie.
+    /// Starts the thread, on which `work` fills the queue.
+    fn start(info: MovieInfo, control: Control, work: impl FnOnce(Worker) + Send + 'static) -> Result<Self> {
+        let control = Arc::new(control);
+        let worker = Worker::new(control.clone());
+        let failed =
+            |e| Error::new("Cannot start the decoder's thread.", format!("{e}."), "Close other programs.");
+        let thread = std::thread::Builder::new().name("decoder".into()).spawn(move || work(worker));
+        Ok(Self { info, control, thread: Some(thread.map_err(failed)?) })
+    }
+
+    /// Plays painted pictures, `fps` per second and without an end. `paint` is called on the decoder's thread with the
+    /// number of the picture and the canvas, which holds the previous picture. Seeks work as in a movie.
     ///
     /// # Errors
-    /// When the system gives no thread.
-    pub fn painted(
+    /// When the thread cannot be started.
+    pub fn from_painter(
         canvas: Canvas,
         fps: u32,
         wake: Box<dyn Fn() + Send>,
@@ -218,114 +186,104 @@ impl Decoder {
             pixel_format: "yuv420p".to_owned(),
             matrix: Matrix::Bt709,
             range: Range::Limited,
-            ..MovieInfo::of_nothing()
+            ..MovieInfo::without_movie()
         };
-        let control = Control::new(true, Reading::new(References::Refused, Cancel::default()));
-        Self::start(info, None, control, wake, move |worker| worker.paint(canvas, fps, paint))
+        let control = Control::new(true, ReadControl::new(References::Refused, Cancel::default()), wake);
+        Self::start(info, control, move |worker| worker.play_painted(canvas, fps, paint))
     }
 
-    /// One that has no frames and gets none, for a window whose movie is not open yet.
+    /// Returns a decoder without a movie, for a window whose movie is not open yet.
     pub fn without_frames() -> Self {
-        let reading = Reading::new(References::Refused, Cancel::default());
-        reading.rest();
+        let read_control = ReadControl::new(References::Refused, Cancel::default());
+        read_control.suspend();
         Self {
-            info: MovieInfo::of_nothing(),
-            queue: Arc::new(FrameQueue::new(Box::new(|| ()))),
-            warning: Arc::default(),
-            control: Arc::new(Control::new(false, reading)),
+            info: MovieInfo::without_movie(),
+            control: Arc::new(Control::new(false, read_control, Box::new(|| ()))),
             thread: None,
         }
     }
 
-    /// The movie's properties.
+    /// Returns the movie's properties.
     pub fn info(&self) -> &MovieInfo {
         &self.info
     }
 
-    /// The frames that wait to be shown.
+    /// Returns the queue of decoded frames.
     pub fn queue(&self) -> &FrameQueue {
-        &self.queue
+        &self.control.queue
     }
 
-    /// Goes on elsewhere in the movie, without waiting for it. The queue is empty at once; the first frame that
-    /// comes to it is marked as [`Frame::seeked`](super::Frame::seeked), is due at once, and carries on the play
-    /// timeline: the player sets its clock to that frame's `pts_ns` when it takes it. A newer seek replaces one that
-    /// is still on its way. In a movie of one picture nothing happens.
+    /// Seeks without waiting. The queue is emptied at once. The next frame in it has
+    /// [`Frame::seeked`](super::Frame::seeked) set, is due at once, and continues the play timeline: the player sets its
+    /// clock to that frame's `pts_ns` when it takes the frame. A newer seek replaces an unfinished one. No effect in a
+    /// movie of one picture.
     pub fn seek(&self, to: Seek) {
-        self.control.seek(to, &self.queue);
+        self.control.seek(to);
     }
 
-    /// The number of seeks so far: frames of a smaller [`Frame::generation`](super::Frame::generation) were decoded
-    /// before the newest one.
+    /// Returns the number of seeks so far. Frames with a smaller [`Frame::generation`](super::Frame::generation) were decoded
+    /// before the newest seek.
     pub fn generation(&self) -> u64 {
-        self.control.newest.load(Ordering::Relaxed)
+        self.control.read_control.newest_seek()
     }
 
-    /// Whether to begin again at the end. At the end, turning it on begins again at once.
+    /// Sets whether the movie begins again at its end. If the movie has ended already, turning this on restarts it at once.
     pub fn set_looping(&self, looping: bool) {
-        self.control.repeat(|wishes| wishes.looping = looping);
+        self.control.update(|requests| requests.looping = looping);
     }
 
-    /// Whether the movie begins again at its end.
+    /// Returns true if the movie begins again at its end.
     pub fn is_looping(&self) -> bool {
-        self.control.wishes().looping
+        self.control.requests().looping
     }
 
-    /// Plays from the first time to just before the second, in seconds of the movie, again and again; `None` ends
-    /// that. The order of the times does not matter; an empty part counts as `None`. Frames behind the second time
-    /// that wait in the queue are thrown away; what lies before the first time is played once.
-    pub fn set_ab(&self, ab: Option<(f64, f64)>) {
-        let ab = ab.map(|(a, b)| (nanoseconds(a.min(b)), nanoseconds(a.max(b)))).filter(|(a, b)| a < b);
-        self.control.repeat(|wishes| wishes.ab = ab);
-        self.queue.set_limit(ab.map_or(i64::MAX, |(_, b)| b));
+    /// Repeats the section (A-B loop) from the first time to just before the second, in seconds of the movie; `None` ends
+    /// the repetition. The order of the times does not matter; an empty section counts as `None`. Queued frames after the
+    /// section are dropped; frames before it are played once.
+    pub fn set_repeat_section(&self, section: Option<(f64, f64)>) {
+        let section =
+            section.map(|(a, b)| (nanoseconds(a.min(b)), nanoseconds(a.max(b)))).filter(|(a, b)| a < b);
+        self.control.update(|requests| requests.section = section);
+        self.control.queue.set_limit(section.map(|(_, end)| end));
     }
 
-    /// Whether no frame follows because the movie could not be read any further.
+    /// Returns true if no frame follows because the movie could not be read any further.
     pub fn has_failed(&self) -> bool {
-        self.control.failed.load(Ordering::Relaxed)
+        self.control.has_failed.load(Ordering::Relaxed)
     }
 
-    /// Where the planes of the next frames are to be packed; those that wait in the queue stay as they are. Without it
-    /// none are, and the memory of those that wait goes back to its device.
+    /// Sets the memory that the planes of the next frames are packed into; queued frames stay as they are. With `None`
+    /// planes are not packed, and queued frames return their memory to its device.
     pub fn set_staging(&self, staging: Option<Staging>) {
         let none = staging.is_none();
         self.control.set_staging(staging);
         if none {
-            self.queue.forget_packed();
+            self.control.queue.release_packed();
         }
     }
 
-    /// Stops reading, and lets go of the frames that wait. Does not wait for the thread, as dropping does.
+    /// Stops reading, and drops the queued frames. Does not wait for the thread; dropping the decoder does.
     pub fn close(&self) {
         self.control.stop();
         self.control.set_staging(None);
-        self.queue.close();
+        self.control.queue.close();
     }
 
-    /// Stops reading and waits for the thread, which ends soon unless the system hangs; then it is left behind. Whether it
-    /// has ended.
+    /// Stops reading and waits for the thread, for at most two seconds. Returns false if the thread has not ended, because
+    /// a system call hangs; the thread is then abandoned.
     pub fn end(&mut self) -> bool {
         self.close();
-        let until = Instant::now() + END_WAIT;
-        let Some(thread) = self.thread.take() else { return true };
-        while !thread.is_finished() {
-            if Instant::now() > until {
-                self.thread = Some(thread);
-                return false;
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        // A panic over there has been printed already, and there is nothing left to save.
-        let _ = thread.join();
-        true
+        // A panic of the thread was already printed.
+        join_within(&mut self.thread, END_WAIT).is_some()
     }
 
-    /// What is wrong with the movie although it plays, such as a file that is cut off. It may come up while
-    /// playing, and then stays.
+    /// Returns a warning about a movie that plays nevertheless, such as a file that is cut off. The warning may appear
+    /// while playing, and then stays.
     pub fn warning(&self) -> Option<Error> {
-        let warning = self.warning.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let reading = &self.control.reading;
-        warning.or_else(|| reading.hangs().then(|| reading.too_slow(&self.info.path)))
+        let read_control = &self.control.read_control;
+        self.control
+            .warning()
+            .or_else(|| read_control.is_stalled().then(|| read_control.too_slow(&self.info.path)))
     }
 }
 
@@ -335,14 +293,15 @@ impl Drop for Decoder {
     }
 }
 
-/// The first `count` pictures of `pass`, fewer where the movie ends or half of the free memory is filled.
-fn preload(pass: &mut Pass, path: &Path, count: u32) -> (Vec<Timed>, Option<Error>) {
+/// Decodes the first `count` pictures of `pass`, fewer if the movie ends or they fill half of the free memory. Returns the
+/// pictures, and a warning if the movie is damaged or memory limits their number.
+fn preload(pass: &mut Pass, count: u32) -> (Vec<TimedPicture>, Option<Error>) {
     let budget = free().map_or(usize::MAX, |bytes| usize::try_from(bytes / 2).unwrap_or(usize::MAX));
     let mut pictures = Vec::new();
     let mut bytes = 0_usize;
     while pictures.len() < count as usize {
         let Some(picture) = pass.next() else {
-            return (pictures, pass.warning(path));
+            return (pictures, pass.warning());
         };
         bytes = bytes.saturating_add(picture_bytes(&picture.video));
         pictures.push(picture);
@@ -359,7 +318,8 @@ fn preload(pass: &mut Pass, path: &Path, count: u32) -> (Vec<Timed>, Option<Erro
     (pictures, None)
 }
 
-fn describe(path: &Path, pass: &Pass, first: &Timed) -> MovieInfo {
+/// Returns the properties of a movie with this first picture.
+fn movie_info(path: &Path, pass: &Pass, first: &TimedPicture) -> MovieInfo {
     let (matrix, range) = matrix::of_picture(&first.video);
     let source = pass.source();
     MovieInfo {
@@ -368,20 +328,20 @@ fn describe(path: &Path, pass: &Pass, first: &Timed) -> MovieInfo {
         height: first.video.height(),
         pixel_aspect: pixel_aspect(&first.video),
         orientation: Orientation::of_picture(&first.video),
-        fields: Fields::of_picture(&first.video),
-        fps: source.fps(),
-        duration_s: source.duration_s(),
+        fields: FieldOrder::of_picture(&first.video),
+        fps: source.container().fps(),
+        duration_s: source.container().duration_s(),
         chapters: pass.chapters(),
-        codec: source.codec_name(),
+        codec: source.codec_name().to_owned(),
         pixel_format: matrix::format_name(&first.video),
         matrix,
         range,
-        remarks: remarks(&first.video),
+        remarks: picture_remarks(&first.video),
     }
 }
 
-/// What of a picture is shown otherwise than its file means it.
-pub(super) fn remarks(picture: &Video) -> Vec<String> {
+/// Returns a clause for each property of a picture that is not shown as its file requests.
+pub(super) fn picture_remarks(picture: &Video) -> Vec<String> {
     let mut remarks = color::remarks::of_picture(picture);
     if let Some((width, height)) = ignored_aspect(picture) {
         remarks.push(format!("pixels of {width}:{height} cannot be, and are shown as squares"));
@@ -389,8 +349,8 @@ pub(super) fn remarks(picture: &Video) -> Vec<String> {
     remarks
 }
 
-/// What is told of a movie with such remarks; `None` where there are none.
-pub(super) fn remark(path: &Path, remarks: &[String]) -> Option<Error> {
+/// Returns a message with the remarks about a movie; `None` without any.
+pub(super) fn remarks_message(path: &Path, remarks: &[String]) -> Option<Error> {
     let sentence = |clause: &String| {
         let mut letters = clause.chars();
         letters.next().map(|first| format!("{}{}.", first.to_uppercase(), letters.as_str()))

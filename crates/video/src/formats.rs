@@ -1,14 +1,12 @@
-//! Which containers are opened. In: FFmpeg's name of a format. Out: whether a file of it holds all that it shows, and a
-//! sentence where it is refused.
+//! The container formats that are opened: those whose files contain everything that they show.
 
 use std::path::Path;
 
+use super::errors::{not_a_movie, not_playable};
 use base::error::{Error, Result};
-use base::text;
 
-/// What FFmpeg calls the containers, streams and pictures that hold all that they show, separated by spaces. A new one
-/// belongs here only if its reader opens no other file.
-const WHOLE: &[&str] = &[
+/// FFmpeg's names of the self-contained formats, separated by spaces. Add one only if its demuxer opens no other file.
+const SELF_CONTAINED: &[&str] = &[
     // Containers of movies.
     "mov matroska avi mpegts mpeg asf asf_o flv kux ogg nut mxf gxf wtv rm ivr ivf nuv nsv dv lxf ty dhav pva \
      vivo smjpeg mxg ifv lvf luodat mlv cine ser swf yuv4mpegpipe rawvideo bitpacked v210 v210x filmstrip r3d \
@@ -25,17 +23,17 @@ const WHOLE: &[&str] = &[
      j2k_pipe jpeg_pipe jpegls_pipe jpegxl_pipe jpegxl_anim pam_pipe pbm_pipe pcx_pipe pfm_pipe pgmyuv_pipe \
      pgm_pipe pgx_pipe phm_pipe photocd_pipe pictor_pipe png_pipe ppm_pipe psd_pipe qdraw_pipe qoi_pipe sgi_pipe \
      sunrast_pipe tiff_pipe vbn_pipe webp_pipe xbm_pipe xpm_pipe xwd_pipe",
-    // Sound, so that it can be said that there are no pictures. Some of these may have a cover.
+    // Sound, so that the error can state that there are no pictures. Some of these may have a cover.
     "aac ac3 eac3 aiff amr ape au caf dts dtshd flac loas mp3 mpc mpc8 tak truehd tta w64 wav wv",
 ];
 
-/// Each of them.
-fn whole() -> impl Iterator<Item = &'static str> {
-    WHOLE.iter().flat_map(|names| names.split_whitespace())
+/// Returns each name of [`SELF_CONTAINED`].
+fn self_contained() -> impl Iterator<Item = &'static str> {
+    SELF_CONTAINED.iter().flat_map(|names| names.split_whitespace())
 }
 
-/// Formats that FFmpeg reads as lists of other files, in words.
-const LISTS: &[(&str, &str)] = &[
+/// Formats that refer to other files, each with its description.
+const PLAYLISTS: &[(&str, &str)] = &[
     ("hls", "an HLS playlist"),
     ("dash", "a DASH manifest"),
     ("webm_dash_manifest", "a DASH manifest"),
@@ -45,43 +43,41 @@ const LISTS: &[(&str, &str)] = &[
     ("vobsub", "an index of subtitles in another file"),
 ];
 
-/// Formats that FFmpeg draws from text.
-const TEXTS: &[&str] = &["tty", "bin", "xbin", "adf", "idf"];
+/// Formats that FFmpeg renders from text.
+const TEXT_FORMATS: &[&str] = &["tty", "bin", "xbin", "adf", "idf"];
 
-/// FFmpeg's option for the formats that it may take a file for.
+/// Returns the value of FFmpeg's option `format_whitelist`: the names of the self-contained formats, separated by commas.
 pub(super) fn whitelist() -> String {
-    whole().collect::<Vec<_>>().join(",")
+    self_contained().collect::<Vec<_>>().join(",")
 }
 
-/// Refuses formats that are not on the list. `names` are those that FFmpeg has for the format, separated by commas,
-/// `title` is its long one.
+/// Refuses formats that are not self-contained. `names` are FFmpeg's short names of the format, separated by commas,
+/// `title` is its long name.
 ///
 /// # Errors
-/// It is not on the list.
+/// The format is not on the list of self-contained formats.
 pub(super) fn check(path: &Path, names: &str, title: &str) -> Result<()> {
     let is_one_of = |list: &[&str]| names.split(',').any(|name| list.contains(&name));
-    if names.split(',').any(|name| whole().any(|one| one == name)) {
+    if self_contained().any(|name| is_one_of(&[name])) {
         return Ok(());
     }
-    let what = format!("'{}' is not a movie that can be played.", text::name(path));
-    if is_one_of(TEXTS) {
-        let hint = "Try another file, such as an .mp4, .mkv, .webm or .avi.";
-        return Err(Error::new(what, "It is a text.", hint));
+    if is_one_of(TEXT_FORMATS) {
+        return Err(not_a_movie(path, "It is a text."));
     }
-    if let Some((_, list)) = LISTS.iter().find(|(name, _)| names.split(',').any(|n| n == *name)) {
-        return Err(names_others(path, &format!("It is {list}.")));
+    if let Some((_, list)) = PLAYLISTS.iter().find(|(name, _)| is_one_of(&[name])) {
+        return Err(refers_to_others(path, &format!("It is {list}.")));
     }
-    Err(Error::new(
-        what,
+    Err(not_playable(
+        path,
         format!("FFmpeg takes it for '{title}', which is none of the formats that clreel opens."),
         "Convert it to .mp4 or .mkv; --allow-references opens every format that FFmpeg knows.",
     ))
 }
 
-/// The error for a file that wants others opened; `what_it_is` is a sentence.
-pub(super) fn names_others(path: &Path, what_it_is: &str) -> Error {
-    Error::new(
-        format!("'{}' is not a movie that can be played.", text::name(path)),
+/// Returns the error for a file that refers to others; `what_it_is` is a sentence about it.
+pub(super) fn refers_to_others(path: &Path, what_it_is: &str) -> Error {
+    not_playable(
+        path,
         format!("{what_it_is} It names other files, and clreel opens only the one that it is given."),
         "Name the movie itself; --allow-references lets a file that you trust have others opened.",
     )
@@ -96,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_and_texts_and_the_unknown_are_refused() {
+    fn playlists_texts_and_unknown_formats_are_refused() {
         let check = |names| check(Path::new("x.mp4"), names, "Title");
         check("mov,mp4,m4a,3gp,3g2,mj2").unwrap();
         check("matroska,webm").unwrap();
@@ -113,18 +109,18 @@ mod tests {
     }
 
     #[test]
-    fn no_format_is_both_whole_and_a_list() {
-        assert!(LISTS.iter().all(|(name, _)| whole().all(|one| one != *name)));
-        assert!(TEXTS.iter().all(|name| whole().all(|one| one != *name)));
-        let mut sorted: Vec<_> = whole().collect();
+    fn format_lists_do_not_overlap() {
+        assert!(PLAYLISTS.iter().all(|(name, _)| self_contained().all(|one| one != *name)));
+        assert!(TEXT_FORMATS.iter().all(|name| self_contained().all(|one| one != *name)));
+        let mut sorted: Vec<_> = self_contained().collect();
         sorted.sort_unstable();
         sorted.dedup();
-        assert_eq!(sorted.len(), whole().count(), "each stands there once");
+        assert_eq!(sorted.len(), self_contained().count(), "each stands there once");
     }
 
-    /// Formats whose readers open files of their own are told by a flag, except for a few.
+    /// FFmpeg marks most demuxers that open files themselves by a flag.
     #[test]
-    fn of_ffmpegs_formats_without_a_file_of_their_own_only_pictures_are_opened() {
+    fn image2_is_the_only_allowed_format_that_opens_files_itself() {
         let mut state = std::ptr::null_mut();
         let mut seen = 0;
         // SAFETY: the iterator's state starts as null; formats are static.

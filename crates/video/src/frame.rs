@@ -1,4 +1,4 @@
-//! One decoded frame with its times.
+//! A decoded frame with its times.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -6,13 +6,13 @@ use ffmpeg_next as ffmpeg;
 
 use super::SECOND_NS;
 use super::orientation::Orientation;
-use crate::color::{Packed, has_alpha};
+use crate::color::{PackedPicture, has_alpha};
 
-/// How the rows of a picture were taken: at one moment, or every other row at a later one, as cameras for television did.
-/// The first field is that of the earlier moment.
+/// The order of a picture's fields. All rows of a progressive picture were captured at the same time; the rows of an
+/// interlaced picture, as of television cameras, belong alternately to two fields, of which the first was captured earlier.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum Fields {
-    /// All rows at one moment.
+pub enum FieldOrder {
+    /// Progressive: all rows were captured at the same time.
     #[default]
     Progressive,
     /// Interlaced: rows 0, 2, 4, … are the first field.
@@ -21,8 +21,8 @@ pub enum Fields {
     BottomFirst,
 }
 
-impl Fields {
-    /// What the file says of the picture.
+impl FieldOrder {
+    /// Returns the field order that the file states for the picture.
     pub(super) fn of_picture(picture: &ffmpeg::frame::Video) -> Self {
         match (picture.is_interlaced(), picture.is_top_first()) {
             (false, _) => Self::Progressive,
@@ -32,60 +32,63 @@ impl Fields {
     }
 }
 
-/// A picture's planes in a device's memory, or nothing.
+/// An optional copy of a picture's planes in memory that a device can upload from. Locked, since the queue removes it when
+/// the device is closed.
 #[derive(Default)]
-pub struct PackedPlanes(Mutex<Option<Arc<Packed>>>);
+pub struct PackedPlanes(Mutex<Option<Arc<PackedPicture>>>);
 
 impl PackedPlanes {
-    /// These, or none.
-    pub(crate) fn new(packed: Option<Arc<Packed>>) -> Self {
+    /// Creates the container with these packed planes, or without any.
+    pub(crate) fn new(packed: Option<Arc<PackedPicture>>) -> Self {
         Self(Mutex::new(packed))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Arc<Packed>>> {
+    /// Locks the packed planes.
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<PackedPicture>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Them.
-    pub fn get(&self) -> Option<Arc<Packed>> {
+    /// Returns the packed planes, if there are any.
+    pub fn get(&self) -> Option<Arc<PackedPicture>> {
         self.lock().clone()
     }
 
-    /// Takes them out.
-    pub fn take(&self) -> Option<Arc<Packed>> {
+    /// Removes and returns the packed planes, if there are any.
+    pub fn take(&self) -> Option<Arc<PackedPicture>> {
         self.lock().take()
     }
 
-    /// Puts others in their place.
-    pub(crate) fn set(&self, packed: Option<Arc<Packed>>) {
-        // Those before go when nobody waits for the lock.
+    /// Replaces the packed planes.
+    pub(crate) fn set(&self, packed: Option<Arc<PackedPicture>>) {
+        // The previous planes drop after the lock is released.
         let _before = std::mem::replace(&mut *self.lock(), packed);
     }
 }
 
 /// A decoded picture and its time. Times are in nanoseconds.
 pub struct Frame {
-    /// The picture as the decoder gave it; its planes may be shared with other frames, so they are only read.
+    /// The picture from the decoder. Its planes may be shared with other frames: do not write them.
     pub picture: ffmpeg::frame::Video,
-    /// Its planes in a device's memory, where the decoder's thread has packed them there. They go with the device.
+    /// A copy of the picture's planes in a device's memory, if the decoder's thread packed them. Removed when the device is
+    /// closed.
     pub packed: PackedPlanes,
-    /// When it is due on the play timeline: it strictly increases, also from one loop to the next. The first
-    /// frame is at 0, or near the start that was asked for.
+    /// The time at which the frame is due on the play timeline, on which times increase across loops and seeks. Strictly
+    /// increases from frame to frame. The first frame is at 0, or near the requested start.
     pub pts_ns: i64,
-    /// Position in the movie, in seconds from its first frame.
+    /// The frame's position in the movie, in seconds from the movie's first frame.
     pub movie_s: f64,
-    /// Time until the next frame, as far as it is known.
+    /// The time until the next frame is due, or the expected time if the next frame is not known.
     pub duration_ns: i64,
-    /// Frames delivered before this one.
+    /// The number of frames delivered before this one.
     pub number: u64,
-    /// How many seeks had been asked for when it was decoded.
+    /// The number of seeks that had been requested when the frame was decoded.
     pub generation: u64,
-    /// Whether it is the first frame after a seek: the player's clock goes on from its `pts_ns`.
+    /// True for the first frame after a seek. The player sets its clock to the `pts_ns` of this frame.
     pub seeked: bool,
 }
 
 impl Frame {
-    /// One by itself, of no queue: its time in the movie and its duration are in nanoseconds.
+    /// Returns a single frame that belongs to no queue, with its position in the movie and its duration in nanoseconds.
     pub(super) fn still(picture: ffmpeg::frame::Video, movie_ns: i64, duration_ns: i64) -> Self {
         Self {
             picture,
@@ -99,29 +102,30 @@ impl Frame {
         }
     }
 
-    /// Width in pixels.
+    /// Returns the width of the picture in pixels.
     pub fn width(&self) -> u32 {
         self.picture.width()
     }
 
-    /// Height in pixels.
+    /// Returns the height of the picture in pixels.
     pub fn height(&self) -> u32 {
         self.picture.height()
     }
 
-    /// Width of one pixel divided by its height; 1 if the file does not say, or states more than 10 or less than 1/10.
+    /// Returns the width of one pixel divided by its height; 1 if the file states no aspect ratio, or one of more than 10
+    /// or less than 1/10.
     pub fn pixel_aspect(&self) -> f64 {
         pixel_aspect(&self.picture)
     }
 
-    /// How the picture is to be turned before it is shown.
+    /// Returns the picture's rotation and mirroring for display.
     pub fn orientation(&self) -> Orientation {
         Orientation::of_picture(&self.picture)
     }
 
-    /// Whether it is interlaced. Both fields are woven into the picture, as they are stored.
-    pub fn fields(&self) -> Fields {
-        Fields::of_picture(&self.picture)
+    /// Returns the order of the picture's fields, if it is interlaced. The picture contains the rows of both fields.
+    pub fn fields(&self) -> FieldOrder {
+        FieldOrder::of_picture(&self.picture)
     }
 
     /// Returns true if the picture may have pixels that are not opaque.
@@ -129,7 +133,7 @@ impl Frame {
         has_alpha(&self.picture)
     }
 
-    /// Memory that the picture's planes take, in bytes. Packed ones are a device's.
+    /// Returns the size of the picture's planes in bytes, without copies of planes that are packed.
     pub(crate) fn bytes(&self) -> usize {
         picture_bytes(&self.picture)
     }
@@ -147,30 +151,32 @@ impl std::fmt::Debug for Frame {
     }
 }
 
-/// Seconds of a time in nanoseconds.
+/// Converts nanoseconds to seconds.
 pub(super) fn seconds(ns: i64) -> f64 {
     ns as f64 / SECOND_NS as f64
 }
 
-/// Pixels are at most so many times as wide as they are high, and the other way round: anamorphic films have 2, television at
-/// most 3. FFmpeg takes ratios of up to 65535 from files, which nobody means.
-const MAX_ASPECT: f64 = 10.0;
+/// The largest plausible pixel aspect ratio, and the inverse of the smallest. Anamorphic films have 2, television at most 3;
+/// FFmpeg accepts up to 65535.
+const MAX_PIXEL_ASPECT: f64 = 10.0;
 
-/// Width of a picture's pixels divided by their height; 1 if the file does not say, or says what cannot be.
+/// Returns the width of a picture's pixels divided by their height; 1 if the file states no aspect ratio, or an implausible
+/// one.
 pub(super) fn pixel_aspect(picture: &ffmpeg::frame::Video) -> f64 {
     let ratio = f64::from(picture.aspect_ratio());
-    if (1.0 / MAX_ASPECT..=MAX_ASPECT).contains(&ratio) { ratio } else { 1.0 }
+    if (1.0 / MAX_PIXEL_ASPECT..=MAX_PIXEL_ASPECT).contains(&ratio) { ratio } else { 1.0 }
 }
 
-/// The ratio that the file states for a picture's pixels where it cannot be and is ignored.
+/// Returns the pixel aspect ratio that the file states if it is implausible, and therefore ignored.
 pub(super) fn ignored_aspect(picture: &ffmpeg::frame::Video) -> Option<(i32, i32)> {
     let ratio = picture.aspect_ratio();
     let (width, height) = (ratio.numerator(), ratio.denominator());
     (width > 0 && height > 0 && f64::from(ratio) != pixel_aspect(picture)).then_some((width, height))
 }
 
-/// Memory behind a picture's planes, in bytes.
+/// Returns the memory of a picture's planes in bytes.
 // The field's type depends on FFmpeg's version.
+/// Returns the memory of a picture's planes in bytes.
 #[allow(clippy::unnecessary_cast)]
 pub(super) fn picture_bytes(picture: &ffmpeg::frame::Video) -> usize {
     // SAFETY: the frame is valid for as long as `picture`; its buffer references are null or valid.
@@ -180,10 +186,10 @@ pub(super) fn picture_bytes(picture: &ffmpeg::frame::Video) -> usize {
     }
 }
 
-/// A second owner of the same planes; `None` when memory has run out.
-pub(super) fn share(picture: &ffmpeg::frame::Video) -> Option<ffmpeg::frame::Video> {
+/// Returns a picture that references the same planes as `picture`; `None` when memory has run out.
+pub(super) fn share_picture(picture: &ffmpeg::frame::Video) -> Option<ffmpeg::frame::Video> {
     let mut copy = ffmpeg::frame::Video::empty();
-    // SAFETY: both frames are valid and `copy` is empty, which is what av_frame_ref asks for.
+    // SAFETY: both frames are valid and `copy` is empty, as av_frame_ref requires.
     let result = unsafe {
         if copy.as_ptr().is_null() {
             return None;
@@ -194,19 +200,19 @@ pub(super) fn share(picture: &ffmpeg::frame::Video) -> Option<ffmpeg::frame::Vid
 }
 
 /// A picture, its position in the movie and the time to the next picture, in nanoseconds.
-pub(super) struct Timed {
+pub(super) struct TimedPicture {
     pub video: ffmpeg::frame::Video,
     pub movie_ns: i64,
     pub duration_ns: i64,
 }
 
-/// Nanoseconds of a time in seconds; not a number and negative times count as 0.
+/// Converts seconds to nanoseconds; NaN and negative times count as 0.
 pub(super) fn nanoseconds(seconds: f64) -> i64 {
-    // The cast saturates, and turns what is not a number into 0.
+    // The cast saturates, and turns NaN into 0.
     (seconds.max(0.0) * SECOND_NS as f64).round() as i64
 }
 
-/// A rate that can be one of a movie, in frames a second.
+/// Returns the rate in frames per second if it is plausible for a movie.
 pub(super) fn usable_rate(rate: ffmpeg::Rational) -> Option<f64> {
     let (numerator, denominator) = (rate.numerator(), rate.denominator());
     let fps = f64::from(numerator) / f64::from(denominator.max(1));
@@ -220,7 +226,7 @@ mod tests {
     #[test]
     fn a_shared_picture_has_the_same_planes() {
         let picture = ffmpeg::frame::Video::new(ffmpeg::format::Pixel::YUV420P, 33, 7);
-        let copy = share(&picture).unwrap();
+        let copy = share_picture(&picture).unwrap();
         // SAFETY: both frames are valid.
         unsafe { assert_eq!((*copy.as_ptr()).data[0], (*picture.as_ptr()).data[0]) };
         assert!(picture_bytes(&copy) >= 33 * 7 * 3 / 2);
@@ -274,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_must_be_one_of_a_movie() {
+    fn implausible_rates_are_rejected() {
         assert_eq!(usable_rate(ffmpeg::Rational(25, 1)), Some(25.0));
         assert_eq!(usable_rate(ffmpeg::Rational(0, 0)), None);
         assert_eq!(usable_rate(ffmpeg::Rational(90_000, 1)), None);

@@ -1,10 +1,15 @@
 //! Movies: decoding a file to [`Frame`]s in a bounded [`FrameQueue`], and the rules by which they become RGBA ([`color`]).
 //!
-//! A file's way: `open` finds its pictures, in a format of the list of `formats` and through `access`, which lets FFmpeg
-//! open nothing else, within the time of `reading` and the memory of `room`; `source` reads packets and decodes them, `pass` gives the pictures
-//! their place in the movie (`timeline`, and `jumps` where stamps do) and keeps some for steps back (`kept`), [`decoder`] repeats passes on a thread of its own
-//! (`worker`) and fills [`queue`]; `control` tells it where to go on. Where a device converts the frames, that thread packs
-//! their planes into the device's [`Staging`](crate::color::Staging) memory. [`clock`] says which frame is due. Where there is no file, `painted` makes the pictures.
+//! From file to frame:
+//!
+//! - `container` opens a file, if `formats` lists its format. FFmpeg opens files through `access` only, within the timeouts
+//!   of `read_control` and the limits of `memory_budget`.
+//! - `demuxer` reads packets, and `source` decodes them.
+//! - `pass` computes the position of each picture in the movie (`timeline`), seeks (with `key_frames` where time stamps
+//!   jump), and caches pictures for steps back (`picture_cache`).
+//! - `worker` plays passes into [`queue`] on the decoder's thread and follows the requests in `control`. It packs the planes
+//!   into a device's [`Staging`](crate::color::Staging) memory if a device converts them.
+//! - [`decoder`] starts and controls that thread, and [`clock`] determines which frame is due.
 
 #![warn(missing_docs, unreachable_pub)]
 // The docs are for those who read the code: `./dev check` makes them of all items.
@@ -13,43 +18,42 @@
 mod access;
 pub mod address;
 mod alpha;
-mod chapters;
+mod canvas;
 mod clip;
 mod clock;
 pub mod color;
+mod container;
 mod control;
+mod declared_size;
 mod decoder;
-mod extent;
-mod facts;
-mod failures;
+mod demuxer;
+mod errors;
 mod formats;
 mod frame;
-mod jumps;
-mod kept;
+mod key_frames;
 mod libav;
-mod open;
+mod memory_budget;
 mod orientation;
-mod painted;
 mod pass;
+mod picture_cache;
 mod queue;
-mod reading;
-mod room;
+mod read_control;
 mod source;
 mod still;
 mod timeline;
 mod worker;
 
-pub use chapters::Chapter;
+pub use canvas::Canvas;
 pub use clip::bundled_clip;
 pub use clock::Clock;
+pub use container::Chapter;
 pub use control::Seek;
 pub use decoder::{Decoder, MovieInfo, OpenOptions};
-pub use frame::{Fields, Frame};
+pub use frame::{FieldOrder, Frame};
 pub use orientation::Orientation;
-pub use painted::Canvas;
 pub use queue::FrameQueue;
-pub use reading::{Cancel, References};
+pub use read_control::{Cancel, References};
 pub use still::{read_frame_at, read_frames_rgba};
 
-/// Nanoseconds in a second: every time in this module is a whole number of nanoseconds.
+/// Nanoseconds per second.
 pub(crate) const SECOND_NS: i64 = 1_000_000_000;

@@ -1,14 +1,61 @@
-//! FFmpeg, made ready.
+//! Access to FFmpeg's global state and C structures.
 
+use std::ffi::CStr;
 use std::sync::Once;
 
-/// Prepares FFmpeg once: its own messages are kept off stderr, because what matters in them reaches the user as
-/// an [`Error`](base::error::Error).
+use ffmpeg_next::ffi;
+use ffmpeg_next::format::Pixel;
+use ffmpeg_next::frame::Video;
+
+/// Initialises FFmpeg once, and turns off its own messages on stderr: errors reach the user as
+/// [`Error`](base::error::Error).
 pub(crate) fn initialise() {
+    /// Makes sure that FFmpeg is initialised once.
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // It can only fail where it has nothing to do: registering is automatic since FFmpeg 4.
+        // Its failure has no effect: registering is automatic since FFmpeg 4.
         let _ = ffmpeg_next::init();
         ffmpeg_next::log::set_level(ffmpeg_next::log::Level::Quiet);
     });
+}
+
+/// Copies a string of FFmpeg's; empty for null.
+///
+/// # Safety
+/// `text` is null or a valid C string.
+pub(crate) unsafe fn string(text: *const libc::c_char) -> String {
+    if text.is_null() {
+        return String::new();
+    }
+    // SAFETY: the caller guarantees a valid C string.
+    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+}
+
+/// Returns FFmpeg's description of a pixel format, if it has one.
+pub(crate) fn descriptor(format: Pixel) -> Option<&'static ffi::AVPixFmtDescriptor> {
+    // SAFETY: the function returns null or a static descriptor.
+    unsafe { ffi::av_pix_fmt_desc_get(format.into()).as_ref() }
+}
+
+/// Allocates a picture; `None` when memory has run out.
+pub(crate) fn allocate_picture(format: Pixel, width: u32, height: u32) -> Option<Video> {
+    let mut picture = Video::empty();
+    // SAFETY: an allocation that failed is detected before it is used; the picture has a format, a width and a height when
+    // it gets its memory.
+    unsafe {
+        if picture.as_ptr().is_null() {
+            return None;
+        }
+        picture.set_format(format);
+        picture.set_width(width);
+        picture.set_height(height);
+        (ffi::av_frame_get_buffer(picture.as_mut_ptr(), 0) >= 0).then_some(picture)
+    }
+}
+
+/// Copies rows without gaps, of `row` bytes each, to the plane `index` of a picture.
+pub(crate) fn fill_plane(picture: &mut Video, index: usize, bytes: &[u8], row: usize) {
+    let stride = picture.stride(index);
+    let rows = picture.data_mut(index).chunks_mut(stride).zip(bytes.chunks_exact(row));
+    rows.for_each(|(to, from)| to[..row].copy_from_slice(from));
 }

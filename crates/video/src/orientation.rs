@@ -1,6 +1,4 @@
-//! How a picture is to be turned before it is shown, as cameras and phones write it into the file.
-
-use std::ops::Range;
+//! Rotation and mirroring of a picture for display, as cameras and phones store them in the file.
 
 use ffmpeg_next as ffmpeg;
 use ffmpeg_next::ffi;
@@ -11,21 +9,21 @@ use base::memory::picture_memory;
 /// A display matrix of the ISO base media format (ISO/IEC 14496-12, `tkhd`), row by row.
 pub(super) type Matrix = [i32; 9];
 
-/// One of the eight ways to turn and mirror a picture by right angles. A shown point `(x, y)`, `y` downwards, is the
-/// stored point with its axes exchanged if `swapped`, each shown axis then reversed as said.
+/// One of the eight combinations of rotation by right angles and mirroring. To display a stored picture, exchange its axes
+/// if `swapped`, then reverse the horizontal axis if `flip_x` and the vertical axis if `flip_y`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Orientation {
-    /// Stored rows are shown as columns.
+    /// True if the picture's axes are exchanged: stored rows are shown as columns.
     pub swapped: bool,
-    /// The shown picture's horizontal axis runs against the stored one.
+    /// True if the shown picture's horizontal axis runs against the stored one.
     pub flip_x: bool,
-    /// The shown picture's vertical axis runs against the stored one.
+    /// True if the shown picture's vertical axis runs against the stored one.
     pub flip_y: bool,
 }
 
 impl Orientation {
-    /// The orientation nearest to a display matrix of the ISO base media format (ISO/IEC 14496-12, `tkhd`), row by row:
-    /// the stored point `(p, q)` is shown at `(m0·p + m3·q, m1·p + m4·q)`.
+    /// Returns the orientation nearest to a display matrix: the stored point `(p, q)` is shown at
+    /// `(m0·p + m3·q, m1·p + m4·q)`.
     pub(crate) fn from_matrix(matrix: &[i32; 9]) -> Self {
         let [a, b, _, c, d, ..] = matrix.map(i64::from);
         if a.abs() + d.abs() >= b.abs() + c.abs() {
@@ -35,35 +33,18 @@ impl Orientation {
         }
     }
 
-    /// What the picture's side data say, which are the stream's where it had none of its own; as stored if they say
-    /// nothing.
+    /// Returns the orientation of a picture by its display matrix, which may come from the stream; the default without one.
     pub(super) fn of_picture(picture: &ffmpeg::frame::Video) -> Self {
         let data = picture.side_data(ffmpeg::frame::side_data::Type::DisplayMatrix);
         data.and_then(|data| matrix(data.data())).map_or_else(Self::default, |m| Self::from_matrix(&m))
     }
 
-    /// Degrees clockwise, after [`Orientation::is_mirrored`].
-    pub fn rotation(self) -> u32 {
-        match (self.swapped, self.flip_x, self.flip_y) {
-            (false, _, false) => 0,
-            (false, _, true) => 180,
-            (true, true, _) => 90,
-            (true, false, _) => 270,
-        }
-    }
-
-    /// Whether left and right are exchanged, before the rotation.
-    pub fn is_mirrored(self) -> bool {
-        self.swapped ^ self.flip_x ^ self.flip_y
-    }
-
-    /// The picture as it is shown. In: its size as stored and its RGBA8 pixels, tightly packed, top row first. Out: the
-    /// same of the turned picture.
+    /// Turns a picture for display. Takes and returns its size in pixels and its RGBA8 pixels, rows without gaps from the top.
     ///
     /// # Errors
-    /// When there is no memory for it.
+    /// When memory runs out.
     pub fn turn(self, (width, height): (u32, u32), rgba: Vec<u8>) -> Result<((u32, u32), Vec<u8>)> {
-        let ((across, down), _) = self.shown((width, height), 1.0);
+        let ((across, down), _) = self.display_size((width, height), 1.0);
         if self == Self::default() || width == 0 || height == 0 {
             return Ok(((across, down), rgba));
         }
@@ -80,29 +61,21 @@ impl Orientation {
         Ok(((across, down), turned))
     }
 
-    /// Where a pixel of the stored picture of this size is in the shown one: column and row.
-    pub fn shown_at(self, size: (u32, u32), (p, q): (u32, u32)) -> (u32, u32) {
-        let ((across, down), _) = self.shown(size, 1.0);
+    /// Converts the column and row of a pixel from the stored picture of this size to the displayed one.
+    pub fn display_position(self, size: (u32, u32), (p, q): (u32, u32)) -> (u32, u32) {
+        let ((across, down), _) = self.display_size(size, 1.0);
         let (x, y) = if self.swapped { (q, p) } else { (p, q) };
         let turned = |flip: bool, at: u32, of: u32| if flip { of.saturating_sub(at + 1) } else { at };
         (turned(self.flip_x, x, across), turned(self.flip_y, y, down))
     }
 
-    /// Which columns and rows are stored of what is shown in these columns, in pixels, of a picture of that stored size.
-    pub fn stored(self, size: (u32, u32), columns: Range<u32>) -> [Range<u32>; 2] {
-        let ((across, _), _) = self.shown(size, 1.0);
-        let Range { start, end } = columns.start.min(across)..columns.end.min(across);
-        let columns = if self.flip_x { across - end..across - start } else { start..end };
-        if self.swapped { [0..size.0, columns] } else { [columns, 0..size.1] }
-    }
-
-    /// Size in pixels and pixel aspect as shown, from those of the stored picture.
-    pub fn shown(self, (width, height): (u32, u32), pixel_aspect: f64) -> ((u32, u32), f64) {
+    /// Converts the size in pixels and the pixel aspect ratio from the stored picture to the displayed one.
+    pub fn display_size(self, (width, height): (u32, u32), pixel_aspect: f64) -> ((u32, u32), f64) {
         if self.swapped { ((height, width), 1.0 / pixel_aspect) } else { ((width, height), pixel_aspect) }
     }
 }
 
-/// The matrix in side data; `None` if they are too short.
+/// Reads a display matrix from side data; `None` if the data are too short.
 fn matrix(data: &[u8]) -> Option<Matrix> {
     let mut matrix = Matrix::default();
     let numbers = data.as_chunks::<4>().0.get(..matrix.len())?;
@@ -110,18 +83,18 @@ fn matrix(data: &[u8]) -> Option<Matrix> {
     Some(matrix)
 }
 
-/// What the stream's side data say.
+/// Returns the display matrix of a stream, if it has one.
 pub(super) fn matrix_of_stream(stream: &ffmpeg::Stream) -> Option<Matrix> {
     let kind = ffmpeg::codec::packet::side_data::Type::DisplayMatrix;
     let data = stream.side_data().find(|data| data.kind() == kind)?;
     matrix(data.data())
 }
 
-/// Gives the picture `matrix`, unless it has one of its own.
+/// Attaches the display matrix `matrix` to a picture that has none of its own.
 pub(super) fn default_matrix(picture: &mut ffmpeg::frame::Video, matrix: &Matrix) {
     let kind = ffi::AVFrameSideDataType::AV_FRAME_DATA_DISPLAYMATRIX;
-    // SAFETY: the frame is valid and owned. Side data of this size are made for it and filled; where memory has run
-    // out there are none, and the picture is shown as stored.
+    // SAFETY: the frame is valid and owned. The side data are allocated with this size and filled; without memory there are
+    // none, and the picture is shown as stored.
     unsafe {
         let frame = picture.as_mut_ptr();
         if !ffi::av_frame_get_side_data(frame, kind).is_null() {
@@ -139,14 +112,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pixel_is_found_where_the_turned_picture_has_it() {
+    fn positions_match_the_turned_picture() {
         let size = (3, 2);
         for n in 0..8 {
             let orientation = Orientation { swapped: n & 1 > 0, flip_x: n & 2 > 0, flip_y: n & 4 > 0 };
             let pixels = (0..6).flat_map(|pixel| [pixel; 4]).collect();
             let ((across, _), turned) = orientation.turn(size, pixels).unwrap();
             for at in 0..6 {
-                let (x, y) = orientation.shown_at(size, (at % 3, at / 3));
+                let (x, y) = orientation.display_position(size, (at % 3, at / 3));
                 assert_eq!(turned[4 * (y * across + x) as usize], at as u8, "{orientation:?} {at}");
             }
         }
@@ -161,28 +134,24 @@ mod tests {
     #[test]
     fn matrices_are_rotations_and_mirrors() {
         let cases = [
-            (of(ONE, 0, 0, ONE), 0, false),
+            (of(ONE, 0, 0, ONE), [false, false, false]),
             // Clockwise: stored right is shown down, stored down is shown left.
-            (of(0, ONE, -ONE, 0), 90, false),
-            (of(-ONE, 0, 0, -ONE), 180, false),
-            (of(0, -ONE, ONE, 0), 270, false),
-            (of(-ONE, 0, 0, ONE), 0, true),
+            (of(0, ONE, -ONE, 0), [true, true, false]),
+            (of(-ONE, 0, 0, -ONE), [false, true, true]),
+            (of(0, -ONE, ONE, 0), [true, false, true]),
+            (of(-ONE, 0, 0, ONE), [false, true, false]),
             // Mirrored first, then turned: stored left is shown down, stored down is shown left.
-            (of(0, -ONE, -ONE, 0), 90, true),
-            (of(ONE, 0, 0, -ONE), 180, true),
-            (of(0, ONE, ONE, 0), 270, true),
+            (of(0, -ONE, -ONE, 0), [true, true, true]),
+            (of(ONE, 0, 0, -ONE), [false, false, true]),
+            (of(0, ONE, ONE, 0), [true, false, false]),
         ];
-        for (orientation, rotation, mirrored) in cases {
-            assert_eq!(
-                (orientation.rotation(), orientation.is_mirrored()),
-                (rotation, mirrored),
-                "{orientation:?}"
-            );
+        for (orientation, [swapped, flip_x, flip_y]) in cases {
+            assert_eq!(orientation, Orientation { swapped, flip_x, flip_y });
         }
         assert_eq!(of(0, 0, 0, 0), Orientation::default());
-        assert_eq!(of(i32::MIN, 0, 0, i32::MIN).rotation(), 180);
+        assert_eq!(of(i32::MIN, 0, 0, i32::MIN), of(-ONE, 0, 0, -ONE));
         // One degree off is as good as straight.
-        assert_eq!(of(1144, 65526, -65526, 1144).rotation(), 90);
+        assert_eq!(of(1144, 65526, -65526, 1144), of(0, ONE, -ONE, 0));
     }
 
     #[test]
@@ -209,32 +178,14 @@ mod tests {
         let mut picture = ffmpeg::frame::Video::new(ffmpeg::format::Pixel::GRAY8, 2, 2);
         assert_eq!(Orientation::of_picture(&picture), Orientation::default());
         default_matrix(&mut picture, &[0, ONE, 0, -ONE, 0, 0, 0, 0, 1 << 30]);
-        assert_eq!(Orientation::of_picture(&picture).rotation(), 90);
+        assert_eq!(Orientation::of_picture(&picture), of(0, ONE, -ONE, 0));
         default_matrix(&mut picture, &[-ONE, 0, 0, 0, -ONE, 0, 0, 0, 1 << 30]);
-        assert_eq!(Orientation::of_picture(&picture).rotation(), 90);
-    }
-
-    #[test]
-    fn columns_that_are_shown_are_those_that_are_stored() {
-        let size = (5, 4);
-        for turn in 0..8 {
-            let [swapped, flip_x, flip_y] = [1, 2, 4].map(|bit| turn & bit != 0);
-            let orientation = Orientation { swapped, flip_x, flip_y };
-            let ((across, _), _) = orientation.shown(size, 1.0);
-            for columns in [0..0, 0..2, 1..3, 2..across, 0..across + 9, across + 1..across + 2] {
-                let [x, y] = orientation.stored(size, columns.clone());
-                for at in (0..size.0).flat_map(|p| (0..size.1).map(move |q| (p, q))) {
-                    let is_shown = columns.contains(&orientation.shown_at(size, at).0);
-                    let is_stored = x.contains(&at.0) && y.contains(&at.1);
-                    assert_eq!(is_shown, is_stored, "{orientation:?} {columns:?} {at:?}");
-                }
-            }
-        }
+        assert_eq!(Orientation::of_picture(&picture), of(0, ONE, -ONE, 0));
     }
 
     #[test]
     fn a_quarter_turn_swaps_sides_and_pixel_shape() {
-        assert_eq!(of(0, ONE, -ONE, 0).shown((720, 576), 2.0), ((576, 720), 0.5));
-        assert_eq!(of(-ONE, 0, 0, -ONE).shown((720, 576), 2.0), ((720, 576), 2.0));
+        assert_eq!(of(0, ONE, -ONE, 0).display_size((720, 576), 2.0), ((576, 720), 0.5));
+        assert_eq!(of(-ONE, 0, 0, -ONE).display_size((720, 576), 2.0), ((720, 576), 2.0));
     }
 }

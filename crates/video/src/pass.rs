@@ -1,244 +1,253 @@
-//! One pass through a file. In: a [`Source`]. Out: pictures with their position in the movie and their duration.
+//! A pass through a movie file: its pictures with their positions in the movie and their durations, and seeking.
 
 use std::collections::VecDeque;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use super::SECOND_NS;
-use super::chapters::Chapter;
-use super::failures::no_memory;
-use super::frame::{Timed, nanoseconds, seconds};
-use super::jumps::Jumps;
-use super::kept::Kept;
-use super::open::CONVERT;
-use super::reading::Reading;
-use super::source::{Skip, Source};
+use super::container::Chapter;
+use super::demuxer::FilePlace;
+use super::errors::{CONVERT_HINT, cannot_decode, no_memory};
+use super::frame::{TimedPicture, nanoseconds, seconds};
+use super::key_frames::KeyFrameIndex;
+use super::picture_cache::PictureCache;
+use super::read_control::ReadControl;
+use super::source::{DecodedPicture, Skip, Source};
 use super::timeline::Timeline;
 use base::error::{Error, Result};
 use base::text;
 
-/// How much earlier the next attempt goes when a seek landed behind its target.
+/// The distances, in nanoseconds, by which the attempts of a seek aim before the target. The next attempt is made if a seek
+/// ended after the target.
 const SEEK_STEPS_NS: [i64; 4] = [0, SECOND_NS / 5, 5 * SECOND_NS, 30 * SECOND_NS];
 
-/// Behind the last packet of a whole file there are so many bytes at most, and a part of its length: an index, or tags.
-const TAIL: u64 = 64 << 10;
+/// A complete file has at most this many bytes after its last packet, plus a fraction of its size: an index, or tags.
+const MAX_TRAILER_BYTES: u64 = 64 << 10;
 
-/// Reads one picture ahead, so that each picture's duration is the distance to the next one.
+/// Reads a movie's pictures in display order, one picture ahead, so that a picture's duration is the distance to the next.
 pub(super) struct Pass {
     source: Source,
     timeline: Timeline,
-    /// The timeline after the first picture: a seek goes back to its origin.
-    start: Timeline,
-    /// Pictures decoded and not yet handed out: two at most.
-    ahead: VecDeque<Timed>,
-    kept: Kept,
-    /// Where key frames are, if stamps jump; `None` until that was looked for.
-    jumps: Option<Option<Arc<Jumps>>>,
-    /// End of the last picture that was decoded, in nanoseconds.
+    /// The timeline after the first picture; a seek restores its origin.
+    start_timeline: Timeline,
+    /// Pictures that were decoded and not returned yet: at most two.
+    lookahead: VecDeque<TimedPicture>,
+    cache: PictureCache,
+    /// The index of key frames: `None` until the file was scanned, `Some(None)` if its time stamps do not jump.
+    key_frame_index: Option<Option<KeyFrameIndex>>,
+    /// End of the last decoded picture, in nanoseconds of the movie.
     end_ns: i64,
-    skipped: bool,
+    /// True if pictures of this pass were skipped, so that the last decoded picture need not be the movie's last one.
+    has_skips: bool,
 }
 
 impl Pass {
-    /// Opens `path` at its beginning.
-    pub(crate) fn open(path: &Path, reading: &Reading) -> Result<Self> {
-        let source = Source::open(path, reading)?;
-        let timeline = Timeline::new(source.gaps_allowed());
-        let start = timeline.clone();
-        let (ahead, kept) = (VecDeque::new(), Kept::new());
-        let mut pass = Self { source, timeline, start, ahead, kept, jumps: None, end_ns: 0, skipped: false };
-        pass.read_ahead(1);
-        pass.start = pass.timeline.clone();
+    /// Opens the movie at `path`, at the movie's beginning.
+    pub(crate) fn open(path: &Path, read_control: &ReadControl) -> Result<Self> {
+        let source = Source::open(path, read_control)?;
+        let timeline = Timeline::new(source.container().allows_jumps());
+        let mut pass = Self {
+            source,
+            start_timeline: timeline.clone(),
+            timeline,
+            lookahead: VecDeque::new(),
+            cache: PictureCache::new(),
+            key_frame_index: None,
+            end_ns: 0,
+            has_skips: false,
+        };
+        pass.fill_lookahead(1);
+        pass.start_timeline = pass.timeline.clone();
         Ok(pass)
     }
 
-    /// Opens `path` at its beginning again, as it is now.
-    pub(crate) fn reopen(&mut self, path: &Path, reading: &Reading) -> Result<()> {
-        let (newest, jumps) = (self.source.newest(), self.jumps.take());
-        *self = Self::open(path, reading)?;
-        self.jumps = jumps;
-        if let Some((newest, generation)) = newest {
-            self.set_generation(newest, generation);
-        }
+    /// Opens the movie's file again at its beginning, with its present contents.
+    pub(crate) fn reopen(&mut self) -> Result<()> {
+        let (path, read_control) =
+            (self.source.container().path().to_owned(), self.source.read_control().clone());
+        let key_frame_index = self.key_frame_index.take();
+        *self = Self::open(&path, &read_control)?;
+        self.key_frame_index = key_frame_index;
         Ok(())
     }
 
-    /// Opens `path` so that the picture shown at `at_ns` comes first. The flag says whether the movie is that long;
-    /// if not, the picture that comes first is its last one.
-    pub(crate) fn open_at(path: &Path, at_ns: i64, reading: &Reading) -> Result<(Self, bool)> {
-        let mut pass = Self::open(path, reading)?;
+    /// Opens `path` so that the picture shown at `at_ns` comes first. Returns the pass, and true if the movie reaches
+    /// `at_ns`; otherwise the movie's last picture comes first.
+    pub(crate) fn open_at(path: &Path, at_ns: i64, read_control: &ReadControl) -> Result<(Self, bool)> {
+        let mut pass = Self::open(path, read_control)?;
         if at_ns <= 0 {
             return Ok((pass, true));
         }
-        // The first picture lasts until the second one: its own duration is often only an average.
-        pass.read_ahead(2);
-        if pass.ahead.get(1).is_some_and(|second| second.movie_ns > at_ns) {
+        // The first picture lasts until the second one: its stated duration is often only an average.
+        pass.fill_lookahead(2);
+        if pass.lookahead.get(1).is_some_and(|second| second.movie_ns > at_ns) {
             return Ok((pass, true));
         }
-        let reached = pass.go_to(path, at_ns, reading)?;
+        let reached = pass.seek(at_ns)?;
         Ok((pass, reached))
     }
 
-    /// The movie's chapters.
+    /// Returns the movie's chapters.
     pub(crate) fn chapters(&self) -> Vec<Chapter> {
-        self.source.chapters(self.start.origin_ns().unwrap_or(0))
+        self.source.container().chapters(self.start_timeline.origin_ns().unwrap_or(0))
     }
 
-    /// Moves so that the picture shown at `at_ns` comes next. `false`: the movie ends before it, and its last
-    /// picture comes next; or the reading was stopped.
+    /// Seeks so that the picture shown at `at_ns` comes next. Returns `false` if the movie ends before `at_ns`, so that the
+    /// movie's last picture comes next, or if reading was interrupted.
     ///
     /// # Errors
-    /// The file cannot seek, and cannot be opened again.
-    pub(crate) fn go_to(&mut self, path: &Path, at_ns: i64, reading: &Reading) -> Result<bool> {
-        self.travel(path, at_ns, reading, false)
+    /// The file can neither seek nor be opened again.
+    pub(crate) fn seek(&mut self, at_ns: i64) -> Result<bool> {
+        self.seek_exact(at_ns, false)
     }
 
-    /// As [`Pass::go_to`], and keeps pictures on the way for further steps back. What was kept on the way of the last
-    /// step is not decoded again; where a step was interrupted, this one goes on.
+    /// Seeks as [`Pass::seek`] does, and caches the pictures before `at_ns` for further steps back. Pictures that the last
+    /// step cached are not decoded again; an interrupted step is continued.
     ///
     /// # Errors
-    /// As for [`Pass::go_to`].
-    pub(crate) fn go_back(&mut self, path: &Path, at_ns: i64, reading: &Reading) -> Result<bool> {
-        if !self.kept.covers(at_ns) {
-            return self.travel(path, at_ns, reading, true);
+    /// As for [`Pass::seek`].
+    pub(crate) fn seek_back(&mut self, at_ns: i64) -> Result<bool> {
+        if !self.cache.covers(at_ns) {
+            return self.seek_exact(at_ns, true);
         }
-        self.read_ahead(1);
-        let following_ns = self.ahead.front().map(|first| first.movie_ns);
-        if self.kept.rewind(at_ns, following_ns) {
+        self.fill_lookahead(1);
+        let following_ns = self.lookahead.front().map(|first| first.movie_ns);
+        if self.cache.rewind(at_ns, following_ns) {
             return Ok(true);
         }
         match following_ns {
-            Some(following_ns) if following_ns <= at_ns => Ok(self.skip_to(at_ns)),
-            _ if self.source.is_stopped() => Ok(false),
-            _ => self.travel(path, at_ns, reading, true),
+            Some(following_ns) if following_ns <= at_ns => Ok(self.decode_to(at_ns)),
+            _ if self.is_interrupted() => Ok(false),
+            _ => self.seek_exact(at_ns, true),
         }
     }
 
-    fn travel(&mut self, path: &Path, at_ns: i64, reading: &Reading, keep: bool) -> Result<bool> {
-        // Pictures well before the target that no other needs are left out, unless one of them may be the target.
+    /// Seeks to a key frame, and decodes up to the picture shown at `at_ns`. If `cache` is true, the pictures before it are
+    /// cached. Returns as [`Pass::seek`] does.
+    fn seek_exact(&mut self, at_ns: i64, cache: bool) -> Result<bool> {
+        // First without pictures well before the target that no other references. If the target was among them, again.
         let frame_ns = self.source.frame_ns();
         let margin_ns = frame_ns.saturating_mul(4);
-        for hurry in [true, false] {
-            if !self.go_to_key(path, at_ns, reading)? {
+        for skip_unreferenced in [true, false] {
+            if !self.seek_key_frame(at_ns)? {
                 return Ok(false);
             }
-            // Where stamps jump, an early one says nothing.
-            let hurry = hurry && self.jumps().is_none();
+            // Where time stamps jump, an early one proves nothing.
+            let skip_unreferenced = skip_unreferenced && self.key_frame_index().is_none();
             let mut wanted = at_ns.saturating_sub(margin_ns);
-            if let Some(first) = self.ahead.front().filter(|_| keep) {
-                let reach = i64::try_from(self.kept.reach(first)).unwrap_or(i64::MAX);
+            if let Some(first) = self.lookahead.front().filter(|_| cache) {
+                let reach = i64::try_from(self.cache.capacity(first)).unwrap_or(i64::MAX);
                 let from_ns = at_ns.saturating_sub(frame_ns.saturating_mul(reach));
                 wanted = wanted.min(from_ns.saturating_sub(margin_ns));
-                self.kept.begin(if hurry { from_ns } else { i64::MIN });
+                self.cache.start_at(if skip_unreferenced { from_ns } else { i64::MIN });
             }
             let origin = self.timeline.origin_ns().unwrap_or(0);
-            self.source.set_wanted_from(hurry.then_some(origin.saturating_add(wanted)));
-            let reached = self.skip_to(at_ns);
-            self.source.set_wanted_from(None);
-            if self.source.is_stopped() || self.peek().is_some_and(|first| first.movie_ns >= wanted) {
+            self.source.set_skip_before(skip_unreferenced.then_some(origin.saturating_add(wanted)));
+            let reached = self.decode_to(at_ns);
+            self.source.set_skip_before(None);
+            if self.is_interrupted() || self.peek().is_some_and(|first| first.movie_ns >= wanted) {
                 return Ok(reached);
             }
-            if !hurry {
+            if !skip_unreferenced {
                 return Ok(reached);
             }
         }
         Ok(false)
     }
 
-    /// Moves to a key frame at or before `at_ns`, as near as the file's index allows, or to the beginning where the
-    /// file cannot seek. `false`: the reading was stopped.
+    /// Seeks to a key frame at or before `at_ns`, as near as the file's index allows, or to the beginning if the file cannot
+    /// seek. Returns `false` if reading was interrupted.
     ///
     /// # Errors
-    /// As for [`Pass::go_to`].
-    pub(crate) fn go_to_key(&mut self, path: &Path, at_ns: i64, reading: &Reading) -> Result<bool> {
-        self.look_for_jumps();
-        // Far behind the end there is no index to seek by.
-        let known_end = match self.jumps() {
-            Some(jumps) => jumps.end_ns,
-            None => self.source.duration_s().map_or(i64::MAX, nanoseconds).max(self.end_ns),
+    /// As for [`Pass::seek`].
+    pub(crate) fn seek_key_frame(&mut self, at_ns: i64) -> Result<bool> {
+        self.scan_for_jumps();
+        // There are no index entries far after the end.
+        let known_end = match self.key_frame_index() {
+            Some(index) => index.end_ns,
+            None => self.source.container().duration_s().map_or(i64::MAX, nanoseconds).max(self.end_ns),
         };
         let from = at_ns.min(known_end);
         for step in SEEK_STEPS_NS {
-            if !self.seek(from.saturating_sub(step)) {
+            if !self.try_seek(from.saturating_sub(step)) {
                 break;
             }
-            if self.source.is_stopped() {
+            if self.is_interrupted() {
                 return Ok(false);
             }
             if self.peek().is_some_and(|first| first.movie_ns <= at_ns) {
                 return Ok(true);
             }
         }
-        self.reopen(path, reading)?;
-        Ok(!self.source.is_stopped())
+        self.reopen()?;
+        Ok(!self.is_interrupted())
     }
 
-    /// Stops soon after `newest` becomes greater than `generation`.
-    pub(crate) fn set_generation(&mut self, newest: Arc<AtomicU64>, generation: u64) {
-        self.source.set_generation(newest, generation);
+    /// Returns true if reading was cancelled, or a newer seek was requested.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.source.read_control().is_interrupted()
     }
 
-    /// The file that is read.
+    /// Returns the opened file with its decoder.
     pub(crate) fn source(&self) -> &Source {
         &self.source
     }
 
-    /// The picture that comes next.
-    pub(crate) fn peek(&self) -> Option<&Timed> {
-        self.kept.peek().or(self.ahead.front())
+    /// Returns the next picture without taking it.
+    pub(crate) fn peek(&self) -> Option<&TimedPicture> {
+        self.cache.peek().or(self.lookahead.front())
     }
 
-    /// The next picture, or `None` at the end.
-    pub(crate) fn next(&mut self) -> Option<Timed> {
-        if let Some(kept) = self.kept.next() {
-            return Some(kept);
+    /// Returns the next picture, or `None` at the end.
+    pub(crate) fn next(&mut self) -> Option<TimedPicture> {
+        if let Some(cache) = self.cache.next() {
+            return Some(cache);
         }
-        let current = self.leave()?;
-        self.kept.keep_handed_out(&current);
+        let current = self.take_lookahead()?;
+        self.cache.add_returned(&current);
         Some(current)
     }
 
-    /// The pass's own next picture.
-    fn leave(&mut self) -> Option<Timed> {
-        self.read_ahead(2);
-        let mut current = self.ahead.pop_front()?;
-        if let Some(next) = self.ahead.front() {
+    /// Takes the next picture that is not cached.
+    fn take_lookahead(&mut self) -> Option<TimedPicture> {
+        self.fill_lookahead(2);
+        let mut current = self.lookahead.pop_front()?;
+        if let Some(next) = self.lookahead.front() {
             current.duration_ns = next.movie_ns.saturating_sub(current.movie_ns);
         }
         Some(current)
     }
 
-    /// Where the next pass begins: the end of the last picture, decoded or skipped, in nanoseconds.
+    /// Returns the end of the last picture, decoded or skipped, in nanoseconds of the movie. The next pass begins at this
+    /// position.
     pub(crate) fn end_ns(&self) -> i64 {
-        let read_ns = self.source.read_to_ns().zip(self.timeline.origin_ns());
+        let read_ns = self.source.demuxer().extent().video_end_ns.zip(self.timeline.origin_ns());
         match read_ns {
-            Some((read, origin)) if self.skipped => self.end_ns.max(read.saturating_sub(origin)),
+            Some((read, origin)) if self.has_skips => self.end_ns.max(read.saturating_sub(origin)),
             _ => self.end_ns,
         }
     }
 
-    /// Chooses what is decoded from the next packet on.
+    /// Sets which packets are not decoded, from the next packet on.
     pub(crate) fn set_skip(&mut self, skip: Skip) {
-        self.skipped |= skip != Skip::Nothing;
+        self.has_skips |= skip != Skip::Nothing;
         if skip != Skip::Nothing {
-            self.kept.end();
+            self.cache.clear();
         }
         self.source.set_skip(skip);
     }
 
-    /// Decodes key frames only until one is at or behind `movie_ns`.
+    /// Decodes key frames only, until one is at or after `movie_ns`.
     pub(crate) fn skip_to_key_at(&mut self, movie_ns: i64) {
         let origin = self.timeline.origin_ns().unwrap_or(0);
         self.set_skip(Skip::KeysUntil(origin.saturating_add(movie_ns)));
     }
 
-    /// What was wrong with the file, once the pass has ended; `None` when nothing was.
-    pub(crate) fn warning(&self, path: &Path) -> Option<Error> {
-        if self.source.is_stopped() {
+    /// Returns a warning about damage of the file, once the pass has ended; `None` if there was none.
+    pub(crate) fn warning(&self) -> Option<Error> {
+        if self.is_interrupted() {
             return None;
         }
-        let damage = &self.source.damage;
+        let (path, damage) = (self.source.container().path(), self.source.damage());
         if damage.no_memory {
             return Some(no_memory(path));
         }
@@ -251,7 +260,7 @@ impl Pass {
             1 => reasons.push("1 packet could not be decoded.".into()),
             n => reasons.push(format!("{n} packets could not be decoded.")),
         }
-        reasons.extend(self.missing());
+        reasons.extend(self.missing_end_sentence());
         (!reasons.is_empty()).then(|| {
             Error::new(
                 format!("'{}' is damaged or cut off.", text::name(path)),
@@ -261,98 +270,93 @@ impl Pass {
         })
     }
 
-    /// What says that the file's end is missing, once it has been read to there.
+    /// Returns a sentence if the file's end is missing, once the file has been read.
     ///
-    /// That the pictures end before what the file announces is no sign of that where it announces the length of all its
-    /// streams together: then the others have to end early, too. Nor is it where the last packet lies at the file's end,
-    /// since the last picture may last for long.
-    fn missing(&self) -> Option<String> {
-        let file = &self.source.file;
-        if let Some(missing) = file.missing_bytes() {
+    /// Pictures that end before the stated duration prove that the end is missing only if the duration is that of the
+    /// pictures alone. If it is the duration of all streams together, the other streams must end early too. An early end
+    /// proves nothing if the last packet lies at the end of the file, since the last picture may last long.
+    fn missing_end_sentence(&self) -> Option<String> {
+        let (container, extent) = (self.source.container(), self.source.demuxer().extent());
+        let file = container.access();
+        if let Some(missing) = file.missing_bytes_message() {
             return Some(missing);
         }
-        let promise = self.source.promise().filter(|_| !self.skipped)?;
-        let is_whole = |announced: u64| self.source.read_to_byte() + announced / 32 + TAIL >= announced;
-        if !promise.of_pictures && file.announced_bytes().is_some_and(is_whole) {
+        let declared = container.declared_duration().filter(|_| !self.has_skips)?;
+        let is_whole = |announced: u64| extent.end_byte + announced / 32 + MAX_TRAILER_BYTES >= announced;
+        if !declared.of_pictures && file.declared_bytes().is_some_and(is_whole) {
             return None;
         }
-        // Some formats count the length from stamp 0, wherever the first picture is.
-        let start_ns = self.start.origin_ns().unwrap_or(0).max(0);
-        let others_ns = self.source.others_to_ns().filter(|_| !promise.of_pictures);
+        // Some formats count the duration from time stamp 0, wherever the first picture is.
+        let start_ns = self.start_timeline.origin_ns().unwrap_or(0).max(0);
+        let others_ns = extent.other_streams_end_ns.filter(|_| !declared.of_pictures);
         let end_ns = self.end_ns.saturating_add(start_ns).max(others_ns.unwrap_or(i64::MIN));
-        let is_short = seconds(end_ns) + promise.slack_s < promise.end_s;
+        let is_short = seconds(end_ns) + declared.tolerance_s < declared.end_s;
         let end_s = seconds(end_ns.saturating_sub(start_ns));
-        is_short.then(|| format!("It ends at {end_s:.1} s, but it announces {:.1} s.", promise.end_s))
+        is_short.then(|| format!("It ends at {end_s:.1} s, but it announces {:.1} s.", declared.end_s))
     }
 
     #[cfg(test)]
-    pub(crate) fn keep_at_most(&mut self, bytes: usize) {
-        self.kept = Kept::with_limit(bytes);
+    pub(crate) fn limit_cache(&mut self, bytes: usize) {
+        self.cache = PictureCache::with_limit(bytes);
     }
 
-    fn read_ahead(&mut self, count: usize) {
-        while self.ahead.len() < count && self.decode() {}
+    /// Decodes until there are `count` pictures in `lookahead`, or the movie ends.
+    fn fill_lookahead(&mut self, count: usize) {
+        while self.lookahead.len() < count
+            && let Some(DecodedPicture { video, stamp_ns, duration_ns }) = self.source.next_picture()
+        {
+            let movie_ns = self.timeline.position(stamp_ns, duration_ns);
+            self.end_ns = self.end_ns.max(movie_ns.saturating_add(duration_ns));
+            self.lookahead.push_back(TimedPicture { video, movie_ns, duration_ns });
+        }
     }
 
-    /// Decodes one more picture; `false` at the end.
-    fn decode(&mut self) -> bool {
-        let Some(picture) = self.source.next_picture() else {
-            return false;
-        };
-        let movie_ns = self.timeline.time(picture.stamp_ns, picture.duration_ns);
-        self.end_ns = self.end_ns.max(movie_ns.saturating_add(picture.duration_ns));
-        self.ahead.push_back(Timed { video: picture.video, movie_ns, duration_ns: picture.duration_ns });
-        true
+    /// Returns the index of key frames, if time stamps jump.
+    fn key_frame_index(&self) -> Option<&KeyFrameIndex> {
+        self.key_frame_index.as_ref()?.as_ref()
     }
 
-    fn jumps(&self) -> Option<&Arc<Jumps>> {
-        self.jumps.as_ref()?.as_ref()
-    }
-
-    /// Looks once whether stamps jump, in formats where they may. A seek has to follow.
-    fn look_for_jumps(&mut self) {
-        if self.jumps.is_some() || !self.source.gaps_allowed() {
+    /// Scans the file once for jumps of time stamps, in formats that allow them. The caller must seek afterwards.
+    fn scan_for_jumps(&mut self) {
+        if self.key_frame_index.is_some() || !self.source.container().allows_jumps() {
             return;
         }
-        let Some(origin) = self.start.origin_ns() else { return };
-        let jumps = self.source.scan(origin).map(Arc::new);
-        if !self.source.is_stopped() {
-            self.jumps = Some(jumps);
+        let Some(origin) = self.start_timeline.origin_ns() else { return };
+        let key_frame_index = self.source.scan_key_frames(origin);
+        if !self.is_interrupted() {
+            self.key_frame_index = Some(key_frame_index);
         }
     }
 
-    /// Goes to the key frame before `at_ns`; `false` when the file cannot seek.
-    fn seek(&mut self, at_ns: i64) -> bool {
-        let Some(origin) = self.start.origin_ns() else {
+    /// Seeks to the key frame at or before `at_ns`; returns `false` if the file cannot seek.
+    fn try_seek(&mut self, at_ns: i64) -> bool {
+        let Some(origin) = self.start_timeline.origin_ns() else {
             return false;
         };
-        let mark = self.jumps().and_then(|jumps| jumps.before(at_ns));
-        let sought = match mark {
-            Some(mark) => self.source.seek_byte(mark.byte),
-            None => self.source.seek(origin.saturating_add(at_ns.max(0))),
+        let key_frame = self.key_frame_index().and_then(|index| index.last_at_or_before(at_ns));
+        let (place, origin) = match key_frame {
+            Some(key_frame) => (FilePlace::Byte(key_frame.byte), key_frame.origin_ns),
+            None => (FilePlace::StampNs(origin.saturating_add(at_ns.max(0))), origin),
         };
-        if sought.is_err() {
+        if self.source.seek(place).is_err() {
             return false;
         }
-        self.timeline = match mark {
-            Some(mark) => self.start.after_seek_to(mark.origin_ns),
-            None => self.start.after_seek(),
-        };
-        self.ahead.clear();
-        self.kept.end();
-        self.read_ahead(1);
+        self.timeline = self.start_timeline.after_seek(origin);
+        self.lookahead.clear();
+        self.cache.clear();
+        self.fill_lookahead(1);
         true
     }
 
-    /// Decodes and discards what is over by `at_ns`. `false`: the movie ends before it, and its last picture comes
-    /// next.
-    fn skip_to(&mut self, at_ns: i64) -> bool {
+    /// Decodes and discards pictures that end by `at_ns`. Returns `false` if the movie ends before `at_ns`; then the
+    /// movie's last picture comes next.
+    fn decode_to(&mut self, at_ns: i64) -> bool {
         loop {
-            self.read_ahead(2);
-            match (self.ahead.front(), self.ahead.get(1)) {
+            self.fill_lookahead(2);
+            match (self.lookahead.front(), self.lookahead.get(1)) {
                 (Some(_), Some(next)) if next.movie_ns <= at_ns => {
-                    if let Some(over) = self.leave() {
-                        self.kept.keep(&over);
+                    if let Some(over) = self.take_lookahead() {
+                        self.cache.add(&over);
                     }
                 }
                 (Some(_), Some(_)) => return true,
@@ -363,38 +367,31 @@ impl Pass {
             };
         }
     }
-}
-
-/// The error for a movie without a single picture.
-pub(super) fn nothing_decoded(path: &Path, pass: &Pass) -> Error {
-    let damage = &pass.source().damage;
-    if damage.no_memory {
-        return no_memory(path);
-    }
-    if let Some(error) = pass.source().refused_reference(path) {
-        return error;
-    }
-    if damage.unsupported || pass.source().is_animated_webp() {
-        let what_it_is = if pass.source().is_animated_webp() { "an animated WebP" } else { "what is in it" };
-        return Error::new(
-            format!("Cannot decode '{}'.", text::name(path)),
-            format!("This FFmpeg does not decode {what_it_is}."),
-            CONVERT,
-        );
-    }
-    let why = match &damage.read_error {
-        Some(error) => format!("Reading stopped before the first picture: {error}."),
-        None if damage.bad_packets > 0 => {
-            let most = pass.source().max_pixels() / 1_000_000;
-            format!(
-                "None of its pictures could be decoded. Those of more than {most} million pixels are refused here."
-            )
+    /// Returns the error for a movie without a single decodable picture.
+    pub(crate) fn no_pictures_error(&self) -> Error {
+        let (container, damage) = (self.source.container(), self.source.damage());
+        let path = container.path();
+        if damage.no_memory {
+            return no_memory(path);
         }
-        None => "It ends before its first picture.".into(),
-    };
-    Error::new(
-        format!("Cannot decode '{}'.", text::name(path)),
-        why,
-        "The file is damaged; try a new copy of it or another file.",
-    )
+        if let Some(error) = container.refused_reference() {
+            return error;
+        }
+        let is_webp = container.is_animated_webp();
+        if damage.unsupported || is_webp {
+            let what_it_is = if is_webp { "an animated WebP" } else { "what is in it" };
+            return cannot_decode(path, format!("This FFmpeg does not decode {what_it_is}."), CONVERT_HINT);
+        }
+        let why = match &damage.read_error {
+            Some(error) => format!("Reading stopped before the first picture: {error}."),
+            None if damage.bad_packets > 0 => {
+                let most = container.max_pixels() / 1_000_000;
+                format!(
+                    "None of its pictures could be decoded. Those of more than {most} million pixels are refused here."
+                )
+            }
+            None => "It ends before its first picture.".into(),
+        };
+        cannot_decode(path, why, "The file is damaged; try a new copy of it or another file.")
+    }
 }

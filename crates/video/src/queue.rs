@@ -1,205 +1,195 @@
-//! The bounded queue between the decoder's thread and the window's. In: decoded frames. Out: the frame that is
-//! due.
+//! The bounded queue of decoded frames between the decoder's thread and the window's.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::frame::{Frame, nanoseconds};
 
-/// Frames that wait at most.
+/// The largest number of frames in the queue.
 const MAX_FRAMES: usize = 8;
-/// Frames that may wait however large they are.
+/// The number of frames that the queue accepts however large they are.
 const MIN_FRAMES: usize = 3;
-/// Picture data that may wait beyond [`MIN_FRAMES`], in bytes.
+/// Bytes of picture data above which the queue accepts only [`MIN_FRAMES`].
 const MAX_BYTES: usize = 256 << 20;
-/// The clock's value before the player has set it.
-const NO_CLOCK: i64 = i64::MIN;
 
-/// What [`FrameQueue::take_due`] found.
+/// The result of [`FrameQueue::take_due`].
 #[derive(Debug, Default)]
-pub struct Take {
+pub struct DueFrame {
     /// The frame to show now, if one is due.
     pub frame: Option<Frame>,
-    /// Frames left out since the last call because their successor was due already.
+    /// Frames dropped since the last call because the next one was due already.
     pub dropped: u32,
 }
 
-/// Frames in the order of their time stamps, at most eight or about 256 MB of them, but at least three.
+/// Frames in the order of their time stamps: at most eight or about 256 MB, but at least three.
 ///
-/// The decoder's side waits for room; no method of the player's side ever waits for a frame.
+/// The decoder waits for free space; no method that the player calls ever waits for a frame.
 pub struct FrameQueue {
     state: Mutex<State>,
-    room: Condvar,
-    clock_ns: AtomicI64,
-    catching_up: AtomicBool,
+    /// Notified when the queue may have free space, or will no longer accept the frame that the decoder's thread waits to
+    /// add.
+    has_space: Condvar,
     wake: Mutex<Box<dyn Fn() + Send>>,
 }
 
+/// The part of the queue's state that the mutex protects.
+#[derive(Default)]
 struct State {
     frames: VecDeque<Frame>,
     bytes: usize,
-    /// Frames that were overtaken while the player was busy, not told to it yet.
+    /// Dropped frames that were not reported to the player yet.
     dropped: u32,
-    finished: bool,
-    closed: bool,
-    /// Frames of another generation are not let in.
+    /// True if no frame will follow until the player seeks or repeats the movie.
+    is_finished: bool,
+    is_closed: bool,
+    /// The number of the newest seek: frames of another generation are rejected.
     generation: u64,
-    /// A seek's first frame has not been handed out yet: until then the player's clock means nothing.
-    seeking: bool,
-    /// Frames at or behind this position in the movie are not let in.
-    limit_ns: i64,
-    /// End of the last frame let in, on the play timeline.
+    /// True until the first frame after a seek is taken; until then the player's clock is ignored.
+    is_seeking: bool,
+    /// The player's last position on the play timeline, in nanoseconds; `None` before the player has set it.
+    clock_ns: Option<i64>,
+    /// True if the decoder is behind the clock and skips frames.
+    is_catching_up: bool,
+    /// Frames at or after this position in the movie are rejected.
+    limit_ns: Option<i64>,
+    /// End of the last accepted frame, on the play timeline.
     end_ns: i64,
 }
 
-impl Default for State {
-    fn default() -> Self {
-        Self {
-            frames: VecDeque::new(),
-            bytes: 0,
-            dropped: 0,
-            finished: false,
-            closed: false,
-            generation: 0,
-            seeking: false,
-            limit_ns: i64::MAX,
-            end_ns: 0,
-        }
-    }
-}
-
 impl State {
+    /// Returns true if the decoder must wait before it adds a frame.
     fn is_full(&self) -> bool {
         let count = self.frames.len();
         count >= MAX_FRAMES || (count >= MIN_FRAMES && self.bytes >= MAX_BYTES)
     }
 
-    /// Drops the frames whose successor is due by `now_ns`.
-    fn drop_overtaken(&mut self, now_ns: i64) {
-        while !self.seeking && self.frames.get(1).is_some_and(|second| second.pts_ns <= now_ns) {
+    /// Drops and counts the frames whose successor is due by `now_ns`.
+    fn drop_overdue(&mut self, now_ns: i64) {
+        while !self.is_seeking && self.frames.get(1).is_some_and(|second| second.pts_ns <= now_ns) {
             self.pop();
             self.dropped = self.dropped.saturating_add(1);
         }
     }
 
-    /// Whether `frame` may come in.
-    fn admits(&self, frame: &Frame) -> bool {
-        !self.closed && frame.generation == self.generation && nanoseconds(frame.movie_s) < self.limit_ns
+    /// Returns true if the queue accepts `frame`, once it has free space.
+    fn accepts(&self, frame: &Frame) -> bool {
+        let is_before_limit = self.limit_ns.is_none_or(|limit| nanoseconds(frame.movie_s) < limit);
+        !self.is_closed && frame.generation == self.generation && is_before_limit
     }
 
+    /// Removes the first frame; `None` if the queue is empty.
     fn pop(&mut self) -> Option<Frame> {
         let frame = self.frames.pop_front()?;
-        self.seeking = false;
+        self.is_seeking = false;
         self.bytes = self.bytes.saturating_sub(frame.bytes());
         Some(frame)
     }
 }
 
 impl FrameQueue {
-    /// An empty queue. `wake` is called, on the decoder's thread, when a frame comes to an empty queue and when
-    /// no more frames will come.
+    /// Returns an empty queue. `wake` is called, on the decoder's thread, when a frame is added to an empty queue and when no
+    /// more frames will follow.
     pub fn new(wake: Box<dyn Fn() + Send>) -> Self {
-        Self {
-            state: Mutex::default(),
-            room: Condvar::new(),
-            clock_ns: AtomicI64::new(NO_CLOCK),
-            catching_up: AtomicBool::new(false),
-            wake: Mutex::new(wake),
-        }
+        Self { state: Mutex::default(), has_space: Condvar::new(), wake: Mutex::new(wake) }
     }
 
-    /// Takes the frame to show at `now_ns`: frames whose successor is due by then are dropped and counted; the
-    /// first of the rest is returned if it is due by `now_ns + lead_ns`. The first frame after a seek is due at
-    /// once. Never waits.
-    pub fn take_due(&self, now_ns: i64, lead_ns: i64) -> Take {
+    /// Takes the frame to show at `now_ns`. Frames whose successor is due by `now_ns` are dropped and counted; the first
+    /// remaining frame is returned if it is due by `now_ns + lead_ns`. The first frame after a seek is due at once. Never
+    /// waits.
+    pub fn take_due(&self, now_ns: i64, lead_ns: i64) -> DueFrame {
         let mut state = self.lock();
-        state.drop_overtaken(now_ns);
-        let mut take = Take { frame: None, dropped: std::mem::take(&mut state.dropped) };
-        let due_ns = if state.seeking { i64::MAX } else { now_ns.saturating_add(lead_ns) };
+        state.drop_overdue(now_ns);
+        let mut take = DueFrame { frame: None, dropped: std::mem::take(&mut state.dropped) };
+        let due_ns = if state.is_seeking { i64::MAX } else { now_ns.saturating_add(lead_ns) };
         if state.frames.front().is_some_and(|first| first.pts_ns <= due_ns) {
             take.frame = state.pop();
         }
-        let made_room = take.frame.is_some() || take.dropped > 0;
+        let made_space = take.frame.is_some() || take.dropped > 0;
         drop(state);
-        if made_room {
-            self.room.notify_one();
+        if made_space {
+            self.has_space.notify_one();
         }
         take
     }
 
-    /// Whether a seek was asked for whose first frame has not been taken yet.
+    /// Returns true if the first frame after the newest seek has not been taken yet.
     pub fn is_seeking(&self) -> bool {
-        self.lock().seeking
+        self.lock().is_seeking
     }
 
     /// Takes the next frame, due or not. Never waits.
     pub fn take_next(&self) -> Option<Frame> {
         let frame = self.lock().pop();
         if frame.is_some() {
-            self.room.notify_one();
+            self.has_space.notify_one();
         }
         frame
     }
 
-    /// When the next frame is due on the play timeline, in nanoseconds; `None` while none waits.
+    /// Returns the time on the play timeline at which the next frame is due, in nanoseconds; `None` while the queue is
+    /// empty.
     pub fn next_pts_ns(&self) -> Option<i64> {
         self.lock().frames.front().map(|frame| frame.pts_ns)
     }
 
-    /// Frames that wait.
-    pub fn waiting(&self) -> usize {
+    /// Returns the number of frames in the queue.
+    pub fn frame_count(&self) -> usize {
         self.lock().frames.len()
     }
 
-    /// Whether every frame has been handed out and none will follow.
+    /// Returns true if every frame has been taken and none will follow.
     pub fn is_finished(&self) -> bool {
         let state = self.lock();
-        state.finished && state.frames.is_empty()
+        state.is_finished && state.frames.is_empty()
     }
 
-    /// Tells the decoder where the play clock is, so that it can skip frames when it falls behind. A player that
-    /// does not play by the clock never calls this. During a seek it does nothing.
+    /// Sets the position of the play clock, so that the decoder can skip frames when it falls behind. A player without a
+    /// clock never calls this. During a seek the call has no effect.
     pub fn set_clock(&self, now_ns: i64) {
-        if self.is_seeking() {
+        let mut state = self.lock();
+        if state.is_seeking {
             return;
         }
-        self.clock_ns.store(now_ns, Ordering::Relaxed);
-        // A full queue may have room now: what was overtaken makes way.
-        self.room.notify_one();
+        state.clock_ns = Some(now_ns);
+        drop(state);
+        // `push` may now drop frames of a full queue.
+        self.has_space.notify_one();
     }
 
-    /// Whether the decoder has fallen behind the clock and skips frames.
+    /// Returns true if the decoder is behind the clock and skips frames.
     pub fn is_catching_up(&self) -> bool {
-        self.catching_up.load(Ordering::Relaxed)
+        self.lock().is_catching_up
     }
 
-    /// How far `pts_ns` lies behind the clock, in nanoseconds; 0 when it does not, or when no clock was set.
-    pub(super) fn behind_ns(&self, pts_ns: i64) -> i64 {
-        let clock = self.clock_ns.load(Ordering::Relaxed);
-        if clock == NO_CLOCK { 0 } else { clock.saturating_sub(pts_ns).max(0) }
+    /// Returns how far `pts_ns` is behind the clock, in nanoseconds; 0 if `pts_ns` is not behind the clock, or if no clock
+    /// was set.
+    pub(super) fn lateness_ns(&self, pts_ns: i64) -> i64 {
+        self.lock().clock_ns.map_or(0, |clock| clock.saturating_sub(pts_ns).max(0))
     }
 
+    /// Sets whether the decoder is behind the clock and skips frames.
     pub(super) fn set_catching_up(&self, value: bool) {
-        self.catching_up.store(value, Ordering::Relaxed);
+        self.lock().is_catching_up = value;
     }
 
-    /// Adds a frame, waiting for room. While the player is busy for long, the frames that its clock has overtaken
-    /// make room, so that the decoder keeps to the clock. `false`: the queue was closed, a newer seek was asked for,
-    /// or the frame lies behind the limit; it is gone, and not counted.
+    /// Adds a frame; waits while the queue is full. Frames whose successor is due by the clock are dropped to make space, so
+    /// that the decoder keeps up while the player is busy. Returns `false`, and drops the frame without counting it, if the
+    /// queue was closed, a newer seek was requested, or the frame is not before the limit.
     pub fn push(&self, frame: Frame) -> bool {
         let mut state = self.lock();
-        while state.is_full() && state.admits(&frame) {
-            state.drop_overtaken(self.clock_ns.load(Ordering::Relaxed));
+        while state.is_full() && state.accepts(&frame) {
+            if let Some(clock_ns) = state.clock_ns {
+                state.drop_overdue(clock_ns);
+            }
             if !state.is_full() {
                 break;
             }
-            state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.has_space.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        if !state.admits(&frame) {
+        if !state.accepts(&frame) {
             return false;
         }
-        // The device may have been given up while there was no room.
+        // The device may have been closed during the wait.
         frame.packed.set(frame.packed.take().filter(|packed| !packed.is_closed()));
         state.end_ns = frame.pts_ns.saturating_add(frame.duration_ns);
         let was_empty = state.frames.is_empty();
@@ -212,51 +202,53 @@ impl FrameQueue {
         true
     }
 
-    /// Empties the queue for the frames of `generation`, the first of which is due at once.
-    pub(super) fn begin(&self, generation: u64) {
+    /// Empties the queue. From now on the queue accepts only frames of `generation`, and the first of these frames is due
+    /// at once.
+    pub(super) fn start_generation(&self, generation: u64) {
         let mut state = self.lock();
         state.frames.clear();
         state.bytes = 0;
-        state.finished = false;
+        state.is_finished = false;
         state.generation = generation;
-        state.seeking = true;
-        self.clock_ns.store(NO_CLOCK, Ordering::Relaxed);
+        state.is_seeking = true;
+        state.clock_ns = None;
         drop(state);
-        self.room.notify_one();
+        self.has_space.notify_one();
     }
 
-    /// Lets in only frames before `limit_ns` in the movie, and throws out those behind it that wait.
-    pub(super) fn set_limit(&self, limit_ns: i64) {
+    /// Accepts only frames before the position `limit_ns` in the movie from now on, and removes later frames from the
+    /// queue; `None` accepts all.
+    pub(super) fn set_limit(&self, limit_ns: Option<i64>) {
         let mut state = self.lock();
         state.limit_ns = limit_ns;
-        let from = state.frames.iter().position(|frame| nanoseconds(frame.movie_s) >= limit_ns);
-        if let Some(from) = from {
+        let from = |limit| state.frames.iter().position(|frame| nanoseconds(frame.movie_s) >= limit);
+        if let Some(from) = limit_ns.and_then(from) {
             let out: Vec<Frame> = state.frames.drain(from..).collect();
             state.bytes = state.bytes.saturating_sub(out.iter().map(Frame::bytes).sum());
             state.end_ns = out.first().map_or(state.end_ns, |first| first.pts_ns);
         }
         drop(state);
-        self.room.notify_one();
+        self.has_space.notify_one();
     }
 
-    /// Gives the memory of planes that are packed back to the device that it is of; the frames stay.
-    pub(super) fn forget_packed(&self) {
+    /// Returns the memory of packed planes to its device; the frames stay.
+    pub(super) fn release_packed(&self) {
         let state = self.lock();
         let packed: Vec<_> = state.frames.iter().filter_map(|frame| frame.packed.take()).collect();
         drop(state);
         drop(packed);
     }
 
-    /// End of the last frame let in, on the play timeline.
+    /// Returns the end of the last accepted frame, on the play timeline in nanoseconds.
     pub(super) fn end_ns(&self) -> i64 {
         self.lock().end_ns
     }
 
-    /// Says whether no frame of `generation` will follow.
-    pub(super) fn finish(&self, generation: u64, finished: bool) {
+    /// Sets or clears the mark that no more frames of `generation` will follow, unless a newer generation was started.
+    pub(super) fn set_finished(&self, generation: u64, finished: bool) {
         let mut state = self.lock();
         if state.generation == generation {
-            state.finished = finished;
+            state.is_finished = finished;
         }
         drop(state);
         if finished {
@@ -264,24 +256,26 @@ impl FrameQueue {
         }
     }
 
-    /// Lets a waiting or later [`FrameQueue::push`] return `false`, and lets go of the frames that wait.
+    /// Drops all frames; a waiting or later [`FrameQueue::push`] returns `false`.
     pub(super) fn close(&self) {
         let waiting = {
             let mut state = self.lock();
-            state.closed = true;
+            state.is_closed = true;
             state.bytes = 0;
             std::mem::take(&mut state.frames)
         };
         drop(waiting);
-        self.room.notify_all();
+        self.has_space.notify_all();
     }
 
+    /// Calls the callback that wakes the player.
     fn call_wake(&self) {
         let wake = self.wake.lock().unwrap_or_else(PoisonError::into_inner);
         wake();
     }
 
-    // A panic while the lock was held leaves the state whole: every change is a single push, pop or flag.
+    // A panic while the lock was held leaves the state consistent: every change is a single push, pop or flag.
+    /// Locks the queue's state.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

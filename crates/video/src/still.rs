@@ -1,56 +1,57 @@
-//! Single frames, without a thread. In: a movie file. Out: the frame at a time, or the first frames as RGBA.
+//! Reads single frames of a movie: the frame at a time, or the first frames as RGBA.
 
 use std::path::Path;
 
-use super::decoder::{remark, remarks};
-use super::failures::behind_the_end;
+use super::decoder::{picture_remarks, remarks_message};
+use super::errors::past_the_end;
 use super::frame::{Frame, nanoseconds, seconds};
-use super::pass::{Pass, nothing_decoded};
-use super::reading::{Cancel, Reading, References, watched};
+use super::pass::Pass;
+use super::read_control::{Cancel, ReadControl, References, run_with_timeout};
 use crate::color::RgbaConverter;
 use base::error::{Error, Result};
-use base::memory::{affordable, picture_memory};
+use base::memory::{count_in_free_memory, picture_memory};
 
-/// The frame that is shown at `at_s` seconds: the last one whose time has come by then. Behind the end it is the
-/// last frame, with a warning.
+/// Returns the frame that is shown at `at_s` seconds, and a warning about the file. If the movie ends before `at_s`,
+/// returns the last frame and a warning.
 ///
 /// # Errors
 /// As for [`Decoder::open`](super::Decoder::open).
 pub fn read_frame_at(path: &Path, at_s: f64, references: References) -> Result<(Frame, Option<Error>)> {
-    let reading = Reading::new(references, Cancel::default());
-    let (owned, shared) = (path.to_owned(), reading.clone());
-    watched(path, &reading, move || frame_at(&owned, at_s, &shared))
+    let read_control = ReadControl::new(references, Cancel::default());
+    run_with_timeout(path, &read_control, move |path, read_control| frame_at(path, at_s, read_control))
 }
 
-fn frame_at(path: &Path, at_s: f64, reading: &Reading) -> Result<(Frame, Option<Error>)> {
-    let (mut pass, reached) = Pass::open_at(path, nanoseconds(at_s), reading)?;
+/// Reads the frame on the calling thread; see [`read_frame_at`].
+fn frame_at(path: &Path, at_s: f64, read_control: &ReadControl) -> Result<(Frame, Option<Error>)> {
+    let (mut pass, reached) = Pass::open_at(path, nanoseconds(at_s), read_control)?;
     let end_s = seconds(pass.end_ns());
-    let of_alpha = pass.source().alpha_warning(path);
-    let Some(placed) = pass.next() else {
-        return Err(nothing_decoded(path, &pass));
+    let alpha_warning = pass.source().alpha_warning();
+    let Some(picture) = pass.next() else {
+        return Err(pass.no_pictures_error());
     };
     let warning = (!reached).then(|| {
-        pass.warning(path).unwrap_or_else(|| behind_the_end(path, at_s, end_s, "Its last picture is used."))
+        pass.warning().unwrap_or_else(|| past_the_end(path, at_s, end_s, "Its last picture is used."))
     });
-    let warning = warning.or(of_alpha).or_else(|| remark(path, &remarks(&placed.video)));
-    Ok((Frame::still(placed.video, placed.movie_ns, placed.duration_ns), warning))
+    let warning =
+        warning.or(alpha_warning).or_else(|| remarks_message(path, &picture_remarks(&picture.video)));
+    Ok((Frame::still(picture.video, picture.movie_ns, picture.duration_ns), warning))
 }
 
 /// The first frames of a movie as RGBA8, all of one size.
 #[derive(Debug, Clone)]
 pub struct RgbaFrames {
-    /// Width in pixels.
+    /// Width of the frames in pixels.
     pub width: u32,
-    /// Height in pixels.
+    /// Height of the frames in pixels.
     pub height: u32,
-    /// width × height × 4 bytes each.
+    /// The pixels of each frame: width × height × 4 bytes, rows from top to bottom.
     pub frames: Vec<Vec<u8>>,
-    /// What is wrong with the movie although frames could be read.
+    /// A warning about the movie, although frames could be read.
     pub warning: Option<Error>,
 }
 
-/// The first `count` frames of the movie at `path`, fewer if it has fewer or memory is short, scaled to `size` (width
-/// and height in pixels) or to the size of the first one.
+/// Returns the first `count` frames of the movie at `path`, scaled to `size` (width and height in pixels) or to the size of
+/// the first frame. Returns fewer frames if the movie is shorter or memory is short.
 ///
 /// # Errors
 /// As for [`Decoder::open`](super::Decoder::open), and when the pictures cannot be converted.
@@ -60,28 +61,35 @@ pub fn read_frames_rgba(
     size: Option<(u32, u32)>,
     references: References,
 ) -> Result<RgbaFrames> {
-    let reading = Reading::new(references, Cancel::default());
-    let (owned, shared) = (path.to_owned(), reading.clone());
-    watched(path, &reading, move || frames_rgba(&owned, count, size, &shared))
+    let read_control = ReadControl::new(references, Cancel::default());
+    run_with_timeout(path, &read_control, move |path, read_control| {
+        frames_rgba(path, count, size, read_control)
+    })
 }
 
-fn frames_rgba(path: &Path, count: usize, size: Option<(u32, u32)>, reading: &Reading) -> Result<RgbaFrames> {
-    let mut pass = Pass::open(path, reading)?;
+/// Reads the frames on the calling thread; see [`read_frames_rgba`].
+fn frames_rgba(
+    path: &Path,
+    count: usize,
+    size: Option<(u32, u32)>,
+    read_control: &ReadControl,
+) -> Result<RgbaFrames> {
+    let mut pass = Pass::open(path, read_control)?;
     let Some(first) = pass.peek() else {
-        return Err(nothing_decoded(path, &pass));
+        return Err(pass.no_pictures_error());
     };
     let (width, height) = size.unwrap_or((first.video.width(), first.video.height()));
-    let count = affordable(count, width as usize * height as usize * 4);
+    let count = count_in_free_memory(count, width as usize * height as usize * 4);
     let mut converter = RgbaConverter::new();
     let mut frames = Vec::new();
-    let mut warning = remark(path, &remarks(&first.video));
+    let mut warning = remarks_message(path, &picture_remarks(&first.video));
     while frames.len() < count {
-        let Some(placed) = pass.next() else {
-            warning = pass.warning(path).or(warning);
+        let Some(picture) = pass.next() else {
+            warning = pass.warning().or(warning);
             break;
         };
         let mut rgba = picture_memory(width, height)?;
-        converter.convert_scaled(&placed.video, (width, height), &mut rgba)?;
+        converter.convert_scaled(&picture.video, (width, height), &mut rgba)?;
         frames.push(rgba);
     }
     Ok(RgbaFrames { width, height, frames, warning })

@@ -1,311 +1,287 @@
-//! The decoder's thread itself. In: a pass through the movie, or pictures in memory, and the player's wishes. Out:
-//! frames in the queue, pass after pass.
+//! The loop of the decoder's thread: plays passes through a movie, pictures in memory, or painted pictures into the frame
+//! queue, and follows the player's requests.
 
-use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use super::SECOND_NS;
+use super::canvas::Canvas;
 use super::control::{Control, Seek};
-use super::frame::{Frame, PackedPlanes, Timed, nanoseconds, seconds, share};
-use super::painted::Canvas;
-use super::pass::{Pass, nothing_decoded};
-use super::queue::FrameQueue;
+use super::frame::{Frame, PackedPlanes, TimedPicture, seconds, share_picture};
+use super::pass::Pass;
 use super::source::Skip;
 use base::error::{Error, Result};
 use base::timing::log::{self, Event};
 
-/// Behind the clock by more than this, with hardly a frame in the queue: frames that no other needs are skipped.
-const BEHIND_NS: i64 = SECOND_NS / 2;
-/// Behind the clock by more than this: the decoder goes on at a key frame near the clock.
-const FAR_BEHIND_NS: i64 = 3 * SECOND_NS;
-/// Behind the clock by less than this: every frame is decoded again.
-const CAUGHT_UP_NS: i64 = SECOND_NS / 10;
+/// If the decoder is behind the clock by more than this many nanoseconds, and the queue is nearly empty, frames that no
+/// other frame references are skipped.
+const LATE_NS: i64 = SECOND_NS / 2;
+/// If the decoder is behind the clock by more than this many nanoseconds, decoding continues at a key frame near the clock.
+const FAR_LATE_NS: i64 = 3 * SECOND_NS;
+/// If the decoder is behind the clock by less than this many nanoseconds, every frame is decoded again.
+const ON_TIME_NS: i64 = SECOND_NS / 10;
 
-/// Why the frames of a pass have stopped.
-enum Ended {
-    /// The decoder is being dropped.
+/// The reason why a pass through the movie ended.
+enum PassEnd {
+    /// The pass was stopped because the decoder is being dropped.
     Stopped,
-    /// The player wants to be elsewhere.
-    Sought,
-    /// The queue refused this position in the movie: it lies behind the part that is repeated.
-    Refused(i64),
-    /// The movie is over, after so many frames.
-    Over(usize),
+    /// The player requested a seek.
+    Seek,
+    /// The queue rejected a frame at this position in nanoseconds of the movie: the repeated section ends before it.
+    Rejected(i64),
+    /// The movie ended after this number of frames.
+    MovieEnd(usize),
 }
 
-/// What the thread owns.
+/// The state of the decoder's thread.
 pub(super) struct Worker {
-    path: PathBuf,
-    queue: Arc<FrameQueue>,
-    warning: Arc<Mutex<Option<Error>>>,
     control: Arc<Control>,
-    /// Where the movie's beginning lies on the play timeline in the present pass.
+    /// Position of the movie's beginning on the play timeline, for the present pass.
     base_ns: i64,
+    /// The number of frames queued so far.
     number: u64,
-    generation: u64,
-    /// The next frame is the first one after a seek.
+    /// True if the next frame is the first one after a seek.
     seeked: bool,
-    /// The present pass began at the movie's beginning.
-    whole: bool,
+    /// True if the present pass began at the movie's beginning.
+    from_beginning: bool,
 }
 
 impl Worker {
-    pub(crate) fn new(
-        path: &Path,
-        queue: Arc<FrameQueue>,
-        warning: Arc<Mutex<Option<Error>>>,
-        control: Arc<Control>,
-    ) -> Self {
-        let path = path.to_owned();
-        Self {
-            path,
-            queue,
-            warning,
-            control,
-            base_ns: 0,
-            number: 0,
-            generation: 0,
-            seeked: false,
-            whole: true,
-        }
+    /// Creates the state of a thread that has queued no frame.
+    pub(crate) fn new(control: Arc<Control>) -> Self {
+        Self { control, base_ns: 0, number: 0, seeked: false, from_beginning: true }
     }
 
-    /// Plays pass after pass. `whole` says whether the first one begins at the movie's beginning.
-    pub(crate) fn play(mut self, mut pass: Pass, whole: bool) {
-        self.whole = whole;
-        pass.set_generation(self.control.newest.clone(), self.generation);
+    /// Plays passes until the decoder is dropped. `from_beginning` is true if the first one begins at the movie's beginning.
+    pub(crate) fn play(mut self, mut pass: Pass, from_beginning: bool) {
+        self.from_beginning = from_beginning;
         loop {
-            let ended = self.play_pass(&mut pass);
-            let moved = match ended {
-                Ended::Stopped => return,
-                Ended::Sought => self.seek(&mut pass),
-                Ended::Refused(at_ns) => self.lap(&mut pass, at_ns),
-                Ended::Over(count) => match self.over(&mut pass, count) {
+            let end = self.play_pass(&mut pass);
+            let moved = match end {
+                PassEnd::Stopped => return,
+                PassEnd::Seek => self.seek(&mut pass),
+                PassEnd::Rejected(at_ns) => self.repeat_section(&mut pass, at_ns),
+                PassEnd::MovieEnd(count) => match self.handle_movie_end(&mut pass, count) {
                     Some(moved) => moved,
                     None => return,
                 },
             };
             if let Err(error) = moved {
-                self.warn(error);
-                if !self.rest(false, true) {
+                self.control.set_warning(Some(error));
+                if !self.wait_for_request(false, true) {
                     return;
                 }
             }
         }
     }
 
-    fn play_pass(&mut self, pass: &mut Pass) -> Ended {
+    /// Queues the pictures of a pass until it ends.
+    fn play_pass(&mut self, pass: &mut Pass) -> PassEnd {
         let mut count = 0;
         let mut began = Instant::now();
-        while let Some(placed) = pass.next() {
+        while let Some(picture) = pass.next() {
             count += 1;
             log::record(|| [Event::since("decode", began).with(format!("picture {}", self.number))]);
-            self.keep_up(pass, self.base_ns.saturating_add(placed.movie_ns));
-            if !self.push(placed.video, placed.movie_ns, placed.duration_ns) {
-                return self.refused(placed.movie_ns);
+            self.keep_up(pass, self.base_ns.saturating_add(picture.movie_ns));
+            if !self.push(picture.video, picture.movie_ns, picture.duration_ns) {
+                return self.end_reason(picture.movie_ns);
             }
             began = Instant::now();
         }
-        match self.refused(0) {
-            Ended::Refused(_) => Ended::Over(count),
+        match self.end_reason(0) {
+            PassEnd::Rejected(_) => PassEnd::MovieEnd(count),
             other => other,
         }
     }
 
-    fn refused(&self, movie_ns: i64) -> Ended {
-        if self.control.reading.is_stopped() {
-            Ended::Stopped
-        } else if self.control.newest.load(Ordering::Relaxed) > self.generation {
-            Ended::Sought
+    /// Returns why the queue rejected the frame at `movie_ns`.
+    fn end_reason(&self, movie_ns: i64) -> PassEnd {
+        if self.control.read_control.is_cancelled() {
+            PassEnd::Stopped
+        } else if self.control.read_control.has_newer_seek() {
+            PassEnd::Seek
         } else {
-            Ended::Refused(movie_ns)
+            PassEnd::Rejected(movie_ns)
         }
     }
 
-    /// The movie has ended: begins again, goes where the player wants to be, or waits; `None` when the decoder is
-    /// being dropped.
-    fn over(&mut self, pass: &mut Pass, count: usize) -> Option<Result<()>> {
-        let still = self.whole && count < 2;
-        if let Some(warning) = pass.warning(&self.path) {
-            self.warn(warning);
-        }
-        // A still picture is held instead of being shown again and again.
-        self.control.still.store(still, Ordering::Relaxed);
-        let (looping, ab) = {
-            let wishes = self.control.wishes();
-            (wishes.looping, wishes.ab)
+    /// Handles the end of the movie: plays the movie again, handles a seek, or waits for a request to do so. Returns `None`
+    /// when the decoder is being dropped.
+    fn handle_movie_end(&mut self, pass: &mut Pass, count: usize) -> Option<Result<()>> {
+        let still = self.from_beginning && count < 2;
+        self.control.set_warning(pass.warning());
+        // A movie of one picture is not looped.
+        self.control.is_still.store(still, Ordering::Relaxed);
+        let (looping, section) = {
+            let requests = self.control.requests();
+            (requests.looping, requests.section)
         };
-        let mut again = !still && (looping || ab.is_some());
+        let mut again = !still && (looping || section.is_some());
         if !again {
-            if !self.rest(!still, pass.source().damage.read_error.is_some()) {
+            if !self.wait_for_request(!still, pass.source().damage().read_error.is_some()) {
                 return None;
             }
-            again = self.control.newest.load(Ordering::Relaxed) == self.generation;
+            again = !self.control.read_control.has_newer_seek();
         }
         if !again {
             return Some(self.seek(pass));
         }
-        if self.control.wishes().ab.is_some() {
-            return Some(self.lap(pass, 0));
+        if self.control.requests().section.is_some() {
+            return Some(self.repeat_section(pass, 0));
         }
-        self.base_ns = self.next_base(pass.end_ns());
+        self.base_ns = self.start_after_end(self.base_ns.saturating_add(pass.end_ns()), FAR_LATE_NS);
         Some(self.reopen(pass))
     }
 
-    /// Opening again is right for every file, also for those that cannot seek, and sees what has been added.
+    /// Starts the next pass by opening the file again, which also works for files that cannot seek, and finds data that was
+    /// added to the file.
     fn reopen(&mut self, pass: &mut Pass) -> Result<()> {
-        self.whole = true;
-        pass.reopen(&self.path, &self.control.reading)?;
-        pass.set_generation(self.control.newest.clone(), self.generation);
-        self.check(pass)
+        self.from_beginning = true;
+        pass.reopen()?;
+        require_picture(pass)
     }
 
-    fn check(&self, pass: &Pass) -> Result<()> {
-        if pass.peek().is_none() && !pass.source().is_stopped() {
-            return Err(nothing_decoded(&self.path, pass));
-        }
-        Ok(())
+    /// Marks the queue as finished and waits for a request. `failed` is true if the movie could not be read. Returns `false`
+    /// when the decoder is being dropped.
+    fn wait_for_request(&self, may_repeat: bool, failed: bool) -> bool {
+        self.control.queue.set_catching_up(false);
+        self.control.has_failed.store(failed, Ordering::Relaxed);
+        let generation = self.control.read_control.current_seek();
+        self.control.queue.set_finished(generation, true);
+        self.control.read_control.suspend();
+        let continues = self.control.wait(may_repeat);
+        self.control.read_control.note_progress();
+        self.control.queue.set_finished(generation, false);
+        self.control.has_failed.store(false, Ordering::Relaxed);
+        continues
     }
 
-    /// Says that no frame follows, and whether that is because the movie could not be read, and waits; `false` when the decoder is
-    /// being dropped.
-    fn rest(&self, may_repeat: bool, failed: bool) -> bool {
-        self.queue.set_catching_up(false);
-        self.control.failed.store(failed, Ordering::Relaxed);
-        self.queue.finish(self.generation, true);
-        self.control.reading.rest();
-        let goes_on = self.control.wait(may_repeat);
-        self.control.reading.advance();
-        self.queue.finish(self.generation, false);
-        self.control.failed.store(false, Ordering::Relaxed);
-        goes_on
-    }
-
-    /// Goes where the newest seek wants to be.
+    /// Takes the newest seek that the player requested, and continues the pass at its target.
     fn seek(&mut self, pass: &mut Pass) -> Result<()> {
-        let Some(seek) = self.take_seek() else { return Ok(()) };
+        let Some(seek) = self.start_seek() else { return Ok(()) };
         pass.set_skip(Skip::Nothing);
-        pass.set_generation(self.control.newest.clone(), self.generation);
-        let reading = &self.control.reading;
         match seek {
-            Seek::Exact(s) => pass.go_to(&self.path, nanoseconds(s), reading)?,
-            Seek::Before(s) => pass.go_back(&self.path, (nanoseconds(s) - 1).max(0), reading)?,
-            Seek::Keyframe(s) => pass.go_to_key(&self.path, nanoseconds(s), reading)?,
+            Seek::Exact(_) => pass.seek(seek.target_ns())?,
+            Seek::Before(_) => pass.seek_back(seek.target_ns())?,
+            Seek::Keyframe(_) => pass.seek_key_frame(seek.target_ns())?,
         };
-        self.go_on_from(pass)
+        self.continue_after_queue(pass)
     }
 
-    /// Plays the repeated part again, or goes on at `at_ns` when nothing is repeated any more.
-    fn lap(&mut self, pass: &mut Pass, at_ns: i64) -> Result<()> {
-        let ab = self.control.wishes().ab;
+    /// Plays the repeated section again, or continues at `at_ns` if the player has ended the repetition.
+    fn repeat_section(&mut self, pass: &mut Pass, at_ns: i64) -> Result<()> {
+        let section = self.control.requests().section;
         pass.set_skip(Skip::Nothing);
-        pass.go_to(&self.path, ab.map_or(at_ns, |(a, _)| a), &self.control.reading)?;
-        self.go_on_from(pass)
+        pass.seek(section.map_or(at_ns, |(a, _)| a))?;
+        self.continue_after_queue(pass)
     }
 
-    /// Lets the next picture follow on what was queued last.
-    fn go_on_from(&mut self, pass: &mut Pass) -> Result<()> {
-        self.whole = false;
-        let end = self.queue.end_ns();
-        // A player that had to wait wants to see the beginning, too.
-        let start = end.saturating_add(self.queue.behind_ns(end));
+    /// Sets `base_ns` so that the next picture follows the last one in the queue.
+    fn continue_after_queue(&mut self, pass: &mut Pass) -> Result<()> {
+        self.from_beginning = false;
+        // After a wait the first frames are not skipped as late.
+        let start = self.start_after_end(self.control.queue.end_ns(), 0);
         self.base_ns = start.saturating_sub(pass.peek().map_or(0, |first| first.movie_ns));
-        self.check(pass)
+        require_picture(pass)
     }
 
-    fn take_seek(&mut self) -> Option<Seek> {
-        let (generation, seek) = self.control.take_seek()?;
-        self.generation = generation;
+    /// Takes the newest seek, if there is one, and marks the next frame as the first one after the seek.
+    fn start_seek(&mut self) -> Option<Seek> {
+        let seek = self.control.take_seek()?;
         self.seeked = true;
         Some(seek)
     }
 
-    /// Plays the same pictures again and again.
-    pub(crate) fn repeat(mut self, pictures: &[Timed]) {
-        let shown_at = |at_ns: i64| pictures.iter().rposition(|p| p.movie_ns <= at_ns).unwrap_or(0);
+    /// Plays preloaded pictures again and again.
+    pub(crate) fn play_preloaded(mut self, pictures: &[TimedPicture]) {
+        let index_at = |at_ns: i64| pictures.iter().rposition(|p| p.movie_ns <= at_ns).unwrap_or(0);
         let mut index = 0;
-        self.control.still.store(pictures.len() < 2, Ordering::Relaxed);
+        self.control.is_still.store(pictures.len() < 2, Ordering::Relaxed);
         loop {
-            let mut ended = Ended::Over(0);
+            let mut end = PassEnd::MovieEnd(0);
             while let Some(picture) = pictures.get(index) {
                 index += 1;
-                let Some(video) = share(&picture.video) else {
+                let Some(video) = share_picture(&picture.video) else {
                     continue;
                 };
                 if !self.push(video, picture.movie_ns, picture.duration_ns) {
-                    ended = self.refused(picture.movie_ns);
+                    end = self.end_reason(picture.movie_ns);
                     break;
                 }
             }
-            if matches!(ended, Ended::Over(_)) {
+            if matches!(end, PassEnd::MovieEnd(_)) {
                 let repeats = {
-                    let wishes = self.control.wishes();
-                    pictures.len() > 1 && (wishes.looping || wishes.ab.is_some())
+                    let requests = self.control.requests();
+                    pictures.len() > 1 && (requests.looping || requests.section.is_some())
                 };
-                if !repeats && !self.rest(pictures.len() > 1, false) {
+                if !repeats && !self.wait_for_request(pictures.len() > 1, false) {
                     return;
                 }
             }
-            let ab = self.control.wishes().ab;
-            index = match (ended, self.take_seek()) {
-                (Ended::Stopped, _) => return,
-                (_, Some(Seek::Exact(s) | Seek::Keyframe(s))) => shown_at(nanoseconds(s)),
-                (_, Some(Seek::Before(s))) => shown_at((nanoseconds(s) - 1).max(0)),
-                (Ended::Refused(at_ns), None) => shown_at(ab.map_or(at_ns, |(a, _)| a)),
-                (_, None) => ab.map_or(0, |(a, _)| shown_at(a)),
-            };
-            let end = self.queue.end_ns();
-            let behind = self.queue.behind_ns(end);
-            let start = if behind > FAR_BEHIND_NS { end.saturating_add(behind) } else { end };
+            let Some(at_ns) = self.next_position(end) else { return };
+            index = index_at(at_ns);
+            let start = self.start_after_end(self.control.queue.end_ns(), FAR_LATE_NS);
             self.base_ns = start.saturating_sub(pictures.get(index).map_or(0, |p| p.movie_ns));
         }
     }
 
-    /// Plays pictures that `paint` paints, `fps` a second.
-    pub(crate) fn paint(mut self, mut canvas: Canvas, fps: u32, mut paint: impl FnMut(u64, &mut Canvas)) {
+    /// Plays painted pictures, `fps` per second. `paint` gets the number of the picture and the canvas, which holds the
+    /// previous picture.
+    pub(crate) fn play_painted(
+        mut self,
+        mut canvas: Canvas,
+        fps: u32,
+        mut paint: impl FnMut(u64, &mut Canvas),
+    ) {
         let fps = i64::from(fps.max(1));
         let at_ns = |n: i64| n.saturating_mul(SECOND_NS) / fps;
-        let shown_at = |ns: i64| (ns.saturating_mul(fps).saturating_add(fps - 1) / SECOND_NS).max(0);
+        let number_at = |ns: i64| (ns.saturating_mul(fps).saturating_add(fps - 1) / SECOND_NS).max(0);
         let mut next = 0;
         loop {
-            // What is late is left out.
-            let behind_ns = self.queue.behind_ns(self.base_ns.saturating_add(at_ns(next)));
-            if behind_ns > BEHIND_NS {
-                next += shown_at(behind_ns);
+            // Late pictures are skipped.
+            let behind_ns = self.control.queue.lateness_ns(self.base_ns.saturating_add(at_ns(next)));
+            if behind_ns > LATE_NS {
+                next += number_at(behind_ns);
             }
             paint(next as u64, &mut canvas);
-            let Some(video) = canvas.to_video() else {
-                self.warn(Error::new("The pictures end.", "There is no memory for another one.", ""));
-                self.rest(false, true);
+            let Some(video) = canvas.to_picture() else {
+                let why = "There is no memory for another one.";
+                self.control.set_warning(Some(Error::new("The pictures end.", why, "")));
+                self.wait_for_request(false, true);
                 return;
             };
             if self.push(video, at_ns(next), at_ns(next + 1) - at_ns(next)) {
                 next += 1;
                 continue;
             }
-            let ab = self.control.wishes().ab;
-            next = match (self.refused(at_ns(next)), self.take_seek()) {
-                (Ended::Stopped, _) => return,
-                (_, Some(Seek::Exact(s) | Seek::Keyframe(s))) => shown_at(nanoseconds(s)),
-                (_, Some(Seek::Before(s))) => shown_at(nanoseconds(s) - 1),
-                (_, None) => ab.map_or(next, |(a, _)| shown_at(a)),
-            };
-            let end = self.queue.end_ns();
-            self.base_ns = end.saturating_add(self.queue.behind_ns(end)).saturating_sub(at_ns(next));
+            let end = self.end_reason(at_ns(next));
+            let Some(position_ns) = self.next_position(end) else { return };
+            next = number_at(position_ns);
+            self.base_ns = self.start_after_end(self.control.queue.end_ns(), 0).saturating_sub(at_ns(next));
         }
     }
 
-    /// Where the next pass begins when this one is `length_ns` long; at the clock when that is far ahead, because
-    /// nobody wants to see what was missed.
-    fn next_base(&self, length_ns: i64) -> i64 {
-        let end = self.base_ns.saturating_add(length_ns);
-        let behind = self.queue.behind_ns(end);
-        if behind > FAR_BEHIND_NS { end.saturating_add(behind) } else { end }
+    /// Returns the position in nanoseconds at which pictures in memory continue: the target of a seek, the beginning of the
+    /// repeated section, or where they ended. `None` when the decoder is being dropped.
+    fn next_position(&mut self, end: PassEnd) -> Option<i64> {
+        let section_ns = self.control.requests().section.map(|(start, _)| start);
+        match (end, self.start_seek()) {
+            (PassEnd::Stopped, _) => None,
+            (_, Some(seek)) => Some(seek.target_ns()),
+            (PassEnd::Rejected(at_ns), None) => Some(section_ns.unwrap_or(at_ns)),
+            (_, None) => Some(section_ns.unwrap_or(0)),
+        }
     }
 
-    /// Queues a picture that is due `movie_ns` after the pass began; `false` when the queue refuses it.
+    /// Returns the position on the play timeline at which pictures continue after the end `end_ns`: that end, or the clock's
+    /// position if the clock is ahead by more than `tolerance_ns`.
+    fn start_after_end(&self, end_ns: i64, tolerance_ns: i64) -> i64 {
+        let behind = self.control.queue.lateness_ns(end_ns);
+        if behind > tolerance_ns { end_ns.saturating_add(behind) } else { end_ns }
+    }
+
+    /// Queues a picture that is due `movie_ns` after the beginning of the pass; returns `false` if the queue rejects it.
     fn push(&mut self, picture: ffmpeg_next::frame::Video, movie_ns: i64, duration_ns: i64) -> bool {
         let pts_ns = self.base_ns.saturating_add(movie_ns);
         let staging = self.control.staging();
@@ -317,13 +293,13 @@ impl Worker {
             movie_s: seconds(movie_ns),
             duration_ns: duration_ns.max(1),
             number: self.number,
-            generation: self.generation,
+            generation: self.control.read_control.current_seek(),
             seeked: self.seeked,
         };
-        // There it waits for room.
-        self.control.reading.rest();
-        let queued = self.queue.push(frame);
-        self.control.reading.advance();
+        // `push` may wait for free space.
+        self.control.read_control.suspend();
+        let queued = self.control.queue.push(frame);
+        self.control.read_control.note_progress();
         if queued {
             self.number += 1;
             self.seeked = false;
@@ -331,23 +307,27 @@ impl Worker {
         queued
     }
 
-    /// Skips frames when the one for `pts_ns` comes too late, and stops skipping once it does not.
+    /// Starts to skip frames if the frame for `pts_ns` is late, and stops skipping once frames are on time.
     fn keep_up(&self, pass: &mut Pass, pts_ns: i64) {
-        let behind = self.queue.behind_ns(pts_ns);
-        // At most the frame that was pushed last: the player takes them as fast as they come.
-        let starved = self.queue.waiting() <= 1;
+        let behind = self.control.queue.lateness_ns(pts_ns);
+        // Only the frame that was pushed last is in the queue, so the player is waiting for frames.
+        let starved = self.control.queue.frame_count() <= 1;
         match pass.source().skip() {
-            Skip::Nothing | Skip::Unreferenced if starved && behind > FAR_BEHIND_NS => {
+            Skip::Nothing | Skip::Unreferenced if starved && behind > FAR_LATE_NS => {
                 pass.skip_to_key_at(pts_ns.saturating_add(behind).saturating_sub(self.base_ns));
             }
-            Skip::Nothing if starved && behind > BEHIND_NS => pass.set_skip(Skip::Unreferenced),
-            Skip::Unreferenced if behind < CAUGHT_UP_NS => pass.set_skip(Skip::Nothing),
+            Skip::Nothing if starved && behind > LATE_NS => pass.set_skip(Skip::Unreferenced),
+            Skip::Unreferenced if behind < ON_TIME_NS => pass.set_skip(Skip::Nothing),
             _ => {}
         }
-        self.queue.set_catching_up(pass.source().skip() != Skip::Nothing);
+        self.control.queue.set_catching_up(pass.source().skip() != Skip::Nothing);
     }
+}
 
-    fn warn(&self, warning: Error) {
-        self.warning.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(warning);
+/// Returns an error if the pass has no picture, unless reading was interrupted.
+fn require_picture(pass: &Pass) -> Result<()> {
+    match pass.peek() {
+        None if !pass.is_interrupted() => Err(pass.no_pictures_error()),
+        _ => Ok(()),
     }
 }

@@ -1,12 +1,11 @@
-//! Colours against known values: flat pictures are built plane by plane, converted, and compared with the
-//! standards' formulas.
+//! Colours of flat pictures, which are built plane by plane, converted, and compared with the standards' formulas.
 
 use ffmpeg_next::ffi::{AVColorRange, AVColorSpace};
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
 use video::color::{Matrix, Range, RgbaConverter};
 
-/// Largest difference from the exact value that a channel may have.
+/// The largest allowed difference of a channel from the exact value.
 const TOLERANCE: f64 = 2.0;
 const SIZES: [(u32, u32); 8] = [(16, 16), (13, 7), (1, 1), (175, 99), (66, 2), (31, 1), (2, 31), (1280, 6)];
 /// Red, green, blue, white, black, two greys, skin, orange, and a dark cyan.
@@ -23,7 +22,7 @@ const COLOURS: [[u8; 3]; 10] = [
     [8, 70, 72],
 ];
 
-/// YCbCr as fractions: luma 0 to 1, chroma -0.5 to 0.5.
+/// Converts to YCbCr as fractions: luma 0 to 1, chroma -0.5 to 0.5.
 fn ycbcr(rgb: [f64; 3], matrix: Matrix) -> [f64; 3] {
     if matrix == Matrix::Ycgco {
         let [r, g, b] = rgb;
@@ -34,7 +33,7 @@ fn ycbcr(rgb: [f64; 3], matrix: Matrix) -> [f64; 3] {
     [y, (rgb[2] - y) / (2.0 * (1.0 - kb)), (rgb[0] - y) / (2.0 * (1.0 - kr))]
 }
 
-/// RGB from 0 to 255, clipped, of a code triple with `depth` bits.
+/// Converts a code triple with `depth` bits to RGB from 0 to 255, clipped.
 fn rgb_of(code: [u16; 3], matrix: Matrix, range: Range, depth: u32) -> [f64; 3] {
     let unit = f64::from(1u32 << (depth - 8));
     let (y, cb, cr) = (f64::from(code[0]), f64::from(code[1]), f64::from(code[2]));
@@ -56,7 +55,7 @@ fn rgb_of(code: [u16; 3], matrix: Matrix, range: Range, depth: u32) -> [f64; 3] 
     rgb.map(|v| (v * 255.0).clamp(0.0, 255.0))
 }
 
-/// The code triple nearest to an RGB colour.
+/// Returns the code triple nearest to an RGB colour.
 fn code_of(rgb: [u8; 3], matrix: Matrix, range: Range, depth: u32) -> [u16; 3] {
     let [y, cb, cr] = ycbcr(rgb.map(|v| f64::from(v) / 255.0), matrix);
     let unit = f64::from(1u32 << (depth - 8));
@@ -83,7 +82,7 @@ fn fill(frame: &mut Video, plane: usize, pattern: &[u8]) {
     }
 }
 
-/// A flat YCbCr picture.
+/// Returns a flat YCbCr picture.
 fn flat(format: Pixel, size: (u32, u32), code: [u16; 3]) -> Video {
     let mut frame = Video::new(format, size.0, size.1);
     match format {
@@ -102,7 +101,7 @@ fn flat(format: Pixel, size: (u32, u32), code: [u16; 3]) -> Video {
     frame
 }
 
-/// Converts twice over different poisons, so that a byte that is not written shows.
+/// Converts twice into differently poisoned memory, to detect bytes that are not written.
 fn convert(converter: &mut RgbaConverter, frame: &Video) -> Vec<u8> {
     let bytes = frame.width() as usize * frame.height() as usize * 4;
     let mut first = vec![0x5a; bytes];
@@ -120,7 +119,7 @@ fn convert(converter: &mut RgbaConverter, frame: &Video) -> Vec<u8> {
     first
 }
 
-/// The largest difference of any pixel from `expected`; alpha must be 255.
+/// Returns the largest difference of any pixel from `expected`; alpha must be 255.
 fn difference(rgba: &[u8], expected: [f64; 3]) -> f64 {
     let mut worst = 0.0_f64;
     for pixel in rgba.chunks_exact(4) {
@@ -203,9 +202,9 @@ fn bt2020_and_smpte240m() {
     check_flat(formats, AVColorSpace::AVCOL_SPC_SMPTE240M, range, Matrix::Smpte240m, Range::Limited);
 }
 
-/// Also where swscale, which does not know it, makes the format one that is converted here, and where the picture is scaled.
+/// Includes formats that swscale, which does not support YCgCo, first converts to another format, and scaled pictures.
 #[test]
-fn ycgco_is_converted_on_every_way() {
+fn ycgco_is_converted_by_rows_and_swscale() {
     let space = AVColorSpace::AVCOL_SPC_YCGCO;
     let by_swscale =
         [(Pixel::YUV444P16LE, 16), (Pixel::YUV411P, 8), (Pixel::YUVA444P, 8), (Pixel::YUVA420P, 8)];
@@ -252,8 +251,8 @@ fn jpeg_formats_are_full_range_without_a_tag() {
     check_flat(&formats, space, AVColorRange::AVCOL_RANGE_UNSPECIFIED, Matrix::Bt601, Range::Full);
 }
 
-/// By mpv's rule and libplacebo's: films that are cropped to 1280×536 are of high definition, and 576 lines are not. Both
-/// where rows are converted here and where swscale scales the picture.
+/// By the rule of mpv and libplacebo, films that are cropped to 1280×536 are of high definition, and 576 lines are not. Both
+/// for the conversion by rows and for scaling by swscale.
 #[test]
 fn untagged_pictures_change_their_matrix_with_their_size() {
     let mut converter = RgbaConverter::new();
@@ -281,7 +280,7 @@ fn untagged_pictures_change_their_matrix_with_their_size() {
     }
 }
 
-/// Every combination of coarse steps, also those outside of RGB, within the tolerance.
+/// Every combination of coarse steps is within the tolerance, also those outside of RGB.
 #[test]
 fn a_sweep_of_codes_stays_within_the_tolerance() {
     let mut converter = RgbaConverter::new();
@@ -368,9 +367,9 @@ fn palettes_are_looked_up() {
     }
 }
 
-/// Columns and rows end up where they belong at every width, with a different value in each luma pixel.
+/// Columns and rows are in their positions at every width; each luma pixel has a different value.
 #[test]
-fn every_pixel_is_in_its_place() {
+fn every_pixel_has_its_position() {
     let mut converter = RgbaConverter::new();
     for width in (1..=40).chain([175, 853]) {
         for height in [1, 2, 3, 8, 99] {
@@ -456,7 +455,7 @@ fn a_wrong_destination_is_refused() {
     assert!(error.why.contains("16×16"), "{error}");
 }
 
-/// The same planes with an alpha, which swscale converts, and without, which it does not: at edges as hard as they can be.
+/// Compares planes with alpha, which swscale converts, and without, which `rows` converts, at the hardest possible edges.
 #[test]
 fn formats_with_all_rows_of_chroma_keep_their_edges() {
     for (with, without) in [(Pixel::YUVA422P, Pixel::YUV422P), (Pixel::YUVA444P, Pixel::YUV444P)] {
@@ -481,8 +480,8 @@ fn formats_with_all_rows_of_chroma_keep_their_edges() {
     }
 }
 
-/// Fills a picture with alpha, of bytes or of words with the high byte last, with hidden and half hidden colours; returns
-/// it with its own alpha, and the same one opaque.
+/// Fills a picture with alpha (bytes or little-endian words) with transparent and half transparent colours. Returns it, and
+/// an opaque copy.
 fn with_alpha(format: Pixel, planes: [usize; 4], steps: [(usize, usize); 4]) -> [Video; 2] {
     const ALPHAS: [u8; 8] = [0, 1, 127, 128, 254, 255, 64, 200];
     let (components, mut both) = (planes.len(), [Video::new(format, 40, 12), Video::new(format, 40, 12)]);
@@ -507,7 +506,7 @@ fn with_alpha(format: Pixel, planes: [usize; 4], steps: [(usize, usize); 4]) -> 
     both
 }
 
-/// What swscale converts is multiplied by its alpha, like what the kernels convert.
+/// Pictures that swscale converts are premultiplied, as those that the kernels convert.
 #[test]
 fn hidden_colours_are_not_shown() {
     let mut converter = RgbaConverter::new();
@@ -524,13 +523,13 @@ fn hidden_colours_are_not_shown() {
         (Pixel::BGRA, [0; 4], [(0, 4), (1, 4), (2, 4), (3, 4)]),
     ] {
         let [hidden, opaque] = with_alpha(format, planes, steps);
-        let (got, straight) = (convert(&mut converter, &hidden), convert(&mut converter, &opaque));
+        let (got, divide_alpha) = (convert(&mut converter, &hidden), convert(&mut converter, &opaque));
         let alphas: std::collections::BTreeSet<u8> = got.chunks_exact(4).map(|pixel| pixel[3]).collect();
         assert!(alphas.len() >= 8 && alphas.contains(&0) && alphas.contains(&255), "{format:?}: {alphas:?}");
-        for (got, straight) in got.chunks_exact(4).zip(straight.chunks_exact(4)) {
+        for (got, divide_alpha) in got.chunks_exact(4).zip(divide_alpha.chunks_exact(4)) {
             let alpha = u32::from(got[3]);
-            assert_eq!(straight[3], 255);
-            let want = [0, 1, 2].map(|at| ((u32::from(straight[at]) * alpha + 127) / 255) as u8);
+            assert_eq!(divide_alpha[3], 255);
+            let want = [0, 1, 2].map(|at| ((u32::from(divide_alpha[at]) * alpha + 127) / 255) as u8);
             assert_eq!(got[..3], want, "{format:?}, alpha {alpha}");
         }
     }
@@ -557,7 +556,7 @@ fn palettes_may_have_alpha() {
     }
 }
 
-/// Red is hidden beside blue: nothing of it comes into the edge, whatever the picture is scaled to.
+/// Transparent red beside blue must not appear at the edge, at any scale.
 #[test]
 fn scaling_mixes_no_hidden_colours() {
     let mut frame = Video::new(Pixel::RGBA, 32, 32);

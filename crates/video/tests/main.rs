@@ -1,4 +1,4 @@
-//! Movies that are made for the test, and what the decoder makes of them.
+//! Decoding of movies that are encoded by the tests.
 
 mod colors;
 mod media;

@@ -1,4 +1,4 @@
-//! Movies from disk: formats, time stamps, loops, seeking, and files that are broken.
+//! Movies from disk: formats, time stamps, loops, seeking, and damaged files.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use base::error::Error;
 use ffmpeg_next::codec::Id;
 use ffmpeg_next::format::Pixel;
 use testkit::movie;
-use testkit::movie::{Folder, Movie, index_in, steady, turned, wav};
+use testkit::movie::{Folder, Movie, index_in, make_pipe, steady, wav, with_display_matrix};
 use video::color::RgbaConverter;
 use video::color::planes::{layout_of, pack};
 use video::{Decoder, Frame, OpenOptions, Orientation, References, read_frame_at, read_frames_rgba};
@@ -22,8 +22,7 @@ fn once() -> OpenOptions {
     OpenOptions { looping: false, ..OpenOptions::default() }
 }
 
-/// The next `count` frames, fewer where the movie is over. Nothing is timed: the limit only turns a hang into a
-/// failure.
+/// Returns the next `count` frames, fewer at the end of the movie. The timeout only turns a hang into a failure.
 fn take(decoder: &Decoder, count: usize) -> Vec<Frame> {
     let limit = Instant::now() + Duration::from_secs(120);
     let mut frames = Vec::new();
@@ -207,7 +206,7 @@ fn starts_at_the_frame_shown_at_that_time() {
 }
 
 #[test]
-fn behind_the_end_there_is_a_warning() {
+fn a_start_after_the_end_causes_a_warning() {
     let folder = Folder::new("behind");
     let path = folder.movie("clip.mkv", &Movie::default());
     let decoder = open(&path, OpenOptions { start_s: 99.0, ..once() }).expect("plays");
@@ -228,9 +227,9 @@ fn pixels_that_are_not_square_are_reported() {
     }
 }
 
-/// Dots per inch of a picture in a file of its own are no shape of its pixels; in a movie the shape stays.
+/// The resolution of a picture file in dots per inch is not its pixel aspect ratio; in a movie the ratio is kept.
 #[test]
-fn dots_per_inch_are_no_shape_of_pixels() {
+fn dots_per_inch_are_no_pixel_aspect_ratio() {
     let folder = Folder::new("dots");
     let one = |codec, format| Movie {
         codec,
@@ -275,7 +274,7 @@ fn dots_per_inch_are_no_shape_of_pixels() {
 }
 
 #[test]
-fn a_shape_of_pixels_that_cannot_be_is_ignored_with_a_remark() {
+fn implausible_pixel_aspect_ratios_are_ignored() {
     let folder = Folder::new("bound");
     for (ratio, aspect) in
         [((1, 65535), 1.0), ((65535, 1), 1.0), ((1, 11), 1.0), ((8, 1), 8.0), ((1, 8), 0.125)]
@@ -290,9 +289,9 @@ fn a_shape_of_pixels_that_cannot_be_is_ignored_with_a_remark() {
     }
 }
 
-/// What this FFmpeg has no code for is no damage.
+/// A codec that this FFmpeg does not support is not reported as damage.
 #[test]
-fn what_ffmpeg_does_not_decode_is_said() {
+fn unsupported_codecs_are_reported() {
     let folder = Folder::new("unsupported");
     // WebP's container: the extended header with the flag for an animation, then its colour and one frame, which is empty.
     let chunk = |name: &[u8], data: &[u8]| [name, &(data.len() as u32).to_le_bytes(), data].concat();
@@ -320,7 +319,7 @@ fn what_ffmpeg_does_not_decode_is_said() {
 }
 
 #[test]
-fn what_is_not_shown_as_it_is_meant_is_remarked() {
+fn unsupported_tags_are_reported() {
     let folder = Folder::new("remarks");
     for (name, matrix, transfer, told) in [
         ("pq.mkv", 9, 16, "HDR (PQ), shown without tone mapping"),
@@ -360,7 +359,7 @@ fn frames_are_read_as_rgba_at_any_size() {
 }
 
 #[test]
-fn what_is_not_a_movie_is_refused() {
+fn files_that_are_no_movies_are_refused() {
     let folder = Folder::new("refused");
     let garbage: Vec<u8> = (0..100_000_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
     let why = |path: &Path| fails(path).why;
@@ -377,7 +376,7 @@ fn what_is_not_a_movie_is_refused() {
 }
 
 #[test]
-fn a_name_that_is_not_utf8_is_no_problem() {
+fn names_need_not_be_utf8() {
     use std::os::unix::ffi::OsStrExt;
     let folder = Folder::new("name");
     let path = folder.movie("plain.mkv", &Movie::default());
@@ -391,9 +390,7 @@ fn a_name_that_is_not_utf8_is_no_problem() {
 fn a_pipe_does_not_hang() {
     let folder = Folder::new("pipe");
     let path = folder.file("pipe.mp4");
-    let name = std::ffi::CString::new(path.to_str().expect("a plain name")).expect("no zero");
-    // SAFETY: the name is a valid C string.
-    assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+    make_pipe(&path);
     assert!(fails(&path).why.contains("pipe"));
     assert!(fails(Path::new("/dev/zero")).why.contains("device"));
 }
@@ -423,7 +420,7 @@ fn a_file_that_is_cut_off_plays_what_it_has() {
     }
 }
 
-/// The containers that state one length for all their streams, and some that state that of each.
+/// Containers that state one duration for all their streams, and some that state that of each.
 const WITH_SOUND: [(&str, Id); 6] = [
     ("sound.mkv", Id::MPEG4),
     ("sound.flv", Id::FLV1),
@@ -433,7 +430,7 @@ const WITH_SOUND: [(&str, Id); 6] = [
     ("sound.mov", Id::MPEG4),
 ];
 
-/// All pictures of a movie and what is said of it, played once and from its middle.
+/// Returns the pictures of a movie and its warning, played once from the beginning and once from the middle.
 fn played(path: &Path) -> (usize, Option<Error>) {
     let decoder = open(path, once()).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let count = take(&decoder, 1000).len();
@@ -446,7 +443,7 @@ fn played(path: &Path) -> (usize, Option<Error>) {
 }
 
 #[test]
-fn sound_or_subtitles_that_go_on_after_the_pictures_are_no_damage() {
+fn longer_sound_or_subtitles_are_no_damage() {
     let folder = Folder::new("longer");
     for (name, codec) in WITH_SOUND {
         let longer = Movie { codec, sound_ms: Some(9000), ..Movie::default() };
@@ -512,9 +509,9 @@ fn a_file_with_sound_that_is_cut_off_is_reported() {
     }
 }
 
-/// An MP4 whose index lies at its end cannot be played without it, and that is said.
+/// An MP4 without the index at its end cannot be played, and the error explains it.
 #[test]
-fn an_mp4_without_its_index_is_called_cut_off() {
+fn an_mp4_without_its_index_is_reported_as_cut_off() {
     let folder = Folder::new("no-index");
     let whole = std::fs::read(folder.movie("whole.mp4", &Movie::default())).expect("read");
     assert!(whole[4..].starts_with(b"ftyp"));
@@ -525,7 +522,7 @@ fn an_mp4_without_its_index_is_called_cut_off() {
     assert!(error.what.contains("cut off") && error.why.contains("bytes"), "{error}");
 }
 
-/// Of a file that was only begun to be fetched the rest may be there as zeros.
+/// The missing part of an incomplete download may be zeros.
 #[test]
 fn a_file_that_ends_in_zeros_is_reported() {
     let folder = Folder::new("zeros");
@@ -628,28 +625,34 @@ fn a_decoder_far_behind_the_clock_skips() {
     assert_eq!(decoder.warning(), None);
 }
 
-/// A display matrix in an MP4's track header tells how the pictures are to be turned.
+/// A quarter turn to the right.
+const CLOCKWISE: Orientation = Orientation { swapped: true, flip_x: true, flip_y: false };
+/// A quarter turn to the left.
+const ANTICLOCKWISE: Orientation = Orientation { swapped: true, flip_x: false, flip_y: true };
+/// Left and right exchanged.
+const MIRRORED: Orientation = Orientation { swapped: false, flip_x: true, flip_y: false };
+
+/// A display matrix in an MP4's track header determines the orientation.
 #[test]
 fn the_display_matrix_turns_pictures() {
     let folder = Folder::new("orientation");
     let one = 1i32 << 16;
-    for (name, matrix, rotation, mirrored) in [
-        ("0.mp4", [one, 0, 0, one], 0, false),
-        ("90.mp4", [0, one, -one, 0], 90, false),
-        ("180.mp4", [-one, 0, 0, -one], 180, false),
-        ("270.mp4", [0, -one, one, 0], 270, false),
-        ("mirror.mp4", [-one, 0, 0, one], 0, true),
-        ("mirror-270.mp4", [0, one, one, 0], 270, true),
+    for (name, matrix, turn) in [
+        ("0.mp4", [one, 0, 0, one], Orientation::default()),
+        ("90.mp4", [0, one, -one, 0], CLOCKWISE),
+        ("180.mp4", [-one, 0, 0, -one], Orientation { flip_x: true, flip_y: true, ..Orientation::default() }),
+        ("270.mp4", [0, -one, one, 0], ANTICLOCKWISE),
+        ("mirror.mp4", [-one, 0, 0, one], MIRRORED),
+        ("mirror-270.mp4", [0, one, one, 0], Orientation { swapped: true, ..Orientation::default() }),
     ] {
         let path = folder.movie(name, &Movie::default());
-        let bytes = turned(std::fs::read(&path).unwrap(), matrix);
+        let bytes = with_display_matrix(std::fs::read(&path).unwrap(), matrix);
         let path = folder.with(name, &bytes);
-        let orientation = open(&path, once()).unwrap().info().orientation;
-        assert_eq!((orientation.rotation(), orientation.is_mirrored()), (rotation, mirrored), "{name}");
+        assert_eq!(open(&path, once()).unwrap().info().orientation, turn, "{name}");
     }
 }
 
-/// A JPEG's Exif data tell how it is to be turned, and each picture of a movie of JPEGs has its own.
+/// A JPEG's Exif data determine its orientation, separately for each picture of a movie of JPEGs.
 #[test]
 fn pictures_may_turn_in_mid_stream() {
     let folder = Folder::new("orientation-frames");
@@ -667,12 +670,12 @@ fn pictures_may_turn_in_mid_stream() {
     let decoder = open(&folder.with("turns.mjpeg", &pictures.concat()), once()).unwrap();
     assert_eq!(decoder.info().orientation, Orientation::default());
     let frames = take(&decoder, pictures.len());
-    let turns: Vec<_> =
-        frames.iter().map(|f| (f.orientation().rotation(), f.orientation().is_mirrored())).collect();
-    assert_eq!(turns, [(0, false), (90, false), (90, false), (270, false), (0, true), (0, false)]);
+    let turns: Vec<_> = frames.iter().map(Frame::orientation).collect();
+    let upright = Orientation::default();
+    assert_eq!(turns, [upright, CLOCKWISE, CLOCKWISE, ANTICLOCKWISE, MIRRORED, upright]);
 }
 
-/// H.264 may cut columns off on the left, and FFmpeg does so only where unaligned rows are welcome.
+/// H.264 may crop columns on the left, and FFmpeg does so only if unaligned rows are allowed.
 #[test]
 fn columns_cut_off_on_the_left_are_not_shown() {
     let folder = Folder::new("crop");
@@ -707,7 +710,7 @@ fn columns_cut_off_on_the_left_are_not_shown() {
     }
 }
 
-/// An H.264 stream of one picture of 64×48 without any compression, cut by so many pairs of columns and rows.
+/// Returns an H.264 stream of one uncompressed picture of 64×48, cropped by this number of pairs of columns and rows.
 fn plain_h264(luma: impl Fn(usize, usize) -> u8, [left, right, top, bottom]: [usize; 4]) -> Vec<u8> {
     #[derive(Default)]
     struct Bits(Vec<bool>);

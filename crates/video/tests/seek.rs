@@ -1,4 +1,4 @@
-//! Moving about in a movie: seeks, steps, repeated parts, and movies that make it hard.
+//! Seeks, steps and repeated sections, also in movies that are hard to seek in.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use ffmpeg_next::codec::Id;
 use ffmpeg_next::format::Pixel;
 use testkit::movie;
 use testkit::movie::{Folder, Movie, index_in, steady};
-use video::{Decoder, Fields, Frame, OpenOptions, References, Seek, read_frame_at};
+use video::{Decoder, FieldOrder, Frame, OpenOptions, References, Seek, read_frame_at};
 
 const MS: i64 = 1_000_000;
 
@@ -19,7 +19,7 @@ fn once() -> OpenOptions {
     OpenOptions { looping: false, ..OpenOptions::default() }
 }
 
-/// Calls `poll` until it gives something. The limit only turns a hang into a failure.
+/// Calls `poll` until it returns a value. The timeout only turns a hang into a failure.
 fn wait_for<T>(mut poll: impl FnMut() -> Option<T>) -> T {
     let limit = Instant::now() + Duration::from_secs(120);
     loop {
@@ -43,7 +43,7 @@ fn indices(frames: &[Frame]) -> Vec<usize> {
     frames.iter().map(|frame| index_in(&frame.picture)).collect()
 }
 
-/// The frame that a seek brings, as a paused player gets it.
+/// Returns the first frame after a seek, as a paused player gets it.
 fn seek(decoder: &Decoder, to: Seek) -> Frame {
     decoder.seek(to);
     let frame = wait_for(|| decoder.queue().take_next());
@@ -82,9 +82,9 @@ fn exact_seeks_show_the_frame_of_that_time() {
     }
 }
 
-/// A stream put together from pieces, each with stamps of its own: the places are those at which its frames are played.
+/// A stream joined from pieces with time stamps of their own: positions are those at which its frames are played.
 #[test]
-fn stamps_that_jump_do_not_lead_astray() {
+fn seeks_work_where_time_stamps_jump() {
     let folder = Folder::new("seek-jumps");
     for b_frames in [0, 2] {
         let piece = |first, offset_ms| {
@@ -120,9 +120,9 @@ fn stamps_that_jump_do_not_lead_astray() {
     }
 }
 
-/// Matroska gives frames the average as their duration, MP4 their own.
+/// In Matroska frames have an average duration, in MP4 their own.
 #[test]
-fn every_time_of_a_variable_rate_leads_to_its_frame() {
+fn seeks_work_with_variable_frame_rates() {
     let folder = Folder::new("seek-vfr");
     let stamps_ms = vec![0, 50, 80, 120, 4000, 4010, 4700, 9000, 9040];
     for name in ["vfr.mkv", "vfr.mp4"] {
@@ -171,7 +171,7 @@ fn after_a_seek_every_frame_follows_on_one_timeline() {
 }
 
 #[test]
-fn steps_back_give_every_frame_before() {
+fn steps_back_show_every_frame() {
     let folder = Folder::new("seek-back");
     let vfr = vec![0, 10, 20, 200, 233, 900, 901, 2000, 2500, 2501, 9000, 30_000, 30_040];
     for (name, b_frames, stamps_ms) in
@@ -206,7 +206,7 @@ fn key_frame_seeks_land_on_key_frames() {
 }
 
 #[test]
-fn a_newer_seek_takes_the_place_of_older_ones() {
+fn a_newer_seek_replaces_older_ones() {
     let folder = Folder::new("seek-newer");
     let movie = Movie { gop: 1000, stamps_ms: steady(1000), ..Movie::default() };
     let decoder = open(&folder.movie("long.mkv", &movie), OpenOptions::default());
@@ -222,7 +222,7 @@ fn a_newer_seek_takes_the_place_of_older_ones() {
 }
 
 #[test]
-fn a_seek_wakes_a_movie_that_is_over() {
+fn a_seek_restarts_an_ended_movie() {
     let folder = Folder::new("seek-over");
     for preload in [None, Some(20)] {
         let path = folder.movie("s.mkv", &Movie::default());
@@ -246,7 +246,7 @@ fn a_seek_wakes_a_movie_that_is_over() {
 }
 
 #[test]
-fn preloaded_frames_can_be_sought() {
+fn preloaded_movies_can_seek() {
     let folder = Folder::new("seek-preload");
     let path = folder.movie("s.mkv", &Movie::default());
     let decoder = open(&path, OpenOptions { preload: Some(10), ..OpenOptions::default() });
@@ -257,7 +257,7 @@ fn preloaded_frames_can_be_sought() {
 }
 
 #[test]
-fn in_a_still_picture_there_is_nowhere_to_go() {
+fn seeks_have_no_effect_in_a_still_picture() {
     let folder = Folder::new("seek-still");
     let path = folder.movie("s.mkv", &Movie { stamps_ms: vec![0], ..Movie::default() });
     let decoder = open(&path, OpenOptions::default());
@@ -268,30 +268,30 @@ fn in_a_still_picture_there_is_nowhere_to_go() {
 }
 
 #[test]
-fn a_part_is_repeated_exactly_and_changed_live() {
+fn a_section_is_repeated_exactly_and_changed_live() {
     let folder = Folder::new("seek-ab");
     for preload in [None, Some(40)] {
         let movie = Movie { b_frames: 2, gop: 12, stamps_ms: steady(40), ..Movie::default() };
         let path = folder.movie("s.mkv", &movie);
         let decoder = open(&path, OpenOptions { preload, ..once() });
         // Frames beyond the part wait in the queue by now or soon, and must not be shown.
-        wait_for(|| (decoder.queue().waiting() >= 8).then_some(()));
-        decoder.set_ab(Some((0.2, 0.08)));
+        wait_for(|| (decoder.queue().frame_count() >= 8).then_some(()));
+        decoder.set_repeat_section(Some((0.2, 0.08)));
         let frames = take(&decoder, 11);
         assert_eq!(indices(&frames), [0, 1, 2, 3, 4, 2, 3, 4, 2, 3, 4]);
         for pair in frames.windows(2) {
             assert!((pair[1].pts_ns - pair[0].pts_ns - 40 * MS).abs() <= MS, "{pair:?}");
         }
-        decoder.set_ab(Some((1.2, 9.0)));
+        decoder.set_repeat_section(Some((1.2, 9.0)));
         assert_eq!(index_at(&decoder, Seek::Exact(1.481)), 37);
         assert_eq!(indices(&take(&decoder, 14)), [38, 39, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 30, 31]);
-        decoder.set_ab(None);
+        decoder.set_repeat_section(None);
         let frames = take_rest(&decoder);
         assert_eq!(indices(&frames).last(), Some(&39));
     }
 }
 
-/// What comes until the movie is over.
+/// Returns the frames up to the end of the movie.
 fn take_rest(decoder: &Decoder) -> Vec<Frame> {
     let mut frames = Vec::new();
     wait_for(|| {
@@ -302,7 +302,7 @@ fn take_rest(decoder: &Decoder) -> Vec<Frame> {
 }
 
 #[test]
-fn bottom_up_pictures_can_be_sought() {
+fn bottom_up_movies_can_seek() {
     let folder = Folder::new("seek-bottom-up");
     let movie = Movie { codec: Id::RAWVIDEO, format: Pixel::BGR24, size: (10, 6), ..Movie::default() };
     let decoder = open(&folder.movie("raw.avi", &movie), once());
@@ -402,9 +402,9 @@ fn a_file_that_grows_is_longer_in_the_next_pass() {
 fn pictures_marked_as_interlaced_stay_marked() {
     let folder = Folder::new("seek-interlaced");
     for (name, interlaced, top_first, fields) in [
-        ("top.mkv", true, true, Fields::TopFirst),
-        ("bottom.mkv", true, false, Fields::BottomFirst),
-        ("progressive.mkv", false, true, Fields::Progressive),
+        ("top.mkv", true, true, FieldOrder::TopFirst),
+        ("bottom.mkv", true, false, FieldOrder::BottomFirst),
+        ("progressive.mkv", false, true, FieldOrder::Progressive),
     ] {
         let path = folder.movie(name, &Movie { interlaced, top_first, ..Movie::default() });
         let decoder = open(&path, once());
@@ -415,9 +415,9 @@ fn pictures_marked_as_interlaced_stay_marked() {
     }
 }
 
-/// WebM has alpha beside the pictures, where most decoders do not look.
+/// WebM stores alpha as separate pictures, which most decoders ignore.
 #[test]
-fn alpha_beside_pictures_is_decoded() {
+fn separate_alpha_is_decoded() {
     let folder = Folder::new("seek-alpha");
     let movie = Movie { codec: Id::VP9, format: Pixel::YUVA420P, stamps_ms: steady(4), ..Movie::default() };
     let path = folder.movie("alpha.webm", &movie);
@@ -435,7 +435,7 @@ fn alpha_beside_pictures_is_decoded() {
 }
 
 #[test]
-fn a_cover_picture_alone_is_no_movie() {
+fn cover_art_alone_is_no_movie() {
     let folder = Folder::new("seek-cover");
     let still = Movie { codec: Id::MJPEG, format: Pixel::YUVJ420P, stamps_ms: vec![0], ..Movie::default() };
     let cover = std::fs::read(folder.movie("cover.mjpeg", &still)).expect("read");

@@ -1,5 +1,5 @@
-//! The builder's work on conversions: programs, checked before they are used, and checked once more when there is time.
-//! In: a context, layouts. Out: [`Part`]s.
+//! Conversions from YUV to RGBA for one context: built, checked on some rows before they are used, and checked thoroughly when
+//! there is time.
 
 use std::collections::VecDeque;
 
@@ -11,31 +11,34 @@ use box_filter::color_kernels::{Converter, Corrector};
 use engine::Check;
 use opencl::cl::ClContext;
 use opencl::memory::Storage;
+use opencl::sources::Sources;
 use overlay::Verdict;
 use video::color::Layout;
 use video::color::Matrix;
 
-/// What is done instead of a wrong conversion.
-const ON_THE_PROCESSOR: &str = "The processor converts them instead; 'planar' needs the device.";
-const BY_THE_OTHER: &str = "Another kernel converts them instead.";
-/// A size that is no multiple of any work-group's.
-const ODD: (u32, u32) = (67, 9);
+/// The hint of the error for a YUV to RGBA conversion whose output is wrong, if the CPU converts instead.
+const PROCESSOR_CONVERTS_HINT: &str = "The processor converts them instead; 'planar' needs the device.";
+/// The hint of the error for a YUV to RGBA conversion whose output is wrong, if another kernel replaces it.
+const OTHER_KERNEL_HINT: &str = "Another kernel converts them instead.";
+/// The size of a picture for checks, in pixels. It is no multiple of any work-group size.
+const ODD_SIZE: (u32, u32) = (67, 9);
 
-/// Programs of its own for the context that is built for.
+/// The conversion programs of a context, and the checks of them.
 pub(super) struct Conversions {
     cl: ClContext,
     converter: Converter,
     corrector: Corrector,
-    /// The user knows that they make another picture, and wants to see it: they are compared with nothing.
+    /// True if the kernels in use are edited and known to differ from the reference, so that they are not checked.
     differ: bool,
-    /// To be checked when there is nothing else to do.
+    /// Checks of conversions, to be made once no other work is pending.
     later: VecDeque<Check>,
 }
 
-/// Checks a conversion.
-type Checked = fn(&mut Converter, &Layout, Storage) -> Result<Option<MismatchReport>>;
+/// A check of the conversion of one layout to one kind of memory; returns how the output differs, if it does.
+type CheckFn = fn(&mut Converter, &Layout, Storage) -> Result<Option<MismatchReport>>;
 
 impl Conversions {
+    /// Creates the state without any program; compiles nothing yet.
     pub(crate) fn new(cl: &ClContext) -> Self {
         Self {
             cl: cl.clone(),
@@ -46,118 +49,139 @@ impl Conversions {
         }
     }
 
-    /// Builds the program for such planes, unless that was done, and checks some rows.
+    /// Builds the program that converts this layout, unless it was built before, and checks some rows of its output.
     pub(crate) fn conversion(&mut self, layout: Layout, storage: Storage) -> Part {
-        let built = self.converter.prepare(&layout, storage).map_err(Wrong::from);
-        let made = built.and_then(|()| self.first_right(&layout, storage, Converter::check_few_rows));
-        self.part(layout, storage, made)
+        let built = self.converter.prepare(&layout, storage).map_err(ConversionFault::from);
+        let made = built.and_then(|()| self.first_correct(&layout, storage, Converter::check_few_rows));
+        self.conversion_part(layout, storage, made)
     }
 
-    /// Goes on with what was made of changed kernels, and with nothing that was built before.
-    pub(super) fn take_judged(&mut self, judged: &JudgedConversions) {
+    /// Compiles from these kernel sources from now on; drops programs that were compiled from other sources.
+    pub(super) fn compile_from(&mut self, sources: Sources) {
+        if *self.cl.sources() != sources {
+            self.cl = self.cl.with_sources(sources);
+            (self.converter, self.corrector) = (Converter::new(&self.cl), Corrector::new(&self.cl));
+        }
+    }
+
+    /// Replaces all conversion programs by those in `judged`, which were built from the edited kernels `sources`.
+    pub(super) fn take_judged(&mut self, judged: &JudgedConversions, sources: Sources) {
+        self.cl = self.cl.with_sources(sources);
         self.converter = Converter::new(&self.cl);
         judged.made.iter().for_each(|(program, ..)| self.converter.add(program.clone()));
         self.differ = matches!(judged.verdict, Verdict::Differs(_));
     }
 
-    /// Builds the correction, and checks it.
-    pub(crate) fn corrector(&self) -> Option<Part> {
-        let mut corrector = Corrector::new(&self.cl);
-        for storage in [Storage::Buffer, Storage::Image] {
-            // Without images the image variants are not there either.
-            if storage == Storage::Image && !self.cl.device.info.image_support {
-                continue;
-            }
-            // What cannot be built is corrected on the processor.
-            corrector.prepare(storage, storage).ok()?;
-            match corrector.check((storage, storage), ODD, Matrix::Bt709) {
-                Ok(None) => {}
-                Ok(Some(report)) => return Some(Part::NoCorrector(corrector.wrong(&report))),
-                Err(_) => return None,
-            }
-        }
-        Some(Part::Corrector(Box::new(corrector)))
-    }
-
-    /// Notes what is to be checked in spare time.
-    pub(crate) fn later(&mut self, check: Check) {
+    /// Adds a check of a conversion, which is made once no other work is pending.
+    pub(crate) fn add_check(&mut self, check: Check) {
         self.later.push_back(check);
     }
 
-    /// Whether nothing is left to be checked.
+    /// Returns true if no check is pending.
     pub(crate) fn is_idle(&self) -> bool {
         self.later.is_empty()
     }
 
-    /// Checks what comes next; the part, if any, is the news that something is wrong.
+    /// Makes the next pending check. Returns a part with the error if the check finds a fault.
     pub(crate) fn check_next(&mut self) -> Option<Part> {
         match self.later.pop_front()? {
             Check::Conversion(layout, storage) => {
-                let checked = self.first_right(&layout, storage, Converter::check_whole);
+                let checked = self.first_correct(&layout, storage, Converter::check_whole);
                 match checked {
                     Ok(None) => None,
-                    // Whoever uses it meets the failure too, if it stays.
-                    Err(Wrong::Failed(_)) => None,
-                    made => Some(self.part(layout, storage, made)),
+                    // Frames that use it report the failure, if it persists.
+                    Err(ConversionFault::Failed(_)) => None,
+                    made => Some(self.conversion_part(layout, storage, made)),
                 }
             }
             Check::Correction(size, from, to) => {
                 match self.corrector.check((from, to), size, Matrix::Bt601) {
-                    Ok(Some(report)) => Some(Part::NoCorrector(self.corrector.wrong(&report))),
+                    Ok(Some(report)) => Some(Part::NoCorrector(self.corrector.mismatch_error(&report))),
                     _ => None,
                 }
             }
         }
     }
 
-    /// Checks the program, and where it is wrong another one, if there is: that one's `Ok` has what is to be said.
-    fn first_right(
+    /// Checks the output of a conversion program with `check`. If the output is wrong, replaces the program by the alternative
+    /// one, if there is one, and checks that one. Returns `Ok(None)` if the first program is right or is not checked. Returns
+    /// `Ok(Some(error))` if the alternative program replaces it; `error` is to be reported. Returns `Err` if no program is
+    /// right, or one cannot be run.
+    fn first_correct(
         &mut self,
         layout: &Layout,
         storage: Storage,
-        check: Checked,
-    ) -> std::result::Result<Option<Error>, Wrong> {
+        check: CheckFn,
+    ) -> std::result::Result<Option<Error>, ConversionFault> {
         let report = if self.differ { None } else { check(&mut self.converter, layout, storage)? };
         let Some(report) = report else { return Ok(None) };
-        let said = |converter: &Converter, report: &MismatchReport, instead: &str| {
-            converter.wrong(layout, storage, report, instead)
+        let describe = |converter: &Converter, report: &MismatchReport, instead: &str| {
+            converter.mismatch_error(layout, storage, report, instead)
         };
-        let error = said(&self.converter, &report, BY_THE_OTHER);
-        if !self.converter.do_without_rows(layout, storage)? {
-            return Err(Wrong::Differs(said(&self.converter, &report, ON_THE_PROCESSOR)));
+        let error = describe(&self.converter, &report, OTHER_KERNEL_HINT);
+        if !self.converter.disable_row_kernel(layout, storage)? {
+            return Err(ConversionFault::Differs(describe(
+                &self.converter,
+                &report,
+                PROCESSOR_CONVERTS_HINT,
+            )));
         }
         match check(&mut self.converter, layout, storage)? {
             None => Ok(Some(error)),
-            Some(report) => Err(Wrong::Differs(said(&self.converter, &report, ON_THE_PROCESSOR))),
+            Some(report) => {
+                Err(ConversionFault::Differs(describe(&self.converter, &report, PROCESSOR_CONVERTS_HINT)))
+            }
         }
     }
 
-    fn part(
+    /// Returns the message for the window about this conversion: its program with an error to report, if any, or the reason why
+    /// it must not be used.
+    fn conversion_part(
         &self,
         layout: Layout,
         storage: Storage,
-        made: std::result::Result<Option<Error>, Wrong>,
+        made: std::result::Result<Option<Error>, ConversionFault>,
     ) -> Part {
-        let program = made.and_then(|said| Ok((self.converter.program(&layout, storage)?, said)));
+        let program = made.and_then(|error| Ok((self.converter.program(&layout, storage)?, error)));
         match program {
-            Ok((program, said)) => Part::Conversion(Box::new((program, layout, storage, said))),
-            Err(Wrong::Differs(error)) | Err(Wrong::Failed(error)) => {
+            Ok((program, error)) => Part::Conversion(Box::new((program, layout, storage, error))),
+            Err(ConversionFault::Differs(error)) | Err(ConversionFault::Failed(error)) => {
                 Part::NoConversion(Box::new(layout), storage, error)
             }
         }
     }
 }
 
-/// Why a conversion is not used.
-enum Wrong {
-    /// It differs from the reference.
+/// Builds the colour correction for the context's kinds of memory, and checks its output. Returns the error as a part if the
+/// output is wrong; `None` if it cannot be built, since then the CPU corrects colours.
+pub(super) fn corrector(cl: &ClContext) -> Option<Part> {
+    let mut corrector = Corrector::new(cl);
+    for storage in [Storage::Buffer, Storage::Image] {
+        // Without images there are no variants on images either.
+        if storage == Storage::Image && !cl.device.info.image_support {
+            continue;
+        }
+        // Without the program the CPU corrects colours.
+        corrector.prepare(storage, storage).ok()?;
+        match corrector.check((storage, storage), ODD_SIZE, Matrix::Bt709) {
+            Ok(None) => {}
+            Ok(Some(report)) => return Some(Part::NoCorrector(corrector.mismatch_error(&report))),
+            Err(_) => return None,
+        }
+    }
+    Some(Part::Corrector(Box::new(corrector)))
+}
+
+/// The reason why a conversion must not be used.
+enum ConversionFault {
+    /// The output of the conversion differs from the reference.
     Differs(Error),
-    /// It does not build or run.
+    /// Building or running the conversion has failed.
     Failed(Error),
 }
 
-impl From<Error> for Wrong {
+impl From<Error> for ConversionFault {
     fn from(error: Error) -> Self {
-        Wrong::Failed(error)
+        ConversionFault::Failed(error)
     }
 }

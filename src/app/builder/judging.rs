@@ -1,5 +1,6 @@
-//! Kernels that were changed while the movie runs. In: their texts, and the frame on the screen. Out: what they do to it and to
-//! pictures of all kinds, in a process of their own; and what was built of them, where that may be shown.
+//! Validation of edited kernels ("judging"): they run in a child process, on the frame on the screen and on test pictures.
+//! Kernels that terminate and stay inside their memory are built for the window, also where their output differs from the
+//! reference.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,90 +13,107 @@ use base::timing::log::{self, Event};
 use base::verify::MismatchReport;
 use box_filter::VariantId;
 use box_filter::color_kernels::{ConvertProgram, Converter};
-use box_filter::color_trial;
-use box_filter::machine_code::Pictures;
+use box_filter::color_test_pictures;
+use box_filter::machine_code::PictureInfo;
 use box_filter::opencl::BuiltVariant;
 use box_filter::planar::{PlanarFilter, planar_quick};
-use box_filter::trial::{Case, Launch, Trials, Tried};
+use box_filter::trial::{Case, LaunchMode, Target, TrialReport, Trials};
 use engine::TrialCase;
 use opencl::cl::ClContext;
 use opencl::memory::Storage;
-use opencl::program::{self, Ahead};
-use opencl::sources::{self, Sources};
+use opencl::program::CompiledProgram;
+use opencl::sources::Sources;
 use overlay::Verdict;
 use video::Frame;
 use video::color::planes::pack;
 use video::color::{Layout, RgbaConverter};
 
-/// What is to be judged.
-pub(crate) struct Judge {
-    /// The number of the version.
+/// A request to validate and build one version of the edited kernels.
+pub(crate) struct JudgeRequest {
+    /// The number of the version of the edited kernels.
     pub version: u64,
-    /// Its texts.
     pub sources: Sources,
-    /// The variants that it changes, in the order in which they are judged.
+    /// The variants whose kernels the version changes, in the order in which they are validated.
     pub variants: Vec<VariantId>,
-    /// The conversions that it changes, of the frame's planes or of what a filter makes of them.
+    /// The conversions whose kernels the version changes: for each, the layout of the frame's planes or of the filtered planes,
+    /// and the kind of memory that it writes.
     pub conversions: Vec<(Layout, Storage)>,
-    /// The frame on the screen.
+    /// The frame on the screen, on which the kernels are tried.
     pub frame: Arc<Frame>,
-    /// The radius in pixels.
+    /// The radius of the filter in pixels.
     pub radius: u32,
-    /// They are to run beside those of the version that runs.
-    pub is_beside: bool,
+    /// True if the kernels are for the second side of a wipe between two versions.
+    pub is_second_side: bool,
 }
 
-/// Whose machine code is wanted.
-pub(crate) struct Asm {
-    /// The number of the version; 0 where none is kept.
+/// A request for the machine code of a variant.
+pub(crate) struct MachineCodeRequest {
+    /// The number of the version of the edited kernels; 0 if built-in kernels run.
     pub version: u64,
-    /// Its texts, from which the variant was built that runs; `None`: those that are built in.
-    pub sources: Option<Sources>,
-    /// The variant.
+    /// The kernel sources of the variant.
+    pub sources: Sources,
     pub variant: VariantId,
-    /// Which pictures it filters.
-    pub pictures: Pictures,
+    /// The size and format of the pictures that the variant filters.
+    pub pictures: PictureInfo,
 }
 
-/// What was built.
+/// A variant with its programs.
 #[allow(clippy::large_enum_variant, reason = "it travels in a box")]
-pub(crate) enum Made {
-    /// A variant on RGBA pictures.
+pub(crate) enum BuiltFilter {
+    /// A variant that filters RGBA pictures.
     Variant(BuiltVariant),
-    /// One on planes.
+    /// A variant that filters planes.
     Planar(PlanarFilter),
 }
 
-/// What came of a variant.
-pub(crate) struct Judged {
-    /// The number of the version.
+impl BuiltFilter {
+    /// Builds a variant; `to_texture` is true if the context shares textures with OpenGL.
+    pub(super) fn build(cl: &ClContext, id: VariantId, to_texture: bool) -> Result<Self> {
+        match (id.reads_planes(), to_texture) {
+            (true, _) => PlanarFilter::build(cl, id).map(Self::Planar),
+            (false, true) => BuiltVariant::build_for_textures(cl, id).map(Self::Variant),
+            (false, false) => BuiltVariant::build(cl, id).map(Self::Variant),
+        }
+    }
+
+    /// Returns the id of the variant.
+    pub(crate) fn id(&self) -> VariantId {
+        match self {
+            Self::Variant(variant) => variant.id(),
+            Self::Planar(filter) => filter.id(),
+        }
+    }
+}
+
+/// The result of validating one variant in one version of the edited kernels.
+pub(crate) struct JudgedVariant {
+    /// The number of the version of the edited kernels.
     pub version: u64,
-    /// The variant, and how it was tried.
+    /// The variant, and the case in which it was tried.
     pub case: TrialCase,
-    /// What it does.
     pub verdict: Verdict,
-    /// What was built, where it may be shown.
-    pub made: Option<Made>,
-    /// Whether its kernels are others than those that are built in.
+    /// The built variant; `None` if it was refused.
+    pub made: Option<BuiltFilter>,
+    /// True if the variant's kernels differ from the built-in ones.
     pub is_changed: bool,
 }
 
-/// What came of changed conversions.
+/// The result of validating the conversions in one version of the edited kernels.
 pub(crate) struct JudgedConversions {
-    /// The number of the version.
+    /// The number of the version of the edited kernels.
     pub version: u64,
-    /// What the worst of them does.
+    /// The worst verdict of all conversions.
     pub verdict: Verdict,
-    /// What was built of them, where all may be shown.
+    /// The built programs, with layout and kind of memory; empty if any conversion was refused.
     pub made: Vec<(ConvertProgram, Layout, Storage)>,
 }
 
-/// Lets changed kernels through that end, and stay inside their memory: what they make is there to be looked at. Says how that
-/// differs from what is right.
+/// Checks the report of a trial of edited kernels. Returns how their output differs from the reference; `None` if it does not, or
+/// if `tried` is `None` because the kernels needed no trial.
 ///
 /// # Errors
-/// Where they write elsewhere.
-pub(super) fn passed(tried: Option<Tried>) -> Result<Option<MismatchReport>> {
+/// If the kernels write outside their memory.
+pub(super) fn accept(tried: Option<TrialReport>) -> Result<Option<MismatchReport>> {
     match tried.and_then(|tried| tried.report) {
         Some(report) if report.wrote_elsewhere() => Err(Error::new(
             "Changed kernels write outside the picture.",
@@ -106,30 +124,28 @@ pub(super) fn passed(tried: Option<Tried>) -> Result<Option<MismatchReport>> {
     }
 }
 
-/// Judges one variant, and builds it where it may be shown. This thread builds from the version's texts from here on.
+/// Validates the kernels of one variant in a version of the edited kernels, and builds the variant if they may be used. `cl` has
+/// the version's sources.
 pub(super) fn judge(
     trials: &mut Trials,
     cl: &ClContext,
-    judge: &Judge,
+    judge: &JudgeRequest,
     variant: VariantId,
     to_texture: bool,
-) -> Judged {
+) -> JudgedVariant {
     let began = Instant::now();
-    sources::pin(Some(judge.sources.clone()));
-    // The child itself may answer otherwise by now.
+    // The cached results are of other sources.
     trials.forget();
     let picture = &judge.frame.picture;
     let size = (picture.width(), picture.height());
     let layout = Converter::supports(picture).filter(|_| variant.reads_planes());
-    let case = TrialCase { variant, size, radius: judge.radius, layout };
-    let (tried, ahead) = try_beside_compiler(trials, cl, judge, &case, to_texture);
+    let version = judge.is_second_side.then_some(judge.version);
+    let case = TrialCase { variant, version, size, radius: judge.radius, layout };
+    let (tried, compiled) = try_beside_compiler(trials, cl, judge, &case, to_texture);
     let is_changed = !matches!(tried, Ok(None));
-    let made = tried.and_then(passed).and_then(|report| {
+    let made = tried.and_then(accept).and_then(|report| {
         let began = Instant::now();
-        program::take_over(ahead);
-        let made = build(cl, variant, to_texture);
-        program::take_over(Vec::new());
-        let made = made?;
+        let made = BuiltFilter::build(&cl.with_compiled(compiled), variant, to_texture)?;
         log::record(|| [Event::since("compile", began).with(variant.as_str())]);
         Ok((report, made))
     });
@@ -139,23 +155,23 @@ pub(super) fn judge(
         Ok((Some(report), made)) => (Verdict::Differs(report), Some(made)),
         Err(error) => (Verdict::Refused(error), None),
     };
-    let (case, made) = match (judge.is_beside, made) {
-        (true, made) => {
-            let made = made.map(|made| match made {
-                Made::Variant(built) => Made::Variant(built.beside()),
-                planar => planar,
-            });
-            (TrialCase { variant: VariantId::Version, ..case }, made)
+    let made = match (made, version) {
+        (Some(BuiltFilter::Variant(built)), Some(version)) => {
+            Some(BuiltFilter::Variant(built.with_version(version)))
         }
-        (false, made) => (case, made),
+        (made, _) => made,
     };
-    Judged { version: judge.version, case, verdict, made, is_changed }
+    JudgedVariant { version: judge.version, case, verdict, made, is_changed }
 }
 
-/// Judges the conversions, and builds them where all may be shown. This thread builds from the version's texts from here on.
-pub(super) fn judge_conversions(trials: &mut Trials, cl: &ClContext, judge: &Judge) -> JudgedConversions {
+/// Validates the kernels of the YUV to RGBA conversions in a version of the edited kernels, and builds the conversions if all may
+/// be used. `cl` has the version's sources.
+pub(super) fn judge_conversions(
+    trials: &mut Trials,
+    cl: &ClContext,
+    judge: &JudgeRequest,
+) -> JudgedConversions {
     let began = Instant::now();
-    sources::pin(Some(judge.sources.clone()));
     trials.forget();
     let (mut verdict, mut made) = (Verdict::Exact, Vec::new());
     for &(layout, storage) in &judge.conversions {
@@ -179,77 +195,80 @@ pub(super) fn judge_conversions(trials: &mut Trials, cl: &ClContext, judge: &Jud
     JudgedConversions { version: judge.version, verdict, made }
 }
 
+/// Validates one conversion in the sandbox and builds it. Returns how its output differs from the reference, if it does, and
+/// the program.
 fn judge_conversion(
     trials: &mut Trials,
     cl: &ClContext,
-    judge: &Judge,
+    judge: &JudgeRequest,
     layout: &Layout,
     storage: Storage,
 ) -> Result<(Option<MismatchReport>, ConvertProgram)> {
     let block = block_of(&judge.frame, layout, judge.radius)?;
-    let (size, launch) = ((layout.width, layout.height), Launch::Extremes);
-    let case = Case { src: &block, size, radius: 0, launch, longest_ms: None, wants_picture: false };
-    let report = passed(trials.convert(cl, layout, storage == Storage::Image, &case)?)?;
+    let (size, launch) = ((layout.width, layout.height), LaunchMode::Extremes);
+    let case = Case { src: &block, size, radius: 0, launch };
+    let target = Target::Convert { layout: *layout, to_image: storage == Storage::Image };
+    let report = accept(trials.run(cl, target, &case)?)?;
     let began = Instant::now();
     let program = ConvertProgram::build(cl, layout, storage)?;
     log::record(|| [Event::since("compile", began).with("the conversion")]);
     Ok((report, program))
 }
 
-/// A frame's planes, or what the filter on planes makes of them, as the conversion reads them.
+/// Returns the input on which a conversion from `layout` is tried: the frame's planes if they have this layout, or those planes
+/// filtered at `radius` if the filtered planes have it; otherwise a test pattern.
 fn block_of(frame: &Frame, layout: &Layout, radius: u32) -> Result<Vec<u8>> {
     let of = Converter::supports(&frame.picture);
     let Some(own) = of.filter(|own| own == layout || own.filtered() == *layout) else {
-        return color_trial::block(layout, color_trial::Pattern::Mixed, 1);
+        return color_test_pictures::block(layout, color_test_pictures::Pattern::Mixed, 1);
     };
     let mut block = zeroed(own.bytes())?;
     pack(&frame.picture, &own, &mut block)?;
     if own == *layout { Ok(block) } else { planar_quick(&own, &block, radius) }
 }
 
-/// Tries a variant on the frame. What the compiler has come through in the process of its own is compiled here, too, while it
-/// runs there, and a driver that keeps what it compiles has it already: here it runs once it is judged.
+/// Validates a variant on the frame in the child process. As soon as the child process has compiled the kernels, another thread
+/// compiles them in this process, while the child still runs them. Returns the report and the compiled programs.
 fn try_beside_compiler(
     trials: &mut Trials,
     cl: &ClContext,
-    judge: &Judge,
+    judge: &JudgeRequest,
     case: &TrialCase,
     to_texture: bool,
-) -> (Result<Option<Tried>>, Vec<Ahead>) {
+) -> (Result<Option<TrialReport>>, Vec<CompiledProgram>) {
     let (compiled, is_compiled) = channel();
     trials.tell_when_compiled(Some(compiled));
-    let (sources, variant) = (judge.sources.clone(), case.variant);
-    let ahead = move || {
+    let variant = case.variant;
+    let compile = move || {
         is_compiled.recv().ok()?;
-        sources::pin(Some(sources));
-        Some(BuiltVariant::compile_ahead(cl, variant, to_texture))
+        Some(BuiltVariant::precompile(cl, variant, to_texture))
     };
     std::thread::scope(|scope| {
         // Without the thread it is compiled later.
-        let ahead = std::thread::Builder::new().name("compiler".into()).spawn_scoped(scope, ahead).ok();
+        let compiler = std::thread::Builder::new().name("compiler".into()).spawn_scoped(scope, compile).ok();
         let tried = try_frame(trials, cl, &judge.frame, case, to_texture);
-        // It waits no more.
+        // Ends a wait of the compiler's thread.
         trials.tell_when_compiled(None);
-        let ahead = ahead.and_then(|ahead| ahead.join().ok()).flatten();
-        (tried, ahead.unwrap_or_default())
+        let compiled = compiler.and_then(|compiler| compiler.join().ok()).flatten();
+        (tried, compiled.unwrap_or_default())
     })
 }
 
-/// Tries a variant on a frame, in the process of its own; `None` where its kernels are those that are built in.
+/// Runs a variant on a frame in the child process. Returns `None` if its kernels are the built-in ones, which need no
+/// validation.
 fn try_frame(
     trials: &mut Trials,
     cl: &ClContext,
     frame: &Frame,
     of: &TrialCase,
     to_texture: bool,
-) -> Result<Option<Tried>> {
-    let (size, radius) = (of.size, of.radius);
-    let case =
-        |src| Case { src, size, radius, launch: Launch::Extremes, longest_ms: None, wants_picture: false };
-    if let Some(layout) = &of.layout {
+) -> Result<Option<TrialReport>> {
+    let (id, size, radius, to_image) = (of.variant, of.size, of.radius, to_texture);
+    let case = |src| Case { src, size, radius, launch: LaunchMode::Extremes };
+    if let Some(layout) = of.layout {
         let mut block = zeroed(layout.bytes())?;
-        pack(&frame.picture, layout, &mut block)?;
-        return trials.planar(cl, of.variant, layout, to_texture, &case(&block));
+        pack(&frame.picture, &layout, &mut block)?;
+        return trials.run(cl, Target::Planar { id, layout, to_image }, &case(&block));
     }
     let picture = || {
         let mut src = picture_memory(size.0, size.1)?;
@@ -257,13 +276,5 @@ fn try_frame(
         Ok(Cow::Owned(src))
     };
     let bytes = size.0 as usize * size.1 as usize * 4;
-    trials.variant_on(cl, (of.variant, None), to_texture, &case(&[]), (bytes, &picture))
-}
-
-fn build(cl: &ClContext, variant: VariantId, to_texture: bool) -> Result<Made> {
-    match (variant.reads_planes(), to_texture) {
-        (true, _) => PlanarFilter::build(cl, variant).map(Made::Planar),
-        (false, true) => BuiltVariant::build_for_textures(cl, variant).map(Made::Variant),
-        (false, false) => BuiltVariant::build(cl, variant).map(Made::Variant),
-    }
+    trials.run_on(cl, Target::Variant { id, to_image }, &case(&[]), bytes, &picture)
 }

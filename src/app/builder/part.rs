@@ -1,47 +1,42 @@
-//! What the builder makes for a context.
+//! The parts that the builder sends to the window: programs for a context, results of validations, and errors.
 
-use super::judging::{Judged, JudgedConversions};
+use super::judging::{BuiltFilter, JudgedConversions, JudgedVariant};
 use base::error::{Error, Result};
 use base::verify::MismatchReport;
 use box_filter::VariantId;
 use box_filter::color_kernels::{ConvertProgram, Corrector};
-use box_filter::opencl::BuiltVariant;
-use box_filter::planar::PlanarFilter;
 use engine::{Comparer, Scopes, TrialCase};
 use opencl::machine_code::MachineCode;
 use opencl::memory::Storage;
 use video::color::Layout;
 
-/// What was built for a context.
+/// A result of the builder for one context: a program, a validation's result, or an error.
 #[allow(clippy::large_enum_variant, reason = "it travels in a box")]
 pub(crate) enum Part {
-    /// This variant's kernels are changed: each way to run them is to be tried first.
+    /// A variant whose kernels are edited: each case must be validated before its first use.
     Changed(VariantId),
-    /// What came of trying a variant in this way: how it differs, if it does.
+    /// A validated case of a variant: how its output differs from the reference, if it does, or why the case failed.
     Tried(TrialCase, Result<Option<MismatchReport>>),
-    /// What came of kernels that were changed while the movie runs.
-    Judged(Judged),
-    /// The same of conversions.
+    /// The verdict on a variant's edited kernels, with the built variant.
+    Judged(JudgedVariant),
+    /// The verdict on edited conversions, with the built programs.
     JudgedConversions(JudgedConversions),
-    /// What a device runs for a version of a variant, or why that is not known.
+    /// The machine code of a variant, or why there is none; the number is the version of the edited kernels.
     MachineCode(u64, VariantId, Result<MachineCode>),
-    /// A variant is ready.
-    Variant(BuiltVariant),
-    /// A variant on planes is ready.
-    Planar(PlanarFilter),
-    /// A variant cannot be built, and why: its build log.
+    /// A variant, with its programs.
+    Filter(BuiltFilter),
+    /// A variant that cannot be built, with its build log.
     NoVariant(VariantId, Error),
-    /// Planes of such a layout can be converted into pictures of this kind. With an error: by another program than so
-    /// far, and why.
+    /// A built conversion, its layout and kind of memory; with an error to report if it replaces a wrong conversion.
     Conversion(Box<(ConvertProgram, Layout, Storage, Option<Error>)>),
-    /// They cannot, and why.
+    /// The layout and kind of memory of a conversion that cannot be used, and why.
     NoConversion(Box<Layout>, Storage, Error),
-    /// Colours of RGBA pictures can be corrected.
+    /// The built colour correction.
     Corrector(Box<Corrector>),
-    /// They cannot, and why.
+    /// The reason why there is no colour correction.
     NoCorrector(Error),
-    /// What measures frames, or why nothing can.
+    /// The built scopes, whose kernels measure pictures, or why there are none.
     Scopes(Box<Result<Scopes>>),
-    /// What compares pictures, or why nothing can.
+    /// The built comparison of pictures, or why there is none.
     Comparer(Box<Result<Comparer>>),
 }

@@ -1,74 +1,74 @@
-//! From which texts the builder builds. In: the folder as it was when all began, versions that have come through a trial. Out: the
-//! texts of a variant and of the conversions.
+//! The kernel sources from which each variant and the conversions are built: those at the start, then versions that were validated.
 //!
-//! A version that must not run keeps neither another device nor other parameters from what ran before it, nor a variant that is not
-//! its business from being built at all: before there was a folder, that was what is built in.
+//! If a version of the edited kernels is refused, other devices and parameters still use the sources from before that version.
+//! Variants that the version does not change are still built; without a watched folder, from the built-in sources.
 
 use std::collections::HashMap;
 
 use box_filter::VariantId;
 use opencl::sources::Sources;
 
-/// What is known of them. It outlives the thread that builds, which may stay in a driver's call.
+/// The kernel sources that programs are built from. They outlive the builder's thread, which may stay in a driver's call.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Texts {
-    /// From when all began: from these a variant is built of which no version has come through a trial.
-    first: Option<Sources>,
-    /// The environment names a folder.
-    is_named: bool,
-    /// The texts that each variant was built from last.
-    built_from: HashMap<VariantId, Option<Sources>>,
-    /// The texts that conversions are built from: the last ones that came through a trial.
-    converted_from: Option<Sources>,
+pub(super) struct KernelTexts {
+    /// The kernel sources at the start, for variants whose kernels were not validated in a later version.
+    first: Sources,
+    /// The sources from which each variant was built last.
+    built_from: HashMap<VariantId, Sources>,
+    /// The sources from which conversions are built: the last ones that were validated.
+    converted_from: Sources,
 }
 
-impl Texts {
-    /// All begins with these; `is_named`: the environment names a folder, where there are none because that is not there.
-    pub(super) fn begin(first: Option<Sources>, is_named: bool) -> Self {
-        Self { converted_from: first.clone(), first, is_named, ..Self::default() }
+impl KernelTexts {
+    /// Creates the state; `first` are the kernel sources at the start of clreel.
+    pub(super) fn begin(first: Sources) -> Self {
+        Self { converted_from: first.clone(), first, ..Self::default() }
     }
 
-    /// Whether the folder that the environment names was not there when this began: nothing could be built.
-    pub(super) fn came_late(&self) -> bool {
-        self.first.is_none() && self.is_named
+    /// Returns true if the user's folder of kernels did not exist at the start, so that nothing could be built then.
+    pub(super) fn appeared_late(&self) -> bool {
+        self.first.is_unreadable()
     }
 
-    /// The texts that a variant is to be built from now, where `newest` are those that were saved last; `None`: what is built in, if
-    /// there is no folder.
-    pub(super) fn texts_of(&mut self, id: VariantId, newest: Option<&Sources>) -> Option<Sources> {
-        // The user's own has none from before; where the named folder came later, there are none at all.
-        let has_none = id == VariantId::Own || self.came_late();
-        let first = if has_none { newest.cloned() } else { self.first.clone() };
-        let built_from = self.built_from.remove(&id).flatten().or(first);
+    /// Returns the sources from which to build a variant: those that were validated last for it, or the sources at the start if
+    /// there are none. Instead of the sources at the start, returns `newest`, the sources saved last, for the user's own kernel
+    /// and if the folder of kernels appeared after the start.
+    pub(super) fn variant_sources(&mut self, id: VariantId, newest: &Sources) -> Sources {
+        // The user's own kernel has no earlier sources; where the named folder appeared later, nothing has.
+        let has_none = id == VariantId::Own || self.appeared_late();
+        let first = if has_none { newest } else { &self.first };
+        let built_from = self.built_from.remove(&id).filter(|sources| !sources.is_unreadable());
+        let built_from = built_from.unwrap_or_else(|| first.clone());
         self.built_from.insert(id, built_from.clone());
-        built_from.or_else(|| newest.map(|_| Sources::default()))
+        built_from
     }
 
-    /// The texts that a variant was built from last; without any these are.
-    pub(super) fn built(&self, id: VariantId, newest: Option<Sources>) -> Option<Sources> {
-        self.built_from.get(&id).cloned().unwrap_or(newest)
+    /// Returns the sources from which a variant was built last; `newest` if it was not built yet.
+    pub(super) fn sources_of_build(&self, id: VariantId, newest: &Sources) -> Sources {
+        self.built_from.get(&id).unwrap_or(newest).clone()
     }
 
-    /// A variant is built from these from here on: they came through a trial.
-    pub(super) fn passed(&mut self, id: VariantId, sources: &Sources) {
-        self.built_from.insert(id, Some(sources.clone()));
+    /// Sets the validated sources from which a variant is built from now on.
+    pub(super) fn note_passed(&mut self, id: VariantId, sources: &Sources) {
+        self.built_from.insert(id, sources.clone());
     }
 
-    /// The texts that conversions are to be built from now; as of [`Texts::texts_of`].
-    pub(super) fn of_conversions(&self, newest: Option<&Sources>) -> Option<Sources> {
-        let first = || if self.came_late() { newest.cloned() } else { newest.map(|_| Sources::default()) };
-        self.converted_from.clone().or_else(first)
+    /// Returns the sources from which to build conversions: those that were validated last, or the sources at the start if
+    /// there are none. Returns `newest`, the sources saved last, if the folder of kernels could not be read at the start.
+    pub(super) fn conversion_sources(&self, newest: &Sources) -> Sources {
+        if self.converted_from.is_unreadable() { newest.clone() } else { self.converted_from.clone() }
     }
 
-    /// Conversions are built from these from here on.
-    pub(super) fn conversions_passed(&mut self, sources: &Sources) {
-        self.converted_from = Some(sources.clone());
+    /// Sets the validated sources from which conversions are built from now on.
+    pub(super) fn note_conversions_passed(&mut self, sources: &Sources) {
+        self.converted_from = sources.clone();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base::error::Error;
 
     fn texts(text: &str) -> Sources {
         let root = std::env::temp_dir().join(format!("clreel-texts-{}-{text}", std::process::id()));
@@ -85,32 +85,31 @@ mod tests {
     #[test]
     fn a_version_that_must_not_run_keeps_nothing_from_being_built() {
         let [first, good, refused] = ["first", "good", "refused"].map(texts);
-        let mut all = Texts::begin(Some(first.clone()), true);
-        assert!(!all.came_late());
-        assert_eq!(all.texts_of(FLAT, Some(&refused)), Some(first.clone()));
-        all.passed(FLAT, &good);
-        assert_eq!(all.texts_of(FLAT, Some(&refused)), Some(good.clone()));
-        assert_eq!(all.built(FLAT, None), Some(good.clone()));
-        assert_eq!(all.texts_of(VariantId::Fused, Some(&refused)), Some(first.clone()));
-        assert_eq!(all.texts_of(VariantId::Own, Some(&refused)), Some(refused.clone()), "none from before");
-        assert_eq!(all.of_conversions(Some(&refused)), Some(first));
-        all.conversions_passed(&good);
-        assert_eq!(all.of_conversions(Some(&refused)), Some(good));
+        let mut all = KernelTexts::begin(first.clone());
+        assert!(!all.appeared_late());
+        assert_eq!(all.variant_sources(FLAT, &refused), first);
+        all.note_passed(FLAT, &good);
+        assert_eq!(all.variant_sources(FLAT, &refused), good);
+        assert_eq!(all.sources_of_build(FLAT, &refused), good);
+        assert_eq!(all.variant_sources(VariantId::Fused, &refused), first);
+        assert_eq!(all.variant_sources(VariantId::Own, &refused), refused, "none from before");
+        assert_eq!(all.conversion_sources(&refused), first);
+        all.note_conversions_passed(&good);
+        assert_eq!(all.conversion_sources(&refused), good);
     }
 
     #[test]
     fn before_there_was_a_folder_that_was_what_is_built_in_unless_one_was_named() {
         let refused = texts("late");
-        let mut copied = Texts::begin(None, false);
-        assert!(!copied.came_late());
-        assert_eq!(copied.texts_of(FLAT, None), None);
-        assert_eq!(copied.texts_of(FLAT, Some(&refused)), Some(Sources::default()));
-        assert_eq!(copied.of_conversions(None), None);
-        assert_eq!(copied.of_conversions(Some(&refused)), Some(Sources::default()));
-        let mut late = Texts::begin(None, true);
-        assert!(late.came_late());
-        assert_eq!(late.texts_of(FLAT, None), None);
-        assert_eq!(late.texts_of(FLAT, Some(&refused)), Some(refused.clone()));
-        assert_eq!(late.of_conversions(Some(&refused)), Some(refused));
+        let mut copied = KernelTexts::begin(Sources::default());
+        assert!(!copied.appeared_late());
+        assert_eq!(copied.variant_sources(FLAT, &refused), Sources::default());
+        assert_eq!(copied.conversion_sources(&refused), Sources::default());
+        let missing = Sources::from(Err(Error::new("There is no folder.", "", "")));
+        let mut late = KernelTexts::begin(missing.clone());
+        assert!(late.appeared_late());
+        assert_eq!(late.variant_sources(FLAT, &missing), missing);
+        assert_eq!(late.variant_sources(FLAT, &refused), refused);
+        assert_eq!(late.conversion_sources(&refused), refused);
     }
 }

@@ -1,30 +1,27 @@
-//! The builder's thread. In: requests. Out: what it has built and checked, told one after the other.
+//! The builder's thread: handles the window's requests, and builds pending programs while there is none.
 
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 
-use super::conversions::Conversions;
-use super::judging::{self, Judge, passed};
-use super::{Built, Part, Request, Shared};
+use super::conversions::{self, Conversions};
+use super::judging::{self, BuiltFilter, JudgeRequest, accept};
+use super::{BuilderMessage, Part, Request, SharedState, Start};
 use base::error::{Error, Result};
-use base::jobs::Teller;
+use base::jobs::Reporter;
 use base::verify::MismatchReport;
 use box_filter::VariantId;
 use box_filter::machine_code;
-use box_filter::opencl::BuiltVariant;
 use box_filter::pictures::noise as bytes;
-use box_filter::planar::PlanarFilter;
-use box_filter::trial::{Case, Launch, Trials};
+use box_filter::trial::{Case, LaunchMode, Target, Trials};
 use engine::{Comparer, Scopes, TrialCase};
-use opencl::binaries;
 use opencl::cl::{ClContext, is_device_failure, list_devices};
 use opencl::memory::Storage;
-use opencl::sources;
+use opencl::sources::{Sources, named_folder};
 use opencl::watch;
 use video::color::Layout;
 
-/// An error of a variant's trial: what failed of the device need not say on which device, and with which variant.
-fn named(id: VariantId, cl: &ClContext, error: Error) -> Error {
+/// Adds the names of the device and the variant to an error of the device that occurred while a variant was tried.
+fn add_names(id: VariantId, cl: &ClContext, error: Error) -> Error {
     if !is_device_failure(&error) {
         return error;
     }
@@ -32,179 +29,144 @@ fn named(id: VariantId, cl: &ClContext, error: Error) -> Error {
     Error { why: format!("{} {}", error.what, error.why), what, hint: String::new(), ..error }
 }
 
-/// A picture for what only is to show that it runs.
-const TINY: (u32, u32) = (70, 3);
+/// The size of the picture on which edited kernels are tried first.
+const TINY_SIZE: (u32, u32) = (70, 3);
 
-fn noise((width, height): (u32, u32)) -> Vec<u8> {
+/// Returns random RGBA bytes for a picture of this size.
+fn random_picture((width, height): (u32, u32)) -> Vec<u8> {
     bytes(width as usize * height as usize * 4)
 }
 
-/// The first trial of changed kernels, on such a picture.
-fn tiny(src: &[u8]) -> Case<'_> {
-    Case { src, size: TINY, radius: 1, launch: Launch::Bands, longest_ms: None, wants_picture: false }
+/// Returns the first case on which edited kernels are tried: a small picture with the RGBA bytes `src`, filtered at radius 1 in
+/// bands of rows.
+fn tiny_case(src: &[u8]) -> Case<'_> {
+    Case { src, size: TINY_SIZE, radius: 1, launch: LaunchMode::Bands }
 }
 
-/// Tries a variant at the size and radius that frames are to be filtered at.
+/// Runs the edited kernels of a variant in the child process, at the size and radius of the frames. Returns how the output
+/// differs from the reference, if it does.
 fn try_case(
     trials: &mut Trials,
     cl: &ClContext,
     case: &TrialCase,
     to_image: bool,
 ) -> Result<Option<MismatchReport>> {
-    let (size, radius) = (case.size, case.radius);
-    let tried = match &case.layout {
-        Some(layout) => {
-            let block = bytes(layout.bytes());
-            trials.planar(cl, case.variant, layout, to_image, &Case { size, radius, ..tiny(&block) })
-        }
-        None => {
-            let src = noise(size);
-            trials.variant(cl, case.variant, None, to_image, &Case { size, radius, ..tiny(&src) })
-        }
+    let (id, size, radius) = (case.variant, case.size, case.radius);
+    let (target, src) = match case.layout {
+        Some(layout) => (Target::Planar { id, layout, to_image }, bytes(layout.bytes())),
+        None => (Target::Variant { id, to_image }, random_picture(size)),
     };
-    passed(tried?)
+    accept(trials.run(cl, target, &Case { size, radius, ..tiny_case(&src) })?)
 }
 
-/// Tries a conversion before it is built.
+/// Validates the kernels of a conversion in the child process, on a small picture, before this process builds them.
 fn try_conversion(trials: &mut Trials, cl: &ClContext, layout: &Layout, storage: Storage) -> Result<()> {
     let block = bytes(layout.bytes());
-    let case = Case { size: (layout.width, layout.height), ..tiny(&block) };
-    trials.convert(cl, layout, storage == Storage::Image, &case).map(drop)
+    let case = Case { size: (layout.width, layout.height), ..tiny_case(&block) };
+    let target = Target::Convert { layout: *layout, to_image: storage == Storage::Image };
+    trials.run(cl, target, &case).map(drop)
 }
 
-/// Takes the variant that comes next: the one that is wanted, or the first.
-fn take_next(left: &mut Vec<VariantId>, wanted: VariantId) -> Option<VariantId> {
-    let at = left.iter().position(|id| *id == wanted).unwrap_or(0);
-    (at < left.len()).then(|| left.remove(at))
+/// Removes and returns the next variant to build: `wanted` if it is pending, else the first one.
+fn take_next(pending: &mut Vec<VariantId>, wanted: VariantId) -> Option<VariantId> {
+    let at = pending.iter().position(|id| *id == wanted).unwrap_or(0);
+    (at < pending.len()).then(|| pending.remove(at))
 }
 
-/// The window is gone.
-struct Gone;
+/// The error for when the window has been closed and nobody receives messages any more.
+struct WindowClosed;
 
-/// What is to be done, and for which context.
-pub(super) struct Worker<'a> {
-    teller: &'a Teller<(), Built>,
-    shared: &'a Shared,
+/// The result of sending a message.
+type SendResult = std::result::Result<(), WindowClosed>;
+
+/// The context that programs are built for, and the pending work for it.
+struct Context {
+    /// The number of the context in messages.
+    number: u64,
+    cl: ClContext,
     to_texture: bool,
-    left: Vec<VariantId>,
-    /// The correction is to be built.
+    /// The variants that are still to be built.
+    pending: Vec<VariantId>,
+    /// True if the colour correction is still to be built.
     corrector: bool,
+    conversions: Conversions,
+}
+
+impl Context {
+    /// Creates the context for a request to build; `newest` are the kernel sources that were saved last.
+    fn new(start: Start, newest: &Sources) -> Self {
+        let Start { number, cl, to_texture, variants: pending, corrector } = start;
+        let cl = cl.with_sources(newest.clone()).with_kept_binaries();
+        let conversions = Conversions::new(&cl);
+        Self { number, cl, to_texture, pending, corrector, conversions }
+    }
+
+    /// Returns true if no work is pending.
+    fn is_idle(&self) -> bool {
+        self.pending.is_empty() && !self.corrector && self.conversions.is_idle()
+    }
+}
+
+/// The builder's thread, and its state for all contexts.
+pub(super) struct Worker<'a> {
+    reporter: &'a Reporter<(), BuilderMessage>,
+    shared: &'a SharedState,
     trials: Trials,
-    /// What [`VariantId::Version`] is a version of.
-    beside: Option<VariantId>,
-    /// For the context that is built for.
-    conversions: Option<Conversions>,
+    /// The sources of the version that was built last for the second side of a wipe between two versions.
+    other_version: Sources,
+    /// The kernel sources that were saved last.
+    newest: Sources,
 }
 
 impl<'a> Worker<'a> {
-    /// Nothing is built for yet. Each step of a trial may take `kernel_timeout`.
+    /// Creates the worker without a context; `kernel_timeout` is the user's timeout for a step of the validation of edited
+    /// kernels.
     pub(super) fn new(
-        teller: &'a Teller<(), Built>,
-        shared: &'a Shared,
+        reporter: &'a Reporter<(), BuilderMessage>,
+        shared: &'a SharedState,
         kernel_timeout: Option<Duration>,
     ) -> Self {
         let trials = Trials::new(kernel_timeout);
-        Self {
-            teller,
-            shared,
-            to_texture: false,
-            left: Vec::new(),
-            corrector: false,
-            trials,
-            beside: None,
-            conversions: None,
-        }
+        Self { reporter, shared, trials, other_version: Sources::default(), newest: shared.sources.get() }
     }
 
-    /// Does what is asked for until nobody asks any more; `list` is whether it begins with the devices.
+    /// The work of the builder's thread: handles requests until their channel is closed. If `list` is true, lists the devices
+    /// first.
     pub(super) fn run(mut self, list: bool, requests: &Receiver<Request>) {
-        binaries::keep();
-        sources::read_named();
-        sources::pin_current();
-        self.shared.begin(sources::current());
-        if list && self.send(Built::Devices(list_devices())).is_err() {
+        self.shared.begin(self.newest.clone());
+        if list && self.send(BuilderMessage::Devices(list_devices())).is_err() {
             return;
         }
-        let mut context: Option<(u64, ClContext)> = None;
+        let mut context: Option<Context> = None;
         loop {
-            let checked = self.conversions.as_ref().is_none_or(Conversions::is_idle);
-            let idle = context.is_none() || self.left.is_empty() && !self.corrector && checked;
-            let request = if idle {
-                // Where kernels are edited, the next save need not wait for a process that is just started.
-                if let Some((_, cl)) = context.as_ref().filter(|_| sources::current().is_some()) {
-                    self.trials.make_ready(cl);
+            let request = if context.as_ref().is_none_or(Context::is_idle) {
+                // The next save of an edited kernel need not wait until a child process is started.
+                if let Some(context) = context.as_ref().filter(|_| self.is_edited()) {
+                    self.trials.make_ready(&context.cl);
                 }
-                self.shared.now().busy = None;
+                self.shared.lock().busy = None;
                 requests.recv().map_err(|_| TryRecvError::Disconnected)
             } else {
                 requests.try_recv()
             };
-            if self.teller.is_cancelled() {
+            if self.reporter.is_cancelled() {
                 return;
             }
-            let at = context.as_ref().map_or(0, |(number, _)| *number);
             {
-                let mut state = self.shared.now();
+                let mut state = self.shared.lock();
+                let at = context.as_ref().map_or(0, |context| context.number);
                 (state.at, state.busy) = (at, Some(Instant::now()));
             }
-            let name = context.as_ref().map(|(_, cl)| cl.device.info.name.clone());
-            let _watched = name.map(|name| watch::on_device(&name, "programs are built"));
-            let done = match (request, &context) {
-                (Ok(Request::Start(start)), _) => {
-                    self.to_texture = start.to_texture;
-                    self.left = start.variants;
-                    self.corrector = start.corrector;
-                    self.conversions = Some(Conversions::new(&start.cl));
-                    context = Some((start.number, start.cl));
+            let name = context.as_ref().map(|context| context.cl.device.info.name.clone());
+            let _watched = name.map(|name| watch::on_compiler(&name, "programs are built"));
+            let done = match (request, &mut context) {
+                (Ok(request), Some(context)) => self.handle(context, request),
+                (Ok(Request::Start(start)), None) => {
+                    context = Some(Context::new(start, &self.newest));
                     Ok(())
                 }
-                (Ok(Request::Convert(layout, storage)), Some((number, cl))) => {
-                    let part = self.converting(|worker| worker.convert(cl, layout, storage));
-                    self.send_some(*number, part)
-                }
-                (Ok(Request::Check(check)), Some(_)) => {
-                    self.conversions.iter_mut().for_each(|c| c.later(check));
-                    Ok(())
-                }
-                (Ok(Request::Try(case)), Some((number, cl))) => {
-                    // What was tried is what runs.
-                    let newest = sources::current();
-                    sources::pin(self.shared.with_texts(|texts| texts.built(case.variant, newest.clone())));
-                    let of = self.beside.filter(|_| case.variant == VariantId::Version);
-                    let tried_as = TrialCase { variant: of.unwrap_or(case.variant), ..case };
-                    let tried = try_case(&mut self.trials, cl, &tried_as, self.to_texture);
-                    sources::pin(newest);
-                    self.send(Built::For(*number, Box::new(Part::Tried(case, tried))))
-                }
-                (Ok(Request::Again(variant)), Some(_)) => {
-                    self.trials.forget();
-                    if !self.left.contains(&variant) {
-                        self.left.push(variant);
-                    }
-                    Ok(())
-                }
-                (Ok(Request::Judge(judge)), Some((number, cl))) => {
-                    let (number, cl) = (*number, cl.clone());
-                    self.judge(number, &cl, &judge)
-                }
-                (Ok(Request::MachineCode(asm)), Some((number, cl))) => {
-                    let newest = sources::current();
-                    sources::pin(asm.sources);
-                    let code = machine_code::of(cl, asm.variant, &asm.pictures);
-                    sources::pin(newest);
-                    let part = Part::MachineCode(asm.version, asm.variant, code);
-                    self.send(Built::For(*number, Box::new(part)))
-                }
-                (Ok(Request::Scopes(size)), Some((number, cl))) => {
-                    let part = Part::Scopes(Box::new(Scopes::build(cl, size)));
-                    self.send(Built::For(*number, Box::new(part)))
-                }
-                (Ok(Request::Comparer), Some((number, cl))) => {
-                    let part = Part::Comparer(Box::new(Comparer::ready(cl, self.to_texture)));
-                    self.send(Built::For(*number, Box::new(part)))
-                }
-                (Err(TryRecvError::Empty), Some((number, cl))) => self.build_next(*number, cl),
-                (Err(TryRecvError::Disconnected), _) => Err(Gone),
+                (Err(TryRecvError::Empty), Some(context)) => self.build_next(context),
+                (Err(TryRecvError::Disconnected), _) => Err(WindowClosed),
                 (_, None) => Ok(()),
             };
             if done.is_err() {
@@ -213,149 +175,197 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Builds one variant, the wanted one first, or the correction after them all, or checks one thing after that.
-    fn build_next(&mut self, number: u64, cl: &ClContext) -> std::result::Result<(), Gone> {
-        let wanted = self.shared.now().wanted;
-        if let Some(id) = take_next(&mut self.left, wanted) {
-            let newest = sources::current();
-            sources::pin(self.shared.with_texts(|texts| texts.texts_of(id, newest.as_ref())));
-            let done = match id.reads_planes() {
-                true => self.build_planar(id, number, cl),
-                false => self.build_variant(id, number, cl),
-            };
-            sources::pin(newest);
-            return done;
+    /// Handles a request for the context.
+    fn handle(&mut self, context: &mut Context, request: Request) -> SendResult {
+        let number = context.number;
+        match request {
+            Request::Start(start) => *context = Context::new(start, &self.newest),
+            Request::Convert(layout, storage) => {
+                let part = self.convert(context, layout, storage);
+                return self.send_part(number, part);
+            }
+            Request::Check(check) => context.conversions.add_check(check),
+            Request::Try(case) => {
+                // The kernels that run are the ones to try.
+                let sources = match case.version {
+                    None => {
+                        self.shared.with_texts(|texts| texts.sources_of_build(case.variant, &self.newest))
+                    }
+                    Some(_) => self.other_version.clone(),
+                };
+                let cl = context.cl.with_sources(sources);
+                let tried = try_case(&mut self.trials, &cl, &case, context.to_texture);
+                return self.send_part(number, Part::Tried(case, tried));
+            }
+            Request::Again(variant) => {
+                self.trials.forget();
+                if !context.pending.contains(&variant) {
+                    context.pending.push(variant);
+                }
+            }
+            Request::Judge(judge) => {
+                let cl = context.cl.with_sources(judge.sources.clone());
+                if !judge.is_second_side {
+                    self.newest = judge.sources.clone();
+                    context.cl = cl.clone();
+                }
+                return self.judge(context, &cl, &judge);
+            }
+            Request::MachineCode(asm) => {
+                let cl = context.cl.with_sources(asm.sources);
+                let code = machine_code::disassemble(&cl, asm.variant, &asm.pictures);
+                return self.send_part(number, Part::MachineCode(asm.version, asm.variant, code));
+            }
+            Request::Scopes(size) => {
+                let scopes = Scopes::build(&context.cl, size);
+                return self.send_part(number, Part::Scopes(Box::new(scopes)));
+            }
+            Request::Comparer => {
+                let comparer = Comparer::new_compiled(&context.cl, context.to_texture);
+                return self.send_part(number, Part::Comparer(Box::new(comparer)));
+            }
         }
-        let part = match std::mem::take(&mut self.corrector) {
-            true => match self.trials.correct(cl, &tiny(&noise(TINY))) {
-                Ok(_) => self.conversions.as_ref().and_then(Conversions::corrector),
-                Err(error) => Some(Part::NoCorrector(error)),
-            },
-            false => self.converting(|worker| worker.conversions.as_mut().and_then(Conversions::check_next)),
-        };
-        self.send_some(number, part)
+        Ok(())
     }
 
-    /// Builds a variant on RGBA pictures.
-    fn build_variant(&mut self, id: VariantId, number: u64, cl: &ClContext) -> std::result::Result<(), Gone> {
-        let to_texture = self.to_texture;
-        let tried = self.trials.variant(cl, id, None, to_texture, &tiny(&noise(TINY)));
+    /// Does the next part of the pending work: builds one variant, the preferred one first; without pending variants, the colour
+    /// correction; without that, makes one check of a conversion.
+    fn build_next(&mut self, context: &mut Context) -> SendResult {
+        let wanted = self.shared.lock().wanted;
+        if let Some(id) = take_next(&mut context.pending, wanted) {
+            let sent = self.build_variant(id, context);
+            // Once for each context, after the variant that the window waits for. If it fails, times stay uncalibrated.
+            let _calibrated = context.cl.clock().calibrate(&context.cl);
+            return sent;
+        }
+        let part = match std::mem::take(&mut context.corrector) {
+            true => {
+                match self.trials.run(&context.cl, Target::Correct, &tiny_case(&random_picture(TINY_SIZE))) {
+                    Ok(_) => conversions::corrector(&context.cl),
+                    Err(error) => Some(Part::NoCorrector(error)),
+                }
+            }
+            false => self.conversions(context).check_next(),
+        };
+        self.send_part(context.number, part)
+    }
+
+    /// Validates the kernels of a variant in the child process, builds the variant, and sends it or the error to the window. For a
+    /// variant that filters planes, also builds the conversion of the most common planes, so that the movie need not wait for it.
+    fn build_variant(&mut self, id: VariantId, context: &mut Context) -> SendResult {
+        let sources = self.shared.with_texts(|texts| texts.variant_sources(id, &self.newest));
+        let (cl, to_image) = (context.cl.with_sources(sources), context.to_texture);
+        let planes = id.reads_planes().then(|| Layout::planar_420(16, 16, false));
+        let (target, src, size) = match planes {
+            Some(layout) => (Target::Planar { id, layout, to_image }, bytes(layout.bytes()), (16, 16)),
+            None => (Target::Variant { id, to_image }, random_picture(TINY_SIZE), TINY_SIZE),
+        };
+        let tried = self.trials.run(&cl, target, &Case { size, ..tiny_case(&src) });
         if let Ok(Some(_)) = tried {
-            self.send(Built::For(number, Box::new(Part::Changed(id))))?;
+            self.send_part(context.number, Part::Changed(id))?;
         }
-        let built = tried.and_then(passed).and_then(|_| match to_texture {
-            true => BuiltVariant::build_for_textures(cl, id),
-            false => BuiltVariant::build(cl, id),
-        });
-        let part = match built {
-            Ok(built) => Part::Variant(built),
-            Err(error) => Part::NoVariant(id, named(id, cl, error)),
+        let tried = tried.and_then(accept);
+        if let (Some(layout), Ok(_)) = (planes, &tried) {
+            let storage = if to_image { Storage::Image } else { Storage::Buffer };
+            let part = self.convert(context, layout.filtered(), storage);
+            // An error is reported when a movie needs the conversion.
+            if let Part::Conversion(_) = part {
+                self.send_part(context.number, part)?;
+            }
+        }
+        let part = match tried.and_then(|_| BuiltFilter::build(&cl, id, to_image)) {
+            Ok(built) => Part::Filter(built),
+            Err(error) => Part::NoVariant(id, add_names(id, &cl, error)),
         };
-        self.send(Built::For(number, Box::new(part)))
+        self.send_part(context.number, part)
     }
 
-    /// Builds a variant on planes, and the conversion of the commonest ones: the movie need not wait for it then.
-    fn build_planar(&mut self, id: VariantId, number: u64, cl: &ClContext) -> std::result::Result<(), Gone> {
-        let storage = if self.to_texture { Storage::Image } else { Storage::Buffer };
-        let common = Layout::planar_420(16, 16, false);
-        let block = bytes(common.bytes());
-        let case = Case { size: (16, 16), ..tiny(&block) };
-        let tried = self.trials.planar(cl, id, &common, self.to_texture, &case);
-        if let Ok(Some(_)) = tried {
-            self.send(Built::For(number, Box::new(Part::Changed(id))))?;
-        }
-        let tried = tried.and_then(passed);
-        if tried.is_ok() {
-            let part = self.converting(|worker| worker.convert(cl, common.filtered(), storage));
-            // What is wrong with it is told when a movie wants it.
-            self.send_some(number, part.filter(|part| matches!(part, Part::Conversion(_))))?;
-        }
-        let part = match tried.and_then(|_| PlanarFilter::build(cl, id)) {
-            Ok(filter) => Part::Planar(filter),
-            Err(error) => Part::NoVariant(id, named(id, cl, error)),
-        };
-        self.send(Built::For(number, Box::new(part)))
-    }
-
-    /// Tries a conversion, builds and checks it.
-    fn convert(&mut self, cl: &ClContext, layout: Layout, storage: Storage) -> Option<Part> {
-        match try_conversion(&mut self.trials, cl, &layout, storage) {
-            Ok(()) => self.conversions.as_mut().map(|c| c.conversion(layout, storage)),
-            Err(error) => Some(Part::NoConversion(Box::new(layout), storage, error)),
+    /// Validates a YUV to RGBA conversion in the child process, then builds it and checks its output. Returns the program or the
+    /// error.
+    fn convert(&mut self, context: &mut Context, layout: Layout, storage: Storage) -> Part {
+        let sources = self.shared.with_texts(|texts| texts.conversion_sources(&self.newest));
+        match try_conversion(&mut self.trials, &context.cl.with_sources(sources), &layout, storage) {
+            Ok(()) => self.conversions(context).conversion(layout, storage),
+            Err(error) => Part::NoConversion(Box::new(layout), storage, error),
         }
     }
 
-    /// Does something with the texts of the conversions that run.
-    fn converting<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
-        let newest = sources::current();
-        sources::pin(self.shared.with_texts(|texts| texts.of_conversions(newest.as_ref())));
-        let done = work(self);
-        sources::pin(newest);
-        done
+    /// Returns the context's conversions, which compile from the sources that were validated last from now on.
+    fn conversions<'c>(&self, context: &'c mut Context) -> &'c mut Conversions {
+        let sources = self.shared.with_texts(|texts| texts.conversion_sources(&self.newest));
+        context.conversions.compile_from(sources);
+        &mut context.conversions
     }
 
-    /// Judges the variants that a version changes, one after the other, the wanted one first; a newer version
-    /// makes the rest of them idle.
-    fn judge(&mut self, number: u64, cl: &ClContext, judge: &Judge) -> std::result::Result<(), Gone> {
-        let mut may_run = !judge.is_beside;
-        let mut left = judge.variants.clone();
+    /// Returns true if a folder of kernels is in use, so that the user may be editing kernels.
+    fn is_edited(&self) -> bool {
+        named_folder().is_some() || self.shared.lock().version > 0
+    }
+
+    /// Validates the variants that a version of the edited kernels changes, the preferred one first, and then the conversions that
+    /// the version changes. Stops as soon as there is a newer version. `cl` has the version's sources.
+    fn judge(&mut self, context: &mut Context, cl: &ClContext, judge: &JudgeRequest) -> SendResult {
+        let mut may_run = !judge.is_second_side;
+        let mut variants = judge.variants.clone();
         loop {
-            // Another one may have been chosen meanwhile.
-            let wanted = self.shared.now().wanted;
-            let Some(variant) = take_next(&mut left, wanted) else { break };
-            if self.teller.is_cancelled() {
-                return Err(Gone);
+            // The user may have chosen another one meanwhile.
+            let wanted = self.shared.lock().wanted;
+            let Some(variant) = take_next(&mut variants, wanted) else { break };
+            if self.reporter.is_cancelled() {
+                return Err(WindowClosed);
             }
             {
-                let mut state = self.shared.now();
-                if !judge.is_beside && state.version != judge.version {
+                let mut state = self.shared.lock();
+                if !judge.is_second_side && state.version != judge.version {
                     may_run = false;
                     break;
                 }
                 state.busy = Some(Instant::now());
             }
-            let judged = judging::judge(&mut self.trials, cl, judge, variant, self.to_texture);
+            let judged = judging::judge(&mut self.trials, cl, judge, variant, context.to_texture);
             may_run &= judged.made.is_some();
             if judged.made.is_some() {
-                if judge.is_beside {
-                    self.beside = Some(variant);
+                match judge.is_second_side {
+                    true => self.other_version = judge.sources.clone(),
+                    false => self.shared.with_texts(|texts| texts.note_passed(variant, &judge.sources)),
                 }
-                self.shared.with_texts(|texts| texts.passed(judged.case.variant, &judge.sources));
             }
-            // Where nothing is there from before, what was refused would be built once more.
-            let is_done = judged.made.is_some() || self.shared.with_texts(|texts| texts.came_late());
-            if !judge.is_beside && is_done {
-                self.left.retain(|left| *left != variant);
+            // Without earlier sources, refused kernels would be built once more.
+            let is_done = judged.made.is_some() || self.shared.with_texts(|texts| texts.appeared_late());
+            if !judge.is_second_side && is_done {
+                context.pending.retain(|id| *id != variant);
             }
-            let is_awaited = judged.made.is_some() && variant == wanted && !judge.is_beside;
-            self.send(Built::For(number, Box::new(Part::Judged(judged))))?;
+            let is_awaited = judged.made.is_some() && variant == wanted && !judge.is_second_side;
+            self.send_part(context.number, Part::Judged(judged))?;
             if is_awaited {
-                // What comes next, be it a new process for trials, would take the processor from its first picture.
+                // Further work, even a new child process, would delay its first picture.
                 self.shared.wait_until_shown(judge.version);
             }
         }
         if may_run && !judge.variants.is_empty() {
-            // Another search may make it of what has changed.
-            self.shared.with_texts(|texts| texts.passed(VariantId::Auto, &judge.sources));
+            // A later search may make `auto` use a changed variant.
+            self.shared.with_texts(|texts| texts.note_passed(VariantId::Auto, &judge.sources));
         }
-        if judge.conversions.is_empty() || self.shared.now().version != judge.version {
+        if judge.conversions.is_empty() || self.shared.lock().version != judge.version {
             return Ok(());
         }
-        self.shared.now().busy = Some(Instant::now());
+        self.shared.lock().busy = Some(Instant::now());
         let judged = judging::judge_conversions(&mut self.trials, cl, judge);
         if !judged.made.is_empty() {
-            self.shared.with_texts(|texts| texts.conversions_passed(&judge.sources));
-            self.conversions.iter_mut().for_each(|conversions| conversions.take_judged(&judged));
+            self.shared.with_texts(|texts| texts.note_conversions_passed(&judge.sources));
+            context.conversions.take_judged(&judged, judge.sources.clone());
         }
-        self.send(Built::For(number, Box::new(Part::JudgedConversions(judged))))
+        self.send_part(context.number, Part::JudgedConversions(judged))
     }
 
-    fn send_some(&self, number: u64, part: Option<Part>) -> std::result::Result<(), Gone> {
-        part.map_or(Ok(()), |part| self.send(Built::For(number, Box::new(part))))
+    /// Sends a part, if there is one, for the context with this number.
+    fn send_part(&self, number: u64, part: impl Into<Option<Part>>) -> SendResult {
+        part.into().map_or(Ok(()), |part| self.send(BuilderMessage::For(number, Box::new(part))))
     }
 
-    fn send(&self, message: Built) -> std::result::Result<(), Gone> {
-        self.teller.tell(message).then_some(()).ok_or(Gone)
+    /// Sends a message to the window.
+    fn send(&self, message: BuilderMessage) -> SendResult {
+        self.reporter.report(message).then_some(()).ok_or(WindowClosed)
     }
 }
 

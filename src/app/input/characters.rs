@@ -1,35 +1,35 @@
-//! Keyboard layouts: the characters that a key stands for. In: a key as winit tells it. Out: characters of our own keys, which
-//! are named as on a US keyboard.
+//! Keyboard layouts: the characters that a key stands for. Commands are named by characters of a US keyboard.
 //!
-//! Letters and signs are those of the layout, so that they are where a Dvorak or a French keyboard has them. Where the layout has
-//! no Latin letter on a letter key, as the Russian or the Greek one, the key is what it is on a US keyboard, and so is a key whose
-//! sign has no command. An unshifted key of the digit row is its digit. CapsLock changes nothing: the key's character without any
-//! modifier is known, and Shift alone makes it a capital one.
+//! Letters and signs follow the layout, so that commands are where a Dvorak or a French keyboard has them. If the layout has no
+//! Latin letter on a letter key, as in Russian or Greek, the key's character on a US keyboard counts; the same is true of a key
+//! whose sign has no command. An unshifted key of the digit row is its digit. CapsLock is ignored: the key's character without
+//! modifiers is used, and only Shift makes it a capital letter.
 
 use winit::event::KeyEvent;
 use winit::keyboard::{Key, KeyCode, PhysicalKey};
 use winit::platform::modifier_supplement::KeyEventExtModifierSupplement as _;
 
-/// A key, and what the layout makes of it.
+/// A pressed key, and its meanings in the keyboard layout.
 #[derive(Debug, Clone)]
 pub(super) struct PressedKey {
-    /// Where it lies.
+    /// The key's position on the keyboard.
     pub physical: PhysicalKey,
-    /// What the layout makes of it with the modifiers that are down or locked.
+    /// The key's meaning in the layout with the modifiers that are pressed or locked.
     pub logical: Key,
-    /// What the layout makes of it without any; [`Key::Unidentified`] of a dead key.
+    /// The key's meaning in the layout without modifiers; [`Key::Unidentified`] for a dead key.
     pub plain: Key,
-    /// Shift is down.
+    /// True if Shift is pressed.
     pub is_shifted: bool,
 }
 
 impl PressedKey {
+    /// Reads the pressed key from an event of the window.
     pub(super) fn new(event: &KeyEvent, is_shifted: bool) -> Self {
         let (physical, logical) = (event.physical_key, event.logical_key.clone());
         Self { physical, logical, plain: event.key_without_modifiers(), is_shifted }
     }
 
-    /// Returns the characters that the key may stand for: the first of them that has a command counts.
+    /// Returns the characters that the key may stand for; the first one that has a command counts.
     pub(super) fn characters(&self) -> impl Iterator<Item = char> + use<> {
         let us = us_characters(self.physical);
         let is_letter_key = us.is_some_and(|(plain, _)| plain.is_ascii_alphabetic());
@@ -51,7 +51,8 @@ impl PressedKey {
         candidates.into_iter().flatten()
     }
 
-    /// Returns true if the layout has no Latin letter on this letter key, but one of another script, or nothing.
+    /// Returns true if this is a letter key on which the keyboard layout has no Latin letter, but a letter of another script or
+    /// none.
     fn is_foreign(&self, plain: Option<char>) -> bool {
         match plain {
             Some(c) => {
@@ -62,13 +63,14 @@ impl PressedKey {
     }
 }
 
-/// Signs on letter keys of layouts whose other letters are not Latin: the Greek, the Hebrew and the Bulgarian one. Layouts with
-/// Latin letters have signs on these keys, too, but hardly these: Dvorak's are an apostrophe and a comma. (Those for one hand and
-/// Brazil's have one of them on Q; there it quits.)
+/// Signs on letter keys in layouts whose other letters are not Latin: Greek, Hebrew and Bulgarian. Layouts with Latin letters
+/// also have signs on letter keys, but rarely these: Dvorak has an apostrophe and a comma. (The Dvorak layouts for one hand and
+/// a Brazilian one have one of these signs on the key Q; that key then means `q`, quit.)
 const SIGNS: [(KeyCode, char); 4] =
     [(KeyCode::KeyQ, ';'), (KeyCode::KeyQ, '/'), (KeyCode::KeyQ, ','), (KeyCode::KeyW, '\'')];
 
-/// Returns the only character of a key's text. The Turkish `ı` is the small letter of `I`, as our `i` is.
+/// Returns the character of a key whose text has exactly one. The Turkish `ı` is returned as `i`, since it is the small letter
+/// of `I`.
 fn single(key: &Key) -> Option<char> {
     let Key::Character(text) = key else { return None };
     let mut chars = text.chars();
@@ -76,12 +78,12 @@ fn single(key: &Key) -> Option<char> {
     Some(if only == 'ı' { 'i' } else { only })
 }
 
-/// Returns true if both are the same but for their case. The small letter of the Turkish `İ` begins with an `i`.
+/// Returns true if both characters are equal except for case. The small letter of the Turkish `İ` begins with an `i`.
 fn is_same(one: char, other: char) -> bool {
     one.to_lowercase().next() == other.to_lowercase().next()
 }
 
-/// Returns the letter in the case that Shift asks for.
+/// Returns the letter as a capital if Shift is pressed, otherwise unchanged.
 fn with_case(c: char, is_shifted: bool) -> char {
     let mut upper = c.to_uppercase();
     match (upper.next(), upper.next()) {
@@ -90,65 +92,46 @@ fn with_case(c: char, is_shifted: bool) -> char {
     }
 }
 
-/// Returns true for letters and marks of a script that is not Latin, and not for the private ones of some Latin layouts.
+/// Returns true for letters and marks of scripts other than Latin. Private-use characters, which some Latin layouts have, do
+/// not count.
 fn is_of_other_script(c: char) -> bool {
     c >= '\u{300}' && !('\u{1e00}'..='\u{1eff}').contains(&c) && !('\u{e000}'..='\u{f8ff}').contains(&c)
 }
 
-/// Returns what a key is on a US keyboard, without Shift and with it.
+/// The keys with letters and digits on a US keyboard, in the order of [`US_PLAIN`] and [`US_SHIFTED`].
+const US_KEYS: [KeyCode; 36] = {
+    use KeyCode::*;
+    [
+        KeyA, KeyB, KeyC, KeyD, KeyE, KeyF, KeyG, KeyH, KeyI, KeyJ, KeyK, KeyL, KeyM, KeyN, KeyO, KeyP, KeyQ,
+        KeyR, KeyS, KeyT, KeyU, KeyV, KeyW, KeyX, KeyY, KeyZ, Digit1, Digit2, Digit3, Digit4, Digit5, Digit6,
+        Digit7, Digit8, Digit9, Digit0,
+    ]
+};
+/// The characters of [`US_KEYS`] without Shift.
+const US_PLAIN: &str = "abcdefghijklmnopqrstuvwxyz1234567890";
+/// The characters of [`US_KEYS`] with Shift.
+const US_SHIFTED: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ!@#$%^&*()";
+
+/// Returns the characters of a key on a US keyboard, without Shift and with it.
 fn us_characters(key: PhysicalKey) -> Option<(char, char)> {
     let PhysicalKey::Code(code) = key else { return None };
-    let c = match code {
-        KeyCode::KeyA => 'a',
-        KeyCode::KeyB => 'b',
-        KeyCode::KeyC => 'c',
-        KeyCode::KeyD => 'd',
-        KeyCode::KeyE => 'e',
-        KeyCode::KeyF => 'f',
-        KeyCode::KeyG => 'g',
-        KeyCode::KeyH => 'h',
-        KeyCode::KeyI => 'i',
-        KeyCode::KeyJ => 'j',
-        KeyCode::KeyK => 'k',
-        KeyCode::KeyL => 'l',
-        KeyCode::KeyM => 'm',
-        KeyCode::KeyN => 'n',
-        KeyCode::KeyO => 'o',
-        KeyCode::KeyP => 'p',
-        KeyCode::KeyQ => 'q',
-        KeyCode::KeyR => 'r',
-        KeyCode::KeyS => 's',
-        KeyCode::KeyT => 't',
-        KeyCode::KeyU => 'u',
-        KeyCode::KeyV => 'v',
-        KeyCode::KeyW => 'w',
-        KeyCode::KeyX => 'x',
-        KeyCode::KeyY => 'y',
-        KeyCode::KeyZ => 'z',
-        KeyCode::Digit1 => return Some(('1', '!')),
-        KeyCode::Digit2 => return Some(('2', '@')),
-        KeyCode::Digit3 => return Some(('3', '#')),
-        KeyCode::Digit4 => return Some(('4', '$')),
-        KeyCode::Digit5 => return Some(('5', '%')),
-        KeyCode::Digit6 => return Some(('6', '^')),
-        KeyCode::Digit7 => return Some(('7', '&')),
-        KeyCode::Digit8 => return Some(('8', '*')),
-        KeyCode::Digit9 => return Some(('9', '(')),
-        KeyCode::Digit0 => return Some(('0', ')')),
-        KeyCode::Minus => return Some(('-', '_')),
-        KeyCode::Equal => return Some(('=', '+')),
-        KeyCode::BracketLeft => return Some(('[', '{')),
-        KeyCode::BracketRight => return Some((']', '}')),
-        KeyCode::Backslash => return Some(('\\', '|')),
-        KeyCode::Semicolon => return Some((';', ':')),
-        KeyCode::Quote => return Some(('\'', '"')),
-        KeyCode::Backquote => return Some(('`', '~')),
-        KeyCode::Comma => return Some((',', '<')),
-        KeyCode::Period => return Some(('.', '>')),
-        KeyCode::Slash => return Some(('/', '?')),
+    if let Some(at) = US_KEYS.iter().position(|key| *key == code) {
+        return US_PLAIN.chars().nth(at).zip(US_SHIFTED.chars().nth(at));
+    }
+    Some(match code {
+        KeyCode::Minus => ('-', '_'),
+        KeyCode::Equal => ('=', '+'),
+        KeyCode::BracketLeft => ('[', '{'),
+        KeyCode::BracketRight => (']', '}'),
+        KeyCode::Backslash => ('\\', '|'),
+        KeyCode::Semicolon => (';', ':'),
+        KeyCode::Quote => ('\'', '"'),
+        KeyCode::Backquote => ('`', '~'),
+        KeyCode::Comma => (',', '<'),
+        KeyCode::Period => ('.', '>'),
+        KeyCode::Slash => ('/', '?'),
         _ => return None,
-    };
-    Some((c, c.to_ascii_uppercase()))
+    })
 }
 
 #[cfg(test)]
@@ -158,7 +141,7 @@ mod tests {
     use super::*;
     use KeyCode::*;
 
-    /// A key of a layout; `""`: a dead key.
+    /// Returns a pressed key of a layout; `""` stands for a dead key.
     fn key(code: KeyCode, logical: &str, plain: &str, is_shifted: bool) -> PressedKey {
         let of = |text: &str, none: Key| if text.is_empty() { none } else { Key::Character(text.into()) };
         PressedKey {
@@ -173,7 +156,7 @@ mod tests {
         key.characters().collect()
     }
 
-    /// What X's layouts make of keys: without Shift, and what the key stands for.
+    /// Keys of the layouts of X without Shift, and the characters that they must stand for.
     #[test]
     fn each_layout_has_its_letters_its_digits_and_its_signs() {
         for (layout, code, text, stands_for) in [

@@ -1,8 +1,9 @@
-//! A folder of kernels as it lies on the disk. In: the folder, whose files and folders may be links. Out: whether anything has
-//! changed since it was looked at, and the folders of which the system can tell that sooner.
+//! The state of a folder of kernels on the disk, whose files and folders may be links: polled for changes, and the list of
+//! folders to watch.
 //!
-//! The system tells of changes of one folder, whatever it is called by then: of another that takes its place, of a link's
-//! target and of files on another machine it tells nothing. Looking finds those, too: one `stat` for each file and folder.
+//! The system notifies of changes in one folder, also after it was renamed, but not of another folder that replaces it, of
+//! changes in a link's target, or of files on another machine. Polling detects those, too, by one `stat` for each file and
+//! folder.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt as _;
@@ -10,26 +11,27 @@ use std::path::{Path, PathBuf};
 
 use opencl::sources;
 
-/// Which file or folder a path leads to, and when that was changed last; `None`: to nothing.
+/// The state of a path: its file or folder, the size, and the time of the last change; `None` if there is nothing at the path.
 type Stamp = Option<(FileId, u64, (i64, i64))>;
-/// Device and inode.
+/// The device number and the inode number of a file.
 type FileId = (u64, u64);
 
+/// Returns the current state of a path.
 fn stamp(path: &Path) -> Stamp {
     let of = std::fs::metadata(path).ok()?;
-    // The time of a change of any kind: programs that copy set back that of the contents.
+    // `ctime`, since programs that copy reset `mtime`.
     Some(((of.dev(), of.ino()), of.size(), (of.ctime(), of.ctime_nsec())))
 }
 
-/// The folder's files and folders at one moment.
+/// The state of a folder's files and folders, when it was read.
 #[derive(Default, PartialEq)]
 pub(super) struct Disk {
-    /// By their paths below the folder's own, which may lead over links.
+    /// The state of each path in the folder; paths may contain links.
     stamps: BTreeMap<PathBuf, Stamp>,
 }
 
 impl Disk {
-    /// Looks at it now.
+    /// Reads the folder's state now.
     pub(super) fn read(folder: &Path) -> Self {
         let stamps = sources::paths(folder).into_iter().map(|path| {
             let stamp = stamp(&path);
@@ -38,12 +40,13 @@ impl Disk {
         Self { stamps: stamps.collect() }
     }
 
-    /// Returns true if something has changed since. Opens no file and no folder: the system would tell of that.
+    /// Returns true if something has changed since this state was read. Opens no file and no folder, since the system would
+    /// notify of that.
     pub(super) fn has_changed(&self) -> bool {
         self.stamps.iter().any(|(path, before)| stamp(path) != *before)
     }
 
-    /// Returns where the system has to tell of changes.
+    /// Returns the folders to watch for changes of these files.
     pub(super) fn places(&self) -> Places {
         let mut places = Places::default();
         for path in self.stamps.keys() {
@@ -59,16 +62,17 @@ impl Disk {
     }
 }
 
-/// Folders of which the system tells changes.
+/// The folders to watch for changes of kernels.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Places {
-    /// Their paths without links: those with kernel files, and those with files that links lead to.
+    /// The paths of the folders, with links resolved: those with kernel files, and those with files to which links lead.
     pub(super) folders: BTreeMap<PathBuf, FileId>,
-    /// Files that links lead to, which may be called otherwise than kernels are.
+    /// The files to which links lead; their names may differ from those of kernels.
     pub(super) targets: BTreeSet<PathBuf>,
 }
 
 impl Places {
+    /// Adds a folder to watch, if it exists.
     fn add(&mut self, folder: &Path) {
         if let Some((id, ..)) = stamp(folder) {
             self.folders.insert(folder.to_owned(), id);

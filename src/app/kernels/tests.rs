@@ -1,4 +1,4 @@
-//! Ways to save kernels, and what may take the place of their folder.
+//! Tests of the watcher of a folder of kernels: the ways in which editors save, and what may replace the folder.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -10,10 +10,10 @@ const LONG: Duration = Duration::from_secs(60);
 const FLAT: &str = "box_filter/03_flat.cl";
 const MEAN: &str = "common/mean.clh";
 
-/// A folder of its own in an empty one, and what watches it.
+/// A folder of kernels in an otherwise empty folder, and its watcher.
 struct Watched {
     root: PathBuf,
-    watching: Watching,
+    watching: FolderWatcher,
 }
 
 impl Watched {
@@ -23,7 +23,9 @@ impl Watched {
         std::fs::create_dir_all(&root).unwrap();
         sources::write_built_in(&root.join("kernels")).unwrap();
         let waker: Waker = Arc::new(|| ());
-        let watching = Watching::begin_with(root.join("kernels"), &waker, watcher).unwrap();
+        let watching =
+            FolderWatcher::start_with(root.join("kernels"), &CurrentSources::default(), &waker, watcher)
+                .unwrap();
         Self { root, watching }
     }
 
@@ -35,7 +37,7 @@ impl Watched {
         self.root.join("kernels").join(name)
     }
 
-    fn news(&self) -> News {
+    fn news(&self) -> FolderMessage {
         let began = Instant::now();
         while began.elapsed() < LONG {
             match self.watching.poll() {
@@ -46,18 +48,18 @@ impl Watched {
         panic!("nothing was noticed")
     }
 
-    /// The next texts that it tells.
+    /// Waits until the watcher reports that it has read the folder's sources, and returns them.
     fn next(&self) -> Sources {
         loop {
             match self.news() {
-                News::Read { sources, .. } => return sources,
-                News::Unreadable(error) => panic!("{error}"),
-                News::Slow(_) => {}
+                FolderMessage::Read { sources, .. } => return sources,
+                FolderMessage::Unreadable(error) => panic!("{error}"),
+                FolderMessage::Slow(_) => {}
             }
         }
     }
 
-    /// Waits for this text of a file; others may come before it, of a folder that is being written.
+    /// Waits until this file has this text; other texts may come first from a folder that is being written.
     fn wait_for(&self, name: &str, text: &str) {
         while self.next().text(name).unwrap() != text {}
     }
@@ -125,7 +127,7 @@ fn write_folder(to: &Path, flat: &str) {
     std::fs::write(to.join(FLAT), flat).unwrap();
 }
 
-/// Saves go on being noticed whatever takes the folder's place, with and without what the system tells.
+/// Replaces the watched folder in several ways, and checks that the watcher reports what is saved afterwards.
 fn replace_and_save(watched: &Watched) {
     watched.save(FLAT, "first");
     let kernels = watched.path("kernels");
@@ -184,7 +186,7 @@ fn no_watcher(_: Sender<Message>, _: &Places) -> notify::Result<RecommendedWatch
 #[test]
 fn saves_are_noticed_where_the_system_tells_of_none_and_that_is_said() {
     let watched = Watched::new("slow", no_watcher);
-    let News::Slow(Some(error)) = watched.news() else { panic!("nothing is said") };
+    let FolderMessage::Slow(Some(error)) = watched.news() else { panic!("nothing is said") };
     assert_eq!(
         error.why,
         "The system does not tell of changes in their folder: the limit of watched files is reached. It is looked at twice a second."
@@ -197,12 +199,14 @@ fn a_folder_that_is_gone_is_said_to_be_and_is_read_when_it_is_back() {
     let watched = Watched::new("gone", system_watcher);
     watched.save(FLAT, "first");
     let is_gone = || match watched.news() {
-        News::Unreadable(error) => error.what.ends_with("cannot be read.") && error.hint == GOES_ON,
+        FolderMessage::Unreadable(error) => {
+            error.what.ends_with("cannot be read.") && error.hint == UNREADABLE_HINT
+        }
         _ => false,
     };
     std::fs::rename(watched.path("kernels"), watched.path("away")).unwrap();
     assert!(is_gone());
-    // Even unchanged: what was said is over.
+    // Even unchanged: the error before is obsolete.
     std::fs::rename(watched.path("away"), watched.path("kernels")).unwrap();
     assert_eq!(watched.next().text(FLAT).unwrap(), "first");
     watched.save(FLAT, "second");

@@ -1,34 +1,34 @@
-//! The colour correction. In: what the sliders say, and whether it is switched on. Out: the frames' correction.
+//! The user's colour correction: its sliders and its switch.
 
 use engine::frame_loop::FrameLoop;
 use video::color::Correction;
 
-/// The sliders and the switch.
+/// The user's colour correction: the values of the sliders, and the switch.
 pub(super) struct Colors {
     sliders: Correction,
     on: bool,
 }
 
 impl Colors {
-    /// Switched off.
+    /// Creates the colour correction with neutral sliders, switched off.
     pub(super) fn new() -> Self {
         Self { sliders: Correction::NEUTRAL, on: false }
     }
 
-    /// What colours are corrected with; `None` where that is switched off.
-    pub(super) fn now(&self) -> Option<Correction> {
+    /// Returns the colour correction in use; `None` if it is switched off.
+    pub(super) fn current(&self) -> Option<Correction> {
         self.on.then_some(self.sliders)
     }
 
-    /// Moves the sliders.
+    /// Sets the sliders, and the correction of the frames if it is switched on.
     pub(super) fn set(&mut self, sliders: Correction, frames: &mut FrameLoop) {
         self.sliders = sliders.limited();
-        frames.correct(self.now());
+        frames.choice.set_correction(self.current());
     }
 
-    /// Switches it on or off.
+    /// Switches the colour correction of the frames on or off.
     pub(super) fn toggle(&mut self, frames: &mut FrameLoop) {
         self.on = !self.on;
-        frames.correct(self.now());
+        frames.choice.set_correction(self.current());
     }
 }

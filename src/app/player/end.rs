@@ -1,15 +1,13 @@
-//! The end of the window. In: the wish to quit. Out: the files that were asked for with the command line, written on a thread
-//! of their own while the window still answers; then everything is taken down.
+//! The end of the window: a job writes the files that the command line requests while the window still responds, then
+//! everything is shut down.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use winit::event_loop::{ActiveEventLoop, ControlFlow};
 
-use super::devices::Devices;
 use super::files::names;
 use super::{IDLE_REPAINT, Player};
-use crate::app::settings::Settings;
 use base::error::{Error, Result};
 use base::jobs::{Job, Waker};
 use base::save;
@@ -17,25 +15,24 @@ use base::timing::log;
 use engine::stats::{self, write_trace};
 use opencl::device_thread::DeviceThread;
 use opengl::read_texture::read_texture;
-use video::color::straighten;
+use video::color::unpremultiply;
 
-/// How long the end of the window waits for devices that are made ready or left.
-const END: Duration = Duration::from_millis(300);
+/// The maximum time that the end of the window waits for the threads of devices.
+const THREADS_TIMEOUT: Duration = Duration::from_millis(300);
 
-/// What is written before the window goes.
+/// The files that are written when the window ends: screenshot, last frame, statistics and trace.
 pub(super) struct LastFiles {
-    /// Whether the trace can be written: better known before there is one.
+    /// The job that tests, at the start, whether the trace's file can be written.
     trial: Option<Job<()>>,
     job: Option<Job<()>>,
-    /// What came of it, from when on it is known.
     result: Option<Result<()>>,
 }
 
 impl LastFiles {
-    /// Begins to try whether `trace` can be written: its folder may be one that does not answer.
+    /// Starts a test whether the file `trace` can be written. A job makes the test, since the file system may not respond.
     ///
     /// # Errors
-    /// When the system gives no thread.
+    /// If the system cannot start a thread.
     pub(super) fn begin(trace: Option<&Path>, waker: &Waker) -> Result<Self> {
         let trial = trace.map(|trace| {
             let trace = trace.to_path_buf();
@@ -45,37 +42,37 @@ impl LastFiles {
         Ok(Self { trial: trial.transpose()?, job: None, result: None })
     }
 
-    /// Why the trace cannot be written, once that is known.
-    pub(super) fn complaint(&mut self) -> Option<Error> {
-        let tried = self.trial.as_ref()?.wait(Duration::ZERO)?;
-        self.trial = None;
-        tried.err()
+    /// Returns the error if the test has shown that the trace cannot be written; `None` at later calls.
+    pub(super) fn take_trace_error(&mut self) -> Option<Error> {
+        Job::take_result(&mut self.trial, Duration::ZERO)?.err()
     }
 
-    /// Whether they are being written.
-    pub(super) fn are_on_their_way(&self) -> bool {
+    /// Returns true if the files are being written.
+    pub(super) fn are_being_written(&self) -> bool {
         self.job.is_some()
     }
 
-    /// Waits so long for them; whether they are written, or could not be.
+    /// Waits for at most `time` until all files are written; returns true if they are written or have failed.
     fn wait(&mut self, time: Duration) -> bool {
-        if let Some(done) = self.job.as_ref().and_then(|job| job.wait(time)) {
-            (self.result, self.job) = (Some(done), None);
+        if let Some(done) = Job::take_result(&mut self.job, time) {
+            self.result = Some(done);
         }
         self.result.is_some()
     }
 }
 
-/// Writes one of them.
+/// A function that writes one file.
 type Write = Box<dyn FnOnce() -> Result<()> + Send>;
 
 impl Player<'_> {
-    /// Ends playing, and begins to write what was asked for; whether that is over.
-    pub(crate) fn has_ended(&mut self) -> bool {
+    /// Stops playing and starts to write the files that the command line requests. Returns true once these files are written or
+    /// have failed; call it again until then.
+    pub(crate) fn poll_end(&mut self) -> bool {
         self.quit = true;
         if self.last.job.is_none() && self.last.result.is_none() {
-            let no_screenshot = self.args.screenshot.is_some() && self.saves.screenshot().is_none();
-            if self.saves.want_drawing() || no_screenshot {
+            let saves = &self.saves;
+            let no_screenshot = self.cx.args.screenshot.is_some() && saves.screenshot.is_none();
+            if saves.wants_frame || saves.wants_window || no_screenshot {
                 let _ = self.draw();
             }
             let frame = self.frame_to_write();
@@ -84,52 +81,53 @@ impl Player<'_> {
         self.last.wait(Duration::ZERO)
     }
 
-    /// A turn while the files are written: nothing but the window goes on.
-    pub(super) fn rest_while_written(&mut self, event_loop: &ActiveEventLoop) {
-        self.overlay.say("Writing the files that were asked for; the window closes after that".to_owned());
-        self.repaints.after(IDLE_REPAINT);
-        let at = self.repaints.at();
+    /// Makes one turn of the event loop while the files are written: only the window is drawn.
+    pub(super) fn wait_for_last_files(&mut self, event_loop: &ActiveEventLoop) {
+        self.cx
+            .overlay
+            .show_message("Writing the files that were asked for; the window closes after that".to_owned());
+        self.cx.repaints.redraw_within(IDLE_REPAINT);
+        let at = self.cx.repaints.next_redraw();
         if at.is_some_and(|at| at <= Instant::now()) {
-            self.gl_window.window.request_redraw();
+            self.cx.gl_window.window.request_redraw();
         }
         event_loop.set_control_flow(at.map_or(ControlFlow::Wait, ControlFlow::WaitUntil));
     }
 
-    /// Takes everything down once the files are written. The error is that of a file that cannot be written; the others are
-    /// written all the same. Returns also whether OpenCL is idle: while a kernel or a compiler runs, the process must not run
-    /// the driver's exit handlers.
+    /// Shuts everything down once the files are written. Returns the first error of writing a file, although the other files
+    /// are written all the same, and true if OpenCL is idle. If it is not, because a kernel or a compiler runs, the process
+    /// must not run the driver's exit handlers.
     pub(crate) fn close(mut self) -> (Result<()>, bool) {
-        self.has_ended();
+        self.poll_end();
         let result = self.write();
-        // Both are asked, whatever the first one says.
-        let (device, builder) = (self.frames.shut_down(), self.devices.shut_down());
+        // Both are shut down, whatever the first returns.
+        let (device, builder) = (self.cx.frames.shut_down(), self.devices.shut_down());
         let tuner = self.tuning.shut_down();
         self.lab.shut_down();
         let check = self.check.shut_down();
-        let idle = device && builder && tuner && check && DeviceThread::have_ended(END);
-        // Whoever still opens or reads a file must not be there when the process takes its own things down.
-        let reading = !self.movies.end(&mut self.frames);
+        let idle = device && builder && tuner && check && DeviceThread::have_ended(THREADS_TIMEOUT);
+        // Threads that still read a file must not run during the process's exit handlers.
+        let reading = !self.movies.end(&mut self.cx.frames);
         if idle {
-            self.movies.destroy();
+            self.movies.scenes.destroy();
             self.surface.destroy();
         } else {
-            // An OpenCL context that is still at work may share with the window's: neither is taken down.
+            // An OpenCL context in use may share with the window's: neither is destroyed.
             std::mem::forget(self);
         }
         (result, idle && !reading)
     }
 
-    /// The part of [`Player::close`] that needs no display: waits for all that is on its way to the disk.
+    /// Writes all files that the command line requests and waits until they are written; needs no display.
     pub(crate) fn write(&mut self) -> Result<()> {
-        self.with_devices(Devices::end_recovery);
-        for saved in self.saves.finished(true) {
+        self.devices.recovery.end(&mut self.cx);
+        for saved in self.saves.take_finished(true) {
             match saved {
                 Ok(paths) => eprintln!("clreel: Saved {}", names(&paths)),
                 Err(error) => eprintln!("clreel: {error}"),
             }
         }
-        let settings = Settings::of(&self.overlay, self.surface.scale());
-        if let Err(error) = self.settings.keep_now(&settings) {
+        if let Err(error) = self.settings.keep_now(&self.current_settings()) {
             eprintln!("clreel: {error}");
         }
         if self.last.job.is_none() && self.last.result.is_none() {
@@ -139,34 +137,33 @@ impl Player<'_> {
         self.last.result.take().unwrap_or(Ok(()))
     }
 
-    /// The last picture, if that was asked for.
+    /// Returns a function that writes the last picture to a file, if the command line requests that.
     fn frame_to_write(&mut self) -> Option<Write> {
-        let path = self.args.save_frame.clone()?;
-        let (texture, size) = self.frames.whole_texture()?;
-        let orientation = self.frames.shown_orientation();
-        let rgba = read_texture(&self.gl_window.gl, texture, size);
+        let path = self.cx.args.save_frame.clone()?;
+        let (texture, size) = self.cx.frames.presenter.screen.filled_texture()?;
+        let orientation = self.cx.frames.presenter.screen.orientation();
+        let rgba = read_texture(&self.cx.gl_window.gl, texture, size);
         Some(Box::new(move || {
             let (size, mut rgba) = orientation.turn(size, rgba?)?;
-            straighten(&mut rgba);
+            unpremultiply(&mut rgba);
             save::png(&path, size.0, size.1, &rgba)
         }))
     }
 
-    /// Begins to write what was asked for, the last picture among it.
+    /// Starts to write the files that the command line requests; `frame` writes the last picture.
     fn begin_to_write(&mut self, frame: Option<Write>) {
         let mut files: Vec<Write> = frame.into_iter().collect();
-        if let (Some(path), Some((width, height, rgba))) =
-            (&self.args.screenshot, self.saves.take_screenshot())
+        if let (Some(path), Some(((width, height), rgba))) =
+            (&self.cx.args.screenshot, self.saves.screenshot.take())
         {
             let path = path.clone();
             files.push(Box::new(move || save::png(&path, width, height, &rgba)));
         }
-        if let Some(path) = self.args.stats.clone() {
-            let (recorder, context) =
-                (self.movies.scene().stats(&self.frames).clone(), self.export_context());
+        if let Some(path) = self.cx.args.stats.clone() {
+            let (recorder, context) = (self.cx.frames.recorder.clone(), self.export_context());
             files.push(Box::new(move || stats::export(&path, &recorder, &context)));
         }
-        if let (Some(path), Some(recorded)) = (self.args.trace.trace.clone(), log::copy()) {
+        if let (Some(path), Some(recorded)) = (self.cx.args.trace.trace.clone(), log::copy()) {
             let context = self.trace_context();
             files.push(Box::new(move || write_trace(&path, &recorded, &context)));
         }
@@ -175,21 +172,20 @@ impl Player<'_> {
             return;
         }
         let trial = self.last.trial.take();
-        // The first error is told, and the others are written all the same.
         let write = move |_: &_| {
-            // It has a file of the same name as what is written now. What it says is said then, too.
+            // The test uses the trace's file; an error of it will occur again.
             if let Some(trial) = trial {
                 let _ = trial.wait(Duration::MAX);
             }
             let mut written = Ok(());
             for file in files {
-                // One that cannot be written keeps none of the others away.
+                // The first error is returned; all files are written.
                 let this = file();
                 written = written.and(this);
             }
             written
         };
-        match Job::spawn("end", "The files of the end could not be written.", &self.waker, write) {
+        match Job::spawn("end", "The files of the end could not be written.", &self.cx.waker, write) {
             Ok(job) => self.last.job = Some(job),
             Err(error) => self.last.result = Some(Err(error)),
         }

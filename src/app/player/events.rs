@@ -1,14 +1,11 @@
-//! What the user does with the window, its keys and its mouse. In: winit's events and the overlay's actions. Out:
-//! calls to the frame loop, the playlist and the overlay.
+//! Handling of window events, keyboard commands, and actions of the overlay.
 
 use winit::event::WindowEvent;
 use winit::window::Fullscreen;
 
-use super::Player;
-use super::devices::Devices;
-use super::movies::Movies;
+use super::movies::navigate;
 use super::surface::INPUT_REPAINT;
-use super::tuning::SpareTime;
+use super::{Player, wipe};
 use crate::app::input::{self, Command};
 use crate::scene::Input;
 use base::error::Result;
@@ -16,7 +13,7 @@ use box_filter::MAX_RADIUS;
 use overlay::Action;
 
 impl Player<'_> {
-    /// Whether the user asked to quit, or the number of frames asked for has been presented.
+    /// Returns true if the user has quit, or the requested number of frames was presented.
     pub(crate) fn wants_to_quit(&self) -> bool {
         self.quit
     }
@@ -24,11 +21,11 @@ impl Player<'_> {
     /// Handles an event of the window.
     ///
     /// # Errors
-    /// When the window cannot be drawn to any more.
+    /// If the window can no longer be drawn to.
     pub(crate) fn event(&mut self, event: &WindowEvent) -> Result<()> {
-        self.frames.look_for_stop();
-        self.look_at_window();
-        let ending = self.last.are_on_their_way();
+        self.cx.frames.update();
+        self.visibility.check_soon();
+        let ending = self.last.are_being_written();
         match event {
             // At the end there may be nothing to draw on any more.
             WindowEvent::RedrawRequested if ending => return self.draw().or(Ok(())),
@@ -37,146 +34,145 @@ impl Player<'_> {
                 self.quit = true;
                 return Ok(());
             }
-            WindowEvent::HoveredFile(_) => self.movies.hovered(),
+            WindowEvent::HoveredFile(_) => self.movies.playlist.begin_drop(),
             WindowEvent::DroppedFile(path) if !ending => {
-                self.movies.dropped(path.clone(), &self.frames);
+                self.movies.dropped(path.clone(), &self.cx.frames);
                 return Ok(());
             }
             WindowEvent::Resized(size) => {
-                self.gl_window.resize(*size);
-                self.frames.interrupt();
-                self.repaints.soon();
-                self.make_room_for_frame();
+                self.cx.gl_window.resize(*size);
+                self.cx.frames.schedule.interrupt();
+                self.cx.repaints.redraw_soon();
+                self.fit_to_screen();
             }
-            WindowEvent::Moved(_) | WindowEvent::Focused(true) => self.make_room_for_frame(),
+            WindowEvent::Moved(_) | WindowEvent::Focused(true) => self.fit_to_screen(),
             WindowEvent::ModifiersChanged(modifiers) => self.modifiers = modifiers.state(),
             _ => {}
         }
-        if self.surface.event(&self.gl_window.window, event, self.overlay.takes_keys()) {
-            self.repaints.every(INPUT_REPAINT);
+        if self.surface.event(&self.cx.gl_window.window, event, self.cx.overlay.path_prompt.is_open()) {
+            self.cx.repaints.redraw_every(INPUT_REPAINT);
         }
-        // What winit makes up for keys that are down when the focus comes or goes is nobody's press: the real one follows.
+        // Synthetic events, for keys that are down when the focus comes or goes, are no presses: the real one follows.
         if let (WindowEvent::KeyboardInput { event: key, is_synthetic: false, .. }, false) = (event, ending) {
-            if !self.overlay.takes_keys() {
-                // A dead key waits for a letter to put its accent on, and the next key would not be itself.
-                self.gl_window.window.reset_dead_keys();
+            if !self.cx.overlay.path_prompt.is_open() {
+                // A dead key would combine with the next key.
+                self.cx.gl_window.window.reset_dead_keys();
                 if let Some(command) = input::command(key, self.modifiers) {
-                    self.obey(command);
+                    self.execute(command);
                 }
             } else if input::is_escape(key) {
-                // At once, so that the next key is the player's again.
-                self.overlay.close_path_field();
-                self.repaints.soon();
+                // At once, so that the next key is a command again.
+                self.cx.overlay.path_prompt.close();
+                self.cx.repaints.redraw_soon();
             }
         }
         Ok(())
     }
 
-    /// Takes a smaller size where the window manager's frame, which is there now, would reach beyond the screen.
-    fn make_room_for_frame(&mut self) {
-        if let Some(size) = self.size.with_frame(&self.gl_window.window) {
-            self.gl_window.request_size(size);
-            self.repaints.soon();
+    /// Shrinks the window if it would reach beyond the screen with the window manager's frame, whose size is known only once
+    /// the window is open.
+    fn fit_to_screen(&mut self) {
+        if let Some(size) = self.size.with_frame(&self.cx.gl_window.window) {
+            self.cx.gl_window.request_size(size);
+            self.cx.repaints.redraw_soon();
         }
     }
 
-    fn obey(&mut self, command: Command) {
-        // Who presses keys needs no hint.
-        self.overlay.needs_no_hint();
-        if self.obey_on_other(&command) {
-            self.repaints.soon();
+    /// Executes the command of a key.
+    fn execute(&mut self, command: Command) {
+        let Self { movies, devices, surface, cx, .. } = self;
+        // A user who presses keys needs no hint.
+        cx.overlay.dismiss_hint();
+        cx.repaints.redraw_soon();
+        if wipe::apply_to_second(&command, surface.mouse(), movies, devices, cx) {
             return;
         }
+        let (navigation, movie) = (&mut movies.navigation, movies.scenes.facts());
         match command {
             Command::Do(action) => self.act(action),
             Command::RadiusBy(step) => {
-                let radius = self.frames.chosen().1.saturating_add_signed(step);
+                let radius = cx.frames.choice.filter().1.saturating_add_signed(step);
                 self.act(Action::SetRadius(radius));
             }
-            Command::LeaveFullscreen if self.overlay.keys_open() => self.overlay.toggle_keys(),
-            Command::LeaveFullscreen if self.overlay.is_frozen() => self.overlay.let_go(),
-            Command::Movie(step) => self.movies.go(step),
-            Command::SeekBy { seconds, exact } => {
-                self.with(|movies, with| movies.seek_by(seconds, exact, with))
+            Command::LeaveFullscreen if cx.overlay.is_key_table_open() => cx.overlay.toggle_key_table(),
+            Command::LeaveFullscreen if cx.overlay.panels.is_frozen() => cx.overlay.panels.unfreeze(),
+            Command::LeaveFullscreen => cx.gl_window.window.set_fullscreen(None),
+            Command::Movie(step) => movies.playlist.go(step),
+            Command::SeekBy { seconds, exact } => navigation.seek_by(seconds, exact, movie, cx),
+            Command::SeekEnd => navigation.refine(movie, cx),
+            Command::SeekStart => navigation.seek_to(0.0, true, movie, cx),
+            // A scene that has sizes takes the key.
+            Command::Chapter(step) => {
+                if !movies.input(Input::Size(step), cx) {
+                    movies.navigation.go_to_chapter(step, movies.scenes.facts(), cx);
+                }
             }
-            Command::SeekEnd => self.with(Movies::refine),
-            Command::Chapter(step) => self.with(|movies, with| movies.go_to_chapter(step, with)),
-            Command::SeekStart => self.with(|movies, with| movies.seek_to(0.0, true, with)),
-            Command::Step { back } => self.movies.step(back, &mut self.frames),
-            Command::Speed(factor) => self.movies.change_speed(factor, &mut self.frames),
-            Command::MarkPart => self.movies.mark_part(&self.frames),
-            Command::ToggleLoop => self.movies.toggle_loop(&self.frames),
-            Command::LeaveFullscreen => self.gl_window.window.set_fullscreen(None),
+            Command::Step { back } => navigate::step(back, &mut cx.frames),
+            Command::Speed(factor) => navigate::change_speed(factor, &mut cx.frames),
+            Command::MarkPart => navigation.mark_part(&cx.frames),
+            Command::ToggleLoop => navigate::toggle_loop(&cx.frames),
         }
-        self.repaints.soon();
     }
 
-    /// Lets the scene take what the mouse does with the picture.
-    fn pass_on(&mut self, input: Input) {
-        self.with(|movies, with| {
-            movies.input(input, with);
-        });
-    }
-
+    /// Executes an action that the user has requested in the overlay.
     pub(super) fn act(&mut self, action: Action) {
+        let Self { movies, devices, kernels, tuning, cx, .. } = self;
         match action {
-            Action::SetVariant(id) => match self.devices.want(id) {
-                Ok(()) => self.frames.choose(id, self.frames.chosen().1),
-                Err(error) => self.notify(error, true),
+            Action::SetVariant(id) => match devices.prefer(id) {
+                Ok(()) => cx.frames.choice.choose(id, cx.frames.choice.filter().1),
+                Err(error) => cx.notify(error, true),
             },
             Action::SetRadius(radius) => {
-                self.frames.choose(self.frames.chosen().0, radius.min(MAX_RADIUS));
+                cx.frames.choice.choose(cx.frames.choice.filter().0, radius.min(MAX_RADIUS))
             }
-            Action::SetCorrection(correction) => {
-                self.colors.set(correction, &mut self.frames);
+            Action::SetCorrection(correction) => self.colors.set(correction, &mut cx.frames),
+            Action::ToggleCorrection => self.colors.toggle(&mut cx.frames),
+            Action::ToggleHeat => cx.overlay.switches.heat ^= true,
+            Action::ToggleLevels => cx.overlay.switches.levels ^= true,
+            Action::Seek { to_s, exact } => {
+                movies.navigation.seek_to(to_s, exact, movies.scenes.facts(), cx);
             }
-            Action::ToggleCorrection => {
-                self.colors.toggle(&mut self.frames);
-            }
-            Action::ToggleHeat => self.overlay.toggle_heat(),
-            Action::ToggleLevels => self.overlay.toggle_levels(),
-            Action::Seek { to_s, exact } => self.with(|movies, with| movies.seek_to(to_s, exact, with)),
-            Action::Grab(at) => self.pass_on(Input::Grab(at)),
-            Action::Drag { by, at } => self.pass_on(Input::Drag { by, at }),
-            Action::LetGo => self.pass_on(Input::LetGo),
-            Action::NextScene => self.with(Movies::next_scene),
-            Action::ToggleWipe => self.toggle_wipe(),
-            Action::SwapSides => self.swap_sides(),
-            Action::ToggleDifference => self.toggle_difference(),
+            Action::StartDrag(at) => _ = movies.input(Input::Grab(at), cx),
+            Action::Drag { by, at } => _ = movies.input(Input::Drag { by, at }, cx),
+            Action::EndDrag => _ = movies.input(Input::LetGo, cx),
+            Action::NextScene => movies.next_scene(cx),
+            Action::ToggleWipe => wipe::toggle(movies, devices, cx),
+            Action::SwapSides => wipe::swap(devices, cx),
+            Action::ToggleDifference => wipe::toggle_difference(movies, devices, cx),
             Action::ToggleFullscreen => {
-                let window = &self.gl_window.window;
+                let window = &cx.gl_window.window;
                 let next = window.fullscreen().is_none().then_some(Fullscreen::Borderless(None));
                 window.set_fullscreen(next);
             }
-            Action::TogglePause => self.frames.toggle_pause(),
-            Action::AskForMovie => self.with(Movies::ask),
-            Action::Open(path) => self.movies.open_typed(&path),
-            Action::Complete(typed) => self.movies.complete(typed, &self.waker),
-            Action::ToggleOverlay => self.overlay.toggle_visible(),
-            Action::ToggleKeys => self.overlay.toggle_keys(),
-            Action::ResetPanels => self.overlay.reset_panels(),
-            Action::SaveFrame => self.saves.want_frame(),
-            Action::SaveWindow => self.saves.want_window(),
-            Action::NextDevice => self.with_devices(Devices::next_device),
-            Action::SetDevice(position) => {
-                self.with_devices(|devices, with| devices.set_device(position, with))
-            }
-            Action::Toggle(panel) => self.overlay.toggle(panel),
-            Action::Freeze(frame) => self.overlay.freeze(frame, &self.frames.recorder),
+            Action::TogglePause => cx.frames.schedule.toggle_pause(),
+            Action::AskForMovie => movies.ask(cx),
+            Action::Open(path) => movies.playlist.open_typed(&path),
+            Action::Complete(typed) => movies.complete(typed, &cx.waker),
+            Action::ToggleOverlay => cx.overlay.toggle_visible(),
+            Action::ToggleKeys => cx.overlay.toggle_key_table(),
+            Action::ResetPanels => cx.overlay.reset_panels(),
+            Action::SaveFrame => self.saves.wants_frame = true,
+            Action::SaveWindow => self.saves.wants_window = true,
+            Action::NextDevice => devices.next_device(cx),
+            Action::SetDevice(position) => devices.set_device(position, cx),
+            Action::Toggle(panel) => cx.overlay.panels.toggle(panel),
+            Action::Freeze(frame) => cx.overlay.panels.freeze(frame, &cx.frames.recorder),
             Action::Zoom(factor) => self.surface.zoom(factor),
-            Action::TuneNow => self.with_tuning(SpareTime::tune_now),
-            Action::StopTuning => self.tuning.stop(),
-            Action::Measure { ladder, size } => self.measure(ladder, size),
+            Action::TuneNow => tuning.tune_now(devices, cx),
+            Action::StopTuning => tuning.stop(),
+            Action::Measure { ladder, size } => {
+                self.lab.start(ladder, size, devices, kernels.shown().folder.clone(), cx);
+            }
             Action::StopMeasuring => self.lab.stop(),
-            Action::CheckConversions => self.check_conversions(),
+            Action::CheckConversions => self.check.start(devices, cx),
             Action::StopChecking => self.check.stop(),
-            Action::CopyKernels => self.copy_kernels(),
-            Action::RebuildKernels => self.rebuild_kernels(),
-            Action::WipeKernels(number) => self.wipe_kernels(number),
-            Action::CheckRaces => self.check_races(),
-            Action::UseKernels(number) => self.use_kernels(number),
+            Action::CopyKernels => kernels.copy_built_in(cx),
+            Action::RebuildKernels => kernels.rebuild(cx),
+            Action::WipeKernels(number) => kernels.begin_wipe(number, movies, devices, cx),
+            Action::CheckRaces => self.races.toggle(kernels.saved(), cx),
+            Action::UseKernels(number) => kernels.use_version(number, cx),
             Action::ExportStats => self.export_stats(),
-            Action::DismissNotice(index) => self.notices.dismiss(index),
+            Action::DismissNotice(index) => cx.notices.dismiss(index),
             Action::Quit => self.quit = true,
         }
     }

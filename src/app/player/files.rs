@@ -1,5 +1,4 @@
-//! What the window writes: settings now and then, statistics when asked for, and what was asked for at the end. In: the state of
-//! the window. Out: files, and sentences about them.
+//! Files that the window writes during playback: settings, saved pictures, and statistics.
 
 use std::path::PathBuf;
 
@@ -9,38 +8,33 @@ use base::timing::log;
 use engine::stats::{self, ExportContext, TraceContext, write_trace};
 
 impl Player<'_> {
-    /// Says what has been saved, and keeps the settings.
-    pub(super) fn look_after_files(&mut self) {
-        for saved in self.saves.finished(false) {
-            match saved {
-                Ok(paths) => self.say_saved(&paths),
-                Err(error) => self.notify(error, false),
+    /// Reports files that were saved since the last call, and writes the settings if they have changed.
+    pub(super) fn update_saved_files(&mut self) {
+        for saved in self.saves.take_finished(false) {
+            if let Some(paths) = self.cx.or_notify(saved) {
+                let text = format!("Saved {}", names(&paths));
+                eprintln!("clreel: {text}");
+                self.cx.overlay.show_message(text);
+                self.cx.repaints.redraw_soon();
             }
         }
-        if let Some(error) = self.last.complaint() {
-            self.notify(error, false);
+        if let Some(error) = self.last.take_trace_error() {
+            self.cx.notify(error, false);
         }
-        let settings = Settings::of(&self.overlay, self.surface.scale());
-        match self.settings.keep(&settings) {
-            Ok(wait) => {
-                if let Some(wait) = wait {
-                    self.repaints.after(wait);
-                }
-            }
-            Err(error) => self.notify(error, false),
+        let kept = self.settings.keep(&self.current_settings());
+        if let Some(wait) = self.cx.or_notify(kept).flatten() {
+            self.cx.repaints.redraw_within(wait);
         }
     }
 
-    fn say_saved(&mut self, paths: &[PathBuf]) {
-        let text = format!("Saved {}", names(paths));
-        eprintln!("clreel: {text}");
-        self.overlay.say(text);
-        self.repaints.soon();
+    /// Returns the settings as the user has changed them.
+    pub(super) fn current_settings(&self) -> Settings {
+        Settings { ui_scale: self.surface.scale(), overlay: self.cx.overlay.saved_state() }
     }
 
-    /// Saves the statistics, and what happened just now.
+    /// Saves the statistics as CSV and JSON, and the recorded events as a trace.
     pub(super) fn export_stats(&mut self) {
-        let (context, recorder) = (self.export_context(), self.movies.scene().stats(&self.frames).clone());
+        let (context, recorder) = (self.export_context(), self.cx.frames.recorder.clone());
         let (recorded, trace) = (log::copy(), self.trace_context());
         let write = move |paths: &[PathBuf]| {
             let [tables @ .., last] = paths else { return Ok(()) };
@@ -48,38 +42,40 @@ impl Player<'_> {
             recorded.map_or(Ok(()), |recorded| write_trace(last, &recorded, &trace))
         };
         let endings = &["csv", "json", "trace.json"];
-        if let Err(error) = self.saves.begin("stats", endings, write, &self.waker) {
-            self.notify(error, false);
-        }
+        let begun = self.saves.begin("stats", endings, write, &self.cx.waker);
+        self.cx.or_notify(begun);
     }
 
-    /// What the trace is of.
+    /// Returns the facts about device and OpenGL for the header of a trace.
     pub(super) fn trace_context(&self) -> TraceContext {
         TraceContext {
-            device: self.devices.info().map(|device| device.name.clone()),
-            gl_renderer: Some(self.gl_window.renderer.clone()),
+            device: self.devices.running.info().map(|device| device.name.clone()),
+            clock: self.devices.running.clock(),
+            gl_renderer: Some(self.cx.gl_window.renderer.clone()),
         }
     }
 
-    /// What the statistics are about.
+    /// Returns the facts about movie, device and filter for the header of the statistics.
     pub(super) fn export_context(&self) -> ExportContext {
-        let facts = self.movies.facts();
+        let facts = self.movies.scenes.facts();
         ExportContext {
             movie: facts.file_name.clone(),
             width: facts.width,
             height: facts.height,
             fps: facts.fps,
-            device: self.devices.info().cloned(),
-            gl_renderer: self.gl_window.renderer.clone(),
-            sharing: self.devices.sharing().name().to_owned(),
-            sharing_reason: self.devices.sharing().reason().to_owned(),
-            variant: self.frames.chosen().0,
-            radius: self.frames.chosen().1,
-            unpaced: self.args.unpaced,
+            device: self.devices.running.info().cloned(),
+            clock: self.devices.running.clock(),
+            gl_renderer: self.cx.gl_window.renderer.clone(),
+            sharing: self.devices.running.sharing().name().to_owned(),
+            sharing_reason: self.devices.running.sharing().reason().to_owned(),
+            variant: self.cx.frames.choice.filter().0,
+            radius: self.cx.frames.choice.filter().1,
+            unpaced: self.cx.args.unpaced,
         }
     }
 }
 
+/// Returns the names of the files as a list for a message.
 pub(super) fn names(paths: &[PathBuf]) -> String {
     paths.iter().map(base::text::name).collect::<Vec<_>>().join(" and ")
 }

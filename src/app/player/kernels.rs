@@ -1,9 +1,10 @@
-//! Kernels that are edited while the movie runs. In: what was saved in a folder, what came of trying it. Out: versions, of which
-//! the last ten are kept; the newest that may be shown filters the movie.
+//! Kernels that are edited while the movie plays. Each save is a version; the last ten are kept, and the newest that may run
+//! filters the movie. [`Versions`] stores the versions and the verdicts on them; [`LiveKernels`] watches the folder and handles
+//! the user's requests.
 
 mod changes;
+mod controller;
 mod kept;
-mod looked_after;
 mod refusals;
 mod shown;
 #[cfg(test)]
@@ -13,105 +14,89 @@ use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::devices::{Devices, Opinion, no_own};
-use super::{Player, save};
-use crate::app::builder::{Asm, Judge};
-use crate::app::kernels::{News, Watching};
-use base::error::{Error, Result};
+use super::devices::{Devices, Finding, no_own_kernel_error};
+use super::movies::Movies;
+use super::{PlayerContext, save};
+use crate::app::builder::{JudgeRequest, MachineCodeRequest, Request};
+use crate::app::kernels::{CurrentSources, FolderMessage, FolderWatcher};
+use base::error::{Error, ErrorKind, Result, SourceLine};
 use base::jobs::{Job, Waker};
-use box_filter::machine_code::Pictures;
+use box_filter::machine_code::PictureInfo;
 use box_filter::{OWN_FILE, VariantId};
 use changes::is_same;
-use engine::stats::Beside;
+pub(super) use controller::LiveKernels;
+use engine::stats::SecondSetting;
 use kept::{Circumstances, KeptVersion, Median};
 use opencl::cl::DeviceKind;
-use opencl::program;
 use opencl::sources::{self, Sources};
-use overlay::{Judged, Kernels, Panel, Source, Subject, Untried, Verdict, Version, errors_in, told_of};
+use overlay::{
+    Kernels, Panel, PendingValidation, Source, Subject, Verdict, Version, VersionResult, result_to_show,
+};
 use refusals::Refusals;
 
-/// Versions that are kept.
-const KEPT: usize = 10;
-/// A filter's median holds once so many frames were measured.
-const ENOUGH: usize = 5;
+/// The maximum number of versions of the edited kernels that are kept.
+const MAX_VERSIONS: usize = 10;
+/// The minimum number of measured frames for which a filter's median time is used.
+const MIN_TIMED_FRAMES: usize = 5;
 
-/// The folder that is watched, and what was saved in it.
+/// The stored versions of the edited kernels (a version is the text of all kernels at one save), the verdicts on them, and the
+/// contents of the kernels panel.
 #[derive(Default)]
-pub(super) struct LiveKernels {
-    watching: Option<Watching>,
-    copying: Option<Job<PathBuf>>,
+struct Versions {
     kept: VecDeque<KeptVersion>,
+    /// The number of the newest version; the first one has 1.
     number: u64,
+    /// The number of the version that was saved or chosen last.
     current: u64,
-    /// The current version is to be judged; by hand: whether or not it changes anything.
+    /// `Some` if verdicts on the current version are to be requested: `Some(true)` also on kernels that the version does not
+    /// change.
     waits: Option<bool>,
-    /// The environment names a folder: where that is not there, nothing can be built.
+    /// True if the environment names a folder of kernels: if that folder does not exist, no kernels can be built.
     is_named: bool,
-    /// The first version was there by then, and all was built from it.
+    /// True if the first version existed at the start, so that all programs were built from it.
     is_built: bool,
-    /// The named folder came after all was to be built, and that was not told yet.
+    /// True if the folder that the environment names appeared after the start; reset by [`Versions::take_late_appearance`].
     is_late: bool,
-    /// What could not be built, or run, of what was there before the window.
+    /// The variants and the conversion that could not be built from the kernels at the start, or could not run, with their
+    /// errors.
     refused_first: Vec<(Subject, Error)>,
-    /// Which version filters for a variant, or converts.
+    /// For each variant, and for the conversion, the number of the version whose kernels run.
     running: HashMap<Subject, u64>,
-    /// Of which version it was asked what it does, as long as that is not told.
+    /// For each variant, and for the conversion, the number of the version on which a verdict was requested, until the verdict
+    /// arrives.
     asked: HashMap<Subject, u64>,
     refusals: Refusals,
-    /// What the source is of that is shown, and what a compiler says of it.
-    source_of: Option<((u64, VariantId, DeviceKind), String)>,
-    /// Whose machine code is shown or asked for: version, variant, pictures, and the device's number.
-    code_of: Option<(u64, VariantId, Pictures, usize)>,
-    /// Counts the devices: the versions' times are of the last one alone.
+    /// The number of the version, the chosen variant and the kind of device for which the source in the kernels panel was made,
+    /// and the compiler's log.
+    source_of: Option<((u64, VariantId, DeviceKind), Vec<SourceLine>)>,
+    /// The machine code that is shown or was requested: number of the version, variant, pictures, and the device's index.
+    code_of: Option<(u64, VariantId, PictureInfo, usize)>,
+    /// The number of devices used so far: stored times are of the last device only.
     devices: u32,
-    /// Counts how often the builder began anew with one of them.
-    begun: u32,
-    /// Of which variant another version was asked for, to wipe it, and the device that it was built for.
-    beside_of: Option<VariantId>,
-    beside_on: Option<usize>,
+    /// The number of restarts of the builder so far.
+    restarts: u32,
     shown: Kernels,
 }
 
-impl LiveKernels {
-    /// Watches the folder that the environment names, if it names one.
-    ///
-    /// # Errors
-    /// When the system gives no thread.
-    pub(crate) fn begin(waker: &Waker) -> Result<Self> {
-        let mut live = Self::default();
-        if let Some(folder) = program::named_folder() {
-            live.is_named = true;
-            live.watch(&folder, waker)?;
-        }
-        Ok(live)
-    }
-
-    fn watch(&mut self, folder: &Path, waker: &Waker) -> Result<()> {
-        let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-        self.shown.folder = Some(base::text::name(&folder));
-        self.watching = Some(Watching::begin(folder, waker)?);
-        Ok(())
-    }
-
-    /// What the overlay shows of it.
-    pub(crate) fn shown(&self) -> &Kernels {
-        &self.shown
-    }
-
+impl Versions {
+    /// Returns the version with this number, if it is kept.
     fn version(&self, number: u64) -> Option<&KeptVersion> {
         self.kept.iter().find(|kept| kept.number == number)
     }
 
+    /// Returns the version with this number, to change it.
     fn version_mut(&mut self, number: u64) -> Option<&mut KeptVersion> {
         self.kept.iter_mut().find(|kept| kept.number == number)
     }
 
-    /// The texts from which a variant's kernels, or the conversion's, were built that run now.
-    fn runs(&self, subject: Subject) -> Option<&KeptVersion> {
+    /// Returns the version whose kernels are in use for a variant or the conversion; `None` if the built-in kernels are in use.
+    fn version_in_use(&self, subject: Subject) -> Option<&KeptVersion> {
         self.version(*self.running.get(&subject)?)
     }
 
-    /// Takes what was saved. `is_built`: all that runs was built from it.
+    /// Adds the sources of the folder as a new version and makes it the current one, unless they are unchanged. If `asked` is
+    /// true, because the user wants them validated, unchanged sources are not ignored. `is_built` is true if all programs were
+    /// built from them.
     fn read(&mut self, sources: Sources, asked: bool, is_built: bool) {
         self.shown.problem = None;
         if self.kept.back().is_some_and(|newest| newest.sources == sources) {
@@ -124,7 +109,8 @@ impl LiveKernels {
         self.use_version(self.number, asked);
     }
 
-    /// Makes a version of it.
+    /// Adds a version with these sources. If there are then more than [`MAX_VERSIONS`] versions, drops the oldest one whose kernels are
+    /// not in use.
     fn keep(&mut self, sources: Sources, is_built: bool) {
         let newest = self.kept.back().map(|kept| kept.sources.clone());
         let files = sources.changed_since(&newest.unwrap_or_default());
@@ -134,13 +120,13 @@ impl LiveKernels {
             sources,
             files,
             judged: Vec::new(),
-            untried: Untried::Unknown,
+            untried: PendingValidation::Unknown,
             before: HashMap::new(),
             times: Vec::new(),
         };
         self.kept.push_back(kept);
-        while self.kept.len() > KEPT {
-            // What filters now is kept, too.
+        while self.kept.len() > MAX_VERSIONS {
+            // Versions that run are kept in any case.
             let oldest = self.kept.iter().position(|kept| !self.running.values().any(|n| *n == kept.number));
             self.kept.remove(oldest.unwrap_or(0));
         }
@@ -153,8 +139,8 @@ impl LiveKernels {
         }
     }
 
-    /// Notes what of the first version could not be built: what the device cannot do with kernels that are built in is no fault
-    /// of that version.
+    /// Records the kernels of the first version that could not be built as refused. Leaves out built-in kernels, which the
+    /// device does not support.
     fn note_refused_first(&mut self) {
         if !self.is_built {
             return;
@@ -167,45 +153,36 @@ impl LiveKernels {
             let Subject::Variant(variant) = subject else { continue };
             let kinds = [DeviceKind::Cpu, DeviceKind::Gpu];
             let built_in = Sources::default();
-            if first.of(subject).is_none()
+            if first.find_judged(subject).is_none()
                 && kinds.iter().any(|kind| !is_same(variant, *kind, &first.sources, &built_in))
             {
-                first.judged.push(Judged::new(subject, Verdict::Refused(error)));
+                first.judged.push(VersionResult::new(subject, Verdict::Refused(error)));
             }
         }
     }
 
-    /// Has this version's kernels filter, if they may.
+    /// Makes the version with this number the current one: its kernels are used once they are validated. If `asked` is true,
+    /// kernels that the version does not change are also validated.
     fn use_version(&mut self, number: u64, asked: bool) {
         let Some(kept) = self.version(number) else { return };
-        sources::set_current(kept.sources.clone());
-        (self.current, self.waits) = (number, Some(asked));
+        (self.current, self.waits) = (kept.number, Some(asked));
     }
 
-    /// The version that was saved or chosen last: its number and its texts. `None` where no folder is watched.
-    pub(crate) fn saved(&self) -> Option<(u64, Sources)> {
-        self.version(self.current).map(|kept| (kept.number, kept.sources.clone()))
-    }
-
-    /// Whether the current version has a kernel of the user's own.
+    /// Returns true if the current version of the edited kernels has the user's own kernel, the file `box_filter/own.cl`.
     fn has_own(&self) -> bool {
         self.version(self.current).is_some_and(|kept| kept.sources.has(OWN_FILE))
     }
 
-    /// Notes what came of a version; returns what is to be said of it.
-    fn note(&mut self, opinion: Opinion) -> Option<(Subject, Verdict)> {
-        match opinion {
-            Opinion::Of(number, subject @ Subject::Variant(VariantId::Version), verdict) => {
-                if !matches!(verdict, Verdict::Refused(_)) {
-                    self.shown.beside = self.beside_of.map(|variant| (variant, number));
-                }
-                Some((subject, verdict))
-            }
-            Opinion::Of(number, subject, verdict) => {
+    /// Processes a finding about edited kernels; returns the verdict that is to be shown to the user, if any.
+    fn process_finding(&mut self, finding: Finding) -> Option<(Subject, Verdict)> {
+        match finding {
+            // It begins a wipe, and is no verdict on the version that runs.
+            Finding::OtherVersion(..) => None,
+            Finding::Verdict(number, subject, verdict) => {
                 if self.asked.get(&subject) == Some(&number) {
                     self.asked.remove(&subject);
                 }
-                let before = self.runs(subject).map(|kept| kept.number);
+                let before = self.version_in_use(subject).map(|kept| kept.number);
                 let refused = match &verdict {
                     Verdict::Refused(error) => Some(error),
                     Verdict::Exact | Verdict::Differs(_) => None,
@@ -215,8 +192,8 @@ impl LiveKernels {
                 self.refusals.note(subject, &sources, refused);
                 let kept = self.version_mut(number)?;
                 kept.judged.retain(|judged| judged.subject != subject);
-                kept.judged.push(Judged::new(subject, verdict.clone()));
-                if let Untried::Now(left) = &mut kept.untried {
+                kept.judged.push(VersionResult::new(subject, verdict.clone()));
+                if let PendingValidation::Now(left) = &mut kept.untried {
                     *left = left.saturating_sub(1);
                 }
                 if let Some(before) = before.filter(|before| may_run && *before != number) {
@@ -226,18 +203,18 @@ impl LiveKernels {
                     kept.times.retain(|(of, _)| Subject::Variant(of.variant) != subject);
                     self.running.insert(subject, number);
                 }
-                // Of one before it nothing is to be said any more.
+                // Verdicts on older versions are not reported.
                 (number == self.current).then_some((subject, verdict))
             }
-            Opinion::Runs(number, variant, code) => {
+            Finding::MachineCode(number, variant, code) => {
                 if self.code_of.is_some_and(|of| (of.0, of.1) == (number, variant)) {
                     self.shown.machine_code = Some(code);
                 }
                 None
             }
-            Opinion::CannotRun(subject, error) => {
-                // The window says so.
-                let runs = self.runs(subject).map(|kept| (kept.number, kept.sources.clone()));
+            Finding::Unavailable(subject, error) => {
+                // Reported by the devices.
+                let runs = self.version_in_use(subject).map(|kept| (kept.number, kept.sources.clone()));
                 match runs {
                     Some((number, sources)) if number > 1 => {
                         self.refusals.note(subject, &sources, Some(&error))
@@ -249,34 +226,34 @@ impl LiveKernels {
                 }
                 None
             }
-            Opinion::Ran(variant, report) => {
+            Finding::Output(variant, report) => {
                 let subject = Subject::Variant(variant);
-                let number = self.runs(subject)?.number;
+                let number = self.version_in_use(subject)?.number;
                 let all = &mut self.version_mut(number)?.judged;
-                let is_refused = |judged: &Judged| matches!(judged.verdict, Verdict::Refused(_));
+                let is_refused = |judged: &VersionResult| matches!(judged.verdict, Verdict::Refused(_));
                 let is_known = all.iter().any(|judged| judged.subject == subject && !is_refused(judged));
                 if is_known && report.is_none() {
                     return None;
                 }
                 let verdict = report.map_or(Verdict::Exact, Verdict::Differs);
                 all.retain(|judged| judged.subject != subject);
-                all.push(Judged::new(subject, verdict.clone()));
+                all.push(VersionResult::new(subject, verdict.clone()));
                 (verdict != Verdict::Exact).then_some((subject, verdict))
             }
         }
     }
 
-    /// Forgets what filters took on another device, and asks this one, or its builder that began anew, what is
-    /// not known yet.
-    fn is_on(&mut self, devices: u32, begun: u32) {
+    /// Notes the number of changes of the device and of restarts of the builder. If the device has changed, drops the times
+    /// that were measured on another device. If one of the numbers has changed, repeats the requests without an answer.
+    fn note_device(&mut self, devices: u32, restarts: u32) {
         let is_other = std::mem::replace(&mut self.devices, devices) != devices;
         if is_other {
             self.kept.iter_mut().for_each(|kept| kept.times.clear());
         }
-        if std::mem::replace(&mut self.begun, begun) == begun && !is_other {
+        if std::mem::replace(&mut self.restarts, restarts) == restarts && !is_other {
             return;
         }
-        // What was asked before may never be told.
+        // Earlier requests may never be answered.
         if !self.asked.is_empty() {
             self.waits.get_or_insert(false);
         }
@@ -285,41 +262,19 @@ impl LiveKernels {
         }
     }
 
-    /// Whether this is the first version of a folder that was named and not there, told once: what is not
-    /// judged could not be built either.
-    fn came_late(&mut self) -> bool {
+    /// Returns true once if the folder that the environment names appeared after the start of clreel. Until then nothing could
+    /// be built, not even kernels that need no validation.
+    fn take_late_appearance(&mut self) -> bool {
         std::mem::take(&mut self.is_late)
     }
 
-    /// Notes what the chosen variant's filter takes.
+    /// Stores the median time of a filter with the version of the edited kernels that is in use for it.
     fn time(&mut self, of: Circumstances, median: Median) {
-        let Some(number) = self.runs(Subject::Variant(of.variant)).map(|kept| kept.number) else { return };
+        let Some(number) = self.version_in_use(Subject::Variant(of.variant)).map(|kept| kept.number) else {
+            return;
+        };
         if let Some(kept) = self.version_mut(number) {
             kept.note(of, median);
         }
     }
-}
-
-/// Writes all kernels into a new folder.
-fn copy() -> Result<PathBuf> {
-    let mut why = "There is no folder for them.".to_owned();
-    for parent in save::folders() {
-        for n in 1..1000 {
-            let name = if n == 1 { "clreel-kernels".to_owned() } else { format!("clreel-kernels-{n}") };
-            let folder = parent.join(name);
-            match sources::write_built_in(&folder) {
-                Ok(()) => return Ok(folder),
-                Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(e) => {
-                    why = format!("The system says of '{}': {e}.", base::text::name(folder));
-                    break;
-                }
-            }
-        }
-    }
-    Err(Error::new(
-        "The kernels could not be copied.",
-        why,
-        "Start clreel in a folder that you may write to.",
-    ))
 }

@@ -1,147 +1,162 @@
-//! The Lab's ladder in spare time. In: what the window does. Out: leave for the next step, only while the movie stands still: no
-//! frame is timed then, and nothing of the movie runs beside what the ladder times.
+//! The measurement of a ladder (a set of variants that compute the same result) in the overlay's Lab. It advances only while the
+//! movie stands still: then no frame is timed, and no work for the movie disturbs the measurement.
 
-use super::Player;
-use crate::app::lab::{Measuring, Order, Told};
+use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
+
+use super::PlayerContext;
+use super::devices::Devices;
+use crate::app::lab::{self, LabRequest, Progress};
 use base::error::Error;
-use base::jobs::Said;
-use overlay::{Lab, LabState, Wait};
+use base::jobs::{Job, JobMessage};
+use overlay::{JobState, Lab, Wait};
 
-/// What the Lab measures.
-pub(super) struct SpareLab {
-    measuring: Option<Measuring>,
-    /// The step that waits for leave.
+/// How long a closing window waits for the process that measures to exit.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(700);
+
+/// The measurement of a ladder, and its results.
+#[derive(Default)]
+pub(super) struct LabMeasurement {
+    job: Option<Job<(), Progress>>,
+    /// The channel by which the window permits the next step of the job.
+    permits: Option<Sender<()>>,
+    /// The name of the step of the measurement that waits for permission.
     next: Option<String>,
     shown: Lab,
 }
 
-impl Default for SpareLab {
-    fn default() -> Self {
-        Self { measuring: None, next: None, shown: Lab::NONE }
-    }
-}
-
-impl SpareLab {
-    /// What the overlay shows of it.
+impl LabMeasurement {
+    /// Returns the state and the results of the measurement, for the overlay.
     pub(crate) fn shown(&self) -> &Lab {
         &self.shown
     }
 
-    /// Whether it has the device for itself.
+    /// Returns true if a step of the measurement may be running, so that other work should not use the device.
     pub(crate) fn measures(&self) -> bool {
-        matches!(self.shown.state, LabState::Running(_) | LabState::Ending(_))
+        matches!(self.shown.state, JobState::Running(_) | JobState::Ending(_))
     }
 
-    /// Ends it.
+    /// Ends the measurement; results so far stay on the screen.
     pub(crate) fn stop(&mut self) {
-        (self.measuring, self.next) = (None, None);
-        if self.shown.is_under_way() {
-            self.shown.state = LabState::Stopped;
+        (self.job, self.next) = (None, None);
+        if self.shown.state.is_under_way() {
+            self.shown.state = JobState::Stopped;
         }
     }
 
-    /// Ends its process.
+    /// Ends the process that measures, and waits a short time for its end, so that no process or temporary file remains.
     pub(crate) fn shut_down(&mut self) {
-        self.measuring.iter_mut().for_each(Measuring::shut_down);
+        let _has_ended = self.job.as_mut().is_none_or(|job| job.end(SHUTDOWN_TIMEOUT));
     }
 
+    /// Ends the measurement with this error.
     fn fail(&mut self, error: &Error) {
-        (self.measuring, self.next) = (None, None);
-        self.shown.state = LabState::Failed(format!("{} {}", error.what, error.why).trim().to_owned());
+        (self.job, self.next) = (None, None);
+        self.shown.state = JobState::Failed(format!("{} {}", error.what, error.why).trim().to_owned());
     }
 
-    fn told(&mut self, told: Told) {
-        (self.shown.steps, self.next) = (told.steps, told.next);
-        if !told.rows.is_empty() {
-            (self.shown.limit, self.shown.rows, self.shown.remark) = (told.limit, told.rows, told.remark);
+    /// Stores the results before the measurement's next step.
+    fn take_progress(&mut self, progress: Progress) {
+        (self.shown.steps, self.next) = (progress.steps, progress.next);
+        if !progress.rows.is_empty() {
+            let Progress { peak, rows, remark, .. } = progress;
+            (self.shown.peak, self.shown.rows, self.shown.remark) = (peak, rows, remark);
         }
     }
 
-    /// Takes what it has said since; whether there was something.
-    fn listen(&mut self) -> bool {
+    /// Takes the results that have arrived since the last call; returns true if there were some.
+    fn poll(&mut self) -> bool {
         let mut is_new = false;
-        while let Some(said) = self.measuring.as_ref().and_then(Measuring::poll) {
+        while let Some(message) = self.job.as_ref().and_then(Job::poll) {
             is_new = true;
-            match said {
-                Said::Progress(told) => self.told(told),
-                Said::Done(Ok(())) => {
-                    (self.measuring, self.next) = (None, None);
-                    self.shown.state = LabState::Done;
+            match message {
+                JobMessage::Progress(progress) => self.take_progress(progress),
+                JobMessage::Done(Ok(())) => {
+                    (self.job, self.next) = (None, None);
+                    self.shown.state = JobState::Done;
                 }
-                Said::Done(Err(error)) => self.fail(&error),
+                JobMessage::Done(Err(error)) => self.fail(&error),
             }
         }
         is_new
     }
 
-    /// Lets the next step begin where nothing stands in the way; whether what is shown has changed.
-    fn go_on(&mut self, obstacle: Option<Wait>) -> bool {
-        let Some(measuring) = &self.measuring else { return false };
+    /// Permits the next step unless there is an obstacle. Returns true if the shown state has changed.
+    fn advance(&mut self, obstacle: Option<Wait>) -> bool {
+        let (Some(_), Some(permits)) = (&self.job, &self.permits) else { return false };
         let state = match (obstacle, &self.next) {
             (None, Some(next)) => {
-                measuring.let_go_on();
-                let state = LabState::Running(next.clone());
+                // The job's result says why its thread has ended, if it has.
+                let _ = permits.send(());
+                let state = JobState::Running(next.clone());
                 self.next = None;
                 state
             }
-            (Some(reason), Some(_)) => LabState::Waiting(reason),
-            (Some(reason), None) => LabState::Ending(reason),
-            (None, None) if matches!(self.shown.state, LabState::Running(_)) => return false,
-            (None, None) => LabState::Running("goes on".to_owned()),
+            (Some(reason), Some(_)) => JobState::Waiting(reason),
+            (Some(reason), None) => JobState::Ending(reason),
+            (None, None) if matches!(self.shown.state, JobState::Running(_)) => return false,
+            (None, None) => JobState::Running("goes on".to_owned()),
         };
         let is_new = state != self.shown.state;
         self.shown.state = state;
         is_new
     }
-}
 
-impl Player<'_> {
-    /// Takes what was measured, and lets it go on where the moment allows. What is new is drawn first, so that drawing does not
-    /// run beside the next step.
-    pub(super) fn look_after_lab(&mut self) {
-        let is_new = self.lab.listen();
-        if is_new || self.lab.go_on(self.lab_waits_for()) {
-            self.repaints.soon();
+    /// Takes new results of the measurement. Permits its next step if the movie stands still, after the window was drawn, so
+    /// that drawing does not disturb the step. `is_checking` is true while type conversions are checked.
+    pub(super) fn update(&mut self, is_checking: bool, cx: &mut PlayerContext) {
+        let is_new = self.poll();
+        if is_new || self.advance(obstacle(is_checking, cx)) {
+            cx.repaints.redraw_soon();
         }
     }
 
-    /// Why nothing is to be measured now, if so.
-    fn lab_waits_for(&self) -> Option<Wait> {
-        let still = self.frames.is_paused() || self.frames.is_finished() || self.frames.is_still();
-        if !still {
-            Some(Wait::Plays)
-        } else if self.frames.is_slow() || self.frames.busy().is_some() || self.frames.is_awaiting() {
-            Some(Wait::Filter)
-        } else if self.check.shown().is_under_way() {
-            Some(Wait::Check)
-        } else {
-            None
-        }
-    }
-
-    /// The button.
-    pub(super) fn measure(&mut self, ladder: &str, size: &'static str) {
-        self.lab.stop();
+    /// Starts to measure a ladder at one of its sizes on the running device; `kernels` is the path of the watched folder of
+    /// kernels, if there is one.
+    pub(super) fn start(
+        &mut self,
+        ladder: &str,
+        size: &'static str,
+        devices: &Devices,
+        kernels: Option<String>,
+        cx: &mut PlayerContext,
+    ) {
+        self.stop();
         let Some(ladder) = ladders::all().into_iter().find(|one| one.name == ladder) else { return };
-        self.lab.shown = Lab { of: Some((ladder.name, size)), ..Lab::NONE };
-        self.repaints.soon();
-        let Some(device) = self.devices.running() else {
+        self.shown = Lab { case: Some((ladder.name, size)), ..Lab::default() };
+        cx.repaints.redraw_soon();
+        let Some(device) = devices.running.device() else {
             let why = "There is no OpenCL device that is ready.";
-            self.lab.shown.state = LabState::Failed(why.to_owned());
+            self.shown.state = JobState::Failed(why.to_owned());
             return;
         };
         let info = &device.info;
-        let limits = [self.args.trial.limit(), self.args.device_timeout.limit()];
-        let kernels = self.kernels.shown().folder.clone();
-        let order = Order { ladder, size, device: (info.index, info.name.clone()), limits, kernels };
-        self.lab.shown.device.clone_from(&info.name);
-        match Measuring::begin(order, &self.waker) {
-            Ok(measuring) => {
-                self.lab.measuring = Some(measuring);
-                self.lab.shown.state = LabState::Running("the drivers are loaded".to_owned());
+        self.shown.device.clone_from(&info.name);
+        let timeouts = [cx.args.trial.kernel_timeout, cx.args.trial.device_timeout];
+        let request = LabRequest { ladder, size, device: (info.index, info.name.clone()), timeouts, kernels };
+        let (permits, permitted) = channel();
+        match lab::start(request, permitted, &cx.waker) {
+            Ok(job) => {
+                (self.job, self.permits) = (Some(job), Some(permits));
+                self.shown.state = JobState::Running("the drivers are loaded".to_owned());
             }
-            Err(error) => self.lab.fail(&error),
+            Err(error) => self.fail(&error),
         }
+    }
+}
+
+/// Returns the reason why no step of the measurement may run now; `None` if one may.
+fn obstacle(is_checking: bool, cx: &PlayerContext) -> Option<Wait> {
+    let frames = &cx.frames;
+    if !frames.schedule.is_paused() && !frames.is_finished() && !frames.playing().still {
+        Some(Wait::Plays)
+    } else if frames.is_slow()
+        || frames.busy().is_some()
+        || frames.choice.is_awaited(frames.presenter.screen.filter())
+    {
+        Some(Wait::Filter)
+    } else {
+        is_checking.then_some(Wait::Check)
     }
 }
 
@@ -151,14 +166,14 @@ mod tests {
 
     #[test]
     fn what_was_stopped_keeps_what_it_has_measured() {
-        let mut lab = SpareLab::default();
-        lab.shown.state = LabState::Waiting(Wait::Plays);
+        let mut lab = LabMeasurement::default();
+        lab.shown.state = JobState::Waiting(Wait::Plays);
         lab.shown.steps = (3, 9);
         lab.stop();
-        assert_eq!((&lab.shown.state, lab.shown.steps), (&LabState::Stopped, (3, 9)));
-        lab.shown.state = LabState::Done;
+        assert_eq!((&lab.shown.state, lab.shown.steps), (&JobState::Stopped, (3, 9)));
+        lab.shown.state = JobState::Done;
         lab.stop();
-        assert_eq!(lab.shown.state, LabState::Done);
-        assert!(!lab.go_on(None), "nothing is under way");
+        assert_eq!(lab.shown.state, JobState::Done);
+        assert!(!lab.advance(None), "nothing is under way");
     }
 }

@@ -1,5 +1,6 @@
-//! The open window's contents. In: window events, and a turn whenever something may be ready. Out: frames on
-//! the screen with the overlay over them, and at the end the screenshot and the statistics.
+//! The open window's contents: the movie with the overlay over it, and the files that are written at the end.
+//!
+//! [`Player::turn`] is called whenever something may be ready. Each part has its own fields; parts share the [`PlayerContext`].
 
 mod colors;
 mod conversions;
@@ -8,7 +9,6 @@ mod draw;
 mod end;
 mod events;
 mod files;
-mod hidden;
 mod kernels;
 mod lab;
 mod movies;
@@ -20,6 +20,7 @@ mod save;
 mod surface;
 mod texts;
 mod tuning;
+mod visibility;
 mod wipe;
 
 use std::time::{Duration, Instant};
@@ -28,19 +29,23 @@ use winit::event_loop::{ActiveEventLoop, ControlFlow};
 use winit::keyboard::ModifiersState;
 
 use super::builder::Builder;
+use super::kernels::CurrentSources;
 use super::playlist::Playlist;
-use super::settings::{Reading, Store};
-use crate::app::size::{WindowSize, frame, upright};
+use super::settings::{SettingsReader, Store};
+use crate::app::size::{WindowSize, displayed_size, frame_size};
 use crate::gl_window::{GlWindow, Interface};
 use crate::options::PlayArgs;
 use base::error::{Error, Result};
 use base::timing::CpuLoad;
+use box_filter::VariantId;
 use colors::Colors;
+use conversions::ConversionCheck;
 use devices::Devices;
-use engine::frame_loop::{FrameLoop, Measuring, Tick};
+use engine::Measurements;
+use engine::frame_loop::{FrameLoop, Tick};
 use engine::stats::Recorder;
 use kernels::LiveKernels;
-use lab::SpareLab;
+use lab::LabMeasurement;
 use ladder::BackEnd;
 use movies::Movies;
 use notices::Notices;
@@ -48,52 +53,82 @@ use opencl::cl::Selection;
 use opencl::event::Waker;
 use opengl::renderer::{max_texture_size, too_large};
 use overlay::{Overlay, Wait};
+use races::RaceCheck;
 use repaints::Repaints;
 use surface::Surface;
-use tuning::SpareTime;
+use tuning::BackgroundTuning;
 use video::Decoder;
+use visibility::Visibility;
 
-/// Interval of the overlay while a frame takes long: the overlay must answer while the device is busy.
+/// The interval of repaints of the overlay while a frame takes long, since the overlay must respond while the device is busy.
 const BUSY_REPAINT: Duration = Duration::from_millis(25);
-/// Interval of the overlay while what was chosen is awaited, so that the time is seen to go on.
+/// The interval of repaints of the overlay while the chosen variant is being built, so that the displayed elapsed time
+/// advances.
 const AWAITED_REPAINT: Duration = Duration::from_millis(100);
-/// Interval of the overlay while nothing else asks for it: the CPU load goes on changing.
+/// The interval of repaints of the overlay without other reasons, so that the displayed CPU load stays current.
 const IDLE_REPAINT: Duration = Duration::from_millis(500);
-/// The open window. Fields drop in order: everything that lives in the OpenGL context before the window.
-pub(crate) struct Player<'a> {
+
+/// The frame loop, the overlay with its messages, and the window: everything that all parts of the player use. Fields drop in
+/// order: those that live in the OpenGL context before the window.
+struct PlayerContext<'a> {
     args: &'a PlayArgs,
     frames: FrameLoop,
-    surface: Surface,
     overlay: Overlay,
+    notices: Notices,
+    repaints: Repaints,
+    sources: CurrentSources,
+    waker: Waker,
+    gl_window: GlWindow,
+}
+
+impl PlayerContext<'_> {
+    /// Shows a banner for an error. If `serious` is true, the banner is shown even if the overlay is hidden.
+    fn notify(&mut self, error: Error, serious: bool) {
+        self.notices.add(error, serious);
+        self.repaints.redraw_soon();
+    }
+
+    /// Returns the value of a result. For an error, shows a banner and returns `None`.
+    fn or_notify<T>(&mut self, result: Result<T>) -> Option<T> {
+        result.map_err(|error| self.notify(error, false)).ok()
+    }
+
+    /// Chooses `off`, because the chosen variant is unavailable.
+    fn choose_off(&mut self) {
+        self.frames.choice.choose(VariantId::Off, self.frames.choice.filter().1);
+        self.frames.waits_for_filter = false;
+    }
+}
+
+/// The open window with all parts of the player. Fields drop in order: everything that lives in the OpenGL context before the
+/// window.
+pub(crate) struct Player<'a> {
+    surface: Surface,
     movies: Movies,
-    saves: save::Saves,
+    saves: save::SaveJobs,
     last: end::LastFiles,
     settings: Store,
     colors: Colors,
     devices: Devices,
-    tuning: SpareTime,
-    lab: SpareLab,
-    check: conversions::Check,
+    tuning: BackgroundTuning,
+    lab: LabMeasurement,
+    check: ConversionCheck,
     kernels: LiveKernels,
-    races: races::RaceCheck,
-    hidden: hidden::Hidden,
-    notices: Notices,
-    repaints: Repaints,
+    races: RaceCheck,
+    visibility: Visibility,
     cpu: CpuLoad,
     modifiers: ModifiersState,
-    waker: Waker,
     presented: u64,
     quit: bool,
     size: WindowSize,
-    gl_window: GlWindow,
+    cx: PlayerContext<'a>,
 }
 
 impl<'a> Player<'a> {
-    /// Opens the window and starts everything that fills it. Without a decoder the playlist is still opening its first
-    /// movie.
+    /// Opens the window and starts all parts. `decoder` is `None` if the playlist is still opening its first movie.
     ///
     /// # Errors
-    /// When there is no OpenGL for a window, or its programs do not build.
+    /// If there is no OpenGL for a window, or OpenGL cannot build the programs.
     pub(crate) fn open(
         event_loop: &ActiveEventLoop,
         size: WindowSize,
@@ -105,9 +140,9 @@ impl<'a> Player<'a> {
     ) -> Result<Self> {
         let (device, remark) =
             device.map_or((None, None), |Selection { device, remark }| (Some(device), remark));
-        // A thread reads them while the window is opened.
-        let settings = Reading::begin(waker);
-        let (attributes, interface) = (size.attributes(), Interface::wanted(args.gl));
+        // Read by a job while the window is opened.
+        let settings = SettingsReader::start(waker);
+        let (attributes, interface) = (size.attributes(), Interface::preferred(args.gl));
         let gl_window = GlWindow::open(event_loop, attributes, !args.unpaced, interface)?;
         let gl = gl_window.gl.clone();
         let other_interface = args.gl.and(gl_window.reason.as_ref()).map(|reason| {
@@ -125,196 +160,159 @@ impl<'a> Player<'a> {
         let movies = Movies::new(playlist, info, waker);
         let (store, settings, unreadable) = Store::open(settings);
         let surface = Surface::new(event_loop, &gl, settings.ui_scale, waker)?;
-        let (variant, radius) = match args.wipe.wipe {
+        let (variant, radius) = match args.filter.wipe {
             Some([(first, radius), _]) => (first, radius.unwrap_or(args.filter.radius)),
             None => (args.filter.variant, args.filter.radius),
         };
-        let builder = Builder::spawn(variant, args.trial.limit(), waker)?;
+        let sources = CurrentSources::default();
+        let builder = Builder::spawn(variant, args.trial.kernel_timeout, &sources, waker)?;
         let recorder = Recorder::new(true);
         let decoder = decoder.unwrap_or_else(Decoder::without_frames);
         let mut frames = FrameLoop::new(gl, decoder, recorder, args.unpaced, waker.clone());
-        frames.choose(variant, radius);
-        if let Some([_, (other, radius)]) = args.wipe.wipe {
-            frames.set_other(Some((other, radius.unwrap_or(args.filter.radius))));
-            frames.compare(args.wipe.difference);
+        frames.choice.choose(variant, radius);
+        if let Some([_, (other, radius)]) = args.filter.wipe {
+            frames.wipe.set_second(Some((other, radius.unwrap_or(args.filter.radius)).into()));
+            frames.wipe.set_comparing(args.filter.difference);
         }
-        // Who counts frames wants all of them filtered; who watches wants to see something at once.
-        frames.wait_for_filter(args.frames.is_some() && variant.back_end() == BackEnd::OpenCl);
-        frames.wait_for_conversions(args.frames.is_some());
+        // A script that counts frames wants all of them filtered; a user wants to see something at once.
+        frames.waits_for_filter = args.frames.is_some() && variant.back_end() == BackEnd::OpenCl;
+        frames.filters.handoff.wait_for_conversions(args.frames.is_some());
+        let devices = Devices::new(builder, device, &frames, &sources);
         let mut player = Self {
-            args,
             surface,
-            overlay: settings.overlay(),
             movies,
-            saves: save::Saves::default(),
+            saves: save::SaveJobs::default(),
             last: end::LastFiles::begin(args.trace.trace.as_deref(), waker)?,
             settings: store,
             colors: Colors::new(),
-            devices: Devices::new(builder, device, &frames),
-            tuning: SpareTime::default(),
-            lab: SpareLab::default(),
-            check: conversions::Check::default(),
-            kernels: LiveKernels::begin(waker)?,
-            races: races::RaceCheck::default(),
-            hidden: hidden::Hidden::default(),
-            notices: Notices::default(),
-            repaints: Repaints::new(),
+            devices,
+            tuning: BackgroundTuning::default(),
+            lab: LabMeasurement::default(),
+            check: ConversionCheck::default(),
+            kernels: LiveKernels::begin(&sources, waker)?,
+            races: RaceCheck::default(),
+            visibility: Visibility::default(),
             cpu: CpuLoad::new(),
             modifiers: ModifiersState::empty(),
-            waker: waker.clone(),
             presented: 0,
             quit: false,
             size,
-            gl_window,
-            frames,
+            cx: PlayerContext {
+                args,
+                frames,
+                overlay: Overlay::new(settings.overlay),
+                notices: Notices::default(),
+                repaints: Repaints::new(),
+                sources,
+                waker: waker.clone(),
+                gl_window,
+            },
         };
-        for error in unreadable.into_iter().chain(remark).chain(other_interface) {
-            player.notify(error, false);
+        let of_movie = player.movies.remark.clone();
+        for error in unreadable.into_iter().chain(remark).chain(other_interface).chain(of_movie) {
+            player.cx.notify(error, false);
         }
-        player.movies.go_to(args.scene, &mut player.frames)?;
-        if let Some(title) = player.movies.title(&player.frames) {
-            player.gl_window.window.set_title(&title);
+        player.movies.go_to(args.scene, &mut player.cx.frames)?;
+        if let Some(title) = player.movies.title(&player.cx.frames) {
+            player.cx.gl_window.window.set_title(&title);
         }
         Ok(player)
     }
 
-    fn notify(&mut self, error: Error, serious: bool) {
-        self.notices.tell(error, serious);
-        self.repaints.soon();
-    }
-
-    /// The concerns, and what they reach beyond themselves.
-    fn parts(&mut self) -> (&mut Movies, &mut Devices, &mut SpareTime, With<'_>) {
-        let Self { args, frames, overlay, notices, repaints, waker, gl_window, .. } = self;
-        let with = With { args, frames, overlay, notices, repaints, waker, gl_window };
-        (&mut self.movies, &mut self.devices, &mut self.tuning, with)
-    }
-
-    /// Asks the movies for something.
-    fn with<T>(&mut self, ask: impl FnOnce(&mut Movies, &mut With) -> T) -> T {
-        let (movies, .., mut with) = self.parts();
-        ask(movies, &mut with)
-    }
-
-    /// Asks the devices for something.
-    fn with_devices<T>(&mut self, ask: impl FnOnce(&mut Devices, &mut With) -> T) -> T {
-        let (_, devices, _, mut with) = self.parts();
-        ask(devices, &mut with)
-    }
-
-    /// Asks for something of the searches in spare time.
-    fn with_tuning<T>(&mut self, ask: impl FnOnce(&mut SpareTime, &Devices, &mut With) -> T) -> T {
-        let (_, devices, tuning, mut with) = self.parts();
-        ask(tuning, devices, &mut with)
-    }
-
-    // --- one turn ------------------------------------------------------------------------------------------
-
-    /// Collects what other threads have finished, moves frames along, and says when to come again.
+    /// Makes one turn of the event loop: takes results of other threads, advances the frames, and sets the time of the next
+    /// turn.
     ///
     /// # Errors
-    /// When not even the first picture can be shown.
+    /// If not even the first picture can be shown.
     pub(crate) fn turn(&mut self, event_loop: &ActiveEventLoop) -> Result<()> {
-        self.frames.look_for_stop();
-        let due = self.move_on(event_loop)?;
-        self.frames.rests_until(due);
+        self.cx.frames.update();
+        let due = self.advance(event_loop)?;
+        self.cx.frames.stops.wait_until(due);
         Ok(())
     }
 
-    /// The turn itself; returns when the next one is due, unless something happens before.
-    fn move_on(&mut self, event_loop: &ActiveEventLoop) -> Result<Option<Instant>> {
-        if self.last.are_on_their_way() {
-            self.rest_while_written(event_loop);
+    /// Makes one turn of the event loop. Returns the time when the next turn is due, if there is one; events may cause an
+    /// earlier turn.
+    fn advance(&mut self, event_loop: &ActiveEventLoop) -> Result<Option<Instant>> {
+        if self.last.are_being_written() {
+            self.wait_for_last_files(event_loop);
             return Ok(None);
         }
-        if self.rests(event_loop) {
+        // A window that was just opened may not be mapped yet.
+        if !self.quit
+            && self.presented > 0
+            && let Some(look_at) = self.visibility.update(&self.tuning, &mut self.cx)
+        {
+            event_loop.set_control_flow(ControlFlow::WaitUntil(look_at));
             return Ok(None);
         }
-        self.frames.fetch();
-        self.with_devices(Devices::look);
-        // Before the next frame has the device's side: where each one is late, there is no other moment.
-        self.judge_kernels();
-        if let Some(info) = self.with(Movies::look)? {
-            self.size = WindowSize::new(event_loop, upright(&info), frame(&self.gl_window.window));
-            self.gl_window.request_size(self.size.get());
+        let Self { movies, devices, kernels, cx, .. } = self;
+        cx.frames.filters.try_reclaim();
+        devices.update(cx);
+        // Before the next frame takes the pipeline: where each frame is late, there is no other moment.
+        kernels.judge(devices, cx);
+        if let Some(info) = movies.update(cx)? {
+            self.size = WindowSize::new(event_loop, displayed_size(&info), frame_size(&cx.gl_window.window));
+            cx.gl_window.request_size(self.size.get());
         }
-        if self.surface.look() {
-            self.repaints.soon();
+        if self.surface.poll_fonts() {
+            cx.repaints.redraw_soon();
         }
-        self.look_after_files();
-        let (readings, levels) = (self.overlay.wants_readings(), self.overlay.levels);
-        self.frames.measure(Measuring { readings, levels });
-        self.look_after_wipe();
+        self.update_saved_files();
+        let Self { movies, devices, kernels, cx, .. } = self;
+        let (readings, levels) = (cx.overlay.needs_readings(), cx.overlay.switches.levels);
+        cx.frames.choice.set_measuring(Measurements { readings, levels });
+        wipe::update(movies, devices, kernels, cx);
         // A script's frames wait until the first device has its context, or has none.
-        let waits = self.args.frames.is_some() && self.devices.is_opening_first();
+        let waits = cx.args.frames.is_some() && devices.is_opening_first();
         let tick = match waits {
             true => Tick { redraw: false, wake_at: None },
-            false => self.movies.tick(&mut self.frames),
+            false => movies.scenes.current_mut().tick(&mut cx.frames),
         };
-        self.with_devices(Devices::look_after_frames);
-        self.look_after_lab();
-        self.look_after_kernels();
-        if self.races.look() {
-            self.repaints.soon();
-        }
-        self.tuning.yield_to(match (self.lab.measures(), self.check.shown().is_under_way()) {
+        devices.handle_frame_needs(cx);
+        self.lab.update(self.check.shown().state.is_under_way(), cx);
+        kernels.update(devices, cx);
+        self.races.update(cx);
+        self.tuning.yield_to(match (self.lab.measures(), self.check.shown().state.is_under_way()) {
             (true, _) => Some(Wait::Lab),
             (_, true) => Some(Wait::Check),
             _ => None,
         });
-        self.with_tuning(SpareTime::look_after);
-        self.look_after_conversions();
-        let last = self.movies.is_finished(&self.frames);
-        if self.args.frames.is_some() && last && !self.frames.is_paused() {
+        self.tuning.update(devices, cx);
+        self.check.update(cx);
+        if cx.args.frames.is_some() && movies.is_finished(&cx.frames) && !cx.frames.schedule.is_paused() {
             // A movie that cannot loop has fewer frames than were asked for.
             self.quit = true;
         }
-        for (variant, error) in self.frames.take_errors() {
+        for (variant, error) in std::mem::take(&mut cx.frames.errors) {
             if let Some(id) = variant {
-                self.devices.cannot(id, error.clone());
-            } else if self.frames.shown_size().is_none() {
+                devices.running.set_unavailable(id, error.clone());
+            } else if cx.frames.presenter.screen.size().is_none() {
                 // Not even the first picture could be shown.
                 return Err(error);
             }
-            self.notify(error, true);
+            cx.notify(error, true);
         }
-        if self.frames.is_slow() {
-            self.repaints.every(BUSY_REPAINT);
+        if cx.frames.is_slow() {
+            cx.repaints.redraw_every(BUSY_REPAINT);
         }
-        if self.frames.is_awaiting() {
-            self.repaints.every(AWAITED_REPAINT);
+        if cx.frames.choice.is_awaited(cx.frames.presenter.screen.filter()) {
+            cx.repaints.redraw_every(AWAITED_REPAINT);
         }
-        let look_at = self.with_devices(Devices::look_after_silence);
+        let look_at = devices.check_unresponsive_drivers(cx);
         let now = Instant::now();
-        if tick.redraw || self.repaints.at().is_some_and(|at| at <= now) {
-            self.gl_window.window.request_redraw();
+        if tick.redraw || cx.repaints.next_redraw().is_some_and(|at| at <= now) {
+            cx.gl_window.window.request_redraw();
             event_loop.set_control_flow(ControlFlow::Wait);
             return Ok(Some(now));
         }
-        let wake = [tick.wake_at, self.repaints.at(), look_at].into_iter().flatten().min();
+        let wake = [tick.wake_at, cx.repaints.next_redraw(), look_at].into_iter().flatten().min();
         event_loop.set_control_flow(wake.map_or(ControlFlow::Wait, ControlFlow::WaitUntil));
         Ok(wake)
     }
 }
 
-/// What a concern reaches beyond itself.
-struct With<'a> {
-    args: &'a PlayArgs,
-    frames: &'a mut FrameLoop,
-    overlay: &'a mut Overlay,
-    notices: &'a mut Notices,
-    repaints: &'a mut Repaints,
-    waker: &'a Waker,
-    gl_window: &'a GlWindow,
-}
-
-impl With<'_> {
-    fn notify(&mut self, error: Error, serious: bool) {
-        self.notices.tell(error, serious);
-        self.repaints.soon();
-    }
-}
-
+/// Returns an error if OpenGL cannot create textures of this size.
 fn check_texture_size(gl: &glow::Context, width: u32, height: u32) -> Result<()> {
     let limit = max_texture_size(gl);
     if width <= limit && height <= limit {

@@ -1,53 +1,53 @@
-//! What the user must know. In: errors. Out: banners, each of which is told once, on stderr, too.
+//! The banners for errors; each error is printed on stderr once.
 
 use base::error::Error;
 use overlay::Notice;
 
-/// The banners, oldest first.
+/// The error banners over the movie, oldest first.
 #[derive(Default)]
 pub(super) struct Notices {
     all: Vec<Notice>,
 }
 
 impl Notices {
-    /// Tells an error, unless its banner is there already; `serious` ones are shown over a hidden overlay, too, and tell what comes
-    /// of it beside what others say.
-    pub(super) fn tell(&mut self, error: Error, serious: bool) {
-        let is_said = |n: &Notice| (&n.error.what, &n.error.why) == (&error.what, &error.why);
-        if self.all.iter().all(|n| n.error != error && (serious || !is_said(n))) {
+    /// Shows a banner for an error and prints the error on stderr, unless a banner with the same error is shown already. A
+    /// `serious` error is also shown if the overlay is hidden, and if a shown banner differs from it only in its hint.
+    pub(super) fn add(&mut self, error: Error, serious: bool) {
+        let is_same = |n: &Notice| (&n.error.what, &n.error.why) == (&error.what, &error.why);
+        if self.all.iter().all(|n| n.error != error && (serious || !is_same(n))) {
             eprintln!("clreel: {error}");
             self.show(error, serious);
         }
     }
 
-    /// Shows a banner that is told elsewhere.
+    /// Shows a banner for an error that the caller prints.
     pub(super) fn show(&mut self, error: Error, serious: bool) {
         self.all.push(Notice { error, serious });
     }
 
-    /// Shows a banner that is told elsewhere before all others.
+    /// Shows a serious error's banner before all others, and does not print the error.
     pub(super) fn show_first(&mut self, error: Error) {
         self.all.insert(0, Notice { error, serious: true });
     }
 
-    /// Takes the banners of an error away: it says nothing any more.
+    /// Removes the banners that show this error.
     pub(super) fn hide(&mut self, error: &Error) {
-        self.hide_all(|told| told == error);
+        self.hide_all(|shown| shown == error);
     }
 
-    /// The same with all errors that are such ones.
+    /// Removes the banners of all errors for which `is_such` returns true.
     pub(super) fn hide_all(&mut self, is_such: impl Fn(&Error) -> bool) {
         self.all.retain(|notice| !is_such(&notice.error));
     }
 
-    /// The user has read the banner at this position.
+    /// Removes the error banner at this index.
     pub(super) fn dismiss(&mut self, index: usize) {
         if index < self.all.len() {
             self.all.remove(index);
         }
     }
 
-    /// All of them.
+    /// Returns all error banners, oldest first.
     pub(super) fn all(&self) -> &[Notice] {
         &self.all
     }

@@ -1,10 +1,11 @@
-//! A mouse button that goes down and up between two drawings. In: egui's events since the last one. Out: those of this
-//! drawing, and those of the next: egui heeds no slider and no seek bar whose press and release come in one pass, as they do
-//! where drawing takes long.
+//! Splits egui's events if a mouse button is pressed and released between two redraws: egui ignores a click on a slider or seek
+//! bar whose press and release are in one pass, as happens where drawing takes long.
 
 use egui::Event;
 
-/// Cuts the events before the first release of a button that goes down within them; the rest comes with the next pass.
+/// Delays quick clicks, so that egui sees press and release of a mouse button in different passes. If `events` has the release
+/// of a button that is also pressed within `events`, removes it and all later events. Returns the removed events, for the next
+/// pass.
 pub(super) fn hold_back(events: &mut Vec<Event>) -> Vec<Event> {
     let mut down = Vec::new();
     let at = events.iter().position(|event| match event {

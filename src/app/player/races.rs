@@ -1,158 +1,159 @@
-//! The button for Oclgrind. In: a variant, the version of the kernels that was saved last. Out: `clreel check-kernels` in a process
-//! of its own, and what it has found, for the overlay.
+//! The check for data races: `clreel check-kernels`, which runs Oclgrind, in a child process.
 //!
-//! The folder of kernels may be another one while Oclgrind runs; so it gets a copy of what there was when it was asked.
+//! The folder of kernels may change while Oclgrind runs; so the child gets a copy of the kernels at the start.
 
-use std::io::Read as _;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Duration;
 
-use super::Player;
+use super::PlayerContext;
+use crate::cli::CheckedCode;
+use base::cleanup::CleanupPath;
 use base::error::{Error, Result};
-use base::jobs::{Job, Said, Teller, Waker};
-use base::leftovers::Passing;
+use base::jobs::{Job, JobMessage, Reporter};
 use box_filter::VariantId;
-use opencl::process::{end_with_thread, lower_priority};
+use opencl::process::lower_priority;
+use opencl::sandbox::{Cause, Sandbox};
 use opencl::sources::Sources;
-use overlay::{Checked, Races};
+use overlay::{CheckedKernels, RaceLine, RaceReport};
 
-const FAILED: &str = "The kernels could not be checked for races.";
-/// Kernels that never end do not do so under Oclgrind either. It gets what time the movie leaves: on a busy machine little.
-const LIMIT: Duration = Duration::from_secs(300);
-const LOOK: Duration = Duration::from_millis(50);
-/// The most that is read of what it says, in bytes; it tells a few faults of each kernel.
-const MOST: u64 = 256 << 10;
+/// The first sentence of the error when the check for data races fails.
+const RACE_CHECK_FAILED: &str = "The kernels could not be checked for races.";
+/// The timeout of the check. Kernels may not terminate, and Oclgrind runs only when the movie leaves CPU time.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(300);
+/// The maximum length of the output that is read, in bytes; Oclgrind reports a few faults of each kernel.
+const MAX_OUTPUT: usize = 256 << 10;
 
-/// The check, under way or over.
+/// The check for data races, running or ended.
 #[derive(Default)]
 pub(super) struct RaceCheck {
-    job: Option<Job<Vec<String>, u64>>,
-    of: Option<Checked>,
-    shown: Races,
+    job: Option<Job<Vec<RaceLine>, u64>>,
+    of: Option<CheckedKernels>,
+    shown: RaceReport,
 }
 
 impl RaceCheck {
-    /// What the overlay shows of it.
-    pub(super) fn shown(&self) -> &Races {
+    /// Returns the state and results of the check for the overlay.
+    pub(super) fn shown(&self) -> &RaceReport {
         &self.shown
     }
 
-    /// Takes what it has said; whether there was something.
-    pub(super) fn look(&mut self) -> bool {
-        let Some((said, of)) = self.job.as_ref().and_then(Job::poll).zip(self.of) else { return false };
-        self.shown = match said {
-            Said::Progress(seconds) => Races::Checking(of, seconds),
-            Said::Done(done) => {
+    /// Shows new results of the check, if there are some.
+    pub(super) fn update(&mut self, cx: &mut PlayerContext) {
+        let Some((message, of)) = self.job.as_ref().and_then(Job::poll).zip(self.of) else { return };
+        self.shown = match message {
+            JobMessage::Progress(seconds) => RaceReport::Checking(of, seconds),
+            JobMessage::Done(done) => {
                 self.job = None;
-                done.map_or_else(Races::Failed, |lines| Races::Found(of, lines))
+                done.map_or_else(RaceReport::Failed, |lines| RaceReport::Found(of, lines))
             }
         };
-        true
+        cx.repaints.redraw_soon();
     }
 
-    /// Ends it, or begins it for a variant's kernels as they are in `sources`.
-    fn toggle(&mut self, of: Checked, sources: Option<Sources>, waker: &Waker) -> Result<()> {
+    /// Starts to check the kernels of the chosen variant, or ends a running check. `saved` has the number and the sources of
+    /// the edited kernels, if there are any.
+    pub(super) fn toggle(&mut self, saved: Option<(u64, Sources)>, cx: &mut PlayerContext) {
         if self.job.take().is_some() {
-            self.shown = Races::Unknown;
-            return Ok(());
+            self.shown = RaceReport::Unknown;
+            return;
         }
-        let work =
-            move |teller: &Teller<Vec<String>, u64>| check(of.variant, &sources.unwrap_or_default(), teller);
-        self.job = Some(Job::spawn("races", FAILED, waker, work)?);
-        (self.of, self.shown) = (Some(of), Races::Checking(of, 0));
-        Ok(())
+        let (version, sources) = saved.unzip();
+        let of = CheckedKernels { variant: cx.frames.choice.filter().0, version };
+        let work = move |reporter: &Reporter<Vec<RaceLine>, u64>| {
+            check(of.variant, &sources.unwrap_or_default(), reporter)
+        };
+        if let Some(job) = cx.or_notify(Job::spawn("races", RACE_CHECK_FAILED, &cx.waker, work)) {
+            (self.job, self.of, self.shown) = (Some(job), Some(of), RaceReport::Checking(of, 0));
+        }
     }
 }
 
-/// Ends the process with the thread that waits for it.
-struct Ending(Child);
-
-impl Drop for Ending {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// Kernels in a folder that goes with this.
-struct Copied {
+/// A temporary folder with a copy of the kernels, which is removed when this value is dropped.
+struct KernelCopy {
     folder: PathBuf,
-    _passing: Passing,
+    _passing: CleanupPath,
 }
 
-impl Copied {
+impl KernelCopy {
+    /// Writes the kernels into a new temporary folder.
     fn new(sources: &Sources) -> std::io::Result<Self> {
         let folder = std::env::temp_dir().join(format!("clreel-races-{}", std::process::id()));
-        let passing = Passing::new(&folder);
-        // One that was left behind by a process with the same number.
+        let passing = CleanupPath::new(&folder);
+        // A process with the same number may have left it behind.
         let _ = std::fs::remove_dir_all(&folder);
         sources.write(&folder).map(|()| Self { folder, _passing: passing })
     }
 }
 
-impl Drop for Copied {
+impl Drop for KernelCopy {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 
-fn check(variant: VariantId, sources: &Sources, teller: &Teller<Vec<String>, u64>) -> Result<Vec<String>> {
+/// Runs `clreel check-kernels` on these sources; returns its results.
+fn check(
+    variant: VariantId,
+    sources: &Sources,
+    reporter: &Reporter<Vec<RaceLine>, u64>,
+) -> Result<Vec<RaceLine>> {
     lower_priority();
-    let failed = |e: std::io::Error| Error::new(FAILED, format!("{e}."), "Try `clreel check-kernels`.");
-    let copy = Copied::new(sources).map_err(failed)?;
+    let failed =
+        |e: std::io::Error| Error::new(RACE_CHECK_FAILED, format!("{e}."), "Try `clreel check-kernels`.");
+    let copy = KernelCopy::new(sources).map_err(failed)?;
     let mut command = Command::new(std::env::current_exe().map_err(failed)?);
-    command.args(["check-kernels", "--variant", variant.as_str()]).arg("--kernels").arg(&copy.folder);
-    // Oclgrind is a driver that takes long to load, on a busy machine longer.
-    command.env("CLREEL_DRIVER_TIMEOUT", LIMIT.as_secs().to_string());
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    // The window may end meanwhile.
-    end_with_thread(&mut command);
-    let began = Instant::now();
-    let mut child = Ending(command.spawn().map_err(failed)?);
-    let mut told = 0;
-    // What it says fits into the pipes.
-    while child.0.try_wait().map_err(failed)?.is_none() {
-        let elapsed = began.elapsed();
-        if elapsed > LIMIT {
-            let why = format!("'{variant}' did not end within {} s under Oclgrind.", LIMIT.as_secs());
-            return Err(Error::new(
-                FAILED,
-                why,
-                "Oclgrind takes long; a kernel that never ends takes longer.",
-            ));
+    command.args(["check-kernels", "--json", "--variant", variant.as_str(), "--kernels"]).arg(&copy.folder);
+    // Oclgrind is a driver that takes long to load.
+    command.env("CLREEL_DRIVER_TIMEOUT", CHECK_TIMEOUT.as_secs().to_string());
+    let (mut seconds, mut is_cancelled) = (0, false);
+    let (printed, ending) = Sandbox::start(command, None).map_err(failed)?.output(MAX_OUTPUT, |elapsed| {
+        if elapsed.as_secs() > seconds {
+            seconds = elapsed.as_secs();
+            reporter.report(seconds);
         }
-        if teller.is_cancelled() {
-            return Ok(Vec::new());
-        }
-        if elapsed.as_secs() > told {
-            told = elapsed.as_secs();
-            teller.tell(told);
-        }
-        std::thread::sleep(LOOK);
+        is_cancelled = reporter.is_cancelled();
+        (is_cancelled || elapsed > CHECK_TIMEOUT).then_some(CHECK_TIMEOUT)
+    });
+    if is_cancelled {
+        return Ok(Vec::new());
     }
-    let read = |from: Option<&mut dyn std::io::Read>| {
-        let mut bytes = Vec::new();
-        // What cannot be read was not said.
-        let _ = from.map(|from| from.take(MOST).read_to_end(&mut bytes));
-        String::from_utf8_lossy(&bytes).into_owned()
-    };
-    let out = read(child.0.stdout.as_mut().map(|out| out as &mut dyn std::io::Read));
-    let said = read(child.0.stderr.as_mut().map(|said| said as &mut dyn std::io::Read));
-    if out.is_empty() && !said.is_empty() {
-        return Err(Error::new(FAILED, said.trim().trim_start_matches("clreel: "), ""));
+    if let Cause::Timeout(_) = ending.cause {
+        let why = format!("'{variant}' {ending} under Oclgrind.");
+        return Err(Error::new(
+            RACE_CHECK_FAILED,
+            why,
+            "Oclgrind takes long; a kernel that never ends takes longer.",
+        ));
     }
-    // Of two codes one may have been checked, and the other not.
-    Ok(out.lines().chain(said.lines()).map(str::to_owned).collect())
+    if matches!(ending.cause, Cause::Signal(_) | Cause::NotStarted(_)) {
+        return Err(Error::new(RACE_CHECK_FAILED, format!("`clreel check-kernels` {ending}."), ""));
+    }
+    let errors = ending.stderr;
+    if printed.is_empty() && !errors.is_empty() {
+        return Err(Error::new(RACE_CHECK_FAILED, errors.trim().trim_start_matches("clreel: "), ""));
+    }
+    let codes: Vec<CheckedCode> =
+        serde_json::from_str(&printed).map_err(|e| Error::new(RACE_CHECK_FAILED, format!("{e}."), ""))?;
+    match codes.as_slice() {
+        [CheckedCode { faults, error: Some(error), .. }] if faults.is_empty() => {
+            Err(Error::new(RACE_CHECK_FAILED, error.to_string(), ""))
+        }
+        // Of two codes one may have been checked, and the other not.
+        codes => Ok(codes.iter().flat_map(report).collect()),
+    }
 }
 
-impl Player<'_> {
-    /// The button.
-    pub(super) fn check_races(&mut self) {
-        let (version, sources) = self.kernels.saved().unzip();
-        let of = Checked { variant: self.frames.chosen().0, version };
-        if let Err(error) = self.races.toggle(of, sources, &self.waker) {
-            self.notify(error, false);
-        }
+/// Converts the results of checking a variant's code to lines of text.
+fn report(code: &CheckedCode) -> Vec<RaceLine> {
+    let mut report: Vec<RaceLine> = code.no_faults_text().map(RaceLine::Clean).into_iter().collect();
+    for (sentence, lines) in code.fault_sentences() {
+        report.push(RaceLine::Fault(sentence));
+        report.extend(lines.iter().cloned().map(RaceLine::Detail));
     }
+    if let Some(error) = &code.error {
+        report.push(RaceLine::Fault(error.what.clone()));
+        report.extend(error.why.lines().map(|line| RaceLine::Detail(line.to_owned())));
+    }
+    report
 }

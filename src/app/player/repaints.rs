@@ -1,50 +1,51 @@
-//! When the window is drawn next. In: wishes. Out: the earliest of them.
+//! The time of the window's next redraw: the earliest of all requests.
 
 use std::time::{Duration, Instant};
 
-/// What is no answer to a press may wait so long for the next frame, which is drawn with it: each drawing keeps the frame after it
-/// waiting.
-const NEXT: Duration = Duration::from_millis(50);
+/// The maximum delay of a redraw that the user has not caused. It is combined with the redraw for the movie's next frame, since
+/// each redraw delays the frame after it.
+const MAX_DELAY: Duration = Duration::from_millis(50);
 
-/// The wishes since the last drawing.
+/// The pending request to redraw the window, and the time of the last redraw.
 pub(super) struct Repaints {
-    at: Option<Instant>,
-    drawn: Instant,
+    next_redraw: Option<Instant>,
+    last_drawn: Instant,
 }
 
 impl Repaints {
+    /// Creates the state without a request.
     pub(super) fn new() -> Self {
-        Self { at: None, drawn: Instant::now() }
+        Self { next_redraw: None, last_drawn: Instant::now() }
     }
 
-    /// It is to be drawn after so long, at the latest.
-    pub(super) fn after(&mut self, wait: Duration) {
+    /// Requests a redraw of the window after at most this time.
+    pub(super) fn redraw_within(&mut self, wait: Duration) {
         let at = Instant::now() + wait;
-        self.at = Some(self.at.map_or(at, |old| old.min(at)));
+        self.next_redraw = Some(self.next_redraw.map_or(at, |old| old.min(at)));
     }
 
-    /// It is to be drawn at the next turn.
-    pub(super) fn soon(&mut self) {
-        self.after(Duration::ZERO);
+    /// Requests a redraw of the window in the next turn of the event loop.
+    pub(super) fn redraw_soon(&mut self) {
+        self.redraw_within(Duration::ZERO);
     }
 
-    /// It is to be drawn with the movie's next frame, or soon where none comes.
-    pub(super) fn with_next(&mut self) {
-        self.after(NEXT);
+    /// Requests a redraw together with the movie's next frame, or after [`MAX_DELAY`] if no frame comes earlier.
+    pub(super) fn redraw_with_next_frame(&mut self) {
+        self.redraw_within(MAX_DELAY);
     }
 
-    /// It is to be drawn so long after the last drawing.
-    pub(super) fn every(&mut self, interval: Duration) {
-        self.after(interval.saturating_sub(self.drawn.elapsed()));
+    /// Requests a redraw of the window this long after its last redraw.
+    pub(super) fn redraw_every(&mut self, interval: Duration) {
+        self.redraw_within(interval.saturating_sub(self.last_drawn.elapsed()));
     }
 
-    /// It is being drawn: what was wished so far is fulfilled.
-    pub(super) fn drawing(&mut self) {
-        (self.at, self.drawn) = (None, Instant::now());
+    /// Clears all requests, because the window is being redrawn.
+    pub(super) fn clear(&mut self) {
+        (self.next_redraw, self.last_drawn) = (None, Instant::now());
     }
 
-    /// When it is to be drawn next, if anybody wishes that.
-    pub(super) fn at(&self) -> Option<Instant> {
-        self.at
+    /// Returns the time of the next requested redraw, if there is one.
+    pub(super) fn next_redraw(&self) -> Option<Instant> {
+        self.next_redraw
     }
 }

@@ -1,5 +1,5 @@
-//! What the user saves while the movie plays: the statistics, the frame, the window. Files are named by the
-//! time here and never take the place of others. They are written on threads of their own.
+//! Files that the user saves while the movie plays: statistics, the frame, the window. Their names contain the local time, and
+//! they never replace existing files. Jobs write them.
 
 use std::fs::OpenOptions;
 use std::io::ErrorKind;
@@ -10,65 +10,28 @@ use base::error::{Error, Result};
 use base::jobs::{Job, Waker};
 use base::load;
 use video::Orientation;
-use video::color::straighten;
+use video::color::unpremultiply;
 
-/// Files on their way to the disk.
+/// The jobs that save files, requests to save the next pictures, and the screenshot that is written at the end.
 #[derive(Default)]
-pub(crate) struct Saves {
+pub(super) struct SaveJobs {
     running: Vec<Job<Vec<PathBuf>>>,
-    /// The picture, the window: wanted with the next drawing.
-    frame: bool,
-    window: bool,
-    /// Width, height and RGBA8 pixels of the window as it was last.
-    screenshot: Option<(u32, u32, Vec<u8>)>,
+    /// True if the frame is to be saved with the next redraw.
+    pub(super) wants_frame: bool,
+    /// True if the window is to be saved with the next redraw.
+    pub(super) wants_window: bool,
+    /// The size of the window and its RGBA8 pixels, top row first, for the file of `--screenshot`, which is written when the
+    /// window closes.
+    pub(super) screenshot: Option<((u32, u32), Vec<u8>)>,
 }
 
-impl Saves {
-    /// Wants the picture of the next drawing.
-    pub(crate) fn want_frame(&mut self) {
-        self.frame = true;
-    }
-
-    /// Wants the window of the next drawing.
-    pub(crate) fn want_window(&mut self) {
-        self.window = true;
-    }
-
-    /// Whether there must be another drawing for what is wanted.
-    pub(crate) fn want_drawing(&self) -> bool {
-        self.frame || self.window
-    }
-
-    /// Whether the picture is wanted, of this drawing.
-    pub(crate) fn takes_frame(&mut self) -> bool {
-        std::mem::take(&mut self.frame)
-    }
-
-    /// Whether the window is wanted, of this drawing.
-    pub(crate) fn takes_window(&mut self) -> bool {
-        std::mem::take(&mut self.window)
-    }
-
-    /// Keeps the window's pixels for the end.
-    pub(crate) fn keep_screenshot(&mut self, (width, height): (u32, u32), rgba: Vec<u8>) {
-        self.screenshot = Some((width, height, rgba));
-    }
-
-    /// What was kept.
-    pub(crate) fn screenshot(&self) -> Option<&(u32, u32, Vec<u8>)> {
-        self.screenshot.as_ref()
-    }
-
-    /// Hands it over.
-    pub(crate) fn take_screenshot(&mut self) -> Option<(u32, u32, Vec<u8>)> {
-        self.screenshot.take()
-    }
-
-    /// Begins to save RGBA8 pixels, premultiplied, top row first, as `clreel-KIND-TIME.png`, turned by `orientation`.
+impl SaveJobs {
+    /// Starts to save a picture as `clreel-KIND-TIME.png`, turned by `orientation`. `rgba` is premultiplied RGBA, 8 bits a
+    /// channel, top row first.
     ///
     /// # Errors
-    /// When the system gives no thread.
-    pub(crate) fn picture(
+    /// If the system cannot start a thread.
+    pub(super) fn picture(
         &mut self,
         kind: &'static str,
         size: (u32, u32),
@@ -78,18 +41,18 @@ impl Saves {
     ) -> Result<()> {
         let write = move |paths: &[PathBuf]| {
             let (size, mut rgba) = orientation.turn(size, rgba)?;
-            straighten(&mut rgba);
+            unpremultiply(&mut rgba);
             paths.iter().try_for_each(|path| base::save::png(path, size.0, size.1, &rgba))
         };
         self.begin(kind, &["png"], write, waker)
     }
 
-    /// Begins to let `write` write the files `clreel-KIND-TIME.ENDING` in the first folder that takes them: the
-    /// current one, or that for documents. All carry the same name, which none of them had before.
+    /// Starts to save files named `clreel-KIND-TIME.ENDING`, one for each of `endings`. `write` receives their paths and writes
+    /// them. The files are created in the first writable folder of [`folders`], under a name that is free for all endings.
     ///
     /// # Errors
-    /// When the system gives no thread.
-    pub(crate) fn begin(
+    /// If the system cannot start a thread.
+    pub(super) fn begin(
         &mut self,
         kind: &'static str,
         endings: &'static [&'static str],
@@ -101,8 +64,9 @@ impl Saves {
         Ok(())
     }
 
-    /// What has been saved since the last call; with `wait` also what is still on its way.
-    pub(crate) fn finished(&mut self, wait: bool) -> Vec<Result<Vec<PathBuf>>> {
+    /// Returns the result of each job that has finished since the last call: the paths of its files. If `wait` is true, waits
+    /// for all jobs.
+    pub(super) fn take_finished(&mut self, wait: bool) -> Vec<Result<Vec<PathBuf>>> {
         let time = if wait { Duration::MAX } else { Duration::ZERO };
         let mut saved = Vec::new();
         self.running.retain(|job| match job.wait(time) {
@@ -116,6 +80,7 @@ impl Saves {
     }
 }
 
+/// Creates the files in the first of `folders` that is writable, and writes them. Returns their paths.
 fn save_in(
     folders: &[PathBuf],
     kind: &str,
@@ -123,62 +88,73 @@ fn save_in(
     endings: &[&str],
     write: impl FnOnce(&[PathBuf]) -> Result<()>,
 ) -> Result<Vec<PathBuf>> {
+    let (what, stem) = (format!("The {kind} could not be saved."), format!("clreel-{kind}-{}", stamp(now)));
+    let paths = create_in(folders, &stem, what, |path| reserve(path, endings))?;
+    let written = write(&paths);
+    if written.is_err() {
+        remove(&paths);
+    }
+    written.map(|()| paths)
+}
+
+/// Creates something at a free path: calls `create` with the path `stem` in the first folder, then with `stem-2`, `stem-3` and
+/// so on as long as something exists at the path. Tries the next folder if creation fails for another reason. Returns what
+/// `create` returned.
+///
+/// # Errors
+/// If creation fails in all folders; `what` is the error's first sentence.
+pub(super) fn create_in<T>(
+    folders: &[PathBuf],
+    stem: &str,
+    what: impl Into<String>,
+    create: impl Fn(&Path) -> std::io::Result<T>,
+) -> Result<T> {
     let mut reason = "There is no folder for it.".to_owned();
     for folder in folders {
-        match reserve(folder, &format!("clreel-{kind}-{}", stamp(now)), endings) {
-            Ok(paths) => {
-                let written = write(&paths);
-                if written.is_err() {
-                    remove(&paths);
-                }
-                return written.map(|()| paths);
-            }
+        let path = |n: u32| folder.join(if n == 1 { stem.to_owned() } else { format!("{stem}-{n}") });
+        let is_free = |made: &std::io::Result<T>| {
+            made.as_ref().err().is_none_or(|e| e.kind() != ErrorKind::AlreadyExists)
+        };
+        let made = (1..1000).map(|n| create(&path(n))).find(is_free);
+        match made.unwrap_or_else(|| Err(ErrorKind::AlreadyExists.into())) {
+            Ok(made) => return Ok(made),
             Err(e) => reason = format!("The system says of '{}': {e}.", base::text::name(folder)),
         }
     }
-    Err(Error::new(
-        format!("The {kind} could not be saved."),
-        reason,
-        "Start clreel in a folder that you may write to.",
-    ))
+    Err(Error::new(what, reason, "Start clreel in a folder that you may write to."))
 }
 
-/// Makes empty files of a name that is free for all endings.
-fn reserve(folder: &Path, stem: &str, endings: &[&str]) -> std::io::Result<Vec<PathBuf>> {
-    'name: for n in 1..1000 {
-        let stem = if n == 1 { stem.to_owned() } else { format!("{stem}-{n}") };
-        let mut made = Vec::new();
-        for ending in endings {
-            let path = folder.join(format!("{stem}.{ending}"));
-            match OpenOptions::new().write(true).create_new(true).open(&path) {
-                Ok(_) => made.push(path),
-                Err(e) => {
-                    remove(&made);
-                    if e.kind() == ErrorKind::AlreadyExists {
-                        continue 'name;
-                    }
-                    return Err(e);
-                }
+/// Creates empty files at this path with these endings, or none of them.
+fn reserve(stem: &Path, endings: &[&str]) -> std::io::Result<Vec<PathBuf>> {
+    let mut made = Vec::new();
+    for ending in endings {
+        let mut path = stem.as_os_str().to_owned();
+        path.push(format!(".{ending}"));
+        match OpenOptions::new().write(true).create_new(true).open(&path) {
+            Ok(_) => made.push(path.into()),
+            Err(e) => {
+                remove(&made);
+                return Err(e);
             }
         }
-        return Ok(made);
     }
-    Err(ErrorKind::AlreadyExists.into())
+    Ok(made)
 }
 
-/// Removes files that were made a moment ago and are still empty.
+/// Removes files that were created by [`reserve`].
 fn remove(paths: &[PathBuf]) {
     for path in paths {
         let _ = std::fs::remove_file(path);
     }
 }
 
-/// The current folder, then the user's for documents, then the home folder.
+/// Returns the folders for saved files in order of preference: the current folder, the user's folder for documents, the home
+/// folder.
 pub(super) fn folders() -> Vec<PathBuf> {
     let home = base::environment::get("HOME").map(PathBuf::from).filter(|h| h.is_absolute());
     let config = base::environment::get("XDG_CONFIG_HOME").map(PathBuf::from).filter(|c| c.is_absolute());
     let config = config.or_else(|| home.as_ref().map(|h| h.join(".config")));
-    let listed = config.and_then(|c| load::text(&c.join("user-dirs.dirs"), load::LIST).ok());
+    let listed = config.and_then(|c| load::text(&c.join("user-dirs.dirs"), load::MAX_LIST_BYTES).ok());
     let documents = match (&home, listed) {
         (Some(home), Some(text)) => documents(&text, home),
         _ => None,
@@ -187,7 +163,7 @@ pub(super) fn folders() -> Vec<PathBuf> {
     [std::env::current_dir().ok(), documents, home].into_iter().flatten().collect()
 }
 
-/// The folder for documents from the text of `user-dirs.dirs`: `XDG_DOCUMENTS_DIR="$HOME/Documents"`.
+/// Returns the folder for documents from the text of `user-dirs.dirs`: `XDG_DOCUMENTS_DIR="$HOME/Documents"`.
 fn documents(text: &str, home: &Path) -> Option<PathBuf> {
     let value = text.lines().find_map(|l| l.trim().strip_prefix("XDG_DOCUMENTS_DIR="))?.trim_matches('"');
     match value.strip_prefix("$HOME") {
@@ -196,7 +172,7 @@ fn documents(text: &str, home: &Path) -> Option<PathBuf> {
     }
 }
 
-/// The time here as `YYYYmmdd-HHMMSS`; the seconds since 1970 where the system cannot say what time it is.
+/// Returns the local time as `YYYYmmdd-HHMMSS`, or the seconds since 1970 if the system has no local time.
 fn stamp(now: SystemTime) -> String {
     let seconds = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs();
     let since = libc::time_t::try_from(seconds).unwrap_or(0);

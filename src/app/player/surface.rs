@@ -1,5 +1,4 @@
-//! The overlay's surface: egui between the window and OpenGL. In: the window's events. Out: the overlay over the picture, and
-//! what the user asked for in it.
+//! The overlay's surface: egui between the window's events and OpenGL.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,41 +16,42 @@ use engine::present::VideoQuad;
 use opengl::renderer::is_software;
 use opengl::timer::{GlTimer, Timing};
 
-/// What the overlay asks for later than this is never: egui says it with a very long time.
+/// A delay until the next repaint that is longer than this means that egui needs no repaint.
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
-/// Mouse moves do not repaint faster than this.
+/// The minimum interval of repaints that mouse moves cause.
 pub(super) const INPUT_REPAINT: Duration = Duration::from_millis(16);
 
-/// Returns the largest width and height of egui's textures, where OpenGL's limit is `most`. Each size of the window gives the
-/// overlay a zoom of its own and egui new glyphs, which it keeps until a square atlas of this side is nearly full: with the
-/// 16,384 of llvmpipe that is 1 GiB, here 64 MiB.
+/// Returns the largest width and height that egui may give its textures; `most` is OpenGL's limit. For each size of the window
+/// the overlay has another zoom, and egui adds new glyphs to a square atlas until an atlas of this size is nearly full. With
+/// the 16,384 of llvmpipe that would take 1 GiB; with this function's 4096 it takes 64 MiB.
 fn texture_side(most: usize) -> usize {
     most.min(4096)
 }
 
-/// What draws the overlay, and what draws pictures. It lives in the window's OpenGL context.
+/// The painters of the picture and of the overlay, in the window's OpenGL context.
 pub(super) struct Surface {
     quad: VideoQuad,
     painter: egui_glow::Painter,
     egui: egui::Context,
     fonts: SystemFonts,
     input: egui_winit::State,
-    /// Size of the overlay relative to what the window's size asks for.
+    /// The user's scale of the overlay, relative to the scale that follows from the window's size.
     scale: f32,
-    /// The mouse's last move, while it is over the window.
+    /// The last move of the mouse; `None` if the mouse is not over the window.
     moved: Option<WindowEvent>,
-    /// The overlay's input that comes with its next pass.
+    /// Input events that are held back for the overlay's next pass.
     later: Vec<egui::Event>,
     texts: texts::TextFile,
-    /// A processor draws: text takes the letters' pixels as they are.
+    /// True if OpenGL is rendered by the CPU: then glyphs are drawn without interpolation.
     is_software: bool,
 }
 
 impl Surface {
-    /// Makes what draws; the context must be current. `scale` is the overlay's size, `waker` is called when a font is found.
+    /// Creates the painters; the OpenGL context must be current. `scale` is the user's scale of the overlay, `waker` is called
+    /// when a font was found.
     ///
     /// # Errors
-    /// When the programs of OpenGL do not build.
+    /// If OpenGL cannot build the programs.
     pub(super) fn new(
         event_loop: &ActiveEventLoop,
         gl: &Arc<glow::Context>,
@@ -66,7 +66,7 @@ impl Surface {
         overlay::Overlay::style(&egui);
         let fonts = SystemFonts::provide(&egui, waker.clone());
         let is_software = is_software(gl);
-        // Discs would be scaled out of the letters' picture.
+        // Prerasterized discs would be scaled from the atlas, with interpolation.
         egui.options_mut(|options| options.tessellation_options.prerasterized_discs = !is_software);
         // The overlay's own keys set its size.
         egui.options_mut(|options| options.zoom_with_keyboard = false);
@@ -87,30 +87,31 @@ impl Surface {
         })
     }
 
-    /// What draws pictures.
+    /// Returns the painter that draws pictures.
     pub(super) fn quad(&self) -> &VideoQuad {
         &self.quad
     }
 
-    /// Size of the overlay relative to what the window's size asks for.
+    /// Returns the user's scale of the overlay, relative to the scale that follows from the window's size.
     pub(super) fn scale(&self) -> f32 {
         self.scale
     }
 
-    /// Makes the overlay larger or smaller by a factor; `None`: its own size again.
+    /// Multiplies the user's scale of the overlay by a factor; `None` resets the scale to 1.
     pub(super) fn zoom(&mut self, factor: Option<f32>) {
         let scale = factor.map_or(1.0, |factor| self.scale * factor);
         self.scale = scale.clamp(*UI_SCALE.start(), *UI_SCALE.end());
     }
 
-    /// Where the mouse is now, in the overlay's points, if it has moved over the window.
+    /// Returns the mouse's position in points; `None` if the mouse is not over the window.
     pub(super) fn mouse(&self) -> Option<egui::Pos2> {
         let Some(WindowEvent::CursorMoved { position, .. }) = &self.moved else { return None };
         let points = self.egui.pixels_per_point();
         Some(egui::pos2(position.x as f32 / points, position.y as f32 / points))
     }
 
-    /// Takes an event of the window; whether the overlay is to be drawn for it. `has_field`: keys are being typed into a field.
+    /// Passes an event of the window to egui; returns true if the overlay must be redrawn. `has_field` is true while a text
+    /// field has the focus: otherwise typed text is dropped.
     pub(super) fn event(&mut self, window: &Window, event: &WindowEvent, has_field: bool) -> bool {
         match event {
             WindowEvent::CursorMoved { .. } => self.moved = Some(event.clone()),
@@ -119,19 +120,19 @@ impl Surface {
         }
         let response = self.input.on_window_event(window, event);
         if !has_field {
-            // The key that opens a field is not typed into it, whatever the layout calls it.
+            // The key that opens a field is not typed into it.
             self.input.egui_input_mut().events.retain(|event| !matches!(event, egui::Event::Text(_)));
         }
         response.repaint
     }
 
-    /// Uses the fonts that have been found since; whether there are any.
-    pub(super) fn look(&self) -> bool {
-        self.fonts.look(&self.egui)
+    /// Makes egui use the fonts that were found since the last call; returns true if there were some.
+    pub(super) fn poll_fonts(&self) -> bool {
+        self.fonts.poll(&self.egui)
     }
 
-    /// Lays the overlay out in a window of `size` pixels, by `contents`, and draws it. Returns after how long it wants to be
-    /// drawn again, and what tells the time that OpenGL takes, where `timer` is to.
+    /// Lays out and draws the overlay, which `contents` builds, in a window of `size` pixels. Returns the delay until the
+    /// overlay must be redrawn, if it must, and the pending measurement of its time in OpenGL, if there is a `timer`.
     pub(super) fn paint(
         &mut self,
         window: &Window,
@@ -145,9 +146,9 @@ impl Surface {
         self.later = presses::hold_back(&mut raw_input.events);
         let mut output = self.egui.run_ui(raw_input, contents);
         self.input.handle_platform_output(window, output.platform_output);
-        self.texts.tell(&output.shapes, output.pixels_per_point);
+        self.texts.write(&output.shapes, output.pixels_per_point);
         if self.is_software {
-            take_letters_as_they_are(&mut output.textures_delta);
+            use_nearest_glyph_pixels(&mut output.textures_delta);
         }
         let primitives = self.egui.tessellate(output.shapes, output.pixels_per_point);
         let (size, scale) = ([size.0, size.1], output.pixels_per_point);
@@ -166,8 +167,8 @@ impl Surface {
         (if self.later.is_empty() { wait } else { Some(Duration::ZERO) }, timing)
     }
 
-    /// Makes everything as large as the window's size in pixels and the scale ask for: a full screen is looked at from
-    /// farther away. The mouse is over another point then, and its next click must not be where it was.
+    /// Sets egui's zoom from the window's size in pixels and the user's scale: a full screen is viewed from farther away. Sends
+    /// the mouse's position again, since its position in points changes.
     fn fit(&mut self, window: &Window, (width, height): (u32, u32)) {
         let native = window.scale_factor() as f32;
         let points = |pixels: u32| pixels as f32 / native;
@@ -189,11 +190,11 @@ impl Surface {
     }
 }
 
-/// Has what is drawn with the picture of the letters take the pixel that lies there. Letters begin at whole pixels and all else takes
-/// one white pixel of it, so that the same comes out as from four pixels around, with less to do for a processor that draws.
-fn take_letters_as_they_are(delta: &mut egui::TexturesDelta) {
-    let of_letters = delta.set.iter_mut().filter(|(id, _)| **id == egui::TextureId::default());
-    of_letters.flat_map(|(_, images)| images).for_each(|image| image.options = egui::TextureOptions::NEAREST);
+/// Makes egui draw glyphs without interpolation. Glyphs begin at whole pixels and everything else uses one white pixel of the
+/// atlas, so the result is the same, with less work for a CPU that renders OpenGL.
+fn use_nearest_glyph_pixels(delta: &mut egui::TexturesDelta) {
+    let of_atlas = delta.set.iter_mut().filter(|(id, _)| **id == egui::TextureId::default());
+    of_atlas.flat_map(|(_, images)| images).for_each(|image| image.options = egui::TextureOptions::NEAREST);
 }
 
 #[cfg(test)]

@@ -1,13 +1,14 @@
-//! Tells tests what the overlay shows. In: the texts of a pass. Out: the file that [`VARIABLE`] names, whenever they
-//! have changed: a JSON list of `{"text", "x", "y", "width", "height"}`, in pixels of the window.
+//! Writes the texts of the overlay to a file, for tests: a JSON list of `{"text", "x", "y", "width", "height"}`, in pixels of
+//! the window, whenever the texts change.
 
 use std::path::PathBuf;
 
 use serde::Serialize;
 
-/// The environment variable that names the file. Without it nothing is told.
+/// The environment variable that names the file of texts; without it no file is written.
 const VARIABLE: &str = "CLREEL_TEXTS";
 
+/// A text that the overlay has drawn, and its rectangle in the window, as a JSON object.
 #[derive(Serialize)]
 struct Text<'a> {
     text: &'a str,
@@ -17,7 +18,7 @@ struct Text<'a> {
     height: f32,
 }
 
-/// The file, and what was written last.
+/// The file to which the overlay's texts are written for tests, and its last contents.
 #[derive(Debug)]
 pub(super) struct TextFile {
     path: Option<PathBuf>,
@@ -25,13 +26,15 @@ pub(super) struct TextFile {
 }
 
 impl TextFile {
+    /// Reads the file's path from the environment.
     pub(crate) fn new() -> Self {
         let path = base::environment::get(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
         Self { path, written: Vec::new() }
     }
 
-    /// Tells the texts of these shapes; `scale` is pixels in a point. A file that cannot be written is not tried again.
-    pub(crate) fn tell(&mut self, shapes: &[egui::epaint::ClippedShape], scale: f32) {
+    /// Writes the texts of these shapes to the file; `scale` is the number of pixels per point. After an error the file is no
+    /// longer written.
+    pub(crate) fn write(&mut self, shapes: &[egui::epaint::ClippedShape], scale: f32) {
         let Some(path) = &self.path else { return };
         let texts = overlay::texts(shapes);
         let rows = texts.iter().map(|(text, rect)| Text {

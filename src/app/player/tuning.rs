@@ -1,141 +1,132 @@
-//! Tuning in spare time. In: what the window does. Out: searches on the tuner's thread, which run only while they
-//! disturb nobody, and the variant `auto` built anew from what they have found.
+//! Tuning in the background: searches for the fastest variant run only while they do not disturb the movie. After a search, the
+//! variant `auto`, which uses the fastest one, is rebuilt.
 //!
-//! A search is for the running device, the movie's class of sizes and the radius's class. One begins by itself when
-//! `auto` is chosen and nothing is known; on CPU devices, which are the movie's own processor, only in a pause. The
-//! button begins one anyway.
+//! A search is made for the running device, the movie's class of sizes and the radius's class of radii. A search starts
+//! automatically when `auto` is chosen and the cache has no result; on CPU devices, which decode the movie too, only in a
+//! pause. The button *Tune* starts a search in any case.
 
 use std::time::{Duration, Instant};
 
-use super::With;
+use super::PlayerContext;
 use super::devices::Devices;
-use crate::app::tuner::{self, News, Order, Told, Tuner};
+use crate::app::builder::Request;
+use crate::app::tuner::{self, Progress, SearchRequest, Tuner};
 use base::error::Result;
-use base::jobs::{Job, Waker};
+use base::jobs::{Job, JobMessage};
 use box_filter::VariantId;
-use box_filter::tune;
-use box_filter::tuned::{self, RADII, SizeClass, radius_class};
+use box_filter::tuned::{self, RADIUS_RANGES, Search, SizeClass, radius_class};
 use engine::stats::{FrameSample, Stage};
 use ladder::cache::Cache;
+use ladder::tune::max_trials;
 use opencl::cl::{Device, DeviceKind};
-use overlay::{Tuning, TuningState, Wait};
+use overlay::{JobState, Tuning, Wait};
 
-/// Who moves a slider across several classes does not want them all searched.
-const SETTLED: Duration = Duration::from_secs(1);
-/// The part of a frame's interval that the movie may take for itself; beyond it there is no time to spare.
-const BUDGET: f64 = 0.5;
-/// Frames of this many seconds count.
+/// The time after the last change of device, size or radius until a search starts: a slider may move across several classes.
+const SEARCH_DELAY: Duration = Duration::from_secs(1);
+/// The maximum fraction of a frame's interval that the movie itself may use. If it uses more, there is no time for a search.
+const MAX_MOVIE_SHARE: f64 = 0.5;
+/// The number of seconds whose frames decide whether there is time for a search.
 const RECENT_S: f64 = 2.0;
 
-/// What a search is for: the device's index, the class of sizes and that of radii.
+/// The subject of a search: the device's index, the class of sizes, and the number of the class of radii.
 type Key = (usize, SizeClass, usize);
 
-/// The state of tuning.
-pub(super) struct SpareTime {
+/// The search for the fastest variant in the background, and its results.
+#[derive(Default)]
+pub(super) struct BackgroundTuning {
+    /// The search, until its thread has ended, even if it was cancelled.
     tuner: Option<Tuner>,
     key: Option<(Key, Instant)>,
-    /// Whether the cache has nothing for the key; `None` until it was asked.
-    unknown: Option<bool>,
-    /// It is being asked.
-    looking: Option<Job<bool>>,
-    /// The button was pressed.
-    asked: bool,
-    /// A search is under way, with the number of the last one.
-    under_way: bool,
-    number: u64,
+    /// True if the cache has no result for `key`; `None` until the cache was read.
+    is_unknown: Option<bool>,
+    /// The job that reads the cache of tuning results.
+    lookup: Option<Job<bool>>,
+    /// True if the user has requested a search for the fastest variant.
+    is_requested: bool,
     shown: Tuning,
-    /// Who wants the device for itself.
+    /// Other work that needs the device for itself, so that the search must wait.
     yields: Option<Wait>,
 }
 
-impl Default for SpareTime {
-    fn default() -> Self {
-        Self {
-            tuner: None,
-            key: None,
-            unknown: None,
-            looking: None,
-            asked: false,
-            under_way: false,
-            number: 0,
-            shown: Tuning::NONE,
-            yields: None,
-        }
-    }
-}
-
-impl SpareTime {
-    /// What the overlay shows of it.
+impl BackgroundTuning {
+    /// Returns the state and the trials of the search, for the overlay.
     pub(crate) fn shown(&self) -> &Tuning {
         &self.shown
     }
 
-    /// Ends the search; it does not begin again by itself.
+    /// Ends the search, which does not start again automatically.
     pub(crate) fn stop(&mut self) {
         self.cancel();
-        (self.unknown, self.looking) = (Some(false), None);
+        (self.is_unknown, self.lookup) = (Some(false), None);
     }
 
-    /// Leaves the device to whoever wants it for itself; `None`: nobody does.
+    /// Sets the reason why other work needs the device for itself; `None` if there is no such work.
     pub(super) fn yield_to(&mut self, other: Option<Wait>) {
         self.yields = other;
     }
 
-    /// Holds the search, until it is looked after again.
-    pub(crate) fn hold(&self) {
+    /// Pauses the search until the next call of [`Self::update`].
+    pub(crate) fn pause(&self) {
         if let Some(tuner) = &self.tuner {
             tuner.set_open(false);
         }
     }
 
-    /// Asks the cache, which is a file, whether it has something for the key; a thread reads it.
-    fn look_up(&mut self, device: &Device, key: Key, waker: &Waker) -> Result<()> {
-        if self.unknown.is_none() && self.looking.is_none() {
-            let info = device.info.clone();
+    /// Starts a job that finds out whether the cache has a result for `key`; reading the cache's file may take long.
+    fn look_up_cache(&mut self, device: &Device, key: Key, cx: &PlayerContext) -> Result<()> {
+        if self.is_unknown.is_none() && self.lookup.is_none() {
+            let (info, sources) = (device.info.clone(), cx.sources.clone());
             let look = move |_: &_| {
-                let known = tuned::choices(&Cache::load(), &info);
+                let known = tuned::tuned_variants(&Cache::load(), &info, &sources.get());
                 Ok(!known.iter().any(|c| (c.size, c.radius_class) == (key.1, key.2)))
             };
-            self.looking = Some(Job::spawn("look-up", "What was tuned before cannot be read.", waker, look)?);
+            self.lookup =
+                Some(Job::spawn("look-up", "What was tuned before cannot be read.", &cx.waker, look)?);
         }
-        if let Some(unknown) = self.looking.as_ref().and_then(|job| job.wait(Duration::ZERO)) {
-            self.looking = None;
-            self.unknown = Some(unknown?);
+        if let Some(is_unknown) = Job::take_result(&mut self.lookup, Duration::ZERO) {
+            self.is_unknown = Some(is_unknown?);
         }
         Ok(())
     }
 
+    /// Returns true if a search is running or waiting, and was not cancelled.
+    fn is_searching(&self) -> bool {
+        self.tuner.as_ref().is_some_and(|tuner| !tuner.is_cancelled())
+    }
+
+    /// Cancels the search.
     fn cancel(&mut self) {
-        (self.under_way, self.asked) = (false, false);
+        self.is_requested = false;
         if let Some(tuner) = &self.tuner {
             tuner.cancel();
         }
-        if self.shown.is_under_way() {
-            self.shown.state = TuningState::Idle;
+        if self.shown.state.is_under_way() {
+            self.shown.state = JobState::Stopped;
         }
     }
 
-    /// Ends the thread; whether it has ended.
+    /// Ends the search; returns true if its thread has ended.
     #[must_use]
     pub(crate) fn shut_down(&mut self) -> bool {
         self.tuner.as_mut().is_none_or(Tuner::shut_down)
     }
 }
 
-/// What the window does, as far as a search may disturb it.
-struct Moment<'a> {
+/// The activity of the window that a search for the fastest variant may disturb.
+struct Activity<'a> {
     still: bool,
     slow: bool,
     unpaced: bool,
     cpu: bool,
     budget_ms: Option<f64>,
-    /// The frames of late.
+    /// The frames of the last [`RECENT_S`] seconds.
     recent: Vec<&'a FrameSample>,
 }
 
-impl Moment<'_> {
-    /// Why a search must wait, if it must.
-    fn obstacle(&self, asked: bool) -> Option<Wait> {
+impl Activity<'_> {
+    /// Returns the reason why a search must wait; `None` if it may run. `is_requested` is true if the user has requested the
+    /// search.
+    fn obstacle(&self, is_requested: bool) -> Option<Wait> {
         let late = || self.recent.iter().any(|f| f.late || f.dropped_before > 0);
         let spare = || {
             let Some(budget) = self.budget_ms else { return false };
@@ -144,7 +135,7 @@ impl Moment<'_> {
                 counted.map(|s| f.stages[s as usize]).filter(|ms| ms.is_finite()).sum::<f64>()
             };
             let all: f64 = self.recent.iter().map(own).sum();
-            all <= BUDGET * budget * self.recent.len() as f64
+            all <= MAX_MOVIE_SHARE * budget * self.recent.len() as f64
         };
         if self.slow {
             Some(if self.still { Wait::Filter } else { Wait::Slow })
@@ -152,7 +143,7 @@ impl Moment<'_> {
             None
         } else if self.unpaced {
             Some(Wait::Unpaced)
-        } else if self.cpu && !asked {
+        } else if self.cpu && !is_requested {
             Some(Wait::Cpu)
         } else if late() {
             Some(Wait::Late)
@@ -164,148 +155,161 @@ impl Moment<'_> {
     }
 }
 
-/// What a search would be for now.
-fn key(devices: &Devices, with: &With) -> Option<(Key, Device, (u32, u32))> {
-    let device = devices.running()?.clone();
-    let size = with.frames.shown_size()?;
-    let class = radius_class(with.frames.chosen().1);
+/// Returns the subject of a search for the running device and the movie on the screen, with the device and the pictures' size;
+/// `None` without a device or picture.
+fn search_key(devices: &Devices, cx: &PlayerContext) -> Option<(Key, Device, (u32, u32))> {
+    let device = devices.running.device()?.clone();
+    let size = cx.frames.presenter.screen.size()?;
+    let class = radius_class(cx.frames.choice.filter().1);
     Some(((device.info.index, SizeClass::of(size.0, size.1), class), device, size))
 }
 
-fn moment<'a>(device: &Device, with: &'a With) -> Moment<'a> {
-    let history = with.frames.recorder.history();
+/// Returns the current activity of the window.
+fn activity<'a>(device: &Device, cx: &'a PlayerContext) -> Activity<'a> {
+    let history = cx.frames.recorder.history();
     let last = history.back().map_or(0.0, |f| f.presented_at);
-    Moment {
-        still: with.frames.is_paused() || with.frames.is_finished(),
-        slow: with.frames.is_slow() || with.frames.busy().is_some(),
-        unpaced: with.args.unpaced,
+    Activity {
+        still: cx.frames.schedule.is_paused() || cx.frames.is_finished(),
+        slow: cx.frames.is_slow() || cx.frames.busy().is_some(),
+        unpaced: cx.args.unpaced,
         cpu: device.info.kind == DeviceKind::Cpu,
-        budget_ms: with.frames.frame_interval_ns().map(|ns| ns as f64 / 1e6 / with.frames.speed()),
+        budget_ms: cx
+            .frames
+            .presenter
+            .screen
+            .frame_interval_ns()
+            .map(|ns| ns as f64 / 1e6 / cx.frames.schedule.speed()),
         recent: history.iter().rev().take_while(|f| last - f.presented_at < RECENT_S).collect(),
     }
 }
 
-impl SpareTime {
-    /// Begins, holds, lets go on and ends searches as the moment allows.
-    pub(super) fn look_after(&mut self, devices: &Devices, with: &mut With) {
-        while let Some(told) = self.tuner.as_mut().and_then(Tuner::poll) {
-            self.told(told, devices, with);
+impl BackgroundTuning {
+    /// Starts, pauses, resumes or ends the search, depending on what the window is doing.
+    pub(super) fn update(&mut self, devices: &Devices, cx: &mut PlayerContext) {
+        while let Some(message) = self.tuner.as_ref().and_then(Tuner::poll) {
+            self.take(message, devices, cx);
         }
-        let now = key(devices, with);
+        let now = search_key(devices, cx);
         if now.as_ref().map(|(key, ..)| *key) != self.key.map(|(key, _)| key) {
             self.cancel();
             self.key = now.as_ref().map(|(key, ..)| (*key, Instant::now()));
-            (self.unknown, self.looking) = (None, None);
+            (self.is_unknown, self.lookup) = (None, None);
         }
         let (Some((key, device, size)), Some((_, since))) = (now, self.key) else { return };
-        // Who counts frames measures the movie, and wants nothing beside it.
-        let auto = with.frames.chosen().0 == VariantId::Auto && with.args.frames.is_none();
-        if !auto && !self.asked {
-            if self.under_way {
+        // A script that counts frames measures the movie alone.
+        let auto = cx.frames.choice.filter().0 == VariantId::Auto && cx.args.frames.is_none();
+        if !auto && !self.is_requested {
+            if self.is_searching() {
                 self.cancel();
             }
             return;
         }
-        if !self.asked && !self.under_way {
-            if let Err(error) = self.look_up(&device, key, with.waker) {
+        if !self.is_requested && !self.is_searching() {
+            if let Err(error) = self.look_up_cache(&device, key, cx) {
                 self.stop();
-                with.notify(error, false);
+                cx.notify(error, false);
             }
-            if self.unknown != Some(true) {
+            if self.is_unknown != Some(true) {
                 return;
             }
-            let wait = SETTLED.saturating_sub(since.elapsed());
+            let wait = SEARCH_DELAY.saturating_sub(since.elapsed());
             if !wait.is_zero() {
-                with.repaints.after(wait);
+                cx.repaints.redraw_within(wait);
                 return;
             }
         }
-        let obstacle = self.yields.or_else(|| moment(&device, with).obstacle(self.asked));
-        if !self.under_way {
-            if obstacle.is_some() && !self.asked {
+        let obstacle = self.yields.or_else(|| activity(&device, cx).obstacle(self.is_requested));
+        if !self.is_searching() {
+            if obstacle.is_some() && !self.is_requested {
                 return;
             }
-            self.begin(&device, size, key.2, with);
+            self.start(&device, size, key.2, cx);
         }
-        let open = obstacle.is_none();
-        if let Some(tuner) = &self.tuner {
-            tuner.set_open(open);
-        }
+        let Some(tuner) = self.tuner.as_ref().filter(|tuner| !tuner.is_cancelled()) else { return };
+        tuner.set_open(obstacle.is_none());
         let shown = &mut self.shown;
         match (obstacle, &shown.state) {
-            (Some(reason), state) if *state != TuningState::Waiting(reason) => {
-                shown.state = TuningState::Waiting(reason);
+            (Some(reason), state) if *state != JobState::Waiting(reason) => {
+                shown.state = JobState::Waiting(reason);
             }
-            (None, TuningState::Waiting(_)) => shown.state = TuningState::Running("goes on".into()),
+            (None, JobState::Waiting(_)) => shown.state = JobState::Running("goes on".into()),
             _ => return,
         }
-        with.repaints.soon();
+        cx.repaints.redraw_soon();
     }
 
-    /// The button: searches whether or not something is known.
-    pub(super) fn tune_now(&mut self, devices: &Devices, with: &mut With) {
-        self.asked = devices.running().is_some();
-        with.repaints.soon();
+    /// Requests a search for the fastest variant, even if the cache has a result.
+    pub(super) fn tune_now(&mut self, devices: &Devices, cx: &mut PlayerContext) {
+        self.is_requested = devices.running.device().is_some();
+        cx.repaints.redraw_soon();
     }
 
-    fn begin(&mut self, device: &Device, size: (u32, u32), class: usize, with: &mut With) {
-        if self.tuner.is_none() {
-            match Tuner::spawn(with.waker) {
-                Ok(tuner) => self.tuner = Some(tuner),
-                Err(error) => {
-                    self.stop();
-                    with.notify(error, false);
-                    return;
-                }
-            }
-        }
-        let (_, radius) = RADII[class.min(RADII.len() - 1)];
-        let variants = tuner::variants();
-        let tuning = self;
-        tuning.number += 1;
-        tuning.under_way = true;
-        tuning.shown = Tuning {
-            state: TuningState::Running("the device is made ready".into()),
-            of: Some((size, radius)),
-            radii: tuned::range(radius),
-            most: tune::most_trials(&device.info, &variants),
-            ..Tuning::NONE
-        };
-        if let Some(tuner) = &tuning.tuner {
-            let (device, kernel_timeout) = (device.clone(), with.args.trial.limit());
-            tuner.start(tuning.number, Order { device, size, radius, variants, kernel_timeout });
-        }
-        // So that it is seen what takes the time.
-        with.overlay.show_tuning();
-        with.repaints.soon();
-    }
-
-    fn told(&mut self, told: Told, devices: &Devices, with: &mut With) {
-        let tuning = self;
-        if told.number != tuning.number || !tuning.under_way {
+    /// Starts a search, unless an earlier one is still ending: then its end wakes the event loop, which calls this again.
+    fn start(&mut self, device: &Device, size: (u32, u32), class: usize, cx: &mut PlayerContext) {
+        if self.tuner.is_some() {
             return;
         }
-        match told.news {
-            News::Next(what, new) => {
-                tuning.shown.trials.extend(new);
-                if let TuningState::Running(now) = &mut tuning.shown.state {
-                    *now = what;
-                }
-            }
-            News::Found(search) => {
-                (tuning.under_way, tuning.asked, tuning.unknown) = (false, false, Some(false));
-                tuning.shown.copy_ms = search.limit.map(|limit| limit.time.p50);
-                tuning.shown.trials = search.trials;
-                tuning.shown.state = TuningState::Done;
-                devices.build_again(VariantId::Auto);
-            }
-            News::Failed(error) => {
-                tuning.stop();
-                tuning.shown.state = TuningState::Failed(error.what.clone());
-                with.notify(error, false);
+        let (_, radius) = RADIUS_RANGES[class.min(RADIUS_RANGES.len() - 1)];
+        let (device, variants) = (device.clone(), tuner::variants());
+        let most = max_trials(&tuner::initial_configs(&variants, &device, size));
+        let (sources, kernel_timeout) = (cx.sources.clone(), cx.args.trial.kernel_timeout);
+        let request = SearchRequest { device, sources, size, radius, variants, kernel_timeout };
+        match Tuner::start(request, &cx.waker) {
+            Ok(tuner) => self.tuner = Some(tuner),
+            Err(error) => {
+                self.stop();
+                return cx.notify(error, false);
             }
         }
-        with.repaints.soon();
+        self.shown = Tuning {
+            state: JobState::Running("the device is made ready".into()),
+            case: Some((size, radius)),
+            radii: tuned::radius_range(radius),
+            max_trials: most,
+            ..Tuning::default()
+        };
+        // The panel shows what uses the device.
+        cx.overlay.panels.show_tuning();
+        cx.repaints.redraw_soon();
+    }
+
+    /// Processes a message of the search.
+    fn take(
+        &mut self,
+        message: JobMessage<Option<Search>, Progress>,
+        devices: &Devices,
+        cx: &mut PlayerContext,
+    ) {
+        let is_cancelled = !self.is_searching();
+        if matches!(message, JobMessage::Done(_)) {
+            self.tuner = None;
+        }
+        if is_cancelled {
+            return;
+        }
+        match message {
+            JobMessage::Progress(Progress { next, trials }) => {
+                self.shown.trials.extend(trials);
+                if let JobState::Running(now) = &mut self.shown.state {
+                    *now = next;
+                }
+            }
+            JobMessage::Done(Ok(search)) => {
+                (self.is_requested, self.is_unknown) = (false, Some(false));
+                if let Some(search) = search {
+                    self.shown.copy_ms = search.peak.map(|peak| peak.time.p50);
+                    self.shown.trials = search.trials;
+                }
+                self.shown.state = JobState::Done;
+                devices.builds.request(Request::Again(VariantId::Auto));
+            }
+            JobMessage::Done(Err(error)) => {
+                self.stop();
+                self.shown.state = JobState::Failed(error.what.clone());
+                cx.notify(error, false);
+            }
+        }
+        cx.repaints.redraw_soon();
     }
 }
 
@@ -345,23 +349,23 @@ mod tests {
     fn a_search_runs_only_where_it_disturbs_nobody() {
         let (quick, slow, late) = (frame(5.0, false), frame(25.0, false), frame(5.0, true));
         let (still, budget_ms) = (false, Some(40.0));
-        let moment = |recent| Moment { still, slow: false, unpaced: false, cpu: false, budget_ms, recent };
+        let moment = |recent| Activity { still, slow: false, unpaced: false, cpu: false, budget_ms, recent };
         assert_eq!(moment(vec![&quick, &quick]).obstacle(false), None);
         assert!(moment(vec![&slow, &slow]).obstacle(true).is_some(), "no time to spare");
         assert!(moment(vec![&quick, &late]).obstacle(true).is_some(), "frames are late");
-        assert!(Moment { unpaced: true, ..moment(vec![&quick]) }.obstacle(true).is_some());
-        assert!(Moment { slow: true, still: true, ..moment(vec![]) }.obstacle(true).is_some());
-        let cpu = || Moment { cpu: true, ..moment(vec![&quick]) };
+        assert!(Activity { unpaced: true, ..moment(vec![&quick]) }.obstacle(true).is_some());
+        assert!(Activity { slow: true, still: true, ..moment(vec![]) }.obstacle(true).is_some());
+        let cpu = || Activity { cpu: true, ..moment(vec![&quick]) };
         assert!(cpu().obstacle(false).is_some(), "the movie's own processor");
         assert_eq!(cpu().obstacle(true), None, "asked for");
-        assert_eq!(Moment { still: true, ..cpu() }.obstacle(false), None, "in a pause");
-        assert_eq!(Moment { still: true, ..moment(vec![&late]) }.obstacle(false), None);
+        assert_eq!(Activity { still: true, ..cpu() }.obstacle(false), None, "in a pause");
+        assert_eq!(Activity { still: true, ..moment(vec![&late]) }.obstacle(false), None);
     }
 
     #[test]
     fn a_pause_ends_the_waits_that_say_so_and_no_other() {
         let (quick, slow, late) = (frame(5.0, false), frame(25.0, false), frame(5.0, true));
-        let moment = |still, recent| Moment {
+        let moment = |still, recent| Activity {
             still,
             slow: false,
             unpaced: false,
@@ -373,9 +377,9 @@ mod tests {
             [
                 (moment(still, vec![&slow]), Wait::NoTime),
                 (moment(still, vec![&late]), Wait::Late),
-                (Moment { unpaced: true, ..moment(still, vec![&quick]) }, Wait::Unpaced),
-                (Moment { cpu: true, ..moment(still, vec![&quick]) }, Wait::Cpu),
-                (Moment { slow: true, ..moment(still, vec![&quick]) }, Wait::Slow),
+                (Activity { unpaced: true, ..moment(still, vec![&quick]) }, Wait::Unpaced),
+                (Activity { cpu: true, ..moment(still, vec![&quick]) }, Wait::Cpu),
+                (Activity { slow: true, ..moment(still, vec![&quick]) }, Wait::Slow),
             ]
         };
         for ((plays, wait), (stands, _)) in moments(false).into_iter().zip(moments(true)) {

@@ -1,89 +1,108 @@
-//! The wipe as the user chooses it: which filter is on the other side, and whether the sides are compared.
+//! The user's control of the wipe, which shows two filters of one frame with a line between them: the filter of the second side,
+//! and the comparison of both sides.
 
-use super::Player;
+use super::PlayerContext;
+use super::devices::Devices;
+use super::kernels::LiveKernels;
+use super::movies::Movies;
 use crate::app::input::Command;
 use base::error::Error;
 use box_filter::MAX_RADIUS;
-use box_filter::VariantId;
-use engine::frame_loop::Filter;
-use engine::frame_loop::VariantStatus;
+use engine::frame_loop::{SecondFilter, VariantStatus};
 use overlay::Action;
 
-impl Player<'_> {
-    /// Does what a key asks for on the side that the mouse is on; whether that is the other one, and the key a filter's.
-    pub(super) fn obey_on_other(&mut self, command: &Command) -> bool {
-        // The key may come before a drawing that knows where the mouse is.
-        if let Some(mouse) = self.surface.mouse() {
-            self.overlay.mouse_is_at(mouse);
-        }
-        let on_other = self.overlay.is_right_of_wipe() && self.movies.is_movie();
-        let Some((id, radius)) = self.frames.other().filter(|_| on_other) else { return false };
-        let other = match command {
-            Command::Do(Action::SetVariant(id)) => (*id, radius),
-            Command::RadiusBy(step) => (id, radius.saturating_add_signed(*step).min(MAX_RADIUS)),
-            _ => return false,
-        };
-        if self.want_other(other) {
-            self.frames.set_other(Some(other));
-        }
-        true
+/// Applies a key that chooses a variant or radius to the second side of the wipe, if the mouse is over that side. Returns true
+/// if the key was applied. `mouse` is the mouse's position in points.
+pub(super) fn apply_to_second(
+    command: &Command,
+    mouse: Option<egui::Pos2>,
+    movies: &Movies,
+    devices: &mut Devices,
+    cx: &mut PlayerContext,
+) -> bool {
+    // The key may come before a drawing that knows where the mouse is.
+    if let Some(mouse) = mouse {
+        cx.overlay.wipe_line.set_pointer(mouse);
     }
-
-    pub(super) fn toggle_wipe(&mut self) {
-        let Some(other) = self.frames.toggle_wipe() else { return };
-        // Where it cannot be had, the wipe ends at once, and that is told.
-        let _ = self.devices.want(other.0);
-        if !self.movies.is_movie() {
-            self.overlay.say("This scene shows one filter: v goes to the movie and its wipe.".to_owned());
+    let is_over_second = cx.overlay.wipe_line.pointer_is_right() && movies.is_movie();
+    let Some(second) = cx.frames.wipe.second().filter(|_| is_over_second) else { return false };
+    let (id, radius) = second.filter;
+    let second = match command {
+        Command::Do(Action::SetVariant(id)) => SecondFilter::from((*id, radius)),
+        Command::RadiusBy(step) => {
+            let radius = radius.saturating_add_signed(*step).min(MAX_RADIUS);
+            SecondFilter { filter: (id, radius), ..second }
         }
+        _ => return false,
+    };
+    if prefer_second(second, devices, cx) {
+        cx.frames.wipe.set_second(Some(second));
     }
+    true
+}
 
-    pub(super) fn swap_sides(&mut self) {
-        match self.frames.other() {
-            None => self.overlay.say("There is one filter: w puts a second one beside it.".to_owned()),
-            Some((VariantId::Version, _)) => {
-                self.overlay
-                    .say("The version on the left is the one that runs: choose it in the list.".to_owned());
+/// Begins the wipe between two filters, or ends it.
+pub(super) fn toggle(movies: &Movies, devices: &mut Devices, cx: &mut PlayerContext) {
+    let Some(second) = cx.frames.wipe.toggle(cx.frames.choice.filter().1) else { return };
+    // Where it is unavailable, the wipe ends at once with a message.
+    let _ = devices.prefer(second.filter.0);
+    if !movies.is_movie() {
+        cx.overlay.show_message("This scene shows one filter: v goes to the movie and its wipe.".to_owned());
+    }
+}
+
+/// Exchanges the filters of the two sides of the wipe.
+pub(super) fn swap(devices: &mut Devices, cx: &mut PlayerContext) {
+    match cx.frames.wipe.second() {
+        None => cx.overlay.show_message("There is one filter: w puts a second one beside it.".to_owned()),
+        Some(SecondFilter { version: Some(_), .. }) => {
+            cx.overlay.show_message(
+                "The version on the left is the one that runs: choose it in the list.".to_owned(),
+            );
+        }
+        Some(second) => {
+            if prefer_second(second, devices, cx) {
+                cx.frames.wipe.set_second(Some(cx.frames.choice.filter().into()));
+                cx.frames.choice.choose(second.filter.0, second.filter.1);
             }
-            Some(other) => {
-                if self.want_other(other) {
-                    self.frames.swap_sides();
-                }
-            }
         }
     }
+}
 
-    pub(super) fn toggle_difference(&mut self) {
-        let compares = !self.frames.compares();
-        if compares && self.frames.other().is_none() {
-            self.toggle_wipe();
-        }
-        self.frames.compare(compares);
+/// Switches the map of the differences between both sides of the wipe on or off; begins a wipe if there is none.
+pub(super) fn toggle_difference(movies: &Movies, devices: &mut Devices, cx: &mut PlayerContext) {
+    let compares = !cx.frames.wipe.compares();
+    if compares && cx.frames.wipe.second().is_none() {
+        toggle(movies, devices, cx);
     }
+    cx.frames.wipe.set_comparing(compares);
+}
 
-    /// Has the builder make a variant, unless it cannot be had, which is told.
-    fn want_other(&mut self, (id, _): Filter) -> bool {
-        let wanted = self.devices.want(id);
-        wanted.map_err(|error| self.notify(error, true)).is_ok()
+/// Makes the builder build the variant of the wipe's second side before others. Returns false and shows an error if the variant
+/// is unavailable. Returns true also if the side shows another version of the edited kernels, since that version is built
+/// already.
+fn prefer_second(second: SecondFilter, devices: &mut Devices, cx: &mut PlayerContext) -> bool {
+    // Another version is built before its wipe begins.
+    second.version.is_some()
+        || devices.prefer(second.filter.0).map_err(|error| cx.notify(error, true)).is_ok()
+}
+
+/// Ends the wipe if the variant of its second side is unavailable. Shows the error if one has ended a wipe.
+pub(super) fn update(movies: &Movies, devices: &Devices, kernels: &LiveKernels, cx: &mut PlayerContext) {
+    cx.frames.wipe.is_suspended = !movies.is_movie();
+    kernels.end_stale_wipe(devices, cx);
+    if let Some(SecondFilter { filter: (variant, _), version: None }) = cx.frames.wipe.second()
+        && let Some(VariantStatus::Unavailable(error)) = devices.running.status(variant)
+    {
+        cx.frames.wipe.end(error.clone());
     }
-
-    /// Ends a wipe whose other side cannot be had, and tells why one has ended.
-    pub(super) fn look_after_wipe(&mut self) {
-        self.frames.let_wipe(self.movies.is_movie());
-        self.look_after_versions();
-        if let Some((other, _)) = self.frames.other()
-            && let Some(VariantStatus::Unavailable(error)) = self.devices.status_of(other)
-        {
-            self.frames.end_wipe(error.clone());
-        }
-        let is_without = self.devices.info().is_none() && !self.devices.is_awaited();
-        if is_without && self.frames.compares() {
-            let why = "An OpenCL device compares them, and there is none.";
-            let hint = "Choose a device with Ctrl+D.";
-            self.frames.do_without_map(Error::new("Two pictures could not be compared.", why, hint));
-        }
-        if let Some(error) = self.frames.take_wipe_error() {
-            self.notify(error, true);
-        }
+    let has_no_device = devices.running.info().is_none() && !devices.is_awaited();
+    if has_no_device && cx.frames.wipe.compares() {
+        let why = "An OpenCL device compares them, and there is none.";
+        let hint = "Choose a device with Ctrl+D.";
+        cx.frames.wipe.stop_comparing(Error::new("Two pictures could not be compared.", why, hint));
+    }
+    if let Some(error) = cx.frames.wipe.error.take() {
+        cx.notify(error, true);
     }
 }

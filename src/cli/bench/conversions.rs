@@ -1,12 +1,11 @@
-//! The conversions in `bench`. In: the movie and the device. Out: rows of the table, and entries of the JSON.
+//! Results of the YUV to RGBA conversions in `bench`, as a table and as JSON.
 
 use std::path::Path;
 
-use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 
 use super::reasons::Reasons;
-use crate::cli::devices::print_line;
+use crate::cli::output::{print_line, table};
 use base::error::Result;
 use base::timing::noise::Noisy;
 use base::timing::{Series, believed};
@@ -16,6 +15,7 @@ use ladder::measure::Measurement;
 use opencl::memory::Storage;
 use video::{References, read_frame_at};
 
+/// A conversion in the JSON report.
 #[derive(Serialize)]
 pub(super) struct Entry<'a> {
     id: &'a str,
@@ -29,66 +29,72 @@ pub(super) struct Entry<'a> {
     dispatch_ms: Option<Series>,
     wall_ms: Option<Series>,
     noisy: Noisy,
-    checked: Checked<'a>,
+    checked: CheckedEntry<'a>,
 }
 
+/// The pictures with which a conversion was compared, in the JSON report.
 #[derive(Serialize)]
-struct Checked<'a> {
+struct CheckedEntry<'a> {
     sizes: &'a [(u32, u32)],
     pictures: usize,
 }
 
-/// What the movie's pictures are like, scaled to `size`; `None` where no kernel converts them.
+/// Reads the first frame of a movie, scaled to `size`, as input for the conversions; `None` if no kernel converts its format.
 ///
 /// # Errors
-/// When the movie gives no frame.
+/// If the movie has no decodable frame.
 pub(super) fn input(file: &Path, size: (u32, u32), references: References) -> Result<Option<Input>> {
     let (frame, _) = read_frame_at(file, 0.0, references)?;
     Ok(Input::of(&frame.picture, size))
 }
 
-fn word(row: &Row) -> &'static str {
+/// Returns the word for a row's outcome, such as `ok`.
+fn outcome_word(row: &Row) -> &'static str {
     row.outcome.as_ref().err().map_or("ok", Outcome::word)
 }
 
-fn measured(row: &Row) -> Option<&Measurement> {
+/// Returns the times of a row, if it was timed.
+fn measurement(row: &Row) -> Option<&Measurement> {
     row.outcome.as_ref().ok().and_then(Option::as_ref)
 }
 
-/// Why a conversion is not ok, and with which picture.
-fn why(row: &Row) -> Option<String> {
-    let outcome = row.outcome.as_ref().err()?;
+/// Returns the reason for a row's outcome: why the conversion failed or its output differs, and for which picture; for an exact
+/// conversion, why its time is wall time.
+fn reason(row: &Row) -> Option<String> {
+    let Err(outcome) = &row.outcome else { return row.clock_reason.clone() };
     let case = if row.case.is_empty() { String::new() } else { format!("{}: ", row.case) };
     outcome.reason().map(|reason| format!("{case}{reason}"))
 }
 
-fn to(row: &Row) -> &'static str {
+/// Returns the word for the storage that a conversion writes.
+fn destination(row: &Row) -> &'static str {
     match row.to {
         Storage::Buffer => "buffer",
         Storage::Image => "image",
     }
 }
 
-/// What a row is called.
+/// Returns the name of a conversion in the table.
 pub(super) fn name(row: &Row) -> String {
     let corrected = if row.corrected { ", corrected" } else { "" };
-    format!("{} to {}{corrected}", row.id, to(row))
+    format!("{} to {}{corrected}", row.id, destination(row))
 }
 
-/// The times of rows that have them, by their names.
+/// Returns the name and the times of each timed row.
 pub(super) fn times(rows: &[Row]) -> impl Iterator<Item = (String, &Measurement)> {
-    rows.iter().filter_map(|row| Some((name(row), measured(row)?)))
+    rows.iter().filter_map(|row| Some((name(row), measurement(row)?)))
 }
 
+/// Converts a row to its entry in the JSON report.
 pub(super) fn entry(row: &Row) -> Entry<'_> {
-    let times = measured(row);
+    let times = measurement(row);
     Entry {
         id: &row.id,
         kernel: row.kernel,
-        to: to(row),
+        to: destination(row),
         corrected: row.corrected,
-        outcome: word(row),
-        reason: why(row),
+        outcome: outcome_word(row),
+        reason: reason(row),
         max_abs_diff: match &row.outcome {
             Ok(_) => Some(0),
             Err(Outcome::Mismatch(report)) => Some(report.max_abs_diff.ceil() as u8),
@@ -98,11 +104,11 @@ pub(super) fn entry(row: &Row) -> Entry<'_> {
         dispatch_ms: times.and_then(|m| m.dispatch),
         wall_ms: times.and_then(|m| m.wall),
         noisy: Noisy(times.and_then(Measurement::noise)),
-        checked: Checked { sizes: &row.sizes, pictures: row.pictures },
+        checked: CheckedEntry { sizes: &row.sizes, pictures: row.pictures },
     }
 }
 
-/// Prints the rows that have times, how many were checked, and what is wrong.
+/// Prints a table of the rows with times, the number of exact conversions, and the reasons of failures.
 pub(super) fn print(
     device: &str,
     (width, height): (u32, u32),
@@ -112,13 +118,10 @@ pub(super) fn print(
     if rows.is_empty() {
         return Ok(());
     }
-    print_line(format!("{device} · {width}×{height} · conversions to RGBA · device time in ms"))?;
-    let mut table = Table::new();
-    table.load_preset(presets::UTF8_BORDERS_ONLY);
-    table.set_header(["conversion", "min", "p50", "p95", "n", "fps"]);
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    let is_by_wall = |(_, times): (String, &Measurement)| times.device.is_none();
+    let clock = if times(rows).any(is_by_wall) { "wall time" } else { "device time" };
+    print_line(format!("{device} · {width}×{height} · conversions to RGBA · {clock} in ms"))?;
+    let mut table = table(["conversion", "min", "p50", "p95", "n", "fps"], 1..6);
     for (name, m) in times(rows) {
         let (s, noise) = (&m.time, [m.noise()]);
         table.add_row([
@@ -133,21 +136,19 @@ pub(super) fn print(
     if times(rows).next().is_some() {
         print_line(table)?;
     }
-    let right = rows.iter().filter(|row| row.outcome.is_ok()).count();
+    if let Some(reason) = rows.iter().find_map(|row| row.clock_reason.as_ref()) {
+        print_line(reason)?;
+    }
+    let exact = rows.iter().filter(|row| row.outcome.is_ok()).count();
     let pictures: usize = rows.iter().map(|row| row.pictures).sum();
-    print_line(format!("{right} of {} conversions are exact, by {pictures} pictures", rows.len()))?;
-    let called = |row: &Row| match row.kernel {
+    print_line(format!("{exact} of {} conversions are exact; {pictures} pictures compared", rows.len()))?;
+    let name_with_kernel = |row: &Row| match row.kernel {
         "" => name(row),
         kernel => format!("{} ({kernel})", name(row)),
     };
-    let wrong =
-        rows.iter().filter_map(|row| Some((called(row), row.outcome.as_ref().err()?, row.case.as_str())));
-    reasons.lines(wrong).into_iter().try_for_each(print_line)?;
+    let failures = rows
+        .iter()
+        .filter_map(|row| Some((name_with_kernel(row), row.outcome.as_ref().err()?, row.case.as_str())));
+    reasons.lines(failures).into_iter().try_for_each(print_line)?;
     print_line("")
-}
-
-/// Whether one of them differs, and whether one could not be run.
-pub(super) fn wrong(rows: &[Row]) -> (bool, bool) {
-    let any = |is: fn(&Outcome) -> bool| rows.iter().filter_map(|row| row.outcome.as_ref().err()).any(is);
-    (any(|o| matches!(o, Outcome::Mismatch(_))), any(|o| matches!(o, Outcome::Failed(_))))
 }

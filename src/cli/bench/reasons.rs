@@ -1,54 +1,72 @@
-//! Why rows have no times, for people: each reason once. In: names with an outcome. Out: lines of text.
+//! Reasons why variants have no times, each printed once for all variants that share it.
 
 use ladder::Outcome;
 
-/// So many names stand in a line; of more the first ones and how many there are.
-const MOST_NAMES: usize = 12;
-const FIRST_NAMES: usize = 2;
+/// The maximum number of names that are printed in full. A longer list is shortened to its first [`SHORTENED_NAMES`] names and the
+/// number of the others.
+const MAX_NAMES: usize = 12;
+/// The number of names that remain of a shortened list.
+const SHORTENED_NAMES: usize = 2;
 
-/// What has been told of a device.
+/// The reasons why variants have no times, as far as they have been printed for a device; a repeated one is shortened.
 #[derive(Default)]
 pub(super) struct Reasons {
-    told: Vec<String>,
+    printed: Vec<String>,
 }
 
+/// The rows of a table that have the same outcome for the same reason.
+struct Group<'a> {
+    names: Vec<String>,
+    word: &'static str,
+    /// The reason, with [`ANY_NAME`] in place of the row's own name.
+    key: String,
+    /// The reason as the first row of the group has it.
+    reason: String,
+    /// The case in which the first row failed; empty if there is only one case.
+    case: &'a str,
+}
+
+/// The text that replaces the name of a row in a reason that several rows share.
+const ANY_NAME: &str = "'…'";
+
 impl Reasons {
-    /// Returns a line for each reason, with the names of what it is true of. One that an earlier call has told is not told
-    /// again. `case` is what a row was tried with, of which the first row's is told.
+    /// Returns a line for each reason, with the names of the rows that have it. `rows` has for each row its name, its outcome,
+    /// and the case in which the row failed; the line names the case of its first row. Reasons count as equal if they differ
+    /// only in the quoted name of the row. A reason that an earlier call returned is shortened to "as above".
     pub(super) fn lines<'a>(
         &mut self,
         rows: impl Iterator<Item = (String, &'a Outcome, &'a str)>,
     ) -> Vec<String> {
-        let mut groups: Vec<(Vec<String>, &'static str, String, &str)> = Vec::new();
+        let mut groups: Vec<Group<'_>> = Vec::new();
         for (name, outcome, case) in rows {
             let Some(reason) = outcome.reason() else { continue };
-            let word = outcome.word();
-            let is_same =
-                |group: &&mut (Vec<String>, &str, String, &str)| (group.1, &group.2) == (word, &reason);
-            match groups.iter_mut().find(is_same) {
-                Some((names, ..)) => names.push(name),
-                None => groups.push((vec![name], word, reason, case)),
+            let (word, key) = (outcome.word(), reason.replace(&format!("'{name}'"), ANY_NAME));
+            match groups.iter_mut().find(|group| (group.word, &group.key) == (word, &key)) {
+                Some(group) => group.names.push(name),
+                None => groups.push(Group { names: vec![name], word, key, reason, case }),
             }
         }
         let mut lines = Vec::new();
-        for (names, word, reason, case) in groups {
-            let names = listed(&names);
-            if self.told.contains(&reason) {
+        for Group { names, word, key, reason, case } in groups {
+            let reason = if names.len() > 1 { &key } else { &reason };
+            let names = join_shortened(&names);
+            if self.printed.contains(&key) {
                 lines.push(format!("{names}: {word}, as above."));
                 continue;
             }
             let case = if case.is_empty() { String::new() } else { format!("{case}: ") };
             lines.push(format!("{names}: {word}. {case}{reason}"));
-            self.told.push(reason);
+            self.printed.push(key);
         }
         lines
     }
 }
 
-fn listed(names: &[String]) -> String {
+/// Joins names with commas, and shortens long lists.
+fn join_shortened(names: &[String]) -> String {
     match names.len() {
-        ..=MOST_NAMES => names.join(", "),
-        all => format!("{} and {} more", names[..FIRST_NAMES].join(", "), all - FIRST_NAMES),
+        ..=MAX_NAMES => names.join(", "),
+        all => format!("{} and {} more", names[..SHORTENED_NAMES].join(", "), all - SHORTENED_NAMES),
     }
 }
 
@@ -58,7 +76,7 @@ mod tests {
     use base::error::Error;
 
     #[test]
-    fn each_reason_is_told_once() {
+    fn each_reason_is_printed_once() {
         let failed = |why: &str| Outcome::Failed(Error::new("It cannot be used.", why, ""));
         let (same, other, no) =
             (failed("Memory."), failed("Time."), Outcome::Unsupported("No images.".into()));
@@ -72,6 +90,10 @@ mod tests {
         ];
         assert_eq!(reasons.lines(rows.into_iter()), want);
         assert_eq!(reasons.lines([row("naive", &same)].into_iter()), ["naive: failed, as above."]);
+        let crashed = ["a", "b"]
+            .map(|name| Outcome::Failed(Error::new(format!("The kernels of '{name}' crashed."), "", "")));
+        let rows = ["a", "b"].into_iter().zip(&crashed).map(|(name, outcome)| row(name, outcome));
+        assert_eq!(Reasons::default().lines(rows), ["a, b: failed. The kernels of '…' crashed."]);
         let many = (0..110).map(|n| (format!("c{n}"), &no, "1×1"));
         assert_eq!(Reasons::default().lines(many), ["c0, c1 and 108 more: unsupported. 1×1: No images."]);
     }

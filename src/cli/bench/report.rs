@@ -1,22 +1,25 @@
-//! The results of `bench` as JSON: `schema` 1. Ladders that filter a movie say so in `input`, others by their name; their
-//! cases, errors and rates are called as they are with them.
+//! The results of `bench` as JSON, `schema` 1. The box filter has `input`, other ladders have `ladder`; keys of cases,
+//! errors and rates differ accordingly.
 
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 
 use super::conversions::{Entry, entry};
-use super::results::{DeviceRuns, Results, Subject};
-use super::whole;
-use crate::cli::devices::{DeviceEntry, print_json};
+use super::results::{DeviceResults, Input, Results};
+use super::whole_frames;
+use crate::cli::devices::DeviceEntry;
+use crate::cli::output::print_json;
 use base::error::Result;
 use base::timing::Series;
 use base::timing::noise::Noisy;
 use base::verify::Checked;
 use engine::sharing::Sharing;
 use ladder::Outcome;
+use ladder::clock_speed::ClockSpeed;
 use ladder::measure::Measurement;
-use ladder::rows::{CaseRun, Row, Worth};
+use ladder::rows::{CaseRun, Row, Throughput};
 
+/// The JSON report of `clreel bench`.
 #[derive(Serialize)]
 struct Report<'a> {
     schema: u32,
@@ -24,12 +27,13 @@ struct Report<'a> {
     ladder: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     input: Option<InputEntry<'a>>,
-    /// What is missing, where a signal ended it.
+    /// Sentences about missing results, if a signal ended the benchmark.
     #[serde(skip_serializing_if = "Option::is_none")]
     interrupted: Option<&'a str>,
     devices: Vec<DeviceReport<'a>>,
 }
 
+/// The movie that the benchmark has filtered, in the JSON report.
 #[derive(Serialize)]
 struct InputEntry<'a> {
     file: &'a str,
@@ -38,41 +42,44 @@ struct InputEntry<'a> {
     frames: usize,
 }
 
+/// The results on one device, in the JSON report.
 #[derive(Serialize)]
 struct DeviceReport<'a> {
     #[serde(flatten)]
     device: Option<DeviceEntry>,
     runs: Vec<RunEntry<'a>>,
-    /// Only with a movie.
+    /// The conversions; missing for ladders other than the box filter.
     #[serde(skip_serializing_if = "Option::is_none")]
     conversions: Option<Vec<Entry<'a>>>,
-    /// Only where they were asked for.
+    /// The times of whole frames; missing without `--whole-frames`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    whole_frames: Option<Vec<whole::Entry>>,
+    whole_frames: Option<Vec<whole_frames::Entry>>,
 }
 
-/// A case: what it is, its limits, its rows.
+/// A case with the results of its peak kernels and variants.
 struct RunEntry<'a>(&'a CaseRun);
 
+/// The times of the filter in Rust, in the JSON report.
 #[derive(Serialize)]
-struct BesideEntry<'a> {
+struct NativeEntry<'a> {
     #[serde(flatten)]
-    what: &'a serde_json::Value,
+    implementation: &'a serde_json::Value,
     outcome: &'static str,
     wall_ms: Option<Series>,
     noisy: Noisy,
 }
 
+/// A kernel's or variant's results, in the JSON report.
 #[derive(Serialize)]
 struct RowEntry<'a> {
     id: &'static str,
     kind: &'static str,
     outcome: &'static str,
     reason: Option<String>,
-    /// What was chosen, where there was a choice.
+    /// The variant and parameters that `auto` has chosen.
     #[serde(skip_serializing_if = "Option::is_none")]
     chosen: Option<&'a str>,
-    /// Whether `clreel tune` had found it before.
+    /// True if the choice of `auto` comes from `clreel tune`.
     #[serde(skip_serializing_if = "Option::is_none")]
     tuned: Option<bool>,
     #[serde(flatten)]
@@ -83,11 +90,11 @@ struct RowEntry<'a> {
     #[serde(flatten)]
     rates: Option<Rates>,
     noisy: Noisy,
-    /// What was compared; nothing where it is not ok.
+    /// The comparisons with the reference; empty if the outcome is not `ok`.
     checked: &'a [Checked],
 }
 
-/// The largest error, 0 where all bytes are right.
+/// The largest error of a variant's output, in the JSON report.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum ErrorEntry {
@@ -96,108 +103,152 @@ enum ErrorEntry {
     },
     Amounts {
         max_error: Option<f64>,
-        /// The largest error that is right; `null` where results are compared by bytes.
+        /// The largest accepted error of the variant; `null` if results must be equal byte for byte.
         bound: Option<f64>,
     },
 }
 
+/// The speed of the device's clock in the timed rounds, in MHz, in the JSON report.
+#[derive(Serialize)]
+struct ClockEntry<'a> {
+    mean: f64,
+    limit: Option<f64>,
+    /// The means of the slowest and the fastest quarter of the rounds; `null` if they are fewer than five.
+    min_quarter: Option<f64>,
+    max_quarter: Option<f64>,
+    /// True if the quarters differ by more than 5 %.
+    changed: bool,
+    /// The reasons for which the clock was slowed down.
+    throttled: Option<String>,
+    governor: Option<&'a str>,
+}
+
+impl<'a> ClockEntry<'a> {
+    fn new(speed: &'a ClockSpeed) -> Self {
+        Self {
+            mean: speed.mean.round(),
+            limit: speed.limit.map(f64::round),
+            min_quarter: speed.quarters.map(|(min, _)| min.round()),
+            max_quarter: speed.quarters.map(|(_, max)| max.round()),
+            changed: speed.change().is_some(),
+            throttled: speed.throttled(),
+            governor: speed.governor.as_deref(),
+        }
+    }
+}
+
+/// The throughput of a variant, in the JSON report.
 #[derive(Serialize)]
 struct Rates {
     gb_s: Option<f64>,
     gflop_s: Option<f64>,
 }
 
-/// Prints them. `interrupted` says what is missing.
+/// Prints the report; `interrupted` is a sentence about what is missing if a signal ended the benchmark.
 pub(super) fn print(results: &Results, interrupted: Option<&str>) -> Result<()> {
-    print_json(&of(results, interrupted))
+    print_json(&report(results, interrupted))
 }
 
-/// What is printed.
-pub(super) fn of<'a>(results: &'a Results, interrupted: Option<&'a str>) -> impl Serialize + use<'a> {
-    let (ladder, input) = match &results.subject {
-        Subject::Numbers(ladder) => (Some(*ladder), None),
-        Subject::Movie { file, size: (width, height), frames } => {
+/// Returns the report as a serializable value.
+pub(super) fn report<'a>(results: &'a Results, interrupted: Option<&'a str>) -> impl Serialize + use<'a> {
+    let (ladder, input) = match &results.input {
+        Input::Generated(ladder) => (Some(*ladder), None),
+        Input::Movie { file, size: (width, height), frames } => {
             (None, Some(InputEntry { file, width: *width, height: *height, frames: *frames }))
         }
     };
-    let devices = results.devices.iter().map(|one| device(one, input.is_some())).collect();
+    let devices = results.devices.iter().map(|device| device_report(device, input.is_some())).collect();
     Report { schema: 1, ladder, input, interrupted, devices }
 }
 
-fn device(one: &DeviceRuns, of_movie: bool) -> DeviceReport<'_> {
+/// Converts the results on one device to their part of the JSON report.
+fn device_report(results: &DeviceResults, is_movie: bool) -> DeviceReport<'_> {
     let sharing = Sharing::copy("bench opens no window; `clreel devices` tests sharing");
     DeviceReport {
-        device: one.device.as_ref().map(|info| DeviceEntry::new(info, &sharing)),
-        runs: one.runs.iter().map(|(_, run)| RunEntry(run)).collect(),
-        conversions: of_movie.then(|| one.conversions.iter().map(entry).collect()),
-        whole_frames: one.whole_frames.as_ref().map(|rows| rows.iter().map(whole::entry).collect()),
+        device: results.device.as_ref().map(|info| DeviceEntry::new(info, &sharing)),
+        runs: results.runs.iter().map(|(_, run)| RunEntry(run)).collect(),
+        conversions: is_movie.then(|| results.conversions.iter().map(entry).collect()),
+        whole_frames: results
+            .whole_frames
+            .as_ref()
+            .map(|rows| rows.iter().map(whole_frames::entry).collect()),
     }
 }
 
+/// Returns the value of the JSON field `noisy` for a measurement.
 fn noisy(measured: Option<&Measurement>) -> Noisy {
     Noisy(measured.and_then(Measurement::noise))
 }
 
 impl Serialize for RunEntry<'_> {
+    /// Writes the fields of the case, followed by the results of its rows.
     fn serialize<S: Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
-        let CaseRun { case, limits, rows, remark } = self.0;
+        let CaseRun { case, peaks: outcomes, rows, remark, clock, clock_speed } = self.0;
         let mut map = to.serialize_map(None)?;
-        match (case.worth, case.json.as_object()) {
-            (Worth::Frames, Some(fields)) => {
+        match (case.throughput, case.json.as_object()) {
+            (Throughput::Frames, Some(fields)) => {
                 fields.iter().try_for_each(|(name, value)| map.serialize_entry(name, value))?;
             }
             _ => {
                 map.serialize_entry("case", &case.json)?;
-                map.serialize_entry("limit", case.limits.first().map_or("", |limit| limit.name))?;
+                map.serialize_entry("limit", case.peaks.first().map_or("", |peak| peak.name))?;
             }
         }
-        for (index, (limit, outcome)) in case.limits.iter().zip(limits).enumerate() {
+        for (index, (peak, outcome)) in case.peaks.iter().zip(outcomes).enumerate() {
             let measured = outcome.measured();
             let failed = matches!(outcome, Outcome::Failed(_) | Outcome::Mismatch(_));
             if index == 0 || measured.is_some() || failed {
-                map.serialize_entry(&format!("{}_ms", limit.key), &measured.map(|m| m.time))?;
-                map.serialize_entry(&format!("{}_noisy", limit.key), &noisy(measured))?;
+                map.serialize_entry(&format!("{}_ms", peak.key), &measured.map(|m| m.time))?;
+                map.serialize_entry(&format!("{}_noisy", peak.key), &noisy(measured))?;
             }
             if failed {
-                map.serialize_entry(&format!("{}_reason", limit.key), &outcome.reason())?;
+                map.serialize_entry(&format!("{}_reason", peak.key), &outcome.reason())?;
             }
         }
-        let (beside, rungs): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.entry.beside.is_some());
-        let rungs: Vec<_> = rungs.into_iter().map(|one| row(self.0, one)).collect();
-        map.serialize_entry("variants", &rungs)?;
-        let beside: Vec<_> = beside.into_iter().filter_map(self::beside).collect();
-        if !beside.is_empty() {
-            map.serialize_entry("native", &beside)?;
+        let (native, variants): (Vec<&Row>, Vec<&Row>) =
+            rows.iter().partition(|row| row.entry.extra.is_some());
+        let variants: Vec<_> = variants.into_iter().map(|row| row_entry(self.0, row)).collect();
+        map.serialize_entry("variants", &variants)?;
+        let native: Vec<_> = native.into_iter().filter_map(native_entry).collect();
+        if !native.is_empty() {
+            map.serialize_entry("native", &native)?;
         }
         if let Some(remark) = remark {
             map.serialize_entry("remark", remark)?;
         }
+        map.serialize_entry("clock", clock.json_name())?;
+        map.serialize_entry("clock_reason", &self.0.clock_note())?;
+        map.serialize_entry("clock_mhz", &clock_speed.as_ref().ok().map(ClockEntry::new))?;
+        map.serialize_entry("clock_mhz_reason", &clock_speed.as_ref().err())?;
         map.end()
     }
 }
 
-fn row<'a>(run: &CaseRun, row: &'a Row) -> RowEntry<'a> {
+/// Converts a row of results to its entry in the JSON report.
+fn row_entry<'a>(run: &CaseRun, row: &'a Row) -> RowEntry<'a> {
     let times = row.outcome.measured();
-    let a_second = |amount: f64| times.map(|m| amount / (m.time.p50 * 1e6)).filter(|rate| rate.is_finite());
+    let per_ns = |amount: f64| times.map(|m| amount / (m.time.p50 * 1e6)).filter(|rate| rate.is_finite());
     let max_error = match &row.outcome {
         Outcome::Ok(_) => Some(row.accuracy.map_or(0.0, |accuracy| accuracy.max_error)),
         Outcome::Mismatch(report) => Some(report.max_abs_diff),
         _ => None,
     };
-    let (error, rates) = match run.case.worth {
-        Worth::Frames => (ErrorEntry::Frames { max_abs_diff: max_error.map(|most| most.ceil() as u8) }, None),
-        Worth::Amounts { bytes, operations } => (
+    let (error, rates) = match run.case.throughput {
+        Throughput::Frames => {
+            (ErrorEntry::Frames { max_abs_diff: max_error.map(|error| error.ceil() as u8) }, None)
+        }
+        Throughput::Work { bytes, operations } => (
             ErrorEntry::Amounts { max_error, bound: row.accuracy.map(|accuracy| accuracy.bound) },
-            Some(Rates { gb_s: a_second(bytes), gflop_s: a_second(operations).filter(|rate| *rate > 0.0) }),
+            Some(Rates { gb_s: per_ns(bytes), gflop_s: per_ns(operations).filter(|rate| *rate > 0.0) }),
         ),
     };
     RowEntry {
         id: row.entry.id,
         kind: row.entry.back_end.as_str(),
         outcome: row.outcome.word(),
-        reason: row.outcome.reason(),
-        chosen: row.chosen.as_ref().map(|chosen| chosen.what.as_str()),
-        tuned: row.chosen.as_ref().and_then(|chosen| chosen.tuned),
+        reason: row.outcome.reason().or_else(|| run.clock_reason(row)),
+        chosen: row.auto_choice.as_ref().map(|chosen| chosen.config.as_str()),
+        tuned: row.auto_choice.as_ref().and_then(|chosen| chosen.from_cache),
         error,
         device_ms: times.and_then(|m| m.device),
         dispatch_ms: times.and_then(|m| m.dispatch),
@@ -208,12 +259,41 @@ fn row<'a>(run: &CaseRun, row: &'a Row) -> RowEntry<'a> {
     }
 }
 
-fn beside(row: &Row) -> Option<BesideEntry<'_>> {
+/// Converts the row of a filter in Rust to its entry in the JSON report; `None` for other rows.
+fn native_entry(row: &Row) -> Option<NativeEntry<'_>> {
     let times = row.outcome.measured();
-    Some(BesideEntry {
-        what: row.entry.beside.as_ref()?,
+    Some(NativeEntry {
+        implementation: row.entry.extra.as_ref()?,
         outcome: row.outcome.word(),
         wall_ms: times.and_then(|m| m.wall),
         noisy: noisy(times),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_speed_of_a_clock_as_json() {
+        let speed = ClockSpeed {
+            mean: 1900.4,
+            limit: Some(1980.0),
+            quarters: Some((1740.3, 1979.6)),
+            throttle: vec!["power cap".to_owned(), "temperature".to_owned()],
+            governor: None,
+        };
+        let want = json!({
+            "mean": 1900.0, "limit": 1980.0, "min_quarter": 1740.0, "max_quarter": 1980.0, "changed": true,
+            "throttled": "power cap, temperature", "governor": null,
+        });
+        assert_eq!(serde_json::to_value(ClockEntry::new(&speed)).unwrap(), want);
+        let few = ClockSpeed { limit: None, quarters: None, throttle: Vec::new(), ..speed };
+        let want = json!({
+            "mean": 1900.0, "limit": null, "min_quarter": null, "max_quarter": null, "changed": false,
+            "throttled": null, "governor": null,
+        });
+        assert_eq!(serde_json::to_value(ClockEntry::new(&few)).unwrap(), want);
+    }
 }

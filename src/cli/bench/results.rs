@@ -1,89 +1,93 @@
-//! What a benchmark has measured so far, whatever the ladder. In: runs of its cases, as they grow. Out: a table or JSON, the
-//! exit code, and what is missing where a signal ends it.
+//! The results of a benchmark of any ladder: updated during the measurement, and printed.
 
 use std::io::Write as _;
 use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::{conversions, report, table, whole};
+use super::{conversions, report, table, whole_frames};
 use crate::cli::exit;
-use crate::cli::live::{self, Live};
+use crate::cli::live::{LiveResults, LiveRun};
 use base::error::{Error, Result};
 use base::save;
 use base::timing::{Noise, noise};
-use box_filter::yuv_to_rgba as converted;
-use ladder::bench::Bench;
+use box_filter::BoxFilter;
+use box_filter::yuv_to_rgba;
 use ladder::chart;
 use ladder::measure::Measurement;
-use ladder::rounds::{Ask, Watch, failed, run};
-use ladder::rows::{Case, CaseRun, Entry};
+use ladder::rounds::BenchObserver;
+use ladder::rows::{Case, CaseRun};
+use ladder::runner::Ladder as _;
 use ladder::{NOT_TIMED, Outcome};
 use opencl::cl::{Device, DeviceInfo};
 
-/// What is computed with.
-pub(super) enum Subject {
-    /// Frames of a movie, scaled to a size, so many of them.
+/// The input of a benchmark.
+pub(super) enum Input {
+    /// The first `frames` frames of a movie, scaled to `size`.
     Movie { file: String, size: (u32, u32), frames: usize },
-    /// Numbers that the ladder of this name makes up.
-    Numbers(&'static str),
+    /// Data that the ladder of this name generates.
+    Generated(&'static str),
 }
 
-/// What a benchmark has measured so far, and all that is needed to show it.
+/// The results of a benchmark so far, and the options for printing them.
 pub(super) struct Results {
     pub json: bool,
-    /// Whether the window has started it.
+    /// True if the window started this process and reads the results.
     pub live: bool,
-    /// The SVG to write as well.
+    /// The path of the SVG chart to write, if `--chart` is set.
     pub chart: Option<PathBuf>,
-    pub subject: Subject,
+    pub input: Input,
     pub rounds: u32,
     pub cases: Vec<Case>,
-    pub devices: Vec<DeviceRuns>,
+    pub devices: Vec<DeviceResults>,
 }
 
-/// What has been measured on one device.
-pub(super) struct DeviceRuns {
-    /// None where there is no OpenCL device, and only what does without was asked for.
+/// The results of a benchmark on one device.
+pub(super) struct DeviceResults {
+    /// The device; `None` if there is no OpenCL device and no variant needs one.
     pub device: Option<DeviceInfo>,
-    /// Each with its case's index.
+    /// The results of each case, with the index of the case in [`Results::cases`].
     pub runs: Vec<(usize, CaseRun)>,
-    /// Empty where they were left out.
-    pub conversions: Vec<converted::Row>,
-    /// Only where they were asked for.
-    pub whole_frames: Option<Vec<whole::Row>>,
+    /// The results of the conversions; empty if none are checked.
+    pub conversions: Vec<yuv_to_rgba::Row>,
+    /// The results of whole frames; `None` without `--whole-frames`.
+    pub whole_frames: Option<Vec<whole_frames::Row>>,
 }
 
-impl DeviceRuns {
+impl DeviceResults {
+    /// Creates the empty results of a device; `None` stands for no device.
     pub(crate) fn new(device: Option<&Device>) -> Self {
         let device = device.map(|device| device.info.clone());
         Self { device, runs: Vec::new(), conversions: Vec::new(), whole_frames: None }
     }
 
-    /// Returns true if something failed on it for this reason.
-    pub(crate) fn tells(&self, reason: &Error) -> bool {
+    /// Returns true if a variant failed with this error.
+    pub(crate) fn has_error(&self, wanted: &Error) -> bool {
         let mut outcomes = self.runs.iter().flat_map(|(_, run)| run.outcomes());
-        outcomes.any(|outcome| matches!(outcome, Outcome::Failed(error) if error == reason))
+        outcomes.any(|outcome| matches!(outcome, Outcome::Failed(error) if error == wanted))
     }
 
-    /// Its name for people.
+    /// Returns the device's name, for tables and messages.
     pub(crate) fn name(&self) -> &str {
         self.device.as_ref().map_or("without OpenCL", |device| &device.name)
     }
 }
 
-/// Keeps what has been measured on the device with this index, and moves the bar on.
-pub(super) struct Progress<'a> {
-    pub live: &'a Live<Results>,
+/// The observer of a benchmark: stores the results of one device, and advances the progress bar.
+pub(super) struct ProgressObserver<'a> {
+    pub live: &'a LiveRun<Results>,
+    /// The index of the device in [`Results::devices`].
     pub device: usize,
 }
 
-impl Watch for Progress<'_> {
-    fn next(&mut self, what: &str) {
-        self.live.step(what);
+impl BenchObserver for ProgressObserver<'_> {
+    /// Advances the progress bar.
+    fn begin_step(&mut self, what: &str) {
+        self.live.next_step(what);
     }
 
-    fn so_far(&mut self, case: usize, run: CaseRun) {
+    /// Stores the results of a case so far.
+    fn update_case(&mut self, case: usize, run: CaseRun) {
         let mut results = self.live.results();
         let Some(device) = results.devices.get_mut(self.device) else { return };
         match device.runs.iter_mut().find(|(known, _)| *known == case) {
@@ -93,52 +97,33 @@ impl Watch for Progress<'_> {
     }
 }
 
-impl Progress<'_> {
-    /// Runs what was made for the device; where nothing could be made, each of `entries` has failed for that reason.
-    pub(crate) fn run<B: Bench>(
-        &mut self,
-        made: Result<B>,
-        entrants: &[B::Entrant],
-        entry: impl Fn(B::Entrant) -> Entry,
-        cases: &[B::Case],
-        ask: Ask,
-    ) {
-        let error = match made {
-            Ok(mut bench) => return run(&mut bench, entrants, cases, ask, self),
-            Err(error) => error,
-        };
-        let named = self.live.results().cases.clone();
-        for (index, case) in named.into_iter().enumerate() {
-            self.so_far(index, failed(case, entrants.iter().map(|&one| entry(one)), &error));
-        }
-    }
-}
-
-impl live::Results for Results {
+impl LiveResults for Results {
+    /// Prints the results as JSON or as tables, and writes the chart.
     fn print(&self, interrupted: Option<&str>) -> Result<()> {
-        // What goes to stdout is shown where the chart cannot be written, and the other way round.
+        // The results are printed even if the chart cannot be written, and vice versa.
         let charted = self.write_chart(interrupted);
         match self.json {
             true => report::print(self, interrupted)?,
             false => table::print(self)?,
         }
-        if let Some(noisy) = noise::summary(&self.rows()) {
+        if let Some(noisy) = noise::summary(&self.noise_by_row()) {
             eprintln!("clreel: {noisy}");
         }
         charted
     }
 
-    fn missing(&self) -> String {
+    /// Describes which results an interrupted benchmark lacks.
+    fn describe_missing(&self) -> String {
         let mut missing = Vec::new();
         let mut few = Vec::new();
-        for one in &self.devices {
+        for device in &self.devices {
             let on = match self.devices.len() {
-                2.. => format!(" on {}", one.name()),
+                2.. => format!(" on {}", device.name()),
                 _ => String::new(),
             };
             for (index, Case { short, .. }) in self.cases.iter().enumerate() {
-                let Some((_, run)) = one.runs.iter().find(|(of, _)| *of == index) else {
-                    missing.push(format!("all at {short}{on}"));
+                let Some((_, run)) = device.runs.iter().find(|(of, _)| *of == index) else {
+                    missing.push(format!("all variants at {short}{on}"));
                     continue;
                 };
                 let untimed =
@@ -155,63 +140,59 @@ impl live::Results for Results {
             true => String::new(),
             false => format!(" {name}: {}.", what.join(", ")),
         };
-        format!("The benchmark was interrupted.{}{}", list("Missing", missing), list("There are only", few))
+        format!("The benchmark was interrupted.{}{}", list("Missing", missing), list("Incomplete", few))
     }
 
+    /// Returns the JSON report if the window started this process.
     fn for_window(&self) -> Option<impl Serialize> {
-        self.live.then(|| report::of(self, None))
+        self.live.then(|| report::report(self, None))
     }
 }
 
 impl Results {
-    /// Writes the chart, where one was asked for.
+    /// Writes the chart, if one was requested.
     fn write_chart(&self, interrupted: Option<&str>) -> Result<()> {
         let Some(path) = &self.chart else { return Ok(()) };
         let mut panels = Vec::new();
-        for one in &self.devices {
-            panels.extend(one.runs.iter().map(|(_, run)| (one.name(), run)));
+        for device in &self.devices {
+            panels.extend(device.runs.iter().map(|(_, run)| (device.name(), run)));
         }
-        let ladder = match self.subject {
-            Subject::Movie { .. } => box_filter::trial::NAME,
-            Subject::Numbers(ladder) => ladder,
+        let ladder = match self.input {
+            Input::Movie { .. } => BoxFilter::INFO.name,
+            Input::Generated(ladder) => ladder,
         };
         let svg = chart::svg(&ladder.replace('_', " "), &panels, interrupted);
         save::atomically(path, |file| file.write_all(svg.as_bytes()))
     }
 
-    /// The exit code of what is known: 3 when something differs, 1 when something failed.
-    pub(crate) fn code(&self) -> u8 {
+    /// Returns the exit code of the results so far: 3 if a variant differs from the reference, else 1 if one failed.
+    pub(crate) fn exit_code(&self) -> u8 {
         let (mut differs, mut fails) = (false, false);
-        for one in &self.devices {
-            for outcome in one.runs.iter().flat_map(|(_, run)| run.outcomes()) {
+        for device in &self.devices {
+            let variants = device.runs.iter().flat_map(|(_, run)| run.outcomes());
+            let conversions = device.conversions.iter().filter_map(|row| row.outcome.as_ref().err());
+            let frames = device.whole_frames.iter().flatten().filter_map(whole_frames::Row::failure);
+            for outcome in variants.chain(conversions).chain(frames) {
                 differs |= matches!(outcome, Outcome::Mismatch(_));
                 fails |= matches!(outcome, Outcome::Failed(_));
             }
-            let of_whole = whole::wrong(one.whole_frames.as_deref().unwrap_or_default());
-            for wrong in [conversions::wrong(&one.conversions), of_whole] {
-                (differs, fails) = (differs || wrong.0, fails || wrong.1);
-            }
         }
-        match (differs, fails) {
-            (true, _) => exit::MISMATCH,
-            (false, true) => exit::FAILED,
-            (false, false) => exit::DONE,
-        }
+        exit::check_code(differs, fails)
     }
 
-    /// All rows that have times, by their names.
-    fn rows(&self) -> Vec<(String, Option<Noise>)> {
+    /// Returns the name and noise of each timed row, on all devices.
+    fn noise_by_row(&self) -> Vec<(String, Option<Noise>)> {
         let mut rows = Vec::new();
-        for (_, run) in self.devices.iter().flat_map(|one| &one.runs) {
-            let limits = run.timed_limits().map(|(limit, measured)| (limit.name, measured));
+        for (_, run) in self.devices.iter().flat_map(|device| &device.runs) {
+            let peaks = run.timed_peaks().map(|(peak, measured)| (peak.name, measured));
             let timed = run.timed().map(|(row, measured)| (row.entry.name.as_str(), measured));
             let named = |(name, measured): (&str, &Measurement)| {
                 (format!("{name}, {}", run.case.short), measured.noise())
             };
-            rows.extend(limits.chain(timed).map(named));
+            rows.extend(peaks.chain(timed).map(named));
         }
-        for one in &self.devices {
-            let times = conversions::times(&one.conversions);
+        for device in &self.devices {
+            let times = conversions::times(&device.conversions);
             rows.extend(times.map(|(name, measured)| (name, measured.noise())));
         }
         rows
@@ -222,45 +203,50 @@ impl Results {
 mod tests {
     use super::*;
     use box_filter::VariantId;
-    use box_filter::entrants::{Entrant, case};
+    use box_filter::bench::all_variants;
     use ladder::measure::Sample;
     use ladder::rows::Row;
-    use live::Results as _;
+    use ladder::runner::describe_case;
     use opencl::memory::Rgba;
 
     fn results(runs: Vec<(u32, Vec<(VariantId, Outcome)>)>) -> Results {
-        let cases = [1, 7, 31].map(|radius| case((1, 1), radius)).to_vec();
+        let ladder = BoxFilter::on_noise((1, 1));
+        let case = |radius| describe_case(&ladder, &ladder.case(radius));
+        let cases = [1, 7, 31].map(case).to_vec();
         let runs = runs.into_iter().enumerate().map(|(index, (radius, outcomes))| {
-            let row = |(id, outcome)| Row::new(Entrant::Variant(id).entry(None), outcome);
+            let row = |(id, outcome): (VariantId, Outcome)| {
+                let variant = all_variants().iter().find(|variant| variant.id == id.as_str()).unwrap();
+                Row::new(variant.entry(None), outcome)
+            };
             let rows = outcomes.into_iter().map(row).collect();
-            (index, CaseRun { rows, ..CaseRun::new(case((1, 1), radius)) })
+            (index, CaseRun { rows, ..CaseRun::new(case(radius)) })
         });
-        let device = DeviceRuns { runs: runs.collect(), ..DeviceRuns::new(None) };
-        let subject = Subject::Movie { file: String::new(), size: (1, 1), frames: 1 };
-        Results { json: false, live: false, chart: None, subject, rounds: 9, cases, devices: vec![device] }
+        let device = DeviceResults { runs: runs.collect(), ..DeviceResults::new(None) };
+        let input = Input::Movie { file: String::new(), size: (1, 1), frames: 1 };
+        Results { json: false, live: false, chart: None, input, rounds: 9, cases, devices: vec![device] }
     }
 
     #[test]
     fn a_mismatch_outranks_a_failure() {
         let failed = Outcome::Failed(Error::new("no", "", ""));
         let report =
-            base::verify::check(&[1, 2, 3, 4], Rgba { width: 1 }, |b| Ok(b.to_vec())).unwrap().unwrap();
+            base::verify::check(&[1, 2, 3, 4], &Rgba { width: 1 }, |b| Ok(b.to_vec())).unwrap().unwrap();
         let code = |outcomes: Vec<Outcome>| {
             let outcomes = outcomes.into_iter().map(|outcome| (VariantId::Flat, outcome));
-            results(vec![(1, outcomes.collect())]).code()
+            results(vec![(1, outcomes.collect())]).exit_code()
         };
         assert_eq!(code(vec![Outcome::Skipped("slow".into())]), exit::DONE);
         assert_eq!(code(vec![failed.clone()]), exit::FAILED);
         assert_eq!(code(vec![failed.clone(), Outcome::Mismatch(report), failed.clone()]), exit::MISMATCH);
-        let mut limit = results(vec![(1, Vec::new())]);
-        limit.devices[0].runs[0].1.limits[0] = failed;
-        assert_eq!(limit.code(), exit::FAILED, "a limit counts, too");
+        let mut peak = results(vec![(1, Vec::new())]);
+        peak.devices[0].runs[0].1.peaks[0] = failed;
+        assert_eq!(peak.exit_code(), exit::FAILED, "a failed peak kernel counts, too");
     }
 
     #[test]
-    fn what_is_missing_when_it_is_interrupted_is_named() {
+    fn an_interruption_lists_what_is_missing() {
         let sample = Sample { device_ms: Some(1.0), dispatch_ms: None, wall_ms: 1.0 };
-        let times = |n: usize| Outcome::Ok(Measurement::of(&vec![sample; n]).unwrap());
+        let times = |n: usize| Outcome::Ok(Measurement::from_samples(&vec![sample; n]).unwrap());
         let not_timed = || Outcome::Skipped(NOT_TIMED.to_owned());
         let too_slow = Outcome::Skipped("One run would take about 70 s.".to_owned());
         let results = results(vec![
@@ -268,8 +254,8 @@ mod tests {
             (7, vec![(VariantId::Flat, times(2)), (VariantId::Naive, not_timed())]),
         ]);
         assert_eq!(
-            results.missing(),
-            "The benchmark was interrupted. Missing: naive at r=7, all at r=31. There are only: 2 of 9 rounds at r=7."
+            results.describe_missing(),
+            "The benchmark was interrupted. Missing: naive at r=7, all variants at r=31. Incomplete: 2 of 9 rounds at r=7."
         );
     }
 }

@@ -1,66 +1,78 @@
 //! The results of `bench` as tables, one for each device and case.
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::Table;
 
 use super::conversions;
 use super::reasons::Reasons;
-use super::results::{Results, Subject};
-use super::whole;
-use crate::cli::devices::print_line;
+use super::results::{Input, Results};
+use super::whole_frames;
+use crate::cli::output::{self, print_line};
 use base::error::Result;
 use base::timing::believed;
 use base::verify::Checked;
 use ladder::Outcome;
+use ladder::clock_speed::ClockSpeed;
 use ladder::measure::Measurement;
-use ladder::rows::{CaseRun, Row, Worth};
+use ladder::rows::{CaseRun, Row, Throughput};
+use opencl::clock::ClockState;
 
-/// Prints them.
+/// Prints all tables, and the reasons and notes below them.
 pub(super) fn print(results: &Results) -> Result<()> {
-    for one in &results.devices {
+    for device in &results.devices {
         let mut reasons = Reasons::default();
-        one.runs.iter().try_for_each(|(_, run)| print_run(one.name(), run, &mut reasons))?;
-        if let Subject::Movie { size, .. } = results.subject {
-            whole::print(one.name(), size, one.whole_frames.as_deref().unwrap_or_default())?;
-            conversions::print(one.name(), size, &one.conversions, &mut reasons)?;
+        device.runs.iter().try_for_each(|(_, run)| print_run(device.name(), run, &mut reasons))?;
+        // Once: it is the same for all cases.
+        let unread = device.runs.iter().filter(|(_, run)| run.timed().next().is_some());
+        if let Some(why) = unread.filter_map(|(_, run)| run.clock_speed.as_ref().err()).next() {
+            print_line(format!("The speed of this device's clock cannot be read. {why}\n"))?;
+        }
+        if let Input::Movie { size, .. } = results.input {
+            whole_frames::print(device.name(), size, device.whole_frames.as_deref().unwrap_or_default())?;
+            conversions::print(device.name(), size, &device.conversions, &mut reasons)?;
         }
     }
     Ok(())
 }
 
+/// Prints the table of a case on one device, and the notes below it.
 fn print_run(device: &str, run: &CaseRun, reasons: &mut Reasons) -> Result<()> {
-    print_line(format!("{device} · {} · device time in ms{}", run.case.title, by_wall(run)))?;
+    print_line(format!("{device} · {} · {}", run.case.title, clock_text(run)))?;
     print_line(table(run))?;
-    for note in run.timed_limits().filter_map(|(limit, _)| limit.note) {
+    run.clock_note().into_iter().try_for_each(print_line)?;
+    clock_notes(run).into_iter().try_for_each(print_line)?;
+    run.clock_speed.iter().flat_map(ClockSpeed::notes).try_for_each(print_line)?;
+    for note in run.timed_peaks().filter_map(|(peak, _)| peak.note) {
         print_line(note)?;
     }
     run.remark.iter().try_for_each(print_line)?;
-    // A limit that there is not is no fault.
+    // An unsupported peak needs no explanation.
     let faulty = |outcome: &&Outcome| matches!(outcome, Outcome::Failed(_) | Outcome::Mismatch(_));
-    let limits = run.case.limits.iter().map(|limit| in_brackets(limit.name)).zip(&run.limits);
-    let limits = limits.filter(|(_, outcome)| faulty(outcome));
-    let rows = limits.chain(run.rows.iter().map(|row| (row.entry.name.clone(), &row.outcome)));
+    let peaks = run.case.peaks.iter().map(|peak| in_parentheses(peak.name)).zip(&run.peaks);
+    let peaks = peaks.filter(|(_, outcome)| faulty(outcome));
+    let rows = peaks.chain(run.rows.iter().map(|row| (row.entry.name.clone(), &row.outcome)));
     let lines = reasons.lines(rows.map(|(name, outcome)| (name, outcome, "")));
     lines.into_iter().try_for_each(print_line)?;
-    let tuned = |row: &&Row| row.chosen.as_ref().is_some_and(|chosen| chosen.tuned == Some(true));
+    let tuned = |row: &&Row| row.auto_choice.as_ref().is_some_and(|chosen| chosen.from_cache == Some(true));
     for row in run.rows.iter().filter(tuned) {
-        print_line(format!("{}: as `clreel tune` has found it", row.entry.name))?;
+        print_line(format!("{}: parameters found by `clreel tune`", row.entry.name))?;
     }
-    for line in noisy(run).into_iter().chain(checked(run)) {
+    for line in noise_notes(run).into_iter().chain(check_notes(run)) {
         print_line(line)?;
     }
     print_line("")
 }
 
-fn in_brackets(limit: &str) -> String {
-    format!("({limit})")
+/// Returns the name of a peak kernel in the table.
+fn in_parentheses(peak: &str) -> String {
+    format!("({peak})")
 }
 
-/// The sentences on noise, each with the rows that it is true of.
-fn noisy(run: &CaseRun) -> Vec<String> {
-    let limits = run.timed_limits().map(|(limit, measured)| (in_brackets(limit.name), measured));
+/// Returns a line for each reason why times are noisy, with the names of the rows concerned.
+fn noise_notes(run: &CaseRun) -> Vec<String> {
+    let peaks = run.timed_peaks().map(|(peak, measured)| (in_parentheses(peak.name), measured));
     let rows = run.timed().map(|(row, measured)| (row.entry.name.clone(), measured));
     let mut sentences: Vec<(String, Vec<String>)> = Vec::new();
-    for (name, measured) in limits.chain(rows) {
+    for (name, measured) in peaks.chain(rows) {
         let Some(noise) = measured.noise() else { continue };
         let sentence = noise.to_string();
         match sentences.iter_mut().find(|(known, _)| *known == sentence) {
@@ -74,14 +86,28 @@ fn noisy(run: &CaseRun) -> Vec<String> {
     sentences.into_iter().map(line).collect()
 }
 
-/// Which rows have the wall's time instead, since no device tells theirs.
-fn by_wall(run: &CaseRun) -> String {
+/// Describes which clock measured the times: device time, wall time, or device time with the names of the rows that have wall time.
+fn clock_text(run: &CaseRun) -> String {
     let names = run.by_wall();
-    if names.is_empty() { String::new() } else { format!(" ({}: wall time)", names.join(", ")) }
+    match names.is_empty() {
+        true => "device time in ms".to_owned(),
+        false if run.timed().all(|(_, measured)| measured.device.is_none()) => "wall time in ms".to_owned(),
+        false => format!("device time in ms ({}: wall time)", names.join(", ")),
+    }
 }
 
-/// What was compared, for all rows of which it is the same.
-fn checked(run: &CaseRun) -> Vec<String> {
+/// Returns lines about kernels whose times are wall times or whose runs are missing, unless the state of the clock is the
+/// reason.
+fn clock_notes(run: &CaseRun) -> Vec<String> {
+    if matches!(run.clock, ClockState::Rejected(_)) {
+        return Vec::new();
+    }
+    let line = |(row, _): (&Row, _)| Some(format!("{}: {}", row.entry.name, run.clock_reason(row)?));
+    run.timed().filter_map(line).collect()
+}
+
+/// Returns lines about the comparisons with the reference, grouped by rows that passed the same comparisons.
+fn check_notes(run: &CaseRun) -> Vec<String> {
     let mut all: Vec<(Vec<&str>, &str, &[Checked])> = Vec::new();
     for (row, _) in run.timed().filter(|(row, _)| !row.checked.is_empty()) {
         let (name, checked) = (row.entry.id, row.checked.as_slice());
@@ -97,38 +123,34 @@ fn checked(run: &CaseRun) -> Vec<String> {
     let mut lines = Vec::new();
     for (names, how, checked) in all {
         lines.push(format!("{how}: {}", names.join(", ")));
-        lines.extend(checked.iter().map(|one| format!("  {one}")));
+        lines.extend(checked.iter().map(|check| format!("  {check}")));
     }
     lines
 }
 
+/// Returns the table of a case: a row for each peak kernel and each variant.
 fn table(run: &CaseRun) -> Table {
-    let mut table = Table::new();
-    table.load_preset(presets::UTF8_BORDERS_ONLY);
-    let rates: &[&str] = match run.case.worth {
-        Worth::Frames => &["fps"],
-        Worth::Amounts { operations: 0.0, .. } => &["GB/s"],
-        Worth::Amounts { .. } => &["GB/s", "GFLOP/s"],
+    let rates: &[&str] = match run.case.throughput {
+        Throughput::Frames => &["fps"],
+        Throughput::Work { operations: 0.0, .. } => &["GB/s"],
+        Throughput::Work { .. } => &["GB/s", "GFLOP/s"],
     };
-    let of_limit = format!("× {}", run.case.limits.first().map_or("limit", |limit| limit.name));
+    let of_peak = format!("× {}", run.case.peaks.first().map_or("peak", |peak| peak.name));
     let header = ["variant", "min", "p50", "p95", "n"].iter().chain(rates);
-    let header: Vec<&str> = header.copied().chain([of_limit.as_str(), "speed-up"]).collect();
+    let header: Vec<&str> = header.copied().chain([of_peak.as_str(), "speed-up"]).collect();
     let empty = vec![""; header.len() - 2];
-    table.set_header(header);
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    let mut table = output::table(header, 1..usize::MAX);
     let base = run.base().map(|(_, measured)| measured);
     let mut shown: Vec<usize> = Vec::new();
     for (index, row) in run.rows.iter().enumerate() {
         let entry = &row.entry;
         let measured = row.outcome.measured();
-        // A limit stands above the first row that it is the limit of; the first one above all.
+        // A peak stands above the first row that it applies to; the first peak above all rows.
         let first = (index == 0).then_some(0);
-        for at in first.into_iter().chain(entry.limit.filter(|_| measured.is_some())) {
-            let limit = run.limits.get(at).and_then(Outcome::measured);
-            if let (Some(limit), Some(name), false) = (limit, run.case.limits.get(at), shown.contains(&at)) {
-                table.add_row(cells(run, &in_brackets(name.name), limit, Some(limit), None, name.computes));
+        for at in first.into_iter().chain(entry.peak.filter(|_| measured.is_some())) {
+            let peak = run.peaks.get(at).and_then(Outcome::measured);
+            if let (Some(peak), Some(name), false) = (peak, run.case.peaks.get(at), shown.contains(&at)) {
+                table.add_row(cells(run, &in_parentheses(name.name), peak, Some(peak), None, name.computes));
                 shown.push(at);
             }
         }
@@ -136,21 +158,21 @@ fn table(run: &CaseRun) -> Table {
             table.add_row([&[entry.name.as_str(), row.outcome.word()], &empty[..]].concat());
             continue;
         };
-        let name = match &row.chosen {
-            Some(chosen) => format!("{}: {}", entry.name, chosen.what),
+        let name = match &row.auto_choice {
+            Some(chosen) => format!("{}: {}", entry.name, chosen.config),
             None => entry.name.clone(),
         };
-        table.add_row(cells(run, &name, measured, run.limit_of(row), base, true));
+        table.add_row(cells(run, &name, measured, run.peak_of(row), base, true));
     }
     table
 }
 
-/// A row of the table: its times, and what they are worth.
+/// Returns the cells of a row in the table: name, times, rates, and ratios to the peak kernel and to the base variant.
 fn cells(
     run: &CaseRun,
     name: &str,
     m: &Measurement,
-    limit: Option<&Measurement>,
+    peak: Option<&Measurement>,
     base: Option<&Measurement>,
     computes: bool,
 ) -> Vec<String> {
@@ -159,22 +181,22 @@ fn cells(
         (Some(a), Some(b)) => a.ratio(b),
         _ => None,
     };
-    let a_second = |amount: f64| believed(amount / s.p50.max(1e-6), &noise);
-    let rates = match run.case.worth {
-        Worth::Frames => vec![a_second(1000.0)],
-        Worth::Amounts { bytes, operations: 0.0 } => vec![a_second(bytes / 1e6)],
-        // A limit moves the bytes and computes nothing, or the other way round.
-        Worth::Amounts { bytes, .. } if !computes => vec![a_second(bytes / 1e6), String::new()],
-        Worth::Amounts { operations, .. } if base.is_none() => {
-            vec![String::new(), a_second(operations / 1e6)]
+    let rate = |amount: f64| believed(amount / s.p50.max(1e-6), &noise);
+    let rates = match run.case.throughput {
+        Throughput::Frames => vec![rate(1000.0)],
+        Throughput::Work { bytes, operations: 0.0 } => vec![rate(bytes / 1e6)],
+        // A peak either moves the bytes or does the operations.
+        Throughput::Work { bytes, .. } if !computes => vec![rate(bytes / 1e6), String::new()],
+        Throughput::Work { operations, .. } if base.is_none() => {
+            vec![String::new(), rate(operations / 1e6)]
         }
-        Worth::Amounts { bytes, operations } => vec![a_second(bytes / 1e6), a_second(operations / 1e6)],
+        Throughput::Work { bytes, operations } => vec![rate(bytes / 1e6), rate(operations / 1e6)],
     };
     let times = [s.min, s.p50, s.p95].map(|ms| believed(ms, &noise));
     let mut cells = vec![name.to_owned()];
     cells.extend(times);
     cells.push(s.n.to_string());
     cells.extend(rates);
-    cells.extend([ratio(Some(m), limit), ratio(base, Some(m))].map(Option::unwrap_or_default));
+    cells.extend([ratio(Some(m), peak), ratio(base, Some(m))].map(Option::unwrap_or_default));
     cells
 }

@@ -1,29 +1,32 @@
-//! `clreel conformance --compare`. In: two results. Out: what changed from the first to the second, and the exit code.
+//! `clreel conformance --compare`: the changes between two saved results.
 
 use serde::Serialize;
 
-use crate::cli::devices::{print_json, print_line};
 use crate::cli::exit;
+use crate::cli::output::{print_json, print_line};
 use base::error::Result;
-use ladders::type_conversions::saved::{Change, OfDevice, Saved, changes};
+use ladders::type_conversions::saved::{Change, DeviceResult, Saved, changes};
 
+/// The JSON report on the comparison of two saved results.
 #[derive(Serialize)]
-struct Compared {
+struct ComparisonReport {
     schema: u32,
     before: Vec<String>,
     after: Vec<String>,
     changes: Vec<Change>,
 }
 
-/// Prints them; 3 where something that was right is not any more.
+/// Prints the changes from the saved result `before` to the saved result `after`, as text or JSON; returns the exit code: 3 if a
+/// conversion is right in `before` and not in `after`.
 pub(super) fn print(before: &Saved, after: &Saved, json: bool) -> Result<u8> {
     let changes = changes(before, after);
     let broke = changes.iter().filter(|change| change.broke).count();
     let code = if broke > 0 { exit::MISMATCH } else { exit::DONE };
-    let named = |one: &OfDevice| format!("{} ({}, driver {})", one.name, one.version, one.driver);
-    let names = |saved: &Saved| saved.devices.iter().map(named).collect::<Vec<_>>();
+    let describe =
+        |device: &DeviceResult| format!("{} ({}, driver {})", device.name, device.version, device.driver);
+    let names = |saved: &Saved| saved.devices.iter().map(describe).collect::<Vec<_>>();
     if json {
-        print_json(&Compared { schema: 1, before: names(before), after: names(after), changes })?;
+        print_json(&ComparisonReport { schema: 1, before: names(before), after: names(after), changes })?;
         return Ok(code);
     }
     for (word, saved) in [("before", before), ("after", after)] {

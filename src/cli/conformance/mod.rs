@@ -1,8 +1,10 @@
-//! `clreel conformance`: whether a device's conversions are right. In: devices, cases, how thorough. Out: a matrix or JSON on
-//! stdout, progress on stderr; a file that is saved as it goes, continued, and compared with another.
+//! `clreel conformance`: checks OpenCL C's type conversions on a device. Prints a matrix or JSON on stdout, progress on stderr.
+//! The result can be saved during the test, resumed, and compared with another result. With `--sharing` it checks what OpenCL
+//! and OpenGL share instead.
 
 mod changes;
 mod report;
+mod sharing;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,81 +13,91 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 
-use super::live::Live;
-use super::{usage, working_devices};
-use crate::options::values;
+use super::live::LiveRun;
+use super::{selected_devices, usage, working_devices};
+use crate::options::{AnyDeviceArgs, values};
 use base::error::{Error, Result};
 use base::jobs::Cancel;
 use base::save;
-use ladders::type_conversions::run::{self, Ask};
-use ladders::type_conversions::saved::{Conditions, OfCase, OfDevice, Saved};
+use ladders::type_conversions::run::{self, TestOptions};
+use ladders::type_conversions::saved::{CaseResult, Conditions, DeviceResult, Saved};
 use ladders::type_conversions::types::{Case, Type, Widths};
 use ladders::type_conversions::values::{Depth, Values};
-use ladders::type_conversions::{Abilities, FILE};
-use opencl::cl::{Device, no_device, select_device};
-use opencl::program;
+use ladders::type_conversions::{Abilities, KERNEL_FILE};
+use opencl::cl::Device;
+use opencl::sources::Sources;
 
 use report::Report;
 
-/// `clreel conformance`.
+/// Options of `clreel conformance`.
 #[derive(Debug, Clone, Args)]
 pub struct ConformanceArgs {
-    /// The OpenCL device: an index from `clreel devices`, a part of a platform's or a device's name, cpu, gpu or all
-    #[arg(long, value_name = "SEL")]
-    pub device: Option<String>,
-    /// All numbers of 8 and 16 bits; of 32 and 64 bits all edges and 2^20 random ones. It is what is done without --full
+    /// Devices.
+    #[command(flatten)]
+    pub on: AnyDeviceArgs,
+    /// Test instead what OpenCL and OpenGL share: textures of 8 formats and buffers, both directions, 6 orders of calls
+    #[arg(long, conflicts_with_all = ["quick", "full", "types", "widths", "kernel_timeout", "save", "resume", "compare"])]
+    pub sharing: bool,
+    /// Test all numbers of 8 and 16 bits, and all edge cases and 2^20 random numbers of 32 and 64 bits (default)
     #[arg(long)]
     pub quick: bool,
-    /// All numbers of 8, 16 and 32 bits; of 64 bits all edges and 2^28 random ones. Saves as it goes
+    /// Test all numbers of 8, 16 and 32 bits, and all edge cases and 2^28 random numbers of 64 bits; saves the result
     #[arg(long, conflicts_with = "quick")]
     pub full: bool,
-    /// Conversions by their names, such as int_sat_rte_float; * stands for anything, as in 'uchar*'. Without it all
+    /// Conversions to test, such as int_sat_rte_float; * matches anything, as in 'uchar*' [default: all]
     #[arg(long = "type", value_name = "NAME …", num_args = 1.., value_delimiter = ',')]
     pub types: Vec<String>,
-    /// Widths of vectors; 1 is scalars. Without it all: 1, 2, 3, 4, 8 and 16
+    /// Vector widths to test; 1 is scalar [default: 1, 2, 3, 4, 8 and 16]
     #[arg(long = "width", value_name = "N …", num_args = 1.., value_delimiter = ',')]
     pub widths: Vec<u8>,
-    /// What the random numbers come from; without it something else each time
+    /// Seed of the random numbers or bytes [default: a new one each time]
     #[arg(long, value_name = "N")]
     pub seed: Option<u32>,
-    /// How long a step of a conversion may take before its process is given up, in seconds; without it 60 s, more on a busy machine
+    /// Timeout per step of a conversion, in seconds [default: 180, more on a busy machine]
     #[arg(long, value_name = "S", value_parser = values::timeout)]
-    pub kernel_timeout: Option<f64>,
-    /// Print JSON instead of a matrix; `seconds` says where the time went, added up over all processes
+    pub kernel_timeout: Option<Duration>,
+    /// Print JSON instead of tables; `seconds` has the times of the phases, summed over all processes
     #[arg(long)]
     pub json: bool,
-    /// Save the result, also while it grows
+    /// Save the result to this file, at the end and during the test
     #[arg(long, value_name = "FILE.json")]
     pub save: Option<PathBuf>,
-    /// Go on where this file's test ended, with the same devices, conversions and numbers
+    /// Resume the test of this file, with the same devices, conversions and numbers
     #[arg(long, value_name = "FILE.json", conflicts_with_all = ["device", "quick", "full", "types", "widths", "seed"])]
     pub resume: Option<PathBuf>,
-    /// Say what changed from one saved result to another; tries nothing
+    /// Print the changes from one saved result to another, without testing
     #[arg(long, value_names = ["A.json", "B.json"], num_args = 2, conflicts_with_all = ["device", "quick", "full", "types", "widths", "seed", "save", "resume"])]
     pub compare: Option<Vec<PathBuf>>,
 }
 
-/// Tries the conversions, or compares two results; returns the exit code: 3 where a conversion is wrong or what was right is
-/// not any more, 1 where one could not be tried.
+/// Tests the type conversions or sharing with OpenGL, or compares two saved results; returns the exit code: 3 if a result is
+/// wrong, or was right in the first result and is not in the second; 1 if one could not be tested.
 ///
 /// # Errors
-/// When there is no such device, or a file cannot be read or written.
+/// If the selected device does not exist, or a file cannot be read or written.
 pub(super) fn run(args: &ConformanceArgs) -> Result<u8> {
     if let Some([before, after]) = args.compare.as_deref() {
         return changes::print(&Saved::read(before)?, &Saved::read(after)?, args.json);
     }
+    if args.sharing {
+        return sharing::run(
+            selected_devices(working_devices(), args.on.device.as_deref())?,
+            seed(args),
+            args.json,
+        );
+    }
     let (saved, devices) = match &args.resume {
-        Some(path) => resumed(Saved::read(path)?)?,
+        Some(path) => resume_test(Saved::read(path)?)?,
         None => {
-            let cases = match asked_cases(&args.types) {
+            let cases = match selected_cases(&args.types) {
                 Ok(cases) => cases,
                 Err(why) => return Ok(usage("conformance", &why)),
             };
-            let widths = if args.widths.is_empty() { Some(Widths::ALL) } else { Widths::of(&args.widths) };
+            let widths = if args.widths.is_empty() { Some(Widths::ALL) } else { Widths::new(&args.widths) };
             let Some(widths) = widths else {
-                return Ok(usage("conformance", "vectors are 1 (scalars), 2, 3, 4, 8 or 16 wide"));
+                return Ok(usage("conformance", "expected vector widths of 1 (scalar), 2, 3, 4, 8 or 16"));
             };
-            begun(args, cases, widths)?
+            new_test(args, cases, widths)?
         }
     };
     let file = args.save.clone().or_else(|| args.resume.clone());
@@ -93,45 +105,46 @@ pub(super) fn run(args: &ConformanceArgs) -> Result<u8> {
     let file = file.or_else(|| (saved.depth() == Depth::Full).then(unnamed));
     if let Some(file) = &file {
         save::can_write(file)?;
-        eprintln!("clreel: The result is saved in '{}' as it grows.", base::text::name(file));
+        eprintln!("clreel: The result is saved in '{}' during the test.", base::text::name(file));
     }
     eprintln!("clreel: The seed of the random numbers is {}.", saved.seed);
     let (widths, depth, seed) = (saved.widths(), saved.depth(), saved.seed);
-    let limit = args.kernel_timeout.and_then(|s| Duration::try_from_secs_f64(s).ok());
-    let steps = saved.devices.iter().map(|one| one.cases.len()).sum();
-    let before = saved.devices.iter().map(|one| one.cases.iter().filter(|case| case.is_settled()).count());
+    let limit = args.kernel_timeout;
+    let steps = saved.devices.iter().map(|device| device.cases.len()).sum();
+    let before =
+        saved.devices.iter().map(|device| device.cases.iter().filter(|case| case.is_settled()).count());
     let before = before.sum();
-    let live = Live::start(Report::new(saved, file, args.json), steps);
+    let live = LiveRun::start(Report::new(saved, file, args.json), steps);
     live.skip_to(before);
     let estimated = AtomicBool::new(depth == Depth::Quick);
     for (at, device) in devices.iter().enumerate() {
-        let cases = live.results().left(at);
+        let cases = live.results().remaining_cases(at);
         let began = Instant::now();
         let watch = |case: Case, state| {
-            let settled = live.results().note(at, case, state, device);
+            let settled = live.results().record(at, case, state, device);
             let left = live.results().seconds_left(at, began);
             let message =
                 format!("{case}{}", left.map(|s| format!(", about {s:.0} s left")).unwrap_or_default());
             if settled {
-                live.step(&message)
+                live.next_step(&message)
             } else {
-                live.say(&message)
+                live.set_message(&message)
             }
-            // Who leaves it alone for hours wants to know for how many.
+            // A full test takes hours: one estimate is printed even without a terminal.
             if let Some(left) = left.filter(|_| !estimated.swap(true, Ordering::Relaxed)) {
-                live.line(&format!("It will take about {} more, by what is done so far.", span(left)));
+                live.print_line(&format!("About {} left.", duration(left)));
             }
         };
-        let ask = Ask { cases, widths, depth, seed, limit };
-        let seconds = run::run(device, &ask, &Cancel::default(), &watch)?;
-        live.results().took(at, seconds);
+        let options = TestOptions { cases, widths, depth, seed, limit };
+        let seconds = run::run(device, &options, &Cancel::default(), &watch)?;
+        live.results().add_times(at, seconds);
     }
     live.results().saved.complete = true;
-    Ok(live.finish()?.code())
+    Ok(live.finish()?.exit_code())
 }
 
-/// A span of time in the unit that people would take.
-fn span(seconds: f64) -> String {
+/// Formats a duration in seconds, minutes or hours.
+fn duration(seconds: f64) -> String {
     match seconds {
         ..120.0 => format!("{seconds:.0} s"),
         ..7200.0 => format!("{:.0} minutes", seconds / 60.0),
@@ -139,21 +152,25 @@ fn span(seconds: f64) -> String {
     }
 }
 
-/// A test that nothing is known of yet, and its devices.
-fn begun(args: &ConformanceArgs, cases: Option<Vec<Case>>, widths: Widths) -> Result<(Saved, Vec<Device>)> {
-    let devices = working_devices();
-    let devices = match args.device.as_deref() {
-        Some("all") if devices.is_empty() => return Err(no_device()),
-        Some("all") => devices,
-        sel => vec![select_device(&devices, sel)?],
-    };
-    let depth = if args.full { Depth::Full } else { Depth::Quick };
+/// Returns the seed to test with: the selected one or a new one.
+fn seed(args: &ConformanceArgs) -> u32 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let seed = args.seed.unwrap_or(now.subsec_nanos() ^ now.as_secs() as u32);
+    args.seed.unwrap_or(now.subsec_nanos() ^ now.as_secs() as u32)
+}
+
+/// Prepares a new test; returns its empty result and its devices, in the same order.
+fn new_test(
+    args: &ConformanceArgs,
+    cases: Option<Vec<Case>>,
+    widths: Widths,
+) -> Result<(Saved, Vec<Device>)> {
+    let devices = selected_devices(working_devices(), args.on.device.as_deref())?;
+    let depth = if args.full { Depth::Full } else { Depth::Quick };
+    let seed = seed(args);
     let of_device = |device: &Device| {
         let cases = cases.clone().unwrap_or_else(|| Case::all(&Abilities::of(device).types()));
-        let cases = cases.into_iter().map(|case| OfCase::new(case, widths, depth, seed)).collect();
-        OfDevice::new(&device.info, conditions(device), cases)
+        let cases = cases.into_iter().map(|case| CaseResult::new(case, widths, depth, seed)).collect();
+        DeviceResult::new(&device.info, conditions(device), cases)
     };
     let saved = Saved {
         schema: 1,
@@ -167,56 +184,66 @@ fn begun(args: &ConformanceArgs, cases: Option<Vec<Case>>, widths: Widths) -> Re
     Ok((saved, devices))
 }
 
+/// Returns the properties of a device and of the kernels that may change results.
 fn conditions(device: &Device) -> Conditions {
     let abilities = Abilities::of(device);
     let flushes = abilities.types().into_iter().filter(|of| abilities.flushes(*of));
     Conditions {
         flushes: flushes.map(|of| of.name().to_owned()).collect(),
-        changed_kernels: program::is_changed(FILE),
+        changed_kernels: Sources::from_environment().is_changed(KERNEL_FILE),
     }
 }
 
-/// A saved test that goes on, and its devices.
-fn resumed(saved: Saved) -> Result<(Saved, Vec<Device>)> {
+/// Prepares to resume a saved test; returns its result so far and its devices, in the same order.
+///
+/// # Errors
+/// If a device is missing, or the driver, the kernels, the numbers or the version of clreel have changed.
+fn resume_test(saved: Saved) -> Result<(Saved, Vec<Device>)> {
     let refused =
-        |why: String| Error::new("The test cannot go on.", why, "Begin a new one without --resume.");
+        |why: String| Error::new("The test cannot be resumed.", why, "Start a new one without --resume.");
     let count = |of: Type| (of, Values::new(of, saved.depth(), saved.seed).count());
     let counts: BTreeMap<Type, u64> = Type::ALL.into_iter().map(count).collect();
     let present = working_devices();
     let mut devices = Vec::new();
-    for one in &saved.devices {
-        let is_it =
-            |device: &&Device| (&device.info.name, &device.info.platform) == (&one.name, &one.platform);
+    for earlier in &saved.devices {
+        let is_it = |device: &&Device| {
+            (&device.info.name, &device.info.platform) == (&earlier.name, &earlier.platform)
+        };
         let device = present.iter().find(is_it);
-        let device =
-            device.ok_or_else(|| refused(format!("There is no OpenCL device '{}' any more.", one.name)))?;
+        let device = device
+            .ok_or_else(|| refused(format!("There is no OpenCL device '{}' any more.", earlier.name)))?;
         let info = &device.info;
-        if (&info.driver, &info.version) != (&one.driver, &one.version) {
+        if (&info.driver, &info.version) != (&earlier.driver, &earlier.version) {
             return Err(refused(format!(
                 "The driver of '{}' was {} ({}), and is {} ({}).",
-                one.name, one.driver, one.version, info.driver, info.version
+                earlier.name, earlier.driver, earlier.version, info.driver, info.version
             )));
         }
-        if conditions(device) != one.conditions {
+        if conditions(device) != earlier.conditions {
             return Err(refused(
-                "The kernels or what the device does with small numbers have changed.".to_owned(),
+                "The kernels, or the device's handling of subnormal numbers, have changed.".to_owned(),
             ));
         }
-        // Of other numbers those that are done say nothing.
-        if let Some(other) = one.cases.iter().find(|case| !case.is_of(&counts)) {
-            return Err(refused(format!("This program tries other numbers of '{}'.", other.case)));
+        // Cases that are done must have tested the same numbers.
+        if let Some(other) = earlier.cases.iter().find(|case| !case.matches_counts(&counts)) {
+            return Err(refused(format!("This version tests other numbers of '{}'.", other.case)));
         }
         devices.push(device.clone());
     }
     let own = concat!("clreel ", env!("CARGO_PKG_VERSION"));
     match saved.program == own {
         true => Ok((Saved { complete: false, ..saved }, devices)),
-        false => Err(refused(format!("It was begun by {}, and this is {own}.", saved.program))),
+        false => Err(refused(format!("It was started by {}; this is {own}.", saved.program))),
     }
 }
 
-/// The cases that these names and patterns stand for; `None` where there are none: all that a device has.
-fn asked_cases(names: &[String]) -> std::result::Result<Option<Vec<Case>>, String> {
+/// Returns the type conversions to test: those whose name equals one of `names`, such as `int_sat_rte_float`, or matches a
+/// pattern among them, such as `uchar*`. Each string may have several names, separated by spaces. Returns `None` if `names` is
+/// empty: then all conversions of the device are tested.
+///
+/// # Errors
+/// A usage message if a name matches nothing.
+fn selected_cases(names: &[String]) -> std::result::Result<Option<Vec<Case>>, String> {
     let names: Vec<&str> = names.iter().flat_map(|name| name.split_whitespace()).collect();
     if names.is_empty() {
         return Ok(None);
@@ -226,10 +253,10 @@ fn asked_cases(names: &[String]) -> std::result::Result<Option<Vec<Case>>, Strin
     let mut cases: Vec<Case> = Vec::new();
     for name in names {
         let found: Vec<Case> =
-            all.iter().filter(|(known, _)| fits(name, known)).map(|(_, case)| *case).collect();
+            all.iter().filter(|(known, _)| matches(name, known)).map(|(_, case)| *case).collect();
         if found.is_empty() {
             return Err(format!(
-                "no conversion is called '{name}': write destination, _sat, rounding and source, as in int_sat_rte_float, or * for any part"
+                "no conversion is named '{name}'; expected destination, _sat, rounding and source, as in int_sat_rte_float, or * for any part"
             ));
         }
         for case in found {
@@ -241,12 +268,12 @@ fn asked_cases(names: &[String]) -> std::result::Result<Option<Vec<Case>>, Strin
     Ok(Some(cases))
 }
 
-/// Whether a name fits a pattern, in which `*` stands for anything.
-fn fits(pattern: &str, name: &str) -> bool {
+/// Returns true if `name` matches `pattern`, in which `*` matches any characters.
+fn matches(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,
         Some((before, rest)) => name.strip_prefix(before).is_some_and(|name| {
-            (0..=name.len()).any(|at| name.get(at..).is_some_and(|name| fits(rest, name)))
+            (0..=name.len()).any(|at| name.get(at..).is_some_and(|name| matches(rest, name)))
         }),
     }
 }
@@ -256,10 +283,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns_stand_for_all_that_they_fit() {
+    fn patterns_match_several_names() {
         let count = |names: &[&str]| {
             let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-            asked_cases(&names).map(|cases| cases.map(|cases| cases.len()))
+            selected_cases(&names).map(|cases| cases.map(|cases| cases.len()))
         };
         assert_eq!(count(&[]), Ok(None));
         assert_eq!(count(&["int_sat_rte_float"]), Ok(Some(1)));

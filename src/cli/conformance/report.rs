@@ -1,67 +1,69 @@
-//! The result of `clreel conformance`, as it grows. In: what is known of each case. Out: a matrix or JSON on stdout, the
-//! file, the exit code.
+//! The result of `clreel conformance` during the test: printed as a matrix or JSON, and saved to a file.
 
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use comfy_table::{Table, presets};
+use comfy_table::Table;
 
-use crate::cli::devices::{print_json, print_line};
-use crate::cli::{exit, live};
+use crate::cli::exit;
+use crate::cli::live::LiveResults;
+use crate::cli::output::{print_json, print_line, table};
 use base::error::Result;
 use base::save;
 use ladders::type_conversions::Times;
 use ladders::type_conversions::run::State;
-use ladders::type_conversions::saved::{OfCase, OfDevice, Saved};
+use ladders::type_conversions::saved::{CaseResult, DeviceResult, Saved};
 use ladders::type_conversions::types::{Case, Type, Widths};
 use opencl::cl::Device;
 
-/// How often the file is written meanwhile.
-const EVERY: Duration = Duration::from_secs(10);
-/// What compiling a case is taken for, in numbers that could be tried meanwhile.
-const COMPILING: f64 = 2e6;
-/// After so many seconds an estimate is better than none.
-const LONG: f64 = 20.0;
+/// Interval in which the result is written to its file during the test.
+const SAVE_INTERVAL: Duration = Duration::from_secs(10);
+/// The estimated cost of compiling a case, as the number of values that can be tested in the same time.
+const COMPILE_COST: f64 = 2e6;
+/// The number of seconds after which the remaining time is estimated even if little of the work is done.
+const ESTIMATE_AFTER: f64 = 20.0;
 
-/// What is known.
+/// The result of the test so far, and the file to which it is saved.
 pub(super) struct Report {
     pub saved: Saved,
     file: Option<PathBuf>,
     json: bool,
-    /// When it is written next: at once when something is known, then now and then.
+    /// The time when the file is written next: at the first result, then every [`SAVE_INTERVAL`].
     write_at: Instant,
-    /// What was done of each device's work before it went on.
-    before: Vec<f64>,
+    /// For each device, the work that was done before the test was resumed.
+    resumed_work: Vec<f64>,
 }
 
-/// What is done of a device's work, and all of it.
-fn work(one: &OfDevice) -> (f64, f64) {
-    // What a device does not have takes no time.
-    one.cases.iter().filter(|case| case.outcome != "unsupported").fold((0.0, 0.0), |(done, all), case| {
-        let of = case.of as f64 + COMPILING;
+/// Returns the finished work and the total work of a device's test, both as numbers of values to test; a case's compilation
+/// counts as [`COMPILE_COST`] values.
+fn work(device: &DeviceResult) -> (f64, f64) {
+    // Unsupported cases take no time.
+    device.cases.iter().filter(|case| case.outcome != "unsupported").fold((0.0, 0.0), |(done, all), case| {
+        let of = case.total as f64 + COMPILE_COST;
         (done + if case.is_settled() { of } else { case.values as f64 }, all + of)
     })
 }
 
 impl Report {
+    /// Creates the report of a new or resumed test; `file` is the file to which the result is saved.
     pub(super) fn new(saved: Saved, file: Option<PathBuf>, json: bool) -> Self {
-        let before = saved.devices.iter().map(|one| work(one).0).collect();
-        Self { saved, file, json, write_at: Instant::now(), before }
+        let resumed_work = saved.devices.iter().map(|device| work(device).0).collect();
+        Self { saved, file, json, write_at: Instant::now(), resumed_work }
     }
 
-    /// The cases of a device that are not settled, with what is done of them.
-    pub(super) fn left(&self, device: usize) -> Vec<(Case, u64)> {
-        let cases = self.saved.devices.get(device).map(|one| one.cases.as_slice()).unwrap_or_default();
-        let left = cases.iter().filter(|case| !case.is_settled());
-        left.filter_map(|case| Some((Case::named(&case.case)?, case.values))).collect()
+    /// Returns the cases of a device that have no final result, each with the number of values tested so far.
+    pub(super) fn remaining_cases(&self, device: usize) -> Vec<(Case, u64)> {
+        let cases = self.saved.devices.get(device).map(|device| device.cases.as_slice()).unwrap_or_default();
+        let remaining = cases.iter().filter(|case| !case.is_settled());
+        remaining.filter_map(|case| Some((Case::named(&case.case)?, case.values))).collect()
     }
 
-    /// Notes what is known of a case; returns whether it is settled.
-    pub(super) fn note(&mut self, device: usize, case: Case, state: State, on: &Device) -> bool {
+    /// Records the state of a case, and writes the file when that is due. Returns true if the state is final.
+    pub(super) fn record(&mut self, device: usize, case: Case, state: State, on: &Device) -> bool {
         let (seed, depth, widths) = (self.saved.seed, self.saved.depth.clone(), self.saved.widths());
         let name = case.to_string();
-        let cases = self.saved.devices.get_mut(device).map(|one| one.cases.as_mut_slice());
+        let cases = self.saved.devices.get_mut(device).map(|device| device.cases.as_mut_slice());
         let Some(known) = cases.and_then(|cases| cases.iter_mut().find(|known| known.case == name)) else {
             return false;
         };
@@ -74,32 +76,34 @@ impl Report {
         known.note(state);
         let settled = known.is_settled();
         if Instant::now() >= self.write_at {
-            self.write_at = Instant::now() + EVERY;
+            self.write_at = Instant::now() + SAVE_INTERVAL;
             if let Err(error) = self.write() {
                 eprintln!("clreel: {error}");
-                // Once is enough; at the end it is tried again.
+                // Reported once; the end of the test tries again.
                 self.write_at += Duration::from_secs(3600);
             }
         }
         settled
     }
 
-    /// How long it will take from now on, in seconds, if that can be said.
+    /// Estimates the remaining time for a device in seconds; `None` if too little work is done. `began` is when the device's
+    /// test was started or resumed.
     pub(super) fn seconds_left(&self, device: usize, began: Instant) -> Option<f64> {
         let (done, all) = work(self.saved.devices.get(device)?);
-        let now = done - self.before.get(device)?;
-        let took = began.elapsed().as_secs_f64();
-        let enough = now > 0.02 * all || took > LONG && now > 0.0;
-        enough.then(|| took * (all - done) / now)
+        let recent = done - self.resumed_work.get(device)?;
+        let elapsed = began.elapsed().as_secs_f64();
+        let enough = recent > 0.02 * all || elapsed > ESTIMATE_AFTER && recent > 0.0;
+        enough.then(|| elapsed * (all - done) / recent)
     }
 
-    /// Notes where the time of a device's test went.
-    pub(super) fn took(&mut self, device: usize, seconds: Times) {
+    /// Adds the times of the phases of a device's test.
+    pub(super) fn add_times(&mut self, device: usize, seconds: Times) {
         if let Some(device) = self.saved.devices.get_mut(device) {
             device.seconds.add(seconds);
         }
     }
 
+    /// Writes the result to its file, if there is one.
     fn write(&self) -> Result<()> {
         let Some(path) = &self.file else { return Ok(()) };
         save::atomically(path, |file| {
@@ -108,63 +112,69 @@ impl Report {
         })
     }
 
-    /// 3 where something is wrong, 1 where something could not be tried.
-    pub(super) fn code(&self) -> u8 {
-        let any = |outcome| self.saved.devices.iter().any(|one| one.count(outcome) > 0);
-        match (any("wrong"), any("failed")) {
-            (true, _) => exit::MISMATCH,
-            (false, true) => exit::FAILED,
-            (false, false) => exit::DONE,
-        }
+    /// Returns the exit code: 3 if a conversion is wrong, else 1 if one could not be tested.
+    pub(super) fn exit_code(&self) -> u8 {
+        let any = |outcome| self.saved.devices.iter().any(|device| device.count(outcome) > 0);
+        exit::check_code(any("wrong"), any("failed"))
     }
 }
 
-impl live::Results for Report {
+impl LiveResults for Report {
+    /// Writes the file and prints the result, as JSON or as tables.
     fn print(&self, _: Option<&str>) -> Result<()> {
-        // What goes to stdout is shown where the file cannot be written, and the other way round.
+        // The result is printed even if the file cannot be written, and vice versa.
         let written = self.write();
         if self.json {
             print_json(&self.saved)?;
         } else {
-            for one in &self.saved.devices {
-                print(one, &self.saved)?;
+            for device in &self.saved.devices {
+                print(device, &self.saved)?;
             }
         }
         written
     }
 
-    fn missing(&self) -> String {
+    /// Describes which conversions an interrupted test has not tested.
+    fn describe_missing(&self) -> String {
         let left: usize =
-            self.saved.devices.iter().map(|one| one.count("missing") + one.count("partial")).sum();
-        let goes_on = match &self.file {
-            Some(file) => format!(" `clreel conformance --resume {}` goes on.", base::text::name(file)),
+            self.saved.devices.iter().map(|device| device.count("missing") + device.count("partial")).sum();
+        let hint = match &self.file {
+            Some(file) => format!(" Resume with `clreel conformance --resume {}`.", base::text::name(file)),
             None => String::new(),
         };
-        format!("The test was interrupted; {left} conversions are missing.{goes_on}")
+        format!("The test was interrupted; {left} conversions are missing.{hint}")
     }
 }
 
-fn print(one: &OfDevice, saved: &Saved) -> Result<()> {
-    print_line(format!("{} ({}, driver {})", one.name, one.platform, one.driver))?;
-    print_line(matrix(one))?;
+/// Prints the table of a device's results and the counts of outcomes.
+fn print(device: &DeviceResult, saved: &Saved) -> Result<()> {
+    print_line(format!("{} ({}, driver {})", device.name, device.platform, device.driver))?;
+    print_line(matrix(device))?;
     let counts = [("ok", "right"), ("wrong", "wrong"), ("failed", "failed"), ("unsupported", "unsupported")];
-    let counts = counts.into_iter().chain([("partial", "begun"), ("missing", "missing")]);
+    let counts = counts.into_iter().chain([("partial", "incomplete"), ("missing", "missing")]);
     let counts: Vec<String> = counts
-        .filter_map(|(outcome, word)| match one.count(outcome) {
+        .filter_map(|(outcome, word)| match device.count(outcome) {
             0 => None,
             count => Some(format!("{count} {word}")),
         })
         .collect();
-    print_line(format!("{} conversions: {}; seed {}", one.cases.len(), counts.join(", "), saved.seed))?;
-    print_line(tried(one, saved.widths()))?;
-    for flushed in &one.conditions.flushes {
-        print_line(format!("The device may take subnormal numbers of {flushed} for zeros: both are right."))?;
+    print_line(format!("{} conversions: {}; seed {}", device.cases.len(), counts.join(", "), saved.seed))?;
+    print_line(test_size(device, saved.widths()))?;
+    for flushed in &device.conditions.flushes {
+        print_line(format!(
+            "The device may flush subnormal {flushed} numbers to zero: both results are accepted."
+        ))?;
     }
-    for case in &one.cases {
+    let mut printed = Vec::new();
+    for case in &device.cases {
         if let Some(failure) = &case.failure {
             print_line(format!("{}, {failure}", case.case))?;
         } else if let (Some(reason), "failed") = (&case.reason, case.outcome.as_str()) {
-            print_line(format!("{}: {reason}", case.case))?;
+            // A reason that several conversions share is printed once.
+            let key = reason.replace(&case.case, "");
+            let is_known = printed.contains(&key);
+            print_line(format!("{}: {}", case.case, if is_known { "as above" } else { reason.as_str() }))?;
+            printed.push(key);
         }
         if let Some(repeat) = &case.repeat {
             print_line(format!("  {repeat}"))?;
@@ -173,32 +183,32 @@ fn print(one: &OfDevice, saved: &Saved) -> Result<()> {
     Ok(())
 }
 
-/// How many numbers of each source were tried.
-fn tried(one: &OfDevice, widths: Widths) -> String {
+/// Returns a sentence on how many numbers of each source type were tested.
+fn test_size(device: &DeviceResult, widths: Widths) -> String {
     let mut parts = Vec::new();
     for from in Type::ALL {
-        let of_source = |case: &&OfCase| Case::named(&case.case).is_some_and(|case| case.from == from);
-        let Some(case) = one.cases.iter().find(of_source) else { continue };
-        let how = if case.exhaustive { "all" } else { "edges and random ones:" };
-        parts.push(format!("{} {how} {}", from.name(), case.of));
+        let of_source = |case: &&CaseResult| Case::named(&case.case).is_some_and(|case| case.from == from);
+        let Some(case) = device.cases.iter().find(of_source) else { continue };
+        let how = if case.exhaustive { "all" } else { "edge cases and random:" };
+        parts.push(format!("{} {how} {}", from.name(), case.total));
     }
     let forms = if widths == Widths::ALL { "in every form".to_owned() } else { format!("of width {widths}") };
-    format!("Numbers of each, {forms}: {}", parts.join(", "))
+    format!("Numbers tested per source type, {forms}: {}", parts.join(", "))
 }
 
-/// A row for each source, a column for each destination: how many are right, or what is not.
-fn matrix(one: &OfDevice) -> Table {
-    let mut table = Table::new();
-    table.load_preset(presets::UTF8_BORDERS_ONLY);
-    let cases: Vec<(Case, &OfCase)> =
-        one.cases.iter().filter_map(|known| Some((Case::named(&known.case)?, known))).collect();
+/// Returns a table with a row for each source type and a column for each destination type; its cells have the counts of each
+/// outcome.
+fn matrix(device: &DeviceResult) -> Table {
+    let cases: Vec<(Case, &CaseResult)> =
+        device.cases.iter().filter_map(|known| Some((Case::named(&known.case)?, known))).collect();
     let used = |pick: fn(&Case) -> Type| {
-        let has = move |of: &Type, cases: &[(Case, &OfCase)]| cases.iter().any(|(case, _)| pick(case) == *of);
+        let has =
+            move |of: &Type, cases: &[(Case, &CaseResult)]| cases.iter().any(|(case, _)| pick(case) == *of);
         Type::ALL.into_iter().filter(|of| has(of, &cases)).collect::<Vec<_>>()
     };
     let (sources, destinations) = (used(|case| case.from), used(|case| case.to));
     let titles = destinations.iter().map(|to| format!("to {}", to.name()));
-    table.set_header(std::iter::once("from".to_owned()).chain(titles));
+    let mut table = table(std::iter::once("from".to_owned()).chain(titles), 0..0);
     for from in sources {
         let mut row = vec![from.name().to_owned()];
         for to in &destinations {

@@ -1,109 +1,129 @@
-//! What `clreel tune` shows. In: the trials of a search, and what its ladder calls what it is for. Out: a table, or JSON.
+//! The results of `clreel tune`, as a table and as JSON.
 
-use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::cli::devices::{DeviceEntry, print_line};
+use crate::cli::devices::DeviceEntry;
+use crate::cli::output::{print_line, table};
 use base::error::Result;
 use base::timing::noise::{Noise, Noisy};
 use base::timing::{Series, believed, number};
 use base::verify::Checked;
-use box_filter::tuned::range;
+use box_filter::tuned::radius_range;
 use ladder::config::Tunable;
-use ladder::contest::Ladder;
-use ladder::judge::Status;
 use ladder::measure::Measurement;
-use ladder::tune::Trial;
+use ladder::runner::{CaseInfo, Ladder};
+use ladder::tune::{Status, Trial};
+use opencl::clock::ClockState;
 
-/// What a search is for, in the words of its ladder.
+/// The case for which a search finds the best configurations: its description for tables and JSON.
 #[derive(Clone)]
-pub(super) struct Subject {
-    json: SubjectEntry,
-    /// As in `1280×720 · radius 7, kept for 4 to 15`.
+pub(super) struct Target {
+    json: TargetEntry,
+    /// The title of the case, as in `1280×720 · radius 7, applies to 4 to 15`.
     title: String,
-    /// As in `r=7`.
+    /// The short name of the case, as in `r=7`.
     pub(super) short: String,
-    /// What nothing that moves the same bytes can pass.
-    pub(super) limit: &'static str,
-    /// Bytes that have to be moved.
+    /// Name of the peak kernel, which moves the same bytes as fast as possible.
+    pub(super) peak: &'static str,
+    /// Number of bytes that must be moved between memory and processor.
     bytes: f64,
 }
 
+/// The case of a search in the JSON report.
 #[derive(Clone, Serialize)]
 #[serde(untagged)]
-enum SubjectEntry {
-    Pictures { width: u32, height: u32, radius: u32 },
-    Case { case: Value, class: &'static str, limit: &'static str },
+enum TargetEntry {
+    Pictures {
+        width: u32,
+        height: u32,
+        radius: u32,
+    },
+    Case {
+        case: Value,
+        class: &'static str,
+        #[serde(rename = "limit")]
+        peak: &'static str,
+    },
 }
 
-impl Subject {
+impl Target {
+    /// Describes a case of the box filter: pictures of this size, filtered with this radius.
     pub(super) fn pictures((width, height): (u32, u32), radius: u32) -> Self {
-        let (first, last) = range(radius);
+        let (first, last) = radius_range(radius);
         Self {
-            json: SubjectEntry::Pictures { width, height, radius },
-            title: format!("{width}×{height} · radius {radius}, kept for {first} to {last}"),
+            json: TargetEntry::Pictures { width, height, radius },
+            title: format!("{width}×{height} · radius {radius}, applies to {first} to {last}"),
             short: format!("r={radius}"),
-            limit: "copy",
+            peak: "copy",
             bytes: f64::from(width) * f64::from(height) * 8.0,
         }
     }
 
+    /// Describes a case of another ladder.
     pub(super) fn case<L: Ladder>(ladder: &L, case: &L::Case) -> Self {
-        let (title, class) = (ladder.title(case), ladder.class(case));
+        let CaseInfo { title, json, class, bytes, .. } = ladder.describe(case);
+        let peak = L::INFO.peaks[0].name;
         Self {
-            json: SubjectEntry::Case { case: ladder.json(case), class, limit: L::LIMIT },
+            json: TargetEntry::Case { case: json, class, peak },
             short: title.clone(),
-            title: format!("{title}, kept for {class} cases"),
-            limit: L::LIMIT,
-            bytes: ladder.bytes(case),
+            title: format!("{title}, applies to {class} cases"),
+            peak,
+            bytes,
         }
     }
 
-    fn is_pictures(&self) -> bool {
-        matches!(self.json, SubjectEntry::Pictures { .. })
+    /// Returns true if the case is one of the box filter.
+    fn is_box_filter(&self) -> bool {
+        matches!(self.json, TargetEntry::Pictures { .. })
     }
 }
 
+/// The JSON report of `clreel tune`.
 #[derive(Serialize)]
 pub(super) struct Report<'a> {
     pub(super) schema: u32,
-    /// The box filter's where it is missing.
+    /// The name of the ladder; missing for the box filter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) ladder: Option<&'static str>,
     #[serde(flatten)]
     pub(super) device: DeviceEntry,
-    /// What is missing, where a signal ended it.
+    /// Sentences about missing results, if a signal ended the command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) interrupted: Option<String>,
     pub(super) runs: Vec<RunEntry<'a>>,
 }
 
+/// The results of one search in the JSON report.
 #[derive(Serialize)]
 pub(super) struct RunEntry<'a> {
     #[serde(flatten)]
-    of: &'a SubjectEntry,
+    target: &'a TargetEntry,
     #[serde(flatten)]
-    limit: LimitEntry,
-    /// What was compared of each trial that has a time.
+    peak: PeakEntry,
+    /// The comparisons with the reference that each trial with a time passed.
     checked: &'a [Checked],
     trials: &'a [TrialEntry],
+    clock: &'static str,
+    clock_reason: Option<String>,
 }
 
+/// The time of the peak kernel in the JSON report.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum LimitEntry {
+enum PeakEntry {
     Copy { copy_ms: Option<f64>, copy_noisy: Noisy },
     Other { limit_ms: Option<Series>, limit_noisy: Noisy },
 }
 
+/// A tried configuration in the JSON report.
 #[derive(Serialize)]
 pub(super) struct TrialEntry {
     pub(super) variant: &'static str,
     pub(super) configuration: String,
-    /// Null where it was not compiled in this process.
+    /// The time to compile the configuration; `null` if it was not compiled in this process.
     compile_ms: Option<f64>,
-    /// The median of a best one's runs in turns with the others, the minimum of any other's.
+    /// The median of interleaved runs for the best trials, the minimum for the others.
     pub(super) ms: Option<f64>,
     gb_per_s: Option<f64>,
     #[serde(flatten)]
@@ -113,7 +133,7 @@ pub(super) struct TrialEntry {
     pub(super) noisy: Noisy,
 }
 
-/// How fast it is, in percent of the limit.
+/// A configuration's speed in percent of the peak kernel's, in the JSON report.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Share {
@@ -122,6 +142,7 @@ enum Share {
 }
 
 impl Share {
+    /// Returns the percentage.
     fn percent(&self) -> Option<f64> {
         match self {
             Share::Copy { percent_of_copy: percent } | Share::Other { percent_of_limit: percent } => *percent,
@@ -129,40 +150,53 @@ impl Share {
     }
 }
 
-/// What came of a search so far.
+/// The results of a search so far.
 pub(super) struct Run {
-    pub(super) subject: Subject,
-    pub(super) limit: Option<Measurement>,
+    pub(super) target: Target,
+    pub(super) peak: Option<Measurement>,
     pub(super) trials: Vec<TrialEntry>,
     checked: Vec<Checked>,
+    clock: ClockState,
 }
 
 impl Run {
+    /// Converts the trials of a search to a printable result.
     pub(super) fn new<C: Tunable>(
-        subject: &Subject,
-        limit: Option<Measurement>,
+        target: &Target,
+        peak: Option<Measurement>,
         trials: &[Trial<C>],
         checked: &[Checked],
+        clock: &ClockState,
     ) -> Self {
-        let trials = trials.iter().map(|trial| entry(subject, limit.as_ref(), trial)).collect();
-        Self { subject: subject.clone(), limit, trials, checked: checked.to_vec() }
+        let trials = trials.iter().map(|trial| entry(target, peak.as_ref(), trial)).collect();
+        Self { target: target.clone(), peak, trials, checked: checked.to_vec(), clock: clock.clone() }
     }
 
-    pub(super) fn limit_noise(&self) -> Option<Noise> {
-        self.limit.as_ref().and_then(Measurement::noise)
+    /// Returns the noise of the peak kernel's time, if it is noisy.
+    pub(super) fn peak_noise(&self) -> Option<Noise> {
+        self.peak.as_ref().and_then(Measurement::noise)
     }
 
+    /// Converts the result of a search to its entry in the JSON report.
     pub(super) fn entry(&self) -> RunEntry<'_> {
-        let (time, noisy) = (self.limit.map(|limit| limit.time), Noisy(self.limit_noise()));
-        let limit = match self.subject.is_pictures() {
-            true => LimitEntry::Copy { copy_ms: time.map(|time| time.p50), copy_noisy: noisy },
-            false => LimitEntry::Other { limit_ms: time, limit_noisy: noisy },
+        let (time, noisy) = (self.peak.map(|peak| peak.time), Noisy(self.peak_noise()));
+        let peak = match self.target.is_box_filter() {
+            true => PeakEntry::Copy { copy_ms: time.map(|time| time.p50), copy_noisy: noisy },
+            false => PeakEntry::Other { limit_ms: time, limit_noisy: noisy },
         };
-        RunEntry { of: &self.subject.json, limit, checked: &self.checked, trials: &self.trials }
+        RunEntry {
+            target: &self.target.json,
+            peak,
+            checked: &self.checked,
+            trials: &self.trials,
+            clock: self.clock.json_name(),
+            clock_reason: self.clock.note(),
+        }
     }
 }
 
-fn entry<C: Tunable>(subject: &Subject, limit: Option<&Measurement>, trial: &Trial<C>) -> TrialEntry {
+/// Converts a trial to its entry in the JSON report.
+fn entry<C: Tunable>(target: &Target, peak: Option<&Measurement>, trial: &Trial<C>) -> TrialEntry {
     let ms = trial.median_ms.or(trial.ms());
     let (status, reason) = match &trial.status {
         Status::Scored(_) if trial.median_ms.is_some() => ("best", None),
@@ -171,14 +205,14 @@ fn entry<C: Tunable>(subject: &Subject, limit: Option<&Measurement>, trial: &Tri
         Status::Mismatch(report) => ("mismatch", Some(report.to_string())),
         Status::Failed(why) => ("failed", Some(why.clone())),
     };
-    let percent = limit.zip(ms).map(|(limit, ms)| 100.0 * limit.time.p50 / ms);
+    let percent = peak.zip(ms).map(|(peak, ms)| 100.0 * peak.time.p50 / ms);
     TrialEntry {
-        variant: trial.rung,
+        variant: trial.variant,
         configuration: trial.config.to_string(),
         compile_ms: trial.compile_ms,
         ms,
-        gb_per_s: ms.map(|ms| subject.bytes / (ms * 1e6)),
-        share: match subject.is_pictures() {
+        gb_per_s: ms.map(|ms| target.bytes / (ms * 1e6)),
+        share: match target.is_box_filter() {
             true => Share::Copy { percent_of_copy: percent },
             false => Share::Other { percent_of_limit: percent },
         },
@@ -188,18 +222,17 @@ fn entry<C: Tunable>(subject: &Subject, limit: Option<&Measurement>, trial: &Tri
     }
 }
 
+/// Prints the table of a search, and the notes below it.
 pub(super) fn print_run(device: &str, run: &Run) -> Result<()> {
-    print_line(format!("{device} · {} · device time in ms", run.subject.title))?;
-    let mut table = Table::new();
-    table.load_preset(presets::UTF8_BORDERS_ONLY);
-    let share = format!("% of {}", run.subject.limit);
-    table.set_header(["variant", "configuration", "compile ms", "ms", "GB/s", &share, "status"]);
-    for column in table.column_iter_mut().skip(2).take(4) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    let clock = if matches!(run.clock, ClockState::Rejected(_)) { "wall time" } else { "device time" };
+    print_line(format!("{device} · {} · {clock} in ms", run.target.title))?;
+    let share = format!("% of {}", run.target.peak);
+    let header = ["variant", "configuration", "compile ms", "ms", "GB/s", &share, "status"];
+    let mut table = table(header, 2..6);
     let show = |value: Option<f64>, noise: &[Option<Noise>]| {
         value.map(|value| believed(value, noise)).unwrap_or_default()
     };
+    let mut printed: Vec<&String> = Vec::new();
     for trial in &run.trials {
         let noise = [trial.noisy.0];
         table.add_row([
@@ -208,20 +241,25 @@ pub(super) fn print_run(device: &str, run: &Run) -> Result<()> {
             trial.compile_ms.map_or_else(|| "–".to_owned(), number),
             show(trial.ms, &noise),
             show(trial.gb_per_s, &noise),
-            show(trial.share.percent(), &[trial.noisy.0, run.limit_noise()]),
+            show(trial.share.percent(), &[trial.noisy.0, run.peak_noise()]),
             trial.status.to_owned(),
         ]);
-        if let (Some(reason), "mismatch" | "failed") = (&trial.reason, trial.status) {
+        // A reason that several configurations share is printed once.
+        if let (Some(reason), "mismatch" | "failed") = (&trial.reason, trial.status)
+            && !printed.contains(&reason)
+        {
             table.add_row(["", reason]);
+            printed.push(reason);
         }
     }
     print_line(table)?;
+    run.clock.note().into_iter().try_for_each(print_line)?;
     if run.trials.iter().any(|trial| trial.noisy.0.is_some()) {
-        print_line("~ noisy: only the digits that can be believed")?;
+        print_line("~ noisy, rounded to its significant digits")?;
     }
     if !run.checked.is_empty() {
-        print_line("compared with the reference, all of it, before a trial has a time:")?;
-        run.checked.iter().try_for_each(|one| print_line(format!("  {one}")))?;
+        print_line("compared with the reference before each trial was timed:")?;
+        run.checked.iter().try_for_each(|check| print_line(format!("  {check}")))?;
     }
     print_line("")
 }
@@ -231,28 +269,34 @@ mod tests {
     use super::*;
     use ladder::measure::Sample;
     use ladder::sizes::Sizes;
-    use ladder::tune_case;
+    use ladder::tune::initial_configs;
     use ladders::each_ladder;
     use opencl::cl::DeviceInfo;
     use testkit::{golden, shape};
 
-    /// The keys of a search for the ladder's usual case, as JSON has them; nothing is searched.
+    /// Returns the JSON keys of a search for the ladder's default case, without running the search.
     fn shape_of<L: Ladder>(ladder: &L) -> String {
         let case = &ladder.cases(&Sizes::default()).unwrap()[0];
         let device = DeviceInfo { local_memory_bytes: 1 << 16, ..DeviceInfo::made_up() };
-        let trial = |(rung, config)| Trial {
-            rung,
+        let trial = |(variant, config)| Trial {
+            variant,
             config,
             compile_ms: Some(1.0),
             status: Status::Scored(1.0),
             median_ms: Some(1.0),
             noise: None,
         };
-        let trials: Vec<_> = tune_case::rungs(ladder, &device).into_iter().map(trial).collect();
+        let trials: Vec<_> = initial_configs(ladder, &device, case).into_iter().map(trial).collect();
         let sample = Sample { device_ms: Some(1.0), dispatch_ms: None, wall_ms: 1.0 };
-        let checked = Checked { sizes: vec![ladder.title(case)], timed: true, ..Checked::default() };
-        let run = Run::new(&Subject::case(ladder, case), Measurement::of(&[sample; 9]), &trials, &[checked]);
-        format!("# {}\n{}", L::NAME, shape::shape(&serde_json::to_value(run.entry()).unwrap()))
+        let checked = Checked { sizes: vec![ladder.describe(case).title], timed: true, ..Checked::default() };
+        let run = Run::new(
+            &Target::case(ladder, case),
+            Measurement::from_samples(&[sample; 9]),
+            &trials,
+            &[checked],
+            &ClockState::default(),
+        );
+        format!("# {}\n{}", L::INFO.name, shape::shape(&serde_json::to_value(run.entry()).unwrap()))
     }
 
     #[test]
@@ -262,6 +306,6 @@ mod tests {
                 [$(shape_of(&$ladder)),*]
             };
         }
-        golden::holds_by("json/tune-ladders.txt", &each_ladder!(shapes).concat(), shape::same);
+        golden::check_by("json/tune-ladders.txt", &each_ladder!(shapes).concat(), shape::same);
     }
 }

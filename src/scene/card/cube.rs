@@ -1,4 +1,4 @@
-//! A cube that wears the filtered picture. In: how it is turned, the picture. Out: the cube in its field of the card.
+//! A cube with the filtered picture on its faces.
 
 use std::sync::Arc;
 
@@ -10,11 +10,12 @@ use base::error::Result;
 use engine::present::Viewport;
 use opengl::shader;
 
-/// Where the eye is in front of the cube, whose edge is 2, and how far the picture plane is.
+/// The distance of the eye from the centre of the cube, whose edges have length 2.
 const DISTANCE: f32 = 5.0;
+/// The distance of the eye from the picture plane; it determines how large the cube appears.
 const FOCUS: f32 = 2.4;
 
-/// The cube in OpenGL's memory.
+/// The cube's mesh, shader program and depth buffer.
 pub(super) struct Cube {
     gl: Arc<glow::Context>,
     program: glow::Program,
@@ -25,10 +26,10 @@ pub(super) struct Cube {
 }
 
 impl Cube {
-    /// Makes it.
+    /// Creates the OpenGL objects of the cube.
     ///
     /// # Errors
-    /// When its shaders do not compile, or OpenGL gives no objects.
+    /// If the shaders do not compile, or OpenGL cannot create the objects.
     pub(super) fn new(gl: &Arc<glow::Context>) -> Result<Self> {
         let vertex = ("cube.vert", include_str!("../../../shaders/cube.vert"));
         let fragment = ("cube.frag", include_str!("../../../shaders/cube.frag"));
@@ -40,10 +41,11 @@ impl Cube {
         Ok(Self { gl: gl.clone(), program, turn, view, mesh, depth: DepthBuffer::new(gl.clone())? })
     }
 
-    /// Draws it at `at` of the window on grey `ground`, turned by two angles: about its upright axis, then towards the eye.
+    /// Draws the cube with the picture `texture` on its faces in the rectangle `at` of the window, on the grey `ground` (0 to
+    /// 1). It is rotated by two angles in radians: about its vertical axis, then towards the eye.
     ///
     /// # Errors
-    /// When OpenGL has no memory for it.
+    /// If OpenGL has not enough memory.
     pub(super) fn draw(
         &mut self,
         at: Viewport,
@@ -78,13 +80,13 @@ impl Cube {
     }
 }
 
-/// The matrix of both turns, columns first.
+/// Returns the matrix of both rotations (about the vertical axis, then towards the eye), in column-major order.
 fn turn([about, towards]: [f32; 2]) -> [f32; 9] {
     let ((sin_a, cos_a), (sin_t, cos_t)) = (about.sin_cos(), towards.sin_cos());
     [cos_a, sin_t * sin_a, -cos_t * sin_a, 0.0, cos_t, sin_t, sin_a, -sin_t * cos_a, cos_t * cos_a]
 }
 
-/// Six faces of two triangles each, the picture upright on each.
+/// Returns the vertices of the six faces, two triangles each; the picture is upright on each face.
 fn faces() -> Vec<Vertex> {
     let faces: [([f32; 3], [f32; 3], [f32; 3]); 6] = [
         ([0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]),
@@ -129,7 +131,7 @@ mod tests {
         }
     }
 
-    /// The front face lies in front of all others, whatever the order in which they are drawn.
+    /// Checks that the front face hides all others, whatever the order in which they are drawn.
     #[test]
     fn what_is_behind_is_hidden() {
         let Ok(headless) = Headless::new() else {

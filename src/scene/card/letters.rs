@@ -1,9 +1,10 @@
-//! Letters and digits of five by seven dots. In: a text. Out: its dots.
+//! A bitmap font of 5×7 dots, for the test card.
 
-/// Dots from one letter to the next, and from one line to the next.
+/// The width and the height of a letter with its spacing, in dots.
 pub(super) const CELL: (usize, usize) = (6, 9);
 
-/// A letter and its rows, the leftmost dot in the highest of five bits.
+/// The characters of the font, each with its rows of dots from top to bottom. Each row is five bits; the highest bit is the
+/// leftmost dot.
 const LETTERS: &[(char, [u8; 7])] = &[
     ('0', [0x0e, 0x11, 0x13, 0x15, 0x19, 0x11, 0x0e]),
     ('1', [0x04, 0x0c, 0x04, 0x04, 0x04, 0x04, 0x0e]),
@@ -46,7 +47,7 @@ const LETTERS: &[(char, [u8; 7])] = &[
     ('=', [0x00, 0x00, 0x1f, 0x00, 0x1f, 0x00, 0x00]),
 ];
 
-/// The dots of `text`, across and down; what has no letter here is a gap.
+/// Returns the positions x and y of all dots of `text`. Characters that the font lacks are left blank.
 pub(super) fn dots(text: &str) -> impl Iterator<Item = (usize, usize)> + '_ {
     text.chars().enumerate().flat_map(|(n, c)| {
         let letter = LETTERS.iter().find(|(known, _)| *known == c.to_ascii_uppercase());

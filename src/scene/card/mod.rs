@@ -1,6 +1,6 @@
-//! A test card that the chosen variant filters like a movie's frames: what it does to bars, ramps, lines and letters is seen
-//! at a glance, at sizes that no file needs to have. In: nothing. Out: pictures that are painted on a decoder's thread,
-//! with the engine's numbers in them, and a cube that wears the filtered picture.
+//! A test card, which the chosen variant filters like a movie's frames: bars, ramps, lines and letters in several sizes. A
+//! decoder's thread paints the pictures, with the engine's measurements in them; a cube shows the filtered picture on its
+//! faces.
 
 mod cube;
 mod letters;
@@ -14,32 +14,35 @@ use super::{Input, Scene, Screen};
 use crate::options::SceneId;
 use base::error::Result;
 use cube::Cube;
-use engine::frame_loop::{FrameLoop, Tick};
+use engine::frame_loop::{FrameLoop, ParkedMovie, Tick};
 use engine::present::Viewport;
 use engine::stats::Stage;
 use opencl::event::Waker;
 use overlay::MovieSummary;
-use picture::{FIELD, GROUND, Painter};
+use picture::{BACKGROUND_GREY, FIELD, Painter};
 use video::{Canvas, Decoder, Frame};
 
-/// The sizes that it can have, and which one it has at first.
+/// The sizes of the test card in pixels.
 pub(super) const SIZES: [(usize, usize); 6] =
     [(320, 180), (640, 360), (1280, 720), (1920, 1080), (2560, 1440), (3840, 2160)];
-pub(super) const FIRST: usize = 2;
-/// Frames a second.
-const RATE: u32 = 25;
-/// The numbers change so often, not with every frame: they are to be read.
+/// The index of the test card's initial size in [`SIZES`].
+pub(super) const INITIAL_SIZE: usize = 2;
+/// Frames per second of the test card.
+const FRAME_RATE: u32 = 25;
+/// The interval in which the displayed measurements change. It is long enough to read them.
 const REFRESH: Duration = Duration::from_millis(500);
-/// Radians a second that the cube turns by itself, how far it is turned at first, and by a drag over the window's height.
+/// The speed at which the cube rotates, in radians per second.
 const SPIN: f64 = 0.5;
+/// The initial angles of the cube in radians.
 const TILT: [f32; 2] = [0.4, 0.5];
-const BY_DRAG: f32 = 3.0;
+/// The angle in radians by which a drag over the window's height rotates the cube.
+const ANGLE_PER_DRAG: f32 = 3.0;
 
-/// The card.
+/// The scene that shows a test card with a rotating cube.
 pub(super) struct Card {
     facts: MovieSummary,
     waker: Waker,
-    /// Which of [`SIZES`].
+    /// The index of the card's size in [`SIZES`].
     size: usize,
     lines: Arc<Mutex<Vec<String>>>,
     refreshed: Option<Instant>,
@@ -48,11 +51,12 @@ pub(super) struct Card {
 }
 
 impl Card {
+    /// Creates the scene; the card is not played yet.
     pub(super) fn new(waker: Waker) -> Self {
         Self {
-            facts: MovieSummary::opening(Path::new("test card")),
+            facts: MovieSummary::while_opening(Path::new("test card")),
             waker,
-            size: FIRST,
+            size: INITIAL_SIZE,
             lines: Arc::default(),
             refreshed: None,
             cube: None,
@@ -60,7 +64,7 @@ impl Card {
         }
     }
 
-    /// Plays it from its beginning.
+    /// Plays the test card from its beginning, in the current size.
     fn play(&mut self, frames: &mut FrameLoop) -> Result<()> {
         let (width, height) = SIZES[self.size.min(SIZES.len() - 1)];
         let (waker, lines) = (self.waker.clone(), self.lines.clone());
@@ -69,70 +73,78 @@ impl Card {
             let lines = lines.lock().unwrap_or_else(PoisonError::into_inner).clone();
             painter.get_or_insert_with(|| Painter::new(width, height)).paint(number, &lines, canvas);
         };
-        let decoder = Decoder::painted(Canvas::new(width, height), RATE, Box::new(move || waker()), paint)?;
-        self.facts = MovieSummary::of(Path::new("test card"), decoder.info());
-        frames.play(decoder);
+        let decoder =
+            Decoder::from_painter(Canvas::new(width, height), FRAME_RATE, Box::new(move || waker()), paint)?;
+        self.facts = MovieSummary::new(Path::new("test card"), decoder.info());
+        frames.play(ParkedMovie::new(decoder));
         Ok(())
     }
 }
 
-/// The card that is shown at `at_s` seconds, with these lines in it. The cube is drawn over the filtered picture, and is not
-/// there.
+/// Returns the test card's frame at `at_s` seconds with these lines of text, without the cube, which is drawn over the filtered
+/// picture.
 ///
 /// # Errors
-/// When memory has run out.
+/// If there is not enough memory.
 pub(crate) fn frame_at(at_s: f64, lines: &[String]) -> Result<Frame> {
-    let (width, height) = SIZES[FIRST];
+    let (width, height) = SIZES[INITIAL_SIZE];
     let mut canvas = Canvas::new(width, height);
-    Painter::new(width, height).paint((at_s.max(0.0) * f64::from(RATE)) as u64, lines, &mut canvas);
+    Painter::new(width, height).paint((at_s.max(0.0) * f64::from(FRAME_RATE)) as u64, lines, &mut canvas);
     canvas.to_frame()
 }
 
-/// What the card says of the picture on the screen.
-fn lines(frames: &FrameLoop) -> Vec<String> {
-    let (variant, radius) = frames.shown_filter().unwrap_or(frames.chosen());
+/// Returns the lines of text for the card: variant and radius, measured times, and size of the picture on the screen.
+fn card_lines(frames: &FrameLoop) -> Vec<String> {
+    let (variant, radius) = frames.presenter.screen.filter().unwrap_or(frames.choice.filter());
     let of = |name: &str, ms: Option<f64>| ms.map(|ms| format!("{name} {ms:.2} ms"));
     let recorder = &frames.recorder;
-    let size = frames.shown_size().map(|(width, height)| format!("{width}x{height}"));
+    let size = frames.presenter.screen.size().map(|(width, height)| format!("{width}x{height}"));
     let lines = [
         Some(format!("{variant} r={radius}")),
-        of("filter", recorder.summary(Stage::Filter).map(|s| s.p50)),
-        of("upload", recorder.summary(Stage::Upload).map(|s| s.p50)),
-        of("frame", recorder.frame_interval().map(|s| s.p50)),
+        of("filter", recorder.shown.summary(Stage::Filter).map(|s| s.p50)),
+        of("upload", recorder.shown.summary(Stage::Upload).map(|s| s.p50)),
+        of("frame", recorder.shown.frame_interval().map(|s| s.p50)),
         size,
     ];
     lines.into_iter().flatten().collect()
 }
 
 impl Scene for Card {
+    /// Returns the id of the test card.
     fn id(&self) -> SceneId {
         SceneId::Card
     }
 
+    /// Returns the facts about the test card.
     fn facts(&self) -> Option<&MovieSummary> {
         Some(&self.facts)
     }
 
+    /// Returns the facts about the test card, to change them.
     fn facts_mut(&mut self) -> Option<&mut MovieSummary> {
         Some(&mut self.facts)
     }
 
+    /// Plays the test card.
     fn enter(&mut self, frames: &mut FrameLoop) -> Result<()> {
         self.play(frames)
     }
 
+    /// Stops playing the test card.
     fn leave(&mut self, frames: &mut FrameLoop) {
         frames.park().retire();
     }
 
+    /// Updates the displayed measurements, and makes a turn of the frame loop.
     fn tick(&mut self, frames: &mut FrameLoop) -> Tick {
         if self.refreshed.is_none_or(|at| at.elapsed() >= REFRESH) {
             self.refreshed = Some(Instant::now());
-            *self.lines.lock().unwrap_or_else(PoisonError::into_inner) = lines(frames);
+            *self.lines.lock().unwrap_or_else(PoisonError::into_inner) = card_lines(frames);
         }
         frames.tick()
     }
 
+    /// Draws the filtered test card and, in its dark field, the cube with the card on its faces.
     fn draw(&mut self, frames: &FrameLoop, screen: &Screen) -> Result<()> {
         let all = screen.show_picture();
         let Some((texture, ..)) = screen.picture else { return Ok(()) };
@@ -148,16 +160,17 @@ impl Scene for Card {
             width: part(width, all.width).max(1),
             height: part(height, all.height).max(1),
         };
-        let spun = (frames.position_s() * SPIN) as f32;
-        cube.draw(at, GROUND, [self.turned[0] + spun, self.turned[1]], texture)
+        let spun = (frames.presenter.screen.position_s() * SPIN) as f32;
+        cube.draw(at, BACKGROUND_GREY, [self.turned[0] + spun, self.turned[1]], texture)
     }
 
+    /// Rotates the cube by drags of the mouse, and changes the card's size.
     fn input(&mut self, input: Input, frames: &mut FrameLoop) -> Result<Option<String>> {
         match input {
             Input::Grab(_) | Input::LetGo => Ok(Some(String::new())),
             Input::Drag { by: [right, down], .. } => {
-                self.turned[0] += BY_DRAG * right;
-                self.turned[1] += BY_DRAG * down;
+                self.turned[0] += ANGLE_PER_DRAG * right;
+                self.turned[1] += ANGLE_PER_DRAG * down;
                 Ok(Some(String::new()))
             }
             Input::Size(step) => {
@@ -172,10 +185,12 @@ impl Scene for Card {
         }
     }
 
+    /// Returns the title of the test card's panel.
     fn panel(&self) -> Option<&'static str> {
         Some("Test card")
     }
 
+    /// Lays out the explanation of the test card.
     fn panel_contents(&self, ui: &mut egui::Ui) {
         ui.label(
             "Bars of 75 %; ramps of grey, red, green and blue, through which a line goes; lines of 1, 2, 4 and 8 \
@@ -184,6 +199,7 @@ impl Scene for Card {
         );
     }
 
+    /// Deletes the cube's OpenGL objects.
     fn destroy(&mut self) {
         if let Some(cube) = self.cube.take() {
             cube.destroy();

@@ -1,4 +1,4 @@
-//! The test card's picture. In: a size, a frame's number, lines of text. Out: its planes.
+//! The test card's picture.
 //!
 //! ```text
 //! eight bars of colour at three quarters of their strength
@@ -10,25 +10,26 @@ use super::letters::{CELL, dots};
 use video::Canvas;
 use video::color::Matrix;
 
-/// Where the bars end, the grey ramp, each of the coloured ones; the rest is below. In parts of the height.
+/// The lower edges of the rows of the test card, as fractions of the height: the colour bars, the grey ramp, and the three
+/// coloured ramps.
 const ROWS: [f64; 5] = [0.40, 0.48, 0.52, 0.56, 0.60];
-/// Where the text begins and the dark field, in parts of the width.
+/// The left edges of the text and of the dark field, as fractions of the width.
 const COLUMNS: [f64; 2] = [0.30, 0.76];
-/// Grey of the field, and of all that is behind lines and text.
-pub(super) const GROUND: f32 = 0.1;
-/// The line goes through the ramps in this many frames.
+/// The grey level of the dark field, and of the background of lines and text, from 0 to 1.
+pub(super) const BACKGROUND_GREY: f32 = 0.1;
+/// The number of frames in which the moving line crosses the ramps once.
 const SWEEP: u64 = 100;
 
-/// Red, green and blue from 0 to 1.
+/// A colour: red, green and blue from 0 to 1.
 type Rgb = [f32; 3];
 
-/// Paints the card of one size, frame after frame.
+/// Paints the frames of a test card of one size.
 pub(super) struct Painter {
     background: Canvas,
 }
 
 impl Painter {
-    /// Paints what stays.
+    /// Paints the background, which is the same in all frames.
     pub(super) fn new(width: usize, height: usize) -> Self {
         let mut background = Canvas::new(width, height);
         let chroma_width = width.div_ceil(2);
@@ -36,7 +37,7 @@ impl Painter {
             for x in 0..width {
                 let [luma, blue, red] = Matrix::Bt709.limited(color((x, y), (width, height)));
                 background.planes[0][y * width + x] = luma;
-                // The left one's of two, in even rows: where edges lie at even places, colours are exact there.
+                // Chroma of the left pixel of two, in even rows: exact for edges at even positions.
                 if x % 2 == 0 && y % 2 == 0 {
                     background.planes[1][y / 2 * chroma_width + x / 2] = blue;
                     background.planes[2][y / 2 * chroma_width + x / 2] = red;
@@ -46,7 +47,7 @@ impl Painter {
         Self { background }
     }
 
-    /// Paints frame `number` with these lines.
+    /// Paints frame `number` with these lines of text on `canvas`.
     pub(super) fn paint(&self, number: u64, lines: &[String], canvas: &mut Canvas) {
         canvas.clone_from(&self.background);
         let (width, height) = (canvas.width, canvas.height);
@@ -66,7 +67,8 @@ impl Painter {
     }
 }
 
-/// Makes a rectangle white: from its corner, so wide, down to the row `bottom`.
+/// Fills a rectangle of the canvas with white. Its upper left corner is (`left`, `top`), it is `wide` pixels wide, and it ends
+/// above the row `bottom`.
 fn fill(canvas: &mut Canvas, (left, top): (usize, usize), (wide, bottom): (usize, usize)) {
     let (width, height) = (canvas.width, canvas.height);
     let right = (left + wide).min(width);
@@ -81,24 +83,25 @@ fn fill(canvas: &mut Canvas, (left, top): (usize, usize), (wide, bottom): (usize
     }
 }
 
-/// What stands at a place of a card of `size`.
+/// Returns the colour of the pixel (x, y) of the background, in a test card of this width and height.
 fn color((x, y): (usize, usize), (width, height): (usize, usize)) -> Rgb {
     let (across, down) = (x as f64 / width as f64, y as f64 / height as f64);
     let ramp = (x as f32 / (width.max(2) - 1) as f32).min(1.0);
     match ROWS.iter().position(|end| down < *end) {
         Some(0) => {
-            // White first, black last: each part of the colour is there in half of the bars.
+            // White first, black last: each primary is on in half of the bars.
             let bar = 7 - ((across * 8.0) as usize).min(7);
             [bar >> 1 & 1, bar >> 2 & 1, bar & 1].map(|on| 0.75 * on as f32)
         }
         Some(1) => [ramp; 3],
         Some(n) => std::array::from_fn(|part| if part + 2 == n { ramp } else { 0.0 }),
         None if across < COLUMNS[0] => grating((x, y), (width, height)),
-        None => [GROUND; 3],
+        None => [BACKGROUND_GREY; 3],
     }
 }
 
-/// Lines of one, two, four and eight pixels, upright and level, and a grid below them.
+/// Returns the colour of a pixel in the left field: vertical and horizontal gratings with lines of 1, 2, 4 and 8 pixels, and a
+/// grid below them.
 fn grating((x, y): (usize, usize), (width, height): (usize, usize)) -> Rgb {
     let down = (y as f64 / height as f64 - ROWS[4]) / (1.0 - ROWS[4]);
     let field = ((x as f64 / width as f64 / COLUMNS[0] * 4.0) as u32).min(3);
@@ -110,10 +113,10 @@ fn grating((x, y): (usize, usize), (width, height): (usize, usize)) -> Rgb {
             x % step == 0 || y % step == 0
         }
     };
-    if is_light { [0.9; 3] } else { [GROUND; 3] }
+    if is_light { [0.9; 3] } else { [BACKGROUND_GREY; 3] }
 }
 
-/// Where the dark field is, in parts of the picture: left, top, width, height.
+/// The position of the dark field as fractions of the picture: left, top, width, height.
 pub(super) const FIELD: [f64; 4] = [COLUMNS[1], ROWS[4], 1.0 - COLUMNS[1], 1.0 - ROWS[4]];
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The vertices of an army in OpenGL's memory. In: what the chain has written, or buffers in which it has. Out: triangles, drawn.
+//! The vertices of the figures in OpenGL's memory.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,20 +10,20 @@ use crate::scene::mesh;
 use base::error::Result;
 use engine::sharing::vertex_buffer::VertexBuffer;
 use ladders::cloth::model::{Figure, SHIRT_VERTICES};
-use opengl::shader;
 
-/// Bytes of a vertex.
-const VERTEX: usize = 32;
+/// The size of a vertex in bytes.
+const VERTEX_BYTES: usize = 32;
 
-/// A buffer of vertices, and how they are drawn.
-struct Half {
+/// A vertex buffer with its vertex array. Of two such buffers, one is drawn while the other is written.
+struct DrawBuffer {
     vertices: Arc<VertexBuffer>,
     array: glow::VertexArray,
-    /// After it OpenGL has finished with the buffer.
+    /// A fence that is signalled when OpenGL has finished with the buffer; `None` if OpenGL does not use the buffer.
     drawn: Option<glow::Fence>,
 }
 
-impl Half {
+impl DrawBuffer {
+    /// Allocates a buffer of `bytes` bytes whose triangles have these `indices`.
     fn new(gl: &glow::Context, indices: glow::Buffer, bytes: usize) -> Result<Self> {
         let vertices = Arc::new(VertexBuffer::new(gl, bytes)?);
         let array = mesh::vertex_array(gl, vertices.name())?;
@@ -36,7 +36,7 @@ impl Half {
         Ok(Self { vertices, array, drawn: None })
     }
 
-    /// Notes that OpenGL's commands so far are the last ones that use it.
+    /// Inserts a fence after the last OpenGL commands that use the buffer.
     fn retire(&mut self, gl: &glow::Context) {
         // SAFETY: the context is current on this thread.
         self.drawn = unsafe { gl.fence_sync(glow::SYNC_GPU_COMMANDS_COMPLETE, 0) }.ok();
@@ -46,7 +46,7 @@ impl Half {
         }
     }
 
-    /// Whether OpenGL has finished with it; does not wait.
+    /// Returns true if OpenGL has finished with the buffer; does not wait.
     fn is_free(&mut self, gl: &glow::Context) -> bool {
         let Some(fence) = self.drawn else { return true };
         // SAFETY: the context is current on this thread, and the fence is this half's own.
@@ -58,61 +58,66 @@ impl Half {
             // SAFETY: as above.
             unsafe { gl.finish() };
         }
-        self.forget_fence(gl);
+        self.delete_fence(gl);
         true
     }
 
-    fn forget_fence(&mut self, gl: &glow::Context) {
+    /// Deletes the fence, if there is one.
+    fn delete_fence(&mut self, gl: &glow::Context) {
         if let Some(fence) = self.drawn.take() {
             // SAFETY: the context is current on this thread, and the fence is not used again.
             unsafe { gl.delete_sync(fence) };
         }
     }
 
-    /// Its buffer goes as soon as nobody has it any more.
+    /// Deletes fence and vertex array; the vertex buffer is deleted when its last owner drops it.
     fn destroy(mut self, gl: &glow::Context) {
-        self.forget_fence(gl);
+        self.delete_fence(gl);
         // SAFETY: the context is current on this thread, and the array is not used again.
         unsafe { gl.delete_vertex_array(self.array) };
     }
 }
 
-/// Whether the vertices of a frame can be written into OpenGL's memory.
-pub(super) enum Lent {
-    /// There is no such army.
-    Nothing,
-    /// OpenGL still draws from it.
-    NotYet,
-    /// Here.
+/// The result of lending a vertex buffer to the device.
+pub(super) enum LendResult {
+    /// There are no buffers for this number of figures.
+    NoArmy,
+    /// OpenGL still draws from the buffer.
+    Busy,
+    /// The vertex buffer that is lent.
     Buffer(Arc<VertexBuffer>),
 }
 
-/// So many figures. The vertices of the shirts come first, character after character, then those of the bodies.
+/// A crowd of figures, called army. Its vertices are those of the shirts, figure by figure, followed by those of the bodies.
 ///
-/// One buffer is drawn from, the other one is written, by OpenGL or by whom it is lent to; then they change places.
+/// It has two vertex buffers: one is drawn while the other is written, by OpenGL or by the device to which the buffer is lent.
+/// Then the buffers are exchanged.
 pub(super) struct Army {
     gl: Arc<glow::Context>,
     count: usize,
-    /// How many bytes the vertices have.
+    /// The size of the vertices of all figures in bytes.
     bytes: usize,
-    front: Half,
-    back: Half,
-    /// The one at the back is lent, and has not come back.
+    front: DrawBuffer,
+    back: DrawBuffer,
+    /// True while the back buffer is lent to the device.
     is_lent: bool,
     indices: glow::Buffer,
-    /// Where among them those are of the shirts, of the sleeves, of the bodies, and of what throws the shadow.
-    shirts: Range<usize>,
-    sleeves: Range<usize>,
-    bodies: Range<usize>,
-    shadow: Range<usize>,
+    /// The range of indices of the shirts' triangles.
+    pub(super) shirts: Range<usize>,
+    /// The range of indices of the sleeves' triangles.
+    pub(super) sleeves: Range<usize>,
+    /// The range of indices of the triangles of the bodies without sleeves.
+    pub(super) bodies: Range<usize>,
+    /// The range of indices of the triangles that cast shadows.
+    pub(super) shadow: Range<usize>,
     is_there: bool,
 }
 
 impl Army {
-    /// Makes room for `count` figures, drawn so finely.
+    /// Allocates buffers for `count` figures at this level of detail.
     ///
     /// # Errors
-    /// When OpenGL gives no objects.
+    /// If OpenGL cannot create the objects.
     pub(super) fn new(
         gl: &Arc<glow::Context>,
         figure: &Figure,
@@ -136,121 +141,95 @@ impl Army {
             first..of_all(&torso, count * SHIRT_VERTICES, body).end
         });
         let all: Vec<u8> = all.iter().flat_map(|index| index.to_ne_bytes()).collect();
-        let bytes = count * (SHIRT_VERTICES + body) * VERTEX;
-        // SAFETY: the context is current on this thread, and the buffer is this context's.
-        let indices = unsafe {
-            let indices = gl.create_buffer().map_err(|e| shader::failed("cloth", e))?;
-            gl.bind_buffer(glow::ARRAY_BUFFER, Some(indices));
-            gl.buffer_data_u8_slice(glow::ARRAY_BUFFER, &all, glow::STATIC_DRAW);
-            gl.bind_buffer(glow::ARRAY_BUFFER, None);
-            indices
-        };
-        let half = || Half::new(gl, indices, bytes);
+        let bytes = count * (SHIRT_VERTICES + body) * VERTEX_BYTES;
+        let indices = mesh::upload(gl, &all)?;
+        let half = || DrawBuffer::new(gl, indices, bytes);
         let (front, back) = (half()?, half()?);
-        let (is_lent, is_there) = (false, false);
-        let gl = gl.clone();
         Ok(Self {
-            gl,
+            gl: gl.clone(),
             count,
             bytes,
             front,
             back,
-            is_lent,
+            is_lent: false,
             indices,
             shirts,
             sleeves,
             bodies,
             shadow,
-            is_there,
+            is_there: false,
         })
     }
 
-    /// How many figures there are.
+    /// Returns the number of figures.
     pub(super) fn count(&self) -> usize {
         self.count
     }
 
-    /// Takes vertices; whether they are those of so many figures.
+    /// Uploads the vertices of all figures; from now on these vertices are drawn. Returns false if their number is wrong.
     ///
     /// # Errors
-    /// When OpenGL gives no objects.
+    /// If OpenGL cannot create the objects.
     pub(super) fn set(&mut self, vertices: &[u8]) -> Result<bool> {
         self.replace_lent()?;
         let taken = self.back.vertices.write(&self.gl, vertices);
         if taken {
-            self.flip();
+            self.swap_buffers();
         }
         Ok(taken)
     }
 
-    /// Lends the buffer that is not drawn from.
+    /// Lends the back buffer, so that the device can write into it.
     ///
     /// # Errors
-    /// When OpenGL gives no objects.
-    pub(super) fn lend(&mut self) -> Result<Lent> {
+    /// If OpenGL cannot create the objects.
+    pub(super) fn lend(&mut self) -> Result<LendResult> {
         self.replace_lent()?;
         if !self.back.is_free(&self.gl) {
-            return Ok(Lent::NotYet);
+            return Ok(LendResult::Busy);
         }
         self.is_lent = true;
-        Ok(Lent::Buffer(self.back.vertices.clone()))
+        Ok(LendResult::Buffer(self.back.vertices.clone()))
     }
 
-    /// A buffer comes back that was lent, by this army or by one before it; it is drawn from now on if the vertices are in it.
-    pub(super) fn came_back(&mut self, buffer: &Arc<VertexBuffer>, is_written: bool) {
+    /// Takes back a buffer that was lent to the device. If `is_written` is true, the buffer's vertices are drawn from now on.
+    /// Ignores a buffer that was replaced meanwhile or belongs to an earlier crowd of figures.
+    pub(super) fn take_back(&mut self, buffer: &Arc<VertexBuffer>, is_written: bool) {
         if !self.is_lent || !Arc::ptr_eq(&self.back.vertices, buffer) {
             return;
         }
         self.is_lent = false;
         if is_written {
-            // What another API has changed is seen once the buffer is bound.
+            // Changes by another API are visible once the buffer is bound.
             // SAFETY: the context is current on this thread, and the buffer is this context's.
             unsafe {
                 self.gl.bind_buffer(glow::ARRAY_BUFFER, Some(buffer.name()));
                 self.gl.bind_buffer(glow::ARRAY_BUFFER, None);
             }
-            self.flip();
+            self.swap_buffers();
         }
     }
 
-    /// Who has a buffer and did not bring it back, because it was left, may still write into it: another one takes its place.
+    /// Replaces the back buffer if it is still lent: an abandoned device may still write into it.
     fn replace_lent(&mut self) -> Result<()> {
         if self.is_lent {
-            let new = Half::new(&self.gl, self.indices, self.bytes)?;
+            let new = DrawBuffer::new(&self.gl, self.indices, self.bytes)?;
             std::mem::replace(&mut self.back, new).destroy(&self.gl);
             self.is_lent = false;
         }
         Ok(())
     }
 
-    fn flip(&mut self) {
+    /// Exchanges the two buffers, so that the one written last is drawn.
+    fn swap_buffers(&mut self) {
         self.front.retire(&self.gl);
         std::mem::swap(&mut self.front, &mut self.back);
-        self.front.forget_fence(&self.gl);
+        self.front.delete_fence(&self.gl);
         self.is_there = true;
     }
 
-    /// Draws what throws the shadow with the program that is in use.
-    pub(super) fn draw_shadow(&self) {
-        self.draw(&self.shadow);
-    }
-
-    /// Draws the sleeves with the program that is in use.
-    pub(super) fn draw_sleeves(&self) {
-        self.draw(&self.sleeves);
-    }
-
-    /// Draws what else the bodies have with the program that is in use.
-    pub(super) fn draw_bodies(&self) {
-        self.draw(&self.bodies);
-    }
-
-    /// Draws the shirts with the program that is in use.
-    pub(super) fn draw_shirts(&self) {
-        self.draw(&self.shirts);
-    }
-
-    fn draw(&self, range: &Range<usize>) {
+    /// Draws the triangles of this range of indices with the shader program in use.
+    pub(super) fn draw(&self, range: &Range<usize>) {
         if !self.is_there {
             return;
         }
@@ -266,9 +245,7 @@ impl Army {
     /// Deletes the OpenGL objects; call it while the context is current.
     pub(super) fn destroy(self) {
         // SAFETY: the context is current, and the objects are not used again.
-        unsafe {
-            self.gl.delete_buffer(self.indices);
-        }
+        unsafe { self.gl.delete_buffer(self.indices) };
         self.front.destroy(&self.gl);
         self.back.destroy(&self.gl);
     }

@@ -1,33 +1,33 @@
-//! How finely the army is drawn. In: what draws, and how many figures there are. Out: triangles, shaders, and the size of shadows.
+//! The level of detail of the figures: number of triangles, shaders, and size of the shadow map.
 //!
-//! Where a processor draws (Mesa's llvmpipe), triangles of a pixel or two and a filtered shadow take most of a picture's time, and are
-//! hardly seen. A graphics card draws all of them.
+//! If the CPU renders OpenGL (Mesa's llvmpipe), triangles of a pixel or two and filtered shadows take most of a picture's time,
+//! and are hardly visible. A graphics card draws all of them.
 
 use ladders::cloth::model::Figure;
 
-/// How finely.
+/// The level of detail at which the figures are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Detail {
-    /// Every triangle.
+    /// All triangles, for graphics cards.
     Fine,
-    /// What is small has fewer.
+    /// Fewer triangles for small figures, for OpenGL on the CPU.
     Coarse,
 }
 
-/// The triangles of a figure, of its shirt and of its body.
+/// The indices of the triangles of a figure: of its shirt and of its body.
 pub(super) struct Meshes {
     pub picture: [Vec<u32>; 2],
-    /// Those that throw the shadow, where they are others.
+    /// The indices of the triangles that cast shadows, if they differ from those in the picture.
     pub shadow: Option<[Vec<u32>; 2]>,
 }
 
 impl Detail {
-    /// What suits this OpenGL. The context must be current.
-    pub(super) fn of(gl: &glow::Context) -> Self {
+    /// Returns the level of detail for the current OpenGL context.
+    pub(super) fn for_renderer(gl: &glow::Context) -> Self {
         if opengl::renderer::is_software(gl) { Self::Coarse } else { Self::Fine }
     }
 
-    /// Width and height of the light's picture.
+    /// Returns the width and height of the shadow map in pixels.
     pub(super) fn shadow_size(self) -> i32 {
         match self {
             Self::Fine => 1024,
@@ -35,16 +35,16 @@ impl Detail {
         }
     }
 
-    /// How often a pixel looks into it.
-    fn taps(self) -> u32 {
+    /// Returns the number of samples of the shadow map for each pixel.
+    fn shadow_samples(self) -> u32 {
         match self {
             Self::Fine => 4,
             Self::Coarse => 1,
         }
     }
 
-    /// The shaders that draw what `kind` is the number of, the vertices' and the pixels', in the light's picture or beside it: the name
-    /// and the source of each.
+    /// Returns the name and the source of the vertex shader and the fragment shader for a kind of object; `may_be_shaded` is
+    /// true if shadows may fall on it.
     pub(super) fn shaders(self, kind: usize, may_be_shaded: bool) -> [(&'static str, String); 2] {
         let files = match self {
             Self::Fine => [
@@ -56,14 +56,14 @@ impl Detail {
                 ("cloth_coarse.frag", include_str!("../../../shaders/cloth_coarse.frag")),
             ],
         };
-        let taps = if may_be_shaded { self.taps() } else { 0 };
+        let taps = if may_be_shaded { self.shadow_samples() } else { 0 };
         files.map(|(name, source)| (name, format!("#define KIND {kind}\n#define TAPS {taps}\n{source}")))
     }
 
-    /// What is drawn of each of `count` figures: the more, the smaller they are.
+    /// Returns the triangles that each of `count` figures is drawn with: the more figures, the fewer triangles.
     pub(super) fn meshes(self, figure: &Figure, count: usize) -> Meshes {
         let thinned = |shirt: usize, rows: usize, columns: usize| {
-            [figure.shirt.thinned(shirt), figure.body.thinned(rows, columns)]
+            [figure.shirt.coarser_triangles(shirt), figure.body.coarser_triangles(rows, columns)]
         };
         let (picture, shadow) = match (self, count) {
             (Self::Fine, _) => (thinned(1, 1, 1), None),

@@ -1,20 +1,19 @@
-//! An army walks, and its shirts show the movie. In: the movie's picture, what the mouse does. Out: the army in the window, and
-//! what the steps of its cloth take.
+//! A crowd of walking figures, called army, whose shirts show the movie.
 //!
-//! The window's thread draws; a [`walker`] on a thread of its own moves the army. Neither waits for the other: until new vertices
-//! are there, those that are there are drawn once more. Where the device shares with OpenGL, the buffer that is not drawn from is
-//! lent with each order, and the device writes there.
+//! The window's thread draws the figures; a [`walker`] on a thread of its own simulates them. Neither waits for the other:
+//! until there are new vertices, the old ones are drawn again. If the device shares buffers with OpenGL, each request lends it
+//! the buffer that is not being drawn, and the device writes into that buffer.
 
 mod army;
 mod camera;
 mod detail;
+mod frame_timer;
 mod pace;
 mod panel;
 mod pick;
 pub(crate) mod picture;
 mod shadow;
-mod shares;
-mod taken;
+mod shared_buffers;
 mod times;
 mod walker;
 mod world;
@@ -28,82 +27,87 @@ use std::time::{Duration, Instant};
 
 use super::{Input, Scene, Screen};
 use crate::options::SceneId;
-use army::Lent;
+use army::LendResult;
 use base::error::{Error, Result};
 use base::jobs::Waker;
-use camera::{Camera, Point};
+use camera::Camera;
 use detail::Detail;
 use engine::frame_loop::{FrameLoop, Tick};
 use engine::present::Viewport;
 use engine::sharing::Sharing;
+use ladders::cloth::geometry::Point;
 use ladders::cloth::steps::StepId;
 use opencl::cl::ClContext;
 use pace::Pace;
-use panel::Panel;
+use panel::ClothPanel;
 use times::Times;
-use walker::{Hand, Order, Report, Walker};
-use world::{Look, World};
+use walker::{FrameRequest, Hand, Report, Walker};
+use world::{World, WorldView};
 
-/// The sizes that an army can have.
+/// The numbers of figures that the user can choose.
 const ARMIES: [usize; 5] = [1, 4, 9, 25, 100];
-/// The army moves so often at most.
-const STEP: Duration = Duration::from_micros(15_500);
-/// OpenGL is asked so often whether it has finished with a buffer.
-const ASK: Duration = Duration::from_millis(1);
-/// Who has been busy for longer when another device comes is left behind.
-const SILENT: Duration = Duration::from_secs(2);
-/// How long the end waits for the walker.
-const END: Duration = Duration::from_millis(300);
+/// The minimum time between two requests to the walker.
+const MIN_REQUEST_INTERVAL: Duration = Duration::from_micros(15_500);
+/// The interval of polling OpenGL, until it has finished with a buffer.
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
+/// If the device changes while the walker has been busy for longer than this, the walker is abandoned.
+const STALL_TIMEOUT: Duration = Duration::from_secs(2);
+/// The maximum time that a closing window waits for the walker's thread.
+const THREAD_TIMEOUT: Duration = Duration::from_millis(300);
 
-const UNSEEN: &str = "what OpenCL wrote into a vertex buffer did not reach OpenGL in a test";
+/// The reason why vertex buffers are not shared if OpenGL does not see what OpenCL writes into them.
+const NOT_SEEN_BY_OPENGL: &str = "what OpenCL wrote into a vertex buffer did not reach OpenGL in a test";
 
-/// What the mouse has.
+/// The target of a press of the mouse button in the cloth scene.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Grip {
     Nothing,
-    /// It was pressed there, and it is not known yet over what.
+    /// The button was pressed at this position; the walker is to find out what is there.
     Unknown([f32; 2]),
     Camera,
-    /// Cloth, which was there and is to be there.
+    /// A piece of cloth: the point where it was grabbed, and the point to which it is pulled.
     Cloth {
         was: Point,
         to: Point,
     },
 }
 
-/// The army and its world.
+/// The scene with walking figures whose shirts show the movie: its walker, its camera, and its OpenGL objects.
 pub(super) struct Cloth {
     waker: Waker,
-    /// Which of [`ARMIES`].
+    /// The index of the number of figures in [`ARMIES`].
     army: usize,
     camera: Camera,
     grip: Grip,
-    /// Width over height of the window.
+    /// The window's width divided by its height.
     wide: f32,
     walker: Option<Walker>,
-    /// The thread cannot be had, or came to an end: not again on this device.
-    is_lame: bool,
-    /// Of the frame loop's devices, the one that was asked for last; and the answer.
+    /// True if the walker's thread could not be started, or has ended: it is not started again on this device.
+    has_failed: bool,
+    /// The number of the frame loop's device whose context was requested last.
     device: Option<u32>,
+    /// The channel by which the requested context of the device arrives; `None` if no context is awaited.
     awaited: Option<Receiver<(ClContext, Sharing)>>,
-    /// The answer, for the next order.
+    /// `Some` if the next request must change the walker's device: to the device of this context, or to the host if that is
+    /// `None`.
     changed: Option<Option<ClContext>>,
     fresh: Option<Report>,
-    room: Vec<u8>,
-    ordered: Option<Instant>,
-    /// For how long the process had been stopped by then.
+    memory: Vec<u8>,
+    requested_at: Option<Instant>,
+    /// The total time for which the process had been stopped before the last request to the walker.
     stopped: Duration,
-    /// What the last order was for.
+    /// The parameters of the last request: number of figures, steps on the host, and whether the buffer is handed over twice.
     last: Option<(usize, [bool; 5], bool)>,
     seconds: f64,
     times: Times,
     pace: Pace,
-    panel: Panel,
+    panel: ClothPanel,
     world: Option<World>,
     error: Option<Error>,
 }
 
 impl Cloth {
+    /// Creates the scene; nothing is simulated yet.
     pub(super) fn new(waker: Waker) -> Self {
         Self {
             waker,
@@ -112,33 +116,33 @@ impl Cloth {
             grip: Grip::Nothing,
             wide: 1.0,
             walker: None,
-            is_lame: false,
+            has_failed: false,
             device: None,
             awaited: None,
             changed: None,
             fresh: None,
-            room: Vec::new(),
-            ordered: None,
+            memory: Vec::new(),
+            requested_at: None,
             stopped: Duration::ZERO,
             last: None,
             seconds: 0.0,
             times: Times::default(),
             pace: Pace::default(),
-            panel: Panel::default(),
+            panel: ClothPanel::default(),
             world: None,
             error: None,
         }
     }
 
-    /// Asks for the device that the frames have, if it is another one.
-    fn look_after_device(&mut self, frames: &mut FrameLoop) {
-        let device = frames.devices();
+    /// Requests the context of the frame loop's device, if the device has changed.
+    fn update_device(&mut self, frames: &mut FrameLoop) {
+        let device = frames.device_changes();
         if self.device != Some(device) {
             self.device = Some(device);
             let (sender, receiver) = channel();
             self.awaited = Some(receiver);
-            frames.with_pipeline(move |pipeline| {
-                // Another device may be asked for meanwhile.
+            frames.filters.with_pipeline(move |pipeline| {
+                // Another device may have been requested meanwhile.
                 let _ = sender.send((pipeline.cl().clone(), pipeline.sharing().clone()));
             });
         }
@@ -149,50 +153,50 @@ impl Cloth {
             Err(TryRecvError::Empty) => return,
         };
         self.awaited = None;
-        if self.walker.as_ref().and_then(Walker::busy_for).is_some_and(|busy| busy > SILENT) {
-            // The driver that it asks does not answer: another one walks, from the beginning.
+        if self.walker.as_ref().and_then(Walker::busy_for).is_some_and(|busy| busy > STALL_TIMEOUT) {
+            // Its driver does not respond: a new walker begins again.
             self.walker = None;
         }
         self.panel.device = cl.as_ref().map(|cl| cl.device.info.name.clone());
         self.panel.copies = match sharing {
             Sharing::Copy { reason } => Some(reason),
-            // It is tried also where textures are shared on the window's thread alone: NVIDIA's driver takes buffers on any.
+            // Tried also where textures are shared on the window's thread only: NVIDIA's driver shares buffers on any.
             Sharing::ZeroCopy => None,
         };
         self.times.clear();
         self.pace.clear();
-        (self.changed, self.is_lame) = (Some(cl), false);
+        (self.changed, self.has_failed) = (Some(cl), false);
     }
 
-    /// Takes what the walker has done; whether there is something new to see.
-    fn look_after_walker(&mut self, frames: &mut FrameLoop) -> bool {
+    /// Processes the walker's report; returns true if there is something new to draw.
+    fn process_report(&mut self, frames: &mut FrameLoop) -> bool {
         let Some(walker) = &mut self.walker else { return false };
         let report = match walker.report() {
             Ok(None) => return false,
             Ok(Some(report)) => report,
             Err(error) => {
-                (self.walker, self.is_lame, self.error) = (None, true, Some(error));
+                (self.walker, self.has_failed, self.error) = (None, true, Some(error));
                 return true;
             }
         };
         if let (Grip::Unknown(_), Some(grabbed)) = (self.grip, report.grabbed) {
             self.grip = grabbed.map_or(Grip::Camera, |was| Grip::Cloth { was, to: was });
         }
-        // What it took while the process was stopped says nothing.
-        if frames.stopped_for() == self.stopped {
+        // Times from while the process was stopped are meaningless.
+        if frames.stops.total() == self.stopped {
             self.times.note(report.times);
             report.step.into_iter().for_each(|step| self.pace.note(step));
-            frames.note_cloth(Some(Box::new(report.times)));
+            frames.presenter.cloth = Some(Box::new(report.times));
         }
         self.seconds = report.seconds;
         self.take(report);
         true
     }
 
-    /// Shows what the walker has done, as soon as there is a world.
+    /// Draws the vertices of a report from now on; keeps the report until OpenGL's objects exist.
     fn take(&mut self, mut report: Report) {
         self.keep_error(report.error.take());
-        // That of the device before says nothing about the next one.
+        // A refusal of the device before is obsolete.
         if let Some(why) = report.refused.take().filter(|_| self.changed.is_none()) {
             self.panel.copies = Some(why);
         }
@@ -201,23 +205,25 @@ impl Cloth {
             return;
         };
         match world.take(&mut report) {
-            Ok(false) if self.changed.is_none() => self.panel.copies = Some(UNSEEN.to_owned()),
+            Ok(false) if self.changed.is_none() => self.panel.copies = Some(NOT_SEEN_BY_OPENGL.to_owned()),
             Ok(_) => {}
             Err(error) => self.error = Some(error),
         }
-        self.room = report.vertices;
+        self.memory = report.vertices;
     }
 
+    /// Stores an error, which the next [`draw`](Scene::draw) returns. The figures continue on the host.
     fn keep_error(&mut self, error: Option<Error>) {
         if let Some(error) = error {
-            // It walks on by plain Rust.
+            // The army continues on the host.
             (self.panel.device, self.error) = (None, Some(error));
         }
     }
 
-    /// Asks for the next step as soon as it is time; when that will be, if nothing is under way.
-    fn order_next(&mut self, frames: &FrameLoop) -> Option<Instant> {
-        if self.is_lame || self.awaited.is_some() {
+    /// Sends the next request to the walker when it is due. Returns the time when it will be due; `None` if a request is
+    /// running or none is needed.
+    fn request_next(&mut self, frames: &FrameLoop) -> Option<Instant> {
+        if self.has_failed || self.awaited.is_some() {
             return None;
         }
         let walker = match &mut self.walker {
@@ -225,7 +231,7 @@ impl Cloth {
             None => match Walker::start(&self.waker) {
                 Ok(walker) => self.walker.insert(walker),
                 Err(error) => {
-                    (self.is_lame, self.error) = (true, Some(error));
+                    (self.has_failed, self.error) = (true, Some(error));
                     return None;
                 }
             },
@@ -234,60 +240,72 @@ impl Cloth {
             return None;
         }
         let army = ARMIES.get(self.army).copied().unwrap_or(1);
-        let wanted = (army, self.panel.on_host(), self.panel.twice());
+        let wanted = (army, self.panel.on_host(), self.panel.hands_over_twice());
         let grabs = matches!(self.grip, Grip::Unknown(_));
-        let stands = frames.is_paused() && self.last == Some(wanted) && !grabs && self.changed.is_none();
+        let stands =
+            frames.schedule.is_paused() && self.last == Some(wanted) && !grabs && self.changed.is_none();
         let now = Instant::now();
         if stands {
-            // When it goes on, the time until then has not passed for it.
-            self.ordered = None;
+            // The time of the pause does not count.
+            self.requested_at = None;
             return None;
         }
-        if let Some(next) = self.ordered.map(|at| at + STEP).filter(|next| *next > now) {
+        if let Some(next) = self.requested_at.map(|at| at + MIN_REQUEST_INTERVAL).filter(|next| *next > now) {
             return Some(next);
         }
         let lent = match self.lend(army, wanted.1) {
-            Lent::NotYet => return Some(now + ASK),
-            Lent::Nothing => None,
-            Lent::Buffer(buffer) => Some(buffer),
+            LendResult::Busy => return Some(now + POLL_INTERVAL),
+            LendResult::NoArmy => None,
+            LendResult::Buffer(buffer) => Some(buffer),
         };
         let Some(walker) = &mut self.walker else { return None };
         if self.last != Some(wanted) {
             self.pace.clear();
         }
-        let before = std::mem::replace(&mut self.stopped, frames.stopped_for());
+        let before = std::mem::replace(&mut self.stopped, frames.stops.total());
         let stopped = self.stopped.saturating_sub(before);
-        let passed = self.ordered.map_or(STEP, |at| (now - at).saturating_sub(stopped));
-        let passed = passed.as_secs_f64() * frames.speed();
-        let dt = if frames.is_paused() { 0.0 } else { self.pace.bounded(passed) as f32 };
-        self.panel.slower = self.pace.slower();
+        let passed = self.requested_at.map_or(MIN_REQUEST_INTERVAL, |at| (now - at).saturating_sub(stopped));
+        let passed = passed.as_secs_f64() * frames.schedule.speed();
+        let dt = if frames.schedule.is_paused() { 0.0 } else { self.pace.limited_advance(passed) as f32 };
+        self.panel.slow_pace = self.pace.slow_pace();
         let hand = match self.grip {
             Grip::Unknown(at) => Hand::Grab(self.camera.ray(at, self.wide)),
             Grip::Cloth { to, .. } => Hand::Hold(to),
             Grip::Nothing | Grip::Camera => Hand::Off,
         };
-        let (device, room) = (self.changed.take(), std::mem::take(&mut self.room));
-        walker.order(Order { army, dt, on_host: wanted.1, twice: wanted.2, hand, device, lent, room });
-        (self.ordered, self.last) = (Some(now), Some(wanted));
+        let (device, memory) = (self.changed.take(), std::mem::take(&mut self.memory));
+        walker.send(FrameRequest {
+            army,
+            dt,
+            on_host: wanted.1,
+            twice: wanted.2,
+            hand,
+            device,
+            lent,
+            memory,
+        });
+        (self.requested_at, self.last) = (Some(now), Some(wanted));
         None
     }
 
-    /// A buffer for so many figures, where the device writes into such.
-    fn lend(&mut self, army: usize, on_host: [bool; 5]) -> Lent {
+    /// Lends a vertex buffer for `army` figures to the device. Returns [`LendResult::NoArmy`] if the device shares no buffers,
+    /// if the write-back runs on the host, or if lending fails.
+    fn lend(&mut self, army: usize, on_host: [bool; 5]) -> LendResult {
         let is_shared = self.panel.device.is_some() && self.panel.copies.is_none();
         let Some(world) = self.world.as_mut().filter(|_| is_shared && !on_host[StepId::Write as usize])
         else {
-            return Lent::Nothing;
+            return LendResult::NoArmy;
         };
         world.lend(army).unwrap_or_else(|error| {
             self.error = Some(error);
-            Lent::Nothing
+            LendResult::NoArmy
         })
     }
 
+    /// Draws the figures in the rectangle `at` of the window, with the movie's picture on their shirts.
     fn draw_world(&mut self, gl: &Arc<glow::Context>, at: Viewport, screen: &Screen) -> Result<()> {
         if self.world.is_none() {
-            let detail = Detail::of(gl);
+            let detail = Detail::for_renderer(gl);
             self.panel.is_coarse = detail == Detail::Coarse;
             self.world = Some(World::new(gl, detail)?);
         }
@@ -296,33 +314,34 @@ impl Cloth {
         }
         let Some(world) = &mut self.world else { return Ok(()) };
         let (picture, orientation) = (screen.picture.map(|(texture, ..)| texture), screen.orientation);
-        world.draw(at, &Look { camera: &self.camera, seconds: self.seconds, picture, orientation })
+        world.draw(at, &WorldView { camera: &self.camera, seconds: self.seconds, picture, orientation })
     }
 }
 
 impl Scene for Cloth {
+    /// Returns the id of the cloth scene.
     fn id(&self) -> SceneId {
         SceneId::Cloth
     }
 
-    /// Who walked is dismissed.
+    /// Ends the walker's thread.
     fn leave(&mut self, frames: &mut FrameLoop) {
         (self.walker, self.device, self.awaited, self.changed) = (None, None, None, None);
-        (self.ordered, self.last, self.grip, self.is_lame) = (None, None, Grip::Nothing, false);
-        frames.note_cloth(None);
+        (self.requested_at, self.last, self.grip, self.has_failed) = (None, None, Grip::Nothing, false);
+        frames.presenter.cloth = None;
     }
 
-    /// After the frames' turn: takes what has been done, and asks for the next step.
+    /// Advances the frame loop, then processes the walker's report and sends the next request.
     fn tick(&mut self, frames: &mut FrameLoop) -> Tick {
         let tick = frames.tick();
-        self.look_after_device(frames);
-        let came = self.look_after_walker(frames);
-        let next = self.order_next(frames);
+        self.update_device(frames);
+        let has_report = self.process_report(frames);
+        let next = self.request_next(frames);
         let wake_at = [tick.wake_at, next].into_iter().flatten().min();
-        Tick { redraw: tick.redraw || came, wake_at }
+        Tick { redraw: tick.redraw || has_report, wake_at }
     }
 
-    /// What went wrong with the army is told once, too.
+    /// Draws the figures; also returns an error of the walker, once.
     fn draw(&mut self, _: &FrameLoop, screen: &Screen) -> Result<()> {
         let (width, height) = screen.size;
         self.wide = width as f32 / height.max(1) as f32;
@@ -338,17 +357,18 @@ impl Scene for Cloth {
         }
     }
 
+    /// Grabs and drags the cloth, rotates the camera, and changes the number of figures.
     fn input(&mut self, input: Input, _: &mut FrameLoop) -> Result<Option<String>> {
         match input {
             Input::Grab(at) => self.grip = Grip::Unknown(at),
             Input::LetGo => self.grip = Grip::Nothing,
             Input::Drag { by, at } => match self.grip {
                 Grip::Cloth { was, .. } => {
-                    let to = self.camera.beside(was, self.camera.ray(at, self.wide));
+                    let to = self.camera.point_at_depth_of(was, self.camera.ray(at, self.wide));
                     self.grip = Grip::Cloth { was, to };
                 }
                 Grip::Camera => self.camera.turn(by),
-                // Without a walker there is nothing to take hold of.
+                // Without a walker there is nothing to grab.
                 Grip::Unknown(_) if self.walker.is_none() => self.camera.turn(by),
                 Grip::Unknown(_) | Grip::Nothing => {}
             },
@@ -357,7 +377,7 @@ impl Scene for Cloth {
                 self.army = self.army.saturating_add_signed(step).min(ARMIES.len() - 1);
                 let count = ARMIES.get(self.army).copied().unwrap_or(1);
                 if self.army != before {
-                    (self.grip, self.ordered) = (Grip::Nothing, None);
+                    (self.grip, self.requested_at) = (Grip::Nothing, None);
                     self.camera.look_at(count);
                 }
                 let figures = if count == 1 { "one figure" } else { "figures" };
@@ -368,18 +388,22 @@ impl Scene for Cloth {
         Ok(Some(String::new()))
     }
 
+    /// Returns the title of the cloth panel.
     fn panel(&self) -> Option<&'static str> {
         Some("Cloth")
     }
 
+    /// Lays out the cloth panel.
     fn panel_contents(&self, ui: &mut egui::Ui) {
         self.panel.show(ui, &self.times);
     }
 
+    /// Ends the walker's thread; returns true if it has ended.
     fn end(&mut self) -> bool {
-        self.walker.take().is_none_or(|walker| walker.end(END))
+        self.walker.take().is_none_or(|walker| walker.end(THREAD_TIMEOUT))
     }
 
+    /// Deletes the scene's OpenGL objects.
     fn destroy(&mut self) {
         if let Some(world) = self.world.take() {
             world.destroy();

@@ -1,63 +1,67 @@
-//! How far the cloth may go on by one picture. In: what its last steps took. Out: seconds, so that late pictures do not make the
-//! next ones later still.
+//! Limits the simulated time per picture of the cloth, using the times of recent steps, so that a late picture does not make
+//! the next ones later still.
 //!
-//! Only the window asks: what has a clock of its own, as a test or `snapshot`, has all of its steps.
+//! Only the window uses this limit: tests and `snapshot`, with clocks of their own, compute all steps.
 
 use std::collections::VecDeque;
 
-use ladders::cloth::chain::{LATEST, LONGEST};
+use ladders::cloth::chain::{MAX_FRAME_S, MAX_STEP_S};
 
-/// The steps of a picture may take so long, in seconds; one of them is always had.
-const BUDGET: f64 = 0.04;
-/// So many pictures tell what a step takes, and how the army keeps up.
-const LAST: usize = 15;
-/// Who is slower than this part of the clock is told.
-const TOLD: f64 = 0.9;
+/// The maximum time in seconds that the simulation steps of a picture may take together; at least one step is computed.
+const MAX_STEPS_TIME: f64 = 0.04;
+/// The number of recent pictures whose times are averaged.
+const RECENT_PICTURES: usize = 15;
+/// The pace, as a fraction of real time, below which the panel reports that the simulation is slow.
+const MAX_REPORTED_PACE: f64 = 0.9;
 
-/// What the last pictures took.
+/// The times of recent pictures, which determine how far the cloth is advanced.
 #[derive(Default)]
 pub(super) struct Pace {
-    /// Seconds of a step.
+    /// The time of a simulation step in seconds, for recent pictures.
     steps: VecDeque<f64>,
-    /// By how many seconds the cloth went on, and how many had passed.
-    went: VecDeque<(f64, f64)>,
+    /// For each recent picture, the simulated time and the elapsed time, in seconds.
+    advanced: VecDeque<(f64, f64)>,
 }
 
 impl Pace {
-    /// Takes what a step took in a picture, in seconds.
+    /// Adds the time of a simulation step in a picture, in seconds.
     pub(super) fn note(&mut self, step: f64) {
         keep(&mut self.steps, step);
     }
 
-    /// Of `passed` seconds those by which the cloth goes on.
-    pub(super) fn bounded(&mut self, passed: f64) -> f64 {
+    /// Returns the time in seconds by which the cloth is advanced after `passed` seconds have elapsed. It is shorter than
+    /// `passed` if the simulation is too slow for real time.
+    pub(super) fn limited_advance(&mut self, passed: f64) -> f64 {
         let mut steps: Vec<f64> = self.steps.iter().copied().collect();
         steps.sort_by(f64::total_cmp);
-        let longest = f64::from(LONGEST);
+        let longest = f64::from(MAX_STEP_S);
         let most = match steps.get(steps.len() / 2) {
-            Some(step) => (BUDGET / step.max(1e-6)).floor().max(1.0) * longest,
+            Some(step) => (MAX_STEPS_TIME / step.max(1e-6)).floor().max(1.0) * longest,
             None => f64::INFINITY,
         };
-        let goes = passed.min(most).min(f64::from(LATEST));
-        keep(&mut self.went, (goes, passed));
+        let goes = passed.min(most).min(f64::from(MAX_FRAME_S));
+        keep(&mut self.advanced, (goes, passed));
         goes
     }
 
-    /// Which part of the clock's time the army has, if that is to be told.
-    pub(super) fn slower(&self) -> Option<f64> {
-        let (went, passed) = self.went.iter().fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-        Some(went / passed).filter(|part| *part < TOLD && self.went.len() == LAST)
+    /// Returns the pace as a fraction of real time if it is slow enough to be reported; otherwise `None`.
+    pub(super) fn slow_pace(&self) -> Option<f64> {
+        let (advanced, passed) =
+            self.advanced.iter().fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        Some(advanced / passed)
+            .filter(|part| *part < MAX_REPORTED_PACE && self.advanced.len() == RECENT_PICTURES)
     }
 
-    /// Forgets all: another army, or another device.
+    /// Drops all times, because the number of figures or the device has changed.
     pub(super) fn clear(&mut self) {
         *self = Self::default();
     }
 }
 
+/// Appends a value, and drops the oldest if there are more than [`RECENT_PICTURES`].
 fn keep<T>(all: &mut VecDeque<T>, one: T) {
     all.push_back(one);
-    if all.len() > LAST {
+    if all.len() > RECENT_PICTURES {
         all.pop_front();
     }
 }
@@ -66,17 +70,17 @@ fn keep<T>(all: &mut VecDeque<T>, one: T) {
 mod tests {
     use super::*;
 
-    /// Pictures of a machine whose steps take so long and whose drawing takes so long: how late they come at last, and which part of
-    /// the clock is told.
+    /// Simulates pictures with these times for a step and for drawing; returns the last interval between pictures and the
+    /// reported pace.
     fn run(step: f64, drawing: f64, bound: bool) -> (f64, Option<f64>) {
         let (mut pace, mut passed) = (Pace::default(), 1.0 / 60.0);
         for _ in 0..100 {
-            let goes = if bound { pace.bounded(passed) } else { passed.min(f64::from(LATEST)) };
-            let steps = (goes / f64::from(LONGEST) - 0.25).ceil().max(1.0);
+            let goes = if bound { pace.limited_advance(passed) } else { passed.min(f64::from(MAX_FRAME_S)) };
+            let steps = (goes / f64::from(MAX_STEP_S) - 0.25).ceil().max(1.0);
             pace.note(step);
             passed = steps * step + drawing;
         }
-        (passed, pace.slower())
+        (passed, pace.slow_pace())
     }
 
     #[test]
@@ -101,11 +105,11 @@ mod tests {
         let mut pace = Pace::default();
         (0..5).for_each(|_| pace.note(0.002));
         pace.note(1.0);
-        assert_eq!(pace.bounded(0.1), 0.1);
-        (0..LAST).for_each(|_| pace.note(1.0));
-        assert_eq!(pace.bounded(0.1), f64::from(LONGEST));
+        assert_eq!(pace.limited_advance(0.1), 0.1);
+        (0..RECENT_PICTURES).for_each(|_| pace.note(1.0));
+        assert_eq!(pace.limited_advance(0.1), f64::from(MAX_STEP_S));
         pace.clear();
-        assert_eq!((pace.bounded(0.1), pace.slower()), (0.1, None));
-        assert_eq!(pace.bounded(9.0), f64::from(LATEST));
+        assert_eq!((pace.limited_advance(0.1), pace.slow_pace()), (0.1, None));
+        assert_eq!(pace.limited_advance(9.0), f64::from(MAX_FRAME_S));
     }
 }

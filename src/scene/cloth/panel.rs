@@ -1,4 +1,5 @@
-//! The army's own panel: where each step runs, and what it takes. In: times. Out: which steps the user wants on the host.
+//! The overlay panel of the cloth scene: where each simulation step runs, its times, and the buttons that move steps to the
+//! host.
 
 use std::cell::Cell;
 
@@ -9,8 +10,8 @@ use base::timing::Series;
 use engine::stats::ClothTimes;
 use overlay::theme;
 
-/// What is said of each of [`ClothTimes::NAMES`].
-const WORDS: [&str; 8] = [
+/// The explanation of each row of the panel, in the order of [`ClothTimes::NAMES`].
+const EXPLANATIONS: [&str; 8] = [
     "OpenGL's vertex buffer is handed to OpenCL: once for the whole chain, or twice, for skin and for write-back. The time is that of both.",
     "The vertices of bodies, and what drives the shirts, moved by up to four bones each.",
     "Particles go on as they went, and fall: time-corrected Verlet.",
@@ -20,50 +21,50 @@ const WORDS: [&str; 8] = [
     "The buffer is handed back to OpenGL, which draws from it.",
     "All vertices from the device's memory to the host's, from where OpenGL takes them: wall time.",
 ];
-/// Points.
-const BAR: f32 = 90.0;
+/// The full width of the bar of a row, in points.
+const BAR_WIDTH: f32 = 90.0;
 
-/// What the user has chosen, and what is known.
+/// The state of the cloth panel: the user's choice of where steps run, and the facts about the device.
 #[derive(Default)]
-pub(super) struct Panel {
+pub(super) struct ClothPanel {
     on_host: Cell<[bool; 5]>,
     twice: Cell<bool>,
-    /// The device's name; without one all steps are on the host.
+    /// The device's name; `None` if there is no device, so that all steps run on the host.
     pub device: Option<String>,
-    /// Why vertices are copied; `None` where the device writes into OpenGL's buffers.
+    /// The reason why vertices are copied; `None` if the device writes into OpenGL's buffers.
     pub copies: Option<String>,
-    /// OpenGL draws on a processor, and has less to draw.
+    /// True if OpenGL is rendered by the CPU, with less detail.
     pub is_coarse: bool,
-    /// Which part of the clock's time the army has, where it does not keep up.
-    pub slower: Option<f64>,
+    /// The pace of the simulation as a fraction of real time, if it is slow.
+    pub slow_pace: Option<f64>,
 }
 
-impl Panel {
-    /// Which steps are wanted on the host.
+impl ClothPanel {
+    /// Returns for each simulation step true if the user wants it to run on the host.
     pub(super) fn on_host(&self) -> [bool; 5] {
         self.on_host.get()
     }
 
-    /// Whether OpenGL's buffer is to be handed over twice.
-    pub(super) fn twice(&self) -> bool {
+    /// Returns true if OpenGL's vertex buffer is to be handed to OpenCL twice per frame, false if once.
+    pub(super) fn hands_over_twice(&self) -> bool {
         self.twice.get()
     }
 
-    /// Lays it out.
+    /// Lays out the contents of the panel.
     pub(super) fn show(&self, ui: &mut Ui, times: &Times) {
-        // First what is to be read where the panel is low.
+        // First, so that it is visible in a low panel.
         let runs_on = match (&self.device, &self.copies) {
             (Some(device), None) => format!("On {device}, which writes into OpenGL's vertex buffers."),
             (Some(device), Some(why)) => format!("On {device}. Vertices are copied: {why}."),
             (None, _) => "There is no OpenCL device: plain Rust moves the shirts.".to_owned(),
         };
         ui.add(egui::Label::new(theme_text(&runs_on, theme::WEAK)).wrap());
-        if let Some(part) = self.slower {
+        if let Some(part) = self.slow_pace {
             let percent = (part * 100.0).round();
             let slow = format!("It walks at {percent} % of its pace: more steps would make pictures later.");
             ui.add(egui::Label::new(theme_text(&slow, theme::WEAK)).wrap());
         }
-        let rows: Vec<_> = (0..WORDS.len()).map(|at| times.row(at)).collect();
+        let rows: Vec<_> = (0..EXPLANATIONS.len()).map(|at| times.row(at)).collect();
         let most = rows.iter().flatten().filter_map(|row| row.ms).map(|ms| ms.p50).fold(0.0, f64::max);
         let mut on_host = self.on_host.get();
         egui::Grid::new("cloth").num_columns(6).spacing([10.0, 3.0]).show(ui, |ui| {
@@ -71,7 +72,9 @@ impl Panel {
                 ui.label(theme_text(title, theme::WEAK));
             }
             ui.end_row();
-            for (at, ((name, words), row)) in ClothTimes::NAMES.iter().zip(WORDS).zip(&rows).enumerate() {
+            for (at, ((name, words), row)) in
+                ClothTimes::NAMES.iter().zip(EXPLANATIONS).zip(&rows).enumerate()
+            {
                 ui.label(theme_text(name, theme::TEXT)).on_hover_text(words);
                 let runs = row.map(|row| row.on_host);
                 match at.checked_sub(ClothTimes::FIRST_STEP).and_then(|step| on_host.get_mut(step)) {
@@ -82,7 +85,7 @@ impl Panel {
                     }
                 }
                 let ms = row.and_then(|row| row.ms);
-                bar(ui, ms, most, runs.unwrap_or(false));
+                draw_bar(ui, ms, most, runs.unwrap_or(false));
                 for of in [|ms: Series| ms.p50, |ms: Series| ms.p95, |ms: Series| ms.p99] {
                     let text = ms.map_or_else(|| theme::UNKNOWN.to_owned(), |ms| theme::short_ms(of(ms)));
                     ui.label(egui::RichText::new(text).font(theme::figures(12.0)).color(theme::TEXT));
@@ -101,7 +104,8 @@ impl Panel {
         ));
     }
 
-    /// How often OpenGL's buffer is handed over, to be changed.
+    /// Lays out the button that switches between one and two handovers of the vertex buffer per frame. `handovers` is their
+    /// number in the last frame.
     fn switch_handovers(&self, ui: &mut Ui, handovers: Option<usize>) {
         let text = match handovers {
             Some(1) => "once",
@@ -118,7 +122,9 @@ impl Panel {
         }
     }
 
-    /// Where a step runs, to be changed.
+    /// Lays out the button that moves a simulation step from the device to the host or back. `wanted` is true if the step is to
+    /// run on the host; a click inverts it. `runs` is true if the step ran on the host in the last frame, `None` before the
+    /// first one.
     fn switch(&self, ui: &mut Ui, name: &str, wanted: &mut bool, runs: Option<bool>) {
         let on_host = if self.device.is_none() { Some(true) } else { runs };
         let text = match on_host {
@@ -134,18 +140,20 @@ impl Panel {
     }
 }
 
+/// Returns a text in the panel's font and this colour.
 fn theme_text(text: &str, color: Color32) -> egui::RichText {
     egui::RichText::new(text).font(theme::words(12.0)).color(color)
 }
 
-/// The median as a part of the longest.
-fn bar(ui: &mut Ui, ms: Option<Series>, most: f64, on_host: bool) {
-    let (rect, _) = ui.allocate_exact_size(vec2(BAR, 10.0), Sense::hover());
+/// Draws the bar of a row. The bar's length is the median of `ms` relative to `most`, the longest median of all rows. Its
+/// colour tells whether the step ran on the host or on the device.
+fn draw_bar(ui: &mut Ui, ms: Option<Series>, most: f64, on_host: bool) {
+    let (rect, _) = ui.allocate_exact_size(vec2(BAR_WIDTH, 10.0), Sense::hover());
     ui.painter().rect_filled(rect, 1.0, theme::TROUGH);
     if let Some(ms) = ms.filter(|_| most > 0.0) {
         let part = (ms.p50 / most).clamp(0.0, 1.0) as f32;
         let color = if on_host { theme::SELECT } else { theme::FILTER };
-        let filled = egui::Rect::from_min_size(rect.min, vec2((BAR * part).max(1.0), rect.height()));
+        let filled = egui::Rect::from_min_size(rect.min, vec2((BAR_WIDTH * part).max(1.0), rect.height()));
         ui.painter().rect_filled(filled, 1.0, color);
     }
 }
@@ -154,12 +162,12 @@ fn bar(ui: &mut Ui, ms: Option<Series>, most: f64, on_host: bool) {
 mod tests {
     use super::*;
 
-    /// All texts of the panel where these are the times of a frame.
+    /// Returns all texts of the panel after a frame with these times.
     fn texts(ms: f64) -> Vec<String> {
         let mut times = Times::default();
         times.note(ClothTimes { figures: 1, handovers: 1, on_host: [false; 5], ms: [ms; 8] });
         let context = egui::Context::default();
-        let show = || context.run_ui(egui::RawInput::default(), |ui| Panel::default().show(ui, &times));
+        let show = || context.run_ui(egui::RawInput::default(), |ui| ClothPanel::default().show(ui, &times));
         let _ = show();
         let shapes = show().shapes;
         let text = |shape: egui::epaint::ClippedShape| match shape.shape {
@@ -169,10 +177,10 @@ mod tests {
         shapes.into_iter().filter_map(text).collect()
     }
 
-    /// A graphics card takes some µs a step.
+    /// Checks that times of a few microseconds, as on a graphics card, are shown with enough digits.
     #[test]
     fn steps_of_some_microseconds_have_digits() {
-        assert_eq!(texts(0.0037).iter().filter(|text| *text == "0.0037").count(), 3 * WORDS.len());
-        assert_eq!(texts(12.345).iter().filter(|text| *text == "12.3").count(), 3 * WORDS.len());
+        assert_eq!(texts(0.0037).iter().filter(|text| *text == "0.0037").count(), 3 * EXPLANATIONS.len());
+        assert_eq!(texts(12.345).iter().filter(|text| *text == "12.3").count(), 3 * EXPLANATIONS.len());
     }
 }

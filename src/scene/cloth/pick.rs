@@ -1,22 +1,23 @@
-//! What of the shirts the mouse is over. In: a ray, the vertices of an army. Out: the particle that is nearest to where the ray
-//! comes to a shirt.
+//! Picking: finds the particle of a shirt that is under the mouse.
 
-use super::camera::{Point, Ray, add, cross, dot, scale, sub};
+use super::camera::Ray;
+use ladders::cloth::geometry::{Point, add, cross, dot, scale, sub};
 use ladders::cloth::model::{COLUMNS, PARTICLES, SHIRT_VERTICES, VERTEX_COLUMNS};
 
-/// Floats of a vertex.
-const VERTEX: usize = 8;
+/// The number of floats of a vertex.
+const VERTEX_FLOATS: usize = 8;
 
-/// The particle of an army, and where the ray comes to the cloth beside it. `vertices` are the army's as they are drawn, those
-/// of the shirts first; `indices` those of a shirt's triangles.
+/// Returns the particle that the ray hits: the index of the particle nearest to the ray's first intersection with a shirt, and
+/// that intersection; `None` if the ray meets no shirt. `army` is the number of figures. `vertices` are the vertices that are
+/// drawn, those of the shirts first, and `indices` are those of the triangles of one shirt.
 pub(super) fn particle(ray: Ray, army: usize, indices: &[u32], vertices: &[f32]) -> Option<(usize, Point)> {
-    let shirts = vertices.chunks_exact(SHIRT_VERTICES * VERTEX).take(army);
+    let shirts = vertices.chunks_exact(SHIRT_VERTICES * VERTEX_FLOATS).take(army);
     let mut nearest: Option<(f32, usize)> = None;
     for (character, shirt) in shirts.enumerate() {
         for triangle in indices.chunks_exact(3) {
             let corners = [0, 1, 2].map(|n| corner(shirt, triangle[n] as usize));
             let [Some(a), Some(b), Some(c)] = corners else { continue };
-            let Some(far) = meets(ray, [a, b, c]) else { continue };
+            let Some(far) = intersection_distance(ray, [a, b, c]) else { continue };
             if nearest.is_some_and(|(before, _)| before <= far) {
                 continue;
             }
@@ -31,14 +32,15 @@ pub(super) fn particle(ray: Ray, army: usize, indices: &[u32], vertices: &[f32])
     nearest.map(|(far, particle)| (particle, add(ray.from, scale(ray.along, far))))
 }
 
+/// Returns the position of a vertex of a shirt.
 fn corner(shirt: &[f32], vertex: usize) -> Option<Point> {
-    let numbers = shirt.get(vertex * VERTEX..vertex * VERTEX + 3)?;
+    let numbers = shirt.get(vertex * VERTEX_FLOATS..vertex * VERTEX_FLOATS + 3)?;
     numbers.try_into().ok()
 }
 
-/// How far along the ray it meets a triangle, from either side (T. Möller, B. Trumbore, "Fast, Minimum Storage Ray/Triangle
-/// Intersection", 1997).
-fn meets(ray: Ray, [a, b, c]: [Point; 3]) -> Option<f32> {
+/// Returns the distance along the ray to its intersection with a triangle, from either side of the triangle; `None` if the ray
+/// misses it (T. Möller, B. Trumbore, "Fast, Minimum Storage Ray/Triangle Intersection", 1997).
+fn intersection_distance(ray: Ray, [a, b, c]: [Point; 3]) -> Option<f32> {
     let (ab, ac) = (sub(b, a), sub(c, a));
     let across = cross(ray.along, ac);
     let area = dot(ab, across);

@@ -1,4 +1,4 @@
-//! The army without a window. In: a picture for the shirts, a device or none. Out: pixels, the same ones each time.
+//! A reproducible picture of walking figures, drawn without a window, for `snapshot` and tests.
 
 use std::sync::Arc;
 
@@ -6,9 +6,9 @@ use glow::HasContext as _;
 
 use super::camera::Camera;
 use super::detail::Detail;
-use super::world::{Look, World};
+use super::world::{World, WorldView};
+use crate::gl_window::read_pixels;
 use base::error::Result;
-use base::memory::picture_memory;
 use engine::present::Viewport;
 use ladders::cloth::chain::Chain;
 use opencl::cl::ClContext;
@@ -18,13 +18,14 @@ use video::Orientation;
 
 /// Width and height of the picture.
 pub(crate) const SIZE: (u32, u32) = (1280, 720);
-/// It walks so many steps of a sixtieth of a second before that.
+/// The number of simulation steps of 1/60 s before the picture is drawn.
 const STEPS: usize = 100;
 
-/// One figure that wears `rgba`, as many pixels as `size` says: RGBA of [`SIZE`], top row first. The context must be current.
+/// Draws one figure with the picture `rgba`, of `size` pixels, on its shirt. Returns RGBA of [`SIZE`], top row first. The
+/// OpenGL context must be current.
 ///
 /// # Errors
-/// When the device fails, or OpenGL refuses what it needs.
+/// If the device or an OpenGL call fails.
 pub(crate) fn draw(
     gl: &Arc<glow::Context>,
     cl: Option<&ClContext>,
@@ -32,15 +33,15 @@ pub(crate) fn draw(
     rgba: &[u8],
 ) -> Result<Vec<u8>> {
     let mut chain = Chain::new(1, cl)?;
-    let vertices = walked(&mut chain)?;
+    let vertices = simulate(&mut chain)?;
     let mut world = World::new(gl, Detail::Fine)?;
-    let drawn = drawn(gl, &mut world, (&chain, &vertices[..]), size, rgba);
+    let drawn = draw_figures(gl, &mut world, (&chain, &vertices[..]), size, rgba);
     world.destroy();
     drawn
 }
 
-/// The vertices of an army that has walked for a while.
-fn walked(chain: &mut Chain) -> Result<Vec<u8>> {
+/// Simulates [`STEPS`] steps of the walking figures, and returns their vertices.
+fn simulate(chain: &mut Chain) -> Result<Vec<u8>> {
     for _ in 0..STEPS {
         chain.step(1.0 / 60.0, None)?;
         chain.finish()?;
@@ -51,8 +52,9 @@ fn walked(chain: &mut Chain) -> Result<Vec<u8>> {
     Ok(vertices)
 }
 
-/// A picture of an army, by its vertices.
-fn drawn(
+/// Draws the figures of `chain` with these vertices, and with a picture on their shirts: `rgba`, of `size` pixels. Returns RGBA
+/// of [`SIZE`], top row first.
+fn draw_figures(
     gl: &Arc<glow::Context>,
     world: &mut World,
     (chain, vertices): (&Chain, &[u8]),
@@ -62,7 +64,7 @@ fn drawn(
     world.set(chain.army(), vertices)?;
     let worn = texture::create(gl, size.0, size.1)?;
     texture::fill(gl, worn, size, rgba);
-    let look = Look {
+    let look = WorldView {
         camera: &Camera::new(chain.army()),
         seconds: chain.seconds(),
         picture: Some(worn),
@@ -70,29 +72,10 @@ fn drawn(
     };
     let (width, height) = SIZE;
     let at = Viewport { x: 0, y: 0, width: width as i32, height: height as i32 };
-    let drawn = world.draw(at, &look).and_then(|()| read(gl, world));
+    let drawn = world.draw(at, &look).and_then(|()| read_pixels(gl, Some(world.framebuffer()), SIZE));
     // SAFETY: the context is current, and the texture is not used again.
     unsafe { gl.delete_texture(worn) };
     drawn
-}
-
-/// The picture that a world has drawn, top row first.
-pub(super) fn read(gl: &glow::Context, world: &World) -> Result<Vec<u8>> {
-    let (width, height) = SIZE;
-    let (mut read, mut rgba) = (picture_memory(width, height)?, picture_memory(width, height)?);
-    // SAFETY: the context is current, and the slice has room for width·height RGBA8 pixels.
-    unsafe {
-        gl.bind_framebuffer(glow::FRAMEBUFFER, Some(world.framebuffer()));
-        gl.pixel_store_i32(glow::PACK_ALIGNMENT, 4);
-        let pixels = glow::PixelPackData::Slice(Some(&mut read));
-        gl.read_pixels(0, 0, width as i32, height as i32, glow::RGBA, glow::UNSIGNED_BYTE, pixels);
-        gl.bind_framebuffer(glow::FRAMEBUFFER, None);
-    }
-    let row = width as usize * 4;
-    for (to, from) in rgba.chunks_exact_mut(row).zip(read.rchunks_exact(row)) {
-        to.copy_from_slice(from);
-    }
-    Ok(rgba)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! The scene's picture against stored ones, with a tolerance: processors, compilers and OpenGL's drivers differ a little.
+//! Compares the scene's picture with stored ones, with a tolerance: processors, compilers and OpenGL drivers differ a little.
 //!
-//! `UPDATE_GOLDENS=1` with `-p clreel --lib picture` writes them anew; look at them before you commit.
+//! `UPDATE_GOLDENS=1 ./dev test -p clreel cloth::picture` rewrites the stored pictures; look at them before you commit.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -10,20 +10,20 @@ use super::*;
 use ladders::cloth::model::{Figure, SHIRT_VERTICES};
 use opengl::headless::Headless;
 
-/// Pixels along a side of a block, of which the mean is stored.
+/// The width and height in pixels of the blocks whose mean colours are stored.
 const BLOCK: usize = 8;
 const COLUMNS: usize = SIZE.0 as usize / BLOCK;
 const ROWS: usize = SIZE.1 as usize / BLOCK;
-/// A block is another one where a colour differs by more levels than this.
+/// Two blocks count as different if a colour channel differs by more than this.
 const LEVELS: u8 = 12;
-/// So many blocks may be others: of 14,400 those along some edges.
-const OTHERS: usize = 60;
-/// The same of what is drawn coarsely: those along the edges of shadows, too.
-const COARSE: usize = 288;
-/// Floats of a vertex.
+/// The number of blocks that may differ, of 14,400: those along some edges.
+const MAX_DIFFERENT: usize = 60;
+/// The number of blocks that may differ at the coarse level of detail: also those along the edges of shadows.
+const MAX_DIFFERENT_COARSE: usize = 288;
+/// The number of floats of a vertex.
 const VERTEX: usize = 8;
 
-/// The picture on the shirts: nothing in it looks the same from two sides.
+/// The size of the picture on the shirts, no part of which is symmetric.
 const WORN: (u32, u32) = (96, 54);
 
 fn worn() -> Vec<u8> {
@@ -35,7 +35,7 @@ fn worn() -> Vec<u8> {
     (0..WORN.0 * WORN.1).flat_map(pixel).collect()
 }
 
-/// The means of all blocks: red, green, blue.
+/// Returns the mean colours of all blocks: red, green, blue.
 fn means(rgba: &[u8]) -> Vec<u8> {
     let mut means = Vec::with_capacity(COLUMNS * ROWS * 3);
     for (block, channel) in (0..COLUMNS * ROWS).flat_map(|block| (0..3).map(move |channel| (block, channel)))
@@ -72,25 +72,25 @@ fn store(army: usize, means: &[u8]) {
     encoder.write_header().unwrap().write_image_data(means).unwrap();
 }
 
-/// How many blocks are others.
-fn others(means: &[u8], stored: &[u8]) -> usize {
+/// Returns the number of blocks that differ.
+fn count_different(means: &[u8], stored: &[u8]) -> usize {
     let differs = |(a, b): &(&[u8], &[u8])| a.iter().zip(*b).any(|(a, b)| a.abs_diff(*b) > LEVELS);
     means.chunks_exact(3).zip(stored.chunks_exact(3)).filter(differs).count()
 }
 
-/// Draws what has walked; `change` may spoil its vertices.
-fn seen(
+/// Draws the figures after their walk, and returns the mean colours of all blocks. `change` can modify the vertices first.
+fn draw_means(
     gl: &Arc<glow::Context>,
     world: &mut World,
     chain: &mut Chain,
     change: impl Fn(&mut [f32]),
 ) -> Vec<u8> {
-    let bytes = walked(chain).unwrap();
+    let bytes = simulate(chain).unwrap();
     let mut numbers: Vec<f32> =
         bytes.chunks_exact(4).map(|x| f32::from_ne_bytes(x.try_into().unwrap())).collect();
     change(&mut numbers);
     let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_ne_bytes()).collect();
-    means(&drawn(gl, world, (&*chain, &bytes[..]), WORN, &worn()).unwrap())
+    means(&draw_figures(gl, world, (&*chain, &bytes[..]), WORN, &worn()).unwrap())
 }
 
 #[test]
@@ -100,22 +100,26 @@ fn the_picture_is_the_stored_one_and_faults_are_seen() {
     let mut world = World::new(gl, Detail::Fine).unwrap();
     let as_it_is = |_: &mut [f32]| {};
     for army in [1, 4] {
-        let now = seen(gl, &mut world, &mut Chain::new(army, None).unwrap(), as_it_is);
-        if testkit::golden::are_renewed() {
+        let now = draw_means(gl, &mut world, &mut Chain::new(army, None).unwrap(), as_it_is);
+        if testkit::golden::is_update() {
             store(army, &now);
         }
-        let others = others(&now, &stored(army));
+        let others = count_different(&now, &stored(army));
         println!("an army of {army}: {others} blocks are others");
-        assert!(others <= OTHERS, "an army of {army}: {others} blocks of {} are others", COLUMNS * ROWS);
+        assert!(
+            others <= MAX_DIFFERENT,
+            "an army of {army}: {others} blocks of {} are others",
+            COLUMNS * ROWS
+        );
     }
     // Each fault changes more than the tolerance lets pass.
     let caught = |what: &str, army: usize, now: &[u8]| {
-        let others = others(now, &stored(army));
+        let others = count_different(now, &stored(army));
         println!("{what}: {others} blocks are others");
-        assert!(others > 2 * OTHERS, "{what} is not seen: {others} blocks are others");
+        assert!(others > 2 * MAX_DIFFERENT, "{what} is not seen: {others} blocks are others");
     };
     let spoilt = |world: &mut World, army: usize, change: &dyn Fn(&mut [f32])| {
-        seen(gl, world, &mut Chain::new(army, None).unwrap(), change)
+        draw_means(gl, world, &mut Chain::new(army, None).unwrap(), change)
     };
     let shirt = SHIRT_VERTICES * VERTEX;
     let flipped = spoilt(&mut world, 1, &|numbers| {
@@ -138,8 +142,8 @@ fn the_picture_is_the_stored_one_and_faults_are_seen() {
     world.without_shadows = false;
     let mut figure = Figure::new();
     figure.shirt.drivers.iter_mut().for_each(|driver| driver.weights[0] *= 0.9);
-    let mut chain = Chain::of(Arc::new(figure), 1, None).unwrap();
-    caught("drivers whose weights are off", 1, &seen(gl, &mut world, &mut chain, as_it_is));
+    let mut chain = Chain::with_figure(Arc::new(figure), 1, None).unwrap();
+    caught("drivers whose weights are off", 1, &draw_means(gl, &mut world, &mut chain, as_it_is));
     world.destroy();
 }
 
@@ -150,18 +154,19 @@ fn what_is_drawn_coarsely_is_nearly_the_same_picture() {
     let mut worlds = [Detail::Fine, Detail::Coarse].map(|detail| World::new(gl, detail).unwrap());
     for army in [1, 4, 25] {
         let mut chain = Chain::new(army, None).unwrap();
-        let vertices = walked(&mut chain).unwrap();
-        let mut picture =
-            |world: &mut World| means(&drawn(gl, world, (&chain, &vertices[..]), WORN, &worn()).unwrap());
+        let vertices = simulate(&mut chain).unwrap();
+        let mut picture = |world: &mut World| {
+            means(&draw_figures(gl, world, (&chain, &vertices[..]), WORN, &worn()).unwrap())
+        };
         let [fine, coarse] = worlds.each_mut().map(&mut picture);
         worlds[1].without_shadows = true;
         let bright = picture(&mut worlds[1]);
         worlds[1].without_shadows = false;
-        let [off, faulty] = [coarse, bright].map(|seen| others(&seen, &fine));
+        let [off, faulty] = [coarse, bright].map(|seen| count_different(&seen, &fine));
         println!("an army of {army}: {off} blocks are others, {faulty} without a shadow");
-        assert!(off <= COARSE, "an army of {army}: {off} blocks are others");
+        assert!(off <= MAX_DIFFERENT_COARSE, "an army of {army}: {off} blocks are others");
         assert!(
-            faulty > off + OTHERS,
+            faulty > off + MAX_DIFFERENT,
             "an army of {army}: that there is no shadow is not seen: {faulty} blocks"
         );
     }

@@ -1,5 +1,5 @@
-//! What the light sees (L. Williams, "Casting Curved Shadows on Curved Surfaces", 1978). In: what draws. Out: a texture with
-//! how far it is from the light to the nearest surface.
+//! The shadow map: the depth of the nearest surface as seen from the light (L. Williams, "Casting Curved Shadows on Curved Surfaces",
+//! 1978).
 
 use std::sync::Arc;
 
@@ -9,21 +9,21 @@ use super::camera::Matrix;
 use base::error::{Error, Result};
 use opengl::shader;
 
-/// The light's picture.
+/// The shadow map, as a depth texture that is drawn from the light's point of view.
 pub(super) struct Shadow {
     gl: Arc<glow::Context>,
     program: glow::Program,
     framebuffer: glow::Framebuffer,
     texture: glow::Texture,
-    /// Its width and height.
+    /// The width and height of the texture in pixels.
     size: i32,
 }
 
 impl Shadow {
-    /// Makes it, `size` pixels wide and high, with nothing in it yet.
+    /// Creates an empty shadow map, `size` pixels wide and high.
     ///
     /// # Errors
-    /// When its shaders do not compile, or OpenGL gives no such texture.
+    /// If the shaders do not compile, or OpenGL cannot create the texture.
     pub(super) fn new(gl: &Arc<glow::Context>, size: i32) -> Result<Self> {
         let vertex = ("cloth_shadow.vert", include_str!("../../../shaders/cloth_shadow.vert"));
         let fragment = ("cloth_shadow.frag", include_str!("../../../shaders/cloth_shadow.frag"));
@@ -31,7 +31,7 @@ impl Shadow {
         let target = glow::TEXTURE_2D;
         // SAFETY: the context is current on this thread, and the objects are this context's.
         unsafe {
-            let texture = gl.create_texture().map_err(refused)?;
+            let texture = gl.create_texture().map_err(shadow_map_error)?;
             gl.bind_texture(target, Some(texture));
             let (inner, outer, kind) =
                 (glow::DEPTH_COMPONENT24 as i32, glow::DEPTH_COMPONENT, glow::UNSIGNED_INT);
@@ -48,7 +48,7 @@ impl Shadow {
                 gl.tex_parameter_i32(target, name, value as i32);
             }
             gl.bind_texture(target, None);
-            let framebuffer = gl.create_framebuffer().map_err(refused)?;
+            let framebuffer = gl.create_framebuffer().map_err(shadow_map_error)?;
             gl.bind_framebuffer(glow::FRAMEBUFFER, Some(framebuffer));
             let attachment = glow::DEPTH_ATTACHMENT;
             gl.framebuffer_texture_2d(glow::FRAMEBUFFER, attachment, target, Some(texture), 0);
@@ -57,18 +57,18 @@ impl Shadow {
             let status = gl.check_framebuffer_status(glow::FRAMEBUFFER);
             gl.bind_framebuffer(glow::FRAMEBUFFER, None);
             if status != glow::FRAMEBUFFER_COMPLETE {
-                return Err(refused(format!("its status is 0x{status:x}")));
+                return Err(shadow_map_error(format!("its status is 0x{status:x}")));
             }
             Ok(Self { gl: gl.clone(), program, framebuffer, texture, size })
         }
     }
 
-    /// The distances, to be compared with.
+    /// Returns the depth texture of the shadow map.
     pub(super) fn texture(&self) -> glow::Texture {
         self.texture
     }
 
-    /// Lets `draw` draw as the light sees it, whose matrix brings points there.
+    /// Calls `draw` with the shadow map as the render target; `light` is the matrix from points in the scene to the shadow map.
     pub(super) fn draw(&self, light: &Matrix, draw: impl FnOnce()) {
         let gl = &self.gl;
         // SAFETY: the context is current on this thread; all objects are alive and this context's.
@@ -103,6 +103,7 @@ impl Shadow {
     }
 }
 
-fn refused(why: String) -> Error {
+/// Returns the error for when OpenGL creates no shadow map.
+fn shadow_map_error(why: String) -> Error {
     Error::new("OpenGL gives no picture for shadows.", format!("{why}."), "Update the OpenGL driver.")
 }

@@ -1,56 +1,58 @@
-//! The army in OpenGL's own vertex buffers, by the tests' layer over a driver that cannot share.
+//! Tests of the figures' vertices in OpenGL's own buffers, by the tests' layer over a driver that cannot share.
 
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 
-use super::army::Lent;
+use super::army::LendResult;
 use super::camera::Camera;
 use super::detail::Detail;
-use super::picture::{SIZE, read};
-use super::walker::{Hand, Order, Report, Troop};
-use super::world::{Look, World};
+use super::picture::SIZE;
+use super::walker::{ArmySimulation, FrameRequest, Hand, Report};
+use super::world::{World, WorldView};
+use crate::gl_window::read_pixels;
 use engine::present::Viewport;
 use engine::sharing::{self, Sharing};
 use ocl::builders::ContextProperties;
 use opencl::cl::{ClContext, list_devices};
+use opencl::sources::Sources;
 use opengl::headless::Headless;
 use testkit::layer;
 use video::Orientation;
 
-/// Frames of each army.
+/// Number of frames simulated for each army.
 const FRAMES: usize = 12;
 const ARMIES: [usize; 2] = [1, 4];
 
-/// An army and its world: the window without its events.
+/// A simulation and the world that draws it: the scene without the window.
 struct Side {
-    troop: Troop,
+    simulation: ArmySimulation,
     world: World,
     shares: bool,
 }
 
-/// In which frames the device gets the buffer twice.
+/// Returns true for the frames in which the buffer is handed over twice.
 fn is_twice(n: usize) -> bool {
     n % 3 == 2
 }
 
-/// The first device, which shares.
+/// Returns the context of the first device, which shares.
 fn open(headless: &Headless) -> ClContext {
     let device = list_devices().into_iter().next().unwrap();
     let mut properties = ContextProperties::new();
     let [context, display] = headless.egl().unwrap();
     properties.set_gl_context(context);
     properties.set_egl_display(display);
-    let (cl, sharing) = sharing::open(&device, &headless.gl, Ok(properties)).unwrap();
+    let (cl, sharing) = sharing::open(&device, &headless.gl, Ok(properties), Sources::default()).unwrap();
     assert_eq!(sharing, Sharing::ZeroCopy, "{}", sharing.reason());
     cl
 }
 
 impl Side {
     fn new(gl: &Arc<glow::Context>, cl: &ClContext, shares: bool) -> Self {
-        let mut troop = Troop::default();
+        let mut simulation = ArmySimulation::default();
         let device = Some(Some(cl.clone()));
-        let order = Order {
+        let order = FrameRequest {
             army: 9,
             dt: 0.0,
             on_host: [false; 5],
@@ -58,22 +60,22 @@ impl Side {
             hand: Hand::Off,
             device,
             lent: None,
-            room: Vec::new(),
+            memory: Vec::new(),
         };
-        troop.obey(order);
-        Self { troop, world: World::new(gl, Detail::Fine).unwrap(), shares }
+        simulation.execute(order);
+        Self { simulation, world: World::new(gl, Detail::Fine).unwrap(), shares }
     }
 
-    /// What came of it, and whether the buffer that was lent came back.
+    /// Simulates a frame. Returns the report, and true if the lent buffer was given back.
     fn frame(&mut self, army: usize, n: usize, twice: bool) -> (Report, bool) {
-        let lent = match if self.shares { self.world.lend(army).unwrap() } else { Lent::Nothing } {
-            Lent::Buffer(buffer) => Some(buffer),
-            Lent::Nothing => None,
-            Lent::NotYet => panic!("OpenGL was waited for"),
+        let lent = match if self.shares { self.world.lend(army).unwrap() } else { LendResult::NoArmy } {
+            LendResult::Buffer(buffer) => Some(buffer),
+            LendResult::NoArmy => None,
+            LendResult::Busy => panic!("OpenGL was waited for"),
         };
         let ray = Camera::new(army).ray([0.5, 0.45], 16.0 / 9.0);
         let hand = if n == 5 { Hand::Grab(ray) } else { Hand::Off };
-        let order = Order {
+        let order = FrameRequest {
             army,
             dt: 1.0 / 30.0,
             on_host: [false; 5],
@@ -81,12 +83,12 @@ impl Side {
             hand,
             device: None,
             lent,
-            room: Vec::new(),
+            memory: Vec::new(),
         };
-        let mut report = self.troop.obey(order);
+        let mut report = self.simulation.execute(order);
         assert!(report.error.is_none(), "{:?}", report.error);
         let is_back = report.lent.is_some();
-        // `take` takes the buffer and the vertices; what is left says where they were.
+        // `take` takes the buffer and the vertices; the flags of the report remain.
         assert!(self.world.take(&mut report).unwrap(), "OpenGL sees what was written");
         if !self.shares {
             // Into both of its buffers: what it draws is right, whichever of them it draws.
@@ -99,17 +101,20 @@ impl Side {
         let at = Viewport { x: 0, y: 0, width: SIZE.0 as i32, height: SIZE.1 as i32 };
         let camera = Camera::new(army);
         let orientation = Orientation::default();
-        self.world.draw(at, &Look { camera: &camera, seconds: 0.0, picture: None, orientation }).unwrap();
-        read(gl, &self.world).unwrap()
+        self.world
+            .draw(at, &WorldView { camera: &camera, seconds: 0.0, picture: None, orientation })
+            .unwrap();
+        read_pixels(gl, Some(self.world.framebuffer()), SIZE).unwrap()
     }
 }
 
-/// Returns true in a child of the tests below, which has the layer; `--include-ignored` runs what they start without it.
+/// Returns true in a process started by [`run_under_layer`], where the tests' OpenCL layer is loaded. With `--include-ignored`,
+/// the tests for that process also run in a process without the layer.
 fn is_child() -> bool {
     std::env::args().any(|argument| argument == "--ignored")
 }
 
-/// What the test below runs under the layer.
+/// The part of [`shared_and_copied_vertices_are_the_same_picture`] that runs in a child process with the OpenCL layer.
 #[test]
 #[ignore = "runs under the layer, in a process of its own"]
 fn under_the_layer() {
@@ -125,7 +130,7 @@ fn under_the_layer() {
         for n in 0..FRAMES {
             let [(a, _), (b, _)] = [&mut shared, &mut copied].map(|side| side.frame(army, n, is_twice(n)));
             assert!(a.refused.is_none() && b.refused.is_none(), "{:?}", a.refused);
-            // The first frame makes the army's room; then each buffer is tested when it comes first.
+            // The first frame makes the army's memory; then each buffer is tested when it comes first.
             assert_eq!((a.is_written, b.is_written), (n > 0, false), "frame {n}");
             assert_eq!(a.vertices.is_empty(), n > 2, "frame {n}");
             assert_eq!(a.grabbed, b.grabbed, "frame {n}");
@@ -143,15 +148,15 @@ fn under_the_layer() {
         }
     }
     // One that was lent and does not come back is not drawn, and not lent again.
-    let Lent::Buffer(lost) = shared.world.lend(4).unwrap() else { panic!("none was lent") };
-    let Lent::Buffer(other) = shared.world.lend(4).unwrap() else { panic!("none was lent") };
+    let LendResult::Buffer(lost) = shared.world.lend(4).unwrap() else { panic!("none was lent") };
+    let LendResult::Buffer(other) = shared.world.lend(4).unwrap() else { panic!("none was lent") };
     assert!(!Arc::ptr_eq(&lost, &other));
-    drop(shared.troop);
+    drop(shared.simulation);
     shared.world.destroy();
     copied.world.destroy();
 }
 
-/// A test of this file in a process of its own, and what the layer has logged meanwhile.
+/// Runs a test of this file in a process with the layer; returns the file to which the layer has written its log.
 fn run_under_layer(test: &str, options: &[(&str, &str)]) -> PathBuf {
     let log = std::env::temp_dir().join(format!("clreel-{test}-{}", std::process::id()));
     let _ = std::fs::remove_file(&log);
@@ -184,18 +189,18 @@ fn shared_and_copied_vertices_are_the_same_picture() {
     std::fs::remove_file(log).unwrap();
 }
 
-/// While this file is there, in the folder that the test runs in, the layer counts.
+/// The name of the file, in the test's folder, while which exists the layer counts calls.
 const COUNTS: &str = "counts";
 
-/// A driver that refuses a handover after some that it took.
+/// A driver that refuses to hand a buffer over after it has accepted some handovers.
 struct Refusal {
-    /// The buffer is handed over twice a frame.
+    /// True if the buffer is handed over twice in each frame.
     twice: bool,
-    /// In which frame it is refused; the army's room is made in the first one, and nothing is lent.
+    /// The index of the frame in which the driver refuses. In frame 0 the buffers are created, and nothing is lent.
     at: usize,
-    /// How many handovers to OpenCL, and back, the driver takes before, and in that frame.
+    /// The numbers of acquisitions and releases that the driver accepts before that frame, and in it.
     taken: [[usize; 2]; 2],
-    /// It does not give the buffer back.
+    /// True if the driver fails to release the buffer to OpenGL.
     keeps: bool,
 }
 
@@ -211,7 +216,7 @@ const REFUSALS: [Refusal; 6] = [
     Refusal { twice: false, at: 1, taken: [[0, 0], [1, 0]], keeps: true },
 ];
 
-/// The calls to fail, for the layer: the numbers of all armies' handovers, one army after the other.
+/// Returns the calls that the layer must fail: the numbers of the handovers, counted over all armies one after another.
 fn plan() -> String {
     let mut calls = [0, 0];
     let one = |refusal: &Refusal| {
@@ -223,7 +228,8 @@ fn plan() -> String {
     REFUSALS.iter().map(one).collect::<Vec<_>>().join(",")
 }
 
-/// What the test below runs under the layer.
+/// The part of [`where_the_driver_refuses_a_later_handover_vertices_are_copied_from_then_on`] that runs in a child process with
+/// the OpenCL layer.
 #[test]
 #[ignore = "runs under the layer, in a process of its own"]
 fn refused_under_the_layer() {
@@ -257,7 +263,7 @@ fn refused_under_the_layer() {
             let (a, b) = (shared.picture(gl, 1), copied.picture(gl, 1));
             assert!(a == b, "case {case}, frame {n}: other bytes than where vertices are copied");
         }
-        drop((shared.troop, copied.troop));
+        drop((shared.simulation, copied.simulation));
         shared.world.destroy();
         copied.world.destroy();
     }

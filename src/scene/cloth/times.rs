@@ -1,53 +1,53 @@
-//! What the army's frames took. In: reports. Out: percentiles of the last frames.
+//! Times of the last simulated frames of the figures, and their percentiles.
 
 use std::collections::VecDeque;
 
 use base::timing::Series;
 use engine::stats::ClothTimes;
 
-/// So many frames are told of: the last seconds.
-const FRAMES: usize = 240;
+/// The number of frames whose times are kept: those of the last seconds.
+const MAX_FRAMES: usize = 240;
 
-/// A row of the panel.
+/// A row of the cloth panel.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Row {
-    /// Where the last frame did it.
+    /// True if the step ran on the host in the last frame.
     pub on_host: bool,
-    /// Of the handover: how often there is one in a frame, where vertices are shared.
+    /// The number of handovers of the vertex buffer in a frame; `None` if vertices are not shared.
     pub handovers: Option<usize>,
-    /// What it took, in milliseconds, there.
+    /// Statistics of the times in milliseconds, over frames in which the work of this row ran at the same place.
     pub ms: Option<Series>,
 }
 
-/// The times of the last frames, each beside where it was done.
+/// The times of the last simulated frames.
 #[derive(Default)]
 pub(super) struct Times {
     frames: VecDeque<ClothTimes>,
 }
 
 impl Times {
-    /// Takes what a frame took. Those of an army of another size count no more.
+    /// Adds the times of a frame. Drops all earlier times first if they are those of another number of figures.
     pub(super) fn note(&mut self, frame: ClothTimes) {
         if self.frames.back().is_some_and(|last| last.figures != frame.figures) {
             self.frames.clear();
         }
         self.frames.push_back(frame);
-        if self.frames.len() > FRAMES {
+        if self.frames.len() > MAX_FRAMES {
             self.frames.pop_front();
         }
     }
 
-    /// Forgets them: another device goes on.
+    /// Drops all times, because the device has changed.
     pub(super) fn clear(&mut self) {
         self.frames.clear();
     }
 
-    /// What the one of [`ClothTimes::NAMES`] took that has this index; `None` before the first frame. What is no step has a
-    /// time only where the last frame had it.
+    /// Returns the row of the panel with this index in [`ClothTimes::NAMES`]; `None` before the first frame. A row that is no
+    /// simulation step has times only if the last frame had them.
     pub(super) fn row(&self, at: usize) -> Option<Row> {
         let last = self.frames.back()?;
-        let wanted = how(last, at);
-        let same = self.frames.iter().filter(|frame| how(frame, at) == wanted);
+        let wanted = placement(last, at);
+        let same = self.frames.iter().filter(|frame| placement(frame, at) == wanted);
         let samples: Vec<f64> = same.filter_map(|frame| frame.ms.get(at).copied()).collect();
         let handovers = (wanted.handovers > 0).then_some(wanted.handovers);
         let ms = Series::of(&samples).filter(|_| wanted.is_there);
@@ -55,22 +55,23 @@ impl Times {
     }
 }
 
-/// How a frame had something done: times count together where it is the same.
+/// Where a frame did the work of a row. Only times with equal placements can be compared.
 #[derive(PartialEq)]
-struct How {
+struct Placement {
     on_host: bool,
-    /// It has to do with such a frame.
+    /// True if the frame did the work of this row.
     is_there: bool,
-    /// Of a handover: how many its time is of.
+    /// The number of handovers of the vertex buffer that the row's time includes; 0 for simulation steps.
     handovers: usize,
 }
 
-fn how(frame: &ClothTimes, at: usize) -> How {
+/// Returns where a frame did the work of the row `at`, an index in [`ClothTimes::NAMES`].
+fn placement(frame: &ClothTimes, at: usize) -> Placement {
     match at.checked_sub(ClothTimes::FIRST_STEP).and_then(|step| frame.on_host.get(step)) {
-        Some(on_host) => How { on_host: *on_host, is_there: true, handovers: 0 },
+        Some(on_host) => Placement { on_host: *on_host, is_there: true, handovers: 0 },
         None => {
             let is_there = frame.ms.get(at).is_some_and(|ms| ms.is_finite());
-            How { on_host: false, is_there, handovers: frame.handovers }
+            Placement { on_host: false, is_there, handovers: frame.handovers }
         }
     }
 }
@@ -79,7 +80,7 @@ fn how(frame: &ClothTimes, at: usize) -> How {
 mod tests {
     use super::*;
 
-    /// A frame whose steps took so long there, and whose vertices were copied or shared.
+    /// Returns a frame whose steps took `ms` on the host or the device, and whose vertices were shared or copied.
     fn frame(figures: usize, ms: f64, on_host: bool, is_shared: bool) -> ClothTimes {
         let only = |there: bool| if there { ms } else { f64::NAN };
         let (shared, copied) = (only(is_shared), only(!is_shared && !on_host));
@@ -101,7 +102,7 @@ mod tests {
         let row = times.row(1).unwrap();
         assert_eq!((row.on_host, row.ms.map(|ms| (ms.p50, ms.n))), (false, Some((2.0, 3))));
         assert_eq!((times.row(0).unwrap().ms, times.row(7).unwrap().ms.map(|ms| ms.n)), (None, Some(3)));
-        // Where vertices are shared, nothing is copied, and what was copied before tells nothing of now.
+        // Where vertices are shared, nothing is copied, and earlier copies do not count.
         times.note(frame(4, 2.0, false, true));
         assert_eq!(times.row(7).unwrap().ms, None);
         assert_eq!([0, 6].map(|at| times.row(at).unwrap().ms.map(|ms| ms.n)), [Some(1); 2]);
@@ -120,7 +121,7 @@ mod tests {
         assert_eq!(times.row(1).unwrap().ms.map(|ms| ms.n), Some(1));
         times.note(frame(9, 5.0, false, false));
         assert_eq!(times.row(1).unwrap().ms.map(|ms| ms.n), Some(1));
-        (0..FRAMES * 2).for_each(|_| times.note(frame(9, 5.0, false, false)));
-        assert_eq!(times.row(1).unwrap().ms.map(|ms| ms.n), Some(FRAMES));
+        (0..MAX_FRAMES * 2).for_each(|_| times.note(frame(9, 5.0, false, false)));
+        assert_eq!(times.row(1).unwrap().ms.map(|ms| ms.n), Some(MAX_FRAMES));
     }
 }

@@ -1,198 +1,201 @@
-//! The thread that has the army. In: an order for each frame, and a vertex buffer of OpenGL's that nobody uses meanwhile. Out: a
-//! report with what the steps took, and the army's vertices in that buffer or, where it cannot be shared, beside it.
+//! The thread that simulates the walking figures. It gets a request for each frame, and sends a report with times and vertices,
+//! which are in OpenGL's buffer or, if that cannot be shared, in host memory.
 //!
-//! It makes its OpenCL calls on a queue of its own, so that neither the window nor the movie's frames wait for them, and it calls
-//! no OpenGL. One order is under way at a time. A device that fails is left, and the army walks on by plain Rust.
+//! The thread's OpenCL calls use a queue of their own, so that neither the window nor the movie's frames wait for them; it
+//! makes no OpenGL calls. It handles one request at a time. If the device fails, the simulation continues on the host.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-use super::camera::{Point, Ray};
+use super::camera::Ray;
+use super::frame_timer::{FrameCommands, FrameTimer};
 use super::pick;
-use super::shares::{Handover, Shares};
-use super::taken::{Begun, Taken};
+use super::shared_buffers::{Handover, SharedBuffers};
 use base::error::{Error, Result};
-use base::jobs::{Job, Said, Teller, Waker};
+use base::jobs::{Job, JobMessage, Reporter, Waker};
 use engine::sharing::vertex_buffer::VertexBuffer;
 use engine::stats::ClothTimes;
 use ladders::cloth::chain::{Chain, Hold, Pull, State};
+use ladders::cloth::geometry::Point;
 use ladders::cloth::steps::StepId;
 use opencl::cl::ClContext;
 use opencl::timer::DeviceClock;
 
-/// How far around the hand cloth goes with it, in metres.
-const HAND: f32 = 0.12;
+/// The radius in metres of the mouse's hand: cloth within it follows the mouse.
+const HAND_RADIUS: f32 = 0.12;
 
-/// What the mouse does.
+/// The action of the mouse on the cloth in a frame.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Hand {
-    /// Nothing.
+    /// The mouse holds nothing.
     Off,
-    /// It takes hold of what it is over.
+    /// The mouse grabs the cloth that this ray meets first.
     Grab(Ray),
-    /// It keeps what it has at this point.
+    /// The mouse holds the grabbed cloth at this point.
     Hold(Point),
 }
 
-/// What is asked for.
-pub(super) struct Order {
-    /// How many figures there are.
+/// A request to simulate one frame.
+pub(super) struct FrameRequest {
+    /// The number of figures.
     pub army: usize,
-    /// How many seconds have passed; 0 is a pause.
+    /// The time since the last request in seconds; 0 in a pause.
     pub dt: f32,
-    /// Which steps are on the host.
+    /// For each of the five simulation steps ([`StepId`]), true if the step is to run on the host.
     pub on_host: [bool; 5],
-    /// OpenGL's buffer is handed over twice: for skinning, and for write-back.
+    /// True if OpenGL's buffer is handed over twice: for skinning and for write-back. False if once for all steps.
     pub twice: bool,
     pub hand: Hand,
-    /// Another device from now on, or none.
+    /// `Some` if the device has changed: to the device of this context, or to the host if that is `None`.
     pub device: Option<Option<ClContext>>,
-    /// OpenGL's buffer for the vertices, where the device shares such.
+    /// OpenGL's vertex buffer to write into, if the device shares it.
     pub lent: Option<Arc<VertexBuffer>>,
-    /// Memory for the vertices.
-    pub room: Vec<u8>,
+    /// Host memory for the vertices, which the report returns.
+    pub memory: Vec<u8>,
 }
 
-/// What came of an order.
+/// The report on a simulated frame.
 pub(super) struct Report {
     pub army: usize,
-    /// The buffer that was lent, unless the driver refused to give it back to OpenGL.
+    /// The lent buffer; `None` if there was none, or the driver failed to release it to OpenGL.
     pub lent: Option<Arc<VertexBuffer>>,
-    /// The vertices are in it.
+    /// True if the frame's vertices are in the lent buffer.
     pub is_written: bool,
-    /// All vertices as OpenGL takes them; none where there was no memory. Where they are in the buffer, too, OpenGL is to look
-    /// whether it sees them there; else there are none.
+    /// The vertices of all figures for OpenGL; empty if they are in the lent buffer alone, or could not be computed. If they
+    /// are in the buffer, too, OpenGL must verify that it sees the same there.
     pub vertices: Vec<u8>,
-    /// Why the buffer could not be shared, if that is so.
+    /// The reason why the buffer could not be shared, if it could not.
     pub refused: Option<String>,
-    /// How long the army has walked.
+    /// For how long the figures have walked, in seconds.
     pub seconds: f64,
-    /// Where the hand has taken hold, if that was asked.
+    /// For a request with [`Hand::Grab`], the point where cloth was grabbed; the inner `None` if the ray met no cloth.
     pub grabbed: Option<Option<Point>>,
     pub times: ClothTimes,
-    /// How long each step of the cloth took, in seconds, if there was one.
+    /// The wall time per simulation step in seconds; `None` if there was no step.
     pub step: Option<f64>,
-    /// What went wrong; the army walks on without it.
+    /// An error of the device; the simulation continues on the host.
     pub error: Option<Error>,
 }
 
-/// The thread, seen from the window.
+/// The window's handle of the thread that simulates the figures.
 pub(super) struct Walker {
     job: Job<(), Report>,
-    orders: Sender<Order>,
-    /// An order is under way, since then.
+    requests: Sender<FrameRequest>,
+    /// The time since which a request has been running; `None` if none is.
     since: Option<Instant>,
 }
 
 impl Walker {
-    /// Starts it, with nobody on its floor.
+    /// Starts the thread; figures are created by the first request.
     ///
     /// # Errors
-    /// When the system gives no thread.
+    /// If the system cannot start a thread.
     pub(super) fn start(waker: &Waker) -> Result<Self> {
-        let (orders, received) = channel();
-        let work = move |teller: &Teller<(), Report>| {
-            walk(&received, teller);
+        let (requests, received) = channel();
+        let work = move |reporter: &Reporter<(), Report>| {
+            serve_requests(&received, reporter);
             Ok(())
         };
         let job = Job::spawn("cloth", "The shirts do not move.", waker, work)?;
-        Ok(Self { job, orders, since: None })
+        Ok(Self { job, requests, since: None })
     }
 
-    /// For how long an order has been under way.
+    /// Returns for how long a request has been running; `None` if none is.
     pub(super) fn busy_for(&self) -> Option<Duration> {
         self.since.map(|since| since.elapsed())
     }
 
-    /// Gives an order; one must not be under way.
-    pub(super) fn order(&mut self, order: Order) {
-        // A thread that has ended says so with what it reports.
-        let _ = self.orders.send(order);
+    /// Sends a request to the thread. No other request may be running.
+    pub(super) fn send(&mut self, request: FrameRequest) {
+        // If the thread has ended, `report` returns its error.
+        let _ = self.requests.send(request);
         self.since = Some(Instant::now());
     }
 
-    /// What came of the order, once that is there.
+    /// Returns the report on the request, once it has arrived.
     ///
     /// # Errors
-    /// When the thread came to an unexpected end.
+    /// If the thread has ended because of a panic.
     pub(super) fn report(&mut self) -> Result<Option<Report>> {
         match self.job.poll() {
             None => Ok(None),
-            Some(Said::Progress(report)) => {
+            Some(JobMessage::Progress(report)) => {
                 self.since = None;
                 Ok(Some(report))
             }
-            Some(Said::Done(ended)) => ended.map(|()| None),
+            Some(JobMessage::Done(ended)) => ended.map(|()| None),
         }
     }
 
-    /// Ends the thread, and waits so long for that; whether it has ended.
+    /// Ends the thread, waiting for at most `patience`; returns true if it has ended.
     pub(super) fn end(self, patience: Duration) -> bool {
-        let Self { mut job, orders, .. } = self;
-        drop(orders);
+        let Self { mut job, requests, .. } = self;
+        drop(requests);
         job.end(patience)
     }
 }
 
-fn walk(orders: &Receiver<Order>, teller: &Teller<(), Report>) {
-    let mut troop = Troop::default();
-    while let Ok(order) = orders.recv() {
-        if teller.is_cancelled() || !teller.tell(troop.obey(order)) {
+/// The loop of the thread: simulates the requested frames and sends the reports, until no more requests can come.
+fn serve_requests(requests: &Receiver<FrameRequest>, reporter: &Reporter<(), Report>) {
+    let mut simulation = ArmySimulation::default();
+    while let Ok(request) = requests.recv() {
+        if reporter.is_cancelled() || !reporter.report(simulation.execute(request)) {
             return;
         }
     }
 }
 
-/// The army on its thread.
+/// The simulation of all figures and their cloth, on the walker's thread.
 #[derive(Default)]
-pub(super) struct Troop {
+pub(super) struct ArmySimulation {
     cl: Option<ClContext>,
-    /// It may still name buffers of OpenGL's, and must go before them.
+    /// The simulation steps; dropped before the shared OpenGL buffers that they may use.
     chain: Option<Chain>,
-    shares: Shares,
+    shares: SharedBuffers,
     clock: DeviceClock,
-    /// The particle that the hand has.
+    /// The index of the particle that the mouse holds.
     held: Option<usize>,
     error: Option<Error>,
 }
 
-impl Troop {
-    pub(super) fn obey(&mut self, mut order: Order) -> Report {
-        if let Some(cl) = order.device.take() {
+impl ArmySimulation {
+    /// Simulates the requested frame, after changes of the device and of the number of figures.
+    pub(super) fn execute(&mut self, mut request: FrameRequest) -> Report {
+        if let Some(cl) = request.device.take() {
             self.change_device(cl);
         }
-        if self.chain.as_ref().is_none_or(|chain| chain.army() != order.army) {
+        if self.chain.as_ref().is_none_or(|chain| chain.army() != request.army) {
             self.held = None;
-            self.leave_chain();
-            self.gather(order.army, None);
+            self.drop_chain();
+            self.create_chain(request.army, None);
         }
         let mut report = Report {
-            army: order.army,
-            lent: order.lent.take(),
+            army: request.army,
+            lent: request.lent.take(),
             is_written: false,
-            vertices: std::mem::take(&mut order.room),
+            vertices: std::mem::take(&mut request.memory),
             refused: None,
             seconds: 0.0,
             grabbed: None,
             times: ClothTimes {
-                figures: order.army,
+                figures: request.army,
                 ms: [f64::NAN; 8],
-                on_host: order.on_host,
+                on_host: request.on_host,
                 handovers: 0,
             },
             step: None,
             error: None,
         };
-        let went = self.go(&mut report, &order);
-        if let Err(error) = went {
-            // What was on the device is lost with it.
-            self.leave_chain();
+        let result = self.step(&mut report, &request);
+        if let Err(error) = result {
+            // The state on the device is lost.
+            self.drop_chain();
             (self.cl, self.held) = (None, None);
             self.error = Some(error);
-            self.gather(order.army, None);
-            order.hand = Hand::Off;
-            if self.go(&mut report, &order).is_err() {
+            self.create_chain(request.army, None);
+            request.hand = Hand::Off;
+            if self.step(&mut report, &request).is_err() {
                 report.vertices.clear();
             }
         }
@@ -201,32 +204,37 @@ impl Troop {
         report
     }
 
-    /// Lets go what is of the device, what names buffers first.
-    fn leave_chain(&mut self) {
+    /// Drops the simulation steps, then the OpenCL objects of OpenGL's buffers, which the steps may use.
+    fn drop_chain(&mut self) {
         self.chain = None;
-        self.shares.forget();
+        self.shares.clear();
     }
 
-    /// Goes on elsewhere, from where the army is.
+    /// Moves the simulation with its current state to another device, or to the host if `cl` is `None`.
     fn change_device(&mut self, cl: Option<ClContext>) {
         let before = self.chain.as_mut().map(|chain| (chain.army(), chain.state()));
-        self.leave_chain();
-        (self.shares, self.clock) = (Shares::default(), DeviceClock::default());
-        self.cl = cl.and_then(|cl| match cl.extra_queue() {
-            Ok(queue) => Some(ClContext { queue, ..cl }),
+        self.drop_chain();
+        let clock = cl.as_ref().map(|cl| DeviceClock::new(cl.clock()));
+        (self.shares, self.clock) = (SharedBuffers::default(), clock.unwrap_or_default());
+        self.cl = cl.and_then(|mut cl| match cl.extra_queue() {
+            Ok(queue) => {
+                cl.queue = queue;
+                Some(cl)
+            }
             Err(error) => {
                 self.error = Some(error);
                 None
             }
         });
         if let Some((army, state)) = before {
-            // A device that has failed has told what there is to tell.
-            self.gather(army, state.ok().as_ref());
+            // A failed device has reported its error already.
+            self.create_chain(army, state.ok().as_ref());
         }
     }
 
-    /// Makes an army, where one was or at the beginning of its walk.
-    fn gather(&mut self, army: usize, state: Option<&State>) {
+    /// Creates the chain of simulation steps for `army` figures: on the device or, without a device or if that fails, on the
+    /// host. Continues from `state`; if that is `None`, the figures begin to walk. Stores an error in `self.error`.
+    fn create_chain(&mut self, army: usize, state: Option<&State>) {
         let made = Chain::new(army, self.cl.as_ref()).or_else(|error| {
             self.cl = None;
             self.error = Some(error);
@@ -243,58 +251,58 @@ impl Troop {
         }
     }
 
-    /// One frame.
-    fn go(&mut self, report: &mut Report, order: &Order) -> Result<()> {
+    /// Simulates one frame, and writes its results into the report.
+    fn step(&mut self, report: &mut Report, request: &FrameRequest) -> Result<()> {
         let Some(chain) = &mut self.chain else {
             report.vertices.clear();
             return Ok(());
         };
-        for (step, on_host) in StepId::ALL.into_iter().zip(order.on_host) {
+        for (step, on_host) in StepId::ALL.into_iter().zip(request.on_host) {
             chain.put_on_host(step, on_host);
         }
-        let pull = match (order.hand, self.held) {
-            (Hand::Hold(to), Some(particle)) => Pull::Hold(Hold { particle, to, radius: HAND }),
+        let pull = match (request.hand, self.held) {
+            (Hand::Hold(to), Some(particle)) => Pull::Hold(Hold { particle, to, radius: HAND_RADIUS }),
             (Hand::Off, _) => {
                 self.held = None;
                 Pull::Nothing
             }
             _ => Pull::Nothing,
         };
-        let mut taken = Taken::begin();
+        let mut taken = FrameTimer::begin();
         let mut handover = match (&self.cl, &report.lent) {
             (Some(cl), Some(lent)) if !chain.is_on_host(StepId::Write) => {
-                self.shares.begin(cl, lent, order.twice)
+                self.shares.begin(cl, lent, request.twice)
             }
             _ => None,
         };
         chain.write_to(handover.as_ref().map(|handover| handover.memory().clone()));
-        let done = chain.step_between(order.dt, pull, &mut |step| {
-            handover.as_mut().map_or_else(|| Some(Vec::new()), |handover| handover.before(step))
+        let done = chain.step_between(request.dt, pull, &mut |step| {
+            handover.as_mut().map_or_else(|| Some(Vec::new()), |handover| handover.prepare_step(step))
         });
-        taken.is_enqueued();
-        let looked = done.and_then(|done| {
-            if let Hand::Grab(ray) = order.hand {
+        taken.note_enqueued();
+        let picked = done.and_then(|done| {
+            if let Hand::Grab(ray) = request.hand {
                 let (army, indices) = (chain.army(), chain.figure().shirt.indices.clone());
                 let found = pick::particle(ray, army, &indices, chain.vertices()?);
                 self.held = found.map(|(particle, _)| particle);
                 report.grabbed = Some(found.map(|(_, at)| at));
             }
             report.vertices.clear();
-            if handover.as_ref().is_some_and(Handover::is_to_be_tested) {
+            if handover.as_ref().is_some_and(Handover::needs_test) {
                 chain.read_vertices(&mut report.vertices)?;
             }
             Ok(done)
         });
-        // Whatever went wrong, what was acquired is released.
+        // Releases the buffer also after an error.
         let handed = handover.map_or_else(Default::default, Handover::end);
         if handed.is_kept {
-            // Who lent it does not see it again, and makes another one.
+            // The army replaces a buffer that is not given back.
             report.lent = None;
         }
-        let done = looked?;
+        let done = picked?;
         chain.finish()?;
         let steps = done.iter().filter(|(step, _)| *step == StepId::Integrate).count();
-        report.step = (steps > 0).then(|| taken.so_far().as_secs_f64() / steps as f64);
+        report.step = (steps > 0).then(|| taken.elapsed().as_secs_f64() / steps as f64);
         report.is_written = handed.is_written;
         let began = Instant::now();
         let is_copied = !report.is_written && chain.read_vertices(&mut report.vertices)?;
@@ -303,7 +311,7 @@ impl Troop {
         taken.note(
             &mut report.times,
             &mut self.clock,
-            &Begun { done: &done, handed: &handed.events, copied },
+            &FrameCommands { done: &done, handed: &handed.events, copied },
         );
         Ok(())
     }

@@ -1,13 +1,14 @@
-//! The army's numbers, as the window gets them.
+//! Tests of the reports that the window gets from the simulation.
 
 use super::*;
 use crate::scene::cloth::camera::Camera;
 use opencl::cl::list_devices;
+use opencl::sources::Sources;
 
 const DEVICE: [bool; 5] = [false; 5];
 
-fn order(army: usize, hand: Hand) -> Order {
-    Order {
+fn order(army: usize, hand: Hand) -> FrameRequest {
+    FrameRequest {
         army,
         dt: 1.0 / 60.0,
         on_host: DEVICE,
@@ -15,11 +16,11 @@ fn order(army: usize, hand: Hand) -> Order {
         hand,
         device: None,
         lent: None,
-        room: Vec::new(),
+        memory: Vec::new(),
     }
 }
 
-/// A vertex of a report: where it is.
+/// Returns the position of a vertex of a report.
 fn place(report: &Report, vertex: usize) -> Point {
     let number = |n: usize| {
         let at = (vertex * 8 + n) * 4;
@@ -32,7 +33,7 @@ fn off(a: Point, b: Point) -> f32 {
     (0..3).map(|n| (a[n] - b[n]).powi(2)).sum::<f32>().sqrt()
 }
 
-/// All numbers are finite and near the floor that the army stands on.
+/// Asserts that all numbers are finite and that the figures stand on the floor.
 fn assert_sane(report: &Report) {
     assert!(!report.vertices.is_empty() && report.vertices.len().is_multiple_of(32));
     for number in report.vertices.chunks_exact(4) {
@@ -43,34 +44,35 @@ fn assert_sane(report: &Report) {
 
 #[test]
 fn what_is_held_stays_where_it_is_held_and_goes_home_when_it_is_let_go() {
-    let mut troop = Troop::default();
-    (0..30).for_each(|_| assert_sane(&troop.obey(order(1, Hand::Off))));
-    let nothing = troop.obey(order(1, Hand::Grab(Ray { from: [5.0, 5.0, 5.0], along: [0.0, 1.0, 0.0] })));
+    let mut simulation = ArmySimulation::default();
+    (0..30).for_each(|_| assert_sane(&simulation.execute(order(1, Hand::Off))));
+    let nothing =
+        simulation.execute(order(1, Hand::Grab(Ray { from: [5.0, 5.0, 5.0], along: [0.0, 1.0, 0.0] })));
     assert_eq!(nothing.grabbed, Some(None), "the sky is no shirt");
     // The hem in front.
     let ray = Ray { from: [0.0, 0.87, 5.0], along: [0.0, 0.0, -1.0] };
-    let grabbed = troop.obey(order(1, Hand::Grab(ray)));
+    let grabbed = simulation.execute(order(1, Hand::Grab(ray)));
     let at = grabbed.grabbed.unwrap().unwrap();
     let to = [at[0], at[1] + 0.03, at[2] + 0.10];
-    let particle = troop.held.unwrap();
+    let particle = simulation.held.unwrap();
     let vertex = particle / 40 * 41 + particle % 40;
     let mut held = Vec::new();
     for _ in 0..60 {
-        let report = troop.obey(order(1, Hand::Hold(to)));
+        let report = simulation.execute(order(1, Hand::Hold(to)));
         assert_sane(&report);
         held.push(place(&report, vertex));
     }
     // Constraints pull at it; it swings around a place near the hand, and less and less.
     assert!(held[20..].iter().all(|p| off(*p, to) < 0.05), "{held:?}, not {to:?}");
-    let last = troop.obey(order(1, Hand::Off));
-    (0..90).for_each(|_| assert_sane(&troop.obey(order(1, Hand::Off))));
-    let home = troop.obey(order(1, Hand::Off));
+    let last = simulation.execute(order(1, Hand::Off));
+    (0..90).for_each(|_| assert_sane(&simulation.execute(order(1, Hand::Off))));
+    let home = simulation.execute(order(1, Hand::Off));
     assert!(off(place(&home, vertex), place(&last, vertex)) > 0.03, "it hangs again");
 }
 
 #[test]
 fn armies_come_and_go_and_wild_orders_leave_them_sane() {
-    let mut troop = Troop::default();
+    let mut simulation = ArmySimulation::default();
     let camera = Camera::new(4);
     for (turn, army) in [1, 4, 9, 4, 1, 25].into_iter().enumerate() {
         for dt in [0.0, 1.0 / 1000.0, 0.2, f32::NAN, 1e9, -1.0] {
@@ -80,23 +82,23 @@ fn armies_come_and_go_and_wild_orders_leave_them_sane() {
                 Hand::Hold([f32::NAN; 3]),
                 Hand::Hold([9.0; 3]),
             ];
-            let report = troop.obey(Order { dt, ..order(army, hand[turn % 4]) });
+            let report = simulation.execute(FrameRequest { dt, ..order(army, hand[turn % 4]) });
             assert_eq!(report.army, army);
             assert!(report.error.is_none());
             assert_sane(&report);
         }
     }
     assert_eq!(
-        troop.obey(order(25, Hand::Off)).vertices.len(),
-        25 * troop.obey(order(1, Hand::Off)).vertices.len()
+        simulation.execute(order(25, Hand::Off)).vertices.len(),
+        25 * simulation.execute(order(1, Hand::Off)).vertices.len()
     );
 }
 
 #[test]
 fn another_device_goes_on_where_the_one_before_was_and_each_step_changes_sides() {
     let Some(device) = list_devices().into_iter().next() else { return };
-    let cl = ClContext::new(&device).unwrap();
-    let (mut plain, mut troop) = (Troop::default(), Troop::default());
+    let cl = ClContext::new(&device, Sources::default()).unwrap();
+    let (mut plain, mut simulation) = (ArmySimulation::default(), ArmySimulation::default());
     let mut worst = 0.0_f32;
     for frame in 0..40_usize {
         let changed = match frame {
@@ -108,8 +110,8 @@ fn another_device_goes_on_where_the_one_before_was_and_each_step_changes_sides()
         let mut on_host = DEVICE;
         on_host[frame % 5] = frame > 20;
         let (same, report) = (
-            plain.obey(order(4, Hand::Off)),
-            troop.obey(Order { device: changed, on_host, ..order(4, Hand::Off) }),
+            plain.execute(order(4, Hand::Off)),
+            simulation.execute(FrameRequest { device: changed, on_host, ..order(4, Hand::Off) }),
         );
         assert!(report.error.is_none(), "{:?}", report.error);
         assert!((report.seconds - same.seconds).abs() < 1e-9, "time goes on");

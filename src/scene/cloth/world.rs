@@ -1,72 +1,76 @@
-//! The army in OpenGL. In: its vertices, the camera, the movie's picture. Out: figures in their shirts on a floor, lit, with
-//! their shadows.
+//! Draws the figures with OpenGL: lit, in their shirts, on a floor with shadows.
 
 use std::sync::Arc;
 
 use glow::HasContext as _;
 
-use super::army::{Army, Lent};
-use super::camera::{Camera, LIGHT, Matrix, Point, dot, scale};
+use super::army::{Army, LendResult};
+use super::camera::{Camera, LIGHT, Matrix};
 use super::detail::Detail;
 use super::shadow::Shadow;
 use super::walker::Report;
 use crate::scene::depth::DepthBuffer;
-use crate::scene::mesh;
+use crate::scene::mesh::{Mesh, Vertex};
 use base::error::Result;
 use engine::present::{Viewport, texture_matrix};
+use ladders::cloth::geometry::{Point, dot, scale};
 use ladders::cloth::model::{Figure, SPEED};
 use opengl::names;
 use opengl::shader;
 use opengl::texture;
 use video::Orientation;
 
-/// The background: red, green, blue.
-const GROUND: Point = [0.105, 0.115, 0.135];
-/// How far the floor goes, in metres.
+/// The colour of the background: red, green, blue from 0 to 1.
+const BACKGROUND: Point = [0.105, 0.115, 0.135];
+/// Half the width of the floor, in metres.
 const FLOOR: f32 = 60.0;
-/// What is drawn, as the shader numbers it.
+/// The number that selects the code for the floor where shadows may fall, in the shaders.
 const FLOORS: usize = 0;
+/// The number that selects the code for bodies, in the shaders.
 const BODIES: usize = 1;
+/// The number that selects the code for sleeves, in the shaders.
 const SLEEVES: usize = 2;
+/// The number that selects the code for shirts, in the shaders.
 const SHIRTS: usize = 3;
-/// The floor where no shadow can be.
+/// The number that selects the code for the part of the floor on which no shadow can fall, in the shaders.
 const BRIGHT_FLOORS: usize = 4;
-/// What shirts show that have no picture: light grey.
-const BARE: [u8; 4] = [201, 201, 201, 255];
+/// The colour of shirts without a picture: light grey, RGBA.
+const BARE_COLOR: [u8; 4] = [201, 201, 201, 255];
 
-/// Everything that is drawn.
+/// The OpenGL objects of the scene: floor, figures, shadow map and shader programs.
 pub(super) struct World {
     gl: Arc<glow::Context>,
     detail: Detail,
-    /// One for each kind.
+    /// The shader program of each kind of object.
     programs: Vec<glow::Program>,
     depth: DepthBuffer,
     shadow: Shadow,
-    floor: (glow::VertexArray, glow::Buffer),
-    /// A pixel of [`BARE`].
+    floor: Mesh,
+    /// A texture of one pixel with the colour [`BARE_COLOR`].
     bare: glow::Texture,
     figure: Figure,
     army: Option<Army>,
-    /// Nothing throws a shadow: a fault that the picture's test plants.
+    /// True if nothing casts a shadow: a fault that the test of the picture must detect.
     #[cfg(test)]
     pub(super) without_shadows: bool,
 }
 
-/// What is seen.
-pub(super) struct Look<'a> {
+/// The parameters for drawing the scene.
+pub(super) struct WorldView<'a> {
     pub camera: &'a Camera,
-    /// How long the army has walked, in seconds.
+    /// For how long the figures have walked, in seconds.
     pub seconds: f64,
-    /// What the shirts show, and how it is turned.
+    /// The picture on the shirts; `None` for shirts without a picture.
     pub picture: Option<glow::Texture>,
+    /// The orientation of the picture on the shirts.
     pub orientation: Orientation,
 }
 
 impl World {
-    /// Makes it, drawn so finely, with nobody in it.
+    /// Creates the scene at this level of detail, without figures.
     ///
     /// # Errors
-    /// When the shaders do not compile, or OpenGL gives no objects.
+    /// If the shaders do not compile, or OpenGL cannot create the objects.
     pub(super) fn new(gl: &Arc<glow::Context>, detail: Detail) -> Result<Self> {
         let program = |kind: usize| {
             let (kind, may_be_shaded) = if kind == BRIGHT_FLOORS { (FLOORS, false) } else { (kind, true) };
@@ -79,9 +83,9 @@ impl World {
             .collect::<Result<_>>()?;
         let depth = DepthBuffer::new(gl.clone())?;
         let shadow = Shadow::new(gl, detail.shadow_size())?;
-        let floor = floor(gl)?;
+        let floor = Mesh::new(gl.clone(), &floor())?;
         let bare = texture::create(gl, 1, 1)?;
-        texture::fill(gl, bare, (1, 1), &BARE);
+        texture::fill(gl, bare, (1, 1), &BARE_COLOR);
         Ok(Self {
             gl: gl.clone(),
             detail,
@@ -97,10 +101,10 @@ impl World {
         })
     }
 
-    /// Takes the vertices of so many figures; whether they are that many.
+    /// Uploads the vertices of `count` figures; returns false if their number is wrong.
     ///
     /// # Errors
-    /// When OpenGL gives no objects.
+    /// If OpenGL cannot create the objects.
     pub(super) fn set(&mut self, count: usize, vertices: &[u8]) -> Result<bool> {
         if self.army.as_ref().is_none_or(|army| army.count() != count) {
             if let Some(army) = self.army.take() {
@@ -111,30 +115,30 @@ impl World {
         self.army.as_mut().map_or(Ok(false), |army| army.set(vertices))
     }
 
-    /// Lends a buffer for the vertices of so many figures.
+    /// Lends a buffer for the vertices of `count` figures to the device.
     ///
     /// # Errors
-    /// When OpenGL gives no objects.
-    pub(super) fn lend(&mut self, count: usize) -> Result<Lent> {
+    /// If OpenGL cannot create the objects.
+    pub(super) fn lend(&mut self, count: usize) -> Result<LendResult> {
         match self.army.as_mut().filter(|army| army.count() == count) {
             Some(army) => army.lend(),
-            None => Ok(Lent::Nothing),
+            None => Ok(LendResult::NoArmy),
         }
     }
 
-    /// Takes what was done: vertices that are in the buffer that was lent, or are copied there. Whether OpenGL sees what was
-    /// written, where that is known; else those are copied, too.
+    /// Takes the vertices of a report to be drawn: from the lent buffer, or by uploading them. Returns false if OpenGL does not
+    /// see the vertices that the device has written into the buffer; then they are uploaded instead.
     ///
     /// # Errors
-    /// When OpenGL gives no objects.
+    /// If OpenGL cannot create the objects.
     pub(super) fn take(&mut self, report: &mut Report) -> Result<bool> {
         let mut is_seen = true;
         if let Some(buffer) = report.lent.take() {
-            is_seen =
-                !report.is_written || report.vertices.is_empty() || buffer.holds(&self.gl, &report.vertices);
+            let holds_vertices = || buffer.read(&self.gl).is_some_and(|bytes| bytes == report.vertices);
+            is_seen = !report.is_written || report.vertices.is_empty() || holds_vertices();
             report.is_written &= is_seen;
             if let Some(army) = &mut self.army {
-                army.came_back(&buffer, report.is_written);
+                army.take_back(&buffer, report.is_written);
             }
         }
         if !report.is_written && !report.vertices.is_empty() {
@@ -143,46 +147,43 @@ impl World {
         Ok(is_seen)
     }
 
-    /// Draws it at `at` of the window.
+    /// Draws the scene in the rectangle `at` of the window.
     ///
     /// # Errors
-    /// When OpenGL has no memory for it.
-    pub(super) fn draw(&mut self, at: Viewport, look: &Look) -> Result<()> {
+    /// If OpenGL has not enough memory.
+    pub(super) fn draw(&mut self, at: Viewport, look: &WorldView) -> Result<()> {
         let light = look.camera.light();
         #[cfg(test)]
         let casts = !self.without_shadows;
         #[cfg(not(test))]
         let casts = true;
-        self.shadow.draw(&light, || self.army.iter().filter(|_| casts).for_each(Army::draw_shadow));
+        self.shadow
+            .draw(&light, || self.army.iter().filter(|_| casts).for_each(|army| army.draw(&army.shadow)));
         let gl = &self.gl;
-        let shaded = shaded(look.camera, at);
-        let seen = Seen { at, look, light: &light };
-        let (army, shadow, floor) = (&self.army, &self.shadow, self.floor.0);
+        let shaded = shadow_bounds(look.camera, at);
+        let seen = SceneUniforms { at, look, light: &light };
+        let (army, shadow, floor) = (&self.army, &self.shadow, &self.floor);
         let (programs, worn) = (&self.programs, look.picture.unwrap_or(self.bare));
-        self.depth.draw(at, GROUND, || {
+        self.depth.draw(at, BACKGROUND, || {
             // SAFETY: the context is current on this thread; all objects are alive and this context's.
             unsafe {
                 gl.active_texture(glow::TEXTURE1);
                 gl.bind_texture(glow::TEXTURE_2D, Some(shadow.texture()));
                 gl.active_texture(glow::TEXTURE0);
                 gl.bind_texture(glow::TEXTURE_2D, Some(worn));
-                // What hides others comes first: shirts hide bodies, and all of them the floor, which needs no light there.
+                // Front to back: hidden parts of bodies and of the floor are not shaded.
                 for kind in [SHIRTS, SLEEVES, BODIES, FLOORS, BRIGHT_FLOORS] {
                     let Some(program) = programs.get(kind) else { continue };
                     gl.use_program(Some(*program));
-                    seen.tell(gl, *program);
+                    seen.set(gl, *program);
                     match (kind, army) {
                         (FLOORS, _) => draw_floor(gl, floor, &[shaded]),
-                        (BRIGHT_FLOORS, _) => draw_floor(gl, floor, &around(shaded, at)),
-                        (SHIRTS, Some(army)) => army.draw_shirts(),
+                        (BRIGHT_FLOORS, _) => draw_floor(gl, floor, &rectangles_around(shaded, at)),
+                        (SHIRTS, Some(army)) => army.draw(&army.shirts),
                         (_, Some(army)) => {
-                            // They are closed: nobody sees them from within.
+                            // Closed surfaces are not seen from inside.
                             gl.enable(glow::CULL_FACE);
-                            if kind == SLEEVES {
-                                army.draw_sleeves();
-                            } else {
-                                army.draw_bodies();
-                            }
+                            army.draw(if kind == SLEEVES { &army.sleeves } else { &army.bodies });
                             gl.disable(glow::CULL_FACE);
                         }
                         (_, None) => {}
@@ -197,7 +198,7 @@ impl World {
         })
     }
 
-    /// What it was drawn into, before it went to the window.
+    /// Returns the framebuffer in which the scene was drawn last.
     pub(super) fn framebuffer(&self) -> glow::Framebuffer {
         self.depth.framebuffer()
     }
@@ -206,24 +207,23 @@ impl World {
     pub(super) fn destroy(self) {
         self.depth.destroy();
         self.shadow.destroy();
+        self.floor.destroy();
         if let Some(army) = self.army {
             army.destroy();
         }
         // SAFETY: the context is current, and the objects are not used again.
         unsafe {
-            self.gl.delete_vertex_array(self.floor.0);
-            self.gl.delete_buffer(self.floor.1);
             self.gl.delete_texture(self.bare);
             self.programs.iter().for_each(|program| self.gl.delete_program(*program));
         }
-        names::delete_left(&self.gl);
+        names::delete_pending(&self.gl);
     }
 }
 
-/// The pixels in which the floor may have shadows: left, bottom, right, top.
-fn shaded(camera: &Camera, at: Viewport) -> [i32; 4] {
+/// Returns the rectangle of pixels in which shadows may fall on the floor: left, bottom, right, top.
+fn shadow_bounds(camera: &Camera, at: Viewport) -> [i32; 4] {
     let size = [at.width, at.height];
-    match camera.shaded(at.width as f32 / at.height.max(1) as f32) {
+    match camera.shadow_area(at.width as f32 / at.height.max(1) as f32) {
         Some([left, bottom, right, top]) => {
             let [left, bottom] =
                 [(left, size[0]), (bottom, size[1])].map(|(part, of)| (part * of as f32) as i32);
@@ -235,42 +235,40 @@ fn shaded(camera: &Camera, at: Viewport) -> [i32; 4] {
     }
 }
 
-/// All other pixels.
-fn around([left, bottom, right, top]: [i32; 4], at: Viewport) -> [[i32; 4]; 4] {
+/// Returns four rectangles that cover all pixels outside of the given rectangle.
+fn rectangles_around([left, bottom, right, top]: [i32; 4], at: Viewport) -> [[i32; 4]; 4] {
     let (width, height) = (at.width, at.height);
     [[0, 0, width, bottom], [0, top, width, height], [0, bottom, left, top], [right, bottom, width, top]]
 }
 
-/// Draws what of the floor is in these parts of the picture, with the program that is in use.
-fn draw_floor(gl: &glow::Context, floor: glow::VertexArray, parts: &[[i32; 4]]) {
-    // SAFETY: the context is current on this thread, and the floor has four vertices.
+/// Draws the floor in these rectangles of pixels with the shader program in use.
+fn draw_floor(gl: &glow::Context, floor: &Mesh, parts: &[[i32; 4]]) {
+    // SAFETY: the context is current on this thread.
     unsafe {
-        gl.bind_vertex_array(Some(floor));
         gl.enable(glow::SCISSOR_TEST);
         for [left, bottom, right, top] in parts.iter().filter(|part| part[0] < part[2] && part[1] < part[3]) {
             gl.scissor(*left, *bottom, right - left, top - bottom);
-            gl.draw_arrays(glow::TRIANGLE_STRIP, 0, 4);
+            floor.draw();
         }
         gl.disable(glow::SCISSOR_TEST);
-        gl.bind_vertex_array(None);
     }
 }
 
-/// What programs are told.
-struct Seen<'a> {
+/// The values from which the uniforms of the shader programs are set.
+struct SceneUniforms<'a> {
     at: Viewport,
-    look: &'a Look<'a>,
+    look: &'a WorldView<'a>,
     light: &'a Matrix,
 }
 
-impl Seen<'_> {
-    /// Tells a program what is seen; it must be in use.
-    fn tell(&self, gl: &glow::Context, program: glow::Program) {
+impl SceneUniforms<'_> {
+    /// Sets the uniforms of a shader program, which must be in use.
+    fn set(&self, gl: &glow::Context, program: glow::Program) {
         let Self { at, look, .. } = self;
-        // A program has not all of them: none is set where there is no such uniform.
+        // Uniforms that a program does not have are ignored.
         // SAFETY: the context is current on this thread, and the program is this context's.
         let uniform = |name: &str| unsafe { gl.get_uniform_location(program, name) };
-        // What the floor's pattern does not tell apart need not be exact in thousands of kilometres.
+        // Modulo the period of the floor's pattern, for precision after long walks.
         let walked = (look.seconds * f64::from(SPEED)).rem_euclid(1.3) as f32;
         let far = (look.camera.distance() * 2.0 + 8.0).min(FLOOR);
         let lamp = scale(LIGHT, 1.0 / dot(LIGHT, LIGHT).sqrt());
@@ -281,7 +279,7 @@ impl Seen<'_> {
             gl.uniform_matrix_4_f32_slice(uniform("light").as_ref(), false, self.light);
             gl.uniform_3_f32_slice(uniform("lamp").as_ref(), &lamp);
             gl.uniform_3_f32_slice(uniform("eye").as_ref(), &look.camera.eye());
-            gl.uniform_3_f32_slice(uniform("ground").as_ref(), &GROUND);
+            gl.uniform_3_f32_slice(uniform("ground").as_ref(), &BACKGROUND);
             gl.uniform_1_f32(uniform("walked").as_ref(), walked);
             gl.uniform_1_f32(uniform("far").as_ref(), far);
             gl.uniform_matrix_2_f32_slice(
@@ -295,17 +293,14 @@ impl Seen<'_> {
     }
 }
 
-/// A square of the floor, of which the fragments make tiles.
-fn floor(gl: &Arc<glow::Context>) -> Result<(glow::VertexArray, glow::Buffer)> {
-    let corners = [[-1.0, 1.0], [1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]];
-    let numbers = corners.map(|[x, z]| [x * FLOOR, 0.0, z * FLOOR, 0.0, 1.0, 0.0, 0.0, 0.0_f32]);
-    let bytes: Vec<u8> = numbers.as_flattened().iter().flat_map(|number| number.to_ne_bytes()).collect();
-    // SAFETY: the context is current on this thread; the attributes lie within the vertices that the buffer has.
-    unsafe {
-        let buffer = gl.create_buffer().map_err(|e| shader::failed("cloth", e))?;
-        gl.bind_buffer(glow::ARRAY_BUFFER, Some(buffer));
-        gl.buffer_data_u8_slice(glow::ARRAY_BUFFER, &bytes, glow::STATIC_DRAW);
-        gl.bind_buffer(glow::ARRAY_BUFFER, None);
-        Ok((mesh::vertex_array(gl, buffer)?, buffer))
-    }
+/// Returns the two triangles of the floor, a square on which the fragment shader draws tiles.
+fn floor() -> [Vertex; 6] {
+    let corner = |x: f32, z: f32| Vertex {
+        position: [x * FLOOR, 0.0, z * FLOOR],
+        normal: [0.0, 1.0, 0.0],
+        uv: [0.0; 2],
+    };
+    let [far_left, far_right] = [corner(-1.0, -1.0), corner(1.0, -1.0)];
+    let [near_left, near_right] = [corner(-1.0, 1.0), corner(1.0, 1.0)];
+    [near_left, near_right, far_left, far_left, near_right, far_right]
 }

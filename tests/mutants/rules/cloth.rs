@@ -1,31 +1,31 @@
-//! Rules for the cloth. Those of `limit.cl` are missing: its output is nobody's result.
+//! Rules for the cloth, without `limit.cl`, whose output is not used.
 
-use super::super::cases::Subject::{self, Simulated};
+use super::super::cases::Runner::{self, Cloth};
 use super::{Edit, Rules, edit};
 
 pub(super) const RULES: &[Rules] = &[
-    Rules { file: "cloth/01_single.cl", subjects: &[Simulated("single")], edits: SINGLE },
-    Rules { file: "cloth/02_scalar.cl", subjects: SCALAR, edits: SKIN },
-    Rules { file: "cloth/03_local.cl", subjects: &[Simulated("local")], edits: LOCAL },
-    Rules { file: "cloth/04_planes.cl", subjects: PLANES, edits: DISTANCES },
-    Rules { file: "cloth/05_coloured.cl", subjects: &[Simulated("coloured")], edits: COLOURED },
-    Rules { file: "cloth/06_group.cl", subjects: &[Simulated("group")], edits: GROUP },
-    Rules { file: "cloth/07_octets.cl", subjects: &[Simulated("octets")], edits: OCTETS },
-    Rules { file: "cloth/distance.clh", subjects: DISTANCE_RUNGS, edits: DISTANCE },
-    Rules { file: "cloth/figure.clh", subjects: PLANES, edits: FIGURE },
-    Rules { file: "cloth/structs.clh", subjects: SCALAR, edits: ELEMENTS },
-    Rules { file: "cloth/scalar.clh", subjects: SCALAR, edits: STEPS },
-    Rules { file: "cloth/planes.clh", subjects: PLANES, edits: STEPS_ON_PLANES },
+    Rules { file: "cloth/01_single.cl", runners: &[Cloth("single")], edits: SINGLE },
+    Rules { file: "cloth/02_scalar.cl", runners: SCALAR, edits: SKIN },
+    Rules { file: "cloth/03_local.cl", runners: &[Cloth("local")], edits: LOCAL },
+    Rules { file: "cloth/04_planes.cl", runners: PLANES, edits: DISTANCES },
+    Rules { file: "cloth/05_coloured.cl", runners: &[Cloth("coloured")], edits: COLOURED },
+    Rules { file: "cloth/06_group.cl", runners: &[Cloth("group")], edits: GROUP },
+    Rules { file: "cloth/07_octets.cl", runners: &[Cloth("octets")], edits: OCTETS },
+    Rules { file: "cloth/distance.clh", runners: DISTANCE_RUNGS, edits: DISTANCE },
+    Rules { file: "cloth/figure.clh", runners: PLANES, edits: FIGURE },
+    Rules { file: "cloth/structs.clh", runners: SCALAR, edits: ELEMENTS },
+    Rules { file: "cloth/scalar.clh", runners: SCALAR, edits: STEPS },
+    Rules { file: "cloth/planes.clh", runners: PLANES, edits: STEPS_ON_PLANES },
 ];
 
-const SCALAR: &[Subject] = &[Simulated("scalar")];
-const PLANES: &[Subject] = &[Simulated("planes")];
-/// Where several characters are in a vector.
-const LANES: &[Subject] = &[Simulated("lanes")];
-/// Where a work-item has several indices.
-const SEVERAL: &[Subject] = &[Simulated("several")];
+const SCALAR: &[Runner] = &[Cloth("scalar")];
+const PLANES: &[Runner] = &[Cloth("planes")];
+/// Kernels with several figures in a vector.
+const LANES: &[Runner] = &[Cloth("lanes")];
+/// Kernels whose work-items have several indices.
+const SEVERAL: &[Runner] = &[Cloth("several")];
 /// A constraint in global memory, and in local memory.
-const DISTANCE_RUNGS: &[Subject] = &[Simulated("planes"), Simulated("group")];
+const DISTANCE_RUNGS: &[Runner] = &[Cloth("planes"), Cloth("group")];
 
 const SINGLE: &[Edit] = &[
     edit("last element", "v < SKINNED", "v + 1 < SKINNED", 1),
@@ -58,8 +58,9 @@ const LOCAL: &[Edit] = &[
     edit("last element", "own >= count", "own + 1 >= count", 1),
     edit("operands", "copied[own * 5 + 1]", "copied[own * 5]", 1),
     edit("bones", "as_uint4(", "convert_uint4(", 1),
-    edit("barrier", "wait_group_events(1, (event_t *)&copy);", "", 1)
-        .by_device("PoCL copies before it goes on; on a graphics card the copy may come later."),
+    edit("barrier", "wait_group_events(1, (event_t *)&copy);", "", 1).by_device(
+        "PoCL completes the copy before it continues; on a graphics card the copy may come later.",
+    ),
     edit("characters", "pose + character * (BONES * 12)", "pose", 1),
 ];
 
@@ -109,7 +110,7 @@ const COLOURED: &[Edit] = &[
 
 const GROUP: &[Edit] = &[
     edit("barrier", "barrier(CLK_LOCAL_MEM_FENCE); for", "for", 1)
-        .by_device("PoCL has the items wait for each other before a loop with barriers."),
+        .by_device("PoCL synchronises the work-items before a loop with barriers."),
     edit("barrier", "lengths[c]); barrier(CLK_LOCAL_MEM_FENCE); }", "lengths[c]); }", 1),
     edit("constraints", "iteration < ITERATIONS", "iteration + 1 < ITERATIONS", 1),
     edit("colours", "colour < colours", "colour + 1 < colours", 1),

@@ -1,15 +1,15 @@
 //! Rules for the conversions.
 
-use super::super::cases::Subject::{self, Correct, Planes, Rows};
+use super::super::cases::Runner::{self, Correct, Planes, Rows};
 use super::{Edit, Rules, edit};
 
-const BUFFER: Subject = Planes { image: false };
+const BUFFER: Runner = Planes { image: false };
 
 pub(super) const RULES: &[Rules] = &[
-    Rules { file: "convert/01_planes.cl", subjects: &[BUFFER], edits: PLANES },
-    Rules { file: "convert/02_correct.cl", subjects: &[Correct { from: false, to: false }], edits: CORRECT },
-    Rules { file: "convert/03_rows.cl", subjects: &[Rows], edits: ROWS },
-    Rules { file: "common/convert.clh", subjects: &[BUFFER], edits: SHARED },
+    Rules { file: "convert/01_planes.cl", runners: &[BUFFER], edits: PLANES },
+    Rules { file: "convert/02_correct.cl", runners: &[Correct { from: false, to: false }], edits: CORRECT },
+    Rules { file: "convert/03_rows.cl", runners: &[Rows], edits: ROWS },
+    Rules { file: "common/convert.clh", runners: &[BUFFER], edits: SHARED },
 ];
 
 const PLANES: &[Edit] = &[
@@ -45,7 +45,7 @@ const PLANES: &[Edit] = &[
     edit("siting", "fy * four(plane + row1", "fy * four(plane + row0", 1),
     edit("siting", "fx * right", "fx * left", 1),
     edit("siting", "siting.s0 == 0 ? c.s1122", "siting.s0 != 1 ? c.s1122", 1)
-        .equal("FFmpeg has no name for chroma that lies on the second pixel of a row."),
+        .equal("FFmpeg has no chroma location on the second pixel of a row."),
     edit("clamp", "clamp(v >> 3, 0, last_row)", "clamp(v >> 3, 1, last_row)", 1),
     edit("clamp", "clamp((v >> 3) + 1, 0, last_row)", "min((v >> 3) + 1, last_row - 1)", 1),
     edit("clamp", "last_row = ((height + 1) / 2 - 1", "last_row = (height / 2 - 1", 1),
@@ -79,7 +79,7 @@ const PLANES: &[Edit] = &[
         1,
     ),
     edit("alpha", "pixel = matrix.s7 ?", "pixel = true ?", 1)
-        .equal("It changes nothing but the time: alpha 255 divides and multiplies by 1."),
+        .equal("Only the time changes: alpha 255 divides and multiplies by 1."),
     edit("alpha", "if (matrix.s7)", "if (false)", 1),
     edit("alpha", "offset.s3 + y * stride.s3", "offset.s0 + y * stride.s0", 1),
     edit(
@@ -176,7 +176,8 @@ const ROWS: &[Edit] = &[
     edit("window", "row + x / 2 - 1", "row + x / 2", 1),
     edit("window", "row + x / 2 + 1", "row + x / 2", 1),
     edit("layout", "convert_int16(LOAD16(row + x)) * 4", "convert_int16(LOAD16(row + x)) * 3", 1),
-    edit("layout", "below = above", "below = plane", 1).equal("With fy = 0 the second row counts nothing."),
+    edit("layout", "below = above", "below = plane", 1)
+        .equal("With fy = 0 the weight of the second row is 0."),
     edit("layout", "above = plane + y * stride", "above = plane + max(y - 1, 0) * stride", 1),
     edit("rounding", "sum + (1 << 20)", "sum", 1),
     edit("rounding", "sum + (1 << 20)", "sum + (1 << 20) - 200000", 1),
@@ -199,7 +200,7 @@ const ROWS: &[Edit] = &[
     edit("width", "x + 16 <= width", "x + 15 <= width", 1),
     edit("width", "min(16, width - x)", "min(16, width - x - 1)", 1),
     edit("width", "!corrected && x + 16 <= width", "!corrected && x + 32 <= width", 1)
-        .equal("The way for the last pixels of a row stores any number of them."),
+        .equal("The code for the last pixels of a row stores any number of them."),
     edit(
         "last row",
         "y < (int)((long)height * (strip + 1) / strips)",
@@ -231,7 +232,7 @@ const SHARED: &[Edit] = &[
     edit("shift", ">> 12", ">> 11", 1),
     edit("channel", "curve[pixel.s1]", "curve[pixel.s0]", 1),
     edit("alpha", "convert_uchar4(out).s012, pixel.s3", "convert_uchar4(out).s012, 255", 1)
-        .equal("Pixels of pictures without alpha have 255."),
+        .equal("In pictures without alpha every alpha value is 255."),
     edit(
         "alpha",
         "convert_uchar4((convert_int4(out) * alpha + 127) / 255).s012, pixel.s3",

@@ -3,15 +3,15 @@
 use box_filter::VariantId::Fused;
 use opencl::cl::DeviceKind::Cpu;
 
-use super::super::cases::Subject::Variant;
+use super::super::cases::Runner::Variant;
 use super::{Edit, Rules, edit};
 
 pub(super) const RULES: Rules =
-    Rules { file: "box_filter/06_fused.cl", subjects: &[Variant(Fused, Cpu)], edits: FUSED };
+    Rules { file: "box_filter/06_fused.cl", runners: &[Variant(Fused, Cpu)], edits: FUSED };
 
-const EDGE: &str = "Left of the row the edge repeats: both are the same sum.";
-const REST: &str = "The loop for the last pixels of a row computes any number of them.";
-const WIDER: &str = "Sums of 32 bits are right for every radius; those of 16 are only faster.";
+const EDGE: &str = "Left of the row the edge pixel repeats: both expressions are the same sum.";
+const REST: &str = "The loop for the last pixels of a row handles any number of them.";
+const WIDER: &str = "32-bit sums are exact for every radius; 16-bit sums are only faster.";
 
 const FUSED: &[Edit] = &[
     // The first window of a row.
@@ -36,7 +36,7 @@ const FUSED: &[Edit] = &[
     edit("window", "pair32(columns, -4, radius, wide)", "pair32(columns, 0, radius, wide)", 1),
     edit("window", "pair16(columns, -4, radius)", "pair16(columns, 0, radius)", 1),
     edit("window", "(before.s89abcdef, pair.s01234567)", "(pair.s01234567, before.s89abcdef)", 2),
-    // Sums that outgrow their bits.
+    // Sums that overflow 16 bits.
     edit("radius range", "if (wide)", "if (false)", 1),
     edit("radius range", "if (wide)", "if (true)", 1).equal(WIDER),
     edit("radius range", "radius < 64", "radius < 65", 1),
@@ -86,7 +86,7 @@ const FUSED: &[Edit] = &[
     edit("width", "if (x + 4 <= width) { ushort16 mean", "if (x + 3 <= width) { ushort16 mean", 1),
     edit("width", "for (; x + 4 <= width; x += 4)", "for (; x + 8 <= width; x += 4)", 2).equal(REST),
     edit("width", "for (; x + 4 <= width; x += 4)", "for (; x + 3 <= width; x += 4)", 2)
-        .equal("The sum beyond the row is overwritten by the repeated edge before it is used."),
+        .equal("The sum beyond the row is overwritten with the repeated edge before it is used."),
     edit("width", "i < width - x", "i < width - x - 1", 1),
     edit("width", "columns[x] += convert_ushort4(line[x])", "columns[x] = convert_ushort4(line[x])", 1),
     edit("width", "- convert_ushort4(leaves[x])", "", 1),
@@ -100,7 +100,7 @@ const FUSED: &[Edit] = &[
     edit("window", "min(y + radius, height - 1)", "min(y + radius - 1, height - 1)", 1),
     edit("window", "max(y - 1 - radius, 0)", "max(y - radius, 0)", 1),
     edit("band", "row0 + (int)((long)rows * strip / strips)", "(int)((long)rows * strip / strips)", 1)
-        .equal("It computes the rows above the band once more, and writes the same bytes."),
+        .equal("Rows above the band are computed a second time, with the same bytes."),
     edit(
         "band",
         "row0 + (int)((long)rows * (strip + 1) / strips)",

@@ -1,26 +1,25 @@
-//! Rules for the five steps of the ladder, and for what they share.
+//! Rules for the five steps of the box filter's ladder, and for their shared code.
 
 use box_filter::VariantId::{Flat, Fused, Naive, RunningSum, Separable, Vectorized};
 use opencl::cl::DeviceKind::{Cpu, Gpu};
 
-use super::super::cases::Subject::{self, Variant};
+use super::super::cases::Runner::{self, Variant};
 use super::{Edit, Rules, edit};
 
-const SYMMETRIC: &str =
-    "The window is as wide on both sides, and sums of whole numbers do not depend on their order.";
+const SYMMETRIC: &str = "The window is symmetric, and integer sums do not depend on their order.";
 
 pub(super) const RULES: &[Rules] = &[
-    Rules { file: "box_filter/01_naive.cl", subjects: &[Variant(Naive, Cpu)], edits: NAIVE },
-    Rules { file: "box_filter/02_separable.cl", subjects: &[Variant(Separable, Cpu)], edits: SEPARABLE },
-    Rules { file: "box_filter/03_flat.cl", subjects: &[Variant(Flat, Cpu)], edits: FLAT },
-    Rules { file: "box_filter/04_vectorized.cl", subjects: &[Variant(Vectorized, Cpu)], edits: VECTORIZED },
+    Rules { file: "box_filter/01_naive.cl", runners: &[Variant(Naive, Cpu)], edits: NAIVE },
+    Rules { file: "box_filter/02_separable.cl", runners: &[Variant(Separable, Cpu)], edits: SEPARABLE },
+    Rules { file: "box_filter/03_flat.cl", runners: &[Variant(Flat, Cpu)], edits: FLAT },
+    Rules { file: "box_filter/04_vectorized.cl", runners: &[Variant(Vectorized, Cpu)], edits: VECTORIZED },
     Rules {
         file: "box_filter/05_running_sum.cl",
-        subjects: &[Variant(RunningSum, Cpu), Variant(RunningSum, Gpu)],
+        runners: &[Variant(RunningSum, Cpu), Variant(RunningSum, Gpu)],
         edits: RUNNING_SUM,
     },
-    Rules { file: "common/mean.clh", subjects: &[Variant(Flat, Cpu)], edits: MEAN },
-    Rules { file: "common/vectors.clh", subjects: &[Variant(Vectorized, Cpu)], edits: VECTORS },
+    Rules { file: "common/mean.clh", runners: &[Variant(Flat, Cpu)], edits: MEAN },
+    Rules { file: "common/vectors.clh", runners: &[Variant(Vectorized, Cpu)], edits: VECTORS },
 ];
 
 const NAIVE: &[Edit] = &[
@@ -166,7 +165,7 @@ const VECTORIZED: &[Edit] = &[
     edit("clamp", "left = clamp(0, begin, end)", "left = begin", 1),
     edit("clamp", "clamp(width - 3, left, end)", "clamp(width - 2, left, end)", 1),
     edit("clamp", "clamp(width - 3, left, end)", "clamp(width - 4, left, end)", 1)
-        .equal("One window more takes the way for the border, which gives the same sums."),
+        .equal("One more window takes the code path of the border, which computes the same sums."),
     edit("clamp", "clamp(y + j, 0, height - 1)", "clamp(y + j, 0, height - 2)", 2),
     edit("clamp", "clamp(y + j, 0, height - 1)", "clamp(y + j, 1, height - 1)", 2),
     edit("rounding", "int4 sum = 0", "int4 sum = 1", 1),
@@ -187,7 +186,7 @@ const VECTORIZED: &[Edit] = &[
     edit("width", "x >= width", "x >= width - 3", 2),
     edit("width", "if (x + 4 <= width) { int16", "if (x + 3 <= width) { int16", 1),
     edit("width", "if (x + 4 <= width) { int16", "if (x + 8 <= width) { int16", 1)
-        .equal("The way for the last pixels of a row computes any number of them."),
+        .equal("The code for the last pixels of a row handles any number of them."),
     edit("width", "i < width - x", "i < width - x - 1", 1),
     edit("width", "i = x; i < width", "i = x; i < width - 1", 1),
     edit("width", "sum.s0123, sum.s4567, sum.s89ab", "sum.s0123, sum.s89ab, sum.s4567", 1),
@@ -215,7 +214,7 @@ const VECTORIZED: &[Edit] = &[
     edit("extreme", "convert_uchar4(mean4(sum, n, scale))", "min($&, (uchar4)(254))", 1),
 ];
 
-const ON_GPU: &[Subject] = &[Variant(RunningSum, Gpu)];
+const ON_GPU: &[Runner] = &[Variant(RunningSum, Gpu)];
 
 const RUNNING_SUM: &[Edit] = &[
     edit("window", "i = begin - radius", "i = begin - radius + 1", 1),
@@ -258,12 +257,12 @@ const RUNNING_SUM: &[Edit] = &[
     edit("band", "y = row0 + row", "y = row", 1),
     edit("band", "row >= rows", "row >= rows - (row0 > 0)", 1),
     edit("band", "y0 = row0 + first", "y0 = first", 1)
-        .equal("It computes the rows above the band once more, and writes the same bytes."),
+        .equal("Rows above the band are computed a second time, with the same bytes."),
     edit("band", "y0 = row0 + first", "y0 = row0 + first + (row0 > 0)", 1),
     edit("band", "row0 + min(first + STRIP_Y, rows)", "min(first + STRIP_Y, rows)", 1),
     edit("width", "x + 4 * QUADS > width", "x + 4 * QUADS > width + 1", 1),
     edit("width", "x + 4 * QUADS > width", "x + 4 * QUADS >= width", 1)
-        .equal("The way for the last pixels of a row computes any number of them."),
+        .equal("The code for the last pixels of a row handles any number of them."),
     edit("width", "i < width - x", "i < width - x - 1", 1),
     edit("last row", "y < y1", "y < min(y1, height - 1)", 2),
     edit(
@@ -289,8 +288,8 @@ const RUNNING_SUM: &[Edit] = &[
     ),
 ];
 
-const VECTOR_WAY: &[Subject] = &[Variant(Vectorized, Cpu)];
-const FUSED_WAY: &[Subject] = &[Variant(Fused, Cpu)];
+const VECTOR_WAY: &[Runner] = &[Variant(Vectorized, Cpu)];
+const FUSED_WAY: &[Runner] = &[Variant(Fused, Cpu)];
 
 const MEAN: &[Edit] = &[
     edit("scale", "sum - 128 * n", "sum - 127 * n", 2).on(VECTOR_WAY),
@@ -300,7 +299,7 @@ const MEAN: &[Edit] = &[
     edit("rounding", "convert_int16_rte", "convert_int16_rtz", 1).on(VECTOR_WAY),
     edit("rounding", "8388736.0f", "8388736.5f", 1)
         .on(FUSED_WAY)
-        .equal("A float of this size has no room for a half: the compiler rounds the number to 8388736."),
+        .equal("A float of this size has no fraction bits: the compiler rounds the constant to 8388736."),
     edit("rounding", "* scale + 8388736.0f", "* scale - 0.25f + 8388736.0f", 1).on(FUSED_WAY),
     edit("rounding", "8388736.0f", "8388737.0f", 1).on(FUSED_WAY),
     edit("extreme", "convert_int4_rte(convert_float4(sum - 128 * n) * scale) + 128", "min($&, 254)", 1),

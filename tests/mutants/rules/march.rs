@@ -3,15 +3,15 @@
 use box_filter::VariantId::Fused;
 use opencl::cl::DeviceKind::Gpu;
 
-use super::super::cases::Subject::{self, IntoImage, Tuned, Variant};
+use super::super::cases::Runner::{self, IntoImage, Tuned, Variant};
 use super::{Edit, Rules, edit};
 
 pub(super) const RULES: Rules =
-    Rules { file: "box_filter/07_march.cl", subjects: &[Variant(Fused, Gpu)], edits: MARCH };
+    Rules { file: "box_filter/07_march.cl", runners: &[Variant(Fused, Gpu)], edits: MARCH };
 
-const IMAGE: &[Subject] = &[IntoImage(Fused, Gpu)];
-const TWO_ROWS: &[Subject] = &[Tuned(Fused, Gpu, "ROWS", 2)];
-const BEHIND: &[Subject] = &[Tuned(Fused, Gpu, "AHEAD", 0)];
+const IMAGE: &[Runner] = &[IntoImage(Fused, Gpu)];
+const TWO_ROWS: &[Runner] = &[Tuned(Fused, Gpu, "ROWS", 2)];
+const BEHIND: &[Runner] = &[Tuned(Fused, Gpu, "AHEAD", 0)];
 
 const MARCH: &[Edit] = &[
     // Two channels in 32 bits.
@@ -31,7 +31,7 @@ const MARCH: &[Edit] = &[
     edit("extreme", "(c & 0xffff)", "(c & 0x7fff)", 1),
     edit("extreme", "(c >> 16) + 0x4b000000", "((c >> 16) & 0x7fff) + 0x4b000000", 1),
     edit("scale", "(c >> 16) + 0x4b000000", "(c >> 16) + 0x4b000001", 1)
-        .equal("Only differences of two of these are used."),
+        .equal("Only differences of two of these values are used."),
     edit("channel", "total + (uint4)(c, c >> 16)", "total + (uint4)(c, c >> 17)", 1),
     edit("channel", "total.s23 << 16", "total.s23 << 15", 1),
     edit("rounding", "total.s23)) - less", "total.s23)) - less + 1", 1),
@@ -118,7 +118,7 @@ const MARCH: &[Edit] = &[
     edit("strip", "item < halo + share && x", "item < halo + share - 1 && x", 1),
     edit("strip", "(long)(get_group_id(1) + 1)", "(long)get_group_id(1)", 1),
     edit("band", "y0 = row0 + (int)", "y0 = (int)", 1)
-        .equal("It computes the rows above the band once more, and writes the same bytes."),
+        .equal("Rows above the band are computed a second time, with the same bytes."),
     edit("band", "y1 = row0 + (int)", "y1 = (int)", 1),
     edit("last row", "if (y + i >= y1)", "if (y + i >= min(y1, height - 1))", 1),
     edit("band", "if (y + i >= y1)", "if (y + i >= y1 - (row0 > 0))", 1),

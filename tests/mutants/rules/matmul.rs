@@ -1,36 +1,33 @@
-//! Rules for matrix multiplication. Those of `limit.cl` are missing: its output is nobody's result.
+//! Rules for matrix multiplication, without `limit.cl`, whose output is not used.
 
-use super::super::cases::Subject::{self, Multiplied};
+use super::super::cases::Runner::{self, Matmul};
 use super::{Edit, Rules, edit};
 
 pub(super) const RULES: &[Rules] = &[
-    Rules { file: "matmul/01_naive.cl", subjects: &[Multiplied("naive")], edits: NAIVE },
-    Rules { file: "matmul/02_private.cl", subjects: &[Multiplied("private")], edits: SUM },
-    Rules { file: "matmul/03_transposed.cl", subjects: &[Multiplied("transposed")], edits: TRANSPOSED },
-    Rules { file: "matmul/04_work_group.cl", subjects: &[Multiplied("work-group")], edits: SUM },
-    Rules { file: "matmul/05_local_tiles.cl", subjects: &[Multiplied("local-tiles")], edits: TILES },
-    Rules { file: "matmul/06_constant.cl", subjects: &[Multiplied("constant")], edits: SUM },
-    Rules { file: "matmul/07_padded.cl", subjects: &[Multiplied("padded")], edits: TILES },
-    Rules {
-        file: "matmul/08_register_tiles.cl",
-        subjects: &[Multiplied("register-tiles")],
-        edits: REGISTERS,
-    },
-    Rules { file: "matmul/09_vector_loads.cl", subjects: &[Multiplied("vector-loads")], edits: VECTORS },
-    Rules { file: "matmul/10_double_buffered.cl", subjects: BUFFERED_SUBJECTS, edits: BUFFERED },
-    Rules { file: "matmul/11_panels.cl", subjects: &[Multiplied("panels")], edits: PANELS },
+    Rules { file: "matmul/01_naive.cl", runners: &[Matmul("naive")], edits: NAIVE },
+    Rules { file: "matmul/02_private.cl", runners: &[Matmul("private")], edits: SUM },
+    Rules { file: "matmul/03_transposed.cl", runners: &[Matmul("transposed")], edits: TRANSPOSED },
+    Rules { file: "matmul/04_work_group.cl", runners: &[Matmul("work-group")], edits: SUM },
+    Rules { file: "matmul/05_local_tiles.cl", runners: &[Matmul("local-tiles")], edits: TILES },
+    Rules { file: "matmul/06_constant.cl", runners: &[Matmul("constant")], edits: SUM },
+    Rules { file: "matmul/07_padded.cl", runners: &[Matmul("padded")], edits: TILES },
+    Rules { file: "matmul/08_register_tiles.cl", runners: &[Matmul("register-tiles")], edits: REGISTERS },
+    Rules { file: "matmul/09_vector_loads.cl", runners: &[Matmul("vector-loads")], edits: VECTORS },
+    Rules { file: "matmul/10_double_buffered.cl", runners: BUFFERED_RUNNERS, edits: BUFFERED },
+    Rules { file: "matmul/11_panels.cl", runners: &[Matmul("panels")], edits: PANELS },
     Rules {
         file: "matmul/tiles.clh",
-        subjects: &[Multiplied("register-tiles"), Multiplied("vector-loads")],
+        runners: &[Matmul("register-tiles"), Matmul("vector-loads")],
         edits: CORNERS,
     },
-    Rules { file: "matmul/quads.clh", subjects: &[Multiplied("vector-loads")], edits: QUADS },
+    Rules { file: "matmul/quads.clh", runners: &[Matmul("vector-loads")], edits: QUADS },
 ];
 
-const BUFFERED_SUBJECTS: &[Subject] = &[Multiplied("double-buffered")];
+const BUFFERED_RUNNERS: &[Runner] = &[Matmul("double-buffered")];
 
-/// Numbers that are read and used by nobody.
-const BEYOND: &str = "What is read beyond the last row or column goes into numbers that no result has; few devices stop a read there.";
+/// Numbers that are read but not used.
+const BEYOND: &str =
+    "Values read beyond the last row or column enter no result; few devices fault on such a read.";
 
 const NAIVE: &[Edit] = &[
     edit("width", "column < n", "column + 1 < n", 1),
@@ -46,7 +43,7 @@ const NAIVE: &[Edit] = &[
     edit("extreme", "a[row * k + i]", "clamp($&, -1e17f, 1e17f)", 1),
 ];
 
-/// Of all kernels that keep one sum.
+/// For all kernels that keep one sum.
 const SUM: &[Edit] = &[
     edit("width", "column < n", "column + 1 < n", 1),
     edit("width", "column < n", "column < (n & ~1u)", 1),
@@ -84,10 +81,10 @@ const TILES: &[Edit] = &[
     edit("strip", "column < n && first + y < k", "column < n", 1),
     edit("strip", "first < k", "first + TILE <= k", 1),
     edit("barrier", "barrier(CLK_LOCAL_MEM_FENCE);\n        for", "for", 1).by_device(
-        "A compiler that takes work-items one after the other may fill the whole tile first all the same.",
+        "A compiler that runs work-items one after the other may fill the whole tile first in either case.",
     ),
     edit("barrier", "barrier(CLK_LOCAL_MEM_FENCE);\n    }", "}", 1)
-        .by_device("It shows only where a work-item overtakes another one."),
+        .by_device("A data race: the result differs only if one work-item overtakes another."),
     edit("layout", "tile_b[x][y] =", "tile_b[y][x] =", 1),
     edit("window", "i < TILE", "i + 1 < TILE", 1),
     edit("outside", "row < m && column < n)", "row <= m && column < n)", 1),
@@ -103,7 +100,7 @@ const REGISTERS: &[Edit] = &[
     edit("strip", "y + r * DOWN];", "y * ROWS + r];", 1),
     edit("barrier", "barrier(CLK_LOCAL_MEM_FENCE);\n#pragma", "#pragma", 1),
     edit("barrier", "barrier(CLK_LOCAL_MEM_FENCE);\n    }", "}", 1)
-        .by_device("It shows only where a work-item overtakes another one."),
+        .by_device("A data race: the result differs only if one work-item overtakes another."),
     edit("constant", "sums[r][s] = 0.0f", "sums[r][s] = -0.0f", 1),
     edit("window", "i < TILE_K", "i + 1 < TILE_K", 1),
     edit("outside", "row < m && column < n)", "row <= m && column < n)", 1),
@@ -118,7 +115,7 @@ const VECTORS: &[Edit] = &[
     edit("strip", "(i + 3) * STRIDE_A", "(i + 2) * STRIDE_A", 1),
     edit("barrier", "barrier(CLK_LOCAL_MEM_FENCE);\n#pragma", "#pragma", 1),
     edit("barrier", "barrier(CLK_LOCAL_MEM_FENCE);\n    }", "}", 1)
-        .by_device("It shows only where a work-item overtakes another one."),
+        .by_device("A data race: the result differs only if one work-item overtakes another."),
     edit("constant", "sums[r][s] = (float4)(0.0f)", "sums[r][s] = (float4)(-0.0f)", 1),
     edit("window", "i < TILE_K; i++", "i + 1 < TILE_K; i++", 1),
     edit("operands", "of_a[r].z", "of_a[r].w", 1),
@@ -157,7 +154,7 @@ const PANELS: &[Edit] = &[
     edit("last row", "if (row < m) {\n            __global", "if (row + 1 < m) {\n            __global", 1),
     edit("last row", "if (row < m) {\n#pragma", "if (row <= m) {\n#pragma", 1),
     edit("constant", "to[i * ROWS + r] = 0.0f", "to[i * ROWS + r] = 1.0f", 1)
-        .equal("These rows are in no result."),
+        .equal("These rows enter no result."),
     edit("layout", "to[i * ROWS + r] = from[i]", "to[i * ROWS + r] = from[first]", 1),
     edit("strip", "min(first + CHUNK, k);\n", "min(first + CHUNK - 1, k);\n", 1),
     edit("strip", "min(first + CHUNK, k), left", "min(first + CHUNK - 1, k), left", 1),
@@ -183,7 +180,7 @@ const QUADS: &[Edit] = &[
         "column + 5 < columns)\n            quad.w",
         1,
     ),
-    // One number of the next row, which a zero follows: only what is infinite or no number shows that.
+    // One number of the next row, multiplied by zero: only infinity and NaN show that.
     edit(
         "width",
         "column + 3 < columns)\n            quad.w",

@@ -2,16 +2,16 @@
 
 use opencl::cl::DeviceKind::{Cpu, Gpu};
 
-use super::super::cases::Subject::Planar;
+use super::super::cases::Runner::Planar;
 use super::{Edit, Rules, edit};
 
 pub(super) const RULES: &[Rules] = &[
-    Rules { file: "box_filter/08_planes.cl", subjects: &[Planar(Cpu)], edits: ROWS },
-    Rules { file: "box_filter/09_planes_march.cl", subjects: &[Planar(Gpu)], edits: MARCH },
+    Rules { file: "box_filter/08_planes.cl", runners: &[Planar(Cpu)], edits: ROWS },
+    Rules { file: "box_filter/09_planes_march.cl", runners: &[Planar(Gpu)], edits: MARCH },
 ];
 
-const AGAIN: &str = "It computes rows above the band once more, and writes the same samples.";
-const REST: &str = "The loop for the last samples of a row computes any number of them.";
+const AGAIN: &str = "Rows above the band are computed a second time, with the same samples.";
+const REST: &str = "The loop for the last samples of a row handles any number of them.";
 
 const ROWS: &[Edit] = &[
     // Samples of each layout.
@@ -23,7 +23,7 @@ const ROWS: &[Edit] = &[
     edit("layout", "(v >> (uint)bits.s0) & (uint)bits.s1", "v & (uint)bits.s1", 1),
     edit("layout", "(v >> (uint)bits.s0) & (uint)bits.s1", "v >> (uint)bits.s0", 1),
     edit("layout", "else if (step == 2) { const", "else if (step == 2 && bits.s1 != 1023) { const", 1)
-        .equal("The way for any step reads the same samples."),
+        .equal("The code for any step reads the same samples."),
     edit("layout", "step == 1 && down.s2 == 0", "step == 1", 1),
     edit("layout", "enters, leaves, next, width, 2, bits", "enters, leaves, next, width, 1, bits", 1),
     edit("layout", "enters, leaves, next, width, step, bits", "enters, leaves, next, width, 4, bits", 1),
@@ -71,7 +71,7 @@ const ROWS: &[Edit] = &[
     edit("rounding", "8388608.0f", "8388609.0f", 1),
     edit("rounding", "convert_float16(weighted) * scale", "convert_float16(weighted) * scale - 0.25f", 1),
     edit("rounding", "FP_CONTRACT OFF", "FP_CONTRACT ON", 1)
-        .by_device("A product that is rounded once more changes a sample only where it lies next to a tie; PoCL's compiler does not join the two steps here."),
+        .by_device("Rounding the product once more changes a sample only next to a tie, and PoCL's compiler does not fuse the two steps here."),
     edit("scale", "convert_float16(weighted) * scale", "convert_float16(weighted) * (scale * 1.001f)", 1),
     edit("extreme", "convert_ushort16(as_uint16(mean + 8388608.0f))", "min($&, (ushort16)(4079))", 1),
     edit("radius range", "convert_ushort16(as_uint16(mean + 8388608.0f))", "$& ^ (ushort16)(reach == 20)", 1),
@@ -104,7 +104,7 @@ const MARCH: &[Edit] = &[
     edit("layout", "width.s3 > 0", "width.s3 > width.s0", 1),
     edit("layout", "from = offset.s1", "from = offset.s2", 1),
     edit("layout", "pitch = stride.s2", "pitch = stride.s1", 1)
-        .equal("In every layout that is read the second and the third component have the same distance between rows."),
+        .equal("In every supported layout the second and the third component have the same row stride."),
     edit("layout", "apart = step.s1", "apart = step.s0", 1),
     edit("layout", "half_of = subsampled.s2", "half_of = subsampled.s0", 1),
     edit("layout", "factor = scale.s1", "factor = scale.s0", 1),
@@ -135,10 +135,30 @@ const MARCH: &[Edit] = &[
     edit("window", "sums += after - before", "sums += after", 1),
     edit("rounding", "convert_int_rte", "convert_int_rtz", 1),
     edit("scale", "* factor", "* (factor * 1.001f)", 1),
-    edit("radius range", "convert_int_rte(convert_float(full_x * sums + end_x * (before + after)) * factor)", "$& ^ (window.s0 >= 20 && window.s0 < 24 ? 1 : 0)", 1),
-    edit("one pixel", "convert_int_rte(convert_float(full_x * sums + end_x * (before + after)) * factor)", "$& ^ (x == 8 && y == 2 ? 16 : 0)", 1),
-    edit("size", "convert_int_rte(convert_float(full_x * sums + end_x * (before + after)) * factor)", "$& ^ (width.s0 == 1280 ? 1 : 0)", 1),
-    edit("extreme", "convert_int_rte(convert_float(full_x * sums + end_x * (before + after)) * factor)", "min($&, 4079)", 1),
+    edit(
+        "radius range",
+        "convert_int_rte(convert_float(full_x * sums + end_x * (before + after)) * factor)",
+        "$& ^ (window.s0 >= 20 && window.s0 < 24 ? 1 : 0)",
+        1,
+    ),
+    edit(
+        "one pixel",
+        "convert_int_rte(convert_float(full_x * sums + end_x * (before + after)) * factor)",
+        "$& ^ (x == 8 && y == 2 ? 16 : 0)",
+        1,
+    ),
+    edit(
+        "size",
+        "convert_int_rte(convert_float(full_x * sums + end_x * (before + after)) * factor)",
+        "$& ^ (width.s0 == 1280 ? 1 : 0)",
+        1,
+    ),
+    edit(
+        "extreme",
+        "convert_int_rte(convert_float(full_x * sums + end_x * (before + after)) * factor)",
+        "min($&, 4079)",
+        1,
+    ),
     edit("strip", "halo = (reach_x + 1 + COLUMNS - 1) / COLUMNS", "halo = reach_x / COLUMNS", 1),
     edit("strip", "item < share + 2 * halo", "item < share + halo", 1),
     edit("strip", "item < halo + share && x", "item < halo + share - 1 && x", 1),
@@ -149,8 +169,9 @@ const MARCH: &[Edit] = &[
     edit("band", "(row0 + rows + half_down) >> half_down", "(row0 + rows) >> half_down", 1),
     edit("last row", "y < y1;", "y < min(y1, h - 1);", 1),
     edit("barrier", "barrier(CLK_LOCAL_MEM_FENCE);", "", 1),
-    edit("barrier", "row_t row = columns[y & 1]", "row_t row = columns[0]", 1)
-        .by_device("On PoCL a group's work-items run one after the other between barriers, in the same order: none overtakes another."),
+    edit("barrier", "row_t row = columns[y & 1]", "row_t row = columns[0]", 1).by_device(
+        "PoCL runs the work-items of a group one after the other between barriers, always in the same order.",
+    ),
     edit("channel", "out[2], out[3], out[4]", "out[3], out[2], out[4]", 1),
     edit("outside", "ushort out[COLUMNS];", "$& if (y == bottom && x == 0) filtered[to - 700] = 3;", 1),
 ];

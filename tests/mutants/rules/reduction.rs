@@ -1,36 +1,44 @@
-//! Rules for the reduction and the histogram. Those of `limit.cl` are missing: its output is nobody's result. What is written for NVIDIA's
-//! devices alone, or for OpenCL's sub-groups, has none, because no other device compiles it.
+//! Rules for the reduction and the histogram, without `limit.cl`, whose output is not used. Code for NVIDIA's devices
+//! only, or for OpenCL's sub-groups, has no rules, because no other device compiles it.
 
-use super::super::cases::Subject::{Counted, Reduced};
+use super::super::cases::Runner::{Histogram, Reduction};
 use super::{Edit, Rules, edit};
 
 pub(super) const RULES: &[Rules] = &[
-    Rules { file: "common/luminance.clh", subjects: &[Reduced("wide-64")], edits: LUMINANCE },
+    Rules { file: "common/luminance.clh", runners: &[Reduction("wide-64")], edits: LUMINANCE },
     Rules {
         file: "reduction/parts.clh",
-        subjects: &[Reduced("wide-64"), Reduced("two-stage")],
+        runners: &[Reduction("wide-64"), Reduction("two-stage")],
         edits: PARTS,
     },
-    Rules { file: "reduction/tiles.clh", subjects: &[Reduced("wide-64"), Reduced("unrolled")], edits: TILES },
+    Rules {
+        file: "reduction/tiles.clh",
+        runners: &[Reduction("wide-64"), Reduction("unrolled")],
+        edits: TILES,
+    },
     Rules {
         file: "reduction/frames.clh",
-        subjects: &[Reduced("one-pass"), Reduced("two-stage")],
+        runners: &[Reduction("one-pass"), Reduction("two-stage")],
         edits: FRAMES,
     },
-    Rules { file: "reduction/01_interleaved.cl", subjects: &[Reduced("interleaved")], edits: INTERLEAVED },
-    Rules { file: "reduction/02_sequential.cl", subjects: &[Reduced("sequential")], edits: SEQUENTIAL },
+    Rules { file: "reduction/01_interleaved.cl", runners: &[Reduction("interleaved")], edits: INTERLEAVED },
+    Rules { file: "reduction/02_sequential.cl", runners: &[Reduction("sequential")], edits: SEQUENTIAL },
     Rules {
         file: "reduction/03_unrolled.cl",
-        subjects: &[Reduced("unrolled"), Reduced("wide-64")],
+        runners: &[Reduction("unrolled"), Reduction("wide-64")],
         edits: UNROLLED,
     },
-    Rules { file: "reduction/04_two_stage.cl", subjects: &[Reduced("two-stage")], edits: TWO_STAGE },
-    Rules { file: "reduction/05_one_pass.cl", subjects: &[Reduced("one-pass")], edits: ONE_PASS },
-    Rules { file: "reduction/06_strips.cl", subjects: &[Reduced("strips")], edits: STRIPS },
-    Rules { file: "histogram/histogram.clh", subjects: &[Counted("copies")], edits: HISTOGRAM },
-    Rules { file: "histogram/01_global.cl", subjects: &[Counted("global")], edits: GLOBAL },
-    Rules { file: "histogram/02_local.cl", subjects: &[Counted("local"), Counted("copies")], edits: LOCAL },
-    Rules { file: "histogram/03_private.cl", subjects: &[Counted("private")], edits: PRIVATE },
+    Rules { file: "reduction/04_two_stage.cl", runners: &[Reduction("two-stage")], edits: TWO_STAGE },
+    Rules { file: "reduction/05_one_pass.cl", runners: &[Reduction("one-pass")], edits: ONE_PASS },
+    Rules { file: "reduction/06_strips.cl", runners: &[Reduction("strips")], edits: STRIPS },
+    Rules { file: "histogram/histogram.clh", runners: &[Histogram("copies")], edits: HISTOGRAM },
+    Rules { file: "histogram/01_global.cl", runners: &[Histogram("global")], edits: GLOBAL },
+    Rules {
+        file: "histogram/02_local.cl",
+        runners: &[Histogram("local"), Histogram("copies")],
+        edits: LOCAL,
+    },
+    Rules { file: "histogram/03_private.cl", runners: &[Histogram("private")], edits: PRIVATE },
 ];
 
 const LUMINANCE: &[Edit] = &[
@@ -79,7 +87,7 @@ const FRAMES: &[Edit] = &[
 const INTERLEAVED: &[Edit] = &[
     edit("size", "stride < GROUP", "stride < GROUP / 2", 1),
     edit("strip", "2 * stride * get_local_id(0)", "stride * get_local_id(0)", 1)
-        .by_device("Where work-items follow each other, the first sum is right all the same."),
+        .by_device("Where work-items run one after the other, the first sum is correct in either case."),
     edit("operands", "tree[at + stride]", "tree[at]", 1),
     edit("shift", "parts[p.number]", "parts[0]", 1),
     edit("barrier", "barrier(CLK_LOCAL_MEM_FENCE);", "", 1),
@@ -94,9 +102,9 @@ const SEQUENTIAL: &[Edit] = &[
     edit("barrier", "barrier(CLK_LOCAL_MEM_FENCE);", "", 1),
 ];
 
-/// With sub-groups, as PoCL has them from version 5 on.
+/// With sub-groups, which PoCL has from version 5 on.
 const WIDE_SUB_GROUP: &str =
-    "A sub-group that has all of the work-group's items does every step, without the group's barrier.";
+    "A sub-group as large as the work-group does every step without the group's barrier.";
 
 const UNROLLED: &[Edit] = &[
     edit("size", "p.items / 2", "p.items / 4", 1).by_device(WIDE_SUB_GROUP),
@@ -153,7 +161,7 @@ const HISTOGRAM: &[Edit] = &[
     edit("constant", "out[get_group_id(0)] = 0", "out[get_group_id(0)] = 1", 1),
     edit("one pixel", "out[get_group_id(0)] = 0", "if (get_group_id(0) != 7) $&", 1),
     edit("strip", "bin += GROUP", "bin += 2 * GROUP", 1)
-        .by_device("A group of 256 counts every luminance at once."),
+        .by_device("A group of 256 work-items has one work-item for each luminance."),
     edit("operands", "sum += copies[copy * BINS + bin]", "sum = copies[copy * BINS + bin]", 1),
     edit("size", "copy < count", "copy < 1", 1),
     edit("shift", "atomic_add(&out[bin], sum)", "atomic_add(&out[bin ^ 1], sum)", 1),

@@ -1,12 +1,12 @@
-//! Rules for transposition. Those of `limit.cl` are missing: its output is nobody's result.
+//! Rules for transposition, without `limit.cl`, whose output is not used.
 
-use super::super::cases::Subject::Transposed;
+use super::super::cases::Runner::Transpose;
 use super::{Edit, Rules, edit};
 
 pub(super) const RULES: &[Rules] = &[
-    Rules { file: "transpose/01_row_linear.cl", subjects: &[Transposed("row-linear")], edits: ROWS },
-    Rules { file: "transpose/02_column_linear.cl", subjects: &[Transposed("column-linear")], edits: COLUMNS },
-    Rules { file: "transpose/03_group_linear.cl", subjects: &[Transposed("group-linear")], edits: TILES },
+    Rules { file: "transpose/01_row_linear.cl", runners: &[Transpose("row-linear")], edits: ROWS },
+    Rules { file: "transpose/02_column_linear.cl", runners: &[Transpose("column-linear")], edits: COLUMNS },
+    Rules { file: "transpose/03_group_linear.cl", runners: &[Transpose("group-linear")], edits: TILES },
 ];
 
 const ROWS: &[Edit] = &[

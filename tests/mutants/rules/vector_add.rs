@@ -1,11 +1,11 @@
-//! Rules for vector addition. Those of `limit.cl` are missing: its output is nobody's result.
+//! Rules for vector addition, without `limit.cl`, whose output is not used.
 
-use super::super::cases::Subject::Added;
+use super::super::cases::Runner::VectorAdd;
 use super::{Edit, Rules, edit};
 
 pub(super) const RULES: &[Rules] = &[
-    Rules { file: "vector_add/01_scalar.cl", subjects: &[Added("scalar")], edits: SCALAR },
-    Rules { file: "vector_add/02_vector.cl", subjects: &[Added("vector")], edits: VECTOR },
+    Rules { file: "vector_add/01_scalar.cl", runners: &[VectorAdd("scalar")], edits: SCALAR },
+    Rules { file: "vector_add/02_vector.cl", runners: &[VectorAdd("vector")], edits: VECTOR },
 ];
 
 const SCALAR: &[Edit] = &[
@@ -30,7 +30,7 @@ const VECTOR: &[Edit] = &[
     edit("width", "i < count", "i + 1 < count", 1),
     edit("width", "i = whole * WIDTH", "i = whole * WIDTH + 1", 1),
     edit("width", "count / WIDTH", "(count - 1) / WIDTH", 1)
-        .equal("The last vector is added number by number then, too."),
+        .equal("The last vector is then added element by element, with the same result."),
     edit("outside", "v < whole", "v <= whole", 1),
     edit("outside", "i < count", "i <= count", 1),
     edit("outside", "sums[v] =", "((__global float *)b)[v] = 0.0f; sums[v] =", 1),

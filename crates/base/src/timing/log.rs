@@ -1,62 +1,63 @@
-//! What ran when, of all threads and devices, on one clock. In: [`record`] from any thread. Out: the newest events
-//! ([`copy`]), of which `stats::trace` makes a file.
+//! Event log of all threads and devices on one clock, for traces. Threads [`record`] events, and [`copy`] returns the
+//! newest, which `engine::stats` writes to a file.
 //!
-//! Nothing is recorded before [`start`]. Memory is bounded by the number of events: the oldest go, whole blocks of them.
-//! What recording takes is summed up.
+//! Nothing is recorded before [`start`]. The number of events is limited: the oldest are dropped in blocks. The time that
+//! recording takes is summed.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime};
 
-/// Events that are kept where a trace was asked for: some twenty minutes of a movie at 25 frames a second, about 45 MB.
+/// Limit of events with `--trace`: some twenty minutes of a movie at 25 frames per second, about 45 MB.
 pub const KEPT_EVENTS: usize = 500_000;
-/// … and where one may be asked for, less a block: somewhat more than the last minute of it, about 4 MB.
+/// Limit of events without `--trace`, for the key that saves the last minute: about 4 MB.
 pub const RECENT_EVENTS: usize = 40_000;
-/// Events in a block: old ones go together, and what is kept is never moved.
-const BLOCK: usize = 4096;
+/// Events per block. Blocks are dropped as a whole, so that no event is ever moved.
+const BLOCK_EVENTS: usize = 4096;
 
-/// Where something ran: a row of the trace.
+/// The thread, queue or GPU stage of an event: a row of the trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Track {
-    /// From a frame's `take` to its `swap`.
+    /// Whole frames: from the start of a frame's first stage to the end of its last one.
     Frames,
-    /// The window's thread; without a window the one that does the work.
+    /// The window's thread; without a window, the main thread.
     Window,
-    /// The threads that make the devices' calls.
+    /// The devices' threads, which make the OpenCL calls.
     Calls,
     /// The decoder's thread.
     Decoder,
-    /// The thread of the filter in Rust.
+    /// The thread of the variant `native`, which filters in Rust.
     Native,
     /// The thread that builds programs.
     Builder,
-    /// The thread that searches for the best parameters.
+    /// The thread of background tuning.
     Tuner,
-    /// The thread that has the shirts.
+    /// The thread of the cloth scene.
     Cloth,
     /// Any other thread.
     Others,
-    /// The device's queue for uploads.
+    /// The OpenCL queue for uploads.
     Uploads,
-    /// The device's queue for everything else.
+    /// The OpenCL queue for all other commands.
     Device,
-    /// The device's queue for the shirts.
+    /// The OpenCL queue of the cloth scene.
     ClothQueue,
-    /// OpenGL's device: the filter's shaders.
+    /// OpenGL: the filter's shaders.
     GlFilter,
-    /// OpenGL's device: fetching the picture into its texture.
+    /// OpenGL: the copy of the picture into its texture.
     GlTexture,
-    /// OpenGL's device: drawing the picture.
+    /// OpenGL: drawing the picture.
     GlPresent,
-    /// OpenGL's device: drawing the overlay.
+    /// OpenGL: drawing the overlay.
     GlOverlay,
 }
 
 impl Track {
-    /// The track of the thread that asks.
+    /// Returns the track of the calling thread, by its name.
     pub fn of_thread() -> Self {
         thread_local! {
+            /// The track of this thread.
             static TRACK: Track = match std::thread::current().name() {
                 Some("main") => Track::Window,
                 Some("device") => Track::Calls,
@@ -72,79 +73,80 @@ impl Track {
     }
 }
 
-/// Something that happened.
+/// An event: a span of time, or an instant.
 #[derive(Debug, Clone)]
 pub struct Event {
-    /// Where.
+    /// The thread, queue or GPU stage of the event.
     pub track: Track,
-    /// What: a stage's name, or another word.
+    /// The event's name, such as that of a stage.
     pub what: &'static str,
-    /// When it began.
+    /// The start of the event.
     pub from: Instant,
-    /// When it was over; `None` where it has no length.
+    /// The end of the event; `None` for an instant.
     pub to: Option<Instant>,
-    /// Which frame it was for, counted from the first one presented.
+    /// The number of the frame that the event belongs to, if any, counted from the first presented one.
     pub frame: Option<u32>,
-    /// More about it.
+    /// Details that the trace shows with the event.
     pub detail: Option<Box<str>>,
 }
 
 impl Event {
-    /// Something that ran.
+    /// Creates an event that lasted from `from` to `to`.
     pub fn span(track: Track, what: &'static str, from: Instant, to: Instant) -> Self {
         Self { track, what, from, to: Some(to), frame: None, detail: None }
     }
 
-    /// Something that this thread has done since `from`.
+    /// Creates an event of the calling thread that lasted from `from` until now.
     pub fn since(what: &'static str, from: Instant) -> Self {
         Self::span(Track::of_thread(), what, from, Instant::now())
     }
 
-    /// Something without a length.
+    /// Creates an event without duration.
     pub fn instant(track: Track, what: &'static str, at: Instant) -> Self {
         Self { track, what, from: at, to: None, frame: None, detail: None }
     }
 
-    /// The same, for a frame, counted from the first one presented.
-    pub fn of_frame(self, frame: u64) -> Self {
+    /// Sets the number of the frame that the event belongs to, counted from the first presented one.
+    pub fn with_frame(self, frame: u64) -> Self {
         Self { frame: u32::try_from(frame).ok(), ..self }
     }
 
-    /// The same, with more about it.
+    /// Sets the details that the trace shows with the event.
     pub fn with(self, detail: impl Into<Box<str>>) -> Self {
         Self { detail: Some(detail.into()), ..self }
     }
 }
 
-/// The events that are left, and what recording all of them took.
+/// A copy of the event log.
 #[derive(Debug, Clone)]
-pub struct Recorded {
-    /// When recording began, on the events' clock and on the wall's.
+pub struct Recording {
+    /// When recording began, on the events' clock and as wall time.
     pub began: (Instant, SystemTime),
-    /// The events in the order in which they were recorded, in blocks.
+    /// The events in recording order, in blocks.
     pub blocks: Vec<Arc<Vec<Event>>>,
-    /// Events that had to make room.
+    /// Number of events that were dropped because of the limit.
     pub forgotten: u64,
-    /// Frames before this one may have lost some of theirs.
+    /// The number of the first frame none of whose events was dropped.
     pub first_whole_frame: u32,
-    /// What recording took all threads together, in nanoseconds.
+    /// Time that all threads spent recording, in nanoseconds.
     pub cost_ns: u64,
 }
 
-impl Recorded {
-    /// All events.
+impl Recording {
+    /// Returns all events in recording order.
     pub fn events(&self) -> impl Iterator<Item = &Event> {
         self.blocks.iter().flat_map(|block| block.iter())
     }
 }
 
-/// A log with a limit.
+/// A log with a limited number of events.
 struct Log {
     is_on: AtomicBool,
     cost_ns: AtomicU64,
     state: Mutex<Option<State>>,
 }
 
+/// The contents of a log.
 struct State {
     began: (Instant, SystemTime),
     limit: usize,
@@ -154,39 +156,43 @@ struct State {
     first_whole_frame: u32,
 }
 
-/// The process has one, as it has one clock.
+/// The log of this process.
 static LOG: Log = Log::new();
 
-/// Begins to record, and keeps `limit` events; where it has begun already only the limit changes.
+/// Starts recording with a limit of `limit` events; if it has been started before, only the limit changes.
 pub fn start(limit: usize) {
     LOG.start(limit);
 }
 
-/// Records what `events` returns, if anything is recorded; otherwise that is not called.
+/// Records the events that `events` returns. Before [`start`], `events` is not called.
 pub fn record<E: IntoIterator<Item = Event>>(events: impl FnOnce() -> E) {
     LOG.record(events);
 }
 
-/// What is recorded so far; `None` where nothing is. It takes no longer the more there is.
-pub fn copy() -> Option<Recorded> {
+/// Returns a copy of the log; `None` before [`start`]. Constant time, since blocks are shared.
+pub fn copy() -> Option<Recording> {
     LOG.copy()
 }
 
 impl Log {
+    /// Returns a log that does not record yet.
     const fn new() -> Self {
         Self { is_on: AtomicBool::new(false), cost_ns: AtomicU64::new(0), state: Mutex::new(None) }
     }
 
-    // A panic while the lock was held leaves the state whole.
+    // A panic under the lock leaves the state consistent.
+    /// Locks the contents, which are `None` before [`Log::start`].
     fn lock(&self) -> MutexGuard<'_, Option<State>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Starts recording, or changes the limit; see [`start`].
     fn start(&self, limit: usize) {
-        self.lock().get_or_insert_with(State::new).limit = limit.max(BLOCK);
+        self.lock().get_or_insert_with(State::new).limit = limit.max(BLOCK_EVENTS);
         self.is_on.store(true, Ordering::Release);
     }
 
+    /// Records the events that `events` returns, if recording has started; see [`record`].
     fn record<E: IntoIterator<Item = Event>>(&self, events: impl FnOnce() -> E) {
         if !self.is_on.load(Ordering::Acquire) {
             return;
@@ -200,11 +206,12 @@ impl Log {
         self.cost_ns.fetch_add(u64::try_from(took).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    fn copy(&self) -> Option<Recorded> {
+    /// Returns a copy of the contents; see [`copy`].
+    fn copy(&self) -> Option<Recording> {
         let state = self.lock();
         let state = state.as_ref()?;
         let newest = Arc::new(state.newest.clone());
-        Some(Recorded {
+        Some(Recording {
             began: state.began,
             blocks: state.full.iter().cloned().chain([newest]).collect(),
             forgotten: state.forgotten,
@@ -215,10 +222,11 @@ impl Log {
 }
 
 impl State {
+    /// Returns empty contents that begin now.
     fn new() -> Self {
         Self {
             began: (Instant::now(), SystemTime::now()),
-            limit: BLOCK,
+            limit: BLOCK_EVENTS,
             full: VecDeque::new(),
             newest: Vec::new(),
             forgotten: 0,
@@ -226,10 +234,11 @@ impl State {
         }
     }
 
+    /// Adds an event. When the newest block is full, the oldest blocks beyond the limit are dropped.
     fn push(&mut self, event: Event) {
-        if self.newest.len() >= BLOCK {
+        if self.newest.len() >= BLOCK_EVENTS {
             self.full.push_back(Arc::new(std::mem::take(&mut self.newest)));
-            while (self.full.len() + 1) * BLOCK > self.limit {
+            while (self.full.len() + 1) * BLOCK_EVENTS > self.limit {
                 let Some(oldest) = self.full.pop_front() else { break };
                 self.forgotten += oldest.len() as u64;
                 let newest_frame = oldest.iter().filter_map(|event| event.frame).max();
@@ -238,7 +247,7 @@ impl State {
             }
         }
         if self.newest.capacity() == 0 {
-            self.newest.reserve_exact(BLOCK);
+            self.newest.reserve_exact(BLOCK_EVENTS);
         }
         self.newest.push(event);
     }
@@ -249,9 +258,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_made_before_it_starts() {
+    fn nothing_is_recorded_before_the_start() {
         let log = Log::new();
-        log.record(|| -> [Event; 0] { panic!("nobody wants events yet") });
+        log.record(|| -> [Event; 0] { panic!("recording has not started") });
         assert!(log.copy().is_none());
         log.start(10);
         log.record(|| [Event::instant(Track::Window, "drop", Instant::now())]);
@@ -261,19 +270,19 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_events_go_and_are_counted_and_their_frames_are_not_whole() {
+    fn the_oldest_events_are_dropped_and_counted() {
         let log = Log::new();
-        log.start(3 * BLOCK);
+        log.start(3 * BLOCK_EVENTS);
         let (at, each) = (Instant::now(), 10);
-        let frames = BLOCK as u64;
+        let frames = BLOCK_EVENTS as u64;
         for frame in 0..frames {
-            log.record(|| (0..each).map(|_| Event::span(Track::Window, "take", at, at).of_frame(frame)));
+            log.record(|| (0..each).map(|_| Event::span(Track::Window, "take", at, at).with_frame(frame)));
         }
         let recorded = log.copy().unwrap();
         let left = recorded.events().count();
-        assert!(left <= 3 * BLOCK && left > 2 * BLOCK, "{left}");
+        assert!(left <= 3 * BLOCK_EVENTS && left > 2 * BLOCK_EVENTS, "{left}");
         assert_eq!(left as u64 + recorded.forgotten, frames * each);
-        // A block ends within a frame: that one has lost events, and every later one has all.
+        // A block ends within a frame, which loses events; every later frame has all of them.
         let first = u64::from(recorded.first_whole_frame);
         assert_eq!(first, recorded.forgotten.div_ceil(each));
         let of =

@@ -1,8 +1,7 @@
-//! Which times can be believed. In: the statistics of a row of times, and what other processes used meanwhile. Out:
-//! nothing, or a [`Noise`] that says what disturbed it. `bench`, `tune` and the window share this one rule.
+//! Detection of noisy measurements, for `bench`, `tune` and the window.
 //!
-//! A row is noisy where its 95th percentile is more than one and a half times its median, where it has fewer than five
-//! samples, or where other processes used more than a tenth of the machine while it was measured.
+//! A series is noisy if its 95th percentile exceeds 1.5 times its median, if it has fewer than five samples, or if other
+//! processes used more than a tenth of the machine meanwhile.
 
 use std::fmt;
 
@@ -10,59 +9,62 @@ use serde::{Serialize, Serializer};
 
 use super::Series;
 
-/// The fewest samples that say something about each other.
-pub const FEWEST: usize = 5;
-/// The most that the 95th percentile of a quiet row is of its median.
-const SPREAD: f64 = 1.5;
-/// The most of the machine that other processes use beside a quiet row.
-const OTHERS: f64 = 0.1;
-/// Significant digits of what is quiet.
+/// Minimum number of samples of a series that is not noisy.
+pub const MIN_SAMPLES: usize = 5;
+/// Maximum ratio of 95th percentile to median of a series that is not noisy.
+const MAX_SPREAD: f64 = 1.5;
+/// Maximum fraction of the machine that other processes use beside a series that is not noisy.
+const MAX_OTHERS: f64 = 0.1;
+/// Significant digits of values that are not noisy.
 const DIGITS: usize = 3;
 
-/// Why a row of times is noisy; at least one of the reasons is there.
+/// The reasons why a series is noisy: at least one of `few`, `spread` and `others` is set.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Noise {
-    /// So few samples.
+    /// The number of samples, if there are too few.
     pub few: Option<usize>,
-    /// The 95th percentile as a multiple of the median.
+    /// The ratio of 95th percentile to median, if it is too large.
     pub spread: Option<f64>,
-    /// The part of the machine that other processes used, 0 to 1.
+    /// The fraction of the machine that other processes used, 0 to 1, if it is too large.
     pub others: Option<f64>,
-    /// Whether not even a second digit can be believed: the samples lie too far from each other.
-    far_apart: bool,
+    /// True if the samples differ by more than a tenth, so that only one digit is significant.
+    has_one_digit: bool,
 }
 
 impl Noise {
-    /// The rule. `others` is the part of the machine that other processes used meanwhile, 0 to 1, where that is known.
+    /// Returns the noise of a series; `None` if the series is not noisy. `others` is the fraction of the machine that other
+    /// processes used meanwhile, 0 to 1, if known.
     pub fn of(series: &Series, others: Option<f64>) -> Option<Self> {
-        Self::between((series.min, series.p50, series.p95), series.n, others)
+        Self::from_percentiles((series.min, series.p50, series.p95), series.n, others)
     }
 
-    /// The same of `n` samples' minimum, median and 95th percentile.
-    pub fn between((min, p50, p95): (f64, f64, f64), n: usize, others: Option<f64>) -> Option<Self> {
+    /// Returns the noise of `n` samples from their minimum, median and 95th percentile; `None` if they are not noisy. `others`
+    /// is the fraction of the machine that other processes used meanwhile, 0 to 1, if known.
+    pub fn from_percentiles((min, p50, p95): (f64, f64, f64), n: usize, others: Option<f64>) -> Option<Self> {
         let noise = Self {
-            few: Some(n).filter(|n| *n < FEWEST),
-            spread: Some(p95 / p50).filter(|_| p95 > SPREAD * p50),
-            others: others.filter(|part| *part > OTHERS),
-            far_apart: p95 - min > 0.1 * p50,
+            few: Some(n).filter(|n| *n < MIN_SAMPLES),
+            spread: Some(p95 / p50).filter(|_| p95 > MAX_SPREAD * p50),
+            others: others.filter(|part| *part > MAX_OTHERS),
+            has_one_digit: p95 - min > 0.1 * p50,
         };
         (noise.few.is_some() || noise.spread.is_some() || noise.others.is_some()).then_some(noise)
     }
 
-    /// The same of intervals that a clock sets, such as those between frames: they lie about a median that is true.
-    pub fn of_paced(self) -> Self {
-        Self { far_apart: false, ..self }
+    /// Returns this noise for intervals that follow a clock, such as those between frames: even if such intervals vary, their
+    /// median has two significant digits.
+    pub fn for_paced_frames(self) -> Self {
+        Self { has_one_digit: false, ..self }
     }
 
-    /// What remains of the row's numbers: two significant digits, or one where the samples lie further apart than a
-    /// tenth.
+    /// Returns the number of significant digits of the series' values: 2, or 1 if the samples differ by more than a tenth.
     pub fn digits(&self) -> usize {
-        if self.far_apart { 1 } else { 2 }
+        if self.has_one_digit { 1 } else { 2 }
     }
 }
 
-/// A number above 0 in so many significant digits, and how many decimals that has.
-pub fn significant(value: f64, digits: usize) -> (f64, usize) {
+/// Rounds a nonzero number to `digits` significant digits. Returns the rounded number and the number of decimal places to
+/// print, at most 6.
+pub fn round_significant(value: f64, digits: usize) -> (f64, usize) {
     let last = digits as i32 - 1;
     let decimals = |value: f64| last - value.abs().log10().floor() as i32;
     // Rounding may add a digit, as from 9.96 to 10.0.
@@ -71,34 +73,35 @@ pub fn significant(value: f64, digits: usize) -> (f64, usize) {
     (value, decimals(value).clamp(0, 6) as usize)
 }
 
-/// The significant digits of a number that rests on rows of such noise.
+/// Returns the number of significant digits of a value that is computed from several series; `noise` has the noise of each.
 pub(crate) fn digits(noise: &[Option<Noise>]) -> usize {
     noise.iter().flatten().map(Noise::digits).min().unwrap_or(DIGITS)
 }
 
-/// So many significant digits, so that 0.035 and 701 read equally well.
-fn rounded(value: f64, digits: usize) -> String {
+/// Formats a number with `digits` significant digits, as in 0.035 and 701.
+fn significant_digits_text(value: f64, digits: usize) -> String {
     if value == 0.0 || !value.is_finite() {
         return format!("{value}");
     }
-    let (value, decimals) = significant(value, digits);
+    let (value, decimals) = round_significant(value, digits);
     format!("{value:.decimals$}")
 }
 
-/// Three significant digits.
+/// Formats a number with three significant digits, or as an integer from 1000 on.
 pub fn number(value: f64) -> String {
-    if value >= 1000.0 { format!("{value:.0}") } else { rounded(value, 3) }
+    if value >= 1000.0 { format!("{value:.0}") } else { significant_digits_text(value, 3) }
 }
 
-/// A number that rests on rows of such noise: all its digits, or a mark and those that can be believed.
+/// Formats a value that is computed from several series; `noise` has the noise of each. If none is noisy, formats as
+/// [`number`]; otherwise with the mark `~` and only the significant digits.
 pub fn believed(value: f64, noise: &[Option<Noise>]) -> String {
     match noise.iter().all(Option::is_none) {
         true => number(value),
-        false => format!("~{}", rounded(value, digits(noise))),
+        false => format!("~{}", significant_digits_text(value, digits(noise))),
     }
 }
 
-/// One sentence.
+/// Formats the reasons of the noise as one sentence.
 impl fmt::Display for Noise {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let runs = |n| if n == 1 { "Only 1 run".to_owned() } else { format!("Only {n} runs") };
@@ -108,13 +111,13 @@ impl fmt::Display for Noise {
             self.others.map(|part| format!("other processes used {:.0} % of the machine", 100.0 * part)),
         ];
         let sentence = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
-        let mut letters = sentence.chars();
-        let first = letters.next().map(|c| c.to_ascii_uppercase()).unwrap_or_default();
-        write!(f, "{first}{}.", letters.as_str())
+        let mut chars = sentence.chars();
+        let first = chars.next().map(|c| c.to_ascii_uppercase()).unwrap_or_default();
+        write!(f, "{first}{}.", chars.as_str())
     }
 }
 
-/// In JSON: `false`, or the sentence.
+/// The value of the field `noisy` in JSON: `false`, or the reasons as a sentence.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Noisy(pub Option<Noise>);
 
@@ -127,8 +130,8 @@ impl Serialize for Noisy {
     }
 }
 
-/// One sentence for all rows of a run, each with its name and its noise: how many are noisy, and the worst of each
-/// reason. `None` where none is.
+/// Returns a sentence for all rows of a table, pairs of name and noise: how many are noisy, and the worst of each reason.
+/// `None` if none is noisy.
 pub fn summary(rows: &[(String, Option<Noise>)]) -> Option<String> {
     let noisy: Vec<(&str, Noise)> =
         rows.iter().filter_map(|(name, n)| Some((name.as_str(), (*n)?))).collect();
@@ -143,7 +146,7 @@ pub fn summary(rows: &[(String, Option<Noise>)]) -> Option<String> {
         .map(|(_, part)| format!("other processes used up to {:.0} % of the machine", 100.0 * part));
     let spread =
         worst(|n| n.spread).map(|(name, times)| format!("p95 is up to {times:.1} times p50 ({name})"));
-    // The fewest are the greatest of the negative ones.
+    // Negated, since `worst` takes the maximum.
     let few = worst(|n| n.few.map(|n| -(n as f64)))
         .map(|(name, n)| format!("{name} ran only {:.0} time{}", -n, if n == -1.0 { "" } else { "s" }));
     let why = [others, spread, few].into_iter().flatten().collect::<Vec<_>>().join("; ");
@@ -159,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quiet_row_keeps_its_digits() {
+    fn values_without_noise_keep_their_digits() {
         let quiet = series(&[1.0, 1.01, 1.02, 1.0, 1.4]);
         assert_eq!(Noise::of(&quiet, Some(0.1)), None);
         assert_eq!(Noise::of(&quiet, None), None);
@@ -177,7 +180,7 @@ mod tests {
         let others = Noise::of(&series(&[1.0; 5]), Some(0.43)).unwrap();
         assert_eq!((others.few, others.spread, others.others), (None, None, Some(0.43)));
         assert_eq!(others.to_string(), "Other processes used 43 % of the machine.");
-        // What rests on two rows has the digits of the worse one.
+        // A value of several series has the digits of the noisiest.
         assert_eq!(digits(&[Some(few), None, Some(spread)]), 1);
         assert_eq!(digits(&[Some(few), None]), 2);
     }
@@ -213,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn noisy_numbers_keep_the_digits_that_can_be_believed() {
+    fn noisy_numbers_keep_their_significant_digits() {
         let of = |samples: &[f64]| Noise::of(&series(samples), None);
         let (few, far) = (of(&[1.0; 3]), of(&[1.0, 1.0, 1.0, 1.0, 1.0, 3.0]));
         assert_eq!(believed(267.4, &[None, None]), "267");

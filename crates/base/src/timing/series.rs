@@ -1,4 +1,4 @@
-//! Order statistics of a handful of samples: what every table, overlay row and JSON object quotes.
+//! Order statistics of samples, for tables, the overlay and JSON.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,13 +16,13 @@ pub struct Series {
     pub p99: f64,
     /// Largest sample.
     pub max: f64,
-    /// How many samples there were.
+    /// Number of samples.
     pub n: usize,
 }
 
 impl Series {
-    /// The statistics of `samples`, or `None` when there are none. Percentiles are nearest-rank: always a
-    /// value that was measured. Samples that are not finite are left out.
+    /// Computes the statistics of `samples` without those that are not finite; `None` if none are left. Percentiles are
+    /// nearest-rank, so that they are always measured values.
     pub fn of(samples: &[f64]) -> Option<Self> {
         let mut sorted: Vec<f64> = samples.iter().copied().filter(|s| s.is_finite()).collect();
         if sorted.is_empty() {
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_measured_is_no_series() {
+    fn no_samples_give_no_series() {
         assert_eq!(Series::of(&[]), None);
         assert_eq!(Series::of(&[f64::NAN]), None);
     }

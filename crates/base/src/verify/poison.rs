@@ -1,10 +1,9 @@
-//! What lies in and around an output before a run. In: what is right. Out: bytes that are nowhere right, among canaries, and what
-//! became of them.
+//! Poison and canaries: the contents of an output buffer before a run, and their evaluation afterwards.
 
-use super::guard;
+use super::guard_bytes;
 use crate::error::{Error, Result};
 
-/// What an output holds before a run.
+/// A pattern of poison and canary bytes: one for the first run, another one for the second run.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Poison {
     First,
@@ -12,7 +11,7 @@ pub(super) enum Poison {
 }
 
 impl Poison {
-    /// The canary byte at a byte of the guarded output: a pattern that no kernel writes by chance.
+    /// Returns the canary byte at an offset in the guarded output: a pattern that no kernel writes by chance.
     fn canary(self, at: usize) -> u8 {
         let byte = (at as u8).wrapping_mul(167) ^ 0x5c;
         match self {
@@ -21,21 +20,21 @@ impl Poison {
         }
     }
 
-    /// The poison in place of a byte; never the byte itself.
-    pub(super) fn of(self, want: u8) -> u8 {
+    /// Returns the poison for an expected byte: always another byte than the expected one.
+    pub(super) fn poison_byte(self, want: u8) -> u8 {
         match self {
             Poison::First => !want,
             Poison::Second => want ^ 0x6b,
         }
     }
 
-    /// All canary bytes that there are, from a byte that is a multiple of their number on.
+    /// Returns the canary pattern, which repeats every 256 bytes, from offset 0.
     fn canaries(self) -> [u8; 256] {
         std::array::from_fn(|at| self.canary(at))
     }
 
-    /// `middle` between canaries.
-    fn around(self, guard: usize, middle: impl ExactSizeIterator<Item = u8>) -> Vec<u8> {
+    /// Returns `middle` with `guard` canary bytes on each side.
+    fn surround(self, guard: usize, middle: impl ExactSizeIterator<Item = u8>) -> Vec<u8> {
         let canaries = self.canaries();
         let end = guard + middle.len();
         let mut bytes = Vec::with_capacity(end + guard);
@@ -51,45 +50,47 @@ impl Poison {
         bytes
     }
 
-    /// All canary bytes from byte number `from` on.
+    /// Returns the canary pattern from offset `from` on.
     fn canaries_from(self, from: usize) -> [u8; 256] {
         let mut canaries = self.canaries();
         canaries.rotate_left(from % 256);
         canaries
     }
 
-    fn guarded(self, want: &[u8]) -> Vec<u8> {
-        self.around(guard(want.len()), want.iter().map(|byte| self.of(*byte)))
+    /// Returns poison for each byte of `want`, between canaries.
+    fn guarded_poison(self, want: &[u8]) -> Vec<u8> {
+        self.surround(guard_bytes(want.len()), want.iter().map(|byte| self.poison_byte(*byte)))
     }
 }
 
-/// An output of poison without canaries, for what cannot be left: no byte of it is right.
+/// Returns poison without canaries, for outputs that cannot be written out of bounds: no byte equals that of `want`.
 pub fn poisoned(want: &[u8]) -> Vec<u8> {
-    want.iter().map(|byte| Poison::First.of(*byte)).collect()
+    want.iter().map(|byte| Poison::First.poison_byte(*byte)).collect()
 }
 
-/// The output that is to hold `want` as it is before the first run: poison among canaries.
-pub fn guarded(want: &[u8]) -> Vec<u8> {
-    Poison::First.guarded(want)
+/// Returns the contents of the output buffer before the first run: as many bytes as `want`, each of which differs from the
+/// expected byte, between canaries.
+pub fn guarded_output(want: &[u8]) -> Vec<u8> {
+    Poison::First.guarded_poison(want)
 }
 
-/// Canary bytes around something that is only read: who reads beyond it gets what no picture has there.
+/// Returns read-only `bytes` with `guard` canary bytes on each side, so that out-of-bounds reads change the result.
 pub fn between_canaries(bytes: &[u8], guard: usize) -> Vec<u8> {
-    Poison::First.around(guard, bytes.iter().copied())
+    Poison::First.surround(guard, bytes.iter().copied())
 }
 
-/// Guarded outputs after one run or, where the first left anything to ask, two.
-pub struct Outputs {
+/// Guarded outputs after one run or, if the first was not conclusive, two.
+pub(super) struct Outputs {
     runs: Vec<(Poison, Vec<u8>)>,
     guard: usize,
     len: usize,
-    /// How many canaries changed in any run.
+    /// Number of canary bytes that changed in any run.
     overrun: usize,
 }
 
-/// How many of the bytes from number `from` on are not the canaries that were there, in any of the runs. What is written over a
-/// canary may equal it, but not that of the other run, too.
-fn changed(from: usize, runs: &[(Poison, &[u8])]) -> usize {
+/// Returns the number of canary bytes that changed in any of the runs, in a part of the output from offset `from` on. A
+/// written byte may equal the canary of one run, but not of both.
+fn count_changed(from: usize, runs: &[(Poison, &[u8])]) -> usize {
     let runs: Vec<_> = runs.iter().map(|(poison, bytes)| (poison.canaries_from(from), *bytes)).collect();
     let len = runs.first().map_or(0, |(_, bytes)| bytes.len());
     let of_part = |start: usize| {
@@ -105,39 +106,35 @@ fn changed(from: usize, runs: &[(Poison, &[u8])]) -> usize {
 }
 
 impl Outputs {
-    /// Lets `run` fill a guarded output that is to hold `want`, once or twice. It gets the output as it must be before the
-    /// run, and returns it as it is afterwards.
-    pub fn of(want: &[u8], run: impl FnMut(&[u8]) -> Result<Vec<u8>>) -> Result<Self> {
-        Self::from_first(want, &guarded(want), run)
-    }
-
-    /// The same from `first`, the output as it is before the first run.
+    /// Calls `run` once or, if the first run is not conclusive, twice. `run` gets the contents of the output buffer before the
+    /// run, `first` the first time, and returns the contents after the run.
     pub(super) fn from_first(
         want: &[u8],
         first: &[u8],
         mut run: impl FnMut(&[u8]) -> Result<Vec<u8>>,
     ) -> Result<Self> {
-        let mut outputs = Self { runs: Vec::new(), guard: guard(want.len()), len: want.len(), overrun: 0 };
+        let mut outputs =
+            Self { runs: Vec::new(), guard: guard_bytes(want.len()), len: want.len(), overrun: 0 };
         let (guard, end) = (outputs.guard, outputs.guard + outputs.len);
         for poison in [Poison::First, Poison::Second] {
             let after = match poison {
                 Poison::First => run(first)?,
-                Poison::Second => run(&poison.guarded(want))?,
+                Poison::Second => run(&poison.guarded_poison(want))?,
             };
             if after.len() != outputs.len + 2 * guard {
                 return Err(Error::new(
-                    "An output could not be checked.",
-                    format!("It has {} bytes, not {}.", after.len(), outputs.len + 2 * guard),
+                    "The output could not be checked.",
+                    format!("It has {} bytes, expected {}.", after.len(), outputs.len + 2 * guard),
                     "",
                 ));
             }
             outputs.runs.push((poison, after));
             let of = |part: std::ops::Range<usize>| {
                 let runs = outputs.runs.iter().map(|(poison, after)| (*poison, &after[part.clone()]));
-                changed(part.start, &runs.collect::<Vec<_>>())
+                count_changed(part.start, &runs.collect::<Vec<_>>())
             };
             outputs.overrun = of(0..guard) + of(end..end + guard);
-            let is_poison = |(got, want): (&u8, &u8)| got != want && *got == Poison::First.of(*want);
+            let is_poison = |(got, want): (&u8, &u8)| got != want && *got == Poison::First.poison_byte(*want);
             if outputs.overrun == 0 && !outputs.got().iter().zip(want).any(is_poison) {
                 break;
             }
@@ -145,19 +142,19 @@ impl Outputs {
         Ok(outputs)
     }
 
-    /// The picture after the first run.
-    pub fn got(&self) -> &[u8] {
+    /// Returns the output after the first run, without canaries.
+    pub(super) fn got(&self) -> &[u8] {
         self.runs.first().map_or(&[], |(_, after)| &after[self.guard..self.guard + self.len])
     }
 
-    /// Whether nobody wrote the byte at `at`, which should be `want`: it held its poison after both runs.
-    pub fn is_untouched(&self, at: usize, want: u8) -> bool {
+    /// Returns true if the byte at `at`, expected to be `want`, was not written: it has its poison after both runs.
+    pub(super) fn is_untouched(&self, at: usize, want: u8) -> bool {
         self.runs.len() > 1
-            && self.runs.iter().all(|(poison, after)| after[self.guard + at] == poison.of(want))
+            && self.runs.iter().all(|(poison, after)| after[self.guard + at] == poison.poison_byte(want))
     }
 
-    /// How many canaries changed in any run.
-    pub fn overrun(&self) -> usize {
+    /// Returns the number of canary bytes that changed in any run.
+    pub(super) fn overrun(&self) -> usize {
         self.overrun
     }
 }

@@ -1,4 +1,4 @@
-//! What a check says: how an output differs, and what was compared. In: differences. Out: sentences, and JSON.
+//! The result of a check: how an output differs, and what was compared; as sentences and as JSON.
 
 use std::fmt;
 
@@ -9,12 +9,12 @@ use crate::numbers::thousands;
 /// One element that differs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Difference {
-    /// Where it is, as in "red at (3, 4)".
+    /// The position of the element, as in "red at (3, 4)".
     pub position: String,
-    /// What the variant wrote.
+    /// The variant's value.
     #[serde(with = "any_float")]
     pub got: f64,
-    /// What the reference says.
+    /// The reference's value.
     #[serde(with = "any_float")]
     pub want: f64,
 }
@@ -22,57 +22,59 @@ pub struct Difference {
 /// How an output differs from the reference.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct MismatchReport {
-    /// Which input it was, of which size, and how it was launched; empty where there is only one.
+    /// Input, size and launch that were checked; empty if the check has only one case.
     pub case: String,
-    /// What is counted: bytes, floats.
+    /// Plural of the elements, such as "bytes".
     pub elements: String,
-    /// Elements of the output that differ.
+    /// Number of elements that differ.
     pub count: usize,
-    /// Elements of the output.
+    /// Number of elements of the output.
     pub total: usize,
     /// The largest difference of an element.
     #[serde(with = "any_float")]
     pub max_abs_diff: f64,
-    /// The first difference; `None` when only canaries changed.
+    /// The first difference; `None` if only canaries or source bytes changed.
     pub first: Option<Difference>,
-    /// Elements of the output that nobody wrote: they held their poison after two runs, each with another. 0 after a single run,
-    /// which does not tell them from those that were written and equal it.
+    /// Number of elements that were not written: after two runs with different poison they still have their poison. 0 after a
+    /// single run, which cannot distinguish them.
     pub untouched: usize,
-    /// Canary bytes that changed: the output was left on one side or the other.
+    /// Number of bytes written outside the output: canaries that changed.
     pub overrun: usize,
-    /// Bytes of the source that changed: it is only to be read.
+    /// Number of bytes of the read-only source that changed.
     pub source: usize,
 }
 
-/// A float between processes as its bits: JSON has no word for what is infinite or no number.
+/// Serializes a float as its bits, since JSON has no infinity and no NaN.
 mod any_float {
     use serde::{Deserialize as _, Deserializer, Serializer};
 
+    /// Serializes a float as the integer of its bits.
     pub(crate) fn serialize<S: Serializer>(number: &f64, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_u64(number.to_bits())
     }
 
+    /// Deserializes a float from the integer of its bits.
     pub(crate) fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<f64, D::Error> {
         u64::deserialize(from).map(f64::from_bits)
     }
 }
 
 impl MismatchReport {
-    /// Whether there is nothing to report.
+    /// Returns true if there is nothing to report.
     pub fn is_empty(&self) -> bool {
         self.count == 0 && self.overrun == 0 && self.source == 0
     }
 
-    /// Whether something was written that is not the output: nobody knows what that does to another process.
+    /// Returns true if the variant wrote outside its output, which may corrupt any memory.
     pub fn wrote_elsewhere(&self) -> bool {
         self.overrun > 0 || self.source > 0
     }
 
-    /// Adds an element that differs.
+    /// Adds an element that differs from the reference; `untouched` is true if the element was not written.
     pub fn note(&mut self, got: f64, want: f64, untouched: bool, position: impl FnOnce() -> String) {
         self.count += 1;
         self.untouched += usize::from(untouched);
-        // What is no number differs by more than any number.
+        // A NaN counts as an infinite difference.
         let difference = (got - want).abs();
         self.max_abs_diff =
             self.max_abs_diff.max(if difference.is_nan() { f64::INFINITY } else { difference });
@@ -86,7 +88,7 @@ impl fmt::Display for MismatchReport {
         let elements = if self.elements.is_empty() { "bytes" } else { &self.elements };
         if let Some(Difference { position, got, want }) = &self.first {
             parts.push(format!(
-                "{} of {} {elements} differ by up to {}, first {position}: got {got}, want {want}",
+                "{} of {} {elements} differ by up to {}, first mismatch: {position}: {got}, expected {want}",
                 thousands(self.count as f64),
                 thousands(self.total as f64),
                 self.max_abs_diff
@@ -108,28 +110,29 @@ impl fmt::Display for MismatchReport {
     }
 }
 
-/// What a check compared, all of it: every picture at every size, launched in each way.
+/// The scope of a check: all combinations of inputs, sizes and launches.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Checked {
     /// Sizes of the pictures, as in `1280x720`.
     pub sizes: Vec<String>,
-    /// The kinds of input.
+    /// Names of the inputs.
     #[serde(rename = "pictures")]
     pub inputs: Vec<String>,
-    /// How each was launched: whole, or in bands of rows.
+    /// The launches: "whole", or in bands of rows.
     pub bands: Vec<String>,
-    /// The radii, where that is not the one that is timed.
+    /// The radii that were checked, if they are not the timed radius.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub radii: Vec<u32>,
-    /// What was read or written, where that is not what is timed: layouts of planes, an image, other parameters.
+    /// How the checked runs differ from the timed one, such as in layouts of planes, images or other parameters.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ways: Vec<String>,
-    /// Whether it is an output that was timed.
+    /// True if the output of a timed run was compared.
     pub timed: bool,
 }
 
 impl Checked {
-    /// Adds it to a list: to what differs from it only in the sizes, in the radii or in the ways, if that is there.
+    /// Adds this scope to `list`: merged into an entry that differs in at most one of `sizes`, `radii` and `ways` if there is
+    /// one, else as an entry of its own.
     pub fn add_to(self, list: &mut Vec<Checked>) {
         let fits = |known: &&mut Checked| {
             let differ = [known.sizes != self.sizes, known.radii != self.radii, known.ways != self.ways];
@@ -139,10 +142,11 @@ impl Checked {
                 && differ.iter().filter(|differs| **differs).count() <= 1
         };
         let Some(known) = list.iter_mut().find(fits) else { return list.push(self) };
+        /// Appends the items of `more` that `to` does not have.
         fn join<T: PartialEq>(to: &mut Vec<T>, more: Vec<T>) {
-            for one in more {
-                if !to.contains(&one) {
-                    to.push(one);
+            for item in more {
+                if !to.contains(&item) {
+                    to.push(item);
                 }
             }
         }
@@ -152,10 +156,10 @@ impl Checked {
     }
 }
 
-/// As in `noise, white at 5x3, 67x33, whole, bands of …`.
+/// Formats what was compared, as in `noise, white at 5x3, 67x33, whole and bands of …`.
 impl fmt::Display for Checked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let timed = if self.timed { "what was timed: " } else { "" };
+        let timed = if self.timed { "timed output: " } else { "" };
         let inputs = match self.inputs.as_slice() {
             [first, others @ ..] if others.len() > 2 => {
                 format!("{first} and {} others", others.len())

@@ -1,4 +1,4 @@
-//! A frame's planes on their way to the device.
+//! Upload of a frame's planes to the device.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ffmpeg_next::frame::Video;
 use ocl::ffi;
 
-use super::launch::NOT_STARTED;
+use super::launch::START_FAILED;
 use base::error::{Error, Result};
 use opencl::cl::{ClContext, Event, Queue};
 use opencl::host_block::HostBlock;
@@ -14,40 +14,44 @@ use opencl::memory::{Picture, Storage};
 use opencl::transfer::{enqueue_map, enqueue_unmap, enqueue_write};
 use video::color::Layout;
 use video::color::planes::pack;
-use video::color::{Packed, PlaneMemory, Staging};
+use video::color::{PackedPicture, PlaneMemory, Staging};
 
-/// A frame's planes in one block of host memory, and the device's memory for them. Where the device
-/// computes in the host's memory both are the same.
+/// A frame's planes, packed into one block of host memory, and the device memory into which they are uploaded. On devices
+/// that compute in host memory, both are the same memory.
 ///
-/// Like a slot's blocks, the host's block must outlive the commands that use it: drop it when they have finished.
+/// The block must outlive the commands that use it: drop it when they have finished.
 pub struct PlaneBlock {
     layout: Layout,
-    /// A flat buffer. Declared before `host`, so that it drops first: it may lie there.
+    /// A flat buffer, which may use the memory of `host`: declared before it, so that it drops first.
     device: Option<Picture>,
-    host: Host,
+    host: HostMemory,
+    /// True if the device computes in host memory, so that the block is mapped instead of uploaded.
     in_place: bool,
+    /// True while the block is mapped to the host; only with `in_place`.
     mapped: bool,
-    handed_over: bool,
+    /// True from [`PlaneBlock::to_device`] to [`PlaneBlock::note_back_on_host`]: commands may be reading the host's memory.
+    in_use: bool,
 }
 
-/// The host's side of a block.
-enum Host {
-    /// Filled by [`PlaneBlock::fill`].
+/// The host memory of a block.
+enum HostMemory {
+    /// Memory that [`PlaneBlock::fill`] writes to.
     Own(HostBlock),
-    /// Filled elsewhere; the same planes may be uploaded again later.
-    Packed(Arc<Packed>),
+    /// Planes that were packed elsewhere; they may be uploaded again later.
+    Packed(Arc<PackedPicture>),
 }
 
-impl Host {
+impl HostMemory {
+    /// Returns the address of the block's first byte.
     fn start(&self) -> NonNull<u8> {
         match self {
-            Host::Own(block) => block.start(),
-            Host::Packed(packed) => NonNull::from(packed.bytes()).cast(),
+            HostMemory::Own(block) => block.start(),
+            HostMemory::Packed(packed) => NonNull::from(packed.bytes()).cast(),
         }
     }
 }
 
-/// Memory for planes that the driver has pinned.
+/// Memory for planes that is pinned by the driver.
 struct PinnedPlanes(HostBlock);
 
 impl PlaneMemory for PinnedPlanes {
@@ -60,8 +64,8 @@ impl PlaneMemory for PinnedPlanes {
     }
 }
 
-/// The planes of `picture`, which lie as `layout` says, in `staging`'s memory, on this thread; more of that memory is made
-/// where it is short, and mapped in `queue`: the call waits for what is in that.
+/// Packs the planes of `picture`, whose layout is `layout`, into a block of `staging`, on the device's thread. If a new block
+/// must be allocated, it is mapped by `queue`, and the call waits for the commands in that queue.
 ///
 /// # Errors
 /// When memory runs out, or the planes are not in memory.
@@ -71,13 +75,13 @@ pub fn pack_pinned(
     staging: &Staging,
     picture: &Video,
     layout: &Layout,
-) -> Result<Packed> {
+) -> Result<PackedPicture> {
     let make = || HostBlock::pinned_by(cl, queue, layout.bytes());
     staging.pack(picture, layout, || Ok(Box::new(PinnedPlanes(make()?))))
 }
 
 impl PlaneBlock {
-    /// Host memory for pictures of `layout`; the device's memory is made at the first upload.
+    /// Allocates host memory for pictures of `layout`. The device's memory is allocated at the first upload.
     ///
     /// # Errors
     /// When memory runs out.
@@ -88,48 +92,49 @@ impl PlaneBlock {
         Ok(Self {
             layout: *layout,
             device: None,
-            host: Host::Own(host),
+            host: HostMemory::Own(host),
             in_place,
             mapped: false,
-            handed_over: false,
+            in_use: false,
         })
     }
 
-    /// A block for planes that are packed already, for devices with memory of their own.
-    pub fn of_packed(packed: Arc<Packed>) -> Self {
+    /// Returns a block with planes that were packed by the decoder's thread, for devices with memory of their own.
+    pub fn from_packed(packed: Arc<PackedPicture>) -> Self {
         Self {
             layout: *packed.layout(),
             device: None,
-            host: Host::Packed(packed),
+            host: HostMemory::Packed(packed),
             in_place: false,
             mapped: false,
-            handed_over: false,
+            in_use: false,
         }
     }
 
-    /// Takes other planes that are packed already, in place of what the host has; the device's memory stays.
+    /// Replaces the host's memory with other packed planes; the device's memory stays.
     ///
     /// # Errors
-    /// When the device still has the block, or the planes lie otherwise.
-    pub fn take_packed(&mut self, packed: Arc<Packed>) -> Result<()> {
-        if self.handed_over || *packed.layout() != self.layout || self.in_place {
-            return Err(in_use());
+    /// When commands may still use the block, or the planes have another layout.
+    pub fn set_packed(&mut self, packed: Arc<PackedPicture>) -> Result<()> {
+        if self.in_use || *packed.layout() != self.layout || self.in_place {
+            return Err(not_writable_error());
         }
-        self.host = Host::Packed(packed);
+        self.host = HostMemory::Packed(packed);
         Ok(())
     }
 
-    /// What the block holds.
+    /// Returns the layout of the block.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// The device's memory for the block, made when it is first asked for; it has the planes after [`PlaneBlock::to_device`].
+    /// Returns the device's memory for the block, allocated at the first call. It contains the planes after
+    /// [`PlaneBlock::to_device`].
     ///
     /// # Errors
     /// When device memory runs out.
-    pub fn device(&mut self, cl: &ClContext) -> Result<&Picture> {
-        let (width, height) = self.row();
+    pub fn allocate_device_memory(&mut self, cl: &ClContext) -> Result<&Picture> {
+        let (width, height) = self.transfer_size();
         let device = match self.device.take() {
             Some(device) => device,
             None if !self.in_place => Picture::alloc(cl, Storage::Buffer, width, height)?,
@@ -141,16 +146,16 @@ impl PlaneBlock {
         Ok(self.device.insert(device))
     }
 
-    /// The block as the device has it.
+    /// Returns the device's memory for the block.
     ///
     /// # Errors
-    /// Before [`PlaneBlock::to_device`].
-    pub fn on_device(&self) -> Result<&Picture> {
-        let missing = || Error::new(NOT_STARTED, "Its planes are not on the device.", "");
+    /// When it is not allocated yet.
+    pub fn device_memory(&self) -> Result<&Picture> {
+        let missing = || Error::new(START_FAILED, "Its planes are not on the device.", "");
         self.device.as_ref().ok_or_else(missing)
     }
 
-    /// Bytes that [`PlaneBlock::to_device`] hands over.
+    /// Returns the length of the block in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.layout.bytes()
     }
@@ -158,48 +163,49 @@ impl PlaneBlock {
     /// Copies a frame's planes into the block.
     ///
     /// # Errors
-    /// When the device still has the block, the frame has another layout, or the block is for packed planes.
+    /// When commands may still use the block, the frame has another layout, or the block is for packed planes.
     pub fn fill(&mut self, frame: &Video) -> Result<()> {
         match &mut self.host {
-            Host::Own(block) if !self.handed_over => pack(frame, &self.layout, block.bytes_mut()),
-            _ => Err(in_use()),
+            HostMemory::Own(block) if !self.in_use => pack(frame, &self.layout, block.bytes_mut()),
+            _ => Err(not_writable_error()),
         }
     }
 
-    /// The same memory as a picture of one row, four bytes a pixel, for the commands that move it.
-    fn row(&self) -> (u32, u32) {
+    /// Returns the size of the block as a picture of one row with four bytes per pixel, for transfers.
+    fn transfer_size(&self) -> (u32, u32) {
         ((self.bytes() / 4) as u32, 1)
     }
 
-    /// Hands the block to the device: enqueues the upload on `queue`, or on a CPU device the unmapping. The event, if
-    /// there is anything to do, is the upload's. Never waits.
+    /// Enqueues the upload of the block's planes on `queue`; on a CPU device, enqueues the unmapping of the block instead.
+    /// Returns the event of the command, or `None` if nothing had to be enqueued. Never waits.
     ///
     /// # Errors
     /// When device memory runs out or the command cannot be enqueued.
     pub fn to_device(&mut self, cl: &ClContext, queue: &Queue) -> Result<Option<Event>> {
         let start = self.host.start();
-        self.handed_over = true;
+        self.in_use = true;
         let in_place = self.in_place;
-        let device = self.device(cl)?;
+        let device = self.allocate_device_memory(cl)?;
         if !in_place {
-            // SAFETY: the block holds these bytes, and nobody writes them until `back_on_host`: `fill` refuses, and packed
+            // SAFETY: the block holds these bytes, and nothing writes them until `note_back_on_host`: `fill` refuses, and packed
             // planes are only read while they are owned here.
             return unsafe { enqueue_write(queue, device, start) }.map(Some);
         }
         if !std::mem::take(&mut self.mapped) {
             return Ok(None);
         }
-        let device = self.device(cl)?;
+        let device = self.allocate_device_memory(cl)?;
         enqueue_unmap(queue, device, start).map(Some)
     }
 
-    /// Asks for the block back after the commands enqueued so far: on a CPU device enqueues the mapping, elsewhere
-    /// there is nothing to do. When all of them are complete, call [`PlaneBlock::back_on_host`]. Never waits.
+    /// On a CPU device, enqueues the mapping of the block to the host, after all commands enqueued so far, and returns the
+    /// event of the mapping; on other devices, returns `None`. When all these commands are complete, call
+    /// [`PlaneBlock::note_back_on_host`]. Never waits.
     ///
     /// # Errors
     /// When the command cannot be enqueued.
     pub fn to_host(&mut self, cl: &ClContext) -> Result<Option<Event>> {
-        let (width, _) = self.row();
+        let (width, _) = self.transfer_size();
         let Some(device) = self.device.as_ref().filter(|_| self.in_place && !self.mapped) else {
             return Ok(None);
         };
@@ -209,13 +215,16 @@ impl PlaneBlock {
         Ok(Some(event))
     }
 
-    /// Notes that the upload's event, and that of [`PlaneBlock::to_host`] if there was one, are complete.
-    pub fn back_on_host(&mut self) {
-        self.handed_over = false;
+    /// Allows the host to write the block again. Call it when the events of the upload and of [`PlaneBlock::to_host`] are
+    /// complete.
+    pub fn note_back_on_host(&mut self) {
+        self.in_use = false;
     }
 }
 
-fn in_use() -> Error {
+/// Returns the error for a [`PlaneBlock`] that cannot take new planes: enqueued commands may still use the block, or its
+/// memory is not meant for planes of this layout or origin.
+fn not_writable_error() -> Error {
     Error::new(
         "A picture could not be copied.",
         "The memory for it is the device's, or another picture's.",

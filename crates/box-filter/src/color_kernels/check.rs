@@ -1,28 +1,28 @@
-//! Whether conversion and correction give on a device what their references give. In: the programs, a layout or a size.
-//! Out: nothing where every byte is right, or a report.
+//! Checks of the conversion and correction kernels against their references.
 
-use super::{CONVERT, Converter, Corrector, ROWS};
-use crate::color_trial::{self, Pattern};
+use super::{CONVERT_FILE, Converter, Corrector, KernelCache, ROWS_FILE};
+use crate::color_test_pictures::{self, Pattern};
+use crate::guarded::GuardedPicture;
 use base::error::{Error, Result};
 use base::memory::{require, zeroed};
 use base::verify::{self, MismatchReport};
 use opencl::cl::{ClContext, Queue, failed};
-use opencl::memory::{Picture, Rgba, Storage, channel_at, guarded};
+use opencl::memory::{Picture, Rgba, Storage, channel_at};
 use opencl::parts::require_sub_buffers;
 use video::color::Matrix;
 use video::color::reference::convert_rows;
 use video::color::{Correction, Layout, RgbaColors};
 
-/// Rows of a picture that is tried before a conversion is used.
+/// Rows of the picture that is checked before a conversion is used.
 const FEW_ROWS: u32 = 16;
-/// Rows that are compared at once in a whole picture.
-const STRIP: usize = 32;
+/// Rows of a whole picture that are compared at once.
+const STRIP_ROWS: usize = 32;
 
-/// Runs a conversion or correction to a poisoned picture, for a buffer with canaries on both sides, and compares with `want`.
-/// `run` puts it on `queue`.
+/// Runs a conversion or correction into a poisoned picture, with canaries on both sides of a buffer, and compares the
+/// picture with `want`, the expected pixels. `run` enqueues the conversion or correction on `queue`.
 ///
 /// # Errors
-/// When it cannot run; a wrong result is no error but a report.
+/// When the kernel cannot run. A wrong result is not an error but returned as a report.
 pub(crate) fn compare(
     cl: &ClContext,
     queue: &Queue,
@@ -32,38 +32,25 @@ pub(crate) fn compare(
     mut run: impl FnMut(&Picture) -> Result<()>,
 ) -> Result<Option<MismatchReport>> {
     let finish = || queue.finish().map_err(|e| failed("The device failed during a check.", &e));
-    let report = verify::check(want, Rgba { width: width as usize }, |before| {
-        let mut after = before.to_vec();
-        match storage {
-            Storage::Image => {
-                let guard = verify::guard(want.len());
-                let middle = guard..guard + want.len();
-                let picture = Picture::alloc(cl, storage, width, height)?;
-                picture.write(queue, &before[middle.clone()])?;
-                run(&picture)?;
-                finish()?;
-                picture.read(queue, &mut after[middle])?;
-            }
-            Storage::Buffer => {
-                let (whole, picture) = guarded(cl, want.len(), verify::guard(want.len()))?;
-                whole.write(queue, before)?;
-                run(&picture)?;
-                finish()?;
-                whole.read(queue, &mut after)?;
-            }
-        }
+    let output = GuardedPicture::new(cl, storage, (width, height), verify::guard_bytes(want.len()))?;
+    let report = verify::check(want, &Rgba { width: width as usize }, |before| {
+        output.write(queue, before)?;
+        run(&output.picture)?;
+        finish()?;
+        let mut after = zeroed(before.len())?;
+        output.read(queue, before, &mut after)?;
         Ok(after)
     })?;
     if report.is_some() && storage == Storage::Buffer {
-        // Before a kernel is blamed.
+        // A driver with wrong sub-buffers is reported instead of the kernel.
         require_sub_buffers(cl)?;
     }
     Ok(report)
 }
 
 impl Converter {
-    /// Checks the conversion of a block, which lies as `layout` says, into a picture of this kind; `want` is what the
-    /// reference makes of it. Waits.
+    /// Checks the conversion of a block with this layout into a picture of this storage, against `want`, the reference's
+    /// output. The block must not change. Waits for the result.
     ///
     /// # Errors
     /// When the program does not build or run.
@@ -78,28 +65,35 @@ impl Converter {
         let cl = self.cl.clone();
         let planes = Picture::block(&cl, queue, block)?;
         let report = compare(&cl, queue, storage, (layout.width, layout.height), want, |dst| {
-            self.enqueue_block(queue, layout, &planes, dst, correction).map(drop)
+            self.enqueue(queue, &mut KernelCache::default(), layout, &planes, dst, correction).map(drop)
         })?;
         let mut after = zeroed(block.len())?;
         planes.read(queue, &mut after)?;
         if report.is_none() && after != block {
-            let source = verify::changed(block, &after);
-            return Ok(Some(MismatchReport { source, ..nothing(want.len()) }));
+            let source = verify::count_changed(block, &after);
+            return Ok(Some(MismatchReport { source, ..empty_report(want.len()) }));
         }
         Ok(report)
     }
 
-    /// Checks some rows of the layout's width, as they are and corrected: what is done before a program is used. Waits.
+    /// Checks the conversion of a picture with a few rows of the layout's width, with and without colour correction. This
+    /// check runs before a program is used. Waits for the result: a report of the differences from the reference, or `None`
+    /// if there are none.
     ///
     /// # Errors
     /// As [`Converter::check`].
     pub fn check_few_rows(&mut self, layout: &Layout, storage: Storage) -> Result<Option<MismatchReport>> {
-        let part = few_rows(layout);
-        self.check_both(&part, storage, &color_trial::block(&part, Pattern::Mixed, 1)?, &mut || ())
+        let part = with_few_rows(layout);
+        self.check_with_and_without_correction(
+            &part,
+            storage,
+            &color_test_pictures::block(&part, Pattern::Mixed, 1)?,
+            &mut || (),
+        )
     }
 
-    /// Checks a block that lies as `layout` says, and then some rows of the layout's width of all kinds: what is done with
-    /// kernels that were just changed. `step` is told of each run before it begins. Waits.
+    /// Checks the conversion of `block`, which has this layout, and then of a few rows of the layout's width with each test
+    /// pattern. This check runs after an edit of the kernels. `step` is called before each run. Waits for the result.
     ///
     /// # Errors
     /// As [`Converter::check`].
@@ -110,20 +104,24 @@ impl Converter {
         block: &[u8],
         mut step: impl FnMut(),
     ) -> Result<Option<MismatchReport>> {
-        // What differs in the picture that is looked at is told of that one.
-        let mut report = self.check_both(layout, storage, block, &mut step)?;
-        let part = few_rows(layout);
+        // A difference in the given picture has priority in the report.
+        let mut report = self.check_with_and_without_correction(layout, storage, block, &mut step)?;
+        let part = with_few_rows(layout);
         for pattern in Pattern::ALL {
             if report.is_none() {
-                report =
-                    self.check_both(&part, storage, &color_trial::block(&part, pattern, 1)?, &mut step)?;
+                report = self.check_with_and_without_correction(
+                    &part,
+                    storage,
+                    &color_test_pictures::block(&part, pattern, 1)?,
+                    &mut step,
+                )?;
             }
         }
         Ok(report)
     }
 
-    /// Checks a block as it is and corrected.
-    fn check_both(
+    /// Checks the conversion of `block` with and without colour correction; calls `step` before each run.
+    fn check_with_and_without_correction(
         &mut self,
         layout: &Layout,
         storage: Storage,
@@ -132,7 +130,7 @@ impl Converter {
     ) -> Result<Option<MismatchReport>> {
         let queue = self.cl.extra_queue()?;
         for correction in [Correction::NEUTRAL, Correction::VIVID] {
-            let want = color_trial::expected(layout, block, &correction)?;
+            let want = color_test_pictures::expected(layout, block, &correction)?;
             step();
             let report = self.check(&queue, layout, storage, &correction, (block, &want))?;
             if report.is_some() {
@@ -142,61 +140,74 @@ impl Converter {
         Ok(None)
     }
 
-    /// Checks a picture of the layout's whole size, a strip after the other on this thread: slow, but with memory for
-    /// one picture only. Waits.
+    /// Checks the conversion of a picture of the layout's whole size, strip by strip on this thread: slow, but needs memory
+    /// for one picture only. Waits for the result.
     ///
     /// # Errors
     /// As [`Converter::check`]; also when memory runs out.
     pub fn check_whole(&mut self, layout: &Layout, storage: Storage) -> Result<Option<MismatchReport>> {
         let (cl, queue) = (self.cl.clone(), self.cl.extra_queue()?);
         require(2 * layout.bytes() + 3 * layout.rgba_bytes())?;
-        let block = color_trial::block(layout, Pattern::Mixed, 2)?;
+        let block = color_test_pictures::block(layout, Pattern::Mixed, 2)?;
         let planes = Picture::block(&cl, &queue, &block)?;
+        // Pixels that are not written stay noise, and so differ from the expected ones.
+        let mut got = color_test_pictures::pixels((layout.width, layout.height), 3)?;
+        let picture = Picture::alloc(&cl, storage, layout.width, layout.height)?;
+        picture.write(&queue, &got)?;
+        let kernels = &mut KernelCache::default();
+        let _event = self.enqueue(&queue, kernels, layout, &planes, &picture, &Correction::NEUTRAL)?;
+        picture.read(&queue, &mut got)?;
+        let mut report = empty_report(got.len());
         let row = layout.width as usize * 4;
-        let mut strip = zeroed(row * STRIP)?;
-        compare_strips(&cl, &queue, storage, (layout.width, layout.height), &mut strip, |step| match step {
-            Step::Run(dst) => {
-                self.enqueue_block(&queue, layout, &planes, dst, &Correction::NEUTRAL).map(drop)
+        let mut strip = zeroed(row * STRIP_ROWS)?;
+        for (first, got) in (0..).step_by(STRIP_ROWS).zip(got.chunks(strip.len().max(1))) {
+            let want = &mut strip[..got.len()];
+            convert_rows(layout, &block, first, want);
+            if got != want {
+                add_differences(&mut report, row, first, got, want);
             }
-            Step::Want(first, rgba) => {
-                convert_rows(layout, &block, first, rgba);
-                Ok(())
-            }
-        })
+        }
+        Ok((report.count > 0).then_some(report))
     }
 
-    /// The kernel file that converts such planes now.
-    pub(crate) fn file(&self, layout: &Layout, storage: Storage) -> &'static str {
-        if self.is_by_rows(layout, storage) { ROWS } else { CONVERT }
+    /// Returns the kernel file that this converter uses for planes of this layout and a destination with this storage.
+    pub(crate) fn kernel_file(&self, layout: &Layout, storage: Storage) -> &'static str {
+        if self.uses_row_kernel(layout, storage) { ROWS_FILE } else { CONVERT_FILE }
     }
 
-    /// What is said of a conversion that is wrong; `instead` is what is done about it.
-    pub fn wrong(&self, layout: &Layout, storage: Storage, report: &MismatchReport, instead: &str) -> Error {
-        let file = self.file(layout, storage);
-        wrong(&self.cl, &format!("pictures ({layout})"), file, report, instead)
+    /// Returns the error for a conversion that differs from the reference; `instead` is a sentence about the consequence.
+    pub fn mismatch_error(
+        &self,
+        layout: &Layout,
+        storage: Storage,
+        report: &MismatchReport,
+        instead: &str,
+    ) -> Error {
+        let file = self.kernel_file(layout, storage);
+        mismatch_error(&self.cl, &format!("pictures ({layout})"), file, report, instead)
     }
 }
 
-/// The kernel file that is made for such planes and pictures on a device.
-pub fn file_of(cl: &ClContext, layout: &Layout, storage: Storage) -> &'static str {
-    if super::rows::takes(cl, layout, storage) { ROWS } else { CONVERT }
+/// Returns the kernel file that is meant for planes of this layout and a destination with this storage on a device.
+pub fn intended_kernel_file(cl: &ClContext, layout: &Layout, storage: Storage) -> &'static str {
+    if super::rows::is_suitable(cl, layout, storage) { ROWS_FILE } else { CONVERT_FILE }
 }
 
-/// A picture as wide as these, with a few rows. An odd height ends within a row of chroma; it stays odd.
-fn few_rows(layout: &Layout) -> Layout {
+/// Returns the layout with a few rows only. An odd height, which ends within a row of chroma, stays odd.
+fn with_few_rows(layout: &Layout) -> Layout {
     layout.with_rows(layout.height.min(FEW_ROWS + layout.height % 2))
 }
 
-/// Compares a picture that a device converted with the right one: what is said where they differ. `planes` is how those
-/// lay that it came from.
-pub fn differing(cl: &ClContext, planes: &Layout, got: &[u8], want: &[u8]) -> Option<Error> {
+/// Compares a picture that a device converted with the expected one. Returns the error if they differ; `planes` is the layout
+/// of the planes.
+pub fn compare_converted(cl: &ClContext, planes: &Layout, got: &[u8], want: &[u8]) -> Option<Error> {
     if got == want {
         return None;
     }
-    let file = file_of(cl, planes, Storage::Buffer);
-    let mut report = nothing(want.len());
-    note(&mut report, planes.width as usize * 4, 0, got, want);
-    Some(wrong(
+    let file = intended_kernel_file(cl, planes, Storage::Buffer);
+    let mut report = empty_report(want.len());
+    add_differences(&mut report, planes.width as usize * 4, 0, got, want);
+    Some(mismatch_error(
         cl,
         &format!("pictures ({planes})"),
         file,
@@ -205,8 +216,8 @@ pub fn differing(cl: &ClContext, planes: &Layout, got: &[u8], want: &[u8]) -> Op
     ))
 }
 
-/// What is said of a kernel of `file` that is wrong.
-fn wrong(cl: &ClContext, what: &str, file: &str, report: &MismatchReport, instead: &str) -> Error {
+/// Returns the error for a kernel of `file` whose result is wrong.
+fn mismatch_error(cl: &ClContext, what: &str, file: &str, report: &MismatchReport, instead: &str) -> Error {
     Error::new(
         format!("'{}' converts {what} wrongly.", cl.device.info.name),
         format!("The kernel file '{file}' differs from the reference: {report}."),
@@ -215,12 +226,12 @@ fn wrong(cl: &ClContext, what: &str, file: &str, report: &MismatchReport, instea
 }
 
 impl Corrector {
-    /// The kernel file that corrects.
-    pub(crate) fn file(&self) -> &'static str {
-        super::correct::CORRECT
+    /// Returns the kernel file of the correction.
+    pub(crate) fn kernel_file(&self) -> &'static str {
+        super::correct::CORRECT_FILE
     }
 
-    /// Checks a picture of this size with alpha, and one without. Waits.
+    /// Checks the correction of a picture of this size with alpha, and of one without. Waits for the result.
     ///
     /// # Errors
     /// When the program does not build or run.
@@ -232,17 +243,18 @@ impl Corrector {
     ) -> Result<Option<MismatchReport>> {
         let (cl, queue) = (self.cl().clone(), self.cl().extra_queue()?);
         let source = Picture::alloc(&cl, from, width, height)?;
-        let mut src = color_trial::pixels((width, height), 1)?;
+        let mut src = color_test_pictures::pixels((width, height), 1)?;
         for has_alpha in [true, false] {
             if !has_alpha {
                 src.chunks_exact_mut(4).for_each(|pixel| pixel[3] = 255);
             }
             let mut want = src.clone();
-            color_trial::corrected(&mut want, &Correction::VIVID, matrix);
+            color_test_pictures::corrected(&mut want, &Correction::VIVID, matrix);
             source.write(&queue, &src)?;
             let colors = RgbaColors { matrix, has_alpha };
             let report = compare(&cl, &queue, to, (width, height), &want, |dst| {
-                self.enqueue(&queue, &source, dst, (width, height), &Correction::VIVID, colors).map(drop)
+                let (kernels, vivid) = (&mut KernelCache::default(), &Correction::VIVID);
+                self.enqueue(&queue, kernels, &source, dst, (width, height), vivid, colors).map(drop)
             })?;
             if report.is_some() {
                 return Ok(report);
@@ -251,60 +263,25 @@ impl Corrector {
         Ok(None)
     }
 
-    /// What is said of a correction that is wrong.
-    pub fn wrong(&self, report: &MismatchReport) -> Error {
+    /// Returns the error for a correction that differs from the reference.
+    pub fn mismatch_error(&self, report: &MismatchReport) -> Error {
         let instead = "The processor corrects them instead;";
-        let error = wrong(self.cl(), "colours", self.file(), report, instead);
+        let error = mismatch_error(self.cl(), "colours", self.kernel_file(), report, instead);
         Error { what: format!("'{}' corrects colours wrongly.", self.cl().device.info.name), ..error }
     }
 }
 
-/// What [`compare_strips`] asks for.
-enum Step<'a> {
-    /// The picture, to be put on the queue.
-    Run(&'a Picture),
-    /// The rows from here on that are right.
-    Want(usize, &'a mut [u8]),
-}
-
-/// Runs a conversion to a picture of noise, and compares what comes out in strips as long as `strip`.
-fn compare_strips(
-    cl: &ClContext,
-    queue: &Queue,
-    storage: Storage,
-    (width, height): (u32, u32),
-    strip: &mut [u8],
-    mut step: impl FnMut(Step) -> Result<()>,
-) -> Result<Option<MismatchReport>> {
-    // What nobody writes stays noise, and so does not equal what is right.
-    let mut got = color_trial::pixels((width, height), 3)?;
-    let picture = Picture::alloc(cl, storage, width, height)?;
-    picture.write(queue, &got)?;
-    step(Step::Run(&picture))?;
-    picture.read(queue, &mut got)?;
-    let mut report = nothing(got.len());
-    let row = width as usize * 4;
-    for (number, got) in got.chunks(strip.len().max(1)).enumerate() {
-        let first = number * STRIP;
-        let want = &mut strip[..got.len()];
-        step(Step::Want(first, want))?;
-        if got == want {
-            continue;
-        }
-        note(&mut report, row, first, got, want);
-    }
-    Ok((report.count > 0).then_some(report))
-}
-
-/// Notes what differs in rows of `row` bytes, the first of which is the picture's row `first`.
-fn note(report: &mut MismatchReport, row: usize, first: usize, got: &[u8], want: &[u8]) {
-    let differing = got.iter().zip(want).enumerate().filter(|(_, (got, want))| got != want);
-    for (at, (&got, &want)) in differing {
+/// Adds each byte of `got` that differs from `want` to the report. Both hold whole rows of `row` bytes, of which the first
+/// is the picture's row `first`.
+fn add_differences(report: &mut MismatchReport, row: usize, first: usize, got: &[u8], want: &[u8]) {
+    let compare_converted = got.iter().zip(want).enumerate().filter(|(_, (got, want))| got != want);
+    for (at, (&got, &want)) in compare_converted {
         let (x, y) = (at % row / 4, first + at / row);
         report.note(got.into(), want.into(), false, || channel_at(at % 4, x, y));
     }
 }
 
-fn nothing(total: usize) -> MismatchReport {
+/// Returns the report of an output of `total` bytes without differences.
+fn empty_report(total: usize) -> MismatchReport {
     MismatchReport { total, ..MismatchReport::default() }
 }

@@ -1,23 +1,25 @@
-//! What conversion and correction share: building a program, its kernels, their arguments and work-groups.
+//! Building and launching the kernels of conversion and correction.
 
 use ocl::ffi::CL_MEM_READ_ONLY;
 
 use base::error::{Error, Result};
 use opencl::cl::{Buffer, ClContext, Event, Mem, Program, Queue, failed};
-use opencl::kernel::{Argument, Kernel, Value, enqueue, expect_types, unique};
+use opencl::kernel::{Argument, Kernel, Value, enqueue, expect_types, unique_number};
 use opencl::memory::Picture;
 use opencl::program;
-use video::color::{Layout, Tables};
+use video::color::{CorrectionTables, Layout};
 
-pub(super) const NOT_STARTED: &str = "The conversion of a frame could not be started.";
+/// The first sentence of the error if a conversion cannot be enqueued.
+pub(super) const START_FAILED: &str = "The conversion of a frame could not be started.";
 
-/// The correction's table on the device. A new one is new memory, since commands on the queue may still read the
-/// old one; OpenCL frees that after them.
+/// The correction's curve in device memory. A new curve gets new memory, since enqueued commands may still read the old
+/// one; OpenCL frees the old memory once they have finished.
 #[derive(Default)]
-pub(super) struct Curve(Option<([u8; 256], Buffer)>);
+pub(super) struct CurveBuffer(Option<([u8; 256], Buffer)>);
 
-impl Curve {
-    pub(super) fn get(&mut self, cl: &ClContext, tables: &Tables) -> Result<&Mem> {
+impl CurveBuffer {
+    /// Returns the curve of `tables` in device memory.
+    pub(super) fn get(&mut self, cl: &ClContext, tables: &CorrectionTables) -> Result<&Mem> {
         let buffer = match self.0.take() {
             Some((curve, buffer)) if curve == tables.curve => buffer,
             _ => Buffer::copied(&cl.context, CL_MEM_READ_ONLY, &tables.curve)
@@ -27,104 +29,106 @@ impl Curve {
     }
 }
 
-/// Where chroma lies: across, down, and 1 where its rows belong to two fields.
+/// Returns the argument for the chroma siting: horizontal, vertical, and 1 for interlaced pictures.
 pub(super) fn siting_argument(layout: &Layout) -> Value {
     Value::Int4([layout.siting.0 as i32, layout.siting.1 as i32, i32::from(layout.interlaced), 0])
 }
 
-pub(super) fn luma_argument(tables: &Tables) -> Value {
+/// Returns the argument for the luma weights and the saturation.
+pub(super) fn luma_argument(tables: &CorrectionTables) -> Value {
     let [red, green, blue] = tables.luma;
     Value::Int4([red, green, blue, tables.saturation])
 }
 
-/// A built program for one of its kernels. Arguments belong to a kernel, so that each thread makes its own of it.
+/// A built program and the name of one of its kernels. Arguments belong to a kernel object, so each thread creates its own
+/// kernel object.
 #[derive(Clone)]
-pub(super) struct Built {
+pub(super) struct KernelProgram {
     program: Program,
     name: &'static str,
+    /// The number that identifies this build of the program.
     number: u64,
 }
 
-impl Built {
+impl KernelProgram {
+    /// Creates a kernel object without arguments.
     fn kernel(&self) -> Result<Kernel> {
         let what = || format!("The kernel '{}' could not be made.", self.name);
         Kernel::new(&self.program, self.name).map_err(|e| failed(&what(), &e))
     }
 }
 
-/// Builds a program, and compares the types of its kernel's arguments with those that are set.
+/// Builds a program, and checks that its kernel's arguments have the types of `types`.
 pub(super) fn build(
     cl: &ClContext,
     file: &str,
     name: &'static str,
     options: &str,
     types: &[&[&str]],
-) -> Result<Built> {
-    let program = program::build(cl, file, &program::source(file)?, options)?;
-    let built = Built { program, name, number: unique() };
+) -> Result<KernelProgram> {
+    let program = program::build(cl, file, options)?;
+    let kernel_program = KernelProgram { program, name, number: unique_number() };
     let what = format!("The kernel '{name}' in {file} could not be made.");
-    expect_types(&Kernel::of_file(&built.program, file, name, &what)?, file, types)?;
-    Ok(built)
+    expect_types(&Kernel::from_file(&kernel_program.program, file, name, &what)?, file, types)?;
+    Ok(kernel_program)
 }
 
-/// Kernels of conversion and correction with the arguments that they had last, for whoever starts the same ones again: those
-/// of one place that frames are loaded into. They keep its memory objects alive, so drop them before the host memory beneath.
+/// A cache of conversion and correction kernels with the arguments of their last launch, for launches that use the same
+/// memory, such as those of one frame slot. Kernels keep their memory objects alive, so drop the cache before the host
+/// memory that these objects use.
 #[derive(Debug, Default)]
-pub struct KeptKernels(Vec<(u64, Kernel)>);
+pub struct KernelCache(Vec<(u64, Kernel)>);
 
-impl KeptKernels {
-    /// More than there are for frames of one kind, with and without a filter on planes.
-    const MOST: usize = 4;
+impl KernelCache {
+    /// The largest number of cached kernels. Frames of one format need fewer, with and without a filter on planes.
+    const MAX_KERNELS: usize = 4;
 
-    pub(super) fn get(&mut self, built: &Built) -> Result<&Kernel> {
-        let at = match self.0.iter().position(|(number, _)| *number == built.number) {
+    /// Returns the cached kernel of a program, or creates it. The least recently used kernel is dropped.
+    pub(super) fn get(&mut self, kernel_program: &KernelProgram) -> Result<&Kernel> {
+        let at = match self.0.iter().position(|(number, _)| *number == kernel_program.number) {
             Some(at) => at,
             None => {
-                let kernel = built.kernel()?;
-                self.0.truncate(Self::MOST - 1);
-                self.0.push((built.number, kernel));
+                let kernel = kernel_program.kernel()?;
+                self.0.truncate(Self::MAX_KERNELS - 1);
+                self.0.push((kernel_program.number, kernel));
                 self.0.len() - 1
             }
         };
         self.0[..=at].rotate_right(1);
         let first = self.0.first().map(|(_, kernel)| kernel);
-        first.ok_or_else(|| Error::new(NOT_STARTED, "Its program is not built.", ""))
-    }
-
-    /// Lets their memory objects go.
-    pub(super) fn forget_memory(&self) {
-        self.0.iter().for_each(|(_, kernel)| kernel.forget_memory());
+        first.ok_or_else(|| Error::new(START_FAILED, "Its program is not built.", ""))
     }
 }
 
-/// Sets all arguments.
-pub(super) fn set<const N: usize>(kernel: &Kernel, arguments: [Argument; N]) -> Result<()> {
+/// Sets all arguments of a kernel.
+pub(super) fn set_arguments<const N: usize>(kernel: &Kernel, arguments: [Argument; N]) -> Result<()> {
     for (index, argument) in (0..).zip(arguments) {
-        kernel.set(index, argument).map_err(|e| failed(NOT_STARTED, &e))?;
+        kernel.set(index, argument).map_err(|e| failed(START_FAILED, &e))?;
     }
     Ok(())
 }
 
-/// Sets all arguments and puts the kernel on the queue, over `across` by `down` work-items.
+/// Sets all arguments and enqueues the kernel, over `across` by `down` work-items.
 ///
 /// # Safety
 /// The arguments must be all of the kernel's, with the right types, and their memory large enough for it.
-pub(super) unsafe fn start<const N: usize>(
+pub(super) unsafe fn enqueue_kernel<const N: usize>(
     cl: &ClContext,
     queue: &Queue,
     kernel: &Kernel,
     (across, down): (usize, usize),
     arguments: [Argument; N],
 ) -> Result<Event> {
-    set(kernel, arguments)?;
+    set_arguments(kernel, arguments)?;
     let wanted = if cl.is_cpu() { (64, 1) } else { (32, 4) };
     let most = cl.device.info.max_work_group_size.max(1);
     let group = if wanted.0 * wanted.1 <= most { wanted } else { (most.min(wanted.0), 1) };
     let global = [across.next_multiple_of(group.0), down.next_multiple_of(group.1), 1];
-    // SAFETY: the caller vouches for the arguments.
-    unsafe { enqueue(queue, kernel, 2, global, [group.0, group.1, 1]) }.map_err(|e| failed(NOT_STARTED, &e))
+    // SAFETY: as the caller guarantees.
+    unsafe { enqueue(queue, kernel, 2, global, [group.0, group.1, 1]) }.map_err(|e| failed(START_FAILED, &e))
 }
 
+/// Checks that a picture has exactly this size in pixels.
 pub(super) fn expect_size(picture: &Picture, width: u32, height: u32) -> Result<()> {
     let (w, h) = (width as usize, height as usize);
     let fits = match picture {
@@ -134,5 +138,5 @@ pub(super) fn expect_size(picture: &Picture, width: u32, height: u32) -> Result<
     if fits && w > 0 && h > 0 {
         return Ok(());
     }
-    Err(Error::new(NOT_STARTED, format!("The picture on the device is not {width}×{height} pixels."), ""))
+    Err(Error::new(START_FAILED, format!("The picture on the device is not {width}×{height} pixels."), ""))
 }

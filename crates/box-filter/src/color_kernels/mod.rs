@@ -1,8 +1,8 @@
-//! Conversion and correction on a device, by the contract of [`color`](video::color). In: a frame's planes, or an
-//! RGBA picture. Out: one command on a queue that makes the picture of it, and never waits.
+//! Conversion of planes to RGBA8 and colour correction on a device, by the contract of [`color`](video::color). Each is one
+//! command on a queue; no call waits for it.
 //!
-//! [`PlaneBlock`] carries the planes to the device. [`Converter`] turns them into RGBA8 and corrects the colours in
-//! the same pass. [`Corrector`] corrects a picture that is RGBA8 already. Both can check themselves against the reference.
+//! [`PlaneBlock`] uploads the planes. [`Converter`] converts them to RGBA8 and corrects the colours in the same pass.
+//! [`Corrector`] corrects a picture that is RGBA8 already. Both can be checked against the reference.
 
 mod block;
 pub mod check;
@@ -20,17 +20,21 @@ use opencl::memory::{Picture, Storage};
 use video::color::planes::layout_of;
 use video::color::{Coefficients, Component, Correction, Family, Layout, Matrix};
 
-use launch::{Built, Curve, NOT_STARTED, build, expect_size, luma_argument, siting_argument, start};
+use launch::{
+    CurveBuffer, KernelProgram, START_FAILED, build, enqueue_kernel, expect_size, luma_argument,
+    siting_argument,
+};
 
-use rows::{Lines, ROWS};
+use rows::{ChromaRows, ROWS_FILE};
 
 pub use block::{PlaneBlock, pack_pinned};
 pub use correct::Corrector;
-pub use launch::KeptKernels;
+pub use launch::KernelCache;
 
-const CONVERT: &str = "convert/01_planes.cl";
+/// The kernel file of the conversion, with the general kernel.
+const CONVERT_FILE: &str = "convert/01_planes.cl";
 /// Types of the kernel's arguments; an empty list takes any.
-const CONVERT_TYPES: [&[&str]; 13] = [
+const CONVERT_ARGUMENT_TYPES: [&[&str]; 13] = [
     &[],
     &["uchar4*", "image2d_t"],
     &["int"],
@@ -46,7 +50,7 @@ const CONVERT_TYPES: [&[&str]; 13] = [
     &["int4"],
 ];
 
-/// Layouts that share one program.
+/// A class of layouts that share one program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Class {
     family: Family,
@@ -54,11 +58,12 @@ struct Class {
     subsampled: (bool, bool),
     ycgco: bool,
     to_image: bool,
-    /// By the kernel for whole rows.
+    /// True if the kernel for whole rows is meant for this class of layouts.
     rows: bool,
 }
 
 impl Class {
+    /// Returns the class of a layout and the storage of the destination.
     fn new(cl: &ClContext, layout: &Layout, storage: Storage) -> Self {
         let ycbcr = layout.family == Family::Ycbcr;
         Self {
@@ -67,17 +72,19 @@ impl Class {
             subsampled: (ycbcr && layout.subsampled.0, ycbcr && layout.subsampled.1),
             ycgco: ycbcr && layout.matrix == Matrix::Ycgco,
             to_image: storage == Storage::Image,
-            rows: rows::takes(cl, layout, storage),
+            rows: rows::is_suitable(cl, layout, storage),
         }
     }
 
-    fn build(self, cl: &ClContext, by_rows: bool) -> Result<Built> {
-        if by_rows {
+    /// Builds the program of the class, with the kernel for whole rows or the general one.
+    fn build(self, cl: &ClContext, row_kernel: bool) -> Result<KernelProgram> {
+        if row_kernel {
             return rows::program(cl, &self.options());
         }
-        build(cl, CONVERT, "convert_planes", &self.options(), &CONVERT_TYPES)
+        build(cl, CONVERT_FILE, "convert_planes", &self.options(), &CONVERT_ARGUMENT_TYPES)
     }
 
+    /// Returns the compiler options for the class's program.
     fn options(self) -> String {
         let family = match self.family {
             Family::Ycbcr => 0,
@@ -95,29 +102,31 @@ impl Class {
     }
 }
 
-/// The program for a class of formats, built on any thread for a [`Converter`].
+/// The program for a class of layouts, built on any thread for a [`Converter`].
 #[derive(Clone)]
 pub struct ConvertProgram {
     class: Class,
-    /// Its kernel is the one for whole rows, as the class has it unless that is wrong on this device.
-    by_rows: bool,
-    built: Built,
+    /// True if the program has the kernel for whole rows; false if it has the general kernel, which replaces a kernel for
+    /// whole rows that gives wrong results on this device.
+    row_kernel: bool,
+    kernel_program: KernelProgram,
 }
 
 impl ConvertProgram {
-    /// Builds the program for this layout and kind of destination, and runs it once: some drivers finish compiling at
-    /// the first launch. Takes up to a second, so call it in the background.
+    /// Builds the program for this layout and storage of the destination, and runs it once, because some drivers finish
+    /// compiling at the first launch. Takes up to a second, so call it in the background.
     ///
     /// # Errors
     /// When the program does not build, with its log, or fails to run.
     pub fn build(cl: &ClContext, layout: &Layout, storage: Storage) -> Result<Self> {
         let class = Class::new(cl, layout, storage);
-        Self::build_by(cl, layout, storage, class.rows)
+        Self::build_with(cl, layout, storage, class.rows)
     }
 
-    fn build_by(cl: &ClContext, layout: &Layout, storage: Storage, by_rows: bool) -> Result<Self> {
+    /// As [`ConvertProgram::build`], with the kernel for whole rows or the general one.
+    fn build_with(cl: &ClContext, layout: &Layout, storage: Storage, row_kernel: bool) -> Result<Self> {
         let class = Class::new(cl, layout, storage);
-        let program = Self { class, by_rows, built: class.build(cl, by_rows)? };
+        let program = Self { class, row_kernel, kernel_program: class.build(cl, row_kernel)? };
         // Every component lies at the start of a block of zeros.
         let tiny =
             Layout { width: 8, height: 2, components: Default::default(), interlaced: false, ..*layout };
@@ -126,28 +135,29 @@ impl ConvertProgram {
         block.write(&queue, &[0; 64])?;
         let dst = Picture::alloc(cl, storage, 8, 2)?;
         let mut auxiliary = Auxiliary::default();
-        let (kept, neutral) = (&mut KeptKernels::default(), &Correction::NEUTRAL);
-        let _event = program.launch(cl, &queue, kept, &tiny, &block, &dst, neutral, &mut auxiliary)?;
+        let (kernels, neutral) = (&mut KernelCache::default(), &Correction::NEUTRAL);
+        let _event = program.launch(cl, &queue, kernels, &tiny, &block, &dst, neutral, &mut auxiliary)?;
         queue.finish().map_err(|e| failed("The conversion failed to run on the device.", &e))?;
         Ok(program)
     }
 
+    /// Sets the arguments and enqueues the kernel.
     #[allow(clippy::too_many_arguments)]
     fn launch(
         &self,
         cl: &ClContext,
         queue: &Queue,
-        kept: &mut KeptKernels,
+        kernels: &mut KernelCache,
         layout: &Layout,
         block: &Picture,
         dst: &Picture,
         correction: &Correction,
         auxiliary: &mut Auxiliary,
     ) -> Result<Event> {
-        let kernel = kept.get(&self.built)?;
+        let kernel = kernels.get(&self.kernel_program)?;
         let tables = correction.tables(layout.matrix);
         let curve = auxiliary.curve.get(cl, &tables)?;
-        if self.by_rows {
+        if self.row_kernel {
             let lines = &mut auxiliary.lines;
             return rows::launch(cl, queue, kernel, layout, (block, dst), &tables, curve, lines);
         }
@@ -161,7 +171,7 @@ impl ConvertProgram {
         // SAFETY: these are all arguments of the kernel, with their types; block and destination are as large as the
         // layout says, and the kernel stays inside them.
         unsafe {
-            start(
+            enqueue_kernel(
                 cl,
                 queue,
                 kernel,
@@ -186,80 +196,71 @@ impl ConvertProgram {
     }
 }
 
-/// Planes to RGBA8 on one device, for the classes of formats whose programs it was given.
+/// Converts planes to RGBA8 on one device.
 ///
-/// It can be made on any thread and sent to another. All its commands go to one in-order queue.
+/// A converter can be created on any thread and sent to another. All its commands must use one in-order queue.
 pub struct Converter {
     cl: ClContext,
     programs: HashMap<Class, ConvertProgram>,
     auxiliary: Auxiliary,
-    /// For those who keep none.
-    kept: KeptKernels,
 }
 
-/// What commands need beside pictures.
+/// Device memory that commands need besides pictures: the correction's curve, and rows of interpolated chroma.
 #[derive(Default)]
 struct Auxiliary {
-    curve: Curve,
-    lines: Lines,
+    curve: CurveBuffer,
+    lines: ChromaRows,
 }
 
 impl Converter {
-    /// A converter without programs.
+    /// Returns a converter without programs.
     pub fn new(cl: &ClContext) -> Self {
-        Self {
-            cl: cl.clone(),
-            programs: HashMap::new(),
-            auxiliary: Auxiliary::default(),
-            kept: KeptKernels::default(),
-        }
+        Self { cl: cl.clone(), programs: HashMap::new(), auxiliary: Auxiliary::default() }
     }
 
-    /// How `frame` is packed for the device; `None` where no kernel converts such a format.
+    /// Returns the layout in which `frame` is packed for the device; `None` if no kernel converts its format.
     pub fn supports(frame: &Video) -> Option<Layout> {
         layout_of(frame)
     }
 
-    /// Whether [`Converter::enqueue`] has its program for this layout and kind of destination.
+    /// Returns true if the program for this layout and storage of the destination is built.
     pub fn is_ready(&self, layout: &Layout, storage: Storage) -> bool {
         self.programs.contains_key(&Class::new(&self.cl, layout, storage))
     }
 
-    /// Takes a program that was built elsewhere.
+    /// Adds a program that was built for this device on another thread.
     pub fn add(&mut self, program: ConvertProgram) {
         self.programs.insert(program.class, program);
     }
 
-    /// Whether the kernel for whole rows converts such planes.
-    fn is_by_rows(&self, layout: &Layout, storage: Storage) -> bool {
-        self.programs.get(&Class::new(&self.cl, layout, storage)).is_some_and(|program| program.by_rows)
+    /// Returns true if the kernel for whole rows is used for planes of this layout and a destination with this storage.
+    fn uses_row_kernel(&self, layout: &Layout, storage: Storage) -> bool {
+        self.programs.get(&Class::new(&self.cl, layout, storage)).is_some_and(|program| program.row_kernel)
     }
 
-    /// Has the other kernel convert such planes from now on where the one for whole rows does; returns whether it did.
+    /// Rebuilds the program for this layout and storage of the destination with the general kernel, if it has the kernel
+    /// for whole rows. Returns true if the program was rebuilt.
     ///
     /// # Errors
     /// As [`ConvertProgram::build`].
-    pub fn do_without_rows(&mut self, layout: &Layout, storage: Storage) -> Result<bool> {
-        let by_rows = self.is_by_rows(layout, storage);
-        if by_rows {
-            self.add(ConvertProgram::build_by(&self.cl, layout, storage, false)?);
+    pub fn disable_row_kernel(&mut self, layout: &Layout, storage: Storage) -> Result<bool> {
+        let row_kernel = self.uses_row_kernel(layout, storage);
+        if row_kernel {
+            self.add(ConvertProgram::build_with(&self.cl, layout, storage, false)?);
         }
-        Ok(by_rows)
+        Ok(row_kernel)
     }
 
-    /// The program, for a converter on another thread.
+    /// Returns the program for this layout and storage of the destination, to add it to a converter on another thread.
     ///
     /// # Errors
-    /// When it is not built.
+    /// When the program is not built.
     pub fn program(&self, layout: &Layout, storage: Storage) -> Result<ConvertProgram> {
-        let class = Class::new(&self.cl, layout, storage);
-        let Some(program) = self.programs.get(&class) else {
-            return Err(Error::new(NOT_STARTED, "Its program is not built.", ""));
-        };
-        Ok(program.clone())
+        let program = self.programs.get(&Class::new(&self.cl, layout, storage));
+        program.cloned().ok_or_else(|| Error::new(START_FAILED, "Its program is not built.", ""))
     }
 
-    /// Builds the program for this layout and kind of destination, unless it is there.
+    /// Builds the program for this layout and storage of the destination, unless it exists.
     ///
     /// # Errors
     /// As [`ConvertProgram::build`].
@@ -270,63 +271,29 @@ impl Converter {
         Ok(())
     }
 
-    /// Enqueues the conversion of `planes`, which [`PlaneBlock::to_device`] has handed over on the same queue or on one
-    /// that it waits for, to `dst`, and the correction of its colours. Returns at once with the command's event; flush
-    /// the queue to start it. It waits for the compiler if [`Converter::prepare`] has not been called for this layout.
+    /// Enqueues the conversion of a block with this layout in device memory to `dst`, with a correction of the picture's
+    /// colours. [`PlaneBlock::to_device`] must have uploaded the block on the same queue, or on another queue for which `queue`
+    /// waits. Arguments that the kernel in `kernels` already has are not set again. Returns the command's event without
+    /// waiting; flush the queue to start it. Waits for the compiler if [`Converter::prepare`] was not called for this layout.
     ///
     /// # Errors
-    /// When `dst` has another size than the frame, the program does not build, or the device refuses.
+    /// When `dst` has another size than the frame, `block` is smaller than the layout, the program does not build, or the
+    /// device refuses.
     pub fn enqueue(
         &mut self,
         queue: &Queue,
-        planes: &PlaneBlock,
-        dst: &Picture,
-        correction: &Correction,
-    ) -> Result<Event> {
-        self.enqueue_block(queue, planes.layout(), planes.on_device()?, dst, correction)
-    }
-
-    /// The same for a block that is on the device already, as `layout` describes it.
-    ///
-    /// # Errors
-    /// As [`Converter::enqueue`]; also when `block` is smaller than the layout.
-    pub fn enqueue_block(
-        &mut self,
-        queue: &Queue,
-        layout: &Layout,
-        block: &Picture,
-        dst: &Picture,
-        correction: &Correction,
-    ) -> Result<Event> {
-        let mut kept = std::mem::take(&mut self.kept);
-        let enqueued = self.enqueue_kept(queue, &mut kept, layout, block, dst, correction);
-        // Whoever keeps no kernels may free the memory.
-        kept.forget_memory();
-        self.kept = kept;
-        enqueued
-    }
-
-    /// The same by a kernel of `kept`: arguments that it has from the last time are not set again.
-    ///
-    /// # Errors
-    /// As [`Converter::enqueue_block`].
-    pub fn enqueue_kept(
-        &mut self,
-        queue: &Queue,
-        kept: &mut KeptKernels,
+        kernels: &mut KernelCache,
         layout: &Layout,
         block: &Picture,
         dst: &Picture,
         correction: &Correction,
     ) -> Result<Event> {
         if !matches!(block, Picture::Buffer(buffer) if buffer.len() >= layout.bytes() / 4 * 4) {
-            return Err(Error::new(NOT_STARTED, "Its planes are not all on the device.", ""));
+            return Err(Error::new(START_FAILED, "Its planes are not all on the device.", ""));
         }
         expect_size(dst, layout.width, layout.height)?;
         self.prepare(layout, dst.storage())?;
-        let Some(program) = self.programs.get(&Class::new(&self.cl, layout, dst.storage())) else {
-            return Err(Error::new(NOT_STARTED, "Its program is not built.", ""));
-        };
-        program.launch(&self.cl, queue, kept, layout, block, dst, correction, &mut self.auxiliary)
+        let program = self.program(layout, dst.storage())?;
+        program.launch(&self.cl, queue, kernels, layout, block, dst, correction, &mut self.auxiliary)
     }
 }

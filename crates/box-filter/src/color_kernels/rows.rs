@@ -1,17 +1,18 @@
-//! The conversion for CPU devices of planes whose rows have room for whole vectors: whole rows at a time.
+//! The conversion kernel for CPU devices that computes whole rows, for filtered planes with padded rows.
 
 use ocl::ffi::{CL_MEM_ALLOC_HOST_PTR, CL_MEM_READ_WRITE};
 
-use super::launch::{Built, NOT_STARTED, build, luma_argument, set, siting_argument};
+use super::launch::{KernelProgram, START_FAILED, build, luma_argument, set_arguments, siting_argument};
 use base::error::Result;
 use opencl::cl::{Buffer, ClContext, Event, Mem, Queue, failed};
 use opencl::kernel::{Kernel, Value, enqueue};
 use opencl::memory::{Picture, Storage};
-use video::color::{Coefficients, Family, Layout, Tables};
+use video::color::{Coefficients, CorrectionTables, Family, Layout};
 
-pub(super) const ROWS: &str = "convert/03_rows.cl";
+/// The kernel file of the conversion with the kernel for whole rows.
+pub(super) const ROWS_FILE: &str = "convert/03_rows.cl";
 /// Types of the kernel's arguments.
-const TYPES: [&[&str]; 13] = [
+const ARGUMENT_TYPES: [&[&str]; 13] = [
     &["ushort*"],
     &["uchar4*"],
     &["int"],
@@ -26,13 +27,15 @@ const TYPES: [&[&str]; 13] = [
     &["int"],
     &["ushort*"],
 ];
-/// Strips of rows for each compute unit.
-const STRIPS: u32 = 2;
-/// Numbers of a line of scratch beyond a row: its edges, and room for whole vectors.
-const MARGIN: usize = 96;
+/// The number of strips of rows per compute unit into which a picture is divided.
+const STRIPS_PER_UNIT: u32 = 2;
+/// The number of values that a line of scratch has in addition to the pixels of a row: the edges of the row, and padding
+/// for whole vectors.
+const LINE_MARGIN: usize = 96;
 
-/// Whether the kernel reads such planes and writes such pictures, and is the faster one there.
-pub(super) fn takes(cl: &ClContext, layout: &Layout, storage: Storage) -> bool {
+/// Returns true if the kernel for whole rows supports planes of this layout and destinations with this storage, and is
+/// faster than the general kernel on this device.
+pub(super) fn is_suitable(cl: &ClContext, layout: &Layout, storage: Storage) -> bool {
     let roomy = |at: usize| layout.components[at].step == 1 && layout.planes[at].stride.is_multiple_of(64);
     cl.is_cpu()
         && storage == Storage::Buffer
@@ -42,16 +45,17 @@ pub(super) fn takes(cl: &ClContext, layout: &Layout, storage: Storage) -> bool {
         && (0..3).all(roomy)
 }
 
-/// Builds the program; `options` are those of the other one.
-pub(super) fn program(cl: &ClContext, options: &str) -> Result<Built> {
-    build(cl, ROWS, "convert_rows", options, &TYPES)
+/// Builds the program with the kernel for whole rows; `options` are the compiler options of the general kernel's program.
+pub(super) fn program(cl: &ClContext, options: &str) -> Result<KernelProgram> {
+    build(cl, ROWS_FILE, "convert_rows", options, &ARGUMENT_TYPES)
 }
 
-/// Lines of chroma, for all commands of one in-order queue.
+/// Device memory for interpolated rows of chroma, shared by all commands of one in-order queue.
 #[derive(Default)]
-pub(super) struct Lines(Option<Buffer>);
+pub(super) struct ChromaRows(Option<Buffer>);
 
-impl Lines {
+impl ChromaRows {
+    /// Returns memory for at least this many 16-bit values.
     fn get(&mut self, cl: &ClContext, numbers: usize) -> Result<&Mem> {
         let lines = match self.0.take().filter(|lines| lines.len() >= 2 * numbers) {
             Some(lines) => lines,
@@ -65,7 +69,7 @@ impl Lines {
     }
 }
 
-/// Puts the conversion of `block` to `dst` on the queue.
+/// Enqueues the conversion of `block` to `dst`.
 #[allow(clippy::too_many_arguments)]
 pub(super) fn launch(
     cl: &ClContext,
@@ -73,16 +77,16 @@ pub(super) fn launch(
     kernel: &Kernel,
     layout: &Layout,
     (block, dst): (&Picture, &Picture),
-    tables: &Tables,
+    tables: &CorrectionTables,
     curve: &Mem,
-    lines: &mut Lines,
+    lines: &mut ChromaRows,
 ) -> Result<Event> {
     let c = Coefficients::of(layout);
-    let strips = (STRIPS * cl.device.info.units).clamp(1, layout.height.max(1)) as usize;
-    let line = (layout.width as usize + MARGIN).next_multiple_of(32);
+    let strips = (STRIPS_PER_UNIT * cl.device.info.units).clamp(1, layout.height.max(1)) as usize;
+    let line = (layout.width as usize + LINE_MARGIN).next_multiple_of(32);
     let lines = lines.get(cl, 2 * strips * line + 32)?;
     let [y, u, v, _] = layout.components.map(|c| (c.offset as i32, c.stride as i32));
-    set(
+    set_arguments(
         kernel,
         [
             block.mem().into(),
@@ -102,5 +106,5 @@ pub(super) fn launch(
     )?;
     // SAFETY: these are all arguments of the kernel, with their types; block, destination and lines are as large as it
     // needs for this layout, and it stays inside them.
-    unsafe { enqueue(queue, kernel, 1, [strips, 1, 1], [1, 1, 1]) }.map_err(|e| failed(NOT_STARTED, &e))
+    unsafe { enqueue(queue, kernel, 1, [strips, 1, 1], [1, 1, 1]) }.map_err(|e| failed(START_FAILED, &e))
 }

@@ -1,64 +1,63 @@
-//! The box filter on planes: Y, U and V (or grey, or R, G and B) are filtered at their own sizes, before they become
+//! The box filter on planes: Y, U and V (or grey, or R, G and B) are filtered at their own sizes, before the conversion to
 //! RGBA. A pixel of 4:2:0 has 1.5 samples instead of four channels.
 //!
 //! # The contract
 //!
-//! Each component is filtered on its own, with edges repeated, and becomes samples of 12 bits
-//! ([`Layout::filtered`](video::color::Layout::filtered)), so that the conversion rounds but once. With a [`Window`]
-//! for each axis, `sum` the weighted samples of the window, a whole number, and `weights` the product of both windows'
-//! [totals](Window::total):
+//! Each component is filtered on its own, with edges repeated, to samples of 12 bits
+//! ([`Layout::filtered`](video::color::Layout::filtered)), so that the conversion to 8 bits rounds only once. With a
+//! [`Window`] for each axis, `sum` the weighted sum of the window's samples, an integer, and `weights` the product of both
+//! windows' [totals](Window::total):
 //!
 //! ```text
 //! out = sum · (2^fraction / weights)
 //! ```
 //!
-//! where the sum is rounded to the nearest `f32`, the factor in parentheses is one, so is their product, and the product
-//! is rounded to the nearest whole number, ties to even. What is constant stays as it is. [`planar_reference`] computes
-//! it plainly, the kernels give the same bytes.
+//! Sum, factor in parentheses and product are each rounded to the nearest `f32`, and the product is then rounded to the
+//! nearest integer, ties to even. Constant pictures are unchanged. [`planar_reference`] is the plain implementation; the
+//! kernels give the same bytes.
 //!
-//! # Against a filter after the conversion
+//! # Comparison with a filter after the conversion
 //!
-//! Conversion is linear but for two things, so that a filter before it does the same as one after it but for these:
+//! A filter before the conversion gives the same as one after it, except where the conversion is not linear:
 //!
-//! - A colour outside of RGB is clamped. After the conversion the filter averages what was clamped, before it what was
-//!   not. In pictures that are all noise or all extremes that is much; in pictures whose samples stay inside of RGB it
-//!   is nothing. Where it differs, the planes keep more of the picture.
-//! - Chroma of half the resolution is filtered where it is, and interpolated then. A window of `2r + 1` pixels is
-//!   `r + 1/2` chroma samples, so its ends are weighted. The weights are chosen so that the window has the variance of
-//!   the pixels' window; it then does the same to all that is smooth.
+//! - Colours outside of RGB are clamped. A filter after the conversion averages clamped colours, one before it the original
+//!   ones. The difference is large in noise and extreme pictures, and zero if all samples are inside of RGB. The filter on
+//!   planes loses less.
+//! - Chroma of half the resolution is filtered first and then interpolated. A window of `2r + 1` pixels is `r + 1/2` chroma
+//!   samples, so the samples at its ends are weighted. The weights are chosen so that the window has the variance of the
+//!   pixels' window, and so the same effect on smooth pictures.
 //!
-//! `tests/planar.rs` states how much that is, for pictures of each kind, and tests it.
+//! `tests/planar.rs` states and tests the size of the difference, for pictures of each kind.
 
 pub(crate) mod opencl;
 pub(crate) mod reference;
 pub mod run;
 pub mod suite;
 
-pub(crate) use opencl::PLANES;
-pub(crate) use opencl::PlanesCode;
+pub(crate) use opencl::{FILES as PLANES_FILES, PLANES, PlanesCode};
 pub use opencl::{PlanarFilter, PlanarPlan};
 pub use reference::{planar_quick, planar_reference};
-pub use run::planes_of;
+pub use run::{Samples, planes_of};
 
-/// Weights of a window along one axis: `2·reach + 1` samples count `full` times, one more on either side counts `end`
-/// times.
+/// The weights of a window along one axis: `2·reach + 1` samples have the weight `full`, and one more at each end has the
+/// weight `end`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Window {
-    /// Samples on either side of the middle that count in full.
+    /// Samples on each side of the middle one with the weight `full`.
     pub reach: u32,
-    /// What these count.
+    /// The weight of the middle sample and of the `reach` samples on each side.
     pub full: u32,
-    /// What the samples at the ends count.
+    /// The weight of the one sample at each end of the window.
     pub end: u32,
 }
 
 impl Window {
-    /// The window of `2·radius + 1` pixels, on an axis of full or of half the resolution.
+    /// Returns the window for `2·radius + 1` pixels, on an axis of full or of half (`subsampled`) resolution.
     ///
-    /// With half the resolution it has `radius + 1/2` samples, of which a part at each end. The part is chosen so that
-    /// the window's variance is a quarter of the pixels' window's, `radius·(radius + 1) / 12`: in the limit of large
-    /// radii 3/4 for even and 1/4 for odd ones, less for small ones. It is rounded to a fraction of `full`, which is
-    /// as large as 32 bits for the sums of samples of 12 bits allow.
+    /// With half the resolution the window covers `radius + 1/2` samples, with fractions at the ends. The fraction is
+    /// chosen so that the window's variance, `radius·(radius + 1) / 12`, is a quarter of that of the pixels' window: for
+    /// large radii about 3/4 if the radius is even and 1/4 if it is odd, less for small radii. The fraction is rounded to a
+    /// multiple of 1/`full`, which is as large as sums of 12-bit samples in 32 bits allow.
     pub(crate) fn new(radius: u32, subsampled: bool) -> Self {
         if !subsampled || radius == 0 {
             return Self { reach: radius, full: 1, end: 0 };
@@ -76,7 +75,7 @@ impl Window {
         Self { reach, full, end }
     }
 
-    /// All weights.
+    /// Returns the sum of the weights of all samples in the window.
     pub(crate) fn total(&self) -> u32 {
         (2 * self.reach + 1) * self.full + 2 * self.end
     }

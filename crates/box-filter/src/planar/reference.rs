@@ -1,31 +1,33 @@
-//! The contract of the [filter on planes](super), computed plainly: every sample with its whole window. Nothing here is
-//! shared with a kernel.
+//! The reference of the [filter on planes](super). No code is shared with a kernel.
 
 use super::Window;
 use base::error::{Error, Result};
 use video::color::Layout;
+use video::color::reference::sample;
 
-/// Filters a packed block: the result is one of [`Layout::filtered`]. What lies between its rows is 0.
+/// Filters a packed block, each sample with its whole window. The result has the layout [`Layout::filtered`]; bytes between
+/// rows are 0.
 ///
 /// # Errors
-/// `block` is smaller than `layout` says.
+/// When `block` is smaller than `layout` requires.
 pub fn planar_reference(layout: &Layout, block: &[u8], radius: u32) -> Result<Vec<u8>> {
-    filtered(layout, block, radius, plainly)
+    filter_with(layout, block, radius, window_sums)
 }
 
-/// The same with sums of lines up to each sample, whose work does not depend on the radius: some tens of milliseconds for
-/// pictures of usual sizes.
+/// As [`planar_reference`], but with prefix sums, so that the work does not depend on the radius: some tens of milliseconds
+/// for common picture sizes.
 ///
 /// # Errors
 /// As [`planar_reference`].
 pub fn planar_quick(layout: &Layout, block: &[u8], radius: u32) -> Result<Vec<u8>> {
-    filtered(layout, block, radius, by_sums)
+    filter_with(layout, block, radius, window_sums_by_prefix)
 }
 
-/// What a window makes of a line of samples.
+/// Returns the weighted sum of the window around each sample of a line.
 type Filter = fn(&Window, &[u64]) -> Vec<u64>;
 
-fn filtered(layout: &Layout, block: &[u8], radius: u32, filter: Filter) -> Result<Vec<u8>> {
+/// Filters a block along both axes; `filter` is the implementation of the weighted window.
+fn filter_with(layout: &Layout, block: &[u8], radius: u32, filter: Filter) -> Result<Vec<u8>> {
     let _host = opencl::watch::on_host();
     if block.len() < layout.bytes() {
         let why = format!("{} bytes do not hold {}×{} pixels.", block.len(), layout.width, layout.height);
@@ -41,9 +43,9 @@ fn filtered(layout: &Layout, block: &[u8], radius: u32, filter: Filter) -> Resul
         let weights = u64::from(across.total()) * u64::from(down.total());
         let scale = (f64::from(1u32 << to.fraction) / weights as f64) as f32;
         let samples: Vec<u64> = (0..width * height)
-            .map(|i| u64::from(sample(layout, block, index, i % width, i / width)))
+            .map(|i| sample(layout, block, layout.components[index], i % width, i / width) as u64)
             .collect();
-        // The sums are whole, so that the order in which they are added changes nothing.
+        // The sums are integers, so the order of additions does not matter.
         let mut columns = vec![0; width * height];
         for x in 0..width {
             let column: Vec<u64> = (0..height).map(|y| samples[y * width + x]).collect();
@@ -63,18 +65,8 @@ fn filtered(layout: &Layout, block: &[u8], radius: u32, filter: Filter) -> Resul
     Ok(out)
 }
 
-fn sample(layout: &Layout, block: &[u8], index: usize, x: usize, y: usize) -> u32 {
-    let component = layout.components[index];
-    let at = component.offset as usize + component.stride as usize * y + component.step as usize * x;
-    let stored = match layout.wide {
-        false => u32::from(block[at]),
-        true => u32::from(u16::from_le_bytes([block[2 * at], block[2 * at + 1]])),
-    };
-    stored >> layout.shift & ((1 << layout.depth) - 1)
-}
-
-/// The sums of the windows around each sample of a line, whose edges repeat: every sample with its weight.
-fn plainly(window: &Window, line: &[u64]) -> Vec<u64> {
+/// A [`Filter`] that adds all samples of each window; edges are repeated.
+fn window_sums(window: &Window, line: &[u64]) -> Vec<u64> {
     let reach = i64::from(window.reach);
     let sum = |middle: usize| {
         (-reach - 1..=reach + 1)
@@ -88,23 +80,23 @@ fn plainly(window: &Window, line: &[u64]) -> Vec<u64> {
     (0..line.len()).map(sum).collect()
 }
 
-/// The same by differences of sums.
-fn by_sums(window: &Window, line: &[u64]) -> Vec<u64> {
+/// A [`Filter`] that computes each sum as a difference of prefix sums; edges are repeated.
+fn window_sums_by_prefix(window: &Window, line: &[u64]) -> Vec<u64> {
     let (Some(&left), Some(&right)) = (line.first(), line.last()) else { return Vec::new() };
     let edge = window.reach as usize + 1;
     let mut padded = vec![left; edge];
     padded.extend_from_slice(line);
     padded.resize(edge + line.len() + edge, right);
-    // The sum of all before each sample.
-    let mut before = vec![0; padded.len() + 1];
+    // The sum of all samples before each one.
+    let mut prefix = vec![0; padded.len() + 1];
     for (at, sample) in padded.iter().enumerate() {
-        before[at + 1] = before[at] + sample;
+        prefix[at + 1] = prefix[at] + sample;
     }
     let (full, end) = (u64::from(window.full), u64::from(window.end));
     (0..line.len())
         .map(|at| {
             let last = at + 2 * edge;
-            full * (before[last] - before[at + 1]) + end * (padded[at] + padded[last])
+            full * (prefix[last] - prefix[at + 1]) + end * (padded[at] + padded[last])
         })
         .collect()
 }
@@ -116,7 +108,7 @@ mod tests {
     use crate::pictures::noise;
 
     #[test]
-    fn sums_of_lines_give_what_the_definition_does() {
+    fn prefix_sums_equal_the_definition() {
         for (width, height) in [(1, 1), (1, 9), (11, 1), (6, 5), (31, 18)] {
             for wide in [false, true] {
                 let layout = Layout::planar_420(width, height, wide);

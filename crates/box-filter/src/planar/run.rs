@@ -1,17 +1,18 @@
-//! Complete, blocking runs of the filter on planes: to check it against the reference.
+//! Blocking runs of the filter on planes, to check it against the reference.
 
 use super::PlanarFilter;
 use crate::Scratch;
+use crate::guarded::GuardedPicture;
 use base::error::Result;
 use base::memory::zeroed;
-use base::verify::{self, MismatchReport};
+use base::verify::{self, Elements, MismatchReport};
 use opencl::cl::{ClContext, failed};
-use opencl::memory::{Picture, Storage, guarded};
+use opencl::memory::{Picture, Storage};
 use opencl::parts::require_sub_buffers;
 use video::color::Layout;
 
-/// Planes of 4:2:0, 8 bits, of an RGBA picture, by BT.709 in limited range: what a movie of it would have. Chroma is the
-/// mean of two by two pixels.
+/// Converts an RGBA picture to planes of 4:2:0 with 8 bits, by BT.709 in limited range, as a movie would have them. Chroma is
+/// the mean of two by two pixels.
 ///
 /// # Errors
 /// When memory runs out.
@@ -23,7 +24,7 @@ pub fn planes_of(rgba: &[u8], width: u32, height: u32) -> Result<(Layout, Vec<u8
     for (y, line) in rgba.chunks_exact(4 * w).enumerate() {
         let to = &mut block[row(0, y)..row(0, y) + w];
         for (to, pixel) in to.iter_mut().zip(line.chunks_exact(4)) {
-            *to = (16.5 + weighted(pixel, [0.182_586, 0.614_231, 0.062_007])) as u8;
+            *to = (16.5 + weighted_sum(pixel, [0.182_586, 0.614_231, 0.062_007])) as u8;
         }
     }
     for y in 0..h.div_ceil(2) {
@@ -32,8 +33,8 @@ pub fn planes_of(rgba: &[u8], width: u32, height: u32) -> Result<(Layout, Vec<u8
             for pixel in 0..4 {
                 let (u, v) = ((2 * x + pixel % 2).min(w - 1), (2 * y + pixel / 2).min(h - 1));
                 let pixel = &rgba[4 * (v * w + u)..][..4];
-                sum[0] += weighted(pixel, [-0.100_644, -0.338_572, 0.439_216]);
-                sum[1] += weighted(pixel, [0.439_216, -0.398_942, -0.040_274]);
+                sum[0] += weighted_sum(pixel, [-0.100_644, -0.338_572, 0.439_216]);
+                sum[1] += weighted_sum(pixel, [0.439_216, -0.398_942, -0.040_274]);
             }
             for (index, sum) in [1, 2].into_iter().zip(sum) {
                 block[row(index, y) + x] = (128.5 + sum / 4.0) as u8;
@@ -43,15 +44,16 @@ pub fn planes_of(rgba: &[u8], width: u32, height: u32) -> Result<(Layout, Vec<u8
     Ok((layout, block))
 }
 
-fn weighted(pixel: &[u8], weights: [f32; 3]) -> f32 {
+/// Returns the weighted sum of a pixel's red, green and blue.
+fn weighted_sum(pixel: &[u8], weights: [f32; 3]) -> f32 {
     pixel.iter().zip(weights).map(|(&value, weight)| f32::from(value) * weight).sum()
 }
 
-/// Filters one block, and waits for it. Around its memory nothing lies, so that Oclgrind sees what leaves it.
+/// Filters one block and waits. Its memory has no canaries, so that Oclgrind detects accesses beyond it.
 ///
 /// # Errors
 /// When the filter cannot run.
-pub fn filter_alone(
+pub fn filter_planes_once(
     cl: &ClContext,
     filter: &PlanarFilter,
     layout: &Layout,
@@ -68,12 +70,12 @@ pub fn filter_alone(
     cl.queue.finish().map_err(|e| failed("The planes could not be filtered.", &e))
 }
 
-/// Checks the filter on one block against `want`, the reference's for it: poisoned, with canaries on both sides of source
-/// and output. `bands` are rows at which the run is split; without any all rows run at once. The source must stay as it
-/// is. The report counts samples; their values are in levels of 8 bits.
+/// Filters one block and compares the result with `want`, the reference's output. The output is poisoned before; source and
+/// output have canaries on both sides. `bands` are the rows at which the run is split; if empty, all rows run at once. The
+/// source must not change. The report counts samples; their values are in levels of 8 bits.
 ///
 /// # Errors
-/// When the filter cannot run; a wrong result is no error but a report.
+/// When the filter cannot run. A wrong result is not an error but returned as a report.
 pub fn check(
     cl: &ClContext,
     filter: &PlanarFilter,
@@ -83,86 +85,73 @@ pub fn check(
     radius: u32,
     bands: &[u32],
 ) -> Result<Option<MismatchReport>> {
-    let source = verify::between_canaries(block, verify::guard(block.len()));
-    let (all_from, from) = guarded(cl, block.len(), verify::guard(block.len()))?;
-    let (whole, to) = guarded(cl, want.len(), verify::guard(want.len()))?;
+    let source = verify::between_canaries(block, verify::guard_bytes(block.len()));
+    let from = GuardedPicture::buffer(cl, block.len(), verify::guard_bytes(block.len()))?;
+    let to = GuardedPicture::buffer(cl, want.len(), verify::guard_bytes(want.len()))?;
     let mut scratch = Scratch::new();
-    let plan = filter.plan(cl, layout, &to, &mut scratch, radius)?;
+    let plan = filter.plan(cl, layout, &to.picture, &mut scratch, radius)?;
     let mut overwritten = 0;
-    let outputs = verify::Outputs::of(want, |poison| {
-        all_from.write(&cl.queue, &source)?;
-        whole.write(&cl.queue, poison)?;
+    let report = verify::check(want, &Samples(layout.filtered()), |poison| {
+        from.write(&cl.queue, &source)?;
+        to.write(&cl.queue, poison)?;
         scratch.poison(&cl.queue)?;
         let mut start = 0;
         for end in bands.iter().copied().chain([layout.height]) {
-            let _filtered = plan.enqueue(&cl.queue, &from, start..end)?;
+            let _filtered = plan.enqueue(&cl.queue, &from.picture, start..end)?;
             start = end;
         }
         let mut after = zeroed(poison.len())?;
-        whole.read(&cl.queue, &mut after)?;
+        to.read(&cl.queue, poison, &mut after)?;
         let mut left = zeroed(source.len())?;
-        all_from.read(&cl.queue, &mut left)?;
-        overwritten = overwritten.max(verify::changed(&source, &left));
+        from.read(&cl.queue, &source, &mut left)?;
+        overwritten = overwritten.max(verify::count_changed(&source, &left));
         Ok(after)
     })?;
-    let untouched = |at| outputs.is_untouched(at, want[at]) && outputs.is_untouched(at + 1, want[at + 1]);
-    let report = MismatchReport {
-        overrun: outputs.overrun(),
-        source: overwritten,
-        ..differences(layout, want, outputs.got(), untouched)
-    };
-    if report.is_empty() {
-        return Ok(None);
+    let report = verify::with_source_changes(report, overwritten);
+    if report.is_some() {
+        // A driver with wrong sub-buffers is reported instead of the kernel.
+        require_sub_buffers(cl)?;
     }
-    // Before a kernel is blamed.
-    require_sub_buffers(cl)?;
-    Ok(Some(report))
+    Ok(report)
 }
 
-/// Compares filtered planes with what is right, and the block that they come from with what it was. As after any single run,
-/// nothing is said of what nobody wrote.
-pub(crate) fn compare(
-    layout: &Layout,
-    want: &[u8],
-    got: &[u8],
-    source: (&[u8], &[u8]),
-) -> Option<MismatchReport> {
-    let source = verify::changed(source.0, source.1);
-    let report = MismatchReport { source, ..differences(layout, want, got, |_| false) };
-    (!report.is_empty()).then_some(report)
-}
+/// The samples of filtered planes with this layout, as levels of 8 bits. Bytes between rows may have any value.
+#[derive(Debug, Clone)]
+pub struct Samples(pub Layout);
 
-/// What differs in the samples; what lies between their rows may be anything.
-fn differences(
-    layout: &Layout,
-    want: &[u8],
-    got: &[u8],
-    untouched: impl Fn(usize) -> bool,
-) -> MismatchReport {
-    let filtered = layout.filtered();
-    let mut report = MismatchReport { elements: "samples".to_owned(), ..MismatchReport::default() };
-    for channel in 0..filtered.count() {
-        let plane = filtered.planes[channel];
-        report.total += plane.row / 2 * plane.rows;
-        for (y, start) in (0..plane.rows).map(|y| (y, plane.offset + y * plane.stride)) {
-            let row = start..start + plane.row;
-            if got[row.clone()] == want[row.clone()] {
-                continue;
-            }
-            for (x, at) in row.step_by(2).enumerate() {
-                let (got, want) = (sample(got, at), sample(want, at));
-                if got == want {
-                    continue;
-                }
-                let level = |sample: u16| f64::from(sample) / f64::from(1u32 << filtered.fraction);
-                let position = || format!("component {channel} at ({x}, {y})");
-                report.note(level(got), level(want), untouched(at), position);
-            }
-        }
+impl Samples {
+    /// Returns the component, column and row of the sample with this index; `None` between rows.
+    fn place(&self, number: usize) -> Option<(usize, usize, usize)> {
+        let place = |channel: usize| {
+            let plane = self.0.planes[channel];
+            let at = (2 * number).checked_sub(plane.offset)?;
+            let (x, y) = (at % plane.stride, at / plane.stride);
+            (x < plane.row && y < plane.rows).then_some((channel, x / 2, y))
+        };
+        (0..self.0.count()).find_map(place)
     }
-    report
 }
 
-fn sample(block: &[u8], at: usize) -> u16 {
-    u16::from_le_bytes([block[at], block[at + 1]])
+impl Elements for Samples {
+    fn name(&self) -> &'static str {
+        "samples"
+    }
+
+    fn bytes(&self) -> usize {
+        2
+    }
+
+    fn value(&self, bytes: &[u8]) -> f64 {
+        let sample = bytes.try_into().map_or(0, u16::from_le_bytes);
+        f64::from(sample) / f64::from(1u32 << self.0.fraction)
+    }
+
+    fn position(&self, number: usize) -> String {
+        self.place(number)
+            .map_or_else(String::new, |(channel, x, y)| format!("component {channel} at ({x}, {y})"))
+    }
+
+    fn is_close(&self, number: usize, _: f64, _: f64) -> bool {
+        self.place(number).is_none()
+    }
 }

@@ -1,167 +1,119 @@
-//! The child's side: builds what a request names, runs it on the picture, compares it with the reference.
+//! The child process of the sandbox: builds the requested kernels, runs them on the picture, and compares the result with the
+//! reference.
 
-use std::time::Instant;
-
-use super::{Answer, Launch, Request, Tried, Work};
+use super::{LaunchMode, Target, Task};
 use crate::VariantId;
-use crate::color_kernels::{Converter, Corrector};
+use crate::color_kernels::{Converter, Corrector, KernelCache};
+use crate::pictures::Pattern;
 use crate::planar::{PlanarFilter, planar_reference, run as planes, suite as planar_suite};
 use crate::reference::quick;
-use crate::run::{Bands, Checker, Room};
-use crate::suite::{Subject, Suite};
-use crate::{BuiltVariant, Config, Plan, Scratch, filter_once};
+use crate::run::{Bands, CheckBuffers, Checker};
+use crate::{BuiltVariant, Plan, Scratch, filter_once};
 use base::error::{Error, Result};
 use base::memory::zeroed;
-use base::timing::ms_since;
 use base::verify::{self, MismatchReport};
+use ladder::trial::serve;
 use opencl::cl::{ClContext, failed};
-use opencl::identity::{Identity, by_identity};
 use opencl::memory::Rgba;
 use opencl::memory::{Picture, Storage};
-use opencl::sources;
-use opencl::trial::{START, Talk, serve, warm_up};
+use opencl::sandbox::{ParentConnection, START, warm_up};
 use video::color::{Correction, Layout};
 use video::color::{Matrix, RgbaColors};
 
-/// A variant that takes longer runs only once, as it is to be used.
-const CHEAP_MS: f64 = 2000.0;
-/// A pass of less is short: nobody waits until it is known how short.
+/// A variant with a longer predicted run, in milliseconds, runs only once.
+const MAX_REPEATED_MS: f64 = 2000.0;
+/// Predictions below this time, in milliseconds, need not be precise; see [`Plan::predict_above`].
 const SHORT_MS: f64 = 200.0;
 
-/// What the checks of a frame of 1280 by 720 pixels take, with their canaries, on host and device.
-const WARM_BYTES: usize = 96 << 20;
+/// The size of the pictures of all patterns that a kernel is checked with after an edit.
+const EXTREME_SIZE: (u32, u32) = (67, 33);
 
-/// Answers requests until nobody asks any more, then ends the process. `frame` is the number of the shared memory.
-pub fn answer(frame: u32) -> ! {
-    let mut responder = Responder::default();
-    serve(frame, move |request: Request, talk| match responder.run(&request, talk) {
-        Ok(tried) => Answer::Ran(tried),
-        Err(error) => Answer::Failed(error),
-    })
+/// Memory that the checks of a frame of 1280 by 720 pixels need, with their canaries, on host and device.
+const WARM_UP_BYTES: usize = 96 << 20;
+
+/// Handles requests until the parent closes the connection, then ends the process. `frame` identifies the shared memory.
+pub fn run_child(frame: u32) -> ! {
+    serve(frame, run)
 }
 
-/// Answers requests; its device stays open from one to the next.
-#[derive(Default)]
-struct Responder {
-    device: Option<(Identity, ClContext)>,
-}
-
-impl Responder {
-    fn cl(&mut self, wanted: &Identity) -> Result<ClContext> {
-        if let Some((_, cl)) = self.device.as_ref().filter(|(identity, _)| identity == wanted) {
-            return Ok(cl.clone());
-        }
-        let gone = || Error::new("Kernels could not be tried.", "Their device is not listed there.", "");
-        let cl = ClContext::new(&by_identity(wanted).ok_or_else(gone)?)?;
-        self.device = Some((wanted.clone(), cl.clone()));
-        Ok(cl)
+/// Runs the kernels of a task; without one only initialises the device, which the caller has opened.
+fn run(cl: &ClContext, task: &Option<Task>, talk: &mut ParentConnection) -> Result<Option<MismatchReport>> {
+    let Some(task) = task else {
+        warm_up(WARM_UP_BYTES);
+        return Ok(None);
+    };
+    let no_frame = |e| Error::new("The trial of the modified kernels failed.", format!("{e}."), "");
+    let shared = *talk;
+    let picture = || {
+        let mut src = zeroed(task.bytes)?;
+        shared.read_payload(&mut src).map_err(no_frame)?;
+        Ok(src)
+    };
+    if let Target::Variant { id, to_image } = &task.target
+        && task.launch == LaunchMode::Extremes
+    {
+        let expected = || Expected::of(task, &picture()?);
+        return std::thread::scope(|scope| {
+            // The reference is computed while the compiler works, so that the check after a save is fast.
+            let reference_thread = std::thread::Builder::new().name("reference".into());
+            let reference_thread = reference_thread.spawn_scoped(scope, expected).ok();
+            let built = build(cl, *id, *to_image)?;
+            let expected = || match reference_thread {
+                Some(reference_thread) => {
+                    let panicked =
+                        |_| Err(no_frame(std::io::Error::other("The reference could not be made")));
+                    reference_thread.join().unwrap_or_else(panicked)
+                }
+                None => expected(),
+            };
+            check_edited(cl, &built, task, expected, talk)
+        });
     }
-
-    fn run(&mut self, request: &Request, talk: &mut Talk) -> Result<Tried> {
-        talk.step(START);
-        sources::pin(request.kernels.clone());
-        let cl = self.cl(&request.device)?;
-        let no_frame = |e| Error::new("Kernels could not be tried.", format!("{e}."), "");
-        let shared = talk.picture().map_err(no_frame)?;
-        let picture = || {
-            let mut src = zeroed(request.bytes)?;
-            shared.read(&mut src).map_err(no_frame)?;
-            Ok(src)
-        };
-        if let Work::Variant { id, params, to_image } = &request.work
-            && request.launch == Launch::Extremes
-        {
-            let id: VariantId = id.parse().map_err(|why: String| Error::new(why, "", ""))?;
-            let ready = || Ready::of(request, &picture()?);
-            return std::thread::scope(|scope| {
-                // Who waits for a save waits for the compiler: all else is there by then.
-                let begun = std::thread::Builder::new().name("reference".into());
-                let begun = begun.spawn_scoped(scope, ready).ok();
-                let built = build(&cl, id, params.as_deref(), *to_image)?;
-                let ready = || match begun {
-                    Some(begun) => begun.join().unwrap_or_else(|_| Err(no_frame(broken()))),
-                    None => ready(),
-                };
-                saved(&cl, &built, request, ready, talk)
-            });
+    let src = picture()?;
+    let (report, picture) = match &task.target {
+        Target::Variant { id, to_image } => {
+            let built = build(cl, *id, *to_image)?;
+            check_variant(cl, &built, task, &src, talk)?
         }
-        let src = picture()?;
-        let (tried, picture) = match &request.work {
-            Work::Variant { id, params, to_image } => {
-                let id = variant_of(id)?;
-                let [width, height, radius] =
-                    [request.size.0, request.size.1, request.radius].map(|n| n as usize);
-                let want = || quick(&src, width, height, radius);
-                let built = build(&cl, id, params.as_deref(), *to_image)?;
-                variant(&cl, &built, request, &src, want, talk)?
-            }
-            Work::Planar { id, layout, to_image } => {
-                let filter = PlanarFilter::build(&cl, variant_of(id)?)?;
-                planar(&cl, &filter, layout, *to_image, request, &src, talk)?
-            }
-            Work::Convert { layout, to_image } if request.launch == Launch::Extremes => {
-                let mut step = talk.stepper().map_err(no_frame)?;
-                let storage = if *to_image { Storage::Image } else { Storage::Buffer };
-                let mut converter = Converter::new(&cl);
-                let report = converter.check_extremes(layout, storage, &src, || step("convert"))?;
-                (ran(0.0, report), Vec::new())
-            }
-            Work::Convert { layout, to_image } => {
-                let begin = Instant::now();
-                let picture = convert(&cl, layout, *to_image, &src, talk)?;
-                (ran(ms_since(begin), None), picture)
-            }
-            Work::Correct => {
-                correct(&cl, request.size, &src, talk)?;
-                (ran(0.0, None), Vec::new())
-            }
-            Work::Nothing => {
-                warm_up(WARM_BYTES);
-                (ran(0.0, None), Vec::new())
-            }
-        };
-        if request.wants_picture {
-            talk.write_frame(&picture).map_err(no_frame)?;
+        Target::Planar { id, layout, to_image } => {
+            let filter = PlanarFilter::build(cl, *id)?;
+            check_planar(cl, &filter, layout, *to_image, task, &src, talk)?
         }
-        Ok(tried)
+        Target::Convert { layout, to_image } if task.launch == LaunchMode::Extremes => {
+            let storage = if *to_image { Storage::Image } else { Storage::Buffer };
+            let mut converter = Converter::new(cl);
+            (converter.check_extremes(layout, storage, &src, || talk.step("convert"))?, Vec::new())
+        }
+        Target::Convert { layout, to_image } => {
+            let planes = Picture::block(cl, &cl.queue, &src)?;
+            (None, run_conversion(cl, layout, *to_image, &planes, talk)?)
+        }
+        Target::Correct => {
+            run_correction(cl, task.size, &src, talk)?;
+            (None, Vec::new())
+        }
+    };
+    if task.launch == LaunchMode::Whole {
+        talk.write_payload(&picture).map_err(no_frame)?;
     }
+    Ok(report)
 }
 
-fn ran(ms: f64, report: Option<MismatchReport>) -> Tried {
-    Tried { ms, left_out: false, report, picture: None }
+/// Builds a variant. If `to_image` is true and the variant's code can write an image, the variant is built to write one.
+fn build(cl: &ClContext, id: VariantId, to_image: bool) -> Result<BuiltVariant> {
+    if to_image { BuiltVariant::build_for_textures(cl, id) } else { BuiltVariant::build(cl, id) }
 }
 
-fn build(
-    cl: &ClContext,
-    id: VariantId,
-    params: Option<&[(String, u32)]>,
-    to_image: bool,
-) -> Result<BuiltVariant> {
-    match (params, to_image) {
-        (None, false) => BuiltVariant::build(cl, id),
-        (None, true) => BuiltVariant::build_for_textures(cl, id),
-        (Some(params), to_image) => {
-            let kind = cl.device.info.kind;
-            let unknown = || Error::new(format!("'{id}' has no kernel."), "", "");
-            let info = id.kernels().ok_or_else(unknown)?;
-            let config = Config::of(info.code(kind), kind);
-            let config = params.iter().fold(config, |config, (name, value)| config.with(name, *value));
-            let output = if to_image { Storage::Image } else { info.storage };
-            BuiltVariant::build_into(cl, id, &config, output)
-        }
-    }
-}
-
-/// Runs a variant: first on a few rows, to see how long it takes, then as it is to be used. `want` makes what is right.
-fn variant(
+/// Runs a variant: first on a few rows, to predict its time, then as it is to be used. Returns the difference from the reference,
+/// and the picture with [`LaunchMode::Whole`].
+fn check_variant(
     cl: &ClContext,
     built: &BuiltVariant,
-    request: &Request,
+    task: &Task,
     src: &[u8],
-    want: impl FnOnce() -> Vec<u8>,
-    talk: &mut Talk,
-) -> Result<(Tried, Vec<u8>)> {
-    let ((width, height), radius) = (request.size, request.radius);
+    talk: &mut ParentConnection,
+) -> Result<(Option<MismatchReport>, Vec<u8>)> {
+    let ((width, height), radius) = (task.size, task.radius);
     talk.step("time");
     let mut scratch = Scratch::new();
     let input = Picture::alloc(cl, built.kernels().storage, width, height)?;
@@ -169,135 +121,111 @@ fn variant(
     input.write(&cl.queue, src)?;
     let plan = built.plan(cl, &input, &output, &mut scratch, width, height, radius)?;
     let ms = plan.predict(&cl.queue)?;
-    if request.longest_ms.is_some_and(|longest| ms > longest) {
-        return Ok((Tried { left_out: true, ..ran(ms, None) }, Vec::new()));
-    }
-    // The reference takes only the processor's time.
+    // The timeout of a step does not include the reference.
     talk.step(START);
-    let want = want();
-    let mut run = |name: &str, ms: f64| {
+    let want = quick(src, width as usize, height as usize, radius as usize);
+    let run = |name: &str| {
         talk.step(name);
-        talk.predicted(ms);
+        talk.report_prediction(ms);
     };
-    let cheap = ms < CHEAP_MS;
-    let in_window = request.launch == Launch::Bands;
-    let mut report = None;
-    let mut picture = Vec::new();
-    if cheap && request.launch == Launch::Checks {
-        // What the check in the other process runs, before that does.
-        let work = (0..plan.passes()).map(|pass| plan.work(pass)).sum::<f64>();
-        let subject = Subject { cl, variant: built, of: request.size, way: "", read_ms: ms / work.max(1.0) };
-        let mut suite = Suite::default();
-        run("small", ms);
-        report = suite.first(cl, built, request.size, radius)?;
-        let mut compared = Vec::new();
-        let go_on = &mut || {
-            run("small", ms);
-            Ok(())
-        };
-        if report.is_none() {
-            report = suite.sizes(subject, radius, &mut compared, go_on)?;
-        }
-        if report.is_none() {
-            report = suite.radii(subject, &mut compared, go_on)?;
-        }
-    }
-    if cheap && !request.wants_picture {
-        let checker = Checker::new(cl, built, request.size, request.size, radius)?;
-        for bands in [Bands::Steps, Bands::Whole, Bands::Odd] {
-            run("check", ms);
-            if report.is_none() {
-                report = checker.check(src, &want, bands)?;
-            }
-        }
-    } else if !cheap && in_window {
-        run("bands", ms);
-        in_bands(cl, &plan)?;
-        let mut got = zeroed(want.len())?;
-        output.read(&cl.queue, &mut got)?;
-        report = compare(&want, &got, width);
-    }
-    if request.wants_picture || !cheap && !in_window {
-        run("whole", ms);
+    let is_fast = ms < MAX_REPEATED_MS;
+    let (mut report, mut picture) = (None, Vec::new());
+    if task.launch == LaunchMode::Whole {
+        run("whole");
         picture = filter_once(cl, built, src, width, height, radius)?;
-        let differs = report.is_none().then(|| compare(&want, &picture, width)).flatten();
-        if differs.is_some() && cheap {
-            // What nobody writes, or what is written elsewhere, only shows with poison and canaries.
-            run("check", ms);
-            let checker = Checker::new(cl, built, request.size, request.size, radius);
+        let differs = compare(&want, &picture, width);
+        if differs.is_some() && is_fast {
+            // Missing and misplaced writes are detected only with poison and canaries.
+            run("check");
+            let checker = Checker::new(cl, built, task.size, task.size, radius);
             let checked = checker.and_then(|checker| checker.check(src, &want, Bands::Whole));
             report = checked.ok().flatten();
         }
         report = report.or(differs);
+    } else if is_fast {
+        let checker = Checker::new(cl, built, task.size, task.size, radius)?;
+        for bands in [Bands::Steps, Bands::Whole, Bands::Odd] {
+            if report.is_none() {
+                run("check");
+                report = checker.check(src, &want, bands)?;
+            }
+        }
+    } else {
+        run("bands");
+        run_in_bands(cl, &plan)?;
+        let mut got = zeroed(want.len())?;
+        output.read(&cl.queue, &mut got)?;
+        report = compare(&want, &got, width);
     }
-    Ok((ran(ms, report), picture))
+    Ok((report, picture))
 }
 
-/// What a variant is compared with that was just saved: made while the compiler works.
-struct Ready {
-    /// The right one of the frame that is looked at.
+/// The expected outputs for the check of a variant after an edit of its kernels.
+struct Expected {
+    /// The reference's output for the displayed frame.
     want: Vec<u8>,
-    /// To check it.
-    room: Room,
-    /// Pictures of all kinds.
-    suite: Suite,
+    /// Host memory for the check of the displayed frame.
+    buffers: CheckBuffers,
+    /// Small pictures of all patterns, each with the reference's output.
+    extremes: Vec<(Pattern, Vec<u8>, Vec<u8>)>,
 }
 
-impl Ready {
-    fn of(request: &Request, src: &[u8]) -> Result<Self> {
-        let (width, height) = request.size;
-        let want = quick(src, width as usize, height as usize, request.radius as usize);
-        let room = Room::new(src, &want)?;
-        let mut suite = Suite::default();
-        suite.make_extremes(request.radius);
-        Ok(Self { want, room, suite })
+impl Expected {
+    /// Computes the reference's outputs for a task whose picture is `src`.
+    fn of(task: &Task, src: &[u8]) -> Result<Self> {
+        let (width, height) = task.size;
+        let want = quick(src, width as usize, height as usize, task.radius as usize);
+        let buffers = CheckBuffers::new(src, &want)?;
+        let extreme = |pattern: Pattern| {
+            let src = pattern.picture(EXTREME_SIZE, task.radius);
+            let want = quick(&src, EXTREME_SIZE.0 as usize, EXTREME_SIZE.1 as usize, task.radius as usize);
+            (pattern, src, want)
+        };
+        Ok(Self { want, buffers, extremes: Pattern::ALL.map(extreme).to_vec() })
     }
 }
 
-/// The thread that made it ready did not come to its end.
-fn broken() -> std::io::Error {
-    std::io::Error::other("The reference could not be made")
-}
-
-/// Runs a variant that was just saved: whoever waits to see it waits for each picture. What differs in the frame is told of
-/// that one.
-fn saved(
+/// Checks a variant after an edit: the displayed frame, and then small pictures of all patterns. The user waits for it, so it
+/// runs each only once.
+fn check_edited(
     cl: &ClContext,
     built: &BuiltVariant,
-    request: &Request,
-    ready: impl FnOnce() -> Result<Ready>,
-    talk: &mut Talk,
-) -> Result<Tried> {
+    task: &Task,
+    expected: impl FnOnce() -> Result<Expected>,
+    talk: &mut ParentConnection,
+) -> Result<Option<MismatchReport>> {
     talk.step("time");
-    let (size, radius) = (request.size, request.radius);
+    let (size, radius) = (task.size, task.radius);
     let checker = Checker::new(cl, built, size, size, radius)?;
     let ms = checker.predict_above(SHORT_MS)?;
-    // The reference takes only the processor's time.
+    // The timeout of a step does not include the reference.
     talk.step(START);
-    let Ready { want, mut room, mut suite } = ready()?;
-    if request.longest_ms.is_some_and(|longest| ms > longest) {
-        return Ok(Tried { left_out: true, ..ran(ms, None) });
-    }
-    let mut run = |name: &str| {
+    let Expected { want, mut buffers, extremes } = expected()?;
+    let run = |name: &str| {
         talk.step(name);
-        talk.predicted(ms);
+        talk.report_prediction(ms);
     };
     run("check");
-    let report = checker.check_in(&mut room, &want, Bands::Steps)?;
+    let report = checker.check_with(&mut buffers, &want, Bands::Steps)?;
     if report.is_some() {
-        return Ok(ran(ms, report));
+        return Ok(report);
     }
-    let go_on = &mut || {
+    let checker = Checker::new(cl, built, EXTREME_SIZE, size, radius)?;
+    for (pattern, src, want) in extremes {
         run("small");
-        Ok(())
-    };
-    suite.extremes(cl, built, size, radius, go_on).map(|report| ran(ms, report))
+        if let Some(report) = checker.check(&src, &want, Bands::Whole)? {
+            let ((width, height), name, bands) = (EXTREME_SIZE, pattern.name(), Bands::Whole.name());
+            let case = format!("{name}, {width}×{height}, r={radius}, {bands}");
+            return Ok(Some(MismatchReport { case, ..report }));
+        }
+    }
+    Ok(None)
 }
 
-/// Runs all passes in bands, as the window does.
-fn in_bands(cl: &ClContext, plan: &Plan) -> Result<()> {
+/// Runs all passes in bands, as the window does, and waits for each band.
+fn run_in_bands(cl: &ClContext, plan: &Plan) -> Result<()> {
     for pass in 0..plan.passes() {
-        for rows in Bands::Steps.of(plan.rows(), plan.row_step(pass)) {
+        for rows in Bands::Steps.ranges(plan.rows(), plan.row_step(pass)) {
             let _event = plan.enqueue(&cl.queue, pass, rows)?;
             cl.queue.finish().map_err(|e| failed("The device failed during a trial.", &e))?;
         }
@@ -305,83 +233,74 @@ fn in_bands(cl: &ClContext, plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-/// Compares a result that has no canaries.
+/// Compares a result without canaries.
 fn compare(want: &[u8], got: &[u8], width: u32) -> Option<MismatchReport> {
-    verify::compare(want, got, Rgba { width: width as usize }, (&[], &[]))
+    verify::compare(want, got, &Rgba { width: width as usize }, 0)
 }
 
-fn variant_of(id: &str) -> Result<VariantId> {
-    id.parse().map_err(|why: String| Error::new(why, "", ""))
-}
-
-/// The filter on planes, as one run and in bands, and the conversion.
-fn planar(
+/// Checks the filter on planes, in one launch and in bands, and runs the conversion of its output.
+fn check_planar(
     cl: &ClContext,
     filter: &PlanarFilter,
     layout: &Layout,
     to_image: bool,
-    request: &Request,
+    task: &Task,
     block: &[u8],
-    talk: &mut Talk,
-) -> Result<(Tried, Vec<u8>)> {
+    talk: &mut ParentConnection,
+) -> Result<(Option<MismatchReport>, Vec<u8>)> {
     talk.step(START);
-    let want = planar_reference(layout, block, request.radius)?;
+    let want = planar_reference(layout, block, task.radius)?;
     let mut report = None;
-    let begin = Instant::now();
     let third = layout.height / 3;
-    // In the lowest pictures there are no rows for some of them.
+    // Very low pictures have no rows for some bands.
     let cuts: Vec<u32> =
         [third, 2 * third + 1].into_iter().filter(|row| (1..layout.height).contains(row)).collect();
     for bands in [&[], &cuts[..]] {
         talk.step("check");
-        report = report.or(planes::check(cl, filter, layout, block, &want, request.radius, bands)?);
+        report = report.or(planes::check(cl, filter, layout, block, &want, task.radius, bands)?);
     }
-    let ms = ms_since(begin) / 2.0;
-    if report.is_none() && request.launch == Launch::Extremes {
-        report = planar_suite::extremes(cl, filter, layout, request.radius, || talk.step("small"))?;
+    if report.is_none() && task.launch == LaunchMode::Extremes {
+        report = planar_suite::check_extremes(cl, filter, layout, task.radius, || talk.step("small"))?;
     }
     let filtered = layout.filtered();
     let to = Picture::block(cl, &cl.queue, &zeroed(filtered.bytes())?)?;
     let from = Picture::block(cl, &cl.queue, block)?;
-    let plan = filter.plan(cl, layout, &to, &mut Scratch::new(), request.radius)?;
+    let plan = filter.plan(cl, layout, &to, &mut Scratch::new(), task.radius)?;
     talk.step("whole");
     let _event = plan.enqueue(&cl.queue, &from, 0..layout.height)?;
-    let picture = convert_block(cl, &filtered, to_image, &to, talk)?;
-    Ok((ran(ms, report), picture))
+    let picture = run_conversion(cl, &filtered, to_image, &to, talk)?;
+    Ok((report, picture))
 }
 
-fn convert(
-    cl: &ClContext,
-    layout: &Layout,
-    to_image: bool,
-    block: &[u8],
-    talk: &mut Talk,
-) -> Result<Vec<u8>> {
-    convert_block(cl, layout, to_image, &Picture::block(cl, &cl.queue, block)?, talk)
-}
-
-fn convert_block(
+/// Runs the conversion of a block with and without correction, and returns the picture without.
+fn run_conversion(
     cl: &ClContext,
     layout: &Layout,
     to_image: bool,
     block: &Picture,
-    talk: &mut Talk,
+    talk: &mut ParentConnection,
 ) -> Result<Vec<u8>> {
     let storage = if to_image { Storage::Image } else { Storage::Buffer };
     let (width, height) = (layout.width, layout.height);
     let picture = Picture::alloc(cl, storage, width, height)?;
-    let mut converter = Converter::new(cl);
+    let (mut converter, kernels) = (Converter::new(cl), &mut KernelCache::default());
     let mut rgba = zeroed(width as usize * height as usize * 4)?;
-    // As a movie is shown by default comes last: that is the result.
-    for correction in [strong(), Correction::NEUTRAL] {
+    // The result is that of the last one, without correction.
+    for correction in [Correction::VIVID, Correction::NEUTRAL] {
         talk.step("convert");
-        let _event = converter.enqueue_block(&cl.queue, layout, block, &picture, &correction)?;
+        let _event = converter.enqueue(&cl.queue, kernels, layout, block, &picture, &correction)?;
         picture.read(&cl.queue, &mut rgba)?;
     }
     Ok(rgba)
 }
 
-fn correct(cl: &ClContext, (width, height): (u32, u32), src: &[u8], talk: &mut Talk) -> Result<()> {
+/// Runs the colour correction with each storage.
+fn run_correction(
+    cl: &ClContext,
+    (width, height): (u32, u32),
+    src: &[u8],
+    talk: &mut ParentConnection,
+) -> Result<()> {
     let mut corrector = Corrector::new(cl);
     let colors = RgbaColors { matrix: Matrix::Bt709, has_alpha: true };
     let storages = if cl.device.info.image_support {
@@ -394,13 +313,9 @@ fn correct(cl: &ClContext, (width, height): (u32, u32), src: &[u8], talk: &mut T
         let to = Picture::alloc(cl, storage, width, height)?;
         from.write(&cl.queue, src)?;
         talk.step("correct");
-        let _event = corrector.enqueue(&cl.queue, &from, &to, (width, height), &strong(), colors)?;
+        let (kernels, vivid) = (&mut KernelCache::default(), &Correction::VIVID);
+        let _event = corrector.enqueue(&cl.queue, kernels, &from, &to, (width, height), vivid, colors)?;
         cl.queue.finish().map_err(|e| failed("The device failed during a trial.", &e))?;
     }
     Ok(())
-}
-
-/// A correction that changes everything it can.
-fn strong() -> Correction {
-    Correction { brightness: 0.1, contrast: 1.5, saturation: 0.5, gamma: 2.0 }
 }

@@ -1,5 +1,4 @@
-//! Checks of conversions at small odd sizes, with every matrix, range and siting, and of the movie's own at its whole size.
-//! In: a source of pictures, and its rows. Out: rows that say what is wrong, and what was compared.
+//! Checks of conversions at small odd sizes, with every matrix, range and siting; the movie's own also at its whole size.
 
 use std::fmt::Write;
 
@@ -8,14 +7,14 @@ use ffmpeg_next::frame::Video;
 
 use super::{Input, Row};
 use crate::color_kernels::{Converter, Corrector};
-use crate::color_trial::{self, Pattern};
+use crate::color_test_pictures::{self, Pattern};
 use base::error::Result;
 use base::memory::require;
 use opencl::cl::ClContext;
 use video::color::planes::layout_of;
 use video::color::{Correction, Family, Layout, Matrix, Range};
 
-/// Decoded formats that are checked beside the movie's own: all programs, and all ways that samples lie.
+/// Decoded formats that are checked besides the movie's own. They cover all programs and memory layouts.
 pub(super) const FORMATS: [Pixel; 19] = [
     Pixel::YUV420P,
     Pixel::YUV422P,
@@ -37,8 +36,8 @@ pub(super) const FORMATS: [Pixel; 19] = [
     Pixel::GBRP,
     Pixel::GBRP10LE,
 ];
-/// Formats whose planes are checked as the filter on planes leaves them.
-pub(super) const FILTERED: [Pixel; 8] = [
+/// Formats whose planes are checked as the output of the filter on planes.
+pub(super) const FILTERED_FORMATS: [Pixel; 8] = [
     Pixel::YUV420P,
     Pixel::YUV422P,
     Pixel::YUV440P,
@@ -48,25 +47,30 @@ pub(super) const FILTERED: [Pixel; 8] = [
     Pixel::GRAY8,
     Pixel::BGRA,
 ];
-/// Odd sizes, those of one pixel or sample among them, and wider ones than a work-group.
+/// Sizes for checks: odd ones, ones of a single pixel or chroma sample, and one wider than a work-group.
 const SIZES: [(u32, u32); 6] = [(1, 1), (1, 6), (2, 3), (15, 7), (34, 19), (259, 5)];
-/// The size from which on matrices, ranges and sitings are gone through, each a pixel wider than the one before: what is
-/// left of a row beside whole vectors of 16 pixels is then of nearly every width.
-const TAGGED: (u32, u32) = (21, 9);
+/// The first size for the checks of matrices, ranges and sitings. Each next one is a pixel wider, so that nearly every
+/// remainder of a row after vectors of 16 pixels is checked.
+const FIRST_TAGGED_SIZE: (u32, u32) = (21, 9);
+/// The matrices to check.
 const MATRICES: [Matrix; 6] =
     [Matrix::Bt601, Matrix::Bt709, Matrix::Bt2020, Matrix::Smpte240m, Matrix::Fcc, Matrix::Ycgco];
+/// The chroma sitings to check; see [`Layout::siting`].
 const SITINGS: [(u32, u32); 6] = [(0, 1), (1, 1), (0, 0), (1, 0), (0, 2), (1, 2)];
-/// Rows of the movie's width that are checked of what is not the movie's own format.
+/// Number of rows, each as wide as the movie, that are checked in formats other than the movie's own.
 pub(super) const FEW_ROWS: u32 = 17;
 
-/// What is converted.
+/// The input of a conversion.
 #[derive(Clone, Copy)]
 pub(super) enum Source {
+    /// Planes of this pixel format; true for the output of the filter on planes.
     Planes(Pixel, bool),
+    /// An RGBA picture, which is only corrected.
     Rgba,
 }
 
 impl Source {
+    /// Returns the name of the source, as [`Row::id`] has it.
     pub(super) fn id(self) -> String {
         let name = |format: Pixel| format.descriptor().map_or("?", |d| d.name());
         match self {
@@ -76,8 +80,8 @@ impl Source {
         }
     }
 
-    /// Whether its kernels are those of another one, as far as is known without building them.
-    pub(super) fn has_kernels_of(self, other: Self) -> bool {
+    /// Returns true if the conversions of this source and of `other` may use the same kernels.
+    pub(super) fn may_share_kernels(self, other: Self) -> bool {
         match (self, other) {
             (Source::Planes(_, filtered), Source::Planes(_, others)) => filtered == others,
             (Source::Rgba, Source::Rgba) => true,
@@ -85,7 +89,7 @@ impl Source {
         }
     }
 
-    /// How its planes lie at a size.
+    /// Returns the layout of the planes at a size.
     pub(super) fn layout(self, (width, height): (u32, u32)) -> Option<Layout> {
         match self {
             Source::Planes(format, filtered) => {
@@ -97,10 +101,12 @@ impl Source {
     }
 }
 
+/// Returns the colour correction with which the rows of the result are checked: neutral unless `corrected`.
 pub(super) fn correction(corrected: bool) -> Correction {
     if corrected { Correction::VIVID } else { Correction::NEUTRAL }
 }
 
+/// The programs that are checked, on one device.
 pub(super) struct Checks {
     pub(super) cl: ClContext,
     pub(super) converter: Converter,
@@ -108,11 +114,12 @@ pub(super) struct Checks {
 }
 
 impl Checks {
-    /// Checks the conversions of a source; `input` is there where it is the movie's own, which is checked at its whole size.
+    /// Checks the conversions of a source, and writes the outcomes to `rows`. `input` is set for the movie's own format,
+    /// which is also checked at the movie's whole size.
     ///
     /// # Errors
     /// When memory for the pictures runs out.
-    pub(super) fn rows(
+    pub(super) fn check(
         &mut self,
         rows: &mut [Row],
         source: Source,
@@ -121,52 +128,61 @@ impl Checks {
     ) -> Result<()> {
         match source {
             Source::Planes(..) => {
-                let cases = cases(source, input, size);
-                (1..).zip(cases).try_for_each(|(seed, case)| self.planes(rows, case, seed))
+                let pictures = test_pictures(source, input, size);
+                (1..).zip(pictures).try_for_each(|(seed, case)| self.check_planes(rows, case, seed))
             }
             Source::Rgba => {
                 let sizes = SIZES.into_iter().chain([size]);
                 let matrices = MATRICES.into_iter().chain([Matrix::Rgb]).cycle();
-                sizes.zip(matrices).for_each(|(size, matrix)| self.rgba(rows, size, matrix));
+                sizes.zip(matrices).for_each(|(size, matrix)| self.check_rgba(rows, size, matrix));
                 Ok(())
             }
         }
     }
 
-    /// Checks all conversions of one block.
-    fn planes(&mut self, rows: &mut [Row], (layout, pattern): (Layout, Pattern), seed: u32) -> Result<()> {
-        // The pictures on both sides and their planes, and what the comparison copies.
+    /// Checks the conversions in `rows` on one block of samples with this layout and pattern.
+    fn check_planes(
+        &mut self,
+        rows: &mut [Row],
+        (layout, pattern): (Layout, Pattern),
+        seed: u32,
+    ) -> Result<()> {
+        // Host and device memory of pictures and planes, and the copies of the comparison.
         require(2 * layout.bytes() + 9 * layout.rgba_bytes())?;
-        let block = color_trial::block(&layout, pattern, seed)?;
-        let plain = color_trial::expected(&layout, &block, &Correction::NEUTRAL)?;
+        let block = color_test_pictures::block(&layout, pattern, seed)?;
+        let plain = color_test_pictures::expected(&layout, &block, &Correction::NEUTRAL)?;
         let mut vivid = plain.clone();
-        color_trial::corrected(&mut vivid, &Correction::VIVID, layout.matrix);
+        color_test_pictures::corrected(&mut vivid, &Correction::VIVID, layout.matrix);
         let queue = self.cl.queue.clone();
         for row in rows.iter_mut().filter(|row| row.outcome.is_ok()) {
             let want = if row.corrected { &vivid } else { &plain };
             let correction = correction(row.corrected);
             let checked = self.converter.prepare(&layout, row.to).and_then(|()| {
-                row.kernel = self.converter.file(&layout, row.to);
+                row.kernel = self.converter.kernel_file(&layout, row.to);
                 self.converter.check(&queue, &layout, row.to, &correction, (&block, want))
             });
-            row.note((layout.width, layout.height), checked, || case(&layout, pattern));
+            row.record((layout.width, layout.height), checked, || describe_picture(&layout, pattern));
         }
         Ok(())
     }
 
-    /// Checks all corrections of one picture.
-    fn rgba(&mut self, rows: &mut [Row], size: (u32, u32), matrix: Matrix) {
+    /// Checks the corrections in `rows` on one RGBA picture of this size.
+    fn check_rgba(&mut self, rows: &mut [Row], size: (u32, u32), matrix: Matrix) {
         for row in rows.iter_mut().filter(|row| row.outcome.is_ok()) {
-            row.kernel = self.corrector.file();
+            row.kernel = self.corrector.kernel_file();
             let checked = self.corrector.check((row.to, row.to), size, matrix);
-            row.note(size, checked, || format!("{}×{}, {matrix}", size.0, size.1));
+            row.record(size, checked, || format!("{}×{}, {matrix}", size.0, size.1));
         }
     }
 }
 
-/// The pictures that planes are tried with.
-fn cases(source: Source, input: Option<&Input>, (width, height): (u32, u32)) -> Vec<(Layout, Pattern)> {
-    let Some(tagged) = source.layout(TAGGED) else { return Vec::new() };
+/// Returns the pictures that the conversions of planes are checked with.
+fn test_pictures(
+    source: Source,
+    input: Option<&Input>,
+    (width, height): (u32, u32),
+) -> Vec<(Layout, Pattern)> {
+    let Some(tagged) = source.layout(FIRST_TAGGED_SIZE) else { return Vec::new() };
     let sized = SIZES.iter().filter_map(|&size| source.layout(size));
     let few = source.layout((width, height.min(FEW_ROWS)));
     let mut cases: Vec<(Layout, Pattern)> = sized.chain(few).map(|l| (l, Pattern::Mixed)).collect();
@@ -175,11 +191,11 @@ fn cases(source: Source, input: Option<&Input>, (width, height): (u32, u32)) -> 
         for (number, siting) in SITINGS.into_iter().enumerate() {
             for (at, range) in [Range::Limited, Range::Full].into_iter().enumerate() {
                 let matrix = MATRICES[(number + at) % MATRICES.len()];
-                let size = (TAGGED.0 + (2 * number + at) as u32, TAGGED.1);
+                let size = (FIRST_TAGGED_SIZE.0 + (2 * number + at) as u32, FIRST_TAGGED_SIZE.1);
                 let layout = source.layout(size).unwrap_or(tagged);
                 let layout = Layout { matrix, range, siting, ..layout };
                 cases.push((layout, Pattern::Mixed));
-                // Every height that rows of chroma can be shared out in, one after the other.
+                // All heights that divide rows of chroma differently.
                 let fields = layout.with_rows(3 + (2 * number + at) as u32 % 8).with_fields(true);
                 cases.extend(fields.interlaced.then_some((fields, Pattern::Mixed)));
             }
@@ -193,7 +209,8 @@ fn cases(source: Source, input: Option<&Input>, (width, height): (u32, u32)) -> 
     cases
 }
 
-fn case(layout: &Layout, pattern: Pattern) -> String {
+/// Describes a check picture by its size, colours and pattern, for [`Row::case`].
+fn describe_picture(layout: &Layout, pattern: Pattern) -> String {
     let mut case = format!("{}×{}", layout.width, layout.height);
     if layout.family != Family::Rgb {
         let _ = write!(case, ", {}, {}", layout.matrix, layout.range);

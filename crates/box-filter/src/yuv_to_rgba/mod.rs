@@ -1,6 +1,6 @@
-//! Checks and times of conversions on one device. In: the format and size of a movie's pictures. Out: a [`Row`] for each
-//! conversion: decoded planes to RGBA, filtered planes to RGBA, and RGBA corrected, into a buffer and into an image, with
-//! and without correction. Every byte is compared with the reference, with poison and canaries.
+//! The benchmark of the conversion kernels on one device: checks and times of decoded planes to RGBA, filtered planes to
+//! RGBA, and RGBA to corrected RGBA, into a buffer and into an image, with and without correction. Every byte is compared
+//! with the reference, with poison and canaries.
 
 mod checks;
 mod time;
@@ -12,53 +12,59 @@ use ffmpeg_next::frame::Video;
 
 use crate::color_kernels::{Converter, Corrector};
 use crate::pictures::noise;
-use crate::trial::{Case, Launch, Trials};
+use crate::trial::{Case, LaunchMode, Target, Trials};
 use base::error::{Error, Result};
 use base::verify::MismatchReport;
 use ladder::Outcome;
 use ladder::measure::Measurement;
+use ladder::rows::clock_reason;
 use opencl::cl::{ClContext, Device};
+use opencl::clock::ClockState;
 use opencl::memory::Storage;
+use opencl::sources::Sources;
 use video::color::Layout;
 use video::color::planes::layout_of;
 
-use checks::{Checks, FEW_ROWS, FILTERED, FORMATS, Source};
+use checks::{Checks, FEW_ROWS, FILTERED_FORMATS, FORMATS, Source};
 use time::time;
 
-/// Which conversions are checked.
+/// The conversions to check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Which {
-    /// All that the device could be asked for; those of the movie's own format are timed
+pub enum Selection {
+    /// All conversions that the device supports
     All,
-    /// Those of the movie's own format
+    /// Those of the movie's format
     Input,
     /// None
     None,
 }
 
-/// One conversion.
+/// The result of checking and timing one conversion.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// What is converted: FFmpeg's name of the format, with `-filtered` where its planes have been filtered; `rgba` where
-    /// colours are corrected only.
+    /// The input: FFmpeg's name of the format, with `-filtered` if its planes are filtered; `check_rgba` for a correction
+    /// alone.
     pub id: String,
-    /// The kernel file.
+    /// The kernel file that makes the conversion.
     pub kernel: &'static str,
-    /// Where the picture goes.
+    /// The storage of the output.
     pub to: Storage,
-    /// Whether its colours are corrected.
+    /// True if colours are corrected.
     pub corrected: bool,
-    /// Its time, where it was timed; or what is wrong.
+    /// The time, if it was measured, or the failure.
     pub outcome: std::result::Result<Option<Measurement>, Outcome>,
-    /// The picture that is wrong.
+    /// The description of the picture on which the conversion was wrong or failed; empty if there is none.
     pub case: String,
-    /// The sizes of the pictures that were compared, each once.
+    /// The sizes of the compared pictures, each once.
     pub sizes: Vec<(u32, u32)>,
-    /// How many pictures were compared.
+    /// The number of compared pictures.
     pub pictures: usize,
+    /// The reason why the time is wall time, or why runs are missing.
+    pub clock_reason: Option<String>,
 }
 
 impl Row {
+    /// Creates the row of a conversion that was not checked yet.
     fn new(id: String, to: Storage, corrected: bool) -> Self {
         Self {
             id,
@@ -69,11 +75,13 @@ impl Row {
             case: String::new(),
             sizes: Vec::new(),
             pictures: 0,
+            clock_reason: None,
         }
     }
 
-    /// Notes what came of a picture of this size.
-    fn note(
+    /// Adds the check of a picture of this size to the row. If `checked` is a difference or an error, it becomes the row's
+    /// outcome, and `case` returns the description of the picture.
+    fn record(
         &mut self,
         size: (u32, u32),
         checked: Result<Option<MismatchReport>>,
@@ -93,17 +101,17 @@ impl Row {
     }
 }
 
-/// A movie's pictures: how they are stored, and their size.
+/// The format and size of a movie's pictures.
 #[derive(Debug, Clone, Copy)]
 pub struct Input {
-    /// The format.
+    /// The pixel format.
     pub format: Pixel,
-    /// How its planes lie, at the size that is timed.
+    /// The layout at the size that is timed.
     pub layout: Layout,
 }
 
 impl Input {
-    /// What a movie with such a picture has, at this size; `None` where no kernel converts its format.
+    /// Returns the format of `picture`, with its layout at this size; `None` if no kernel converts the format.
     pub fn of(picture: &Video, (width, height): (u32, u32)) -> Option<Self> {
         let Layout { matrix, range, siting, interlaced, .. } = layout_of(picture)?;
         let layout = layout_of(&Video::new(picture.format(), width, height))?.with_fields(interlaced);
@@ -111,42 +119,44 @@ impl Input {
     }
 }
 
-/// What is asked for.
+/// Options of [`run_device`].
 #[derive(Debug, Clone, Copy)]
-pub struct Ask {
+pub struct RunOptions {
     /// Width and height of the pictures in pixels.
     pub size: (u32, u32),
-    /// How often each of the movie's own is timed.
+    /// Number of timed runs of each conversion of the movie's own format.
     pub rounds: u32,
-    /// Which are checked.
-    pub which: Which,
-    /// Whether nothing is checked or timed any more after the first that is wrong or fails.
+    /// The conversions to check.
+    pub which: Selection,
+    /// True to end the checks after the first failure.
     pub fail_fast: bool,
 }
 
-/// Checks the conversions, and times those of `input`, all in turns. Changed kernels are tried in `trials` first. `next`
-/// is told what comes.
+/// Checks the conversions, which are compiled from `kernels`, and times those of `input`, interleaved. Modified kernels run in
+/// `trials` first. `next` is called with a description of each step.
 ///
 /// # Errors
-/// When the device cannot be used at all. What goes wrong with one conversion is in its row.
+/// When the device cannot be used at all. The failure of a single conversion is in its row.
 pub fn run_device(
     device: &Device,
+    kernels: Sources,
     input: Option<&Input>,
-    ask: &Ask,
+    ask: &RunOptions,
     trials: &mut Trials,
     next: &mut dyn FnMut(&str),
 ) -> Result<Vec<Row>> {
-    let Ask { size, rounds, which, fail_fast } = *ask;
-    let cl = ClContext::new(device)?;
-    let own = input.map(|input| input.format);
+    let RunOptions { size, rounds, which, fail_fast } = *ask;
+    let cl = ClContext::new(device, kernels)?;
+    let movie_format = input.map(|input| input.format);
     let mut sources: Vec<Source> = Vec::new();
-    if let Some(own) = own {
-        sources.extend([Source::Planes(own, false), Source::Planes(own, true)]);
+    if let Some(format) = movie_format {
+        sources.extend([Source::Planes(format, false), Source::Planes(format, true)]);
     }
-    if which == Which::All {
-        let others = |all: &'static [Pixel]| all.iter().copied().filter(move |format| Some(*format) != own);
+    if which == Selection::All {
+        let others =
+            |all: &'static [Pixel]| all.iter().copied().filter(move |format| Some(*format) != movie_format);
         sources.extend(others(&FORMATS).map(|format| Source::Planes(format, false)));
-        sources.extend(others(&FILTERED).map(|format| Source::Planes(format, true)));
+        sources.extend(others(&FILTERED_FORMATS).map(|format| Source::Planes(format, true)));
     }
     sources.push(Source::Rgba);
     let mut storages = vec![Storage::Buffer];
@@ -160,39 +170,41 @@ pub fn run_device(
     });
     let mut rows = Vec::new();
     let mut timed = Vec::new();
-    // Kernels that did not end: each of the others could take the limit's time too.
-    let mut endless: Vec<(Source, Error)> = Vec::new();
+    // Kernels that crashed or timed out are not run again for other sources.
+    let mut crashed: Vec<(Source, Error)> = Vec::new();
     for source in sources {
         next(&format!("checking the conversion of {}", source.id()));
-        let is_own = match source {
-            Source::Planes(format, _) => Some(format) == own,
+        let is_movies = match source {
+            Source::Planes(format, _) => Some(format) == movie_format,
             Source::Rgba => true,
         };
-        let mut of_source = Vec::new();
+        let mut source_results = Vec::new();
         for &to in &storages {
             for corrected in [false, true] {
                 if corrected || !matches!(source, Source::Rgba) {
-                    of_source.push(Row::new(source.id(), to, corrected));
+                    source_results.push(Row::new(source.id(), to, corrected));
                 }
             }
         }
-        let own = is_own.then_some(input).flatten();
-        let known = endless.iter().find(|(other, _)| other.has_kernels_of(source));
+        let movie = is_movies.then_some(input).flatten();
+        let known = crashed.iter().find(|(other, _)| other.may_share_kernels(source));
         let tried = match known {
             Some((_, error)) => Err(error.clone()),
-            None => try_first(trials, &cl, source, own, size, &storages),
+            None => run_trials(trials, &cl, source, movie, size, &storages),
         };
         if let (Err(error), None, true) = (&tried, known, trials.is_fault()) {
-            endless.push((source, error.clone()));
+            crashed.push((source, error.clone()));
         }
-        if let Err(error) = tried.and_then(|()| checks.borrow_mut().rows(&mut of_source, source, own, size)) {
-            // They must not run here, or memory for the pictures ran out.
-            for row in of_source.iter_mut().filter(|row| row.outcome.is_ok()) {
+        if let Err(error) =
+            tried.and_then(|()| checks.borrow_mut().check(&mut source_results, source, movie, size))
+        {
+            // The kernels must not run in this process, or memory for the pictures ran out.
+            for row in source_results.iter_mut().filter(|row| row.outcome.is_ok()) {
                 row.outcome = Err(Outcome::Failed(error.clone()));
             }
         }
-        for row in of_source {
-            if is_own && row.outcome.is_ok() {
+        for row in source_results {
+            if is_movies && row.outcome.is_ok() {
                 timed.push((rows.len(), source, row.to, row.corrected));
             }
             rows.push(row);
@@ -202,18 +214,22 @@ pub fn run_device(
         }
     }
     next("timing conversions");
+    let clock = ClockState::calibrate(&cl);
     let measured = time(&cl, &checks, &timed, input, size, rounds)?;
     for ((at, ..), measured) in timed.iter().zip(measured) {
-        rows[*at].outcome = match measured {
+        let row = &mut rows[*at];
+        row.outcome = match measured {
             Ok(timed) => Ok(timed.measurement()),
             Err(error) => Err(Outcome::Failed(error)),
         };
+        row.clock_reason =
+            row.outcome.as_ref().ok().and_then(Option::as_ref).and_then(|times| clock_reason(&clock, times));
     }
     Ok(rows)
 }
 
-/// Tries changed kernels in a process of their own, into each kind of picture.
-fn try_first(
+/// Runs modified kernels in the sandbox, for each storage of the output.
+fn run_trials(
     trials: &mut Trials,
     cl: &ClContext,
     source: Source,
@@ -221,16 +237,12 @@ fn try_first(
     (width, height): (u32, u32),
     storages: &[Storage],
 ) -> Result<()> {
-    let sized = |src| Case {
-        src,
-        size: (width, height),
-        radius: 0,
-        launch: Launch::Whole,
-        longest_ms: None,
-        wants_picture: false,
-    };
+    let sized = |src| Case { src, size: (width, height), radius: 0, launch: LaunchMode::Bands };
     let layout = match source {
-        Source::Rgba => return trials.correct(cl, &sized(&noise((width * height * 4) as usize))).map(drop),
+        Source::Rgba => {
+            let src = noise((width * height * 4) as usize);
+            return trials.run(cl, Target::Correct, &sized(&src)).map(drop);
+        }
         Source::Planes(_, filtered) => match input {
             Some(input) if filtered => Some(input.layout.filtered()),
             Some(input) => Some(input.layout),
@@ -241,7 +253,7 @@ fn try_first(
     let block = noise(layout.bytes());
     for &to in storages {
         let case = Case { size: (layout.width, layout.height), ..sized(&block) };
-        trials.convert(cl, &layout, to == Storage::Image, &case)?;
+        trials.run(cl, Target::Convert { layout, to_image: to == Storage::Image }, &case)?;
     }
     Ok(())
 }

@@ -1,23 +1,24 @@
-//! Times of conversions. In: those of the movie's own pictures. Out: the runs of each, all in turns.
+//! Times of the conversions of the movie's own format.
 
 use std::cell::RefCell;
 
 use super::Input;
 use super::checks::{Checks, Source, correction};
-use crate::color_trial::{self, Pattern};
+use crate::color_kernels::KernelCache;
+use crate::color_test_pictures::{self, Pattern};
 use base::error::{Error, Result};
-use ladder::measure::{self, Contender, Timed};
+use ladder::measure::{self, TaskSamples, TimedTask};
 use opencl::cl::ClContext;
 use opencl::memory::{Picture, Storage};
 use video::color::{Layout, Matrix, RgbaColors};
 
-/// Pictures as most movies have them.
+/// The properties that the pictures of most movies have, with which corrections are timed.
 const OPAQUE: RgbaColors = RgbaColors { matrix: Matrix::Bt709, has_alpha: false };
 
-/// One run of a conversion.
+/// A conversion to time: the index of its row, its input, the storage of its output, and true if colours are corrected.
 pub(super) type TimedRow = (usize, Source, Storage, bool);
 
-/// Times conversions at the whole size, in turns.
+/// Times the conversions in `rows` on pictures of this size, in rounds that run each conversion once.
 pub(super) fn time(
     cl: &ClContext,
     checks: &RefCell<Checks>,
@@ -25,9 +26,9 @@ pub(super) fn time(
     input: Option<&Input>,
     (width, height): (u32, u32),
     rounds: u32,
-) -> Result<measure::Results> {
+) -> Result<measure::TaskResults> {
     let on_device = |layout: &Layout| -> Result<(Layout, Picture)> {
-        let block = color_trial::block(layout, Pattern::Mixed, 1)?;
+        let block = color_test_pictures::block(layout, Pattern::Mixed, 1)?;
         Ok((*layout, Picture::block(cl, &cl.queue, &block)?))
     };
     let planes = match input {
@@ -39,40 +40,41 @@ pub(super) fn time(
     if rows.iter().any(|(_, _, to, _)| *to == Storage::Image) {
         pictures.push((picture(Storage::Image)?, picture(Storage::Image)?));
     }
-    let rgba = color_trial::pixels((width, height), 1)?;
+    let rgba = color_test_pictures::pixels((width, height), 1)?;
     pictures.iter().try_for_each(|(from, _)| from.write(&cl.queue, &rgba))?;
-    let (planes, pictures) = (planes.as_ref(), &pictures);
-    let mut contenders: Vec<Contender> = Vec::new();
+    let kernels = RefCell::new(KernelCache::default());
+    let (planes, pictures, kernels) = (planes.as_ref(), &pictures, &kernels);
+    let mut runs: Vec<TimedTask> = Vec::new();
     for &(_, source, to, corrected) in rows {
-        let run = move || -> Result<measure::Sample> {
+        let run = move |_: Option<u32>| -> Result<measure::Sample> {
             let missing = || Error::new("A conversion could not be timed.", "Its memory is not there.", "");
             let (from, dst) = pictures.get(usize::from(to == Storage::Image)).ok_or_else(missing)?;
             let correction = correction(corrected);
-            let mut checks = checks.borrow_mut();
+            let (mut checks, kernels) = (checks.borrow_mut(), &mut *kernels.borrow_mut());
             measure::sample(&cl.queue, |queue| {
                 Ok(vec![match source {
                     Source::Planes(_, filtered) => {
                         let (decoded, after) = planes.ok_or_else(missing)?;
                         let (layout, block) = if filtered { after } else { decoded };
-                        checks.converter.enqueue_block(queue, layout, block, dst, &correction)?
+                        checks.converter.enqueue(queue, kernels, layout, block, dst, &correction)?
                     }
                     Source::Rgba => {
                         let size = (width, height);
-                        checks.corrector.enqueue(queue, from, dst, size, &correction, OPAQUE)?
+                        checks.corrector.enqueue(queue, kernels, from, dst, size, &correction, OPAQUE)?
                     }
                 }])
             })
         };
-        contenders.push(Contender { rounds, run: Box::new(run) });
+        runs.push(TimedTask { rounds, run: Box::new(run) });
     }
-    // The first runs, of which nothing is kept.
-    let mut ready: Vec<Result<Timed>> = Vec::new();
-    for contender in &mut contenders {
-        ready.push((contender.run)().map(|_| Timed::default()));
+    // Warm-up runs, whose times are discarded.
+    let mut warm_up: Vec<Result<TaskSamples>> = Vec::new();
+    for contender in &mut runs {
+        warm_up.push((contender.run)(None).map(|_| TaskSamples::default()));
     }
-    let mut results = measure::alternate(rounds, &mut contenders, |_, _| Ok(()))?;
-    for (result, ready) in results.iter_mut().zip(ready) {
-        if let Err(error) = ready {
+    let mut results = measure::alternate(rounds, &mut runs, |_, _| Ok(()))?;
+    for (result, warm_up) in results.iter_mut().zip(warm_up) {
+        if let Err(error) = warm_up {
             *result = Err(error);
         }
     }

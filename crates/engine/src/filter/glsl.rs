@@ -1,10 +1,11 @@
-//! The filter of shaders, on a picture in a texture.
+//! The box filter of OpenGL shaders, on a picture in a texture.
 
 use std::ops::Range;
 use std::rc::Rc;
 use std::time::Instant;
 
-use super::{FrameFilter, Measures, OnHost, Ran, Running};
+use super::{BandTimes, FrameFilter, HostMeasurements, RunningBand};
+use crate::Measurements;
 use crate::glsl::GlslFilter;
 use crate::stats::{Span, Stage};
 use base::error::Result;
@@ -13,80 +14,87 @@ use opengl::read_texture::read_texture;
 use opengl::texture;
 use opengl::timer::Timing;
 
-/// Shaders that filter the picture in a texture, in place.
-pub struct OnTexture {
+/// Filters the RGBA picture in a texture with shaders, in place.
+pub struct TextureFilter {
     filter: Rc<GlslFilter>,
     texture: glow::Texture,
     size: (u32, u32),
     radius: u32,
-    measures: Measures,
+    measures: Measurements,
 }
 
-impl OnTexture {
-    /// Prepares the filter of the RGBA8 picture in `texture`; nothing is drawn yet. The row sums of all pictures share
-    /// one texture: do not begin one before that before it is over.
+impl TextureFilter {
+    /// Prepares the filter for the RGBA8 picture in `texture`; nothing is drawn yet. All pictures share one texture for the row sums, so
+    /// the bands of one picture must finish before the next picture's filter is started.
     ///
     /// # Errors
-    /// When the picture is larger than OpenGL draws.
+    /// If the picture is larger than OpenGL draws.
     pub fn prepare(
         filter: &Rc<GlslFilter>,
         texture: glow::Texture,
         size: (u32, u32),
         radius: u32,
     ) -> Result<Self> {
-        filter.make_sums(size)?;
-        Ok(Self { filter: filter.clone(), texture, size, radius, measures: Measures::default() })
+        filter.create_sums_texture(size)?;
+        Ok(Self { filter: filter.clone(), texture, size, radius, measures: Measurements::default() })
     }
 
-    /// The same, and the picture is read back and measured on the processor when it is there.
-    pub(crate) fn measuring(self, measures: Measures) -> Self {
+    /// Sets what is measured of the filtered picture. To measure it, the picture is read back and processed by the CPU.
+    pub(crate) fn measuring(self, measures: Measurements) -> Self {
         Self { measures, ..self }
     }
 }
 
-impl FrameFilter for OnTexture {
+impl FrameFilter for TextureFilter {
+    /// Returns 2: the first pass writes the row sums, the second reads them.
     fn passes(&self) -> usize {
         2
     }
 
+    /// Returns the height of the picture.
     fn rows(&self) -> u32 {
         self.size.1
     }
 
+    /// Returns 1: the shaders draw any number of rows equally well.
     fn row_step(&self, _: usize) -> u32 {
         1
     }
 
-    /// Texture reads.
+    /// Returns the number of texture reads of a pass.
     fn work(&self, _: usize) -> f64 {
         f64::from(self.size.0) * f64::from(self.size.1) * f64::from(2 * self.radius + 1)
     }
 
-    /// The window's own drawing comes after what was begun.
+    /// Returns the time limit of a band in milliseconds. It is shorter than that of other filters, because OpenGL draws the
+    /// window only after the bands that are in flight.
     fn band_ms(&self) -> f64 {
         15.0
     }
 
-    fn start(&mut self, pass: usize, rows: Range<u32>, _: Option<&Waker>) -> Result<Box<dyn Running>> {
+    /// Draws a band of rows with a pass of the shaders, and starts to measure its time.
+    fn start(&mut self, pass: usize, rows: Range<u32>, _: Option<&Waker>) -> Result<Box<dyn RunningBand>> {
         let timing = self.filter.draw_band(pass, rows, self.texture, self.size, self.radius)?;
-        Ok(Box::new(Drawn(timing)))
+        Ok(Box::new(DrawnBand(timing)))
     }
 
+    /// Flushes OpenGL's commands, so that the drawn bands begin to run.
     fn flush(&self) -> Result<()> {
         self.filter.flush();
         Ok(())
     }
 
-    /// A picture that cannot be read back is not measured.
-    fn take_measured(&mut self) -> Option<OnHost> {
-        let Measures { readings, levels } = std::mem::take(&mut self.measures);
+    /// Reads the filtered picture back and measures it as requested from [`TextureFilter::measuring`]. Returns `None` if
+    /// nothing is to be measured or the picture cannot be read back.
+    fn take_measurements(&mut self) -> Option<HostMeasurements> {
+        let Measurements { readings, levels } = std::mem::take(&mut self.measures);
         if !readings && !levels {
             return None;
         }
         let began = Instant::now();
         let mut rgba = read_texture(self.filter.gl(), self.texture, self.size).ok()?;
         let read = Span::since(Stage::Reduce, began);
-        let mut measured = OnHost::of(self.size, &mut rgba, readings, levels);
+        let mut measured = HostMeasurements::of(self.size, &mut rgba, readings, levels);
         measured.spans.push(read);
         if levels {
             let began = Instant::now();
@@ -97,12 +105,17 @@ impl FrameFilter for OnTexture {
     }
 }
 
-/// Rows that OpenGL draws.
-struct Drawn(Timing);
+/// A band of rows that OpenGL draws.
+struct DrawnBand(Timing);
 
-impl Running for Drawn {
-    fn poll(&mut self) -> Result<Option<Ran>> {
+impl RunningBand for DrawnBand {
+    /// Returns the times of the band once OpenGL has drawn it.
+    fn poll(&mut self) -> Result<Option<BandTimes>> {
         let took = self.0.finished();
-        Ok(took.map(|took| Ran { ms: took.ms(), by_wall: took.device_ms.is_none(), ..Ran::default() }))
+        Ok(took.map(|took| BandTimes {
+            ms: took.ms(),
+            by_wall: took.device_ms.is_none(),
+            ..BandTimes::default()
+        }))
     }
 }

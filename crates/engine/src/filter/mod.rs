@@ -1,8 +1,7 @@
-//! What filters a frame: OpenCL kernels on pixels, the ones on planes, shaders, and Rust, behind one trait. In: a
-//! frame that is where its back end reads it. Out: bands of rows that run, and when each is done.
+//! The filters of a frame behind one trait: OpenCL kernels on RGBA pictures or on planes, OpenGL shaders, and Rust.
 //!
-//! A filter has passes over the picture's rows, and each of them falls into bands: [`Bands`](super::bands::Bands)
-//! begins and awaits them, for all filters alike, and learns from them what the next ones will take.
+//! A filter has one or more passes over the picture's rows, and each pass is divided into bands of rows. [`Bands`](super::bands::Bands)
+//! starts and polls the bands for every kind of filter, and learns from their times how long the next ones will take.
 
 mod glsl;
 mod native;
@@ -10,89 +9,92 @@ mod opencl;
 
 use std::ops::Range;
 
-use super::scopes::OnHost;
+use super::scopes::HostMeasurements;
 use crate::stats::Span;
 use ::opencl::event::Waker;
 use base::error::Result;
 
-pub use glsl::OnTexture;
-pub(super) use native::{Measures, NativeFilter};
-pub(super) use opencl::{OnPixels, OnPlanes};
+pub use glsl::TextureFilter;
+pub(super) use native::NativeFilter;
+pub(super) use opencl::{PlanarKernel, RgbaKernels};
 
-/// The longest launch that is begun whole, in milliseconds; longer ones are cut into bands of this length, because a
-/// launch that runs cannot be cancelled.
+/// The longest time that the launch of one band of rows should take, in milliseconds. Filters that take longer run in several bands,
+/// because a running launch cannot be cancelled.
 pub(crate) const BAND_MS: f64 = 30.0;
 
-/// A filter that is prepared for one frame.
+/// A filter that is prepared for one frame. It runs in bands of rows, which it starts and does not wait for.
 pub trait FrameFilter {
-    /// Passes over the picture. Each has covered all rows before the next one begins.
+    /// Returns the number of passes over the picture. A pass covers all rows before the next pass begins.
     fn passes(&self) -> usize {
         1
     }
 
-    /// Rows of the picture.
+    /// Returns the number of rows of the picture.
     fn rows(&self) -> u32;
 
-    /// Bands of a multiple of this many rows waste nothing.
+    /// Returns the number of rows that a band of this pass should be a multiple of, so that no work-items are wasted.
     fn row_step(&self, pass: usize) -> u32;
 
-    /// Work of a pass over all rows, in units of the filter's own: time goes up with it.
+    /// Returns the work of a pass over all rows. Each filter has a unit of its own, which is proportional to time.
     fn work(&self, pass: usize) -> f64;
 
-    /// The longest band, in milliseconds; about two of them are begun at a time.
+    /// Returns how long a band may take, in milliseconds. About two bands are in flight at a time.
     fn band_ms(&self) -> f64 {
         BAND_MS
     }
 
-    /// Begins a band of a pass, after those that were begun before. `waker`, if given, is called when it is over,
-    /// where the back end can do that. Never waits.
+    /// Starts the band with the rows `rows` of the pass `pass`. The band runs after all bands that were started before it. `waker`, if
+    /// given, is called when the band has finished, if the back end supports that. Never waits.
     ///
     /// # Errors
-    /// When the back end refuses.
-    fn start(&mut self, pass: usize, rows: Range<u32>, waker: Option<&Waker>) -> Result<Box<dyn Running>>;
+    /// If the back end cannot start the band.
+    fn start(&mut self, pass: usize, rows: Range<u32>, waker: Option<&Waker>)
+    -> Result<Box<dyn RunningBand>>;
 
-    /// Has the back end begin with the bands that were started, where it collects them.
+    /// Makes the back end run the started bands now, if it collects commands.
     ///
     /// # Errors
-    /// When the back end refuses.
+    /// If the back end refuses the flush.
     fn flush(&self) -> Result<()> {
         Ok(())
     }
 
-    /// Drops what has been started and has not begun, where that can be.
+    /// Drops bands that were started but do not run yet, if the back end can.
     fn cancel(&mut self) {}
 
-    /// The filtered picture, where the filter has it in memory of its own, when the last band is over.
+    /// Takes the filtered RGBA picture, after the last band. Returns `None` if the filter writes into the slot's memory or a texture.
     fn take_picture(&mut self) -> Option<Vec<u8>> {
         None
     }
 
-    /// What was measured of that picture on the host, where that was asked for.
-    fn take_measured(&mut self) -> Option<OnHost> {
+    /// Takes the measurements that the host made of the filtered picture: its luminance for the scopes, and the intervals in which the host
+    /// measured. Call it after the last band. Returns `None` if the host measures nothing.
+    fn take_measurements(&mut self) -> Option<HostMeasurements> {
         None
     }
 }
 
-/// A band that has been started.
-pub trait Running {
-    /// How it ran, once it is over. Never waits. When it has been over once, it is not asked again.
+/// A band of rows that a filter has started, to be polled until it is finished.
+pub trait RunningBand {
+    /// Returns the times of the band once it has finished, and `None` before. Never waits. Must not be called again after it returned the
+    /// times.
     ///
     /// # Errors
-    /// When it failed.
-    fn poll(&mut self) -> Result<Option<Ran>>;
+    /// If the band failed.
+    fn poll(&mut self) -> Result<Option<BandTimes>>;
 }
 
-/// How a band ran.
+/// The times of a finished band of rows.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Ran {
-    /// What it took, in milliseconds; not a number where nobody tells.
+pub struct BandTimes {
+    /// The time of the band in milliseconds; NaN if unknown.
     pub ms: f64,
-    /// That is wall time.
+    /// True if `ms` is wall time, because no device time is available.
     pub by_wall: bool,
-    /// When it ran, on the device's clock, in nanoseconds.
+    /// The start and end of the band on the device's clock, in nanoseconds.
     pub on_device: Option<(u64, u64)>,
-    /// When it ran, on the host's clock.
+    /// The interval of the band on the host's clock.
     pub on_host: Option<Span>,
-    /// It was cancelled before it began.
+    /// The band was cancelled before it ran.
     pub cancelled: bool,
 }

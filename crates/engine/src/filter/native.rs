@@ -1,5 +1,4 @@
-//! The filter in Rust on a thread of its own. In: a picture in a slot's memory. Out: the filtered picture, which is
-//! asked for from time to time.
+//! The box filter in Rust, which runs on a thread of its own and is polled.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -9,95 +8,91 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::time::Instant;
 
-use super::{FrameFilter, OnHost, Ran, Running};
+use super::{BandTimes, FrameFilter, HostMeasurements, RunningBand};
+use crate::Measurements;
 use crate::stats::{Span, Stage};
 use base::error::{Error, Result};
-use base::jobs::{Job, Teller, Waker};
+use base::jobs::{Job, Reporter, Waker};
 use base::memory::zeroed;
 use box_filter::native::{self, Lanes};
 use opencl::host_block::HostBlock;
 
-/// The thread that filters one picture after the other; it has the processor's other cores help it.
+/// The thread that runs the Rust filter, one picture after the other. It uses all cores of the processor.
 pub(crate) struct NativeFilter {
-    orders: Sender<Order>,
-    /// It ends with the orders.
+    requests: Sender<FilterRequest>,
+    /// The thread. It ends when all senders of requests are dropped.
     _job: Job<()>,
 }
 
-struct Order {
+/// A request to the filter's thread to filter one picture.
+struct FilterRequest {
     src: Arc<HostBlock>,
     dst: Vec<u8>,
     size: (u32, u32),
     radius: u32,
-    measures: Measures,
+    measures: Measurements,
     cancelled: Arc<AtomicBool>,
-    answer: Sender<Answer>,
+    result: Sender<FilterResult>,
 }
 
-/// What is to be done with the filtered picture.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Measures {
-    /// Its luminance is measured.
-    pub(crate) readings: bool,
-    /// It is stretched by auto-levels.
-    pub(crate) levels: bool,
-}
+/// The result of one picture: its memory, the span of the filter (`None` if the picture was cancelled), and the measurements.
+type FilterResult = Result<(Vec<u8>, Option<Span>, HostMeasurements)>;
 
-/// The memory for the filtered picture, when that was filtered, `None` when it was cancelled, and what was measured of it.
-type Answer = Result<(Vec<u8>, Option<Span>, OnHost)>;
-
-/// A picture that is to be filtered.
-pub(super) struct Native {
-    orders: Sender<Order>,
-    /// What is ordered when it is started.
-    order: Option<Order>,
-    answer: Option<Receiver<Answer>>,
+/// The Rust filter, prepared for one picture.
+pub(super) struct PreparedNative {
+    requests: Sender<FilterRequest>,
+    /// The request for the thread; it is sent when the filter is started.
+    request: Option<FilterRequest>,
+    result: Option<Receiver<FilterResult>>,
     cancelled: Arc<AtomicBool>,
     rows: u32,
     bytes: usize,
-    filtered: Filtered,
+    filtered: SharedResult,
 }
 
-/// The filtered picture, and what was measured of it.
-type Filtered = Rc<RefCell<(Option<Vec<u8>>, Option<OnHost>)>>;
+/// The filtered picture and its measurements, shared between the prepared filter and its running band.
+type SharedResult = Rc<RefCell<(Option<Vec<u8>>, Option<HostMeasurements>)>>;
 
 impl NativeFilter {
-    /// Starts the thread; it ends when this and all that it prepared go. `waker` is called after each picture.
+    /// Starts the filter's thread. It ends when this object and all filters that it prepared are dropped. `waker` is called after each
+    /// picture.
     ///
     /// # Errors
-    /// When the system gives no thread.
+    /// If the system cannot start a thread.
     pub(crate) fn new(waker: Waker) -> Result<Self> {
-        let (orders, received) = channel();
+        let (requests, received) = channel();
         let theirs = waker.clone();
-        let filter = move |_: &Teller<()>| {
-            run(&received, &theirs);
+        let filter = move |_: &Reporter<()>| {
+            serve_requests(&received, &theirs);
             Ok(())
         };
         let job = Job::spawn("native", "The filter in Rust could not be started.", &waker, filter)?;
-        Ok(Self { orders, _job: job })
+        Ok(Self { requests, _job: job })
     }
 
-    /// Prepares the filter of a picture of `size`; nothing runs yet. `spare` is memory for the result, if there is any.
+    /// Prepares the filter for the RGBA picture `src` of `size`; nothing runs yet. `spare` is memory that is reused for the result if it
+    /// has the right size.
     ///
     /// # Errors
-    /// When memory runs out.
+    /// If memory runs out.
     pub(crate) fn prepare(
         &self,
         src: Arc<HostBlock>,
         spare: Option<Vec<u8>>,
         size: (u32, u32),
         radius: u32,
-        measures: Measures,
+        measures: Measurements,
     ) -> Result<impl FrameFilter + use<>> {
         let bytes = src.bytes().len();
         let dst = spare.filter(|spare| spare.len() == bytes).map_or_else(|| zeroed(bytes), Ok)?;
-        let (sender, answer) = channel();
+        let (sender, result) = channel();
         let cancelled = Arc::new(AtomicBool::new(false));
-        let order = Order { src, dst, size, radius, measures, cancelled: cancelled.clone(), answer: sender };
-        Ok(Native {
-            orders: self.orders.clone(),
-            order: Some(order),
-            answer: Some(answer),
+        let request =
+            FilterRequest { src, dst, size, radius, measures, cancelled: cancelled.clone(), result: sender };
+        Ok(PreparedNative {
+            requests: self.requests.clone(),
+            request: Some(request),
+            result: Some(result),
             cancelled,
             rows: size.1,
             bytes,
@@ -106,67 +101,77 @@ impl NativeFilter {
     }
 }
 
-impl FrameFilter for Native {
+impl FrameFilter for PreparedNative {
+    /// Returns the height of the picture.
     fn rows(&self) -> u32 {
         self.rows
     }
 
-    /// All rows at once.
+    /// Returns the height of the picture, because the picture is filtered in one band.
     fn row_step(&self, _: usize) -> u32 {
         self.rows
     }
 
-    /// Bytes: the radius costs nothing.
+    /// Returns the size of the picture in bytes as the measure of work. The radius does not change the time.
     fn work(&self, _: usize) -> f64 {
         self.bytes as f64
     }
 
-    fn start(&mut self, _: usize, _: Range<u32>, _: Option<&Waker>) -> Result<Box<dyn Running>> {
-        let (Some(order), Some(answer)) = (self.order.take(), self.answer.take()) else { return Err(gone()) };
-        self.orders.send(order).map_err(|_| gone())?;
-        Ok(Box::new(Ordered { answer, filtered: self.filtered.clone() }))
+    /// Sends the picture to the filter's thread. All rows are filtered, whatever band is requested.
+    fn start(&mut self, _: usize, _: Range<u32>, _: Option<&Waker>) -> Result<Box<dyn RunningBand>> {
+        let (Some(request), Some(result)) = (self.request.take(), self.result.take()) else {
+            return Err(thread_ended_error());
+        };
+        self.requests.send(request).map_err(|_| thread_ended_error())?;
+        Ok(Box::new(RunningPicture { result, filtered: self.filtered.clone() }))
     }
 
+    /// Makes the filter's thread skip the picture if it has not begun it.
     fn cancel(&mut self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
+    /// Returns the filtered picture, once.
     fn take_picture(&mut self) -> Option<Vec<u8>> {
         self.filtered.borrow_mut().0.take()
     }
 
-    fn take_measured(&mut self) -> Option<OnHost> {
+    /// Returns the measurements of the filtered picture, once.
+    fn take_measurements(&mut self) -> Option<HostMeasurements> {
         self.filtered.borrow_mut().1.take()
     }
 }
 
-/// A picture that the thread has.
-struct Ordered {
-    answer: Receiver<Answer>,
-    filtered: Filtered,
+/// A picture that the filter's thread is working on.
+struct RunningPicture {
+    result: Receiver<FilterResult>,
+    filtered: SharedResult,
 }
 
-impl Running for Ordered {
-    fn poll(&mut self) -> Result<Option<Ran>> {
-        match self.answer.try_recv() {
+impl RunningBand for RunningPicture {
+    /// Receives the filtered picture and its time from the filter's thread, if they have arrived.
+    fn poll(&mut self) -> Result<Option<BandTimes>> {
+        match self.result.try_recv() {
             Ok(Ok((filtered, span, measured))) => {
                 *self.filtered.borrow_mut() = (Some(filtered), Some(measured));
                 let ms = span.map_or(f64::NAN, |span| span.ms());
                 let cancelled = span.is_none();
-                Ok(Some(Ran { ms, by_wall: true, on_host: span, cancelled, ..Ran::default() }))
+                Ok(Some(BandTimes { ms, by_wall: true, on_host: span, cancelled, ..BandTimes::default() }))
             }
             Ok(Err(error)) => Err(error),
             Err(TryRecvError::Empty) => Ok(None),
-            Err(TryRecvError::Disconnected) => Err(gone()),
+            Err(TryRecvError::Disconnected) => Err(thread_ended_error()),
         }
     }
 }
 
-fn run(orders: &Receiver<Order>, waker: &Waker) {
+/// The loop of the filter's thread: filters and measures the pictures of the requests, until no more requests can come.
+fn serve_requests(requests: &Receiver<FilterRequest>, waker: &Waker) {
     let threads = native::all_threads();
-    while let Ok(Order { src, mut dst, size, radius, measures, cancelled, answer }) = orders.recv() {
-        let answered = if cancelled.load(Ordering::Relaxed) {
-            Ok((dst, None, OnHost::default()))
+    while let Ok(FilterRequest { src, mut dst, size, radius, measures, cancelled, result }) = requests.recv()
+    {
+        let outcome = if cancelled.load(Ordering::Relaxed) {
+            Ok((dst, None, HostMeasurements::default()))
         } else {
             let began = Instant::now();
             let (width, height) = (size.0 as usize, size.1 as usize);
@@ -174,19 +179,20 @@ fn run(orders: &Receiver<Order>, waker: &Waker) {
                 native::filter(src.bytes(), &mut dst, (width, height), radius, threads, Lanes::Vector);
             filtered.map(|()| {
                 let span = Span::since(Stage::Filter, began);
-                let measured = OnHost::of(size, &mut dst, measures.readings, measures.levels);
+                let measured = HostMeasurements::of(size, &mut dst, measures.readings, measures.levels);
                 (dst, Some(span), measured)
             })
         };
-        // Before the answer: who has it may write the source anew.
+        // Before the result is sent, because its receiver may write into the source again.
         drop(src);
-        // Nobody listens when the window closes.
-        let _ = answer.send(answered);
+        // The receiver is gone if the frame was given up or the window closes.
+        let _ = result.send(outcome);
         waker();
     }
 }
 
-fn gone() -> Error {
+/// Returns the error for when the filter's thread has ended.
+fn thread_ended_error() -> Error {
     Error::new("The filter in Rust failed.", "Its thread is gone.", "Choose another variant.")
 }
 
@@ -200,7 +206,7 @@ mod tests {
     use box_filter::pictures::noise;
     use box_filter::reference::reference;
 
-    const BOTH: Measures = Measures { readings: true, levels: true };
+    const BOTH: Measurements = Measurements { readings: true, levels: true };
 
     fn picture() -> Arc<HostBlock> {
         let mut block = HostBlock::new(33 * 9 * 4).unwrap();
@@ -208,8 +214,8 @@ mod tests {
         Arc::new(block)
     }
 
-    /// Asks until it is over, or has failed.
-    fn ended(mut running: Box<dyn Running>) -> Result<Ran> {
+    /// Polls a band until it has finished or failed.
+    fn ended(mut running: Box<dyn RunningBand>) -> Result<BandTimes> {
         loop {
             match running.poll()? {
                 None => std::thread::sleep(Duration::from_millis(1)),
@@ -232,7 +238,7 @@ mod tests {
             let mut right = reference(src.bytes(), 33, 9, radius as usize);
             let readings = Readings::reference((33, 9), &right);
             stretch(&mut right, readings.ends());
-            assert!(filtered == right && task.take_measured().unwrap().readings == Some(readings));
+            assert!(filtered == right && task.take_measurements().unwrap().readings == Some(readings));
             assert_eq!(Arc::strong_count(&src), 1, "the source may be written again");
             spare = Some(filtered);
         }
@@ -242,10 +248,10 @@ mod tests {
     fn a_cancelled_picture_ends_and_an_impossible_one_is_an_error() {
         let filter = NativeFilter::new(Arc::new(|| {})).unwrap();
         let src = picture();
-        let mut task = filter.prepare(src.clone(), None, (33, 9), 1, Measures::default()).unwrap();
+        let mut task = filter.prepare(src.clone(), None, (33, 9), 1, Measurements::default()).unwrap();
         task.cancel();
         assert!(ended(task.start(0, 0..9, None).unwrap()).unwrap().cancelled);
-        let mut wrong = filter.prepare(src.clone(), None, (34, 9), 1, Measures::default()).unwrap();
+        let mut wrong = filter.prepare(src.clone(), None, (34, 9), 1, Measurements::default()).unwrap();
         let error = ended(wrong.start(0, 0..9, None).unwrap()).unwrap_err();
         assert!(error.why.contains("34×9"), "{error}");
     }

@@ -3,95 +3,133 @@
 use std::ops::Range;
 use std::time::Instant;
 
-use super::{FrameFilter, Ran, Running};
+use super::{BandTimes, FrameFilter, RunningBand};
+use crate::stats::{Span, Stage};
 use base::error::Result;
 use box_filter::Plan;
 use box_filter::planar::PlanarPlan;
 use opencl::cl::{Event, Queue, flush};
+use opencl::clock::Clock;
 use opencl::event::{Waker, is_complete, wake_after};
 use opencl::memory::Picture;
 use opencl::timer;
 
-/// Kernels on an RGBA picture.
-pub(crate) struct OnPixels {
+/// The OpenCL kernels of a variant that filters an RGBA picture.
+pub(crate) struct RgbaKernels {
     pub(crate) plan: Plan,
     pub(crate) queue: Queue,
 }
 
-impl FrameFilter for OnPixels {
+impl FrameFilter for RgbaKernels {
+    /// Returns the number of passes of the variant's kernels.
     fn passes(&self) -> usize {
         self.plan.passes()
     }
 
+    /// Returns the height of the picture.
     fn rows(&self) -> u32 {
         self.plan.rows()
     }
 
+    /// Returns the number of rows that a band of this pass should be a multiple of.
     fn row_step(&self, pass: usize) -> u32 {
         self.plan.row_step(pass)
     }
 
+    /// Returns the work of a pass in the unit of the variant's plan.
     fn work(&self, pass: usize) -> f64 {
         self.plan.work(pass)
     }
 
-    fn start(&mut self, pass: usize, rows: Range<u32>, waker: Option<&Waker>) -> Result<Box<dyn Running>> {
+    /// Enqueues the kernel of a pass for these rows.
+    fn start(
+        &mut self,
+        pass: usize,
+        rows: Range<u32>,
+        waker: Option<&Waker>,
+    ) -> Result<Box<dyn RunningBand>> {
         let began = Instant::now();
-        started(self.plan.enqueue(&self.queue, pass, rows)?, began, waker)
+        running_band(self.plan.enqueue(&self.queue, pass, rows)?, &self.queue, began, waker)
     }
 
+    /// Flushes the device's queue.
     fn flush(&self) -> Result<()> {
         flush(&self.queue)
     }
 }
 
-/// The kernel on packed planes.
-pub(crate) struct OnPlanes {
+/// The OpenCL kernel of a variant that filters packed planes.
+pub(crate) struct PlanarKernel {
     pub(crate) plan: PlanarPlan,
-    /// The slot's planes as the device has them.
+    /// The slot's planes in the device's memory.
     pub(crate) from: Picture,
     pub(crate) queue: Queue,
 }
 
-impl FrameFilter for OnPlanes {
+impl FrameFilter for PlanarKernel {
+    /// Returns the number of rows of the planes.
     fn rows(&self) -> u32 {
         self.plan.rows()
     }
 
+    /// Returns the number of rows that a band should be a multiple of.
     fn row_step(&self, _: usize) -> u32 {
         self.plan.row_step()
     }
 
+    /// Returns the work of the one pass in the unit of the variant's plan.
     fn work(&self, _: usize) -> f64 {
         self.plan.work()
     }
 
-    fn start(&mut self, _: usize, rows: Range<u32>, waker: Option<&Waker>) -> Result<Box<dyn Running>> {
+    /// Enqueues the kernel for these rows of the planes.
+    fn start(&mut self, _: usize, rows: Range<u32>, waker: Option<&Waker>) -> Result<Box<dyn RunningBand>> {
         let began = Instant::now();
-        started(self.plan.enqueue(&self.queue, &self.from, rows)?, began, waker)
+        running_band(self.plan.enqueue(&self.queue, &self.from, rows)?, &self.queue, began, waker)
     }
 
+    /// Flushes the device's queue.
     fn flush(&self) -> Result<()> {
         flush(&self.queue)
     }
 }
 
-/// A launch in the queue, and when it came there.
-struct Launch(Event, Instant);
+/// An enqueued kernel launch.
+struct EnqueuedBand {
+    event: Event,
+    /// The time just before the launch was enqueued.
+    began: Instant,
+    clock: Clock,
+}
 
-fn started(event: Event, began: Instant, waker: Option<&Waker>) -> Result<Box<dyn Running>> {
+/// Wraps the event of a kernel launch as a running band; calls `waker` when the launch is complete.
+fn running_band(
+    event: Event,
+    queue: &Queue,
+    began: Instant,
+    waker: Option<&Waker>,
+) -> Result<Box<dyn RunningBand>> {
     if let Some(waker) = waker {
         wake_after(&event, waker);
     }
-    Ok(Box::new(Launch(event, began)))
+    Ok(Box::new(EnqueuedBand { event, began, clock: queue.clock().clone() }))
 }
 
-impl Running for Launch {
-    fn poll(&mut self) -> Result<Option<Ran>> {
-        if !is_complete(&self.0, "The filter failed on the device.")? {
+impl RunningBand for EnqueuedBand {
+    /// Returns the times of the launch once it is complete: device times if they are known, else wall time.
+    fn poll(&mut self) -> Result<Option<BandTimes>> {
+        if !is_complete(&self.event, "The filter failed on the device.")? {
             return Ok(None);
         }
-        let on_device = timer::known_span_ns(&self.0, Some(self.1.elapsed()));
-        Ok(Some(Ran { ms: on_device.map_or(f64::NAN, timer::ms), on_device, ..Ran::default() }))
+        let on_device = timer::known_span_ns(&self.event, &self.clock, Some(self.began.elapsed()));
+        if let Some(on_device) = on_device {
+            return Ok(Some(BandTimes {
+                ms: timer::ms(on_device),
+                on_device: Some(on_device),
+                ..BandTimes::default()
+            }));
+        }
+        let span = Span::since(Stage::Filter, self.began);
+        Ok(Some(BandTimes { ms: span.ms(), by_wall: true, on_host: Some(span), ..BandTimes::default() }))
     }
 }

@@ -1,100 +1,99 @@
-//! How frames are to be filtered. In: what the user chooses, and what cannot be had. Out: the request for the next frame.
+//! The user's choice of filter, colour correction and measurements.
 
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use crate::Request;
+use super::Filter;
+use crate::{Engine, Measurements, Request};
 use box_filter::VariantId;
 use video::color::Correction;
 
-/// What is measured of every frame on the device, and done with it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Measuring {
-    /// Its luminance, for scopes and heat map.
-    pub readings: bool,
-    /// Auto-levels.
-    pub levels: bool,
-}
-
-/// What is wanted.
-pub(super) struct Choice {
+/// The current choice of filter, colour correction and measurements. In a wipe, which shows two filters side by side, the filter is that of
+/// the first side. Changes take effect with the next turn of the loop.
+pub struct Choice {
     variant: VariantId,
     radius: u32,
-    /// When variant and radius were chosen.
-    at: Option<Instant>,
-    /// What colours are corrected with, if they are; never a neutral one.
+    /// When the variant or the radius was last changed.
+    chosen_at: Option<Instant>,
+    /// The colour correction; `None` if it would change nothing.
     correction: Option<Correction>,
-    measuring: Measuring,
-    /// What the picture on the screen could not be filtered with, so that it is not tried over and over.
-    failed: Option<Request>,
-    /// No frame is taken before the chosen variant is built.
-    pub(super) waits_for_filter: bool,
-    /// No frame is converted on the host while the device's program for it is being built.
-    pub(super) waits_for_conversions: bool,
+    measuring: Measurements,
+    /// The request that failed for the picture on the screen. It is not submitted again until the choice changes.
+    pub(super) failed: Option<Request>,
+    /// The version number of the edited kernels that a variant uses now. Variants without an entry use version 1, the kernels when the
+    /// window was opened.
+    versions: HashMap<VariantId, u64>,
 }
 
 impl Choice {
-    /// Nothing is filtered yet.
+    /// Creates the choice at the start: no filter, no correction, no measurements.
     pub(super) fn new() -> Self {
         Self {
             variant: VariantId::Off,
             radius: 0,
-            at: None,
+            chosen_at: None,
             correction: None,
-            measuring: Measuring::default(),
+            measuring: Measurements::default(),
             failed: None,
-            waits_for_filter: false,
-            waits_for_conversions: false,
+            versions: HashMap::new(),
         }
     }
 
-    /// The variant and the radius.
-    pub(super) fn filter(&self) -> (VariantId, u32) {
+    /// Returns the chosen filter. It becomes [`VariantId::Off`] when the chosen variant fails.
+    pub fn filter(&self) -> Filter {
         (self.variant, self.radius)
     }
 
-    /// When they were chosen.
-    pub(super) fn since(&self) -> Option<Instant> {
-        self.at
-    }
-
-    /// So much time counts for nothing.
-    pub(super) fn leave_out(&mut self, time: Duration) {
-        self.at = self.at.map(|at| at.checked_add(time).unwrap_or(at));
-    }
-
-    /// Whether this is what was chosen.
-    pub(super) fn is(&self, (variant, radius): (VariantId, u32)) -> bool {
-        variant == self.variant && (radius == self.radius || variant == VariantId::Off)
-    }
-
-    /// Another filter.
-    pub(super) fn choose(&mut self, variant: VariantId, radius: u32) {
-        (self.variant, self.radius, self.at) = (variant, radius, Some(Instant::now()));
-        self.try_again();
-    }
-
-    /// Another colour correction, or none.
-    pub(super) fn correct(&mut self, correction: Option<Correction>) {
-        self.correction = correction.filter(|c| !c.is_neutral());
-        self.try_again();
-    }
-
-    /// Measures frames, or not; whether that is new.
-    pub(super) fn measure(&mut self, measuring: Measuring) -> bool {
-        let is_new = std::mem::replace(&mut self.measuring, measuring) != measuring;
-        if is_new {
-            self.try_again();
+    /// Chooses the filter for the next frames. Work of the former filter that is not on the device yet is cancelled. If the picture on the
+    /// screen stays there, it is filtered again.
+    pub fn choose(&mut self, variant: VariantId, radius: u32) {
+        if (variant, radius) != self.filter() {
+            (self.variant, self.radius, self.chosen_at) = (variant, radius, Some(Instant::now()));
         }
-        is_new
     }
 
-    /// Whether anything is to be measured.
-    pub(super) fn measures(&self) -> bool {
-        self.measuring != Measuring::default()
+    /// Returns the colour correction; `None` if it would change nothing.
+    pub(super) fn correction(&self) -> Option<Correction> {
+        self.correction
     }
 
-    /// What cannot be had is not wanted: this variant, or where it is none the colour correction.
-    pub(super) fn do_without(&mut self, variant: VariantId) {
+    /// Sets the colour correction for the next frames. If the picture on the screen stays there, it is corrected again.
+    pub fn set_correction(&mut self, correction: Option<Correction>) {
+        self.correction = correction.filter(|c| !c.is_neutral());
+    }
+
+    /// Returns what is measured of every frame.
+    pub fn measuring(&self) -> Measurements {
+        self.measuring
+    }
+
+    /// Sets what is measured of the next frames. If the picture on the screen stays there, it is measured again.
+    pub fn set_measuring(&mut self, measuring: Measurements) {
+        self.measuring = measuring;
+    }
+
+    /// Returns true if the picture on the screen does not have the chosen filter yet. `shown` is the filter of that picture.
+    pub fn is_awaited(&self, shown: Option<Filter>) -> bool {
+        let is_chosen = |(variant, radius): Filter| {
+            variant == self.variant && (radius == self.radius || variant == VariantId::Off)
+        };
+        let has_failed = self.failed.is_some_and(|request| is_chosen((request.variant, request.radius)));
+        !has_failed && shown.is_some_and(|shown| !is_chosen(shown))
+    }
+
+    /// Returns the time since the variant or the radius was last changed.
+    pub(super) fn elapsed(&self) -> Option<Duration> {
+        self.chosen_at.map(|at| at.elapsed())
+    }
+
+    /// Moves the time of the last change forward by the time for which the process was stopped.
+    pub(super) fn exclude_stop(&mut self, stopped: Duration) {
+        self.chosen_at = self.chosen_at.map(|at| at.checked_add(stopped).unwrap_or(at));
+    }
+
+    /// Switches the filter off if `variant` is the chosen variant. If `variant` is [`VariantId::Off`], switches the colour correction off
+    /// instead.
+    pub(super) fn disable(&mut self, variant: VariantId) {
         if variant == VariantId::Off {
             self.correction = None;
         } else if variant == self.variant {
@@ -102,42 +101,29 @@ impl Choice {
         }
     }
 
-    /// The request for the next frame; `can` is whether the chosen variant is there, `can_measure` whether frames of a variant
-    /// can be measured.
-    pub(super) fn request(&self, can: bool, can_measure: impl FnOnce(VariantId) -> bool) -> Request {
-        let variant = if can { self.variant } else { VariantId::Off };
-        self.request_of((variant, self.radius), || can_measure(variant))
+    /// Returns the request for a frame that is taken now: the chosen filter if the engine can use it now, else none, with the chosen
+    /// correction and measurements.
+    pub(super) fn current_request(&self, engine: Option<&Engine>) -> Request {
+        let can_filter = engine.is_some_and(|engine| engine.can_filter((self.variant, None), self.radius));
+        let variant = if can_filter { self.variant } else { VariantId::Off };
+        self.request((variant, self.radius), engine)
     }
 
-    /// The same for another filter; `can_measure` is whether its frames can be measured.
-    pub(super) fn request_of(
-        &self,
-        (variant, radius): (VariantId, u32),
-        can_measure: impl FnOnce() -> bool,
-    ) -> Request {
-        let Measuring { readings, levels } = self.measuring;
-        let can = self.measures() && can_measure();
-        Request {
-            variant,
-            radius,
-            correction: self.correction,
-            readings: can && readings,
-            levels: can && levels,
-        }
+    /// Returns the request for a frame with this filter, and with the chosen correction and those measurements that the engine can make.
+    pub(super) fn request(&self, (variant, radius): Filter, engine: Option<&Engine>) -> Request {
+        let can_measure = engine.is_some_and(|engine| engine.can_measure(variant));
+        let Measurements { readings, levels } =
+            if can_measure { self.measuring } else { Measurements::default() };
+        Request { variant, version: None, radius, correction: self.correction, readings, levels }
     }
 
-    /// The picture on the screen cannot be filtered so.
-    pub(super) fn failed(&mut self, request: Request) {
-        self.failed = Some(request);
+    /// Returns the version number of this variant's kernels that is in use; 1 if they were not edited.
+    pub(super) fn version(&self, variant: VariantId) -> u64 {
+        self.versions.get(&variant).copied().unwrap_or(1)
     }
 
-    /// What could not be had may be there now.
-    pub(super) fn try_again(&mut self) {
-        self.failed = None;
-    }
-
-    /// Whether the picture on the screen could not be filtered as is wanted.
-    pub(super) fn has_failed(&self, wanted: impl FnOnce(&Request) -> bool) -> bool {
-        self.failed.as_ref().is_some_and(wanted)
+    /// Sets the version number of this variant's kernels that is in use.
+    pub(super) fn set_version(&mut self, variant: VariantId, version: u64) {
+        self.versions.insert(variant, version);
     }
 }

@@ -1,316 +1,210 @@
-//! What the user asks the loop for: another movie or place, another device, filter or correction, a pause. In: the
-//! wish. Out: frames that are on their way are kept, cancelled or given back, as the wish has it.
+//! The requests of the user: another movie or position, another device, filter or colour correction, a pause. Frames in flight are kept,
+//! cancelled or filtered again, depending on the request.
 
-use std::collections::VecDeque;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{Flight, FrameLoop, Measuring, Ready};
-use crate::{Pipeline, Side, Ticket};
-use base::jobs::{Job, Waker};
+use super::slots::WipeSide;
+use super::take::needs_resubmit;
+use super::{Choice, Filter, FrameLoop, Origin, ParkedMovie, Schedule, SecondFilter, Wipe};
+use crate::{Measurements, Pipeline};
 use box_filter::VariantId;
 use opencl::device_thread::DeviceThread;
+use video::Seek;
 use video::color::Correction;
-use video::{Decoder, Frame, Seek};
 
-/// While the radius changes all the time, a frame with less than this left is finished all the same.
-pub(super) const NEARLY_DONE_MS: f64 = 150.0;
-/// … and so is one with less than `PATIENCE_MS` left when nothing was presented for `STARVING`.
-const PATIENCE_MS: f64 = 2000.0;
-const STARVING: Duration = Duration::from_millis(500);
+/// A frame with less remaining filter time than this, in milliseconds, is finished even if the radius changes meanwhile, so
+/// that a moving slider does not starve the screen.
+const NEARLY_DONE_MS: f64 = 150.0;
+/// The remaining time in milliseconds that replaces [`NEARLY_DONE_MS`] if no frame was presented for [`STARVATION_TIME`].
+const STARVED_NEARLY_DONE_MS: f64 = 2000.0;
+/// The time without a presented frame after which [`STARVED_NEARLY_DONE_MS`] applies.
+const STARVATION_TIME: Duration = Duration::from_millis(500);
 
-/// What played when a scene was left, to go on later.
-pub struct Parked {
-    decoder: Decoder,
-    /// The picture on the screen, and those on their way, in their order.
-    frames: Vec<Arc<Frame>>,
+/// The user's settings on which the frames in progress depend, to find out what has changed between two turns of the loop.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Settings {
+    is_paused: bool,
+    interruptions: u64,
+    filter: Filter,
+    correction: Option<Correction>,
+    measuring: Measurements,
+    second: Option<SecondFilter>,
+    compares: bool,
 }
 
-impl Parked {
-    /// What is to be played from its beginning.
-    pub fn new(decoder: Decoder) -> Self {
-        Self { decoder, frames: Vec::new() }
+impl Settings {
+    /// Returns the current settings.
+    pub(super) fn of(schedule: &Schedule, choice: &Choice, wipe: &Wipe) -> Self {
+        Self {
+            is_paused: schedule.is_paused(),
+            interruptions: schedule.interruptions(),
+            filter: choice.filter(),
+            correction: choice.correction(),
+            measuring: choice.measuring(),
+            second: wipe.second(),
+            compares: wipe.compares(),
+        }
     }
-
-    /// Gives it up.
-    pub fn retire(self) {
-        retire(self.decoder);
-    }
-
-    /// Stops reading; whether the decoder's thread has ended.
-    pub fn end(&mut self) -> bool {
-        self.decoder.end()
-    }
-}
-
-/// Ends a decoder without waiting for its thread, which may be reading.
-fn retire(decoder: Decoder) {
-    // Frames that wait may lie in a device's memory: they go here.
-    decoder.close();
-    let end = move |_: &_| {
-        drop(decoder);
-        Ok(())
-    };
-    // Without a thread it goes here, and is waited for.
-    let none: Waker = Arc::new(|| ());
-    let ended = Job::<()>::spawn("retire", "A movie could not be closed.", &none, end);
-    drop(ended);
 }
 
 impl FrameLoop {
-    /// Takes out what plays, so that it can go on where it is. Nothing plays after that.
-    pub fn park(&mut self) -> Parked {
-        // With the frame that it is asked for.
-        self.fetch();
-        let decoder = std::mem::replace(&mut self.decoder, Decoder::without_frames());
-        // What is packed lies in the memory of a device that may go meanwhile.
-        decoder.set_staging(None);
-        let generation = self.generation;
-        let is_playing = |flight: &&Flight| flight.generation == generation;
-        let done = self.shown.iter().chain(&self.ready).map(|ready| &ready.flight).filter(is_playing);
-        let done = done.map(|flight| &flight.frame).chain(self.wipe.frames());
-        let done = done.chain(self.returned.iter().map(|(frame, _)| frame));
-        let done: Vec<Arc<Frame>> = done.cloned().collect();
-        done.iter().for_each(|frame| drop(frame.packed.take()));
-        let under_way = self.flights.iter().filter(is_playing).map(|flight| flight.frame.clone());
-        let mut frames: Vec<Arc<Frame>> = done.into_iter().chain(under_way).collect();
-        frames.sort_by_key(|frame| frame.pts_ns);
-        // The one on the screen may be filtered anew.
-        frames.dedup_by_key(|frame| frame.pts_ns);
-        self.start_over();
-        Parked { decoder, frames }
-    }
-
-    /// Goes on with what was parked, in the place of what plays. The picture on the screen stays until its first picture is
-    /// there.
-    pub fn resume(&mut self, parked: Parked) {
-        self.play(parked.decoder);
-        self.returned.extend(parked.frames.into_iter().map(|frame| (frame, 0)));
-    }
-
-    /// Plays another movie. The picture on the screen stays until the new one's first picture is there.
-    pub fn play(&mut self, decoder: Decoder) {
-        retire(std::mem::replace(&mut self.decoder, decoder));
-        self.start_over();
-    }
-
-    /// Goes on elsewhere in the movie. The picture on the screen stays until the new place's first frame is
-    /// there, also in a pause. Returns whether there is anywhere to go.
-    pub fn seek(&mut self, to: Seek) -> bool {
-        let before = self.decoder.generation();
-        self.decoder.seek(to);
-        let sought = self.decoder.generation() != before;
-        if sought {
-            self.start_over();
+    /// Processes what has happened since the last call: a stop of the process and changes of the settings. The movie's clock
+    /// and all statistics leave out a time in which the process was stopped, as by Ctrl+Z or a debugger. Call it at the start
+    /// of each turn of the loop, before anything that depends on time.
+    pub fn update(&mut self) {
+        if let Some(stopped) = self.stops.check(self.filters.handoff.calls_here) {
+            self.schedule.exclude_stop(stopped);
+            self.choice.exclude_stop(stopped);
+            self.filters.handoff.exclude_stop(stopped);
+            self.presenter.stop_ended = Some(Instant::now());
         }
-        sought
-    }
-
-    /// Pauses, and shows the next frame.
-    pub fn step(&mut self) {
-        if !self.clock.is_paused() {
-            self.toggle_pause();
+        let now = Settings::of(&self.schedule, &self.choice, &self.wipe);
+        let before = std::mem::replace(&mut self.applied, now);
+        if now.interruptions != before.interruptions {
+            self.recorder.mark_discontinuity();
+            self.presenter.interrupt();
         }
-        // The next frame sets the clock, as the first one did.
-        (self.clock_runs, self.started_over) = (false, Instant::now());
-    }
-
-    /// Whether a frame was asked for, by a seek or a step, that is not on the screen yet.
-    pub fn is_on_its_way(&self) -> bool {
-        !self.clock_runs
-    }
-
-    /// Lets the movie's time go faster or slower: 1 is its own speed.
-    pub fn set_speed(&mut self, speed: f64) {
-        self.clock.set_speed(speed);
-        self.interrupt();
-    }
-
-    /// How fast the movie's time goes.
-    pub fn speed(&self) -> f64 {
-        self.clock.speed()
-    }
-
-    /// Forgets the frames that are on their way; the next frame starts the clock anew.
-    fn start_over(&mut self) {
-        self.generation += 1;
-        let tickets: Vec<Ticket> = self.flights.iter().map(|flight| flight.ticket).collect();
-        tickets.into_iter().for_each(|ticket| self.cancel(ticket));
-        let waiting: Vec<Ready> = self.ready.drain(..).collect();
-        waiting.into_iter().for_each(|ready| self.give_up_ready(ready));
-        self.give_up_pairs();
-        self.returned.clear();
-        (self.dropped, self.clock_runs, self.started_over) = (0, false, Instant::now());
-        self.choice.try_again();
-        self.interrupt();
-    }
-
-    /// Gives the loop its device, instead of the one that it has, with the thread that makes its calls; `here` is whether this
-    /// one has to. The picture on the screen stays.
-    pub fn set_pipeline(&mut self, pipeline: Pipeline, thread: DeviceThread, here: bool) {
-        self.take_down();
-        // That of the one before is nobody's any more.
-        self.failure = None;
-        if let Some(engine) = self.lent.engine_mut() {
-            engine.set_device(pipeline);
-            engine.be_on(if here { Side::Both } else { Side::Window });
-            self.lent.set_thread(thread, here);
+        if before.is_paused && !now.is_paused && !self.shown_stays() {
+            // The next frame goes before the picture on the screen.
+            self.filters.cancel(|flight, _, _| flight.origin.replaces_shown);
         }
-        self.count_device();
-        self.choice.try_again();
-        self.interrupt();
-    }
-
-    /// Goes on without a device. The picture on the screen stays.
-    pub fn leave_device(&mut self) {
-        self.take_down();
-        self.count_device();
-        self.choice.try_again();
-    }
-
-    fn count_device(&mut self) {
-        self.devices += 1;
-        self.recorder.device_changed(self.devices);
-    }
-
-    /// Takes no frame before the chosen variant is built: for scripts, which count frames.
-    pub fn wait_for_filter(&mut self, wait: bool) {
-        self.choice.waits_for_filter = wait;
-    }
-
-    /// Converts no frame on the host because the device's program for it is still being built: for scripts.
-    pub fn wait_for_conversions(&mut self, wait: bool) {
-        self.choice.waits_for_conversions = wait;
-        if let Some(engine) = self.lent.engine_mut() {
-            engine.convert_only_checked(wait);
+        if now != (Settings { is_paused: now.is_paused, interruptions: now.interruptions, ..before }) {
+            self.apply_filters(before, now);
         }
     }
 
-    /// Chooses the filter from the next frame on. Work that is not on the device yet is dropped. Where the
-    /// picture on the screen stays there, it is filtered anew.
-    pub fn choose(&mut self, variant: VariantId, radius: u32) {
-        let before = self.choice.filter();
-        if (variant, radius) == before {
-            return;
-        }
-        self.choice.choose(variant, radius);
-        // With the frame that it is asked for: that may be one to be cancelled.
-        self.fetch();
+    /// Applies a change of the settings: cancels filters that are not wanted any more, and allows the picture on the screen to
+    /// be filtered again. The next turn of the loop filters that picture if it stays there, and in a pause also the frames that
+    /// are ready.
+    fn apply_filters(&mut self, before: Settings, now: Settings) {
+        // With the frame that is being submitted: it may be one to be cancelled.
+        self.filters.try_reclaim();
         // A slider that moves or a key that is held must not keep every frame from being finished.
         let limit_ms = match () {
-            () if variant != before.0 => 0.0,
-            () if self.drawn.has_waited(STARVING) => PATIENCE_MS,
+            () if now.filter == before.filter => f64::INFINITY,
+            () if now.filter.0 != before.filter.0 => 0.0,
+            () if self.presenter.is_starved(STARVATION_TIME) => STARVED_NEARLY_DONE_MS,
             () => NEARLY_DONE_MS,
         };
-        self.cancel_longer(limit_ms, |_| true);
-        self.return_waiting();
+        let second_limit_ms = match () {
+            () if now.second == before.second => limit_ms,
+            () if now.is_paused => 0.0,
+            () => NEARLY_DONE_MS.min(limit_ms),
+        };
+        self.filters.cancel(|_, side, remaining_ms| {
+            remaining_ms > if side == WipeSide::First { limit_ms } else { second_limit_ms }
+        });
+        if now.second.is_none() {
+            self.filters.drop_second_sides();
+        }
+        self.handle_filter_events();
+        self.refilter();
     }
 
-    /// Drops frames of these of which more is left than that, in milliseconds.
-    pub(super) fn cancel_longer(&mut self, limit_ms: f64, which: impl Fn(&Flight) -> bool) {
-        let too_long = |flight: &&Flight| which(flight) && self.progress(flight).remaining_ms > limit_ms;
-        let tickets: Vec<Ticket> = self.flights.iter().filter(too_long).map(|f| f.ticket).collect();
-        tickets.into_iter().for_each(|ticket| self.cancel(ticket));
-    }
-
-    /// In a pause, frames wait that were made as was wanted before: after it they are to be seen as is wanted now.
-    fn return_waiting(&mut self) {
-        if self.clock.is_paused() {
-            let (again, waiting): (VecDeque<Ready>, VecDeque<Ready>) =
-                self.ready.drain(..).partition(|ready| ready.flight.again);
-            self.ready = again;
-            waiting.into_iter().for_each(|ready| self.give_up_ready(ready));
+    /// Allows a request that failed to be submitted again, and in a pause queues the ready frames to be filtered again.
+    fn refilter(&mut self) {
+        self.choice.failed = None;
+        if self.schedule.is_paused() {
+            let ready = self.presenter.remove(|ready| !ready.origin.replaces_shown);
+            self.give_up(ready);
         }
     }
 
-    /// What is wanted of a picture has changed: the one on the screen anew where it stays there.
-    pub(super) fn look_again(&mut self) {
-        self.choice.try_again();
-        self.return_waiting();
+    /// Takes the current movie out of the loop, so that it can be resumed at its position later. No movie plays after that.
+    pub fn park(&mut self) -> ParkedMovie {
+        // With the frame that is being submitted.
+        self.filters.try_reclaim();
+        self.handle_filter_events();
+        let is_current = |origin: &&Origin| self.intake.is_current(origin);
+        let flights = &self.filters.flights;
+        let origins = self.presenter.origins().chain(flights.origins()).filter(is_current);
+        let frames = origins
+            .map(|origin| &origin.frame)
+            .chain(&flights.comparing)
+            .chain(self.intake.frames_to_refilter());
+        let frames: Vec<_> = frames.cloned().collect();
+        // Packed planes lie in the memory of a device that may go meanwhile.
+        frames.iter().for_each(|frame| drop(frame.packed.take()));
+        let parked = self.intake.park(frames);
+        self.start_over();
+        parked
     }
 
-    /// Notes that what made the frames so far is not to be used any more: those whose time has not come are made anew, and the
-    /// picture on the screen where it stays there.
-    pub fn convert_again(&mut self) {
-        let pictures = self.ready.iter_mut().chain(&mut self.shown).map(|ready| &mut ready.flight);
-        self.flights.iter_mut().chain(pictures).for_each(|flight| flight.doubtful = true);
-        self.doubt_pairs();
-        self.look_again();
-        self.make_waiting_anew();
+    /// Plays a movie in place of the current one. The picture on the screen stays until the first new picture is ready.
+    pub fn play(&mut self, ParkedMovie { decoder, frames }: ParkedMovie) {
+        self.intake.play(decoder);
+        self.start_over();
+        self.intake.resume(frames);
     }
 
-    /// Which version of its kernels filters for a variant.
-    pub(super) fn version_of(&self, variant: VariantId) -> u64 {
-        self.versions.get(&variant).copied().unwrap_or(1)
+    /// Seeks in the movie. The picture on the screen stays until the first frame of the new position is ready, also during a pause.
+    /// Returns true if the position exists.
+    pub fn seek(&mut self, to: Seek) -> bool {
+        let has_sought = self.intake.seek(to);
+        if has_sought {
+            self.start_over();
+        }
+        has_sought
     }
 
-    /// Other kernels filter for this variant from the next frame on, of this version, where that is another one than so far;
-    /// `differs`: they make another picture, and their times count for nothing. The picture on the screen anew where it stays
-    /// there.
+    /// Gives up all frames between the decoder and the screen. The next frame starts the movie's clock.
+    fn start_over(&mut self) {
+        // First, so that no frame that is given up is taken again.
+        self.intake.restart();
+        self.filters.generation = self.intake.generation;
+        self.filters.cancel(|_, _, _| true);
+        self.filters.drop_second_sides();
+        self.filters.give_up_pairs();
+        self.handle_filter_events();
+        let ready = self.presenter.remove(|_| true);
+        self.give_up(ready);
+        self.schedule.restart();
+        self.schedule.interrupt();
+        self.choice.failed = None;
+    }
+
+    /// Replaces the device and the thread that makes its calls, or removes the device. If the boolean is true, the window's
+    /// thread makes the calls instead. The picture on the screen stays.
+    pub fn set_device(&mut self, device: Option<(Pipeline, DeviceThread, bool)>) {
+        self.abandon_device();
+        if let Some((pipeline, thread, calls_here)) = device {
+            // The failure of the former device is obsolete.
+            self.failure = None;
+            self.filters.handoff.set_device(pipeline, thread, calls_here);
+            self.schedule.interrupt();
+        }
+        self.device_changes += 1;
+        self.recorder.shown.device_changed(self.device_changes);
+        self.choice.failed = None;
+    }
+
+    /// Returns the number of changes of the device so far.
+    pub fn device_changes(&self) -> u32 {
+        self.device_changes
+    }
+
+    /// Marks all pictures so far as outdated, because the programs that made them have been replaced. Frames that are not due yet are
+    /// filtered again, and so is the picture on the screen if it stays there.
+    pub fn outdate_pictures(&mut self) {
+        self.presenter.outdate();
+        self.filters.flights.outdate();
+        self.refilter();
+        let (intake, schedule) = (&self.intake, &self.schedule);
+        let outdated = self.presenter.remove(|ready| needs_resubmit(ready, intake, schedule));
+        outdated.into_iter().for_each(|ready| self.present(ready));
+    }
+
+    /// Notes that other kernels are used for this variant from the next frame on. `version` is the number of their version, if it is new.
+    /// With `differs` the pictures of these kernels differ from the reference, and their times are left out of the statistics. The picture
+    /// on the screen is filtered again if it stays there.
     pub fn kernels_changed(&mut self, variant: VariantId, version: Option<u64>, differs: bool) {
         if let Some(version) = version {
-            self.versions.insert(variant, version);
+            self.choice.set_version(variant, version);
         }
-        let version = self.version_of(variant);
-        self.recorder.kernels_changed(variant, version, differs);
-        if self.choice.filter().0 == variant || self.other().is_some_and(|(other, _)| other == variant) {
-            self.convert_again();
+        self.recorder.shown.kernels_changed(variant, self.choice.version(variant), differs);
+        let is_second = self.wipe.second().is_some_and(|second| second.is_running(variant));
+        if self.choice.filter().0 == variant || is_second {
+            self.outdate_pictures();
         }
-    }
-
-    /// Corrects colours from the next frame on, or not; the picture on the screen anew where it stays there.
-    pub fn correct(&mut self, correction: Option<Correction>) {
-        self.choice.correct(correction);
-        self.return_waiting();
-    }
-
-    /// Measures frames from the next one on, or not; the picture on the screen anew where it stays there.
-    pub fn measure(&mut self, measuring: Measuring) {
-        if self.choice.measure(measuring) {
-            self.return_waiting();
-        }
-    }
-
-    /// Pauses or goes on.
-    pub fn toggle_pause(&mut self) {
-        if self.clock.is_paused() {
-            self.clock.resume();
-            // What comes next goes before the picture on the screen.
-            let ends = !self.picture_stays();
-            let again: Vec<Ticket> =
-                self.flights.iter().filter(|f| ends && f.again).map(|f| f.ticket).collect();
-            again.into_iter().for_each(|ticket| self.cancel(ticket));
-        } else {
-            self.clock.pause();
-        }
-        self.interrupt();
-    }
-
-    /// Notes that the loop runs; call it before anything is done that has to do with time. For as long as the process was stopped
-    /// until now the movie's time stands still, and no number has it.
-    pub fn look_for_stop(&mut self) {
-        let Some(stopped) = self.pulse.beat(self.lent.calls_here()) else { return };
-        self.clock.leave_out(stopped);
-        self.choice.leave_out(stopped);
-        self.lent.leave_out(stopped);
-        self.drawn.was_stopped();
-        self.interrupt();
-        self.stopped += stopped;
-    }
-
-    /// Notes when the loop is to run next, or that it waits for events alone.
-    pub fn rests_until(&mut self, due: Option<Instant>) {
-        self.pulse.rest(due);
-    }
-
-    /// For how long the process was stopped since the window was opened.
-    pub fn stopped_for(&self) -> Duration {
-        self.stopped
-    }
-
-    /// Leaves the interval that is running out of the statistics: something other than playing took its time.
-    pub fn interrupt(&mut self) {
-        self.recorder.mark_discontinuity();
-        self.drawn.interrupt();
     }
 }

@@ -1,4 +1,4 @@
-//! What OpenGL's device spends on frames: its answers come some frames after the commands.
+//! The times of OpenGL commands for frames, measured by timer queries. The results arrive some frames after the commands.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,13 +9,13 @@ use base::timing::log::{self, Event, Track};
 use opengl::renderer::is_software;
 use opengl::timer::{GlTimer, Timing};
 
-/// OpenGL is not asked for the times of frames that are further back.
-const MOST_TIMINGS: usize = 16;
+/// The maximum number of frames with pending timer queries; those of older frames are dropped.
+const MAX_TIMINGS: usize = 16;
 
-/// What tells OpenGL's times of one frame.
+/// The pending timer queries of OpenGL's commands for one frame; a field is `None` if those commands are not timed.
 #[derive(Default)]
 pub struct GlTimings {
-    /// Fetching the picture into its texture.
+    /// Copying the filtered picture into its texture.
     pub(super) texture: Option<Timing>,
     /// Drawing the picture.
     pub present: Option<Timing>,
@@ -24,7 +24,7 @@ pub struct GlTimings {
 }
 
 impl GlTimings {
-    /// What ran on OpenGL's device, when its calls were begun.
+    /// Returns a trace event for each timed group of commands. The event begins when the calls were made.
     fn events(&self, times: &GlTimes) -> impl Iterator<Item = Event> {
         let event = |track, what, timing: &Option<Timing>, ms: Option<f64>| {
             let from = timing.as_ref()?.began();
@@ -38,7 +38,7 @@ impl GlTimings {
         events.into_iter().flatten()
     }
 
-    /// The times, once all of them are there.
+    /// Returns the times of the frame once all query results have arrived, and `None` before.
     fn finished(&self) -> Option<GlTimes> {
         let ms = |timing: &Option<Timing>| match timing {
             Some(timing) => timing.finished().map(|took| took.device_ms),
@@ -52,42 +52,44 @@ impl GlTimings {
     }
 }
 
-/// Whoever times OpenGL, and the answers that it owes.
-pub(super) struct Awaited {
+/// The timer for OpenGL commands, and the frames whose query results have not arrived.
+pub(super) struct PendingGlTimes {
     timer: GlTimer,
-    /// OpenGL draws in the window at once, and not all of it later, when that is swapped.
+    /// True for an OpenGL on a GPU, which executes commands when they are issued. A software renderer draws when the window's buffers are
+    /// swapped.
     draws_at_once: bool,
-    /// Of which frame presented, and its commands.
+    /// The frames with pending queries, each with its number among the frames presented.
     timings: VecDeque<(u64, GlTimings)>,
 }
 
-impl Awaited {
-    /// Nothing was asked yet.
+impl PendingGlTimes {
+    /// Creates the timer for this OpenGL context.
     pub(super) fn new(gl: Arc<glow::Context>) -> Self {
         let draws_at_once = !is_software(&gl);
         Self { timer: GlTimer::new(gl), draws_at_once, timings: VecDeque::new() }
     }
 
-    /// Times OpenGL's commands, where its queries tell that: a processor draws when the window is swapped, and copies meanwhile.
+    /// Returns the timer if its queries measure the drawing. `None` with a software renderer, which draws only when the buffers are
+    /// swapped.
     pub(super) fn timer(&self) -> Option<&GlTimer> {
         Some(&self.timer).filter(|_| self.draws_at_once)
     }
 
-    /// A frame was presented whose times have not come.
+    /// Adds the queries of the presented frame with this number.
     pub(super) fn push(&mut self, frame: u64, timings: GlTimings) {
         self.timings.push_back((frame, timings));
-        if self.timings.len() > MOST_TIMINGS {
+        if self.timings.len() > MAX_TIMINGS {
             self.timings.pop_front();
         }
     }
 
-    /// Adds the times that have come to their frames.
+    /// Moves the times that have arrived to the recorder's samples of their frames.
     pub(super) fn collect(&mut self, recorder: &mut Recorder) {
         while let Some((frame, timings)) = self.timings.front()
             && let Some(times) = timings.finished()
         {
             recorder.set_gl_times(*frame, times);
-            log::record(|| timings.events(&times).map(|event| event.of_frame(*frame)));
+            log::record(|| timings.events(&times).map(|event| event.with_frame(*frame)));
             self.timings.pop_front();
         }
     }

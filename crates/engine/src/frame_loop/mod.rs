@@ -1,201 +1,111 @@
-//! A frame's way, stage by stage, as a state machine that never waits.
+//! The player's frame loop: a state machine that brings frames from the decoder to the screen and never waits for a device.
 //!
 //! ```text
-//! queue ─take─▶ slot ─submit─▶ engine (≤ 2 flights) ─poll─▶ ready ─present▶ overlay ▶ swap
-//!               free                                        shown
+//! decoder ─take─▶ submit ─▶ engine (≤ 2 flights) ─▶ ready ─draw─▶ shown ─swap─▶ statistics
+//! intake          filter queue: handoff, flights    presenter
 //! ```
 //!
-//! The engine works on the device's thread where OpenCL is called ([`lent`]).
+//! [`FrameLoop`] coordinates its parts, which keep their fields private: [`intake`] has the decoder and the frames to be filtered again,
+//! [`schedule`] the movie's clock, [`choice`] and [`wipe`] the filters of both sides, [`filter_queue`] the frames that are being filtered,
+//! with the memory of pictures ([`slots`]) and the engine between the window's and the device's thread ([`handoff`], [`abandoned`]),
+//! [`presenter`] the filtered frames, and [`stops`] the times in which the process was stopped.
 //!
-//! In: decoded frames, the user's choice of variant and radius. Out: the texture to draw now, and a
-//! `FrameSample` for each movie frame presented. A frame is filtered ahead of its time and waits, ready,
-//! until it is due; the picture on the screen keeps its slot until the next one takes its place.
+//! The window queries and changes the parts directly. What a change means for the frames on their way is done by the next
+//! [`FrameLoop::update`].
+//!
+//! A frame is filtered ahead of its time and waits until it is due; the picture on the screen keeps its slot until the next one takes
+//! its place.
 
-mod anew;
-mod bell;
+mod abandoned;
 mod choice;
-mod collect;
 mod control;
+mod filter_queue;
+mod flights;
 mod gl_times;
-mod left;
-mod lent;
-mod present;
-mod pulse;
+mod handoff;
+mod intake;
+mod pairs;
+mod presenter;
+mod schedule;
+mod screen;
+mod signal;
+mod slots;
 mod state;
 mod status;
+mod stops;
 mod submit;
+mod take;
 mod wipe;
 
-use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use crate::stats::{ClothTimes, Recorder, Setting};
-use crate::{Engine, Pipeline, Progress, Readings, Request, Slot, Stages, Ticket};
+use crate::stats::Recorder;
 use base::error::Error;
 use base::jobs::Waker;
-use bell::Bell;
 use box_filter::VariantId;
-use choice::Choice;
-pub use choice::Measuring;
-use control::NEARLY_DONE_MS;
-pub use control::Parked;
-use gl_times::Awaited;
+pub use choice::Choice;
+use control::Settings;
+pub use filter_queue::FilterQueue;
+use flights::{Origin, Picture};
 pub use gl_times::GlTimings;
-use ladder::BackEnd;
-use lent::Lent;
-use opengl::timer::{self, GlTimer, Timing};
-use present::Drawn;
-use pulse::Pulse;
+pub use handoff::EngineHandoff;
+use handoff::{POLL_INTERVAL, SHUTDOWN_TIMEOUT};
+pub use intake::{Intake, ParkedMovie};
+use opengl::timer;
+pub use presenter::{DrawTimes, Presenter};
+pub use schedule::Schedule;
+pub use screen::Screen;
 pub use status::{Busy, VariantStatus};
-use video::{Clock, Decoder, Frame};
-use wipe::{Beside, Half, Side, Wipe};
-pub use wipe::{Filter, ShownWipe};
+pub use stops::StopDetector;
+use video::Decoder;
+pub use wipe::{Filter, SecondFilter, ShownWipe, Wipe};
 
-/// A frame that takes the device longer than this leaves the overlay to be repainted on its own.
-const OVERLAY_MS: f64 = 50.0;
-/// How long a still picture of several movies is shown.
-const STILL: Duration = Duration::from_secs(5);
-/// A next frame that is overdue for longer is told to the user.
-const STALLED: Duration = Duration::from_secs(1);
-/// A picture that has been awaited for longer than this, or been in the filter, is told to the user.
-const BUSY_S: f64 = 0.25;
-
-/// A frame on its way through the engine.
-struct Flight {
-    ticket: Ticket,
-    frame: Arc<Frame>,
-    /// How it was asked for, settled when it was taken.
-    request: Request,
-    /// How far it was when the engine went away.
-    progress: Progress,
-    /// What taking it took.
-    stages: Stages,
-    dropped_before: u32,
-    /// [`FrameLoop::generation`] when it was taken.
-    generation: u64,
-    /// The frame on the screen, filtered anew because it stays there; it is no new movie frame.
-    again: bool,
-    /// Its colours may be wrong: what made them is not used any more.
-    doubtful: bool,
-    /// [`FrameLoop::devices`] when it was taken.
-    device: u32,
-    side: Side,
-    /// Which version of its variant's kernels filters it.
-    version: u64,
-}
-
-/// A frame that is done.
-struct Ready {
-    flight: Flight,
-    slot: Slot,
-    /// The pictures are in their textures.
-    is_filled: bool,
-    /// OpenGL's own time for fetching the picture.
-    fetched: Option<Timing>,
-    /// What was measured of it.
-    readings: Option<Arc<Readings>>,
-    /// The other side of a wipe.
-    beside: Option<Box<Beside>>,
-}
-
-impl Ready {
-    /// All of its slots.
-    fn slots_mut(&mut self) -> impl Iterator<Item = &mut Slot> {
-        std::iter::once(&mut self.slot).chain(self.beside.iter_mut().flat_map(|beside| beside.slots_mut()))
-    }
-
-    /// How it was filtered.
-    fn setting(&self) -> Setting {
-        let Request { variant, radius, .. } = self.flight.request;
-        let (size, device, beside) = (self.slot.size(), self.flight.device, self.beside_setting());
-        let versions = self.versions();
-        Setting { variant, radius, size, device, beside, versions }
-    }
-}
-
-/// What is seen of two pictures side by side.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Seen {
-    /// Where the second one begins, in parts of their width as they are shown; the first one is seen to its left alone. `None`: all
-    /// of both.
-    pub line: Option<f32>,
-}
-
-impl Seen {
-    /// All of both.
-    pub(crate) const ALL: Self = Self { line: None };
-}
-
-/// The state of the frame's way.
+/// Plays a movie: has its frames filtered and shows each frame when it is due.
 pub struct FrameLoop {
-    gl: Arc<glow::Context>,
-    decoder: Decoder,
-    lent: Lent,
-    /// What times the variant `glsl`, or why there is none.
-    glsl: std::result::Result<timer::Clock, Option<Error>>,
-    /// Statistics of what was presented.
+    /// The clock that times the shaders of the variant `glsl`, or the error that makes the variant unavailable.
+    pub glsl: std::result::Result<timer::Clock, Option<Error>>,
+    /// Statistics of the frames that were presented.
     pub recorder: Recorder,
-    clock: Clock,
-    unpaced: bool,
-    choice: Choice,
-    /// Which version of its kernels filters for a variant, where that is not the first one.
-    versions: HashMap<VariantId, u64>,
-    wipe: Wipe,
-    free: Vec<Slot>,
-    /// Frames that were on their way when another filter was chosen, during a pause or for a frame of a long time, with the
-    /// number of frames dropped before each: they go first when playing goes on.
-    returned: VecDeque<(Arc<Frame>, u32)>,
-    /// The overlay has said that the frame that the engine holds will take long.
-    held_was_announced: bool,
-    flights: VecDeque<Flight>,
-    ready: VecDeque<Ready>,
-    shown: Option<Ready>,
-    drawn: Drawn,
-    pulse: Pulse,
-    /// For how long the process was stopped in all.
-    stopped: Duration,
-    seen: Seen,
-    dropped: u32,
-    /// The movie's time runs: its first picture has been on the screen. Not so after another movie was opened.
-    clock_runs: bool,
-    /// When that began to be so.
-    started_over: Instant,
-    /// Counted up when another movie is opened; frames of an older one are not shown any more.
-    generation: u64,
-    /// Counted up when the device changes.
-    devices: u32,
-    gl_times: Awaited,
-    errors: Vec<(Option<VariantId>, Error)>,
-    /// What a frame of an army took that the next row of the statistics has.
-    cloth: Option<Box<ClothTimes>>,
-    /// The device failed, and its pipeline is gone.
-    failure: Option<Error>,
+    /// The decoder, and frames that are to be filtered again.
+    pub intake: Intake,
+    /// The movie's clock.
+    pub schedule: Schedule,
+    /// The filter of every frame and, in a wipe, of its first side.
+    pub choice: Choice,
+    /// The filter of the second side.
+    pub wipe: Wipe,
+    /// The frames that are being filtered, and the engine.
+    pub filters: FilterQueue,
+    /// The filtered frames, and the one on the screen.
+    pub presenter: Presenter,
+    /// Detects that the process was stopped.
+    pub stops: StopDetector,
+    /// No frame is taken from the decoder while this is true. The window uses it to wait until the chosen variant is built, for scripts,
+    /// which count frames.
+    pub waits_for_filter: bool,
+    /// Errors that the window has not taken yet. Each comes with the variant that was switched off because of it, if one was.
+    pub errors: Vec<(Option<VariantId>, Error)>,
+    /// Why the device failed, until the window takes it. The loop has no device then.
+    pub failure: Option<Error>,
+    /// The number of changes of the device so far.
+    device_changes: u32,
+    /// The settings for which the frames on their way were last adapted.
+    applied: Settings,
 }
 
-/// Service times of drawing one picture, in milliseconds.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct DrawTimes {
-    /// The picture into the window: the calls on the window's thread.
-    pub present: f64,
-    /// Laying the overlay out and handing it to OpenGL.
-    pub overlay: f64,
-    /// Swapping the buffers; a software OpenGL draws in it.
-    pub swap: f64,
-}
-
-/// What the window should do after a turn of the loop.
+/// The result of a turn of the loop.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tick {
-    /// A picture is due.
+    /// A new picture is due, and the window should be redrawn.
     pub redraw: bool,
     /// When to call [`FrameLoop::tick`] again, if nothing wakes the loop before.
     pub wake_at: Option<Instant>,
 }
 
 impl FrameLoop {
-    /// A loop that plays `decoder`'s frames. The OpenGL context must be current whenever it is used. `waker` is called
-    /// when a turn is worth while.
+    /// Creates a loop that plays the frames of `decoder`. The OpenGL context must be current whenever the loop is used. With `unpaced`,
+    /// frames are shown as fast as they are filtered. `waker` is called, on any thread, when [`FrameLoop::tick`] should be called.
     pub fn new(
         gl: Arc<glow::Context>,
         decoder: Decoder,
@@ -203,120 +113,102 @@ impl FrameLoop {
         unpaced: bool,
         waker: Waker,
     ) -> Self {
-        let bell = Bell::new(&waker);
-        let engine = Engine::with_opengl(gl.clone(), Bell::waker(&bell));
+        let filters = FilterQueue::new(gl.clone(), waker);
+        let engine = filters.handoff.engine();
+        let glsl = match engine.map(|engine| &engine.loader.glsl) {
+            Some(Ok(filter)) => Ok(filter.clock()),
+            Some(Err(error)) => Err(Some(error.clone())),
+            None => Err(None),
+        };
+        let (schedule, choice, wipe) = (Schedule::new(unpaced), Choice::new(), Wipe::default());
         Self {
-            decoder,
-            glsl: engine.glsl_clock().ok_or_else(|| engine.glsl_error().cloned()),
-            lent: Lent::new(engine, bell, waker),
-            gl_times: Awaited::new(gl.clone()),
-            gl,
+            glsl,
             recorder,
-            clock: Clock::new(0),
-            unpaced,
-            choice: Choice::new(),
-            versions: HashMap::new(),
-            wipe: Wipe::default(),
-            free: Vec::new(),
-            returned: VecDeque::new(),
-            held_was_announced: false,
-            flights: VecDeque::new(),
-            ready: VecDeque::new(),
-            shown: None,
-            drawn: Drawn::default(),
-            pulse: Pulse::default(),
-            stopped: Duration::ZERO,
-            seen: Seen::ALL,
-            dropped: 0,
-            clock_runs: false,
-            started_over: Instant::now(),
-            generation: 0,
-            devices: 0,
+            intake: Intake::new(decoder),
+            applied: Settings::of(&schedule, &choice, &wipe),
+            schedule,
+            choice,
+            wipe,
+            filters,
+            presenter: Presenter::new(gl),
+            stops: StopDetector::default(),
+            waits_for_filter: false,
             errors: Vec::new(),
-            cloth: None,
             failure: None,
+            device_changes: 0,
         }
     }
 
-    /// The movie's decoder.
-    pub fn decoder(&self) -> &Decoder {
-        &self.decoder
-    }
-
-    /// Stops reading the movie; whether its thread has ended.
-    pub fn end_decoder(&mut self) -> bool {
-        self.decoder.end()
-    }
-
-    /// The device's side, once it is there and while the engine is; no OpenCL call is to be made with it here.
-    pub fn pipeline_mut(&mut self) -> Option<&mut Pipeline> {
-        self.lent.engine_mut()?.pipeline_mut()
-    }
-
-    /// What `auto` filters such pictures with, where that is known.
-    pub fn auto(&mut self, size: (u32, u32), radius: u32) -> Option<String> {
-        self.lent.auto(size, radius)
-    }
-
-    /// For which pictures what measures them is to be built: wanted, and not there; told once.
-    pub fn lacks_scopes(&mut self) -> Option<(u32, u32)> {
-        let size = self.shown_size().filter(|_| self.choice.measures())?;
-        self.pipeline_mut()?.lacks_scopes(size).then_some(size)
-    }
-
-    /// Why nothing is measured on this device, where that is so.
-    pub fn not_measured(&mut self) -> Option<&Error> {
-        self.lent.not_measured()
-    }
-
-    /// Errors since the last call, each with the variant that cannot go on because of it.
-    pub fn take_errors(&mut self) -> Vec<(Option<VariantId>, Error)> {
-        std::mem::take(&mut self.errors)
-    }
-
-    /// The state of a variant that does without OpenCL; `None` for the others.
-    pub fn without_opencl_status(&self, id: VariantId) -> Option<VariantStatus> {
-        match (id.back_end(), &self.glsl) {
-            (BackEnd::Glsl, Err(Some(error))) => Some(VariantStatus::Unavailable(error.clone())),
-            (BackEnd::Glsl | BackEnd::Native, _) => Some(VariantStatus::Ready),
-            _ => None,
-        }
-    }
-
-    /// What times the variant `glsl`, if it can be had.
-    pub fn glsl_clock(&self) -> Option<timer::Clock> {
-        self.glsl.as_ref().ok().copied()
-    }
-
-    /// Times OpenGL's commands, where it tells that, and the picture that is shown is a new movie frame.
-    pub fn gl_timer(&self) -> Option<GlTimer> {
-        self.gl_times.timer().filter(|_| self.drawn.is_new()).cloned()
-    }
-
-    /// Why the device failed, if it has since the last call. The loop is without a device then.
-    pub fn take_failure(&mut self) -> Option<Error> {
-        self.failure.take()
-    }
-
-    /// The chosen variant and radius. The variant becomes [`VariantId::Off`] when the chosen one fails.
-    pub fn chosen(&self) -> (VariantId, u32) {
-        self.choice.filter()
-    }
-
-    /// One turn: collects what has finished, submits what is due, and says what comes next. Never waits.
+    /// Runs one turn: collects finished frames, submits the frames that are due, and returns what the window should do next. Waits only
+    /// briefly, for the engine.
     pub fn tick(&mut self) -> Tick {
-        self.look_for_stop();
-        if self.clock_runs && !self.unpaced {
-            self.decoder.queue().set_clock(self.clock.now_ns());
+        self.update();
+        if let Some(now_ns) = self.schedule.pace_ns() {
+            self.intake.decoder().queue().set_clock(now_ns);
         }
-        self.look_after_left();
-        self.collect();
-        self.compare_next();
+        self.filters.handoff.abandoned.reap();
+        self.presenter.gl_times.collect(&mut self.recorder);
+        self.filters.collect();
+        self.handle_filter_events();
+        self.filters.compare_next(self.wipe.compares());
+        self.handle_filter_events();
         while self.submit() {}
-        self.compare_next();
+        self.filters.compare_next(self.wipe.compares());
+        self.handle_filter_events();
         // Last: the device is at work meanwhile.
-        self.fill();
-        self.tidy_wipe();
-        Tick { redraw: self.picture_is_due(), wake_at: self.next_wake() }
+        self.presenter.upload_pictures();
+        if self.wipe.second().is_none() {
+            self.filters.slots.discard_second(&self.filters.handoff);
+        }
+        // The driver's callbacks wake the loop, and the engine does when it is back; a driver without callbacks is polled.
+        let polls = !self.filters.flights.list.is_empty() && self.filters.handoff.engine().is_some();
+        let poll = polls.then(|| Instant::now() + POLL_INTERVAL);
+        // The event that makes room wakes the loop if there is none, the decoder if there is no frame, and the builder if a frame was
+        // taken that has to wait for its filter.
+        let may_take = !self.intake.has_frame_to_refilter() && self.has_room();
+        let take = || self.intake.next_take(&self.schedule, self.presenter.screen.frame_interval_ns());
+        let take = may_take.then(take).flatten();
+        let draw = self.presenter.next_draw(&self.schedule);
+        let wake_at = [poll, draw, take].into_iter().flatten().min();
+        Tick { redraw: self.presenter.is_due(&self.schedule), wake_at }
+    }
+
+    /// Puts the frame that is due on the screen. Returns its texture, its size in pixels, and the width of one of its pixels
+    /// divided by the height; `None` before the first frame.
+    pub fn picture(&mut self) -> Option<(glow::Texture, (u32, u32), f64)> {
+        self.update();
+        let unused = self.presenter.advance(&self.schedule, &mut self.recorder);
+        unused.into_iter().for_each(|ready| self.filters.slots.put(ready.into_parts().1));
+        let shown = self.presenter.screen.shown()?;
+        let slot = &shown.picture.slot;
+        Some((slot.texture()?, slot.size(), shown.origin.frame.pixel_aspect()))
+    }
+
+    /// Records that the window's buffers were swapped; returns true if the swap showed a new movie frame.
+    pub fn swapped(&mut self, times: DrawTimes, timings: GlTimings) -> bool {
+        self.update();
+        self.filters.handoff.announce_hold();
+        let is_idle = self.schedule.is_paused() && self.filters.flights.list.is_empty();
+        self.presenter.swapped(times, timings, is_idle, &mut self.schedule, &mut self.recorder)
+    }
+
+    /// Ends the loop. A kernel cannot be stopped and may take minutes, so work that is still on the device is left running,
+    /// with its memory. Returns true if the device, and every device that was given up before, is idle.
+    #[must_use]
+    pub fn shut_down(&mut self) -> bool {
+        self.filters.cancel(|_, _, _| true);
+        self.filters.collect();
+        self.handle_filter_events();
+        if !self.filters.try_reclaim() {
+            let handback = self.filters.handoff.receive(SHUTDOWN_TIMEOUT);
+            if !self.filters.handle_handback(handback) {
+                return false;
+            }
+        }
+        if self.filters.handoff.engine().is_some_and(|engine| engine.jobs.is_device_at_work()) {
+            return false;
+        }
+        self.abandon_device();
+        self.filters.handoff.abandoned.wait()
     }
 }

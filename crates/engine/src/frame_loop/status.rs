@@ -1,30 +1,30 @@
-//! The state of a variant, and of a picture that is awaited, as the overlay shows them.
+//! The state of a variant and of an awaited picture, as the overlay shows them.
 
 use base::error::Error;
 use box_filter::VariantId;
 
-/// The state of a variant: only one that is ready can be chosen.
+/// The state of a variant. Only a variant that is ready can be chosen.
 #[derive(Debug, Clone, PartialEq)]
 pub enum VariantStatus {
-    /// It is built.
+    /// The variant is built.
     Ready,
-    /// Its program is being compiled in the background.
+    /// The variant's program is being compiled in the background.
     Building,
-    /// It cannot run here, and why.
+    /// The variant cannot run here, for this reason.
     Unavailable(Error),
 }
 
-/// A picture that is awaited: of the filter that was chosen, or of one that takes long.
+/// A picture that the user is waiting for: the first one with the chosen filter, or one whose filter takes long.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Busy {
-    /// The variant at work.
+    /// The variant that filters the picture.
     pub variant: VariantId,
-    /// Its radius in pixels.
+    /// The filter's radius in pixels.
     pub radius: u32,
-    /// Part of the frame that is done, 0 to 1.
+    /// The part of the filter's work that is done, 0 to 1.
     pub fraction: f32,
-    /// Time since it was asked for, in seconds.
+    /// The time since the picture was requested, in seconds.
     pub elapsed_s: f64,
-    /// Predicted time from then until it is there, in seconds; `None` where nothing is known yet.
+    /// The predicted time from the request until the picture is filtered, in seconds; `None` if nothing was measured yet.
     pub predicted_s: Option<f64>,
 }

@@ -1,5 +1,4 @@
-//! The same on the processor, for pictures that are in the host's memory. In: RGBA pixels. Out: [`Readings`], stretched pixels, and when
-//! that was done.
+//! Scopes and auto-levels on the processor, for RGBA pictures in the host's memory.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -7,25 +6,26 @@ use std::time::Instant;
 use super::readings::{BINS, COUNTS, LEVELS, Levels, Readings, STRIPS, case};
 use crate::stats::{Span, Stage};
 use base::threads::{all_threads, share};
-use ladders::reduction::digest::{Digest as _, OfPictures};
-use ladders::reduction::host::in_vectors;
+use ladders::reduction::host::reduce_vectorized;
+use ladders::reduction::pixel_reduction::{PictureLadder, PixelReduction as _};
 use ladders::reduction::{REDUCTION, luminance};
 
-/// What was measured of a picture, and when.
+/// The measurements that the host made of a picture, and the spans of that work.
 #[derive(Default)]
-pub struct OnHost {
+pub struct HostMeasurements {
     pub(crate) readings: Option<Readings>,
     pub(crate) spans: Vec<Span>,
 }
 
-impl OnHost {
-    /// Measures a picture, and stretches it where `levels` says so; nothing is done where neither is wanted.
+impl HostMeasurements {
+    /// Measures the luminance of the RGBA picture and then, if `levels` is true, stretches its contrast in place (auto-levels).
+    /// The result has the readings only if `readings` is true. Does nothing if both are false.
     pub(crate) fn of(size: (u32, u32), rgba: &mut [u8], readings: bool, levels: bool) -> Self {
         if !readings && !levels {
             return Self::default();
         }
         let began = Instant::now();
-        let measured = measured(size, rgba);
+        let measured = measure_luminance(size, rgba);
         let mut spans = vec![Span::since(Stage::Reduce, began)];
         if levels {
             let began = Instant::now();
@@ -37,16 +37,18 @@ impl OnHost {
     }
 }
 
-/// Bytes of the rows that a thread takes at a time: some for each, so that none waits long for the last.
+/// Returns the size in bytes of the rows that a thread takes at a time: about four bands for each thread, so that no thread waits long for
+/// the last one.
 fn band_bytes((width, height): (u32, u32)) -> usize {
     4 * width as usize * (height as usize).div_ceil(4 * all_threads())
 }
 
-/// By all cores: the reduction is the ladder's, in vectors.
-fn measured(size: (u32, u32), rgba: &[u8]) -> Readings {
-    let (OfPictures(ladder), case) = (REDUCTION, case(size));
+/// Measures the luminance of a picture on all cores of the processor. The vectorised variant of the reduction ladder computes
+/// the sum, the extremes and the block means.
+fn measure_luminance(size: (u32, u32), rgba: &[u8]) -> Readings {
+    let (PictureLadder(ladder), case) = (REDUCTION, case(size));
     let mut numbers = vec![0; ladder.numbers(&case)];
-    in_vectors(rgba, &case, &mut numbers, all_threads());
+    reduce_vectorized(rgba, &case, &mut numbers, all_threads());
     let width = size.0 as usize;
     let all = Mutex::new(vec![0_u32; COUNTS]);
     share(rgba.chunks(band_bytes(size)), all_threads(), |rows| {
@@ -82,14 +84,14 @@ mod tests {
             let right = Readings::reference(size, &rgba);
             let mut stretched = rgba.clone();
             stretch(&mut stretched, right.ends());
-            let only_read = OnHost::of(size, &mut rgba.clone(), true, false);
+            let only_read = HostMeasurements::of(size, &mut rgba.clone(), true, false);
             assert!(only_read.readings.as_ref() == Some(&right), "{size:?}");
-            let both = OnHost::of(size, &mut rgba, true, true);
+            let both = HostMeasurements::of(size, &mut rgba, true, true);
             assert!(both.readings == Some(right) && rgba == stretched, "{size:?}");
             assert_eq!([only_read.spans.len(), both.spans.len()], [1, 2]);
-            let levels = OnHost::of(size, &mut rgba, false, true);
+            let levels = HostMeasurements::of(size, &mut rgba, false, true);
             assert!(levels.readings.is_none() && levels.spans.len() == 2);
-            assert!(OnHost::of(size, &mut rgba, false, false).spans.is_empty());
+            assert!(HostMeasurements::of(size, &mut rgba, false, false).spans.is_empty());
         }
     }
 }

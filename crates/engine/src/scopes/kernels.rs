@@ -1,5 +1,5 @@
-//! The scopes' kernels as data, and compiled for pictures in buffers or in images. In: a device. Out: programs that measure a picture
-//! and stretch it.
+//! The kernels of the scopes, which measure and stretch a picture: their descriptions, and their compilation for pictures in buffers or in
+//! images.
 
 use super::readings::{BINS, STRIPS};
 use base::error::Result;
@@ -7,42 +7,49 @@ use ladder::config::{Config, Param};
 use ladders::histogram;
 use ladders::reduction::code::{Arg, Code, Pass, Program, SubGroups};
 use ladders::reduction::pictures::Case;
-use ladders::reduction::{chosen, chosen_for_images};
+use ladders::reduction::{best_config, image_config};
 use opencl::cl::ClContext;
 use opencl::memory::Storage;
-use opencl::program;
 
-/// Histogram and waveform.
-const fn waveform(args: &'static [Arg]) -> Pass {
+/// Returns the kernel launch that counts the histogram and the waveform, with these arguments.
+const fn waveform_pass(args: &'static [Arg]) -> Pass {
     Pass { kernel: "scopes_waveform", args, group: "GROUP", groups: |_, _| [STRIPS, 1] }
 }
 
-const fn fixed(name: &'static str, value: u32) -> Param {
+/// Returns a parameter of a kernel file that has the same value on all devices.
+const fn fixed_param(name: &'static str, value: u32) -> Param {
     Param { name, cpu: value, gpu: value, values: &[] }
 }
 
+/// The file of the kernels that count the histogram and the waveform.
 const COUNT_FILE: &str = "scopes/01_waveform.cl";
+/// The work-group size of the counting kernel.
 const COUNT_GROUP: Param = Param { name: "GROUP", cpu: 1, gpu: 512, values: &[] };
+/// The number of copies of the histogram in which a work-group counts, so that its work-items wait less for each other.
 const COUNT_COPIES: Param = Param { name: "COPIES", cpu: 4, gpu: 8, values: &[] };
 
+/// The kernel that counts the histogram and the waveform of a picture in a buffer.
 pub(super) static COUNT: Code = Code {
     file: COUNT_FILE,
-    passes: &[histogram::CLEAR, waveform(&[Arg::Picture, Arg::Numbers, Arg::Width, Arg::Height])],
+    passes: &[histogram::CLEAR, waveform_pass(&[Arg::Picture, Arg::Numbers, Arg::Width, Arg::Height])],
     params: &[COUNT_GROUP, COUNT_COPIES],
     sub_groups: SubGroups::Unused,
 };
 
+/// The kernel that counts the histogram and the waveform of an image.
 static COUNT_IMAGE: Code = Code {
     file: COUNT_FILE,
-    passes: &[histogram::CLEAR, waveform(&[Arg::Image, Arg::Numbers, Arg::Width, Arg::Height])],
-    params: &[COUNT_GROUP, COUNT_COPIES, fixed("IMAGE", 1)],
+    passes: &[histogram::CLEAR, waveform_pass(&[Arg::Image, Arg::Numbers, Arg::Width, Arg::Height])],
+    params: &[COUNT_GROUP, COUNT_COPIES, fixed_param("IMAGE", 1)],
     sub_groups: SubGroups::Unused,
 };
 
+/// The file of the kernels for auto-levels.
 const LEVEL_FILE: &str = "scopes/02_levels.cl";
+/// The work-group size of the kernels for auto-levels.
 const LEVEL_GROUP: Param = Param { name: "GROUP", cpu: 64, gpu: 256, values: &[] };
 
-/// The ends of the histogram.
+/// The kernel that finds the two luminances that auto-levels map to black and to white.
 pub(super) static ENDS: Code = Code {
     file: LEVEL_FILE,
     passes: &[Pass {
@@ -51,11 +58,11 @@ pub(super) static ENDS: Code = Code {
         group: "ENDS",
         groups: |_, _| [1, 1],
     }],
-    params: &[LEVEL_GROUP, fixed("ENDS", BINS as u32)],
+    params: &[LEVEL_GROUP, fixed_param("ENDS", BINS as u32)],
     sub_groups: SubGroups::Unused,
 };
 
-/// The picture stretched between them, where it is.
+/// The kernel that stretches a picture in a buffer, in place, between the two luminances that the kernel [`ENDS`] has found.
 pub(super) static LEVEL: Code = Code {
     file: LEVEL_FILE,
     passes: &[Pass {
@@ -68,85 +75,89 @@ pub(super) static LEVEL: Code = Code {
     sub_groups: SubGroups::Unused,
 };
 
-/// The same into an image. A group has a tile.
-const fn into_image(args: &'static [Arg]) -> Pass {
-    let groups = |_: &Config<Code>, case: &Case| case.squares(32);
+/// Returns the kernel launch that stretches a picture into an image, with these arguments. A work-group processes a tile of
+/// 32×32 pixels.
+const fn into_image_pass(args: &'static [Arg]) -> Pass {
+    let groups = |_: &Config<Code>, case: &Case| case.square_counts(32);
     Pass { kernel: "scopes_levels", args, group: "GROUP", groups }
 }
 
+/// The kernel that stretches a picture from a buffer into an image.
 static LEVEL_INTO_IMAGE: Code = Code {
     file: LEVEL_FILE,
-    passes: &[into_image(&[Arg::Picture, Arg::Output, Arg::Parts, Arg::Width, Arg::Height])],
-    params: &[LEVEL_GROUP, fixed("TO_IMAGE", 1)],
+    passes: &[into_image_pass(&[Arg::Picture, Arg::Output, Arg::Parts, Arg::Width, Arg::Height])],
+    params: &[LEVEL_GROUP, fixed_param("TO_IMAGE", 1)],
     sub_groups: SubGroups::Unused,
 };
 
+/// The kernel of auto-levels that stretches the contrast of a picture, from one image into another.
 pub(super) static LEVEL_OF_IMAGE: Code = Code {
     file: LEVEL_FILE,
-    passes: &[into_image(&[Arg::Image, Arg::Output, Arg::Parts, Arg::Width, Arg::Height])],
-    params: &[LEVEL_GROUP, fixed("TO_IMAGE", 1), fixed("IMAGE", 1)],
+    passes: &[into_image_pass(&[Arg::Image, Arg::Output, Arg::Parts, Arg::Width, Arg::Height])],
+    params: &[LEVEL_GROUP, fixed_param("TO_IMAGE", 1), fixed_param("IMAGE", 1)],
     sub_groups: SubGroups::Unused,
 };
 
-/// The texts of the files.
-pub(super) struct Sources {
+/// The texts of the scopes' kernel files.
+pub(super) struct KernelSources {
     pub(super) reduce: String,
     pub(super) count: String,
     pub(super) level: String,
 }
 
-impl Sources {
-    /// The files that are compiled for such pictures.
+impl KernelSources {
+    /// Returns the kernel files that are compiled for pictures of this size.
     pub(super) fn files(cl: &ClContext, case: &Case) -> [&'static str; 4] {
         let device = &cl.device.info;
-        [chosen(device, case).code().file, chosen_for_images(device).code().file, COUNT_FILE, LEVEL_FILE]
+        [best_config(cl, case).code().file, image_config(device).code().file, COUNT_FILE, LEVEL_FILE]
     }
 
-    /// For such pictures, in such memory.
+    /// Reads the kernel files for pictures of this size and storage.
     ///
     /// # Errors
-    /// When one cannot be read.
+    /// If a file cannot be read.
     pub(super) fn load(cl: &ClContext, case: &Case, storage: Storage) -> Result<Self> {
-        let text = program::source;
-        let reduce = reduction(cl, case, storage).code().file;
+        let text = |file| cl.sources().text(file);
+        let reduce = reduction_config(cl, case, storage).code().file;
         Ok(Self { reduce: text(reduce)?, count: text(COUNT_FILE)?, level: text(LEVEL_FILE)? })
     }
 }
 
-fn reduction(cl: &ClContext, case: &Case, storage: Storage) -> Config<Code> {
+/// Returns the configuration of the reduction ladder that measures sum, extremes and block means of pictures in this storage.
+fn reduction_config(cl: &ClContext, case: &Case, storage: Storage) -> Config<Code> {
     match storage {
-        Storage::Buffer => chosen(&cl.device.info, case),
-        Storage::Image => chosen_for_images(&cl.device.info),
+        Storage::Buffer => best_config(cl, case),
+        Storage::Image => image_config(&cl.device.info),
     }
 }
 
-/// What measures pictures in one kind of memory, and stretches them.
+/// The compiled kernels that measure and stretch pictures of one storage (buffer or image).
 #[derive(Debug)]
-pub(super) struct Kernels {
+pub(super) struct ScopeKernels {
     pub(super) reduce: Program,
     pub(super) count: Program,
     pub(super) ends: Program,
-    /// Where they are.
+    /// Stretches a picture in place; `None` for pictures in images, which cannot be written while they are read.
     pub(super) level: Option<Program>,
-    /// Into an image.
+    /// Stretches a picture into an image; `None` if images are not used.
     pub(super) level_into: Option<Program>,
 }
 
-impl Kernels {
-    /// What these texts make; with `images` what writes into images is there.
+impl ScopeKernels {
+    /// Compiles the kernels from `sources`; with `images` also the kernels that write images.
     ///
     /// # Errors
-    /// When one does not compile.
-    pub(super) fn of_sources(
+    /// If a kernel does not compile.
+    pub(super) fn from_sources(
         cl: &ClContext,
         case: &Case,
         storage: Storage,
         images: bool,
-        sources: &Sources,
+        sources: &KernelSources,
     ) -> Result<Self> {
         let device = &cl.device.info;
         let program = |code: &'static Code, text: &str| {
-            Program::of_source(cl, &Config::of(code, device.kind).fitted(device), text)
+            Program::compile_source(cl, &Config::for_device(code, device), text)
         };
         let level = |code| program(code, &sources.level);
         let (count, within, into) = match storage {
@@ -154,7 +165,7 @@ impl Kernels {
             Storage::Image => (&COUNT_IMAGE, None, &LEVEL_OF_IMAGE),
         };
         Ok(Self {
-            reduce: Program::of_source(cl, &reduction(cl, case, storage), &sources.reduce)?,
+            reduce: Program::compile_source(cl, &reduction_config(cl, case, storage), &sources.reduce)?,
             count: program(count, &sources.count)?,
             ends: level(&ENDS)?,
             level: within.map(level).transpose()?,

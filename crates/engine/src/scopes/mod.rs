@@ -1,9 +1,8 @@
-//! What the device measures of a filtered frame, and auto-levels by that. In: the filtered picture in the device's memory.
-//! Out: commands in the filter's queue, behind the filter's, and with them [`Readings`] of that very frame; no pixel goes to the
-//! host for it.
+//! Measures filtered frames on the device, and stretches their contrast by auto-levels. The commands follow the filter's in its queue and
+//! produce the [`Readings`] of the same frame; no pixel is copied to the host for this.
 //!
-//! The reduction is the ladder's, by the rung that is the fastest on the device. One more kernel counts the histogram and the
-//! waveform. Auto-levels take their ends from the histogram, on the device as well.
+//! The sum, extremes and block means come from the reduction ladder, by its fastest variant on the device. One more kernel counts the
+//! histogram and the waveform. Auto-levels take the ends of the range from the histogram, on the device as well.
 
 mod host;
 mod kernels;
@@ -13,56 +12,61 @@ mod tests;
 
 use base::error::{Error, Result};
 use base::random::Xorshift;
-pub(super) use host::OnHost;
-use kernels::{Kernels, Sources};
-use ladder::contest::Ladder as _;
+pub(super) use host::HostMeasurements;
+use kernels::{KernelSources, ScopeKernels};
+use ladder::runner::Ladder as _;
 use ladders::reduction::REDUCTION;
 use ladders::reduction::code::{Operands, Program};
-use ladders::reduction::digest::{Digest as _, OfPictures};
 use ladders::reduction::pictures::Case;
+use ladders::reduction::pixel_reduction::{PictureLadder, PixelReduction as _};
 use opencl::cl::{Buffer, ClContext, DeviceKind, Event, Mem, failed};
 use opencl::event::is_complete;
 use opencl::host_block::HostBlock;
-use opencl::memory::{Picture, Storage, new_memory};
-use opencl::program::{is_changed, way_back};
+use opencl::memory::{Picture, Storage, allocation_flags};
+use opencl::sources::BUILT_IN_HINT;
 use opencl::timer;
 use readings::{COUNTS, case};
 pub use readings::{LEVELS, Readings, STRIPS, stretch};
 
+/// The first sentence of the error when memory for the scopes cannot be allocated.
 const NO_MEMORY: &str = "Memory for scopes could not be had on the device.";
+/// The first sentence of the error when a frame cannot be measured.
 const NOT_MEASURED: &str = "A frame's luminance could not be measured on the device.";
 
-/// Compiled kernels that measure frames, and the memory that they need.
+/// The compiled kernels that measure and stretch frames on one device, and the memory that they need.
 #[derive(Debug)]
 pub struct Scopes {
-    buffers: Kernels,
-    /// For pictures in images; without it they are copied into buffers.
-    images: Option<Kernels>,
+    buffers: ScopeKernels,
+    /// The kernels for pictures in images; if `None`, such pictures are copied into buffers.
+    images: Option<ScopeKernels>,
     memory: Option<Memory>,
-    /// For numbers on their way to the host.
-    spare: Vec<Numbers>,
+    /// Host memory for results that is not in use.
+    spare: Vec<ResultMemory>,
 }
 
-/// Memory on the device that all frames share: they are worked on one after the other.
+/// Memory on the device that all frames share, because they are measured one after the other.
 #[derive(Debug, Clone)]
 struct Memory {
     size: (u32, u32),
-    /// All that goes to the host: what was counted, and from [`NUMBERS_AT`] on the numbers of the reduction.
+    /// All results that are read by the host: the counts of the histogram and the waveform, and, from the offset [`NUMBERS_AT`] on, the
+    /// sum, extremes, mean and block means.
     results: Buffer,
     counts: Buffer,
     numbers: Buffer,
     parts: Buffer,
     ends: Buffer,
-    /// For pictures in images, where those are not read; made when it is first wanted.
+    /// A copy of a picture in an image, if the kernels cannot read images; made when it is first needed.
     copy: Option<Buffer>,
 }
 
-/// Where the second part of the results begins: devices want such places to be multiples of 4096 bytes at most.
+/// The offset in bytes of the reduction's results (sum, extremes, mean and block means) in [`Memory::results`]. Devices require
+/// such offsets to be multiples of at most 4096 bytes.
 const NUMBERS_AT: usize = (4 * COUNTS).next_multiple_of(4096);
 
 impl Memory {
+    /// Allocates the memory for pictures of this size.
     fn new(cl: &ClContext, size: (u32, u32)) -> Result<Self> {
-        let OfPictures(ladder) = REDUCTION;
+        let PictureLadder(ladder) = REDUCTION;
         let (case, buffer) = (case(size), |bytes| buffer(cl, bytes));
         let numbers = 4 * ladder.numbers(&case);
         let results = buffer(NUMBERS_AT + numbers)?;
@@ -79,73 +83,81 @@ impl Memory {
     }
 }
 
+/// Allocates a buffer of `bytes` bytes.
 fn buffer(cl: &ClContext, bytes: usize) -> Result<Buffer> {
-    Buffer::new(&cl.context, new_memory(cl), bytes).map_err(|e| failed(NO_MEMORY, &e))
+    Buffer::new(&cl.context, allocation_flags(cl), bytes).map_err(|e| failed(NO_MEMORY, &e))
 }
 
-/// What is to be measured of a frame, and the memory for it.
-pub(super) struct Wanted {
+/// The measurements that are to be made of a frame, with the memory for their results.
+pub(super) struct MeasurementPlan {
     memory: Memory,
-    readings: Option<Numbers>,
+    readings: Option<ResultMemory>,
     pub(super) levels: bool,
 }
 
-/// Memory of the host's for what is measured of a frame.
-struct Numbers(HostBlock);
+/// Host memory for the results of one frame's measurements.
+struct ResultMemory(HostBlock);
 
-impl std::fmt::Debug for Numbers {
+impl std::fmt::Debug for ResultMemory {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Numbers").finish()
+        f.debug_tuple("ResultMemory").finish()
     }
 }
 
-/// What is measured of a frame, in the device's queue.
+/// The measurements of a frame that are in the device's queue.
 #[derive(Default)]
-pub(super) struct Measured {
+pub(super) struct QueuedMeasurements {
     size: (u32, u32),
     pub(super) reduce: Vec<Event>,
     pub(super) levels: Vec<Event>,
-    /// They come here.
-    numbers: Option<Numbers>,
+    /// The host memory that the results are read into.
+    numbers: Option<ResultMemory>,
 }
 
-impl Measured {
-    /// Why it failed, if it did.
+impl QueuedMeasurements {
+    /// Returns the error of the first measuring command that failed, if any.
     pub(super) fn failure(&self) -> Option<Error> {
         self.reduce.iter().chain(&self.levels).find_map(|event| is_complete(event, NOT_MEASURED).err())
     }
 }
 
-/// The word that the reduction has for pictures of this size: what is the fastest for one of them is so for all.
+/// Returns the class of picture sizes to which `size` belongs; the reduction ladder defines these classes. The fastest variant
+/// is the same for all sizes of a class.
 pub(super) fn class(size: (u32, u32)) -> &'static str {
-    REDUCTION.class(&case(size))
+    REDUCTION.describe(&case(size)).class
 }
 
 impl Scopes {
-    /// Builds what is the fastest for pictures of this size, and compares it with plain Rust on small ones.
+    /// Compiles the kernels that are the fastest for pictures of this size, and checks them against plain Rust on small pictures.
     ///
     /// # Errors
-    /// When it does not build, or differs.
+    /// If a kernel does not build, its result differs, or a kernel file was edited.
     pub fn build(cl: &ClContext, size: (u32, u32)) -> Result<Self> {
         let case = case(size);
-        if let Some(file) = Sources::files(cl, &case).into_iter().find(|file| is_changed(file)) {
+        if let Some(file) =
+            KernelSources::files(cl, &case).into_iter().find(|file| cl.sources().is_changed(file))
+        {
             let why =
                 format!("kernels/{file} is changed, and only `bench` runs it then, in a process of its own.");
-            let hint = format!("To use the kernels that are built in, {}.", way_back());
-            return Err(Error::new("The scopes cannot be shown.", why, hint));
+            return Err(Error::new("The scopes cannot be shown.", why, BUILT_IN_HINT));
         }
-        let load = |storage| Sources::load(cl, &case, storage);
+        let load = |storage| KernelSources::load(cl, &case, storage);
         // A processor has no units that read images: a copy is faster.
         let images = cl.device.info.kind != DeviceKind::Cpu;
         let sources = (load(Storage::Buffer)?, images.then(|| load(Storage::Image)).transpose()?);
-        let mut scopes = Self::of_sources(cl, &case, &sources.0, sources.1.as_ref())?;
+        let mut scopes = Self::from_sources(cl, &case, &sources.0, sources.1.as_ref())?;
         scopes.check(cl)?;
         Ok(scopes)
     }
 
-    /// What these texts of the kernels' files make, for buffers and, if there are some, for images.
-    fn of_sources(cl: &ClContext, case: &Case, buffers: &Sources, images: Option<&Sources>) -> Result<Self> {
-        let of = |storage, sources| Kernels::of_sources(cl, case, storage, images.is_some(), sources);
+    /// Compiles the kernels from these sources, for pictures in buffers and, if `images` is given, in images.
+    fn from_sources(
+        cl: &ClContext,
+        case: &Case,
+        buffers: &KernelSources,
+        images: Option<&KernelSources>,
+    ) -> Result<Self> {
+        let of = |storage, sources| ScopeKernels::from_sources(cl, case, storage, images.is_some(), sources);
         Ok(Self {
             buffers: of(Storage::Buffer, buffers)?,
             images: images.map(|sources| of(Storage::Image, sources)).transpose()?,
@@ -154,15 +166,15 @@ impl Scopes {
         })
     }
 
-    /// Compares what is measured of small pictures, and the stretched pictures, with plain Rust: where they are, and where
-    /// they come from or go to images.
+    /// Checks the kernels on small pictures: compares their readings, and the stretched pictures, with those of plain Rust, for
+    /// each storage that pictures are read from and written to.
     fn check(&mut self, cl: &ClContext) -> Result<()> {
         use Storage::{Buffer, Image};
         let ways: &[_] = match self.images {
             Some(_) => &[(Buffer, Buffer), (Buffer, Image), (Image, Image)],
             None => &[(Buffer, Buffer)],
         };
-        // One is read by fours, the other pixel by pixel.
+        // The kernels read one of these sizes four pixels at a time, the other pixel by pixel.
         for size in [(333, 41), (64, 35)] {
             for (from, to) in ways {
                 self.check_one(cl, size, *from, *to)?;
@@ -171,9 +183,10 @@ impl Scopes {
         Ok(())
     }
 
+    /// Checks the kernels on a picture of this size that is read from the storage `from` and stretched into the storage `to`.
     fn check_one(&mut self, cl: &ClContext, size: (u32, u32), from: Storage, to: Storage) -> Result<()> {
         let mut random = Xorshift::new(1);
-        // Neither the darkest nor the brightest are there.
+        // Without the darkest and the brightest levels, so that auto-levels change the picture.
         let level = |n: u32| (60 + n % 100) as u8;
         let mut rgba: Vec<u8> = (0..4 * size.0 * size.1).map(|_| level(random.draw())).collect();
         let picture = Picture::alloc(cl, from, size.0, size.1)?;
@@ -202,11 +215,11 @@ impl Scopes {
         }
     }
 
-    /// Measures a picture, stretches it by auto-levels where it is told into what (see [`Scopes::stretches_into`]), and waits:
-    /// what was measured, and what measuring and stretching took the device, in milliseconds.
+    /// Measures a picture, stretches it into `levels` if given (see [`Scopes::stretches_into`]), and waits. Returns the readings, and the
+    /// device's times for measuring and for stretching, in milliseconds; NaN if they are not known.
     ///
     /// # Errors
-    /// When there is no memory, or the driver refuses.
+    /// If memory runs out, or the driver refuses a command.
     pub fn measure(
         &mut self,
         cl: &ClContext,
@@ -220,22 +233,23 @@ impl Scopes {
         let mut took = [0.0; 2];
         for (took, events) in took.iter_mut().zip([&measured.reduce, &measured.levels]) {
             for event in events {
-                *took += timer::device_ms(event)?;
+                *took += timer::known_span_ns(event, cl.clock(), None).map_or(f64::NAN, timer::ms);
             }
         }
         Ok((self.readings(measured), took))
     }
 
-    /// Whether auto-levels read another picture than the one that they write, so that the filter must not write there: no
-    /// kernel writes into an image that it reads.
+    /// Returns true if `picture` is an image into which auto-levels can write. No kernel writes into an image that it reads, so
+    /// auto-levels then read the filtered picture from other memory, and the filter must not write into `picture`.
     pub(super) fn stretches_into(&self, picture: &Picture) -> bool {
         self.images.is_some() && picture.storage() == Storage::Image
     }
 
-    /// Memory for what is to be measured of a picture in such memory.
+    /// Returns the memory for measuring a picture of this storage and size. `readings` says that the host is to read the results, and
+    /// `levels` that the contrast is to be stretched (auto-levels).
     ///
     /// # Errors
-    /// When there is none.
+    /// If memory runs out.
     pub(super) fn prepare(
         &mut self,
         cl: &ClContext,
@@ -243,7 +257,7 @@ impl Scopes {
         size: (u32, u32),
         readings: bool,
         levels: bool,
-    ) -> Result<Wanted> {
+    ) -> Result<MeasurementPlan> {
         if self.memory.as_ref().is_none_or(|memory| memory.size != size) {
             self.spare.clear();
             self.memory = None;
@@ -256,29 +270,29 @@ impl Scopes {
             memory.copy = Some(buffer(cl, 4 * case(size).pixels())?);
         }
         let memory = self.memory.insert(memory);
-        let numbers = |spare: Option<Numbers>| match spare {
+        let numbers = |spare: Option<ResultMemory>| match spare {
             Some(numbers) => Ok(numbers),
-            None => HostBlock::pinned(cl, memory.results.len()).map(Numbers),
+            None => HostBlock::pinned(cl, memory.results.len()).map(ResultMemory),
         };
         let readings = readings.then(|| numbers(self.spare.pop())).transpose()?;
-        Ok(Wanted { memory: memory.clone(), readings, levels })
+        Ok(MeasurementPlan { memory: memory.clone(), readings, levels })
     }
 
-    /// Puts the commands on the queue. Auto-levels, where they are wanted, read `picture` and write `to`.
+    /// Enqueues the measurements of `picture`. Auto-levels, if requested, write the stretched picture to `to`.
     ///
     /// # Errors
-    /// When the driver refuses one.
+    /// If the driver refuses a command.
     pub(super) fn enqueue(
         &self,
         cl: &ClContext,
-        wanted: Wanted,
+        wanted: MeasurementPlan,
         picture: &Picture,
         to: &Picture,
-    ) -> Result<Measured> {
-        let Wanted { memory, readings, levels } = wanted;
+    ) -> Result<QueuedMeasurements> {
+        let MeasurementPlan { memory, readings, levels } = wanted;
         let (queue, case) = (&cl.queue, case(memory.size));
         let refused = |e| failed(NOT_MEASURED, &e);
-        let mut measured = Measured { size: memory.size, ..Measured::default() };
+        let mut measured = QueuedMeasurements { size: memory.size, ..QueuedMeasurements::default() };
         let (kernels, source, copied) = match (picture, &self.images, &memory.copy) {
             (Picture::Buffer(buffer), ..) => (&self.buffers, buffer.mem(), None),
             (Picture::Image(image), Some(kernels), _) => (kernels, image.mem(), None),
@@ -315,8 +329,8 @@ impl Scopes {
         Ok(measured)
     }
 
-    /// What was measured, once all commands are over; `None` where only levels were wanted.
-    pub(super) fn readings(&mut self, measured: Measured) -> Option<Readings> {
+    /// Returns the readings of a frame after all its commands are complete; `None` if only auto-levels were requested.
+    pub(super) fn readings(&mut self, measured: QueuedMeasurements) -> Option<Readings> {
         let numbers = measured.numbers?;
         let words: Vec<u32> =
             numbers.0.bytes().as_chunks::<4>().0.iter().map(|bytes| u32::from_ne_bytes(*bytes)).collect();

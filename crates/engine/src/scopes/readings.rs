@@ -1,53 +1,54 @@
-//! What a frame's luminance is: numbers, blocks, histogram, waveform; and the levels that follow from it. In: what the device
-//! has written, or RGBA pixels. Out: [`Readings`], and pixels that are stretched.
+//! The luminance of a frame: its statistics, block means, histogram and waveform, and the levels that follow from it.
 
 use std::ops::Range;
 
 use ladders::reduction::pictures::Case;
-use ladders::reduction::{self, OF_FRAME, luminance};
+use ladders::reduction::{self, FRAME_NUMBERS, luminance};
 
-/// The edge of a block, in pixels.
+/// The width and height in pixels of a block whose mean luminance is measured.
 pub(super) const BLOCK: u32 = 16;
-/// Luminances that there are.
+/// The number of counters of the histogram: one for each luminance, 0 to 255.
 pub(super) const BINS: usize = 256;
-/// Upright strips of the waveform.
+/// The number of vertical strips of the waveform.
 pub const STRIPS: usize = 256;
-/// Levels of the waveform, of two luminances each.
+/// The number of levels of the waveform: each counts two adjacent luminances.
 pub const LEVELS: usize = 128;
-/// Numbers that are counted: histogram and waveform.
+/// The number of counters in all: those of the histogram, followed by those of the waveform.
 pub(super) const COUNTS: usize = BINS + STRIPS * LEVELS;
-/// One of so many pixels may lie beyond each end of the levels.
-const BEYOND: u64 = 1000;
+/// The divisor that determines how many pixels auto-levels may clip: this fraction of all pixels may be darker than the new
+/// black, and as many brighter than the new white.
+const CLIP_DIVISOR: u64 = 1000;
 
-/// The picture as the reduction has it.
+/// Returns the case of the reduction ladder (its picture size and block size) for pictures of this size.
 pub(super) fn case((width, height): (u32, u32)) -> Case {
     Case { width, height, block: BLOCK }
 }
 
-/// The luminance of one frame, as it came out of the filter.
+/// The luminance of one frame after its filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Readings {
     /// Width and height of the picture in pixels.
     pub size: (u32, u32),
-    /// Of all pixels.
+    /// The sum of the luminances of all pixels.
     pub sum: u64,
-    /// The darkest pixel's.
+    /// The luminance of the darkest pixel.
     pub minimum: u32,
-    /// The brightest pixel's.
+    /// The luminance of the brightest pixel.
     pub maximum: u32,
-    /// Rounded to the nearest.
+    /// The mean luminance, rounded to the nearest integer.
     pub mean: u32,
-    /// The means of blocks of 16×16 pixels, row by row; those at the right and lower edge may be cut short.
+    /// The mean luminances of blocks of 16×16 pixels, row by row. Blocks at the right and lower edge may be smaller.
     pub blocks: Vec<u32>,
-    /// How many pixels have each luminance.
+    /// The number of pixels of each luminance, 0 to 255.
     pub histogram: Vec<u32>,
-    /// For each of [`STRIPS`] upright strips, from the left, how many of its pixels have each of [`LEVELS`] levels, from the
-    /// darkest. In a picture of fewer columns some strips are empty.
+    /// For each of [`STRIPS`] vertical strips, from the left, the number of its pixels with each of [`LEVELS`] levels, from the darkest.
+    /// If a picture has fewer columns, some strips are empty.
     pub waveform: Vec<u32>,
 }
 
 impl Readings {
-    /// Of what the kernels have written: the reduction's numbers, and what was counted.
+    /// Creates the readings from the kernels' results. `numbers` are those of the reduction (sum, extremes, mean and block
+    /// means), and `counts` are the counters of the histogram, followed by those of the waveform.
     pub(super) fn of(size: (u32, u32), numbers: &[u32], counts: &[u32]) -> Self {
         let number = |at: usize| numbers.get(at).copied().unwrap_or_default();
         let part = |range: Range<usize>| counts.get(range).unwrap_or_default().to_vec();
@@ -57,13 +58,13 @@ impl Readings {
             minimum: number(2),
             maximum: number(3),
             mean: number(4),
-            blocks: numbers.get(OF_FRAME..).unwrap_or_default().to_vec(),
+            blocks: numbers.get(FRAME_NUMBERS..).unwrap_or_default().to_vec(),
             histogram: part(0..BINS),
             waveform: part(BINS..COUNTS),
         }
     }
 
-    /// The same by plain Rust, of RGBA pixels.
+    /// Measures RGBA pixels in plain Rust, for comparison with the kernels.
     pub fn reference(size: (u32, u32), rgba: &[u8]) -> Self {
         let mut counts = vec![0; COUNTS];
         let width = size.0 as usize;
@@ -79,27 +80,29 @@ impl Readings {
         Self::of(size, &reduction::reference(rgba, &case(size)), &counts)
     }
 
-    /// Blocks across and down.
+    /// Returns the number of blocks in a row and in a column.
     pub fn across_and_down(&self) -> [usize; 2] {
-        case(self.size).blocks()
+        case(self.size).block_counts()
     }
 
-    /// What auto-levels make black, and what white.
+    /// Returns the luminances that auto-levels map to black and to white.
     pub fn ends(&self) -> (u32, u32) {
         ends(&self.histogram)
     }
 }
 
-/// The luminances that auto-levels make black and white: at most a thousandth of the pixels is darker, and as many are
-/// brighter. 0 and 255 where all pixels are one luminance, but for so many.
+/// Returns the luminances that auto-levels map to black and to white for this histogram. At most a thousandth of the pixels is
+/// darker than the first luminance, and at most as many are brighter than the second. Returns 0 and 255 if no range is left
+/// between the two.
 pub(crate) fn ends(histogram: &[u32]) -> (u32, u32) {
     let pixels: u64 = histogram.iter().map(|count| u64::from(*count)).sum();
-    let low = end(histogram.iter().enumerate(), pixels / BEYOND);
-    let high = end(histogram.iter().enumerate().rev(), pixels / BEYOND);
+    let low = end(histogram.iter().enumerate(), pixels / CLIP_DIVISOR);
+    let high = end(histogram.iter().enumerate().rev(), pixels / CLIP_DIVISOR);
     if high <= low { (0, 255) } else { (low, high) }
 }
 
-/// The first luminance from an end before which, with it, there are more pixels than these.
+/// Returns the first luminance at which the sum of the counts up to there exceeds `pixels`. `counts` are luminances with their
+/// counts.
 fn end<'a>(mut counts: impl Iterator<Item = (usize, &'a u32)>, pixels: u64) -> u32 {
     let mut beyond = 0;
     let found = counts.find(|(_, count)| {
@@ -109,16 +112,16 @@ fn end<'a>(mut counts: impl Iterator<Item = (usize, &'a u32)>, pixels: u64) -> u
     found.map_or(0, |(luminance, _)| luminance as u32)
 }
 
-/// Stretches RGBA pixels between these ends, by plain Rust; alpha stays.
+/// Stretches the colours of RGBA pixels so that the luminances `ends` become black and white, in plain Rust. Alpha is unchanged.
 pub fn stretch(rgba: &mut [u8], ends: (u32, u32)) {
     Levels::between(ends).stretch(rgba);
 }
 
-/// What becomes of each level of a channel.
+/// The table by which auto-levels map the value of a colour channel.
 pub(super) struct Levels([u8; 256]);
 
 impl Levels {
-    /// By auto-levels with these ends.
+    /// Creates the table that maps the first of these luminances to 0 and the second to 255.
     pub(super) fn between((low, high): (u32, u32)) -> Self {
         let range = high - low;
         Self(std::array::from_fn(|level| {
@@ -127,7 +130,7 @@ impl Levels {
         }))
     }
 
-    /// Of RGBA pixels; alpha stays.
+    /// Maps the colours of RGBA pixels by the table. Alpha is unchanged.
     pub(super) fn stretch(&self, rgba: &mut [u8]) {
         for channel in rgba.chunks_exact_mut(4).flat_map(|pixel| &mut pixel[..3]) {
             *channel = self.0[usize::from(*channel)];
@@ -166,7 +169,7 @@ mod tests {
         assert!(same.iter().enumerate().all(|(at, level)| at == usize::from(*level)));
     }
 
-    /// The kernel multiplies instead of dividing.
+    /// The kernel of auto-levels multiplies by a factor instead of dividing by the range.
     #[test]
     fn a_factor_divides_by_every_range() {
         for range in 1..=255_u64 {

@@ -1,4 +1,4 @@
-//! Faults planted in the kernels of the scopes, which the comparison before their first use is to catch. Needs an OpenCL device.
+//! Faults planted in the kernels of the scopes, which the check before their first use must detect. Needs an OpenCL device.
 
 use super::kernels::{COUNT, ENDS, LEVEL, LEVEL_OF_IMAGE};
 use super::*;
@@ -6,6 +6,7 @@ use ladder::config::Config;
 use ladders::reduction;
 use ladders::reduction::code::Code;
 use opencl::cl::{list_devices, select_device};
+use opencl::sources::Sources;
 
 const COUNTING: [(&str, &str); 7] = [
     ("x >= columns", "x > columns"),
@@ -30,7 +31,8 @@ const STRETCHING: [(&str, &str); 10] = [
     ("(uint4)range)", "(uint4)255)"),
 ];
 
-/// Where the picture, or the stretched one, is an image.
+/// Faults planted in the scopes' kernels that change the result if the measured or the stretched picture is an image: the kernel's original
+/// text and its replacement.
 const IMAGES: [(&str, &str); 7] = [
     ("at / 32 % 4 * 8", "at / 32 % 4 * 4"),
     ("at / 128 * 4", "at / 128 * 2"),
@@ -41,7 +43,8 @@ const IMAGES: [(&str, &str); 7] = [
     ("TILE * TILE / GROUP", "TILE * TILE / GROUP - 1"),
 ];
 
-/// In the reduction, where it reads an image.
+/// Faults planted in the kernel of the reduction that change the result if it reads an image: the kernel's original text and its
+/// replacement.
 const REDUCING: [(&str, &str); 3] = [
     ("pixel_at(src, x, y, width)", "pixel_at(src, x + 1, y, width)"),
     ("n < 4 * QUADS", "n < 4 * QUADS - 1"),
@@ -57,15 +60,15 @@ fn changed(text: &str, (find, with): (&str, &str)) -> String {
 fn faults_in_the_kernels_are_caught() {
     let devices = list_devices();
     let device = select_device(&devices, Some("cpu")).or_else(|_| select_device(&devices, None));
-    let cl = ClContext::new(&device.expect("this test needs an OpenCL device")).unwrap();
+    let cl = ClContext::new(&device.expect("this test needs an OpenCL device"), Sources::default()).unwrap();
     let case = case((333, 41));
-    let sources = [Storage::Buffer, Storage::Image].map(|s| Sources::load(&cl, &case, s).unwrap());
-    let built = || Scopes::of_sources(&cl, &case, &sources[0], Some(&sources[1])).unwrap();
+    let sources = [Storage::Buffer, Storage::Image].map(|s| KernelSources::load(&cl, &case, s).unwrap());
+    let built = || Scopes::from_sources(&cl, &case, &sources[0], Some(&sources[1])).unwrap();
     let mut scopes = built();
     scopes.check(&cl).unwrap();
     // Only what is faulty is built anew.
-    let program = |config: &Config<Code>, text: &str| Program::of_source(&cl, config, text).unwrap();
-    let of = |code| Config::of(code, cl.device.info.kind).fitted(&cl.device.info);
+    let program = |config: &Config<Code>, text: &str| Program::compile_source(&cl, config, text).unwrap();
+    let of = |code| Config::for_device(code, &cl.device.info);
     for fault in COUNTING {
         let faulty = program(&of(&COUNT), &changed(&sources[0].count, fault));
         let right = std::mem::replace(&mut scopes.buffers.count, faulty);
@@ -88,7 +91,7 @@ fn faults_in_the_kernels_are_caught() {
         scopes.images.as_mut().unwrap().level_into = right;
     }
     for fault in REDUCING {
-        let reduce = reduction::chosen_for_images(&cl.device.info);
+        let reduce = reduction::image_config(&cl.device.info);
         let faulty = program(&reduce, &changed(&sources[1].reduce, fault));
         let right = std::mem::replace(&mut scopes.images.as_mut().unwrap().reduce, faulty);
         assert!(scopes.check(&cl).is_err(), "{fault:?}");

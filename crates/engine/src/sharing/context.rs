@@ -1,5 +1,4 @@
-//! OpenCL contexts that share with an OpenGL context. In: a device and what names the OpenGL context. Out: a context
-//! that has proved that it shares, or one that does not and the reason.
+//! Opens OpenCL contexts that share textures with an OpenGL context, proved by a test, or contexts that do not, with the reason.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -8,68 +7,92 @@ use std::sync::Arc;
 use ocl::builders::ContextProperties;
 use ocl::ffi;
 
-use super::{OnGl, Sharing, self_test};
+use super::{GlAccess, Sharing, self_test};
 use base::error::Result;
 use opencl::cl::{ClContext, Context, Device, DeviceInfo, Id, status_name};
+use opencl::sources::Sources;
 use opencl::watch;
 
-/// `CL_CURRENT_DEVICE_FOR_GL_CONTEXT_KHR` of cl_gl.h.
+/// The number of the query `CL_CURRENT_DEVICE_FOR_GL_CONTEXT_KHR` in cl_gl.h, which returns the device that drives an OpenGL context.
 const CURRENT_DEVICE: u32 = 0x2006;
 
-/// Why a driver does not share that knows nothing of it.
-pub const NOT_OFFERED: &str = "the driver does not offer cl_khr_gl_sharing";
+/// The reason why textures are not shared if the driver has no functions for sharing with OpenGL.
+pub const GL_SHARING_NOT_OFFERED: &str = "the driver does not offer cl_khr_gl_sharing";
 
-/// Returns true if the device lists the extension. One that does not may share all the same.
-pub fn is_listed(info: &DeviceInfo) -> bool {
+/// Returns true if the device lists the extension `cl_khr_gl_sharing`. Some devices that do not list it share textures all the
+/// same.
+pub fn lists_gl_sharing(info: &DeviceInfo) -> bool {
     info.extensions.iter().any(|extension| extension == "cl_khr_gl_sharing")
 }
 
-/// A context and a queue on `device`, which share textures with the OpenGL context that `properties` name where a test
-/// shows that they do. `properties` is `None` where the window system has no way to share, or the error why it must not.
+/// Opens an OpenCL context and a queue on `device`. A test decides whether they share textures with the OpenGL context that
+/// `properties` identifies; if not, pictures are copied. `properties` is an error with the reason if the window system cannot
+/// share, or must not. Returns the context, and the way in which pictures get from OpenCL to OpenGL.
 ///
-/// The OpenGL context must be current. Neither the list of extensions nor a context that could be made proves anything,
-/// so a pattern is written by each side and read by the other.
+/// The OpenGL context must be current on this thread. Neither the list of extensions nor a created context proves that sharing
+/// works, so the test writes a pattern on each side and reads it on the other. Programs are compiled from `sources`.
 ///
 /// # Errors
-/// When the device gives no context at all.
+/// If the device gives no context at all.
 pub fn open(
     device: &Device,
     gl: &Arc<glow::Context>,
     properties: std::result::Result<ContextProperties, String>,
+    sources: Sources,
 ) -> Result<(ClContext, Sharing)> {
-    open_on(device, &OnGl::Here(gl.clone()), properties)
+    open_on(device, &GlAccess::Here(gl.clone()), properties, sources)
 }
 
-/// The same with an OpenGL context that may be another thread's: the device's calls are all made on this one, without a context
-/// that is current, as the frames' are.
+/// Opens an OpenCL context as [`open`] does. The OpenGL context may be current on another thread; `gl` gives access to that
+/// context. OpenCL is called on the calling thread. If the driver refuses to create the OpenCL context on that thread, the call
+/// is repeated on the thread of the OpenGL context.
 ///
 /// # Errors
-/// As [`open`].
+/// If the device gives no context at all.
 pub fn open_on(
     device: &Device,
-    gl: &OnGl,
+    gl: &GlAccess,
     properties: std::result::Result<ContextProperties, String>,
+    sources: Sources,
 ) -> Result<(ClContext, Sharing)> {
     let _watched = watch::on_device(&device.info.name, "a context is made");
     let shared = properties.and_then(|properties| {
-        let context = create(device, gl, properties)?;
-        let cl = ClContext::from_context(device, context)
-            .map_err(|e| format!("the driver made a context that shares, but no queue: {}", e.why))?;
+        let cl = shared_context(device, gl, properties, sources.clone())?;
         self_test::run(&cl, gl)?;
         Ok(cl)
     });
     match shared {
         Ok(cl) => Ok((cl, Sharing::ZeroCopy)),
-        Err(reason) => Ok((ClContext::new(device)?, Sharing::copy(reason))),
+        Err(reason) => Ok((ClContext::new(device, sources)?, Sharing::copy(reason))),
     }
 }
 
-/// Also on devices that do not list the extension: some of them share all the same. A driver that makes it only where OpenGL's
-/// context is current is asked there.
-fn create(device: &Device, gl: &OnGl, properties: ContextProperties) -> std::result::Result<Context, String> {
+/// Opens an OpenCL context and a queue on `device` that share with the OpenGL context that `properties` identify, without a
+/// test: sharing may fail all the same.
+///
+/// # Errors
+/// If the driver refuses: one sentence without its full stop.
+pub fn shared_context(
+    device: &Device,
+    gl: &GlAccess,
+    properties: ContextProperties,
+    sources: Sources,
+) -> std::result::Result<ClContext, String> {
+    let context = create_sharing_context(device, gl, properties)?;
+    ClContext::from_context(device, context, sources)
+        .map_err(|e| format!("the driver made a context that shares, but no queue: {}", e.why))
+}
+
+/// Creates an OpenCL context that shares with OpenGL, also on devices that do not list the extension, because some of them share all the
+/// same. If the driver refuses, the call is repeated on the thread where OpenGL's context is current.
+fn create_sharing_context(
+    device: &Device,
+    gl: &GlAccess,
+    properties: ContextProperties,
+) -> std::result::Result<Context, String> {
     let properties = properties.to_raw();
     let made = match (Context::new(device, &properties), gl) {
-        (Err(_), OnGl::There(..)) => {
+        (Err(_), GlAccess::There(..)) => {
             let device = device.clone();
             gl.call(move |_| {
                 let _watched = watch::on_device(&device.info.name, "a context is made");
@@ -80,12 +103,12 @@ fn create(device: &Device, gl: &OnGl, properties: ContextProperties) -> std::res
     };
     made.map_err(|e| match e.0 {
         // It does not even know the names of OpenGL's context.
-        ffi::CL_INVALID_PROPERTY if !is_listed(&device.info) => NOT_OFFERED.to_owned(),
+        ffi::CL_INVALID_PROPERTY if !lists_gl_sharing(&device.info) => GL_SHARING_NOT_OFFERED.to_owned(),
         code => format!("the driver makes no OpenCL context for this window: {}", status_name(code)),
     })
 }
 
-/// Which of `devices` drives the OpenGL context that `properties` name, as far as the drivers tell.
+/// Returns the device that drives the OpenGL context in `properties`, if the drivers report it.
 pub fn driving_device<'a>(devices: &'a [Device], properties: &ContextProperties) -> Option<&'a Device> {
     let mut asked = Vec::new();
     for device in devices {
@@ -94,7 +117,7 @@ pub fn driving_device<'a>(devices: &'a [Device], properties: &ContextProperties)
         }
         asked.push(device.platform);
         let raw = device.properties(&properties.to_raw());
-        let Some(id) = ask(device.platform, &raw) else { continue };
+        let Some(id) = query_driving_device(device.platform, &raw) else { continue };
         if let Some(found) = devices.iter().find(|d| d.id.raw() == id) {
             return Some(found);
         }
@@ -102,7 +125,9 @@ pub fn driving_device<'a>(devices: &'a [Device], properties: &ContextProperties)
     None
 }
 
-fn ask(platform: Id, properties: &[isize]) -> Option<ffi::cl_device_id> {
+/// Queries the device that drives the OpenGL context with these properties from the driver of this platform.
+fn query_driving_device(platform: Id, properties: &[isize]) -> Option<ffi::cl_device_id> {
+    /// The type of the function `clGetGLContextInfoKHR`.
     type GetGlContextInfo = unsafe extern "C" fn(*const isize, u32, usize, *mut c_void, *mut usize) -> i32;
     // SAFETY: the platform is alive and the name ends with a zero.
     let function = unsafe {

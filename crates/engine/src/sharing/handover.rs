@@ -1,25 +1,17 @@
-//! Handing what OpenGL and OpenCL share from the one to the other.
+//! Hands shared memory objects from OpenGL to OpenCL and back.
 
-use std::ptr;
-
-use ocl::ffi;
+use std::slice;
 
 use base::error::{Error, Result};
-use opencl::cl::{ClContext, Event, Mem, failed};
+use opencl::cl::{self, ClContext, Event, Mem, failed};
 
-/// Puts the handover of a shared object on the queue, to OpenCL or back to OpenGL; `what` says as a sentence what has failed if
-/// that cannot be.
+/// Enqueues the handover of a shared memory object: to OpenCL with `to_cl`, else back to OpenGL. `what` is the first sentence of the error
+/// message.
 ///
 /// # Errors
-/// When the driver refuses.
+/// If the driver refuses the command.
 pub(super) fn hand_over(cl: &ClContext, memory: &Mem, to_cl: bool, what: &str) -> Result<Event> {
-    let (queue, memory) = (cl.queue.raw(), memory.raw());
-    let enqueue = if to_cl { ffi::clEnqueueAcquireGLObjects } else { ffi::clEnqueueReleaseGLObjects };
-    let event = Event::of(|event| {
-        // SAFETY: queue and memory object are alive; the list is this one object.
-        unsafe { enqueue(queue, 1, &memory, 0, ptr::null(), event) }
-    });
-    event.map_err(|e| Error {
+    cl::hand_over(&cl.queue, slice::from_ref(memory), to_cl, &[]).map_err(|e| Error {
         hint: "Choose another device, or start with --no-sharing.".to_owned(),
         ..failed(what, &e)
     })

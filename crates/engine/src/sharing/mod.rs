@@ -1,39 +1,39 @@
-//! The only place that shares memory between OpenCL and OpenGL, or copies between them.
+//! Sharing of memory between OpenCL and OpenGL, and the copies where it is not shared.
 //!
-//! In: a device and the window's OpenGL context. Out: an OpenCL context for it, the answer whether the two share
-//! textures ([`Sharing`]), and what brings frames from the one to the other, with which
-//! [`Slot`](crate::Slot)s are made.
+//! [`open`] opens an OpenCL context and finds out whether it shares textures with the window's OpenGL context
+//! ([`Sharing`]). [`Slot`](crate::Slot)s use the other types of this module.
 
+pub mod cases;
 mod context;
+mod gl_access;
 mod handover;
-mod on_gl;
 mod self_test;
 mod shared_texture;
 pub mod vertex_buffer;
 
-pub use context::{NOT_OFFERED, driving_device, is_listed, open, open_on};
-pub use on_gl::{Ask, OnGl};
-pub(crate) use shared_texture::Shared;
+pub use context::{GL_SHARING_NOT_OFFERED, driving_device, lists_gl_sharing, open, open_on, shared_context};
+pub use gl_access::{GlAccess, GlRequest};
+pub(crate) use shared_texture::SharedTexture;
 
-/// Whether frames stay on the device between OpenCL and OpenGL.
+/// The way in which frames get from OpenCL to OpenGL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sharing {
     /// OpenCL writes into OpenGL's textures.
     ZeroCopy,
-    /// Frames are copied, and why.
+    /// Frames are copied through host memory, for this reason.
     Copy {
-        /// One sentence for the overlay, without its full stop.
+        /// The reason as one sentence for the overlay, without its full stop.
         reason: String,
     },
 }
 
 impl Sharing {
-    /// The path that copies, because of `reason`.
+    /// Returns [`Sharing::Copy`] with this reason.
     pub fn copy(reason: impl Into<String>) -> Self {
         Sharing::Copy { reason: reason.into() }
     }
 
-    /// "zero-copy" or "copy", as in JSON.
+    /// Returns "zero-copy" or "copy", as in JSON.
     pub fn name(&self) -> &'static str {
         match self {
             Sharing::ZeroCopy => "zero-copy",
@@ -41,7 +41,7 @@ impl Sharing {
         }
     }
 
-    /// The reason for copying; empty when nothing is copied.
+    /// Returns the reason for copying; empty if textures are shared.
     pub fn reason(&self) -> &str {
         match self {
             Sharing::ZeroCopy => "",

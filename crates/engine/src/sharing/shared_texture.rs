@@ -1,4 +1,4 @@
-//! OpenCL's side of textures that can be shared.
+//! OpenCL's memory objects of shared textures.
 
 use ocl::ffi;
 
@@ -6,46 +6,49 @@ use super::handover::hand_over;
 use base::error::Result;
 use opencl::cl::{ClContext, Event, Image, failed};
 use opencl::memory::Picture;
+use opengl::texture::RGBA8;
 
-const NOT_HANDED: &str = "A texture could not be handed over between OpenGL and OpenCL.";
+/// The first sentence of the error when the handover of a texture fails.
+const HANDOVER_FAILED: &str = "A texture could not be handed over between OpenGL and OpenCL.";
 
-/// OpenCL's side of a texture. It must drop before the texture is deleted.
-pub(crate) struct Shared {
+/// OpenCL's memory object of an OpenGL texture. It must be dropped before the texture is deleted.
+pub(crate) struct SharedTexture {
     picture: Picture,
 }
 
-impl Shared {
-    /// Makes the memory object of a texture that [`create`](opengl::texture::create) made, with `width` by `height` pixels.
+impl SharedTexture {
+    /// Creates the memory object of a texture that was created by [`create`](opengl::texture::create) with `width` by `height` pixels.
     ///
     /// # Errors
-    /// When the driver does not share it.
+    /// If the driver does not share the texture.
     pub(crate) fn new(cl: &ClContext, texture: glow::Texture, width: u32, height: u32) -> Result<Self> {
         let (size, flags) = ((width as usize, height as usize), ffi::CL_MEM_READ_WRITE);
         // SAFETY: the texture is of the OpenGL context that `cl` shares with, if it shares at all; else the driver refuses.
-        unsafe { Image::of_gl(&cl.context, flags, texture.0.get(), size) }
+        unsafe { Image::from_gl(&cl.context, flags, texture.0.get(), size, RGBA8.pixel_bytes) }
             .map(|image| Self { picture: Picture::Image(image) })
             .map_err(|e| failed("A texture could not be shared between OpenGL and OpenCL.", &e))
     }
 
-    /// The texture as OpenCL sees it, between acquire and release.
+    /// Returns the texture as a picture for OpenCL. Commands may use it between the events of [`SharedTexture::acquire`] and
+    /// [`SharedTexture::release`].
     pub(crate) fn picture(&self) -> &Picture {
         &self.picture
     }
 
-    /// Enqueues the handover to OpenCL. OpenGL must have finished with the texture, and must leave it alone until the
-    /// event of [`Shared::release`] is complete.
+    /// Enqueues the handover of the texture to OpenCL. OpenGL must have finished with the texture, and must not use it until the event of
+    /// [`SharedTexture::release`] is complete.
     ///
     /// # Errors
-    /// When the driver refuses.
+    /// If the driver refuses the command.
     pub(crate) fn acquire(&self, cl: &ClContext) -> Result<Event> {
-        hand_over(cl, self.picture.mem(), true, NOT_HANDED)
+        hand_over(cl, self.picture.mem(), true, HANDOVER_FAILED)
     }
 
-    /// Enqueues the handover to OpenGL.
+    /// Enqueues the handover of the texture back to OpenGL.
     ///
     /// # Errors
-    /// When the driver refuses.
+    /// If the driver refuses the command.
     pub(crate) fn release(&self, cl: &ClContext) -> Result<Event> {
-        hand_over(cl, self.picture.mem(), false, NOT_HANDED)
+        hand_over(cl, self.picture.mem(), false, HANDOVER_FAILED)
     }
 }

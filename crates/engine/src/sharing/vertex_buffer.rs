@@ -1,4 +1,4 @@
-//! Vertex buffers that can be shared, and OpenCL's side of them.
+//! OpenGL vertex buffers that can be shared, and OpenCL's memory objects of them.
 
 use std::slice;
 use std::sync::Arc;
@@ -8,22 +8,22 @@ use glow::HasContext as _;
 use super::handover::hand_over;
 use base::error::{Error, Result};
 use opencl::cl::{Buffer, ClContext, Event, failed};
-use opengl::names::{Home, Name};
+use opengl::names::{ContextThread, GlObject};
 
-/// Bytes in OpenGL's memory. Their number never changes, as sharing needs it. It may be dropped on any thread, and is deleted
-/// when the thread with its context looks after what was left.
+/// A vertex buffer of OpenGL. Its size never changes, as sharing requires. It may be dropped on any thread and is deleted at the next
+/// [`delete_pending`](opengl::names::delete_pending) on the thread of its context.
 #[derive(Debug)]
 pub struct VertexBuffer {
     name: glow::Buffer,
     len: usize,
-    home: Home,
+    home: ContextThread,
 }
 
 impl VertexBuffer {
-    /// So many bytes; what is in them is undefined. The context must be current.
+    /// Creates a buffer of `len` bytes with undefined contents. The context must be current.
     ///
     /// # Errors
-    /// When OpenGL has no room for them.
+    /// If OpenGL cannot allocate the buffer.
     pub fn new(gl: &glow::Context, len: usize) -> Result<Self> {
         let refused = |why: String| {
             let what = "OpenGL gives no room for vertices.";
@@ -36,16 +36,22 @@ impl VertexBuffer {
             gl.bind_buffer(glow::ARRAY_BUFFER, Some(name));
             gl.buffer_data_size(glow::ARRAY_BUFFER, size, glow::STREAM_DRAW);
             gl.bind_buffer(glow::ARRAY_BUFFER, None);
-            Ok(Self { name, len, home: Home::here() })
+            Ok(Self { name, len, home: ContextThread::here() })
         }
     }
 
-    /// The buffer, for OpenGL.
+    /// Returns OpenGL's name of the buffer.
     pub fn name(&self) -> glow::Buffer {
         self.name
     }
 
-    /// Copies bytes into it; whether they are as many as it has. The context must be current.
+    /// Returns the length of the buffer in bytes.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Copies `bytes` into the buffer. Returns false, and copies nothing, if their number is not the buffer's size. The context must be
+    /// current.
     pub fn write(&self, gl: &glow::Context, bytes: &[u8]) -> bool {
         if bytes.len() != self.len {
             return false;
@@ -59,78 +65,79 @@ impl VertexBuffer {
         true
     }
 
-    /// Whether OpenGL sees these bytes in it. Waits for OpenGL; the context must be current.
-    pub fn holds(&self, gl: &glow::Context, bytes: &[u8]) -> bool {
-        let Some(size) = i32::try_from(self.len).ok().filter(|_| bytes.len() == self.len) else {
-            return false;
-        };
+    /// Returns the bytes that OpenGL reads from the buffer; `None` if the driver does not map it. Waits for OpenGL; the context
+    /// must be current.
+    pub fn read(&self, gl: &glow::Context) -> Option<Vec<u8>> {
+        let size = i32::try_from(self.len).ok()?;
         // SAFETY: the context is current on this thread; what is mapped is read before the mapping ends, and has `len` bytes.
         unsafe {
             gl.bind_buffer(glow::ARRAY_BUFFER, Some(self.name));
             let start = gl.map_buffer_range(glow::ARRAY_BUFFER, 0, size, glow::MAP_READ_BIT);
-            let same = !start.is_null() && slice::from_raw_parts(start, self.len) == bytes;
-            if !start.is_null() {
+            let bytes = (!start.is_null()).then(|| slice::from_raw_parts(start, self.len).to_vec());
+            if bytes.is_some() {
                 gl.unmap_buffer(glow::ARRAY_BUFFER);
             }
             gl.bind_buffer(glow::ARRAY_BUFFER, None);
-            same
+            bytes
         }
     }
 }
 
 impl Drop for VertexBuffer {
     fn drop(&mut self) {
-        self.home.leave(Name::Buffer(self.name));
+        self.home.delete_later(GlObject::Buffer(self.name));
     }
 }
 
-const NOT_HANDED: &str = "A vertex buffer could not be handed over between OpenGL and OpenCL.";
+/// The first sentence of the error when the handover of a vertex buffer fails.
+const HANDOVER_FAILED: &str = "A vertex buffer could not be handed over between OpenGL and OpenCL.";
 
-/// OpenCL's side of a vertex buffer, which lives as long as this does. Clones share it.
+/// OpenCL's memory object of a vertex buffer. It keeps the vertex buffer alive. Clones share the memory object.
 #[derive(Debug, Clone)]
 pub struct SharedVertices {
-    /// It must go before OpenGL's side.
+    /// The memory object, which must be dropped before OpenGL's buffer.
     memory: Buffer,
     of: Arc<VertexBuffer>,
 }
 
 impl SharedVertices {
-    /// Makes the memory object of a buffer. `cl` must be of a context that has proved that it shares textures with the
-    /// buffer's: its driver has the function then.
+    /// Creates the memory object of a vertex buffer. The context of `cl` must be one that was tested to share textures with
+    /// the buffer's OpenGL context: its driver then has clCreateFromGLBuffer, too.
     ///
     /// # Errors
-    /// When the driver does not share it.
+    /// If the driver does not share the buffer.
     pub fn new(cl: &ClContext, of: &Arc<VertexBuffer>) -> Result<Self> {
         // SAFETY: the caller vouches for the context, and the buffer lives as long as its memory object.
-        unsafe { Buffer::of_gl(&cl.context, of.name.0.get(), of.len) }
+        unsafe { Buffer::from_gl(&cl.context, of.name.0.get(), of.len) }
             .map(|memory| Self { memory, of: of.clone() })
             .map_err(|e| failed("A vertex buffer could not be shared between OpenGL and OpenCL.", &e))
     }
 
-    /// Whether it is this buffer's.
-    pub fn is_of(&self, buffer: &Arc<VertexBuffer>) -> bool {
+    /// Returns true if this memory object belongs to the vertex buffer `buffer`.
+    pub fn belongs_to(&self, buffer: &Arc<VertexBuffer>) -> bool {
         Arc::ptr_eq(&self.of, buffer)
     }
 
-    /// The bytes as OpenCL sees them, between acquire and release.
+    /// Returns the vertex buffer as a buffer for OpenCL. Commands may use it between the events of [`SharedVertices::acquire`]
+    /// and [`SharedVertices::release`].
     pub fn memory(&self) -> &Buffer {
         &self.memory
     }
 
-    /// Enqueues the handover to OpenCL. OpenGL must have finished with the buffer, and must leave it alone until the event of
+    /// Enqueues the handover of the buffer to OpenCL. OpenGL must have finished with the buffer, and must not use it until the event of
     /// [`SharedVertices::release`] is complete.
     ///
     /// # Errors
-    /// When the driver refuses.
+    /// If the driver refuses the command.
     pub fn acquire(&self, cl: &ClContext) -> Result<Event> {
-        hand_over(cl, self.memory.mem(), true, NOT_HANDED)
+        hand_over(cl, self.memory.mem(), true, HANDOVER_FAILED)
     }
 
-    /// Enqueues the handover to OpenGL.
+    /// Enqueues the handover of the buffer back to OpenGL.
     ///
     /// # Errors
-    /// When the driver refuses.
+    /// If the driver refuses the command.
     pub fn release(&self, cl: &ClContext) -> Result<Event> {
-        hand_over(cl, self.memory.mem(), false, NOT_HANDED)
+        hand_over(cl, self.memory.mem(), false, HANDOVER_FAILED)
     }
 }

@@ -1,97 +1,67 @@
-//! How a picture gets from the host to the filter and from the filter to the screen.
+//! Slots: the memory of a frame from the decoded picture through the filter to the screen.
 //!
-//! In: a decoded frame's planes, or RGBA8 bytes that a converter writes into the [`Slot`]. Out: an OpenGL texture
-//! that holds the filtered picture. There are two ways:
+//! A [`Slot`] receives a decoded frame's planes, or RGBA8 bytes from a converter, and ends with the filtered picture in an OpenGL texture
+//! or in host memory. There are two ways into a texture:
 //!
 //! - [`Sharing::ZeroCopy`](crate::sharing::Sharing::ZeroCopy): the device acquires the slot's texture, its kernels write there,
 //!   and it releases the texture. No pixel returns to the host.
-//! - [`Sharing::Copy`](crate::sharing::Sharing::Copy): the filtered picture is read into the host's memory, and OpenGL takes it
-//!   from there: by itself from a pixel buffer object, where it has such that stay mapped. On a CPU
-//!   device the host's memory is the device's (`CL_MEM_USE_HOST_PTR`), that pixel buffer too; mapping and unmapping hand it
-//!   over, and no byte is moved until OpenGL takes the picture.
+//! - [`Sharing::Copy`](crate::sharing::Sharing::Copy): the filtered picture is read into host memory, from where OpenGL takes it. If
+//!   that memory is a mapped pixel buffer object, OpenGL copies the picture while the window's thread continues. A CPU device uses
+//!   the host memory in place (`CL_MEM_USE_HOST_PTR`), also if it is a pixel buffer: mapping and unmapping hand it over, and no byte
+//!   is copied until OpenGL takes the picture.
 //!
-//! Between frames everything belongs to the host. [`Slot::to_device`] hands it over before the filter's commands,
-//! [`Slot::to_host`] asks for it back after, in the filter's in-order queue, so a slot is never waited for behind another
-//! slot's frame. The upload may go to a queue of its own, which the filter's commands then wait for.
+//! Between frames the host owns all memory of a slot. [`Slot::to_device`] hands it to the device before the filter's commands, and
+//! [`Slot::to_host`] returns it after them, in the filter's in-order queue. So nobody waits for a slot behind another slot's frame. The
+//! upload may have a queue of its own, for which the filter's commands then wait.
 
-mod borrow;
+mod device_side;
 mod handover;
-mod show;
 
 use std::ptr::NonNull;
 use std::sync::Arc;
 
 use ffmpeg_next::frame::Video;
 
-use super::plans::Plans;
 use super::surface::Surface;
-use crate::sharing::Shared;
 use base::error::{Error, Result};
-use box_filter::color_kernels::{KeptKernels, PlaneBlock};
+use box_filter::color_kernels::PlaneBlock;
+use device_side::{DeviceSide, SOURCE};
 use opencl::cl::ClContext;
 use opencl::host_block::HostBlock;
-use opencl::memory::Picture;
 use opengl::pixel_buffer::PixelBuffer;
 use opengl::read_texture::read_texture;
-use opengl::texture::Part;
 use video::color::Layout;
-use video::color::Packed;
+use video::color::PackedPicture;
 
-/// What the host has put into a slot.
+/// The kind of picture that the host has put into a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Loaded {
+pub(super) enum SlotContent {
     /// The RGBA picture of [`Slot::input`].
     Rgba,
     /// The planes of [`Slot::load_packed`] or [`Slot::fill`], to be converted on the device.
     Planes,
-    /// Nothing: the device has the unfiltered picture already.
+    /// Nothing: the device makes the picture by itself.
     Nothing,
 }
 
-/// Places in [`DeviceSide::mapped`].
-const SOURCE: usize = 0;
-const TARGET: usize = 1;
-
-/// The device's side of a slot. With `CL_MEM_USE_HOST_PTR` its memory lies in the slot's host blocks, so it must drop
-/// before them.
-#[derive(Default)]
-struct DeviceSide {
-    /// They name the memory objects below.
-    plans: Plans,
-    /// The RGBA picture from the host.
-    source: Option<Picture>,
-    /// The filtered picture to the host.
-    target: Option<Picture>,
-    /// The texture as OpenCL sees it.
-    shared: Option<Shared>,
-    /// The host has source and target by mapping. Not so before the first use: the blocks' content at the objects'
-    /// creation is the objects' content, so that nothing has to be mapped, and waited for, to begin with.
-    mapped: [bool; 2],
-    /// The device may touch the host's memory or the texture now.
-    handed_over: bool,
-}
-
-/// One of the places a frame can be in between decoding and where it is wanted: host memory, the device's memory
-/// objects, and the texture that is shown, if it is to be in one. Host and device memory is made when it is first
-/// needed.
+/// The memory of one frame: host memory, the device's memory objects, and the texture that is shown, if the picture goes into one. Host
+/// and device memory is allocated when it is first needed.
 pub struct Slot {
     size: (u32, u32),
-    device: DeviceSide,
-    planes: Option<PlaneBlock>,
-    /// Shared with the thread that filters it without OpenCL, if one does.
+    pub(super) device: DeviceSide,
+    /// The planes that were loaded, for the device's conversion.
+    pub(super) planes: Option<PlaneBlock>,
+    /// The RGBA input in host memory. The thread of the Rust filter shares it while it filters the picture.
     input: Option<Arc<HostBlock>>,
     output: Option<Output>,
-    /// Memory of OpenGL's for the filtered picture, which may be wanted.
+    /// A pixel buffer of OpenGL that is ready to become the output.
     pixels: Option<PixelBuffer>,
-    /// A picture in the memory of a filter that has its own, or that memory for the next one.
-    own: Option<Vec<u8>>,
-    loaded: Loaded,
-    /// The input is another slot's, which must not write there meanwhile.
-    borrows: bool,
-    result: ResultIn,
-    /// What of the picture is in the texture already, while it is elsewhere.
-    in_texture: Option<Part>,
-    /// Last: what OpenCL has of it goes before.
+    /// The memory of the Rust filter or of a picture that was read back. It holds the picture, or is reused for the next one.
+    pub(super) host_picture: Option<Vec<u8>>,
+    pub(super) loaded: SlotContent,
+    /// The place of the current picture.
+    pub(super) result: ResultIn,
+    /// The texture. It is the last field, because OpenCL's memory object of it must be dropped before.
     surface: Option<Surface>,
 }
 
@@ -99,8 +69,9 @@ pub struct Slot {
 // OpenGL's are used only where the context is current, and deleted there (`gl_names`).
 unsafe impl Send for Slot {}
 
-/// What a device had of a slot: memory objects go before the memory that they lie in.
-pub(crate) struct Rest {
+/// The device's memory objects of a slot, taken out of it to be dropped on the device's thread. The memory objects drop before the memory
+/// that they lie in.
+pub(crate) struct DeviceBuffers {
     _device: DeviceSide,
     _planes: Option<PlaneBlock>,
     _input: Option<Arc<HostBlock>>,
@@ -108,16 +79,16 @@ pub(crate) struct Rest {
 }
 
 // SAFETY: as a slot's.
-unsafe impl Send for Rest {}
+unsafe impl Send for DeviceBuffers {}
 
-/// Where the picture is that a slot was filled for.
+/// The place of a slot's current picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ResultIn {
-    /// As it was loaded: nothing filters it.
+    /// In the input: the picture is not filtered.
     Input,
-    /// In the host's memory for the filtered picture.
+    /// In the host memory for the filtered picture.
     Output,
-    /// In the filter's own memory.
+    /// In the memory of the Rust filter, or of a picture that was read back.
     Own,
     /// In the texture.
     Texture,
@@ -125,13 +96,14 @@ pub(super) enum ResultIn {
 
 /// Host memory for the filtered picture, where textures are not shared.
 enum Output {
-    /// OpenGL fetches the picture from here by itself.
+    /// A pixel buffer, from which OpenGL copies the picture while the window's thread continues.
     Pixels(PixelBuffer),
-    /// OpenGL is handed the picture, and copies it before the call returns.
+    /// Memory that OpenGL copies before the upload call returns.
     Block(HostBlock),
 }
 
 impl Output {
+    /// Returns the address of the memory.
     fn start(&self) -> NonNull<u8> {
         match self {
             Output::Pixels(pixels) => pixels.start(),
@@ -141,17 +113,17 @@ impl Output {
 }
 
 impl Slot {
-    /// A slot for RGBA8 pictures of `width` by `height` pixels that are wanted in a texture. The OpenGL context must be
-    /// current, here and when the slot is used or dropped.
+    /// Creates a slot for RGBA8 pictures of `width` by `height` pixels that go into a texture. The OpenGL context must be current now and
+    /// whenever the slot is used.
     ///
     /// # Errors
-    /// When the picture is larger than the driver's textures, or memory runs out.
+    /// If the picture is larger than the driver's textures, or memory runs out.
     pub fn new(gl: &Arc<glow::Context>, width: u32, height: u32) -> Result<Self> {
         let surface = Surface::new(gl, (width, height))?;
         Ok(Self { surface: Some(surface), ..Self::in_memory(width, height) })
     }
 
-    /// A slot for RGBA8 pictures of `width` by `height` pixels that are wanted in the host's memory. It knows no OpenGL.
+    /// Creates a slot for RGBA8 pictures of `width` by `height` pixels that go into host memory. It uses no OpenGL.
     pub fn in_memory(width: u32, height: u32) -> Self {
         Self {
             size: (width, height),
@@ -160,21 +132,19 @@ impl Slot {
             input: None,
             output: None,
             pixels: None,
-            own: None,
-            loaded: Loaded::Rgba,
-            borrows: false,
+            host_picture: None,
+            loaded: SlotContent::Rgba,
             result: ResultIn::Input,
-            in_texture: None,
             surface: None,
         }
     }
 
-    /// Does what OpenGL has to do before [`Engine::compare`](super::Engine::compare) reads the picture: waits until it has
-    /// finished with the texture, or reads that back where the device does not share it.
+    /// Does OpenGL's part before [`Engine::compare`](super::Engine::compare) reads the picture: waits until OpenGL has finished with the
+    /// texture, or reads the picture back if the device does not share the texture.
     ///
     /// # Errors
-    /// When the picture cannot be read back.
-    pub fn be_readable(&mut self, gl: &glow::Context) -> Result<()> {
+    /// If the picture cannot be read back.
+    pub fn prepare_for_reading(&mut self, gl: &glow::Context) -> Result<()> {
         let Some(surface) = self.surface.as_mut().filter(|_| self.result == ResultIn::Texture) else {
             return Ok(());
         };
@@ -182,32 +152,32 @@ impl Slot {
             surface.wait_for_gl();
         } else {
             let texture = surface.texture();
-            self.keep_own(read_texture(gl, texture, self.size)?);
+            self.keep_host_picture(read_texture(gl, texture, self.size)?);
         }
         Ok(())
     }
 
-    /// Takes out what a device has of it, for whoever waits for the device. The texture stays.
-    pub(crate) fn take_rest(&mut self) -> Rest {
-        let rest = self.take_rest_but_input();
-        self.input = None;
-        rest
-    }
-
-    /// The same of a slot whose picture is not where it is wanted yet: it stays, too.
-    pub(super) fn take_rest_but_input(&mut self) -> Rest {
-        Rest {
+    /// Takes the device's memory objects out of the slot, to be dropped when the device is idle. The texture stays, and so does the input
+    /// if it is still needed (`keeps_input`).
+    pub(crate) fn take_device_buffers(&mut self, keeps_input: bool) -> DeviceBuffers {
+        let input = self.input.clone();
+        self.input.take_if(|_| !keeps_input);
+        DeviceBuffers {
             _device: std::mem::take(&mut self.device),
             _planes: self.planes.take(),
-            _input: self.input.clone(),
+            _input: input,
             _output: self.output.take(),
         }
     }
 
-    /// Does what OpenGL has to do before a device takes the slot, so that the device's thread can do without OpenGL: waits
-    /// until OpenGL has finished with the texture, or with `pixels` has memory ready and waits until OpenGL has fetched the
-    /// picture before. Returns whether there was anything to wait for.
-    pub(crate) fn be_ready(&mut self, to_texture: bool, pixels: impl FnOnce(&PixelBuffer) -> bool) -> bool {
+    /// Does OpenGL's part before a device uses the slot, so that the device's thread needs no OpenGL. If `to_texture` is true,
+    /// waits until OpenGL has finished with the texture. Otherwise provides a pixel buffer if `pixels` accepts one, and waits
+    /// until OpenGL has copied the former picture from there. Returns true if there was anything to wait for.
+    pub(crate) fn prepare_for_device(
+        &mut self,
+        to_texture: bool,
+        pixels: impl FnOnce(&PixelBuffer) -> bool,
+    ) -> bool {
         let bytes = self.bytes();
         let Some(surface) = &mut self.surface else { return false };
         if to_texture {
@@ -224,136 +194,98 @@ impl Slot {
         has_buffer
     }
 
-    /// Width and height in pixels.
+    /// Returns the picture's width and height in pixels.
     pub(crate) fn size(&self) -> (u32, u32) {
         self.size
     }
 
+    /// Returns the size of the picture in bytes.
     fn bytes(&self) -> usize {
         self.size.0 as usize * self.size.1 as usize * 4
     }
 
-    /// The texture that holds the picture after [`Slot::show`]; `None` where it is wanted in memory.
+    /// Returns the texture that holds the picture after [`Slot::show`]; `None` if the picture goes into host memory.
     pub fn texture(&self) -> Option<glow::Texture> {
         self.surface.as_ref().map(Surface::texture)
     }
 
-    /// What was loaded last.
-    pub(super) fn loaded(&self) -> Loaded {
-        self.loaded
-    }
-
-    /// The unfiltered picture, tightly packed RGBA8, for the converter to write.
+    /// Returns the memory of the unfiltered picture, tightly packed RGBA8, for the host's converter to write.
     ///
     /// # Errors
-    /// When the device has it, or memory runs out.
+    /// If the device is using the slot, or memory runs out.
     pub fn input(&mut self) -> Result<&mut [u8]> {
         if self.device.handed_over {
-            return Err(still_in_use());
+            return Err(still_in_use_error());
         }
-        // A device that is left may have it still, or another slot.
+        // An abandoned device or the thread of the Rust filter may still use the block.
         if self.input.as_mut().is_none_or(|block| Arc::get_mut(block).is_none()) {
-            self.replace_input(Some(Arc::new(HostBlock::new(self.bytes())?)));
+            // The device's memory object lies in the former block, so it is dropped first.
+            self.device.drop_picture(SOURCE);
+            self.input = Some(Arc::new(HostBlock::new(self.bytes())?));
         }
-        (self.loaded, self.borrows) = (Loaded::Rgba, false);
-        self.result_is_in(ResultIn::Input);
+        self.loaded = SlotContent::Rgba;
+        self.result = ResultIn::Input;
         let block = self.input.as_mut().and_then(Arc::get_mut);
-        block.map(HostBlock::bytes_mut).ok_or_else(still_in_use)
+        block.map(HostBlock::bytes_mut).ok_or_else(still_in_use_error)
     }
 
-    /// The unfiltered picture for another thread to read. [`Slot::input`] is refused until it drops it.
+    /// Returns the unfiltered picture, to be shared with another thread that reads it. While that thread keeps it,
+    /// [`Slot::input`] allocates new memory.
     ///
     /// # Errors
-    /// When the device has it, or there is none.
+    /// If the device is using the slot, or no picture was loaded.
     pub(crate) fn lend_input(&self) -> Result<Arc<HostBlock>> {
         if self.device.handed_over {
-            return Err(still_in_use());
+            return Err(still_in_use_error());
         }
-        self.input.clone().ok_or_else(no_picture)
+        self.input.clone().ok_or_else(no_picture_error)
     }
 
-    /// Takes planes that are packed in memory that the device can fetch: for devices with memory of their own.
+    /// Stores planes that were packed in host memory from which the device copies them. For devices that have memory of their
+    /// own.
     ///
     /// # Errors
-    /// When the device still has the planes before.
-    pub(crate) fn load_packed(&mut self, packed: Arc<Packed>) -> Result<()> {
+    /// If the device still uses the former planes.
+    pub(crate) fn load_packed(&mut self, packed: Arc<PackedPicture>) -> Result<()> {
         match self.planes.as_mut().filter(|planes| planes.layout() == packed.layout()) {
-            Some(planes) => planes.take_packed(packed)?,
-            None if self.device.handed_over => return Err(still_in_use()),
+            Some(planes) => planes.set_packed(packed)?,
+            None if self.device.handed_over => return Err(still_in_use_error()),
             None => {
-                self.forget_planes();
-                self.planes = Some(PlaneBlock::of_packed(packed));
+                self.drop_planes();
+                self.planes = Some(PlaneBlock::from_packed(packed));
             }
         }
-        self.loaded = Loaded::Planes;
+        self.loaded = SlotContent::Planes;
         Ok(())
     }
 
-    /// Copies the planes of `frame`, which are packed as `layout` says, into memory that is also the device's: for CPU
-    /// devices.
+    /// Loads the planes of `frame`: copies them, packed in `layout`, into memory that the device uses in place. For CPU devices.
     ///
     /// # Errors
-    /// When the device has that memory, or it runs out.
+    /// If the device is using the slot, or memory runs out.
     pub(crate) fn fill(&mut self, cl: &ClContext, frame: &Video, layout: &Layout) -> Result<()> {
         if self.device.handed_over {
-            return Err(still_in_use());
+            return Err(still_in_use_error());
         }
         let mut planes = match self.planes.take().filter(|planes| planes.layout() == layout) {
             Some(planes) => planes,
             None => {
-                self.forget_planes();
+                self.drop_planes();
                 PlaneBlock::new(cl, layout)?
             }
         };
         planes.fill(frame)?;
         self.planes = Some(planes);
-        self.loaded = Loaded::Planes;
+        self.loaded = SlotContent::Planes;
         Ok(())
     }
 
-    /// The planes that were loaded, for the device's converter.
-    pub(crate) fn planes(&self) -> Option<&PlaneBlock> {
-        self.planes.as_ref()
-    }
-
-    /// The same, and the kernels to convert them with.
-    pub(super) fn planes_and_kept(&mut self) -> (Option<&PlaneBlock>, &mut KeptKernels) {
-        (self.planes.as_ref(), &mut self.device.plans.colors)
-    }
-
-    /// What its frames were filtered with last.
-    pub(super) fn plans(&mut self) -> &mut Plans {
-        &mut self.device.plans
-    }
-
-    /// The device's memory for the planes that were loaded; it has them after [`Slot::to_device`].
-    ///
-    /// # Errors
-    /// When there are none, or memory runs out.
-    pub(super) fn planes_for_device(&mut self, cl: &ClContext) -> Result<Picture> {
-        self.planes.as_mut().ok_or_else(no_picture)?.device(cl).cloned()
-    }
-
-    /// Notes that OpenGL's commands so far are the last ones that use the texture, until the next picture is in it.
+    /// Notes that OpenGL has received the last command that uses the current picture in the texture.
     pub(crate) fn retire(&mut self) {
-        if self.device.source.is_none() {
-            self.give_input_back();
-        }
         self.surface.iter_mut().for_each(Surface::retire);
     }
 
-    /// Notes where the picture is now.
-    pub(super) fn result_is_in(&mut self, result: ResultIn) {
-        self.result = result;
-        self.in_texture = None;
-    }
-
-    /// Whether the device has put the picture into the host's memory, from where [`Slot::show`] is to fetch it.
-    pub(crate) fn is_in_output(&self) -> bool {
-        self.result == ResultIn::Output
-    }
-
-    /// The picture, tightly packed RGBA8; `None` while the device has it, and where it is not in the host's memory.
+    /// Returns the picture, tightly packed RGBA8; `None` if it is not in the host's memory, or the device is using the slot.
     pub fn pixels(&self) -> Option<&[u8]> {
         if self.device.handed_over {
             return None;
@@ -361,28 +293,43 @@ impl Slot {
         match (self.result, &self.output) {
             (ResultIn::Input, _) => self.input.as_deref().map(HostBlock::bytes),
             (ResultIn::Output, Some(Output::Block(block))) => Some(block.bytes()),
-            (ResultIn::Own, _) => self.own.as_deref(),
+            (ResultIn::Own, _) => self.host_picture.as_deref(),
             _ => None,
         }
     }
 
-    /// Memory of a filter's own that a slot's picture before was in.
-    pub(super) fn spare(&mut self) -> Option<Vec<u8>> {
-        self.own.take()
+    /// Makes a picture in host memory the current one: the output of the Rust filter, or a picture that was read back.
+    pub(super) fn keep_host_picture(&mut self, picture: Vec<u8>) {
+        self.host_picture = Some(picture);
+        self.result = ResultIn::Own;
     }
 
-    /// Keeps the memory of a filter's own, with the picture in it.
-    pub(super) fn keep_own(&mut self, picture: Vec<u8>) {
-        self.own = Some(picture);
-        self.result_is_in(ResultIn::Own);
+    /// Uploads the picture into the texture. Does nothing if it is there already, if the device is using the slot, or if there
+    /// is no texture.
+    pub fn show(&mut self) {
+        let Some(mut surface) = self.surface.take_if(|_| !self.device.handed_over) else { return };
+        let is_filled = match (self.result, &self.output) {
+            (ResultIn::Texture, _) => false,
+            (ResultIn::Output, Some(Output::Pixels(pixels))) => {
+                surface.fill_from(pixels);
+                true
+            }
+            _ => self.pixels().map(|pixels| surface.fill(pixels)).is_some(),
+        };
+        self.surface = Some(surface);
+        if is_filled {
+            self.result = ResultIn::Texture;
+        }
     }
 }
 
-fn still_in_use() -> Error {
+/// Returns the error for a frame whose memory the device still uses.
+fn still_in_use_error() -> Error {
     Error::new("A frame could not be converted.", "Its memory is still in use by the device.", "")
 }
 
-fn no_picture() -> Error {
+/// Returns the error for a frame that has no memory of the required kind on the device.
+pub(super) fn no_picture_error() -> Error {
     Error::new(
         "The frame has no memory on the device.",
         "",

@@ -1,30 +1,31 @@
-//! What a frame of an army took.
+//! The times of one rendered frame of the crowd of figures.
 
 use ladders::cloth::steps::StepId;
 
-/// The times of an army's frame.
+/// The times of one rendered frame of the crowd of figures (the cloth simulation).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ClothTimes {
-    /// How many figures there are.
+    /// Number of figures.
     pub figures: usize,
-    /// Milliseconds of each of [`Self::NAMES`]; not finite where it did not run, or the driver does not tell. They are the
-    /// device's, but of steps on the host and of the copy the host's.
+    /// The time of each of [`Self::NAMES`] in milliseconds; not finite if it did not run or its time is unknown. The times are the
+    /// device's, except for steps on the host and for the copy, which are the host's.
     pub ms: [f64; 8],
-    /// Which steps the host did.
+    /// For each of the five steps of the simulation, in the order of [`Self::NAMES`], true if it ran on the host (the processor) instead of
+    /// the OpenCL device.
     pub on_host: [bool; 5],
-    /// How often OpenGL's vertex buffer was handed over to OpenCL, and back; 0 where it is not shared.
+    /// The number of times that OpenGL's vertex buffer was handed over to OpenCL and back; 0 if it is not shared.
     pub handovers: usize,
 }
 
 impl ClothTimes {
-    /// What is timed, in the order in which it runs: the handover to OpenCL, the five steps, the handover back to OpenGL (the sum
-    /// of two where there are two), and where vertices are not shared the copy.
+    /// The names of the times, in the order in which they run: the handover to OpenCL, the five steps, the handover back to OpenGL (if
+    /// there are two, their sum), and the copy of the vertices if their buffer is not shared.
     pub const NAMES: [&'static str; 8] =
         ["acquire", "skin", "integrate", "distances", "drive", "write-back", "release", "copy"];
-    /// Where the first step is among them.
+    /// The index of the first step in [`Self::NAMES`].
     pub const FIRST_STEP: usize = 1;
 
-    /// The names of the steps that the host did.
+    /// Returns the names of the steps that ran on the host.
     pub(crate) fn steps_on_host(&self) -> impl Iterator<Item = &'static str> {
         StepId::ALL.into_iter().zip(self.on_host).filter(|(_, on_host)| *on_host).map(|(step, _)| step.name())
     }

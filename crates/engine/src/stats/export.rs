@@ -1,21 +1,22 @@
-//! `--stats FILE`: everything that was measured, as CSV or JSON.
+//! `--stats FILE`: writes the statistics of a run as CSV or JSON.
 //!
-//! In: a [`Recorder`] and what is known about the run. Out: one file, complete or not there at all.
+//! The file is written completely or not at all.
 
 use std::io::{self, Write};
 use std::path::Path;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::{Beside, ClothTimes, FrameSample, GlTimes, Recorder, Setting, Stage, recorder};
+use super::{ClothTimes, FrameSample, GlTimes, Recorder, SecondSetting, Setting, Stage, recorder};
 use base::error::{Error, Result};
 use base::save;
 use base::timing::noise::Noisy;
 use base::timing::{Noise, Series};
 use box_filter::VariantId;
 use opencl::cl::DeviceInfo;
+use opencl::clock::ClockState;
 
-/// What the statistics are about.
+/// Information about the run for the header of the statistics file.
 #[derive(Debug, Clone)]
 pub struct ExportContext {
     /// The movie's path as the user gave it.
@@ -24,44 +25,43 @@ pub struct ExportContext {
     pub width: u32,
     /// Height of the picture in pixels.
     pub height: u32,
-    /// Frames a second by the container, if it says.
+    /// The frame rate according to the container, in frames a second, if it has one.
     pub fps: Option<f64>,
     /// The OpenCL device, if there is one.
     pub device: Option<DeviceInfo>,
-    /// What OpenGL calls its renderer.
+    /// How far the device's times are used.
+    pub clock: ClockState,
+    /// The name of OpenGL's renderer.
     pub gl_renderer: String,
-    /// "copy" or "zero-copy", and why.
+    /// "zero-copy" if OpenCL writes into OpenGL's textures, else "copy".
     pub sharing: String,
-    /// Why it is so; may be empty.
+    /// Why frames are copied; empty if they are not.
     pub sharing_reason: String,
-    /// Variant at the end.
+    /// The chosen variant at the end of the run.
     pub variant: VariantId,
-    /// Radius at the end, in pixels.
+    /// The chosen radius at the end of the run, in pixels.
     pub radius: u32,
-    /// Frames were presented as fast as they came.
+    /// Frames were presented as fast as they were filtered, instead of at their timestamps.
     pub unpaced: bool,
 }
 
-/// Writes the statistics of a run to `path`: CSV or JSON by its ending.
+/// Writes the statistics of a run to `path`, as CSV or JSON depending on the file's extension.
 ///
-/// CSV has one row for each presented frame. JSON has the same rows with the counters and [`Series`] before
-/// them. Times are in milliseconds where the name ends in `_ms` or is a stage's, in seconds where it ends in
-/// `_s`. What is beside the stages, packing on the decoder's thread (`pack`) and OpenGL's device (`gl_…`), is in
-/// milliseconds, and empty (in JSON null) where there is none, like everything that was not measured. `filter_wall` has what
-/// the filter took by the wall where no device tells, and then `filter` is empty; `others` is the part of the machine that
-/// other processes used lately, 0 to 1. An interval is the time
-/// since the frame before was presented, whatever happened meanwhile; where `switched` is true that one was filtered otherwise,
-/// and most of the interval may have been waiting. `beside` is the other side of a wipe, `compared` whether the two were; what
-/// that took is in `wipe` and `difference` alone, of it the filter in `beside_filter`. Summaries leave switched ones out;
-/// `settings` has one for each variant, radius, size, device, other side and version of edited kernels, whose `noisy` says why its
-/// filter's times are not to be trusted to the last digit (of `off` its intervals), or false. `cloth` has what the newest frame of
-/// an army took that came into the picture since the row before, of the device's clock, or of the host's where `on_host` names the
-/// step, and for `copy`; it is empty where there was none. `version` is which version of the variant's kernels filtered, 1 as long
-/// as none was edited, and `beside_version` the other side's. The file
-/// appears under its name only when it is complete.
+/// A CSV file has one row for each presented frame. A JSON file has the same rows, preceded by counters and by [`Series`] of the times.
+/// Times are in seconds if the name ends in `_s`, else in milliseconds. A value that was not measured is empty, or null in JSON. `pack` is
+/// the time of packing on the decoder's thread, and `gl_…` are the device times of OpenGL. `filter_wall` is the filter's wall time, if no
+/// device time is available; `filter` is then empty. `others` is the share of the machine's CPU time that other processes used lately, up
+/// to 1. An interval is the time since the previous frame was presented. If `switched` is true, the previous frame had another setting; most
+/// of the interval may have been waiting, so the summaries of intervals leave it out. `beside` is the filter of the second side of a wipe,
+/// and `compared` says whether the two sides were compared; their times are only in `wipe` and `difference`, and the time of the second
+/// side's filter is in `beside_filter`. `settings` has the statistics for each combination of variant, radius, size, device, second side
+/// and version of edited kernels; its `noisy` says why the filter times (for `off` the intervals) are not reliable to the last digit, or
+/// is false. `cloth` has the times of the newest frame of the crowd of figures since the previous row: device times, except for `copy` and
+/// for the steps in `on_host`, which have the host's. `version` is the version of the variant's kernels, 1 if they were not edited, and
+/// `beside_version` is that of the second side. The file appears under its name only when it is complete.
 ///
 /// # Errors
-/// The ending is neither `.csv` nor `.json`, the directory is missing or read-only, or the disk is full.
+/// If the extension is neither `.csv` nor `.json`, the directory is missing or read-only, or the disk is full.
 pub fn export(path: &Path, recorder: &Recorder, context: &ExportContext) -> Result<()> {
     let write: fn(&mut dyn Write, &Recorder, &ExportContext) -> io::Result<()> =
         match path.extension().and_then(|e| e.to_str()) {
@@ -78,6 +78,7 @@ pub fn export(path: &Path, recorder: &Recorder, context: &ExportContext) -> Resu
     save::atomically(path, |out| write(out, recorder, context))
 }
 
+/// Writes the statistics of the presented frames as CSV, a row for each frame.
 fn write_csv(out: &mut dyn Write, recorder: &Recorder, _: &ExportContext) -> io::Result<()> {
     write!(out, "frame,pts_s,presented_at_s,interval_ms,variant,radius,late,dropped_before")?;
     for stage in Stage::ALL {
@@ -99,22 +100,22 @@ fn write_csv(out: &mut dyn Write, recorder: &Recorder, _: &ExportContext) -> io:
         }
         write!(out, ",{},{},{},{}", s.variant, s.radius, s.late, s.dropped_before)?;
         let beside = [s.pack_ms].into_iter().chain(s.gl.named().map(|(_, ms)| ms));
-        for ms in Stage::ALL.map(|stage| known(s.stage(stage))).into_iter().chain(beside) {
-            cell(out, ms)?;
+        for ms in Stage::ALL.map(|stage| if_finite(s.stage(stage))).into_iter().chain(beside) {
+            write_cell(out, ms)?;
         }
         write!(out, ",{},{},{switched}", s.size.0, s.size.1)?;
         for value in [s.filter_wall_ms(), s.others] {
-            cell(out, value)?;
+            write_cell(out, value)?;
         }
-        let beside = s.setting().beside_words().unwrap_or_default();
+        let beside = s.setting().second_side_text().unwrap_or_default();
         write!(out, ",{beside},{}", is_compared(s.beside))?;
-        cell(out, s.beside_filter_ms)?;
+        write_cell(out, s.beside_filter_ms)?;
         write!(out, ",")?;
         if let Some(cloth) = &s.cloth {
             write!(out, "{}", cloth.figures)?;
         }
         for (at, _) in ClothTimes::NAMES.iter().enumerate() {
-            cell(out, s.cloth.as_ref().and_then(|cloth| known(*cloth.ms.get(at)?)))?;
+            write_cell(out, s.cloth.as_ref().and_then(|cloth| if_finite(*cloth.ms.get(at)?)))?;
         }
         let on_host: Vec<_> = s.cloth.iter().flat_map(|cloth| cloth.steps_on_host()).collect();
         write!(out, ",{},", on_host.join(" "))?;
@@ -130,32 +131,34 @@ fn write_csv(out: &mut dyn Write, recorder: &Recorder, _: &ExportContext) -> io:
     Ok(())
 }
 
-/// The next cell of a row; empty where nothing is known.
-fn cell(out: &mut dyn Write, value: Option<f64>) -> io::Result<()> {
+/// Writes the next cell of a CSV row; empty without a value.
+fn write_cell(out: &mut dyn Write, value: Option<f64>) -> io::Result<()> {
     match value {
         Some(value) => write!(out, ",{value:.4}"),
         None => write!(out, ","),
     }
 }
 
+/// Writes the statistics of the run as a JSON document.
 fn write_json(out: &mut dyn Write, recorder: &Recorder, context: &ExportContext) -> io::Result<()> {
     serde_json::to_writer(&mut *out, &Document { recorder, context })?;
     writeln!(out)
 }
 
-/// The JSON file. Rows are written straight from the recorder: no second copy of a long run.
+/// The JSON document. Its rows are written straight from the recorder, without a second copy of a long run.
 struct Document<'a> {
     recorder: &'a Recorder,
     context: &'a ExportContext,
 }
 
 impl Serialize for Document<'_> {
+    /// Writes the fields of the document in their documented order.
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         let (r, c) = (self.recorder, self.context);
         let series = |pick: &dyn Fn(&FrameSample) -> Option<f64>| {
             Series::of(&r.frames().iter().filter_map(pick).collect::<Vec<_>>())
         };
-        let intervals: Vec<_> = r.frames_and_switches().filter_map(own_interval).collect();
+        let intervals: Vec<_> = r.frames_and_switches().filter_map(steady_interval).collect();
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("schema", &1)?;
         map.serialize_entry(
@@ -163,6 +166,8 @@ impl Serialize for Document<'_> {
             &serde_json::json!({"file": c.movie, "width": c.width, "height": c.height, "fps": c.fps}),
         )?;
         map.serialize_entry("device", &c.device)?;
+        map.serialize_entry("clock", c.clock.json_name())?;
+        map.serialize_entry("clock_reason", &c.clock.note())?;
         map.serialize_entry("gl_renderer", &c.gl_renderer)?;
         map.serialize_entry("sharing", &c.sharing)?;
         map.serialize_entry("sharing_reason", &c.sharing_reason)?;
@@ -172,7 +177,7 @@ impl Serialize for Document<'_> {
         map.serialize_entry("presented", &r.presented())?;
         map.serialize_entry("late", &r.late())?;
         map.serialize_entry("dropped", &r.dropped())?;
-        map.serialize_entry("rows_forgotten", &r.forgotten())?;
+        map.serialize_entry("rows_forgotten", &r.dropped_samples())?;
         map.serialize_entry("repaint_ms", &r.repaint_interval())?;
         map.serialize_entry("interval_ms", &Series::of(&intervals))?;
         map.serialize_entry("stages", &StageSeries(&|stage| series(&|s| Some(s.stage(stage)))))?;
@@ -183,24 +188,28 @@ impl Serialize for Document<'_> {
     }
 }
 
-/// `{"take": series, …}` in the order of the stages.
+/// A JSON object with the [`Series`] of the times of each stage, in the order of the stages.
 struct StageSeries<'a>(&'a dyn Fn(Stage) -> Option<Series>);
 
 impl Serialize for StageSeries<'_> {
+    /// Writes the stages' names and series as an object.
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         serializer.collect_map(Stage::ALL.iter().map(|stage| (stage.name(), (self.0)(*stage))))
     }
 }
 
+/// The JSON list of the presented frames' rows.
 struct Rows<'a>(&'a Recorder);
 
 impl Serialize for Rows<'_> {
+    /// Writes a [`Row`] for each frame that was kept.
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         let frames = (self.0.first_frame()..).zip(self.0.frames_and_switches());
         serializer.collect_seq(frames.map(|(frame, (sample, switched))| Row { frame, sample, switched }))
     }
 }
 
+/// The JSON object of one presented frame.
 struct Row<'a> {
     frame: u64,
     sample: &'a FrameSample,
@@ -208,6 +217,7 @@ struct Row<'a> {
 }
 
 impl Serialize for Row<'_> {
+    /// Writes the times and facts of the frame.
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         let s = self.sample;
         let mut map = serializer.serialize_map(None)?;
@@ -220,7 +230,7 @@ impl Serialize for Row<'_> {
         map.serialize_entry("late", &s.late)?;
         map.serialize_entry("dropped_before", &s.dropped_before)?;
         for stage in Stage::ALL {
-            map.serialize_entry(stage.name(), &known(s.stage(stage)).map(|ms| round(ms, 1e4)))?;
+            map.serialize_entry(stage.name(), &if_finite(s.stage(stage)).map(|ms| round(ms, 1e4)))?;
         }
         for (name, ms) in [("pack", s.pack_ms)].into_iter().chain(s.gl.named()) {
             map.serialize_entry(name, &ms.map(|ms| round(ms, 1e4)))?;
@@ -230,25 +240,26 @@ impl Serialize for Row<'_> {
         map.serialize_entry("switched", &self.switched)?;
         map.serialize_entry("filter_wall", &s.filter_wall_ms().map(|ms| round(ms, 1e4)))?;
         map.serialize_entry("others", &s.others.map(|part| round(part, 1e4)))?;
-        map.serialize_entry("beside", &s.setting().beside_words())?;
+        map.serialize_entry("beside", &s.setting().second_side_text())?;
         map.serialize_entry("compared", &is_compared(s.beside))?;
         map.serialize_entry("beside_filter", &s.beside_filter_ms.map(|ms| round(ms, 1e4)))?;
-        map.serialize_entry("cloth", &s.cloth.as_deref().map(OfCloth))?;
+        map.serialize_entry("cloth", &s.cloth.as_deref().map(ClothRow))?;
         map.serialize_entry("version", &s.versions.first)?;
         map.serialize_entry("beside_version", &s.beside.map(|_| s.versions.beside))?;
         map.end()
     }
 }
 
-/// What an army's frame took.
-struct OfCloth<'a>(&'a ClothTimes);
+/// The JSON object `cloth` in the row of a frame: the times of the newest rendered frame of the crowd of figures (the cloth simulation).
+struct ClothRow<'a>(&'a ClothTimes);
 
-impl Serialize for OfCloth<'_> {
+impl Serialize for ClothRow<'_> {
+    /// Writes the number of figures, the times, and where the steps ran.
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("figures", &self.0.figures)?;
         for (name, ms) in ClothTimes::NAMES.iter().zip(self.0.ms) {
-            map.serialize_entry(name, &known(ms).map(|ms| round(ms, 1e4)))?;
+            map.serialize_entry(name, &if_finite(ms).map(|ms| round(ms, 1e4)))?;
         }
         map.serialize_entry("on_host", &self.0.steps_on_host().collect::<Vec<_>>())?;
         map.serialize_entry("handovers", &self.0.handovers)?;
@@ -256,24 +267,26 @@ impl Serialize for OfCloth<'_> {
     }
 }
 
-fn is_compared(beside: Option<Beside>) -> bool {
+/// Returns true if there was a wipe and its two sides were compared.
+fn is_compared(beside: Option<SecondSetting>) -> bool {
     beside.is_some_and(|beside| beside.compared)
 }
 
-/// A time, where it was measured.
-fn known(ms: f64) -> Option<f64> {
+/// Returns a time that was measured; `None` for NaN, which stands for an unmeasured time.
+fn if_finite(ms: f64) -> Option<f64> {
     ms.is_finite().then_some(ms)
 }
 
-/// A frame's interval, unless most of it was waiting after a switch.
-fn own_interval((sample, switched): (&FrameSample, bool)) -> Option<f64> {
+/// Returns a frame's interval; `None` if its setting has just changed, since most of that interval was waiting.
+fn steady_interval((sample, switched): (&FrameSample, bool)) -> Option<f64> {
     sample.interval_ms.filter(|_| !switched)
 }
 
-/// The statistics of the frames that were filtered alike, in the order in which each way came first.
+/// The JSON list `settings`: the statistics of each [`Setting`], in the order in which the settings first occurred.
 struct Settings<'a>(&'a Recorder);
 
 impl Serialize for Settings<'_> {
+    /// Groups the frames by setting, and writes a [`SettingRow`] for each.
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         let mut settings: Vec<(Setting, Vec<(&FrameSample, bool)>)> = Vec::new();
         for frame in self.0.frames_and_switches() {
@@ -283,26 +296,28 @@ impl Serialize for Settings<'_> {
                 None => settings.push((setting, vec![frame])),
             }
         }
-        serializer.collect_seq(settings.iter().map(|(of, frames)| OfSetting { of, frames }))
+        serializer.collect_seq(settings.iter().map(|(of, frames)| SettingRow { of, frames }))
     }
 }
 
-struct OfSetting<'a> {
+/// The JSON object with the statistics of the frames with one setting.
+struct SettingRow<'a> {
     of: &'a Setting,
     frames: &'a [(&'a FrameSample, bool)],
 }
 
-impl Serialize for OfSetting<'_> {
+impl Serialize for SettingRow<'_> {
+    /// Writes the setting and the statistics of its frames.
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         let of = self.of;
-        let intervals: Vec<_> = self.frames.iter().copied().filter_map(own_interval).collect();
+        let intervals: Vec<_> = self.frames.iter().copied().filter_map(steady_interval).collect();
         let stage =
             |stage: Stage| Series::of(&self.frames.iter().map(|(s, _)| s.stage(stage)).collect::<Vec<_>>());
         let walls: Vec<_> = self.frames.iter().filter_map(|(s, _)| s.filter_wall_ms()).collect();
         let (intervals, walls) = (Series::of(&intervals), Series::of(&walls));
-        // Where nothing was filtered, what was measured is the frames' own time.
+        // Without a filter, the times that can be noisy are the frames' intervals.
         let measured = if of.variant == VariantId::Off { intervals } else { walls.or(stage(Stage::Filter)) };
-        let others = recorder::others(self.frames.iter().map(|(s, _)| *s));
+        let others = recorder::mean_others_share(self.frames.iter().map(|(s, _)| *s));
         let noise = measured.and_then(|measured| Noise::of(&measured, others));
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("variant", of.variant.as_str())?;
@@ -310,7 +325,7 @@ impl Serialize for OfSetting<'_> {
         map.serialize_entry("width", &of.size.0)?;
         map.serialize_entry("height", &of.size.1)?;
         map.serialize_entry("device_changes", &of.device)?;
-        map.serialize_entry("beside", &of.beside_words())?;
+        map.serialize_entry("beside", &of.second_side_text())?;
         map.serialize_entry("compared", &is_compared(of.beside))?;
         map.serialize_entry("presented", &self.frames.len())?;
         map.serialize_entry("interval_ms", &intervals)?;
@@ -323,7 +338,7 @@ impl Serialize for OfSetting<'_> {
     }
 }
 
-/// Cuts digits that the clock does not have.
+/// Rounds a value to a multiple of 1 / `per_unit`, since the clock provides no further digits.
 fn round(value: f64, per_unit: f64) -> f64 {
     (value * per_unit).round() / per_unit
 }

@@ -1,13 +1,13 @@
-//! Numbers about the running program: stage times, frame intervals, CPU load, and their export.
+//! Measurements of the running program: stage times, frame intervals, CPU load, and their export.
 //!
-//! In: one [`FrameSample`] for each movie frame presented. Out: what the overlay shows and what
-//! `--stats FILE` writes.
+//! There is one [`FrameSample`] for each presented movie frame. The overlay and `--stats FILE` show them.
 
 mod cloth;
 mod export;
 pub(crate) mod playing;
 pub mod recorder;
 pub(crate) mod scores;
+mod shown;
 pub(crate) mod timeline;
 pub(crate) mod trace;
 
@@ -16,48 +16,49 @@ pub use export::{ExportContext, export};
 pub use playing::{PlayState, Playing};
 pub use recorder::{Recorder, Summary};
 pub use scores::{Score, Scores};
+pub use shown::ShownFrames;
 pub use timeline::{Lane, Span, Timeline};
 pub use trace::{TraceContext, write_trace};
 
 use box_filter::VariantId;
 
-/// A stage of a frame's way. The words are the same in code, overlay, CSV and JSON.
+/// A stage of a frame's processing. The stages have the same names in code, overlay, CSV and JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stage {
     /// Taking the frame from the decoder's queue.
     Take,
-    /// The frame's bytes to the device.
+    /// Copying the frame's bytes to the device.
     Upload,
     /// Handing the shared texture to OpenCL.
     Acquire,
-    /// Planes to RGBA.
+    /// Converting planes to RGBA.
     Convert,
-    /// Colour correction, where it is switched on.
+    /// Colour correction, if it is switched on.
     Correct,
-    /// The chosen variant.
+    /// The filter of the chosen variant.
     Filter,
-    /// Measuring the filtered picture's luminance, where that is switched on.
+    /// Measuring the filtered picture's luminance, if that is switched on.
     Reduce,
-    /// Auto-levels, where they are switched on.
+    /// Auto-levels, if they are switched on.
     Levels,
-    /// The result back to OpenGL.
+    /// Returning the filtered picture to OpenGL.
     Release,
-    /// All that the other side of a wipe took, from its upload to its release.
+    /// All work for the second side of a wipe, from its upload to its release.
     Wipe,
-    /// Comparing the two sides.
+    /// Comparing the two sides of a wipe.
     Difference,
     /// Drawing the picture.
     Present,
     /// Laying out and drawing the overlay.
     Overlay,
-    /// Swapping the buffers; a software OpenGL draws in it.
+    /// Swapping the window's buffers. A software renderer draws during the swap.
     Swap,
-    /// Asking for the times of finished commands.
+    /// Querying the times of finished commands.
     Collect,
 }
 
 impl Stage {
-    /// All stages in the order in which a frame meets them.
+    /// All stages in their order.
     pub const ALL: [Stage; 15] = [
         Stage::Take,
         Stage::Upload,
@@ -76,7 +77,7 @@ impl Stage {
         Stage::Collect,
     ];
 
-    /// The stage's name in overlay, CSV and JSON.
+    /// Returns the stage's name in overlay, CSV and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Stage::Take => "take",
@@ -98,14 +99,15 @@ impl Stage {
     }
 }
 
-/// Service time of each stage of one frame, in milliseconds, indexed by [`Stage`] as `usize`.
+/// The service time of each stage of one frame, in milliseconds, indexed by [`Stage`] as `usize`; NaN for stages that did not
+/// run.
 pub(crate) type StageTimes = [f64; Stage::ALL.len()];
 
-/// What OpenGL's device spent on a frame, in milliseconds, by timer queries. `None` where OpenGL has none, or their results
-/// are not there yet: they come some frames later. The calls that started it are in the stages' times.
+/// The device times of OpenGL's commands for a frame, in milliseconds, measured by timer queries. A time is `None` without timer queries,
+/// and until its result arrives some frames later. The times of the calls on the window's thread are in the stages.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct GlTimes {
-    /// Fetching the filtered picture into its texture, where textures are not shared.
+    /// Copying the filtered picture into its texture, if textures are not shared.
     pub texture: Option<f64>,
     /// Drawing the picture.
     pub present: Option<f64>,
@@ -114,94 +116,95 @@ pub struct GlTimes {
 }
 
 impl GlTimes {
-    /// Each time with its name in CSV and JSON.
+    /// Returns the times with their names in CSV and JSON.
     pub fn named(&self) -> [(&'static str, Option<f64>); 3] {
         [("gl_texture", self.texture), ("gl_present", self.present), ("gl_overlay", self.overlay)]
     }
 }
 
-/// What is recorded about one movie frame when it is presented.
+/// The measurements of one presented movie frame.
 #[derive(Debug, Clone)]
 pub struct FrameSample {
-    /// Position in the movie, in seconds.
+    /// The frame's timestamp in the movie, in seconds.
     pub pts: f64,
-    /// When it was presented, in seconds since playing began.
+    /// When the frame was presented, in seconds since the first frame was.
     pub presented_at: f64,
-    /// Time since the frame before it was presented, in milliseconds; `None` for the first frame and after
-    /// a pause, a seek, a resize, or a time in which the process was stopped.
+    /// The time since the previous frame was presented, in milliseconds; `None` for the first frame and after a pause, a seek, a resize,
+    /// or a stop of the process.
     pub interval_ms: Option<f64>,
-    /// Service times of the stages; not finite where the driver does not tell.
+    /// The time of each stage; not finite if unknown.
     pub stages: StageTimes,
-    /// The filter's time is wall time: nothing tells what it took a device.
+    /// The filter's time is wall time, because no device time is available.
     pub filter_by_wall: bool,
-    /// What packing its planes took the decoder's thread, in milliseconds, where that did it; beside the stages.
+    /// The time that the decoder's thread took to pack the frame's planes, in milliseconds, if it did; not part of the stages.
     pub pack_ms: Option<f64>,
-    /// What it took OpenGL's device.
+    /// The device times of OpenGL's commands.
     pub gl: GlTimes,
-    /// Presented more than half a frame interval after its time stamp.
+    /// The frame was presented more than half a frame interval after its timestamp.
     pub late: bool,
-    /// Frames decoded but left out between the frame before and this one.
+    /// The number of frames that were decoded but dropped between the previous frame and this one.
     pub dropped_before: u32,
-    /// The variant that filtered it.
+    /// The variant that filtered the frame.
     pub variant: VariantId,
-    /// The radius it was filtered with, in pixels.
+    /// The radius of the filter, in pixels.
     pub radius: u32,
     /// The picture's width and height in pixels.
     pub size: (u32, u32),
-    /// Counts the changes of the OpenCL device before it was filtered.
+    /// The number of changes of the OpenCL device before the frame was filtered.
     pub device: u32,
-    /// The other side of a wipe, where there was one: its time is the stage [`Stage::Wipe`].
-    pub beside: Option<Beside>,
-    /// Which versions of the kernels made it.
+    /// The second side of a wipe, if there was one. Its time is the stage [`Stage::Wipe`].
+    pub beside: Option<SecondSetting>,
+    /// The versions of the edited kernels that filtered the frame.
     pub versions: Versions,
-    /// What its filter took, in milliseconds, of the device, or by the wall where none tells.
+    /// The time of the second side's filter in milliseconds: of the device, or wall time if that is unknown.
     pub beside_filter_ms: Option<f64>,
-    /// What the newest frame of an army took that came into the picture since the movie frame before.
+    /// The times of the newest frame of the crowd of figures that was drawn since the previous movie frame.
     pub cloth: Option<Box<ClothTimes>>,
-    /// The part of the machine that other processes used lately, 0 to 1, where that is known. The [`Recorder`] fills it in.
+    /// The part of the machine's CPU time that other processes used lately, 0 to 1, if known. The [`Recorder`] fills it in.
     pub others: Option<f64>,
 }
 
 impl FrameSample {
-    /// A stage's time on the clock that its column is of; not finite where it has none.
+    /// Returns the milliseconds for a stage's column in tables; NaN if they are unknown. NaN also for the filter if only its
+    /// wall time is known, which is shown in another column.
     pub(crate) fn stage(&self, stage: Stage) -> f64 {
         if stage == Stage::Filter && self.filter_by_wall { f64::NAN } else { self.stages[stage as usize] }
     }
 
-    /// What the filter took by the wall, in milliseconds, where no device tells.
+    /// Returns the filter's wall time in milliseconds, if no device time is available.
     pub(crate) fn filter_wall_ms(&self) -> Option<f64> {
         Some(self.stages[Stage::Filter as usize]).filter(|ms| self.filter_by_wall && ms.is_finite())
     }
 
-    /// How it was filtered.
+    /// Returns the setting with which the frame was filtered.
     pub fn setting(&self) -> Setting {
         let Self { variant, radius, size, device, beside, versions, .. } = *self;
         Setting { variant, radius, size, device, beside, versions }
     }
 }
 
-/// How a frame was filtered. Times of two frames can be compared, and summed up, where this is the same.
+/// The conditions under which a frame was filtered. The times of two frames can be compared and averaged if their settings are
+/// equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Setting {
-    /// The variant.
+    /// The variant that filters the frame.
     pub variant: VariantId,
-    /// Its radius in pixels.
+    /// The radius of the filter, in pixels.
     pub radius: u32,
     /// The picture's width and height in pixels.
     pub size: (u32, u32),
-    /// Counts the changes of the OpenCL device.
+    /// The number of changes of the OpenCL device before the frame was filtered.
     pub device: u32,
-    /// The other side of a wipe: a frame that is filtered twice takes longer.
-    pub beside: Option<Beside>,
-    /// Which versions of the kernels filter on both sides.
+    /// The second side of a wipe, if there is one: a frame that is filtered twice takes longer.
+    pub beside: Option<SecondSetting>,
+    /// The versions of the edited kernels that filter both sides.
     pub versions: Versions,
 }
 
 impl Setting {
-    /// The other side in words, as in "flat r=7".
-    pub(crate) fn beside_words(&self) -> Option<String> {
-        let Beside { variant, radius, .. } = self.beside?;
-        let variant = self.versions.former.filter(|_| variant == VariantId::Version).unwrap_or(variant);
+    /// Returns the filter of the wipe's second side as text, such as "flat r=7"; `None` without a wipe.
+    pub(crate) fn second_side_text(&self) -> Option<String> {
+        let SecondSetting { variant, radius, .. } = self.beside?;
         Some(match variant {
             VariantId::Off => variant.to_string(),
             _ => format!("{variant} r={radius}"),
@@ -209,31 +212,30 @@ impl Setting {
     }
 }
 
-/// Which versions of kernels that are edited filter: 1 is as they were when the window began.
+/// The version numbers of edited kernels. Version 1 is that of the kernels when the window was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Versions {
-    /// Of the variant's kernels.
+    /// The version of the kernels of the frame's variant, on the first side of a wipe.
     pub first: u64,
-    /// Of those on the other side of a wipe; 1 where there is none.
+    /// The version of the kernels on the second side of a wipe; 1 without a wipe.
     pub beside: u64,
-    /// What [`VariantId::Version`] on the other side is a version of.
-    pub former: Option<VariantId>,
 }
 
 impl Default for Versions {
+    /// Returns version 1 for both sides.
     fn default() -> Self {
-        Self { first: 1, beside: 1, former: None }
+        Self { first: 1, beside: 1 }
     }
 }
 
-/// How the other side of a wipe was filtered.
+/// The filter of the second side of a wipe, as a part of a frame's [`Setting`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Beside {
-    /// The variant.
+pub struct SecondSetting {
+    /// The variant that filtered the second side.
     pub variant: VariantId,
-    /// Its radius in pixels.
+    /// The radius of the second side's filter, in pixels.
     pub radius: u32,
-    /// The sides were compared.
+    /// The two sides were compared.
     pub compared: bool,
 }
 

@@ -1,71 +1,70 @@
-//! Whether the movie keeps its time, in words. In: what the window knows about the moment, and the frames presented of late.
-//! Out: a [`PlayState`], which says what happened and nothing else.
+//! The state of playback in words: paused, on time, late, dropping frames.
 
 use std::fmt;
 
 use super::Recorder;
 
-/// Seconds that a state looks back.
+/// The time over which dropped and late frames are counted, in seconds.
 const RECENT_S: f64 = 1.0;
 
-/// What the player is doing. `Display` gives the words that the window shows.
+/// The state of playback. `Display` writes the words that the window shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlayState {
     /// The first movie is not open yet.
     Opening,
-    /// The movie stands still.
+    /// The movie is paused.
     Paused,
-    /// There is one picture and no movie.
+    /// The movie has only one picture.
     Still,
-    /// The picture of the chosen filter is awaited.
+    /// The first picture with the chosen filter is not on the screen yet.
     Waiting,
     /// The movie cannot be read any further.
     Stopped,
     /// Every frame was shown, and none will follow.
     Ended,
-    /// The picture of another place in the movie is awaited.
+    /// The first picture after a seek is not on the screen yet.
     Seeking,
-    /// The next frame is overdue, and the decoder does not give it.
+    /// The next frame is overdue because the decoder has not delivered it.
     Stalled,
-    /// Frames are presented as fast as they come.
+    /// Frames are presented as fast as they are filtered.
     Unpaced,
-    /// Decoding takes longer than the movie: frames are left out before they are there.
+    /// Decoding takes longer than the movie's own time, and frames are dropped before they are decoded.
     CatchingUp,
-    /// So many frames of the last second were left out because their successors were due.
+    /// Frames were dropped during the last second because their successors were due; this is their number.
     Dropping(u64),
-    /// So many frames of the last second were presented too late, and none was left out.
+    /// Frames were presented too late during the last second, while none was dropped; this is their number.
     Late(u64),
-    /// Every frame of the last second was presented in its time.
+    /// Every frame of the last second was presented in time.
     InTime,
 }
 
-/// What the window knows about the moment.
+/// The conditions that determine the [`PlayState`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Playing {
     /// The first movie is not open yet.
     pub opening: bool,
-    /// The movie stands still because the user wants it to.
+    /// The user has paused the movie.
     pub paused: bool,
-    /// There is one picture and no movie.
+    /// The movie has only one picture.
     pub still: bool,
-    /// The picture of the chosen filter is awaited.
+    /// The first picture with the chosen filter is not on the screen yet.
     pub waiting: bool,
-    /// The movie cannot be read any further, and what could be read was shown.
+    /// The movie cannot be read any further, and every frame that was read has been shown.
     pub stopped: bool,
-    /// Every frame was shown for its time, and none will follow.
+    /// Every frame was shown for its whole duration, and none will follow.
     pub ended: bool,
-    /// The picture of another place in the movie has been awaited for some time.
+    /// The first picture after a seek has been awaited for some time.
     pub seeking: bool,
-    /// The decoder does not give the next frame, which is long overdue.
+    /// The next frame is long overdue because the decoder has not delivered it.
     pub stalled: bool,
-    /// Frames are presented as fast as they come.
+    /// Frames are presented as fast as they are filtered.
     pub unpaced: bool,
-    /// Decoding takes longer than the movie.
+    /// Decoding takes longer than the movie's own time.
     pub catching_up: bool,
 }
 
 impl PlayState {
-    /// What the player is doing.
+    /// Determines the state of playback from these conditions and from the frames of the last second.
     pub fn of(playing: Playing, recorder: &Recorder) -> Self {
         let history = recorder.history();
         let last = history.back().map_or(0.0, |f| f.presented_at);
@@ -89,7 +88,7 @@ impl PlayState {
         }
     }
 
-    /// Returns true if frames follow each other, so that there is a rate.
+    /// Returns true if frames are presented continuously, so that a frame rate is meaningful.
     pub fn plays(self) -> bool {
         match self {
             Self::Waiting | Self::Unpaced | Self::CatchingUp => true,
@@ -99,12 +98,12 @@ impl PlayState {
         }
     }
 
-    /// Returns true if it does something else than playing because the user wants it to.
-    pub fn is_asked_for(self) -> bool {
+    /// Returns true if the movie does not play because of something that the user requested.
+    pub fn is_requested(self) -> bool {
         matches!(self, Self::Paused | Self::Waiting | Self::Ended | Self::Seeking)
     }
 
-    /// Whether everything is as it should be.
+    /// Returns true if the state needs no attention from the user.
     pub fn is_good(self) -> bool {
         matches!(self, Self::Opening | Self::Still | Self::Unpaced | Self::InTime)
     }

@@ -1,56 +1,54 @@
-//! What each variant's filter took when it was measured last: the scoreboard's numbers.
-//!
-//! In: the newest stretch of frames of one [`Setting`], each time a frame was added to it. Out: a [`Score`] for each variant,
-//! which survives a switch to another variant, a pause and a seek.
+//! The scoreboard: the last times of each variant's filter. They are kept during other variants, pauses and seeks.
 
-use super::{Beside, Setting};
+use super::{SecondSetting, Setting};
 use base::timing::Noise;
 use box_filter::VariantId;
 
-/// A variant that comes back at the same radius and size keeps its score until so many frames are measured anew: the first
-/// one finds caches cold.
-const ENOUGH: usize = 3;
+/// The number of measured frames from which a variant that is chosen again at the same radius and size gets a new score. Until
+/// then the old score stays, because the first frame finds cold caches.
+const MIN_FRAMES: usize = 3;
 
-/// What a variant's filter took.
+/// The measured time of a variant's filter, for comparison with other variants.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Score {
-    /// Median of the newest stretch of frames that were filtered alike, in milliseconds.
+    /// The median filter time of the newest frames with the same setting, in milliseconds.
     pub ms: f64,
-    /// How many frames were measured.
+    /// Number of frames that were measured.
     pub n: usize,
-    /// Why that is not to be trusted to the last digit, if it is not.
+    /// Why the last digits of the time are not reliable, if they are not.
     pub noise: Option<Noise>,
-    /// The radius that it holds for, in pixels.
+    /// The radius at which the time was measured, in pixels.
     pub radius: u32,
-    /// The picture's width and height that it holds for, in pixels.
+    /// The width and height of the pictures that were measured, in pixels.
     pub size: (u32, u32),
-    /// The other side of a wipe, where there was one: both sides share the machine and its caches.
-    pub beside: Option<Beside>,
+    /// The second side of a wipe during the measurement, if there was one: both sides share the machine and its caches.
+    pub beside: Option<SecondSetting>,
 }
 
 impl Score {
-    /// Whether it holds for pictures of this radius and size; else it is of earlier.
+    /// Returns true if the score was measured at this radius and picture size.
     pub fn is_at(&self, radius: u32, size: (u32, u32)) -> bool {
         (self.radius, self.size) == (radius, size)
     }
 }
 
-/// Each variant's last score on the device that filters now.
+/// The last score of each variant on the current device.
 #[derive(Debug, Clone, Default)]
 pub struct Scores {
     scores: Vec<(VariantId, Score)>,
-    /// These versions of their kernels make another picture: their times are those of other work.
+    /// Variants and version numbers of edited kernels whose pictures differ from the reference, so that their times are not comparable and
+    /// get no score.
     left_out: Vec<(VariantId, u64)>,
 }
 
 impl Scores {
-    /// A variant's last score; `None` before its first measured frame on this device, and always for [`VariantId::Off`].
+    /// Returns a variant's last score; `None` before its first measured frame on this device, and always for [`VariantId::Off`].
     pub fn of(&self, variant: VariantId) -> Option<&Score> {
         self.scores.iter().find(|(of, _)| *of == variant).map(|(_, score)| score)
     }
 
-    /// Takes what the filter took in the newest stretch, in milliseconds a frame, as far as that was measured. `others` is
-    /// the part of the machine that other processes used meanwhile, where that is known.
+    /// Sets the score of the setting's variant from the filter times of the newest frames, in milliseconds. Times that are not finite are
+    /// left out. `others` is the part of the machine's CPU time that other processes used meanwhile, if known.
     pub(super) fn set(
         &mut self,
         setting: &Setting,
@@ -68,30 +66,36 @@ impl Scores {
             (rank < n).then(|| *measured.select_nth_unstable_by(rank, f64::total_cmp).1)
         };
         let (Some(min), Some(ms), Some(p95)) = (at(0.0), at(0.5), at(0.95)) else { return };
-        let noise = Noise::between((min, ms, p95), n, others);
+        let noise = Noise::from_percentiles((min, ms, p95), n, others);
         let new = Score { ms, n, noise, radius: setting.radius, size: setting.size, beside: setting.beside };
         match self.scores.iter_mut().find(|(of, _)| *of == setting.variant) {
-            Some((_, old)) if old.is_at(new.radius, new.size) && new.n < ENOUGH.min(old.n) => {}
+            Some((_, old)) if old.is_at(new.radius, new.size) && new.n < MIN_FRAMES.min(old.n) => {}
             Some((_, old)) => *old = new,
             None => self.scores.push((setting.variant, new)),
         }
     }
 
-    /// A variant has this version of its kernels now: its score is forgotten, and `left_out` is whether that version has none.
-    pub(super) fn start_anew(&mut self, variant: VariantId, version: u64, left_out: bool) {
+    /// Removes a variant's score, because `version` of its kernels is used from now on. If `left_out` is true, that version
+    /// gets no score.
+    pub(super) fn reset(&mut self, variant: VariantId, version: u64, left_out: bool) {
         self.scores.retain(|(of, _)| *of != variant);
+        self.leave_out(variant, version, left_out);
+    }
+
+    /// Sets whether the times of this version of a variant's kernels are left out of the scores.
+    pub(super) fn leave_out(&mut self, variant: VariantId, version: u64, left_out: bool) {
         self.left_out.retain(|of| *of != (variant, version));
         if left_out {
             self.left_out.push((variant, version));
         }
     }
 
-    /// Whether a version of a variant's kernels has no times, because it makes another picture.
+    /// Returns true if this version of a variant's kernels gets no score, because its pictures differ from the reference.
     pub(super) fn leaves_out(&self, variant: VariantId, version: u64) -> bool {
         self.left_out.contains(&(variant, version))
     }
 
-    /// Forgets all: another device filters now.
+    /// Clears all scores, because the device has changed.
     pub(super) fn clear(&mut self) {
         self.scores.clear();
     }

@@ -1,5 +1,4 @@
-//! When the stages of the last frames ran, on one time axis. In: the [`Span`]s of each frame that is presented. Out: those
-//! of the last frames, and how long several of them were worked on at once.
+//! The stages of the last frames on one time axis, and the time for which several frames were processed at once.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -7,28 +6,28 @@ use std::time::Instant;
 use super::Stage;
 use base::timing::log::Track;
 
-/// Frames that are kept.
+/// The number of frames on the timeline.
 pub(crate) const FRAMES_SHOWN: usize = 3;
 
-/// What works on a frame.
+/// A thread or command queue that works on a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lane {
-    /// A thread of the host: the window's, or those of the filter in Rust.
+    /// The window's thread, or the threads of the Rust filter.
     Host,
-    /// A thread of the host: the device's, which makes its calls.
+    /// The device's thread, which makes the OpenCL calls.
     Calls,
-    /// The device, on its queue for uploads.
+    /// The device's command queue for uploads.
     Upload,
-    /// The device, on the filter's queue; also OpenGL's shaders.
+    /// The device's command queue for the filter, or OpenGL's device for shaders.
     Device,
 }
 
-/// A stage, or a part of it, while it ran.
+/// The interval in which a stage, or a part of it, ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
     /// The stage.
     pub stage: Stage,
-    /// What worked on it.
+    /// The thread or command queue on which it ran.
     pub lane: Lane,
     /// When it began.
     pub from: Instant,
@@ -37,26 +36,26 @@ pub struct Span {
 }
 
 impl Span {
-    /// What this thread of the host has done since `from`.
+    /// Returns the span of a stage from `from` until now, on the calling thread.
     pub(crate) fn since(stage: Stage, from: Instant) -> Self {
         let lane = if Track::of_thread() == Track::Calls { Lane::Calls } else { Lane::Host };
         Self { stage, lane, from, to: Instant::now() }
     }
 
-    /// How long it ran, in milliseconds.
+    /// Returns the length of the span in milliseconds.
     pub(crate) fn ms(&self) -> f64 {
         self.to.saturating_duration_since(self.from).as_secs_f64() * 1e3
     }
 }
 
-/// The spans of the last frames presented, oldest frame first.
+/// The spans of the frames that were presented last, oldest frame first.
 #[derive(Debug, Clone, Default)]
 pub struct Timeline {
     frames: VecDeque<Vec<Span>>,
 }
 
 impl Timeline {
-    /// Takes the spans of a frame that has just been presented.
+    /// Adds the spans of a frame that has just been presented, and drops those of the oldest frame if there are too many.
     pub fn push(&mut self, spans: Vec<Span>) {
         if self.frames.len() >= FRAMES_SHOWN {
             self.frames.pop_front();
@@ -64,18 +63,18 @@ impl Timeline {
         self.frames.push_back(spans);
     }
 
-    /// The spans of each frame, oldest frame first; those of a frame are in no order.
+    /// Returns the spans of each frame, oldest frame first. The spans of a frame are in no particular order.
     pub fn frames(&self) -> &VecDeque<Vec<Span>> {
         &self.frames
     }
 
-    /// From the first span's begin to the last one's end; `None` where there are no spans.
+    /// Returns the start of the first span and the end of the last one; `None` without spans.
     pub fn extent(&self) -> Option<(Instant, Instant)> {
         let spans = || self.frames.iter().flatten();
         Some((spans().map(|s| s.from).min()?, spans().map(|s| s.to).max()?))
     }
 
-    /// How long two frames or more were worked on at the same time, in milliseconds.
+    /// Returns the time for which two or more frames were processed at once, in milliseconds.
     pub fn overlap_ms(&self) -> f64 {
         let mut edges: Vec<(Instant, bool, usize)> = Vec::new();
         for (frame, spans) in self.frames.iter().enumerate() {

@@ -1,6 +1,5 @@
-//! `--trace FILE`: everything that ran, on one time axis, as Chrome's trace JSON, which Perfetto (ui.perfetto.dev) and
-//! chrome://tracing open. In: the spans of frames, which become events of the log, and all that the log has. Out: one file,
-//! complete or not there at all.
+//! `--trace FILE`: writes all recorded events, such as the spans of frames, on one time axis as Chrome's trace JSON, which Perfetto
+//! (ui.perfetto.dev) and chrome://tracing open. The file is written completely or not at all.
 //!
 //! Format: "Trace Event Format" (Google, 2016): complete events `X` with `ts` and `dur` in microseconds, instants `i`, and
 //! metadata `M` with the names of processes and threads. Devices are processes of their own there.
@@ -17,32 +16,40 @@ use serde_json::json;
 use super::{FrameSample, Lane, Span, Stage};
 use base::error::Result;
 use base::save;
-use base::timing::log::{Event, Recorded, Track};
+use base::timing::log::{Event, Recording, Track};
 use box_filter::VariantId;
 use ladder::BackEnd;
+use opencl::clock::ClockState;
 
-/// Rows that a track is given where what ran on it overlapped.
-const MOST_ROWS: usize = 16;
+/// The maximum number of rows that show one track (for example, the events of a thread or of a command queue). A track has several rows if
+/// some of its events overlap.
+const MAX_ROWS: usize = 16;
+/// The explanation of the host's times, for the trace file.
 const HOST_CLOCK: &str = "Host: the monotonic clock; 0 is when recording began.";
+/// The explanation of OpenCL's times, for the trace file.
 const DEVICE_CLOCK: &str = "OpenCL: start and end as the driver's events tell them. The device's clock is laid over the host's once: \
                             a command's QUEUED lies between the host's times before and after the call that enqueued it; the \
                             offset in the middle of the first such pair is kept as long as every later pair allows it, and else \
                             moved as little as will do. Durations are the device's own.";
-const GL_CLOCK: &str =
-    "OpenGL: how long is from timer queries; they do not tell when, so it stands where the calls were begun.";
-const COST: &str = "What recording took all threads together, from before an event is made until it is kept, by the number of \
+/// The note on OpenGL's times in the trace file.
+const GL_CLOCK: &str = "OpenGL: durations are from timer queries, which give no start times; each span is placed where its calls began.";
+/// The note on the time that recording itself took, in the trace file.
+const RECORDING_COST: &str = "What recording took all threads together, from before an event is made until it is kept, by the number of \
                     frames presented; and that as a part of what the window's thread spent on a frame.";
 
-/// What the trace is of.
+/// Information about the run for the header of the trace file.
 #[derive(Debug, Clone, Default)]
 pub struct TraceContext {
     /// The OpenCL device's name, if there is one.
     pub device: Option<String>,
-    /// What OpenGL calls its renderer, if there is one.
+    /// How far the device's times are used.
+    pub clock: ClockState,
+    /// The name of OpenGL's renderer, if there is one.
     pub gl_renderer: Option<String>,
 }
 
-/// The events of a frame that has just been presented, the `number`th: it, its stages, and what was dropped before it.
+/// Returns the events of a frame that has just been presented: the frame itself, its stages, and the frames dropped before it. `number` is
+/// the frame's number among the presented frames.
 pub(crate) fn frame_events(number: u64, sample: &FrameSample, spans: &[Span]) -> Vec<Event> {
     let is_gl = |variant: VariantId| variant.back_end() == BackEnd::Glsl;
     let gl = is_gl(sample.variant);
@@ -54,7 +61,7 @@ pub(crate) fn frame_events(number: u64, sample: &FrameSample, spans: &[Span]) ->
         let told = format!("{} r={}, at {:.3} s{late}", sample.variant, sample.radius, sample.pts);
         events.push(Event::span(Track::Frames, "frame", from, to).with(told));
         if sample.dropped_before > 0 {
-            // Whoever takes the newest frame that is due leaves the others out.
+            // Frames are dropped when the newest one that is due is taken.
             let taken = spans.iter().find(|s| s.stage == Stage::Take).map_or(from, |s| s.from);
             let told = sample.dropped_before.to_string();
             events.push(Event::instant(Track::Window, "dropped", taken).with(told));
@@ -62,16 +69,17 @@ pub(crate) fn frame_events(number: u64, sample: &FrameSample, spans: &[Span]) ->
     }
     let gl_of = |stage| if stage == Stage::Wipe { gl_beside } else { gl };
     events.extend(spans.iter().map(|span| stage_event(span, gl_of(span.stage))));
-    events.into_iter().map(|event| event.of_frame(number)).collect()
+    events.into_iter().map(|event| event.with_frame(number)).collect()
 }
 
-/// The events of a repaint without a new movie frame, or of one that was filtered anew.
+/// Returns the events of a repaint without a new movie frame, or with a picture that was filtered again.
 pub(crate) fn repaint_events(spans: &[Span]) -> Vec<Event> {
     let (from, to) = (spans.iter().map(|s| s.from).min(), spans.iter().map(|s| s.to).max());
     let repaint = from.zip(to).map(|(from, to)| Event::span(Track::Window, "repaint", from, to));
     repaint.into_iter().chain(spans.iter().map(|span| stage_event(span, false))).collect()
 }
 
+/// Converts a span of a stage to an event of the trace; `gl` is true if shaders filtered the frame.
 fn stage_event(span: &Span, gl: bool) -> Event {
     let track = match (span.lane, span.stage) {
         (Lane::Host, Stage::Filter) => Track::Native,
@@ -84,16 +92,16 @@ fn stage_event(span: &Span, gl: bool) -> Event {
     Event::span(track, span.stage.name(), span.from, span.to)
 }
 
-/// Writes what was recorded to `path`. Of frames that are not whole any more nothing is written. `otherData` in the file
-/// says how many events had to make room, how the clocks are laid over each other, and what recording took.
+/// Writes the recorded events to `path`, except for events of frames that were recorded incompletely. The object `otherData` in the file
+/// has the number of events that were left out or dropped, how the clocks were aligned, and the time that recording took.
 ///
 /// # Errors
-/// The folder is missing or read-only, or the disk is full.
-pub fn write_trace(path: &Path, recorded: &Recorded, context: &TraceContext) -> Result<()> {
-    save::atomically(path, |out| write(out, recorded, context))
+/// If the folder is missing or read-only, or the disk is full.
+pub fn write_trace(path: &Path, recorded: &Recording, context: &TraceContext) -> Result<()> {
+    save::atomically(path, |out| write_events(out, recorded, context))
 }
 
-/// An event as the file has it.
+/// An event in the format of the trace file.
 #[derive(Serialize)]
 struct Row<'a> {
     ph: &'a str,
@@ -103,12 +111,13 @@ struct Row<'a> {
     ts: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     dur: Option<f64>,
-    /// An instant's width: its thread.
+    /// The scope of an instant: "t", its thread.
     #[serde(skip_serializing_if = "Option::is_none")]
     s: Option<&'a str>,
     args: Args<'a>,
 }
 
+/// The object `args` of an event in the trace file.
 #[derive(Serialize)]
 struct Args<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -117,16 +126,17 @@ struct Args<'a> {
     detail: Option<&'a str>,
 }
 
-fn write(out: &mut dyn Write, recorded: &Recorded, context: &TraceContext) -> io::Result<()> {
+/// Writes the trace file: the events, their names, and `otherData`.
+fn write_events(out: &mut dyn Write, recorded: &Recording, context: &TraceContext) -> io::Result<()> {
     let is_whole = |event: &&Event| event.frame.is_none_or(|frame| frame >= recorded.first_whole_frame);
     let mut events: Vec<&Event> = recorded.events().filter(is_whole).collect();
     // What contains others comes before them.
     events.sort_by_key(|event| (event.track, event.from, Reverse(event.to)));
     let left_out = recorded.events().count() - events.len();
     let began = recorded.began.0;
-    let placed = rows(&events);
+    let placed = assign_rows(&events);
     write!(out, "{{\"traceEvents\":[")?;
-    for (n, name) in names(&events, &placed, context).iter().enumerate() {
+    for (n, name) in metadata_events(&events, &placed, context).iter().enumerate() {
         out.write_all(if n == 0 { b"\n" } else { b",\n" })?;
         serde_json::to_writer(&mut *out, name)?;
     }
@@ -135,8 +145,8 @@ fn write(out: &mut dyn Write, recorded: &Recorded, context: &TraceContext) -> io
         let row = Row {
             ph: if to.is_some() { "X" } else { "i" },
             name: event.what,
-            pid: process(event.track).0,
-            tid: thread(event.track, *row),
+            pid: process_of(event.track).0,
+            tid: thread_id(event.track, *row),
             ts: microseconds(event.from, began),
             dur: to.map(|to| to.saturating_duration_since(event.from)).map(as_microseconds),
             s: to.is_none().then_some("t"),
@@ -151,9 +161,10 @@ fn write(out: &mut dyn Write, recorded: &Recorded, context: &TraceContext) -> io
     writeln!(out, "}}")
 }
 
+/// Returns the object `otherData` of the trace file.
 fn other_data(
     events: &[&Event],
-    recorded: &Recorded,
+    recorded: &Recording,
     left_out: usize,
     context: &TraceContext,
 ) -> serde_json::Value {
@@ -169,6 +180,8 @@ fn other_data(
         "program": concat!("clreel ", env!("CARGO_PKG_VERSION")),
         "began_unix_s": since_1970.as_secs_f64(),
         "device": context.device,
+        "clock": context.clock.json_name(),
+        "clock_reason": context.clock.note(),
         "gl_renderer": context.gl_renderer,
         "clocks": [HOST_CLOCK, DEVICE_CLOCK, GL_CLOCK],
         "frames": count,
@@ -176,7 +189,7 @@ fn other_data(
         "events_forgotten": recorded.forgotten + left_out as u64,
         "first_whole_frame": recorded.first_whole_frame,
         "recording": {
-            "about": COST,
+            "about": RECORDING_COST,
             "all_ms": recorded.cost_ns as f64 / 1e6,
             "frame_us": known(cost_us),
             "window_frame_us": known(frame_us),
@@ -185,7 +198,7 @@ fn other_data(
     })
 }
 
-/// Microseconds since `began`, to the nanosecond; negative before.
+/// Returns the time from `began` to `at` in microseconds, to the nanosecond; negative if `at` is earlier.
 fn microseconds(at: Instant, began: Instant) -> f64 {
     match at.checked_duration_since(began) {
         Some(since) => as_microseconds(since),
@@ -193,13 +206,14 @@ fn microseconds(at: Instant, began: Instant) -> f64 {
     }
 }
 
+/// Converts a duration to microseconds.
 fn as_microseconds(time: Duration) -> f64 {
     time.as_nanos() as f64 / 1e3
 }
 
-/// The row of its track that each event is in: a row shows only what is inside each other or apart. `events` are in the order
-/// of tracks and times.
-fn rows(events: &[&Event]) -> Vec<usize> {
+/// Assigns each event to a row of its track, so that the events of a row are nested or separate, as the trace format requires.
+/// `events` must be sorted by track and time. Returns the row of each event.
+fn assign_rows(events: &[&Event]) -> Vec<usize> {
     let mut open: Vec<Vec<Instant>> = Vec::new();
     let mut track = None;
     let place = |event: &&Event| {
@@ -216,7 +230,7 @@ fn rows(events: &[&Event]) -> Vec<usize> {
                 return n;
             }
         }
-        if open.len() < MOST_ROWS {
+        if open.len() < MAX_ROWS {
             open.push(vec![to]);
         }
         open.len() - 1
@@ -224,8 +238,8 @@ fn rows(events: &[&Event]) -> Vec<usize> {
     events.iter().map(place).collect()
 }
 
-/// The process that a track belongs to, and what it is called.
-fn process(track: Track) -> (u32, &'static str) {
+/// Returns the id and the name of the process that a track belongs to in the trace file.
+fn process_of(track: Track) -> (u32, &'static str) {
     match track {
         Track::Frames | Track::Window | Track::Calls | Track::Decoder | Track::Native => (1, "clreel"),
         Track::Builder | Track::Tuner | Track::Cloth | Track::Others => (1, "clreel"),
@@ -234,11 +248,12 @@ fn process(track: Track) -> (u32, &'static str) {
     }
 }
 
-/// The number of a track's row.
-fn thread(track: Track, row: usize) -> usize {
-    (track as usize + 1) * MOST_ROWS + row
+/// Returns the thread id of a row of a track in the trace file.
+fn thread_id(track: Track, row: usize) -> usize {
+    (track as usize + 1) * MAX_ROWS + row
 }
 
+/// Returns the name of a track in the trace file.
 fn track_name(track: Track) -> &'static str {
     match track {
         Track::Frames => "frames",
@@ -260,19 +275,19 @@ fn track_name(track: Track) -> &'static str {
     }
 }
 
-/// The names of the processes and threads that events are in.
-fn names(events: &[&Event], rows: &[usize], context: &TraceContext) -> Vec<serde_json::Value> {
+/// Returns the metadata events that name the processes and threads of these events.
+fn metadata_events(events: &[&Event], rows: &[usize], context: &TraceContext) -> Vec<serde_json::Value> {
     let name = |what: &str, pid: u32, tid: usize, name: String| json!({"ph": "M", "name": what, "pid": pid, "tid": tid, "args": {"name": name}});
     let (mut processes, mut threads) = (BTreeMap::new(), BTreeMap::new());
     for (event, row) in events.iter().zip(rows) {
-        let (pid, called) = process(event.track);
+        let (pid, called) = process_of(event.track);
         let of = match pid {
             2 => context.device.as_deref(),
             3 => context.gl_renderer.as_deref(),
             _ => None,
         };
         processes.entry(pid).or_insert_with(|| of.map_or(called.into(), |of| format!("{called}: {of}")));
-        threads.entry((pid, thread(event.track, *row))).or_insert_with(|| match row {
+        threads.entry((pid, thread_id(event.track, *row))).or_insert_with(|| match row {
             0 => track_name(event.track).to_owned(),
             row => format!("{} ({})", track_name(event.track), row + 1),
         });

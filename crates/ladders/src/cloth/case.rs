@@ -1,68 +1,57 @@
-//! What is measured: a step, or all of them, for an army. In: the command line, JSON. Out: cases, and how exact their results are.
+//! Cases of the cloth: a step, or all steps, for a crowd of characters; and the accuracy of their results.
 
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
 use super::layout::{Layout, Shape};
 use super::model::{Figure, PARTICLES, SHIRT_VERTICES};
 use super::steps::StepId;
 use base::verify::Elements;
 
-/// The largest army.
-pub(super) const MOST: u32 = 400;
+/// The maximum number of characters in a crowd.
+pub(super) const MAX_ARMY: u32 = 400;
 
-/// A step, or the whole chain, for an army.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A step, or the whole chain of steps, for a crowd of characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Case {
-    /// `None` is all five.
+    /// The step; `None` for all five steps in a row.
     pub step: Option<StepId>,
-    /// Characters.
+    /// The number of characters in the crowd.
     pub army: u32,
 }
 
 impl Case {
-    /// All that is measured for an army, the chain last.
+    /// Returns all cases for a crowd of `army` characters: the steps in order, then the chain.
     pub(super) fn all(army: u32) -> impl Iterator<Item = Self> {
         let steps = StepId::ALL.into_iter().map(Some).chain([None]);
         steps.map(move |step| Self { step, army })
     }
 
+    /// Returns the name of the case in JSON and in titles.
     pub(super) fn name(self) -> &'static str {
         self.step.map_or("chain", StepId::name)
     }
 
+    /// Returns the title of the case, as in "skin, 25 characters".
     pub(super) fn title(self) -> String {
         let characters = if self.army == 1 { "character" } else { "characters" };
         format!("{}, {} {characters}", self.name(), self.army)
     }
 
-    pub(super) fn json(self) -> Value {
-        json!({ "step": self.name(), "army": self.army })
-    }
-
-    pub(super) fn from_json(json: &Value) -> Option<Self> {
-        let army = u32::try_from(json["army"].as_u64()?).ok().filter(|army| (1..=MOST).contains(army))?;
-        Self::all(army).find(|case| json["step"] == case.name())
-    }
-
-    /// Few characters leave a device's vectors and groups empty.
+    /// Returns the class of the case for tuning. Small crowds have classes of their own, since a few characters leave a device's
+    /// vectors and work-groups partly empty.
     pub(super) fn class(self) -> &'static str {
-        match (self.step, self.army < 8) {
-            (Some(StepId::Skin), true) => "skin, few",
-            (Some(StepId::Skin), false) => "skin",
-            (Some(StepId::Integrate), true) => "integrate, few",
-            (Some(StepId::Integrate), false) => "integrate",
-            (Some(StepId::Distances), true) => "distances, few",
-            (Some(StepId::Distances), false) => "distances",
-            (Some(StepId::Drive), true) => "drive, few",
-            (Some(StepId::Drive), false) => "drive",
-            (Some(StepId::Write), true) => "write-back, few",
-            (Some(StepId::Write), false) => "write-back",
-            (None, true) => "chain, few",
-            (None, false) => "chain",
-        }
+        let [class, few] = match self.step {
+            Some(StepId::Skin) => ["skin", "skin, few"],
+            Some(StepId::Integrate) => ["integrate", "integrate, few"],
+            Some(StepId::Distances) => ["distances", "distances, few"],
+            Some(StepId::Drive) => ["drive", "drive, few"],
+            Some(StepId::Write) => ["write-back", "write-back, few"],
+            None => ["chain", "chain, few"],
+        };
+        if self.army < 8 { few } else { class }
     }
 
-    /// What a character's output is; vertices lie as they are in every layout.
+    /// Returns the shape of the output: the items and numbers of each character.
     pub(super) fn output(self, figure: &Figure) -> Shape {
         let body = figure.body.vertices.len();
         match self.step {
@@ -72,18 +61,20 @@ impl Case {
         }
     }
 
-    /// Whether the output is vertices.
+    /// Returns true if the output is vertices for OpenGL.
     pub(super) fn is_vertices(self) -> bool {
         matches!(self.step, Some(StepId::Write) | None)
     }
 
-    /// How the output lies where all else lies in that layout.
-    pub(super) fn lies(self, layout: Layout) -> Layout {
-        // Characters' numbers one after the other, nothing between them: as they are.
+    /// Returns the layout of the output in device memory if all other arrays have the layout `layout`. Vertices always have
+    /// OpenGL's layout.
+    pub(super) fn output_layout(self, layout: Layout) -> Layout {
+        // One number after the other, without padding.
         if self.is_vertices() { Layout::Structs } else { layout }
     }
 
-    /// The largest error, in metres, and in tenths for normals.
+    /// Returns the largest allowed error of the output: in metres for positions. Each number of a normal, which has length 1, may
+    /// be off by ten times this number.
     pub(super) fn bound(self) -> f64 {
         match self.step {
             Some(StepId::Skin | StepId::Integrate | StepId::Drive) => 2e-5,
@@ -95,21 +86,14 @@ impl Case {
     }
 }
 
-/// Coordinates and normals within a bound.
+/// Coordinates and normals, which are compared within a bound.
 #[derive(Debug, Clone, Copy)]
-pub struct Near {
+pub(super) struct NearElements {
     pub(super) case: Case,
     pub(super) shape: Shape,
 }
 
-impl Elements for Near {
-    const NAME: &'static str = "floats";
-    const BYTES: usize = 4;
-
-    fn value(&self, bytes: &[u8]) -> f64 {
-        bytes.try_into().map_or(f64::NAN, |bytes| f64::from(f32::from_le_bytes(bytes)))
-    }
-
+impl Elements for NearElements {
     fn position(&self, number: usize) -> String {
         let (item, within) = (number / self.shape.numbers, number % self.shape.numbers);
         format!("number {within} of item {item}")

@@ -1,180 +1,133 @@
-//! An army that walks. In: how much time has passed, and where the cloth is dragged. Out: vertices, in the host's memory or in
-//! a buffer of the device.
+//! The simulation of a crowd of walking figures, frame by frame. Its inputs are the time that has passed and a drag of the
+//! cloth; its outputs are vertices, in the host's memory or in a device buffer.
 //!
-//! A frame is five [steps](Step) in a row. Each is an object that takes events and gives what it has begun; behind it is a
-//! kernel, or plain Rust. Between two frames each step can change sides.
+//! A frame is five [steps](StepId) in a row. A step takes the events to wait for and returns what it has started. It runs a
+//! kernel, or plain Rust. Between two frames each step can move from the device to the host and back.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use super::codes;
-use super::data::{Data, OnDevice};
+use super::data::ArmyArrays;
 use super::geometry::{add, dot, scale, sub};
 use super::host::{self, Motion};
-use super::kernels::{Memory, Program};
+use super::kernels::Program;
 use super::model::{Figure, Walk, army};
 use super::steps::StepId;
 use base::error::Result;
 use ladder::config::Config;
 use opencl::cl::{Buffer, ClContext, Event};
 
-/// The longest step of the cloth, in seconds: a frame that comes later has several of them. In longer ones the same constraints are
-/// softer, and the shirt sinks to where the legs come through.
-pub const LONGEST: f32 = 1.0 / 60.0;
-/// A frame that is late by less than this part of a step has no further one.
-const LATE: f32 = 0.25;
-/// The longest frame, in seconds: where frames come more slowly, all move more slowly.
-pub const LATEST: f32 = 0.25;
-/// The shortest, in seconds.
-const SHORTEST: f32 = 1.0 / 2000.0;
-/// The part of its speed that a particle loses in a second.
+/// The longest time step of the simulation, in seconds. A longer frame is divided into several steps. In longer steps the same
+/// constraints are softer, and the shirt sinks into the legs.
+pub const MAX_STEP_S: f32 = 1.0 / 60.0;
+/// A frame is divided into one more step only if it exceeds whole steps of [`MAX_STEP_S`] by more than this part of a step.
+const EXTRA_STEP_THRESHOLD: f32 = 0.25;
+/// The longest frame, in seconds: at lower frame rates everything moves more slowly.
+pub const MAX_FRAME_S: f32 = 0.25;
+/// The shortest step in seconds.
+const MIN_STEP_S: f32 = 1.0 / 2000.0;
+/// The rate, per second, at which a particle loses its speed.
 const DAMPING: f32 = 2.0;
-/// What a particle's speed gains in a second, in metres a second.
+/// The acceleration by gravity along y, in metres per second squared.
 const GRAVITY: f32 = -9.81;
-/// The furthest that a drag pulls in a frame, in metres.
-const FURTHEST_PULL: f32 = 0.2;
+/// The furthest that a drag pulls particles in a step, in metres.
+const MAX_PULL: f32 = 0.2;
 
-/// A pull at the cloth.
+/// A drag of the cloth around a point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Drag {
-    /// Where, in metres.
+    /// The centre of the drag, in metres.
     pub at: [f32; 3],
-    /// How far in this frame, in metres. Particles near `at` go with it, the nearer the more.
+    /// The movement of particles at `at` in this frame, in metres. It decreases with the distance from `at`.
     pub pull: [f32; 3],
-    /// How far around `at`, in metres.
+    /// The distance from `at`, in metres, beyond which nothing is pulled.
     pub radius: f32,
 }
 
-/// A particle that is to stay at a point.
+/// A particle that is held at a point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Hold {
-    /// Its number in the army: character after character.
+    /// The particle's index in the crowd, in which the particles are numbered character after character.
     pub particle: usize,
-    /// Where, in metres.
+    /// The point at which the particle is held, in metres.
     pub to: [f32; 3],
-    /// How far around it others go with it, in metres.
+    /// The distance from the particle, in metres, beyond which other particles do not follow it.
     pub radius: f32,
 }
 
-/// What pulls at the cloth in a frame.
+/// The way in which the cloth is pulled in a frame.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Pull {
-    /// Nothing.
+    /// The cloth is not pulled.
     Nothing,
-    /// This, in the frame's first step.
+    /// A drag, which acts in the frame's first step only.
     Drag(Drag),
-    /// What keeps a particle where it is to stay, in all of its steps.
+    /// A particle that is held at a point, in all steps of the frame.
     Hold(Hold),
 }
 
-/// What a step has begun.
+/// The state of a step that was started.
 #[derive(Debug, Clone)]
-pub enum Done {
-    /// Commands on the device's queue: the last one's event is that of the step.
+pub enum StepExecution {
+    /// The step was enqueued on the device's queue as these commands, and ends with the last one.
     Device(Vec<Event>),
-    /// It is done: when it began on the host, and when it was over.
+    /// The step has run on the host, from the first to the second of these times.
     Host(Instant, Instant),
 }
 
-impl Done {
-    /// What the next step waits for.
+impl StepExecution {
+    /// Returns the event that the next step has to wait for; `None` for a step on the host.
     pub(crate) fn event(&self) -> Option<&Event> {
         match self {
-            Done::Device(events) => events.last(),
-            Done::Host(..) => None,
+            StepExecution::Device(events) => events.last(),
+            StepExecution::Host(..) => None,
         }
     }
 }
 
-/// A step of the chain: it takes events and gives one.
-trait Step: std::fmt::Debug {
-    fn start(&self, data: &mut Data, motion: &Motion, after: &[Event]) -> Result<Done>;
-}
-
-/// A step in plain Rust.
-#[derive(Debug)]
-struct Native(StepId);
-
-/// A step as kernels.
-#[derive(Debug)]
-struct Kernels(StepId);
-
-impl Step for Native {
-    fn start(&self, data: &mut Data, motion: &Motion, after: &[Event]) -> Result<Done> {
-        data.wait_for(after)?;
-        data.bring_to_host(self.0)?;
-        let begin = Instant::now();
-        data.run_on_host(self.0, motion);
-        Ok(Done::Host(begin, Instant::now()))
-    }
-}
-
-impl Step for Kernels {
-    fn start(&self, data: &mut Data, motion: &Motion, after: &[Event]) -> Result<Done> {
-        data.bring_to_device(self.0)?;
-        let events = {
-            let Some(OnDevice {
-                queue, program, pose, positions, previous, skinned, vertices, target, ..
-            }) = &data.device
-            else {
-                return Native(self.0).start(data, motion, after);
-            };
-            let moved = if self.0 == StepId::Integrate { previous } else { positions };
-            let memory = Memory {
-                pose: pose.mem(),
-                positions: positions.mem(),
-                previous: previous.mem(),
-                moved: moved.mem(),
-                skinned: skinned.mem(),
-                vertices: target.as_ref().unwrap_or(vertices).mem(),
-            };
-            program.start(queue, self.0, &memory, motion, data.walks.len(), after)?
-        };
-        data.wrote_on_device(self.0);
-        Ok(Done::Device(events))
-    }
-}
-
-/// Where an army was: what goes from one device to another.
+/// The state of a crowd, with which the simulation can continue on another device.
 #[derive(Debug, Clone, PartialEq)]
 pub struct State {
-    /// Particles now and a step before: three floats each, character after character.
+    /// The positions of the particles: three floats each, character after character.
     pub(crate) positions: Vec<f32>,
-    /// A step before.
+    /// The positions of the particles one step earlier.
     pub(crate) previous: Vec<f32>,
-    /// How long it has walked.
+    /// The time that the crowd has walked, in seconds.
     pub(crate) seconds: f64,
-    /// The step before, in seconds.
+    /// The length of the last step in seconds.
     pub(crate) dt: f32,
 }
 
-/// An army of figures in shirts, and the five steps.
+/// A crowd of figures in shirts, and the five steps that simulate it.
 #[derive(Debug)]
 pub struct Chain {
-    data: Data,
-    native: [Native; 5],
-    kernels: Option<[Kernels; 5]>,
+    data: ArmyArrays,
+    /// For each step, true if it runs on the host. Without a device all do.
     on_host: [bool; 5],
     seconds: f64,
     dt: f32,
 }
 
 impl Chain {
-    /// So many figures at the beginning of their walk, on this device; without one all steps are on the host.
+    /// Makes a crowd of `count` figures at the beginning of their walk. All steps run on the device of `cl`, or without `cl` on
+    /// the host.
     ///
     /// # Errors
-    /// When the kernels do not build, or there is not enough memory.
+    /// Returns an error if the kernels do not build, or there is not enough memory.
     pub fn new(count: usize, cl: Option<&ClContext>) -> Result<Self> {
-        Self::of(Arc::new(Figure::new()), count, cl)
+        Self::with_figure(Arc::new(Figure::new()), count, cl)
     }
 
-    /// The same of another figure.
-    pub fn of(figure: Arc<Figure>, count: usize, cl: Option<&ClContext>) -> Result<Self> {
+    /// Makes a crowd as [`Chain::new`] does, of `count` copies of another figure.
+    ///
+    /// # Errors
+    /// Returns an error if the kernels do not build, or there is not enough memory.
+    pub fn with_figure(figure: Arc<Figure>, count: usize, cl: Option<&ClContext>) -> Result<Self> {
         let walks: Vec<Walk> = army(count.max(1));
-        let mut kernels = None;
         let mut on = None;
         if let Some(cl) = cl {
-            // A processor is fast with characters side by side in its vectors, a graphics card with a group for each.
+            // A CPU is fast with characters side by side in its vectors, a GPU with a group for each.
             let code = if cl.is_cpu() && walks.len() >= 4 {
                 &codes::LANES
             } else if cl.is_cpu() {
@@ -182,59 +135,59 @@ impl Chain {
             } else {
                 &codes::GROUPED
             };
-            let config = Config::of(code, cl.device.info.kind).fitted(&cl.device.info);
+            let config = Config::for_device(code, &cl.device.info);
             on = Some((cl, Program::compile(cl, &config, &figure)?));
-            kernels = Some(StepId::ALL.map(Kernels));
         }
-        let on_host = [kernels.is_none(); 5];
-        let data = Data::new(figure, walks, on)?;
-        Ok(Self { data, native: StepId::ALL.map(Native), kernels, on_host, seconds: 0.0, dt: 1.0 / 60.0 })
+        let on_host = [on.is_none(); 5];
+        let data = ArmyArrays::new(figure, walks, on)?;
+        Ok(Self { data, on_host, seconds: 0.0, dt: 1.0 / 60.0 })
     }
 
-    /// How many figures there are.
+    /// Returns the number of figures in the crowd.
     pub fn army(&self) -> usize {
         self.data.walks.len()
     }
 
-    /// The figure.
+    /// Returns the figure of which the crowd has copies.
     pub fn figure(&self) -> &Figure {
         &self.data.figure
     }
 
-    /// Whether a step is on the host.
+    /// Returns true if a step runs on the host.
     pub fn is_on_host(&self, step: StepId) -> bool {
         self.on_host[step as usize]
     }
 
-    /// Puts a step on the host, or on the device where there is one, from the next frame on.
+    /// Moves a step to the host or to the device, from the next frame on. Without a device the step stays on the host.
     pub fn put_on_host(&mut self, step: StepId, on_host: bool) {
-        self.on_host[step as usize] = on_host || self.kernels.is_none();
+        self.on_host[step as usize] = on_host || self.data.device.is_none();
     }
 
-    /// Where the vertices go from the next frame on: a buffer of this device's context, or without one the chain's own memory.
-    /// A vertex has 32 bytes: position, normal, u, v. The shirts come first, character after character, then the bodies. What was written elsewhere is not read there any more: until that frame
-    /// the vertices are those that the host had last.
+    /// Sets the device buffer that receives the vertices from the next frame on. It must belong to the chain's context; `None`
+    /// selects the chain's own memory. A vertex has 32 bytes: position, normal, u, v. The shirts come first, character after
+    /// character, then the bodies. Until the next frame [`Chain::vertices`] returns the vertices that the host had last, since
+    /// an earlier buffer is not read any more.
     pub fn write_to(&mut self, target: Option<Buffer>) {
         self.data.write_to(target);
     }
 
-    /// Puts a frame on the queue, or does it: `dt` seconds after the one before. `before` is asked before each step, and the step waits
-    /// for the events that it names; where it has none to name, the buffer of [`Chain::write_to`] is not to be had, and the vertices go
-    /// into the chain's own memory. What each step has
-    /// begun; a late frame has them several times. Where no time has passed the cloth stays, and the vertices are written anew.
+    /// Enqueues or computes a frame that is `dt` seconds after the frame before. `before` is called before each step and
+    /// returns the events to wait for. If `before` returns `None`, the buffer of [`Chain::write_to`] is unavailable, and the
+    /// vertices go to the chain's own memory. Returns the steps that were started; in a long frame there are several of the
+    /// same kind. If `dt` is 0, the cloth does not move, and the vertices are written again.
     ///
     /// # Errors
-    /// When the device fails.
+    /// Returns an error if the device fails.
     pub fn step_between(
         &mut self,
         dt: f32,
         pull: Pull,
         before: &mut dyn FnMut(StepId) -> Option<Vec<Event>>,
-    ) -> Result<Vec<(StepId, Done)>> {
-        let dt = if dt.is_finite() { dt.clamp(0.0, LATEST) } else { 0.0 };
-        let parts = (dt / LONGEST - LATE).ceil().max(1.0);
-        let own = (dt / parts).clamp(SHORTEST, LONGEST);
-        let mut done: Vec<(StepId, Done)> = Vec::new();
+    ) -> Result<Vec<(StepId, StepExecution)>> {
+        let dt = if dt.is_finite() { dt.clamp(0.0, MAX_FRAME_S) } else { 0.0 };
+        let parts = (dt / MAX_STEP_S - EXTRA_STEP_THRESHOLD).ceil().max(1.0);
+        let own = (dt / parts).clamp(MIN_STEP_S, MAX_STEP_S);
+        let mut done: Vec<(StepId, StepExecution)> = Vec::new();
         for part in 1..=parts as usize {
             let drag = match pull {
                 Pull::Drag(drag) if part == 1 => Some(drag),
@@ -258,12 +211,7 @@ impl Chain {
                     Vec::new()
                 });
                 after.extend(done.last().and_then(|(_, done)| done.event()).cloned());
-                let at = step as usize;
-                let functor: &dyn Step = match &self.kernels {
-                    Some(kernels) if !self.on_host[at] => &kernels[at],
-                    _ => &self.native[at],
-                };
-                done.push((step, functor.start(&mut self.data, &motion, &after)?));
+                done.push((step, self.start_step(step, &motion, &after)?));
             }
             if dt > 0.0 {
                 self.dt = own;
@@ -272,65 +220,84 @@ impl Chain {
         Ok(done)
     }
 
-    /// The same with nothing between the steps.
+    /// Starts a step, to begin after the events `after`. A step on the host has ended when the call returns.
+    fn start_step(&mut self, step: StepId, motion: &Motion, after: &[Event]) -> Result<StepExecution> {
+        if !self.on_host[step as usize]
+            && let Some(events) = self.data.start_on_device(step, motion, after)?
+        {
+            return Ok(StepExecution::Device(events));
+        }
+        self.data.wait_for(after)?;
+        self.data.download_inputs(step)?;
+        let begin = Instant::now();
+        self.data.run_on_host(step, motion);
+        Ok(StepExecution::Host(begin, Instant::now()))
+    }
+
+    /// Enqueues or computes a frame as [`Chain::step_between`] does, without events to wait for.
     ///
     /// # Errors
-    /// When the device fails.
-    pub fn step(&mut self, dt: f32, drag: Option<Drag>) -> Result<Vec<(StepId, Done)>> {
+    /// Returns an error if the device fails.
+    pub fn step(&mut self, dt: f32, drag: Option<Drag>) -> Result<Vec<(StepId, StepExecution)>> {
         self.step_between(dt, drag.map_or(Pull::Nothing, Pull::Drag), &mut |_| Some(Vec::new()))
     }
 
-    /// The drag that brings a particle to where it is to stay, whatever it would do by itself in the next `dt` seconds; `None`
-    /// where there is no such particle. Waits for the device where the particles are there.
+    /// Returns the pull that moves a held particle to the point of `hold` within the next `dt` seconds, whatever the particle
+    /// would do without it; `None` if there is no such particle. Waits for the device if the particles are in its memory.
+    ///
+    /// # Errors
+    /// Returns an error if the device fails.
     fn drag_to(&mut self, dt: f32, hold: Hold) -> Result<Option<Drag>> {
         let (positions, previous) = self.data.particles()?;
         let first = hold.particle.saturating_mul(3);
         let of =
             |all: &[f32]| -> Option<[f32; 3]> { all.get(first..first.saturating_add(3))?.try_into().ok() };
         let (Some(at), Some(before)) = (of(&positions), of(&previous)) else { return Ok(None) };
-        let pull = sub(hold.to, goes_on(at, before, &motion(dt, self.dt, None)));
+        let pull = sub(hold.to, free_position(at, before, &motion(dt, self.dt, None)));
         Ok(Some(Drag { at, pull, radius: hold.radius }))
     }
 
-    /// Waits until all that was begun is done.
+    /// Waits until all started steps are done.
     ///
     /// # Errors
-    /// When the device fails.
+    /// Returns an error if the device fails.
     pub fn finish(&self) -> Result<()> {
         self.data.finish()
     }
 
-    /// How long the army has walked.
+    /// Returns the time that the crowd has walked, in seconds.
     pub fn seconds(&self) -> f64 {
         self.seconds
     }
 
-    /// Puts the vertices into `bytes`, as OpenGL takes them; waits for the device, and says whether they were there.
+    /// Copies the vertices into `bytes` in OpenGL's format. Returns true if they were read from the device, for which the call
+    /// waits.
     ///
     /// # Errors
-    /// When the device fails.
+    /// Returns an error if the device fails.
     pub fn read_vertices(&mut self, bytes: &mut Vec<u8>) -> Result<bool> {
         self.data.read_vertices(bytes)
     }
 
-    /// The vertices in the host's memory, as floats; waits for the device where they are there.
+    /// Returns the vertices in the host's memory; waits for the device if they are there.
     ///
     /// # Errors
-    /// When the device fails.
+    /// Returns an error if the device fails.
     pub fn vertices(&mut self) -> Result<&[f32]> {
         self.data.vertices()
     }
 
-    /// Where the army is.
+    /// Returns the state of the crowd, with which [`Chain::set_state`] can continue; waits for the device.
     ///
     /// # Errors
-    /// When the device fails.
+    /// Returns an error if the device fails.
     pub fn state(&mut self) -> Result<State> {
         let (positions, previous) = self.data.particles()?;
         Ok(State { positions, previous, seconds: self.seconds, dt: self.dt })
     }
 
-    /// Puts the army where another chain's was; one of another size stays where it is.
+    /// Continues from the state of another simulation; does nothing if the number of figures differs, or a position is not
+    /// finite.
     pub fn set_state(&mut self, state: &State) {
         if self.data.set_particles(&state.positions, &state.previous) {
             (self.seconds, self.dt) = (state.seconds, state.dt);
@@ -338,7 +305,8 @@ impl Chain {
     }
 }
 
-/// What moves all particles in a step of `dt` seconds after one of `before`.
+/// Computes the forces of a time step of `dt` seconds that follows a step of `before` seconds. A drag with invalid numbers is
+/// ignored.
 fn motion(dt: f32, before: f32, drag: Option<Drag>) -> Motion {
     let is_sane = |drag: &Drag| {
         drag.at.iter().chain(&drag.pull).all(|x| x.is_finite())
@@ -348,7 +316,7 @@ fn motion(dt: f32, before: f32, drag: Option<Drag>) -> Motion {
     let drag = drag.filter(is_sane).unwrap_or(Drag { at: [0.0; 3], pull: [0.0; 3], radius: 1.0 });
     let [x, y, z] = drag.at;
     let length = drag.pull.iter().map(|x| x * x).sum::<f32>().sqrt();
-    let shorter = if length > FURTHEST_PULL { FURTHEST_PULL / length } else { 1.0 };
+    let shorter = if length > MAX_PULL { MAX_PULL / length } else { 1.0 };
     let [px, py, pz] = drag.pull.map(|x| x * shorter);
     let radius = drag.radius.clamp(0.001, 10.0);
     Motion {
@@ -359,17 +327,18 @@ fn motion(dt: f32, before: f32, drag: Option<Drag>) -> Motion {
     }
 }
 
-/// Where a particle comes to that nobody drags.
-fn goes_on(at: [f32; 3], before: [f32; 3], motion: &Motion) -> [f32; 3] {
+/// Returns the next position of a particle that is not dragged.
+fn free_position(at: [f32; 3], before: [f32; 3], motion: &Motion) -> [f32; 3] {
     let mut step = scale(sub(at, before), motion.carry);
     step[1] += motion.fall;
     let far = dot(step, step).sqrt();
-    let shorter = if far > host::FURTHEST { host::FURTHEST / far } else { 1.0 };
+    let shorter = if far > host::MAX_MOVE { host::MAX_MOVE / far } else { 1.0 };
     add(at, scale(step, shorter))
 }
 
-/// Moves a character by plain Rust, all five steps: `[skinned, moved]` are its arrays, and the vertices of shirt and body.
-pub(super) fn whole(
+/// Runs all five steps for one character in plain Rust. `[skinned, moved]` are intermediate arrays; `shirt` and `body` receive
+/// the vertices.
+pub(super) fn run_all_steps(
     figure: &Figure,
     all: &[super::model::BodyVertex],
     motion: &Motion,

@@ -1,17 +1,18 @@
-//! The chain's numbers: it stays sane, and its steps can change sides.
+//! Tests of the simulation: it stays stable, and steps can change between host and device.
 
 use super::*;
 use crate::cloth::geometry::cross;
 use crate::cloth::model::{BodyVertex, PARTICLES, SHIRT_VERTICES};
 use base::random::Xorshift;
 use opencl::cl::list_devices;
+use opencl::sources::Sources;
 
-/// Of 0 to 1.
+/// Returns a random number from 0 to 1.
 fn draw(random: &mut Xorshift) -> f32 {
     (random.draw() >> 8) as f32 / (1 << 24) as f32
 }
 
-/// A drag somewhere round the first figure, some of them wild; and a time between 1/1000 and 1/5 s, sometimes none.
+/// Returns a random drag around the first figure, sometimes with invalid numbers, and a time step of 0 to 1/5 s.
 fn anything(random: &mut Xorshift) -> (f32, Option<Drag>) {
     let dt = [0.0, 0.001, 0.2, 0.001 + 0.199 * draw(random), 1.0 / 60.0][random.draw() as usize % 5];
     let mut point = |wide: f32| [0, 1, 2].map(|_| (draw(random) - 0.5) * wide);
@@ -26,7 +27,7 @@ fn anything(random: &mut Xorshift) -> (f32, Option<Drag>) {
     (dt, drag)
 }
 
-/// The mean energy of a particle for each kilogram, and the mean error of the constraints as a part of their lengths.
+/// Returns the mean energy of a particle in joules per kilogram, and the mean error of the constraints relative to their lengths.
 fn energy_and_error(chain: &mut Chain) -> (f64, f64) {
     let state = chain.state().unwrap();
     let both = state.positions.iter().zip(&state.previous);
@@ -48,7 +49,7 @@ fn energy_and_error(chain: &mut Chain) -> (f64, f64) {
     (square / 2.0 / particles + height / particles, worst)
 }
 
-/// So many steps of anything, then four seconds of walking alone.
+/// Asserts that energy and error stay bounded in `steps` steps with random drags, and are low after four seconds of walking.
 fn stays_sane(mut chain: Chain, steps: usize) {
     let mut random = Xorshift::new(7);
     let (mut most, mut worst) = (0.0_f64, 0.0_f64);
@@ -62,13 +63,13 @@ fn stays_sane(mut chain: Chain, steps: usize) {
         }
     }
     println!("any drag: {most} J/kg, error {worst}");
-    assert!(most < MOST_ENERGY && worst < MOST_ERROR, "{most} {worst}");
+    assert!(most < MAX_ENERGY && worst < MAX_ERROR, "{most} {worst}");
     for _ in 0..240 {
         chain.step(1.0 / 60.0, None).unwrap();
     }
     let (energy, error) = energy_and_error(&mut chain);
     println!("walking: {energy} J/kg, error {error}");
-    assert!(energy < WALKING_ENERGY && error < WALKING_ERROR, "{energy} {error}");
+    assert!(energy < MAX_WALKING_ENERGY && error < MAX_WALKING_ERROR, "{energy} {error}");
 }
 
 #[test]
@@ -76,21 +77,23 @@ fn cloth_stays_sane_whatever_happens_and_comes_to_rest_in_its_place() {
     stays_sane(Chain::new(1, None).unwrap(), 10_000);
 }
 
-/// Its kernels are other code: each device of this machine goes through the same.
+/// Runs this test on each device of the machine.
 #[test]
 fn cloth_stays_sane_on_a_device() {
     for device in list_devices() {
-        let cl = ClContext::new(&device).unwrap();
+        let cl = ClContext::new(&device, Sources::default()).unwrap();
         stays_sane(Chain::new(1, Some(&cl)).unwrap(), 10_000);
     }
 }
 
-/// Joule for each kilogram: what hangs at a height of 1.5 m has 15, the rest is speed; 2300 are reached.
-const MOST_ENERGY: f64 = 4000.0;
-const WALKING_ENERGY: f64 = 14.0;
-/// Parts of the lengths; 0.24 are reached, and 0.025 by who walks alone.
-const MOST_ERROR: f64 = 0.5;
-const WALKING_ERROR: f64 = 0.04;
+/// The highest energy allowed, in joules per kilogram: cloth at a height of 1.5 m has 15, the rest is speed. 2300 were measured.
+const MAX_ENERGY: f64 = 4000.0;
+/// The highest energy allowed after four seconds of walking, in joules per kilogram.
+const MAX_WALKING_ENERGY: f64 = 14.0;
+/// The highest error of constraints allowed, relative to their lengths; 0.24 were measured, and 0.025 when walking.
+const MAX_ERROR: f64 = 0.5;
+/// The highest error of constraints allowed when walking, relative to their lengths.
+const MAX_WALKING_ERROR: f64 = 0.04;
 
 #[test]
 fn no_particle_leaves_the_reach_of_its_driver_and_pauses_change_nothing() {
@@ -119,7 +122,7 @@ fn no_particle_leaves_the_reach_of_its_driver_and_pauses_change_nothing() {
     }
 }
 
-/// Where the drivers of all characters are.
+/// Returns the positions of each character's drivers at a time.
 fn at_rest_at(chain: &Chain, seconds: f32) -> Vec<Vec<[f32; 3]>> {
     let drivers = &chain.figure().shirt.drivers;
     let one = |walk: &Walk| {
@@ -130,9 +133,9 @@ fn at_rest_at(chain: &Chain, seconds: f32) -> Vec<Vec<[f32; 3]>> {
     chain.data.walks.iter().map(one).collect()
 }
 
-/// The thread of a device has it for a frame, and gives it back.
+/// Tests that a device's thread can take the chain for a frame, and return it.
 #[test]
-fn a_chain_goes_from_thread_to_thread() {
+fn a_chain_can_be_sent_to_another_thread() {
     let mut chain = Chain::new(1, None).unwrap();
     let mut chain =
         std::thread::spawn(move || chain.step(0.01, None).map(|_| chain).unwrap()).join().unwrap();
@@ -145,11 +148,11 @@ fn furthest(a: &[f32], b: &[f32]) -> f32 {
 }
 
 #[test]
-fn every_step_changes_sides_and_a_device_continues_where_the_host_was() {
-    let cl = list_devices().first().map(|device| ClContext::new(device).unwrap());
+fn steps_move_between_host_and_device_with_their_state() {
+    let cl = list_devices().first().map(|device| ClContext::new(device, Sources::default()).unwrap());
     let Some(cl) = cl else { return };
     let drag = Some(Drag { at: [0.0, 1.0, 0.1], pull: [0.02, 0.01, 0.03], radius: 0.3 });
-    // Eight a vector, and one that is left over.
+    // Eight in a vector, and one more.
     let (mut host, mut device) = (Chain::new(9, None).unwrap(), Chain::new(9, Some(&cl)).unwrap());
     let mut again = Chain::new(9, Some(&cl)).unwrap();
     assert!(StepId::ALL.iter().all(|step| host.is_on_host(*step) && !device.is_on_host(*step)));
@@ -161,7 +164,7 @@ fn every_step_changes_sides_and_a_device_continues_where_the_host_was() {
         let drag = drag.filter(|_| frame > 3);
         let done = device.step(1.0 / 60.0, drag).unwrap();
         for (step, done) in &done {
-            assert_eq!(matches!(done, Done::Host(..)), device.is_on_host(*step), "{step:?}");
+            assert_eq!(matches!(done, StepExecution::Host(..)), device.is_on_host(*step), "{step:?}");
         }
         host.step(1.0 / 60.0, drag).unwrap();
         again.step(1.0 / 60.0, drag).unwrap();
@@ -185,8 +188,8 @@ fn every_step_changes_sides_and_a_device_continues_where_the_host_was() {
     assert_eq!(other.state().unwrap(), before);
 }
 
-/// How far legs and trunk are outside their shirt where that is the worst, in metres: from where the way from the middle of a ring
-/// to a vertex of it goes through the cloth.
+/// Returns the largest distance in metres that legs or trunk stick out of the shirt, along the lines from the centre of a ring to
+/// its vertices.
 fn deepest(vertices: &[f32], figure: &Figure) -> f32 {
     let point = |v: usize| [vertices[8 * v], vertices[8 * v + 1], vertices[8 * v + 2]];
     let triangle = |t: &[u32]| [point(t[0] as usize), point(t[1] as usize), point(t[2] as usize)];
@@ -211,19 +214,19 @@ fn deepest(vertices: &[f32], figure: &Figure) -> f32 {
     worst
 }
 
-/// Which part of a way lies before a triangle (T. Möller and B. Trumbore, "Fast, Minimum Storage Ray/Triangle Intersection", 1997);
-/// `None` where it does not go through.
-fn crossing(from: [f32; 3], way: [f32; 3], [a, b, c]: &[[f32; 3]; 3]) -> Option<f32> {
+/// Returns the part of the path from `from` that lies before a triangle (T. Möller and B. Trumbore, "Fast, Minimum Storage
+/// Ray/Triangle Intersection", 1997); `None` if the path does not cross the triangle.
+fn crossing(from: [f32; 3], path: [f32; 3], [a, b, c]: &[[f32; 3]; 3]) -> Option<f32> {
     let (ab, ac, off) = (sub(*b, *a), sub(*c, *a), sub(from, *a));
-    let (p, q) = (cross(way, ac), cross(off, ab));
+    let (p, q) = (cross(path, ac), cross(off, ab));
     let volume = dot(ab, p);
-    let [u, v, part] = [dot(off, p), dot(way, q), dot(ac, q)].map(|x| x / volume);
+    let [u, v, part] = [dot(off, p), dot(path, q), dot(ac, q)].map(|x| x / volume);
     (u >= 0.0 && v >= 0.0 && u + v <= 1.0 && (0.0..1.0).contains(&part)).then_some(part)
 }
 
-/// However late frames come, and whoever walks.
+/// Tests at several frame rates that the body does not stick out of its shirt while the figure walks.
 #[test]
-fn no_body_comes_through_its_shirt() {
+fn bodies_stay_inside_their_shirts() {
     for rate in [5, 12, 25, 60] {
         let mut chain = Chain::new(1, None).unwrap();
         let mut worst: f32 = 0.0;
@@ -240,5 +243,5 @@ fn no_body_comes_through_its_shirt() {
     }
 }
 
-/// In metres.
+/// The distance that the body may stick out of its shirt, in metres.
 const OUTSIDE: f32 = 0.000_5;

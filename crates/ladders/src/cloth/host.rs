@@ -1,44 +1,46 @@
-//! The five steps in plain Rust, one thread, one number after the other. In: a character's arrays. Out: the step's output.
+//! The five steps in plain Rust, on one thread, one number after the other. The benchmark compares them with the kernels, and the
+//! simulation runs them if there is no OpenCL.
 //!
-//! Points are three floats each, skinned vertices six: position and normal. It is what kernels are compared in speed with,
-//! and what takes the place of a step where there is no OpenCL.
+//! Points are three floats each, skinned vertices six: position and normal.
 
 use super::geometry::{Point, add, cross, dot, scale, sub};
 use super::model::{BONES, BodyVertex, COLUMNS, Constraint, PARTICLES, ROWS, SHIRT_VERTICES, VERTEX_COLUMNS};
 
-/// How often all constraints are gone through in a frame.
+/// The number of passes over all constraints in a time step.
 pub(super) const ITERATIONS: usize = 4;
-/// No particle moves further in a step, in metres.
-pub(super) const FURTHEST: f32 = 0.25;
-/// Cloth stays so far outside the body, in metres.
+/// The furthest that a particle moves in a step, in metres.
+pub(super) const MAX_MOVE: f32 = 0.25;
+/// The distance that cloth keeps from the body, in metres.
 pub(super) const GAP: f32 = 0.004;
 /// Floats of a character's pose.
-pub(super) const POSE: usize = BONES * 12;
-/// Floats of an OpenGL vertex: position, normal, u, v.
-pub(super) const VERTEX: usize = 8;
+pub(super) const POSE_FLOATS: usize = BONES * 12;
+/// Floats of a vertex for OpenGL: position, normal, u, v.
+pub(super) const VERTEX_FLOATS: usize = 8;
 
-/// What moves all particles in a step.
+/// The forces on all particles in a time step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Motion {
-    /// How much of the way of the step before is gone once more: time-corrected and damped.
+    /// The part of the last step's movement that is repeated, corrected for the lengths of both steps, and damped.
     pub carry: f32,
-    /// What gravity adds to y, in metres.
+    /// The movement by gravity along y, in metres.
     pub fall: f32,
-    /// Where the cloth is dragged, and one over the square of the drag's radius.
+    /// The centre of the drag in metres, followed by 1 divided by the square of the drag's radius.
     pub at: [f32; 4],
-    /// How far what is there is pulled, in metres; the last number is 0.
+    /// The movement of particles at the centre of the drag, in metres; the last number is 0.
     pub pull: [f32; 4],
 }
 
-fn point(of: &[f32], at: usize) -> Point {
-    [of[3 * at], of[3 * at + 1], of[3 * at + 2]]
+/// Returns the point with the index `at` in a flat array of coordinates.
+fn point(points: &[f32], at: usize) -> Point {
+    [points[3 * at], points[3 * at + 1], points[3 * at + 2]]
 }
 
-fn put(to: &mut [f32], at: usize, point: Point) {
+/// Sets the point with the index `at` in a flat array of coordinates.
+fn set_point(to: &mut [f32], at: usize, point: Point) {
     to[3 * at..3 * at + 3].copy_from_slice(&point);
 }
 
-/// Moves vertices by their bones.
+/// Transforms vertices by the weighted matrices of their bones. Each vertex in `skinned` has a position and a normal.
 pub(super) fn skin(vertices: &[BodyVertex], pose: &[f32], skinned: &mut [f32]) {
     for (v, to) in vertices.iter().zip(skinned.chunks_exact_mut(6)) {
         let mut m = [0.0; 12];
@@ -60,7 +62,7 @@ pub(super) fn skin(vertices: &[BodyVertex], pose: &[f32], skinned: &mut [f32]) {
     }
 }
 
-/// Moves particles as they moved before, and by gravity: time-corrected Verlet (J. Dummer, "A Simple Time-Corrected Verlet
+/// Moves particles by their speed, gravity and the drag: time-corrected Verlet (J. Dummer, "A Simple Time-Corrected Verlet
 /// Integration Method", 2005).
 pub(super) fn integrate(positions: &[f32], previous: &[f32], motion: &Motion, moved: &mut [f32]) {
     let Motion { carry, fall, at: [ax, ay, az, sharp], pull: [px, py, pz, _] } = *motion;
@@ -69,32 +71,34 @@ pub(super) fn integrate(positions: &[f32], previous: &[f32], motion: &Motion, mo
         let mut step = scale(sub(p, point(previous, i)), carry);
         step[1] += fall;
         let square = dot(step, step);
-        if square > FURTHEST * FURTHEST {
-            step = scale(step, FURTHEST / square.sqrt());
+        if square > MAX_MOVE * MAX_MOVE {
+            step = scale(step, MAX_MOVE / square.sqrt());
         }
         let off = sub(p, [ax, ay, az]);
         let near = 1.0 - dot(off, off) * sharp;
         if near > 0.0 {
             step = add(step, scale([px, py, pz], near));
         }
-        put(moved, i, add(p, step));
+        set_point(moved, i, add(p, step));
     }
 }
 
-/// Brings neighbours to their distances, one pair after the other (T. Jakobsen, "Advanced Character Physics", 2001).
+/// Moves each pair of constrained particles to their distance at rest, one pair after the other (T. Jakobsen, "Advanced Character
+/// Physics", 2001).
 pub(super) fn distances(constraints: &[Constraint], positions: &mut [f32]) {
     for _ in 0..ITERATIONS {
         for c in constraints {
             let (a, b) = (point(positions, c.a as usize), point(positions, c.b as usize));
             let between = sub(b, a);
             let error = 1.0 - c.rest / dot(between, between).max(1e-12).sqrt();
-            put(positions, c.a as usize, add(a, scale(between, error * c.shares[0])));
-            put(positions, c.b as usize, sub(b, scale(between, error * c.shares[1])));
+            set_point(positions, c.a as usize, add(a, scale(between, error * c.shares[0])));
+            set_point(positions, c.b as usize, sub(b, scale(between, error * c.shares[1])));
         }
     }
 }
 
-/// Keeps particles outside the body and within reach of their drivers: `drivers` are their skinned vertices.
+/// Keeps particles outside the body and within reach of their drivers, the points of the body's surface that they follow. `drivers`
+/// has position and normal of each driver after skinning, `reach` the greatest distance of each particle from its driver.
 pub(super) fn drive(positions: &mut [f32], drivers: &[f32], reach: &[f32]) {
     for ((p, driver), reach) in positions.chunks_exact_mut(3).zip(drivers.chunks_exact(6)).zip(reach) {
         let (at, normal) = (point(driver, 0), point(driver, 1));
@@ -107,13 +111,13 @@ pub(super) fn drive(positions: &mut [f32], drivers: &[f32], reach: &[f32]) {
         if far > *reach {
             off = scale(off, reach / far);
         }
-        put(p, 0, add(at, off));
+        set_point(p, 0, add(at, off));
     }
 }
 
-/// The shirt's vertices with their normals.
+/// Writes the shirt's vertices with their normals.
 pub(super) fn write_shirt(positions: &[f32], vertices: &mut [f32]) {
-    for (v, to) in vertices.chunks_exact_mut(VERTEX).take(SHIRT_VERTICES).enumerate() {
+    for (v, to) in vertices.chunks_exact_mut(VERTEX_FLOATS).take(SHIRT_VERTICES).enumerate() {
         let (row, along) = (v / VERTEX_COLUMNS, v % VERTEX_COLUMNS);
         let column = along % COLUMNS;
         let at = |row: usize, column: usize| point(positions, row * COLUMNS + column);
@@ -128,9 +132,9 @@ pub(super) fn write_shirt(positions: &[f32], vertices: &mut [f32]) {
     }
 }
 
-/// The body's vertices.
+/// Writes the body's vertices.
 pub(super) fn write_body(skinned: &[f32], body: &[BodyVertex], vertices: &mut [f32]) {
-    for ((from, v), to) in skinned.chunks_exact(6).zip(body).zip(vertices.chunks_exact_mut(VERTEX)) {
+    for ((from, v), to) in skinned.chunks_exact(6).zip(body).zip(vertices.chunks_exact_mut(VERTEX_FLOATS)) {
         to[..6].copy_from_slice(from);
         to[6..].copy_from_slice(&v.uv[..2]);
     }

@@ -1,151 +1,134 @@
-//! The ladder: each step of the cloth, and all of them, for an army. In: a case. Out: what each rung takes for it, after a
-//! comparison with double precision.
+//! The ladder of the cloth: each step, and all steps in a row, for a crowd of characters.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use serde_json::Value;
+use serde_json::json;
 
-use super::case::{Case, MOST, Near};
-use super::chain::whole;
-use super::codes::{self, Code, Way};
-use super::host::{self, VERTEX};
+use super::buffers::{self, Arrangement, Buffers};
+use super::case::{Case, MAX_ARMY, NearElements};
+use super::chain::run_all_steps;
+use super::codes::{self, Code, Transfer};
+use super::host::{self, VERTEX_FLOATS};
 use super::kernels::Program;
 use super::layout::Layout;
 use super::model::{Figure, SHIRT_VERTICES};
-use super::room::{self, Arrangement, Room};
 use super::steps::StepId;
+use crate::device::{require_memory, typed_kernel};
 use base::error::Result;
 use base::threads::{Threads, share};
 use base::timing::ms_since;
-use ladder::config::Config;
-use ladder::contest::Ladder;
 use ladder::measure::{Sample, sample};
-use ladder::rung::{Rung, Work};
+use ladder::rows::PeakKernel;
+use ladder::runner::{CaseInfo, Expected, Ladder, LadderInfo, Output, Part};
 use ladder::sizes::Sizes;
-use opencl::cl::{ClContext, DeviceInfo, failed};
-use opencl::kernel::{Kernel, Value as Number, enqueue, expect_types};
+use ladder::variant::Variant;
+use opencl::cl::{ClContext, Device, failed};
+use opencl::kernel::{Kernel, Value as Number, enqueue};
 use opencl::program;
 
-/// The ladder.
+/// The ladder of the cloth.
 #[derive(Debug, Clone, Copy)]
 pub struct Cloth;
 
-/// A rung that can run.
+/// A variant that is ready to run.
 #[derive(Debug)]
 pub enum Built {
-    /// So many threads of this process.
+    /// A variant on the host, with its number of threads.
     Host(usize),
     /// Compiled kernels.
     Kernels(Box<Program>),
-    /// What is written and nothing computed.
-    Limit(Kernel),
+    /// The peak kernel, which copies and computes nothing.
+    Peak(Kernel),
 }
 
-const LIMIT_FILE: &str = "cloth/limit.cl";
+/// The file with the peak kernel.
+const PEAK_FILE: &str = "cloth/limit.cl";
 
-static RUNGS: [Rung<Code, Threads>; 17] = [
-    Rung { id: "serial", title: "Serial", idea: "Plain Rust, one thread.", work: Work::Host(Threads::One) },
-    Rung {
-        id: "threads",
-        title: "Threads",
-        idea: "The same on all cores, a character each.",
-        work: Work::Host(Threads::All),
-    },
-    Rung {
-        id: "single",
-        title: "Single",
-        idea: "OpenCL, one work-item does all.",
-        work: Work::Kernels(&codes::SINGLE),
-    },
-    Rung {
-        id: "scalar",
-        title: "Scalar",
-        idea: "A work-item a vertex or particle, on arrays of structures; a character's constraints one after the other.",
-        work: Work::Kernels(&codes::SCALAR),
-    },
-    Rung {
-        id: "local",
-        title: "Local",
-        idea: "A group copies its vertices of 80 bytes into local memory first.",
-        work: Work::Kernels(&codes::LOCAL),
-    },
-    Rung {
-        id: "apart",
-        title: "Apart",
-        idea: "Structures of arrays, one launch a character.",
-        work: Work::Kernels(&codes::APART),
-    },
-    Rung {
-        id: "planes",
-        title: "Planes",
-        idea: "Structures of arrays, one launch for the army: neighbours read neighbouring numbers.",
-        work: Work::Kernels(&codes::PLANES),
-    },
-    Rung {
-        id: "several",
-        title: "Several",
-        idea: "Several particles or vertices a work-item, so that fewer have to begin.",
-        work: Work::Kernels(&codes::SEVERAL),
-    },
-    Rung {
-        id: "coloured",
-        title: "Coloured",
-        idea: "Constraints that share no particle at a time, a launch a colour.",
-        work: Work::Kernels(&codes::COLOURED),
-    },
-    Rung {
-        id: "group",
-        title: "Group",
-        idea: "A group a character: all colours in local memory, with barriers instead of launches.",
-        work: Work::Kernels(&codes::GROUPED),
-    },
-    Rung {
-        id: "octets",
-        title: "Octets",
-        idea: "A work-item a character, whose constraints go through a vector, eight of a colour at a time.",
-        work: Work::Kernels(&codes::OCTETS),
-    },
-    Rung {
-        id: "lanes",
-        title: "Lanes",
-        idea: "Several characters in a vector: no constraint waits for a colour.",
-        work: Work::Kernels(&codes::LANES),
-    },
-    Rung {
-        id: "two-queues",
-        title: "Two queues",
-        idea: "As group, with skinning in a queue of its own beside the cloth until its drivers are needed.",
-        work: Work::Kernels(&codes::TWO_QUEUES),
-    },
-    Rung {
-        id: "written",
-        title: "Written",
-        idea: "As lanes, from the host's memory and back: pose and particles are written, vertices read.",
-        work: Work::Kernels(&codes::WRITTEN),
-    },
-    Rung {
-        id: "copied",
-        title: "Copied",
-        idea: "The same; memory of the device is made of pose and particles for each frame (COPY_HOST_PTR).",
-        work: Work::Kernels(&codes::COPIED),
-    },
-    Rung {
-        id: "in-place",
-        title: "In place",
-        idea: "The same; the device works in the host's memory, which is mapped (USE_HOST_PTR).",
-        work: Work::Kernels(&codes::IN_PLACE),
-    },
-    Rung {
-        id: "auto",
-        title: "Auto",
-        idea: "The fastest of the kernels and its parameters, measured on the device before it is timed.",
-        work: Work::Fastest,
-    },
+/// The variants of the ladder of the cloth, in the order of the tables.
+static VARIANTS: [Variant<Code, Threads>; 17] = [
+    Variant::host("serial", "Serial", "Plain Rust, one thread.", Threads::One),
+    Variant::host("threads", "Threads", "The same on all cores, a character each.", Threads::All),
+    Variant::kernels("single", "Single", "OpenCL, one work-item does all.", &codes::SINGLE),
+    Variant::kernels(
+        "scalar",
+        "Scalar",
+        "A work-item a vertex or particle, on arrays of structures; a character's constraints one after the other.",
+        &codes::SCALAR,
+    ),
+    Variant::kernels(
+        "local",
+        "Local",
+        "A group copies its vertices of 80 bytes into local memory first.",
+        &codes::LOCAL,
+    ),
+    Variant::kernels("apart", "Apart", "Structures of arrays, one launch a character.", &codes::APART),
+    Variant::kernels(
+        "planes",
+        "Planes",
+        "Structures of arrays, one launch for the army: neighbours read neighbouring numbers.",
+        &codes::PLANES,
+    ),
+    Variant::kernels(
+        "several",
+        "Several",
+        "Several particles or vertices a work-item, so that fewer have to begin.",
+        &codes::SEVERAL,
+    ),
+    Variant::kernels(
+        "coloured",
+        "Coloured",
+        "Constraints that share no particle at a time, a launch a colour.",
+        &codes::COLOURED,
+    ),
+    Variant::kernels(
+        "group",
+        "Group",
+        "A group a character: all colours in local memory, with barriers instead of launches.",
+        &codes::GROUPED,
+    ),
+    Variant::kernels(
+        "octets",
+        "Octets",
+        "A work-item a character, whose constraints go through a vector, eight of a colour at a time.",
+        &codes::OCTETS,
+    ),
+    Variant::kernels(
+        "lanes",
+        "Lanes",
+        "Several characters in a vector: no constraint waits for a colour.",
+        &codes::LANES,
+    ),
+    Variant::kernels(
+        "two-queues",
+        "Two queues",
+        "As group, with skinning in a queue of its own beside the cloth until its drivers are needed.",
+        &codes::TWO_QUEUES,
+    ),
+    Variant::kernels(
+        "written",
+        "Written",
+        "As lanes, from the host's memory and back: pose and particles are written, vertices read.",
+        &codes::WRITTEN,
+    ),
+    Variant::kernels(
+        "copied",
+        "Copied",
+        "The same; memory of the device is made of pose and particles for each frame (COPY_HOST_PTR).",
+        &codes::COPIED,
+    ),
+    Variant::kernels(
+        "in-place",
+        "In place",
+        "The same; the device works in the host's memory, which is mapped (USE_HOST_PTR).",
+        &codes::IN_PLACE,
+    ),
+    Variant::AUTO,
 ];
 
-/// The one figure.
+/// Returns the figure, which is made once.
 fn figure() -> Arc<Figure> {
+    /// The figure, once it was made.
     static FIGURE: OnceLock<Arc<Figure>> = OnceLock::new();
     FIGURE.get_or_init(|| Arc::new(Figure::new())).clone()
 }
@@ -155,22 +138,23 @@ impl Ladder for Cloth {
     type Code = Code;
     type Host = Threads;
     type Built = Built;
-    type Room = Room;
-    type Elements = Near;
+    type Buffers = Buffers;
 
-    const NAME: &'static str = "cloth";
-    const LIMIT: &'static str = "copy";
-    const LIMIT_FILE: &'static str = LIMIT_FILE;
-    const INPUTS: &'static [&'static str] = room::NAMES;
-
-    const TAKES: &'static [&'static str] = &["army"];
-    const SIZES: &'static [&'static str] = &["1", "25", "100"];
+    const INFO: LadderInfo = LadderInfo {
+        name: "cloth",
+        peaks: &[PeakKernel { key: "limit", name: "copy", note: None, computes: false }],
+        peak_file: PEAK_FILE,
+        inputs: buffers::INPUT_NAMES,
+        options: &["army"],
+        sizes: &["1", "25", "100"],
+        ..LadderInfo::DEFAULT
+    };
 
     fn cases(&self, sizes: &Sizes) -> std::result::Result<Vec<Case>, String> {
         let mut cases = Vec::new();
-        for [army] in sizes.of("army", &[[25]])? {
-            if !(1..=MOST).contains(&army) {
-                return Err(format!("{army} is no --army of cloth: choose 1 to {MOST}"));
+        for [army] in sizes.get("army", &[[25]])? {
+            if !(1..=MAX_ARMY).contains(&army) {
+                return Err(format!("{army} is no --army of cloth: choose 1 to {MAX_ARMY}"));
             }
             if !cases.iter().any(|case: &Case| case.army == army) {
                 cases.extend(Case::all(army));
@@ -179,133 +163,97 @@ impl Ladder for Cloth {
         Ok(cases)
     }
 
-    fn rungs(&self) -> &'static [Rung<Code, Threads>] {
-        &RUNGS
+    fn variants(&self) -> &'static [Variant<Code, Threads>] {
+        &VARIANTS
     }
 
-    fn small(&self) -> Vec<Case> {
-        Case::all(3).collect()
-    }
-
-    fn small_for(&self, case: &Case) -> Vec<Case> {
-        // One character, and one more than a vector has.
+    /// Returns small cases for checks: one figure, and one figure more than a vector has lanes.
+    fn small(&self, _: &Built, case: &Case) -> Vec<Case> {
         [1, 9].map(|army| Case { army, ..*case }).to_vec()
     }
 
-    fn title(&self, case: &Case) -> String {
-        case.title()
-    }
-
-    fn json(&self, case: &Case) -> Value {
-        case.json()
-    }
-
-    fn class(&self, case: &Case) -> &'static str {
-        case.class()
-    }
-
-    fn case(&self, json: &Value) -> Option<Case> {
-        Case::from_json(json)
-    }
-
-    fn bytes(&self, case: &Case) -> f64 {
-        // What a step has to write, and as much to read.
-        2.0 * self.output_bytes(case) as f64
-    }
-
-    fn operations(&self, _: &Case) -> f64 {
-        0.0
-    }
-
-    fn output_bytes(&self, case: &Case) -> usize {
-        case.army as usize * case.output(&figure()).each() * 4
-    }
-
-    fn memory(&self, case: &Case) -> usize {
-        // Less than 200 KB a character and copy: inputs, output, what is right, the layouts, and the ways from the host.
-        case.army.next_multiple_of(16) as usize * 200_000 * 16
-    }
-
-    fn supports(&self, device: &DeviceInfo, case: &Case) -> std::result::Result<(), String> {
-        let bytes = u64::from(case.army.next_multiple_of(16)) * 200_000;
-        match device.has_room(6 * bytes, bytes) {
-            true => Ok(()),
-            false => {
-                Err(format!("It takes six times {bytes} bytes, more than '{}' has room for.", device.name))
-            }
+    fn describe(&self, case: &Case) -> CaseInfo {
+        let output = case.army as usize * case.output(&figure()).numbers_per_character() * 4;
+        CaseInfo {
+            title: case.title(),
+            json: json!({ "step": case.name(), "army": case.army }),
+            class: case.class(),
+            // As many bytes are read as written.
+            bytes: 2.0 * output as f64,
+            operations: 0.0,
+            output,
+            // Less than 200 KB for each character and copy: inputs, output, expected output, the layouts, and the transfers.
+            memory: case.army.next_multiple_of(16) as usize * 200_000 * 16,
+            ..CaseInfo::default()
         }
     }
 
-    fn takes(&self, _: &ClContext, code: &Code, case: &Case) -> std::result::Result<(), String> {
-        match case.step {
-            Some(step) if !code.own.contains(&step) => {
-                Err(format!("It does {} as the rung before it.", step.name()))
+    fn supports(&self, device: &Device, code: Option<&Code>, case: &Case) -> std::result::Result<(), String> {
+        let bytes = u64::from(case.army.next_multiple_of(16)) * 200_000;
+        require_memory(&device.info, &[bytes; 6])?;
+        match code.zip(case.step) {
+            Some((code, step)) if !code.changed_steps.contains(&step) => {
+                Err(format!("It runs {} with the kernel of the preceding variant.", step.name()))
             }
             _ => Ok(()),
         }
     }
 
-    fn host(&self, threads: Threads) -> Built {
-        Built::Host(threads.count())
+    fn build(&self, part: Part<Code, Threads>) -> Result<Built> {
+        let cl = match part {
+            Part::Host(threads) => return Ok(Built::Host(threads.count())),
+            Part::Kernels(cl, config) => {
+                let program = Program::compile(cl, config, &figure())?;
+                return Ok(Built::Kernels(Box::new(program)));
+            }
+            Part::Peak(cl, _) => cl,
+        };
+        let program = program::build(cl, PEAK_FILE, "")?;
+        let types: [&[&str]; 4] = [&["float4*"], &["float4*"], &["uint"], &["uint"]];
+        Ok(Built::Peak(typed_kernel(&program, PEAK_FILE, "stream", &types)?))
     }
 
-    fn compile(&self, cl: &ClContext, config: &Config<Code>) -> Result<Built> {
-        Program::compile(cl, config, &figure()).map(|program| Built::Kernels(Box::new(program)))
+    fn allocate(&self, cl: Option<&ClContext>, case: &Case, guard: usize) -> Result<Buffers> {
+        Ok(Buffers::new(cl, *case, figure(), guard))
     }
 
-    fn compile_limit(&self, cl: &ClContext) -> Result<Built> {
-        let program = program::build(cl, LIMIT_FILE, &program::source(LIMIT_FILE)?, "")?;
-        let kernel = Kernel::of_file(&program, LIMIT_FILE, "stream", "The limit could not be prepared.")?;
-        let points: &[&str] = &["float4*"];
-        expect_types(&kernel, LIMIT_FILE, &[points, points, &["uint"], &["uint"]])?;
-        Ok(Built::Limit(kernel))
+    fn load(&self, buffers: &mut Buffers, input: &str) -> Result<Expected> {
+        let bytes = buffers.load(input);
+        let elements = NearElements { case: buffers.case, shape: buffers.case.output(&buffers.figure) };
+        Ok(Expected::new(bytes, elements))
     }
 
-    fn room(&self, cl: Option<&ClContext>, case: &Case, guard: usize) -> Result<Room> {
-        Ok(Room::new(cl, *case, figure(), guard))
+    fn write(&self, built: &Built, buffers: &mut Buffers, bytes: &[u8]) -> Result<()> {
+        buffers.write(arrangement_of(built), bytes)
     }
 
-    fn load(&self, room: &mut Room, input: &str) -> Result<Vec<u8>> {
-        Ok(room.load(input))
+    fn read(&self, built: &Built, buffers: &Buffers) -> Result<Output> {
+        let changed = buffers.count_changed(arrangement_of(built))?;
+        Ok(Output { bytes: buffers.read(arrangement_of(built))?, changed })
     }
 
-    fn write(&self, built: &Built, room: &mut Room, bytes: &[u8]) -> Result<()> {
-        room.write(arranged(built), bytes)
-    }
-
-    fn read(&self, built: &Built, room: &Room) -> Result<Vec<u8>> {
-        room.read(arranged(built))
-    }
-
-    fn changed(&self, built: &Built, room: &Room) -> Result<usize> {
-        room.changed(arranged(built))
-    }
-
-    fn run(&self, built: &Built, room: &mut Room) -> Result<Sample> {
+    fn run(&self, built: &Built, buffers: &mut Buffers) -> Result<Sample> {
         match built {
-            Built::Host(threads) => Ok(run_on_host(*threads, room)),
-            Built::Kernels(program) => room.run(program),
-            Built::Limit(kernel) => stream(kernel, room),
+            Built::Host(threads) => Ok(run_on_host(*threads, buffers)),
+            Built::Kernels(program) => buffers.run(program),
+            Built::Peak(kernel) => run_peak(kernel, buffers),
         }
     }
-
-    fn elements(&self, room: &Room) -> Near {
-        Near { case: room.case, shape: room.case.output(&room.figure) }
-    }
 }
 
-/// Where a rung's arrays are on the device; `None` for the host.
-fn arranged(built: &Built) -> Option<Arrangement> {
+/// Returns the arrangement of a variant's arrays in device memory; `None` on the host.
+fn arrangement_of(built: &Built) -> Option<Arrangement> {
     match built {
         Built::Host(_) => None,
-        Built::Kernels(program) => Some(Arrangement::of(program)),
-        Built::Limit(_) => Some(Arrangement { way: Way::Resident, layout: Layout::Planes(1) }),
+        Built::Kernels(program) => Some(Arrangement::new(program)),
+        Built::Peak(_) => Some(Arrangement { transfer: Transfer::Resident, layout: Layout::Planes(1) }),
     }
 }
 
-fn stream(kernel: &Kernel, room: &mut Room) -> Result<Sample> {
+/// Runs the peak kernel.
+fn run_peak(kernel: &Kernel, buffers: &mut Buffers) -> Result<Sample> {
     let what = "Numbers could not be moved on the device.";
-    let (from, to, [count, have], cl) = room.stream()?;
+    let (from, to, [count, have], cl) = buffers.peak_buffers()?;
     let bind = || {
         kernel.set(0, from)?;
         kernel.set(1, to)?;
@@ -323,24 +271,25 @@ fn stream(kernel: &Kernel, room: &mut Room) -> Result<Sample> {
     ran
 }
 
-/// Characters shared out among threads.
-fn run_on_host(threads: usize, room: &mut Room) -> Sample {
-    let mut whole_output = room.take_output();
-    let guard = room.guard();
+/// Runs a case on `threads` threads, each of which computes some of the characters.
+fn run_on_host(threads: usize, buffers: &mut Buffers) -> Sample {
+    // Taken out, since it is written while the inputs are borrowed.
+    let mut whole_output = std::mem::take(&mut buffers.output);
+    let guard = buffers.guard;
     let end = whole_output.len() - guard;
     let output = &mut whole_output[guard..end];
     let begin = Instant::now();
-    let (figure, case) = (room.figure.clone(), room.case);
+    let (figure, case) = (buffers.figure.clone(), buffers.case);
     let (army, body) = (case.army as usize, figure.body.vertices.len());
-    let shirts = if case.is_vertices() { army * SHIRT_VERTICES * VERTEX } else { output.len() };
+    let shirts = if case.is_vertices() { army * SHIRT_VERTICES * VERTEX_FLOATS } else { output.len() };
     let (first, second) = output.split_at_mut(shirts);
     let first = first.chunks_exact_mut((shirts / army).max(1));
-    // Without vertices nobody has a second part.
-    let mut second = second.chunks_exact_mut(body * VERTEX);
+    // Only vertices have a second part.
+    let mut second = second.chunks_exact_mut(body * VERTEX_FLOATS);
     let seconds = std::iter::repeat_with(move || second.next().unwrap_or_default());
-    let shared = &*room;
+    let shared = &*buffers;
     share((0..army).zip(first.zip(seconds)), threads, |(character, (first, second))| {
-        let [pose, positions, previous, skinned] = shared.of(character);
+        let [pose, positions, previous, skinned] = shared.character(character);
         match case.step {
             Some(StepId::Skin) => host::skin(&shared.all, pose, first),
             Some(StepId::Integrate) => host::integrate(positions, previous, &shared.motion, first),
@@ -358,15 +307,15 @@ fn run_on_host(threads: usize, room: &mut Room) -> Sample {
             }
             None => {
                 let (mut skinned, mut moved) = (vec![0.0; skinned.len()], vec![0.0; positions.len()]);
-                let given = [pose, positions, previous];
+                let inputs = [pose, positions, previous];
                 let to = [&mut skinned[..], &mut moved[..], first, second];
-                whole(&figure, &shared.all, &shared.motion, given, to);
+                run_all_steps(&figure, &shared.all, &shared.motion, inputs, to);
             }
         }
     });
     let wall_ms = ms_since(begin);
-    room.put_output(whole_output);
-    Sample { device_ms: None, dispatch_ms: None, wall_ms }
+    buffers.output = whole_output;
+    Sample::on_host(wall_ms)
 }
 
 #[cfg(test)]

@@ -1,16 +1,16 @@
-//! How arrays lie in a device's memory. In: numbers of an army, character after character, item after item. Out: the same
-//! as structures, or as planes with several characters side by side; and back.
+//! Layouts of arrays in device memory. On the host a crowd's array lies character after character, item after item; on the device
+//! it lies as structures, or as planes with several characters side by side.
 
-/// A layout.
+/// A layout in device memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Layout {
-    /// Three numbers in four, the last one 0; character after character.
+    /// Structures: three numbers padded to four, character after character.
     Structs,
-    /// So many characters side by side in each number of a plane.
+    /// Planes: one plane for each number of an item, with this many characters side by side.
     Planes(usize),
 }
 
-/// What an array has for each character: so many items of so many numbers.
+/// The number of items that each character has in an array, and the count of numbers in each item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Shape {
     pub items: usize,
@@ -18,14 +18,14 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// Numbers of a character.
-    pub(super) fn each(self) -> usize {
+    /// Returns the count of numbers for one character.
+    pub(super) fn numbers_per_character(self) -> usize {
         self.items * self.numbers
     }
 }
 
 impl Layout {
-    /// Characters that lie side by side.
+    /// Returns the number of characters that lie side by side.
     pub(super) fn lanes(self) -> usize {
         match self {
             Layout::Structs => 1,
@@ -33,12 +33,12 @@ impl Layout {
         }
     }
 
-    /// Blocks of characters.
+    /// Returns the number of blocks into which a crowd is divided, each with the characters that lie side by side.
     pub(super) fn blocks(self, army: usize) -> usize {
         army.div_ceil(self.lanes())
     }
 
-    /// Numbers of an item with what is between them.
+    /// Returns the count of numbers of an item, padding included.
     fn stride(self, shape: Shape) -> usize {
         match self {
             Layout::Structs if shape.numbers.is_multiple_of(3) => shape.numbers / 3 * 4,
@@ -46,13 +46,13 @@ impl Layout {
         }
     }
 
-    /// How many numbers the whole array has there.
+    /// Returns the count of numbers of a whole array, padding included.
     pub(super) fn len(self, shape: Shape, army: usize) -> usize {
         self.blocks(army) * self.lanes() * shape.items * self.stride(shape)
     }
 
-    /// Where a number lies.
-    fn at(self, shape: Shape, character: usize, item: usize, number: usize) -> usize {
+    /// Returns the index in the array of one number of an item of a character.
+    fn index(self, shape: Shape, character: usize, item: usize, number: usize) -> usize {
         match self {
             Layout::Structs if shape.numbers.is_multiple_of(3) => {
                 (character * shape.items + item) * self.stride(shape) + number / 3 * 4 + number % 3
@@ -65,25 +65,27 @@ impl Layout {
         }
     }
 
-    /// Puts an army's numbers there. Where a block has more lanes than there are characters, the last one stands there again.
-    pub(super) fn lay(self, shape: Shape, army: usize, numbers: &[f32]) -> Vec<f32> {
-        let mut laid = vec![0.0; self.len(shape, army)];
+    /// Converts a crowd's array from the host's layout to this one. Unused lanes of the last block repeat the last character.
+    pub(super) fn pack(self, shape: Shape, army: usize, numbers: &[f32]) -> Vec<f32> {
+        let mut packed = vec![0.0; self.len(shape, army)];
         for character in 0..self.blocks(army) * self.lanes() {
-            let from = &numbers[character.min(army - 1) * shape.each()..][..shape.each()];
+            let from = &numbers[character.min(army - 1) * shape.numbers_per_character()..]
+                [..shape.numbers_per_character()];
             for (item, from) in from.chunks_exact(shape.numbers).enumerate() {
                 for (number, x) in from.iter().enumerate() {
-                    laid[self.at(shape, character, item, number)] = *x;
+                    packed[self.index(shape, character, item, number)] = *x;
                 }
             }
         }
-        laid
+        packed
     }
 
-    /// Takes an army's numbers from there.
-    pub(super) fn take(self, shape: Shape, army: usize, laid: &[f32]) -> Vec<f32> {
-        let mut numbers = Vec::with_capacity(army * shape.each());
+    /// Converts a crowd's array from this layout to the host's.
+    pub(super) fn unpack(self, shape: Shape, army: usize, packed: &[f32]) -> Vec<f32> {
+        let mut numbers = Vec::with_capacity(army * shape.numbers_per_character());
         for (character, item) in (0..army).flat_map(|c| (0..shape.items).map(move |item| (c, item))) {
-            numbers.extend((0..shape.numbers).map(|number| laid[self.at(shape, character, item, number)]));
+            numbers
+                .extend((0..shape.numbers).map(|number| packed[self.index(shape, character, item, number)]));
         }
         numbers
     }
@@ -94,20 +96,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_laid_comes_back_and_each_number_has_a_place_of_its_own() {
+    fn packing_is_reversible() {
         for layout in [Layout::Structs, Layout::Planes(1), Layout::Planes(4), Layout::Planes(8)] {
             for (items, numbers, army) in [(7, 3, 5), (4, 6, 9), (12, 1, 8), (1, 6, 1)] {
                 let shape = Shape { items, numbers };
-                let all: Vec<f32> = (1..=army * shape.each()).map(|x| x as f32).collect();
-                let laid = layout.lay(shape, army, &all);
-                assert_eq!(laid.len(), layout.len(shape, army));
-                assert_eq!(layout.take(shape, army, &laid), all, "{layout:?} {shape:?}");
+                let all: Vec<f32> = (1..=army * shape.numbers_per_character()).map(|x| x as f32).collect();
+                let packed = layout.pack(shape, army, &all);
+                assert_eq!(packed.len(), layout.len(shape, army));
+                assert_eq!(layout.unpack(shape, army, &packed), all, "{layout:?} {shape:?}");
             }
         }
         let planes =
-            Layout::Planes(2).lay(Shape { items: 2, numbers: 3 }, 1, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+            Layout::Planes(2).pack(Shape { items: 2, numbers: 3 }, 1, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
         assert_eq!(planes, [1.0, 1.0, 4.0, 4.0, 2.0, 2.0, 5.0, 5.0, 3.0, 3.0, 6.0, 6.0]);
-        let structs = Layout::Structs.lay(Shape { items: 2, numbers: 3 }, 1, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        let structs =
+            Layout::Structs.pack(Shape { items: 2, numbers: 3 }, 1, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
         assert_eq!(structs, [1.0, 2.0, 3.0, 0.0, 4.0, 5.0, 6.0, 0.0]);
     }
 }

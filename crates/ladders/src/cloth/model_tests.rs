@@ -1,10 +1,10 @@
-//! The figure's numbers.
+//! Properties of the figure.
 
 use super::*;
 use crate::cloth::geometry::dot;
 
 #[test]
-fn weights_sum_to_one_normals_have_length_one_and_bones_are_there() {
+fn weights_sum_to_one_normals_have_length_one_and_bones_exist() {
     let Figure { body, shirt } = Figure::new();
     assert!((900..4000).contains(&body.vertices.len()), "{}", body.vertices.len());
     assert_eq!(size_of::<BodyVertex>(), 80);
@@ -28,7 +28,7 @@ fn weights_sum_to_one_normals_have_length_one_and_bones_are_there() {
 }
 
 #[test]
-fn surfaces_look_outward() {
+fn surfaces_face_outward() {
     let Figure { body, shirt } = Figure::new();
     let torso =
         body.vertices.iter().filter(|v| (0.9..1.4).contains(&v.position[1]) && v.position[0].abs() < 0.1);

@@ -1,29 +1,33 @@
-//! What is right: the five steps of one character in double precision, written for themselves. In: the same floats. Out: the
-//! numbers before they are rounded.
+//! The expected results: the five steps of one character in double precision, written independently of the kernels.
 
 use super::host::{ITERATIONS, Motion};
 use super::model::{BodyVertex, COLUMNS, Figure, ROWS, Shirt};
 
-type V = [f64; 3];
+/// A vector of three numbers.
+type Vector = [f64; 3];
 
-fn vectors(of: &[f32]) -> Vec<V> {
-    of.chunks_exact(3).map(|p| [f64::from(p[0]), f64::from(p[1]), f64::from(p[2])]).collect()
+/// Converts floats to vectors.
+fn vectors(numbers: &[f32]) -> Vec<Vector> {
+    numbers.chunks_exact(3).map(|p| [f64::from(p[0]), f64::from(p[1]), f64::from(p[2])]).collect()
 }
 
-fn zip(a: V, b: V, with: impl Fn(f64, f64) -> f64) -> V {
+/// Applies a function to each pair of components.
+fn combine(a: Vector, b: Vector, with: impl Fn(f64, f64) -> f64) -> Vector {
     [with(a[0], b[0]), with(a[1], b[1]), with(a[2], b[2])]
 }
 
-fn length(a: V) -> f64 {
+/// Returns the length of a vector.
+fn length(a: Vector) -> f64 {
     a.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 
-fn inner(a: V, b: V) -> f64 {
-    zip(a, b, |a, b| a * b).iter().sum()
+/// Returns the scalar product.
+fn dot(a: Vector, b: Vector) -> f64 {
+    combine(a, b, |a, b| a * b).iter().sum()
 }
 
-/// Position and normal of each vertex.
-pub(super) fn skin(vertices: &[BodyVertex], pose: &[f32]) -> Vec<[V; 2]> {
+/// Returns position and normal of each vertex after skinning.
+pub(super) fn skin(vertices: &[BodyVertex], pose: &[f32]) -> Vec<[Vector; 2]> {
     let one = |v: &BodyVertex| {
         let (mut position, mut normal) = ([0.0; 3], [0.0; 3]);
         for n in 0..4 {
@@ -41,55 +45,56 @@ pub(super) fn skin(vertices: &[BodyVertex], pose: &[f32]) -> Vec<[V; 2]> {
     vertices.iter().map(one).collect()
 }
 
-/// Particles after time-corrected Verlet.
-pub(super) fn integrate(positions: &[V], previous: &[V], motion: &Motion) -> Vec<V> {
+/// Returns the particles after time-corrected Verlet integration.
+pub(super) fn integrate(positions: &[Vector], previous: &[Vector], motion: &Motion) -> Vec<Vector> {
     let [ax, ay, az, sharp] = motion.at.map(f64::from);
     let [px, py, pz, _] = motion.pull.map(f64::from);
-    let one = |(p, before): (&V, &V)| {
-        let mut step = zip(*p, *before, |p, before| (p - before) * f64::from(motion.carry));
+    let one = |(p, before): (&Vector, &Vector)| {
+        let mut step = combine(*p, *before, |p, before| (p - before) * f64::from(motion.carry));
         step[1] += f64::from(motion.fall);
         let shorter = (0.25 / length(step).max(1e-10)).min(1.0);
-        let near = (1.0 - length(zip(*p, [ax, ay, az], |p, at| p - at)).powi(2) * sharp).max(0.0);
-        let pulled = zip(step, [px, py, pz], |step, pull| step * shorter + pull * near);
-        zip(*p, pulled, |p, step| p + step)
+        let near = (1.0 - length(combine(*p, [ax, ay, az], |p, at| p - at)).powi(2) * sharp).max(0.0);
+        let pulled = combine(step, [px, py, pz], |step, pull| step * shorter + pull * near);
+        combine(*p, pulled, |p, step| p + step)
     };
     positions.iter().zip(previous).map(one).collect()
 }
 
-/// Particles after all constraints in their order, again and again.
-pub(super) fn distances(shirt: &Shirt, mut points: Vec<V>) -> Vec<V> {
+/// Returns the particles after all constraints were applied in order, [`ITERATIONS`] times.
+pub(super) fn distances(shirt: &Shirt, mut points: Vec<Vector>) -> Vec<Vector> {
     for c in (0..ITERATIONS).flat_map(|_| &shirt.constraints) {
         let (a, b) = (points[c.a as usize], points[c.b as usize]);
-        let between = zip(b, a, |b, a| b - a);
+        let between = combine(b, a, |b, a| b - a);
         let error = 1.0 - f64::from(c.rest) / length(between).max(1e-6);
         let [to_a, to_b] = c.shares.map(|share| f64::from(share) * error);
-        points[c.a as usize] = zip(a, between, |a, d| a + d * to_a);
-        points[c.b as usize] = zip(b, between, |b, d| b - d * to_b);
+        points[c.a as usize] = combine(a, between, |a, d| a + d * to_a);
+        points[c.b as usize] = combine(b, between, |b, d| b - d * to_b);
     }
     points
 }
 
-/// Particles outside the body and within reach.
-pub(super) fn drive(points: &[V], drivers: &[[V; 2]], reach: &[f32]) -> Vec<V> {
-    let one = |((p, [at, normal]), reach): ((&V, &[V; 2]), &f32)| {
-        let off = zip(*p, *at, |p, at| p - at);
-        let inside = (inner(off, *normal) - 0.004).min(0.0);
-        let off = zip(off, *normal, |off, n| off - n * inside);
+/// Returns the particles after they were moved outside the body and within reach of their drivers, the points of the body's surface
+/// that they follow.
+pub(super) fn drive(points: &[Vector], drivers: &[[Vector; 2]], reach: &[f32]) -> Vec<Vector> {
+    let one = |((p, [at, normal]), reach): ((&Vector, &[Vector; 2]), &f32)| {
+        let off = combine(*p, *at, |p, at| p - at);
+        let inside = (dot(off, *normal) - 0.004).min(0.0);
+        let off = combine(off, *normal, |off, n| off - n * inside);
         let shorter = (f64::from(*reach) / length(off).max(1e-10)).min(1.0);
-        zip(*at, off, |at, off| at + off * shorter)
+        combine(*at, off, |at, off| at + off * shorter)
     };
     points.iter().zip(drivers).zip(reach).map(one).collect()
 }
 
-/// The shirt's vertices: position, normal, u, v.
-pub(super) fn write_shirt(points: &[V]) -> Vec<f32> {
+/// Returns the shirt's vertices: position, normal, u, v.
+pub(super) fn write_shirt(points: &[Vector]) -> Vec<f32> {
     let mut numbers = Vec::new();
     for (row, along) in (0..ROWS).flat_map(|row| (0..=COLUMNS).map(move |along| (row, along))) {
         let of = |row: usize, column: usize| points[row * COLUMNS + column % COLUMNS];
         let below = if row + 1 == ROWS { row } else { row + 1 };
         let above = if row == 0 { 0 } else { row - 1 };
-        let d = zip(of(below, along), of(above, along), |a, b| a - b);
-        let s = zip(of(row, along + 1), of(row, along + COLUMNS - 1), |a, b| a - b);
+        let d = combine(of(below, along), of(above, along), |a, b| a - b);
+        let s = combine(of(row, along + 1), of(row, along + COLUMNS - 1), |a, b| a - b);
         let normal = [d[1] * s[2] - d[2] * s[1], d[2] * s[0] - d[0] * s[2], d[0] * s[1] - d[1] * s[0]];
         let long = length(normal).max(1e-10);
         numbers.extend(of(row, along).map(|x| x as f32));
@@ -99,9 +104,9 @@ pub(super) fn write_shirt(points: &[V]) -> Vec<f32> {
     numbers
 }
 
-/// The body's vertices: position, normal, u, v.
-pub(super) fn write_body(skinned: &[[V; 2]], body: &[BodyVertex]) -> Vec<f32> {
-    let one = |([position, normal], v): (&[V; 2], &BodyVertex)| {
+/// Returns the body's vertices: position, normal, u, v.
+pub(super) fn write_body(skinned: &[[Vector; 2]], body: &[BodyVertex]) -> Vec<f32> {
+    let one = |([position, normal], v): (&[Vector; 2], &BodyVertex)| {
         let [x, y, z] = position.map(|x| x as f32);
         let [nx, ny, nz] = normal.map(|x| x as f32);
         [x, y, z, nx, ny, nz, v.uv[0], v.uv[1]]
@@ -109,8 +114,8 @@ pub(super) fn write_body(skinned: &[[V; 2]], body: &[BodyVertex]) -> Vec<f32> {
     skinned.iter().zip(body).flat_map(one).collect()
 }
 
-/// What a character's arrays are: pose, positions, previous ones, skinned vertices.
-pub(super) struct Given<'a> {
+/// The input arrays of a character, and the methods that compute each step's expected output.
+pub(super) struct CharacterInputs<'a> {
     pub figure: &'a Figure,
     pub motion: &'a Motion,
     pub pose: &'a [f32],
@@ -119,48 +124,50 @@ pub(super) struct Given<'a> {
     pub skinned: &'a [f32],
 }
 
-/// The floats of a flat list.
-pub(super) fn floats(points: &[V]) -> Vec<f32> {
+/// Converts vectors to floats.
+pub(super) fn floats(points: &[Vector]) -> Vec<f32> {
     points.iter().flatten().map(|x| *x as f32).collect()
 }
 
-impl Given<'_> {
+impl CharacterInputs<'_> {
+    /// Returns the vertices that are skinned: those of the body, then the drivers.
     fn vertices(&self) -> Vec<BodyVertex> {
         self.figure.body.vertices.iter().chain(&self.figure.shirt.drivers).copied().collect()
     }
 
-    fn skinned(&self) -> Vec<[V; 2]> {
+    /// Returns the skinned vertices as pairs of position and normal.
+    fn skinned(&self) -> Vec<[Vector; 2]> {
         vectors(self.skinned).chunks_exact(2).map(|both| [both[0], both[1]]).collect()
     }
 
-    /// Position and normal of all that is skinned.
+    /// Returns position and normal of all skinned vertices.
     pub(super) fn skin(&self) -> Vec<f32> {
         skin(&self.vertices(), self.pose).iter().flat_map(|both| floats(both)).collect()
     }
 
-    /// Particles after that step alone.
+    /// Returns the particles after the integration step alone.
     pub(super) fn integrate(&self) -> Vec<f32> {
         floats(&integrate(&vectors(self.positions), &vectors(self.previous), self.motion))
     }
 
-    /// Particles after that step alone.
+    /// Returns the particles after the step `StepId::Distances` alone, which applies the constraints.
     pub(super) fn distances(&self) -> Vec<f32> {
         floats(&distances(&self.figure.shirt, vectors(self.positions)))
     }
 
-    /// Particles after that step alone.
+    /// Returns the particles after the step `StepId::Drive` alone, which keeps them near the body.
     pub(super) fn drive(&self) -> Vec<f32> {
         let drivers = &self.skinned()[self.figure.body.vertices.len()..];
         floats(&drive(&vectors(self.positions), drivers, &self.figure.shirt.reach))
     }
 
-    /// Vertices of shirt and body after that step alone.
+    /// Returns the vertices of shirt and body after the step that writes vertices alone.
     pub(super) fn write(&self) -> [Vec<f32>; 2] {
         let body = &self.figure.body.vertices;
         [write_shirt(&vectors(self.positions)), write_body(&self.skinned()[..body.len()], body)]
     }
 
-    /// Vertices of shirt and body after all five steps.
+    /// Returns the vertices of shirt and body after all five steps.
     pub(super) fn chain(&self) -> [Vec<f32>; 2] {
         let (body, shirt) = (&self.figure.body.vertices, &self.figure.shirt);
         let skinned = skin(&self.vertices(), self.pose);

@@ -1,62 +1,67 @@
-//! How a shirt is cut. Out: particles with their drivers, constraints, triangles.
+//! The cut of a shirt: particles with their drivers, constraints and triangles.
 //!
-//! It is cut with folds: where it is at rest it lies on the body in some places, and is off it between them. The constraints have
-//! their lengths from there, so that the folds stay, and walk, twist and weight move them.
+//! The shirt has folds: at rest it lies on the body in some places, and is off the body between them. The constraints take
+//! their lengths from this shape, so that the folds stay, and walking, twisting and weight move them.
 
 use std::f32::consts::TAU;
 use std::ops::Range;
 
 use super::geometry::{Point, add, normal_or_up, scale, sub, triangles};
 use super::model::{
-    BodyVertex, COLUMNS, Constraint, ROWS, Shirt, VERTEX_COLUMNS, profile, round, torso, vertex,
+    BodyVertex, COLUMNS, Constraint, ROWS, Shirt, VERTEX_COLUMNS, torso_bones, torso_point, torso_profile,
+    vertex,
 };
 
-/// How stiff constraints are that keep neighbours, diagonals and what lies behind the neighbour apart.
+/// The stiffness of constraints between neighbours, along diagonals, and between particles two rows or columns apart.
 const STIFFNESS: [f32; 3] = [1.0, 0.6, 0.25];
-/// Which part of an error moves the upper one of two rows. Each row bears those below, so that the lower one goes where the upper one
-/// is: by halves the few turns through the constraints let the weight stretch the shirt by a fifth, which smoothed all folds.
-const UPPER: f32 = 0.35;
-/// Waves round the torso that make the folds: how many a turn, where they begin, how many turns they go round from collar to hem, and
-/// how much they count. The shortest is six columns long. They are in step nowhere, so that no fold is like another.
+/// The part of a constraint's error by which the particle in the upper of two rows is moved. Each row bears those below: with
+/// halves, the few passes over the constraints let the weight stretch the shirt by a fifth, which smoothed all folds.
+const UPPER_SHARE: f32 = 0.35;
+/// The waves around the torso that make the folds: waves per turn, phase, turns from collar to hem, and weight. The shortest is
+/// six columns long. Their phases differ everywhere, so that no fold is like another.
 const WAVES: [[f32; 4]; 3] = [[5.0, 0.1, 0.6, 0.6], [7.0, 0.35, -0.7, 0.6], [3.0, 0.7, 0.5, 0.2]];
-/// How far from the collar folds begin, in parts of the way to the hem; how high they are soon after that, and how much higher at the
-/// hem, in metres.
-const BEGIN: f32 = 0.06;
-const HIGH: [f32; 2] = [0.013, 0.024];
-/// How far the shirt is off the body at least, in metres.
-const CLOSEST: f32 = 0.006;
+/// The part of the way from the collar to the hem where folds begin.
+const FOLDS_BEGIN: f32 = 0.06;
+/// The height of folds soon after their beginning, and the increase to the hem, in metres.
+const FOLD_HEIGHT: [f32; 2] = [0.013, 0.024];
+/// The least distance of the shirt at rest from the body, in metres.
+const MIN_OFFSET: f32 = 0.006;
 
-/// How far off the body it is at rest, in metres, so far round the torso and so far from the collar.
-fn off_body(turn: f32, part: f32) -> f32 {
+/// Returns the distance of the shirt at rest from the body in metres. `turn` is the position around the torso, `part` the part
+/// of the way from the collar to the hem.
+fn rest_offset(turn: f32, part: f32) -> f32 {
     let wave = |[count, begin, round, weight]: [f32; 4]| {
         weight * (TAU * (count * turn + begin + round * part)).sin()
     };
-    let below = ((part - BEGIN) / (1.0 - BEGIN)).max(0.0);
-    let high = HIGH[0] * (4.0 * below).min(1.0) + HIGH[1] * below;
+    let below = ((part - FOLDS_BEGIN) / (1.0 - FOLDS_BEGIN)).max(0.0);
+    let high = FOLD_HEIGHT[0] * (4.0 * below).min(1.0) + FOLD_HEIGHT[1] * below;
     // Wider toward the hem.
     let off = 0.010 + 0.010 * part * part + high * (1.0 + WAVES.into_iter().map(wave).sum::<f32>());
-    off.max(CLOSEST)
+    off.max(MIN_OFFSET)
 }
 
-/// Makes it.
+/// Makes the shirt, which is the same each time.
 pub(super) fn new() -> Shirt {
     let grid = || (0..ROWS).flat_map(|row| (0..COLUMNS).map(move |column| (row, column)));
     let part = |row: usize| row as f32 / (ROWS - 1) as f32;
     let turn = |column: usize| column as f32 / COLUMNS as f32;
     let outward = |column: usize, [_, width, depth]: [f32; 3]| {
-        let [x, _, z] = round(turn(column), [0.0, depth, width]);
+        let [x, _, z] = torso_point(turn(column), [0.0, depth, width]);
         normal_or_up([x, 0.0, z])
     };
     let at_rest = |(row, column): (usize, usize)| {
-        let shape = profile(part(row));
-        add(round(turn(column), shape), scale(outward(column, shape), off_body(turn(column), part(row))))
+        let shape = torso_profile(part(row));
+        add(
+            torso_point(turn(column), shape),
+            scale(outward(column, shape), rest_offset(turn(column), part(row))),
+        )
     };
     let driver = |(row, column): (usize, usize)| {
-        let shape = profile(part(row));
-        let point = round(turn(column), shape);
+        let shape = torso_profile(part(row));
+        let point = torso_point(turn(column), shape);
         let [x, y, z] = outward(column, shape);
         let uv = [turn(column), part(row)];
-        BodyVertex { normal: [x, y, z, 0.0], ..vertex(point, torso(point), uv) }
+        BodyVertex { normal: [x, y, z, 0.0], ..vertex(point, torso_bones(point), uv) }
     };
     let rest: Vec<Point> = grid().map(at_rest).collect();
     let reach = |(row, _): (usize, usize)| match row {
@@ -78,18 +83,19 @@ pub(super) fn new() -> Shirt {
     }
 }
 
-/// All constraints by colours: each has the first one that none of its particles has already.
+/// Returns all constraints ordered by colour, and the range of each colour. Each constraint gets the first colour that neither
+/// of its particles has already.
 fn constraints(rest: &[Point], reach: &[f32]) -> (Vec<Constraint>, Vec<Range<usize>>) {
-    // Rows down, columns round, and which stiffness.
-    const TO: [(usize, isize, usize); 6] =
+    /// The neighbours that a particle has constraints with: the distance in rows and in columns, and an index in [`STIFFNESS`].
+    const NEIGHBOURS: [(usize, isize, usize); 6] =
         [(0, 1, 0), (1, 0, 0), (1, 1, 1), (1, -1, 1), (0, 2, 2), (2, 0, 2)];
     let mut used = vec![0_u64; rest.len()];
     let mut by_colour: Vec<Vec<Constraint>> = Vec::new();
-    for (down, along, kind) in TO {
+    for (down, along, kind) in NEIGHBOURS {
         for (row, column) in (0..ROWS - down).flat_map(|row| (0..COLUMNS).map(move |column| (row, column))) {
             let other = (column + COLUMNS).wrapping_add_signed(along) % COLUMNS;
             let [a, b] = [row * COLUMNS + column, (row + down) * COLUMNS + other];
-            let upper = if down > 0 { UPPER } else { 0.5 };
+            let upper = if down > 0 { UPPER_SHARE } else { 0.5 };
             let [part_a, part_b] =
                 [(a, upper), (b, 1.0 - upper)].map(|(at, part)| if reach[at] > 0.0 { part } else { 0.0 });
             if part_a + part_b == 0.0 {

@@ -1,10 +1,10 @@
-//! The folds, in numbers.
+//! Properties of the folds.
 
 use super::*;
 use crate::cloth::chain::Chain;
 use crate::cloth::geometry::dot;
 
-/// How far the normals of a row's vertices turn to and fro on the way round, beyond the one turn that they must: in turns.
+/// Returns how far the normals along a row turn back and forth, in turns, beyond the one turn around the torso.
 fn folded(vertices: &[f32], row: usize) -> f32 {
     let normal = |column: usize| -> Point {
         let at = 8 * (row * VERTEX_COLUMNS + column);
@@ -15,7 +15,7 @@ fn folded(vertices: &[f32], row: usize) -> f32 {
 }
 
 #[test]
-fn who_walks_has_folds_from_chest_to_hem() {
+fn a_walking_figure_has_folds_from_chest_to_hem() {
     let mut chain = Chain::new(1, None).unwrap();
     let mut sums = [0.0; FOLDED.len()];
     for frame in 0..240 {
@@ -30,14 +30,14 @@ fn who_walks_has_folds_from_chest_to_hem() {
     assert!(sums.iter().zip(FOLDED).all(|(sum, (_, least))| *sum > least), "{sums:?}");
 }
 
-/// Rows at the chest, the waist and the hem, and how many turns they have at least.
+/// Rows at chest, waist and hem, and how far their normals turn back and forth at least, in turns.
 const FOLDED: [(usize, f32); 3] = [(7, 0.5), (14, 0.4), (ROWS - 1, 1.0)];
 
 #[test]
 fn folds_lie_outside_the_body_and_are_wide_enough_for_the_columns() {
     for part in [0.0, 0.2, 0.5, 0.8, 1.0] {
-        let off: Vec<f32> = (0..COLUMNS).map(|at| off_body(at as f32 / COLUMNS as f32, part)).collect();
-        assert!(off.iter().all(|off| (CLOSEST..0.12).contains(off)), "{part}: {off:?}");
+        let off: Vec<f32> = (0..COLUMNS).map(|at| rest_offset(at as f32 / COLUMNS as f32, part)).collect();
+        assert!(off.iter().all(|off| (MIN_OFFSET..0.12).contains(off)), "{part}: {off:?}");
         let neighbour = |at: usize, by: usize| off[(at + by) % COLUMNS];
         let is_top = |at: &usize| off[*at] > neighbour(*at, COLUMNS - 1) && off[*at] >= neighbour(*at, 1);
         let tops: Vec<usize> = (0..COLUMNS).filter(is_top).collect();

@@ -1,25 +1,26 @@
-//! The five steps by name, and all of them in a row.
+//! The five steps of a frame by name.
 
 /// A step of a frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum StepId {
-    /// Positions, normals and drivers from the pose.
+    /// Computes positions and normals of the body's vertices, and of the drivers (points of the body's surface that the particles
+    /// follow), from the pose.
     Skin,
-    /// Particles move on, and fall.
+    /// Moves particles by their speed and by gravity.
     Integrate,
-    /// Neighbours come to their distances.
+    /// Moves neighbouring particles to their distances at rest.
     Distances,
-    /// Particles stay outside the body and within reach of their drivers.
+    /// Keeps particles outside the body, and within reach of their drivers (the points of the body's surface that they follow).
     Drive,
-    /// Vertices with normals for OpenGL.
+    /// Writes vertices with normals for OpenGL.
     Write,
 }
 
 impl StepId {
-    /// All of them, in their order.
+    /// All steps, in order.
     pub const ALL: [Self; 5] = [Self::Skin, Self::Integrate, Self::Distances, Self::Drive, Self::Write];
 
-    /// Its name in files and on the screen.
+    /// Returns the name of the step in files and on the screen.
     pub fn name(self) -> &'static str {
         match self {
             Self::Skin => "skin",

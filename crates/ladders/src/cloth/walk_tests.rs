@@ -1,4 +1,4 @@
-//! The walk's numbers.
+//! Properties of the walk.
 
 use super::*;
 use crate::cloth::geometry::scale;
@@ -6,7 +6,7 @@ use crate::cloth::model::{Body, BodyVertex, Figure};
 
 const WALK: Walk = Walk { at: [2.0, -3.0], phase: 0.3 };
 
-/// Times of a period, in seconds.
+/// Returns times of one period, in seconds.
 fn times() -> impl Iterator<Item = f32> {
     (0..220).map(|step| step as f32 * 0.005)
 }
@@ -20,7 +20,7 @@ fn place(pose: &[Matrix], v: &BodyVertex) -> Point {
     })
 }
 
-/// The shoes' vertices of a side.
+/// Returns the vertices of the shoe on one side.
 fn of_shoe(body: &Body, side: usize) -> Vec<BodyVertex> {
     let is_shoe = |v: &&BodyVertex| v.bones[0] == LEGS[side] + 2 && v.weights[0] == 1.0;
     body.vertices.iter().filter(is_shoe).copied().collect()
@@ -53,15 +53,15 @@ fn the_walk_is_smooth_periodic_and_stands_on_the_floor() {
     assert!(jerk < 0.012, "{jerk}");
 }
 
-/// What touches the floor does not slide over it: it goes backward as fast as the floor does.
+/// A point that touches the floor does not slide over it: it moves backward as fast as the floor.
 #[test]
-fn a_foot_on_the_floor_goes_with_it() {
+fn a_foot_on_the_floor_does_not_slide() {
     let body = Figure::new().body;
     let shoes = [0, 1].map(|side| of_shoe(&body, side));
     // Where one foot stands, and where both do.
     let (mut worst, mut count) = ([0.0_f32; 2], [0; 2]);
     for seconds in times() {
-        let poses = [-MOMENT, 0.0, MOMENT].map(|more| WALK.pose(seconds + more));
+        let poses = [-SPEED_INTERVAL_S, 0.0, SPEED_INTERVAL_S].map(|more| WALK.pose(seconds + more));
         let height = |v: &BodyVertex| place(&poses[1], v)[1];
         let mut lowest = shoes.each_ref().map(|shoe| {
             let of_all = shoe.iter().min_by(|a, b| height(a).total_cmp(&height(b)));
@@ -72,7 +72,7 @@ fn a_foot_on_the_floor_goes_with_it() {
         let stands = |(at, v): &(usize, &BodyVertex)| *at == 0 || height(v) < ON_FLOOR;
         let speed = |(_, v): (usize, &BodyVertex)| {
             let [before, _, after] = poses.each_ref().map(|pose| place(pose, v));
-            let [x, z] = [0, 2].map(|n| (after[n] - before[n]) / (2.0 * MOMENT));
+            let [x, z] = [0, 2].map(|n| (after[n] - before[n]) / (2.0 * SPEED_INTERVAL_S));
             x.hypot(z + SPEED)
         };
         let standing: Vec<f32> = lowest.into_iter().enumerate().filter(stands).map(speed).collect();
@@ -86,12 +86,14 @@ fn a_foot_on_the_floor_goes_with_it() {
     assert!((30..70).contains(&count[1]), "{count:?}");
 }
 
-/// Seconds.
-const MOMENT: f32 = 0.001;
-/// What is lower touches the floor, in metres: vertices lie on a shoe's surface, and not everywhere.
+/// The time over which speeds are measured, in seconds.
+const SPEED_INTERVAL_S: f32 = 0.001;
+/// The height in metres below which a point of a shoe counts as touching the floor. It is not 0, since the lowest point of a shoe
+/// may lie between vertices.
 const ON_FLOOR: f32 = 0.001;
-/// Metres a second. Of two feet one has just come down or is about to be lifted, and may be some tenths of a millimetre above the
-/// floor.
+/// The highest allowed speeds of a touching point over the floor, in metres per second: while one foot is on the floor, and while
+/// both are. In the second case one foot has just come down or is about to be lifted, and may be some tenths of a millimetre above
+/// the floor.
 const SLIDES: [f32; 2] = [0.03, 0.2];
 
 #[test]
@@ -101,7 +103,7 @@ fn legs_reach_their_feet_and_knees_bend_forward() {
     for seconds in times() {
         let pose = WALK.pose(seconds);
         for (side, leg) in LEGS.map(|leg| leg as usize).into_iter().enumerate() {
-            let [hip, knee, ankle] = [HIP, KNEE, ANKLE].map(|joint| on_side(joint, side));
+            let [hip, knee, ankle] = [HIP, KNEE, ANKLE].map(|joint| mirrored_to_side(joint, side));
             let [shin, foot] = [leg + 1, leg + 2].map(|bone| apply(&pose[bone], ankle));
             let off = sub(shin, foot);
             assert!(long(off) < 1e-4, "{seconds}: a leg ends {off:?} from its foot");
@@ -126,6 +128,6 @@ fn an_army_stands_in_a_square() {
             each().fold(f32::MIN, f32::max) - each().fold(f32::MAX, f32::min)
         };
         assert_eq!(army.len(), count);
-        assert!([0, 1].iter().all(|at| (wide(*at) - (side - 1) as f32 * APART).abs() < 1e-4), "{count}");
+        assert!([0, 1].iter().all(|at| (wide(*at) - (side - 1) as f32 * SPACING).abs() < 1e-4), "{count}");
     }
 }

@@ -1,15 +1,16 @@
 //! The kernels of the histogram as data: files, launches and parameters.
 
 use super::BINS;
-use crate::reduction::code::{Arg, Code, Pass, SubGroups};
+use crate::reduction::code::{Arg, Code, Pass};
+use crate::reduction::kernels::code;
 use crate::reduction::pictures::Case;
 use ladder::config::{Config, Param};
 
-/// Nothing is counted yet.
+/// The launch that sets all counts to 0.
 pub const CLEAR: Pass =
     Pass { kernel: "histogram_clear", args: &[Arg::Numbers], group: "", groups: |_, _| [BINS, 1] };
 
-/// As many groups as it takes.
+/// Returns a launch of the kernel with the name `kernel`, which counts pixels, with as many work-groups as the picture needs.
 const fn counting(kernel: &'static str) -> Pass {
     let groups = |config: &Config<Code>, case: &Case| {
         let of_group = config.get("GROUP") * config.get("EACH");
@@ -18,27 +19,32 @@ const fn counting(kernel: &'static str) -> Pass {
     Pass { kernel, args: &[Arg::Picture, Arg::Numbers, Arg::Width, Arg::Height], group: "GROUP", groups }
 }
 
-const fn code(file: &'static str, passes: &'static [Pass], params: &'static [Param]) -> Code {
-    Code { file, passes, params, sub_groups: SubGroups::Unused }
-}
-
+/// The size of the work-groups.
 const GROUP: Param = Param { name: "GROUP", cpu: 256, gpu: 256, values: &[64, 128, 256, 512] };
 
+/// The kernels of the variant `global`.
 pub(super) static GLOBAL: Code =
     code("histogram/01_global.cl", &[CLEAR, counting("histogram_global")], &[GROUP]);
 
+/// The kernel file of the variants that count in local memory.
 const LOCAL_FILE: &str = "histogram/02_local.cl";
+/// The launches of the kernels that count in local memory.
 const LOCAL_PASSES: &[Pass] = &[CLEAR, counting("histogram_local")];
+/// The number of pixels that each work-item counts.
 const EACH: Param = Param { name: "EACH", cpu: 64, gpu: 16, values: &[4, 8, 16, 32, 64, 256] };
 
+/// The kernels of the variant `local`.
 pub(super) static LOCAL: Code = code(LOCAL_FILE, LOCAL_PASSES, &[GROUP]);
+/// The kernels of the variant `several`.
 pub(super) static SEVERAL: Code = code(LOCAL_FILE, LOCAL_PASSES, &[GROUP, EACH]);
+/// The kernels of the variant `copies`.
 pub(super) static COPIES: Code = code(
     LOCAL_FILE,
     LOCAL_PASSES,
     &[GROUP, EACH, Param { name: "COPIES", cpu: 2, gpu: 8, values: &[2, 4, 8, 16] }],
 );
 
+/// The kernels of the variant `private`.
 pub(super) static PRIVATE: Code = code(
     "histogram/03_private.cl",
     &[CLEAR, counting("histogram_private")],

@@ -1,73 +1,55 @@
-//! The ladder of histograms: how many pixels of a picture have each luminance. It has the pictures, the memory and the
-//! luminance of the [reduction](super::reduction).
+//! The ladder of histograms: how many pixels of a picture have each luminance. It uses the pictures, the memory and the luminance
+//! of the [reduction](super::reduction).
 
 mod kernels;
 
 use std::sync::{Mutex, PoisonError};
 
 use super::reduction::code::Code;
-use super::reduction::digest::{Digest, Host, OF_SIZES, OfPictures};
 use super::reduction::luminance;
 use super::reduction::pictures::Case;
+use super::reduction::pixel_reduction::{Host, PictureLadder, PixelReduction};
 use base::threads::{Threads, share};
 pub use kernels::CLEAR;
-use ladder::rung::{Rung, Work};
+use ladder::variant::Variant;
 
-/// Luminances that there are.
+/// The number of luminance values.
 const BINS: usize = 256;
 
-/// A rung of kernels.
-const fn rung(
-    id: &'static str,
-    title: &'static str,
-    idea: &'static str,
-    code: &'static Code,
-) -> Rung<Code, Host> {
-    Rung { id, title, idea, work: Work::Kernels(code) }
-}
-
-/// The rungs in order.
-static RUNGS: [Rung<Code, Host>; 8] = [
-    Rung {
-        id: "serial",
-        title: "Serial",
-        idea: "One thread, one pixel at a time.",
-        work: Work::Host(SERIAL),
-    },
-    Rung {
-        id: "threads",
-        title: "Threads",
-        idea: "All cores, each with a histogram of its own.",
-        work: Work::Host(THREADS),
-    },
-    rung("global", "Global atomics", "OpenCL, counted in the device's memory.", &kernels::GLOBAL),
-    rung("local", "Local memory", "Each group counts in local memory.", &kernels::LOCAL),
-    rung("several", "Several pixels", "Several pixels a work-item, so fewer groups.", &kernels::SEVERAL),
-    rung(
+/// The variants of the histogram ladder, in the order of the tables.
+static VARIANTS: [Variant<Code, Host>; 8] = [
+    Variant::host("serial", "Serial", "One thread, one pixel at a time.", SERIAL),
+    Variant::host("threads", "Threads", "All cores, each with a histogram of its own.", THREADS),
+    Variant::kernels("global", "Global atomics", "OpenCL, counted in the device's memory.", &kernels::GLOBAL),
+    Variant::kernels("local", "Local memory", "Each group counts in local memory.", &kernels::LOCAL),
+    Variant::kernels(
+        "several",
+        "Several pixels",
+        "Several pixels a work-item, so fewer groups.",
+        &kernels::SEVERAL,
+    ),
+    Variant::kernels(
         "copies",
         "Copies",
         "Several histograms a group: neighbours count in different ones.",
         &kernels::COPIES,
     ),
-    rung(
+    Variant::kernels(
         "private",
         "Private",
         "For CPUs: one work-item a group, with histograms that nobody else sees.",
         &kernels::PRIVATE,
     ),
-    Rung {
-        id: "auto",
-        title: "Auto",
-        idea: "The fastest of the kernels and its parameters, measured on the device before it is timed.",
-        work: Work::Fastest,
-    },
+    Variant::AUTO,
 ];
 
-const SERIAL: Host = Host { threads: Threads::One, digest: count };
-const THREADS: Host = Host { threads: Threads::All, digest: count };
+/// The variant `serial`: counts on one thread.
+const SERIAL: Host = Host { threads: Threads::One, reduce: count_luminances };
+/// The variant `threads`: counts on all threads.
+const THREADS: Host = Host { threads: Threads::All, reduce: count_luminances };
 
-/// Each thread counts a part of the picture.
-fn count(pixels: &[u8], case: &Case, numbers: &mut [u32], threads: usize) {
+/// Counts luminances into `numbers`; each thread counts a part of the picture.
+fn count_luminances(pixels: &[u8], case: &Case, numbers: &mut [u32], threads: usize) {
     numbers.fill(0);
     let numbers = Mutex::new(numbers);
     let part = 4 * case.pixels().div_ceil(threads.max(1)).max(1);
@@ -81,22 +63,21 @@ fn count(pixels: &[u8], case: &Case, numbers: &mut [u32], threads: usize) {
     });
 }
 
-/// The ladder.
-pub static HISTOGRAM: OfPictures<Histogram> = OfPictures(Histogram);
+/// The ladder of histograms.
+pub static HISTOGRAM: PictureLadder<Histogram> = PictureLadder(Histogram);
 
-/// How many pixels have each luminance.
+/// Counts the pixels of each luminance.
 #[derive(Debug, Clone, Copy)]
 pub struct Histogram;
 
-impl Digest for Histogram {
+impl PixelReduction for Histogram {
     const NAME: &'static str = "histogram";
-    const TAKES: &'static [&'static str] = &["size"];
-    const SIZES: &'static [&'static str] = OF_SIZES;
-    const NUMBERS: &'static [&'static str] = &[];
-    const REST: &'static str = "the count of luminance";
+    const OPTIONS: &'static [&'static str] = &["size"];
+    const NUMBER_NAMES: &'static [&'static str] = &[];
+    const NUMBERED_NAME: &'static str = "the count of luminance";
 
-    fn rungs(&self) -> &'static [Rung<Code, Host>] {
-        &RUNGS
+    fn variants(&self) -> &'static [Variant<Code, Host>] {
+        &VARIANTS
     }
 
     fn numbers(&self, _: &Case) -> usize {
@@ -104,7 +85,7 @@ impl Digest for Histogram {
     }
 
     fn part_bytes(&self, _: &Case) -> usize {
-        // For the limit alone.
+        // Only the peak kernel uses them.
         16
     }
 

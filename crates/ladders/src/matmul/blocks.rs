@@ -1,45 +1,46 @@
-//! A product in blocks, by threads. In: two matrices of floats. Out: their product, in single or double precision.
+//! A matrix product in blocks, on several threads.
 //!
-//! The right matrix is packed into panels a few vectors wide, a few hundred of its rows at a time, which the caches hold. A
-//! few rows of the left one meet each panel in registers (after K. Goto, R. A. van de Geijn, "Anatomy of High-Performance
-//! Matrix Multiplication", 2008). The compiler makes vectors of the inner loops.
+//! The right matrix is packed into panels a few vectors wide, a few hundred of its rows at a time, which the caches hold. A few
+//! rows of the left matrix are multiplied with each panel in registers (after K. Goto, R. A. van de Geijn, "Anatomy of
+//! High-Performance Matrix Multiplication", 2008). The compiler vectorizes the inner loops.
 
 use super::shape::Shape;
 use base::error::Result;
 use base::threads::share;
 use opencl::guarded::zeroed;
 
-/// Rows of the left matrix that meet a panel at once.
+/// The number of rows of the left matrix that are multiplied with a panel at once.
 const ROWS: usize = 6;
-/// Rows of the right matrix that are packed at once.
+/// The number of rows of the right matrix that are packed at once.
 const DEPTH: usize = 256;
-/// Such blocks of rows that a thread takes at once.
-const PART: usize = 4;
+/// The number of blocks of [`ROWS`] rows that a thread takes at once.
+const BLOCKS_PER_TASK: usize = 4;
 
-/// What is added up.
-pub(super) trait Number: Copy + Default + Send + Sync {
-    /// A float as one.
-    fn of(float: f32) -> Self;
-    /// `self` + `a`·`b`, rounded twice.
-    fn plus(self, a: Self, b: Self) -> Self;
-    /// The same, rounded once.
-    fn fused(self, a: Self, b: Self) -> Self;
+/// A type in which products are summed.
+pub(super) trait Accumulator: Copy + Default + Send + Sync {
+    /// Converts a float.
+    fn from_f32(float: f32) -> Self;
+    /// Returns `self` + `a`·`b`, with separate rounding of product and sum.
+    fn add_product(self, a: Self, b: Self) -> Self;
+    /// Returns `self` + `a`·`b`, rounded once (fused multiply-add).
+    fn add_product_fused(self, a: Self, b: Self) -> Self;
 }
 
+/// Implements [`Accumulator`] for floating-point types.
 macro_rules! numbers {
     ($($number:ty)*) => { $(
-        impl Number for $number {
-            fn of(float: f32) -> Self {
+        impl Accumulator for $number {
+            fn from_f32(float: f32) -> Self {
                 float.into()
             }
 
             #[inline(always)]
-            fn plus(self, a: Self, b: Self) -> Self {
+            fn add_product(self, a: Self, b: Self) -> Self {
                 self + a * b
             }
 
             #[inline(always)]
-            fn fused(self, a: Self, b: Self) -> Self {
+            fn add_product_fused(self, a: Self, b: Self) -> Self {
                 a.mul_add(b, self)
             }
         }
@@ -48,11 +49,11 @@ macro_rules! numbers {
 
 numbers! { f32 f64 }
 
-/// The product of `a` and `b`, into `product`, by so many threads, in panels of `COLUMNS`.
+/// Multiplies `a` and `b` into `product` on `threads` threads, in panels of `COLUMNS` columns.
 ///
 /// # Errors
-/// When there is not enough memory.
-pub(super) fn multiply<T: Number, const COLUMNS: usize>(
+/// Returns an error if there is not enough memory.
+pub(super) fn multiply<T: Accumulator, const COLUMNS: usize>(
     shape: Shape,
     a: &[f32],
     b: &[f32],
@@ -67,27 +68,27 @@ pub(super) fn multiply<T: Number, const COLUMNS: usize>(
         let b = &b[first * n..(first + depth) * n];
         let panels = packed.chunks_exact_mut(depth * COLUMNS).take(n.div_ceil(COLUMNS)).enumerate();
         share(panels, threads, |(panel, to)| pack::<T, COLUMNS>(b, n, panel * COLUMNS, to));
-        let parts = product.chunks_mut(PART * ROWS * n).zip(a.chunks(PART * ROWS * k));
+        let parts = product.chunks_mut(BLOCKS_PER_TASK * ROWS * n).zip(a.chunks(BLOCKS_PER_TASK * ROWS * k));
         share(parts, threads, |(product, a)| {
             for (product, a) in product.chunks_mut(ROWS * n).zip(a.chunks(ROWS * k)) {
-                rows::<T, COLUMNS>(a, (k, first), &packed[..], depth, product, n);
+                multiply_rows::<T, COLUMNS>(a, (k, first), &packed[..], depth, product, n);
             }
         });
     }
     Ok(())
 }
 
-/// A panel: some columns of `b`, from `left` on, row by row; zeros beyond the last one.
-fn pack<T: Number, const COLUMNS: usize>(b: &[f32], n: usize, left: usize, to: &mut [T]) {
+/// Packs a panel into `to`: the columns of `b` from column `left` on, row by row, with zeros beyond the last column.
+fn pack<T: Accumulator, const COLUMNS: usize>(b: &[f32], n: usize, left: usize, to: &mut [T]) {
     let columns = left..n.min(left + COLUMNS);
     for (to, from) in to.chunks_exact_mut(COLUMNS).zip(b.chunks_exact(n)) {
-        let numbers = from[columns.clone()].iter().map(|x| T::of(*x));
+        let numbers = from[columns.clone()].iter().map(|x| T::from_f32(*x));
         to.iter_mut().zip(numbers.chain(std::iter::repeat(T::default()))).for_each(|(to, x)| *to = x);
     }
 }
 
-/// Adds the products of a few rows of `a`, from column `first` on, with all panels.
-fn rows<T: Number, const COLUMNS: usize>(
+/// Multiplies a few rows of `a`, from column `first` on, with all panels, and adds the results to `product`.
+fn multiply_rows<T: Accumulator, const COLUMNS: usize>(
     a: &[f32],
     (k, first): (usize, usize),
     panels: &[T],
@@ -95,47 +96,63 @@ fn rows<T: Number, const COLUMNS: usize>(
     product: &mut [T],
     n: usize,
 ) {
-    let mut of_a = [[T::default(); ROWS]; DEPTH];
+    let mut a_values = [[T::default(); ROWS]; DEPTH];
     for (r, row) in a.chunks_exact(k).enumerate() {
-        for (to, x) in of_a.iter_mut().zip(&row[first..first + depth]) {
-            to[r] = T::of(*x);
+        for (to, x) in a_values.iter_mut().zip(&row[first..first + depth]) {
+            to[r] = T::from_f32(*x);
         }
     }
-    for (panel, of_b) in panels.chunks_exact(depth * COLUMNS).enumerate().take(n.div_ceil(COLUMNS)) {
+    for (panel, b_panel) in panels.chunks_exact(depth * COLUMNS).enumerate().take(n.div_ceil(COLUMNS)) {
         let left = panel * COLUMNS;
-        let sums = tile::<T, COLUMNS>(&of_a[..depth], of_b);
+        let sums = tile_sums::<T, COLUMNS>(&a_values[..depth], b_panel);
         for (row, sums) in product.chunks_exact_mut(n).zip(sums) {
-            row[left..].iter_mut().zip(sums).for_each(|(to, sum)| *to = to.plus(T::of(1.0), sum));
+            row[left..]
+                .iter_mut()
+                .zip(sums)
+                .for_each(|(to, sum)| *to = to.add_product(T::from_f32(1.0), sum));
         }
     }
 }
 
-fn tile<T: Number, const COLUMNS: usize>(of_a: &[[T; ROWS]], of_b: &[T]) -> [[T; COLUMNS]; ROWS] {
+/// Returns the products of a few rows of `a` with one panel, by fused multiply-add if the processor has it.
+fn tile_sums<T: Accumulator, const COLUMNS: usize>(
+    a_values: &[[T; ROWS]],
+    b_panel: &[T],
+) -> [[T; COLUMNS]; ROWS] {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
         // SAFETY: the processor has both features that it is compiled for.
-        return unsafe { tile_fma(of_a, of_b) };
+        return unsafe { tile_sums_fma(a_values, b_panel) };
     }
-    add_up::<T, COLUMNS, false>(of_a, of_b)
+    sum_products::<T, COLUMNS, false>(a_values, b_panel)
 }
 
+/// As [`tile_sums`], compiled for fused multiply-add.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-fn tile_fma<T: Number, const COLUMNS: usize>(of_a: &[[T; ROWS]], of_b: &[T]) -> [[T; COLUMNS]; ROWS] {
-    add_up::<T, COLUMNS, true>(of_a, of_b)
+fn tile_sums_fma<T: Accumulator, const COLUMNS: usize>(
+    a_values: &[[T; ROWS]],
+    b_panel: &[T],
+) -> [[T; COLUMNS]; ROWS] {
+    sum_products::<T, COLUMNS, true>(a_values, b_panel)
 }
 
+/// Sums the products of a few rows of `a` with one panel.
 #[inline(always)]
-fn add_up<T: Number, const COLUMNS: usize, const FUSED: bool>(
-    of_a: &[[T; ROWS]],
-    of_b: &[T],
+fn sum_products<T: Accumulator, const COLUMNS: usize, const FUSED: bool>(
+    a_values: &[[T; ROWS]],
+    b_panel: &[T],
 ) -> [[T; COLUMNS]; ROWS] {
     let mut sums = [[T::default(); COLUMNS]; ROWS];
-    for (of_a, of_b) in of_a.iter().zip(of_b.as_chunks::<COLUMNS>().0) {
+    for (a_values, b_panel) in a_values.iter().zip(b_panel.as_chunks::<COLUMNS>().0) {
         for r in 0..ROWS {
             for s in 0..COLUMNS {
                 let sum = sums[r][s];
-                sums[r][s] = if FUSED { sum.fused(of_a[r], of_b[s]) } else { sum.plus(of_a[r], of_b[s]) };
+                sums[r][s] = if FUSED {
+                    sum.add_product_fused(a_values[r], b_panel[s])
+                } else {
+                    sum.add_product(a_values[r], b_panel[s])
+                };
             }
         }
     }

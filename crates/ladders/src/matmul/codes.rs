@@ -1,5 +1,5 @@
-//! The kernel files of matrix multiplication as data. In: a configuration and a case. Out: which kernels run, over how many
-//! work-items, and how much they pack.
+//! The kernel files of matrix multiplication as data: their kernels, the number of work-items of each kernel, and how many
+//! elements a kernel packs, that is copies to a buffer in the order in which the next kernel reads them.
 
 use ocl::ffi::CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT;
 
@@ -7,123 +7,130 @@ use super::shape::Shape;
 use ladder::config::{Config, Param, Tunable};
 use opencl::cl::{Device, DeviceInfo, DeviceKind};
 
-/// A kernel file.
+/// A kernel file, and how its kernels are launched.
 #[derive(Debug)]
 pub struct Code {
     file: &'static str,
-    /// Its kernels in order.
+    /// The kernels of the file, in the order of their launches.
     pub(super) steps: &'static [Step],
     params: &'static [Param],
-    /// Work-items of the largest group.
-    group: fn(&Config<Code>) -> usize,
-    /// Bytes of local memory.
-    local: fn(&Config<Code>) -> usize,
-    /// Whether the values go together.
-    fits: fn(&Config<Code>) -> bool,
+    /// Returns the number of work-items in the largest work-group.
+    group_items: fn(&Config<Code>) -> usize,
+    /// Returns the bytes of local memory that a work-group uses.
+    local_bytes: fn(&Config<Code>) -> usize,
+    /// Returns true if these parameter values can be combined.
+    is_consistent: fn(&Config<Code>) -> bool,
 }
 
-/// A kernel.
+/// A kernel, and its launch.
 #[derive(Debug)]
 pub(super) struct Step {
     pub(super) kernel: &'static str,
     pub(super) role: Role,
-    over: Over,
+    work_items: WorkItems,
 }
 
-/// What a kernel does: its arguments are the matrices that it reads, that which it writes, and the three sizes.
+/// The role of a kernel. A kernel's arguments are the matrices that it reads, the matrix that it writes, and m, n and k.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// Brings the left matrix into another order.
+    /// Packs the left matrix.
     PackLeft,
-    /// The same with the right one.
+    /// Packs or transposes the right matrix.
     PackRight,
+    /// Multiplies both matrices, which may be packed.
     Multiply,
 }
 
-/// What there is a work-item for.
+/// The number of work-items or work-groups of a launch.
 #[derive(Debug)]
-enum Over {
-    /// Each number of the product.
+enum WorkItems {
+    /// One work-item for each element of the product.
     Product,
-    /// Each number of the right matrix.
+    /// One work-item for each element of the right matrix.
     Right,
-    /// A tile of the product: groups of them in a row.
+    /// One work-group for each tile of the product.
     Tiles,
-    /// A panel of the left matrix, and a chunk of its columns: single ones.
+    /// One work-item for each chunk of columns of a panel of the left matrix.
     LeftPanels,
-    /// A panel of the right matrix, and a chunk of its rows.
+    /// One work-item for each chunk of rows of a panel of the right matrix.
     RightPanels,
-    /// What some panels of both give.
+    /// One work-item for each block of the product, of a few panels of the left matrix and a few of the right one.
     Panels,
-    /// None: a number of groups that fills the device.
-    Nothing,
+    /// As many work-groups as fill the device, whatever the size of the matrices; for the peak kernel.
+    FillDevice,
 }
 
 impl Code {
-    /// Whether the right matrix lies in constant memory.
+    /// Returns true if the right matrix lies in constant memory.
     pub(super) fn is_constant(&self) -> bool {
         self.file == CONSTANT.file
     }
 }
 
 impl Step {
-    /// Numbers that it packs.
+    /// Returns the number of elements in the buffer that this kernel writes if it packs a matrix, padding included.
     pub(super) fn packed(&self, shape: Shape, config: &Config<Code>) -> usize {
         let k = shape.k as usize;
-        match self.over {
-            Over::LeftPanels => (shape.m as usize).next_multiple_of(rows(config)) * k,
-            Over::RightPanels => (shape.n as usize).next_multiple_of(columns(config)) * k,
-            _ => shape.right(),
+        match self.work_items {
+            WorkItems::LeftPanels => (shape.m as usize).next_multiple_of(panel_rows(config)) * k,
+            WorkItems::RightPanels => (shape.n as usize).next_multiple_of(panel_columns(config)) * k,
+            _ => shape.right_len(),
         }
     }
 
-    /// Work-items, and those of a group; where there are no work-items nothing is to be done.
+    /// Returns the global and the local size of the launch. A global size of 0 means that there is nothing to do.
     pub(super) fn launch(&self, shape: Shape, config: &Config<Code>) -> ([usize; 3], [usize; 3]) {
         let (m, n, k) = (shape.m as usize, shape.n as usize, shape.k as usize);
         let chunks = || k.div_ceil(value(config, "CHUNK"));
-        let (items, group) = match self.over {
-            Over::Product | Over::Right => {
-                let (x, y) = plane(config);
-                let height = if matches!(self.over, Over::Right) { k } else { m };
+        let (items, group) = match self.work_items {
+            WorkItems::Product | WorkItems::Right => {
+                let (x, y) = group_shape(config);
+                let height = if matches!(self.work_items, WorkItems::Right) { k } else { m };
                 return ([n.next_multiple_of(x), height.next_multiple_of(y), 1], [x, y, 1]);
             }
-            Over::Tiles => {
+            WorkItems::Tiles => {
                 let tiles = m.div_ceil(value(config, "TILE_M")) * n.div_ceil(value(config, "TILE_N"));
-                (tiles * items(config), items(config))
+                (tiles * tile_items(config), tile_items(config))
             }
-            Over::LeftPanels => (m.div_ceil(rows(config)) * chunks(), 1),
-            Over::RightPanels => (n.div_ceil(columns(config)) * chunks(), 1),
-            Over::Panels => {
-                let down = m.div_ceil(rows(config)).div_ceil(value(config, "DOWN"));
-                (down * n.div_ceil(columns(config)).div_ceil(value(config, "ACROSS")), 1)
+            WorkItems::LeftPanels => (m.div_ceil(panel_rows(config)) * chunks(), 1),
+            WorkItems::RightPanels => (n.div_ceil(panel_columns(config)) * chunks(), 1),
+            WorkItems::Panels => {
+                let down = m.div_ceil(panel_rows(config)).div_ceil(value(config, "DOWN"));
+                (down * n.div_ceil(panel_columns(config)).div_ceil(value(config, "ACROSS")), 1)
             }
-            Over::Nothing => (value(config, "GROUPS") * value(config, "GROUP"), value(config, "GROUP")),
+            WorkItems::FillDevice => {
+                (value(config, "GROUPS") * value(config, "GROUP"), value(config, "GROUP"))
+            }
         };
         ([items, 1, 1], [group, 1, 1])
     }
 }
 
+/// Returns a parameter's value, at least 1.
 fn value(config: &Config<Code>, name: &str) -> usize {
     config.get(name).max(1) as usize
 }
 
-/// Work-items of a group along a row and along a column, whatever they are called.
-fn plane(config: &Config<Code>) -> (usize, usize) {
+/// Returns the numbers of columns and rows of a work-group, computed from `GROUP`, `GROUP_X`, `GROUP_Y` or `TILE`, whichever of
+/// these parameters the file has.
+fn group_shape(config: &Config<Code>) -> (usize, usize) {
     let get = |name| value(config, name);
-    // What a file does not have is 1.
+    // Parameters that a file does not have are 1.
     (get("GROUP") * get("GROUP_X") * get("TILE"), get("GROUP_Y") * get("TILE"))
 }
 
-fn rows(config: &Config<Code>) -> usize {
+/// Returns the number of rows in a panel of the left matrix.
+fn panel_rows(config: &Config<Code>) -> usize {
     value(config, "ROWS")
 }
 
-fn columns(config: &Config<Code>) -> usize {
+/// Returns the number of columns in a panel of the right matrix.
+fn panel_columns(config: &Config<Code>) -> usize {
     value(config, "VECTORS") * value(config, "WIDTH")
 }
 
-/// Work-items that share a tile.
-fn items(config: &Config<Code>) -> usize {
+/// Returns the number of work-items that compute one tile of the product together.
+fn tile_items(config: &Config<Code>) -> usize {
     let get = |name| value(config, name);
     get("TILE_M") / get("ROWS") * (get("TILE_N") / get("COLUMNS"))
 }
@@ -137,93 +144,127 @@ impl Tunable for Code {
         self.params
     }
 
-    fn groups(&self, config: &Config<Self>) -> Vec<usize> {
-        vec![(self.group)(config)]
+    fn group_sizes(&self, config: &Config<Self>) -> Vec<usize> {
+        vec![(self.group_items)(config)]
     }
 
     fn allows(&self, config: &Config<Self>, device: &DeviceInfo) -> bool {
-        (self.local)(config) as u64 <= device.local_memory() && (self.fits)(config)
+        (self.local_bytes)(config) as u64 <= device.local_memory() && (self.is_consistent)(config)
     }
 }
 
-fn of_plane(config: &Config<Code>) -> usize {
-    let (x, y) = plane(config);
+/// Returns the number of work-items in a work-group.
+fn group_items(config: &Config<Code>) -> usize {
+    let (x, y) = group_shape(config);
     x * y
 }
 
-/// Tiles of `buffers` of each matrix, with this many numbers more in a row of the left one.
+/// Returns the size in bytes of the local memory in which a work-group keeps tiles of floats: `buffers` tiles of the left
+/// matrix and as many of the right matrix. `more` is the number of floats of padding at the end of each row of a left tile, as
+/// it is stored.
 fn tile_bytes(config: &Config<Code>, buffers: usize, more: usize) -> usize {
     let get = |name| value(config, name);
     4 * buffers * get("TILE_K") * (get("TILE_M") + more + get("TILE_N"))
 }
 
-/// Whether tiles are whole numbers of work-items' parts, groups are of a size that is worth trying, and registers might do.
+/// Returns true if tiles divide evenly among work-items, work-groups have a useful size, and the results of a work-item may fit
+/// into registers.
 fn tiles_fit(config: &Config<Code>) -> bool {
     let get = |name| value(config, name);
     let whole = get("TILE_M") % get("ROWS") == 0 && get("TILE_N") % get("COLUMNS") == 0;
-    whole && (16..=512).contains(&items(config)) && get("ROWS") * get("COLUMNS") <= 128
+    whole && (16..=512).contains(&tile_items(config)) && get("ROWS") * get("COLUMNS") <= 128
 }
 
+/// Returns a parameter: its name, its defaults for CPUs and GPUs, and the values to try.
 const fn param(name: &'static str, cpu: u32, gpu: u32, values: &'static [u32]) -> Param {
     Param { name, cpu, gpu, values }
 }
 
-const fn step(kernel: &'static str, role: Role, over: Over) -> Step {
-    Step { kernel, role, over }
+/// Returns a step: a kernel, its role, and the number of its work-items.
+const fn step(kernel: &'static str, role: Role, work_items: WorkItems) -> Step {
+    Step { kernel, role, work_items }
 }
 
+/// The size of work-groups along a row.
 const GROUP: Param = param("GROUP", 64, 64, &[]);
 
-/// A file with one kernel over all numbers of the product.
-const fn plain(file: &'static str, steps: &'static [Step], params: &'static [Param]) -> Code {
-    Code { file, steps, params, group: of_plane, local: |_| 0, fits: |_| true }
+/// Returns the description of a kernel file whose last kernel has one work-item for each element of the product. `steps` are
+/// the file's kernels in order, `params` its tuning parameters.
+const fn one_item_per_element(file: &'static str, steps: &'static [Step], params: &'static [Param]) -> Code {
+    Code { file, steps, params, group_items, local_bytes: |_| 0, is_consistent: |_| true }
 }
 
-pub(super) static NAIVE: Code =
-    plain("matmul/01_naive.cl", &[step("matmul_naive", Role::Multiply, Over::Product)], &[GROUP]);
+/// The kernels of the variant `naive`.
+pub(super) static NAIVE: Code = one_item_per_element(
+    "matmul/01_naive.cl",
+    &[step("matmul_naive", Role::Multiply, WorkItems::Product)],
+    &[GROUP],
+);
 
-pub(super) static PRIVATE: Code =
-    plain("matmul/02_private.cl", &[step("matmul_private", Role::Multiply, Over::Product)], &[GROUP]);
+/// The kernels of the variant `private`.
+pub(super) static PRIVATE: Code = one_item_per_element(
+    "matmul/02_private.cl",
+    &[step("matmul_private", Role::Multiply, WorkItems::Product)],
+    &[GROUP],
+);
 
-pub(super) static TRANSPOSED: Code = plain(
+/// The kernels of the variant `transposed`.
+pub(super) static TRANSPOSED: Code = one_item_per_element(
     "matmul/03_transposed.cl",
     &[
-        step("matmul_transpose", Role::PackRight, Over::Right),
-        step("matmul_transposed", Role::Multiply, Over::Product),
+        step("matmul_transpose", Role::PackRight, WorkItems::Right),
+        step("matmul_transposed", Role::Multiply, WorkItems::Product),
     ],
     &[GROUP],
 );
 
-const SIDES: &[Param] =
+/// The sizes of work-groups along a row and along a column.
+const GROUP_SIDES: &[Param] =
     &[param("GROUP_X", 8, 8, &[4, 8, 16, 32, 64]), param("GROUP_Y", 8, 8, &[1, 2, 4, 8, 16, 32])];
 
-pub(super) static WORK_GROUP: Code =
-    plain("matmul/04_work_group.cl", &[step("matmul_work_group", Role::Multiply, Over::Product)], SIDES);
+/// The kernels of the variant `work-group`.
+pub(super) static WORK_GROUP: Code = one_item_per_element(
+    "matmul/04_work_group.cl",
+    &[step("matmul_work_group", Role::Multiply, WorkItems::Product)],
+    GROUP_SIDES,
+);
 
+/// The edge of square tiles, which is also that of their work-groups.
 const TILE: &[Param] = &[param("TILE", 16, 16, &[8, 16, 32])];
 
+/// Returns the size in bytes of the local memory for one square tile of each matrix, whose rows are padded by one float.
 fn square_bytes(config: &Config<Code>) -> usize {
     let side = value(config, "TILE");
     4 * 2 * side * (side + 1)
 }
 
-/// A file with one kernel that has square tiles in local memory.
-const fn square(file: &'static str, steps: &'static [Step]) -> Code {
-    Code { file, steps, params: TILE, group: of_plane, local: square_bytes, fits: |_| true }
+/// Returns the description of a kernel file whose last kernel uses square tiles in local memory. `steps` are the file's kernels
+/// in order.
+const fn square_tiles(file: &'static str, steps: &'static [Step]) -> Code {
+    Code { file, steps, params: TILE, group_items, local_bytes: square_bytes, is_consistent: |_| true }
 }
 
-pub(super) static LOCAL_TILES: Code =
-    square("matmul/05_local_tiles.cl", &[step("matmul_local_tiles", Role::Multiply, Over::Product)]);
+/// The kernels of the variant `local-tiles`.
+pub(super) static LOCAL_TILES: Code = square_tiles(
+    "matmul/05_local_tiles.cl",
+    &[step("matmul_local_tiles", Role::Multiply, WorkItems::Product)],
+);
 
-pub(super) static CONSTANT: Code =
-    plain("matmul/06_constant.cl", &[step("matmul_constant", Role::Multiply, Over::Product)], SIDES);
+/// The kernels of the variant `constant`.
+pub(super) static CONSTANT: Code = one_item_per_element(
+    "matmul/06_constant.cl",
+    &[step("matmul_constant", Role::Multiply, WorkItems::Product)],
+    GROUP_SIDES,
+);
 
+/// The kernels of the variant `padded`.
 pub(super) static PADDED: Code =
-    square("matmul/07_padded.cl", &[step("matmul_padded", Role::Multiply, Over::Product)]);
+    square_tiles("matmul/07_padded.cl", &[step("matmul_padded", Role::Multiply, WorkItems::Product)]);
 
+/// The kernels of the variant `register-tiles`.
 pub(super) static REGISTER_TILES: Code = Code {
     file: "matmul/08_register_tiles.cl",
-    steps: &[step("matmul_register_tiles", Role::Multiply, Over::Tiles)],
+    steps: &[step("matmul_register_tiles", Role::Multiply, WorkItems::Tiles)],
     params: &[
         param("TILE_M", 64, 64, &[32, 64, 128]),
         param("TILE_N", 64, 64, &[32, 64, 128]),
@@ -231,14 +272,15 @@ pub(super) static REGISTER_TILES: Code = Code {
         param("ROWS", 4, 4, &[2, 4, 8]),
         param("COLUMNS", 4, 4, &[2, 4, 8]),
     ],
-    group: items,
-    local: |config| tile_bytes(config, 1, 1),
-    fits: tiles_fit,
+    group_items: tile_items,
+    local_bytes: |config| tile_bytes(config, 1, 1),
+    is_consistent: tiles_fit,
 };
 
+/// The kernels of the variant `vector-loads`.
 pub(super) static VECTOR_LOADS: Code = Code {
     file: "matmul/09_vector_loads.cl",
-    steps: &[step("matmul_vector_loads", Role::Multiply, Over::Tiles)],
+    steps: &[step("matmul_vector_loads", Role::Multiply, WorkItems::Tiles)],
     params: &[
         param("TILE_M", 64, 128, &[32, 64, 128]),
         param("TILE_N", 64, 128, &[32, 64, 128]),
@@ -246,14 +288,15 @@ pub(super) static VECTOR_LOADS: Code = Code {
         param("ROWS", 4, 8, &[4, 8]),
         param("COLUMNS", 8, 8, &[4, 8, 16]),
     ],
-    group: items,
-    local: |config| tile_bytes(config, 1, 4),
-    fits: tiles_fit,
+    group_items: tile_items,
+    local_bytes: |config| tile_bytes(config, 1, 4),
+    is_consistent: tiles_fit,
 };
 
+/// The kernels of the variant `double-buffered`.
 pub(super) static DOUBLE_BUFFERED: Code = Code {
     file: "matmul/10_double_buffered.cl",
-    steps: &[step("matmul_double_buffered", Role::Multiply, Over::Tiles)],
+    steps: &[step("matmul_double_buffered", Role::Multiply, WorkItems::Tiles)],
     params: &[
         param("TILE_M", 64, 128, &[32, 64, 128, 256]),
         param("TILE_N", 64, 128, &[32, 64, 128, 256]),
@@ -262,17 +305,18 @@ pub(super) static DOUBLE_BUFFERED: Code = Code {
         param("COLUMNS", 8, 8, &[4, 8, 16]),
         param("BAND", 8, 8, &[1, 4, 8, 16]),
     ],
-    group: items,
-    local: |config| tile_bytes(config, 2, 4),
-    fits: tiles_fit,
+    group_items: tile_items,
+    local_bytes: |config| tile_bytes(config, 2, 4),
+    is_consistent: tiles_fit,
 };
 
+/// The kernels of the variant `panels`.
 pub(super) static PANELS: Code = Code {
     file: "matmul/11_panels.cl",
     steps: &[
-        step("matmul_pack_a", Role::PackLeft, Over::LeftPanels),
-        step("matmul_pack_b", Role::PackRight, Over::RightPanels),
-        step("matmul_panels", Role::Multiply, Over::Panels),
+        step("matmul_pack_a", Role::PackLeft, WorkItems::LeftPanels),
+        step("matmul_pack_b", Role::PackRight, WorkItems::RightPanels),
+        step("matmul_panels", Role::Multiply, WorkItems::Panels),
     ],
     params: &[
         param("ROWS", 8, 4, &[4, 6, 8, 12, 14]),
@@ -283,17 +327,19 @@ pub(super) static PANELS: Code = Code {
         param("DEPTH", 256, 256, &[128, 256, 512]),
         param("CHUNK", 64, 64, &[]),
     ],
-    group: |_| 1,
-    local: |_| 0,
-    // More than all registers of any processor make no sense.
-    fits: |config| rows(config) * columns(config) <= 32 * 16,
+    group_items: |_| 1,
+    local_bytes: |_| 0,
+    // More numbers than all registers of any processor hold make no sense.
+    is_consistent: |config| panel_rows(config) * panel_columns(config) <= 32 * 16,
 };
 
-pub(super) const LIMIT_FILE: &str = "matmul/limit.cl";
+/// The file with the peak kernel.
+pub(super) const PEAK_FILE: &str = "matmul/limit.cl";
 
-pub(super) static LIMIT: Code = plain(
-    LIMIT_FILE,
-    &[step("multiply_adds", Role::Multiply, Over::Nothing)],
+/// The peak kernel: multiply-adds in registers, without memory accesses.
+pub(super) static PEAK: Code = one_item_per_element(
+    PEAK_FILE,
+    &[step("multiply_adds", Role::Multiply, WorkItems::FillDevice)],
     &[
         param("GROUP", 1, 256, &[]),
         param("WIDTH", 16, 1, &[]),
@@ -302,9 +348,10 @@ pub(super) static LIMIT: Code = plain(
     ],
 );
 
-/// The limit on a device. A processor's vectors are as wide as its registers: of wider ones fewer would stay there.
-pub(super) fn limit(device: &Device) -> Config<Code> {
-    let config = Config::of(&LIMIT, device.info.kind).fitted(&device.info);
+/// Returns the peak kernel's parameters on a device. On a CPU its vectors are as wide as the registers, since fewer of wider
+/// vectors would stay in registers.
+pub(super) fn peak(device: &Device) -> Config<Code> {
+    let config = Config::for_device(&PEAK, &device.info);
     match device.number::<u32>(CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT) {
         Some(width @ (2 | 4 | 8 | 16)) if device.info.kind == DeviceKind::Cpu => config.with("WIDTH", width),
         _ => config,

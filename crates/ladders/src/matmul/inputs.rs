@@ -1,16 +1,18 @@
-//! Matrices to multiply. In: a kind of input and a shape. Out: the numbers of both, in which a fault shows.
+//! Input matrices for matrix multiplication.
 
 use super::shape::Shape;
+use base::random::mix;
 
-/// Names of the kinds; the first is the one that is timed.
-pub(super) const NAMES: &[&str] = &["noise", "whole", "zeros", "huge", "special"];
+/// Names of the kinds of input; the first one is timed.
+pub(super) const INPUT_NAMES: &[&str] = &["noise", "whole", "zeros", "huge", "special"];
 
-/// Whether any order of additions gives the same: products and sums are whole numbers that a float holds.
+/// Returns true if the order of additions does not matter for this kind of input: all products and sums are integers that a float
+/// can hold.
 pub(super) fn is_exact(name: &str) -> bool {
     matches!(name, "whole" | "zeros")
 }
 
-/// Fills both matrices, the same each time.
+/// Fills both matrices with a kind of input, the same numbers each time.
 pub(super) fn fill(name: &str, shape: Shape, a: &mut [f32], b: &mut [f32]) {
     let (k, n) = (shape.k.max(1) as usize, shape.n.max(1) as usize);
     for (matrix, numbers, width) in [(0, a, k), (1, b, n)] {
@@ -29,8 +31,9 @@ pub(super) fn fill(name: &str, shape: Shape, a: &mut [f32], b: &mut [f32]) {
     }
 }
 
-/// Noise, and in some rows of the left matrix and columns of the right one a number that is infinite or none: in every other
-/// one of these at its begin, so that it lies right behind the end of a row that has none.
+/// Returns a number of the input `special`: noise, except that some rows of the left matrix and some columns of the right one have
+/// one infinity or NaN each, or are all zeros. In odd rows and columns the infinity or NaN is the first element, so that a read
+/// beyond the end of the preceding row finds it.
 fn special(bits: u32, is_left: bool, row: usize, column: usize, k: usize) -> f32 {
     let (line, across) = if is_left { (row, column) } else { (column, row) };
     let here = across == if line % 2 == 1 { 0 } else { (7 * line + 3) % k };
@@ -38,26 +41,18 @@ fn special(bits: u32, is_left: bool, row: usize, column: usize, k: usize) -> f32
         1 if here => f32::INFINITY,
         2 if here => f32::NEG_INFINITY,
         3 if here => f32::NAN,
-        // Times what is infinite it is no number.
+        // 0 times infinity is NaN.
         4 => [0.0, -0.0][(bits % 2) as usize],
         _ => noise(bits),
     }
 }
 
-/// A float between 1/1024 and 1, of either sign, with all bits of its fraction in use: no product of two is subnormal.
+/// Returns a float of either sign whose magnitude is between 1/1024 and 1, with all bits of its fraction in use. The product of two
+/// such floats is not subnormal.
 fn noise(bits: u32) -> f32 {
     // Larger ones more often, so that all of them count: exponents from -1 to -10 by the zeros at the end.
     let exponent = 126 - (bits >> 23 & 0xff | 1 << 9).trailing_zeros();
     f32::from_bits(bits & 0x8000_0000 | exponent << 23 | bits & 0x007f_ffff)
-}
-
-/// A mix of the bits of `i` (Murmur3's last step: A. Appleby, 2011).
-fn mix(i: u32) -> u32 {
-    let mut bits = i.wrapping_add(1);
-    for (shift, factor) in [(16, 0x85eb_ca6b), (13, 0xc2b2_ae35)] {
-        bits = (bits ^ bits >> shift).wrapping_mul(factor);
-    }
-    bits ^ bits >> 16
 }
 
 #[cfg(test)]
@@ -65,10 +60,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn inputs_are_what_they_are_called() {
+    fn each_kind_of_input_has_its_properties() {
         let shape = Shape { m: 40, n: 50, k: 60 };
         let (mut a, mut b) = (vec![0.0; 2400], vec![0.0; 3000]);
-        for name in NAMES {
+        for name in INPUT_NAMES {
             fill(name, shape, &mut a, &mut b);
             for matrix in [&a, &b] {
                 assert!(matrix.iter().all(|x| !x.is_subnormal()), "{name}");

@@ -1,8 +1,8 @@
-//! The ladder of matrix multiplication: `c = a b` for floats of 32 bits, `a` with m×k and `b` with k×n numbers. There are 2mnk
-//! operations for mk + kn + mn numbers: what is measured is how often a number is used once it has been read.
+//! The ladder of matrix multiplication: `c = a b` for `f32`, with an m×k matrix `a` and a k×n matrix `b`. There are 2mnk
+//! operations on mk + kn + mn numbers: it measures how often a number is used once it has been read.
 //!
-//! Results depend on the order of additions, which is each rung's own: they are compared with sums in double precision,
-//! within a [bound](reference::bound) that grows with k. An empty sum is 0, which has no sign.
+//! Results depend on the order of additions, which each variant chooses. They are compared with sums in double precision,
+//! within a [bound](reference::bound) that grows with k. An empty sum is 0 of any sign.
 
 mod blocks;
 mod codes;
@@ -10,49 +10,48 @@ mod host;
 mod inputs;
 mod kernels;
 pub mod reference;
-mod rungs;
 pub mod shape;
+mod variants;
 
 use ocl::ffi::CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE;
-use serde_json::Value;
+use serde_json::json;
 
+use crate::device::require_memory;
 use base::error::Result;
 use ladder::arrays::Arrays;
-use ladder::config::Config;
-use ladder::contest::Ladder;
 use ladder::measure::Sample;
-use ladder::rung::Rung;
+use ladder::rows::PeakKernel;
+use ladder::runner::{CaseInfo, Expected, Ladder, LadderInfo, Output, Part};
 use ladder::sizes::Sizes;
-use opencl::cl::{ClContext, DeviceInfo};
+use ladder::variant::Variant;
+use opencl::cl::{ClContext, Device};
 
 use codes::Code;
 use host::Host;
-use kernels::{Packed, Program};
-use reference::{Sums, reference};
+use kernels::{PackedMatrices, Program};
+use reference::{ProductElements, reference};
 use shape::Shape;
 
-/// The ladder.
+/// The ladder of matrix multiplication.
 #[derive(Debug, Clone, Copy)]
 pub struct Matmul;
 
-/// A rung that can run.
+/// A variant that is ready to run.
 #[derive(Debug)]
 pub enum Built {
     /// Threads of this process.
     Host(Host),
     /// Compiled kernels.
-    Kernels(Program),
+    Kernels(Box<Program>),
 }
 
-/// Matrices of a case, in the memory of host and device, each between two guards.
+/// Matrices of a case on host and device, each between two guards.
 #[derive(Debug)]
-pub struct Room {
+pub struct Buffers {
     shape: Shape,
     arrays: Arrays<2>,
-    /// Where there is a device.
-    packed: Option<Packed>,
-    /// How the results of the input that was loaded last are compared.
-    sums: Option<Sums>,
+    /// Packed matrices on the device.
+    packed: PackedMatrices,
 }
 
 impl Ladder for Matmul {
@@ -60,37 +59,36 @@ impl Ladder for Matmul {
     type Code = Code;
     type Host = Host;
     type Built = Built;
-    type Room = Room;
-    type Elements = Sums;
+    type Buffers = Buffers;
 
-    const NAME: &'static str = "matmul";
-    const LIMIT: &'static str = "multiply-adds alone";
-    const LIMIT_COMPUTES: bool = true;
-    const LIMIT_FILE: &'static str = codes::LIMIT_FILE;
-    const INPUTS: &'static [&'static str] = inputs::NAMES;
-
-    const TAKES: &'static [&'static str] = &["mnk"];
-    const SIZES: &'static [&'static str] =
-        &["128,128,128", "256,256,256", "512,512,512", "1024,1024,1024", "4096,16,1024", "2048,2048,2048"];
+    const INFO: LadderInfo = LadderInfo {
+        name: "matmul",
+        peaks: &[PeakKernel { key: "limit", name: "multiply-adds alone", note: None, computes: true }],
+        peak_file: codes::PEAK_FILE,
+        inputs: inputs::INPUT_NAMES,
+        options: &["mnk"],
+        sizes: &[
+            "128,128,128",
+            "256,256,256",
+            "512,512,512",
+            "1024,1024,1024",
+            "4096,16,1024",
+            "2048,2048,2048",
+        ],
+        ..LadderInfo::DEFAULT
+    };
 
     fn cases(&self, sizes: &Sizes) -> std::result::Result<Vec<Shape>, String> {
-        let mut cases = Vec::new();
-        for mnk in sizes.of("mnk", &[[1024; 3]])? {
-            let shape = Shape::of(mnk)?;
-            if !cases.contains(&shape) {
-                cases.push(shape);
-            }
-        }
-        Ok(cases)
+        sizes.cases("mnk", [1024; 3], Shape::new)
     }
 
-    fn rungs(&self) -> &'static [Rung<Code, Host>] {
-        &rungs::RUNGS
+    fn variants(&self) -> &'static [Variant<Code, Host>] {
+        &variants::VARIANTS
     }
 
-    fn small(&self) -> Vec<Shape> {
-        // Below, at and above the sides of tiles and vectors, thin ones, an empty sum; one, two and three numbers in the last
-        // vector of a sum.
+    /// Returns small shapes for checks: below, at and above the sides of tiles and vectors, thin ones, an empty sum; one, two and
+    /// three numbers in the last vector of a sum.
+    fn small(&self, _: &Built, _: &Shape) -> Vec<Shape> {
         [
             [65, 130, 37],
             [1, 1, 1],
@@ -109,62 +107,38 @@ impl Ladder for Matmul {
         .to_vec()
     }
 
-    fn title(&self, shape: &Shape) -> String {
-        shape.title()
-    }
-
-    fn json(&self, shape: &Shape) -> Value {
-        shape.json()
-    }
-
-    fn class(&self, shape: &Shape) -> &'static str {
-        shape.class()
-    }
-
-    fn case(&self, json: &Value) -> Option<Shape> {
-        Shape::from_json(json)
-    }
-
-    fn bytes(&self, shape: &Shape) -> f64 {
-        4.0 * (shape.left() + shape.right() + shape.product()) as f64
-    }
-
-    fn operations(&self, shape: &Shape) -> f64 {
-        2.0 * shape.products() as f64
-    }
-
-    fn output_bytes(&self, shape: &Shape) -> usize {
-        4 * shape.product()
-    }
-
-    fn memory(&self, shape: &Shape) -> usize {
-        // Inputs on host and device, and packed; results there too, what is right, in double precision first, poison and
-        // what is read.
-        4 * 3 * (shape.left() + shape.right()) + shape.product() * 4 * 8
-    }
-
-    fn supports(&self, device: &DeviceInfo, shape: &Shape) -> std::result::Result<(), String> {
-        let sizes = [shape.left(), shape.right(), shape.product()].map(|count| 4 * count as u64);
-        let packed = sizes[0] + sizes[1];
-        let largest = sizes.into_iter().max().unwrap_or_default();
-        match device.has_room(sizes.iter().sum::<u64>() + packed, largest) {
-            true => Ok(()),
-            false => {
-                Err(format!("Its matrices take {sizes:?} bytes, more than '{}' has room for.", device.name))
-            }
+    fn describe(&self, shape: &Shape) -> CaseInfo {
+        let output = 4 * shape.product_len();
+        CaseInfo {
+            title: shape.title(),
+            json: json!(shape),
+            class: shape.class(),
+            bytes: (4 * (shape.left_len() + shape.right_len()) + output) as f64,
+            operations: 2.0 * shape.multiplications() as f64,
+            output,
+            // Inputs on host and device, and packed; the output on host and device, the expected output, first in double
+            // precision, the bytes before a run, and those that are read.
+            memory: 4 * 3 * (shape.left_len() + shape.right_len()) + output * 8,
+            ..CaseInfo::default()
         }
     }
 
-    fn takes(&self, cl: &ClContext, code: &Code, shape: &Shape) -> std::result::Result<(), String> {
-        if !code.is_constant() {
-            return Ok(());
-        }
-        let bytes = 4 * shape.right() as u64;
-        match cl.device.number::<u64>(CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE) {
-            Some(most) if bytes > most => {
-                Err(format!("The right matrix takes {bytes} bytes, and constant memory has {most}."))
+    fn supports(
+        &self,
+        device: &Device,
+        code: Option<&Code>,
+        shape: &Shape,
+    ) -> std::result::Result<(), String> {
+        let sizes = [shape.left_len(), shape.right_len(), shape.product_len()].map(|count| 4 * count as u64);
+        // The packed matrices are as large as the inputs.
+        require_memory(&device.info, &[sizes[0], sizes[1], sizes[0], sizes[1], sizes[2]])?;
+        let most = code.filter(|code| code.is_constant());
+        let most = most.and_then(|_| device.number::<u64>(CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE));
+        match most.filter(|most| sizes[1] > *most) {
+            Some(most) => {
+                Err(format!("The right matrix takes {} bytes, and constant memory has {most}.", sizes[1]))
             }
-            _ => Ok(()),
+            None => Ok(()),
         }
     }
 
@@ -172,62 +146,50 @@ impl Ladder for Matmul {
         shape.smaller()
     }
 
-    fn host(&self, host: Host) -> Built {
-        Built::Host(host)
-    }
-
-    fn compile(&self, cl: &ClContext, config: &Config<Code>) -> Result<Built> {
-        Program::compile(cl, config).map(Built::Kernels)
-    }
-
-    fn compile_limit(&self, cl: &ClContext) -> Result<Built> {
-        self.compile(cl, &codes::limit(&cl.device))
-    }
-
-    fn room(&self, cl: Option<&ClContext>, shape: &Shape, guard: usize) -> Result<Room> {
-        let cl = cl.filter(|cl| self.supports(&cl.device.info, shape).is_ok());
-        let arrays = Arrays::new(cl, [shape.left(), shape.right()], shape.product(), guard)?;
-        Ok(Room { shape: *shape, arrays, packed: cl.map(Packed::new), sums: None })
-    }
-
-    fn load(&self, room: &mut Room, input: &str) -> Result<Vec<u8>> {
-        let shape = room.shape;
-        room.arrays.load(|[a, b], guard| {
-            // Who reads beyond the edges gets what spoils every sum.
-            a.fill(f32::NAN);
-            b.fill(f32::NAN);
-            let (left, right) = (guard..guard + shape.left(), guard..guard + shape.right());
-            inputs::fill(input, shape, &mut a[left], &mut b[right]);
-        })?;
-        let [a, b] = room.arrays.inputs();
-        room.sums = Some(Sums::of(input, shape, a, b));
-        reference(shape, a, b)
-    }
-
-    fn write(&self, built: &Built, room: &mut Room, bytes: &[u8]) -> Result<()> {
-        room.arrays.write(matches!(built, Built::Kernels(_)), bytes)
-    }
-
-    fn read(&self, built: &Built, room: &Room) -> Result<Vec<u8>> {
-        room.arrays.read(matches!(built, Built::Kernels(_)))
-    }
-
-    fn changed(&self, built: &Built, room: &Room) -> Result<usize> {
-        room.arrays.changed(matches!(built, Built::Kernels(_)))
-    }
-
-    fn run(&self, built: &Built, room: &mut Room) -> Result<Sample> {
-        match (built, room.arrays.device().zip(room.packed.as_ref())) {
-            (Built::Kernels(program), Some((arrays, packed))) => program.run(arrays, packed, room.shape),
-            (Built::Kernels(program), None) => Err(program.without_memory()),
-            (Built::Host(host), _) => {
-                let ([a, b], product) = room.arrays.host();
-                host.run(room.shape, a, b, product)
+    fn build(&self, part: Part<Code, Host>) -> Result<Built> {
+        match part {
+            Part::Host(host) => Ok(Built::Host(host)),
+            Part::Kernels(cl, config) => Program::compile(cl, config).map(Box::new).map(Built::Kernels),
+            Part::Peak(cl, _) => {
+                Program::compile(cl, &codes::peak(&cl.device)).map(Box::new).map(Built::Kernels)
             }
         }
     }
 
-    fn elements(&self, room: &Room) -> Sums {
-        room.sums.clone().unwrap_or_else(|| Sums::of(inputs::NAMES[0], Shape { m: 0, n: 0, k: 0 }, &[], &[]))
+    fn allocate(&self, cl: Option<&ClContext>, shape: &Shape, guard: usize) -> Result<Buffers> {
+        let cl = cl.filter(|cl| self.supports(&cl.device, None, shape).is_ok());
+        let arrays = Arrays::new(cl, [shape.left_len(), shape.right_len()], shape.product_len(), guard)?;
+        Ok(Buffers { shape: *shape, arrays, packed: PackedMatrices::default() })
+    }
+
+    fn load(&self, buffers: &mut Buffers, input: &str) -> Result<Expected> {
+        let shape = buffers.shape;
+        buffers.arrays.load(|[a, b], guard| {
+            // A read beyond the edges gets NaN, which spoils every sum.
+            a.fill(f32::NAN);
+            b.fill(f32::NAN);
+            let (left, right) = (guard..guard + shape.left_len(), guard..guard + shape.right_len());
+            inputs::fill(input, shape, &mut a[left], &mut b[right]);
+        })?;
+        let [a, b] = buffers.arrays.inputs();
+        Ok(Expected::new(reference(shape, a, b)?, ProductElements::new(input, shape, a, b)))
+    }
+
+    fn write(&self, built: &Built, buffers: &mut Buffers, bytes: &[u8]) -> Result<()> {
+        buffers.arrays.write(matches!(built, Built::Kernels(_)), bytes)
+    }
+
+    fn read(&self, built: &Built, buffers: &Buffers) -> Result<Output> {
+        buffers.arrays.read(matches!(built, Built::Kernels(_)))
+    }
+
+    fn run(&self, built: &Built, buffers: &mut Buffers) -> Result<Sample> {
+        match built {
+            Built::Kernels(program) => program.run(&buffers.arrays, &buffers.packed, buffers.shape),
+            Built::Host(host) => {
+                let ([a, b], product) = buffers.arrays.host();
+                host.run(buffers.shape, a, b, product)
+            }
+        }
     }
 }

@@ -1,11 +1,11 @@
-//! What is right: the product in double precision, and how far from it sums in single precision may be.
+//! The expected product in double precision, and how far sums in single precision may be from it.
 //!
-//! Rounding depends on the order of the additions, which every rung chooses for itself. A sum of k products differs from the
-//! exact one by at most γₖ ∑|aᵢbᵢ| with γₖ = ku / (1 - ku) and u = 2⁻²⁴, in any order and fused or not (N. J. Higham,
-//! "Accuracy and Stability of Numerical Algorithms", 2002, section 3.1). That is the worst case, which no long sum comes
-//! near: errors that are as likely up as down give √k in place of k, with a factor that makes more improbable (N. J. Higham,
-//! T. Mary, "A New Approach to Probabilistic Rounding Error Analysis", 2019). The smaller of both is taken, and for ∑|aᵢbᵢ|
-//! the product of the lengths of a row and a column, which is never less (Cauchy-Schwarz).
+//! Rounding depends on the order of the additions, which every variant chooses. A sum of k products differs from the exact one
+//! by at most γₖ ∑|aᵢbᵢ| with γₖ = ku / (1 - ku) and u = 2⁻²⁴, in any order and fused or not (N. J. Higham, "Accuracy and
+//! Stability of Numerical Algorithms", 2002, section 3.1). That is the worst case, to which no long sum comes near: errors that
+//! are as likely up as down give √k in place of k, with a safety factor (N. J. Higham, T. Mary, "A New Approach to
+//! Probabilistic Rounding Error Analysis", 2019). The smaller of both is used, and for ∑|aᵢbᵢ| the product of the Euclidean
+//! lengths of a row and a column, which is never less (Cauchy-Schwarz).
 
 use std::sync::Arc;
 
@@ -17,31 +17,33 @@ use base::threads::all_threads;
 use base::verify::Elements;
 use opencl::guarded::zeroed;
 
-/// The half of the distance from 1 to the next float.
-const UNIT: f64 = 1.0 / (1 << 24) as f64;
-/// So many times √k: less than one in 10²⁰ sums of independent errors is further off.
-const IMPROBABLE: f64 = 10.0;
+/// Half the distance from 1 to the next float.
+const UNIT_ROUNDOFF: f64 = 1.0 / (1 << 24) as f64;
+/// The factor of √k: fewer than one in 10²⁰ sums of independent errors are further off.
+const SAFETY_FACTOR: f64 = 10.0;
 
-/// The largest error of a sum of `k` products, as a part of the product of the lengths of row and column. One rounding more
-/// is that of what is right.
+/// Returns the largest allowed error of a sum of `k` products, relative to the product of the lengths of row and column. The
+/// bound includes one more rounding, that of the reference.
 pub fn bound(k: u32) -> f64 {
     let k = f64::from(k);
-    let roundings = k.min(IMPROBABLE * k.sqrt()) + 1.0;
-    roundings * UNIT / (1.0 - roundings * UNIT)
+    let roundings = k.min(SAFETY_FACTOR * k.sqrt()) + 1.0;
+    roundings * UNIT_ROUNDOFF / (1.0 - roundings * UNIT_ROUNDOFF)
 }
 
-/// Numbers of a product, of which each has an error of its own.
+/// The elements of a product, each with an error bound of its own.
 #[derive(Debug, Clone)]
-pub struct Sums {
+pub struct ProductElements {
+    /// The number of columns of the product.
     n: usize,
+    /// The [`bound`] of all elements, or 0 if the elements have to be exact.
     bound: f64,
-    /// The lengths of the left matrix's rows, and of the right one's columns.
+    /// The Euclidean lengths of the left matrix' rows, and of the right matrix' columns.
     lengths: Arc<(Vec<f64>, Vec<f64>)>,
 }
 
-impl Sums {
-    /// Of an input of this name.
-    pub(super) fn of(name: &str, shape: Shape, a: &[f32], b: &[f32]) -> Self {
+impl ProductElements {
+    /// Computes the lengths of rows and columns, for matrices that hold the kind of input `name`.
+    pub(super) fn new(name: &str, shape: Shape, a: &[f32], b: &[f32]) -> Self {
         let (k, n) = (shape.k as usize, shape.n as usize);
         let square = |x: &f32| f64::from(*x) * f64::from(*x);
         let row = |row: usize| a[row * k..(row + 1) * k].iter().map(square).sum::<f64>();
@@ -56,19 +58,13 @@ impl Sums {
     }
 }
 
-impl Elements for Sums {
-    const NAME: &'static str = "floats";
-    const BYTES: usize = 4;
-
-    fn value(&self, bytes: &[u8]) -> f64 {
-        bytes.try_into().map_or(f64::NAN, |bytes| f64::from(f32::from_le_bytes(bytes)))
-    }
-
+impl Elements for ProductElements {
     fn position(&self, number: usize) -> String {
         format!("row {}, column {}", number / self.n.max(1), number % self.n.max(1))
     }
 
-    /// Nothing is near what is infinite or no number, and a sum that is zero has no sign: it begins with 0.
+    /// Returns the error of an element relative to the lengths of its row and column. `None` if only equal numbers are
+    /// accepted, since one of the two numbers is infinite or NaN, or a length is 0.
     fn error(&self, number: usize, got: f64, want: f64) -> Option<f64> {
         if got.is_nan() && want.is_nan() {
             return Some(0.0);
@@ -84,12 +80,12 @@ impl Elements for Sums {
     }
 }
 
-/// The product of two matrices, row by row, as it lies in memory: added up in double precision, then rounded.
+/// Computes the product in double precision and rounds its elements to floats; returns their bytes row by row.
 ///
 /// # Errors
-/// When there is not enough memory.
+/// Returns an error if there is not enough memory.
 pub fn reference(shape: Shape, a: &[f32], b: &[f32]) -> Result<Vec<u8>> {
-    let mut product = zeroed::<f64>(shape.product())?;
+    let mut product = zeroed::<f64>(shape.product_len())?;
     multiply::<f64, 8>(shape, a, b, &mut product, all_threads())?;
     Ok(product.into_iter().flat_map(|sum| (sum as f32).to_le_bytes()).collect())
 }
@@ -99,7 +95,7 @@ mod tests {
     use super::*;
 
     fn matrices(name: &str, shape: Shape) -> (Vec<f32>, Vec<f32>) {
-        let (mut a, mut b) = (vec![0.0; shape.left()], vec![0.0; shape.right()]);
+        let (mut a, mut b) = (vec![0.0; shape.left_len()], vec![0.0; shape.right_len()]);
         inputs::fill(name, shape, &mut a, &mut b);
         (a, b)
     }
@@ -108,7 +104,7 @@ mod tests {
         bytes.chunks_exact(4).map(|x| f32::from_le_bytes(x.try_into().unwrap())).collect()
     }
 
-    /// Added one by one, in an order.
+    /// Computes the product one number at a time, with the products summed in this order.
     fn plain<T: Copy>(
         shape: Shape,
         order: impl Iterator<Item = u32> + Clone,
@@ -130,8 +126,8 @@ mod tests {
 
     #[test]
     fn the_reference_is_the_sum_of_the_products() {
-        for shape in SHAPES.map(|mnk| Shape::of(mnk).unwrap()) {
-            for name in inputs::NAMES {
+        for shape in SHAPES.map(|mnk| Shape::new(mnk).unwrap()) {
+            for name in inputs::INPUT_NAMES {
                 let (a, b) = matrices(name, shape);
                 let want = plain(shape, 0..shape.k, 0.0, |sum, x, y| sum + f64::from(a[x]) * f64::from(b[y]));
                 let got = floats(&reference(shape, &a, &b).unwrap());
@@ -139,7 +135,7 @@ mod tests {
                 for (got, want) in got.iter().zip(&want) {
                     let same = *got == *want as f32 || got.is_nan() && want.is_nan();
                     // Double sums in another order differ before they are rounded, a little.
-                    let near = (f64::from(*got) - want).abs() <= want.abs() * UNIT * 1.01 + 1e-12;
+                    let near = (f64::from(*got) - want).abs() <= want.abs() * UNIT_ROUNDOFF * 1.01 + 1e-12;
                     assert!(same || *name == "noise" && near, "{name} {shape:?}: {got} {want}");
                     assert!(*got != 0.0 || got.is_sign_positive(), "{name} {shape:?}");
                 }
@@ -148,11 +144,12 @@ mod tests {
     }
 
     #[test]
-    fn plain_sums_in_any_order_are_within_the_bound_and_what_is_outside_differs() {
-        for shape in SHAPES.map(|mnk| Shape::of(mnk).unwrap()) {
-            for name in inputs::NAMES {
+    fn sums_in_any_order_are_within_the_bound() {
+        for shape in SHAPES.map(|mnk| Shape::new(mnk).unwrap()) {
+            for name in inputs::INPUT_NAMES {
                 let (a, b) = matrices(name, shape);
-                let (want, sums) = (reference(shape, &a, &b).unwrap(), Sums::of(name, shape, &a, &b));
+                let (want, sums) =
+                    (reference(shape, &a, &b).unwrap(), ProductElements::new(name, shape, &a, &b));
                 let add = |sum: f32, x: usize, y: usize| sum + a[x] * b[y];
                 let fused = |sum: f32, x: usize, y: usize| a[x].mul_add(b[y], sum);
                 for got in [
@@ -161,11 +158,11 @@ mod tests {
                     plain(shape, (0..shape.k).step_by(2).chain((1..shape.k).step_by(2)), 0.0, fused),
                 ] {
                     let bytes: Vec<u8> = got.iter().flat_map(|x| x.to_le_bytes()).collect();
-                    let report = base::verify::compare(&want, &bytes, sums.clone(), (&[], &[]));
+                    let report = base::verify::compare(&want, &bytes, &sums, 0);
                     assert!(report.is_none(), "{name} {shape:?}: {report:?}");
                 }
                 let value = |at: usize| f64::from(floats(&want)[at]);
-                for at in (0..shape.product()).filter(|at| value(*at).is_finite() && shape.k > 0) {
+                for at in (0..shape.product_len()).filter(|at| value(*at).is_finite() && shape.k > 0) {
                     let (rows, columns) = &*sums.lengths;
                     let allowed = sums.bound * rows[at / sums.n] * columns[at % sums.n];
                     let near = |times: f64| sums.is_close(at, value(at) + times * allowed, value(at));
@@ -184,12 +181,13 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_product_shows() {
+    fn a_missing_product_exceeds_the_bound() {
         // At most places: where it is not 0, and in long sums of noise not small.
         for (name, shape, least) in [("whole", [9, 8, 300], 0.6), ("noise", [9, 8, 1025], 0.6)] {
-            let shape = Shape::of(shape).unwrap();
+            let shape = Shape::new(shape).unwrap();
             let (a, b) = matrices(name, shape);
-            let (want, sums) = (floats(&reference(shape, &a, &b).unwrap()), Sums::of(name, shape, &a, &b));
+            let (want, sums) =
+                (floats(&reference(shape, &a, &b).unwrap()), ProductElements::new(name, shape, &a, &b));
             let short = plain(shape, 1..shape.k, 0.0, |sum, x, y| sum + a[x] * b[y]);
             let seen = (0..want.len())
                 .filter(|&at| !sums.is_close(at, short[at].into(), want[at].into()) && short[at] != want[at]);
@@ -199,15 +197,16 @@ mod tests {
 
     #[test]
     fn the_bound_grows_with_k() {
-        assert!((bound(1) / UNIT - 2.0).abs() < 1e-3);
-        assert!((bound(100) / UNIT - 101.0).abs() < 0.01);
-        assert!((bound(10_000) / UNIT - 1001.0).abs() < 0.1);
+        assert!((bound(1) / UNIT_ROUNDOFF - 2.0).abs() < 1e-3);
+        assert!((bound(100) / UNIT_ROUNDOFF - 101.0).abs() < 0.01);
+        assert!((bound(10_000) / UNIT_ROUNDOFF - 1001.0).abs() < 0.1);
         let shape = Shape { m: 2, n: 3, k: 2 };
-        let sums = Sums::of("special", shape, &[0.0, 0.0, 3.0, 4.0], &[1.0, 2.0, 3.0, 1.0, 2.0, 4.0]);
+        let sums =
+            ProductElements::new("special", shape, &[0.0, 0.0, 3.0, 4.0], &[1.0, 2.0, 3.0, 1.0, 2.0, 4.0]);
         assert_eq!(sums.lengths.0, [0.0, 5.0]);
         assert!((sums.lengths.1[2] - 5.0).abs() < 1e-12);
         assert_eq!(sums.position(4), "row 1, column 1");
-        // What is no number is right where none is wanted; zeros have no sign; infinities have one.
+        // NaN is right where NaN is expected; zeros have no sign; infinities have one.
         assert_eq!(sums.error(4, f64::NAN, f64::NAN), Some(0.0));
         for (got, want) in [(-0.0, 0.0), (f64::INFINITY, f64::NEG_INFINITY), (f64::NAN, 1.0), (1.0, f64::NAN)]
         {

@@ -1,14 +1,14 @@
-//! A case of matrix multiplication. In: three sizes. Out: what there is to know of them: names, classes, amounts.
+//! A case of matrix multiplication: the sizes of the matrices, and what follows from them.
 
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
-/// The most rows or columns.
-pub(crate) const MOST_SIDE: u32 = 65_535;
-/// The most numbers of a matrix: kernels count them in 32 bits.
-pub(crate) const MOST: u64 = 1 << 30;
+/// The maximum number of rows or columns of the product.
+pub(crate) const MAX_SIDE: u32 = 65_535;
+/// The maximum number of elements of a matrix, since kernels count in 32 bits.
+pub(crate) const MAX_NUMBERS: u64 = 1 << 30;
 
-/// A matrix of `m`×`k` by one of `k`×`n`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The sizes of a matrix product: an `m`×`k` matrix is multiplied with a `k`×`n` matrix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shape {
     /// Rows of the left matrix and of the product.
     pub m: u32,
@@ -19,47 +19,36 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// The shape of `m`, `n`, `k`.
+    /// Makes a shape from `m`, `n` and `k`.
     ///
     /// # Errors
-    /// A sentence for the user, where there is no such case.
-    pub fn of([m, n, k]: [u32; 3]) -> Result<Self, String> {
+    /// Returns a sentence for the user if a size is not allowed.
+    pub fn new([m, n, k]: [u32; 3]) -> Result<Self, String> {
         let shape = Self { m, n, k };
-        let fits =
-            [shape.left(), shape.right(), shape.product()].into_iter().all(|count| count as u64 <= MOST);
-        if [m, n].iter().all(|side| (1..=MOST_SIDE).contains(side)) && fits {
+        let fits = [shape.left_len(), shape.right_len(), shape.product_len()]
+            .into_iter()
+            .all(|count| count as u64 <= MAX_NUMBERS);
+        if [m, n].iter().all(|side| (1..=MAX_SIDE).contains(side)) && fits {
             return Ok(shape);
         }
         Err(format!(
-            "{m},{n},{k} is no --mnk of matmul: choose M and N from 1 to {MOST_SIDE}, K from 0 on, and no matrix of more than {MOST} numbers"
+            "{m},{n},{k} is no --mnk of matmul: choose M and N from 1 to {MAX_SIDE}, K from 0 on, and no matrix of more than {MAX_NUMBERS} numbers"
         ))
     }
 
-    /// As in "2048×1023 by 1023×4096".
+    /// Returns the title of the shape, as in "2048×1023 by 1023×4096".
     pub(crate) fn title(&self) -> String {
         let Self { m, n, k } = self;
         format!("{m}×{k} by {k}×{n}")
     }
 
-    /// In JSON.
-    pub(crate) fn json(&self) -> Value {
-        let Self { m, n, k } = self;
-        json!({ "m": m, "n": n, "k": k })
-    }
-
-    /// The shape of a [`json`](Shape::json), if it is one.
-    pub(crate) fn from_json(json: &Value) -> Option<Self> {
-        let size = |name: &str| json[name].as_u64().and_then(|size| u32::try_from(size).ok());
-        Self::of([size("m")?, size("n")?, size("k")?]).ok()
-    }
-
-    /// The class in a word: thin ones are those whose product has fewer than 64 rows or columns, whatever `k` is; others go by
-    /// how many products they take.
+    /// Returns the class of the shape for tuning. Products with fewer than 64 rows or columns are thin, whatever `k` is; the
+    /// class of other products depends on the number of multiplications.
     pub(crate) fn class(&self) -> &'static str {
         if self.m.min(self.n) < 64 {
             return "thin";
         }
-        match self.products() {
+        match self.multiplications() {
             // Up to about 586³, 1448³ and more.
             0..=0x0c00_0000 => "small",
             0x0c00_0001..=0xb500_0000 => "medium",
@@ -67,36 +56,37 @@ impl Shape {
         }
     }
 
-    /// Numbers of the left matrix.
-    pub fn left(&self) -> usize {
+    /// Returns the number of elements of the left matrix.
+    pub fn left_len(&self) -> usize {
         self.m as usize * self.k as usize
     }
 
-    /// Numbers of the right matrix.
-    pub fn right(&self) -> usize {
+    /// Returns the number of elements of the right matrix.
+    pub fn right_len(&self) -> usize {
         self.k as usize * self.n as usize
     }
 
-    /// Numbers of the product.
-    pub fn product(&self) -> usize {
+    /// Returns the number of elements of the product.
+    pub fn product_len(&self) -> usize {
         self.m as usize * self.n as usize
     }
 
-    /// Products of two numbers that are added.
-    pub(crate) fn products(&self) -> u64 {
+    /// Returns the number of multiplications.
+    pub(crate) fn multiplications(&self) -> u64 {
         u64::from(self.m) * u64::from(self.n) * u64::from(self.k)
     }
 
-    /// Shapes by which it is predicted how long this one takes, rising; none where it has few products itself.
+    /// Returns smaller shapes, in rising order, whose times predict the time of this shape; empty if this shape is small
+    /// itself.
     pub(super) fn smaller(&self) -> Vec<Self> {
-        // Squares have matrices of 256 KiB, 1 and 4 MiB: the last ones fit into few caches.
+        // Squares have matrices of 256 KiB, 1 MiB and 4 MiB: the last ones fit into few caches.
         let smaller = [1 << 24, 1 << 27, 1 << 30].map(|products| self.halved(products));
-        smaller.into_iter().filter(|small| small.products() < self.products() / 4).collect()
+        smaller.into_iter().filter(|small| small.multiplications() < self.multiplications() / 4).collect()
     }
 
-    /// The same, half as long where it is longest, until there are no more than so many products; `products` is at least 1.
+    /// Halves the longest size until no more than `products` multiplications are left; `products` is at least 1.
     fn halved(mut self, products: u64) -> Self {
-        while self.products() > products {
+        while self.multiplications() > products {
             let Self { m, n, k } = &mut self;
             let longest = if m >= n && m >= k {
                 m
@@ -116,11 +106,11 @@ mod tests {
     use super::*;
 
     fn smaller(mnk: [u32; 3]) -> Vec<[u32; 3]> {
-        Shape::of(mnk).unwrap().smaller().into_iter().map(|Shape { m, n, k }| [m, n, k]).collect()
+        Shape::new(mnk).unwrap().smaller().into_iter().map(|Shape { m, n, k }| [m, n, k]).collect()
     }
 
     #[test]
-    fn large_squares_are_predicted_by_three_smaller_ones() {
+    fn large_squares_have_three_smaller_ones() {
         let three = [[256; 3], [512; 3], [1024; 3]];
         assert_eq!(smaller([2048; 3]), three);
         assert_eq!(smaller([4096; 3]), three);
@@ -128,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn long_and_thin_ones_are_halved_where_they_are_longest() {
+    fn long_shapes_are_halved_along_the_longest_side() {
         assert_eq!(smaller([4096, 4096, 64]), [[512, 512, 64], [1024, 2048, 64]]);
         assert_eq!(smaller([16, 4096, 65_536]), [[16, 1024, 1024], [16, 2048, 4096]]);
         assert_eq!(smaller([1, 65_535, 16_384]), [[1, 4096, 4096], [1, 8192, 16_384]]);
@@ -136,23 +126,23 @@ mod tests {
     }
 
     #[test]
-    fn odd_ones_never_grow_nor_lose_a_side() {
+    fn odd_shapes_never_grow_nor_become_empty() {
         for mnk in [[2047, 1023, 4095], [65_535, 16_384, 3], [3, 16_383, 65_535], [5000, 1, 200_000]] {
-            let shape = Shape::of(mnk).unwrap();
+            let shape = Shape::new(mnk).unwrap();
             let all: Vec<Shape> = shape.smaller().into_iter().chain([shape]).collect();
             assert!(all.len() > 2, "{mnk:?}: {all:?}");
             for pair in all.windows(2) {
                 let [small, large] = pair else { unreachable!() };
-                assert!(small.products() < large.products(), "{mnk:?}: {all:?}");
+                assert!(small.multiplications() < large.multiplications(), "{mnk:?}: {all:?}");
                 assert!(small.m <= large.m && small.n <= large.n && small.k <= large.k, "{mnk:?}: {all:?}");
                 assert!(small.m > 0 && small.n > 0 && small.k > 0, "{mnk:?}: {all:?}");
-                assert!(Shape::of([small.m, small.n, small.k]).is_ok(), "{mnk:?}: {all:?}");
+                assert!(Shape::new([small.m, small.n, small.k]).is_ok(), "{mnk:?}: {all:?}");
             }
         }
     }
 
     #[test]
-    fn small_and_empty_ones_are_tried_themselves() {
+    fn small_and_empty_shapes_have_no_smaller_ones() {
         for mnk in [[1, 1, 0], [65_535, 16_384, 0], [1, 1, 1], [3, 5, 7], [256; 3], [400; 3]] {
             assert_eq!(smaller(mnk), [[0; 3]; 0], "{mnk:?}");
         }
@@ -160,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn classes_go_by_the_product_s_sides_and_then_by_the_amount() {
+    fn classes_depend_on_the_sides_and_then_on_the_multiplications() {
         for (mnk, class) in [
             ([63, 4096, 4096], "thin"),
             ([4096, 63, 1], "thin"),
@@ -171,7 +161,7 @@ mod tests {
             ([1448; 3], "medium"),
             ([1449; 3], "large"),
         ] {
-            assert_eq!(Shape::of(mnk).unwrap().class(), class, "{mnk:?}");
+            assert_eq!(Shape::new(mnk).unwrap().class(), class, "{mnk:?}");
         }
     }
 }

@@ -1,43 +1,43 @@
-//! Kernels that reduce pictures on an OpenCL device. In: a configuration, and a picture in the device's memory. Out: what
-//! came of it there, and how long that took.
+//! Kernels that reduce pictures on an OpenCL device.
 
-use super::memory::Memory;
+use super::memory::DeviceBuffers;
 use super::pictures::Case;
+use crate::device::typed_kernel;
 use base::error::{Error, Result};
 use ladder::config::{Config, Param, Tunable};
 use ladder::measure::{self, Sample};
 use opencl::cl::{Answer, Buffer, ClContext, DeviceInfo, Event, Mem, Queue, failed};
-use opencl::kernel::{Argument, Kernel, Value, enqueue, expect_types};
-use opencl::memory::new_memory;
+use opencl::kernel::{Argument, Kernel, Value, enqueue};
+use opencl::memory::allocation_flags;
 use opencl::program;
 
 /// An argument of a kernel.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Arg {
-    /// The picture, in words of a pixel.
+    /// The picture in a buffer, four bytes per pixel.
     Picture,
-    /// The picture as an image.
+    /// The picture in an image.
     Image,
-    /// The image that comes of the picture.
+    /// The image that the kernel writes.
     Output,
-    /// What a stage hands on.
+    /// The buffer with intermediate results, which one launch writes and the next one reads.
     Parts,
-    /// The numbers that come of the picture.
+    /// The buffer with the results.
     Numbers,
-    /// A number of 32 bits, 0 before each run.
+    /// A 32-bit counter, which is 0 before each run.
     Counter,
-    /// Of the picture.
+    /// The picture's width in pixels.
     Width,
-    /// Of the picture.
+    /// The picture's height in pixels.
     Height,
-    /// The edge of a block.
+    /// The edge of a block in pixels.
     Block,
-    /// How many groups the launch before had.
+    /// The number of work-groups of the preceding launch.
     Groups,
 }
 
 impl Arg {
-    /// Its types in a kernel, as a driver may tell them.
+    /// Returns the argument's type names as drivers may report them.
     fn types(self) -> &'static [&'static str] {
         match self {
             Arg::Picture | Arg::Numbers | Arg::Counter => &["uint*"],
@@ -48,41 +48,41 @@ impl Arg {
     }
 }
 
-/// A launch of a kernel.
+/// One launch of a kernel.
 #[derive(Debug)]
 pub struct Pass {
     /// The kernel's name.
     pub kernel: &'static str,
-    /// Its arguments, in order.
+    /// The kernel's arguments, in order.
     pub args: &'static [Arg],
-    /// The parameter that is the size of its groups.
+    /// The name of the parameter for the work-group size; empty if work-groups have one work-item.
     pub group: &'static str,
-    /// Groups, across and down.
+    /// Returns the number of work-groups across and down.
     pub groups: fn(&Config<Code>, &Case) -> [usize; 2],
 }
 
-/// How a kernel file uses OpenCL's sub-groups. NVIDIA's devices have none; the files tell those by the compiler, and use their
-/// assembler's.
+/// The use of OpenCL's sub-groups in a kernel file. NVIDIA's devices have none; the files detect NVIDIA's compiler and use its
+/// assembly instead.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SubGroups {
-    /// Not at all.
+    /// The file does not use them.
     Unused,
-    /// Where the device has them.
+    /// The file uses them if the device has them.
     Used,
-    /// It cannot run without, or NVIDIA's.
+    /// The file cannot run on a device that has neither sub-groups nor NVIDIA's assembly.
     Needed,
 }
 
 /// A kernel file, and how it is launched.
 #[derive(Debug)]
 pub struct Code {
-    /// Its path below `kernels/`.
+    /// The path below `kernels/`.
     pub file: &'static str,
-    /// Its launches, in order.
+    /// The launches, in order.
     pub passes: &'static [Pass],
-    /// Its parameters.
+    /// The tuning parameters.
     pub params: &'static [Param],
-    /// How it uses sub-groups.
+    /// The use of sub-groups.
     pub sub_groups: SubGroups,
 }
 
@@ -95,13 +95,16 @@ impl Tunable for Code {
         self.params
     }
 
-    fn groups(&self, config: &Config<Self>) -> Vec<usize> {
+    fn group_sizes(&self, config: &Config<Self>) -> Vec<usize> {
         self.passes.iter().map(|pass| config.get(pass.group) as usize).collect()
     }
 }
 
 impl Code {
-    /// Whether the device can run it; otherwise why not, in a sentence.
+    /// Checks that the device can run the kernels.
+    ///
+    /// # Errors
+    /// Returns a sentence that states why the device cannot run the kernels.
     pub(super) fn runs_on(&self, device: &DeviceInfo) -> std::result::Result<(), String> {
         let has = || is_nvidias(device) || device.language_of_sub_groups().is_some();
         match self.sub_groups != SubGroups::Needed || has() {
@@ -113,7 +116,7 @@ impl Code {
         }
     }
 
-    /// The compiler's options for these values on the device.
+    /// Returns the compiler options for a configuration on a device.
     fn options(&self, config: &Config<Self>, device: &DeviceInfo) -> String {
         let values = config.options();
         match device.language_of_sub_groups() {
@@ -125,18 +128,19 @@ impl Code {
     }
 }
 
+/// Returns true for a device of NVIDIA's driver.
 fn is_nvidias(device: &DeviceInfo) -> bool {
     device.platform.contains("NVIDIA")
 }
 
-/// What kernels work on, in the device's memory.
+/// The device memory that kernels work on.
 #[derive(Debug, Clone, Copy)]
 pub struct Operands<'a> {
-    /// As [`Arg::Picture`] or [`Arg::Image`].
+    /// The picture, for [`Arg::Picture`] or [`Arg::Image`].
     pub picture: &'a Mem,
-    /// As [`Arg::Parts`].
+    /// The intermediate results, for [`Arg::Parts`].
     pub parts: &'a Mem,
-    /// As [`Arg::Numbers`] or [`Arg::Output`].
+    /// The results, for [`Arg::Numbers`] or [`Arg::Output`].
     pub numbers: &'a Mem,
 }
 
@@ -145,48 +149,50 @@ pub struct Operands<'a> {
 pub struct Program {
     config: Config<Code>,
     kernels: Vec<Kernel>,
-    /// Its own: what a kernel leaves there harms no other.
+    /// The buffer of [`Arg::Counter`]. Each program has one, so that a faulty kernel harms no other.
     counter: Buffer,
 }
 
 impl Program {
+    /// Compiles the kernels with these parameters.
     pub(crate) fn compile(cl: &ClContext, config: &Config<Code>) -> Result<Self> {
-        Self::of_source(cl, config, &program::source(config.code().file)?)
+        Self::compile_source(cl, config, &cl.sources().text(config.code().file)?)
     }
 
-    /// The same with another text of the kernels' file.
-    pub fn of_source(cl: &ClContext, config: &Config<Code>, source: &str) -> Result<Self> {
+    /// Compiles the kernels from `source` instead of their file.
+    ///
+    /// # Errors
+    /// Returns an error if the kernels do not compile, or the device has not enough memory.
+    pub fn compile_source(cl: &ClContext, config: &Config<Code>, source: &str) -> Result<Self> {
         let code = config.code();
-        let program = program::build(cl, code.file, source, &code.options(config, &cl.device.info))?;
+        let program = program::build_text(cl, code.file, source, &code.options(config, &cl.device.info))?;
         let kernel = |pass: &Pass| {
-            let what = format!("The kernel '{}' in {} could not be prepared.", pass.kernel, code.file);
-            let kernel = Kernel::of_file(&program, code.file, pass.kernel, &what)?;
             let types: Vec<_> = pass.args.iter().map(|arg| arg.types()).collect();
-            expect_types(&kernel, code.file, &types)?;
-            Ok(kernel)
+            typed_kernel(&program, code.file, pass.kernel, &types)
         };
         let kernels = code.passes.iter().map(kernel).collect::<Result<_>>()?;
-        let counter = Buffer::new(&cl.context, new_memory(cl), 4);
+        let counter = Buffer::new(&cl.context, allocation_flags(cl), 4);
         let counter = counter.map_err(|e| failed("Memory could not be had on the device.", &e))?;
         let cleared = counter.write(&cl.queue, &[0; 4]);
         cleared.map_err(|e| failed("Memory could not be cleared on the device.", &e))?;
         Ok(Self { config: config.clone(), kernels, counter })
     }
 
+    /// Returns the error for a device without memory for the picture.
     pub(super) fn without_memory(&self) -> Error {
         let what = format!("{} cannot run.", self.config.code().file);
-        Error::new(what, "The device has no room for the picture.", "")
+        Error::new(what, "The device has not enough memory for the picture.", "")
     }
 
-    /// Reduces the picture, waits, and times it.
-    pub(super) fn run(&self, memory: &Memory, case: &Case) -> Result<Sample> {
+    /// Reduces the picture, waits, and returns the times.
+    pub(super) fn run(&self, memory: &DeviceBuffers, case: &Case) -> Result<Sample> {
         measure::sample(&memory.queue, |queue| self.enqueue(queue, &memory.operands(), case))
     }
 
-    /// Puts the reduction of a picture on the queue; returns the events of its launches, in order.
+    /// Enqueues the reduction of a picture; returns the events of its launches, in order.
     ///
     /// # Errors
-    /// When the driver refuses.
+    /// Returns an error if the driver fails.
     pub fn enqueue(&self, queue: &Queue, operands: &Operands, case: &Case) -> Result<Vec<Event>> {
         let what = "A picture could not be reduced on the device.";
         let mut before = 0;
@@ -200,11 +206,12 @@ impl Program {
             unsafe { enqueue(queue, kernel, 2, [across * group, down, 1], [group, 1, 1]) }
         });
         let enqueued: Answer<Vec<Event>> = enqueued.collect();
-        // Other pictures have other memory.
+        // The kernels must not keep memory of this picture alive.
         self.kernels.iter().for_each(Kernel::forget_memory);
         enqueued.map_err(|e| failed(what, &e))
     }
 
+    /// Sets a kernel's arguments; `groups` is the number of work-groups of the preceding launch.
     fn bind(
         &self,
         kernel: &Kernel,
@@ -236,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sub_groups_are_named_where_the_device_has_them_and_in_its_language() {
+    fn sub_groups_are_enabled_in_the_language_that_has_them() {
         let language = |platform: &str, version: &str, extensions: &[&str], max_sub_groups: u32| {
             let device = DeviceInfo {
                 platform: platform.into(),
@@ -245,7 +252,7 @@ mod tests {
                 max_sub_groups,
                 ..DeviceInfo::made_up()
             };
-            let options = |code: &'static Code| code.options(&Config::of(code, device.kind), &device);
+            let options = |code: &'static Code| code.options(&Config::new(code, device.kind), &device);
             assert!(!options(&kernels::ONE_PASS).contains("SUB_GROUPS"), "{version}");
             assert!(kernels::UNROLLED.runs_on(&device).is_ok(), "{version}");
             let [used, needed] = [&kernels::UNROLLED, &kernels::SUB_GROUPS].map(options);

@@ -1,95 +1,107 @@
-//! Reduction by threads of this process. In: RGBA pixels and a case. Out: the numbers.
+//! Reduction on threads of this process.
 
 use std::sync::atomic::{Ordering, compiler_fence};
 use std::sync::{Mutex, PoisonError};
 
-use super::digest::Host;
 use super::pictures::Case;
-use super::reference::OF_FRAME;
+use super::pixel_reduction::Host;
+use super::reference::FRAME_NUMBERS;
 use base::threads::{Threads, share};
 
-pub(super) const SERIAL: Host = Host { threads: Threads::One, digest: in_turn };
-pub(super) const THREADS: Host = Host { threads: Threads::All, digest: in_turn };
-pub(super) const THREADS_VECTORS: Host = Host { threads: Threads::All, digest: in_vectors };
+/// The variant `serial`: reduces one pixel at a time on one thread.
+pub(super) const SERIAL: Host = Host { threads: Threads::One, reduce: reduce_one_by_one };
+/// The variant `threads`: reduces one pixel at a time on all threads.
+pub(super) const THREADS: Host = Host { threads: Threads::All, reduce: reduce_one_by_one };
+/// The variant `threads-vectors`: reduces pixels in vectors on all threads.
+pub(super) const THREADS_VECTORS: Host = Host { threads: Threads::All, reduce: reduce_vectorized };
 
-/// One pixel at a time.
-fn in_turn(pixels: &[u8], case: &Case, numbers: &mut [u32], threads: usize) {
-    reduce(pixels, case, numbers, threads, plain);
+/// Reduces a picture one pixel at a time.
+fn reduce_one_by_one(pixels: &[u8], case: &Case, numbers: &mut [u32], threads: usize) {
+    reduce(pixels, case, numbers, threads, row_sums_one_by_one);
 }
 
-/// Several pixels an instruction.
-pub fn in_vectors(pixels: &[u8], case: &Case, numbers: &mut [u32], threads: usize) {
-    reduce(pixels, case, numbers, threads, vectors);
+/// Reduces RGBA pixels in vectors, on `threads` threads, and writes to `numbers` the numbers that
+/// [`reference`](super::reference()) computes.
+pub fn reduce_vectorized(pixels: &[u8], case: &Case, numbers: &mut [u32], threads: usize) {
+    reduce(pixels, case, numbers, threads, row_sums_avx2_or_plain);
 }
 
-/// Numbers of many pixels.
+/// Sum, minimum, maximum and product over the luminances of some pixels.
 #[derive(Debug, Clone, Copy)]
-struct Total {
+struct PixelSums {
+    /// The sum of the luminances.
     sum: u64,
-    least: u32,
-    most: u32,
+    /// The least luminance.
+    min: u32,
+    /// The greatest luminance.
+    max: u32,
+    /// The product of 2·luminance + 1, modulo 2³².
     product: u32,
 }
 
-impl Total {
-    const NONE: Self = Self { sum: 0, least: 255, most: 0, product: 1 };
+impl PixelSums {
+    /// The values for no pixels, from which a reduction starts.
+    const EMPTY: Self = Self { sum: 0, min: 255, max: 0, product: 1 };
 
+    /// Combines these values with those over other pixels.
     fn add(&mut self, other: &Self) {
         self.sum += other.sum;
-        self.least = self.least.min(other.least);
-        self.most = self.most.max(other.most);
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
         self.product = self.product.wrapping_mul(other.product);
     }
 }
 
-/// Reduces a picture; each thread takes one row of blocks after the other: `of_rows` gets it, the bytes of a row of pixels, the
-/// side of a block, and room for their means.
+/// Reduces a picture to `numbers`; each thread takes one row of blocks after the other. `reduce_row` receives the pixels of a
+/// row of blocks, the number of bytes in a row of pixels, the edge of a block in pixels, and the slice for the means of the
+/// blocks; it returns the sums over all these pixels.
 fn reduce(
     pixels: &[u8],
     case: &Case,
     numbers: &mut [u32],
     threads: usize,
-    of_rows: impl Fn(&[u8], usize, usize, &mut [u32]) -> Total + Sync,
+    reduce_row: impl Fn(&[u8], usize, usize, &mut [u32]) -> PixelSums + Sync,
 ) {
     let (row, block) = (4 * case.width as usize, case.block as usize);
-    let [across, _] = case.blocks();
-    let (of_frame, means) = numbers.split_at_mut(OF_FRAME);
-    let total = Mutex::new(Total::NONE);
+    let [across, _] = case.block_counts();
+    let (frame_numbers, means) = numbers.split_at_mut(FRAME_NUMBERS);
+    let total = Mutex::new(PixelSums::EMPTY);
     let parts = pixels.chunks(row * block).zip(means.chunks_mut(across));
     share(parts, threads, |(rows, means)| {
-        let of_rows = of_rows(rows, row, block, means);
-        total.lock().unwrap_or_else(PoisonError::into_inner).add(&of_rows);
+        let sums = reduce_row(rows, row, block, means);
+        total.lock().unwrap_or_else(PoisonError::into_inner).add(&sums);
     });
-    let Total { sum, least, most, product } = total.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let PixelSums { sum, min, max, product } = total.into_inner().unwrap_or_else(PoisonError::into_inner);
     let pixels = case.pixels() as u64;
     let mean = ((sum + pixels / 2) / pixels) as u32;
-    of_frame.copy_from_slice(&[sum as u32, (sum >> 32) as u32, least, most, mean, product]);
+    frame_numbers.copy_from_slice(&[sum as u32, (sum >> 32) as u32, min, max, mean, product]);
 }
 
-/// The sum, shift and all, of an RGBA pixel.
+/// Returns the luminance of an RGBA pixel.
 #[inline(always)]
 fn luminance(pixel: u32) -> u32 {
     (13_926 * (pixel & 255) + 46_885 * (pixel >> 8 & 255) + 4_725 * (pixel >> 16 & 255) + 32_768) >> 16
 }
 
+/// Returns the four bytes of a pixel as a little-endian number.
 #[inline(always)]
-fn word(pixel: &[u8]) -> u32 {
+fn pixel_bits(pixel: &[u8]) -> u32 {
     u32::from_le_bytes([pixel[0], pixel[1], pixel[2], pixel[3]])
 }
 
-/// One pixel at a time, one block after the other in each row: the fence, which is no instruction itself, keeps the compiler
-/// from making vectors of it.
-fn plain(rows: &[u8], row: usize, block: usize, means: &mut [u32]) -> Total {
-    let mut total = Total::NONE;
+/// Reduces a row of blocks one pixel at a time. A compiler fence in the loop, which generates no instruction, keeps the
+/// compiler from vectorizing the loop.
+fn row_sums_one_by_one(rows: &[u8], row: usize, block: usize, means: &mut [u32]) -> PixelSums {
+    let mut total = PixelSums::EMPTY;
     for (mean, left) in means.iter_mut().zip((0..row).step_by(4 * block)) {
         let (mut sum, mut count) = (0, 0);
         for line in rows.chunks(row) {
             for pixel in line[left..row.min(left + 4 * block)].chunks_exact(4) {
-                let luminance = luminance(word(pixel));
+                let luminance = luminance(pixel_bits(pixel));
                 sum += luminance;
                 count += 1;
-                total.least = total.least.min(luminance);
-                total.most = total.most.max(luminance);
+                total.min = total.min.min(luminance);
+                total.max = total.max.max(luminance);
                 total.product = total.product.wrapping_mul(2 * luminance + 1);
                 compiler_fence(Ordering::SeqCst);
             }
@@ -100,59 +112,66 @@ fn plain(rows: &[u8], row: usize, block: usize, means: &mut [u32]) -> Total {
     total
 }
 
-fn vectors(rows: &[u8], row: usize, block: usize, means: &mut [u32]) -> Total {
+/// Reduces a row of blocks in vectors, with AVX2 if the processor has it.
+fn row_sums_avx2_or_plain(rows: &[u8], row: usize, block: usize, means: &mut [u32]) -> PixelSums {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
         // SAFETY: the processor has AVX2, the only feature that it is compiled for.
-        return unsafe { vectors_avx2(rows, row, block, means) };
+        return unsafe { row_sums_avx2(rows, row, block, means) };
     }
-    in_lanes(rows, row, block, means)
+    row_sums_vectorized(rows, row, block, means)
 }
 
+/// As [`row_sums_vectorized`], compiled for AVX2.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn vectors_avx2(rows: &[u8], row: usize, block: usize, means: &mut [u32]) -> Total {
-    in_lanes(rows, row, block, means)
+fn row_sums_avx2(rows: &[u8], row: usize, block: usize, means: &mut [u32]) -> PixelSums {
+    row_sums_vectorized(rows, row, block, means)
 }
 
-/// Pixels that are reduced side by side.
+/// The number of pixels that are reduced side by side.
 const LANES: usize = 16;
 
-/// The compiler makes vectors of it, as wide as the caller's processor has.
+/// Reduces a row of blocks in loops that the compiler vectorizes for the caller's target features.
 #[inline(always)]
-fn in_lanes(rows: &[u8], row: usize, block: usize, means: &mut [u32]) -> Total {
-    let mut total = Total::NONE;
-    let (mut least, mut most, mut product) = ([255; LANES], [0; LANES], [1_u32; LANES]);
-    // The rest of each row that fills no lanes is in the last block.
-    let mut rest = Total::NONE;
+fn row_sums_vectorized(rows: &[u8], row: usize, block: usize, means: &mut [u32]) -> PixelSums {
+    let mut total = PixelSums::EMPTY;
+    let (mut min, mut max, mut product) = ([255; LANES], [0; LANES], [1_u32; LANES]);
+    // Pixels of each row that fill no whole vector. They are in the last block.
+    let mut remainder = PixelSums::EMPTY;
     for (mean, left) in means.iter_mut().zip((0..row).step_by(4 * block)) {
         let right = row.min(left + 4 * block);
-        let (mut sums, mut of_rest) = ([0; LANES], 0);
+        let (mut sums, mut remainder_sum) = ([0; LANES], 0);
         for line in rows.chunks(row) {
             let mut all = line[left..right].chunks_exact(4 * LANES);
             for pixels in &mut all {
                 for lane in 0..LANES {
-                    let luminance = luminance(word(&pixels[4 * lane..4 * lane + 4]));
+                    let luminance = luminance(pixel_bits(&pixels[4 * lane..4 * lane + 4]));
                     sums[lane] += luminance;
-                    least[lane] = luminance.min(least[lane]);
-                    most[lane] = luminance.max(most[lane]);
+                    min[lane] = luminance.min(min[lane]);
+                    max[lane] = luminance.max(max[lane]);
                     product[lane] = product[lane].wrapping_mul(2 * luminance + 1);
                 }
             }
             for pixel in all.remainder().chunks_exact(4) {
-                let luminance = luminance(word(pixel));
-                of_rest += luminance;
-                rest.add(&Total { sum: 0, least: luminance, most: luminance, product: 2 * luminance + 1 });
+                let luminance = luminance(pixel_bits(pixel));
+                remainder_sum += luminance;
+                remainder.add(&PixelSums {
+                    sum: 0,
+                    min: luminance,
+                    max: luminance,
+                    product: 2 * luminance + 1,
+                });
             }
         }
         let (sum, count) =
-            (sums.iter().sum::<u32>() + of_rest, ((right - left) / 4 * (rows.len() / row)) as u32);
+            (sums.iter().sum::<u32>() + remainder_sum, ((right - left) / 4 * (rows.len() / row)) as u32);
         total.sum += u64::from(sum);
         *mean = (sum + count / 2) / count;
     }
-    total.add(&rest);
+    total.add(&remainder);
     for lane in 0..LANES {
-        total.add(&Total { sum: 0, least: least[lane], most: most[lane], product: product[lane] });
+        total.add(&PixelSums { sum: 0, min: min[lane], max: max[lane], product: product[lane] });
     }
     total
 }

@@ -1,111 +1,70 @@
-//! A picture and what comes of it, in the memory of host and device, each between two guards. In: a case's sizes. Out:
-//! memory to fill, to give to kernels and to read.
+//! A picture and the numbers computed from it in the device's memory, each between two guards, which show writes outside them.
 
 use super::code::Operands;
 use base::error::Result;
-use base::memory::zeroed;
 use base::verify;
-use opencl::cl::{Buffer, ClContext, Queue, failed};
-use opencl::memory::new_memory;
+use opencl::cl::{ClContext, Queue};
+use opencl::guarded::GuardedArray;
 
-const NO_COPY: &str = "Pictures or numbers could not be copied to or from the device.";
-
-/// Bytes on the device between guards.
+/// Device memory for a picture, the numbers computed from it, and intermediate results.
 #[derive(Debug)]
-struct Guarded {
-    /// All of it.
-    whole: Buffer,
-    /// What lies between the guards.
-    part: Buffer,
-}
-
-fn new(cl: &ClContext, bytes: usize) -> Result<Buffer> {
-    Buffer::new(&cl.context, new_memory(cl), bytes)
-        .map_err(|e| failed("Memory for a picture could not be had on the device.", &e))
-}
-
-impl Guarded {
-    fn new(cl: &ClContext, bytes: usize, guard: usize) -> Result<Self> {
-        let whole = new(cl, bytes + 2 * guard)?;
-        let part = match guard {
-            0 => whole.clone(),
-            _ => whole
-                .part(guard, bytes)
-                .map_err(|e| failed("A part of the device's memory could not be had.", &e))?,
-        };
-        Ok(Self { whole, part })
-    }
-}
-
-/// The same on a device, with room for what the stages hand on.
-#[derive(Debug)]
-pub(super) struct Memory {
+pub(super) struct DeviceBuffers {
     pub(super) queue: Queue,
-    picture: Guarded,
-    numbers: Guarded,
-    parts: Guarded,
+    picture: GuardedArray,
+    numbers: GuardedArray,
+    parts: GuardedArray,
+    /// The intermediate results before a run, with their guards.
+    poison: Vec<u8>,
+    /// The number of bytes in each guard.
     guard: usize,
 }
 
-impl Memory {
-    /// Bytes of the picture, of the numbers, of what stages hand on, and of each guard.
-    pub(super) fn new(
-        cl: &ClContext,
-        picture: usize,
-        numbers: usize,
-        parts: usize,
-        guard: usize,
-    ) -> Result<Self> {
+impl DeviceBuffers {
+    /// Allocates the memory. `sizes` are those of the picture, the numbers and the intermediate results in bytes, `guard` is that
+    /// of each guard.
+    pub(super) fn new(cl: &ClContext, sizes: [usize; 3], guard: usize) -> Result<Self> {
+        let new = |bytes: usize| GuardedArray::new(cl, bytes / 4, guard / 4);
+        let [picture, numbers, parts] = sizes;
         Ok(Self {
             queue: cl.queue.clone(),
-            picture: Guarded::new(cl, picture, guard)?,
-            numbers: Guarded::new(cl, numbers, guard)?,
-            parts: Guarded::new(cl, parts, guard)?,
+            picture: new(picture)?,
+            numbers: new(numbers)?,
+            parts: new(parts)?,
+            poison: (0..parts + 2 * guard).map(|at| (at % 251) as u8 ^ 0xa5).collect(),
             guard,
         })
     }
 
-    /// What kernels are given.
+    /// Returns the memory objects that kernels work on.
     pub(super) fn operands(&self) -> Operands<'_> {
-        let (picture, parts, numbers) = (&self.picture.part, &self.parts.part, &self.numbers.part);
-        Operands { picture: picture.mem(), parts: parts.mem(), numbers: numbers.mem() }
+        let [picture, parts, numbers] = [&self.picture, &self.parts, &self.numbers].map(GuardedArray::memory);
+        Operands { picture, parts, numbers }
     }
 
-    /// Fills the picture, guards included.
-    pub(super) fn load(&self, bytes: &[u8]) -> Result<()> {
-        self.picture.whole.write(&self.queue, bytes).map_err(|e| failed(NO_COPY, &e))
+    /// Writes the picture with its guards.
+    pub(super) fn write_picture(&self, bytes: &[u8]) -> Result<()> {
+        self.picture.write(bytes)
     }
 
-    /// The picture, guards included.
-    pub(super) fn loaded(&self) -> Result<Vec<u8>> {
-        self.get(&self.picture.whole)
-    }
-
-    /// Fills the numbers, guards included, and what the stages hand on: no run may find another's there.
+    /// Writes the numbers with their guards, and overwrites intermediate results, so that no run finds the intermediate results of
+    /// another.
     pub(super) fn write(&self, bytes: &[u8]) -> Result<()> {
-        self.parts.whole.write(&self.queue, &self.poison()).map_err(|e| failed(NO_COPY, &e))?;
-        self.numbers.whole.write(&self.queue, bytes).map_err(|e| failed(NO_COPY, &e))
+        self.parts.write(&self.poison)?;
+        self.numbers.write(bytes)
     }
 
-    fn poison(&self) -> Vec<u8> {
-        (0..self.parts.whole.len()).map(|at| (at % 251) as u8 ^ 0xa5).collect()
-    }
-
-    /// How many bytes on both sides of what stages hand on are not as [`Memory::write`] left them.
-    pub(super) fn overrun(&self) -> Result<usize> {
-        let (poison, now) = (self.poison(), self.get(&self.parts.whole)?);
-        let changed = |part: std::ops::Range<usize>| verify::changed(&poison[part.clone()], &now[part]);
-        Ok(changed(0..self.guard) + changed(now.len() - self.guard..now.len()))
-    }
-
-    /// The numbers, guards included.
+    /// Reads the numbers with their guards.
     pub(super) fn read(&self) -> Result<Vec<u8>> {
-        self.get(&self.numbers.whole)
+        self.numbers.read()
     }
 
-    fn get(&self, buffer: &Buffer) -> Result<Vec<u8>> {
-        let mut bytes = zeroed(buffer.len())?;
-        buffer.read(&self.queue, &mut bytes).map_err(|e| failed(NO_COPY, &e))?;
-        Ok(bytes)
+    /// Returns how many bytes differ from those of `picture` with its guards, and from the guards of the intermediate results.
+    pub(super) fn count_changed(&self, picture: &[u8]) -> Result<usize> {
+        let parts = self.parts.read()?;
+        let end = parts.len() - self.guard;
+        let changed =
+            |part: std::ops::Range<usize>| verify::count_changed(&self.poison[part.clone()], &parts[part]);
+        let picture = verify::count_changed(picture, &self.picture.read()?);
+        Ok(picture + changed(0..self.guard) + changed(end..parts.len()))
     }
 }

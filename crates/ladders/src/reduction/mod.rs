@@ -1,135 +1,129 @@
-//! The ladder of reductions: a picture becomes the mean luminance of each of its blocks, and the sum, minimum, maximum, mean and
-//! product of all of it. There are a few operations for each word that is read: what is measured is how many work-items
-//! can work together without waiting for each other.
+//! The ladder of reductions: the mean luminance of each block of a picture, and the sum, minimum, maximum, mean and product
+//! over the whole picture. There are a few operations per pixel: it measures how many work-items can work together without
+//! waiting for each other.
 //!
-//! All numbers are whole, so every rung gives exactly those of [`reference()`].
+//! All numbers are integers, so every variant gives exactly those of [`reference()`].
 
 pub mod code;
-pub mod digest;
 pub mod host;
-mod kernels;
+pub(crate) mod kernels;
 mod memory;
 pub mod pictures;
+pub mod pixel_reduction;
 mod reference;
 
-use ladder::cache::{Cache, Class};
+use ladder::cache::Cache;
 use ladder::config::Config;
-use ladder::contest::Ladder as _;
-use ladder::rung::{Rung, Work};
-use opencl::cl::{DeviceInfo, DeviceKind};
+use ladder::runner::cache_class;
+use ladder::variant::Variant;
+use opencl::cl::{ClContext, DeviceInfo, DeviceKind};
 
 use code::Code;
-use digest::{Digest, Host, OF_SIZES, OfPictures};
-use pictures::{BLOCKS, Case};
-pub use reference::{OF_FRAME, luminance, reference};
+use pictures::{BLOCK_EDGES, Case};
+use pixel_reduction::{Host, PictureLadder, PixelReduction};
+pub use reference::{FRAME_NUMBERS, luminance, reference};
 
-/// A rung of kernels.
-const fn rung(
-    id: &'static str,
-    title: &'static str,
-    idea: &'static str,
-    code: &'static Code,
-) -> Rung<Code, Host> {
-    Rung { id, title, idea, work: Work::Kernels(code) }
-}
-
-/// The rungs in order.
-static RUNGS: [Rung<Code, Host>; 15] = [
-    Rung {
-        id: "serial",
-        title: "Serial",
-        idea: "One thread, one pixel at a time.",
-        work: Work::Host(host::SERIAL),
-    },
-    Rung { id: "threads", title: "Threads", idea: "The same on all cores.", work: Work::Host(host::THREADS) },
-    Rung {
-        id: "threads-vectors",
-        title: "Threads, vectors",
-        idea: "All cores, several pixels an instruction.",
-        work: Work::Host(host::THREADS_VECTORS),
-    },
-    rung(
+/// The variants of the ladder of reductions, in the order of the tables.
+static VARIANTS: [Variant<Code, Host>; 15] = [
+    Variant::host("serial", "Serial", "One thread, one pixel at a time.", host::SERIAL),
+    Variant::host("threads", "Threads", "The same on all cores.", host::THREADS),
+    Variant::host(
+        "threads-vectors",
+        "Threads, vectors",
+        "All cores, several pixels an instruction.",
+        host::THREADS_VECTORS,
+    ),
+    Variant::kernels(
         "interleaved",
         "Interleaved",
         "OpenCL, a tree in local memory with strided indices.",
         &kernels::INTERLEAVED,
     ),
-    rung(
+    Variant::kernels(
         "sequential",
         "Sequential",
         "The tree's first half joins with its second: neighbours touch neighbours.",
         &kernels::SEQUENTIAL,
     ),
-    rung("unrolled", "Unrolled", "The last steps unrolled, and without barriers.", &kernels::UNROLLED),
-    rung("prefetch-2", "Prefetch 2", "Half the work-items, two pixels each.", &kernels::PREFETCH_2),
-    rung("prefetch-4", "Prefetch 4", "A quarter of them, four pixels each.", &kernels::PREFETCH_4),
-    rung("wide-32", "Wide 32", "A group has 32×32 pixels.", &kernels::WIDE_32),
-    rung("wide-64", "Wide 64", "A group has 64×64 pixels.", &kernels::WIDE_64),
-    rung(
+    Variant::kernels(
+        "unrolled",
+        "Unrolled",
+        "The last steps unrolled, and without barriers.",
+        &kernels::UNROLLED,
+    ),
+    Variant::kernels(
+        "prefetch-2",
+        "Prefetch 2",
+        "Half the work-items, two pixels each.",
+        &kernels::PREFETCH_2,
+    ),
+    Variant::kernels(
+        "prefetch-4",
+        "Prefetch 4",
+        "A quarter of them, four pixels each.",
+        &kernels::PREFETCH_4,
+    ),
+    Variant::kernels("wide-32", "Wide 32", "A group has 32×32 pixels.", &kernels::WIDE_32),
+    Variant::kernels("wide-64", "Wide 64", "A group has 64×64 pixels.", &kernels::WIDE_64),
+    Variant::kernels(
         "two-stage",
         "Two stages",
         "Few work-items, each of which adds up many pixels in a row before the tree.",
         &kernels::TWO_STAGE,
     ),
-    rung(
+    Variant::kernels(
         "sub-groups",
         "Sub-groups",
         "Four pixels a reading; work-items that run as one join without a tree.",
         &kernels::SUB_GROUPS,
     ),
-    rung(
+    Variant::kernels(
         "one-pass",
         "One pass",
         "The same in one launch: the group that ends last finishes the frame.",
         &kernels::ONE_PASS,
     ),
-    rung(
+    Variant::kernels(
         "strips",
         "Strips",
         "One launch for CPUs: one work-item a strip, vectors of 16 pixels.",
         &kernels::STRIPS,
     ),
-    Rung {
-        id: "auto",
-        title: "Auto",
-        idea: "The fastest of the kernels and its parameters, measured on the device before it is timed.",
-        work: Work::Fastest,
-    },
+    Variant::AUTO,
 ];
 
-/// The ladder.
-pub static REDUCTION: OfPictures<Reduction> = OfPictures(Reduction);
+/// The ladder of reductions.
+pub static REDUCTION: PictureLadder<Reduction> = PictureLadder(Reduction);
 
-/// The kernels for such pictures on this device, with their parameters: what tuning has found the fastest, or else what is so on
-/// most devices of its kind.
-pub fn chosen(device: &DeviceInfo, case: &Case) -> Config<Code> {
-    let class = Class::of(Reduction::NAME, REDUCTION.class(case));
-    let tuned =
-        Cache::load().fastest(device, &class, |name| match RUNGS.iter().find(|rung| rung.id == name)? {
-            Rung { work: Work::Kernels(code), .. } => Some(((), *code)),
-            _ => None,
-        });
+/// Returns the fastest kernels for reducing a picture in a buffer, with their parameters: those in the tuning cache, or else
+/// kernels that are the fastest on most devices of this kind.
+pub fn best_config(cl: &ClContext, case: &Case) -> Config<Code> {
+    let device = &cl.device.info;
+    let class = cache_class(&REDUCTION, case);
+    let tuned = Cache::load().fastest(device, cl.sources(), &class, |name| {
+        Some(((), VARIANTS.iter().find(|variant| variant.id == name)?.code(device.kind)?))
+    });
     let first = match device.kind {
         DeviceKind::Cpu => &kernels::STRIPS,
         _ => &kernels::ONE_PASS,
     };
-    tuned.map_or_else(|| Config::of(first, device.kind).fitted(device), |((), config)| config)
+    tuned.map_or_else(|| Config::for_device(first, device), |((), config)| config)
 }
 
-/// The same for images.
-pub fn chosen_for_images(device: &DeviceInfo) -> Config<Code> {
-    Config::of(&kernels::ONE_PASS_OF_IMAGE, device.kind).fitted(device)
+/// Returns the kernels for reducing a picture that is in an OpenCL image instead of a buffer, with their default parameters on
+/// this device.
+pub fn image_config(device: &DeviceInfo) -> Config<Code> {
+    Config::for_device(&kernels::ONE_PASS_IMAGE, device)
 }
 
-/// Means of blocks, and numbers of the frame.
+/// The reduction of a picture to the mean luminance of each block, and to numbers of the whole picture.
 #[derive(Debug, Clone, Copy)]
 pub struct Reduction;
 
-impl Digest for Reduction {
+impl PixelReduction for Reduction {
     const NAME: &'static str = "reduction";
-    const TAKES: &'static [&'static str] = &["size", "block"];
-    const SIZES: &'static [&'static str] = OF_SIZES;
-    const NUMBERS: &'static [&'static str] = &[
+    const OPTIONS: &'static [&'static str] = &["size", "block"];
+    const NUMBER_NAMES: &'static [&'static str] = &[
         "the sum's lower half",
         "the sum's upper half",
         "the minimum",
@@ -137,19 +131,19 @@ impl Digest for Reduction {
         "the mean",
         "the product",
     ];
-    const REST: &'static str = "the mean of block";
+    const NUMBERED_NAME: &'static str = "the mean of block";
 
-    fn rungs(&self) -> &'static [Rung<Code, Host>] {
-        &RUNGS
+    fn variants(&self) -> &'static [Variant<Code, Host>] {
+        &VARIANTS
     }
 
     fn numbers(&self, case: &Case) -> usize {
-        let [across, down] = case.blocks();
-        OF_FRAME + across * down
+        let [across, down] = case.block_counts();
+        FRAME_NUMBERS + across * down
     }
 
     fn part_bytes(&self, case: &Case) -> usize {
-        let [across, down] = case.squares(BLOCKS[0]);
+        let [across, down] = case.square_counts(BLOCK_EDGES[0]);
         16 * across * down
     }
 

@@ -1,43 +1,52 @@
-//! Pictures to reduce. In: a kind of input and a case. Out: RGBA pixels in which a fault shows.
+//! Pictures to reduce.
+
+use serde::{Deserialize, Serialize};
 
 use base::random::Xorshift;
 
-/// Names of the kinds; the first is the one that is timed.
-pub(crate) const INPUTS: &[&str] = &["noise", "white", "black", "one pixel", "grey"];
+/// Names of the kinds of input; the first one is timed.
+pub(crate) const INPUT_NAMES: &[&str] = &["noise", "white", "black", "one pixel", "grey"];
 
-/// The edges that blocks have.
-pub(crate) const BLOCKS: [u32; 3] = [16, 32, 64];
+/// The edges of blocks in pixels that are allowed.
+pub(crate) const BLOCK_EDGES: [u32; 3] = [16, 32, 64];
 
-/// A picture, and the blocks that it is cut into.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The size of a picture, and of the blocks that it is divided into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Case {
-    /// In pixels.
+    /// Width in pixels.
     pub width: u32,
-    /// In pixels.
+    /// Height in pixels.
     pub height: u32,
-    /// The edge of a block, in pixels: one of [`BLOCKS`].
+    /// The edge of a block in pixels: one of [`BLOCK_EDGES`]. JSON omits it if the ladder does not use blocks.
+    #[serde(default = "largest_block")]
     pub block: u32,
 }
 
+/// Returns the block size of cases whose JSON omits it.
+fn largest_block() -> u32 {
+    BLOCK_EDGES[2]
+}
+
 impl Case {
-    /// Pixels of the picture.
+    /// Returns the number of pixels in the picture.
     pub fn pixels(&self) -> usize {
         self.width as usize * self.height as usize
     }
 
-    /// Squares of such an edge that cover the picture, across and down; those at its right and lower end may be cut short.
-    pub fn squares(&self, edge: u32) -> [usize; 2] {
+    /// Returns the number of squares with this edge that cover the picture, across and down. Squares at the right and the lower
+    /// end may be cut off.
+    pub fn square_counts(&self, edge: u32) -> [usize; 2] {
         [self.width.div_ceil(edge) as usize, self.height.div_ceil(edge) as usize]
     }
 
-    /// Blocks, across and down.
-    pub fn blocks(&self) -> [usize; 2] {
-        self.squares(self.block)
+    /// Returns the number of blocks across and down.
+    pub fn block_counts(&self) -> [usize; 2] {
+        self.square_counts(self.block)
     }
 }
 
-/// Fills `bytes` with a picture of RGBA between two guards of so many bytes, the same each time. Who reads a guard gets what
-/// the picture does not have. Alpha is noise: it has no luminance.
+/// Fills `bytes` with the RGBA picture called `name` between two guards of `guard` bytes. Each call gives the same bytes. The guards
+/// are noise, so that reading them changes the result. Alpha is noise, since reductions ignore it.
 pub(super) fn fill(name: &str, guard: usize, bytes: &mut [u8]) {
     let mut random = Xorshift::new(0x9e37_79b9);
     for word in bytes.chunks_exact_mut(4) {

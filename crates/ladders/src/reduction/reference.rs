@@ -1,21 +1,21 @@
-//! What is right: in plain Rust, pixel by pixel. In: RGBA pixels and a case. Out: the numbers, as kernels write them.
+//! The expected numbers, computed pixel by pixel.
 
 use super::pictures::Case;
 
-/// Numbers of the frame before the means of the blocks: the sum's lower and upper half, minimum, maximum, mean, product.
-pub const OF_FRAME: usize = 6;
+/// The count of numbers before the means of the blocks: the sum's lower and upper half, minimum, maximum, mean and product.
+pub const FRAME_NUMBERS: usize = 6;
 
-/// The luminance of an RGBA pixel: weights 0.2125, 0.7154 and 0.0721, in whole numbers.
+/// Returns the luminance of an RGBA pixel from 0 to 255: weights 0.2125, 0.7154 and 0.0721, in integers.
 pub fn luminance(pixel: &[u8]) -> u32 {
     let [red, green, blue] = [0, 1, 2].map(|channel| u32::from(pixel[channel]));
     (13_926 * red + 46_885 * green + 4_725 * blue + 32_768) >> 16
 }
 
-/// Sum, minimum, maximum, mean and product of a frame, then the mean of each block, row by row. The product is that of
-/// 2·luminance + 1 modulo 2³²: so it is never 0. Means are rounded to the nearest, halves up.
+/// Computes sum, minimum, maximum, mean and product over the luminances of a picture, then the mean of each block, row by row.
+/// The product is that of 2·luminance + 1 modulo 2³², which is never 0. Means are rounded to the nearest, halves up.
 pub fn reference(pixels: &[u8], case: &Case) -> Vec<u32> {
     let (width, block) = (case.width as usize, case.block as usize);
-    let [across, down] = case.blocks();
+    let [across, down] = case.block_counts();
     let mut blocks = vec![(0_u64, 0_u64); across * down];
     let (mut sum, mut least, mut most, mut product) = (0_u64, u32::MAX, 0, 1_u32);
     for (at, pixel) in pixels.chunks_exact(4).enumerate() {
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn weights_add_up_and_channels_have_their_own() {
+    fn luminance_weights_add_up_and_differ_by_channel() {
         let of = |pixel: [u8; 4]| luminance(&pixel);
         assert_eq!([of([255; 4]), of([0, 0, 0, 255]), of([77, 77, 77, 0])], [255, 0, 77]);
         // 0.2125, 0.7154 and 0.0721 of 200.
@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_blocks_by_hand() {
+    fn results_equal_those_computed_by_hand() {
         // 17 by 1: a block of sixteen pixels and one of a single pixel.
         let mut pixels = vec![3; 17 * 4];
         pixels[..4].copy_from_slice(&[11; 4]);
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn a_white_frame_passes_32_bits() {
+    fn the_sum_of_a_white_frame_exceeds_32_bits() {
         let case = Case { width: 4200, height: 4100, block: 64 };
         let numbers = reference(&vec![255; case.pixels() * 4], &case);
         let sum = u64::from(numbers[1]) << 32 | u64::from(numbers[0]);

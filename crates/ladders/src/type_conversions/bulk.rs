@@ -1,26 +1,28 @@
-//! What is right for many numbers at once: the same as [`convert`], without a branch for each number, so that
-//! the compiler makes vectors of it. In: a case and packed numbers. Out: what they become, and which bits of it count.
+//! The expected results for many numbers at once. They are the same as those of [`convert`], but are computed without a branch
+//! for each number, so that the compiler vectorizes the loops. The bits of each result that are defined are returned, too.
 //!
-//! A loop for each pair of types; rounding and saturation are masks in it. Numbers are taken apart into sign, magnitude and
-//! exponent, in lanes of 32 bits where both types fit, else of 64. [`convert`] says the same in plain words, and the tests hold
-//! both together.
+//! There is a loop for each pair of types; rounding and saturation are masks in it. Numbers are decomposed into sign, magnitude
+//! and exponent, in lanes of 32 bits if both types fit, else of 64. The tests compare this code with [`convert`], which does
+//! the same in plain code.
 
-use super::reference::{Wanted, convert};
+use super::reference::{Expected, convert};
 use super::types::{Case, Kind, Rounding, Type};
 
-/// A case as masks.
+/// The rounding and overflow modes of a conversion as flags, which become masks.
 #[derive(Debug, Clone, Copy)]
-struct How {
+struct Modes {
+    /// True if values out of range become the nearest value in range.
     saturates: bool,
+    /// True if the conversion rounds to nearest.
     nearest: bool,
-    /// Whether what lies between goes away from zero, of positive and of negative numbers.
+    /// True if the conversion rounds away from zero: for positive numbers, and for negative ones.
     away: [bool; 2],
-    /// Of whole numbers without saturation what does not fit loses its upper bits.
+    /// True if integers out of range lose their upper bits.
     wraps: bool,
 }
 
-/// What all of `input` becomes, packed bytes in the processor's order; `care` may be empty where
-/// [nothing is open](super::reference::is_open), else it is as long as `output`.
+/// Converts all numbers in `input`, packed little-endian bytes, into `output`. `care` receives a mask of the defined bits of
+/// each result; it has the length of `output`, or is empty where [nothing is undefined](super::reference::has_undefined_bits).
 pub fn convert_all(case: Case, input: &[u8], output: &mut [u8], care: &mut [u8]) {
     #[cfg(target_arch = "x86_64")]
     {
@@ -30,25 +32,26 @@ pub fn convert_all(case: Case, input: &[u8], output: &mut [u8], care: &mut [u8])
             && std::arch::is_x86_feature_detected!("lzcnt");
         match has {
             // SAFETY: the processor has these features, the only ones that it is compiled for.
-            true => unsafe { x86::vectors(case, input, output, care) },
-            false => one_by_one(case, input, output, care),
+            true => unsafe { x86::dispatch(case, input, output, care) },
+            false => convert_one_by_one(case, input, output, care),
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
     match cfg!(target_endian = "little") {
-        true => pairs::of_sources(case, input, output, care),
-        false => one_by_one(case, input, output, care),
+        true => pairs::dispatch(case, input, output, care),
+        false => convert_one_by_one(case, input, output, care),
     }
 }
 
-/// Without vectors it is as fast as anything.
-fn one_by_one(case: Case, input: &[u8], output: &mut [u8], care: &mut [u8]) {
+/// Converts all numbers one at a time by [`convert`]. If the processor lacks the features of the vectorized loops, this is as
+/// fast.
+fn convert_one_by_one(case: Case, input: &[u8], output: &mut [u8], care: &mut [u8]) {
     let (from, to) = (case.from.bytes(), case.to.bytes());
     let mut care = care.chunks_exact_mut(to);
     for (input, output) in input.chunks_exact(from).zip(output.chunks_exact_mut(to)) {
         let mut wide = [0; 8];
         wide[..from].copy_from_slice(input);
-        let Wanted { bits, care: counts } = convert(case, u64::from_le_bytes(wide));
+        let Expected { bits, care: counts } = convert(case, u64::from_le_bytes(wide));
         output.copy_from_slice(&bits.to_le_bytes()[..to]);
         if let Some(care) = care.next() {
             care.copy_from_slice(&counts.to_le_bytes()[..to]);
@@ -56,60 +59,63 @@ fn one_by_one(case: Case, input: &[u8], output: &mut [u8], care: &mut [u8]) {
     }
 }
 
-/// A loop for each source and destination, for the processor's features `$feature`.
+/// Generates a module with a loop for each pair of types, compiled for the processor features `$feature`.
 macro_rules! pairs {
     ($module:ident, $entry:ident $(, $feature:literal)?) => {
         mod $module {
             use super::*;
 
             $(#[target_feature(enable = $feature)])?
+            /// Converts all numbers by the loop for the types of `case`.
             pub(super) fn $entry(case: Case, input: &[u8], output: &mut [u8], care: &mut [u8]) {
                 match case.from as usize {
-                    0 => to::<0>(case, input, output, care),
-                    1 => to::<1>(case, input, output, care),
-                    2 => to::<2>(case, input, output, care),
-                    3 => to::<3>(case, input, output, care),
-                    4 => to::<4>(case, input, output, care),
-                    5 => to::<5>(case, input, output, care),
-                    6 => to::<6>(case, input, output, care),
-                    7 => to::<7>(case, input, output, care),
-                    8 => to::<8>(case, input, output, care),
-                    9 => to::<9>(case, input, output, care),
-                    _ => to::<10>(case, input, output, care),
+                    0 => dispatch_source::<0>(case, input, output, care),
+                    1 => dispatch_source::<1>(case, input, output, care),
+                    2 => dispatch_source::<2>(case, input, output, care),
+                    3 => dispatch_source::<3>(case, input, output, care),
+                    4 => dispatch_source::<4>(case, input, output, care),
+                    5 => dispatch_source::<5>(case, input, output, care),
+                    6 => dispatch_source::<6>(case, input, output, care),
+                    7 => dispatch_source::<7>(case, input, output, care),
+                    8 => dispatch_source::<8>(case, input, output, care),
+                    9 => dispatch_source::<9>(case, input, output, care),
+                    _ => dispatch_source::<10>(case, input, output, care),
                 }
             }
 
             $(#[target_feature(enable = $feature)])?
-            fn to<const FROM: usize>(case: Case, input: &[u8], output: &mut [u8], care: &mut [u8]) {
+            /// Calls the loop for the source type with the index `FROM` and the destination type of a case.
+            fn dispatch_source<const FROM: usize>(case: Case, input: &[u8], output: &mut [u8], care: &mut [u8]) {
                 match case.to as usize {
-                    0 => pair::<FROM, 0>(case, input, output, care),
-                    1 => pair::<FROM, 1>(case, input, output, care),
-                    2 => pair::<FROM, 2>(case, input, output, care),
-                    3 => pair::<FROM, 3>(case, input, output, care),
-                    4 => pair::<FROM, 4>(case, input, output, care),
-                    5 => pair::<FROM, 5>(case, input, output, care),
-                    6 => pair::<FROM, 6>(case, input, output, care),
-                    7 => pair::<FROM, 7>(case, input, output, care),
-                    8 => pair::<FROM, 8>(case, input, output, care),
-                    9 => pair::<FROM, 9>(case, input, output, care),
-                    _ => pair::<FROM, 10>(case, input, output, care),
+                    0 => convert_pair::<FROM, 0>(case, input, output, care),
+                    1 => convert_pair::<FROM, 1>(case, input, output, care),
+                    2 => convert_pair::<FROM, 2>(case, input, output, care),
+                    3 => convert_pair::<FROM, 3>(case, input, output, care),
+                    4 => convert_pair::<FROM, 4>(case, input, output, care),
+                    5 => convert_pair::<FROM, 5>(case, input, output, care),
+                    6 => convert_pair::<FROM, 6>(case, input, output, care),
+                    7 => convert_pair::<FROM, 7>(case, input, output, care),
+                    8 => convert_pair::<FROM, 8>(case, input, output, care),
+                    9 => convert_pair::<FROM, 9>(case, input, output, care),
+                    _ => convert_pair::<FROM, 10>(case, input, output, care),
                 }
             }
 
             #[inline(never)]
             $(#[target_feature(enable = $feature)])?
-            fn pair<const FROM: usize, const TO: usize>(
+            /// Converts all numbers from the type with the index `FROM` to the type with the index `TO`.
+            fn convert_pair<const FROM: usize, const TO: usize>(
                 case: Case,
                 input: &[u8],
                 output: &mut [u8],
                 care: &mut [u8],
             ) {
                 let (from, to) = (Type::ALL[FROM], Type::ALL[TO]);
-                let how = How::of(case);
+                let modes = Modes::new(case);
                 if from.bytes() <= 4 && to.bytes() <= 4 {
-                    narrow::each((from, to), how, input, output, care);
+                    narrow::convert_all_numbers((from, to), modes, input, output, care);
                 } else {
-                    wide::each((from, to), how, input, output, care);
+                    wide::convert_all_numbers((from, to), modes, input, output, care);
                 }
             }
         }
@@ -117,13 +123,14 @@ macro_rules! pairs {
 }
 
 #[cfg(target_arch = "x86_64")]
-pairs!(x86, vectors, "avx2,bmi1,bmi2,lzcnt");
+pairs!(x86, dispatch, "avx2,bmi1,bmi2,lzcnt");
 #[cfg(not(target_arch = "x86_64"))]
-pairs!(pairs, of_sources);
+pairs!(pairs, dispatch);
 
-impl How {
-    fn of(case: Case) -> Self {
-        let rounding = match (case.rounding, case.to.is_whole()) {
+impl Modes {
+    /// Returns the flags of a case.
+    fn new(case: Case) -> Self {
+        let rounding = match (case.rounding, case.to.is_integer()) {
             (Rounding::Default, true) => Rounding::Zero,
             (Rounding::Default, false) => Rounding::Nearest,
             (rounding, _) => rounding,
@@ -132,14 +139,15 @@ impl How {
             saturates: case.saturates,
             nearest: rounding == Rounding::Nearest,
             away: [rounding == Rounding::Up, rounding == Rounding::Down],
-            wraps: case.from.is_whole() && !case.saturates,
+            wraps: case.from.is_integer() && !case.saturates,
         }
     }
 }
 
+/// Reads a number's bits from little-endian bytes.
 #[inline(always)]
-fn get(of: Type, bytes: &[u8]) -> u64 {
-    match (of.bytes(), bytes) {
+fn read_bits(ty: Type, bytes: &[u8]) -> u64 {
+    match (ty.bytes(), bytes) {
         (1, [a]) => u64::from(*a),
         (2, [a, b]) => u64::from(u16::from_le_bytes([*a, *b])),
         (4, [a, b, c, d]) => u64::from(u32::from_le_bytes([*a, *b, *c, *d])),
@@ -148,9 +156,10 @@ fn get(of: Type, bytes: &[u8]) -> u64 {
     }
 }
 
+/// Writes a number's bits as little-endian bytes.
 #[inline(always)]
-fn put(of: Type, to: &mut [u8], bits: u64) {
-    match of.bytes() {
+fn write_bits(ty: Type, to: &mut [u8], bits: u64) {
+    match ty.bytes() {
         1 => to.copy_from_slice(&(bits as u8).to_le_bytes()),
         2 => to.copy_from_slice(&(bits as u16).to_le_bytes()),
         4 => to.copy_from_slice(&(bits as u32).to_le_bytes()),
@@ -158,13 +167,13 @@ fn put(of: Type, to: &mut [u8], bits: u64) {
     }
 }
 
-/// One number in a lane of `$bits` bits: `$word`, and `$signed` for exponents.
+/// Generates a module that converts numbers in lanes of `$bits` bits; `$word` holds magnitudes, `$signed` exponents.
 macro_rules! lanes {
     ($module:ident, $word:ident, $signed:ident, $bits:literal) => {
         mod $module {
             use super::*;
 
-            /// A number, taken apart. Of infinities and NaN the magnitude says nothing.
+            /// A decomposed number. The magnitude of an infinity or a NaN has no meaning.
             struct Number {
                 negative: bool,
                 magnitude: $word,
@@ -173,65 +182,68 @@ macro_rules! lanes {
                 nan: bool,
             }
 
-            /// All ones, or none.
+            /// Returns all ones if true, else 0.
             #[inline(always)]
-            fn mask(of: bool) -> $word {
-                (0 as $word).wrapping_sub(of as $word)
+            fn mask(flag: bool) -> $word {
+                (0 as $word).wrapping_sub(flag as $word)
             }
 
+            /// Returns `one` if true, else `other`, without a branch.
             #[inline(always)]
-            fn select(of: bool, one: $word, other: $word) -> $word {
-                if of { one } else { other }
+            fn select(flag: bool, one: $word, other: $word) -> $word {
+                if flag { one } else { other }
             }
 
-            /// All numbers, one after the other, with what is known of their types.
-            // No closure: it would not become a part of the caller's loop, and so no vectors.
+            /// Converts all numbers in `input` to `output`, one after the other, and writes a mask of the defined bits of each
+            /// result to `care`, unless that is empty. After inlining, the types are constants here.
             #[inline(always)]
-            pub(super) fn each(
+            pub(super) fn convert_all_numbers(
                 (from, to): (Type, Type),
-                how: How,
+                modes: Modes,
                 input: &[u8],
                 output: &mut [u8],
                 care: &mut [u8],
             ) {
+                // No closure: it would not be inlined into the loop, and prevent vectorization.
                 let numbers = input.chunks_exact(from.bytes());
                 let outputs = output.chunks_exact_mut(to.bytes());
-                if from.is_whole() || care.is_empty() {
+                if from.is_integer() || care.is_empty() {
                     for (number, output) in numbers.zip(outputs) {
-                        let (bits, _) = convert(from, to, how, get(from, number) as $word);
-                        put(to, output, bits.into());
+                        let (bits, _) = convert(from, to, modes, read_bits(from, number) as $word);
+                        write_bits(to, output, bits.into());
                     }
                 } else {
                     for ((number, output), care) in
                         numbers.zip(outputs).zip(care.chunks_exact_mut(to.bytes()))
                     {
-                        let (bits, counts) = convert(from, to, how, get(from, number) as $word);
-                        put(to, output, bits.into());
-                        put(to, care, counts.into());
+                        let (bits, counts) = convert(from, to, modes, read_bits(from, number) as $word);
+                        write_bits(to, output, bits.into());
+                        write_bits(to, care, counts.into());
                     }
                 }
             }
 
-            /// The bits that a number becomes, and those that count.
+            /// Converts the bits of a number; returns the bits of the result, and a mask of the defined bits.
             #[inline(always)]
-            fn convert(from: Type, to: Type, how: How, bits: $word) -> ($word, $word) {
-                let number = take(from, bits);
+            fn convert(from: Type, to: Type, modes: Modes, bits: $word) -> ($word, $word) {
+                let number = decompose(from, bits);
                 match to.kind() {
-                    Kind::Whole { signed } => whole(number, from, to, signed, how),
-                    Kind::Binary(format) => {
-                        binary(number, to, format.precision - 1, format.lowest as $signed, how)
+                    Kind::Integer { signed } => to_integer(number, from, to, signed, modes),
+                    Kind::Float(format) => {
+                        to_float(number, to, format.precision - 1, format.lowest as $signed, modes)
                     }
                 }
             }
 
+            /// Decomposes the bits of a number.
             #[inline(always)]
-            fn take(from: Type, bits: $word) -> Number {
+            fn decompose(from: Type, bits: $word) -> Number {
                 let (infinite, nan, size) = (false, false, from.bits());
                 match from.kind() {
-                    Kind::Whole { signed: false } => {
+                    Kind::Integer { signed: false } => {
                         Number { negative: false, magnitude: bits, exponent: 0, infinite, nan }
                     }
-                    Kind::Whole { signed: true } => {
+                    Kind::Integer { signed: true } => {
                         let unused = $bits - size;
                         let value = ((bits << unused) as $signed) >> unused;
                         Number {
@@ -242,7 +254,7 @@ macro_rules! lanes {
                             nan,
                         }
                     }
-                    Kind::Binary(format) => {
+                    Kind::Float(format) => {
                         let stored = format.precision - 1;
                         let fraction = bits & ((1 << stored) - 1);
                         let all = from.mask() as $word >> 1;
@@ -261,58 +273,73 @@ macro_rules! lanes {
                 }
             }
 
-            /// What is added before the last `shift` bits are cut off: so much that a carry rounds. At least one is cut.
+            /// Returns the number to add to a magnitude before its last `shift` bits are cut off, so that the carry rounds it.
+            /// `shift` is at least 1.
             #[inline(always)]
-            fn bias(magnitude: $word, shift: $word, negative: bool, how: How) -> $word {
+            fn rounding_bias(magnitude: $word, shift: $word, negative: bool, modes: Modes) -> $word {
                 let half = (1 as $word) << (shift - 1);
                 let odd = magnitude >> shift & 1;
-                let away = (how.away[0] & !negative) | (how.away[1] & negative);
-                ((half - 1 + odd) & mask(how.nearest)) | ((half + (half - 1)) & mask(away))
+                let away = (modes.away[0] & !negative) | (modes.away[1] & negative);
+                ((half - 1 + odd) & mask(modes.nearest)) | ((half + (half - 1)) & mask(away))
             }
 
+            /// Composes an integer; returns its bits, and a mask of the defined bits.
             #[inline(always)]
-            fn whole(number: Number, from: Type, to: Type, signed: bool, how: How) -> ($word, $word) {
+            fn to_integer(
+                number: Number,
+                from: Type,
+                to: Type,
+                signed: bool,
+                modes: Modes,
+            ) -> ($word, $word) {
                 let Number { negative, magnitude, exponent, infinite, nan } = number;
                 let all = to.mask() as $word;
                 let (most, least) = if signed { (all >> 1, (all >> 1) + 1) } else { (all, 0) };
                 let limit = select(negative, least, most);
                 let (rounded, too_long) = match from.kind() {
-                    Kind::Whole { .. } => (magnitude, false),
-                    Kind::Binary(format) => {
-                        // So far up there is room, and so far down nothing but whether there was something: less than a half.
-                        let room = ($bits - format.precision) as $signed;
+                    Kind::Integer { .. } => (magnitude, false),
+                    Kind::Float(format) => {
+                        // Larger shifts up do not fit, and larger shifts down leave less than a half.
+                        let spare = ($bits - format.precision) as $signed;
                         let down = (0 as $signed).wrapping_sub(exponent).clamp(1, $bits - 1) as $word;
-                        let cut = (magnitude + bias(magnitude, down, negative, how)) >> down;
-                        let up = exponent.clamp(0, room) as $word;
-                        (select(exponent >= 0, magnitude << up, cut), exponent > room)
+                        let cut = (magnitude + rounding_bias(magnitude, down, negative, modes)) >> down;
+                        let up = exponent.clamp(0, spare) as $word;
+                        (select(exponent >= 0, magnitude << up, cut), exponent > spare)
                     }
                 };
                 let over = too_long | infinite | (rounded > limit);
-                let out = over & !how.wraps;
+                let out = over & !modes.wraps;
                 let magnitude = select(out, limit, rounded);
                 let bits = select(negative, magnitude.wrapping_neg(), magnitude) & all;
-                let open = (out | nan) & !how.saturates;
+                let open = (out | nan) & !modes.saturates;
                 (bits & !mask(open | nan), all & !mask(open))
             }
 
+            /// Composes a floating-point number; returns its bits, and a mask of the defined bits. `stored` is the count of
+            /// stored significand bits.
             #[inline(always)]
-            fn binary(number: Number, to: Type, stored: u32, lowest: $signed, how: How) -> ($word, $word) {
+            fn to_float(
+                number: Number,
+                to: Type,
+                stored: u32,
+                lowest: $signed,
+                modes: Modes,
+            ) -> ($word, $word) {
                 let Number { negative, magnitude, exponent, infinite, nan } = number;
                 let all = to.mask() as $word;
                 let infinity = (all >> 1) & !((1 << stored) - 1);
                 let zeros = magnitude.leading_zeros() as $word & ($bits - 1);
-                // Two places further down there is room for the carry, and for all that can be cut off: what is lost there
-                // leaves a trace in the last bit.
+                // Two bits further down a carry fits; bits that are cut off leave a one in the last bit.
                 let top = magnitude << zeros;
                 let top = top >> 2 | (top & 3 != 0) as $word;
                 let leading = exponent + ($bits - 1) - zeros as $signed;
                 let first = leading.max(lowest);
                 let down = ($bits - 3 - stored as $signed + (first - leading)).min($bits - 1) as $word;
-                let kept = (top + bias(top, down, negative, how)) >> down;
+                let kept = (top + rounding_bias(top, down, negative, modes)) >> down;
                 // The leading bit of a normal number adds one to its exponent; so does a carry.
                 let bits = (((first - lowest) as $word) << stored) + kept;
-                let away = (how.away[0] & !negative) | (how.away[1] & negative);
-                let beyond = infinity - (!how.nearest & !away) as $word;
+                let away = (modes.away[0] & !negative) | (modes.away[1] & negative);
+                let beyond = infinity - (!modes.nearest & !away) as $word;
                 let bits = select(bits >= infinity, beyond, bits) & mask(magnitude != 0);
                 let bits = select(infinite, infinity, bits) | (negative as $word) << (to.bits() - 1);
                 let quiet = infinity | 1 << (stored - 1);

@@ -1,39 +1,38 @@
-//! Results of a device compared with what is right. In: bytes of both, which bits count, the numbers that were converted. Out:
-//! nothing, or a [`Failure`].
+//! Compares a device's results with the expected ones.
 
 use serde::{Deserialize, Serialize};
 
 use super::bulk::convert_all;
-use super::reference::{accepts, convert, is_open};
-use super::types::{Case, Form, Type};
+use super::reference::{accepts, convert, has_undefined_bits};
+use super::types::{Case, Form, Rounding, Type};
 
-/// What the output holds before a run, and what lies round it.
-pub(crate) const JUNK: u32 = 0xdead_beef;
-/// Bytes that are looked at together.
-const BLOCK: usize = 4096;
+/// The word with which the output and the canaries around it are filled before a run.
+pub(crate) const JUNK_WORD: u32 = 0xdead_beef;
+/// The number of bytes of results that are compared at once. Single results are compared only in a block that differs.
+const BLOCK_BYTES: usize = 4096;
 
-/// What is wrong with a conversion.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// A wrong result of a conversion. The field names are JSON keys.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// How it was written, as in "width 3".
+    /// The form in which the conversion was written, as in "width 3" for the `convert_` function of vectors of three.
     pub form: String,
-    /// What is wrong: "differs", "not written" (it still holds the junk), or "outside" (it wrote where it must not).
+    /// "differs", "not written" (the output still holds the junk), or "outside" (it wrote outside the output).
     pub what: String,
-    /// The first number that was wrong, in bits and as a value; empty of what wrote outside.
+    /// The first number with a wrong result, as hexadecimal bits; empty if the kernel wrote outside its output.
     pub input_bits: String,
-    /// The same as a value.
+    /// The first number with a wrong result, as a value.
     pub input: String,
-    /// What the device gave.
+    /// The device's result as bits.
     pub got_bits: String,
-    /// The same as a value.
+    /// The device's result as a value.
     pub got: String,
-    /// What is right.
+    /// The expected result as bits.
     pub wanted_bits: String,
-    /// The same as a value.
+    /// The expected result as a value.
     pub wanted: String,
-    /// How many were wrong, among those that were tried with it.
+    /// The number of wrong results in the tested part of the numbers.
     pub wrong: u64,
-    /// So many were tried with it.
+    /// The number of results in the tested part of the numbers.
     pub tried: u64,
 }
 
@@ -51,25 +50,27 @@ impl std::fmt::Display for Failure {
     }
 }
 
-/// What is right for some numbers.
+/// The expected results for some numbers.
 #[derive(Debug, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct ExpectedResults {
+    /// The results as packed bytes.
     bytes: Vec<u8>,
-    /// Which bits count; empty where all do.
+    /// A mask of the defined bits of each result; empty if all bits are defined.
     care: Vec<u8>,
 }
 
-impl Wanted {
-    /// Of `input`, in place of what was there.
+impl ExpectedResults {
+    /// Computes the expected results of a case for `input`, which replace the previous ones.
     pub(crate) fn fill(&mut self, case: Case, input: &[u8]) {
         let bytes = input.len() / case.from.bytes() * case.to.bytes();
         self.bytes.resize(bytes, 0);
-        self.care.resize(if is_open(case) { bytes } else { 0 }, 0);
+        self.care.resize(if has_undefined_bits(case) { bytes } else { 0 }, 0);
         convert_all(case, input, &mut self.bytes, &mut self.care);
     }
 
-    /// Whether a block is right at first sight.
-    fn is_plainly(&self, got: &[u8], from: usize) -> bool {
+    /// Returns true if a block of results, which begins at byte `from` of all results, equals the expected one in all defined
+    /// bits.
+    fn is_equal_block(&self, got: &[u8], from: usize) -> bool {
         let to = from + got.len();
         let bytes = self.bytes.get(from..to).unwrap_or_default();
         match self.care.get(from..to) {
@@ -87,7 +88,10 @@ impl Wanted {
         }
     }
 
-    /// Compares what a form gave for `input`. `flushes` says whether the device takes subnormal numbers of a type for zeros.
+    /// Compares `got`, the results that a device computed from the numbers `input`, with these expected results. `form` is the
+    /// assignment or the `convert_` function of one width by which the kernel converted. `flushes` returns true for types whose
+    /// subnormal numbers the device may replace by zeros. Returns the first wrong result with the count of all wrong ones;
+    /// `None` if all are right.
     pub(crate) fn compare(
         &self,
         (case, form): (Case, Form),
@@ -97,20 +101,20 @@ impl Wanted {
     ) -> Option<Failure> {
         let mut failure: Option<Failure> = None;
         let (from, to) = (case.from.bytes(), case.to.bytes());
-        for (number, block) in got.chunks(BLOCK).enumerate() {
-            let start = number * BLOCK;
-            if self.is_plainly(block, start) {
+        for (number, block) in got.chunks(BLOCK_BYTES).enumerate() {
+            let start = number * BLOCK_BYTES;
+            if self.is_equal_block(block, start) {
                 continue;
             }
             for (index, got) in block.chunks_exact(to).enumerate() {
                 let at = start / to + index;
-                let (input, got) = (bits(&input[at * from..(at + 1) * from]), bits(got));
+                let (input, got) = (to_bits(&input[at * from..(at + 1) * from]), to_bits(got));
                 if accepts(case, input, got, flushes) {
                     continue;
                 }
                 match &mut failure {
                     Some(failure) => failure.wrong += 1,
-                    None => failure = Some(first(case, form, input, got)),
+                    None => failure = Some(first_failure(case, form, input, got)),
                 }
             }
         }
@@ -118,58 +122,44 @@ impl Wanted {
     }
 }
 
-/// The bytes outside an output that have changed.
-pub(crate) fn outside(form: Form, changed: u64) -> Failure {
-    let none = String::new;
-    Failure {
-        form: form.to_string(),
-        what: "outside".to_owned(),
-        input_bits: none(),
-        input: none(),
-        got_bits: none(),
-        got: none(),
-        wanted_bits: none(),
-        wanted: none(),
-        wrong: changed,
-        tried: 0,
-    }
+/// Returns the failure of a kernel that wrote outside its output: `changed` bytes there no longer hold junk.
+pub(crate) fn wrote_outside(form: Form, changed: u64) -> Failure {
+    Failure { form: form.to_string(), what: "outside".to_owned(), wrong: changed, ..Failure::default() }
 }
 
-fn first(case: Case, form: Form, input: u64, got: u64) -> Failure {
+/// Describes the first wrong result of a form: the device converted the number `input` to `got`. The returned failure counts
+/// one wrong result.
+fn first_failure(case: Case, form: Form, input: u64, got: u64) -> Failure {
     let wanted = convert(case, input).bits;
-    let hex = |of: Type, bits: u64| format!("0x{bits:0width$x}", width = 2 * of.bytes());
-    let junk = u64::from(JUNK) << 32 | u64::from(JUNK);
+    let hex = |ty: Type, bits: u64| format!("0x{bits:0width$x}", width = 2 * ty.bytes());
+    let junk = u64::from(JUNK_WORD) << 32 | u64::from(JUNK_WORD);
     let is_junk = (0..4).any(|at| (junk >> (8 * at)) & case.to.mask() == got) && case.to.bytes() > 1
-        || case.to.bytes() == 1 && JUNK.to_ne_bytes().contains(&(got as u8));
+        || case.to.bytes() == 1 && JUNK_WORD.to_ne_bytes().contains(&(got as u8));
     Failure {
         form: form.to_string(),
         what: if is_junk { "not written" } else { "differs" }.to_owned(),
         input_bits: hex(case.from, input),
-        input: shown(case.from, input),
+        input: display_value(case.from, input),
         got_bits: hex(case.to, got),
-        got: shown(case.to, got),
+        got: display_value(case.to, got),
         wanted_bits: hex(case.to, wanted),
-        wanted: shown(case.to, wanted),
+        wanted: display_value(case.to, wanted),
         wrong: 1,
         tried: 0,
     }
 }
 
-/// A number for people.
-fn shown(of: Type, bits: u64) -> String {
-    let unused = 64 - of.bits();
-    match of {
+/// Formats a number, given by its bits, as a value of its type.
+fn display_value(ty: Type, bits: u64) -> String {
+    let unused = 64 - ty.bits();
+    match ty {
         Type::Char | Type::Short | Type::Int | Type::Long => {
             (((bits << unused) as i64) >> unused).to_string()
         }
         Type::UChar | Type::UShort | Type::UInt | Type::ULong => bits.to_string(),
         Type::Half => {
-            let wide = Case {
-                from: Type::Half,
-                to: Type::Double,
-                saturates: false,
-                rounding: super::types::Rounding::Nearest,
-            };
+            let (from, to, rounding) = (Type::Half, Type::Double, Rounding::Nearest);
+            let wide = Case { from, to, saturates: false, rounding };
             format!("{:?}", f64::from_bits(convert(wide, bits).bits))
         }
         Type::Float => format!("{:?}", f32::from_bits(bits as u32)),
@@ -177,8 +167,8 @@ fn shown(of: Type, bits: u64) -> String {
     }
 }
 
-/// Up to eight bytes as a number.
-fn bits(bytes: &[u8]) -> u64 {
+/// Reads up to eight little-endian bytes as a number.
+fn to_bits(bytes: &[u8]) -> u64 {
     let mut wide = [0; 8];
     wide[..bytes.len()].copy_from_slice(bytes);
     u64::from_le_bytes(wide)

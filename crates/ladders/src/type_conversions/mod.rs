@@ -1,5 +1,5 @@
-//! The conversions of OpenCL C: whether a device's are right ([`run`]), and what is right
-//! ([`mod@reference`]); and how fast a host finds out ([`strategies`]).
+//! The type conversions of OpenCL C: a conformance test of a device's conversions ([`run`]), the expected results
+//! ([`mod@reference`]), and a ladder of ways in which the host can test them fast ([`strategies`]).
 
 pub mod bulk;
 mod compare;
@@ -13,5 +13,5 @@ pub mod types;
 pub mod values;
 
 pub use compare::Failure;
-pub use device::{Abilities, FILE};
+pub use device::{Abilities, KERNEL_FILE};
 pub use trial::Times;

@@ -1,50 +1,51 @@
-//! What is right, in whole-number arithmetic: no rounding mode of a processor has a part in it. In: a case and numbers as
-//! bits. Out: the numbers that they become as bits, and which of these bits the language leaves open.
+//! The expected results of conversions, computed in integer arithmetic, independent of the processor's rounding modes. Each
+//! result has a mask of its defined bits, since OpenCL C leaves some results undefined.
 //!
-//! The rules are those of the OpenCL C specification, "Explicit Conversions", and of IEEE 754 for what they refer to. A number is
-//! taken apart into a whole number and a power of two, and put together in its new type, where it is rounded once.
+//! The rules are those of the OpenCL C specification, "Explicit Conversions", and of IEEE 754. A number is decomposed into an
+//! integer and a power of two, and composed in its new type, where it is rounded once.
 
 use super::types::{Case, Format, Kind, Rounding, Type};
 
-/// A number, taken apart.
+/// A decomposed number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Number {
-    /// No number.
+    /// Not a number.
     Nan,
-    /// More than any number.
+    /// An infinity.
     Infinite { negative: bool },
-    /// `magnitude`·2^`exponent`, or that negated.
+    /// `magnitude`·2^`exponent`, negated if `negative`.
     Finite { negative: bool, magnitude: u64, exponent: i32 },
 }
 
-/// What a conversion gives.
+/// The expected result of a conversion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wanted {
-    /// The bits.
+pub struct Expected {
+    /// The bits of the result.
     pub bits: u64,
-    /// A one where the bit counts: none of what is out of range without saturation, and of a NaN those that most have in
-    /// common.
+    /// A mask of the bits of the result that are defined. It is 0 for values out of range without saturation. For a NaN it has
+    /// the exponent's bits and the highest stored bit of the significand, which all quiet NaNs have set.
     pub care: u64,
 }
 
-/// What is right on a device whose own rounding, which is the default for binary numbers, is to nearest. Of many numbers
-/// [`bulk`](super::bulk) says the same.
-pub fn convert(case: Case, bits: u64) -> Wanted {
-    put(case, take(case.from, bits))
+/// Returns the expected result of a conversion on a device that rounds to nearest by default. [`bulk`](super::bulk) computes
+/// the same results for many numbers.
+pub fn convert(case: Case, bits: u64) -> Expected {
+    compose(case, decompose(case.from, bits))
 }
 
-/// Whether the language leaves some of a case's results open: those of binary numbers that do not fit, and which NaN it is.
-pub fn is_open(case: Case) -> bool {
-    !(case.from.is_whole() || case.to.is_whole() && case.saturates)
+/// Returns true if OpenCL C leaves some results of a case undefined: those of floating-point numbers out of range, and the bits
+/// of a NaN.
+pub fn has_undefined_bits(case: Case) -> bool {
+    !(case.from.is_integer() || case.to.is_integer() && case.saturates)
 }
 
-/// Whether another result than the wanted one is right as well. `flushes` says of a type whether the device takes its
-/// subnormal numbers for zeros.
+/// Returns true if `got` is a correct result for `input`, both given by their bits. `flushes` returns true for types whose
+/// subnormal numbers the device may replace by zeros.
 pub fn accepts(case: Case, input: u64, got: u64, flushes: impl Fn(Type) -> bool) -> bool {
     let wanted = convert(case, input);
     let to = |bits: u64| match case.to.kind() {
-        Kind::Binary(format) => Some((format, bits)),
-        Kind::Whole { .. } => None,
+        Kind::Float(format) => Some((format, bits)),
+        Kind::Integer { .. } => None,
     };
     if (got ^ wanted.bits) & wanted.care == 0 && !is_nan_of(to(wanted.bits), case.to) {
         return true;
@@ -52,47 +53,50 @@ pub fn accepts(case: Case, input: u64, got: u64, flushes: impl Fn(Type) -> bool)
     if is_nan_of(to(wanted.bits), case.to) {
         return is_nan_of(to(got), case.to);
     }
-    // A zero of either sign.
-    let zero = |format: Format, bits: u64| bits & (mask_of(case.to, format)) == 0;
+    // A zero of either sign is correct in place of a subnormal result.
+    let zero = |format: Format, bits: u64| bits & (magnitude_mask(case.to, format)) == 0;
     let flushed = |(format, bits)| is_subnormal(format, case.to, bits) && zero(format, got);
     if flushes(case.to) && to(wanted.bits).is_some_and(flushed) {
         return true;
     }
     match case.from.kind() {
-        Kind::Binary(format) if flushes(case.from) && is_subnormal(format, case.from, input) => {
+        Kind::Float(format) if flushes(case.from) && is_subnormal(format, case.from, input) => {
             [0, 1 << (case.from.bits() - 1)].into_iter().any(|input| convert(case, input).bits == got)
         }
         _ => false,
     }
 }
 
-/// Everything but the sign.
-fn mask_of(of: Type, _: Format) -> u64 {
-    of.mask() >> 1
+/// Returns a mask of all bits of a type but the sign.
+fn magnitude_mask(ty: Type, _: Format) -> u64 {
+    ty.mask() >> 1
 }
 
-fn exponent_mask(of: Type, format: Format) -> u64 {
-    (of.mask() >> 1) & !((1 << (format.precision - 1)) - 1)
+/// Returns a mask of the exponent's bits; it equals the bits of positive infinity.
+fn exponent_mask(ty: Type, format: Format) -> u64 {
+    (ty.mask() >> 1) & !((1 << (format.precision - 1)) - 1)
 }
 
-fn is_nan_of(number: Option<(Format, u64)>, of: Type) -> bool {
-    number.is_some_and(|(format, bits)| bits & (of.mask() >> 1) > exponent_mask(of, format))
+/// Returns true if a floating-point number is a NaN; false for `None`.
+fn is_nan_of(number: Option<(Format, u64)>, ty: Type) -> bool {
+    number.is_some_and(|(format, bits)| bits & (ty.mask() >> 1) > exponent_mask(ty, format))
 }
 
-fn is_subnormal(format: Format, of: Type, bits: u64) -> bool {
-    bits & exponent_mask(of, format) == 0 && bits & (of.mask() >> 1) != 0
+/// Returns true if the bits are those of a subnormal number.
+fn is_subnormal(format: Format, ty: Type, bits: u64) -> bool {
+    bits & exponent_mask(ty, format) == 0 && bits & (ty.mask() >> 1) != 0
 }
 
-/// Takes a number apart.
-fn take(from: Type, bits: u64) -> Number {
+/// Decomposes a number.
+fn decompose(from: Type, bits: u64) -> Number {
     match from.kind() {
-        Kind::Whole { signed: false } => Number::Finite { negative: false, magnitude: bits, exponent: 0 },
-        Kind::Whole { signed: true } => {
+        Kind::Integer { signed: false } => Number::Finite { negative: false, magnitude: bits, exponent: 0 },
+        Kind::Integer { signed: true } => {
             let unused = 64 - from.bits();
             let value = ((bits << unused) as i64) >> unused;
             Number::Finite { negative: value < 0, magnitude: value.unsigned_abs(), exponent: 0 }
         }
-        Kind::Binary(Format { precision, lowest }) => {
+        Kind::Float(Format { precision, lowest }) => {
             let stored = precision - 1;
             let negative = bits >> (from.bits() - 1) & 1 == 1;
             let fraction = bits & ((1 << stored) - 1);
@@ -108,18 +112,18 @@ fn take(from: Type, bits: u64) -> Number {
     }
 }
 
-/// Puts a number together in its new type.
-fn put(case: Case, number: Number) -> Wanted {
+/// Composes a number in its new type.
+fn compose(case: Case, number: Number) -> Expected {
     let Case { from, to, saturates, rounding } = case;
     match to.kind() {
-        Kind::Whole { signed } => whole(number, to, signed, saturates, from.is_whole(), rounding),
-        Kind::Binary(format) => binary(number, to, format, rounding),
+        Kind::Integer { signed } => to_integer(number, to, signed, saturates, from.is_integer(), rounding),
+        Kind::Float(format) => to_float(number, to, format, rounding),
     }
 }
 
-/// `magnitude`·2^-`shift`, rounded.
-fn shifted(magnitude: u64, shift: u32, negative: bool, rounding: Rounding) -> u64 {
-    // So far down nothing is left but whether there was something: less than a half.
+/// Returns `magnitude`·2^-`shift`, rounded.
+fn shift_rounded(magnitude: u64, shift: u32, negative: bool, rounding: Rounding) -> u64 {
+    // Larger shifts leave less than a half.
     let wide = u128::from(magnitude);
     let shift = shift.min(100);
     if shift == 0 {
@@ -137,17 +141,25 @@ fn shifted(magnitude: u64, shift: u32, negative: bool, rounding: Rounding) -> u6
     kept + u64::from(up)
 }
 
-fn whole(number: Number, to: Type, signed: bool, saturates: bool, wraps: bool, rounding: Rounding) -> Wanted {
+/// Composes an integer. With `wraps` and without `saturates` a value out of range loses its upper bits.
+fn to_integer(
+    number: Number,
+    to: Type,
+    signed: bool,
+    saturates: bool,
+    wraps: bool,
+    rounding: Rounding,
+) -> Expected {
     let all = to.mask();
     let (most, least) = match signed {
         true => (all >> 1, (all >> 1) + 1),
         false => (all, 0),
     };
     let edge = |negative: bool| if negative { least.wrapping_neg() & all } else { most };
-    let open = Wanted { bits: 0, care: 0 };
+    let open = Expected { bits: 0, care: 0 };
     match number {
-        Number::Nan if saturates => Wanted { bits: 0, care: all },
-        Number::Infinite { negative } if saturates => Wanted { bits: edge(negative), care: all },
+        Number::Nan if saturates => Expected { bits: 0, care: all },
+        Number::Infinite { negative } if saturates => Expected { bits: edge(negative), care: all },
         Number::Nan | Number::Infinite { .. } => open,
         Number::Finite { negative, magnitude, exponent } => {
             let rounded = match exponent {
@@ -155,45 +167,46 @@ fn whole(number: Number, to: Type, signed: bool, saturates: bool, wraps: bool, r
                     Some(magnitude << exponent.min(63))
                 }
                 0.. => None,
-                // The default for whole numbers is to zero.
-                _ => Some(shifted(magnitude, exponent.unsigned_abs(), negative, rounding)),
+                // The default for integers is toward zero.
+                _ => Some(shift_rounded(magnitude, exponent.unsigned_abs(), negative, rounding)),
             };
             let limit = if negative { least } else { most };
             match rounded {
                 Some(rounded) if rounded <= limit || wraps && !saturates => {
                     let bits = if negative { rounded.wrapping_neg() } else { rounded };
-                    Wanted { bits: bits & all, care: all }
+                    Expected { bits: bits & all, care: all }
                 }
-                _ if saturates => Wanted { bits: edge(negative), care: all },
+                _ if saturates => Expected { bits: edge(negative), care: all },
                 _ => open,
             }
         }
     }
 }
 
-fn binary(number: Number, to: Type, format: Format, rounding: Rounding) -> Wanted {
+/// Composes a floating-point number.
+fn to_float(number: Number, to: Type, format: Format, rounding: Rounding) -> Expected {
     let stored = format.precision - 1;
     let sign = |negative: bool| u64::from(negative) << (to.bits() - 1);
     let infinity = exponent_mask(to, format);
     let care = to.mask();
     match number {
-        // A quiet one. Its sign and the rest of its bits are open.
+        // A quiet NaN. Its sign and its other bits are undefined.
         Number::Nan => {
             let bits = infinity | 1 << (stored - 1);
-            Wanted { bits, care: bits }
+            Expected { bits, care: bits }
         }
-        Number::Infinite { negative } => Wanted { bits: sign(negative) | infinity, care },
-        Number::Finite { negative, magnitude: 0, .. } => Wanted { bits: sign(negative), care },
+        Number::Infinite { negative } => Expected { bits: sign(negative) | infinity, care },
+        Number::Finite { negative, magnitude: 0, .. } => Expected { bits: sign(negative), care },
         Number::Finite { negative, magnitude, exponent } => {
             let rounding = if rounding == Rounding::Default { Rounding::Nearest } else { rounding };
             let leading = exponent + 63 - magnitude.leading_zeros() as i32;
-            // The exponent of the last bit that there is room for.
+            // The exponent of the last bit that is kept.
             let last = leading.max(format.lowest) - stored as i32;
             let kept = match last - exponent {
-                down @ 1.. => shifted(magnitude, down.unsigned_abs(), negative, rounding),
+                down @ 1.. => shift_rounded(magnitude, down.unsigned_abs(), negative, rounding),
                 up => magnitude << up.unsigned_abs(),
             };
-            // What is stored is one less than that of a normal number, whose leading bit then adds one; so does a carry.
+            // The stored exponent is one less than that of a normal number, whose leading bit then adds one; so does a carry.
             let exponent = (last + stored as i32 - format.lowest) as u64;
             let bits = if exponent << stored >= infinity { infinity } else { (exponent << stored) + kept };
             let bits = match bits < infinity {
@@ -203,7 +216,7 @@ fn binary(number: Number, to: Type, format: Format, rounding: Rounding) -> Wante
                     _ => infinity,
                 },
             };
-            Wanted { bits: sign(negative) | bits, care }
+            Expected { bits: sign(negative) | bits, care }
         }
     }
 }

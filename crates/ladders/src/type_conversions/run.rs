@@ -1,9 +1,9 @@
-//! A conformance test of one device's conversions. In: cases, how thorough, a seed. Out: what came of each case, told as soon
-//! as it is known, from several threads at once.
+//! A conformance test of a device's conversions. The result of each case is reported as soon as it is known, from several
+//! threads.
 //!
-//! Cases of one source and destination are compiled together, and tried together, part by part of the numbers. Each thread
-//! asks a child process of its own ([`trial`](super::trial)): while one waits for its compiler or device, another computes what
-//! is right, and a driver that crashes or hangs costs the case that it was at.
+//! Cases with the same types are compiled together, and tested together, part by part of the numbers. Each thread has a child
+//! process of its own ([`trial`](super::trial)): while one child waits for its compiler or device, another computes expected
+//! results, and a driver that crashes or hangs costs only the case that it was running.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::compare::Failure;
 use super::device::Abilities;
-use super::trial::{Child, Times, Trouble};
+use super::trial::{Child, Times, TrialError};
 use super::types::{Case, Widths};
 use super::values::Depth;
 use base::error::Result;
@@ -21,52 +21,53 @@ use base::jobs::Cancel;
 use base::threads::all_threads;
 use opencl::cl::{Device, DeviceKind};
 
-/// Numbers that are tried at once.
-pub(super) const PART: usize = 1 << 21;
-/// Most threads: each has a process, with its memory on the device.
-const MOST_THREADS: usize = 16;
+/// The count of numbers that are tested at once.
+pub(super) const PART_NUMBERS: usize = 1 << 21;
+/// The maximum number of threads. Each thread has a child process, with its own memory on the device.
+const MAX_THREADS: usize = 16;
 
-/// What is asked of a test.
+/// Options of a conformance test.
 #[derive(Debug, Clone)]
-pub struct Ask {
-    /// The cases, and how many numbers of each are done already.
+pub struct TestOptions {
+    /// The cases, each with the count of its numbers that have been tested already.
     pub cases: Vec<(Case, u64)>,
-    /// Which forms of each.
+    /// The vector widths that are tested.
     pub widths: Widths,
-    /// How thorough.
+    /// The thoroughness of the test.
     pub depth: Depth,
-    /// What the random numbers come from.
+    /// The seed of the random numbers.
     pub seed: u32,
-    /// How long a step may take, where the user says.
+    /// The timeout of a step in a child process, if the user set one.
     pub limit: Option<Duration>,
 }
 
-/// What is known of a case.
+/// The state of a case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum State {
-    /// It is right so far, for so many numbers.
-    Going(u64),
-    /// It is right, for all of so many numbers.
+    /// All results so far are right; holds the count of numbers tested.
+    Partial(u64),
+    /// The results for all numbers are right; holds their count.
     Ok(u64),
-    /// It is wrong, within so many numbers.
+    /// A result within this count of numbers is wrong; also holds the first failure.
     Wrong(u64, Box<Failure>),
-    /// The device has no such type.
+    /// The device does not have one of the types; holds the reason as a sentence.
     Unsupported(String),
-    /// It could not be compiled or run.
+    /// The case could not be compiled or run; holds the reason as a sentence.
     Failed(String),
 }
 
-/// Told what is known of a case.
-pub(crate) type Watch<'a> = &'a (dyn Fn(Case, State) + Sync);
+/// A callback that receives the state of a case.
+pub(crate) type Observer<'a> = &'a (dyn Fn(Case, State) + Sync);
 
-/// Tries all cases, until `stop` says so. Returns where the time went.
+/// Tests all cases until `stop` is cancelled, and reports the state of each case to `watch`. Returns the time spent in each stage
+/// of the test.
 ///
 /// # Errors
-/// When the device cannot be used at all.
-pub fn run(device: &Device, ask: &Ask, stop: &Cancel, watch: Watch) -> Result<Times> {
+/// Returns an error if the device cannot be used at all.
+pub fn run(device: &Device, options: &TestOptions, stop: &Cancel, watch: Observer) -> Result<Times> {
     let types = Abilities::of(device).types();
     let mut groups: VecDeque<Group> = VecDeque::new();
-    for &(case, done) in &ask.cases {
+    for &(case, done) in &options.cases {
         if let Some(missing) = [case.from, case.to].into_iter().find(|of| !types.contains(of)) {
             watch(case, State::Unsupported(format!("The device has no {}.", missing.name())));
             continue;
@@ -79,7 +80,7 @@ pub fn run(device: &Device, ask: &Ask, stop: &Cancel, watch: Watch) -> Result<Ti
             None => groups.push_back(vec![(case, done)]),
         }
     }
-    // The widest first: they take longest, and nobody waits for a last one.
+    // The widest types first: they take longest, and would else delay the end.
     groups.make_contiguous().sort_by_key(|group| {
         std::cmp::Reverse(group.first().map(|(case, _)| case.from.bytes() + case.to.bytes()))
     });
@@ -87,14 +88,14 @@ pub fn run(device: &Device, ask: &Ask, stop: &Cancel, watch: Watch) -> Result<Ti
         DeviceKind::Cpu => all_threads(),
         _ => all_threads().max(2),
     };
-    let threads = threads.min(MOST_THREADS).min(groups.len());
+    let threads = threads.min(MAX_THREADS).min(groups.len());
     let groups = Mutex::new(groups);
     let next = || groups.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-    // What cannot be used at all is one error, not one for each case.
+    // A device that cannot be used is one error, not one for each case.
     let ended: Mutex<(Times, Result<()>)> = Mutex::new((Times::default(), Ok(())));
     let work = || {
         let mut child = Child::new(device);
-        let work = Work { ask, stop, watch };
+        let work = TestThread { options, stop, watch };
         let mut done = Ok(());
         while let Some(group) = next().filter(|_| done.is_ok() && !stop.is_cancelled()) {
             done = work.try_group(group, &mut child);
@@ -116,53 +117,54 @@ pub fn run(device: &Device, ask: &Ask, stop: &Cancel, watch: Watch) -> Result<Ti
     done.map(|()| times)
 }
 
-/// Cases of one source and destination, and how many numbers of each are done.
+/// Cases with the same types, each with the count of its numbers that have been tested.
 type Group = Vec<(Case, u64)>;
 
-/// One thread's work: groups until there are no more, each case told as soon as it is known.
-struct Work<'a> {
-    ask: &'a Ask,
+/// One thread of the test.
+struct TestThread<'a> {
+    options: &'a TestOptions,
     stop: &'a Cancel,
-    watch: Watch<'a>,
+    watch: Observer<'a>,
 }
 
-impl Work<'_> {
-    /// Tries a group to its end, part by part of the numbers.
+impl TestThread<'_> {
+    /// Tests a group of cases completely in the child process `child`, one part of the numbers after another.
     ///
     /// # Errors
-    /// When the device cannot be used at all.
+    /// Returns an error if the device cannot be used at all.
     fn try_group(&self, group: Group, child: &mut Child) -> Result<()> {
         let mut waiting = vec![group];
         while let Some(mut cases) = waiting.pop() {
             while !cases.is_empty() && !self.stop.is_cancelled() {
-                match child.ask(&cases, self.ask) {
+                match child.ask(&cases, self.options) {
                     Ok(states) => cases = self.note(&cases, states),
-                    Err(Trouble::Case(case, error)) => {
+                    Err(TrialError::Case(case, error)) => {
                         (self.watch)(case, State::Failed(error.to_string()));
                         cases.retain(|(of, _)| *of != case);
                     }
-                    // One of them: which one shows when each is compiled alone.
-                    Err(Trouble::Together) => waiting.extend(cases.drain(..).map(|case| vec![case])),
-                    // Once it may have been these; again at once, it is the device.
-                    Err(Trouble::Device(error)) if child.answered => {
-                        child.answered = false;
+                    // One of them crashed the compiler: which one shows when each is compiled alone.
+                    Err(TrialError::FailedTogether) => waiting.extend(cases.drain(..).map(|case| vec![case])),
+                    // The first such error may be due to these cases; the next one is the device's.
+                    Err(TrialError::Device(error)) if child.has_answered => {
+                        child.has_answered = false;
                         for (case, _) in cases.drain(..) {
                             (self.watch)(case, State::Failed(error.to_string()));
                         }
                     }
-                    Err(Trouble::Device(error)) => return Err(error),
+                    Err(TrialError::Device(error)) => return Err(error),
                 }
             }
         }
         Ok(())
     }
 
-    /// Tells what came of cases; returns those that go on.
+    /// Reports the new `states` of cases to the observer, unless a case has made no progress since `asked`. Returns the cases that
+    /// are not finished, each with the count of its numbers that have been tested.
     fn note(&self, asked: &[(Case, u64)], states: Vec<(Case, State)>) -> Group {
         let mut going = Group::new();
         for (case, state) in states {
             let before = asked.iter().find(|(of, _)| *of == case).map(|(_, done)| *done);
-            if let State::Going(done) = state {
+            if let State::Partial(done) = state {
                 going.push((case, done));
                 if before == Some(done) {
                     continue;

@@ -1,5 +1,4 @@
-//! The result of a conformance test, as it is saved. In: what is known of cases. Out: JSON, and from it again what is known,
-//! and what has changed from one result to another.
+//! The saved result of a conformance test as JSON, and the differences between two results.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,13 +14,13 @@ use base::error::{Error, Result};
 use base::load;
 use opencl::cl::DeviceInfo;
 
-/// The longest file that is read, in bytes: some devices with a thousand cases each.
-const LONGEST: u64 = 64 << 20;
+/// The maximum size of a file that is read, in bytes: some devices with a thousand cases each.
+const MAX_FILE_BYTES: u64 = 64 << 20;
 
-/// A whole result.
+/// The result of a conformance test. The field names are JSON keys.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Saved {
-    /// 1
+    /// Version of the file format: 1
     pub schema: u32,
     /// "conformance"
     pub kind: String,
@@ -29,75 +28,77 @@ pub struct Saved {
     pub program: String,
     /// "quick" or "full"
     pub depth: String,
-    /// What the random numbers came from.
+    /// The seed of the random numbers.
     pub seed: u32,
-    /// Whether every case that was asked for has come to its end.
+    /// True if every case is finished.
     pub complete: bool,
     /// The devices.
-    pub devices: Vec<OfDevice>,
+    pub devices: Vec<DeviceResult>,
 }
 
-/// What is known of one device.
+/// The result of one device.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct OfDevice {
-    /// Its name.
+pub struct DeviceResult {
+    /// The device's name.
     pub name: String,
-    /// Its platform.
+    /// The platform's name.
     pub platform: String,
-    /// Its version of OpenCL.
+    /// The OpenCL version.
     pub version: String,
-    /// Its driver's version.
+    /// The driver's version.
     pub driver: String,
-    /// What its results depend on.
+    /// Conditions of the test.
     pub conditions: Conditions,
-    /// Where the time went.
+    /// The time spent in each stage of the test.
     #[serde(default)]
     pub seconds: Times,
     /// The cases.
-    pub cases: Vec<OfCase>,
+    pub cases: Vec<CaseResult>,
 }
 
-/// What results depend on beside device and driver.
+/// Conditions on which results depend, besides device and driver.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Conditions {
-    /// Types whose subnormal numbers the device may take for zeros.
+    /// Names of the types whose subnormal numbers the device may replace by zeros.
     pub flushes: Vec<String>,
-    /// Whether the kernels are not those that are built in.
+    /// True if the kernels differ from the built-in ones.
     pub changed_kernels: bool,
 }
 
-/// What is known of one case.
+/// The result of one case.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct OfCase {
-    /// Its name, as in `uchar_sat_rtp_float`.
+pub struct CaseResult {
+    /// The name, as in `uchar_sat_rtp_float`.
     pub case: String,
     /// "ok", "wrong", "failed", "unsupported", "partial" or "missing"
     pub outcome: String,
-    /// Numbers that were tried in every form.
+    /// The count of numbers that were tested in every form.
     pub values: u64,
-    /// Numbers that are to be tried.
-    pub of: u64,
-    /// Whether these are all that the source has.
+    /// The count of numbers that are to be tested.
+    #[serde(rename = "of")]
+    pub total: u64,
+    /// True if the tested numbers are all numbers of the source type.
     pub exhaustive: bool,
-    /// The forms that they were tried in.
+    /// The forms of the conversion that were tested: "implicit" for an assignment, or as in "width 4" for a `convert_` function of
+    /// vectors.
     pub forms: Vec<String>,
-    /// What is wrong.
+    /// The first wrong result, if there is one.
     pub failure: Option<Failure>,
-    /// Why it failed or is unsupported.
+    /// The reason why the case failed or is unsupported.
     pub reason: Option<String>,
-    /// The command that tries it again; only of what is wrong or failed.
+    /// The command that repeats the test of the case; `None` unless the case is wrong or failed.
     pub repeat: Option<String>,
 }
 
-impl OfCase {
-    /// One of which nothing is known.
+impl CaseResult {
+    /// Makes the result of a case that has not been tested.
     pub fn new(case: Case, widths: Widths, depth: Depth, seed: u32) -> Self {
         let values = Values::new(case.from, depth, seed);
         Self {
             case: case.to_string(),
             outcome: "missing".to_owned(),
             values: 0,
-            of: values.count(),
+            total: values.count(),
             exhaustive: values.is_exhaustive(),
             forms: case.forms(widths).iter().map(Form::to_string).collect(),
             failure: None,
@@ -106,17 +107,16 @@ impl OfCase {
         }
     }
 
-    /// Whether it is of a case that there is, and of as many numbers as its source has in `counts`: another version may try
-    /// others.
-    pub fn is_of(&self, counts: &BTreeMap<Type, u64>) -> bool {
+    /// Returns true if this version of clreel has the case and tests as many numbers of it as `counts` has for its source type.
+    pub fn matches_counts(&self, counts: &BTreeMap<Type, u64>) -> bool {
         let count = Case::named(&self.case).and_then(|case| counts.get(&case.from));
-        count.is_some_and(|count| self.of == *count && self.values <= *count)
+        count.is_some_and(|count| self.total == *count && self.values <= *count)
     }
 
-    /// Notes what is known now.
+    /// Updates the result with a new state of the case.
     pub fn note(&mut self, state: State) {
         let (outcome, values) = match &state {
-            State::Going(values) => ("partial", *values),
+            State::Partial(values) => ("partial", *values),
             State::Ok(values) => ("ok", *values),
             State::Wrong(values, _) => ("wrong", *values),
             State::Unsupported(_) => ("unsupported", self.values),
@@ -126,38 +126,39 @@ impl OfCase {
         match state {
             State::Wrong(_, failure) => self.failure = Some(*failure),
             State::Unsupported(why) | State::Failed(why) => self.reason = Some(why),
-            State::Going(_) | State::Ok(_) => {}
+            State::Partial(_) | State::Ok(_) => {}
         }
     }
 
-    /// Whether there is nothing more to try.
+    /// Returns true if the test of the case is finished, so that it need not be continued.
     pub fn is_settled(&self) -> bool {
         !["missing", "partial"].contains(&self.outcome.as_str())
     }
 }
 
-impl OfDevice {
-    /// One of which nothing is known.
-    pub fn new(info: &DeviceInfo, conditions: Conditions, cases: Vec<OfCase>) -> Self {
+impl DeviceResult {
+    /// Makes the result of a device with these cases.
+    pub fn new(info: &DeviceInfo, conditions: Conditions, cases: Vec<CaseResult>) -> Self {
         let DeviceInfo { name, platform, version, driver, .. } = info.clone();
         Self { name, platform, version, driver, conditions, seconds: Times::default(), cases }
     }
 
-    /// How many cases have this outcome.
+    /// Returns how many cases have this outcome.
     pub fn count(&self, outcome: &str) -> usize {
         self.cases.iter().filter(|case| case.outcome == outcome).count()
     }
 }
 
 impl Saved {
-    /// The result in a file.
+    /// Reads the saved result of a conformance test from a file.
     ///
     /// # Errors
-    /// When it cannot be read, or is something else.
+    /// Returns an error if the file cannot be read, or is no such result.
     pub fn read(path: &Path) -> Result<Self> {
         let what = || format!("The result '{}' cannot be read.", path.display());
         let hint = "Choose a file that `clreel conformance --save` wrote.";
-        let bytes = load::bytes(path, LONGEST).map_err(|why| Error::new(what(), why.to_string(), hint))?;
+        let bytes =
+            load::bytes(path, MAX_FILE_BYTES).map_err(|why| Error::new(what(), why.to_string(), hint))?;
         let saved: Self =
             serde_json::from_slice(&bytes).map_err(|e| Error::new(what(), format!("{e}."), hint))?;
         match saved.schema == 1 && saved.kind == "conformance" {
@@ -166,70 +167,64 @@ impl Saved {
         }
     }
 
-    /// The thoroughness that it was made with.
+    /// Returns the thoroughness of the test.
     pub fn depth(&self) -> Depth {
         if self.depth == Depth::Full.name() { Depth::Full } else { Depth::Quick }
     }
 
-    /// The widths of vectors that were tried: the same of all cases.
+    /// Returns the widths of vectors that were tested, which are the same for all cases.
     pub fn widths(&self) -> Widths {
         let first = self.devices.iter().flat_map(|one| &one.cases).next();
-        first.and_then(|case| Widths::named(&case.forms)).unwrap_or(Widths::ALL)
+        first.and_then(|case| Widths::from_forms(&case.forms)).unwrap_or(Widths::ALL)
     }
 }
 
-/// A case that is not as it was.
+/// A case whose result has changed.
 #[derive(Debug, Clone, Serialize)]
 pub struct Change {
-    /// The device.
+    /// The device's name.
     pub device: String,
-    /// The case.
+    /// The case's name.
     pub case: String,
-    /// What it was: an outcome, or "missing".
+    /// The outcome before, or "missing".
     pub before: String,
-    /// What it is.
+    /// The outcome after, or "missing".
     pub after: String,
-    /// What is wrong or failed now.
+    /// The reason of the failure after the change, if there is one.
     pub reason: Option<String>,
-    /// It was right, and is wrong or fails.
+    /// True if the case was right before, and is wrong or fails now.
     pub broke: bool,
 }
 
-/// What changed from one result to another: devices by their names, or the only ones of both; cases by theirs.
+/// Returns the cases that differ between two results. Devices are matched by name, unless both results have only one.
 pub fn changes(before: &Saved, after: &Saved) -> Vec<Change> {
     let mut changes = Vec::new();
     for now in &after.devices {
         let only = before.devices.first().filter(|_| before.devices.len() == 1 && after.devices.len() == 1);
         let Some(then) = before.devices.iter().find(|one| one.name == now.name).or(only) else { continue };
-        let known: BTreeMap<&str, &OfCase> = then.cases.iter().map(|one| (one.case.as_str(), one)).collect();
+        let known: BTreeMap<&str, &CaseResult> =
+            then.cases.iter().map(|one| (one.case.as_str(), one)).collect();
+        let changed = |case: &str, before: &str, after: &str| Change {
+            device: now.name.clone(),
+            case: case.to_owned(),
+            before: before.to_owned(),
+            after: after.to_owned(),
+            reason: None,
+            broke: ["ok", "partial"].contains(&before) && ["wrong", "failed"].contains(&after),
+        };
         let mut seen: Vec<&str> = Vec::new();
         for case in &now.cases {
             seen.push(&case.case);
             let was = known.get(case.case.as_str());
+            let other_fault = was.is_some_and(|was| was.failure != case.failure);
             let was = was.map_or("missing", |was| was.outcome.as_str());
-            let (failure, is) = (&case.failure, case.outcome.as_str());
-            let other_fault = known.get(case.case.as_str()).is_some_and(|was| was.failure != *failure);
-            if was != is || is == "wrong" && other_fault {
-                changes.push(Change {
-                    device: now.name.clone(),
-                    case: case.case.clone(),
-                    before: was.to_owned(),
-                    after: is.to_owned(),
-                    reason: failure.as_ref().map(ToString::to_string).or_else(|| case.reason.clone()),
-                    broke: ["ok", "partial"].contains(&was) && ["wrong", "failed"].contains(&is),
-                });
+            if was != case.outcome || case.outcome == "wrong" && other_fault {
+                let reason = case.failure.as_ref().map(ToString::to_string).or_else(|| case.reason.clone());
+                changes.push(Change { reason, ..changed(&case.case, was, &case.outcome) });
             }
         }
-        for (case, was) in known.iter().filter(|(case, _)| !seen.contains(*case)) {
-            changes.push(Change {
-                device: now.name.clone(),
-                case: (*case).to_owned(),
-                before: was.outcome.clone(),
-                after: "missing".to_owned(),
-                reason: None,
-                broke: false,
-            });
-        }
+        let missing = known.iter().filter(|(case, _)| !seen.contains(*case));
+        changes.extend(missing.map(|(case, was)| changed(case, &was.outcome, "missing")));
     }
     changes
 }

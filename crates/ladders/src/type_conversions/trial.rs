@@ -1,68 +1,68 @@
-//! Conversions tried in a child process: a driver that crashes or hangs costs that child alone. In: cases of one source and
-//! destination, how far each is. Out: what came of the next part of their numbers, or what ended the child and at which case.
+//! The child process in which conversions run: a driver that crashes or hangs costs that child alone. A request has cases with
+//! the same types and how many numbers of each are done; the reply has the states after the next part of the numbers, or an
+//! error says what ended the child and at which case.
 //!
-//! The process itself is [`opencl::trial`]. Each child compiles and computes what is right by itself: drivers whose compiler
-//! works on one program at a time do so in each process.
+//! The process itself is [`opencl::sandbox`]. Each child compiles and computes expected results by itself: drivers whose
+//! compiler works on one program at a time then compile in parallel.
 
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::compare::Wanted;
-use super::device::{Memory, Program};
-use super::run::{Ask, PART, State};
+use super::compare::ExpectedResults;
+use super::device::{Program, TestBuffers};
+use super::run::{PART_NUMBERS, State, TestOptions};
 use super::types::{Case, Widths};
 use super::values::{Depth, Values};
 use base::error::{Error, Result};
-use opencl::binaries;
 use opencl::cl::{ClContext, Device};
 use opencl::identity::{Identity, by_identity, identity_of};
-use opencl::trial::{BUILD, Client, Fault, Limit, START, Talk, serve};
+use opencl::sandbox::{BUILD, Client, Ending, Limit, ParentConnection, START, serve};
+use opencl::sources::Sources;
 
-/// What the hidden subcommand is told that is to answer for these.
+/// The name under which the hidden subcommand serves these requests.
 pub const NAME: &str = "conformance";
-/// How much of the processors' time any step may take, unless the user says: some drivers compile at the first launch.
-const LIMIT: Duration = Duration::from_secs(60);
-/// So many times as long a child may sleep: for a device that others use, or another child's compiler.
-const ASLEEP: u32 = 3;
+/// The predicted time of a step. It results in a timeout of three minutes, since some drivers compile at the first launch, and
+/// others wait for a busy device.
+const STEP_PREDICTION: Duration = Duration::from_secs(18);
 
-/// What the child is asked.
+/// A request to the child.
 #[derive(Debug, Serialize, Deserialize)]
 struct Request {
     device: Identity,
-    /// Those that are to be tried, and how many numbers of each are done.
+    /// The cases, each with the count of its numbers that are done.
     cases: Vec<(Case, u64)>,
     widths: Widths,
     depth: Depth,
     seed: u32,
 }
 
-/// What it answers.
+/// The child's reply.
 #[derive(Debug, Serialize, Deserialize)]
-enum Answer {
-    Tried(Vec<(Case, State)>, Times),
+enum Response {
+    Results(Vec<(Case, State)>, Times),
     Failed(Error),
 }
 
-/// Where the time of a test went, in seconds, those of all children added up.
+/// The time spent in each stage of a test, in seconds, as the sum over all children.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Times {
-    /// Drivers loaded, the device made ready.
+    /// Loading drivers and opening the device.
     pub start: f64,
-    /// The device's compiler.
+    /// Compiling kernels.
     pub compile: f64,
-    /// Numbers made and brought to the device.
+    /// Generating and uploading numbers.
     pub numbers: f64,
-    /// What is right for them.
+    /// Computing expected results.
     pub reference: f64,
-    /// Waited for the device, and for results.
+    /// Waiting for the device and for results.
     pub device: f64,
-    /// Both compared.
+    /// Comparing results.
     pub compare: f64,
 }
 
 impl Times {
-    /// Adds those of another part of the test.
+    /// Adds the times of another part of the test.
     pub fn add(&mut self, other: Times) {
         self.start += other.start;
         self.compile += other.compile;
@@ -73,173 +73,160 @@ impl Times {
     }
 }
 
-/// Adds the time since `began`, which begins anew.
-pub(super) fn clock(began: &mut Instant, time: &mut f64) {
+/// Adds the time since `began` to `time`, and sets `began` to now.
+pub(super) fn add_elapsed(began: &mut Instant, time: &mut f64) {
     *time += began.elapsed().as_secs_f64();
     *began = Instant::now();
 }
 
-/// What ended a child, or kept it from answering.
+/// Why a child did not finish a request.
 #[derive(Debug)]
-pub(super) enum Trouble {
-    /// With this case, in a sentence.
+pub(super) enum TrialError {
+    /// This case failed, crashed or hung; also holds the error for the user.
     Case(Case, Error),
-    /// With some of several cases, while they were compiled together.
-    Together,
-    /// With all of them: there is no such device, or no child.
+    /// One of several cases failed while they were compiled together.
+    FailedTogether,
+    /// All cases fail, because there is no such device, or no child; holds the error for the user.
     Device(Error),
 }
 
-/// A child that answers for one thread.
+/// The parent's handle of the child process of one thread.
 #[derive(Debug)]
 pub(super) struct Child {
     device: Identity,
-    client: Option<Client>,
-    /// Whether the last question was answered.
-    pub(super) answered: bool,
+    client: Client,
+    /// True if the child has replied to the last request.
+    pub(super) has_answered: bool,
     pub(super) times: Times,
 }
 
 impl Child {
-    /// Started when it is asked first; ends with the thread that asks.
+    /// Makes a handle. The child starts at the first request, and ends with the thread that made the handle.
     pub(super) fn new(device: &Device) -> Self {
-        Self { device: identity_of(device), client: None, answered: false, times: Times::default() }
+        let (device, client) = (identity_of(device), Client::new(NAME));
+        Self { device, client, has_answered: false, times: Times::default() }
     }
 
-    /// Tries the next part of the cases' numbers.
+    /// Tests the next part of the cases' numbers in the child; returns the new state of each case.
     ///
     /// # Errors
-    /// When the child ends or does not answer in time; the next question starts another.
+    /// Returns an error if the child ends or times out; the next request starts another one.
     pub(super) fn ask(
         &mut self,
         cases: &[(Case, u64)],
-        ask: &Ask,
-    ) -> std::result::Result<Vec<(Case, State)>, Trouble> {
-        let Ask { widths, depth, seed, .. } = *ask;
+        options: &TestOptions,
+    ) -> std::result::Result<Vec<(Case, State)>, TrialError> {
+        let TestOptions { widths, depth, seed, .. } = *options;
         let request = Request { device: self.device.clone(), cases: cases.to_vec(), widths, depth, seed };
         let limit = |step: &str, _: Option<f64>| {
-            // Compiling, and making numbers, is no conversion.
+            // Compiling and generating numbers have the default timeout.
             let is_case = cases.iter().any(|(case, _)| case.to_string() == step);
-            let work = ask.limit.filter(|_| is_case).unwrap_or(LIMIT);
-            Limit { work, asleep: work * ASLEEP }
+            Limit::new(options.limit.filter(|_| is_case), STEP_PREDICTION)
         };
-        loop {
-            let client = match self.client.take() {
-                Some(client) => client,
-                None => Client::start(NAME).map_err(|fault| trouble(cases, START, &fault))?,
-            };
-            let client = self.client.insert(client);
-            let fresh = client.is_fresh();
-            match client.ask(&request, &limit) {
-                Ok(Answer::Tried(states, times)) => {
-                    self.times.add(times);
-                    self.answered = true;
-                    return Ok(states);
-                }
-                Ok(Answer::Failed(error)) => {
-                    self.client = None;
-                    return Err(Trouble::Device(error));
-                }
-                Err(fault) => {
-                    let step = client.step().to_owned();
-                    self.client = None;
-                    // What an earlier conversion has damaged is not this one's fault.
-                    if fresh || !matches!(fault, Fault::Ended(_)) {
-                        return Err(trouble(cases, &step, &fault));
-                    }
-                }
+        match self.client.ask(&request, None, &limit) {
+            Ok(Ok(Response::Results(states, times))) => {
+                self.times.add(times);
+                self.has_answered = true;
+                Ok(states)
             }
+            Ok(Ok(Response::Failed(error))) => {
+                self.client.end();
+                Err(TrialError::Device(error))
+            }
+            Ok(Err(ending)) => Err(trial_error(cases, self.client.step(), &ending)),
+            Err(error) => Err(TrialError::Device(error)),
         }
     }
 }
 
-/// What a fault means in this step.
-fn trouble(cases: &[(Case, u64)], step: &str, fault: &Fault) -> Trouble {
+/// Returns the error for `cases` if the child ended in the step `step`.
+fn trial_error(cases: &[(Case, u64)], step: &str, ending: &Ending) -> TrialError {
+    let is_build = step == BUILD;
     let case = match cases {
-        [(only, _)] if step == BUILD => Some(*only),
+        [(only, _)] if is_build => Some(*only),
         _ => cases.iter().map(|(case, _)| *case).find(|case| case.to_string() == step),
     };
-    let building = if step == BUILD { " while it is compiled" } else { "" };
-    let what = |who: &str| match fault {
-        Fault::Ended(how) => format!("{who} ends the process that runs it{building} ({how})."),
-        Fault::Silent(_, limit) if step == BUILD => {
-            format!("{who} was not compiled within {:.1} s.", limit.as_secs_f64())
-        }
-        Fault::Silent(_, limit) => format!("{who} did not end within {:.1} s.", limit.as_secs_f64()),
-        Fault::NotStarted(why) => format!("{who} could not be tried in a process of its own: {why}."),
-    };
+    let of = if is_build { "The compilation of " } else { "" };
     let why = "Each conversion runs in another process, so that it costs no other one.";
     match case {
-        Some(case) => Trouble::Case(
+        Some(case) => TrialError::Case(
             case,
-            Error::new(what(&case.to_string()), why, "Try it again alone, with more time: --kernel-timeout."),
+            Error::new(
+                format!("{of}{case} {ending}."),
+                why,
+                "Try it again alone, with more time: --kernel-timeout.",
+            ),
         ),
-        None if step == BUILD => Trouble::Together,
-        None => Trouble::Device(Error::new(what("The device"), why, "Look with `clreel devices`.")),
+        None if is_build => TrialError::FailedTogether,
+        None => TrialError::Device(Error::new(
+            format!("The device {ending}."),
+            why,
+            "Run `clreel devices` to see whether the device works.",
+        )),
     }
 }
 
-/// The conversions that were compiled last, and those of them that could not be.
-type Compiled = (Vec<Case>, Program, Vec<(Case, Error)>);
+/// The cases that were compiled last, their kernels, and the cases that failed to compile with their errors.
+type CompiledProgram = (Vec<Case>, Program, Vec<(Case, Error)>);
 
-/// What a child keeps from one request to the next.
-struct Worker {
-    of: Identity,
+/// Objects that a child keeps from one request to the next.
+struct ChildState {
+    /// The device.
+    device: Identity,
     cl: ClContext,
-    memory: Memory,
-    wanted: Wanted,
+    memory: TestBuffers,
+    wanted: ExpectedResults,
     input: Vec<u8>,
-    compiled: Option<Compiled>,
+    compiled: Option<CompiledProgram>,
 }
 
-/// Answers requests until nobody asks any more, then ends the process. `frame` is the number of the shared memory, which is
-/// not needed.
-pub fn answer(frame: u32) -> ! {
-    // The next test begins with what this one has compiled.
-    binaries::keep();
-    let mut worker: Option<Worker> = None;
+/// Runs in the child: serves requests until the parent closes the connection, then exits. `frame` is the file descriptor of the
+/// shared memory, which is not used.
+pub fn serve_requests(frame: u32) -> ! {
+    let mut child: Option<ChildState> = None;
     serve(frame, |request: Request, talk| {
         let mut times = Times::default();
-        match tried(&request, &mut worker, &mut times, talk) {
-            Ok(states) => Answer::Tried(states, times),
-            Err(error) => Answer::Failed(error),
+        match run_request(&request, &mut child, &mut times, talk) {
+            Ok(states) => Response::Results(states, times),
+            Err(error) => Response::Failed(error),
         }
     })
 }
 
-fn tried(
+/// Serves a request; returns the states of its cases.
+fn run_request(
     request: &Request,
-    kept: &mut Option<Worker>,
+    kept: &mut Option<ChildState>,
     times: &mut Times,
-    talk: &mut Talk,
+    talk: &mut ParentConnection,
 ) -> Result<Vec<(Case, State)>> {
     talk.step(START);
     let mut began = Instant::now();
-    let mut worker = match kept.take().filter(|worker| worker.of == request.device) {
+    let mut child = match kept.take().filter(|child| child.device == request.device) {
         Some(known) => known,
-        None => Worker::new(&request.device)?,
+        None => ChildState::new(&request.device)?,
     };
-    clock(&mut began, &mut times.start);
+    add_elapsed(&mut began, &mut times.start);
     let cases: Vec<Case> = request.cases.iter().map(|(case, _)| *case).collect();
-    // Of those that were compiled together some may have come to their end.
-    let known = worker.compiled.take().filter(|(of, program, _)| {
+    // Some of the cases that were compiled together may be finished.
+    let known = child.compiled.take().filter(|(of, program, _)| {
         program.widths == request.widths && cases.iter().all(|case| of.contains(case))
     });
     let (of, program, failures) = match known {
         Some(known) => known,
         None => {
-            let (program, failures) = Program::compile(&worker.cl, &cases, request.widths)?;
+            let (program, failures) = Program::compile(&child.cl, &cases, request.widths)?;
             (cases, program, failures)
         }
     };
-    clock(&mut began, &mut times.compile);
+    add_elapsed(&mut began, &mut times.compile);
     let Some(from) = of.first().map(|case| case.from) else { return Ok(Vec::new()) };
     let values = Values::new(from, request.depth, request.seed);
     let first = request.cases.iter().map(|(_, done)| *done).min().unwrap_or(0).min(values.count());
-    let count = (values.count() - first).min(PART as u64) as usize;
-    values.fill(first, count, &mut worker.input);
-    worker.memory.load(&worker.input)?;
-    clock(&mut began, &mut times.numbers);
+    let count = (values.count() - first).min(PART_NUMBERS as u64) as usize;
+    values.fill(first, count, &mut child.input);
+    child.memory.load(&child.input)?;
+    add_elapsed(&mut began, &mut times.numbers);
     let end = first + count as u64;
     let (mut states, mut is_lost) = (Vec::new(), false);
     for &(case, done) in &request.cases {
@@ -247,15 +234,15 @@ fn tried(
         let state = if let Some((_, error)) = failure {
             State::Failed(error.to_string())
         } else if done >= end && done < values.count() {
-            // Others are not as far.
-            State::Going(done)
+            // Other cases are behind this one.
+            State::Partial(done)
         } else {
             talk.step(&case.to_string());
-            let Worker { memory, input, wanted, .. } = &mut worker;
+            let ChildState { memory, input, wanted, .. } = &mut child;
             match memory.check(&program, case, input, wanted, times) {
                 Ok(Some(failure)) => State::Wrong(end, Box::new(failure)),
                 Ok(None) if end == values.count() => State::Ok(end),
-                Ok(None) => State::Going(end),
+                Ok(None) => State::Partial(end),
                 Err(error) => {
                     is_lost = true;
                     State::Failed(error.to_string())
@@ -264,19 +251,27 @@ fn tried(
         };
         states.push((case, state));
     }
-    worker.compiled = Some((of, program, failures));
-    // A context whose commands fail may not come back: the next conversions are not blamed for that.
-    *kept = (!is_lost).then_some(worker);
+    child.compiled = Some((of, program, failures));
+    // A context in which a command failed may be broken: the next conversions must not fail because of it.
+    *kept = (!is_lost).then_some(child);
     Ok(states)
 }
 
-impl Worker {
-    fn new(of: &Identity) -> Result<Self> {
-        let unknown =
-            || Error::new("Conversions could not be tried.", "Their device is not listed there.", "");
-        let cl = ClContext::new(&by_identity(of).ok_or_else(unknown)?)?;
-        let memory = Memory::new(&cl);
-        let (wanted, input) = (Wanted::default(), Vec::new());
-        Ok(Self { of: of.clone(), cl, memory, wanted, input, compiled: None })
+impl ChildState {
+    /// Opens the device.
+    fn new(device: &Identity) -> Result<Self> {
+        let unknown = || {
+            Error::new(
+                "Conversions could not be tested.",
+                "The child process does not find the OpenCL device.",
+                "",
+            )
+        };
+        // The next test reuses compiled kernels.
+        let listed = by_identity(device).ok_or_else(unknown)?;
+        let cl = ClContext::new(&listed, Sources::from_environment())?.with_kept_binaries();
+        let memory = TestBuffers::new(&cl);
+        let (wanted, input) = (ExpectedResults::default(), Vec::new());
+        Ok(Self { device: device.clone(), cl, memory, wanted, input, compiled: None })
     }
 }

@@ -1,11 +1,11 @@
-//! The conversions of OpenCL C. In: nothing, or a name. Out: types, roundings, forms, and the cases with their names in the
-//! field's grammar, as in `uchar_sat_rtp_float`: destination, saturation, rounding, source.
+//! The conversions of OpenCL C: types, rounding modes, forms (an assignment, or a `convert_` function of one vector width), and
+//! cases (one conversion each). A case's name is `destination[_sat][_rounding]_source`, as in `uchar_sat_rtp_float`.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A type of numbers.
+/// A numeric type of OpenCL C.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Type {
     /// `char`, 8 bits
@@ -32,29 +32,29 @@ pub enum Type {
     Double,
 }
 
-/// What the bits of a type mean.
+/// The representation of a numeric type: integer or floating point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// A whole number, in two's complement where it has a sign.
-    Whole {
-        /// Whether there are negative ones.
+    /// An integer, in two's complement if it is signed.
+    Integer {
+        /// True if the type has negative numbers.
         signed: bool,
     },
-    /// A binary number of IEEE 754.
-    Binary(Format),
+    /// A floating-point number of IEEE 754.
+    Float(Format),
 }
 
-/// A binary format of IEEE 754.
+/// A floating-point format of IEEE 754.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Format {
-    /// Bits of the significand, the one that is not stored included.
+    /// The number of bits of the significand, including the one that is not stored.
     pub precision: u32,
-    /// The exponent of the smallest normal number: 1 less than the bias, negated.
+    /// The exponent of the smallest normal number.
     pub lowest: i32,
 }
 
 impl Type {
-    /// All of them.
+    /// All types whose conversions are tested.
     pub const ALL: [Type; 11] = [
         Type::Char,
         Type::UChar,
@@ -69,7 +69,7 @@ impl Type {
         Type::Double,
     ];
 
-    /// Its name in OpenCL C.
+    /// Returns the name of the type in OpenCL C.
     pub fn name(self) -> &'static str {
         match self {
             Type::Char => "char",
@@ -86,7 +86,7 @@ impl Type {
         }
     }
 
-    /// Its size in bytes.
+    /// Returns the size of the type in bytes.
     #[inline]
     pub fn bytes(self) -> usize {
         match self {
@@ -97,58 +97,60 @@ impl Type {
         }
     }
 
-    /// Its size in bits.
+    /// Returns the size of the type in bits.
     #[inline]
     pub(crate) fn bits(self) -> u32 {
         8 * self.bytes() as u32
     }
 
-    /// A one in each of its bits.
+    /// Returns a mask with a one for each bit of the type.
     #[inline]
     pub fn mask(self) -> u64 {
         u64::MAX >> (64 - self.bits())
     }
 
-    /// What its bits mean.
+    /// Returns the representation of the type: a signed or unsigned integer, or a floating-point format.
     #[inline]
     pub(crate) fn kind(self) -> Kind {
         match self {
-            Type::Char | Type::Short | Type::Int | Type::Long => Kind::Whole { signed: true },
-            Type::UChar | Type::UShort | Type::UInt | Type::ULong => Kind::Whole { signed: false },
-            Type::Half => Kind::Binary(Format { precision: 11, lowest: -14 }),
-            Type::Float => Kind::Binary(Format { precision: 24, lowest: -126 }),
-            Type::Double => Kind::Binary(Format { precision: 53, lowest: -1022 }),
+            Type::Char | Type::Short | Type::Int | Type::Long => Kind::Integer { signed: true },
+            Type::UChar | Type::UShort | Type::UInt | Type::ULong => Kind::Integer { signed: false },
+            Type::Half => Kind::Float(Format { precision: 11, lowest: -14 }),
+            Type::Float => Kind::Float(Format { precision: 24, lowest: -126 }),
+            Type::Double => Kind::Float(Format { precision: 53, lowest: -1022 }),
         }
     }
 
-    /// Whether it holds whole numbers only.
+    /// Returns true for an integer type.
     #[inline]
-    pub fn is_whole(self) -> bool {
-        matches!(self.kind(), Kind::Whole { .. })
+    pub fn is_integer(self) -> bool {
+        matches!(self.kind(), Kind::Integer { .. })
     }
 }
 
-/// How what lies between two numbers becomes one of them.
+/// A rounding mode of a conversion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Rounding {
-    /// As the language has it where none is named: to zero for whole numbers, else as the device rounds, to nearest.
+    /// The mode of a conversion that names no mode: toward zero if the destination is an integer type, otherwise the device's
+    /// default mode, to nearest.
     Default,
-    /// `_rte`: to the nearest, and to the even one of two that are as near
+    /// `_rte`: to the nearest, ties to even
     Nearest,
-    /// `_rtz`: to zero
+    /// `_rtz`: toward zero
     Zero,
-    /// `_rtp`: up
+    /// `_rtp`: toward positive infinity
     Up,
-    /// `_rtn`: down
+    /// `_rtn`: toward negative infinity
     Down,
 }
 
 impl Rounding {
-    /// All of them.
+    /// All rounding modes.
     pub const ALL: [Rounding; 5] =
         [Rounding::Default, Rounding::Nearest, Rounding::Zero, Rounding::Up, Rounding::Down];
 
-    /// What it adds to a name.
+    /// Returns the suffix that names this rounding mode in the name of a conversion, such as `_rte`; empty for
+    /// [`Rounding::Default`].
     pub(crate) fn suffix(self) -> &'static str {
         match self {
             Rounding::Default => "",
@@ -160,17 +162,17 @@ impl Rounding {
     }
 }
 
-/// How a conversion is written.
+/// A form in which a conversion can be written in OpenCL C.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Form {
-    /// An assignment of a scalar.
+    /// The assignment of a scalar to a variable of another type.
     Implicit,
-    /// `convert_` of so many at once: 1, 2, 3, 4, 8 or 16.
+    /// `convert_` of a vector with this many components; 1 is a scalar.
     Width(u8),
 }
 
 impl Form {
-    /// All of them, as they lie in the output.
+    /// All forms of a conversion, in the order in which the kernels write their outputs.
     pub(crate) const ALL: [Form; 7] = [
         Form::Width(1),
         Form::Width(2),
@@ -191,34 +193,35 @@ impl fmt::Display for Form {
     }
 }
 
-/// Some widths of vectors, each of them once; 1 is scalars, and assignments of them.
+/// A set of vector widths. Width 1 stands for scalars, and for assignments of scalars.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Widths(u8);
 
 impl Widths {
-    /// All that the language has.
+    /// The set of all vector widths of OpenCL C: 1 (scalars), 2, 3, 4, 8 and 16.
     pub const ALL: Widths = Widths(0x3f);
 
-    /// These; `None` where there is none, or one that the language has not.
-    pub fn of(widths: &[u8]) -> Option<Widths> {
+    /// Makes a set from a list of widths; `None` if the list is empty or has a width that is no vector width of OpenCL C.
+    pub fn new(widths: &[u8]) -> Option<Widths> {
         let bit = |width: &u8| Form::ALL.iter().position(|form| *form == Form::Width(*width));
         let bits = widths.iter().try_fold(0, |bits, width| Some(bits | 1 << bit(width)?))?;
         (bits != 0).then_some(Widths(bits))
     }
 
-    /// Those of some forms, as they are called.
-    pub(crate) fn named(forms: &[String]) -> Option<Widths> {
+    /// Makes a set from the names of forms of conversions, such as "width 4"; forms without a width are ignored. `None` if no form
+    /// has a width.
+    pub(crate) fn from_forms(forms: &[String]) -> Option<Widths> {
         let width = |name: &String| name.strip_prefix("width ").and_then(|width| width.parse().ok());
-        Widths::of(&forms.iter().filter_map(width).collect::<Vec<_>>())
+        Widths::new(&forms.iter().filter_map(width).collect::<Vec<_>>())
     }
 
-    /// Whether this form is of one of them.
-    pub(crate) fn have(self, form: Form) -> bool {
+    /// Returns true if the set contains the vector width of `form`. An assignment counts as width 1.
+    pub(crate) fn contains(self, form: Form) -> bool {
         let scalar = if form == Form::Implicit { Form::Width(1) } else { form };
         Form::ALL.iter().position(|of| *of == scalar).is_some_and(|bit| self.0 >> bit & 1 == 1)
     }
 
-    /// A bit for each, the lowest for scalars.
+    /// Returns the set as a bit mask with a bit for each width, the lowest for scalars.
     pub(crate) fn bits(self) -> u8 {
         self.0
     }
@@ -226,7 +229,7 @@ impl Widths {
 
 impl fmt::Display for Widths {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let widths = Form::ALL.into_iter().filter(|form| self.have(*form));
+        let widths = Form::ALL.into_iter().filter(|form| self.contains(*form));
         let names = widths.filter_map(|form| match form {
             Form::Width(width) => Some(width.to_string()),
             Form::Implicit => None,
@@ -235,54 +238,54 @@ impl fmt::Display for Widths {
     }
 }
 
-/// One conversion.
+/// One conversion: its types, saturation and rounding mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Case {
-    /// The source.
+    /// The source type.
     pub from: Type,
-    /// The destination.
+    /// The destination type.
     pub to: Type,
-    /// `_sat`: what is out of range becomes the nearest number that is not. Only for whole numbers.
+    /// `_sat`: values out of range become the nearest value in range. For integers only.
     pub saturates: bool,
-    /// How it rounds.
+    /// The rounding mode.
     pub rounding: Rounding,
 }
 
 impl Case {
-    /// All that there are among `types`, those of one source and destination together.
+    /// Returns all conversions among `types`. Those with the same source and destination follow each other.
     pub fn all(types: &[Type]) -> Vec<Case> {
         let mut cases = Vec::new();
         for &from in types {
             for &to in types {
-                cases.extend(Case::of(from, to));
+                cases.extend(Case::of_types(from, to));
             }
         }
         cases
     }
 
-    /// Those of one source and destination.
-    fn of(from: Type, to: Type) -> impl Iterator<Item = Case> {
-        let kinds = if to.is_whole() { &[false, true][..] } else { &[false] };
+    /// Returns all conversions from one type to another.
+    fn of_types(from: Type, to: Type) -> impl Iterator<Item = Case> {
+        let kinds = if to.is_integer() { &[false, true][..] } else { &[false] };
         kinds.iter().flat_map(move |&saturates| {
             Rounding::ALL.into_iter().map(move |rounding| Case { from, to, saturates, rounding })
         })
     }
 
-    /// The case of a name, as [`Display`](fmt::Display) writes it.
+    /// Returns the case with this name, as [`Display`](fmt::Display) writes it; `None` if there is no such case.
     pub fn named(name: &str) -> Option<Case> {
         Case::all(&Type::ALL).into_iter().find(|case| case.to_string() == name)
     }
 
-    /// What it adds to `convert_` and a type: `_sat_rte`.
+    /// Returns the suffix that follows the destination type in the name of a `convert_` function, as in `_sat_rte`.
     pub(crate) fn mode(&self) -> String {
         format!("{}{}", if self.saturates { "_sat" } else { "" }, self.rounding.suffix())
     }
 
-    /// The forms that it can be written in, as they lie in the output: of these widths.
+    /// Returns the forms in which the conversion can be written with these widths, in the order of the kernels' outputs.
     pub(crate) fn forms(&self, widths: Widths) -> Vec<Form> {
         let plain = !self.saturates && self.rounding == Rounding::Default;
         let all = if plain { &Form::ALL[..] } else { &Form::ALL[..6] };
-        all.iter().copied().filter(|form| widths.have(*form)).collect()
+        all.iter().copied().filter(|form| widths.contains(*form)).collect()
     }
 }
 
@@ -297,7 +300,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_are_as_many_cases_as_the_field_counts() {
+    fn the_number_of_cases_is_right() {
         let without_half: Vec<Type> = Type::ALL.into_iter().filter(|&t| t != Type::Half).collect();
         assert_eq!(Case::all(&without_half).len(), 900);
         assert_eq!(Case::all(&Type::ALL).len(), 1045);
@@ -307,18 +310,18 @@ mod tests {
     fn widths_choose_forms() {
         let case = Case::named("int_float").unwrap();
         assert_eq!(case.forms(Widths::ALL), Form::ALL);
-        let some = Widths::of(&[16, 1, 16]).unwrap();
+        let some = Widths::new(&[16, 1, 16]).unwrap();
         assert_eq!((some.to_string().as_str(), some.bits()), ("1,16", 0b10_0001));
         assert_eq!(case.forms(some), [Form::Width(1), Form::Width(16), Form::Implicit]);
         let names: Vec<String> = case.forms(some).iter().map(Form::to_string).collect();
-        assert_eq!(Widths::named(&names), Some(some));
+        assert_eq!(Widths::from_forms(&names), Some(some));
         assert_eq!(Case::named("int_sat_float").unwrap().forms(some).len(), 2);
-        assert!(Widths::of(&[]).is_none() && Widths::of(&[1, 5]).is_none());
-        assert_eq!(Widths::of(&[1, 2, 3, 4, 8, 16]), Some(Widths::ALL));
+        assert!(Widths::new(&[]).is_none() && Widths::new(&[1, 5]).is_none());
+        assert_eq!(Widths::new(&[1, 2, 3, 4, 8, 16]), Some(Widths::ALL));
     }
 
     #[test]
-    fn a_name_leads_back_to_its_case() {
+    fn names_and_cases_correspond() {
         for case in Case::all(&Type::ALL) {
             assert_eq!(Case::named(&case.to_string()), Some(case));
         }

@@ -1,31 +1,31 @@
-//! The numbers that are converted. In: a source type, how thorough, and a seed. Out: any part of them, as packed bytes: the
-//! same numbers each time, whichever parts are asked for.
+//! The numbers that a test of conversions converts. Any part of them can be generated on its own, and is the same each time.
 //!
-//! Numbers of 8 and 16 bits are all of them; of 32 bits all, or as those of 64 bits: special ones, the edges of every
-//! destination's range with their neighbours, the ties of every narrower significand, and after them random ones.
+//! All numbers of types with 8 and 16 bits are tested, and in a full test all numbers of types with 32 bits. Of other types a
+//! selection is tested: special numbers, the edges of every destination type's range with their neighbours, the ties of every
+//! narrower significand, and then random numbers.
 
 use serde::{Deserialize, Serialize};
 
 use super::types::{Format, Kind, Type};
 
-/// Numbers are padded to a multiple of this: all widths of vectors divide it.
-pub(crate) const MULTIPLE: usize = 48;
-/// Random numbers of a quick test.
-const QUICK: u64 = 1 << 20;
-/// Random numbers of 64 bits of a full test.
-const FULL: u64 = 1 << 28;
+/// Counts are padded to a multiple of this, which all vector widths divide.
+pub(crate) const COUNT_MULTIPLE: usize = 48;
+/// The count of random numbers in a quick test.
+const QUICK_RANDOM_NUMBERS: u64 = 1 << 20;
+/// The count of random 64-bit numbers in a full test.
+const FULL_RANDOM_NUMBERS: u64 = 1 << 28;
 
-/// How thorough a test is.
+/// The thoroughness of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Depth {
-    /// 2^20 random numbers of each type of 32 and 64 bits.
+    /// 2^20 random numbers of each type with 32 or 64 bits.
     Quick,
-    /// All of 32 bits, 2^28 random ones of 64 bits.
+    /// All numbers with 32 bits, and 2^28 random ones with 64 bits.
     Full,
 }
 
 impl Depth {
-    /// The word for it in files.
+    /// Returns the name of this thoroughness in saved results: "quick" or "full".
     pub fn name(self) -> &'static str {
         match self {
             Depth::Quick => "quick",
@@ -34,43 +34,43 @@ impl Depth {
     }
 }
 
-/// The numbers of one source.
+/// The numbers of one source type that are tested.
 #[derive(Debug, Clone)]
 pub struct Values {
     from: Type,
     seed: u64,
-    /// What comes before the random ones; empty where all are tried.
+    /// The numbers that are tested before the random ones; empty if all numbers of the type are tested.
     special: Vec<u64>,
-    /// How many there are.
+    /// The count of numbers.
     count: u64,
     is_exhaustive: bool,
 }
 
 impl Values {
-    /// Those of a type.
+    /// Selects the numbers of the type `from` that are tested. `seed` is the seed of the random numbers.
     pub fn new(from: Type, depth: Depth, seed: u32) -> Self {
         let bits = from.bits();
         let is_exhaustive = bits <= 16 || bits == 32 && depth == Depth::Full;
-        let special = if is_exhaustive { Vec::new() } else { special(from) };
+        let special = if is_exhaustive { Vec::new() } else { special_numbers(from) };
         let count = match (is_exhaustive, depth) {
             (true, _) => 1 << bits,
-            (false, Depth::Quick) => special.len() as u64 + QUICK,
-            (false, Depth::Full) => special.len() as u64 + FULL,
+            (false, Depth::Quick) => special.len() as u64 + QUICK_RANDOM_NUMBERS,
+            (false, Depth::Full) => special.len() as u64 + FULL_RANDOM_NUMBERS,
         };
         Self { from, seed: u64::from(seed), special, count, is_exhaustive }
     }
 
-    /// How many there are.
+    /// Returns the count of numbers.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Whether they are all that the type has.
+    /// Returns true if these are all numbers of the type.
     pub fn is_exhaustive(&self) -> bool {
         self.is_exhaustive
     }
 
-    /// Bits of the number at `index`; after the last one the first ones come again.
+    /// Returns the bits of the number at `index`; beyond the last number the series repeats.
     pub fn at(&self, index: u64) -> u64 {
         let index = index % self.count;
         if self.is_exhaustive {
@@ -83,13 +83,14 @@ impl Values {
         }
     }
 
-    /// Those from `first` on, `count` of them and as many more as it takes to a multiple of [`MULTIPLE`].
+    /// Writes `count` numbers from index `first` on into `into`, padded with further numbers to a multiple of
+    /// [`COUNT_MULTIPLE`].
     pub(crate) fn fill(&self, first: u64, count: usize, into: &mut Vec<u8>) {
-        let padded = count.next_multiple_of(MULTIPLE) as u64;
+        let padded = count.next_multiple_of(COUNT_MULTIPLE) as u64;
         into.clear();
         let bytes = self.from.bytes();
         if self.is_exhaustive && first + padded <= self.count {
-            // Numbers in order: no division for each.
+            // Consecutive numbers need no division each.
             for bits in first..first + padded {
                 into.extend_from_slice(&bits.to_le_bytes()[..bytes]);
             }
@@ -100,25 +101,26 @@ impl Values {
         }
     }
 
-    /// Every second one is of the sizes that have room in some destination.
+    /// Returns the random number with the index `number`. Every second one has a magnitude that fits into some destination
+    /// type.
     fn random(&self, number: u64) -> u64 {
-        let drawn = mixed(self.seed << 32 ^ number);
+        let drawn = splitmix64(self.seed << 32 ^ number);
         if number & 1 == 0 {
             return drawn & self.from.mask();
         }
-        let more = mixed(!drawn);
+        let more = splitmix64(!drawn);
         match self.from.kind() {
-            Kind::Whole { signed } => {
+            Kind::Integer { signed } => {
                 let kept = drawn & self.from.mask();
                 let shift = (more >> 8) % u64::from(self.from.bits());
                 let small = kept >> shift;
                 let negative = signed && more & 1 == 1;
                 if negative { small.wrapping_neg() & self.from.mask() } else { small }
             }
-            Kind::Binary(format) => {
+            Kind::Float(format) => {
                 let stored = format.precision - 1;
                 let fraction = drawn & ((1 << stored) - 1);
-                // From a quarter to beyond all whole numbers.
+                // Exponents from a quarter to beyond all integers.
                 let exponent = (1 - format.lowest) as u64 - 2 + (more >> 8) % 69;
                 let highest = (self.from.mask() >> 1) >> stored;
                 (more & 1) << (self.from.bits() - 1) | exponent.min(highest) << stored | fraction
@@ -129,27 +131,28 @@ impl Values {
 
 /// The SplitMix64 generator, at any index of its series (G. L. Steele, D. Lea, C. H. Flood, "Fast Splittable Pseudorandom
 /// Number Generators", 2014).
-fn mixed(index: u64) -> u64 {
+fn splitmix64(index: u64) -> u64 {
     let mut z = index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
 }
 
-/// Zeros, the smallest and largest numbers, infinities, NaN, and the edges of every destination with what lies beside them.
-fn special(from: Type) -> Vec<u64> {
+/// Returns zeros, the smallest and largest numbers, infinities, NaN, and the edges of every destination's range with their
+/// neighbours.
+fn special_numbers(from: Type) -> Vec<u64> {
     let mask = from.mask();
     let mut all = vec![0, mask, mask >> 1, (mask >> 1) + 1];
     match from.kind() {
-        Kind::Whole { .. } => {
+        Kind::Integer { .. } => {
             for power in 0..from.bits() {
                 let edge = 1_u64 << power;
                 for beside in -2_i64..=2 {
                     let bits = edge.wrapping_add_signed(beside);
                     all.extend([bits, bits.wrapping_neg()]);
                 }
-                // Ties of numbers that have no room in a significand: the first two of this size, and the last number that has
-                // room between two ties. Of `half` that is the largest one, and the tie behind it is too large for it.
+                // Ties of numbers that do not fit into a significand: the first two of this size, and the last number that fits
+                // between two ties. Of `half` that is the largest one, and the tie behind it is too large for it.
                 for precision in [11, 24, 53] {
                     if power >= precision {
                         let (tie, next) = (1_u64 << (power - precision), edge << 1);
@@ -163,7 +166,7 @@ fn special(from: Type) -> Vec<u64> {
                 }
             }
         }
-        Kind::Binary(format) => {
+        Kind::Float(format) => {
             let stored = format.precision - 1;
             let infinity = ((mask >> 1) >> stored) << stored;
             let top = (mask >> 1) + 1;
@@ -182,9 +185,9 @@ fn special(from: Type) -> Vec<u64> {
                 positive.extend([power | 1 << (stored - 1), power | 3 << (stored - 2)]);
             }
             for to in [Type::Half, Type::Float] {
-                positive.extend(edges_in(from, format, to));
+                positive.extend(rounding_edges(from, format, to));
             }
-            // What lies just inside and outside the ranges of whole numbers, and halves there.
+            // Numbers just inside and outside the ranges of integers, and halves there.
             for power in [7, 8, 15, 16, 31, 32, 63, 64] {
                 for halves in -6_i64..=6 {
                     let number = 2_f64.powi(power) + halves as f64 / 2.0;
@@ -203,12 +206,13 @@ fn special(from: Type) -> Vec<u64> {
     all
 }
 
-/// Positive numbers of a binary type, as bits, where a narrower binary type `to` rounds: for each power of two from half its
-/// smallest number to its largest ones the first number of this size, the tie behind it, and the last number that has room
-/// between two ties, each with two neighbours. Among them are the largest number, the tie from which it is infinity, the
-/// smallest normal one, the smallest of all, and half of it. None where `to` is not narrower.
-fn edges_in(from: Type, format: Format, to: Type) -> Vec<u64> {
-    let Kind::Binary(narrow) = to.kind() else { return Vec::new() };
+/// Returns positive numbers of a floating-point type, as bits, around which a conversion to the narrower type `to` rounds in
+/// different directions. A tie is a number in the middle between two neighbouring numbers of `to`. For each power of two in the
+/// range of `to` there are the power itself, the first tie above it, and the last ties and numbers of `to` below the next
+/// power, each with two neighbours on either side. These include the largest number of `to` and the tie above it, which rounds
+/// to infinity, its smallest normal and its smallest subnormal number, and half of the latter. Empty if `to` is not narrower.
+fn rounding_edges(from: Type, format: Format, to: Type) -> Vec<u64> {
+    let Kind::Float(narrow) = to.kind() else { return Vec::new() };
     if to.bits() >= from.bits() {
         return Vec::new();
     }
@@ -227,9 +231,9 @@ fn edges_in(from: Type, format: Format, to: Type) -> Vec<u64> {
     ends.flat_map(|bits| [-2_i64, -1, 0, 1, 2].map(|beside| bits.wrapping_add_signed(beside))).collect()
 }
 
-/// A number's bits in a format of 32 or 64 bits; what has no room there may become a neighbour.
-fn bits_of(of: Type, number: f64) -> u64 {
-    if of == Type::Float { u64::from((number as f32).to_bits()) } else { number.to_bits() }
+/// Returns a number's bits in `float` or `double`; a `float` is rounded.
+fn bits_of(ty: Type, number: f64) -> u64 {
+    if ty == Type::Float { u64::from((number as f32).to_bits()) } else { number.to_bits() }
 }
 
 #[cfg(test)]
@@ -237,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_part_has_the_same_numbers() {
+    fn numbers_do_not_depend_on_the_division_into_parts() {
         let values = Values::new(Type::Float, Depth::Quick, 7);
         let (mut all, mut part) = (Vec::new(), Vec::new());
         values.fill(0, 96_000, &mut all);
@@ -247,13 +251,13 @@ mod tests {
     }
 
     #[test]
-    fn small_types_have_all_their_numbers_and_others_their_edges() {
+    fn small_types_are_tested_with_all_values_and_others_with_special_ones() {
         let all: Vec<u64> = (0..1 << 16).collect();
         let half = Values::new(Type::Half, Depth::Quick, 1);
         assert_eq!((0..half.count()).map(|i| half.at(i)).collect::<Vec<_>>(), all);
         assert!(half.is_exhaustive() && !Values::new(Type::Double, Depth::Full, 1).is_exhaustive());
         assert_eq!(Values::new(Type::UInt, Depth::Full, 1).count(), 1 << 32);
-        let floats = special(Type::Float);
+        let floats = special_numbers(Type::Float);
         for number in
             [0.5_f32, 127.5, 128.0, 255.5, -0.5, -128.5, 4_294_967_296.0, f32::MIN_POSITIVE, f32::MAX]
         {
@@ -262,15 +266,15 @@ mod tests {
         for bits in [0, 0x7f80_0000, 0xff80_0000, 0x7fc0_0000, 0x7f80_0001, 1, 0x8000_0001] {
             assert!(floats.contains(&bits), "{bits:x}");
         }
-        let longs = special(Type::Long);
+        let longs = special_numbers(Type::Long);
         for number in [i64::MIN, i64::MAX, -1, 127, 128, -129, 1 << 53, (1 << 53) + 1] {
             assert!(longs.contains(&(number as u64)), "{number}");
         }
     }
 
-    /// A number in a binary type, with two neighbours at each side, of both signs.
+    /// Asserts that a number with two neighbours at each side is among the special ones, with both signs.
     fn has_near(from: Type, number: f64) {
-        let (all, at) = (special(from), bits_of(from, number));
+        let (all, at) = (special_numbers(from), bits_of(from, number));
         for bits in at - 2..=at + 2 {
             for sign in [0, (from.mask() >> 1) + 1] {
                 assert!(all.binary_search(&(bits | sign)).is_ok(), "{} of {number:e}: {bits:x}", from.name());
@@ -279,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn the_edges_of_narrower_binary_types_are_there_with_their_neighbours() {
+    fn the_limits_of_narrower_float_types_and_their_neighbours_are_included() {
         let two = |power: i32| 2_f64.powi(power);
         // The largest, the tie to infinity, the tie below the largest; the smallest normal and the largest that is not, and
         // the tie between both; the smallest of all, half of it, and half as much again.
@@ -300,20 +304,20 @@ mod tests {
         let bits = |number: f64| bits_of(Type::Double, number);
         assert_eq!([bits(largest), bits(largest + two(103))], [0x47ef_ffff_e000_0000, 0x47ef_ffff_f000_0000]);
         // Nothing is narrower than that.
-        assert!(edges_in(Type::Float, Format { precision: 24, lowest: -126 }, Type::Float).is_empty());
+        assert!(rounding_edges(Type::Float, Format { precision: 24, lowest: -126 }, Type::Float).is_empty());
     }
 
     #[test]
-    fn the_largest_whole_numbers_with_room_and_their_ties_are_there() {
+    fn the_largest_exact_integers_and_the_ties_beside_them_are_included() {
         let near = |from: Type, number: i128| {
-            let all = special(from);
+            let all = special_numbers(from);
             for beside in number - 2..=number + 2 {
                 let bits = beside as u64 & from.mask();
                 assert!(all.binary_search(&bits).is_ok(), "{} {beside}", from.name());
             }
         };
         for from in [Type::Int, Type::UInt, Type::Long, Type::ULong] {
-            let has_sign = matches!(from.kind(), Kind::Whole { signed: true });
+            let has_sign = matches!(from.kind(), Kind::Integer { signed: true });
             let bits = from.bits() - u32::from(has_sign);
             let top = 1_i128 << bits;
             // To half: the largest, the ties beside it. To float, and to double: the last of all that have room, and the tie.

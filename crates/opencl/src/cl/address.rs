@@ -1,44 +1,47 @@
-//! PCI addresses, which tell devices of the same name apart.
+//! PCI addresses and UUIDs, which distinguish devices of the same name and identify devices across drivers.
 
 use std::ptr;
 
 use ocl::ffi;
 
-use super::device::{Device, Id};
+use super::device::{Device, Id, number};
 
-/// `CL_DEVICE_PCI_BUS_INFO_KHR` of cl_khr_pci_bus_info: domain, bus, device and function.
+/// The device property `CL_DEVICE_PCI_BUS_INFO_KHR` of cl_khr_pci_bus_info: domain, bus, device and function.
 const BUS_INFO: u32 = 0x410f;
-/// Bus, slot and domain of cl_nv_device_attribute_query. The slot holds the device's number and, in its lowest three bits,
-/// the function's.
-const NVIDIA: [u32; 3] = [0x4008, 0x4009, 0x400a];
+/// `CL_DEVICE_UUID_KHR` of cl_khr_device_uuid.
+const UUID: u32 = 0x106a;
+/// Properties of cl_nv_device_attribute_query for bus, slot and domain. The slot is the device number: driver 580 reports 6 for
+/// a card at 0000:00:06.0. Cards compute with function 0 only.
+const NVIDIA_BUS_INFO: [u32; 3] = [0x4008, 0x4009, 0x400a];
 /// `CL_DEVICE_TOPOLOGY_AMD` of cl_amd_device_attribute_query.
 const TOPOLOGY: u32 = 0x4037;
 
-/// Appends the PCI address to the name of each device whose name another device of its platform has, too. A device whose
-/// driver does not give the address keeps its name.
+/// Appends the PCI address to the name of each device that shares its name with another device of the same platform. A device whose
+/// driver does not report the address keeps its name.
 pub(super) fn name_twins(devices: &mut [Device]) {
     let names: Vec<_> =
         devices.iter().map(|device| (device.info.platform.clone(), device.info.name.clone())).collect();
     for (device, name) in devices.iter_mut().zip(&names) {
         if names.iter().filter(|other| *other == name).count() > 1
-            && let Some(address) = address(device)
+            && let Some(address) = &device.info.pci_address
         {
             device.info.name = format!("{} ({address})", device.info.name);
         }
     }
 }
 
-fn address(device: &Device) -> Option<String> {
-    let lists = |extension: &str| device.info.extensions.iter().any(|listed| listed == extension);
+/// Returns the PCI address of a device that lists `extensions`; `None` if the driver does not report it.
+pub(super) fn pci_address(id: Id, extensions: &[String]) -> Option<String> {
+    let lists = |extension: &str| extensions.iter().any(|listed| listed == extension);
     let [domain, bus, slot, function] = if lists("cl_khr_pci_bus_info") {
-        answer::<4>(device.id, BUS_INFO)?
+        query_words::<4>(id, BUS_INFO)?
     } else if lists("cl_nv_device_attribute_query") {
-        let [bus, slot, domain] = NVIDIA.map(|what| device.number::<u32>(what));
-        let slot = slot?;
-        [domain.unwrap_or_default(), bus?, slot >> 3, slot & 7]
+        let [bus, slot, domain] = NVIDIA_BUS_INFO.map(|what| number::<u32>(id, what));
+        // The slot is the number of the device: 6 for 0000:00:06.0 on an H200 with driver 580.
+        [domain.unwrap_or_default(), bus?, slot?, 0]
     } else if lists("cl_amd_device_attribute_query") {
         // Six words: the type of the bus, which is 1 for PCI, and bus, device and function in the last three bytes.
-        let topology = answer::<6>(device.id, TOPOLOGY).filter(|words| words[0] == 1)?;
+        let topology = query_words::<6>(id, TOPOLOGY).filter(|words| words[0] == 1)?;
         let [_, bus, slot, function] = topology[5].to_ne_bytes().map(u32::from);
         [0, bus, slot, function]
     } else {
@@ -47,8 +50,15 @@ fn address(device: &Device) -> Option<String> {
     Some(format!("{domain:04x}:{bus:02x}:{slot:02x}.{function:x}"))
 }
 
-/// Returns `N` words that the driver answers with; `None` where it answers with an error.
-fn answer<const N: usize>(id: Id, what: u32) -> Option<[u32; N]> {
+/// Returns the UUID of a device that lists `extensions`; `None` if the driver does not report it, or reports zeros.
+pub(super) fn uuid(id: Id, extensions: &[String]) -> Option<[u32; 4]> {
+    let is_offered = extensions.iter().any(|listed| listed == "cl_khr_device_uuid");
+    let uuid = is_offered.then(|| query_words::<4>(id, UUID))??;
+    (uuid != [0; 4]).then_some(uuid)
+}
+
+/// Queries a device property of `N` 32-bit words; `None` if the driver returns an error.
+fn query_words<const N: usize>(id: Id, what: u32) -> Option<[u32; N]> {
     let mut words = [0_u32; N];
     // SAFETY: the device is one that the driver has named, and there is room for the words.
     let status = unsafe {

@@ -1,5 +1,4 @@
-//! Buffers of a device: the driver's objects, released with their last clone, and the commands that move bytes between them
-//! and the host.
+//! Buffers of a device, released with their last clone, and copies between them and the host.
 
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
@@ -13,30 +12,32 @@ use super::status::{Answer, Status};
 /// Flags of memory (`CL_MEM_…`).
 pub(crate) type MemFlags = ffi::cl_mem_flags;
 
-/// A buffer or an image, to be a kernel's argument. Clones share it.
+/// A memory object, that is a buffer or an image, as a kernel's argument. Clones share the memory object.
 #[derive(Debug, Clone)]
 pub struct Mem(Handle);
 
 impl Mem {
-    /// What a call that makes memory gave.
+    /// Creates a memory object. `create` calls an OpenCL function with the address for the status, and returns the object.
     ///
     /// # Errors
-    /// When it is none.
+    /// Returns an error if the driver creates no memory object.
     ///
     /// # Safety
-    /// With success `raw` must be null, or a reference to a memory object that is given away here.
-    pub(super) unsafe fn new(raw: ffi::cl_mem, status: i32) -> Answer<Self> {
+    /// If the status is success, the object must be null, or a reference to a memory object that nothing else releases.
+    pub(super) unsafe fn create(create: impl FnOnce(*mut i32) -> ffi::cl_mem) -> Answer<Self> {
+        let mut status = 0;
+        let raw = create(&mut status);
         // SAFETY: the caller vouches for the reference.
         unsafe { Handle::new(raw, status, ffi::clReleaseMemObject) }.map(Self)
     }
 
-    /// The memory object for a call of OpenCL's, alive while this is borrowed.
+    /// Returns the raw handle for OpenCL calls, valid while this object is borrowed.
     pub fn raw(&self) -> *mut c_void {
         self.0.raw()
     }
 }
 
-/// Bytes in a device's memory. Clones share them.
+/// A buffer of bytes in a device's memory. Clones share the memory.
 #[derive(Debug, Clone)]
 pub struct Buffer {
     mem: Mem,
@@ -44,10 +45,10 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// So many new bytes; what is in them is undefined. `flags` name no memory of the host's.
+    /// Allocates `len` bytes; their contents are undefined. `flags` must not name host memory.
     ///
     /// # Errors
-    /// When there is no memory, or the driver refuses.
+    /// Returns an error if there is no memory, or the driver reports an error.
     pub fn new(context: &Context, flags: MemFlags, len: usize) -> Answer<Self> {
         if flags & (CL_MEM_USE_HOST_PTR | CL_MEM_COPY_HOST_PTR) != 0 {
             return Err(Status(CL_INVALID_VALUE));
@@ -56,91 +57,88 @@ impl Buffer {
         unsafe { Self::make(context, flags, len, ptr::null_mut()) }
     }
 
-    /// A copy of these bytes.
+    /// Allocates a buffer and copies `bytes` into it. `access` are the memory flags that specify what kernels may do.
     ///
     /// # Errors
-    /// As [`Buffer::new`].
+    /// Returns an error as [`Buffer::new`] does.
     pub fn copied(context: &Context, access: MemFlags, bytes: &[u8]) -> Answer<Self> {
         let host = bytes.as_ptr().cast_mut().cast();
         // SAFETY: the driver copies so many bytes before the call returns.
         unsafe { Self::make(context, access | CL_MEM_COPY_HOST_PTR, bytes.len(), host) }
     }
 
-    /// A buffer that lies in the host's memory.
+    /// Creates a buffer that uses host memory in place (`CL_MEM_USE_HOST_PTR`).
     ///
     /// # Errors
-    /// As [`Buffer::new`].
+    /// Returns an error as [`Buffer::new`] does.
     ///
     /// # Safety
-    /// `host` must point to `len` bytes that stay valid, and that nothing else writes while commands use them, until the
-    /// last command and the last clone are gone.
+    /// `host` must point to `len` bytes that stay valid until the last command that uses the buffer and the last clone of the
+    /// buffer are gone. Nothing else may write them while commands use them.
     pub unsafe fn in_place(context: &Context, host: *mut u8, len: usize) -> Answer<Self> {
         // SAFETY: the caller vouches for the memory.
         unsafe { Self::make(context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, len, host.cast()) }
     }
 
+    /// Allocates a buffer of `len` bytes with these flags; `host` is the address of the host memory that it uses or copies, if any.
+    ///
+    /// # Errors
+    /// Returns an error as [`Buffer::new`] does.
+    ///
     /// # Safety
-    /// `host` must be what the flags say: null, or `len` bytes.
+    /// `host` must fit `flags`: it must be null, or point to `len` bytes.
     unsafe fn make(context: &Context, flags: MemFlags, len: usize, host: *mut c_void) -> Answer<Self> {
-        let mut status = 0;
-        // SAFETY: the context is alive, and the caller vouches for the memory. The reference that comes back is given away.
-        let mem = unsafe {
-            let raw = ffi::clCreateBuffer(context.raw(), flags, len, host, &mut status);
-            Mem::new(raw, status)
-        }?;
+        // SAFETY: the context is alive, and the caller vouches for the memory.
+        let mem =
+            unsafe { Mem::create(|status| ffi::clCreateBuffer(context.raw(), flags, len, host, status)) }?;
         Ok(Self { mem, len })
     }
 
-    /// The buffer of OpenGL's with this number, which has `len` bytes.
+    /// Creates a buffer that shares the OpenGL buffer with the name `buffer`, which has `len` bytes.
     ///
     /// # Errors
-    /// When the driver does not share it.
+    /// Returns an error if the driver does not share the OpenGL buffer.
     ///
     /// # Safety
-    /// The context must share with the OpenGL context that the buffer belongs to, and the driver have the function.
-    pub unsafe fn of_gl(context: &Context, buffer: u32, len: usize) -> Answer<Self> {
-        let mut status = 0;
-        // SAFETY: the context is alive, and the caller vouches for the buffer. The reference that comes back is given away.
-        let mem = unsafe {
-            let raw = ffi::clCreateFromGLBuffer(context.raw(), CL_MEM_READ_WRITE, buffer, &mut status);
-            Mem::new(raw, status)
-        }?;
+    /// The context must share objects with the OpenGL context that the buffer belongs to, and the driver must have the function
+    /// `clCreateFromGLBuffer`.
+    pub unsafe fn from_gl(context: &Context, buffer: u32, len: usize) -> Answer<Self> {
+        let (context, flags) = (context.raw(), CL_MEM_READ_WRITE);
+        // SAFETY: the context is alive, and the caller vouches for the buffer.
+        let mem = unsafe { Mem::create(|status| ffi::clCreateFromGLBuffer(context, flags, buffer, status)) }?;
         Ok(Self { mem, len })
     }
 
-    /// The `len` bytes from `origin` on, as a buffer of their own that shares them. `origin` is a multiple of what the device
-    /// aligns parts of buffers to.
+    /// Returns the sub-buffer of `len` bytes that begins at byte `origin`. `origin` must be a multiple of the device's alignment of
+    /// sub-buffers.
     ///
     /// # Errors
-    /// When they are not all inside, or the driver refuses.
+    /// Returns an error if the sub-buffer does not lie inside this buffer, or the driver reports an error.
     pub fn part(&self, origin: usize, len: usize) -> Answer<Self> {
         let region = ffi::cl_buffer_region { origin, size: len };
         let (kind, region) = (ffi::CL_BUFFER_CREATE_TYPE_REGION, ptr::from_ref(&region).cast());
-        let mut status = 0;
-        // SAFETY: the buffer is alive, and the region is of the kind that is named. The reference that comes back is given
-        // away; the driver keeps the whole buffer while there are parts of it.
-        let mem = unsafe {
-            let raw = ffi::clCreateSubBuffer(self.mem.raw(), 0, kind, region, &mut status);
-            Mem::new(raw, status)
-        }?;
+        let whole = self.mem.raw();
+        // SAFETY: the buffer is alive, and the region is of the kind that is named. The driver keeps the whole buffer while
+        // there are parts of it.
+        let mem = unsafe { Mem::create(|status| ffi::clCreateSubBuffer(whole, 0, kind, region, status)) }?;
         Ok(Self { mem, len })
     }
 
-    /// Its length in bytes.
+    /// Returns the length of the buffer in bytes.
     #[allow(clippy::len_without_is_empty, reason = "OpenCL has no empty ones")]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// The memory object, to be set as a kernel's argument.
+    /// Returns the memory object, for a kernel's argument.
     pub fn mem(&self) -> &Mem {
         &self.mem
     }
 
-    /// Copies bytes from the host to the buffer's beginning, and waits.
+    /// Copies bytes from the host to the beginning of the buffer, and waits until they are copied.
     ///
     /// # Errors
-    /// When they are more than the buffer has, or the driver refuses.
+    /// Returns an error if there are more bytes than the buffer has, or the driver reports an error.
     pub fn write(&self, queue: &Queue, bytes: &[u8]) -> Answer<()> {
         if bytes.len() > self.len {
             return Err(Status(CL_INVALID_VALUE));
@@ -149,10 +147,10 @@ impl Buffer {
         unsafe { self.enqueue_write(queue, bytes.as_ptr(), bytes.len(), true) }.map(drop)
     }
 
-    /// Copies bytes from the buffer's beginning to the host, and waits.
+    /// Copies bytes from the beginning of the buffer to the host, and waits until they are copied.
     ///
     /// # Errors
-    /// When they are more than the buffer has, or the driver refuses.
+    /// Returns an error if there are more bytes than the buffer has, or the driver reports an error.
     pub fn read(&self, queue: &Queue, bytes: &mut [u8]) -> Answer<()> {
         if bytes.len() > self.len {
             return Err(Status(CL_INVALID_VALUE));
@@ -161,13 +159,14 @@ impl Buffer {
         unsafe { self.enqueue_read(queue, bytes.as_mut_ptr(), bytes.len(), true, &[]) }.map(drop)
     }
 
-    /// Puts a copy of `len` bytes at `from` on the queue; the driver refuses what the buffer has no room for.
+    /// Enqueues a copy of `len` bytes from the host address `from` to the beginning of the buffer. The driver reports an error if
+    /// the buffer is shorter. If `waits` is true, the call returns after the copy.
     ///
     /// # Errors
-    /// When the driver refuses.
+    /// Returns an error if the driver reports one.
     ///
     /// # Safety
-    /// The bytes must be there and stay untouched until the event is complete.
+    /// `len` bytes at `from` must be readable and stay unchanged until the event is complete.
     pub unsafe fn enqueue_write(
         &self,
         queue: &Queue,
@@ -176,7 +175,7 @@ impl Buffer {
         waits: bool,
     ) -> Answer<Event> {
         let (queue, mem, waits) = (queue.raw(), self.mem.raw(), u32::from(waits));
-        Event::of(|event| {
+        Event::from_call(|event| {
             // SAFETY: queue and buffer are alive; the caller vouches for the bytes.
             unsafe {
                 ffi::clEnqueueWriteBuffer(queue, mem, waits, 0, len, from.cast(), 0, ptr::null(), event)
@@ -184,14 +183,14 @@ impl Buffer {
         })
     }
 
-    /// Puts a copy of the first `len` bytes to `into` on the queue, after these events; the driver refuses more than the
-    /// buffer has.
+    /// Enqueues a copy of the buffer's first `len` bytes to the host address `into`, to begin after the events `after` are
+    /// complete. The driver reports an error if the buffer is shorter. If `waits` is true, the call returns after the copy.
     ///
     /// # Errors
-    /// When the driver refuses.
+    /// Returns an error if the driver reports one.
     ///
     /// # Safety
-    /// There must be room, which stays untouched until the event is complete.
+    /// `into` must have room for `len` bytes, and nothing else may access them until the event is complete.
     pub unsafe fn enqueue_read(
         &self,
         queue: &Queue,
@@ -203,20 +202,20 @@ impl Buffer {
         let list = WaitList::of(after);
         let ((count, list), waits) = (list.raw(), u32::from(waits));
         let (queue, mem) = (queue.raw(), self.mem.raw());
-        Event::of(|event| {
+        Event::from_call(|event| {
             // SAFETY: queue, buffer and events are alive; the caller vouches for the room.
             unsafe { ffi::clEnqueueReadBuffer(queue, mem, waits, 0, len, into.cast(), count, list, event) }
         })
     }
 
-    /// Puts on the queue that `len` bytes from `origin` on become this pattern, again and again: its length is a power of two
-    /// up to 128 that divides both.
+    /// Enqueues a fill of `len` bytes from byte `origin` on with a repeated pattern. The pattern's length must be a power of two,
+    /// at most 128, that divides `origin` and `len`.
     ///
     /// # Errors
-    /// When the driver refuses.
+    /// Returns an error if the driver reports one.
     pub fn enqueue_fill(&self, queue: &Queue, pattern: &[u8], origin: usize, len: usize) -> Answer<Event> {
         let (queue, mem, start, size) = (queue.raw(), self.mem.raw(), pattern.as_ptr(), pattern.len());
-        Event::of(|event| {
+        Event::from_call(|event| {
             // SAFETY: queue and buffer are alive; the driver copies the pattern before the call returns, and refuses what is
             // not in the buffer.
             unsafe {
@@ -226,23 +225,24 @@ impl Buffer {
         })
     }
 
-    /// Puts a copy of the whole buffer to another one on the queue.
+    /// Enqueues a copy of the whole buffer to the buffer `to`.
     ///
     /// # Errors
-    /// When that one is shorter, or the driver refuses.
+    /// Returns an error if `to` is shorter, or the driver reports an error.
     pub fn enqueue_copy(&self, queue: &Queue, to: &Buffer) -> Answer<Event> {
         let (queue, from, to) = (queue.raw(), self.mem.raw(), to.mem.raw());
-        Event::of(|event| {
+        Event::from_call(|event| {
             // SAFETY: queue and buffers are alive; the driver refuses lengths that do not fit.
             unsafe { ffi::clEnqueueCopyBuffer(queue, from, to, 0, 0, self.len, 0, ptr::null(), event) }
         })
     }
 
-    /// Puts the mapping of the first `len` bytes on the queue, after these events; the driver refuses more than the buffer has. Where it will be, and its event: before that is
-    /// complete, the host must leave the memory alone.
+    /// Enqueues the mapping of the buffer's first `len` bytes for the host, to begin after the events `after` are complete. The
+    /// driver reports an error if the buffer is shorter. Returns the mapped address and the command's event; the host must not
+    /// access the memory before the event is complete. If `waits` is true, the call returns after that.
     ///
     /// # Errors
-    /// When the driver refuses.
+    /// Returns an error if the driver reports one.
     pub fn enqueue_map(
         &self,
         queue: &Queue,
@@ -255,7 +255,7 @@ impl Buffer {
         let ((count, list), waits) = (list.raw(), u32::from(waits));
         let (queue, mem) = (queue.raw(), self.mem.raw());
         let (mut at, mut status) = (ptr::null_mut(), 0);
-        let event = Event::of(|event| {
+        let event = Event::from_call(|event| {
             // SAFETY: queue, buffer and events are alive.
             at = unsafe {
                 ffi::clEnqueueMapBuffer(queue, mem, waits, flags, 0, len, count, list, event, &mut status)
@@ -267,13 +267,13 @@ impl Buffer {
     }
 }
 
-/// Puts the end of a mapping on the queue.
+/// Enqueues the unmapping of a memory object that is mapped at the address `mapped`.
 ///
 /// # Errors
-/// When the driver refuses, as it does where nothing is mapped there.
+/// Returns an error if the driver reports one, for example because nothing is mapped at that address.
 pub fn enqueue_unmap(queue: &Queue, mem: &Mem, mapped: NonNull<u8>) -> Answer<Event> {
     let (queue, mem) = (queue.raw(), mem.raw());
-    Event::of(|event| {
+    Event::from_call(|event| {
         // SAFETY: queue and memory object are alive; the driver refuses what is not mapped.
         unsafe { ffi::clEnqueueUnmapMemObject(queue, mem, mapped.as_ptr().cast(), 0, ptr::null(), event) }
     })

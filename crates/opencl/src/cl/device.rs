@@ -1,4 +1,4 @@
-//! OpenCL devices. In: nothing but the machine. Out: [`Device`]s to choose from.
+//! The OpenCL devices of the machine.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -18,16 +18,16 @@ use base::error::Error;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DeviceKind {
-    /// The machine's own processor.
+    /// The machine's own processor (CPU).
     Cpu,
-    /// A graphics card.
+    /// A graphics card (GPU).
     Gpu,
     /// Anything else, such as an FPGA.
     Accelerator,
 }
 
 impl DeviceKind {
-    /// The word for it on the command line and in JSON.
+    /// Returns the name of the kind on the command line and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             DeviceKind::Cpu => "cpu",
@@ -37,91 +37,101 @@ impl DeviceKind {
     }
 }
 
-/// The name of a device whose driver gives it none.
+/// The name of a device whose driver gives none.
 pub const UNNAMED: &str = "unnamed device";
 
-/// What is known about a device before a context is made on it. A number that its driver does not tell, or that no device
-/// can have, is 0, and so is a text empty; in JSON they are `null`.
+/// Properties of a device that need no context. A number that the driver does not report, or that is implausible, is 0, and a
+/// missing text is empty; in JSON both are `null`.
 #[derive(Debug, Clone, Serialize)]
 pub struct DeviceInfo {
-    /// Position in the list of [`list_devices`], stable while the machine's drivers stay the same.
+    /// The device's index in the list of [`list_devices`], stable while the machine's drivers stay the same.
     pub index: usize,
-    /// The device's name as its driver gives it, or [`UNNAMED`]; with its PCI address where another device of the platform
-    /// has the same name.
-    #[serde(serialize_with = "given")]
+    /// The device's name as its driver gives it, or [`UNNAMED`]; with its PCI address if another device of the platform has the
+    /// same name.
+    #[serde(serialize_with = "serialize_text")]
     pub name: String,
-    /// The name of its platform, that is of its driver.
-    #[serde(serialize_with = "given")]
+    /// The name of the device's platform, that is of its driver.
+    #[serde(serialize_with = "serialize_text")]
     pub platform: String,
     /// The device's OpenCL version string, such as "OpenCL 3.0 PoCL".
-    #[serde(serialize_with = "given")]
+    #[serde(serialize_with = "serialize_text")]
     pub version: String,
     /// The driver's version string.
-    #[serde(serialize_with = "given")]
+    #[serde(serialize_with = "serialize_text")]
     pub driver: String,
-    /// What sort of device it is.
+    /// The vendor's number, for graphics cards that of PCI.
+    #[serde(skip)]
+    pub vendor_id: u32,
+    /// The PCI address, such as `0000:03:00.0`; `None` if the driver does not report it.
+    #[serde(skip)]
+    pub pci_address: Option<String>,
+    /// The UUID as four words, meant to be the same in each driver and at each start; `None` if the driver does not report it.
+    #[serde(skip)]
+    pub uuid: Option<[u32; 4]>,
+    /// The kind of the device.
     #[serde(rename = "type")]
     pub kind: DeviceKind,
-    /// Compute units.
-    #[serde(serialize_with = "known")]
+    /// The number of compute units.
+    #[serde(serialize_with = "serialize_number")]
     pub units: u32,
-    /// Highest clock in MHz.
-    #[serde(serialize_with = "known")]
+    /// The highest clock frequency, in MHz.
+    #[serde(serialize_with = "serialize_number")]
     pub clock_mhz: u32,
-    /// All of its memory, in bytes.
-    #[serde(serialize_with = "known")]
+    /// The size of the device's global memory, in bytes.
+    #[serde(serialize_with = "serialize_number")]
     pub global_memory_bytes: u64,
-    /// Its memory is the host's (`CL_DEVICE_HOST_UNIFIED_MEMORY`).
+    /// True if the device uses the host's memory (`CL_DEVICE_HOST_UNIFIED_MEMORY`).
     #[serde(skip)]
     pub unified_memory: bool,
-    /// Largest buffer or image, in bytes.
-    #[serde(serialize_with = "known")]
+    /// The size of the largest buffer or image that can be allocated, in bytes.
+    #[serde(serialize_with = "serialize_number")]
     pub max_allocation_bytes: u64,
-    /// Memory that a work-group shares, in bytes.
-    #[serde(serialize_with = "known")]
+    /// The size of the local memory, which the work-items of a group share, in bytes.
+    #[serde(serialize_with = "serialize_number")]
     pub local_memory_bytes: u64,
-    /// Most work-items in a work-group.
-    #[serde(serialize_with = "known")]
+    /// Maximum number of work-items in a work-group.
+    #[serde(serialize_with = "serialize_number")]
     pub max_work_group_size: usize,
-    /// Most sub-groups in a work-group (`CL_DEVICE_MAX_NUM_SUB_GROUPS`), 0 where it does not say.
+    /// Maximum number of sub-groups in a work-group (`CL_DEVICE_MAX_NUM_SUB_GROUPS`), 0 where it is not reported.
     #[serde(skip)]
     pub max_sub_groups: u32,
-    /// Whether it has images and samplers.
+    /// True if the device has images and samplers.
     pub image_support: bool,
-    /// Largest 2D image, width and height in pixels.
+    /// The size of the largest 2D image: width and height in pixels.
     pub max_image: (usize, usize),
-    /// The extensions that it lists, such as `cl_khr_gl_sharing`.
+    /// The extensions that the device lists, such as `cl_khr_gl_sharing`.
     pub extensions: Vec<String>,
 }
 
-/// Serializes a number, and 0 as `null`.
-fn known<T: Number + PartialEq + Serialize, S: Serializer>(
+/// Serializes a number; 0, which stands for a number that is not known, becomes `null`.
+fn serialize_number<T: Number + PartialEq + Serialize, S: Serializer>(
     number: &T,
     to: S,
 ) -> std::result::Result<S::Ok, S::Error> {
     if *number == T::default() { to.serialize_none() } else { number.serialize(to) }
 }
 
-/// Serializes a text, and one that the driver has not given as `null`.
-fn given<S: Serializer>(text: &str, to: S) -> std::result::Result<S::Ok, S::Error> {
+/// Serializes a text; a text that the driver has not reported becomes `null`.
+fn serialize_text<S: Serializer>(text: &str, to: S) -> std::result::Result<S::Ok, S::Error> {
     if text.is_empty() || text == UNNAMED { to.serialize_none() } else { to.serialize_str(text) }
 }
 
 impl DeviceInfo {
-    /// Returns true if the device has memory for so many bytes, of which one buffer takes no more than `largest`. A driver
-    /// that does not tell how much there is is believed to have it.
+    /// Returns true if the device has enough memory for several buffers: `all` bytes together, the largest of them `largest`
+    /// bytes. A limit that the driver does not report counts as met.
     pub fn has_room(&self, all: u64, largest: u64) -> bool {
         let fits = |bytes, most| most == 0 || bytes <= most;
         fits(all, self.global_memory_bytes) && fits(largest, self.max_allocation_bytes)
     }
 
-    /// Returns the memory that a work-group shares, in bytes: what OpenCL promises at least, where the driver does not tell.
+    /// Returns the size of the local memory in bytes; if the driver does not report it, the minimum that OpenCL guarantees.
     pub fn local_memory(&self) -> u64 {
         if self.local_memory_bytes == 0 { 32 << 10 } else { self.local_memory_bytes }
     }
 
-    /// The compiler's option for the language in which kernels name the device's sub-groups; `None` where it has none. It
-    /// has them where it lists `cl_khr_subgroups` or can run some, which is OpenCL C 3's feature `__opencl_c_subgroups`.
+    /// Returns the compiler option that selects the language version in which kernels can use the device's sub-groups; `None`
+    /// if the device has no sub-groups. A device has sub-groups if it lists `cl_khr_subgroups`, or reports a maximum number of
+    /// them (OpenCL C 3's feature `__opencl_c_subgroups`).
     pub fn language_of_sub_groups(&self) -> Option<&'static str> {
         let is_listed = self.extensions.iter().any(|extension| extension == "cl_khr_subgroups");
         let version = self.version.strip_prefix("OpenCL ")?;
@@ -131,10 +141,8 @@ impl DeviceInfo {
             _ => (is_listed || self.max_sub_groups > 0).then_some("-cl-std=CL3.0"),
         }
     }
-}
 
-impl DeviceInfo {
-    /// A device that is not there, for tests to change as they need it.
+    /// Returns the properties of an imaginary device, for tests.
     #[doc(hidden)]
     pub fn made_up() -> Self {
         Self {
@@ -143,6 +151,9 @@ impl DeviceInfo {
             platform: "Platform".into(),
             version: "OpenCL 3.0".into(),
             driver: "1".into(),
+            vendor_id: 0,
+            pci_address: None,
+            uuid: None,
             kind: DeviceKind::Cpu,
             units: 2,
             clock_mhz: 1000,
@@ -159,32 +170,38 @@ impl DeviceInfo {
     }
 }
 
-/// A device that can be asked for a context.
+/// A device on which a context can be created.
 #[derive(Debug, Clone)]
 pub struct Device {
-    /// What is known about it.
+    /// The properties of the device.
     pub info: DeviceInfo,
-    /// The platform that it belongs to.
+    /// The platform of the device.
     pub platform: Id,
-    /// What the driver knows it by.
+    /// The driver's handle of the device.
     pub id: Id,
 }
 
 impl Device {
-    /// A number that the device says about itself (`CL_DEVICE_…`), as large as OpenCL's table has it; `None` where it does
-    /// not.
+    /// Returns the resolution of the device's clock in nanoseconds, as the driver reports it; 0 if it does not.
+    pub(crate) fn timer_resolution_ns(&self) -> u64 {
+        self.number::<usize>(ffi::CL_DEVICE_PROFILING_TIMER_RESOLUTION).unwrap_or(0) as u64
+    }
+
+    /// Queries a numeric property (`CL_DEVICE_…`); `T` must have the size that OpenCL specifies. `None` if the driver does not
+    /// report it.
     pub fn number<T: Number>(&self, what: ffi::cl_device_info) -> Option<T> {
         number(self.id, what)
     }
 
-    /// The properties of a context on this device: its platform, and these, which may end with a zero or not.
+    /// Returns the list of properties for making a context on this device: its platform, then `more`, then a zero as the end.
+    /// `more` may already end with a zero.
     pub fn properties(&self, more: &[isize]) -> Vec<isize> {
         let platform = [ffi::CL_CONTEXT_PLATFORM as isize, self.platform.raw() as isize];
         platform.iter().chain(more).chain(&[0]).copied().collect()
     }
 }
 
-/// What the driver knows a platform or a device by: as long as the process lasts.
+/// The driver's handle of a platform or a device, valid as long as the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Id(*mut c_void);
 
@@ -194,31 +211,32 @@ unsafe impl Send for Id {}
 unsafe impl Sync for Id {}
 
 impl Id {
-    /// The name for a call of OpenCL's.
+    /// Returns the raw handle for OpenCL calls.
     pub fn raw(self) -> *mut c_void {
         self.0
     }
 }
 
-/// What the drivers list.
+/// The devices that the drivers offer, and the reasons why others cannot be used.
 #[derive(Debug, Default)]
 pub struct Listing {
-    /// The devices to choose from.
+    /// The devices that can be used.
     pub devices: Vec<Device>,
-    /// A sentence for each device that cannot be used.
+    /// A sentence for each device that cannot be used, with the reason.
     pub unusable: Vec<String>,
 }
 
-/// All OpenCL devices of the machine that are available and have a compiler, platform by platform. The list is empty where
-/// no driver is installed; the call neither panics nor waits then. After [`drivers::guard`] only drivers that answered
-/// in a process of their own are loaded; the first call waits for that.
+/// Returns all OpenCL devices of the machine that are available and have a compiler, platform by platform. The list is empty if no
+/// driver is installed; the call then neither panics nor waits. After [`drivers::test_before_loading`] only drivers that passed their test are
+/// loaded, and the first call waits for the tests.
 pub fn list_devices() -> Vec<Device> {
     list().devices
 }
 
-/// Lists the devices, as [`list_devices`] does, and tells why others cannot be used.
+/// Lists the usable devices as [`list_devices`] does, and the reasons why other devices cannot be used.
 pub fn list() -> Listing {
-    // The installable client driver loader is not safe while its first call is under way: one at a time.
+    // The loader of drivers (ICD loader) is not thread-safe during its first call.
+    /// Allows one thread at a time to list devices.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     if !drivers::may_load() {
@@ -229,7 +247,7 @@ pub fn list() -> Listing {
         // SAFETY: there is room for so many platforms, or for their number alone.
         unsafe { ffi::clGetPlatformIDs(room, ids, count) }
     });
-    drivers::loaded();
+    drivers::remove_folder();
     let Listing { mut devices, mut unusable } = Listing::default();
     for platform in platforms.unwrap_or_default() {
         let name = text_of(|size, to, length| {
@@ -255,12 +273,12 @@ pub fn list() -> Listing {
     Listing { devices, unusable }
 }
 
-/// A list of what the driver has names for. `ask` is a function `clGet…IDs`, with room for so many at an address, and with
-/// where their number goes; it is called twice.
+/// Returns the handles that a function `clGet…IDs` lists. `ask` calls that function with a capacity, the address of an array with
+/// this capacity, and the address for the number of handles; it is called twice.
 fn ids(ask: impl Fn(u32, *mut *mut c_void, *mut u32) -> i32) -> Answer<Vec<Id>> {
     let mut count = 0;
     Status::check(ask(0, ptr::null_mut(), &mut count))?;
-    let mut ids = vec![ptr::null_mut(); count.min(MOST_IDS) as usize];
+    let mut ids = vec![ptr::null_mut(); count.min(MAX_IDS) as usize];
     if !ids.is_empty() {
         let room = ids.len() as u32;
         Status::check(ask(room, ids.as_mut_ptr(), &mut count))?;
@@ -269,18 +287,21 @@ fn ids(ask: impl Fn(u32, *mut *mut c_void, *mut u32) -> i32) -> Answer<Vec<Id>> 
     Ok(ids.into_iter().filter(|id| !id.is_null()).map(Id).collect())
 }
 
-/// More than any machine has, against a number that is rubbish.
-const MOST_IDS: u32 = 1 << 16;
+/// The maximum plausible number of handles; a larger number is garbage.
+const MAX_IDS: u32 = 1 << 16;
 
-/// More compute units, MHz, bytes of memory and of local memory than any device has: what is above is rubbish, and counts as
-/// not told. Launches are as large as the units say.
-const MOST_UNITS: u32 = 1 << 20;
-const MOST_MHZ: u32 = 100_000;
-const MOST_MEMORY: u64 = 1 << 50;
-const MOST_LOCAL_MEMORY: u64 = 1 << 30;
+/// The maximum plausible number of compute units. A larger number is garbage and counts as not reported, since launches are sized
+/// by the number of compute units.
+const MAX_UNITS: u32 = 1 << 20;
+/// The maximum plausible clock frequency, in MHz.
+const MAX_CLOCK_MHZ: u32 = 100_000;
+/// The maximum plausible size of a device's memory, in bytes.
+const MAX_MEMORY_BYTES: u64 = 1 << 50;
+/// The maximum plausible size of a device's local memory, in bytes.
+const MAX_LOCAL_MEMORY_BYTES: u64 = 1 << 30;
 
-/// What the device says about itself; a sentence when it is not available, has no compiler or is of a kind that runs no
-/// kernels.
+/// Returns a device's properties. The error is a sentence: the device is not available, has no compiler, or is of a kind that runs
+/// no kernels.
 fn describe(id: Id, index: usize, platform: &str) -> std::result::Result<DeviceInfo, String> {
     let text = |what| {
         let answer = text_of(|size, to, length| {
@@ -311,15 +332,15 @@ fn describe(id: Id, index: usize, platform: &str) -> std::result::Result<DeviceI
         ));
     };
     let [units, clock_mhz, max_sub_groups] = [
-        (ffi::CL_DEVICE_MAX_COMPUTE_UNITS, MOST_UNITS),
-        (ffi::CL_DEVICE_MAX_CLOCK_FREQUENCY, MOST_MHZ),
+        (ffi::CL_DEVICE_MAX_COMPUTE_UNITS, MAX_UNITS),
+        (ffi::CL_DEVICE_MAX_CLOCK_FREQUENCY, MAX_CLOCK_MHZ),
         (ffi::CL_DEVICE_MAX_NUM_SUB_GROUPS, u32::MAX),
     ]
     .map(|(what, most)| number(id, what).filter(|number| *number <= most).unwrap_or_default());
     let [global_memory_bytes, max_allocation_bytes, local_memory_bytes] = [
-        (ffi::CL_DEVICE_GLOBAL_MEM_SIZE, MOST_MEMORY),
-        (ffi::CL_DEVICE_MAX_MEM_ALLOC_SIZE, MOST_MEMORY),
-        (ffi::CL_DEVICE_LOCAL_MEM_SIZE, MOST_LOCAL_MEMORY),
+        (ffi::CL_DEVICE_GLOBAL_MEM_SIZE, MAX_MEMORY_BYTES),
+        (ffi::CL_DEVICE_MAX_MEM_ALLOC_SIZE, MAX_MEMORY_BYTES),
+        (ffi::CL_DEVICE_LOCAL_MEM_SIZE, MAX_LOCAL_MEMORY_BYTES),
     ]
     .map(|(what, most)| number(id, what).filter(|number| *number <= most).unwrap_or_default());
     let [max_work_group_size, widest, highest] = [
@@ -328,12 +349,17 @@ fn describe(id: Id, index: usize, platform: &str) -> std::result::Result<DeviceI
         ffi::CL_DEVICE_IMAGE2D_MAX_HEIGHT,
     ]
     .map(|what| number(id, what).unwrap_or_default());
+    let extensions: Vec<String> =
+        text(ffi::CL_DEVICE_EXTENSIONS).split_whitespace().map(str::to_owned).collect();
     Ok(DeviceInfo {
         index,
         name,
         platform: platform.to_owned(),
         version: text(ffi::CL_DEVICE_VERSION),
         driver: text(ffi::CL_DRIVER_VERSION),
+        vendor_id: number(id, ffi::CL_DEVICE_VENDOR_ID).unwrap_or_default(),
+        pci_address: address::pci_address(id, &extensions),
+        uuid: address::uuid(id, &extensions),
         kind,
         units,
         clock_mhz,
@@ -345,12 +371,12 @@ fn describe(id: Id, index: usize, platform: &str) -> std::result::Result<DeviceI
         max_sub_groups,
         image_support: is(ffi::CL_DEVICE_IMAGE_SUPPORT) == Some(true),
         max_image: (widest, highest),
-        extensions: text(ffi::CL_DEVICE_EXTENSIONS).split_whitespace().map(str::to_owned).collect(),
+        extensions,
     })
 }
 
-/// A number that the device says about itself.
-fn number<T: Number>(id: Id, what: ffi::cl_device_info) -> Option<T> {
+/// Queries a numeric property of a device; `None` if the driver does not report it.
+pub(super) fn number<T: Number>(id: Id, what: ffi::cl_device_info) -> Option<T> {
     let answer = number_of(|size, to| {
         // SAFETY: the device is one that the driver has named, and there is room for `size` bytes.
         unsafe { ffi::clGetDeviceInfo(id.raw(), what, size, to, ptr::null_mut()) }
@@ -358,11 +384,12 @@ fn number<T: Number>(id: Id, what: ffi::cl_device_info) -> Option<T> {
     answer.ok()
 }
 
+/// The hint of the error if no driver is installed.
 const INSTALL: &str =
     "Install pocl-opencl-icd to compute on the CPU, or the OpenCL driver of the graphics card's vendor.";
 
-/// The error for a machine without any OpenCL device: it tells why each driver gives none, and names the library that finds
-/// none.
+/// Returns the error for a machine on which no OpenCL device was found. The error states for each driver why it offers no
+/// device. If the libOpenCL file ignores a driver that works, the error names that file.
 pub fn no_device() -> Error {
     let findings = drivers::findings();
     let is_empty = |driver: &&Driver| matches!(driver.verdict, Verdict::Empty { overlooked_by: None, .. });
@@ -376,13 +403,13 @@ pub fn no_device() -> Error {
             try_this
         }
         None if findings.iter().any(|driver| is_empty(&driver)) => {
-            format!("Put right what is named. {INSTALL}")
+            format!("Correct what is named. {INSTALL}")
         }
         None => INSTALL.to_owned(),
     };
     if why.is_empty() {
         let none = "No OpenCL driver is installed, or none of the installed drivers offers a device";
-        why.push(format!("{none}: clreel finds them in {}.", drivers::STANDARD));
+        why.push(format!("{none}: clreel finds them in {}.", drivers::STANDARD_FOLDER));
     }
     Error::new(
         "There is no OpenCL device on this machine, so the filter cannot run.",

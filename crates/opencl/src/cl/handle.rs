@@ -1,9 +1,8 @@
-//! A driver's objects, and what it tells of them. In: what a call that makes an object, or asks for something, gave. Out: a
-//! handle that releases the object with its last clone, or the answer.
+//! Reference-counted handles of the driver's objects, and queries of their properties.
 //!
-//! Clones share one reference, which the driver counted when it made the object: it is never asked to count another one
-//! (`clRetain…`), which a lost device refuses. A release that it refuses is a leak: of a lost device there is nothing left
-//! to be had.
+//! Clones share the one reference that the driver counted when it made the object. The driver is never asked to count another
+//! reference (`clRetain…`), which it refuses for a lost device. If it refuses to release a reference, the object leaks, which does
+//! not matter on a lost device.
 
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
@@ -15,26 +14,28 @@ use super::status::{Answer, Status};
 use base::memory::zeroed;
 use base::text::{escaped, escaped_lines};
 
-/// The driver's function that counts one reference less.
+/// The OpenCL function that releases one reference to an object, such as `clReleaseMemObject`.
 type Release = unsafe extern "system" fn(*mut c_void) -> cl_int;
 
-/// An object of the driver's, alive as long as the handle or a clone of it.
+/// An object of the driver, released when the last clone of its handle is dropped.
 #[derive(Debug, Clone)]
-pub(crate) struct Handle(Arc<Owned>);
+pub(crate) struct Handle(Arc<OwnedObject>);
 
+/// A reference to an object of the driver, with the function that releases it.
 #[derive(Debug)]
-struct Owned {
+struct OwnedObject {
     raw: NonNull<c_void>,
     release: Release,
 }
 
 // SAFETY: OpenCL's objects belong to no thread, and all functions but clSetKernelArg may be called on several at once
-// (OpenCL 1.2, A.2); `Kernel` sees to that one.
-unsafe impl Send for Owned {}
+// (OpenCL 1.2, A.2); a `Kernel` is used by one thread at a time.
+unsafe impl Send for OwnedObject {}
 // SAFETY: as above.
-unsafe impl Sync for Owned {}
+unsafe impl Sync for OwnedObject {}
 
-impl Drop for Owned {
+impl Drop for OwnedObject {
+    /// Releases the reference.
     fn drop(&mut self) {
         // SAFETY: the object is alive, and its one reference is given back here, once.
         let _refused = unsafe { (self.release)(self.raw.as_ptr()) };
@@ -42,27 +43,28 @@ impl Drop for Owned {
 }
 
 impl Handle {
-    /// What a call that makes an object gave: `raw`, and `status`. Success without an object is none.
+    /// Wraps the object that an OpenCL call returned with `status`. Success with a null object is an error.
     ///
     /// # Errors
-    /// When there is no object.
+    /// Returns an error if there is no object.
     ///
     /// # Safety
-    /// With success `raw` must be null, or a reference that is given away here and that `release` is for.
+    /// If `status` is success, `raw` must be null, or a reference that the caller owns and gives away, and that `release` can
+    /// release.
     pub(crate) unsafe fn new(raw: *mut c_void, status: cl_int, release: Release) -> Answer<Self> {
         Status::check(status)?;
         let raw = NonNull::new(raw).ok_or(Status(CL_OUT_OF_RESOURCES))?;
-        Ok(Self(Arc::new(Owned { raw, release })))
+        Ok(Self(Arc::new(OwnedObject { raw, release })))
     }
 
-    /// The object for a call of OpenCL's, alive while the handle is borrowed.
+    /// Returns the raw handle for OpenCL calls, valid while this handle is borrowed.
     pub(crate) fn raw(&self) -> *mut c_void {
         self.0.raw.as_ptr()
     }
 }
 
-/// An answer of any length. `ask` is a function `clGet…Info`, with room for so many bytes at an address, and with where the
-/// length of the whole answer goes; it is called twice.
+/// Queries a property of any length. `ask` calls a function `clGet…Info` with the size of an area of memory, its address, and the
+/// address for the length of the whole property; it is called twice.
 pub(crate) fn bytes_of(ask: impl Fn(usize, *mut c_void, *mut usize) -> cl_int) -> Answer<Vec<u8>> {
     let mut length = 0;
     Status::check(ask(0, ptr::null_mut(), &mut length))?;
@@ -75,22 +77,23 @@ pub(crate) fn bytes_of(ask: impl Fn(usize, *mut c_void, *mut usize) -> cl_int) -
     Ok(bytes)
 }
 
-/// The same as a text in one line, without the zero at its end and without spaces around it.
+/// Queries a property that is text in one line, and removes the zero at its end and the spaces around it.
 pub(crate) fn text_of(ask: impl Fn(usize, *mut c_void, *mut usize) -> cl_int) -> Answer<String> {
-    Ok(escaped(trimmed(&String::from_utf8_lossy(&bytes_of(ask)?))).into_owned())
+    Ok(escaped(trim(&String::from_utf8_lossy(&bytes_of(ask)?))).into_owned())
 }
 
-/// The same in several lines, as logs are.
+/// Queries a property that is text in several lines, such as a build log.
 pub(crate) fn lines_of(ask: impl Fn(usize, *mut c_void, *mut usize) -> cl_int) -> Answer<String> {
     let log = String::from_utf8_lossy(&bytes_of(ask)?).replace("\r\n", "\n");
-    Ok(escaped_lines(trimmed(&log)).into_owned())
+    Ok(escaped_lines(trim(&log)).into_owned())
 }
 
-fn trimmed(text: &str) -> &str {
+/// Removes zeros and white space at both ends of a text.
+fn trim(text: &str) -> &str {
     text.trim_matches(|c: char| c == '\0' || c.is_whitespace())
 }
 
-/// A number that drivers answer with.
+/// A number type of properties that are queried from the driver.
 pub trait Number: Copy + Default {}
 
 impl Number for i32 {}
@@ -98,7 +101,7 @@ impl Number for u32 {}
 impl Number for u64 {}
 impl Number for usize {}
 
-/// An answer that is one number. `ask` is a function `clGet…Info`, with room for so many bytes at an address.
+/// Queries a property that is one number. `ask` calls a function `clGet…Info` with the size and the address of the number.
 pub(crate) fn number_of<T: Number>(ask: impl FnOnce(usize, *mut c_void) -> cl_int) -> Answer<T> {
     let mut number = T::default();
     Status::check(ask(size_of::<T>(), ptr::from_mut(&mut number).cast())).map(|()| number)
@@ -110,7 +113,7 @@ mod tests {
 
     use super::*;
 
-    /// A driver's object: how often it was released, and what is answered to that.
+    /// A fake object of a driver: counts its releases, and holds the status that a release returns.
     struct Object {
         released: AtomicI32,
         answer: cl_int,

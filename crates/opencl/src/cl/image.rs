@@ -1,5 +1,4 @@
-//! Images of a device: the driver's objects, released with their last clone, and the commands that move pixels between them
-//! and the host.
+//! Images of a device, released with their last clone, and copies between them and the host.
 
 use std::ptr::{self, NonNull};
 
@@ -9,17 +8,18 @@ use super::buffer::{Buffer, Mem, MemFlags};
 use super::queue::{Context, Event, Queue};
 use super::status::{Answer, Status};
 
-/// What a pixel of an image is made of: four channels.
+/// The data type of the four channels of a pixel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Channel {
-    /// 8 bits, as numbers from 0 to 1.
+    /// Integers of 8 bits, which kernels read as numbers from 0 to 1.
     Unorm8,
-    /// Whole numbers of 16 bits.
+    /// Unsigned integers of 16 bits.
     Uint16,
 }
 
 impl Channel {
-    fn format(self) -> ffi::cl_image_format {
+    /// Returns OpenCL's description of RGBA pixels with this data type.
+    fn image_format(self) -> ffi::cl_image_format {
         let kind = match self {
             Channel::Unorm8 => ffi::CL_UNORM_INT8,
             Channel::Uint16 => ffi::CL_UNSIGNED_INT16,
@@ -27,6 +27,7 @@ impl Channel {
         ffi::cl_image_format { image_channel_order: ffi::CL_RGBA, image_channel_data_type: kind }
     }
 
+    /// Returns the size of a pixel in bytes.
     fn pixel_bytes(self) -> usize {
         match self {
             Channel::Unorm8 => 4,
@@ -35,23 +36,24 @@ impl Channel {
     }
 }
 
-/// A two-dimensional image of four channels in a device's memory. Clones share it.
+/// A two-dimensional image in a device's memory. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Image {
     mem: Mem,
-    size: (usize, usize),
-    channel: Channel,
+    /// Width and height in pixels, and 1 layer, as functions of OpenCL take the whole image.
+    region: [usize; 3],
+    pixel_bytes: usize,
 }
 
 impl Image {
-    /// A new image of `size` pixels, width and height, in `host`'s memory where there is some; else what is in it is
-    /// undefined.
+    /// Allocates an image of `size` pixels (width and height). The image uses the memory at `host` if given; otherwise its contents
+    /// are undefined.
     ///
     /// # Errors
-    /// When there is no memory, or the driver refuses.
+    /// Returns an error if there is no memory, or the driver reports an error.
     ///
     /// # Safety
-    /// `host` must hold the whole image without gaps; for the rest as of [`Buffer::in_place`].
+    /// `host` must hold the whole image without gaps between rows, under the conditions of [`Buffer::in_place`].
     pub(crate) unsafe fn new(
         context: &Context,
         flags: MemFlags,
@@ -59,92 +61,104 @@ impl Image {
         size: (usize, usize),
         host: Option<NonNull<u8>>,
     ) -> Answer<Self> {
-        let (format, shape) = (channel.format(), shape(size));
+        let (format, shape) = (channel.image_format(), image_desc(size));
         let flags = if host.is_some() { flags | CL_MEM_USE_HOST_PTR } else { flags };
         let host = host.map_or(ptr::null_mut(), NonNull::as_ptr).cast();
-        let mut status = 0;
+        let context = context.raw();
         // SAFETY: the context is alive, the description has no pitch and no parent, and the caller vouches for the memory.
-        // The reference that comes back is given away.
         let mem = unsafe {
-            let raw = ffi::clCreateImage(context.raw(), flags, &format, &shape, host, &mut status);
-            Mem::new(raw, status)
+            Mem::create(|status| ffi::clCreateImage(context, flags, &format, &shape, host, status))
         }?;
-        Ok(Self { mem, size, channel })
+        Ok(Self { mem, region: [size.0, size.1, 1], pixel_bytes: channel.pixel_bytes() })
     }
 
-    /// OpenCL's side of a texture of OpenGL's, RGBA8 and of `size` pixels.
+    /// Makes an image that shares the OpenGL texture `texture`, which has `size` pixels (width and height) of `pixel_bytes` bytes.
     ///
     /// # Errors
-    /// When the driver does not share it.
+    /// Returns an error if the driver does not share the texture.
     ///
     /// # Safety
-    /// The context must share with the OpenGL context that the texture belongs to.
-    pub unsafe fn of_gl(
+    /// The context must share objects with the OpenGL context that the texture belongs to.
+    pub unsafe fn from_gl(
         context: &Context,
         flags: MemFlags,
         texture: u32,
         size: (usize, usize),
+        pixel_bytes: usize,
     ) -> Answer<Self> {
-        let mut status = 0;
-        // SAFETY: the context is alive, and the caller vouches for the texture. The reference that comes back is given away.
+        let context = context.raw();
+        // SAFETY: the context is alive, and the caller vouches for the texture.
         let mem = unsafe {
-            let raw = ffi::clCreateFromGLTexture(context.raw(), flags, TEXTURE_2D, 0, texture, &mut status);
-            Mem::new(raw, status)
+            Mem::create(|status| ffi::clCreateFromGLTexture(context, flags, TEXTURE_2D, 0, texture, status))
         }?;
-        Ok(Self { mem, size, channel: Channel::Unorm8 })
+        Ok(Self { mem, region: [size.0, size.1, 1], pixel_bytes })
     }
 
-    /// Width and height in pixels.
+    /// Returns the width and height of the image in pixels.
     pub fn size(&self) -> (usize, usize) {
-        self.size
+        (self.region[0], self.region[1])
     }
 
-    /// The memory object, to be set as a kernel's argument.
+    /// Returns the channel order and the channel type of the image (`CL_IMAGE_FORMAT`).
+    ///
+    /// # Errors
+    /// Returns an error if the driver reports one.
+    pub fn format(&self) -> Answer<(u32, u32)> {
+        let mut format = [0_u32; 2];
+        let (size, value) = (size_of_val(&format), format.as_mut_ptr().cast());
+        // SAFETY: the image is alive, and a format is two numbers of 32 bits (cl.h).
+        Status::check(unsafe {
+            ffi::clGetImageInfo(self.mem.raw(), ffi::CL_IMAGE_FORMAT, size, value, ptr::null_mut())
+        })?;
+        Ok((format[0], format[1]))
+    }
+
+    /// Returns the memory object, for a kernel's argument.
     pub fn mem(&self) -> &Mem {
         &self.mem
     }
 
-    /// Whether so many bytes are the whole image.
+    /// Checks that the whole image has the length `bytes`.
     ///
     /// # Errors
-    /// When they are not.
+    /// Returns an error if the image has another length.
     fn expect_whole(&self, bytes: usize) -> Answer<()> {
-        let whole = self.size.0 * self.size.1 * self.channel.pixel_bytes();
+        let whole = self.region[0] * self.region[1] * self.pixel_bytes;
         if bytes == whole { Ok(()) } else { Err(Status(CL_INVALID_VALUE)) }
     }
 
-    /// Copies the whole image from the host, and waits.
+    /// Copies the whole image from the host to the device, and waits until it is copied.
     ///
     /// # Errors
-    /// When it has another length, or the driver refuses.
+    /// Returns an error if `bytes` and the image differ in length, or the driver reports an error.
     pub fn write(&self, queue: &Queue, bytes: &[u8]) -> Answer<()> {
         self.expect_whole(bytes.len())?;
         // SAFETY: these are the bytes of the whole image, and the call waits.
         unsafe { self.enqueue_write(queue, bytes.as_ptr(), true) }.map(drop)
     }
 
-    /// Copies the whole image to the host, and waits.
+    /// Copies the whole image from the device to the host, and waits until it is copied.
     ///
     /// # Errors
-    /// When there is another length, or the driver refuses.
+    /// Returns an error if `bytes` and the image differ in length, or the driver reports an error.
     pub(crate) fn read(&self, queue: &Queue, bytes: &mut [u8]) -> Answer<()> {
         self.expect_whole(bytes.len())?;
         // SAFETY: there is room for the whole image, and the call waits.
         unsafe { self.enqueue_read(queue, bytes.as_mut_ptr(), true) }.map(drop)
     }
 
-    /// Puts a copy of the whole image from the host on the queue.
+    /// Enqueues a copy of the whole image from the host address `from` to the device. If `waits` is true, the call returns after
+    /// the copy.
     ///
     /// # Errors
-    /// When the driver refuses.
+    /// Returns an error if the driver reports one.
     ///
     /// # Safety
-    /// Its bytes must be there, without gaps, and stay untouched until the event is complete.
-    pub(crate) unsafe fn enqueue_write(&self, queue: &Queue, from: *const u8, waits: bool) -> Answer<Event> {
+    /// The bytes of the whole image must be at `from`, without gaps between rows, and stay unchanged until the event is complete.
+    pub unsafe fn enqueue_write(&self, queue: &Queue, from: *const u8, waits: bool) -> Answer<Event> {
         let (queue, mem, waits) = (queue.raw(), self.mem.raw(), u32::from(waits));
-        let (origin, region) = (ORIGIN.as_ptr(), [self.size.0, self.size.1, 1]);
-        let (region, none) = (region.as_ptr(), ptr::null());
-        Event::of(|event| {
+        let (origin, region, none) = (ORIGIN.as_ptr(), self.region.as_ptr(), ptr::null());
+        Event::from_call(|event| {
             // SAFETY: queue and image are alive; the caller vouches for the bytes.
             unsafe {
                 ffi::clEnqueueWriteImage(queue, mem, waits, origin, region, 0, 0, from.cast(), 0, none, event)
@@ -152,18 +166,18 @@ impl Image {
         })
     }
 
-    /// Puts a copy of the whole image to the host on the queue.
+    /// Enqueues a copy of the whole image from the device to the host address `into`. If `waits` is true, the call returns after
+    /// the copy.
     ///
     /// # Errors
-    /// When the driver refuses.
+    /// Returns an error if the driver reports one.
     ///
     /// # Safety
-    /// There must be room, which stays untouched until the event is complete.
-    pub(crate) unsafe fn enqueue_read(&self, queue: &Queue, into: *mut u8, waits: bool) -> Answer<Event> {
+    /// `into` must have room for the whole image, and nothing else may access it until the event is complete.
+    pub unsafe fn enqueue_read(&self, queue: &Queue, into: *mut u8, waits: bool) -> Answer<Event> {
         let (queue, mem, waits) = (queue.raw(), self.mem.raw(), u32::from(waits));
-        let (origin, region) = (ORIGIN.as_ptr(), [self.size.0, self.size.1, 1]);
-        let (region, none) = (region.as_ptr(), ptr::null());
-        Event::of(|event| {
+        let (origin, region, none) = (ORIGIN.as_ptr(), self.region.as_ptr(), ptr::null());
+        Event::from_call(|event| {
             // SAFETY: queue and image are alive; the caller vouches for the room.
             unsafe {
                 ffi::clEnqueueReadImage(queue, mem, waits, origin, region, 0, 0, into.cast(), 0, none, event)
@@ -171,49 +185,46 @@ impl Image {
         })
     }
 
-    /// Puts a copy of a buffer to the whole image on the queue.
+    /// Enqueues a copy of the buffer `from` to the whole image.
     ///
     /// # Errors
-    /// When the buffer is too short, or the driver refuses.
+    /// Returns an error if the buffer is too short, or the driver reports an error.
     pub fn enqueue_copy_from(&self, queue: &Queue, from: &Buffer) -> Answer<Event> {
         let (queue, from, mem) = (queue.raw(), from.mem().raw(), self.mem.raw());
-        let (origin, region) = (ORIGIN.as_ptr(), [self.size.0, self.size.1, 1]);
-        let (region, none) = (region.as_ptr(), ptr::null());
-        Event::of(|event| {
+        let (origin, region, none) = (ORIGIN.as_ptr(), self.region.as_ptr(), ptr::null());
+        Event::from_call(|event| {
             // SAFETY: queue and memory objects are alive; the driver refuses a region that is too large.
             unsafe { ffi::clEnqueueCopyBufferToImage(queue, from, mem, 0, origin, region, 0, none, event) }
         })
     }
 
-    /// Puts a copy of the whole image to a buffer on the queue.
+    /// Enqueues a copy of the whole image to the buffer `to`.
     ///
     /// # Errors
-    /// When the buffer is too short, or the driver refuses.
+    /// Returns an error if the buffer is too short, or the driver reports an error.
     pub fn enqueue_copy_to(&self, queue: &Queue, to: &Buffer) -> Answer<Event> {
         let (queue, to, mem) = (queue.raw(), to.mem().raw(), self.mem.raw());
-        let (origin, region) = (ORIGIN.as_ptr(), [self.size.0, self.size.1, 1]);
-        let (region, none) = (region.as_ptr(), ptr::null());
-        Event::of(|event| {
+        let (origin, region, none) = (ORIGIN.as_ptr(), self.region.as_ptr(), ptr::null());
+        Event::from_call(|event| {
             // SAFETY: queue and memory objects are alive; the driver refuses a region that is too large.
             unsafe { ffi::clEnqueueCopyImageToBuffer(queue, mem, to, origin, region, 0, 0, none, event) }
         })
     }
 
-    /// Puts the mapping of the whole image on the queue: where it will be, the bytes of a row there, and its event. Before
-    /// that is complete, the host must leave the memory alone.
+    /// Enqueues the mapping of the whole image for the host. Returns the mapped address, the number of bytes from one row to the
+    /// next, and the command's event; the host must not access the memory before the event is complete.
     ///
     /// # Errors
-    /// When the driver refuses.
+    /// Returns an error if the driver reports one.
     pub(crate) fn enqueue_map(
         &self,
         queue: &Queue,
         flags: ffi::cl_map_flags,
     ) -> Answer<(NonNull<u8>, usize, Event)> {
         let (queue, mem) = (queue.raw(), self.mem.raw());
-        let (origin, region) = (ORIGIN.as_ptr(), [self.size.0, self.size.1, 1]);
-        let (region, none) = (region.as_ptr(), ptr::null());
+        let (origin, region, none) = (ORIGIN.as_ptr(), self.region.as_ptr(), ptr::null());
         let (mut at, mut status, mut row, mut slice) = (ptr::null_mut(), 0, 0, 0);
-        let event = Event::of(|event| {
+        let event = Event::from_call(|event| {
             // SAFETY: queue and image are alive; the region is the whole image.
             at = unsafe {
                 ffi::clEnqueueMapImage(
@@ -238,11 +249,13 @@ impl Image {
     }
 }
 
+/// The first pixel of an image.
 const ORIGIN: [usize; 3] = [0; 3];
-/// OpenGL's `GL_TEXTURE_2D`.
+/// OpenGL's constant `GL_TEXTURE_2D`.
 const TEXTURE_2D: u32 = 0x0de1;
 
-fn shape((width, height): (usize, usize)) -> ffi::cl_image_desc {
+/// Returns OpenCL's description of an image of this size.
+fn image_desc((width, height): (usize, usize)) -> ffi::cl_image_desc {
     ffi::cl_image_desc {
         image_type: ffi::CL_MEM_OBJECT_IMAGE2D,
         image_width: width,

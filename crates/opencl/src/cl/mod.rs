@@ -1,93 +1,157 @@
-//! OpenCL's devices and objects. In: nothing but the machine. Out: [`Device`]s to choose from, a [`ClContext`] to work
-//! with, and what is made in it.
+//! OpenCL devices and objects: [`Device`]s to choose from, a [`ClContext`] on one of them, and the objects made in it.
 //!
-//! These types call OpenCL's own functions (`ocl::ffi`). Each call returns what the driver said to this very call, and
-//! nothing that is dropped or cloned panics: `ocl`'s own objects do where a device is lost.
+//! These types call OpenCL's functions directly (`ocl::ffi`). Each call returns its own status, and dropping or cloning an object
+//! never panics; `ocl`'s own types panic if a device is lost.
 
 mod address;
 mod buffer;
 mod device;
 mod handle;
 mod image;
+mod opengl;
 mod program;
 mod queue;
 mod select;
 mod status;
 
+use std::sync::Arc;
+
 use ocl::ffi::CL_QUEUE_PROFILING_ENABLE;
 
+use crate::clock::Clock;
+use crate::program::CompiledProgram;
+use crate::sources::Sources;
 use crate::watch;
-use base::error::{Error, Result};
+use base::error::{Error, ErrorKind, Result};
 
 pub(crate) use buffer::MemFlags;
 pub use buffer::{Buffer, Mem, enqueue_unmap};
 pub use device::{Device, DeviceInfo, DeviceKind, Id, Listing, UNNAMED, list, list_devices, no_device};
 pub(super) use handle::{Handle, number_of, text_of};
 pub use image::{Channel, Image};
+pub use opengl::{event_of_fence, hand_over};
 pub use program::Program;
 pub(super) use queue::WaitList;
 pub use queue::{Context, Event, Queue};
 pub use select::{Selection, select, select_device};
 pub use status::{Answer, Status, failed, is_device_failure, reason, status_name};
 
-/// A device with its context and one in-order queue that profiles its commands. Clones share both.
+/// A device with its context, one in-order queue that profiles its commands, and the [`Sources`] that programs are compiled
+/// from. Clones share these objects.
 #[derive(Debug, Clone)]
 pub struct ClContext {
     /// The one device of the context.
     pub device: Device,
-    /// What programs, buffers and images are made in.
+    /// The context in which programs, buffers and images are made.
     pub context: Context,
-    /// In order, with profiling.
+    /// The context's in-order queue, which profiles its commands.
     pub queue: Queue,
+    sources: Sources,
+    compiled: Arc<[CompiledProgram]>,
+    keeps_binaries: bool,
 }
 
 impl ClContext {
-    /// Makes a context and a queue on `device`.
-    pub fn new(device: &Device) -> Result<Self> {
-        let _watched = watch::on_device(&device.info.name, "a context is made");
-        let context = Context::new(device, &[]).map_err(|e| unusable(device, reason(&e)))?;
-        Self::from_context(device, context)
-    }
-
-    /// Makes a queue in a context of this one device.
+    /// Creates a context and a queue on `device`. Programs are compiled from `sources`.
     ///
     /// # Errors
-    /// When the driver gives none, or is too old.
-    pub fn from_context(device: &Device, context: Context) -> Result<Self> {
-        // Its later functions may not even be there to refuse.
+    /// Returns an error as [`ClContext::from_context`] does, or if the driver makes no context.
+    pub fn new(device: &Device, sources: Sources) -> Result<Self> {
+        let _watched = watch::on_device(&device.info.name, "a context is made");
+        let context = Context::new(device, &[]).map_err(|e| unusable_error(device, reason(&e)))?;
+        Self::from_context(device, context, sources)
+    }
+
+    /// Makes a queue in an existing context, whose one device is `device`. Programs are compiled from `sources`.
+    ///
+    /// # Errors
+    /// Returns an error if the driver makes no queue, or is older than OpenCL 1.2.
+    pub fn from_context(device: &Device, context: Context, sources: Sources) -> Result<Self> {
+        // Such a driver may lack functions of later versions, so that calls would crash.
         if is_before_1_2(&device.info.version) {
-            let why = format!("It offers {}, and clreel needs OpenCL 1.2.", device.info.version);
-            return Err(unusable(device, why));
+            let why = format!("It supports {}, and clreel needs OpenCL 1.2.", device.info.version);
+            return Err(unusable_error(device, why));
         }
-        let queue = new_queue(&context, device).map_err(|e| {
-            let why = format!("It gives no queue for commands: {}", reason(&e));
-            Error { opencl_status: Some(e.0), ..unusable(device, why) }
+        let queue = new_queue(&context, device, Clock::default()).map_err(|e| {
+            let why = format!("It creates no command queue: {}", reason(&e));
+            Error { kind: ErrorKind::OpenCl(e.0), ..unusable_error(device, why) }
         })?;
-        Ok(Self { device: device.clone(), context, queue })
+        Ok(Self {
+            device: device.clone(),
+            context,
+            queue,
+            sources,
+            compiled: Arc::default(),
+            keeps_binaries: false,
+        })
     }
 
-    /// Another in-order, profiling queue of the same context: for what must not stand behind the first one's commands.
+    /// Returns this context with other sources. Drops the programs of [`with_compiled`](Self::with_compiled), since they belong
+    /// to the former sources.
+    pub fn with_sources(&self, sources: Sources) -> Self {
+        Self { sources, compiled: Arc::default(), ..self.clone() }
+    }
+
+    /// Returns this context with programs that are already compiled: [`program::build`](crate::program::build) uses them instead of
+    /// compiling them again.
+    pub fn with_compiled(&self, compiled: Vec<CompiledProgram>) -> Self {
+        Self { compiled: compiled.into(), ..self.clone() }
+    }
+
+    /// Returns this context with the setting that binaries of compiled programs are [kept](crate::binaries) from one start of
+    /// clreel to the next.
+    pub fn with_kept_binaries(self) -> Self {
+        Self { keeps_binaries: true, ..self }
+    }
+
+    /// Returns true if binaries of compiled programs are kept from one start of clreel to the next.
+    pub(crate) fn keeps_binaries(&self) -> bool {
+        self.keeps_binaries
+    }
+
+    /// Returns the sources from which programs are compiled.
+    pub fn sources(&self) -> &Sources {
+        &self.sources
+    }
+
+    /// Returns the programs of [`with_compiled`](Self::with_compiled).
+    pub(crate) fn compiled(&self) -> &[CompiledProgram] {
+        &self.compiled
+    }
+
+    /// Creates another in-order, profiling queue of this context, for commands that must not wait for those of the context's
+    /// first queue.
+    ///
+    /// # Errors
+    /// Returns an error if the driver reports one.
     pub fn extra_queue(&self) -> Result<Queue> {
-        new_queue(&self.context, &self.device).map_err(|e| failed("A queue could not be made.", &e))
+        new_queue(&self.context, &self.device, self.clock().clone())
+            .map_err(|e| failed("A queue could not be made.", &e))
     }
 
-    /// Whether the device is a processor, for which other code and other ways are the fast ones.
+    /// Returns the clock of the device, which times the commands of all queues.
+    pub fn clock(&self) -> &Clock {
+        self.queue.clock()
+    }
+
+    /// Returns true if the device is a CPU.
     pub fn is_cpu(&self) -> bool {
         self.device.info.kind == DeviceKind::Cpu
     }
 
-    /// Whether the device computes in the host's memory, so that nothing needs to be copied to it: a processor, and not one
-    /// of another machine.
+    /// Returns true if the device computes in the host's memory, so that nothing needs to be copied to it: a CPU of this machine.
     pub fn uses_host_memory(&self) -> bool {
         self.is_cpu() && self.device.info.unified_memory
     }
 }
 
-fn new_queue(context: &Context, device: &Device) -> Answer<Queue> {
-    Queue::new(context, device, CL_QUEUE_PROFILING_ENABLE)
+/// Creates an in-order queue that profiles its commands.
+fn new_queue(context: &Context, device: &Device, clock: Clock) -> Answer<Queue> {
+    Queue::new(context, device, CL_QUEUE_PROFILING_ENABLE, clock)
 }
 
-fn unusable(device: &Device, why: String) -> Error {
+/// Returns the error for a device that cannot be used because of `why`.
+fn unusable_error(device: &Device, why: String) -> Error {
     Error::new(
         format!("The OpenCL device '{}' cannot be used.", device.info.name),
         why,
@@ -95,7 +159,8 @@ fn unusable(device: &Device, why: String) -> Error {
     )
 }
 
-/// Whether a device's version, as in "OpenCL 3.0 PoCL", is less than 1.2. One that says something else is believed to know.
+/// Returns true if a device's OpenCL version string, such as "OpenCL 3.0 PoCL", is below 1.2; false if the string has another
+/// format.
 fn is_before_1_2(version: &str) -> bool {
     let numbers = version.strip_prefix("OpenCL ").and_then(|rest| rest.split_whitespace().next());
     let numbers = numbers.and_then(|numbers| numbers.split_once('.'));
@@ -104,10 +169,10 @@ fn is_before_1_2(version: &str) -> bool {
     numbers.is_some_and(|numbers| numbers < (1, 2))
 }
 
-/// Has the device begin with what is in the queue.
+/// Submits the commands in the queue to the device.
 ///
 /// # Errors
-/// When the driver refuses.
+/// Returns an error if the driver reports one.
 pub fn flush(queue: &Queue) -> Result<()> {
     queue.flush().map_err(|e| failed("The OpenCL queue could not be started.", &e))
 }

@@ -1,4 +1,4 @@
-//! Programs: the driver's objects, released with their last clone.
+//! Programs, released with their last clone.
 
 use std::ffi::{CStr, c_void};
 use std::ptr;
@@ -16,11 +16,11 @@ use base::memory::zeroed;
 pub struct Program(Handle);
 
 impl Program {
-    /// A program of this text, which is not built yet.
+    /// Creates a program from source text, without building it.
     ///
     /// # Errors
-    /// When the driver refuses.
-    pub fn of_source(context: &Context, text: &CStr) -> Answer<Self> {
+    /// Returns an error if the driver reports one.
+    pub fn from_source(context: &Context, text: &CStr) -> Answer<Self> {
         let (start, len) = (text.as_ptr(), text.to_bytes().len());
         let mut status = 0;
         // SAFETY: the context is alive, and there is one text of this length. The reference that comes back is given away.
@@ -30,11 +30,11 @@ impl Program {
         }
     }
 
-    /// A program of what [`Program::binary`] gave, which is to be built, too.
+    /// Creates a program from a [binary](Program::binary). The program must still be built.
     ///
     /// # Errors
-    /// When the driver does not take it.
-    pub(crate) fn of_binary(context: &Context, device: &Device, binary: &[u8]) -> Answer<Self> {
+    /// Returns an error if the driver rejects the binary.
+    pub(crate) fn from_binary(context: &Context, device: &Device, binary: &[u8]) -> Answer<Self> {
         let (mut status, mut taken) = (0, 0);
         let (id, len, start) = (device.id.raw(), binary.len(), binary.as_ptr());
         // SAFETY: context and device are alive; there is one device, with one length and one binary of that length. The
@@ -47,17 +47,17 @@ impl Program {
         Status::check(taken).map(|()| Self(program))
     }
 
-    /// Compiles it for the device, with the compiler's `options`, and waits.
+    /// Builds the program for the device with the compiler options `options`, and waits until it is built.
     ///
     /// # Errors
-    /// When it does not build; [`Program::build_log`] says why.
+    /// Returns an error if the program does not build; [`Program::build_log`] has the reason.
     pub fn build(&self, device: &Device, options: &CStr) -> Answer<()> {
         let (id, options) = (device.id.raw(), options.as_ptr());
         // SAFETY: program and device are alive, the options end with a zero, and no callback is passed: the call waits.
         Status::check(unsafe { ffi::clBuildProgram(self.raw(), 1, &id, options, None, ptr::null_mut()) })
     }
 
-    /// What the compiler said; empty where the driver does not tell.
+    /// Returns the compiler's build log of the program; empty if the driver gives none.
     pub(crate) fn build_log(&self, device: &Device) -> String {
         let (id, what) = (device.id.raw(), ffi::CL_PROGRAM_BUILD_LOG);
         let log = lines_of(|size, to, length| {
@@ -67,11 +67,11 @@ impl Program {
         log.unwrap_or_default()
     }
 
-    /// What the driver made of a built program for its one device; `None` where it does not tell.
+    /// Returns the driver's binary of a program that was built for one device; `None` if the driver gives none.
     ///
-    /// PoCL compiles every kernel once more for it, for groups of any size. Before version 6 it also ends the process where a
-    /// kernel runs meanwhile that names its group's size and is of a program with the same text and options, in whatever
-    /// context: what it notes of those two it cannot tell apart. So ask for it where none such runs.
+    /// PoCL compiles every kernel once more for the binary, for work-groups of any size. Before version 6 it also ends the process
+    /// if at that time a kernel runs that declares its work-group size and belongs to a program with the same text and options, in
+    /// any context, since PoCL confuses the two programs. Call this function only while no such kernel runs.
     pub(crate) fn binary(&self) -> Option<Vec<u8>> {
         let ask = |what, size, to: *mut c_void| {
             // SAFETY: the program is alive, and `to` has room for `size` bytes.
@@ -86,7 +86,7 @@ impl Program {
         Some(binary)
     }
 
-    /// The program for a call of OpenCL's, alive while this is borrowed.
+    /// Returns the raw handle for OpenCL calls, valid while this object is borrowed.
     pub(crate) fn raw(&self) -> *mut c_void {
         self.0.raw()
     }

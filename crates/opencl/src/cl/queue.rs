@@ -1,4 +1,4 @@
-//! Contexts, queues and the events of commands: the driver's objects, released with their last clone.
+//! Contexts, queues and events of commands, released with their last clone.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -8,18 +8,19 @@ use ocl::ffi;
 use super::device::Device;
 use super::handle::Handle;
 use super::status::{Answer, Status};
+use crate::clock::Clock;
 use crate::crash;
 
-/// What programs, buffers and images are made in. Clones share it.
+/// The context in which programs, buffers and images are made. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Context(Handle);
 
 impl Context {
-    /// A context of this one device. `properties` name what it is to share with, as pairs of numbers; the device's platform
-    /// is named here.
+    /// Creates a context of one device. `properties` are pairs of a property and its value, and may name an OpenGL context to share
+    /// with. The device's platform is added to them.
     ///
     /// # Errors
-    /// When the driver refuses.
+    /// Returns an error if the driver reports one.
     pub fn new(device: &Device, properties: &[isize]) -> Answer<Self> {
         let (list, id) = (device.properties(properties), device.id.raw());
         let mut status = 0;
@@ -31,7 +32,7 @@ impl Context {
         }
     }
 
-    /// The context for a call of OpenCL's, alive while this is borrowed.
+    /// Returns the raw handle for OpenCL calls, valid while this object is borrowed.
     pub(crate) fn raw(&self) -> *mut c_void {
         self.0.raw()
     }
@@ -39,91 +40,108 @@ impl Context {
 
 /// A queue for commands. Clones share it.
 #[derive(Debug, Clone)]
-pub struct Queue(Handle);
+pub struct Queue {
+    handle: Handle,
+    clock: Clock,
+}
 
 impl Queue {
-    /// A queue with these properties (`CL_QUEUE_…`).
+    /// Creates a queue with these properties (`CL_QUEUE_…`), whose commands are timed by `clock`.
     ///
     /// # Errors
-    /// When the driver refuses.
+    /// Returns an error if the driver reports one.
     pub fn new(
         context: &Context,
         device: &Device,
         properties: ffi::cl_command_queue_properties,
+        clock: Clock,
     ) -> Answer<Self> {
         let mut status = 0;
         // SAFETY: context and device are alive, and belong together or are refused. The reference that comes back is given
         // away.
         unsafe {
             let raw = ffi::clCreateCommandQueue(context.raw(), device.id.raw(), properties, &mut status);
-            Handle::new(raw, status, ffi::clReleaseCommandQueue).map(Self)
+            let handle = Handle::new(raw, status, ffi::clReleaseCommandQueue)?;
+            Ok(Self { handle, clock })
         }
     }
 
-    /// Has the device begin with what is in the queue.
+    /// Submits the queued commands to the device.
     ///
     /// # Errors
-    /// When the driver refuses.
+    /// Returns an error if the driver reports one.
     pub fn flush(&self) -> Answer<()> {
         // SAFETY: the queue is alive.
         Status::check(unsafe { ffi::clFlush(self.raw()) })
     }
 
-    /// Waits until all commands are complete.
+    /// Waits until all commands in the queue are complete.
     ///
     /// # Errors
-    /// When the driver refuses, or the device is lost.
+    /// Returns an error if the driver reports one, or the device is lost.
     pub fn finish(&self) -> Answer<()> {
         // SAFETY: the queue is alive.
-        Status::check(unsafe { ffi::clFinish(self.raw()) }).inspect(|()| crash::ran())
+        Status::check(unsafe { ffi::clFinish(self.raw()) }).inspect(|()| crash::kernel_ran())
     }
 
-    /// The queue for a call of OpenCL's, alive while this is borrowed.
+    /// Returns the clock of the device, by which the queue's commands are timed.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// Returns the raw handle for OpenCL calls, valid while this object is borrowed.
     pub fn raw(&self) -> *mut c_void {
-        self.0.raw()
+        self.handle.raw()
     }
 }
 
-/// A command in a queue: whether it is complete, and when it ran. Clones share it.
+/// The event of an enqueued command, from which its state and its times can be queried. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Event(Handle);
 
 impl Event {
-    /// The event of a command that `enqueue` puts on a queue: a function `clEnqueue…`, with where the event goes.
+    /// Enqueues a command and returns its event. `enqueue` calls a function `clEnqueue…` with the address for the event.
     ///
     /// # Errors
-    /// When it is refused.
-    pub fn of(enqueue: impl FnOnce(*mut ffi::cl_event) -> ffi::cl_int) -> Answer<Self> {
+    /// Returns an error if the driver rejects the command.
+    pub fn from_call(enqueue: impl FnOnce(*mut ffi::cl_event) -> ffi::cl_int) -> Answer<Self> {
         let mut raw = ptr::null_mut();
         let status = enqueue(&mut raw);
         // SAFETY: the driver has put an event there with one reference, or nothing.
         unsafe { Handle::new(raw, status, ffi::clReleaseEvent) }.map(Self)
     }
 
-    /// Waits until the command is complete.
+    /// Wraps the handle of an event.
+    pub(super) fn from_handle(handle: Handle) -> Self {
+        Self(handle)
+    }
+
+    /// Waits until the command of this event is complete.
     ///
     /// # Errors
-    /// When it failed.
+    /// Returns an error if the command failed.
     pub fn wait_for(&self) -> Answer<()> {
         // SAFETY: the list is one event, which is alive.
         Status::check(unsafe { ffi::clWaitForEvents(1, &self.raw()) })
     }
 
-    /// The event for a call of OpenCL's, alive while this is borrowed.
+    /// Returns the raw handle for OpenCL calls, valid while this object is borrowed.
     pub(crate) fn raw(&self) -> *mut c_void {
         self.0.raw()
     }
 }
 
-/// Events that a command waits for, as OpenCL's calls take them.
+/// A list of events that a command waits for.
 pub(crate) struct WaitList(Vec<ffi::cl_event>);
 
 impl WaitList {
+    /// Creates the list from these events.
     pub(crate) fn of(events: &[Event]) -> Self {
         Self(events.iter().map(Event::raw).collect())
     }
 
-    /// Its length, and where it starts: null where it is empty, as OpenCL asks for it.
+    /// Returns the number of events and the address of the list for OpenCL calls. The address is null if the list is empty, as
+    /// OpenCL requires.
     pub(crate) fn raw(&self) -> (ffi::cl_uint, *const ffi::cl_event) {
         let start = if self.0.is_empty() { ptr::null() } else { self.0.as_ptr() };
         (self.0.len() as ffi::cl_uint, start)

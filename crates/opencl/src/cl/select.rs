@@ -1,28 +1,28 @@
-//! The device that a user names. In: all devices, and the name. Out: one of them, and a remark where the name fits several.
+//! Selects the device that a user names.
 
-use super::device::{Device, DeviceKind, no_device};
+use super::device::{Device, DeviceInfo, DeviceKind, no_device};
 use crate::drivers;
 use base::error::{Error, Result};
 
-/// Numbers below this are indices; larger ones may be parts of names, as in "RTX 4090".
-const INDICES: usize = 100;
+/// The number below which a number selects a device by its index. Larger numbers may be parts of names, as in "RTX 4090".
+const INDEX_LIMIT: usize = 100;
 
-/// A device that was chosen.
+/// A device that was chosen, with a remark if others would have matched.
 #[derive(Debug, Clone)]
 pub struct Selection {
     /// The device.
     pub device: Device,
-    /// What to tell the user where the name fits other devices as well.
+    /// A warning if the selection matches other devices as well; `None` if it is unambiguous.
     pub remark: Option<Error>,
 }
 
-/// Chooses a device: `sel` is an index from [`list_devices`](super::list_devices), `cpu`, `gpu`, or a part of a name, in any
-/// case. A name is looked for among the platforms' names, then the devices', then the drivers' files as
-/// `--skip-platform` knows them; of several that fit the first is taken, which stderr tells. Without `sel` the first GPU,
-/// and without a GPU the first device.
+/// Chooses a device by `sel`: an index in the list of [`list_devices`](super::list_devices), `cpu`, `gpu`, or a part of a name, in
+/// upper or lower case. `sel` is compared first with the names of platforms, then with those of devices, then with the file names
+/// of drivers, as `--skip-platform` does. If several devices match, the first is chosen, with a warning on stderr. Without `sel`
+/// the first GPU is chosen, or the first device if there is no GPU.
 ///
 /// # Errors
-/// When the list is empty, or nothing fits `sel`.
+/// Returns an error if the list is empty, or nothing matches `sel`.
 pub fn select_device(devices: &[Device], sel: Option<&str>) -> Result<Device> {
     let Selection { device, remark } = select(devices, sel)?;
     if let Some(remark) = remark {
@@ -31,10 +31,10 @@ pub fn select_device(devices: &[Device], sel: Option<&str>) -> Result<Device> {
     Ok(device)
 }
 
-/// Chooses as [`select_device`], and prints nothing.
+/// Chooses a device as [`select_device`] does, and returns the warning instead of printing it.
 ///
 /// # Errors
-/// As [`select_device`].
+/// Returns an error as [`select_device`] does.
 pub fn select(devices: &[Device], sel: Option<&str>) -> Result<Selection> {
     let Some(first) = devices.first() else {
         return Err(no_device());
@@ -43,8 +43,8 @@ pub fn select(devices: &[Device], sel: Option<&str>) -> Result<Selection> {
         let card = devices.iter().find(|device| device.info.kind == DeviceKind::Gpu);
         return Ok(Selection { device: card.unwrap_or(first).clone(), remark: None });
     };
-    let names: Vec<Names> = devices.iter().map(Names::of).collect();
-    let found: Vec<&Device> = fitting(&names, sel, drivers::is_registered_as)
+    let infos: Vec<&DeviceInfo> = devices.iter().map(|device| &device.info).collect();
+    let found: Vec<&Device> = matching_positions(&infos, sel, drivers::is_registered_as)
         .into_iter()
         .filter_map(|at| devices.get(at))
         .collect();
@@ -64,54 +64,44 @@ pub fn select(devices: &[Device], sel: Option<&str>) -> Result<Selection> {
         [only] => Ok(Selection { device: (*only).clone(), remark: None }),
         [taken, ..] => {
             let remark = Error::new(
-                format!("Several OpenCL devices fit '{sel}': {}.", list(&found)),
-                format!("The first of them is taken, '{}'.", taken.info.name),
-                "An index, as in `--device 1`, chooses another one.",
+                format!("Several OpenCL devices match '{sel}': {}.", list(&found)),
+                format!("The first one is used, '{}'.", taken.info.name),
+                "Choose another one by its index, as in `--device 1`.",
             );
             Ok(Selection { device: (*taken).clone(), remark: Some(remark) })
         }
     }
 }
 
-/// What a device can be named by.
-struct Names<'a> {
-    kind: DeviceKind,
-    platform: &'a str,
-    device: &'a str,
-}
-
-impl<'a> Names<'a> {
-    fn of(device: &'a Device) -> Self {
-        let info = &device.info;
-        Self { kind: info.kind, platform: &info.platform, device: &info.name }
-    }
-}
-
-/// Returns the positions that `sel` fits. `is_registered_as` tells whether the driver of a platform has a file with this part,
-/// in lower case, in its name.
-fn fitting(all: &[Names], sel: &str, is_registered_as: impl Fn(&str, &str) -> bool) -> Vec<usize> {
+/// Returns the positions in `all` of the devices that match `sel`. `is_registered_as` receives a platform's name and `sel` in lower
+/// case, and returns true if the name of the driver's file contains it.
+fn matching_positions(
+    all: &[&DeviceInfo],
+    sel: &str,
+    is_registered_as: impl Fn(&str, &str) -> bool,
+) -> Vec<usize> {
     let wanted = sel.trim().to_lowercase();
-    let positions = |fits: &dyn Fn(&Names) -> bool| -> Vec<usize> {
-        all.iter().enumerate().filter(|(_, names)| fits(names)).map(|(at, _)| at).collect()
+    let positions = |fits: &dyn Fn(&DeviceInfo) -> bool| -> Vec<usize> {
+        all.iter().enumerate().filter(|(_, info)| fits(info)).map(|(at, _)| at).collect()
     };
     match (wanted.as_str(), wanted.parse::<usize>()) {
         ("", _) => return Vec::new(),
-        ("cpu", _) => return positions(&|names| names.kind == DeviceKind::Cpu),
-        ("gpu", _) => return positions(&|names| names.kind == DeviceKind::Gpu),
-        (_, Ok(index)) if index < all.len().max(INDICES) => {
+        ("cpu", _) => return positions(&|info| info.kind == DeviceKind::Cpu),
+        ("gpu", _) => return positions(&|info| info.kind == DeviceKind::Gpu),
+        (_, Ok(index)) if index < all.len().max(INDEX_LIMIT) => {
             return (index < all.len()).then_some(index).into_iter().collect();
         }
         _ => {}
     }
-    // One name may be a part of another.
+    // Whole names come first, since one name may be a part of another.
     let is = |name: &str| name.trim().to_lowercase() == wanted;
     let has = |name: &str| name.to_lowercase().contains(&wanted);
-    let ways: [&dyn Fn(&Names) -> bool; 5] = [
-        &|names| is(names.platform),
-        &|names| has(names.platform),
-        &|names| is(names.device),
-        &|names| has(names.device),
-        &|names| is_registered_as(names.platform, &wanted),
+    let ways: [&dyn Fn(&DeviceInfo) -> bool; 5] = [
+        &|info| is(&info.platform),
+        &|info| has(&info.platform),
+        &|info| is(&info.name),
+        &|info| has(&info.name),
+        &|info| is_registered_as(&info.platform, &wanted),
     ];
     ways.into_iter().map(positions).find(|found| !found.is_empty()).unwrap_or_default()
 }
@@ -124,9 +114,14 @@ mod tests {
     const GPU: DeviceKind = DeviceKind::Gpu;
 
     fn of(all: &[(DeviceKind, &str, &str)], sel: &str) -> Vec<usize> {
-        let names: Vec<Names> =
-            all.iter().map(|&(kind, platform, device)| Names { kind, platform, device }).collect();
-        fitting(&names, sel, |platform, part| {
+        let info = |&(kind, platform, name): &(DeviceKind, &str, &str)| DeviceInfo {
+            kind,
+            platform: platform.to_owned(),
+            name: name.to_owned(),
+            ..DeviceInfo::made_up()
+        };
+        let infos: Vec<DeviceInfo> = all.iter().map(info).collect();
+        matching_positions(&infos.iter().collect::<Vec<_>>(), sel, |platform, part| {
             platform == "Portable Computing Language" && "libpocl.so.2".contains(part)
         })
     }

@@ -1,21 +1,21 @@
-//! What OpenCL's calls answer. In: the status that a call returned. Out: the same with its name, or a sentence.
+//! Statuses that OpenCL's calls return, their names, and errors made of them.
 
 use std::fmt;
 
-use base::error::Error;
+use base::error::{Error, ErrorKind};
 
-/// The status of a call that failed, as this call returned it: it need not be one that OpenCL knows.
+/// The status of a failed OpenCL call, as the call returned it. It need not be a status that OpenCL defines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Status(pub i32);
 
-/// What a call gives, or why not.
+/// The result of an OpenCL call.
 pub type Answer<T> = std::result::Result<T, Status>;
 
 impl Status {
-    /// What a call returned: nothing where it is success.
+    /// Converts the status of an OpenCL call to a result.
     ///
     /// # Errors
-    /// When it is none.
+    /// Returns an error if the status is not `CL_SUCCESS`.
     pub(crate) fn check(code: i32) -> Answer<()> {
         if code == 0 { Ok(()) } else { Err(Self(code)) }
     }
@@ -29,7 +29,7 @@ impl fmt::Display for Status {
 
 impl std::error::Error for Status {}
 
-/// An OpenCL status with its name: "CL_DEVICE_NOT_FOUND (-1)".
+/// Returns the name and the number of an OpenCL status, as in "CL_DEVICE_NOT_FOUND (-1)".
 pub fn status_name(code: i32) -> String {
     let name = match code {
         -1 => "CL_DEVICE_NOT_FOUND",
@@ -46,6 +46,7 @@ pub fn status_name(code: i32) -> String {
         -34 => "CL_INVALID_CONTEXT",
         -36 => "CL_INVALID_COMMAND_QUEUE",
         -38 => "CL_INVALID_MEM_OBJECT",
+        -39 => "CL_INVALID_IMAGE_FORMAT_DESCRIPTOR",
         -46 => "CL_INVALID_KERNEL_NAME",
         -48 => "CL_INVALID_KERNEL",
         -49 => "CL_INVALID_ARG_INDEX",
@@ -64,22 +65,22 @@ pub fn status_name(code: i32) -> String {
     format!("{name} ({code})")
 }
 
-/// What a call returned, as one sentence.
+/// Returns one sentence that describes a status.
 pub fn reason(status: &Status) -> String {
     format!("OpenCL returned {}.", status_name(status.0))
 }
 
-/// An [`Error`] from what a call returned; `what` is its first sentence.
+/// Returns the [`Error`] for a failed OpenCL call; `what` is the first sentence of its message.
 pub fn failed(what: &str, status: &Status) -> Error {
-    Error { opencl_status: Some(status.0), ..Error::new(what, reason(status), "") }
+    Error { kind: ErrorKind::OpenCl(status.0), ..Error::new(what, reason(status), "") }
 }
 
-/// Whether an error is the device's: memory or resources ran out, or objects were lost. A program that does not build, a
-/// kernel that is not what was expected and a size that is not allowed fail the same way whenever they are tried.
+/// Returns true if an error is due to the device: memory or resources ran out, or objects were lost. Returns false for errors that
+/// recur on every attempt, such as a program that does not build, a kernel with unexpected arguments, or a size that is not
+/// allowed.
 pub fn is_device_failure(error: &Error) -> bool {
-    error.opencl_status.is_some_and(|status| {
-        let program = matches!(status, -3 | -11 | -43 | -47..=-45 | -52..=-49);
-        let size_or_format = matches!(status, -10 | -40..=-39 | -56..=-53 | -61 | -63);
-        !program && !size_or_format
-    })
+    let ErrorKind::OpenCl(status) = error.kind else { return false };
+    let program = matches!(status, -3 | -11 | -43 | -47..=-45 | -52..=-49);
+    let size_or_format = matches!(status, -10 | -40..=-39 | -56..=-53 | -61 | -63);
+    !program && !size_or_format
 }

@@ -1,17 +1,13 @@
-//! Why a driver gives no device. In: its registration, after the loader has asked it in this process. Out: one sentence.
+//! Finds out why a driver offers no device, after the loader has called it in this process.
 
 use std::ffi::{CStr, CString, OsStr, c_void};
 use std::os::unix::ffi::OsStrExt as _;
 
 use super::loader;
-use super::registered::Registered;
+use super::registered::RegisteredDriver;
 
-/// What ocl-icd and Khronos' loader look up in a driver's library.
-const ENTRY: &CStr = c"clIcdGetPlatformIDsKHR";
-const BY_NAME: &CStr = c"clGetExtensionFunctionAddress";
-
-/// Returns why a driver has no device; and the file of libOpenCL where that is to blame.
-pub(super) fn why_empty(driver: &Registered) -> (String, Option<String>) {
+/// Returns the reason why a driver offers no device, and the path of the libOpenCL file if that file is the cause.
+pub(super) fn why_empty(driver: &RegisteredDriver) -> (String, Option<String>) {
     let library = driver.library();
     let Ok(name) = CString::new(library.as_bytes()) else {
         return ("The name of its library is not one.".to_owned(), None);
@@ -19,16 +15,17 @@ pub(super) fn why_empty(driver: &Registered) -> (String, Option<String>) {
     // SAFETY: the name ends with a zero, and the library stays loaded.
     let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_LAZY) };
     if handle.is_null() {
-        let why = blanks(&library).map(str::to_owned).unwrap_or_else(|| not_loaded(&reason()));
+        let why =
+            invisible_characters(&library).map(str::to_owned).unwrap_or_else(|| not_loaded(&linker_error()));
         return (why, None);
     }
     // SAFETY: the handle is open.
-    match loader::file().filter(|_| unsafe { loader::overlooks(handle) }) {
+    match loader::library_file().filter(|_| unsafe { loader::ignores_driver(handle) }) {
         Some(file) => {
             let file = file.display().to_string();
-            (format!("It answers, but the OpenCL library {file} does not find it."), Some(file))
+            (format!("It works, but the OpenCL library {file} does not find it."), Some(file))
         }
-        None if !has(handle, BY_NAME) && !has(handle, ENTRY) => {
+        None if !has_symbol(handle, loader::GET_ADDRESS) && !has_symbol(handle, loader::GET_PLATFORMS) => {
             let name = library.to_string_lossy();
             (format!("Its library, {name}, is no OpenCL driver: it lacks clIcdGetPlatformIDsKHR."), None)
         }
@@ -36,24 +33,25 @@ pub(super) fn why_empty(driver: &Registered) -> (String, Option<String>) {
     }
 }
 
-/// What is wrong with a path that no library has, where the eye does not see it.
-fn blanks(path: &OsStr) -> Option<&'static str> {
+/// Returns a sentence about invisible characters in a library's path: whitespace at its ends, or a byte order mark at its
+/// beginning. `None` if there are none.
+fn invisible_characters(path: &OsStr) -> Option<&'static str> {
     let bytes = path.as_bytes();
     let is_blank = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_whitespace);
     match bytes {
-        _ if bytes.starts_with(b"\xef\xbb\xbf") => Some(
-            "In its file the path begins with a byte order mark, as some editors write it: take that out.",
-        ),
-        _ if bytes.ends_with(b"\r") => {
-            Some("In its file the path ends in a carriage return, as Windows ends lines: take that out.")
+        _ if bytes.starts_with(b"\xef\xbb\xbf") => {
+            Some("In its file the path begins with a byte order mark, as some editors write it: remove that.")
         }
-        _ if is_blank(bytes.last()) => Some("In its file the path ends in a blank: take that out."),
-        _ if is_blank(bytes.first()) => Some("In its file the path begins with a blank: take that out."),
+        _ if bytes.ends_with(b"\r") => {
+            Some("In its file the path ends in a carriage return, as Windows ends lines: remove that.")
+        }
+        _ if is_blank(bytes.last()) => Some("In its file the path ends in a blank: remove that."),
+        _ if is_blank(bytes.first()) => Some("In its file the path begins with a blank: remove that."),
         _ => None,
     }
 }
 
-/// The loader's own words, and what they mean where few know that.
+/// Returns a sentence with the dynamic linker's message `reason`, and with an explanation if the message is hard to understand.
 fn not_loaded(reason: &str) -> String {
     let meaning = match reason {
         _ if reason.contains("ELFCLASS32") => " It is for programs of 32 bits, and this one has 64.",
@@ -63,8 +61,8 @@ fn not_loaded(reason: &str) -> String {
     format!("Its library cannot be loaded: {reason}.{meaning}")
 }
 
-/// Why the last library could not be loaded.
-fn reason() -> String {
+/// Returns the last error message of the dynamic linker.
+fn linker_error() -> String {
     // SAFETY: the message is copied before the next call.
     let message = unsafe {
         let message = libc::dlerror();
@@ -73,7 +71,8 @@ fn reason() -> String {
     message.unwrap_or_else(|| "no reason given".to_owned())
 }
 
-fn has(handle: *mut c_void, name: &CStr) -> bool {
+/// Returns true if the opened library has a function with this name.
+fn has_symbol(handle: *mut c_void, name: &CStr) -> bool {
     // SAFETY: the handle is open, and the name ends with a zero.
     !unsafe { libc::dlsym(handle, name.as_ptr()) }.is_null()
 }
@@ -92,7 +91,7 @@ mod tests {
             ("\u{feff}libpocl.so.2", Some("begins with a byte order mark")),
             ("/opt/my drivers/lib.so", None),
         ] {
-            let found = blanks(OsStr::new(path));
+            let found = invisible_characters(OsStr::new(path));
             assert_eq!(found.is_some(), words.is_some(), "{path:?}: {found:?}");
             assert!(found.unwrap_or_default().contains(words.unwrap_or_default()), "{path:?}: {found:?}");
         }

@@ -1,7 +1,7 @@
-//! The library through which all drivers are called, libOpenCL. In: a driver's library. Out: where libOpenCL was loaded from, and
-//! whether it leaves out a driver that answers.
+//! The library through which all drivers are called, libOpenCL: its file, and whether it ignores a driver that works.
 //!
-//! Many programs bring one of their own, in a folder that `LD_LIBRARY_PATH` names: it may be old, or find no driver at all.
+//! Many programs bring a copy of libOpenCL, in a folder that `LD_LIBRARY_PATH` names. The copy may be old, or find no driver at
+//! all.
 
 use std::ffi::{CStr, OsStr, c_char, c_void};
 use std::path::PathBuf;
@@ -9,13 +9,17 @@ use std::ptr;
 
 use ocl::ffi;
 
-/// A function that counts platforms and names them.
+/// A function that ocl-icd and Khronos' loader look up in a driver's library.
+pub(super) const GET_PLATFORMS: &CStr = c"clIcdGetPlatformIDsKHR";
+/// A function that returns the address of [`GET_PLATFORMS`] where the library does not export that.
+pub(super) const GET_ADDRESS: &CStr = c"clGetExtensionFunctionAddress";
+/// The type of the function [`GET_PLATFORMS`].
 type GetPlatforms = unsafe extern "system" fn(u32, *mut *mut c_void, *mut u32) -> i32;
-/// A function that gives the address of another one.
+/// The type of the function [`GET_ADDRESS`].
 type GetAddress = unsafe extern "system" fn(*const c_char) -> *mut c_void;
 
-/// The file that libOpenCL was loaded from; `None` where the system does not tell.
-pub(super) fn file() -> Option<PathBuf> {
+/// Returns the path of the file that libOpenCL was loaded from; `None` if the system does not report it.
+pub(super) fn library_file() -> Option<PathBuf> {
     use std::os::unix::ffi::OsStrExt as _;
     let known: unsafe extern "system" fn(_, _, _) -> _ = ffi::clGetPlatformIDs;
     // SAFETY: all of it are numbers and addresses, which may be none.
@@ -30,26 +34,27 @@ pub(super) fn file() -> Option<PathBuf> {
     Some(PathBuf::from(OsStr::from_bytes(name.to_bytes())))
 }
 
-/// The file, where it comes from a folder that `LD_LIBRARY_PATH` names.
-pub(super) fn brought() -> Option<PathBuf> {
-    let file = file()?;
+/// Returns the path of the loaded libOpenCL if it lies in a folder that `LD_LIBRARY_PATH` names; otherwise `None`.
+pub(super) fn from_library_path() -> Option<PathBuf> {
+    let file = library_file()?;
     let folders = base::environment::get("LD_LIBRARY_PATH")?;
     let is_named = std::env::split_paths(&folders)
         .filter(|folder| !folder.as_os_str().is_empty())
-        .any(|folder| file.parent().is_some_and(|parent| parent == folder || same(parent, &folder)));
+        .any(|folder| file.parent().is_some_and(|parent| parent == folder || is_same_file(parent, &folder)));
     is_named.then_some(file)
 }
 
-fn same(one: &std::path::Path, other: &std::path::Path) -> bool {
+/// Returns true if both paths lead to the same file.
+fn is_same_file(one: &std::path::Path, other: &std::path::Path) -> bool {
     one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }
 
-/// Whether libOpenCL names no platform at all, though the driver that `handle` stands for has some. A driver that is no
-/// library for such loaders is not asked.
+/// Returns true if libOpenCL lists no platform at all, though the driver whose library has this `handle` has platforms. Returns
+/// false for a driver without the functions that such a libOpenCL calls.
 ///
 /// # Safety
-/// `handle` is one that `dlopen` gave and that is still open.
-pub(super) unsafe fn overlooks(handle: *mut c_void) -> bool {
+/// `handle` must come from `dlopen` and still be open.
+pub(super) unsafe fn ignores_driver(handle: *mut c_void) -> bool {
     let mut count = 0;
     // SAFETY: there is room for the number alone.
     unsafe { ffi::clGetPlatformIDs(0, ptr::null_mut(), &mut count) };
@@ -58,11 +63,11 @@ pub(super) unsafe fn overlooks(handle: *mut c_void) -> bool {
     }
     // SAFETY: the names end with a zero; the functions are those of the extension cl_khr_icd, which says what they take.
     let found = unsafe {
-        let mut address = libc::dlsym(handle, c"clIcdGetPlatformIDsKHR".as_ptr());
-        let by_name = libc::dlsym(handle, c"clGetExtensionFunctionAddress".as_ptr());
+        let mut address = libc::dlsym(handle, GET_PLATFORMS.as_ptr());
+        let by_name = libc::dlsym(handle, GET_ADDRESS.as_ptr());
         if address.is_null() && !by_name.is_null() {
             let by_name = std::mem::transmute::<*mut c_void, GetAddress>(by_name);
-            address = by_name(c"clIcdGetPlatformIDsKHR".as_ptr());
+            address = by_name(GET_PLATFORMS.as_ptr());
         }
         if address.is_null() {
             return false;

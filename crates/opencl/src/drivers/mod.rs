@@ -1,17 +1,14 @@
-//! OpenCL drivers are asked in child processes before this one loads any. In: the drivers that are registered on the
-//! machine, names to leave out. Out: a verdict on each, and a folder for the loader with those that answered.
+//! Tests OpenCL drivers in child processes before this process loads any.
 //!
-//! A driver runs inside the process that loads it: one that crashes while it is loaded, or never answers, would take
-//! clreel with it, and the other drivers too. So each gets a child of its own (this binary again, with a hidden
-//! subcommand) and a time limit, all at the same time. The loader takes the folder of registrations (`*.icd`) from
-//! `OCL_ICD_VENDORS`. [`guard`] sets it to a folder that does not exist yet, while no other thread runs; before the
-//! first OpenCL call the folder is made and filled with links to the good drivers. Both ocl-icd and Khronos' loader
-//! read a folder's name there.
+//! A driver runs inside the process that loads it: one that crashes while it is loaded, or never returns, would take clreel with
+//! it, and the other drivers too. So each driver is loaded by a child process of its own (this binary with a hidden subcommand)
+//! with a time limit, all at the same time. The loader reads the folder of registrations (`*.icd`) from `OCL_ICD_VENDORS`.
+//! [`test_before_loading`] sets this variable to a folder that does not exist yet, while no other thread runs; before the first OpenCL call the
+//! folder is created and filled with links to the drivers that passed. Both ocl-icd and Khronos' loader accept a folder there.
 //!
-//! The verdicts are not kept for the next start: a driver can break without any of its files changing, such as when its
-//! device no longer answers. Asking takes about as long as listing the devices does anyway.
+//! The verdicts are not kept for the next start: a driver can break without any change of its files, for example when its device
+//! no longer responds. Testing takes about as long as listing the devices does anyway.
 
-mod child;
 mod diagnosis;
 mod loader;
 mod registered;
@@ -22,117 +19,120 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use crate::process::exit_now;
+use crate::sandbox::{self, Limit, Sandbox};
 use base::error::Error;
-use child::Asked;
-pub(super) use child::time_limit;
-pub use child::{answers_in, be_expendable, print_answer, set_program};
+use base::exit;
 use diagnosis::why_empty;
-pub(super) use registered::{Folder, STANDARD};
-use registered::{Registered, nowhere, registered};
+pub use registered::Folder;
+pub(super) use registered::STANDARD_FOLDER;
+use registered::{RegisteredDriver, dead_variable, registered};
 
-/// The hidden subcommand with which this binary asks the drivers that it finds, and prints the answer.
-pub const ASK: &str = "ask-driver";
+/// The name of the hidden subcommand that loads the drivers named in its environment and prints a [`Verdict`].
+pub const ASK_SUBCOMMAND: &str = "ask-driver";
 
-/// A driver that is registered on this machine, and what came of asking it.
+/// A registered driver with the result of its test.
 #[derive(Debug, Clone, Serialize)]
 pub struct Driver {
-    /// The registration, such as `/etc/OpenCL/vendors/pocl.icd`, or the library where that was named itself.
+    /// The path of the registration, such as `/etc/OpenCL/vendors/pocl.icd`, or of the library if an environment variable names it
+    /// directly.
     pub name: String,
-    /// What came of it.
+    /// The result of testing the driver.
     #[serde(flatten)]
     pub verdict: Verdict,
 }
 
-/// What came of asking a driver.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// The result of testing a driver.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "lowercase")]
 pub enum Verdict {
-    /// It answered.
+    /// The driver offers devices.
     Ok {
-        /// The names of its platforms.
+        /// The names of the driver's platforms.
         platforms: Vec<String>,
-        /// A sentence for each of its devices that cannot be used.
-        #[serde(skip_serializing_if = "Vec::is_empty")]
+        /// A sentence for each of the driver's devices that cannot be used.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
         unusable: Vec<String>,
     },
-    /// It has no platform with a device.
+    /// The driver has no platform with a device.
     Empty {
-        /// Why, as far as is known: one sentence.
+        /// The reason in one sentence, as far as it is known.
         reason: String,
-        /// The file of libOpenCL, where that names no platform though the driver has one.
+        /// The path of the libOpenCL file, if it finds no platform although the driver has one.
         #[serde(skip_serializing_if = "Option::is_none")]
         overlooked_by: Option<String>,
     },
-    /// It was left out on demand.
+    /// The user excluded the driver.
     Skipped {
-        /// The name that it was left out by.
+        /// The part of a name by which the user excluded the driver.
         by: String,
     },
-    /// It crashed, did not answer in time, or could not be asked.
+    /// The driver crashed, timed out, or could not be tested.
     Failed {
-        /// What happened, in one sentence.
+        /// The failure, in one sentence.
         reason: String,
     },
 }
 
 impl Driver {
-    /// Why it gives no device, or not all, in a sentence that names it; `None` where it gives all.
+    /// Returns a sentence with the driver's name and the reason why it offers no device, or not all of its devices; `None` if
+    /// it offers all.
     pub fn left_out(&self) -> Option<String> {
         let reason = match &self.verdict {
             Verdict::Ok { unusable, .. } if unusable.is_empty() => return None,
             Verdict::Ok { unusable, .. } => unusable.join(" "),
             Verdict::Empty { reason, .. } => format!("no device. {reason}"),
-            Verdict::Skipped { by } => format!("left out, as '{by}' asks."),
-            Verdict::Failed { reason } => format!("left out. {reason}"),
+            Verdict::Skipped { by } => format!("skipped, by '{by}'."),
+            Verdict::Failed { reason } => format!("skipped. {reason}"),
         };
         Some(format!("{}: {reason}", self.name).trim_end().to_owned())
     }
 
-    /// The sentences for a driver that failed; `None` for others.
+    /// Returns the error for a driver that failed its test; `None` for other drivers.
     pub fn failure(&self) -> Option<Error> {
         let Verdict::Failed { reason } = &self.verdict else { return None };
         let file = Path::new(&self.name).file_stem().unwrap_or_default().to_string_lossy();
         Some(Error::new(
-            format!("The OpenCL driver {} is left out.", self.name),
+            format!("The OpenCL driver {} is skipped.", self.name),
             reason.clone(),
             format!(
-                "Update or reinstall it, and look with `clreel devices`; --skip-platform {file} or \
-                 CLREEL_SKIP_PLATFORMS={file} leaves it out without asking."
+                "Update or reinstall it, and look with `clreel devices`; --skip-platform {file} skips it."
             ),
         ))
     }
 }
 
-struct Guard {
-    /// The folder that the loader will look in.
+/// The registered drivers that are tested before the loader may load them, and the user's choice of those to leave out.
+struct DriverGuard {
+    /// The folder of registrations that the loader will read.
     folder: PathBuf,
-    drivers: Vec<Registered>,
-    /// A variable that leads to no driver, with its value, and why.
-    nowhere: Option<(String, String)>,
+    drivers: Vec<RegisteredDriver>,
+    /// The environment variable by which the user names a folder without registrations, as the text `NAME=folder`, and the reason
+    /// why there are none; `None` if there is no such variable.
+    unusable_variable: Option<(String, String)>,
     skip: Vec<String>,
 }
 
-static GUARD: OnceLock<Guard> = OnceLock::new();
-static ASKED: OnceLock<Vec<Driver>> = OnceLock::new();
-/// There from the asking until the loader has read it.
+/// The drivers to test; empty if drivers are loaded untested.
+static DRIVER_GUARD: OnceLock<DriverGuard> = OnceLock::new();
+/// The results of the tests, once they have run.
+static VERDICTS: OnceLock<Vec<Driver>> = OnceLock::new();
+/// The folder with links to the drivers that passed their test; it exists until the loader has read it.
 static FOLDER: Mutex<Option<Folder>> = Mutex::new(None);
 
-/// From here on drivers are asked in children before they are loaded. `skip` are parts of names, in any case, of
-/// platforms or of drivers' files; those in `CLREEL_SKIP_PLATFORMS`, separated by commas, join them. Call it before
-/// any thread is started and before the first OpenCL call. Where no driver is registered at the known places, those
-/// that the loader finds by itself are loaded unasked.
-pub fn guard(skip: &[String]) {
+/// Makes clreel test drivers in child processes before it loads them. `skip` are parts of names of platforms or driver files,
+/// in upper or lower case; drivers that match are left out. Call it before any thread is started and before the first OpenCL
+/// call. If no driver is registered at the known places, the drivers that the loader finds by itself are loaded untested.
+pub fn test_before_loading(skip: &[String]) {
     let drivers = registered(base::environment::get);
-    let nowhere = nowhere(base::environment::get);
-    let listed = base::environment::text("CLREEL_SKIP_PLATFORMS").unwrap_or_default();
-    let skip = skip.iter().map(String::as_str).chain(listed.split(','));
-    let skip: Vec<_> = skip.map(|s| s.trim().to_lowercase()).filter(|s| !s.is_empty()).collect();
+    let unusable_variable = dead_variable(base::environment::get);
+    let skip: Vec<_> = skip.iter().map(|s| s.trim().to_lowercase()).filter(|s| !s.is_empty()).collect();
     let unique = format!("clreel-drivers-{}-{:x}", std::process::id(), RandomState::new().hash_one(0));
-    let folder = super::folders::passing().join(unique);
+    let folder = super::folders::temporary_folder().join(unique);
     if !drivers.is_empty() {
         // SAFETY: no other thread reads the environment yet.
         unsafe {
@@ -140,82 +140,90 @@ pub fn guard(skip: &[String]) {
             std::env::remove_var("OCL_ICD_FILENAMES");
         }
     }
-    let _ = GUARD.set(Guard { folder, drivers, nowhere, skip });
+    let _ = DRIVER_GUARD.set(DriverGuard { folder, drivers, unusable_variable, skip });
 }
 
-/// All registered drivers with a verdict on each; asked at the first call, which takes as long as the slowest driver,
-/// at most the time limit. Empty where [`guard`] was not called, or no driver is registered.
+/// Returns all registered drivers with the results of their tests. The first call runs the tests, which takes as long as the
+/// slowest driver, at most the time limit. Empty if [`test_before_loading`] was not called, or no driver is registered.
 pub(crate) fn verdicts() -> &'static [Driver] {
-    match GUARD.get() {
-        Some(guard) if !guard.drivers.is_empty() => ASKED.get_or_init(|| guard.ask()),
+    match DRIVER_GUARD.get() {
+        Some(guard) if !guard.drivers.is_empty() => VERDICTS.get_or_init(|| guard.test_all()),
         _ => &[],
     }
 }
 
-/// All that there is to tell: the [`verdicts`], and where a variable of the environment leads to no driver.
+/// Returns the results of the tests as [`verdicts`] does, and an additional entry if an environment variable leads to no
+/// driver.
 pub fn findings() -> Vec<Driver> {
-    let nowhere = GUARD.get().and_then(|guard| guard.nowhere.clone());
-    let nowhere = nowhere
+    let unusable_variable = DRIVER_GUARD.get().and_then(|guard| guard.unusable_variable.clone());
+    let unusable_variable = unusable_variable
         .map(|(name, reason)| Driver { name, verdict: Verdict::Empty { reason, overlooked_by: None } });
-    nowhere.into_iter().chain(verdicts().iter().cloned()).collect()
+    unusable_variable.into_iter().chain(verdicts().iter().cloned()).collect()
 }
 
-/// The sentences for all drivers that failed.
+/// Returns an error for each driver that failed its test.
 pub fn failures() -> Vec<Error> {
     verdicts().iter().filter_map(Driver::failure).collect()
 }
 
-/// Whether OpenCL may be called: when a driver answered, or there was none to ask. The loader then finds those alone
-/// that answered.
+/// Returns true if OpenCL may be called: at least one driver passed its test, or there was none to test. The loader then finds
+/// no driver that failed.
 pub(super) fn may_load() -> bool {
     let drivers = verdicts();
     drivers.is_empty() || drivers.iter().any(|d| matches!(d.verdict, Verdict::Ok { .. }))
 }
 
-/// Starts this binary with a hidden subcommand, its argument and a variable in a process that may crash, with the drivers
-/// that answered. `None` where drivers are not asked before they are loaded.
-pub fn start_expendable(
-    subcommand: &str,
-    argument: &str,
-    variable: (&str, &str),
-) -> Option<io::Result<Asked>> {
-    let guard = GUARD.get().filter(|guard| !guard.drivers.is_empty())?;
-    Some(guard.start_with_good(subcommand, argument, variable))
+/// Returns the time limit for the test of a driver, which `CLREEL_DRIVER_TIMEOUT` sets in seconds.
+pub fn test_limit() -> Limit {
+    let seconds = base::environment::seconds("CLREEL_DRIVER_TIMEOUT");
+    let asked = seconds.filter(|s| s.is_finite() && (0.01..=3600.0).contains(s)).map(Duration::from_secs_f64);
+    Limit::new(asked, Duration::ZERO)
 }
 
-/// This binary with a hidden subcommand, to be started as a process of its own; the loader there finds the drivers that
-/// answered, as long as the folder is kept. Where drivers are not asked, it finds those that this process has.
-pub(super) fn command_with_good(subcommand: &str) -> io::Result<(Command, Option<Folder>)> {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    let mut command = child::command(subcommand)?;
-    let Some(guard) = GUARD.get().filter(|guard| !guard.drivers.is_empty()) else {
+/// Returns true if drivers are tested in child processes before this process loads them.
+pub fn are_tested() -> bool {
+    DRIVER_GUARD.get().is_some_and(|guard| !guard.drivers.is_empty())
+}
+
+/// Returns a command that runs this program with a hidden subcommand in the sandbox, and the folder of drivers that passed their
+/// test. The child's loader finds these drivers as long as the folder is kept. If drivers are not tested, the folder is `None`, and
+/// the child uses the drivers that this process has.
+///
+/// # Errors
+/// Returns an error if the folder cannot be made, or no program for the sandbox was set.
+pub fn sandboxed(subcommand: &str) -> io::Result<(Command, Option<Folder>)> {
+    /// The number of folders so far, which distinguishes their names.
+    static FOLDER_COUNT: AtomicU32 = AtomicU32::new(0);
+    let mut command = sandbox::command(subcommand)?;
+    let Some(guard) = DRIVER_GUARD.get().filter(|guard| !guard.drivers.is_empty()) else {
         return Ok((command, None));
     };
-    let folder = guard.good(&format!("{subcommand}-{}", COUNT.fetch_add(1, Ordering::Relaxed)))?;
+    let folder =
+        guard.folder_of_passed(&format!("{subcommand}-{}", FOLDER_COUNT.fetch_add(1, Ordering::Relaxed)))?;
     command.env("OCL_ICD_VENDORS", &folder.0);
     Ok((command, Some(folder)))
 }
 
-/// The loader has loaded its drivers: the folder can go.
-pub(super) fn loaded() {
+/// Removes the folder with links to the tested drivers. Call it once the loader has loaded these drivers.
+pub(super) fn remove_folder() {
     *FOLDER.lock().unwrap_or_else(PoisonError::into_inner) = None;
 }
 
-/// What [`guard`] was told to leave out.
+/// Returns the parts of names by which the user excludes drivers, in lower case.
 pub fn skipped() -> &'static [String] {
-    GUARD.get().map_or(&[], |guard| &guard.skip)
+    DRIVER_GUARD.get().map_or(&[], |guard| &guard.skip)
 }
 
-/// The name in the list to leave out that this platform is left out by.
+/// Returns the part of a name by which the user excludes this platform; `None` if the platform is not excluded.
 pub(super) fn skipped_by(platform: &str) -> Option<&'static str> {
     let platform = platform.to_lowercase();
-    GUARD.get()?.skip.iter().find(|part| platform.contains(*part)).map(String::as_str)
+    DRIVER_GUARD.get()?.skip.iter().find(|part| platform.contains(*part)).map(String::as_str)
 }
 
-/// Returns true if the driver that has this platform was registered, or its library named, with this part in its file's name, in
-/// lower case.
+/// Returns true if this platform's driver has a registration file or a library whose name contains `part`. `part` is in lower
+/// case.
 pub(super) fn is_registered_as(platform: &str, part: &str) -> bool {
-    let drivers = GUARD.get().map_or(&[][..], |guard| &guard.drivers);
+    let drivers = DRIVER_GUARD.get().map_or(&[][..], |guard| &guard.drivers);
     let has_platform = |driver: &Driver| match &driver.verdict {
         Verdict::Ok { platforms, .. } => platforms.iter().any(|name| name == platform),
         _ => false,
@@ -223,16 +231,17 @@ pub(super) fn is_registered_as(platform: &str, part: &str) -> bool {
     drivers.iter().zip(verdicts()).any(|(driver, asked)| has_platform(asked) && driver.is_named(part))
 }
 
-impl Guard {
-    fn ask(&self) -> Vec<Driver> {
+impl DriverGuard {
+    /// Tests all drivers at the same time, and returns the results in their order.
+    fn test_all(&self) -> Vec<Driver> {
         let made = Folder::create(&self.folder);
         let asked: Vec<_> =
             self.drivers.iter().enumerate().map(|(i, driver)| self.start(driver, i)).collect();
-        let began = Instant::now();
+        let mut began = Instant::now();
         let mut verdicts = Vec::new();
         for (i, (driver, asked)) in self.drivers.iter().zip(asked).enumerate() {
             let mut verdict = match asked {
-                Ok(asked) => verdict_of(asked, began),
+                Ok(asked) => verdict_of(asked, &mut began),
                 Err(verdict) => verdict,
             };
             if let Verdict::Ok { platforms, .. } = &verdict {
@@ -250,20 +259,15 @@ impl Guard {
             }
             verdicts.push(Driver { name: driver.name(), verdict });
         }
-        // Without a driver that answered nothing is loaded, and nothing would take the folder away.
+        // If no driver passed, none is loaded, and nothing would remove the folder.
         if verdicts.iter().any(|d| matches!(d.verdict, Verdict::Ok { .. })) {
             *FOLDER.lock().unwrap_or_else(PoisonError::into_inner) = made.ok();
         }
         verdicts
     }
 
-    /// Starts a child whose loader finds the drivers that answered.
-    fn start_with_good(&self, subcommand: &str, argument: &str, variable: (&str, &str)) -> io::Result<Asked> {
-        Asked::start(&[subcommand, argument], Some(variable), self.good(subcommand)?)
-    }
-
-    /// A folder with the drivers that answered.
-    fn good(&self, name: &str) -> io::Result<Folder> {
+    /// Creates a folder with registrations of the drivers that passed their test; `name` distinguishes it from other such folders.
+    fn folder_of_passed(&self, name: &str) -> io::Result<Folder> {
         let folder = Folder::create(&self.folder.with_extension(name))?;
         for (i, (driver, asked)) in self.drivers.iter().zip(verdicts()).enumerate() {
             if matches!(asked.verdict, Verdict::Ok { .. }) {
@@ -273,97 +277,79 @@ impl Guard {
         Ok(folder)
     }
 
-    /// Starts a child that asks this driver alone, or says why there is none.
-    fn start(&self, driver: &Registered, number: usize) -> Result<Asked, Verdict> {
+    /// Starts a child process that tests this driver. If no child is started, the error is the driver's verdict.
+    fn start(&self, driver: &RegisteredDriver, number: usize) -> Result<Sandbox, Verdict> {
         if let Some(by) = self.skip.iter().find(|part| driver.is_named(part)) {
             return Err(Verdict::Skipped { by: by.clone() });
         }
-        // ocl-icd crashes of some of these.
+        // Some of these registrations crash ocl-icd.
         if let Some(reason) = driver.fault() {
             return Err(Verdict::Empty { reason, overlooked_by: None });
         }
         let folder = self.folder.join(format!("ask-{number}"));
         let started = Folder::create(&folder).and_then(|folder| {
             driver.put_into(&folder.0, 0)?;
-            Asked::start(&[ASK], None, folder)
+            let mut command = sandbox::command(ASK_SUBCOMMAND)?;
+            command.env("OCL_ICD_VENDORS", &folder.0);
+            Sandbox::start(command, Some(folder))
         });
         started.map_err(|e| Verdict::Failed { reason: cannot_ask(&self.folder, &e) })
     }
 }
 
+/// Returns the reason of a driver that could not be tested because of this error of the system.
 fn cannot_ask(folder: &Path, error: &io::Error) -> String {
-    format!("It could not be asked in a process of its own: {error} (in {}).", base::text::name(folder))
+    format!("It could not be tested in a child process: {error} (in {}).", base::text::name(folder))
 }
 
-fn verdict_of(asked: Asked, began: Instant) -> Verdict {
-    match asked.wait(began) {
-        (_, Some(reason)) => Verdict::Failed { reason },
-        (printed, None) => match answers_in::<Answer>(&printed).pop() {
-            Some(answer) => answer.verdict(),
-            None => Verdict::Failed { reason: "It ended the process that asked it.".into() },
-        },
+/// Waits for the end of a driver's test and returns the result. `began` is the time when the test was started.
+fn verdict_of(mut asked: Sandbox, began: &mut Instant) -> Verdict {
+    match asked.answer(began, test_limit()) {
+        Ok((verdict, _)) => verdict,
+        Err(ending) => Verdict::Failed { reason: format!("It {ending}.") },
     }
 }
 
-/// What a child found.
-#[derive(Debug, Serialize, Deserialize)]
-struct Answer {
-    /// The names of the platforms that have a device.
-    platforms: Vec<String>,
-    /// A sentence for each device that cannot be used.
-    unusable: Vec<String>,
-    /// Why there is none.
-    reason: String,
-    /// See [`Verdict::Empty`].
-    overlooked_by: Option<String>,
-}
-
-impl Answer {
-    fn verdict(self) -> Verdict {
-        let Self { platforms, unusable, reason, overlooked_by } = self;
-        if platforms.is_empty() {
-            Verdict::Empty { reason, overlooked_by }
-        } else {
-            Verdict::Ok { platforms, unusable }
-        }
+/// Runs in the child process: prints the result of testing the drivers that its loader finds, and ends the process. `list` returns
+/// the platform of each device, and a sentence for each device that cannot be used.
+pub fn run_child(list: impl FnOnce() -> (Vec<String>, Vec<String>)) -> ! {
+    if sandbox::enter().is_err() {
+        exit_now(exit::FAILED);
     }
-}
-
-/// The child's part: prints what the drivers that the loader finds say, and ends the process. `list` asks them for the
-/// platform of each device, and for a sentence on each that cannot be used.
-pub fn answer(list: impl FnOnce() -> (Vec<String>, Vec<String>)) -> ! {
-    be_expendable();
     let (mut platforms, unusable) = list();
     platforms.dedup();
-    let why = match (platforms.is_empty(), unusable.is_empty()) {
-        (true, true) => registered(base::environment::get).first().map(why_empty),
-        (true, false) => Some((unusable.join(" "), None)),
-        (false, _) => None,
-    };
-    let (reason, overlooked_by) = why.unwrap_or_default();
-    print_answer(&Answer { platforms, unusable, reason, overlooked_by });
-    super::process::exit_now(0)
+    sandbox::send(&match (platforms.is_empty(), unusable.is_empty()) {
+        (false, _) => Verdict::Ok { platforms, unusable },
+        (true, false) => Verdict::Empty { reason: unusable.join(" "), overlooked_by: None },
+        (true, true) => {
+            let driver = registered(base::environment::get).into_iter().next();
+            let (reason, overlooked_by) = driver.as_ref().map(why_empty).unwrap_or_default();
+            Verdict::Empty { reason, overlooked_by }
+        }
+    });
+    exit_now(exit::DONE)
 }
 
-/// Whose libOpenCL may be why there is no device, in a sentence, and what to try; `None` where nothing speaks against it.
+/// Returns a sentence and a hint if there is evidence that the libOpenCL file is the reason that there is no device; otherwise
+/// `None`.
 pub(super) fn loader_at_fault() -> Option<(String, String)> {
     let overlooked = verdicts().iter().find_map(|driver| match &driver.verdict {
         Verdict::Empty { overlooked_by: Some(file), .. } => Some((&driver.name, file)),
         _ => None,
     });
-    // Where no driver is registered, any library would find none.
-    let brought = loader::brought().filter(|_| !verdicts().is_empty());
+    // If no driver is registered, no library would find one.
+    let brought = loader::from_library_path().filter(|_| !verdicts().is_empty());
     let brought = brought.map(base::text::name);
     let why = match (overlooked, &brought) {
         (Some((driver, file)), _) => {
-            format!("The OpenCL library {file} does not find the driver {driver}, which answers.")
+            format!("The OpenCL library {file} does not find the driver {driver}, which works.")
         }
         (None, Some(file)) => format!("Drivers are called through the OpenCL library {file}."),
         (None, None) => return None,
     };
     let try_this = match brought {
         Some(_) => {
-            "LD_LIBRARY_PATH brings that library: start clreel without it, or take its folder out of it."
+            "LD_LIBRARY_PATH selects that library: start clreel without it, or remove the library's folder from it."
         }
         None => "Use your system's own OpenCL library instead (on Debian ocl-icd-libopencl1).",
     };

@@ -1,5 +1,4 @@
-//! Which drivers are registered on the machine, and folders of registrations for the loader. In: the environment and
-//! the file system. Out: [`Registered`] drivers, and [`Folder`]s that they can be put into.
+//! Finds the registered drivers, and makes folders of registrations for the loader.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -8,41 +7,47 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use base::leftovers::Passing;
+use base::cleanup::CleanupPath;
 use base::load;
 
-/// The folder of registrations where no variable names another one.
-pub(crate) const STANDARD: &str = "/etc/OpenCL/vendors";
+/// The folder of driver registrations that is used unless an environment variable names another one.
+pub(crate) const STANDARD_FOLDER: &str = "/etc/OpenCL/vendors";
+/// The environment variable that names a folder of registrations, a registration file, or a driver's library.
 const VENDORS: &str = "OCL_ICD_VENDORS";
+/// The environment variable that names a folder of registrations in place of the standard folder.
 const VENDOR_PATH: &str = "OPENCL_VENDOR_PATH";
+/// The environment variable that names libraries of drivers, which Khronos' loader loads.
 const FILE_NAMES: &str = "OCL_ICD_FILENAMES";
 
-/// A driver that can be loaded by the loader.
+/// A driver that the OpenCL loader would load.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Registered {
+pub(super) struct RegisteredDriver {
     pub source: Source,
-    /// The variable of the environment that names this very driver.
+    /// The environment variable that names this driver, if any.
     pub named_by: Option<&'static str>,
 }
 
-/// What registers a driver.
+/// The way in which a driver is registered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Source {
-    /// A file with the path of its library.
+    /// A file that contains the path of the library.
     File(PathBuf),
-    /// Its library itself.
+    /// The library itself.
     Library(OsString),
 }
 
-impl Registered {
+impl RegisteredDriver {
+    /// Creates the entry of a driver that a file registers.
     fn file(path: PathBuf) -> Self {
         Self { source: Source::File(path), named_by: None }
     }
 
+    /// Creates the entry of a driver whose library this environment variable names.
     fn library_of(variable: &'static str, library: &OsStr) -> Self {
         Self { source: Source::Library(library.to_owned()), named_by: Some(variable) }
     }
 
+    /// Returns the file name of the registration or of the library.
     pub(crate) fn name(&self) -> String {
         match &self.source {
             Source::File(path) => base::text::name(path),
@@ -50,11 +55,11 @@ impl Registered {
         }
     }
 
-    /// The library to load, as loaders read it: the file's first line, with all blanks that are in it.
+    /// Returns the library to load, read as loaders read it: the first line of the registration file, whitespace included.
     pub(crate) fn library(&self) -> OsString {
         match &self.source {
             Source::File(path) => {
-                let bytes = load::bytes(path, load::LIST).unwrap_or_default();
+                let bytes = load::bytes(path, load::MAX_LIST_BYTES).unwrap_or_default();
                 let line = bytes.split(|b| *b == b'\n').next().unwrap_or_default();
                 OsStr::from_bytes(line).to_owned()
             }
@@ -62,10 +67,10 @@ impl Registered {
         }
     }
 
-    /// Returns why its file names no library; `None` where it does.
+    /// Returns the reason why the registration file names no library; `None` if it names one.
     pub(crate) fn fault(&self) -> Option<String> {
         let Source::File(path) = &self.source else { return None };
-        let bytes = match load::bytes(path, load::LIST) {
+        let bytes = match load::bytes(path, load::MAX_LIST_BYTES) {
             Ok(bytes) => bytes,
             Err(why) => return Some(why.to_string()),
         };
@@ -81,7 +86,7 @@ impl Registered {
         Some(why.to_owned())
     }
 
-    /// What a name to leave out is looked for in, besides the platforms' names: the files' names.
+    /// Returns true if the file name of the registration or of the library contains `part`. `part` is in lower case.
     pub(crate) fn is_named(&self, part: &str) -> bool {
         let file_name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
         let file = match &self.source {
@@ -91,7 +96,7 @@ impl Registered {
         file.contains(part) || file_name(Path::new(&self.library())).contains(part)
     }
 
-    /// Registers it in `folder`, under a name that keeps the order.
+    /// Registers the driver in `folder`, under a file name that begins with `number` and so keeps the order of drivers.
     pub(crate) fn put_into(&self, folder: &Path, number: usize) -> io::Result<()> {
         let link = folder.join(format!("{number:03}.icd"));
         match &self.source {
@@ -101,58 +106,60 @@ impl Registered {
     }
 }
 
-/// Where loaders look for drivers, as far as it is one place.
+/// The place where loaders look for drivers, in addition to the variable [`FILE_NAMES`].
 enum Place {
-    /// A folder of registrations, and the variable that names it, if one does.
+    /// A folder of registrations, and the environment variable that names it, if any.
     Folder(PathBuf, Option<&'static str>),
-    /// One driver.
-    Driver(Registered),
+    /// A single driver.
+    Driver(RegisteredDriver),
 }
 
-/// The rules are those of ocl-icd's manual (libOpenCL(7)) and of Khronos' loader; `variable` reads the environment.
-fn place(variable: impl Fn(&str) -> Option<OsString>) -> Place {
+/// Returns the place where loaders look for drivers, by the rules of ocl-icd's manual (libOpenCL(7)) and of Khronos' loader.
+/// `variable` returns the values of environment variables.
+fn search_place(variable: impl Fn(&str) -> Option<OsString>) -> Place {
     let set = |name: &str| variable(name).filter(|value| !value.is_empty());
     let standard = match set(VENDOR_PATH) {
         Some(path) => (path.into(), Some(VENDOR_PATH)),
-        None => (PathBuf::from(STANDARD), None),
+        None => (PathBuf::from(STANDARD_FOLDER), None),
     };
     let Some(path) = set(VENDORS).map(PathBuf::from) else { return Place::Folder(standard.0, standard.1) };
     if path.extension() == Some(OsStr::new("icd")) && !path.is_dir() {
         let in_standard = standard.0.join(&path);
         let bare = path.components().count() == 1;
         let path = if bare && in_standard.exists() { in_standard } else { path };
-        return Place::Driver(Registered { named_by: Some(VENDORS), ..Registered::file(path) });
+        return Place::Driver(RegisteredDriver { named_by: Some(VENDORS), ..RegisteredDriver::file(path) });
     }
-    // A library's bare name is looked for in other folders.
+    // The dynamic linker searches its own folders for the bare name of a library.
     let is_path = path.components().count() > 1;
     match path.is_dir() || is_path && !path.exists() {
         true => Place::Folder(path, Some(VENDORS)),
-        false => Place::Driver(Registered::library_of(VENDORS, path.as_os_str())),
+        false => Place::Driver(RegisteredDriver::library_of(VENDORS, path.as_os_str())),
     }
 }
 
-/// The drivers that the loader would load.
-pub(super) fn registered(variable: impl Fn(&str) -> Option<OsString>) -> Vec<Registered> {
-    let mut found = match place(&variable) {
+/// Returns the drivers that the loader would load. `variable` returns the values of environment variables.
+pub(super) fn registered(variable: impl Fn(&str) -> Option<OsString>) -> Vec<RegisteredDriver> {
+    let mut found = match search_place(&variable) {
         Place::Folder(path, _) => files_in(&path),
         Place::Driver(driver) => vec![driver],
     };
     // Khronos' loader loads these as well; ocl-icd does not know the variable.
     let listed = variable(FILE_NAMES).unwrap_or_default();
     for library in listed.as_bytes().split(|b| *b == b':') {
-        let listed = Registered::library_of(FILE_NAMES, OsStr::from_bytes(library));
+        let listed = RegisteredDriver::library_of(FILE_NAMES, OsStr::from_bytes(library));
         // A driver may be registered by one version of its name, and listed by another.
         let is_registered = || found.iter().any(|driver| stem(&driver.library()) == stem(&listed.library()));
         if !library.is_empty() && !is_registered() {
             found.push(listed);
         }
     }
-    without_twins(found)
+    without_duplicates(found)
 }
 
-/// The variable that leads to a folder without any registration, with its value, and why none is there.
-pub(super) fn nowhere(variable: impl Fn(&str) -> Option<OsString>) -> Option<(String, String)> {
-    let Place::Folder(folder, Some(name)) = place(variable) else { return None };
+/// Returns the environment variable by which the user names a folder without driver registrations: the text `NAME=folder`, and
+/// the reason why there are none, as a sentence. `None` if no variable names a folder, or the folder has registrations.
+pub(super) fn dead_variable(variable: impl Fn(&str) -> Option<OsString>) -> Option<(String, String)> {
+    let Place::Folder(folder, Some(name)) = search_place(variable) else { return None };
     let why = match fs::read_dir(&folder) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => "Nothing has this name.".to_owned(),
         Err(e) => format!("It cannot be read: {e}."),
@@ -162,16 +169,16 @@ pub(super) fn nowhere(variable: impl Fn(&str) -> Option<OsString>) -> Option<(St
     Some((format!("{name}={}", folder.display()), why))
 }
 
-/// A library's file name without its version: "libpocl" of "/usr/lib/libpocl.so.2.9.0".
+/// Returns a library's file name without its version: "libpocl" for "/usr/lib/libpocl.so.2.9.0".
 fn stem(library: &OsStr) -> String {
     let name = Path::new(library).file_name().unwrap_or(library).to_string_lossy().into_owned();
     name.split(".so").next().unwrap_or_default().to_owned()
 }
 
-/// Drops registrations of a library that is registered already: its devices would be there twice.
-fn without_twins(all: Vec<Registered>) -> Vec<Registered> {
+/// Removes registrations whose library is already registered, since its devices would be listed twice.
+fn without_duplicates(all: Vec<RegisteredDriver>) -> Vec<RegisteredDriver> {
     let mut seen: Vec<OsString> = Vec::new();
-    let is_new = |driver: &Registered| {
+    let is_new = |driver: &RegisteredDriver| {
         let library = driver.library();
         let name = Path::new(&library).file_name().unwrap_or(&library).to_owned();
         let new = name.is_empty() || !seen.contains(&name);
@@ -181,20 +188,25 @@ fn without_twins(all: Vec<Registered>) -> Vec<Registered> {
     all.into_iter().filter(is_new).collect()
 }
 
-fn files_in(folder: &Path) -> Vec<Registered> {
+/// Returns the drivers that the files of a folder register, ordered by file name.
+fn files_in(folder: &Path) -> Vec<RegisteredDriver> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut files: Vec<_> = entries.filter(|path| path.extension() == Some(OsStr::new("icd"))).collect();
     files.sort();
-    files.into_iter().map(Registered::file).collect()
+    files.into_iter().map(RegisteredDriver::file).collect()
 }
 
-/// A folder of this process alone, taken away with all in it when dropped.
+/// A folder that only this process uses. It is removed with its files when this value is dropped.
 #[derive(Debug)]
-pub(crate) struct Folder(pub PathBuf, #[expect(dead_code, reason = "held until the folder is gone")] Passing);
+pub struct Folder(
+    pub(crate) PathBuf,
+    #[expect(dead_code, reason = "held until the folder is gone")] CleanupPath,
+);
 
 impl Folder {
+    /// Creates a folder that only this user can access.
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
-        let passing = Passing::new(path);
+        let passing = CleanupPath::new(path);
         fs::DirBuilder::new().mode(0o700).create(path)?;
         Ok(Self(path.to_owned(), passing))
     }
@@ -202,7 +214,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What is left over is a few links in a folder for such things.
+        // If this fails, a few links stay in the folder for temporary files.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
@@ -230,13 +242,13 @@ mod tests {
             let (name, value) = (name.to_owned(), value.to_owned());
             registered(move |asked| (asked == name).then(|| value.clone()))
         };
-        let file = |name: &str| Registered::file(folder.0.join(name));
+        let file = |name: &str| RegisteredDriver::file(folder.0.join(name));
         let all = [file("0.icd"), file("a.icd"), file("b.icd")];
         assert_eq!(with(VENDORS, folder.0.as_os_str()), all);
         assert_eq!(with(VENDOR_PATH, folder.0.as_os_str()), all);
-        let named = Registered { named_by: Some(VENDORS), ..file("b.icd") };
+        let named = RegisteredDriver { named_by: Some(VENDORS), ..file("b.icd") };
         assert_eq!(with(VENDORS, folder.0.join("b.icd").as_os_str()), [named]);
-        let library = |variable, name: &str| Registered::library_of(variable, OsStr::new(name));
+        let library = |variable, name: &str| RegisteredDriver::library_of(variable, OsStr::new(name));
         assert_eq!(with(VENDORS, OsStr::new("libmine.so")), [library(VENDORS, "libmine.so")]);
         assert_eq!(stem(OsStr::new("/usr/lib/libpocl.so.2.9.0")), stem(OsStr::new("libpocl.so.2")));
         let listed = with(FILE_NAMES, OsStr::new("/a/libone.so:libone.so.1:libtwo.so"));
@@ -254,7 +266,7 @@ mod tests {
         let folder = Folder::create(&folder).unwrap();
         let with = |variable: &str, value: &Path| {
             let (variable, value) = (variable.to_owned(), value.as_os_str().to_owned());
-            nowhere(move |asked| (asked == variable).then(|| value.clone()))
+            dead_variable(move |asked| (asked == variable).then(|| value.clone()))
         };
         for variable in [VENDORS, VENDOR_PATH] {
             let (name, why) = with(variable, &folder.0).unwrap();
@@ -270,10 +282,10 @@ mod tests {
         // These are drivers, which are asked.
         assert_eq!(with(VENDORS, &folder.0.join("missing.icd")), None);
         assert_eq!(with(VENDORS, Path::new("libmine.so")), None);
-        assert_eq!(nowhere(|_| None), None);
+        assert_eq!(dead_variable(|_| None), None);
         let fault = |bytes: &[u8]| {
             fs::write(folder.0.join("some.icd"), bytes).unwrap();
-            Registered::file(folder.0.join("some.icd")).fault()
+            RegisteredDriver::file(folder.0.join("some.icd")).fault()
         };
         for (bytes, words) in [
             (&b""[..], "empty"),
@@ -285,10 +297,10 @@ mod tests {
             assert!(why.contains(words), "{bytes:?}: {why}");
         }
         assert_eq!(fault(b"libsome.so"), None);
-        let missing = Registered::file(folder.0.join("missing.icd")).fault();
+        let missing = RegisteredDriver::file(folder.0.join("missing.icd")).fault();
         assert_eq!(missing.as_deref(), Some("There is no such file."));
         fs::create_dir(folder.0.join("folder.icd")).unwrap();
-        let why = Registered::file(folder.0.join("folder.icd")).fault().unwrap();
+        let why = RegisteredDriver::file(folder.0.join("folder.icd")).fault().unwrap();
         assert!(why.contains("a folder"), "{why}");
     }
 }

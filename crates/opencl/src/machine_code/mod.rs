@@ -1,32 +1,35 @@
-//! What a device really runs. In: the driver's binary of a program, and the compiler's log. Out: the machine code as text, and
-//! what is counted in it.
+//! Shows the machine code of a program, from the driver's binary and the compiler's log, and counts some of its instructions.
 //!
-//! NVIDIA's binary is PTX, which is text, and its log has registers and spills. PoCL's is a container with a shared library (ELF)
-//! for each kernel; a disassembler, where one is installed, makes text of those. Whatever stands in a binary was written by a
-//! driver of changed kernels' text: nothing is believed of it but within its length.
+//! NVIDIA's binary is PTX, which is text, and its log has registers and spills. External disassemblers turn others into
+//! text where they are installed: PoCL's and AMD's contain shared libraries (ELF), Intel's is read by ocloc, and rusticl's
+//! has SPIR-V instead of machine code. A binary is untrusted input, since changed kernels were compiled into it.
 
-mod disassembled;
+mod amd;
+mod disassembler;
+mod elf;
 
-use base::error::{Error, Result};
+use base::error::Result;
 use base::numbers::thousands;
 
-/// The longest binary that is looked at, in bytes.
-const LONGEST: usize = 32 << 20;
-/// Lines that are kept: the rest is counted, and not shown.
-const LINES: usize = 4000;
+use disassembler::failed;
 
-/// Machine code.
+/// The maximum length of a binary that is read, in bytes.
+const MAX_BINARY_BYTES: usize = 32 << 20;
+/// The maximum number of lines that are kept; further lines are only counted.
+const MAX_LINES: usize = 4000;
+
+/// The machine code of a program's kernels, as text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MachineCode {
-    /// What kind it is, and where it came from, in words.
+    /// The format and origin of the machine code, in words.
     pub name: String,
-    /// Its first lines.
+    /// The first lines of the machine code.
     pub text: String,
-    /// What was counted in all of it, a line each.
+    /// Counts over the whole machine code, one line each.
     pub facts: Vec<String>,
 }
 
-/// What is counted.
+/// The numbers of instructions of some kinds in a program's kernels.
 #[derive(Debug, Default, PartialEq)]
 struct Counts {
     vector_loads: usize,
@@ -34,74 +37,128 @@ struct Counts {
     instructions: usize,
 }
 
-/// What stands in a program's binary; `log` is the compiler's.
+/// Returns the machine code in a program's binary; `log` is the compiler's build log.
 ///
 /// # Errors
-/// When it is in no form that is known here, or there is no disassembler.
-pub fn of(binary: &[u8], log: &str) -> Result<MachineCode> {
-    let failed = |why: String, hint: &str| Error::new("The machine code cannot be shown.", why, hint);
-    if binary.is_empty() || binary.len() > LONGEST {
+/// Returns an error if the binary has an unknown format, or its disassembler is not installed or fails.
+pub fn from_binary(binary: &[u8], log: &str) -> Result<MachineCode> {
+    if binary.is_empty() || binary.len() > MAX_BINARY_BYTES {
         return Err(failed(format!("The driver's binary has {} bytes.", binary.len()), ""));
     }
     if is_ptx(binary) {
-        return Ok(of_ptx(&String::from_utf8_lossy(binary), log));
+        return Ok(from_ptx(&String::from_utf8_lossy(binary), log));
     }
-    let libraries = disassembled::libraries(binary);
-    if libraries.is_empty() {
-        let why = "The driver's binary is neither PTX nor does it have ELF files.".to_owned();
-        return Err(failed(why, "On NVIDIA's devices and with PoCL on processors it is there."));
+    if is_intel(binary) {
+        return from_intel(binary);
     }
-    disassembled::of(&libraries)
+    let libraries = elf::libraries(binary);
+    if !libraries.is_empty() {
+        return elf::machine_code(&libraries);
+    }
+    if let Some(spirv) = spirv(binary) {
+        return from_spirv(spirv);
+    }
+    let why = "The driver's binary is neither PTX nor contains ELF files or SPIR-V.";
+    let hint = "Machine code can be shown with the drivers of AMD, Intel and NVIDIA, and with PoCL on CPUs.";
+    Err(failed(why, hint))
 }
 
-/// PTX begins with comments and its version.
+/// Returns true if a binary is one of Intel's formats that ocloc reads: patch tokens, a container (ELF) around them, or
+/// zebin (ELF). <https://github.com/intel/compute-runtime/tree/master/shared/source/device_binary_format> has their constants.
+fn is_intel(binary: &[u8]) -> bool {
+    let number = |at: usize| binary.get(at..at + 2).map(|two| u16::from_le_bytes([two[0], two[1]]));
+    let (kind, machine) = (number(16), number(18));
+    let is_elf = binary.starts_with(b"\x7fELF");
+    binary.starts_with(b"CTNI") || is_elf && (kind == Some(0xff04) || machine == Some(205))
+}
+
+fn from_intel(binary: &[u8]) -> Result<MachineCode> {
+    let (name, outputs) = disassembler::OCLOC.disassemble(&[binary])?;
+    let text = outputs.concat();
+    let facts =
+        vec![instructions(&text), "Vector loads, barriers, registers and spills: not counted.".to_owned()];
+    Ok(MachineCode { name: format!("Machine code, by {name}"), text: shortened(&text), facts })
+}
+
+/// Returns the SPIR-V in a container such as rusticl's, which begins with a header that may have the device's name.
+fn spirv(binary: &[u8]) -> Option<&[u8]> {
+    const MAGIC: [u8; 4] = 0x0723_0203_u32.to_le_bytes();
+    const MAX_HEADER_BYTES: usize = 1024;
+    let at = binary.windows(4).take(MAX_HEADER_BYTES).position(|four| four == MAGIC)?;
+    Some(&binary[at..])
+}
+
+fn from_spirv(spirv: &[u8]) -> Result<MachineCode> {
+    let about = "The driver's binary has SPIR-V, not machine code.";
+    let disassembled = disassembler::SPIRV_DIS.disassemble(&[spirv]);
+    let (name, outputs) =
+        disassembled.map_err(|error| failed(format!("{about} {}", error.why), error.hint))?;
+    let text = outputs.concat();
+    let facts = vec![instructions(&text), about.to_owned()];
+    Ok(MachineCode { name: format!("SPIR-V, by {name}"), text: shortened(&text), facts })
+}
+
+/// Returns the number of lines that are neither comments nor labels, in words.
+fn instructions(text: &str) -> String {
+    let is_instruction = |line: &&str| {
+        let line = line.trim();
+        !line.is_empty() && !line.starts_with([';', '/']) && !line.ends_with(':')
+    };
+    count(text.lines().filter(is_instruction).count(), "instruction")
+}
+
+/// Returns true if a binary is PTX, which begins with comments and its version.
 fn is_ptx(binary: &[u8]) -> bool {
     let head = String::from_utf8_lossy(&binary[..binary.len().min(4096)]).into_owned();
-    head.contains(".version") && head.contains(".target")
+    // AMD's metadata has these words, too, but not at the beginning of lines.
+    [".version", ".target"].iter().all(|word| head.lines().any(|line| line.starts_with(word)))
 }
 
-fn of_ptx(text: &str, log: &str) -> MachineCode {
+/// Returns the machine code of a binary that is PTX; `log` is the build log, which has the numbers of registers.
+fn from_ptx(text: &str, log: &str) -> MachineCode {
     let text = text.trim_end_matches('\0');
     let mut counts = Counts::default();
     for line in text.lines() {
         let code = line.split_once("//").map_or(line, |(code, _)| code);
-        // What ends on this line; a call may have begun before it.
+        // The statements that end on this line; a call may have begun on an earlier one.
         let statements = code.rsplit_once(';').map_or("", |(statements, _)| statements).split(';');
         for statement in statements.map(|statement| statement.trim_start_matches(['{', ' ', '\t'])) {
             let mut words = statement.split_whitespace();
-            // A guard comes before what it guards.
+            // The guard of an instruction stands before its name.
             let name = words.find(|word| !word.starts_with('@')).unwrap_or_default();
             counts.instructions += usize::from(!name.is_empty() && !name.starts_with('.'));
             counts.vector_loads += usize::from(loads_vector(name));
             counts.barriers += usize::from(is_barrier(name));
         }
     }
-    let mut facts = vec![told(&counts)];
+    let mut facts = vec![describe(&counts)];
     facts.extend(registers(log));
-    MachineCode { name: "PTX, as the driver gives it".to_owned(), text: shortened(text), facts }
+    MachineCode { name: "PTX from the driver".to_owned(), text: shortened(text), facts }
 }
 
-/// Whether an instruction reads several numbers from memory at once; arguments are none.
+/// Returns true if a PTX instruction loads a vector from memory; loads of kernel arguments do not count.
 fn loads_vector(name: &str) -> bool {
     name.starts_with("ld.")
         && !name.starts_with("ld.param.")
         && name.split('.').any(|part| ["v2", "v4", "v8"].contains(&part))
 }
 
-/// Whether it waits for other work-items of the group; those of a warp alone are none.
+/// Returns true if a PTX instruction waits for other work-items of the work-group, not only of the warp.
 fn is_barrier(name: &str) -> bool {
     ["bar.", "barrier."].iter().any(|bar| name.starts_with(bar)) && !name.starts_with("bar.warp.")
 }
 
-fn told(counts: &Counts) -> String {
-    let of = |number: usize, what: &str| {
-        format!("{} {what}{}", thousands(number as f64), if number == 1 { "" } else { "s" })
-    };
+fn describe(counts: &Counts) -> String {
     let Counts { vector_loads, barriers, instructions } = *counts;
-    [of(instructions, "instruction"), of(vector_loads, "vector load"), of(barriers, "barrier")].join(", ")
+    [count(instructions, "instruction"), count(vector_loads, "vector load"), count(barriers, "barrier")]
+        .join(", ")
 }
 
-/// What ptxas says of each kernel: "box_flat_rows: 32 registers, 0 bytes spilled".
+fn count(number: usize, what: &str) -> String {
+    format!("{} {what}{}", thousands(number as f64), if number == 1 { "" } else { "s" })
+}
+
+/// Returns a line for each kernel in the log of ptxas, as in "box_flat_rows: 32 registers, 0 bytes spilled".
 fn registers(log: &str) -> Vec<String> {
     let number = |line: &str, before: &str| -> Option<u64> {
         line.split_once(before)?.0.trim_end().rsplit(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
@@ -121,15 +178,15 @@ fn registers(log: &str) -> Vec<String> {
         }
     }
     match facts.is_empty() {
-        true => vec!["Registers and spills: the driver does not tell them.".to_owned()],
+        true => vec!["Registers and spills: not reported by the driver.".to_owned()],
         false => facts,
     }
 }
 
-/// The first lines.
+/// Returns the first lines of a text, and below them the number of lines left out.
 fn shortened(text: &str) -> String {
     let mut lines = text.lines();
-    let mut kept: Vec<&str> = lines.by_ref().take(LINES).collect();
+    let mut kept: Vec<&str> = lines.by_ref().take(MAX_LINES).collect();
     let more = lines.count();
     let rest = format!("\u{2026} and {} more lines", thousands(more as f64));
     if more > 0 {
@@ -143,7 +200,7 @@ mod tests {
     use super::*;
 
     const PTX: &str = include_str!("example.ptx");
-    /// What the compiler says of it.
+    /// The compiler's log for [`PTX`].
     const LOG: &str = "\
 ptxas info    : 0 bytes gmem
 ptxas info    : Compiling entry function 'levels' for 'sm_90'
@@ -160,7 +217,7 @@ ptxas info    : Function properties for twice
 
     #[test]
     fn ptx_is_counted_and_its_log_told() {
-        let code = of(PTX.as_bytes(), LOG).unwrap();
+        let code = from_binary(PTX.as_bytes(), LOG).unwrap();
         assert_eq!(
             code.facts,
             [
@@ -172,20 +229,97 @@ ptxas info    : Function properties for twice
         assert_eq!(code.text, PTX.trim_end());
         // As it comes from a driver: with a zero behind it.
         let with_zero = format!("{PTX}\0");
-        assert_eq!(of(with_zero.as_bytes(), LOG).unwrap().facts, code.facts);
-        assert!(of(PTX.as_bytes(), "").unwrap().facts[1].contains("does not tell"));
-        let long = format!("{PTX}{}", "ret;\n".repeat(2 * LINES));
-        let code = of(long.as_bytes(), "").unwrap();
-        assert!(code.text.lines().count() == LINES + 1 && code.text.ends_with("more lines"));
+        assert_eq!(from_binary(with_zero.as_bytes(), LOG).unwrap().facts, code.facts);
+        assert!(from_binary(PTX.as_bytes(), "").unwrap().facts[1].contains("not reported"));
+        let long = format!("{PTX}{}", "ret;\n".repeat(2 * MAX_LINES));
+        let code = from_binary(long.as_bytes(), "").unwrap();
+        assert!(code.text.lines().count() == MAX_LINES + 1 && code.text.ends_with("more lines"));
         assert!(code.facts[0].starts_with("8,029 instructions, "), "{}", code.facts[0]);
         let one = ".version 8.4\n.target sm_90\n.entry k()\n{\n\tbar.sync 0;\n}\n";
-        assert_eq!(of(one.as_bytes(), "").unwrap().facts[0], "1 instruction, 0 vector loads, 1 barrier");
+        assert_eq!(
+            from_binary(one.as_bytes(), "").unwrap().facts[0],
+            "1 instruction, 0 vector loads, 1 barrier"
+        );
     }
 
     #[test]
     fn what_is_no_program_is_a_sentence() {
         for binary in [&b""[..], b"poclbin", b"\x7fELF", &[0x7f; 5000]] {
-            assert!(of(binary, "").unwrap_err().what.contains("cannot be shown"));
+            assert!(from_binary(binary, "").unwrap_err().what.contains("cannot be shown"));
+        }
+    }
+
+    /// A code object of two kernels; `make-amd-code-object` makes it.
+    const AMD: &[u8] = include_bytes!("amd-gfx1030.so");
+
+    /// Returns true if no disassembler is installed.
+    fn is_missing(result: &Result<MachineCode>, program: &str) -> bool {
+        result
+            .as_ref()
+            .is_err_and(|e| e.why.ends_with("No disassembler is installed.") && e.hint.contains(program))
+    }
+
+    #[test]
+    fn code_of_amd_is_disassembled() {
+        let code = from_binary(AMD, "");
+        if is_missing(&code, "llvm-objdump") {
+            return;
+        }
+        let code = code.unwrap();
+        let facts = [
+            "25 instructions, 1 vector load, 1 barrier",
+            "sums: 5 vector registers, 0 spilled",
+            "half_of: 2 vector registers, 0 spilled",
+        ];
+        assert_eq!(code.facts, facts);
+        assert!(code.name.contains("llvm-objdump"), "{}", code.name);
+        assert!(code.text.starts_with("<sums>:\n  s_load_dwordx4 ") && code.text.ends_with("\n  s_endpgm"));
+    }
+
+    #[test]
+    fn a_truncated_code_object_is_a_sentence() {
+        for length in 0..AMD.len() {
+            assert!(
+                from_binary(&AMD[..length], "").unwrap_err().what.contains("cannot be shown"),
+                "{length}"
+            );
+        }
+    }
+
+    #[test]
+    fn binaries_of_intel_are_recognized() {
+        let elf = |kind: u16, machine: u16| {
+            let head = [kind.to_le_bytes(), machine.to_le_bytes()].concat();
+            [b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0", &head[..]].concat()
+        };
+        for binary in [b"CTNI".to_vec(), elf(0xff04, 0), elf(1, 205)] {
+            assert!(is_intel(&binary), "{binary:x?}");
+            // ocloc fails on these.
+            let result = from_binary(&binary, "");
+            let is_ocloc = result.as_ref().is_err_and(|error| error.why.contains("ocloc"));
+            assert!(is_ocloc || is_missing(&result, "ocloc"), "{result:?}");
+        }
+        assert!(!is_intel(AMD) && !is_intel(&elf(3, 62)) && !is_intel(b"CTN") && !is_intel(b"\x7fELF"));
+    }
+
+    #[test]
+    fn spirv_of_rusticl_is_unwrapped() {
+        let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>();
+        // Version 1.2, and "OpCapability Kernel".
+        let module = words(&[0x0723_0203, 0x0001_0200, 0, 1, 0, 0x0002_0011, 6]);
+        let length = module.len() as u32;
+        let current = [b"rusticl\0", &words(&[1, 8, length, 4])[..], b"llvmpipe", &module].concat();
+        let older = [words(&[1, length, 4]), module.clone()].concat();
+        for binary in [current, older] {
+            assert_eq!(spirv(&binary), Some(&module[..]));
+            let code = from_binary(&binary, "");
+            if is_missing(&code, "spirv-dis") {
+                assert!(code.unwrap_err().why.contains("SPIR-V, not machine code"));
+                continue;
+            }
+            let code = code.unwrap();
+            assert_eq!(code.facts, ["1 instruction", "The driver's binary has SPIR-V, not machine code."]);
+            assert!(code.text.contains("OpCapability Kernel"), "{}", code.text);
         }
     }
 }

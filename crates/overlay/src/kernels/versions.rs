@@ -1,91 +1,92 @@
-//! The list of versions of kernels that are edited: a line for each. In: what came of them. Out: wishes to go back to one, or to
-//! wipe it.
+//! The list of versions of edited kernels, a line for each with its result.
 
-use egui::{Color32, RichText, Ui, vec2};
+use egui::{Color32, Ui, vec2};
 
-use super::super::{Action, View, theme};
-use super::{Judged, Subject, Untried, Verdict, Version, line};
+use super::state::{PendingValidation, Subject, Verdict, Version, VersionResult};
+use crate::panel::{choice_button, line};
+use crate::{Action, View, theme};
+use base::error::{Error, ErrorKind};
 use box_filter::VariantId;
 
-/// What is told of a version in its line: the worst verdict on what makes the picture; where it changes nothing of that, the
-/// worst of all.
-pub fn told_of(judged: &[Judged], chosen: VariantId) -> Option<&Judged> {
+/// Returns the result to show for a version: the worst result of the kernels that make the picture while the variant
+/// `chosen` is selected, or the worst of all results if none of these kernels has changed.
+pub fn result_to_show(results: &[VersionResult], chosen: VariantId) -> Option<&VersionResult> {
     let badness = |verdict: &Verdict| match verdict {
         Verdict::Refused(_) => 0,
         Verdict::Differs(_) => 1,
         Verdict::Exact => 2,
     };
-    let rank = |judged: &&Judged| (!judged.subject.is_seen(chosen), badness(&judged.verdict));
-    judged.iter().min_by_key(rank)
+    let rank = |result: &&VersionResult| (!result.subject.is_used(chosen), badness(&result.verdict));
+    results.iter().min_by_key(rank)
 }
 
-/// One version: its number is a button that goes back to it.
-pub(super) fn row(ui: &mut Ui, version: &Version, view: &View, actions: &mut Vec<Action>) {
+/// Lays out one version of the edited kernels: its number, a button that runs it, a button that compares it with the
+/// running version in a wipe, and its result.
+pub(super) fn show_version(ui: &mut Ui, version: &Version, view: &View, actions: &mut Vec<Action>) {
     let kernels = view.kernels;
     let is_current = version.number == kernels.current;
-    // What is refused does not run: another one goes on.
+    // A refused version does not run; the version before it still does.
     let current = kernels.versions.iter().find(|version| version.number == kernels.current);
-    let goes_on = kernels.running.filter(|_| current.is_some_and(|current| is_refused(current, view.chosen)));
-    let is_marked = goes_on.map_or(is_current, |running| running == version.number);
+    let still_running =
+        kernels.running.filter(|_| current.is_some_and(|current| is_refused(current, view.chosen)));
+    let is_marked = still_running.map_or(is_current, |running| running == version.number);
     ui.horizontal(|ui| {
-        let text = RichText::new(format!("{}", version.number));
-        let text = text.color(if is_marked { Color32::BLACK } else { theme::TEXT });
-        let mut button = egui::Button::new(text).small().min_size(vec2(26.0, 0.0));
-        if is_marked {
-            button = button.fill(theme::SELECT);
-        }
-        let hover = format!("Go back to version {}: the files stay as they are", version.number);
+        let button = choice_button(&version.number.to_string(), is_marked).small().min_size(vec2(26.0, 0.0));
+        let hover = format!("Use version {}; the files are not changed", version.number);
         if ui.add(button).on_hover_text(hover).clicked() && !is_current {
             actions.push(Action::UseKernels(version.number));
         }
-        let hover = format!("Wipe version {} against the one that runs; the key w ends it", version.number);
+        let hover = format!("Compare version {} with the running one in a wipe (w ends it)", version.number);
         let can = kernels.running.is_some_and(|running| running != version.number)
             && !is_refused(version, view.chosen);
         if ui.add_enabled(can, egui::Button::new("wipe").small()).on_hover_text(hover).clicked() {
             actions.push(Action::WipeKernels(version.number));
         }
-        let (color, text) = words(version, is_current, view);
+        let (color, text) = version_text(version, is_current, view);
         line(ui, &text, color);
     });
 }
 
-/// Whether a variant's kernels of a version must not run.
+/// Returns true if a version of this variant's kernels must not run, because its validation has refused them.
 fn is_refused(version: &Version, variant: VariantId) -> bool {
     let subject = Subject::Variant(variant);
-    version.judged.iter().any(|of| of.subject == subject && matches!(of.verdict, Verdict::Refused(_)))
+    version
+        .results
+        .iter()
+        .any(|result| result.subject == subject && matches!(result.verdict, Verdict::Refused(_)))
 }
 
-/// A version in words.
-fn words(version: &Version, is_current: bool, view: &View) -> (Color32, String) {
+/// Returns a version's changed files and result as text, and its colour.
+fn version_text(version: &Version, is_current: bool, view: &View) -> (Color32, String) {
     let files = match version.files.as_slice() {
-        [] => "as it began".to_owned(),
+        [] => "original".to_owned(),
         [file] => file.clone(),
         [file, others @ ..] => format!("{file} and {} more", others.len()),
     };
-    let Some(judged) = told_of(&version.judged, view.chosen) else {
+    let Some(result) = result_to_show(&version.results, view.chosen) else {
         if version.files.is_empty() {
-            let time = |ms| format!("{} ms", theme::believed(ms, version.noise, theme::ms));
+            let time = |ms| format!("{} ms", theme::with_noise(ms, version.noise, theme::ms));
             let ms = version.ms.map_or(theme::UNKNOWN.to_owned(), time);
             return (theme::WEAK, format!("{files}: {} {ms}", view.chosen));
         }
-        let state = match version.untried {
-            Untried::Now(0) => "changes nothing that runs here",
-            Untried::OwnGone => "own.cl is gone, 'own' with it",
-            Untried::WhenChosen => "each variant is tried when it is chosen",
-            // The rest of a version is left alone when another one is wanted.
-            _ if !is_current => "not tried, the next one came before",
-            Untried::Now(_) => "is being tried",
-            Untried::Unknown if view.devices.awaited => "is tried when the device is ready",
-            Untried::Unknown if view.device.is_none() => "not tried, no OpenCL device runs",
-            Untried::Unknown => "is tried with the next frame",
+        let state = match version.pending {
+            PendingValidation::Now(0) => "no effect on this device",
+            PendingValidation::OwnGone => "own.cl was removed, and 'own' with it",
+            PendingValidation::WhenChosen => "validated when a variant is selected",
+            // Validation of a version ends when another one is saved or selected.
+            _ if !is_current => "not validated, superseded",
+            PendingValidation::Now(_) => "validating",
+            PendingValidation::Unknown if view.devices.is_pending => "waiting for the device",
+            PendingValidation::Unknown if view.device.is_none() => "not validated, no OpenCL device",
+            PendingValidation::Unknown => "waiting for the next frame",
         };
         return (theme::WEAK, format!("{files}: {state}"));
     };
-    let (color, verdict) = match &judged.verdict {
-        Verdict::Exact => (theme::GOOD, times(judged)),
+    let (color, verdict) = match &result.verdict {
+        Verdict::Exact => (theme::GOOD, exact_result_text(result)),
         Verdict::Differs(report) => {
-            let first = report.first.as_ref().map(|first| format!(", first {}", first.position));
-            // Of another picture than the one that plays now.
+            let first = report.first.as_ref().map(|first| format!(", first mismatch: {}", first.position));
+            // The count is of another picture than the current one.
             let (width, height) = view.size();
             let is_other = report.total as u64 != 4 * u64::from(width) * u64::from(height);
             let of = if is_other {
@@ -97,31 +98,36 @@ fn words(version: &Version, is_current: bool, view: &View) -> (Color32, String) 
             let text = format!("differs in {count}{of} bytes{}", first.unwrap_or_default());
             (theme::WARN, text)
         }
-        Verdict::Refused(error) => (theme::ERROR, short(&error.what).to_owned()),
+        Verdict::Refused(error) => (theme::ERROR, without_file_name(error).to_owned()),
     };
-    let rest = match version.untried {
-        Untried::Unknown | Untried::WhenChosen | Untried::OwnGone | Untried::Now(0) => String::new(),
-        Untried::Now(n) if !is_current => format!(" ({n} more not tried)"),
-        Untried::Now(n) => format!(" ({n} more to try)"),
+    let rest = match version.pending {
+        PendingValidation::Unknown
+        | PendingValidation::WhenChosen
+        | PendingValidation::OwnGone
+        | PendingValidation::Now(0) => String::new(),
+        PendingValidation::Now(n) if !is_current => format!(" ({n} more not validated)"),
+        PendingValidation::Now(n) => format!(" ({n} more to validate)"),
     };
-    let colon = if matches!(judged.verdict, Verdict::Refused(_)) { ":" } else { "" };
-    (color, format!("{files}: {}{colon} {verdict}{rest}", judged.subject))
+    let colon = if matches!(result.verdict, Verdict::Refused(_)) { ":" } else { "" };
+    (color, format!("{files}: {}{colon} {verdict}{rest}", result.subject))
 }
 
-/// What was refused, without the file's name: that stands before it, and the line is short.
-fn short(what: &str) -> &str {
-    let is_of_file = what.starts_with("The kernel file ");
-    let said = ["does not build", "cannot be read"].into_iter().find_map(|said| what.find(said));
-    said.filter(|_| is_of_file).map_or(what, |at| &what[at..])
+/// Returns an error's first sentence without the file's name, which the version's line already shows.
+fn without_file_name(error: &Error) -> &str {
+    match error.kind {
+        ErrorKind::KernelDoesNotBuild(_) => "does not build.",
+        ErrorKind::KernelsUnreadable => "cannot be read.",
+        _ => &error.what,
+    }
 }
 
-/// "exact, 8.41 ms, −0.42".
-fn times(judged: &Judged) -> String {
-    let Some(ms) = judged.ms else { return "exact".to_owned() };
-    let change = match judged.change_ms {
-        Some(change) => format!(", {} ms", theme::change(change, ms, judged.noise)),
-        None if judged.is_after => format!(", {}", theme::UNKNOWN),
+/// Returns the result of exact kernels: "exact, 8.41 ms, −0.42 ms".
+fn exact_result_text(result: &VersionResult) -> String {
+    let Some(ms) = result.ms else { return "exact".to_owned() };
+    let change = match result.change_ms {
+        Some(change) => format!(", {} ms", theme::change(change, ms, result.noise)),
+        None if result.replaces_version => format!(", {}", theme::UNKNOWN),
         None => String::new(),
     };
-    format!("exact, {} ms{change}", theme::believed(ms, judged.noise, theme::ms))
+    format!("exact, {} ms{change}", theme::with_noise(ms, result.noise, theme::ms))
 }

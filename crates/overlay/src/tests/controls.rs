@@ -1,4 +1,4 @@
-//! The controls along the bottom, and the keys that must not reach them.
+//! Tests of the controls along the bottom, and of the keys that must not reach them.
 
 use super::*;
 use box_filter::MAX_RADIUS;
@@ -31,7 +31,7 @@ fn pause_hide_and_radius_work_by_mouse_at_every_size() {
         assert_eq!(fixture.click("Quit"), [Action::Quit], "{size}");
         assert_eq!(fixture.click("-"), [Action::SetRadius(6)], "{size}");
         assert_eq!(fixture.click("+"), [Action::SetRadius(8)], "{size}");
-        // The rail of the slider lies between the two. The radius in the view stays, so the release asks again.
+        // The rail of the slider lies between the two. The radius in the view stays, so the release requests the radius again.
         let (less, more) = (fixture.find("-").unwrap(), fixture.find("+").unwrap());
         let actions = fixture.click_at(less.center() + 0.5 * (more.center() - less.center()));
         let middle = |a: &Action| matches!(a, Action::SetRadius(r) if (54..=74).contains(r));
@@ -52,7 +52,7 @@ fn keys_reach_the_player_and_not_a_button() {
         modifiers: Modifiers::NONE,
     };
     for visible in [true, false] {
-        fixture.overlay.visible = visible;
+        fixture.change(|s| s.visible = visible);
         for k in [egui::Key::Tab, egui::Key::Space, egui::Key::Enter, egui::Key::ArrowRight] {
             let mut actions = fixture.pass(vec![key(k, true)]);
             actions.extend(fixture.pass(vec![key(k, false)]));
@@ -81,9 +81,9 @@ fn the_smallest_window_on_the_finest_display_can_be_used() {
     for text in ["Colour correction", "brightness", "contrast", "saturation", "gamma"] {
         assert!(fixture.find(text).is_some(), "{text}: {:?}", fixture.texts);
     }
-    fixture.overlay.keys_open = true;
+    fixture.overlay.toggle_key_table();
     fixture.pass(vec![]);
-    let last = &KEYS[KEYS.len() - 1].does;
+    let last = &KEYS[KEYS.len() - 1].effect;
     assert!(fixture.find(last).is_none());
     fixture.pass(vec![Event::PointerMoved(pos2(160.0, 120.0))]);
     for _ in 0..30 {
@@ -99,7 +99,7 @@ fn the_smallest_window_on_the_finest_display_can_be_used() {
 }
 
 impl Fixture<'_> {
-    /// Nothing lies over anything else, and nothing leaves the window.
+    /// Asserts that no text overlaps another or leaves the window.
     fn check_places(&self) {
         let window = Rect::from_min_size(Pos2::ZERO, self.size);
         for (n, (text, a)) in self.texts.iter().enumerate() {
@@ -144,16 +144,16 @@ fn texts_keep_apart_and_inside_at_every_size() {
             fixture.pass(vec![]);
             fixture.check_places();
             fixture.busy = None;
-            fixture.overlay.folded = [Some(true); Panel::ALL.len()];
+            fixture.change(|s| s.folded = [Some(true); Panel::ALL.len()]);
             fixture.pass(vec![]);
             fixture.check_places();
-            fixture.overlay.folded = Folds::default();
+            fixture.change(|s| s.folded = FoldStates::default());
         }
     }
 }
 
 #[test]
-fn no_size_and_no_data_break_it() {
+fn no_size_and_no_data_break_the_controls() {
     let sizes = [1.0, 10.0, 50.0, 100.0, 200.0, 330.0, 3000.0];
     for w in sizes {
         for h in sizes {

@@ -1,21 +1,26 @@
-//! Every text that the overlay shows, in `tests/goldens/overlay`, without numbers: an unnoticed change fails here.
+//! Compares every text that the overlay shows with the files in `tests/goldens/overlay`, without numbers, so that an
+//! unnoticed change fails here.
 
 use super::conversions::checked;
 use super::machine::{Machine, measured, searched};
 use super::*;
 use engine::{Difference, Request};
-use ladder::judge::Status;
-use testkit::golden::{holds, told};
+use ladder::tune::Status;
+use testkit::golden::{check, distinct_lines};
 use video::color::Correction;
 
-/// Holds the texts of the fixture against the golden of this name. The second pass has the heights that the first found.
+/// Compares the texts of the fixture with the golden file of this name, after two passes: the second one uses the heights
+/// that the first one has found.
 fn holds_texts(name: &str, fixture: &mut Fixture) {
     fixture.pass(vec![]);
     fixture.pass(vec![]);
-    holds(&format!("overlay/{name}.txt"), &told(fixture.texts.iter().map(|(text, _)| text.as_str())));
+    check(
+        &format!("overlay/{name}.txt"),
+        &distinct_lines(fixture.texts.iter().map(|(text, _)| text.as_str())),
+    );
 }
 
-/// What the texts of the fixture have beyond those of the plain window.
+/// Compares those texts of the fixture that the plain window does not have with the golden file of this name.
 fn holds_beyond(name: &str, fixture: &mut Fixture) {
     let mut plain = Fixture::new(fixture.size);
     plain.pass(vec![]);
@@ -23,10 +28,10 @@ fn holds_beyond(name: &str, fixture: &mut Fixture) {
     fixture.pass(vec![]);
     let known = |text: &str| plain.texts.iter().any(|(other, _)| other == text);
     let texts = fixture.texts.iter().map(|(text, _)| text.as_str()).filter(|text| !known(text));
-    holds(&format!("overlay/{name}.txt"), &told(texts));
+    check(&format!("overlay/{name}.txt"), &distinct_lines(texts));
 }
 
-/// Opens a panel and holds its texts.
+/// Opens a panel by `open`, and compares the panel's texts with the golden file of this name.
 fn panel(name: &str, open: impl FnOnce(&mut Fixture)) {
     let mut fixture = Fixture::new(vec2(1600.0, 1000.0));
     open(&mut fixture);
@@ -38,64 +43,64 @@ fn texts_of_the_window() {
     holds_texts("window", &mut Fixture::new(SIZES[0]));
     holds_texts("small", &mut Fixture::new(SIZES[1]));
     let mut hidden = Fixture::new(SIZES[0]);
-    hidden.overlay.visible = false;
+    hidden.change(|s| s.visible = false);
     hidden.paused = true;
     hidden.pass(vec![]);
-    holds("overlay/hidden.txt", &told(hidden.texts.iter().map(|(text, _)| text.as_str())));
+    check("overlay/hidden.txt", &distinct_lines(hidden.texts.iter().map(|(text, _)| text.as_str())));
 }
 
 #[test]
 fn texts_of_the_panels() {
-    panel("keys", |f| f.overlay.keys_open = true);
+    panel("keys", |f| f.overlay.toggle_key_table());
     panel("correction", |f| f.correction = Some(Correction::NEUTRAL));
     panel("scopes", |f| {
-        f.overlay.open[Panel::Scopes as usize] = true;
-        f.overlay.levels = true;
+        f.change(|s| s.open[Panel::Scopes as usize] = true);
+        f.overlay.switches.levels ^= true;
         f.readings = Some(engine::Readings::reference((2, 1), &[10, 10, 10, 0, 200, 200, 200, 0]));
     });
     panel("wipe", |f| {
         let sides =
             [Request { levels: true, ..Request::new(VariantId::Flat, 7) }, Request::new(VariantId::Off, 7)];
         f.wipe = Some(Wipe { sides, by_wall: [false; 2], difference: None });
-        f.overlay.open[Panel::Scopes as usize] = true;
+        f.change(|s| s.open[Panel::Scopes as usize] = true);
         f.readings = Some(engine::Readings::reference((2, 1), &[10, 10, 10, 0, 200, 200, 200, 0]));
     });
     panel("difference", |f| {
         let sides = [VariantId::Flat, VariantId::Fused].map(|id| Request::new(id, 7));
         let difference = Difference { pixels: 4, differing: 1, largest: Some((1, (1, 0))) };
         f.wipe = Some(Wipe { sides, by_wall: [false; 2], difference: Some(difference) });
-        f.overlay.open[Panel::Scopes as usize] = true;
+        f.change(|s| s.open[Panel::Scopes as usize] = true);
         f.readings = Some(engine::Readings::reference((2, 1), &[10, 10, 10, 0, 200, 200, 200, 0]));
     });
-    panel("scopes-awaited", |f| f.overlay.open[Panel::Scopes as usize] = true);
-    panel("stages", |f| f.overlay.open[Panel::Stages as usize] = true);
-    panel("timeline", |f| f.overlay.open[Panel::Timeline as usize] = true);
-    panel("path", |f| f.overlay.ask_for_path());
-    panel("hint", |f| f.overlay.hint_seen = false);
+    panel("scopes-awaited", |f| f.change(|s| s.open[Panel::Scopes as usize] = true));
+    panel("stages", |f| f.change(|s| s.open[Panel::Stages as usize] = true));
+    panel("timeline", |f| f.change(|s| s.open[Panel::Timeline as usize] = true));
+    panel("path", |f| f.overlay.path_prompt.open());
+    panel("hint", |f| f.change(|s| s.hint_seen = false));
     panel("tuning", |f| {
-        f.overlay.open[Panel::Tuning as usize] = true;
+        f.change(|s| s.open[Panel::Tuning as usize] = true);
         f.tuning = searched(Status::Failed("no".into()));
     });
-    panel("lab-idle", |f| f.overlay.open[Panel::Lab as usize] = true);
+    panel("lab-idle", |f| f.change(|s| s.open[Panel::Lab as usize] = true));
     panel("lab", |f| {
-        f.overlay.open[Panel::Lab as usize] = true;
-        f.lab = measured(LabState::Waiting(Wait::Plays));
+        f.change(|s| s.open[Panel::Lab as usize] = true);
+        f.lab = measured(JobState::Waiting(Wait::Plays));
     });
-    panel("conversions-idle", |f| f.overlay.open[Panel::Conversions as usize] = true);
+    panel("conversions-idle", |f| f.change(|s| s.open[Panel::Conversions as usize] = true));
     panel("conversions", |f| {
-        f.overlay.open[Panel::Conversions as usize] = true;
+        f.change(|s| s.open[Panel::Conversions as usize] = true);
         f.conversions = checked();
     });
     panel("conversions-done", |f| {
-        f.overlay.open[Panel::Conversions as usize] = true;
+        f.change(|s| s.open[Panel::Conversions as usize] = true);
         f.conversions = checked();
-        f.conversions.state = CheckState::Done;
+        f.conversions.state = JobState::Done;
     });
-    panel("tuning-idle", |f| f.overlay.open[Panel::Tuning as usize] = true);
+    panel("tuning-idle", |f| f.change(|s| s.open[Panel::Tuning as usize] = true));
     panel("tuning-done", |f| {
-        f.overlay.open[Panel::Tuning as usize] = true;
+        f.change(|s| s.open[Panel::Tuning as usize] = true);
         f.tuning = searched(Status::Abandoned(9.0));
-        f.tuning.state = TuningState::Done;
+        f.tuning.state = JobState::Done;
     });
 }
 
@@ -104,14 +109,14 @@ fn texts_of_the_devices() {
     let machine = Machine::new();
     let rows = machine.rows();
     let mut fixture = Fixture::new(vec2(1600.0, 1000.0));
-    fixture.overlay.toggle(Panel::Devices);
-    fixture.devices = DeviceList { rows: Some(&rows), left_out: &machine.left_out, awaited: false };
+    fixture.overlay.panels.toggle(Panel::Devices);
+    fixture.devices = DeviceList { rows: Some(&rows), remarks: &machine.left_out, is_pending: false };
     fixture.device = Some(machine.infos[0].clone());
     holds_beyond("devices", &mut fixture);
 }
 
 #[test]
-fn texts_of_what_is_told() {
+fn texts_of_messages() {
     panel("paused", |f| f.paused = true);
     panel("part", |f| f.part = (Some(1.0), Some(2.0)));
     panel("notices", |f| f.notices = vec![notice("A trifle.", false), notice("A calamity.", true)]);

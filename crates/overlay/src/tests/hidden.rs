@@ -1,4 +1,4 @@
-//! What the hidden overlay shows: the line after a key, slow pictures, and the controls at the lower edge.
+//! Tests of the hidden overlay: the line of numbers after a key, slow pictures, and the controls at the lower edge.
 
 use super::*;
 
@@ -6,7 +6,7 @@ const LINE: &str = "flat r=7 \u{b7} 8.45 ms \u{b7} 25 fps \u{b7} CPU 60 %";
 
 fn hidden() -> Fixture<'static> {
     let mut fixture = Fixture::new(SIZES[0]);
-    fixture.overlay.visible = false;
+    fixture.change(|s| s.visible = false);
     fixture.pass(vec![]);
     assert!(fixture.texts.is_empty(), "{:?}", fixture.texts);
     fixture
@@ -70,14 +70,14 @@ fn the_mouse_at_the_lower_edge_brings_the_controls_back() {
     let move_to = |x, y| vec![Event::PointerMoved(pos2(x, y))];
     for size in SIZES {
         let mut fixture = Fixture::new(size);
-        fixture.overlay.visible = false;
+        fixture.change(|s| s.visible = false);
         fixture.pass(move_to(size.x / 2.0, size.y / 3.0));
         fixture.pass(move_to(size.x / 2.0, size.y / 3.0 + 5.0));
         assert!(fixture.texts.is_empty(), "{:?}", fixture.texts);
         fixture.pass(move_to(size.x / 2.0, size.y - 3.0));
         assert_eq!(fixture.click_pause(), [Action::TogglePause], "{size}");
         assert_eq!(fixture.click("fused"), [Action::SetVariant(VariantId::Fused)], "{size}");
-        let rail = fixture.ctx.read_response(crate::seekbar::id()).unwrap().rect;
+        let rail = fixture.ctx.read_response(crate::seekbar::rail_id()).unwrap().rect;
         assert!(matches!(fixture.click_at(rail.center())[0], Action::Seek { .. }), "{size}");
         assert_eq!(fixture.click("Show"), [Action::ToggleOverlay], "{size}");
         // They go when the mouse rests.

@@ -1,31 +1,32 @@
-//! The panel of kernels that are edited.
+//! Tests of the panel of edited kernels.
 
 use super::*;
+use base::error::{ErrorKind, SourceLine};
 use base::verify::{Difference, MismatchReport};
 
 fn version(number: u64, file: &str, verdict: Verdict) -> Version {
-    let (ms, change_ms, is_after) = (Some(8.0), Some(-0.42), true);
+    let (ms, change_ms, replaces_version) = (Some(8.0), Some(-0.42), true);
     let runs = number == 3;
-    let judged = Judged {
+    let judged = VersionResult {
         subject: Subject::Variant(VariantId::Flat),
         verdict,
         runs,
         ms,
         change_ms,
-        is_after,
+        replaces_version,
         noise: None,
     };
     Version {
         number,
         files: vec![file.to_owned()],
-        judged: vec![judged],
-        untried: Untried::Now(0),
+        results: vec![judged],
+        pending: PendingValidation::Now(0),
         ms,
         noise: None,
     }
 }
 
-/// A folder with three versions, of which the second runs.
+/// Returns the state of a folder of edited kernels with four versions, of which version 3 is running.
 fn edited() -> Kernels {
     let report = MismatchReport {
         count: 12345,
@@ -41,8 +42,8 @@ fn edited() -> Kernels {
     let first = Version {
         number: 1,
         files: Vec::new(),
-        judged: Vec::new(),
-        untried: Untried::Now(0),
+        results: Vec::new(),
+        pending: PendingValidation::Now(0),
         ms: None,
         noise: None,
     };
@@ -72,49 +73,52 @@ fn the_beginning_of_a_long_log_is_in_sight_below_ten_versions() {
     let log: Vec<String> =
         (1..60).map(|n| format!("03_flat.cl:{n}: a warning that is long enough to fill it")).collect();
     let error = Error::new("It does not build.", log.join("\n"), "");
-    fixture.kernels.versions[0].judged[0].verdict = Verdict::Refused(error);
+    fixture.kernels.versions[0].results[0].verdict = Verdict::Refused(error);
     let first = fixture.kernels.versions[3].clone();
     fixture.kernels.versions.extend(std::iter::repeat_n(first, 6));
-    fixture.overlay.open[Panel::Kernels as usize] = true;
+    fixture.change(|s| s.open[Panel::Kernels as usize] = true);
     (0..3).for_each(|_| drop(fixture.pass(vec![])));
-    for text in ["'flat' goes on with version 3.", "It does not build.", "03_flat.cl:1: a warning"] {
+    for text in ["flat: still running version 3", "It does not build.", "03_flat.cl:1: a warning"] {
         assert!(fixture.shows(text), "{text}: {:?}", fixture.texts);
     }
     assert!(!fixture.shows("03_flat.cl:59:"), "the rest scrolls");
 }
 
-/// The verdict is to be read before the line is cut at the panel's edge.
+/// Checks that the result comes before the part of the line that is cut off at the panel's edge.
 #[test]
-fn what_is_refused_is_said_without_the_files_name_again() {
+fn a_refusal_does_not_repeat_the_files_name() {
     let mut fixture = Fixture::new(vec2(1280.0, 720.0));
     fixture.kernels = edited();
     let why = "The compiler says:\nbox_filter/03_flat.cl:91:5: error: unknown type name 'imt'";
-    let error = Error::new("The kernel file 'box_filter/03_flat.cl' does not build for 'CPU'.", why, "");
-    fixture.kernels.versions[0].judged[0].verdict = Verdict::Refused(error);
-    fixture.overlay.open[Panel::Kernels as usize] = true;
+    let what = "The kernel file 'box_filter/03_flat.cl' does not build for 'CPU'.";
+    let error = Error { kind: ErrorKind::KernelDoesNotBuild(Vec::new()), ..Error::new(what, why, "") };
+    fixture.kernels.versions[0].results[0].verdict = Verdict::Refused(error);
+    fixture.change(|s| s.open[Panel::Kernels as usize] = true);
     (0..5).for_each(|_| drop(fixture.pass(vec![])));
-    let first = "box_filter/03_flat.cl: flat: does not build for 'CPU'.";
+    let first = "box_filter/03_flat.cl: flat: does not build.";
     assert!(fixture.find(first).is_some(), "{:?}", fixture.texts);
 }
 
-/// What a version has changed comes into sight, and what the compiler says of it does before that; once, and below the log.
+/// Checks that the source of a new version is scrolled once, to the first line with an error if there is one, otherwise to
+/// the first changed line.
 #[test]
-fn what_is_new_in_a_version_is_scrolled_to_once() {
-    use crate::code::{CHANGED, REFUSED};
+fn a_version_is_scrolled_once_to_its_changes() {
+    use crate::code::{CHANGED_BACKGROUND, ERROR_BACKGROUND};
     let mut fixture = Fixture::new(vec2(1280.0, 720.0));
     fixture.kernels = edited();
     let name = "box_filter/03_flat.cl".to_owned();
     let lines =
         |changed: usize| (0..200).map(|n| format!("int v{}; // {n}\n", n == changed)).collect::<String>();
-    let source = |version, changed, log: &str| {
-        Source::new(name.clone(), &lines(changed), Some(&lines(300))).of_version(version, log)
+    let source = |version, changed, error: Option<usize>| {
+        let errors: Vec<_> = error.into_iter().map(line).collect();
+        Source::new(name.clone(), &lines(changed), Some(&lines(300))).with_version(version, &errors)
     };
-    fixture.overlay.open[Panel::Kernels as usize] = true;
-    let refused = std::mem::take(&mut fixture.kernels.versions[0].judged);
+    fixture.change(|s| s.open[Panel::Kernels as usize] = true);
+    let refused = std::mem::take(&mut fixture.kernels.versions[0].results);
     let mut marked = |source: Source, color: Color32, events: Vec<Event>| {
         // A log takes some of its room.
         let has_log = !source.refused.is_empty();
-        fixture.kernels.versions[0].judged = if has_log { refused.clone() } else { Vec::new() };
+        fixture.kernels.versions[0].results = if has_log { refused.clone() } else { Vec::new() };
         fixture.kernels.source = Some(source);
         drop(fixture.pass(events));
         (0..30).for_each(|_| drop(fixture.pass(vec![])));
@@ -124,50 +128,57 @@ fn what_is_new_in_a_version_is_scrolled_to_once() {
         let sight = panel.with_min_y(name.expect("it has a name").1.bottom());
         (sight.contains_rect(mark.shrink2(vec2(20.0, 0.0))), mark.top() - sight.top(), sight.center())
     };
-    let (is_seen, below, middle) = marked(source(2, 150, ""), CHANGED, vec![]);
+    let (is_seen, below, middle) = marked(source(2, 150, None), CHANGED_BACKGROUND, vec![]);
     assert!(is_seen && below > 40.0, "with some lines above it: {below}");
-    // Who scrolls on is left alone, also when a verdict comes that names no line.
+    // The view stays where the user has scrolled it.
     let moved = Event::PointerMoved(middle);
     let wheel = super::mouse::wheel(egui::MouseWheelUnit::Point, 900.0);
-    assert!(!marked(source(2, 150, ""), CHANGED, vec![moved, wheel]).0);
-    assert!(!marked(source(2, 150, "It did not end."), CHANGED, vec![]).0);
+    assert!(!marked(source(2, 150, None), CHANGED_BACKGROUND, vec![moved, wheel]).0);
+    assert!(!marked(source(2, 150, None), CHANGED_BACKGROUND, vec![]).0);
     // The next version, and the line that its compiler names.
-    assert!(marked(source(3, 150, ""), CHANGED, vec![]).0);
-    let log = "The compiler says:\nerror: box_filter/03_flat.cl:21:3: no";
-    assert!(marked(source(3, 150, log), REFUSED, vec![]).0);
-    assert!(marked(source(4, 199, ""), CHANGED, vec![]).0, "the last line");
-    assert!(marked(source(4, 199, &log.replace("21", "200")), REFUSED, vec![]).0, "it has less room now");
+    assert!(marked(source(3, 150, None), CHANGED_BACKGROUND, vec![]).0);
+    assert!(marked(source(3, 150, Some(21)), ERROR_BACKGROUND, vec![]).0);
+    assert!(marked(source(4, 199, None), CHANGED_BACKGROUND, vec![]).0, "the last line");
+    assert!(marked(source(4, 199, Some(200)), ERROR_BACKGROUND, vec![]).0, "it has less room now");
 }
 
-/// The list and the log leave it little room.
+/// Returns the line of the edited kernel file with this number.
+fn line(number: usize) -> SourceLine {
+    SourceLine { file: "box_filter/03_flat.cl".to_owned(), number }
+}
+
+/// Checks that the line of an error is visible although the list of versions and the log leave the source little room.
 #[test]
 fn the_line_of_an_error_is_in_sight_below_a_long_list() {
-    use crate::code::REFUSED;
+    use crate::code::ERROR_BACKGROUND;
     let mut fixture = Fixture::new(vec2(1280.0, 720.0));
     fixture.kernels = edited();
     let first = fixture.kernels.versions[3].clone();
     fixture.kernels.versions.extend(std::iter::repeat_n(first, 6));
     let text = (0..60).map(|n| format!("int v{n};\n")).collect::<String>();
-    let source = |version, log: &str| {
+    let source = |errors: &[SourceLine]| {
         let before = text.replace("int v21;", "int w;");
-        Source::new("box_filter/03_flat.cl".to_owned(), &text, Some(&before)).of_version(version, log)
+        Source::new("box_filter/03_flat.cl".to_owned(), &text, Some(&before)).with_version(4, errors)
     };
-    fixture.overlay.open[Panel::Kernels as usize] = true;
-    let refused = std::mem::take(&mut fixture.kernels.versions[0].judged);
-    fixture.kernels.source = Some(source(4, ""));
+    fixture.change(|s| s.open[Panel::Kernels as usize] = true);
+    let refused = std::mem::take(&mut fixture.kernels.versions[0].results);
+    fixture.kernels.source = Some(source(&[]));
     (0..5).for_each(|_| drop(fixture.pass(vec![])));
-    fixture.kernels.versions[0].judged = refused;
+    fixture.kernels.versions[0].results = refused;
     let log = "The compiler says:\nbox_filter/03_flat.cl:22:3: error: no such\n   22 | int v21;\n      | ^\n1 error generated.";
     let error =
         Error::new("The kernel file 'box_filter/03_flat.cl' does not build for 'CPU'.", log, "Correct it.");
-    fixture.kernels.versions[0].judged[0].verdict = Verdict::Refused(error);
-    fixture.kernels.source = Some(source(4, log));
+    fixture.kernels.versions[0].results[0].verdict = Verdict::Refused(error);
+    fixture.kernels.source = Some(source(&[line(22)]));
     // Beside the machine code, too.
     for machine_code in [false, true, false] {
-        fixture.overlay.machine_code = machine_code;
+        if fixture.overlay.switches.machine_code != machine_code {
+            fixture.overlay.switches.machine_code ^= true;
+        }
         (0..30).for_each(|_| drop(fixture.pass(vec![])));
         let panel = fixture.ctx.read_response(panel::cover_id("kernels")).expect("it is shown").rect;
-        let mark = fixture.rects.iter().find(|(_, filled)| *filled == REFUSED).expect("it is marked").0;
+        let mark =
+            fixture.rects.iter().find(|(_, filled)| *filled == ERROR_BACKGROUND).expect("it is marked").0;
         let name = fixture.texts.iter().find(|(text, _)| text.starts_with("box_filter/03_flat.cl, 1 line"));
         let sight = panel.with_min_y(name.expect("it has a name").1.bottom());
         let is_seen = sight.contains_rect(mark.shrink2(vec2(20.0, 0.0)));
@@ -176,68 +187,69 @@ fn the_line_of_an_error_is_in_sight_below_a_long_list() {
 }
 
 #[test]
-fn what_was_overtaken_is_not_said_to_be_tried() {
+fn a_superseded_version_is_not_shown_as_being_validated() {
     let mut fixture = Fixture::new(vec2(1280.0, 800.0));
     fixture.kernels = edited();
     for version in &mut fixture.kernels.versions[..2] {
-        (version.judged, version.untried) = (Vec::new(), Untried::Now(3));
+        (version.results, version.pending) = (Vec::new(), PendingValidation::Now(3));
     }
-    fixture.kernels.versions[2].untried = Untried::Now(2);
-    fixture.overlay.open[Panel::Kernels as usize] = true;
+    fixture.kernels.versions[2].pending = PendingValidation::Now(2);
+    fixture.change(|s| s.open[Panel::Kernels as usize] = true);
     (0..3).for_each(|_| drop(fixture.pass(vec![])));
     for text in [
-        "box_filter/03_flat.cl: is being tried",
-        "box_filter/03_flat.cl: not tried, the next one came before",
-        "common/mean.clh: flat exact, 8.00 ms, \u{2212}0.42 ms (2 more not tried)",
+        "box_filter/03_flat.cl: validating",
+        "box_filter/03_flat.cl: not validated, superseded",
+        "common/mean.clh: flat exact, 8.00 ms, \u{2212}0.42 ms (2 more not validated)",
     ] {
         assert!(fixture.find(text).is_some(), "{text}: {:?}", fixture.texts);
     }
 }
 
 #[test]
-fn what_cannot_be_tried_yet_says_what_it_waits_for() {
+fn a_version_that_is_not_validated_yet_has_the_reason() {
     let mut fixture = Fixture::new(vec2(1280.0, 800.0));
     fixture.kernels = edited();
-    (fixture.kernels.versions[0].judged, fixture.kernels.versions[0].untried) =
-        (Vec::new(), Untried::Unknown);
-    (fixture.kernels.versions[2].judged, fixture.kernels.versions[2].untried) =
-        (Vec::new(), Untried::Unknown);
+    (fixture.kernels.versions[0].results, fixture.kernels.versions[0].pending) =
+        (Vec::new(), PendingValidation::Unknown);
+    (fixture.kernels.versions[2].results, fixture.kernels.versions[2].pending) =
+        (Vec::new(), PendingValidation::Unknown);
     fixture.kernels.versions[3].files = vec!["box_filter/01_naive.cl".to_owned()];
-    fixture.kernels.versions[3].untried = Untried::WhenChosen;
-    fixture.overlay.open[Panel::Kernels as usize] = true;
+    fixture.kernels.versions[3].pending = PendingValidation::WhenChosen;
+    fixture.change(|s| s.open[Panel::Kernels as usize] = true);
     let info = machine::Machine::new().infos[0].clone();
     for (awaited, device, newest) in [
-        (true, None, "is tried when the device is ready"),
-        // Another one is being made ready beside it.
-        (true, Some(info.clone()), "is tried when the device is ready"),
-        (false, Some(info), "is tried with the next frame"),
-        (false, None, "not tried, no OpenCL device runs"),
+        (true, None, "waiting for the device"),
+        // Another one is initializing beside it.
+        (true, Some(info.clone()), "waiting for the device"),
+        (false, Some(info), "waiting for the next frame"),
+        (false, None, "not validated, no OpenCL device"),
     ] {
-        (fixture.devices.awaited, fixture.device) = (awaited, device);
+        (fixture.devices.is_pending, fixture.device) = (awaited, device);
         (0..3).for_each(|_| drop(fixture.pass(vec![])));
         for text in [
             &format!("box_filter/03_flat.cl: {newest}"),
-            "common/mean.clh: not tried, the next one came before",
-            "box_filter/01_naive.cl: each variant is tried when it is chosen",
+            "common/mean.clh: not validated, superseded",
+            "box_filter/01_naive.cl: validated when a variant is selected",
         ] {
             assert!(fixture.find(text).is_some(), "{text}: {:?}", fixture.texts);
         }
-        assert!(!fixture.shows("changes nothing"), "{:?}", fixture.texts);
+        assert!(!fixture.shows("no effect"), "{:?}", fixture.texts);
     }
-    fixture.kernels.versions[0].untried = Untried::Now(0);
+    fixture.kernels.versions[0].pending = PendingValidation::Now(0);
     (0..3).for_each(|_| drop(fixture.pass(vec![])));
-    assert!(fixture.find("box_filter/03_flat.cl: changes nothing that runs here").is_some());
+    assert!(fixture.find("box_filter/03_flat.cl: no effect on this device").is_some());
     fixture.kernels.versions[0].files = vec!["box_filter/own.cl".to_owned()];
-    fixture.kernels.versions[0].untried = Untried::OwnGone;
+    fixture.kernels.versions[0].pending = PendingValidation::OwnGone;
     (0..3).for_each(|_| drop(fixture.pass(vec![])));
     assert!(
-        fixture.find("box_filter/own.cl: own.cl is gone, 'own' with it").is_some(),
+        fixture.find("box_filter/own.cl: own.cl was removed, and 'own' with it").is_some(),
         "{:?}",
         fixture.texts
     );
 }
 
-/// The conversion makes the picture whatever filters it: where it is the worse of both, its verdict is told.
+/// Checks the line of a version whose conversion kernels are worse than its filter kernels: the conversion takes part in
+/// every picture, so its result is the one to show.
 #[test]
 fn a_conversion_that_differs_or_is_refused_is_told_and_marked() {
     let mut fixture = Fixture::new(vec2(1280.0, 800.0));
@@ -246,8 +258,8 @@ fn a_conversion_that_differs_or_is_refused_is_told_and_marked() {
         kind: opencl::cl::DeviceKind::Gpu,
         ..machine::Machine::new().infos[0].clone()
     });
-    fixture.overlay.open[Panel::Kernels as usize] = true;
-    fixture.overlay.open[Panel::Stages as usize] = true;
+    fixture.change(|s| s.open[Panel::Kernels as usize] = true);
+    fixture.change(|s| s.open[Panel::Stages as usize] = true);
     let mut sample = fixture.recorder.history().back().unwrap().clone();
     sample.stages[Stage::Convert as usize] = 1.5;
     (0..40).for_each(|n| {
@@ -259,12 +271,12 @@ fn a_conversion_that_differs_or_is_refused_is_told_and_marked() {
         let newest = &mut fixture.kernels.versions[0];
         newest.files = vec!["common/convert.clh".to_owned()];
         let runs = !matches!(verdict, Verdict::Refused(_));
-        let judged = |subject, verdict| Judged { runs, ..Judged::new(subject, verdict) };
-        newest.judged = vec![
+        let judged = |subject, verdict| VersionResult { runs, ..VersionResult::new(subject, verdict) };
+        newest.results = vec![
             judged(Subject::Variant(VariantId::Flat), Verdict::Exact),
             judged(Subject::Conversion, verdict),
         ];
-        fixture.kernels.converts = Some(3);
+        fixture.kernels.conversion = Some(3);
         (0..3).for_each(|_| drop(fixture.pass(vec![])));
         assert!(fixture.shows(text), "{text}: {:?}", fixture.texts);
         assert_eq!(fixture.find("convert, differs").is_some(), marked, "{text}");
@@ -272,28 +284,28 @@ fn a_conversion_that_differs_or_is_refused_is_told_and_marked() {
     };
     let report = MismatchReport { count: 77, total: 100, ..MismatchReport::default() };
     told(&mut fixture, Verdict::Exact, "common/convert.clh: flat exact", false);
-    told(&mut fixture, Verdict::Differs(report.clone()), "conversion differs in 77 of 100 bytes", true);
-    assert!(fixture.shows("The conversion differs: "), "{:?}", fixture.texts);
+    told(&mut fixture, Verdict::Differs(report.clone()), "YUV to RGBA differs in 77 of 100 bytes", true);
+    assert!(fixture.shows("YUV to RGBA output differs: "), "{:?}", fixture.texts);
     let error = Error::new("It does not build.", "line 1\nline 2", "");
-    told(&mut fixture, Verdict::Refused(error), "conversion: It does not build.", false);
-    assert!(fixture.find("The conversion goes on with version 3.").is_some(), "{:?}", fixture.texts);
+    told(&mut fixture, Verdict::Refused(error), "YUV to RGBA: It does not build.", false);
+    assert!(fixture.find("YUV to RGBA: still running version 3.").is_some(), "{:?}", fixture.texts);
     // On a processor kernels convert for `planar` alone.
     fixture.device.as_mut().unwrap().kind = opencl::cl::DeviceKind::Cpu;
-    told(&mut fixture, Verdict::Differs(report), "conversion differs in 77 of 100 bytes", false);
+    told(&mut fixture, Verdict::Differs(report), "YUV to RGBA differs in 77 of 100 bytes", false);
 }
 
 #[test]
 fn versions_say_what_came_of_them_and_a_click_goes_back() {
     let mut fixture = Fixture::new(vec2(1280.0, 800.0));
     fixture.kernels = edited();
-    fixture.overlay.open[Panel::Kernels as usize] = true;
+    fixture.change(|s| s.open[Panel::Kernels as usize] = true);
     (0..3).for_each(|_| drop(fixture.pass(vec![])));
     for text in [
         "Edit the files in /home/user/kernels",
         "common/mean.clh: flat exact, 8.00 ms, \u{2212}0.42 ms",
-        "box_filter/03_flat.cl: flat differs in 12,345 bytes, first red at (3, 4)",
-        "'flat' goes on with version 3.",
-        "as it began: flat \u{2013}",
+        "box_filter/03_flat.cl: flat differs in 12,345 bytes, first mismatch: red at (3, 4)",
+        "flat: still running version 3 (output differs).",
+        "original: flat \u{2013}",
         "box_filter/03_flat.cl, 1 line changed",
     ] {
         let all = || fixture.texts.iter().map(|(text, _)| text).collect::<Vec<_>>();
@@ -302,24 +314,24 @@ fn versions_say_what_came_of_them_and_a_click_goes_back() {
     assert!(fixture.texts.iter().any(|(text, _)| text.contains("unknown type name 'imt'")), "the log");
     assert_eq!(fixture.click("Rebuild"), [Action::RebuildKernels]);
     assert_eq!(fixture.click("3"), [Action::UseKernels(3)]);
-    // What differs has no time in the table; what runs is what counts, not what was refused after it.
-    assert!(fixture.kernels.differs(VariantId::Flat) && !fixture.kernels.differs(VariantId::Naive));
-    // Nor what is newer than what the user has gone back to.
+    // A variant whose output differs has no time in the table; the running version counts, not a refused newer one.
+    assert!(
+        fixture.kernels.differs(VariantId::Flat, None) && !fixture.kernels.differs(VariantId::Naive, None)
+    );
+    // Versions newer than the one that the user has selected do not count.
     for (version, runs) in fixture.kernels.versions.iter_mut().zip([false, false, true]) {
-        version.judged.iter_mut().for_each(|judged| judged.runs = runs);
+        version.results.iter_mut().for_each(|judged| judged.runs = runs);
     }
-    assert!(!fixture.kernels.differs(VariantId::Flat));
+    assert!(!fixture.kernels.differs(VariantId::Flat, None));
     // But beside it in a wipe.
-    fixture.kernels.beside = Some((VariantId::Flat, 3));
-    assert!(fixture.kernels.differs(VariantId::Version) && !fixture.kernels.differs(VariantId::Flat));
-    fixture.kernels.beside = Some((VariantId::Flat, 2));
-    assert!(!fixture.kernels.differs(VariantId::Version));
-    // What was not measured has no number.
-    fixture.kernels.versions[2].judged[0].change_ms = None;
+    assert!(fixture.kernels.differs(VariantId::Flat, Some(3)));
+    assert!(!fixture.kernels.differs(VariantId::Flat, Some(2)));
+    // A version that was not measured has no number.
+    fixture.kernels.versions[2].results[0].change_ms = None;
     fixture.kernels.versions[3].ms = Some(9.5);
     (0..3).for_each(|_| drop(fixture.pass(vec![])));
     assert!(fixture.find("common/mean.clh: flat exact, 8.00 ms, \u{2013}").is_some(), "{:?}", fixture.texts);
-    assert!(fixture.find("as it began: flat 9.50 ms").is_some(), "{:?}", fixture.texts);
+    assert!(fixture.find("original: flat 9.50 ms").is_some(), "{:?}", fixture.texts);
     fixture.kernels = Kernels::default();
     (0..3).for_each(|_| drop(fixture.pass(vec![])));
     assert_eq!(fixture.click("Make an editable copy"), [Action::CopyKernels]);

@@ -1,4 +1,4 @@
-//! The devices and the search for the best parameters.
+//! Tests of the panels of devices, tuning, the timeline and the Lab.
 
 use super::*;
 use engine::sharing::Sharing;
@@ -17,7 +17,8 @@ pub(super) fn device_info(index: usize, name: &str) -> DeviceInfo {
     }
 }
 
-/// Three devices: one in use, one that failed, one that is made ready; and a driver that was left out.
+/// The data of the panel of devices: one device in use, one that failed, one that is being initialized, and a driver that
+/// is not used.
 pub(super) struct Machine {
     pub(super) infos: [DeviceInfo; 3],
     copy: Sharing,
@@ -31,7 +32,7 @@ impl Machine {
             infos: ["First", "Second", "Third"].map(|name| device_info(0, name)),
             copy: Sharing::copy("the driver cannot"),
             broken: Error::new("It broke.", "The reason.", ""),
-            left_out: ["bad.icd: left out. It crashed.".to_owned()],
+            left_out: ["bad.icd: skipped. It crashed.".to_owned()],
         }
     }
 
@@ -46,16 +47,16 @@ impl Machine {
     }
 }
 
-/// What a search has found so far, in the fixture.
-pub(super) fn searched(status: ladder::judge::Status) -> Tuning {
+/// Returns a search for the fastest configuration with some trials, one of which has this status.
+pub(super) fn searched(status: ladder::tune::Status) -> Tuning {
     use box_filter::Config;
-    use box_filter::tune::Trial;
-    use ladder::judge::Status;
+    use box_filter::tuned::Trial;
+    use ladder::tune::Status;
     use opencl::cl::DeviceKind;
     let code = VariantId::RunningSum.kernels().unwrap().code(DeviceKind::Cpu);
     let trial = |x, status| Trial {
-        rung: "running-sum",
-        config: Config::of(code, DeviceKind::Cpu).with("STRIP_X", x),
+        variant: "running-sum",
+        config: Config::new(code, DeviceKind::Cpu).with("STRIP_X", x),
         compile_ms: Some(9.0),
         status,
         median_ms: None,
@@ -63,11 +64,11 @@ pub(super) fn searched(status: ladder::judge::Status) -> Tuning {
     };
     let trials = vec![trial(4096, Status::Scored(2.0)), trial(64, Status::Scored(3.0)), trial(32, status)];
     Tuning {
-        state: TuningState::Running("running-sum STRIP_X=128".into()),
-        of: Some(((1280, 720), 7)),
+        state: JobState::Running("running-sum STRIP_X=128".into()),
+        case: Some(((1280, 720), 7)),
         radii: (4, 15),
         trials,
-        most: 40,
+        max_trials: 40,
         copy_ms: None,
     }
 }
@@ -79,8 +80,8 @@ fn the_devices_tell_what_is_known_and_a_click_changes_to_one() {
         let rows = machine.rows();
         let mut fixture = Fixture::new(size);
         assert_eq!(fixture.choose("Devices"), [Action::Toggle(Panel::Devices)], "{size}");
-        fixture.overlay.toggle(Panel::Devices);
-        let list = DeviceList { rows: Some(&rows), left_out: &machine.left_out, awaited: true };
+        fixture.overlay.panels.toggle(Panel::Devices);
+        let list = DeviceList { rows: Some(&rows), remarks: &machine.left_out, is_pending: true };
         fixture.devices = list;
         // The second pass has the height that the first one found.
         fixture.pass(vec![]);
@@ -90,13 +91,13 @@ fn the_devices_tell_what_is_known_and_a_click_changes_to_one() {
             "1: Second",
             "2: Third",
             "in use",
-            "being made ready",
+            "initializing",
             "Platform: GPU, 132 units at 1980 MHz, 1.5 GiB. OpenCL 3.0, driver 1.2",
             "Shares textures with OpenGL",
             "Frames are copied to OpenGL: the driver cannot",
-            "Sharing: being tried in a process of its own",
+            "Sharing: being tested in a child process",
             "It broke. The reason.",
-            "bad.icd: left out. It crashed.",
+            "bad.icd: skipped. It crashed.",
         ] {
             assert!(fixture.find(text).is_some(), "'{text}' is missing at {size}: {:?}", fixture.texts);
         }
@@ -119,25 +120,25 @@ fn a_change_of_device_shows_the_list_for_some_seconds_and_as_long_as_it_takes() 
     let (preparing, in_use) = (row(DeviceState::Preparing), row(DeviceState::InUse));
     for visible in [true, false] {
         let mut fixture = Fixture::new(SIZES[0]);
-        fixture.overlay.visible = visible;
-        fixture.devices = DeviceList { rows: Some(&preparing), left_out: &[], awaited: true };
+        fixture.change(|s| s.visible = visible);
+        fixture.devices = DeviceList { rows: Some(&preparing), remarks: &[], is_pending: true };
         fixture.pass(vec![]);
-        assert!(fixture.find("being made ready").is_none(), "nobody asked");
-        fixture.overlay.show_devices();
+        assert!(fixture.find("initializing").is_none(), "nobody asked");
+        fixture.overlay.panels.show_devices();
         fixture.pass(vec![]);
-        assert!(fixture.find("being made ready").is_some());
+        assert!(fixture.find("initializing").is_some());
         for _ in 0..3 {
             fixture.time += 60.0;
             fixture.pass(vec![]);
-            assert!(fixture.find("being made ready").is_some());
+            assert!(fixture.find("initializing").is_some());
         }
-        fixture.devices = DeviceList { rows: Some(&in_use), left_out: &[], awaited: false };
+        fixture.devices = DeviceList { rows: Some(&in_use), remarks: &[], is_pending: false };
         fixture.pass(vec![]);
         assert!(fixture.find("in use").is_some());
         fixture.time += 60.0;
         fixture.pass(vec![]);
         fixture.pass(vec![]);
-        assert!(fixture.find("in use").is_none() && !fixture.overlay.devices_shown());
+        assert!(fixture.find("in use").is_none() && !fixture.overlay.is_device_list_visible());
     }
 }
 
@@ -148,17 +149,17 @@ fn that_there_is_no_device_is_said_only_once_nobody_looks_for_one() {
     let none = "no OpenCL device";
     for stages_open in [false, true] {
         let mut fixture = Fixture::new(SIZES[0]);
-        fixture.overlay.open[Panel::Stages as usize] = stages_open;
-        fixture.devices = DeviceList { rows: None, left_out: &[], awaited: true };
+        fixture.change(|s| s.open[Panel::Stages as usize] = stages_open);
+        fixture.devices = DeviceList { rows: None, remarks: &[], is_pending: true };
         fixture.pass(vec![]);
         fixture.pass(vec![]);
         let count = |fixture: &Fixture, text: &str| fixture.texts.iter().filter(|(t, _)| t == text).count();
         let places = if stages_open { 2 } else { 1 };
-        assert_eq!((count(&fixture, none), count(&fixture, "looking for OpenCL devices")), (0, places));
-        fixture.devices = DeviceList { rows: Some(&preparing), left_out: &[], awaited: true };
+        assert_eq!((count(&fixture, none), count(&fixture, "searching for OpenCL devices")), (0, places));
+        fixture.devices = DeviceList { rows: Some(&preparing), remarks: &[], is_pending: true };
         fixture.pass(vec![]);
-        assert_eq!((count(&fixture, none), count(&fixture, "the OpenCL device is made ready")), (0, places));
-        fixture.devices = DeviceList { rows: Some(&[]), left_out: &[], awaited: false };
+        assert_eq!((count(&fixture, none), count(&fixture, "initializing the OpenCL device")), (0, places));
+        fixture.devices = DeviceList { rows: Some(&[]), remarks: &[], is_pending: false };
         fixture.pass(vec![]);
         assert_eq!(count(&fixture, none), places, "{:?}", fixture.texts);
     }
@@ -167,28 +168,28 @@ fn that_there_is_no_device_is_said_only_once_nobody_looks_for_one() {
 #[test]
 fn a_search_that_begins_by_itself_is_shown_and_is_not_what_the_user_opened() {
     let mut fixture = Fixture::new(SIZES[0]);
-    fixture.overlay.show_tuning();
+    fixture.overlay.panels.show_tuning();
     fixture.pass(vec![]);
-    assert!(fixture.find("Tuning").is_some() && !fixture.overlay.open[Panel::Tuning as usize]);
+    assert!(fixture.find("Tuning").is_some() && !fixture.overlay.panels.is_open(Panel::Tuning));
     // Its button closes it, and opens it for good.
-    fixture.overlay.toggle(Panel::Tuning);
+    fixture.overlay.panels.toggle(Panel::Tuning);
     fixture.pass(vec![]);
-    assert!(fixture.find("Tuning").is_none() && !fixture.overlay.open[Panel::Tuning as usize]);
-    fixture.overlay.toggle(Panel::Tuning);
-    fixture.overlay.show_tuning();
+    assert!(fixture.find("Tuning").is_none() && !fixture.overlay.panels.is_open(Panel::Tuning));
+    fixture.overlay.panels.toggle(Panel::Tuning);
+    fixture.overlay.panels.show_tuning();
     fixture.pass(vec![]);
-    assert!(fixture.find("Tuning").is_some() && fixture.overlay.open[Panel::Tuning as usize]);
+    assert!(fixture.find("Tuning").is_some() && fixture.overlay.panels.is_open(Panel::Tuning));
 }
 
 #[test]
 fn the_heat_map_says_in_text_what_its_colours_say() {
-    use ladder::judge::Status;
+    use ladder::tune::Status;
     for size in SIZES {
         let mut fixture = Fixture::new(size);
         fixture.tuning = searched(Status::Failed("no".into()));
         fixture.pass(vec![]);
         assert!(fixture.find("Tuning").is_none(), "it is closed at first");
-        fixture.overlay.open[Panel::Tuning as usize] = true;
+        fixture.change(|s| s.open[Panel::Tuning as usize] = true);
         fixture.pass(vec![]);
         let window = Rect::from_min_size(Pos2::ZERO, size);
         for text in ["1.00", "1.50", "F", "STRIP_Y", "4096"] {
@@ -197,14 +198,14 @@ fn the_heat_map_says_in_text_what_its_colours_say() {
         }
         fixture.reach("Stop");
         assert_eq!(fixture.click("Stop"), [Action::StopTuning]);
-        fixture.tuning.state = TuningState::Done;
+        fixture.tuning.state = JobState::Done;
         fixture.pass(vec![]);
         assert_eq!(fixture.click("Tune now"), [Action::TuneNow]);
         assert_eq!(fixture.click("\u{d7}"), [Action::Toggle(Panel::Tuning)]);
     }
     let mut fixture = Fixture::new(SIZES[0]);
     fixture.tuning = searched(Status::Abandoned(9.0));
-    fixture.overlay.open[Panel::Tuning as usize] = true;
+    fixture.change(|s| s.open[Panel::Tuning as usize] = true);
     fixture.pass(vec![]);
     assert!(fixture.find("A").is_some() && fixture.find("F").is_none());
 }
@@ -212,17 +213,14 @@ fn the_heat_map_says_in_text_what_its_colours_say() {
 #[test]
 fn the_search_and_the_devices_are_moved_folded_and_put_back() {
     for size in SIZES {
-        let panels = [
-            ("Tuning", Panel::Tuning),
-            ("OpenCL devices", Panel::Devices),
-            ("The last frames", Panel::Timeline),
-        ];
+        let panels =
+            [("Tuning", Panel::Tuning), ("OpenCL devices", Panel::Devices), ("Last frames", Panel::Timeline)];
         for (title, panel) in panels {
             let mut fixture = Fixture::new(size);
-            fixture.tuning = searched(ladder::judge::Status::Abandoned(9.0));
-            fixture.overlay.open[Panel::Tuning as usize] = panel == Panel::Tuning;
-            fixture.overlay.open[Panel::Devices as usize] = panel == Panel::Devices;
-            fixture.overlay.open[Panel::Timeline as usize] = panel == Panel::Timeline;
+            fixture.tuning = searched(ladder::tune::Status::Abandoned(9.0));
+            fixture.change(|s| s.open[Panel::Tuning as usize] = panel == Panel::Tuning);
+            fixture.change(|s| s.open[Panel::Devices as usize] = panel == Panel::Devices);
+            fixture.change(|s| s.open[Panel::Timeline as usize] = panel == Panel::Timeline);
             fixture.pass(vec![]);
             fixture.pass(vec![]);
             let docked = fixture.find(title).unwrap();
@@ -236,20 +234,20 @@ fn the_search_and_the_devices_are_moved_folded_and_put_back() {
             let moved = fixture.find(title).unwrap();
             let way = moved.min - docked.min;
             assert!((way - by).length() < 1.0, "{title} by {way} at {size}");
-            assert!(fixture.overlay.places[panel as usize].is_some());
+            assert!(fixture.overlay.saved_state().places[panel as usize].is_some());
 
             let mark = title_mark(&fixture, title);
             fixture.click_at(mark);
             fixture.pass(vec![]);
-            assert_eq!(fixture.overlay.folded[panel as usize], Some(true), "{title} at {size}");
-            // While a search runs the folded panel tells how far it is.
+            assert_eq!(fixture.overlay.saved_state().folded[panel as usize], Some(true), "{title} at {size}");
+            // While a search runs, the folded panel shows its progress.
             let folded = if panel == Panel::Tuning { "Tuning, 3 of at most 40" } else { title };
             assert_eq!(fixture.find(folded).unwrap().min, moved.min, "{title} at {size}");
-            assert!(fixture.find("Stop").is_none() && fixture.find("Looking for devices.").is_none());
+            assert!(fixture.find("Stop").is_none() && fixture.find("Searching for devices.").is_none());
             let mark = title_mark(&fixture, folded);
             fixture.click_at(mark);
             fixture.pass(vec![]);
-            assert_eq!(fixture.overlay.folded[panel as usize], Some(false));
+            assert_eq!(fixture.overlay.saved_state().folded[panel as usize], Some(false));
 
             // The folded title can be grasped too, and both go back at once.
             fixture.click_at(title_mark(&fixture, title));
@@ -263,7 +261,7 @@ fn the_search_and_the_devices_are_moved_folded_and_put_back() {
     }
 }
 
-/// The triangle left of a title.
+/// Returns the position of the triangle left of a panel's title.
 fn title_mark(fixture: &Fixture, title: &str) -> Pos2 {
     fixture.find(title).unwrap().left_center() - vec2(11.0, 0.0)
 }
@@ -280,10 +278,10 @@ fn the_last_frames_are_shown_on_one_axis_with_what_ran_at_once() {
     for size in SIZES {
         let mut fixture = Fixture::new(size);
         fixture.pass(vec![]);
-        assert!(fixture.find("The last frames").is_none(), "it is closed at first");
-        fixture.overlay.open[Panel::Timeline as usize] = true;
+        assert!(fixture.find("Last frames").is_none(), "it is closed at first");
+        fixture.change(|s| s.open[Panel::Timeline as usize] = true);
         fixture.pass(vec![]);
-        assert!(fixture.find("No frame yet.").is_some(), "samples without spans are no frames here");
+        assert!(fixture.find("No frames yet.").is_some(), "samples without spans are no frames here");
         let sample = fixture.recorder.history()[0].clone();
         let first = vec![span(Stage::Filter, Lane::Device, 0, 30)];
         let second =
@@ -292,7 +290,7 @@ fn the_last_frames_are_shown_on_one_axis_with_what_ran_at_once() {
         fixture.recorder.push_traced(sample, second);
         fixture.pass(vec![]);
         let window = Rect::from_min_size(Pos2::ZERO, size);
-        for text in ["n", "n \u{2212} 1", "two frames at work at once for 10.00 ms", "0 ms", "20"] {
+        for text in ["n", "n \u{2212} 1", "two frames overlap for 10.00 ms", "0 ms", "20"] {
             let at =
                 fixture.find(text).unwrap_or_else(|| panic!("no '{text}' at {size}: {:?}", fixture.texts));
             assert!(window.contains_rect(at), "'{text}' at {at} in {size}");
@@ -314,7 +312,7 @@ fn a_click_on_a_spike_freezes_its_frame_until_it_is_let_go() {
     use std::time::{Duration, Instant};
     for stages in [false, true] {
         let mut fixture = Fixture::new(SIZES[0]);
-        fixture.overlay.open[Panel::Stages as usize] = stages;
+        fixture.change(|s| s.open[Panel::Stages as usize] = stages);
         let mut sample = fixture.recorder.history()[39].clone();
         let from = Instant::now();
         for n in 0..60u64 {
@@ -337,41 +335,41 @@ fn a_click_on_a_spike_freezes_its_frame_until_it_is_let_go() {
         let actions = fixture.click_at(spike);
         assert_eq!(actions, [Action::Freeze(70)], "the fortieth and thirty more");
         let freeze = |fixture: &mut Fixture| {
-            fixture.overlay.freeze(70, &fixture.recorder);
+            fixture.overlay.panels.freeze(70, &fixture.recorder);
             fixture.pass(vec![]);
             fixture.pass(vec![]);
-            assert!(fixture.find("Frame at 0:01.2, Esc lets go").is_some(), "{:?}", fixture.texts);
-            assert!(fixture.find("n \u{2212} 2").is_some() && fixture.find("No frame yet.").is_none());
+            assert!(fixture.find("Frame at 0:01.2 (Esc to unfreeze)").is_some(), "{:?}", fixture.texts);
+            assert!(fixture.find("n \u{2212} 2").is_some() && fixture.find("No frames yet.").is_none());
         };
         freeze(&mut fixture);
         // New frames change nothing, and neither does a click at the panel.
         fixture.recorder.push_traced(sample.clone(), Vec::new());
         fixture.click("n");
-        assert!(fixture.overlay.is_frozen());
-        assert!(fixture.find("Frame at 0:01.2, Esc lets go").is_some());
+        assert!(fixture.overlay.panels.is_frozen());
+        assert!(fixture.find("Frame at 0:01.2 (Esc to unfreeze)").is_some());
         // Another frame's bar takes its place.
         assert_eq!(fixture.click_at(spike + vec2(30.0, 0.0)).len(), 1);
-        assert!(fixture.overlay.is_frozen(), "the action is the window's to do");
+        assert!(fixture.overlay.panels.is_frozen(), "the action is the window's to do");
         fixture.click("clip.mp4");
-        assert!(!fixture.overlay.is_frozen());
+        assert!(!fixture.overlay.panels.is_frozen());
         fixture.pass(vec![]);
-        assert!(fixture.find("Frame at 0:01.2, Esc lets go").is_none());
+        assert!(fixture.find("Frame at 0:01.2 (Esc to unfreeze)").is_none());
         // The closing button and the key leave nothing open.
         freeze(&mut fixture);
-        fixture.overlay.toggle(Panel::Timeline);
-        assert!(!fixture.overlay.is_frozen() && !fixture.overlay.timeline_shown());
+        fixture.overlay.panels.toggle(Panel::Timeline);
+        assert!(!fixture.overlay.panels.is_frozen() && !fixture.shows_timeline());
         freeze(&mut fixture);
-        fixture.overlay.let_go();
-        assert!(!fixture.overlay.timeline_shown(), "it was closed before");
-        // What is too old to be kept is not shown.
-        fixture.overlay.freeze(1_000, &fixture.recorder);
-        assert!(!fixture.overlay.is_frozen());
+        fixture.overlay.panels.unfreeze();
+        assert!(!fixture.shows_timeline(), "it was closed before");
+        // A frame that is too old to be kept is not shown.
+        fixture.overlay.panels.freeze(1_000, &fixture.recorder);
+        assert!(!fixture.overlay.panels.is_frozen());
     }
 }
 
-/// What the Lab has measured in the fixture: a rung that is fast, one that is noisy, one that cannot run, one that was not
-/// timed yet.
-pub(super) fn measured(state: LabState) -> Lab {
+/// Returns a Lab in this state with four rows: a fast variant, a noisy one, one that cannot run, and one that is not
+/// measured yet.
+pub(super) fn measured(state: JobState) -> Lab {
     use base::timing::Series;
     let time = |ms: f64| Series::of(&[ms; 9]);
     let row = |name: &str, ms: Option<f64>| LabRow {
@@ -385,10 +383,10 @@ pub(super) fn measured(state: LabState) -> Lab {
     (rows[2].outcome, rows[2].reason) = ("unsupported".to_owned(), Some("No room.".to_owned()));
     Lab {
         state,
-        of: Some(("matmul", "256,256,256")),
+        case: Some(("matmul", "256,256,256")),
         device: "First".to_owned(),
         steps: (17, 24),
-        limit: Some(row("multiply-adds alone", Some(2.0))),
+        peak: Some(row("multiply-adds alone", Some(2.0))),
         rows,
         remark: None,
     }
@@ -399,20 +397,20 @@ fn the_lab_shows_nothing_that_was_not_measured_and_factors_of_what_was() {
     for size in SIZES {
         let mut fixture = Fixture::new(size);
         assert_eq!(fixture.choose("Lab"), [Action::Toggle(Panel::Lab)], "{size}");
-        fixture.overlay.toggle(Panel::Lab);
+        fixture.overlay.panels.toggle(Panel::Lab);
         (0..2).for_each(|_| drop(fixture.pass(vec![])));
         let count = |fixture: &Fixture, text: &str| fixture.texts.iter().filter(|(t, _)| t == text).count();
-        let rungs = (ladders::all()[0].rungs)().len();
-        // What scrolls out of a low window is not painted.
+        let variants = (ladders::all()[0].variants)().len();
+        // Texts that scroll out of a low window are not painted.
         let unknown = count(&fixture, "\u{2013}");
-        assert!(unknown > 0 && (size != SIZES[0] || unknown >= 2 * rungs), "{unknown} at {size}");
+        assert!(unknown > 0 && (size != SIZES[0] || unknown >= 2 * variants), "{unknown} at {size}");
         let want = Action::Measure { ladder: "matmul", size: "256,256,256" };
         assert_eq!(fixture.click("Measure"), [want], "{size}");
         assert_eq!(fixture.click("\u{d7}"), [Action::Toggle(Panel::Lab)]);
     }
     let mut fixture = Fixture::new(SIZES[0]);
-    fixture.overlay.open[Panel::Lab as usize] = true;
-    fixture.lab = measured(LabState::Running("timing, round 3".to_owned()));
+    fixture.change(|s| s.open[Panel::Lab as usize] = true);
+    fixture.lab = measured(JobState::Running("timing, round 3".to_owned()));
     (0..2).for_each(|_| drop(fixture.pass(vec![])));
     for text in
         ["step 18 of 24: timing, round 3", "(multiply-adds alone)", "80.0", "1", "~0.67", "unsupported"]
@@ -424,7 +422,7 @@ fn the_lab_shows_nothing_that_was_not_measured_and_factors_of_what_was() {
     fixture.click("512\u{b3}");
     fixture.pass(vec![]);
     assert!(fixture.find("80.0").is_none() && fixture.find("panels").is_some());
-    fixture.lab.state = LabState::Done;
+    fixture.lab.state = JobState::Done;
     fixture.pass(vec![]);
     let want = Action::Measure { ladder: "matmul", size: "512,512,512" };
     assert_eq!(fixture.click("Measure"), [want]);
@@ -438,39 +436,50 @@ fn the_lab_shows_nothing_that_was_not_measured_and_factors_of_what_was() {
 #[test]
 fn the_lab_says_what_is_wrong_with_whom() {
     let mut fixture = Fixture::new(vec2(1600.0, 1000.0));
-    fixture.overlay.open[Panel::Lab as usize] = true;
-    fixture.lab = measured(LabState::Done);
+    fixture.change(|s| s.open[Panel::Lab as usize] = true);
+    fixture.lab = measured(JobState::Done);
     let wrong = |row: &mut LabRow, outcome: &str, reason: &str| {
         (row.outcome, row.reason, row.time) = (outcome.to_owned(), Some(reason.to_owned()), None);
     };
     wrong(&mut fixture.lab.rows[1], "mismatch", "3 of 9 floats differ");
     wrong(&mut fixture.lab.rows[3], "failed", "It does not build.\n  Line 7.");
-    wrong(fixture.lab.limit.as_mut().unwrap(), "failed", "It did not end.");
+    wrong(fixture.lab.peak.as_mut().unwrap(), "failed", "It did not end.");
     (0..2).for_each(|_| drop(fixture.pass(vec![])));
     let said =
         ["naive: 3 of 9 floats differ", "auto: It does not build.", "multiply-adds alone: It did not end."];
     for text in said.into_iter().chain(["mismatch", "(multiply-adds alone)", "80.0"]) {
         assert!(fixture.find(text).is_some(), "'{text}': {:?}", fixture.texts);
     }
-    // What a device cannot do is nobody's fault.
+    // An unsupported variant is no fault.
     assert!(!fixture.shows("No room.") && !fixture.shows("120"), "{:?}", fixture.texts);
 }
 
 #[test]
 fn the_lab_says_why_it_waits_and_what_it_disturbs() {
     for (state, part) in [
-        (LabState::Waiting(Wait::Plays), "waits: the movie plays. A pause lets it go on: Space."),
-        (LabState::Waiting(Wait::Check), "waits: conversions are checked. It goes on after that."),
-        (LabState::Waiting(Wait::Filter), "waits: the filter is at work. It goes on after that."),
-        (LabState::Ending(Wait::Plays), "the step that has begun disturbs its times"),
-        (LabState::Failed("It does not answer.".to_owned()), "It does not answer."),
-        (LabState::Done, "Which: naive."),
+        (JobState::Waiting(Wait::Plays), "waiting: the movie is playing. Pause to continue (Space)."),
+        (
+            JobState::Waiting(Wait::Check),
+            "waiting: type conversions are being checked. Continues afterwards.",
+        ),
+        (JobState::Waiting(Wait::Filter), "waiting: the filter is running. Continues afterwards."),
+        (JobState::Ending(Wait::Plays), "Finishing a step, which affects the movie's times"),
+        (JobState::Failed("It does not answer.".to_owned()), "It does not answer."),
+        (JobState::Done, "Which: naive."),
     ] {
         let mut fixture = Fixture::new(vec2(1600.0, 1000.0));
-        fixture.overlay.open[Panel::Lab as usize] = true;
+        fixture.change(|s| s.open[Panel::Lab as usize] = true);
         fixture.lab = measured(state);
         fixture.lab.remark = Some("Which: naive.".to_owned());
         (0..2).for_each(|_| drop(fixture.pass(vec![])));
         assert!(fixture.shows(part), "{part}: {:?}", fixture.texts);
+    }
+}
+
+impl Fixture<'_> {
+    /// Returns true if the panel of the timeline is on the screen in the next pass.
+    fn shows_timeline(&mut self) -> bool {
+        self.pass(vec![]);
+        self.find("Last frames").is_some() || self.shows("Frame at ")
     }
 }

@@ -1,4 +1,4 @@
-//! Drives the overlay without a window: pointer events in, actions out.
+//! Tests that drive the overlay without a window: each pass gets input events and returns the user's actions.
 
 use egui::{Color32, Context, Event, Modifiers, PointerButton, Pos2, RawInput, Rect, Vec2, pos2, vec2};
 
@@ -9,21 +9,23 @@ mod hidden;
 mod kernels;
 mod machine;
 mod mouse;
+mod notices;
 mod panels;
+mod scoreboard;
 mod seekbar;
-mod story;
-mod told;
 
 use super::*;
+use crate::{panel, theme};
 use base::error::Error;
 use base::timing::CpuReading;
 use box_filter::VariantId;
+use engine::sharing::Sharing;
 use engine::stats::{FrameSample, GlTimes, PlayState, Playing, Recorder, Stage};
-use video::Fields;
+use video::FieldOrder;
 
 const SIZES: [Vec2; 3] = [vec2(1280.0, 720.0), vec2(640.0, 360.0), vec2(480.0, 800.0)];
 
-/// Everything that a [`View`] borrows.
+/// An overlay in a window of a given size, and all data that its [`View`] borrows.
 struct Fixture<'a> {
     ctx: Context,
     overlay: Overlay,
@@ -41,20 +43,21 @@ struct Fixture<'a> {
     tuning: Tuning,
     lab: Lab,
     conversions: Conversions,
-    /// The scene that fills the window has a panel.
+    /// True if the current scene has a panel.
     has_scene: bool,
     kernels: Kernels,
-    races: Races,
+    races: RaceReport,
     device: Option<opencl::cl::DeviceInfo>,
+    clock: opencl::clock::ClockState,
     chosen: VariantId,
     radius: u32,
     paused: bool,
     time: f64,
-    /// What the last pass filled with a colour.
+    /// The filled rectangles of the last pass, with their colours.
     rects: Vec<(Rect, Color32)>,
-    /// What the last pass painted: every text and the rectangle it covers.
+    /// The texts that the last pass painted, with their rectangles.
     texts: Vec<(String, Rect)>,
-    /// What was copied to the clipboard.
+    /// The text that was copied to the clipboard, if any.
     copied: Option<String>,
 }
 
@@ -93,7 +96,7 @@ impl<'a> Fixture<'a> {
         let row = |id| VariantRow { id, title: "Title", idea: "Idea.", status: VariantStatus::Ready };
         let mut fixture = Self {
             ctx,
-            overlay: Overlay { hint_seen: true, ..Overlay::new() },
+            overlay: Overlay::new(SavedState { hint_seen: true, ..SavedState::default() }),
             size,
             recorder,
             movie: MovieSummary {
@@ -104,7 +107,7 @@ impl<'a> Fixture<'a> {
                 format: "h264, yuv420p, BT.709, limited".into(),
                 in_list: None,
                 remarks: Vec::new(),
-                fields: Fields::Progressive,
+                fields: FieldOrder::Progressive,
                 position_s: 1.0,
                 duration_s: Some(10.0),
                 chapters: Vec::new(),
@@ -117,13 +120,14 @@ impl<'a> Fixture<'a> {
             readings: None,
             wipe: None,
             devices: DeviceList::default(),
-            tuning: Tuning::NONE,
-            lab: Lab::NONE,
+            tuning: Tuning::default(),
+            lab: Lab::default(),
             conversions: Conversions::default(),
             has_scene: false,
             kernels: Kernels::default(),
-            races: Races::default(),
+            races: RaceReport::default(),
             device: None,
+            clock: opencl::clock::ClockState::Trusted,
             chosen: VariantId::Flat,
             radius: 7,
             paused: false,
@@ -136,7 +140,7 @@ impl<'a> Fixture<'a> {
         fixture
     }
 
-    /// One pass over `events`.
+    /// Runs a pass with these input events, and returns the user's actions.
     fn pass(&mut self, events: Vec<Event>) -> Vec<Action> {
         self.time += 0.02;
         let input = RawInput {
@@ -154,16 +158,16 @@ impl<'a> Fixture<'a> {
             movie: &self.movie,
             scene: self.has_scene.then_some(ScenePanel { name: "A scene", contents: &contents }),
             device: self.device.as_ref(),
+            clock: &self.clock,
             devices: self.devices,
             gl_renderer: "renderer",
-            sharing: "copy",
-            sharing_reason: "no device",
+            sharing: &Sharing::copy("no device"),
             variants: &self.variants,
             chosen: self.chosen,
             radius: self.radius,
             paused: self.paused,
             unpaced: false,
-            shown: self.recorder.shown().map(|s| Shown {
+            shown: self.recorder.shown.last().map(|s| ShownFilter {
                 variant: s.variant,
                 radius: s.radius,
                 size: s.size,
@@ -177,9 +181,9 @@ impl<'a> Fixture<'a> {
             budget_ms: Some(40.0),
             correction: self.correction,
             speed: 1.0,
-            repeats: "",
+            loop_text: "",
             target_s: None,
-            part: self.part,
+            loop_range: self.part,
             tuning: &self.tuning,
             lab: &self.lab,
             conversions: &self.conversions,
@@ -187,8 +191,8 @@ impl<'a> Fixture<'a> {
             races: &self.races,
             auto: None,
             readings: self.readings.as_ref(),
-            not_measured: None,
-            placed: Some(Placed {
+            readings_error: None,
+            picture_place: Some(PicturePlace {
                 at: [0.0, 0.0, self.size.x, self.size.y],
                 orientation: Default::default(),
             }),
@@ -207,7 +211,14 @@ impl<'a> Fixture<'a> {
         actions
     }
 
-    /// Frames of a setting are presented.
+    /// Changes the part of the overlay's state that is kept between starts.
+    fn change(&mut self, change: impl FnOnce(&mut SavedState)) {
+        let mut saved = self.overlay.saved_state();
+        change(&mut saved);
+        self.overlay.restore(saved);
+    }
+
+    /// Presents `count` frames of this filter.
     fn push(&mut self, variant: VariantId, radius: u32, ms: f64, count: usize) {
         let mut sample = self.recorder.history().back().expect("there are some").clone();
         for _ in 0..count {
@@ -218,12 +229,12 @@ impl<'a> Fixture<'a> {
         }
     }
 
-    /// Frames of a setting whose filter takes turns with these times.
+    /// Presents `count` frames of this filter, whose times alternate between the two values of `ms`.
     fn push_noisy(&mut self, variant: VariantId, radius: u32, ms: [f64; 2], count: usize) {
         (0..count).for_each(|n| self.push(variant, radius, ms[n % 2], 1));
     }
 
-    /// Where the text `name` stands, if it is visible; the last one painted.
+    /// Returns the rectangle of the visible text `name`, of the last one painted if there are several.
     fn find(&self, name: &str) -> Option<Rect> {
         self.texts.iter().rev().find(|(text, _)| text == name).map(|(_, rect)| *rect)
     }
@@ -234,7 +245,8 @@ impl<'a> Fixture<'a> {
         self.click_at(at)
     }
 
-    /// Where the text `name` stands in the search, whose contents are scrolled where it is too low.
+    /// Returns the rectangle of the text `name` in the panel of tuning, after scrolling the panel until the text is
+    /// visible.
     fn reach(&mut self, name: &str) -> Rect {
         let panel = self.ctx.read_response(panel::cover_id("tuning")).expect("it is shown").rect;
         let ways = std::iter::repeat_n(-30.0, 10).chain(std::iter::repeat_n(30.0, 20));
@@ -248,27 +260,27 @@ impl<'a> Fixture<'a> {
         panic!("no '{name}' in {:?}", self.texts)
     }
 
-    /// Chooses a panel in the menu.
+    /// Clicks the line of a panel in the menu, and returns the actions.
     fn choose(&mut self, name: &str) -> Vec<Action> {
         assert_eq!(self.click("Panels"), []);
         self.pass(vec![]);
         self.click(name)
     }
 
-    /// Whether a text has this part.
+    /// Returns true if a painted text contains `part`.
     fn shows(&self, part: &str) -> bool {
         self.texts.iter().any(|(text, _)| text.contains(part))
     }
 
-    /// Presses and releases the mouse on what has this name in egui.
+    /// Clicks the widget with this identifier in egui.
     fn click_id(&mut self, id: egui::Id) -> Vec<Action> {
         let at = self.ctx.read_response(id).expect("it is shown").rect.center();
         self.click_at(at)
     }
 
-    /// The button that pauses.
+    /// Clicks the button that pauses.
     fn click_pause(&mut self) -> Vec<Action> {
-        self.click_id(crate::seekbar::pause_id())
+        self.click_id(crate::seekbar::pause_button_id())
     }
 
     fn click_at(&mut self, pos: Pos2) -> Vec<Action> {
@@ -278,7 +290,7 @@ impl<'a> Fixture<'a> {
         actions
     }
 
-    /// Presses on the text `name`, moves by `way` in two steps, lets go.
+    /// Drags the text `name` by `way`, in two steps of the mouse.
     fn drag(&mut self, name: &str, way: Vec2) {
         let at = self.find(name).unwrap_or_else(|| panic!("no text '{name}' in {:?}", self.texts)).center();
         self.pass(vec![Event::PointerMoved(at)]);
@@ -290,7 +302,7 @@ impl<'a> Fixture<'a> {
     }
 }
 
-/// What was filled with a colour.
+/// Returns the filled rectangles among the shapes, with their colours.
 fn rects(shapes: &[egui::epaint::ClippedShape]) -> Vec<(Rect, Color32)> {
     fn within(shape: &egui::Shape, found: &mut Vec<(Rect, Color32)>) {
         match shape {
@@ -304,7 +316,7 @@ fn rects(shapes: &[egui::epaint::ClippedShape]) -> Vec<(Rect, Color32)> {
     found
 }
 
-/// The left button of the mouse goes down or up.
+/// Returns the event of pressing or releasing the left mouse button.
 fn button(pos: Pos2, pressed: bool) -> Event {
     Event::PointerButton { pos, button: PointerButton::Primary, pressed, modifiers: Modifiers::NONE }
 }
@@ -313,7 +325,7 @@ fn notice(what: &str, serious: bool) -> Notice {
     Notice { error: Error::new(what, "The reason.", "The hint."), serious }
 }
 
-/// A picture that is awaited.
+/// Returns the progress of a picture that is being filtered.
 fn busy(variant: VariantId, radius: u32, elapsed_s: f64, predicted_s: Option<f64>) -> Busy {
     Busy { variant, radius, fraction: 0.34, elapsed_s, predicted_s }
 }

@@ -1,9 +1,9 @@
-//! The mouse where there is no button.
+//! Tests of the mouse on the picture, on a wipe, and of the wheel.
 
 use egui::{MouseWheelUnit, TouchPhase};
 
 use super::*;
-use engine::stats::Beside;
+use engine::stats::SecondSetting;
 use engine::{Difference, Request};
 
 pub(super) fn wheel(unit: MouseWheelUnit, y: f32) -> Event {
@@ -17,7 +17,7 @@ pub(super) fn wheel(unit: MouseWheelUnit, y: f32) -> Event {
     }
 }
 
-/// What another button of the mouse does at a place.
+/// Clicks the right mouse button at `pos`, and returns the actions.
 fn right_click(fixture: &mut Fixture, pos: Pos2) -> Vec<Action> {
     let event = |pressed| match button(pos, pressed) {
         Event::PointerButton { pos, pressed, modifiers, .. } => {
@@ -35,19 +35,19 @@ fn right_click(fixture: &mut Fixture, pos: Pos2) -> Vec<Action> {
 fn clicks_on_the_picture_fill_the_screen_and_pause() {
     for (size, visible) in SIZES.into_iter().flat_map(|size| [(size, true), (size, false)]) {
         let mut fixture = Fixture::new(size);
-        fixture.overlay.visible = visible;
+        fixture.change(|s| s.visible = visible);
         let picture = pos2(size.x * 0.5, size.y * 0.35);
         assert_eq!(fixture.click_at(picture), [], "one click does nothing at {size}");
         assert_eq!(fixture.click_at(picture), [Action::ToggleFullscreen], "{size}, visible: {visible}");
         assert_eq!(right_click(&mut fixture, picture), [Action::TogglePause], "{size}, visible: {visible}");
     }
-    // What lies on the picture is not the picture.
+    // A click on a part of the overlay does not reach the picture.
     let mut fixture = Fixture::new(SIZES[0]);
     fixture.notices = vec![notice("Something.", true)];
-    fixture.overlay.open[Panel::Stages as usize] = true;
+    fixture.change(|s| s.open[Panel::Stages as usize] = true);
     fixture.pass(vec![]);
     // A click on the name of a panel folds it.
-    for text in ["clip.mp4", "the filter alone", "Something.", "The hint.", "frame"] {
+    for text in ["clip.mp4", "filter alone", "Something.", "The hint.", "frame"] {
         let at = fixture.find(text).unwrap_or_else(|| panic!("{text} in {:?}", fixture.texts));
         fixture.click_at(at.center());
         assert_eq!(fixture.click_at(at.center()), [], "{text}");
@@ -55,12 +55,12 @@ fn clicks_on_the_picture_fill_the_screen_and_pause() {
     }
 }
 
-/// A wipe of two filters of the numbers' picture.
+/// Returns a fixture with a wipe of two filters, both of which have measured times.
 fn wiped(size: Vec2) -> Fixture<'static> {
     let mut fixture = Fixture::new(size);
     let sides = [(VariantId::Flat, 7), (VariantId::Native, 3)].map(|(id, radius)| Request::new(id, radius));
     fixture.wipe = Some(Wipe { sides, by_wall: [false, true], difference: None });
-    let beside = Beside { variant: VariantId::Native, radius: 3, compared: false };
+    let beside = SecondSetting { variant: VariantId::Native, radius: 3, compared: false };
     let sample = fixture.recorder.history().back().unwrap().clone();
     for n in 1..40 {
         let presented_at = sample.presented_at + 0.04 * f64::from(n);
@@ -78,10 +78,10 @@ fn wiped(size: Vec2) -> Fixture<'static> {
 fn the_mouse_drags_the_line_of_a_wipe_in_a_band_around_it() {
     for (size, visible) in SIZES.into_iter().flat_map(|size| [(size, true), (size, false)]) {
         let mut fixture = wiped(size);
-        fixture.overlay.visible = visible;
+        fixture.change(|s| s.visible = visible);
         fixture.pass(vec![]);
         let y = size.y * 0.45;
-        let at = |fixture: &Fixture| fixture.overlay.wipe_at() * size.x;
+        let at = |fixture: &Fixture| fixture.overlay.wipe_line.position() * size.x;
         let drag = |fixture: &mut Fixture, from: f32, to: f32| {
             fixture.pass(vec![Event::PointerMoved(pos2(from, y))]);
             fixture.pass(vec![button(pos2(from, y), true)]);
@@ -106,10 +106,10 @@ fn the_mouse_drags_the_line_of_a_wipe_in_a_band_around_it() {
         assert!((handle(&fixture) - at(&fixture)).abs() < 0.01, "{size}: {}", handle(&fixture));
         for (x, right) in [(0.61, false), (0.63, true)] {
             fixture.pass(vec![Event::PointerMoved(pos2(size.x * x, y))]);
-            assert_eq!(fixture.overlay.is_right_of_wipe(), right, "{size} {x}");
+            assert_eq!(fixture.overlay.wipe_line.pointer_is_right(), right, "{size} {x}");
             // Before it is drawn again, too.
-            fixture.overlay.mouse_is_at(pos2(size.x * (1.24 - x), y));
-            assert_eq!(fixture.overlay.is_right_of_wipe(), !right, "{size} {x}");
+            fixture.overlay.wipe_line.set_pointer(pos2(size.x * (1.24 - x), y));
+            assert_eq!(fixture.overlay.wipe_line.pointer_is_right(), !right, "{size} {x}");
         }
         // A double click is the picture's everywhere else, and a right click is a pause in the band too.
         let (line, beside) = (pos2(size.x * 0.62, y), pos2(size.x * 0.55, y));
@@ -128,7 +128,7 @@ fn the_mouse_drags_the_line_of_a_wipe_in_a_band_around_it() {
 fn the_sides_of_a_wipe_have_labels_that_can_be_read_wherever_the_line_is() {
     for (size, visible) in SIZES.into_iter().flat_map(|size| [(size, true), (size, false)]) {
         let mut fixture = wiped(size);
-        fixture.overlay.visible = visible;
+        fixture.change(|s| s.visible = visible);
         fixture.pass(vec![]);
         let y = size.y * 0.45;
         let mut from = size.x / 2.0;
@@ -139,7 +139,7 @@ fn the_sides_of_a_wipe_have_labels_that_can_be_read_wherever_the_line_is() {
             for event in [Event::PointerMoved(pos2(to, y)), button(pos2(to, y), false)] {
                 fixture.pass(vec![event]);
             }
-            from = fixture.overlay.wipe_at() * size.x;
+            from = fixture.overlay.wipe_line.position() * size.x;
             fixture.pass(vec![]);
             let find = |part: &str| {
                 let found = fixture.texts.iter().find(|(text, _)| text.starts_with(part));
@@ -176,7 +176,7 @@ fn the_sides_of_a_wipe_have_labels_that_can_be_read_wherever_the_line_is() {
 #[test]
 fn a_panel_in_the_middle_leaves_the_labels_of_a_wipe_to_be_read() {
     let mut fixture = wiped(SIZES[0]);
-    fixture.overlay.open[Panel::Kernels as usize] = true;
+    fixture.change(|s| s.open[Panel::Kernels as usize] = true);
     for compared in [false, true] {
         let difference = Difference { pixels: 100, differing: 0, largest: None };
         fixture.wipe.as_mut().unwrap().difference = compared.then_some(difference);
@@ -196,7 +196,7 @@ fn the_wheel_changes_what_it_is_over() {
     for size in SIZES {
         let mut fixture = Fixture::new(size);
         let radius = fixture.find("+").unwrap().center();
-        let rail = fixture.ctx.read_response(crate::seekbar::id()).unwrap().rect.center();
+        let rail = fixture.ctx.read_response(crate::seekbar::rail_id()).unwrap().rect.center();
         let mut turn = |at: Pos2, unit, y| {
             fixture.pass(vec![Event::PointerMoved(at)]);
             fixture.pass(vec![wheel(unit, y)])
@@ -217,7 +217,7 @@ fn the_wheel_changes_what_it_is_over() {
 #[test]
 fn a_path_is_completed_where_it_still_stands() {
     let mut fixture = Fixture::new(SIZES[0]);
-    fixture.overlay.ask_for_path();
+    fixture.overlay.path_prompt.open();
     fixture.pass(vec![]);
     fixture.pass(vec![Event::Text("/tm".into())]);
     let tab = |pressed| Event::Key {
@@ -229,27 +229,27 @@ fn a_path_is_completed_where_it_still_stands() {
     };
     assert_eq!(fixture.pass(vec![tab(true)]), [Action::Complete("/tm".into())]);
     fixture.pass(vec![tab(false)]);
-    fixture.overlay.complete_path("/t", "/toolate".into(), &[]);
+    fixture.overlay.path_prompt.complete("/t", "/toolate".into(), &[]);
     fixture.pass(vec![]);
     assert!(fixture.find("/tm").is_some(), "{:?}", fixture.texts);
-    fixture.overlay.complete_path("/tm", "/tmp/".into(), &["tmp".into()]);
+    fixture.overlay.path_prompt.complete("/tm", "/tmp/".into(), &["tmp".into()]);
     fixture.pass(vec![]);
     assert!(fixture.find("/tmp/").is_some(), "{:?}", fixture.texts);
-    // What is typed goes on behind it.
+    // Further text is appended to the completion.
     fixture.pass(vec![Event::Text("m".into())]);
-    fixture.overlay.complete_path("/tmp/m", "/tmp/movie".into(), &["movie1".into(), "movie2".into()]);
+    fixture.overlay.path_prompt.complete("/tmp/m", "/tmp/movie".into(), &["movie1".into(), "movie2".into()]);
     fixture.pass(vec![]);
     assert!(fixture.find("/tmp/movie").is_some() && fixture.find("movie1   movie2").is_some());
     fixture.pass(vec![Event::Text("1".into())]);
     fixture.pass(vec![]);
     assert!(fixture.find("/tmp/movie1").is_some() && fixture.find("movie1   movie2").is_none());
-    // What has grown without a name, as `~` does, was completed; what stayed was not.
+    // A text that changes without listed names, such as `~`, was completed; an unchanged text was not.
     for (text, is_completed) in [("/tmp/movie1/", true), ("/tmp/movie1/", false)] {
         let typed = if is_completed { "/tmp/movie1" } else { text };
-        fixture.overlay.complete_path(typed, text.into(), &[]);
+        fixture.overlay.path_prompt.complete(typed, text.into(), &[]);
         fixture.pass(vec![]);
         assert!(fixture.find(text).is_some());
-        assert_eq!(fixture.find("No file begins so").is_none(), is_completed);
+        assert_eq!(fixture.find("No matching file").is_none(), is_completed);
     }
 }
 
@@ -259,7 +259,7 @@ fn chapters_are_told_at_the_seek_bar_and_the_place_in_a_list_by_the_name() {
     let chapter = |start_s, title: &str| video::Chapter { start_s, title: title.into() };
     fixture.movie.chapters = vec![chapter(0.0, "Begin"), chapter(4.0, ""), chapter(8.0, "The end")];
     fixture.pass(vec![]);
-    let rail = fixture.ctx.read_response(crate::seekbar::id()).unwrap().rect;
+    let rail = fixture.ctx.read_response(crate::seekbar::rail_id()).unwrap().rect;
     // A stroke where each begins, but the first.
     let strokes: Vec<f32> = fixture
         .rects

@@ -1,67 +1,64 @@
-//! Panels that fold, are moved, and lie over the others.
+//! Tests of folding, moving and placing the panels.
 
 use super::machine::{Machine, measured, searched};
 use super::*;
-use ladder::judge::Status;
+use ladder::tune::Status;
 
 #[test]
 fn panels_fold_by_themselves_in_a_small_window_and_by_click() {
     let line = "flat r=7 \u{b7} 8.45 ms \u{b7} 25 fps \u{b7} CPU 60 %";
     let mut fixture = Fixture::new(SIZES[1]);
-    assert!(fixture.find(line).is_some() && fixture.find("the filter alone").is_none());
+    assert!(fixture.find(line).is_some() && fixture.find("filter alone").is_none());
     assert_eq!(
-        fixture.overlay.folded,
-        Folds::default(),
+        fixture.overlay.saved_state().folded,
+        FoldStates::default(),
         "nothing is remembered that the user did not choose"
     );
     // The triangles stand left of the texts.
     let mark = |fixture: &Fixture, text: &str| fixture.find(text).unwrap().left_center() - vec2(11.0, 0.0);
     fixture.click_at(mark(&fixture, line));
     fixture.pass(vec![]);
-    assert_eq!(fixture.overlay.folded[Panel::Numbers as usize], Some(false));
-    assert!(
-        fixture.find(line).is_none() && fixture.find("the filter alone").is_some(),
-        "{:?}",
-        fixture.texts
-    );
+    assert_eq!(fixture.overlay.saved_state().folded[Panel::Numbers as usize], Some(false));
+    assert!(fixture.find(line).is_none() && fixture.find("filter alone").is_some(), "{:?}", fixture.texts);
 
     let mut fixture = Fixture::new(SIZES[0]);
-    assert!(fixture.find(line).is_none() && fixture.find("the filter alone").is_some());
-    for title in ["Filter alone", "naive \u{2192} flat", "clip.mp4"] {
+    assert!(fixture.find(line).is_none() && fixture.find("filter alone").is_some());
+    for title in ["Filter alone", "flat vs. naive", "clip.mp4"] {
         fixture.click_at(mark(&fixture, title));
     }
     fixture.pass(vec![]);
-    let folded = [Panel::Numbers, Panel::Graph, Panel::Ladder].map(|p| fixture.overlay.folded[p as usize]);
+    let folded = [Panel::Numbers, Panel::Graph, Panel::Ladder]
+        .map(|p| fixture.overlay.saved_state().folded[p as usize]);
     assert_eq!(folded, [Some(true); 3]);
     assert!(fixture.find(line).is_some() && fixture.find("Filter alone").is_some());
-    assert!(fixture.find("naive \u{2192} flat").is_some() && fixture.find("separable").is_none());
+    assert!(fixture.find("flat vs. naive").is_some() && fixture.find("separable").is_none());
     assert_eq!(fixture.click_pause(), [Action::TogglePause]);
 }
 
-/// What the panels have in egui, by their number.
+/// Returns egui's identifier of the area of a panel.
 fn cover_of(panel: Panel) -> egui::Id {
     let name = if panel == Panel::Numbers { "headline" } else { panel.name() };
     crate::panel::cover_id(name)
 }
 
 impl Fixture<'_> {
-    /// Opens a panel, or closes it.
+    /// Opens a panel if `on`, otherwise closes it.
     fn turn(&mut self, panel: Panel, on: bool) {
         match panel {
             Panel::Correction => self.correction = on.then_some(video::color::Correction::NEUTRAL),
-            panel => self.overlay.open[panel as usize] = on,
+            panel => self.change(|s| s.open[panel as usize] = on),
         }
         self.pass(vec![]);
     }
 
-    /// What is drawn of panels, with the strip: names and rectangles.
+    /// Returns the names and rectangles of the drawn panels and of the strip.
     fn panels(&self) -> Vec<(&'static str, Rect)> {
         let strip = self.ctx.read_response(crate::panel::cover_id("strip"));
         let of = |panel: &Panel| Some((panel.name(), self.ctx.read_response(cover_of(*panel))?.rect));
         Panel::ALL.iter().filter_map(of).chain(strip.map(|strip| ("strip", strip.rect))).collect()
     }
 
-    /// Nothing lies over anything else, and nothing reaches outside: panels, and the texts of banners and messages.
+    /// Asserts that no panel, banner or message overlaps another or leaves the window. `what` names the case.
     fn check_panels(&self, what: &str) {
         let (panels, window) = (self.panels(), Rect::from_min_size(Pos2::ZERO, self.size));
         let said = self.texts.iter().filter(|(text, _)| SAID.contains(&text.as_str()));
@@ -77,7 +74,7 @@ impl Fixture<'_> {
     }
 }
 
-/// What the fixture says in banners and messages.
+/// The texts of the fixture's banners and message.
 const SAID: [&str; 4] = ["First.", "The reason.", "Second.", "A message."];
 
 #[test]
@@ -90,13 +87,13 @@ fn nothing_lies_over_anything_else_whichever_panels_are_open() {
     let panels: Vec<Panel> = ENTRIES.iter().map(|entry| entry.panel).collect();
     for size in sizes.into_iter().chain([vec2(1920.0, 1080.0), vec2(480.0, 800.0)]) {
         let mut fixture = Fixture::new(size);
-        fixture.devices = DeviceList { rows: Some(&rows), left_out: &machine.left_out, awaited: false };
+        fixture.devices = DeviceList { rows: Some(&rows), remarks: &machine.left_out, is_pending: false };
         fixture.tuning = searched(Status::Abandoned(9.0));
-        fixture.lab = measured(LabState::Waiting(Wait::Plays));
+        fixture.lab = measured(JobState::Waiting(Wait::Plays));
         fixture.conversions = super::conversions::checked();
         fixture.has_scene = true;
         fixture.turn(Panel::Scene, false);
-        fixture.overlay.folded[Panel::Scene as usize] = Some(false);
+        fixture.change(|s| s.folded[Panel::Scene as usize] = Some(false));
         for (n, one) in panels.iter().enumerate() {
             for (m, other) in panels.iter().enumerate().take(n) {
                 let (first, second) = if (n + m) % 2 == 0 { (one, other) } else { (other, one) };
@@ -108,13 +105,14 @@ fn nothing_lies_over_anything_else_whichever_panels_are_open() {
                 // The newest is there, and not folded.
                 let newest = fixture.panels().into_iter().find(|(name, _)| *name == second.name());
                 let (_, newest) = newest.unwrap_or_else(|| panic!("{what} in {size}"));
-                assert!(newest.height() > 2.0 * crate::panel::HEADER, "{what} in {size}: {newest}");
-                fixture.overlay.say("A message.".to_owned());
+                assert!(newest.height() > 2.0 * crate::panel::HEADER_HEIGHT, "{what} in {size}: {newest}");
+                fixture.overlay.show_message("A message.".to_owned());
                 fixture.pass(vec![]);
                 assert!(fixture.find("A message.").is_some(), "{what} in {size}");
                 fixture.check_panels(&what);
                 let before = fixture.panels();
-                fixture.overlay.said = None;
+                // The message ends.
+                fixture.time += 5.0;
                 fixture.pass(vec![]);
                 assert_eq!(fixture.panels(), before, "{what} in {size}: a message moves nothing");
                 fixture.notices = vec![notice("First.", true), notice("Second.", false)];
@@ -164,12 +162,12 @@ fn the_buttons_of_a_search_keep_their_places_whatever_it_says() {
     let mut places = Vec::new();
     let searched = || searched(Status::Abandoned(9.0));
     let states = [
-        (Tuning::NONE, "Tune now"),
-        (Tuning { state: TuningState::Waiting(Wait::Plays), trials: Vec::new(), ..searched() }, "Stop"),
+        (Tuning::default(), "Tune now"),
+        (Tuning { state: JobState::Waiting(Wait::Plays), trials: Vec::new(), ..searched() }, "Stop"),
         (searched(), "Stop"),
-        (Tuning { state: TuningState::Waiting(Wait::Late), ..searched() }, "Stop"),
-        (Tuning { state: TuningState::Failed("It failed, and why. ".repeat(12)), ..searched() }, "Tune now"),
-        (Tuning { state: TuningState::Done, ..searched() }, "Tune now"),
+        (Tuning { state: JobState::Waiting(Wait::Late), ..searched() }, "Stop"),
+        (Tuning { state: JobState::Failed("It failed, and why. ".repeat(12)), ..searched() }, "Tune now"),
+        (Tuning { state: JobState::Done, ..searched() }, "Tune now"),
     ];
     for (tuning, button) in states {
         fixture.tuning = tuning;
@@ -184,11 +182,11 @@ fn the_buttons_of_a_search_keep_their_places_whatever_it_says() {
 fn panels_are_moved_by_their_titles_and_stay_in_the_window() {
     let mut fixture = Fixture::new(SIZES[0]);
     fixture.correction = Some(video::color::Correction::NEUTRAL);
-    fixture.overlay.open[Panel::Stages as usize] = true;
+    fixture.change(|s| s.open[Panel::Stages as usize] = true);
     fixture.pass(vec![]);
     fixture.pass(vec![]);
     let graph = "Frame time by stage, ms";
-    let titles = ["clip.mp4", graph, "Colour correction", "naive \u{2192} flat", "Stages"];
+    let titles = ["clip.mp4", graph, "Colour correction", "flat vs. naive", "Stages"];
     let docked = titles.map(|t| fixture.find(t).unwrap());
     let ways =
         [vec2(500.0, 4.0), vec2(40.0, -300.0), vec2(-300.0, -200.0), vec2(-250.0, 40.0), vec2(90.0, 20.0)];
@@ -199,9 +197,9 @@ fn panels_are_moved_by_their_titles_and_stay_in_the_window() {
         assert!((to.min - from.min - way).length() < 1.0, "{title}: from {from} to {to}");
     }
     let moved = [Panel::Numbers, Panel::Graph, Panel::Correction, Panel::Ladder, Panel::Stages];
-    assert!(moved.iter().all(|p| fixture.overlay.places[*p as usize].is_some()));
+    assert!(moved.iter().all(|p| fixture.overlay.saved_state().places[*p as usize].is_some()));
     // Nothing else was clicked on the way.
-    assert_eq!(fixture.overlay.folded, Folds::default());
+    assert_eq!(fixture.overlay.saved_state().folded, FoldStates::default());
 
     // A smaller window keeps them inside, and a larger one gives them back their places.
     let before = titles.map(|t| fixture.find(t).unwrap());
@@ -230,10 +228,10 @@ fn panels_are_moved_by_their_titles_and_stay_in_the_window() {
     fixture.click_at(at);
     fixture.pass(vec![]);
     assert_eq!(fixture.find("clip.mp4"), Some(docked[0]));
-    fixture.overlay.keys_open = true;
+    fixture.overlay.toggle_key_table();
     fixture.pass(vec![]);
     assert_eq!(fixture.click("Reset panels"), [Action::ResetPanels]);
-    fixture.overlay.keys_open = false;
+    fixture.overlay.toggle_key_table();
     fixture.overlay.reset_panels();
     fixture.pass(vec![]);
     fixture.pass(vec![]);
@@ -247,16 +245,16 @@ fn the_stages_open_by_click_and_the_graph_goes_with_them() {
         assert!(fixture.find("Filter alone").is_some() && fixture.find("Stage, ms").is_none());
         assert_eq!(fixture.click("stages"), [Action::Toggle(Panel::Stages)]);
         assert_eq!(fixture.choose("Stages"), [Action::Toggle(Panel::Stages)]);
-        fixture.overlay.open[Panel::Stages as usize] = true;
+        fixture.change(|s| s.open[Panel::Stages as usize] = true);
         fixture.pass(vec![]);
         fixture.pass(vec![]);
         assert!(fixture.find("Frame time by stage, ms").is_some() && fixture.find("Stage, ms").is_some());
         assert_eq!(fixture.click("\u{d7}"), [Action::Toggle(Panel::Stages)]);
         // Patterns on demand.
-        assert!(!fixture.overlay.hatched);
+        assert!(!fixture.overlay.saved_state().hatched);
         fixture.click("patterns");
         fixture.pass(vec![]);
-        assert!(fixture.overlay.hatched && fixture.find("greys").is_some());
+        assert!(fixture.overlay.saved_state().hatched && fixture.find("greys").is_some());
     }
 }
 
@@ -265,22 +263,22 @@ fn all_keys_can_be_seen_at_every_size() {
     for size in SIZES {
         for visible in [true, false] {
             let mut fixture = Fixture::new(size);
-            fixture.overlay.visible = visible;
-            fixture.overlay.keys_open = true;
+            fixture.change(|s| s.visible = visible);
+            fixture.overlay.toggle_key_table();
             fixture.pass(vec![]);
             let window = Rect::from_min_size(Pos2::ZERO, size);
             let mut shown: Vec<&str> = Vec::new();
             let middle = pos2(size.x / 2.0, size.y / 2.0);
-            // What has no room is reached with the wheel.
+            // The wheel scrolls to the part without room.
             for _ in 0..20 {
                 let inside = |text: &str| fixture.find(text).is_some_and(|at| window.contains_rect(at));
-                let news = KEYS.iter().map(|key| key.does.as_str()).filter(|does| inside(does));
+                let news = KEYS.iter().map(|key| key.effect.as_str()).filter(|does| inside(does));
                 shown.extend(news);
                 let wheel = super::mouse::wheel(egui::MouseWheelUnit::Point, -40.0);
                 fixture.pass(vec![Event::PointerMoved(middle), wheel]);
             }
             for key in KEYS.iter() {
-                assert!(shown.contains(&key.does.as_str()), "{} at {size}", key.does);
+                assert!(shown.contains(&key.effect.as_str()), "{} at {size}", key.effect);
             }
             assert_eq!(fixture.click("\u{d7}"), [Action::ToggleKeys]);
         }
@@ -300,9 +298,9 @@ fn a_path_can_be_typed_and_the_keys_stay_in_the_field() {
     for size in SIZES {
         for visible in [true, false] {
             let mut fixture = Fixture::new(size);
-            fixture.overlay.visible = visible;
-            fixture.overlay.ask_for_path();
-            assert!(fixture.overlay.takes_keys());
+            fixture.change(|s| s.visible = visible);
+            fixture.overlay.path_prompt.open();
+            assert!(fixture.overlay.path_prompt.is_open());
             assert_eq!(fixture.pass(vec![key(egui::Key::O), text("/")]), []);
             let actions = fixture.pass(vec![key(egui::Key::Space), text("q o.mkv")]);
             assert_eq!(actions, []);
@@ -314,21 +312,21 @@ fn a_path_can_be_typed_and_the_keys_stay_in_the_field() {
             assert!(has(&fixture, "/q o.mkv"), "{texts:?}");
             let actions = fixture.pass(vec![key(egui::Key::Enter)]);
             assert_eq!(actions, [Action::Open("/q o.mkv".to_owned())], "at {size}");
-            assert!(!fixture.overlay.takes_keys());
+            assert!(!fixture.overlay.path_prompt.is_open());
 
-            // Again: what is typed replaces what was there; Esc and the button close it.
-            fixture.overlay.ask_for_path();
+            // Again: typing replaces the old text; Esc and the button close the field.
+            fixture.overlay.path_prompt.open();
             fixture.pass(vec![]);
             assert!(fixture.find("/q o.mkv").is_some());
             fixture.pass(vec![text("new")]);
             assert!(fixture.find("new").is_some() && fixture.find("/q o.mkv").is_none());
             assert_eq!(fixture.pass(vec![key(egui::Key::Escape)]), []);
-            assert!(!fixture.overlay.takes_keys());
-            fixture.overlay.ask_for_path();
+            assert!(!fixture.overlay.path_prompt.is_open());
+            fixture.overlay.path_prompt.open();
             fixture.pass(vec![]);
             fixture.pass(vec![]);
             assert_eq!(fixture.click("Open"), [Action::Open("new".to_owned())]);
-            fixture.overlay.ask_for_path();
+            fixture.overlay.path_prompt.open();
             fixture.pass(vec![]);
             fixture.pass(vec![text("  ")]);
             assert_eq!(fixture.pass(vec![key(egui::Key::Enter)]), [], "no path");

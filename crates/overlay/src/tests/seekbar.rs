@@ -1,11 +1,11 @@
-//! The seek bar.
+//! Tests of the seek bar.
 
 use super::*;
 
-/// The rail.
+/// Returns the rectangle of the seek bar's rail.
 fn rail(fixture: &Fixture) -> Rect {
     assert!(fixture.find("0:01.0 / 0:10.0").is_some(), "{:?}", fixture.texts);
-    fixture.ctx.read_response(crate::seekbar::id()).unwrap().rect
+    fixture.ctx.read_response(crate::seekbar::rail_id()).unwrap().rect
 }
 
 #[test]
@@ -39,10 +39,10 @@ fn the_seek_bar_seeks_by_click_and_by_drag() {
 #[test]
 fn a_movie_of_unknown_length_says_so_at_the_seek_bar() {
     for (duration_s, words) in [
-        (None, "does not say how long"),
-        (Some(f64::NAN), "does not say how long"),
-        (Some(-3.0), "does not say how long"),
-        (Some(0.04), "one picture"),
+        (None, "is unknown"),
+        (Some(f64::NAN), "is unknown"),
+        (Some(-3.0), "is unknown"),
+        (Some(0.04), "Still picture"),
     ] {
         let mut fixture = Fixture::new(SIZES[0]);
         let middle = rail(&fixture).center();

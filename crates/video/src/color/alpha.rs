@@ -1,66 +1,63 @@
-//! Pictures with alpha. In: colours as files have them, beside their alpha. Out: colours multiplied by it, as all of the
-//! program has them, and back.
+//! Conversion between straight alpha, as files store it, and premultiplied alpha, which the rest of the program uses.
 //!
 //! The contract:
 //!
-//! 1. A colour becomes `(colour·alpha + largest/2) / largest`, rounded down, where `largest` is `2^depth - 1`: that is a
-//!    rounding to the nearest, without ties. For 8 bits it is `(c·a + 127) / 255`. What alpha 0 hides is gone, so that
-//!    whatever computes each channel by itself (the filters, scaling, interpolation) lets nothing hidden appear. Where
-//!    alpha is the largest, nothing changes: opaque pictures stay as they are, byte for byte.
-//! 2. Samples of 8 to 12 bits that the contract of [`color`](super) covers are multiplied at their own depth, before
-//!    anything else is done with them. What swscale converts is multiplied as RGBA8.
-//! 3. Files have colours beside their alpha: `min((255·c + a/2) / a, 255)`, rounded down, and 0 in all channels where alpha
-//!    is 0. Multiplied again these give the same bytes.
+//! 1. A colour becomes `(colour·alpha + largest/2) / largest`, rounded down, where `largest` is `2^depth - 1`: this rounds to
+//!    the nearest, without ties. For 8 bits it is `(c·a + 127) / 255`. Transparent pixels lose their colour, so that
+//!    computations on single channels (filters, scaling, interpolation) cannot reveal it. Opaque pixels keep their bytes.
+//! 2. Samples of 8 to 12 bits that the contract of [`color`](super) covers are multiplied at their own depth, before all
+//!    other steps. Pictures that swscale converts are multiplied as RGBA8.
+//! 3. Files store straight colours: `min((255·c + a/2) / a, 255)`, rounded down, and 0 in all channels where alpha is 0.
+//!    Premultiplied again these give the same bytes.
 
 use ffmpeg_next::ffi;
 use ffmpeg_next::frame::Video;
 
 use super::layout::Layout;
+use crate::libav;
 
-/// Entries of a palette.
-const ENTRIES: usize = 256;
+/// The number of entries of a palette.
+const PALETTE_ENTRIES: usize = 256;
 
 /// Returns true if the picture may have pixels that are not opaque: its pixel format has alpha, or its palette has entries
 /// that are not opaque.
 pub(crate) fn has_alpha(picture: &Video) -> bool {
-    // SAFETY: the function returns null or a static descriptor.
-    let Some(format) = (unsafe { ffi::av_pix_fmt_desc_get(picture.format().into()).as_ref() }) else {
-        return false;
-    };
+    let Some(format) = libav::descriptor(picture.format()) else { return false };
     let has = |flag: i32| format.flags as i32 & flag != 0;
     if !has(ffi::AV_PIX_FMT_FLAG_PAL) {
         return has(ffi::AV_PIX_FMT_FLAG_ALPHA);
     }
-    // SAFETY: the second plane of a picture with a palette is null or that palette, of four bytes an entry.
+    // SAFETY: the second plane of a picture with a palette is null or the palette, of four bytes per entry.
     unsafe {
         let palette = (*picture.as_ptr()).data[1].cast::<u32>();
-        !palette.is_null() && (0..ENTRIES).any(|entry| palette.add(entry).read_unaligned() >> 24 != 255)
+        !palette.is_null()
+            && (0..PALETTE_ENTRIES).any(|entry| palette.add(entry).read_unaligned() >> 24 != 255)
     }
 }
 
-/// Multiplies a colour by its alpha; `largest` is the largest number of both.
+/// Multiplies a colour by its alpha; `largest` is the largest value of both.
 #[inline(always)]
-pub(super) fn premultiplied(colour: u32, alpha: u32, largest: u32) -> u32 {
+pub(super) fn multiply_alpha(colour: u32, alpha: u32, largest: u32) -> u32 {
     (colour * alpha + largest / 2) / largest
 }
 
-/// Returns the colour whose product with `alpha` is `colour`, in 8 bits.
-pub(super) fn straight(colour: u8, alpha: u8) -> u8 {
+/// Divides an 8-bit colour by its alpha: the inverse of [`multiply_alpha`].
+pub(super) fn divide_alpha(colour: u8, alpha: u8) -> u8 {
     let alpha = u32::from(alpha);
     let colour = (255 * u32::from(colour) + alpha / 2).checked_div(alpha);
     colour.unwrap_or(0).min(255) as u8
 }
 
-/// Multiplies the colours of RGBA8 pixels by their alpha.
+/// Multiplies the colours of straight RGBA8 pixels by their alpha.
 pub(super) fn premultiply(rgba: &mut [u8]) {
     premultiply_packed::<3>(rgba);
 }
 
-/// Divides the colours of RGBA8 pixels by their alpha, for files.
-pub fn straighten(rgba: &mut [u8]) {
+/// Divides the colours of premultiplied RGBA8 pixels by their alpha, for files.
+pub fn unpremultiply(rgba: &mut [u8]) {
     for pixel in rgba.chunks_exact_mut(4).filter(|pixel| pixel[3] != 255) {
         let alpha = pixel[3];
-        pixel[..3].iter_mut().for_each(|colour| *colour = straight(*colour, alpha));
+        pixel[..3].iter_mut().for_each(|colour| *colour = divide_alpha(*colour, alpha));
     }
 }
 
@@ -69,17 +66,17 @@ pub fn straighten(rgba: &mut [u8]) {
 pub(super) fn premultiply_samples(colours: &mut [u16], alphas: &[u16], depth: u32) {
     let multiply = |colours: &mut [u16], largest: u32| {
         for (colour, alpha) in colours.iter_mut().zip(alphas) {
-            *colour = premultiplied((*colour).into(), (*alpha).into(), largest) as u16;
+            *colour = multiply_alpha((*colour).into(), (*alpha).into(), largest) as u16;
         }
     };
     match depth {
-        // A number that the compiler knows is no division.
+        // The compiler replaces the division by a constant.
         8 => multiply(colours, 255),
         depth => multiply(colours, (1 << depth) - 1),
     }
 }
 
-/// Multiplies the colours of a packed block by their alpha. `layout` is that of RGB with alpha.
+/// Multiplies the colours of a packed block by their alpha. `layout` must be of RGB with alpha.
 pub(super) fn premultiply_block(layout: &Layout, block: &mut [u8]) {
     let (at, first) = layout.first_sample_of(3);
     let plane = layout.planes[at];
@@ -119,14 +116,14 @@ pub(super) fn premultiply_block(layout: &Layout, block: &mut [u8]) {
     }
 }
 
-/// Multiplies pixels of four bytes by that of them which is alpha.
+/// Multiplies the colours of pixels of four bytes by their alpha, which is the byte `ALPHA`.
 fn premultiply_packed<const ALPHA: usize>(pixels: &mut [u8]) {
     for pixel in pixels.as_chunks_mut::<4>().0 {
         let mut factors = [u32::from(pixel[ALPHA]); 4];
-        // So alpha stays as it is.
+        // Keeps alpha.
         factors[ALPHA] = 255;
         for (colour, factor) in pixel.iter_mut().zip(factors) {
-            *colour = premultiplied((*colour).into(), factor, 255) as u8;
+            *colour = multiply_alpha((*colour).into(), factor, 255) as u8;
         }
     }
 }
@@ -137,7 +134,7 @@ mod tests {
     use ffmpeg_next::format::Pixel;
 
     #[test]
-    fn what_is_saved_and_read_again_is_the_same() {
+    fn dividing_and_multiplying_by_alpha_is_lossless() {
         for alpha in 0..=255_u8 {
             for colour in 0..=255_u8 {
                 let mut pixel = [colour, 0, alpha, alpha];
@@ -145,18 +142,18 @@ mod tests {
                 let exact = f64::from(colour) * f64::from(alpha) / 255.0;
                 assert!((f64::from(pixel[0]) - exact).abs() < 0.5 && pixel[3] == alpha, "{colour} {alpha}");
                 let multiplied = pixel;
-                straighten(&mut pixel);
+                unpremultiply(&mut pixel);
                 assert!(alpha > 0 || pixel == [0; 4]);
                 premultiply(&mut pixel);
                 assert_eq!(pixel, multiplied);
             }
         }
         // What a filter of another kind may leave: more colour than alpha.
-        assert_eq!(straight(200, 100), 255);
+        assert_eq!(divide_alpha(200, 100), 255);
     }
 
     #[test]
-    fn format_and_palette_decide() {
+    fn format_and_palette_determine_alpha() {
         let of = |format| has_alpha(&Video::new(format, 8, 2));
         let with = [Pixel::RGBA, Pixel::ARGB, Pixel::GBRAP, Pixel::YUVA420P, Pixel::YA8, Pixel::RGBA64LE];
         let without =
@@ -164,8 +161,9 @@ mod tests {
         assert!(with.into_iter().all(of) && !without.into_iter().any(of) && !has_alpha(&Video::empty()));
         let mut picture = Video::new(Pixel::PAL8, 8, 2);
         // SAFETY: PAL8 frames have 256 entries of four bytes in their second plane.
-        let palette =
-            unsafe { std::slice::from_raw_parts_mut((*picture.as_mut_ptr()).data[1].cast::<u32>(), ENTRIES) };
+        let palette = unsafe {
+            std::slice::from_raw_parts_mut((*picture.as_mut_ptr()).data[1].cast::<u32>(), PALETTE_ENTRIES)
+        };
         palette.fill(0xff00_8040);
         assert!(!has_alpha(&picture));
         palette[200] = 0xfe00_8040;

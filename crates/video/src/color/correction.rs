@@ -1,5 +1,5 @@
-//! Colour correction of RGBA8 pictures. In: four numbers that a user turns. Out: [`Tables`], whole numbers that the
-//! reference and the kernels share, and the reference itself.
+//! Colour correction of RGBA8 pictures: the user's four settings, their conversion to the integers that reference and kernels
+//! share ([`CorrectionTables`]), and the reference.
 //!
 //! The contract, for each pixel:
 //!
@@ -11,29 +11,31 @@
 //!    sum up to 2^16, so that grey stays grey; saturation is in 1/2^12. RGB and YCgCo use the weights of BT.709.
 //!
 //! The colours of pixels with alpha are taken without it, corrected, and multiplied by it again ([`alpha`](super::alpha)),
-//! so that what is hidden stays so and no colour becomes brighter than its alpha allows. Alpha stays. A neutral correction
-//! is the identity.
+//! so that transparent pixels stay transparent and no colour becomes brighter than its alpha allows. Alpha does not change.
+//! A neutral correction is the identity.
 
 use std::ops::RangeInclusive;
 
 use ffmpeg_next::frame::Video;
 use serde::{Deserialize, Serialize};
 
-use super::alpha::{has_alpha, premultiplied, straight};
+use super::alpha::{divide_alpha, has_alpha, multiply_alpha};
 use super::matrix;
 use crate::color::{Layout, Matrix};
 
-/// Brightness, contrast, saturation and gamma.
+/// The settings of the colour correction: brightness, contrast, saturation and gamma.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Correction {
-    /// Added to every channel, 1 being white; [`Correction::BRIGHTNESS`], neutral 0.
+    /// The value that is added to every channel, where 1 is white. Valid values are [`Correction::BRIGHTNESS`]; 0 is
+    /// neutral.
     pub brightness: f32,
-    /// Distance from the middle grey, multiplied; [`Correction::CONTRAST`], neutral 1.
+    /// The factor of each channel's distance from middle grey. Valid values are [`Correction::CONTRAST`]; 1 is neutral.
     pub contrast: f32,
-    /// Distance from the grey of the same luma, multiplied; [`Correction::SATURATION`], neutral 1.
+    /// The factor of each channel's distance from the grey of the same luma. Valid values are [`Correction::SATURATION`]; 1
+    /// is neutral.
     pub saturation: f32,
-    /// Exponent 1/gamma; [`Correction::GAMMA`], neutral 1.
+    /// The gamma: the curve has the exponent 1/gamma. Valid values are [`Correction::GAMMA`]; 1 is neutral.
     pub gamma: f32,
 }
 
@@ -44,20 +46,20 @@ impl Default for Correction {
 }
 
 impl Correction {
-    /// Changes nothing.
+    /// The correction that changes nothing.
     pub const NEUTRAL: Self = Self { brightness: 0.0, contrast: 1.0, saturation: 1.0, gamma: 1.0 };
-    /// Changes every step of the contract: for checks.
+    /// A correction for checks, in which every step of the contract has an effect.
     pub const VIVID: Self = Self { brightness: 0.07, contrast: 1.3, saturation: 1.6, gamma: 1.4 };
-    /// Values of brightness that make sense.
+    /// Valid values of brightness.
     pub const BRIGHTNESS: RangeInclusive<f32> = -1.0..=1.0;
-    /// Values of contrast that make sense.
+    /// Valid values of contrast.
     pub const CONTRAST: RangeInclusive<f32> = 0.0..=4.0;
-    /// Values of saturation that make sense.
+    /// Valid values of saturation.
     pub const SATURATION: RangeInclusive<f32> = 0.0..=4.0;
-    /// Values of gamma that make sense.
+    /// Valid values of gamma.
     pub const GAMMA: RangeInclusive<f32> = 0.1..=10.0;
 
-    /// The same with every value inside its range; what is not a number becomes neutral.
+    /// Returns the correction with every value clamped to its range; NaN becomes neutral.
     pub fn limited(self) -> Self {
         let limit = |value: f32, range: RangeInclusive<f32>, neutral: f32| {
             if value.is_nan() { neutral } else { value.clamp(*range.start(), *range.end()) }
@@ -71,13 +73,13 @@ impl Correction {
         }
     }
 
-    /// Whether it changes no picture at all.
+    /// Returns true if the correction changes no picture.
     pub fn is_neutral(&self) -> bool {
         self.tables(Matrix::Bt709).is_identity()
     }
 
-    /// The whole numbers that pictures are corrected with; values outside of their ranges are limited.
-    pub fn tables(&self, matrix: Matrix) -> Tables {
+    /// Returns the correction as integers, for pictures of this matrix. Values are clamped to their ranges.
+    pub fn tables(&self, matrix: Matrix) -> CorrectionTables {
         let c = self.limited();
         let (contrast, brightness, exponent) =
             (f64::from(c.contrast), f64::from(c.brightness), 1.0 / f64::from(c.gamma));
@@ -89,49 +91,49 @@ impl Correction {
         let fixed = |weight: f64| (weight * 65536.0).round() as i32;
         let (red, blue) = (fixed(red), fixed(blue));
         let saturation = (f64::from(c.saturation) * 4096.0).round() as i32;
-        Tables { curve, luma: [red, 65536 - red - blue, blue], saturation }
+        CorrectionTables { curve, luma: [red, 65536 - red - blue, blue], saturation }
     }
 }
 
-/// What the colours of an RGBA picture are, for its correction.
+/// Properties of an RGBA picture that its correction depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RgbaColors {
-    /// The matrix of the samples that it was converted from, for its luma weights.
+    /// The YCbCr matrix that the picture was converted with; the correction uses its luma weights.
     pub matrix: Matrix,
-    /// Whether it may have pixels that are not opaque.
+    /// True if pixels of the picture may be transparent.
     pub has_alpha: bool,
 }
 
 impl RgbaColors {
-    /// Returns those of a decoded picture that was converted.
+    /// Returns the properties of the conversion of a decoded picture.
     pub fn of_picture(picture: &Video) -> Self {
         Self { matrix: matrix::of_picture(picture).0, has_alpha: has_alpha(picture) }
     }
 
-    /// Returns those of the picture that planes which lie so are converted to.
+    /// Returns the properties of the conversion of planes with this layout.
     pub fn of_layout(layout: &Layout) -> Self {
         Self { matrix: layout.matrix, has_alpha: layout.alpha }
     }
 }
 
-/// A [`Correction`] in whole numbers.
+/// A [`Correction`] as the integers with which the reference and the kernels compute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tables {
-    /// What each level becomes.
+pub struct CorrectionTables {
+    /// The new value of each 8-bit level.
     pub curve: [u8; 256],
-    /// Weights of red, green and blue, in 1/2^16.
+    /// Luma weights of red, green and blue, in units of 1/2^16.
     pub luma: [i32; 3],
-    /// In 1/2^12.
+    /// The saturation in units of 1/2^12.
     pub saturation: i32,
 }
 
-impl Tables {
-    /// Whether every picture stays as it is.
+impl CorrectionTables {
+    /// Returns true if a correction with these tables changes no picture.
     pub fn is_identity(&self) -> bool {
         self.saturation == 4096 && self.curve.iter().zip(0..=255).all(|(&to, from)| to == from)
     }
 
-    /// Corrects one pixel.
+    /// Returns the corrected colour of one opaque pixel.
     pub(crate) fn apply(&self, rgb: [u8; 3]) -> [u8; 3] {
         let rgb = rgb.map(|v| i32::from(self.curve[usize::from(v)]));
         let weighted: i32 = rgb.iter().zip(self.luma).map(|(v, weight)| v * weight).sum();
@@ -140,7 +142,7 @@ impl Tables {
     }
 }
 
-/// Corrects RGBA8 pixels, premultiplied, in place; `matrix` gives the luma weights.
+/// Corrects premultiplied RGBA8 pixels in place; `matrix` determines the luma weights.
 pub fn correct_reference(rgba: &mut [u8], correction: &Correction, matrix: Matrix) {
     let tables = correction.tables(matrix);
     if tables.is_identity() {
@@ -151,8 +153,8 @@ pub fn correct_reference(rgba: &mut [u8], correction: &Correction, matrix: Matri
         let rgb = match a {
             255 => tables.apply([r, g, b]),
             _ => tables
-                .apply([r, g, b].map(|c| straight(c, a)))
-                .map(|c| premultiplied(c.into(), a.into(), 255) as u8),
+                .apply([r, g, b].map(|c| divide_alpha(c, a)))
+                .map(|c| multiply_alpha(c.into(), a.into(), 255) as u8),
         };
         pixel[..3].copy_from_slice(&rgb);
     }
@@ -180,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn each_control_does_what_it_says() {
+    fn each_setting_has_its_effect() {
         let corrected = |c: Correction, rgb| c.tables(Matrix::Bt601).apply(rgb);
         let neutral = Correction::NEUTRAL;
         assert_eq!(corrected(Correction { brightness: 0.2, ..neutral }, [0, 100, 250]), [51, 151, 255]);
@@ -195,7 +197,7 @@ mod tests {
         assert_eq!(corrected(Correction { saturation: 0.5, ..neutral }, [255, 0, 0]), [166, 38, 38]);
     }
 
-    /// Otherwise brightness would shine through what is hidden.
+    /// Checks that colours are corrected without their alpha; otherwise brightness would make transparent pixels visible.
     #[test]
     fn colours_are_corrected_without_their_alpha() {
         let bright = Correction { brightness: 0.2, ..Correction::NEUTRAL };
@@ -223,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_make_no_sense_are_limited() {
+    fn invalid_values_are_clamped() {
         let wild = Correction {
             brightness: f32::NAN,
             contrast: -3.0,
@@ -236,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_may_leave_values_out() {
+    fn missing_settings_are_neutral() {
         let read: Correction = serde_json::from_str(r#"{"gamma":2.0}"#).unwrap();
         assert_eq!(read, Correction { gamma: 2.0, ..Correction::NEUTRAL });
     }

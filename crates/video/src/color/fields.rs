@@ -1,25 +1,24 @@
-//! The two fields of an interlaced picture, for conversions that know only whole pictures. In: a picture of any format.
-//! Out: a field as a picture of its own.
+//! Extracts the two fields of an interlaced picture, for conversions that handle only progressive pictures.
 
 use ffmpeg_next::ffi;
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
 
+use crate::libav;
 use base::error::{Error, Result};
 
-/// Returns true if rows of chroma belong to the picture's two fields in turns, as [`Layout::interlaced`] says of the formats
-/// that have a layout.
+/// Returns true if rows of chroma belong alternately to the picture's two fields, as [`Layout::interlaced`] does for formats
+/// with a layout.
 ///
 /// [`Layout::interlaced`]: super::Layout::interlaced
 pub(super) fn has_fields(picture: &Video) -> bool {
-    // SAFETY: the function returns null or a static descriptor.
-    let format = unsafe { ffi::av_pix_fmt_desc_get(picture.format().into()).as_ref() };
-    let has_half_rows = format.is_some_and(|format| format.nb_components >= 3 && format.log2_chroma_h == 1);
+    let has_half_rows = libav::descriptor(picture.format())
+        .is_some_and(|format| format.nb_components >= 3 && format.log2_chroma_h == 1);
     picture.is_interlaced() && has_half_rows && picture.height() > 2
 }
 
-/// Copies the field of the lines `parity`, `parity` + 2, … of a picture that [has fields](has_fields), with their rows of
-/// chroma. Where its last line has no row of chroma of its own, it takes the one before.
+/// Copies the lines `parity`, `parity` + 2, … of a picture that [has fields](has_fields), with their rows of chroma. A last
+/// line without a row of chroma of its own gets the previous row of chroma.
 ///
 /// # Errors
 /// When memory runs out.
@@ -29,8 +28,8 @@ pub(super) fn field(picture: &Video, parity: usize) -> Result<Video> {
     let mut field = new_picture(picture.format(), (picture.width(), (height + 1 - parity) as u32 / 2))?;
     let rows_of =
         |plane: usize, height: usize| if matches!(plane, 1 | 2) { height.div_ceil(2) } else { height };
-    // SAFETY: both pictures are valid and of one format, which has so many planes. Each of these has rows as `rows_of` says,
-    // `linesize` bytes apart, of at least the bytes that FFmpeg says a row of this width takes.
+    // SAFETY: both pictures are valid and of one format, which has so many planes. Each of these has as many rows as `rows_of`
+    // returns, `linesize` bytes apart, of at least the bytes that av_image_get_linesize returns for this width.
     unsafe {
         let (from, to) = (picture.as_ptr(), field.as_mut_ptr());
         for plane in 0..usize::try_from(ffi::av_pix_fmt_count_planes(format)).unwrap_or(0) {
@@ -49,30 +48,12 @@ pub(super) fn field(picture: &Video, parity: usize) -> Result<Video> {
     Ok(field)
 }
 
-/// A picture with memory of its own.
+/// Allocates a picture.
 ///
 /// # Errors
-/// When there is none.
+/// When memory runs out.
 pub(super) fn new_picture(format: Pixel, (width, height): (u32, u32)) -> Result<Video> {
-    let mut picture = Video::empty();
-    // SAFETY: an allocation that failed is seen before it is used; the picture has a format, a width and a height when it
-    // gets its memory.
-    let made = unsafe {
-        if picture.as_ptr().is_null() {
-            -1
-        } else {
-            picture.set_format(format);
-            picture.set_width(width);
-            picture.set_height(height);
-            ffi::av_frame_get_buffer(picture.as_mut_ptr(), 0)
-        }
-    };
-    if made < 0 {
-        return Err(Error::new(
-            "Cannot convert the picture.",
-            "There is no memory for it.",
-            "Close other programs.",
-        ));
-    }
-    Ok(picture)
+    let failed =
+        || Error::new("Cannot convert the picture.", "There is no memory for it.", "Close other programs.");
+    libav::allocate_picture(format, width, height).ok_or_else(failed)
 }

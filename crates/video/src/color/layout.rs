@@ -1,4 +1,4 @@
-//! Where the samples of a picture lie in one packed block of bytes.
+//! The layout of a picture's samples in one packed block of bytes.
 
 use std::fmt;
 
@@ -6,80 +6,80 @@ use serde::{Deserialize, Serialize};
 
 use crate::color::{Matrix, Range};
 
-/// What the samples mean.
+/// The kind of samples that a picture consists of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Family {
     /// Luma and two chroma components.
     Ycbcr,
     /// Luma alone.
     Grey,
-    /// Red, green and blue, perhaps alpha.
+    /// Red, green and blue, with or without alpha.
     Rgb,
 }
 
-/// Rows of bytes in the block, as they come from one plane of the frame.
+/// The rows of one plane of the frame, in the packed block.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Plane {
-    /// Where the first row starts, in bytes; a multiple of 64.
+    /// Offset of the first row in bytes; a multiple of 64.
     pub offset: usize,
-    /// From one row to the next, in bytes; a multiple of 4.
+    /// Distance from one row to the next in bytes; a multiple of 4.
     pub stride: usize,
-    /// Bytes of a row that hold samples. 0: the plane is not used.
+    /// Bytes of a row that hold samples; 0 for an unused plane.
     pub row: usize,
-    /// Rows of the plane.
+    /// The number of rows of the plane.
     pub rows: usize,
 }
 
-/// Where the samples of one component lie. All in samples, not bytes.
+/// Location of the samples of one component. All values are in samples, not bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Component {
-    /// The first sample, from the block's start.
+    /// Offset of the first sample from the block's start.
     pub offset: u32,
-    /// From one row to the next.
+    /// Distance from one row to the next.
     pub stride: u32,
-    /// From one sample of a row to the next.
+    /// Distance from one sample of a row to the next.
     pub step: u32,
 }
 
-/// A picture's size, the meaning of its samples, and where they lie. Made by
+/// A picture's size, and the meaning and location of its samples in a packed block; see
 /// [`layout_of`](crate::color::planes::layout_of).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Layout {
-    /// Width in pixels.
+    /// Width of the picture in pixels.
     pub width: u32,
-    /// Height in pixels.
+    /// Height of the picture in pixels.
     pub height: u32,
-    /// What the samples mean.
+    /// The kind of samples.
     pub family: Family,
-    /// Bits of a sample, 8 to 12, those of its fraction included.
+    /// Bits of a sample, 8 to 12, including its fraction.
     pub depth: u32,
-    /// Bits of a sample's fraction: 0 in a decoded picture, more in a [filtered](Layout::filtered) one.
+    /// Fractional bits of a sample: 0 in a decoded picture, more in a [filtered](Layout::filtered) one.
     pub fraction: u32,
-    /// Unused bits below a sample.
+    /// The number of unused bits below a sample's lowest bit.
     pub shift: u32,
-    /// Samples take two bytes, the low one first.
+    /// True if samples take two bytes, little-endian; otherwise one.
     pub wide: bool,
-    /// Whether chroma is subsampled, to half the resolution: across, down.
+    /// True if chroma has half the resolution: the first value horizontally, the second vertically.
     pub subsampled: (bool, bool),
-    /// Whether the rows of chroma belong to the picture's two fields in turns. Never where chroma has all the rows, or
-    /// but one.
+    /// True if rows of chroma belong alternately to the picture's two fields. False if chroma is not subsampled vertically,
+    /// or has one row only.
     pub interlaced: bool,
-    /// The chroma siting, where the first chroma sample lies: across, down, as the contract counts it.
+    /// The location of the first chroma sample: horizontally, vertically, in the units of the [contract](super).
     pub siting: (u32, u32),
-    /// The matrix, by the file's tags or custom.
+    /// The matrix, by the file's tags or by convention.
     pub matrix: Matrix,
-    /// The range, by the file's tags or custom; full for RGB.
+    /// The range, by the file's tags or by convention; full for RGB.
     pub range: Range,
-    /// The planes in the block, by FFmpeg's numbers.
+    /// The planes of the picture in the block, in FFmpeg's order.
     pub planes: [Plane; 4],
-    /// Y, U, V or R, G, B, A.
+    /// The location of the samples of Y, U and V, or of R, G, B and A.
     pub components: [Component; 4],
-    /// Whether the fourth component is there.
+    /// True if the picture has a fourth component, alpha.
     pub alpha: bool,
 }
 
 impl fmt::Display for Layout {
-    /// What the samples are, such as `4:2:0, 8 bits`.
+    /// Formats the kind of samples, such as `4:2:0, 8 bits`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let samples = match (self.family, self.subsampled) {
             (Family::Grey, _) => "grey",
@@ -95,7 +95,7 @@ impl fmt::Display for Layout {
 }
 
 impl Layout {
-    /// Planes of 4:2:0 by BT.709 in limited range: bytes, or 12 bits in two bytes.
+    /// Returns the layout of 4:2:0 planes by BT.709 in limited range, with samples of 8 bits, or of 12 bits in two bytes.
     pub fn planar_420(width: u32, height: u32, wide: bool) -> Self {
         let unit = if wide { 2 } else { 1 };
         let mut layout = Self {
@@ -119,8 +119,8 @@ impl Layout {
         layout
     }
 
-    /// A plane for each component, one after the other, with samples of `unit` bytes and rows of a multiple of
-    /// `alignment` bytes.
+    /// Sets `planes` and `components`: a plane for each component, one after the other, with samples of `unit` bytes and rows
+    /// of a multiple of `alignment` bytes.
     fn pack(&mut self, unit: usize, alignment: usize) {
         let mut end = 0;
         for index in 0..self.count() {
@@ -135,19 +135,19 @@ impl Layout {
         }
     }
 
-    /// The same picture as an interlaced or a progressive one; nothing changes where rows of chroma cannot belong to two
-    /// fields.
+    /// Returns the layout as that of an interlaced or a progressive picture. The result is always progressive where rows of
+    /// chroma cannot belong to two fields.
     pub fn with_fields(&self, interlaced: bool) -> Self {
         let has_rows_of_both = self.subsampled_of(1).1 && self.height > 2;
         Self { interlaced: interlaced && has_rows_of_both, ..*self }
     }
 
-    /// Bytes of the packed block.
+    /// Returns the length of the packed block in bytes.
     pub fn bytes(&self) -> usize {
         self.planes.iter().map(|p| p.offset + p.stride * p.rows).max().unwrap_or(0)
     }
 
-    /// Components that there are: the first so many of `components`.
+    /// Returns the number of used entries of `components`.
     pub fn count(&self) -> usize {
         match self.family {
             Family::Grey => 1,
@@ -156,20 +156,20 @@ impl Layout {
         }
     }
 
-    /// Whether a component has half the resolution: across, down.
+    /// Returns true if a component has half the resolution: the first value horizontally, the second vertically.
     pub fn subsampled_of(&self, component: usize) -> (bool, bool) {
         let chroma = self.family == Family::Ycbcr && (1..3).contains(&component);
         (chroma && self.subsampled.0, chroma && self.subsampled.1)
     }
 
-    /// Columns and rows of a component.
+    /// Returns the number of columns and of rows of a component's samples.
     pub fn size_of(&self, component: usize) -> (u32, u32) {
         let half = |size: u32, subsampled: bool| if subsampled { size.div_ceil(2) } else { size };
         let (across, down) = self.subsampled_of(component);
         (half(self.width, across), half(self.height, down))
     }
 
-    /// The plane of a component, and where in each of its rows the first sample lies, in bytes.
+    /// Returns the plane of a component, and the offset in bytes of the component's first sample in each row of that plane.
     pub(crate) fn first_sample_of(&self, component: usize) -> (usize, usize) {
         let unit = if self.wide { 2 } else { 1 };
         let first = unit * self.components[component].offset as usize;
@@ -177,9 +177,10 @@ impl Layout {
         (plane, first - self.planes[plane].offset)
     }
 
-    /// The same picture with samples of 12 bits, of which those that this one does not have are a fraction. Each
-    /// component has a plane of its own, whose rows start at multiples of 64 bytes.
+    /// Returns the layout of the output of the filter on planes: samples of 12 bits, in which the bits beyond the depth of
+    /// the input are fraction bits. Each component has a plane of its own, whose rows start at multiples of 64 bytes.
     pub fn filtered(&self) -> Layout {
+        /// Bits of the samples of a filtered picture.
         const DEPTH: u32 = 12;
         let fraction = DEPTH - self.depth + self.fraction;
         let (planes, components) = Default::default();
@@ -189,7 +190,7 @@ impl Layout {
         filtered
     }
 
-    /// The same with another number of rows. The planes have as long rows as before, and lie one after the other.
+    /// Returns the layout with another number of rows. The rows of the planes keep their length; the planes follow each other.
     pub fn with_rows(&self, height: u32) -> Layout {
         let unit = if self.wide { 2 } else { 1 };
         let mut layout = Layout { height, ..*self }.with_fields(self.interlaced);
@@ -208,7 +209,7 @@ impl Layout {
         layout
     }
 
-    /// Bytes of the picture as RGBA8.
+    /// Returns the length in bytes of the picture after conversion to RGBA8.
     pub fn rgba_bytes(&self) -> usize {
         self.width as usize * self.height as usize * 4
     }

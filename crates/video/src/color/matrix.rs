@@ -1,25 +1,27 @@
-//! Which matrix and range a picture's numbers are meant in. In: a decoded picture. Out: [`Matrix`] and [`Range`].
+//! Determines the YCbCr [`Matrix`] and the sample [`Range`] of a decoded picture.
 //!
-//! The file's tags decide. What is untagged follows custom: BT.709 in pictures of high definition and BT.601 in smaller
-//! ones, limited range for YCbCr, full range for RGB, grey and the JPEG formats.
+//! The file's tags decide. Untagged pictures follow convention: BT.709 for high definition and BT.601 for smaller pictures,
+//! limited range for YCbCr, full range for RGB, grey and the JPEG formats.
 
-use std::ffi::CStr;
 use std::fmt;
 
 use ffmpeg_next as ffmpeg;
 use ffmpeg_next::ffi;
 use serde::{Deserialize, Serialize};
 
-/// Untagged pictures from this width on are taken for BT.709, however few lines are left of them: films are cropped to
-/// 1280×536. mpv (`mp_csp_guess`) and libplacebo have the same rule.
+use crate::libav;
+
+/// Untagged pictures of at least this width are BT.709, however few lines they have: films are cropped to 1280×536. mpv
+/// (`mp_csp_guess`) and libplacebo have the same rule.
 const HD_WIDTH: u32 = 1280;
-/// … and so are those of more lines than this, the most that television had before.
+/// The largest number of lines of standard definition. Untagged pictures with more lines are BT.709 too.
 const SD_LINES: u32 = 576;
 
-/// The matrix between YCbCr and RGB, by the luma weights of red and blue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// The matrix between YCbCr and RGB.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Matrix {
-    /// The numbers are RGB already.
+    /// No matrix: the samples are RGB.
+    #[default]
     Rgb,
     /// ITU-R BT.601 (also BT.470BG and SMPTE 170M).
     Bt601,
@@ -31,13 +33,13 @@ pub enum Matrix {
     Smpte240m,
     /// FCC Title 47.
     Fcc,
-    /// YCgCo of ITU-T H.273: luma, and how much greener than purple and more orange than blue a colour is.
+    /// YCgCo of ITU-T H.273: luma, a green–magenta difference and an orange–blue difference.
     Ycgco,
 }
 
 impl Matrix {
-    /// The luma weights of red and blue, from the standard; `None` where the numbers are no differences from luma: for RGB, and
-    /// for YCgCo, whose luma is none of colours as they are seen.
+    /// Returns the luma weights of red and blue, from the standard; `None` for RGB, and for YCgCo, whose chroma is no
+    /// difference from luma.
     pub fn weights(self) -> Option<(f64, f64)> {
         match self {
             Matrix::Rgb | Matrix::Ycgco => None,
@@ -49,8 +51,8 @@ impl Matrix {
         }
     }
 
-    /// The 8-bit samples of a colour, red, green and blue from 0 to 1, in limited range: Y, Cb, Cr. With a matrix that has no
-    /// [weights](Matrix::weights), those of BT.709.
+    /// Converts a colour, given as red, green and blue from 0 to 1, to 8-bit samples Y, Cb, Cr in limited range. A matrix
+    /// without [weights](Matrix::weights) uses those of BT.709.
     ///
     /// ITU-R BT.709-6, 3.2 to 3.4; the other matrices differ by their weights.
     pub fn limited(self, [r, g, b]: [f32; 3]) -> [u8; 3] {
@@ -76,12 +78,13 @@ impl fmt::Display for Matrix {
     }
 }
 
-/// The numbers that stand for black and white.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// The range of sample values between black and white.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Range {
     /// 16 to 235 for luma, 16 to 240 for chroma, in 8 bits.
     Limited,
     /// 0 to 255 in 8 bits.
+    #[default]
     Full,
 }
 
@@ -94,8 +97,8 @@ impl fmt::Display for Range {
     }
 }
 
-/// The matrices that are taken as they are tagged, by their numbers in ITU-T H.273.
-const TAGGED: [(u32, Matrix); 7] = [
+/// Tags in files (`matrix_coefficients` of ITU-T H.273) of the supported matrices.
+const MATRIX_TAGS: [(u32, Matrix); 7] = [
     (1, Matrix::Bt709),
     (4, Matrix::Fcc),
     (5, Matrix::Bt601),
@@ -104,41 +107,41 @@ const TAGGED: [(u32, Matrix); 7] = [
     (8, Matrix::Ycgco),
     (9, Matrix::Bt2020),
 ];
-/// Those in whose place the matrix of films with the same primaries is taken: BT.2020 with constant luminance, SMPTE 2085,
-/// ICtCp and IPT-PQ-C2.
-const NEAREST: [(u32, Matrix); 4] =
+/// Tags of unsupported matrices, with the matrix of the same primaries that replaces them: BT.2020 with constant luminance,
+/// SMPTE 2085, ICtCp and IPT-PQ-C2.
+const NEAREST_MATRICES: [(u32, Matrix); 4] =
     [(10, Matrix::Bt2020), (11, Matrix::Bt2020), (14, Matrix::Bt2020), (15, Matrix::Bt2020)];
-/// The file does not say.
-const UNSPECIFIED: u32 = 2;
+/// The tag for an unspecified matrix.
+const UNSPECIFIED_TAG: u32 = 2;
 
-/// How a pixel format stores colour.
+/// The colour model of a pixel format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Model {
     Rgb,
     Grey,
-    /// YCbCr whose format means full range (`yuvj420p` and its kind).
+    /// YCbCr whose format implies full range (`yuvj420p` and similar ones).
     Jpeg,
     Ycbcr,
 }
 
-/// Matrix and range of `picture`: its tags, or the customs described above, which go by its size as it is stored.
+/// Returns the matrix and range of `picture`, by its tags, or by convention and its stored size.
 ///
-/// In the place of what is not supported the nearest is taken, which [`super::remarks`] tells.
+/// An unsupported matrix is replaced by the nearest supported one; [`super::remarks`] reports the replacement.
 pub(crate) fn of_picture(picture: &ffmpeg::frame::Video) -> (Matrix, Range) {
     let (space, range) = tags(picture);
-    decide(model(picture), space, range, (picture.width(), picture.height()))
+    choose_matrix_and_range(model(picture), space, range, (picture.width(), picture.height()))
 }
 
-/// What is said of a picture whose tag asks for another matrix than the one that is taken.
-pub(super) fn unsupported(picture: &ffmpeg::frame::Video) -> Option<String> {
+/// Returns a clause about a picture whose tagged matrix is not supported; `None` if the matrix is supported.
+pub(super) fn unsupported_matrix_remark(picture: &ffmpeg::frame::Video) -> Option<String> {
     let space = tags(picture).0;
     let name = match space {
         _ if !matches!(model(picture), Model::Ycbcr | Model::Jpeg)
-            || TAGGED.iter().any(|(tag, _)| *tag == space) =>
+            || MATRIX_TAGS.iter().any(|(tag, _)| *tag == space) =>
         {
             return None;
         }
-        UNSPECIFIED => return None,
+        UNSPECIFIED_TAG => return None,
         0 => "RGB in a format for YCbCr",
         10 => "BT.2020 constant luminance",
         11 => "SMPTE 2085",
@@ -151,33 +154,29 @@ pub(super) fn unsupported(picture: &ffmpeg::frame::Video) -> Option<String> {
         _ => {
             return Some(format!(
                 "the matrix of number {space} is not known: colours are shown as {}",
-                instead(picture)
+                matrix_name(picture)
             ));
         }
     };
-    Some(format!("{name} is not supported: colours are shown as {}", instead(picture)))
+    Some(format!("{name} is not supported: colours are shown as {}", matrix_name(picture)))
 }
 
-/// The name of the matrix that is taken for a picture.
-fn instead(picture: &ffmpeg::frame::Video) -> String {
+/// Returns the name of the matrix that a picture is converted with.
+fn matrix_name(picture: &ffmpeg::frame::Video) -> String {
     match of_picture(picture).0 {
-        // The other form is among those that are not supported.
+        // Constant luminance is not supported.
         Matrix::Bt2020 => "BT.2020 NCL".to_owned(),
         matrix => matrix.to_string(),
     }
 }
 
-/// FFmpeg's name of the picture's pixel format.
+/// Returns FFmpeg's name of the picture's pixel format.
 pub(crate) fn format_name(picture: &ffmpeg::frame::Video) -> String {
-    // SAFETY: the function returns null or a static string.
-    unsafe {
-        let name = ffi::av_get_pix_fmt_name(picture.format().into());
-        if name.is_null() { "unknown".into() } else { CStr::from_ptr(name).to_string_lossy().into_owned() }
-    }
+    picture.format().descriptor().map_or("unknown", |format| format.name()).to_owned()
 }
 
-/// The numbers of the colour space and the range as the frame carries them. They come from the file and may be
-/// numbers that no enumeration has, so they are read as numbers.
+/// Returns the tags of the frame's colour space and range. They come from the file and may be outside of FFmpeg's
+/// enumerations, so they are read as integers.
 fn tags(picture: &ffmpeg::frame::Video) -> (u32, u32) {
     // SAFETY: the frame is valid; both fields are 32-bit enumerations, read as the integers they are in C.
     unsafe {
@@ -189,31 +188,42 @@ fn tags(picture: &ffmpeg::frame::Video) -> (u32, u32) {
     }
 }
 
-fn model(picture: &ffmpeg::frame::Video) -> Model {
+/// Returns true for the pixel formats of JPEG, which imply full range.
+pub(super) fn is_jpeg_format(format: ffmpeg::format::Pixel) -> bool {
     use ffmpeg::format::Pixel;
+    matches!(format, Pixel::YUVJ420P | Pixel::YUVJ411P | Pixel::YUVJ422P | Pixel::YUVJ440P | Pixel::YUVJ444P)
+}
+
+/// Returns the colour model of a picture's format.
+fn model(picture: &ffmpeg::frame::Video) -> Model {
     let format = picture.format();
-    // SAFETY: the function returns null or a static descriptor.
-    let (flags, components) = unsafe {
-        ffi::av_pix_fmt_desc_get(format.into()).as_ref().map_or((0, 0), |d| (d.flags as i32, d.nb_components))
-    };
-    match format {
-        Pixel::YUVJ420P | Pixel::YUVJ411P | Pixel::YUVJ422P | Pixel::YUVJ440P | Pixel::YUVJ444P => {
-            Model::Jpeg
-        }
-        _ if flags & (ffi::AV_PIX_FMT_FLAG_RGB | ffi::AV_PIX_FMT_FLAG_PAL) != 0 => Model::Rgb,
-        _ if components <= 2 => Model::Grey,
-        _ => Model::Ycbcr,
+    let (flags, components) =
+        libav::descriptor(format).map_or((0, 0), |format| (format.flags as i32, format.nb_components));
+    if is_jpeg_format(format) {
+        Model::Jpeg
+    } else if flags & (ffi::AV_PIX_FMT_FLAG_RGB | ffi::AV_PIX_FMT_FLAG_PAL) != 0 {
+        Model::Rgb
+    } else if components <= 2 {
+        Model::Grey
+    } else {
+        Model::Ycbcr
     }
 }
 
-fn decide(model: Model, space: u32, range: u32, (width, height): (u32, u32)) -> (Matrix, Range) {
+/// Returns the matrix and range by the tags of colour space and range, or by convention and the picture's size.
+fn choose_matrix_and_range(
+    model: Model,
+    space: u32,
+    range: u32,
+    (width, height): (u32, u32),
+) -> (Matrix, Range) {
     if model == Model::Rgb {
         return (Matrix::Rgb, Range::Full);
     }
     let is_hd = width >= HD_WIDTH || height > SD_LINES;
-    let custom = if is_hd { Matrix::Bt709 } else { Matrix::Bt601 };
-    let tagged = TAGGED.iter().chain(&NEAREST).find(|(tag, _)| *tag == space);
-    let matrix = tagged.map_or(custom, |(_, matrix)| *matrix);
+    let by_size = if is_hd { Matrix::Bt709 } else { Matrix::Bt601 };
+    let tagged = MATRIX_TAGS.iter().chain(&NEAREST_MATRICES).find(|(tag, _)| *tag == space);
+    let matrix = tagged.map_or(by_size, |(_, matrix)| *matrix);
     let range = match model {
         _ if range == ffi::AVColorRange::AVCOL_RANGE_JPEG as u32 => Range::Full,
         Model::Jpeg => Range::Full,
@@ -230,7 +240,7 @@ mod tests {
 
     const UNTAGGED: u32 = ffi::AVColorSpace::AVCOL_SPC_UNSPECIFIED as u32;
 
-    /// Bars at three quarters as ITU-R BT.709 has them, and grey, which has no chroma in any matrix.
+    /// Checks the samples of colour bars at 75 % by ITU-R BT.709, and of grey, which has no chroma in any matrix.
     #[test]
     fn colours_have_their_samples() {
         assert_eq!(Matrix::Bt709.limited([0.75; 3]), [180, 128, 128]);
@@ -247,7 +257,7 @@ mod tests {
     #[test]
     fn untagged_pictures_follow_their_size() {
         for model in [Model::Ycbcr, Model::Jpeg] {
-            let of = |space, size| decide(model, space, 0, size).0;
+            let of = |space, size| choose_matrix_and_range(model, space, 0, size).0;
             for size in [(720, 576), (1279, 576), (1024, 576), (1, 1), (640, 480)] {
                 assert_eq!(of(UNTAGGED, size), Matrix::Bt601, "{size:?}");
             }
@@ -262,26 +272,26 @@ mod tests {
     }
 
     #[test]
-    fn tags_win() {
+    fn tags_have_priority() {
         let (small, large) = ((640, 480), (1920, 1080));
-        assert_eq!(decide(Model::Ycbcr, 1, 2, small), (Matrix::Bt709, Range::Full));
-        assert_eq!(decide(Model::Ycbcr, 5, 1, large), (Matrix::Bt601, Range::Limited));
-        assert_eq!(decide(Model::Ycbcr, 9, 0, small), (Matrix::Bt2020, Range::Limited));
-        assert_eq!(decide(Model::Jpeg, 8, 0, large), (Matrix::Ycgco, Range::Full));
+        assert_eq!(choose_matrix_and_range(Model::Ycbcr, 1, 2, small), (Matrix::Bt709, Range::Full));
+        assert_eq!(choose_matrix_and_range(Model::Ycbcr, 5, 1, large), (Matrix::Bt601, Range::Limited));
+        assert_eq!(choose_matrix_and_range(Model::Ycbcr, 9, 0, small), (Matrix::Bt2020, Range::Limited));
+        assert_eq!(choose_matrix_and_range(Model::Jpeg, 8, 0, large), (Matrix::Ycgco, Range::Full));
         // In the place of what is not supported.
-        assert_eq!(decide(Model::Ycbcr, 10, 0, small).0, Matrix::Bt2020);
-        assert_eq!(decide(Model::Ycbcr, 14, 0, small).0, Matrix::Bt2020);
-        assert_eq!(decide(Model::Ycbcr, 12, 0, large).0, Matrix::Bt709);
-        assert_eq!(decide(Model::Grey, UNTAGGED, 1, small).1, Range::Limited);
+        assert_eq!(choose_matrix_and_range(Model::Ycbcr, 10, 0, small).0, Matrix::Bt2020);
+        assert_eq!(choose_matrix_and_range(Model::Ycbcr, 14, 0, small).0, Matrix::Bt2020);
+        assert_eq!(choose_matrix_and_range(Model::Ycbcr, 12, 0, large).0, Matrix::Bt709);
+        assert_eq!(choose_matrix_and_range(Model::Grey, UNTAGGED, 1, small).1, Range::Limited);
     }
 
     #[test]
     fn rgb_grey_and_jpeg_are_full_range() {
         let (small, large) = ((640, 480), (1920, 1080));
-        assert_eq!(decide(Model::Rgb, 1, 1, large), (Matrix::Rgb, Range::Full));
-        assert_eq!(decide(Model::Grey, UNTAGGED, 0, small).1, Range::Full);
-        assert_eq!(decide(Model::Jpeg, UNTAGGED, 1, small), (Matrix::Bt601, Range::Full));
-        assert_eq!(decide(Model::Ycbcr, UNTAGGED, 77, small).1, Range::Limited);
+        assert_eq!(choose_matrix_and_range(Model::Rgb, 1, 1, large), (Matrix::Rgb, Range::Full));
+        assert_eq!(choose_matrix_and_range(Model::Grey, UNTAGGED, 0, small).1, Range::Full);
+        assert_eq!(choose_matrix_and_range(Model::Jpeg, UNTAGGED, 1, small), (Matrix::Bt601, Range::Full));
+        assert_eq!(choose_matrix_and_range(Model::Ycbcr, UNTAGGED, 77, small).1, Range::Limited);
     }
 
     #[test]

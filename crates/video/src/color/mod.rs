@@ -1,52 +1,52 @@
-//! The contract between a decoded picture's planes and RGBA8, in whole numbers. In: planes as a [`Layout`]
-//! describes them. Out: four bytes a pixel, rows without gaps.
+//! The contract of the conversion from a decoded picture's planes ([`Layout`]) to RGBA8 (rows without gaps), in integers.
 //!
-//! [`mod@reference`] computes it plainly, the kernels under `kernels/convert` compute it on a device, and both give the
-//! same bytes.
+//! [`mod@reference`] is the plain implementation. The CPU code in `rows` and the kernels under `kernels/convert` give the same
+//! bytes.
 //!
 //! # From samples to RGB
 //!
-//! A sample of `depth` bits (8 to 12) is `(stored >> shift) & (2^depth - 1)`; what else is stored is ignored. Planes
-//! that a filter made may have a fraction in their lowest bits: then `depth` counts these too, and the largest sample of
-//! full range is `2^depth - 2^fraction`. Write
-//! `Y` for the luma sample, and `U` and `V` for the chroma samples at the same place, in 1/16 of a level:
+//! A sample of `depth` bits (8 to 12) is `(stored >> shift) & (2^depth - 1)`; other bits are ignored. Filtered planes may
+//! have a fraction in their lowest bits: then `depth` includes these, and the largest sample of full range is
+//! `2^depth - 2^fraction`. Let `Y` be the luma sample, and `U` and `V` the chroma samples at the same location, in 1/16 of a
+//! level:
 //!
-//! 1. Where chroma has half the rows, the row `j` of chroma lies at the line `2j + siting/2` of the picture. A line takes
-//!    the two rows of chroma around it: of a progressive picture any two, which follow each other; of an
-//!    [interlaced](#fields) one two of its own field. With `d` the distance between these rows in lines (2, or 4), and
-//!    `e` that from the upper one to the line in 1/8 of `d`, the sample there is `((8 - e)·upper + e·lower + 1) >> 1`, in
-//!    1/4 of a level; beyond the first and the last row (of the field) both are that row. Where chroma has all the rows
-//!    it is `4·c[y]`.
-//!    Then, where chroma has half the columns, the pixel `x` lies at `u = 2x - siting` in quarters of the distance
-//!    between two columns of chroma. With `i = floor(u / 4)` and `f = u mod 4` the sample there is
-//!    `(4 - f)·c[i] + f·c[i + 1]`, indices clamped to the row. Where chroma has all the columns it is `4·c[x]`.
-//!    `siting` is 0, 1 or 2 where the first chroma sample lies on the first pixel, halfway to the second, or on the second.
+//! 1. Vertical interpolation of chroma. If chroma has half the rows, chroma row `j` lies at line `2j + siting/2` of the
+//!    picture. A line uses the nearest chroma row above it and below it; in an [interlaced](#fields) picture those of its
+//!    own field. With `d` the distance between these rows in lines (2, or 4), and `e` the distance from the upper row to
+//!    the line in 1/8 of `d`, the sample is `((8 - e)·upper + e·lower + 1) >> 1`, in 1/4 of a level. Beyond the first and
+//!    the last row (of the field) both are that row. If chroma has all rows, the sample is `4·c[y]`.
+//!
+//!    Horizontal interpolation. If chroma has half the columns, pixel `x` lies at `u = 2x - siting`, in quarters of the
+//!    distance between two chroma columns. With `i = floor(u / 4)` and `f = u mod 4` the sample is
+//!    `(4 - f)·c[i] + f·c[i + 1]`, with indices clamped to the row. If chroma has all columns, it is `4·c[x]`.
+//!
+//!    `siting` is 0, 1 or 2 if the first chroma sample lies on the first pixel, halfway to the second, or on the second.
 //!    In progressive pictures `e` is even, so that nothing is rounded.
-//! 2. `R = (luma·(16Y - black) + rv·(V - middle) + 2^20) >> 21`, likewise `G` with `gu` and `gv` and `B` with `bu`: a
-//!    rounding to the nearest level, ties upwards. The shift rounds towards minus infinity.
-//!    In [YCgCo](Matrix::Ycgco) red has `bu·(U - middle)` beside its `V`, too, and blue has `-rv·(V - middle)`.
+//! 2. `R = (luma·(16Y - black) + rv·(V - middle) + 2^20) >> 21`, likewise `G` with `gu` and `gv` and `B` with `bu`: this
+//!    rounds to the nearest level, ties upwards. The shift rounds towards minus infinity.
+//!    In [YCgCo](Matrix::Ycgco) red has the additional term `bu·(U - middle)`, and blue `-rv·(V - middle)`.
 //! 3. Each is clamped to 0 to 255. Alpha is 255.
 //!
-//! [`Coefficients`] are the standards' numbers, times 2^21 and rounded to the nearest. No sum leaves 32 bits. The
+//! [`Coefficients`] are the standards' numbers, times 2^21 and rounded to the nearest. No sum exceeds 32 bits. The
 //! result is within 0.55 levels of the exact one; in interlaced pictures, where the rounding of step 1 adds 1/8 level of
 //! chroma, within 0.85.
 //!
-//! Grey is step 2 with luma alone. RGB takes step 2 with luma alone for each channel, in full range, which keeps
-//! 8-bit values as they are; alpha, where there is one, is scaled in the same way. Colours that come with alpha are
-//! multiplied by it before all of this, where planes are [packed](planes::pack): see [`alpha`].
+//! Grey uses step 2 with luma alone. RGB uses step 2 with luma alone for each channel, in full range, which keeps 8-bit
+//! values unchanged; alpha is scaled in the same way. Straight colours are multiplied by their alpha before all of this,
+//! when planes are [packed](planes::pack): see [`alpha`].
 //!
 //! # Fields
 //!
-//! The lines 0, 2, 4, … of an interlaced picture are one field and 1, 3, 5, … the other, taken at another moment. Where
-//! chroma has half the rows these belong to the fields in turns, too: row `j` to the field `j mod 2`. In the lines of its
-//! own field, a chroma row of the usual siting (1) lies a quarter of the way from a line of the upper field to the next
-//! one, and three quarters in the lower field, as in interlaced MPEG-2 and H.264. Mixed over both fields, colours would
-//! appear where their object is not at that moment. Pictures of at most two lines have one row of chroma, and are treated
-//! as progressive. Chroma of all rows needs nothing of this.
+//! The lines 0, 2, 4, … of an interlaced picture are one field and 1, 3, 5, … the other, captured at another moment. If
+//! chroma has half the rows, these belong alternately to the fields too: row `j` to the field `j mod 2`. Relative to the
+//! lines of its own field, a chroma row of the usual siting (1) lies a quarter of the way from one line to the next in the
+//! upper field, and three quarters in the lower field, as in interlaced MPEG-2 and H.264. Interpolation between the fields
+//! would mix colours of different moments. Pictures of at most two lines have one row of chroma, and are treated as
+//! progressive. Chroma with all rows needs no special treatment.
 //!
 //! # Correction
 //!
-//! The RGB bytes then go through a [`Correction`]; [`correction`] has that contract. A neutral one changes nothing.
+//! A [`Correction`] is then applied to the RGB bytes; [`correction`] has that contract. A neutral one changes nothing.
 
 pub(crate) mod alpha;
 pub(crate) mod correction;
@@ -61,53 +61,53 @@ mod rows;
 mod staging;
 
 pub(crate) use alpha::has_alpha;
-pub use alpha::straighten;
-pub use correction::{Correction, RgbaColors, Tables, correct_reference};
+pub use alpha::unpremultiply;
+pub use correction::{Correction, CorrectionTables, RgbaColors, correct_reference};
 pub(crate) use layout::Plane;
 pub use layout::{Component, Family, Layout};
 pub use matrix::{Matrix, Range};
 pub use reference::{convert_reference, convert_reference_threaded};
 pub use rgba::RgbaConverter;
-pub use staging::{Packed, PlaneMemory, Staging};
+pub use staging::{PackedPicture, PlaneMemory, Staging};
 
-/// Fractional bits of the coefficients.
+/// The number of fractional bits of the [`Coefficients`].
 pub const FRACTION_BITS: u32 = 21;
 
-/// What step 2 multiplies with: 2^21 levels of RGB for each 1/16 level of a sample.
+/// The factors of the conversion from YUV to RGB (step 2 of the contract), in units of 2^-21 levels of RGB per 1/16 level of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Coefficients {
-    /// Luma's part in each of R, G and B.
+    /// Factor of luma in each of R, G and B.
     pub luma: i32,
-    /// Black, in 1/16 of a level of luma.
+    /// Luma of black, in 1/16 of a level.
     pub black: i32,
-    /// No colour, in 1/16 of a level of chroma.
+    /// Chroma of grey, in 1/16 of a level.
     pub middle: i32,
-    /// V's part in red.
+    /// Factor of V in red.
     pub rv: i32,
-    /// U's part in green.
+    /// Factor of U in green.
     pub gu: i32,
-    /// V's part in green.
+    /// Factor of V in green.
     pub gv: i32,
-    /// U's part in blue.
+    /// Factor of U in blue.
     pub bu: i32,
-    /// Red and blue have parts of both.
+    /// True for YCgCo, where red and blue depend on both U and V.
     pub is_ycgco: bool,
 }
 
 impl Coefficients {
-    /// The coefficients for a picture's samples.
+    /// Returns the coefficients for a layout.
     pub fn of(layout: &Layout) -> Self {
         Self::new(layout.matrix, layout.range, layout.depth, layout.fraction)
     }
 
-    /// The coefficients for samples of `depth` bits, of which `fraction` are a fraction.
+    /// Returns the coefficients for samples of `depth` bits, of which `fraction` are a fraction.
     ///
     /// Limited range follows ITU-R BT.601, BT.709 and BT.2020: luma has 219, chroma 224 levels of 8 bits. In full range
     /// both have `2^depth - 2^fraction`, and chroma's zero is at `2^(depth-1)`.
     ///
     /// YCgCo is `R = Y - Cg + Co`, `G = Y + Cg`, `B = Y - Cg - Co`, with chroma from -1/2 to 1/2, `Cg` in the place of U and
-    /// `Co` in that of V (ITU-T H.273, 8.3). H.273 would give its chroma 219 levels in limited range. FFmpeg, zimg and
-    /// libplacebo write and read 224, and so do the pictures that there are.
+    /// `Co` in that of V (ITU-T H.273, 8.3). In limited range H.273 has 219 levels of its chroma, but FFmpeg, zimg, libplacebo
+    /// and existing files have 224.
     pub(crate) fn new(matrix: Matrix, range: Range, depth: u32, fraction: u32) -> Self {
         let unit = f64::from(1u32 << (depth - 8));
         let full = f64::from((1u32 << depth) - (1u32 << fraction));
@@ -118,7 +118,7 @@ impl Coefficients {
         let fixed = |factor: f64, levels: f64| {
             (factor * 255.0 / levels / 16.0 * f64::from(1u32 << FRACTION_BITS)).round() as i32
         };
-        // Of V in red, of U and V in green, of U in blue.
+        // Factors of V in red, of U and V in green, of U in blue.
         let parts = match (matrix, matrix.weights()) {
             (Matrix::Ycgco, _) => [1.0, 1.0, 0.0, -1.0],
             (_, weights) => {
@@ -133,7 +133,7 @@ impl Coefficients {
         Self { luma: fixed(1.0, luma), black, middle, rv, gu, gv, bu, is_ycgco: matrix == Matrix::Ycgco }
     }
 
-    /// Step 2 and 3 for samples in 1/16 of a level.
+    /// Computes steps 2 and 3 of the contract for luma and chroma samples in 1/16 of a level.
     pub(crate) fn rgb(&self, y: i32, u: i32, v: i32) -> [u8; 3] {
         let (y, u, v) = (self.luma * (y - self.black), u - self.middle, v - self.middle);
         let level = |sum: i32| ((sum + (1 << (FRACTION_BITS - 1))) >> FRACTION_BITS).clamp(0, 255) as u8;
@@ -141,7 +141,7 @@ impl Coefficients {
         [level(y + self.rv * v + red), level(y + self.gu * u + self.gv * v), level(y + self.bu * u + blue)]
     }
 
-    /// Step 2 and 3 with luma alone.
+    /// Computes steps 2 and 3 of the contract for a luma sample in 1/16 of a level, without chroma.
     pub(crate) fn level(&self, y: i32) -> u8 {
         self.rgb(y, self.middle, self.middle)[0]
     }
@@ -154,9 +154,9 @@ mod tests {
     const MATRICES: [Matrix; 6] =
         [Matrix::Bt601, Matrix::Bt709, Matrix::Bt2020, Matrix::Smpte240m, Matrix::Fcc, Matrix::Ycgco];
 
-    /// The corners of the cube of codes have the largest sums.
+    /// Checks the largest and smallest samples, with which the sums are largest.
     #[test]
-    fn no_sum_leaves_32_bits() {
+    fn no_sum_exceeds_32_bits() {
         for matrix in MATRICES {
             for range in [Range::Limited, Range::Full] {
                 let filtered = (1..=4).map(|fraction| (12, fraction));

@@ -1,5 +1,5 @@
-//! From a decoded picture to one packed block of bytes. In: FFmpeg's frame. Out: its [`Layout`], and a copy of its
-//! planes, upright and without FFmpeg's padding.
+//! Packs the planes of a decoded picture into one block of bytes, top row first and without FFmpeg's padding, and describes
+//! them by a [`Layout`].
 
 use std::marker::PhantomData;
 use std::ptr;
@@ -10,22 +10,22 @@ use ffmpeg_next::ffi;
 use super::alpha;
 use super::matrix::{self, Range};
 use crate::color::{Component, Family, Layout, Plane};
+use crate::libav;
 use base::error::{Error, Result};
 use base::threads::{all_threads, share};
 
-/// Starts of planes are multiples of this many bytes.
+/// Alignment of the planes in a block, in bytes.
 const ALIGNMENT: usize = 64;
 
-/// How the planes of `frame` are packed for conversion; `None` where the contract of [`color`](crate::color) does
-/// not cover its format.
+/// Returns the layout in which the planes of `frame` are packed for conversion; `None` if the contract of
+/// [`color`](crate::color) does not cover its format.
 ///
 /// Covered are YCbCr with full or half chroma, planar or interleaved, grey, and RGB with or without alpha: 8 bits, or
 /// 9 to 12 bits in two bytes, the low one first. That is for example yuv420p, yuv422p, yuv444p, nv12, yuyv422, gray,
 /// rgb24, bgra, rgb0, gbrp, yuv420p10le, p010le, yuv444p12le, gray12le.
 pub fn layout_of(frame: &ffmpeg::frame::Video) -> Option<Layout> {
     let (width, height) = (frame.width(), frame.height());
-    // SAFETY: the function returns null or a static descriptor.
-    let format = unsafe { ffi::av_pix_fmt_desc_get(frame.format().into()).as_ref() }?;
+    let format = libav::descriptor(frame.format())?;
     let flags = format.flags as i32;
     let outside = ffi::AV_PIX_FMT_FLAG_PAL
         | ffi::AV_PIX_FMT_FLAG_BITSTREAM
@@ -114,11 +114,10 @@ pub fn layout_of(frame: &ffmpeg::frame::Video) -> Option<Layout> {
     Some(layout.with_fields(frame.is_interlaced()))
 }
 
-/// Where the first chroma sample lies, in quarters of the distance of two: across, down. Untagged pictures follow MPEG-2 and
-/// later (left), the JPEG formats JPEG and MPEG-1 (centre).
+/// Returns the location of the first chroma sample as [`Layout::siting`]. Untagged pictures follow MPEG-2 and later standards
+/// (left), the JPEG formats follow JPEG and MPEG-1 (centre).
 pub(super) fn siting_of(frame: &ffmpeg::frame::Video) -> (u32, u32) {
     use ffi::AVChromaLocation as Location;
-    use ffmpeg::format::Pixel;
     // SAFETY: the frame is valid. The field is a 32-bit enumeration that comes from the file, so it is read as the
     // integer that it is in C.
     let location = unsafe { (&raw const (*frame.as_ptr()).chroma_location).cast::<u32>().read() };
@@ -130,17 +129,12 @@ pub(super) fn siting_of(frame: &ffmpeg::frame::Video) -> (u32, u32) {
         (Location::AVCHROMA_LOC_BOTTOMLEFT, (0, 2)),
         (Location::AVCHROMA_LOC_BOTTOM, (1, 2)),
     ];
-    let jpeg = matches!(
-        frame.format(),
-        Pixel::YUVJ420P | Pixel::YUVJ422P | Pixel::YUVJ440P | Pixel::YUVJ444P | Pixel::YUVJ411P
-    );
-    let custom = if jpeg { (1, 1) } else { (0, 1) };
-    known.into_iter().find(|&(tag, _)| tag as u32 == location).map_or(custom, |(_, siting)| siting)
+    let by_format = if matrix::is_jpeg_format(frame.format()) { (1, 1) } else { (0, 1) };
+    known.into_iter().find(|&(tag, _)| tag as u32 == location).map_or(by_format, |(_, siting)| siting)
 }
 
-/// Copies the planes of `frame` into `block` as `layout`, which [`layout_of`] gave for it, says. Pictures stored bottom
-/// up (negative line sizes) come out upright. Colours are multiplied by their alpha, where there is one. Bytes of the block
-/// between rows keep what they were.
+/// Copies the planes of `frame` into `block`. `layout` must be [`layout_of`] the frame. Pictures stored bottom up (negative
+/// line sizes) are turned upright. Colours are multiplied by their alpha. Bytes of the block between rows are not written.
 ///
 /// # Errors
 /// `layout` is another picture's, `block` is too small, or the frame's planes are not in memory.
@@ -159,7 +153,7 @@ pub fn pack(frame: &ffmpeg::frame::Video, layout: &Layout, block: &mut [u8]) -> 
     Ok(())
 }
 
-/// The rows of the planes of `frame`, of which [`layout_of`] gave `layout`, where FFmpeg has them.
+/// Returns the rows of the planes of `frame` in FFmpeg's memory. `layout` must be [`layout_of`] the frame.
 ///
 /// # Errors
 /// `layout` is another picture's, or the frame's planes are not in memory.
@@ -181,21 +175,21 @@ pub(super) fn rows_of<'a>(frame: &'a ffmpeg::frame::Video, layout: &Layout) -> R
     Ok(planes)
 }
 
-/// Copies of at least this many bytes are shared out: one core does not fill the memory's lanes.
-const LARGE: usize = 2 << 20;
-/// More threads than this do not copy faster.
-const COPIERS: usize = 4;
+/// Copies of at least this many bytes use several threads: one core does not use the whole memory bandwidth.
+const MIN_THREADED_COPY: usize = 2 << 20;
+/// The largest number of copying threads; more are not faster.
+const MAX_COPY_THREADS: usize = 4;
 
-/// Rows of a plane in FFmpeg's memory. A frame of this format and height has so many, `line` bytes apart (backwards if it is
-/// negative), and each holds at least `bytes` bytes.
+/// Rows of a plane in FFmpeg's memory: `count` rows, `line` bytes apart (negative if stored bottom up), each of at least
+/// `bytes` bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Rows<'a> {
     start: *const u8,
-    /// Bytes from one row to the next.
+    /// The distance in bytes from one row to the next.
     line: isize,
-    /// Bytes of a row that count.
+    /// The number of bytes of a row that hold samples.
     bytes: usize,
-    /// Rows that there are.
+    /// The number of rows of the plane.
     count: usize,
     frame: PhantomData<&'a [u8]>,
 }
@@ -206,18 +200,18 @@ unsafe impl Send for Rows<'_> {}
 unsafe impl Sync for Rows<'_> {}
 
 impl<'a> Rows<'a> {
-    /// A row of the picture, from the top; empty below the last one.
+    /// Returns a row, counted from the top; empty below the last one.
     pub(super) fn row(&self, y: usize) -> &'a [u8] {
         if y >= self.count {
             return &[];
         }
-        // SAFETY: the frame has this row, as the type's description says, and is borrowed for this long.
+        // SAFETY: the frame has this row, by the type's description, and is borrowed for this long.
         unsafe { std::slice::from_raw_parts(self.start.offset(y as isize * self.line), self.bytes) }
     }
 
-    /// Copies as many rows as `to` has room for, `stride` bytes apart, in several threads where that is worth it.
+    /// Copies as many rows as fit into `to`, `stride` bytes apart, with several threads if there are many bytes.
     fn copy(self, to: &mut [u8], stride: usize) {
-        let threads = if to.len() < LARGE { 1 } else { all_threads().min(COPIERS) };
+        let threads = if to.len() < MIN_THREADED_COPY { 1 } else { all_threads().min(MAX_COPY_THREADS) };
         let rows = to.len().div_ceil(stride).div_ceil(threads);
         share(to.chunks_mut(rows * stride).enumerate(), threads, |(strip, to)| {
             for (y, to) in (strip * rows..).zip(to.chunks_mut(stride)) {

@@ -1,4 +1,4 @@
-//! The contract of [`color`](super), computed plainly: one pixel after the other, each with all its samples.
+//! The reference implementation of the contract of [`color`](super): each pixel is computed on its own.
 
 use super::{Coefficients, Component, Family, Layout};
 use base::error::{Error, Result};
@@ -7,14 +7,14 @@ use base::threads::{all_threads, share};
 /// Converts a packed block to RGBA8, without correction.
 ///
 /// # Errors
-/// `block` or `rgba` has another size than `layout` says.
+/// When the size of `block` or `rgba` does not match `layout`.
 pub fn convert_reference(layout: &Layout, block: &[u8], rgba: &mut [u8]) -> Result<()> {
     expect_sizes(layout, block, rgba)?;
     convert_rows(layout, block, 0, rgba);
     Ok(())
 }
 
-/// The same, in strips on all threads.
+/// As [`convert_reference`], in strips on all threads.
 ///
 /// # Errors
 /// As [`convert_reference`].
@@ -27,6 +27,7 @@ pub fn convert_reference_threaded(layout: &Layout, block: &[u8], rgba: &mut [u8]
     Ok(())
 }
 
+/// Checks that `block` and `rgba` have the sizes of `layout`.
 fn expect_sizes(layout: &Layout, block: &[u8], rgba: &[u8]) -> Result<()> {
     if block.len() < layout.bytes() || rgba.len() != layout.rgba_bytes() {
         let why = format!("{} bytes do not fit {}×{} pixels.", rgba.len(), layout.width, layout.height);
@@ -35,7 +36,7 @@ fn expect_sizes(layout: &Layout, block: &[u8], rgba: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Converts the rows from `first_row` on that `rgba` has room for.
+/// Converts as many rows from `first_row` on as fit into `rgba`.
 pub fn convert_rows(layout: &Layout, block: &[u8], first_row: usize, rgba: &mut [u8]) {
     let coefficients = Coefficients::of(layout);
     let [first, second, third, fourth] = layout.components;
@@ -56,7 +57,8 @@ pub fn convert_rows(layout: &Layout, block: &[u8], first_row: usize, rgba: &mut 
     }
 }
 
-fn sample(layout: &Layout, block: &[u8], component: Component, x: usize, y: usize) -> i32 {
+/// Reads a component's sample in its column `x` and row `y`, in levels of `layout.depth` bits.
+pub fn sample(layout: &Layout, block: &[u8], component: Component, x: usize, y: usize) -> i32 {
     let at = component.offset as usize + component.stride as usize * y + component.step as usize * x;
     let stored = match layout.wide {
         false => u32::from(block[at]),
@@ -65,7 +67,7 @@ fn sample(layout: &Layout, block: &[u8], component: Component, x: usize, y: usiz
     ((stored >> layout.shift) & ((1 << layout.depth) - 1)) as i32
 }
 
-/// Step 1 of the contract: chroma at a pixel, in 1/16 of a level.
+/// Computes step 1 of the contract: chroma at a pixel, in 1/16 of a level.
 fn upsampled(layout: &Layout, block: &[u8], component: Component, x: usize, y: usize) -> i32 {
     let rows = rows_around(layout, y);
     let at_column = |(column, weight): (usize, i32)| {
@@ -76,7 +78,7 @@ fn upsampled(layout: &Layout, block: &[u8], component: Component, x: usize, y: u
     columns_around(layout, x).map(at_column).iter().sum()
 }
 
-/// The two columns of chroma around a pixel with their weights, which sum up to 4.
+/// Returns the two columns of chroma around a pixel with their weights, which sum up to 4.
 fn columns_around(layout: &Layout, x: usize) -> [(usize, i32); 2] {
     if !layout.subsampled.0 {
         return [(x, 4), (x, 0)];
@@ -87,12 +89,12 @@ fn columns_around(layout: &Layout, x: usize) -> [(usize, i32); 2] {
     [(index.clamp(0, last) as usize, 4 - fraction), ((index + 1).clamp(0, last) as usize, fraction)]
 }
 
-/// The two rows of chroma around a line of the picture, or of its field, with their weights, which sum up to 8.
+/// Returns the two rows of chroma around a line of the picture, or of its field, with their weights, which sum up to 8.
 fn rows_around(layout: &Layout, y: usize) -> [(usize, i32); 2] {
     if !layout.subsampled.1 {
         return [(y, 8), (y, 0)];
     }
-    // All in halves of a line. The rows first, first + step, … are those that the line may take.
+    // All in halves of a line. The line may use the rows first, first + step, …
     let (first, step) = if layout.interlaced { (y as i64 % 2, 2) } else { (0, 1) };
     let place = |row: i64| 4 * row + i64::from(layout.siting.1);
     let distance = place(step) - place(0);

@@ -1,20 +1,21 @@
-//! What a picture's tags ask for that is not done. In: a decoded picture. Out: a clause for each, such as "HDR (PQ), shown
-//! without tone mapping". The numbers are those of ITU-T H.273.
+//! Reports the colour tags of a picture that are not supported, as clauses such as "HDR (PQ), shown without tone mapping".
+//! The numbers are those of ITU-T H.273.
 
 use ffmpeg_next as ffmpeg;
 
 use super::matrix;
 
-/// Returns what of `picture` is shown otherwise than its tags mean it.
+/// Returns a clause for each colour tag of `picture` that is not supported.
 pub(crate) fn of_picture(picture: &ffmpeg::frame::Video) -> Vec<String> {
     // SAFETY: the frame is valid. The field is a 32-bit enumeration that comes from the file, so it is read as the
     // integer that it is in C.
     let transfer = unsafe { (&raw const (*picture.as_ptr()).color_trc).cast::<u32>().read() };
-    matrix::unsupported(picture).into_iter().chain(untreated(transfer)).collect()
+    matrix::unsupported_matrix_remark(picture).into_iter().chain(transfer_remark(transfer)).collect()
 }
 
-/// Transfer characteristics whose pictures look pale or dark where they are taken for those of television.
-fn untreated(transfer: u32) -> Option<String> {
+/// Returns a clause about transfer characteristics whose pictures look pale or dark without a conversion; `None` for all
+/// others.
+fn transfer_remark(transfer: u32) -> Option<String> {
     let name = match transfer {
         8 => "linear light, shown as if it were coded for a display",
         9 | 10 => "logarithmic light, shown as if it were coded for a display",
@@ -43,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn hdr_is_named() {
+    fn hdr_is_reported() {
         let of = |transfer| of(Pixel::YUV420P10LE, Space::AVCOL_SPC_BT2020_NCL, transfer).join("; ");
         assert_eq!(of(Transfer::AVCOL_TRC_SMPTE2084), "HDR (PQ), shown without tone mapping");
         assert_eq!(of(Transfer::AVCOL_TRC_ARIB_STD_B67), "HDR (HLG), shown without tone mapping");
@@ -61,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn matrices_that_are_not_supported_are_named_with_what_is_taken_instead() {
+    fn unsupported_matrices_are_reported() {
         let of = |format, space| of(format, space, Transfer::AVCOL_TRC_BT709).join("; ");
         let is_like = " is not supported: colours are shown as ";
         for (space, name, instead) in [

@@ -1,18 +1,16 @@
-//! Pictures to RGBA8 on the processor. In: a decoded picture of any format. Out: four bytes a pixel, rows without gaps,
-//! full range.
+//! Converts a decoded picture of any format to RGBA8 on the CPU: full range, rows without gaps.
 //!
-//! The contract of [`color`](crate::color) holds for the formats that [`layout_of`] knows, byte for byte, so that a
-//! picture is the same wherever it is converted. Code of this project does that (`rows`). swscale could not: where chroma
-//! has half the rows, it is off by up to 226 levels at edges even in its accurate way, which takes the nearest row.
+//! Formats that [`layout_of`] covers are converted by `rows`, byte for byte as the contract of [`color`](crate::color)
+//! requires, so that a picture is the same wherever it is converted. swscale cannot do that: where chroma has half the rows
+//! it is off by up to 226 levels at edges, since even its accurate mode uses the nearest row.
 //!
-//! swscale converts all other formats, and pictures that are scaled, in every way that a frame may take, so that these are
-//! the same too. Every channel of a flat patch lies within 2 levels of the exact value by the matrix and range of
-//! [`matrix`], clipped to 0 to 255. At edges of chroma that holds as well where chroma has all the rows (4:1:1, or 4:2:2 with
-//! alpha or 14 bits, are within 0.5 of the interpolation between the samples); where it has fewer rows, edges are off
-//! as said above. Of [interlaced](crate::color#fields) pictures it converts each field by itself. Formats without alpha get
-//! 255; those with alpha are multiplied by it, as [`alpha`](super::alpha) says. What is scaled is converted before that where
-//! pixels would mix with what is hidden or of another time. Code triples far outside of RGB, such as (225, 255, 0), may come out wrong:
-//! a sum overflows in swscale where a channel would reach twice its largest value.
+//! swscale converts all other formats, and scales. Every channel of a flat area is within 2 levels of the exact value by the
+//! matrix and range of [`matrix`], clipped to 0 to 255. That also holds at edges of chroma if chroma has all rows (4:1:1, or
+//! 4:2:2 with alpha or 14 bits, are within 0.5 of the interpolation between the samples); with fewer rows, edges are off as
+//! above. The fields of [interlaced](crate::color#fields) pictures are converted separately. Alpha is 255 in formats without
+//! it; otherwise colours are premultiplied as in [`alpha`](super::alpha). A picture with alpha or fields is converted before
+//! it is scaled, so that hidden colours or different moments are not mixed. Code triples far outside of RGB, such as
+//! (225, 255, 0), may come out wrong: a sum overflows in swscale where a channel would reach twice its largest value.
 
 use std::ffi::CStr;
 use std::ptr;
@@ -25,17 +23,18 @@ use super::fields::{field, has_fields, new_picture};
 use super::matrix::{self, Matrix, Range};
 use super::planes::{layout_of, siting_of};
 use super::rows;
+use crate::libav;
 use base::error::{Error, Result};
 use base::memory::{picture_memory, zeroed};
 
 /// Bytes of one RGBA pixel.
-const PIXEL: usize = 4;
-/// swscale may write whole groups of this many pixels.
-const GROUP: u32 = 16;
+const PIXEL_BYTES: usize = 4;
+/// swscale writes groups of up to this many pixels, also beyond the end of a row.
+const GROUP_PIXELS: u32 = 16;
 
-/// Everything that a swscale context is made for.
+/// The parameters of a swscale context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Key {
+struct ContextKey {
     source: (u32, u32),
     format: ffmpeg::format::Pixel,
     matrix: Matrix,
@@ -44,7 +43,8 @@ struct Key {
     target: (u32, u32),
 }
 
-impl Key {
+impl ContextKey {
+    /// Returns swscale's flags: bicubic if the picture is scaled, and accurate rounding.
     fn flags(&self) -> i32 {
         use ffmpeg::software::scaling::Flags;
         let filter = if self.source == self.target { Flags::BILINEAR } else { Flags::BICUBIC };
@@ -53,12 +53,11 @@ impl Key {
     }
 }
 
-/// Converts pictures to tight RGBA8. Where swscale does it, its tables are made anew when the size, the format or the
-/// colours change.
+/// Converts pictures to RGBA8 with rows without gaps. swscale's context is kept until the size, format or colours change.
 pub struct RgbaConverter {
     context: *mut ffi::SwsContext,
-    key: Option<Key>,
-    /// Rows with room behind them, for widths that end within a group.
+    key: Option<ContextKey>,
+    /// Memory for rows that are padded to whole groups.
     padded: Vec<u8>,
 }
 
@@ -66,16 +65,16 @@ pub struct RgbaConverter {
 unsafe impl Send for RgbaConverter {}
 
 impl RgbaConverter {
-    /// A converter without tables yet.
+    /// Returns a converter without a swscale context.
     pub fn new() -> Self {
-        crate::libav::initialise();
+        libav::initialise();
         Self { context: ptr::null_mut(), key: None, padded: Vec::new() }
     }
 
     /// Converts `frame` to `dst`, which must hold width × height × 4 bytes.
     ///
     /// # Errors
-    /// `dst` has another size, or the picture's format cannot be read.
+    /// When `dst` has another size, or the picture's format cannot be read.
     pub fn convert(&mut self, frame: &ffmpeg::frame::Video, dst: &mut [u8]) -> Result<()> {
         self.convert_scaled(frame, (frame.width(), frame.height()), dst)
     }
@@ -114,20 +113,18 @@ impl RgbaConverter {
         let mut converted = new_picture(ffmpeg::format::Pixel::RGBA, whole)?;
         let mut rgba = picture_memory(whole.0, whole.1)?;
         self.convert(frame, &mut rgba)?;
-        let (row, stride) = (whole.0 as usize * PIXEL, converted.stride(0));
-        let rows = converted.data_mut(0).chunks_mut(stride).zip(rgba.chunks_exact(row));
-        rows.for_each(|(to, from)| to[..row].copy_from_slice(from));
+        libav::fill_plane(&mut converted, 0, &rgba, whole.0 as usize * PIXEL_BYTES);
         self.convert_by_swscale(&converted, &converted, size, dst)?;
-        // Its filter overshoots at edges, and no colour is above its alpha.
-        for pixel in dst.chunks_exact_mut(PIXEL) {
+        // swscale's filter overshoots at edges, but no colour may exceed its alpha.
+        for pixel in dst.chunks_exact_mut(PIXEL_BYTES) {
             let alpha = pixel[3];
             pixel.iter_mut().for_each(|value| *value = alpha.min(*value));
         }
         Ok(())
     }
 
-    /// Converts a picture in YCgCo, which swscale does not know, of a format that [`layout_of`] does not know: swscale makes
-    /// one of a format that it knows of it, whose numbers mean the same.
+    /// Converts a YCgCo picture of a format that [`layout_of`] does not cover. swscale does not support YCgCo, so it converts
+    /// only the format, to one that `rows` can convert.
     fn convert_ycgco(&mut self, frame: &ffmpeg::frame::Video, dst: &mut [u8]) -> Result<()> {
         let size = (frame.width(), frame.height());
         expect_size(dst, size)?;
@@ -135,9 +132,11 @@ impl RgbaConverter {
         let mut rgba = picture_memory(size.0, size.1)?;
         self.convert(&known, &mut rgba)?;
         if has_alpha(frame) {
-            // Of this only alpha is right.
+            // Only the alpha of this result is correct.
             self.convert_by_swscale(frame, frame, size, dst)?;
-            rgba.chunks_exact_mut(PIXEL).zip(dst.chunks_exact(PIXEL)).for_each(|(to, from)| to[3] = from[3]);
+            rgba.chunks_exact_mut(PIXEL_BYTES)
+                .zip(dst.chunks_exact(PIXEL_BYTES))
+                .for_each(|(to, from)| to[3] = from[3]);
         }
         dst.copy_from_slice(&rgba);
         Ok(())
@@ -145,7 +144,7 @@ impl RgbaConverter {
 
     /// Converts the two fields of an interlaced picture, each as a picture of its own.
     fn convert_fields(&mut self, frame: &ffmpeg::frame::Video, dst: &mut [u8]) -> Result<()> {
-        let row = frame.width() as usize * PIXEL;
+        let row = frame.width() as usize * PIXEL_BYTES;
         expect_size(dst, (frame.width(), frame.height()))?;
         for parity in 0..2 {
             let field = field(frame, parity)?;
@@ -157,7 +156,7 @@ impl RgbaConverter {
         Ok(())
     }
 
-    /// Converts a picture whose colours are meant as those of `whole`, of which it is perhaps a part.
+    /// Converts `frame` by swscale, with the matrix, range and siting of `whole`, of which it may be a field.
     fn convert_by_swscale(
         &mut self,
         frame: &ffmpeg::frame::Video,
@@ -166,13 +165,13 @@ impl RgbaConverter {
         dst: &mut [u8],
     ) -> Result<()> {
         let (width, height) = size;
-        let row = width as usize * PIXEL;
+        let row = width as usize * PIXEL_BYTES;
         expect_size(dst, size)?;
         self.prepare(frame, whole, size)?;
-        if width.is_multiple_of(GROUP) {
+        if width.is_multiple_of(GROUP_PIXELS) {
             return self.scale(frame, dst, row);
         }
-        let padded_row = width.next_multiple_of(GROUP) as usize * PIXEL;
+        let padded_row = width.next_multiple_of(GROUP_PIXELS) as usize * PIXEL_BYTES;
         let mut padded = std::mem::take(&mut self.padded);
         let len = padded_row * height as usize;
         if padded.len() != len {
@@ -187,7 +186,7 @@ impl RgbaConverter {
         result
     }
 
-    /// Makes the context for this picture, unless the present one fits.
+    /// Creates the swscale context for this picture, unless the present context fits.
     fn prepare(
         &mut self,
         frame: &ffmpeg::frame::Video,
@@ -196,11 +195,12 @@ impl RgbaConverter {
     ) -> Result<()> {
         let (matrix, range) = matrix::of_picture(whole);
         let source = (frame.width(), frame.height());
-        let key = Key { source, format: frame.format(), matrix, range, siting: siting_of(whole), target };
+        let key =
+            ContextKey { source, format: frame.format(), matrix, range, siting: siting_of(whole), target };
         if self.key == Some(key) {
             return Ok(());
         }
-        self.free();
+        self.free_context();
         let unsupported = || {
             Error::new(
                 format!("Cannot convert pictures of the format {}.", matrix::format_name(frame)),
@@ -228,7 +228,7 @@ impl RgbaConverter {
                 (c"dst_format", i64::from(ffi::AVPixelFormat::AV_PIX_FMT_RGBA as i32)),
                 (c"sws_flags", i64::from(key.flags())),
             ];
-            options.extend(chroma_siting(format, key.siting));
+            options.extend(chroma_siting(key.format, key.siting));
             for (name, value) in options {
                 if ffi::av_opt_set_int(self.context.cast(), name.as_ptr(), value, 0) < 0 {
                     return Err(unsupported());
@@ -239,14 +239,14 @@ impl RgbaConverter {
             if ffi::sws_init_context(self.context, ptr::null_mut(), ptr::null_mut()) < 0 {
                 return Err(unsupported());
             }
-            // It refuses for RGB sources, where there is nothing to set.
+            // This fails for RGB sources, which have no matrix.
             ffi::sws_setColorspaceDetails(self.context, table, full, table, 1, 0, 1 << 16, 1 << 16);
         }
         self.key = Some(key);
         Ok(())
     }
 
-    /// Runs swscale into `dst` with rows of `stride` bytes.
+    /// Runs swscale on `frame` into `dst`, with rows of `stride` bytes.
     fn scale(&mut self, frame: &ffmpeg::frame::Video, dst: &mut [u8], stride: usize) -> Result<()> {
         let planes = [dst.as_mut_ptr(), ptr::null_mut(), ptr::null_mut(), ptr::null_mut()];
         let strides = [stride as i32, 0, 0, 0];
@@ -271,7 +271,8 @@ impl RgbaConverter {
         Ok(())
     }
 
-    fn free(&mut self) {
+    /// Frees swscale's context, if there is one.
+    fn free_context(&mut self) {
         // SAFETY: the context is null or owned, and is not used again.
         unsafe { ffi::sws_freeContext(self.context) };
         self.context = ptr::null_mut();
@@ -287,12 +288,13 @@ impl Default for RgbaConverter {
 
 impl Drop for RgbaConverter {
     fn drop(&mut self) {
-        self.free();
+        self.free_context();
     }
 }
 
-fn expect_size(dst: &[u8], (width, height): (u32, u32)) -> Result<()> {
-    if width == 0 || height == 0 || dst.len() != width as usize * height as usize * PIXEL {
+/// Checks that `dst` holds exactly a picture of this size.
+pub(super) fn expect_size(dst: &[u8], (width, height): (u32, u32)) -> Result<()> {
+    if width == 0 || height == 0 || dst.len() != width as usize * height as usize * PIXEL_BYTES {
         return Err(Error::new(
             "Cannot convert the picture.",
             format!("{} bytes do not hold {width}×{height} RGBA pixels.", dst.len()),
@@ -302,14 +304,12 @@ fn expect_size(dst: &[u8], (width, height): (u32, u32)) -> Result<()> {
     Ok(())
 }
 
-/// The same numbers as 4:4:4 in planes of 8 or, where they have more than 8 bits, 12 bits.
+/// Copies the samples of a YCgCo picture to 4:4:4 planes of 8 bits, or of 12 bits if they have more than 8.
 fn ycgco_444(frame: &ffmpeg::frame::Video) -> Result<ffmpeg::frame::Video> {
     use ffmpeg::format::Pixel;
     use ffmpeg::software::scaling::{Context, Flags};
     let (width, height) = (frame.width(), frame.height());
-    // SAFETY: the function returns null or a static descriptor.
-    let format = unsafe { ffi::av_pix_fmt_desc_get(frame.format().into()).as_ref() };
-    let is_deep = format.is_some_and(|format| format.comp[0].depth > 8);
+    let is_deep = libav::descriptor(frame.format()).is_some_and(|format| format.comp[0].depth > 8);
     let to = if is_deep { Pixel::YUV444P12LE } else { Pixel::YUV444P };
     let mut known = new_picture(to, (width, height))?;
     let flags = Flags::BILINEAR | Flags::ACCURATE_RND | Flags::FULL_CHR_H_INT;
@@ -328,26 +328,23 @@ fn ycgco_444(frame: &ffmpeg::frame::Video) -> Result<ffmpeg::frame::Video> {
     Ok(known)
 }
 
-/// swscale's options for where the first chroma sample lies, in 1/256 of a pixel, along the axes on which a format has less
-/// chroma than luma.
+/// Returns swscale's options for the location of the first chroma sample, in 1/256 of a pixel, along the axes on which
+/// chroma is subsampled.
 fn chroma_siting(
-    format: ffi::AVPixelFormat,
+    format: ffmpeg::format::Pixel,
     siting: (u32, u32),
 ) -> impl Iterator<Item = (&'static CStr, i64)> {
-    // SAFETY: the function returns null or a static descriptor.
-    let subsampling = match unsafe { ffi::av_pix_fmt_desc_get(format).as_ref() } {
-        Some(format) => (format.log2_chroma_w, format.log2_chroma_h),
-        None => (0, 0),
-    };
+    let subsampling =
+        libav::descriptor(format).map_or((0, 0), |format| (format.log2_chroma_w, format.log2_chroma_h));
     let axes = [(c"src_h_chr_pos", subsampling.0, siting.0), (c"src_v_chr_pos", subsampling.1, siting.1)];
     let position = |log2: u8, siting: u32| i64::from(((128 << log2) - 128) * siting);
     axes.into_iter().filter(|axis| axis.1 > 0).map(move |(name, log2, siting)| (name, position(log2, siting)))
 }
 
-/// swscale's number of the matrix's table.
+/// Returns swscale's constant for the matrix.
 fn coefficients(matrix: Matrix) -> i32 {
     match matrix {
-        // Pictures in YCgCo do not become RGB here.
+        // YCgCo pictures are not converted to RGB with this.
         Matrix::Rgb | Matrix::Bt601 | Matrix::Ycgco => ffi::SWS_CS_ITU601,
         Matrix::Bt709 => ffi::SWS_CS_ITU709,
         Matrix::Bt2020 => ffi::SWS_CS_BT2020,

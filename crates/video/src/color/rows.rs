@@ -1,43 +1,43 @@
-//! Pictures to RGBA8 by the contract of [`color`](crate::color), on the processor. In: a decoded picture of a format
-//! that the contract covers. Out: the bytes that its reference and the kernels give.
+//! Fast CPU conversion to RGBA8 by the contract of [`color`](crate::color), with the same bytes as the reference.
 //!
-//! Of each row the samples become numbers of two bytes, chroma is interpolated between two of its rows and then along
-//! them, and the numbers become pixels. All are plain loops over a row, which the compiler turns into vectors; where the
-//! processor has AVX2 they are compiled for it.
+//! Row by row, samples are widened to 16 bits, chroma is interpolated vertically and then horizontally, and pixels are
+//! computed. Each step is a plain loop over a row, which the compiler vectorises, with AVX2 where the CPU has it.
 
 use ffmpeg_next::frame::Video;
 
 use super::alpha::premultiply_samples;
 use super::planes::{Rows, rows_of};
+use super::rgba::expect_size;
 use crate::color::{Coefficients, FRACTION_BITS, Family, Layout};
-use base::error::{Error, Result};
+use base::error::Result;
 use base::threads::{all_threads, share};
 
-/// Pixels for each thread, at least: on a busy machine, waiting for another thread costs more than it saves in a small
+/// The least number of pixels per thread: on a busy machine, waiting for another thread costs more than it saves in a small
 /// picture.
-const PIXELS_A_THREAD: usize = 1 << 19;
-/// More threads than this are not faster.
-const MOST_THREADS: usize = 4;
-/// Strips for each thread, so that one that is held up does not hold up the others.
-const STRIPS: usize = 4;
+const MIN_PIXELS_PER_THREAD: usize = 1 << 19;
+/// The largest number of threads; more are not faster.
+const MAX_THREADS: usize = 4;
+/// Strips of rows per thread; with several, a delayed thread does not delay the others.
+const STRIPS_PER_THREAD: usize = 4;
 
-/// Converts `frame`, of which [`layout_of`](super::planes::layout_of) gave `layout`, to `rgba`.
+/// Converts `frame` to `rgba`. `layout` must be [`layout_of`](super::planes::layout_of) the frame.
 ///
 /// # Errors
-/// `layout` is another picture's, `rgba` has another size, or the frame's planes are not in memory.
+/// When `layout` is another picture's, `rgba` has another size, or the frame's planes are not in memory.
 pub(crate) fn convert(frame: &Video, layout: &Layout, rgba: &mut [u8]) -> Result<()> {
     let pixels = layout.width as usize * layout.height as usize;
-    convert_on(frame, layout, rgba, (pixels / PIXELS_A_THREAD).clamp(1, all_threads().min(MOST_THREADS)))
+    convert_on(frame, layout, rgba, (pixels / MIN_PIXELS_PER_THREAD).clamp(1, all_threads().min(MAX_THREADS)))
 }
 
+/// Converts as [`convert`] does, on this number of threads.
 fn convert_on(frame: &Video, layout: &Layout, rgba: &mut [u8], threads: usize) -> Result<()> {
-    if rgba.len() != layout.rgba_bytes() {
-        let why = format!("{} bytes do not hold {}×{} RGBA pixels.", rgba.len(), layout.width, layout.height);
-        return Err(Error::new("Cannot convert the picture.", why, ""));
-    }
-    let picture =
-        Source { layout: *layout, planes: rows_of(frame, layout)?, coefficients: Coefficients::of(layout) };
-    let strips = if threads > 1 { STRIPS * threads } else { 1 };
+    expect_size(rgba, (layout.width, layout.height))?;
+    let picture = PictureRows {
+        layout: *layout,
+        planes: rows_of(frame, layout)?,
+        coefficients: Coefficients::of(layout),
+    };
+    let strips = if threads > 1 { STRIPS_PER_THREAD * threads } else { 1 };
     let rows = (layout.height as usize).div_ceil(strips);
     let strip = rows * layout.width as usize * 4;
     share(rgba.chunks_mut(strip.max(1)).enumerate(), threads, |(number, out)| {
@@ -46,30 +46,32 @@ fn convert_on(frame: &Video, layout: &Layout, rgba: &mut [u8], threads: usize) -
     Ok(())
 }
 
-/// What is converted.
-struct Source<'a> {
+/// A picture's planes and the coefficients of its conversion.
+struct PictureRows<'a> {
     layout: Layout,
     planes: [Rows<'a>; 4],
     coefficients: Coefficients,
 }
 
-impl Source<'_> {
-    /// Converts the rows from `first` on that `out` has room for.
+impl PictureRows<'_> {
+    /// Converts as many rows from `first` on as fit into `out`, with AVX2 if the processor has it.
     fn run(&self, first: usize, out: &mut [u8]) {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has AVX2, the only feature that it is compiled for.
+            // SAFETY: the CPU has AVX2, the only feature that the function is compiled for.
             return unsafe { self.run_avx2(first, out) };
         }
         self.rows(first, out);
     }
 
+    /// Converts as [`PictureRows::rows`] does, compiled for AVX2.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     fn run_avx2(&self, first: usize, out: &mut [u8]) {
         self.rows(first, out);
     }
 
+    /// Converts as many rows from `first` on as fit into `out`.
     #[inline(always)]
     fn rows(&self, first: usize, out: &mut [u8]) {
         let rows = (first..).zip(out.chunks_exact_mut(4 * self.layout.width as usize));
@@ -81,16 +83,16 @@ impl Source<'_> {
         }
     }
 
-    /// `YCGCO`: red and blue have parts of both chroma components.
+    /// Converts rows of YCbCr; with `YCGCO`, red and blue depend on both chroma components.
     #[inline(always)]
     fn ycbcr<'a, const YCGCO: bool>(&self, rows: impl Iterator<Item = (usize, &'a mut [u8])>) {
         let c = &self.coefficients;
-        let mut luma = self.line(0);
+        let mut luma = self.new_row(0);
         let (mut u, mut v) = (Chroma::new(self, 1), Chroma::new(self, 2));
         for (y, out) in rows {
-            self.samples(0, y, &mut luma);
-            u.at_row(self, y);
-            v.at_row(self, y);
+            self.read_row(0, y, &mut luma);
+            u.load_row(self, y);
+            v.load_row(self, y);
             for (((y, u), v), pixel) in luma.iter().zip(&u.line).zip(&v.line).zip(out.chunks_exact_mut(4)) {
                 let base = c.luma * (16 * i32::from(*y) - c.black);
                 let (u, v) = (i32::from(*u) - c.middle, i32::from(*v) - c.middle);
@@ -103,25 +105,27 @@ impl Source<'_> {
         }
     }
 
+    /// Converts rows of luma alone.
     #[inline(always)]
     fn grey<'a>(&self, rows: impl Iterator<Item = (usize, &'a mut [u8])>) {
-        let mut luma = self.line(0);
+        let mut luma = self.new_row(0);
         for (y, out) in rows {
-            self.samples(0, y, &mut luma);
+            self.read_row(0, y, &mut luma);
             for (y, pixel) in luma.iter().zip(out.chunks_exact_mut(4)) {
-                pixel.copy_from_slice(&((self.alone(*y) * 0x01_01_01) | OPAQUE).to_le_bytes());
+                pixel.copy_from_slice(&((self.luma_level(*y) * 0x01_01_01) | OPAQUE).to_le_bytes());
             }
         }
     }
 
+    /// Converts rows of RGB, with or without alpha.
     #[inline(always)]
     fn rgb<'a>(&self, rows: impl Iterator<Item = (usize, &'a mut [u8])>) {
         let alpha = self.layout.alpha;
-        let [mut r, mut g, mut b, mut a] = [0, 1, 2, 3].map(|component| self.line(component));
+        let [mut r, mut g, mut b, mut a] = [0, 1, 2, 3].map(|component| self.new_row(component));
         for (y, out) in rows {
             for (component, line) in [&mut r, &mut g, &mut b, &mut a].into_iter().enumerate() {
                 if component < 3 || alpha {
-                    self.samples(component, y, line);
+                    self.read_row(component, y, line);
                 }
             }
             if alpha {
@@ -131,54 +135,56 @@ impl Source<'_> {
             }
             let numbers = r.iter().zip(&g).zip(&b).zip(&a);
             for ((((r, g), b), a), pixel) in numbers.zip(out.chunks_exact_mut(4)) {
-                let a = if alpha { self.alone(*a) << 24 } else { OPAQUE };
-                let rgb = self.alone(*r) | self.alone(*g) << 8 | self.alone(*b) << 16;
+                let a = if alpha { self.luma_level(*a) << 24 } else { OPAQUE };
+                let rgb = self.luma_level(*r) | self.luma_level(*g) << 8 | self.luma_level(*b) << 16;
                 pixel.copy_from_slice(&(rgb | a).to_le_bytes());
             }
         }
     }
 
-    /// The level of a sample that is not mixed with others.
+    /// Computes steps 2 and 3 of the contract for a luma sample, without chroma.
     #[inline(always)]
-    fn alone(&self, sample: u16) -> u32 {
+    fn luma_level(&self, sample: u16) -> u32 {
         level(self.coefficients.luma * (16 * i32::from(sample) - self.coefficients.black))
     }
 
-    /// Room for a component's row.
-    fn line(&self, component: usize) -> Vec<u16> {
+    /// Allocates memory for a row of samples of a component.
+    fn new_row(&self, component: usize) -> Vec<u16> {
         vec![0; self.layout.size_of(component).0 as usize]
     }
 
-    /// The samples of a component's row `y`, counted in its own rows.
+    /// Reads the samples of a component's row `y`, counted in the component's own rows, to `line`.
     #[inline(always)]
-    fn samples(&self, component: usize, y: usize, line: &mut [u16]) {
+    fn read_row(&self, component: usize, y: usize, line: &mut [u16]) {
         let (plane, start) = self.layout.first_sample_of(component);
         let row = self.planes[plane].row(y).get(start..).unwrap_or_default();
         let unit = if self.layout.wide { 2 } else { 1 };
         match (self.layout.wide, unit * self.layout.components[component].step) {
             (false, 1) => line.iter_mut().zip(row).for_each(|(to, sample)| *to = u16::from(*sample)),
-            (false, 2) => every::<2>(line, row, |bytes| u16::from(bytes[0])),
-            (false, 3) => every::<3>(line, row, |bytes| u16::from(bytes[0])),
-            (false, 4) => every::<4>(line, row, |bytes| u16::from(bytes[0])),
-            (true, 2) => every::<2>(line, row, |bytes| self.wide(bytes)),
-            (true, 4) => every::<4>(line, row, |bytes| self.wide(bytes)),
+            (false, 2) => read_strided::<2>(line, row, |bytes| u16::from(bytes[0])),
+            (false, 3) => read_strided::<3>(line, row, |bytes| u16::from(bytes[0])),
+            (false, 4) => read_strided::<4>(line, row, |bytes| u16::from(bytes[0])),
+            (true, 2) => read_strided::<2>(line, row, |bytes| self.read_wide(bytes)),
+            (true, 4) => read_strided::<4>(line, row, |bytes| self.read_wide(bytes)),
             (wide, step) => {
                 for (to, bytes) in line.iter_mut().zip(row.chunks(step as usize)) {
-                    *to = if wide { self.wide(bytes) } else { u16::from(bytes[0]) };
+                    *to = if wide { self.read_wide(bytes) } else { u16::from(bytes[0]) };
                 }
             }
         }
     }
 
+    /// Returns the sample that is stored in two bytes.
     #[inline(always)]
-    fn wide(&self, bytes: &[u8]) -> u16 {
+    fn read_wide(&self, bytes: &[u8]) -> u16 {
         (u16::from_le_bytes([bytes[0], bytes[1]]) >> self.layout.shift) & ((1 << self.layout.depth) - 1)
     }
 }
 
-/// Calls `sample` with the bytes from each sample to the next; with fewer for the last one.
+/// Fills `line` with the samples of `row` that begin `STEP` bytes apart. `sample` returns a sample from the bytes from its
+/// beginning to that of the next one; for the last sample there may be fewer than `STEP` bytes.
 #[inline(always)]
-fn every<const STEP: usize>(line: &mut [u16], row: &[u8], sample: impl Fn(&[u8]) -> u16) {
+fn read_strided<const STEP: usize>(line: &mut [u16], row: &[u8], sample: impl Fn(&[u8]) -> u16) {
     let Some((last, line)) = line.split_last_mut() else { return };
     for (to, bytes) in line.iter_mut().zip(row.chunks_exact(STEP)) {
         *to = sample(bytes);
@@ -186,35 +192,36 @@ fn every<const STEP: usize>(line: &mut [u16], row: &[u8], sample: impl Fn(&[u8])
     *last = sample(&row[line.len() * STEP..]);
 }
 
-/// One chroma component at the rows of the picture.
+/// Interpolates one chroma component for each row of the picture.
 struct Chroma {
     component: usize,
-    /// The rows of the plane that were read last, with their numbers: of each field, or of both, two that follow each other.
-    read: [(Option<usize>, Vec<u16>); 4],
-    /// A row of the picture, in 1/4 of a level, with its edges repeated.
-    between: Vec<u16>,
-    /// The same at each pixel, in 1/16 of a level; one more where the width is odd.
+    /// The rows of the plane that were read last, with their numbers: two consecutive rows of each field, or of the picture.
+    cached: [(Option<usize>, Vec<u16>); 4],
+    /// Chroma after vertical interpolation, in 1/4 of a level, with its edges repeated.
+    interpolated: Vec<u16>,
+    /// Chroma at each pixel, in 1/16 of a level; one value more if the width is odd.
     line: Vec<u16>,
 }
 
 impl Chroma {
-    fn new(picture: &Source, component: usize) -> Self {
-        let columns = picture.line(component).len();
+    /// Creates the interpolation of a component of this picture, without rows that were read.
+    fn new(picture: &PictureRows, component: usize) -> Self {
+        let columns = picture.new_row(component).len();
         let line = if picture.layout.subsampled.0 { 2 * columns } else { columns };
         Self {
             component,
-            read: std::array::from_fn(|_| (None, vec![0; columns])),
-            between: vec![0; columns + 2],
+            cached: std::array::from_fn(|_| (None, vec![0; columns])),
+            interpolated: vec![0; columns + 2],
             line: vec![0; line],
         }
     }
 
-    /// Makes `line` that of the picture's row `y`.
+    /// Computes the chroma of each pixel in the picture's row `y`, to [`Chroma::line`].
     #[inline(always)]
-    fn at_row(&mut self, picture: &Source, y: usize) {
+    fn load_row(&mut self, picture: &PictureRows, y: usize) {
         let layout = &picture.layout;
         let (above, below, weight) = if layout.subsampled.1 {
-            // The rows of a field, or of the picture, are counted by themselves.
+            // Rows are counted within their field if the picture is interlaced.
             let interlaced = usize::from(layout.interlaced);
             let field = y & interlaced;
             let last = ((layout.size_of(self.component).1 as usize - 1 - field) >> interlaced) as i64;
@@ -226,25 +233,28 @@ impl Chroma {
             (y, y, 0)
         };
         for row in [above, below] {
-            let (number, samples) = &mut self.read[row % 4];
+            let (number, samples) = &mut self.cached[row % 4];
             if *number != Some(row) {
                 *number = Some(row);
-                picture.samples(self.component, row, samples);
+                picture.read_row(self.component, row, samples);
             }
         }
-        let columns = self.between.len() - 2;
-        let rows = self.read[above % 4].1.iter().zip(&self.read[below % 4].1);
-        for (to, (above, below)) in self.between[1..].iter_mut().zip(rows) {
+        let columns = self.interpolated.len() - 2;
+        let rows = self.cached[above % 4].1.iter().zip(&self.cached[below % 4].1);
+        for (to, (above, below)) in self.interpolated[1..].iter_mut().zip(rows) {
             *to = ((8 - weight) * above + weight * below + 1) >> 1;
         }
         if !layout.subsampled.0 {
-            self.line.iter_mut().zip(&self.between[1..]).for_each(|(to, between)| *to = 4 * between);
+            self.line
+                .iter_mut()
+                .zip(&self.interpolated[1..])
+                .for_each(|(to, interpolated)| *to = 4 * interpolated);
             return;
         }
-        self.between[0] = self.between[1];
-        self.between[columns + 1] = self.between[columns];
+        self.interpolated[0] = self.interpolated[1];
+        self.interpolated[columns + 1] = self.interpolated[columns];
         let siting = layout.siting.0 as u16;
-        let around = self.between.iter().zip(&self.between[1..]).zip(&self.between[2..]);
+        let around = self.interpolated.iter().zip(&self.interpolated[1..]).zip(&self.interpolated[2..]);
         for (to, ((left, middle), right)) in self.line.chunks_exact_mut(2).zip(around) {
             to[0] = siting * left + (4 - siting) * middle;
             to[1] = (2 + siting) * middle + (2 - siting) * right;
@@ -252,10 +262,10 @@ impl Chroma {
     }
 }
 
-/// An alpha of 255.
+/// An alpha of 255 in a pixel of four bytes.
 const OPAQUE: u32 = 255 << 24;
 
-/// The contract's rounding to levels.
+/// Rounds a sum of step 2 to a level, and clamps it.
 #[inline(always)]
 fn level(sum: i32) -> u32 {
     ((sum + (1 << (FRACTION_BITS - 1))) >> FRACTION_BITS).clamp(0, 255) as u32
@@ -268,7 +278,7 @@ mod tests {
     use super::*;
     use crate::color::planes::layout_of;
 
-    /// Noise in every plane.
+    /// Returns a picture with noise in every plane.
     fn noise(format: Pixel, width: u32, height: u32) -> Video {
         let mut frame = Video::new(format, width, height);
         let mut state = 0x9e37_79b9_u32;
@@ -281,7 +291,8 @@ mod tests {
         frame
     }
 
-    /// Where one strip ends and the next one starts, chroma comes from both.
+    /// Checks that the number of threads, and so the division into strips, does not change the result: at the border of two
+    /// strips, chroma is interpolated from rows of both.
     #[test]
     fn any_number_of_threads_gives_the_same() {
         let formats = [Pixel::YUV420P, Pixel::NV12, Pixel::YUV422P10LE, Pixel::RGB24];

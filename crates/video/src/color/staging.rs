@@ -1,8 +1,8 @@
-//! Memory in which planes lie ready for a device. In: a decoded picture. Out: its planes in one block, packed on the
-//! decoder's thread, so that the device's thread has only to hand them over.
+//! A pool of host memory that a device can upload from. The decoder's thread packs planes into it, so that the device's
+//! thread only starts the upload.
 //!
-//! The memory is the device's business: its thread makes it, and the decoder's thread only writes into what is
-//! free. Where nothing is free the picture goes on as it is, and the device's thread packs it.
+//! The device's thread allocates the blocks; the decoder's thread only writes to free ones. If none is free, the device's
+//! thread packs the picture itself.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -15,55 +15,61 @@ use base::error::Result;
 use base::timing::log::{self, Event};
 use base::timing::ms_since;
 
-/// Blocks that a full queue, the frames on the device, and the one on the screen need.
-const MOST: usize = 14;
-/// … and those that the shortest queue needs.
-const LEAST: usize = 8;
-/// Where [`MOST`] blocks have more bytes than this, there are fewer; only where all are in use one more is made.
-const MOST_BYTES: usize = 256 << 20;
+/// The greatest limit on the number of blocks: for a full queue, the frames on the device, and the frame on the screen.
+const MAX_BLOCKS: usize = 14;
+/// The least limit on the number of blocks: as many as the shortest queue needs.
+const MIN_BLOCKS: usize = 8;
+/// The limit on the bytes of all blocks: if [`MAX_BLOCKS`] blocks would need more, fewer are allocated, unless all are in
+/// use.
+const MAX_TOTAL_BYTES: usize = 256 << 20;
 
-/// A block of the host's memory that a device can fetch from.
+/// A block of host memory that a device can upload from.
 pub trait PlaneMemory: Send + Sync {
-    /// Its bytes.
+    /// Returns the block's bytes.
     fn bytes(&self) -> &[u8];
-    /// Its bytes, to be written.
+    /// Returns the block's bytes for writing.
     fn bytes_mut(&mut self) -> &mut [u8];
 }
 
-/// The blocks of one device, shared by the threads that pack and those that hand over. The device has them back when the
-/// last owner of them and of what is packed in them drops: whoever gives the device up [closes](Staging::close) them, and
-/// keeps them until they are [unused](Staging::is_unused), so that no other thread calls the driver.
+/// The pool of blocks of one device; clones share it.
+///
+/// Blocks must be freed on the device's thread, because that calls the driver. To close a device, call
+/// [`close`](Staging::close) and keep the pool until it [is unused](Staging::is_unused).
 #[derive(Clone, Default)]
 pub struct Staging(Arc<Pool>);
 
+/// The shared state of a [`Staging`] and the pictures packed in its blocks.
 #[derive(Default)]
 struct Pool(Mutex<Blocks>);
 
+/// The blocks of a pool.
 #[derive(Default)]
 struct Blocks {
     free: Vec<Box<dyn PlaneMemory>>,
-    /// Nothing is packed there any more.
-    closed: bool,
-    /// Bytes of the blocks that are made now, and how many there are, free or not.
-    size: usize,
-    made: usize,
+    /// True if the pool was closed, so that no further picture is packed.
+    is_closed: bool,
+    /// The length in bytes of a block of the present size.
+    block_bytes: usize,
+    /// The number of allocated blocks of the present size, free or in use.
+    allocated: usize,
 }
 
 impl Pool {
-    // A panic while the lock was held leaves the blocks whole: none of what is done with it calls anything that panics.
+    // A panic while the lock was held leaves the blocks consistent: nothing under the lock can panic halfway.
+    /// Locks the pool's blocks.
     fn lock(&self) -> MutexGuard<'_, Blocks> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Staging {
-    /// The planes of `picture` in a block that is free; `None` where there is none of this size, or no kernel converts
-    /// such pictures.
-    pub(crate) fn try_pack(&self, picture: &Video) -> Option<Packed> {
+    /// Packs the planes of `picture` into a free block. Returns `None` if none of this size is free, or if no kernel
+    /// converts pictures of this format.
+    pub(crate) fn try_pack(&self, picture: &Video) -> Option<PackedPicture> {
         let layout = layout_of(picture)?;
         let free = {
             let mut blocks = self.0.lock();
-            if blocks.closed {
+            if blocks.is_closed {
                 return None;
             }
             let at = blocks.free.iter().position(|block| block.bytes().len() == layout.bytes())?;
@@ -72,9 +78,10 @@ impl Staging {
         self.fill(picture, layout, free).ok()
     }
 
-    /// The planes of `picture`, of which [`layout_of`] gave `layout`, in a free block, or in one from `make` as long as
-    /// there is hardly a free one. So there are more each time that the decoder's thread had none, and in the end it always
-    /// has one.
+    /// Packs the planes of `picture` on the device's thread. `layout` must be [`layout_of`] the picture.
+    ///
+    /// Calls `allocate` for a new block while at most one is free, up to a maximum, and whenever none is free; otherwise uses
+    /// a free one. So the pool grows until the decoder's thread always finds a free block.
     ///
     /// # Errors
     /// When memory runs out, or the planes are not in memory.
@@ -82,102 +89,104 @@ impl Staging {
         &self,
         picture: &Video,
         layout: &Layout,
-        make: impl FnOnce() -> Result<Box<dyn PlaneMemory>>,
-    ) -> Result<Packed> {
+        allocate: impl FnOnce() -> Result<Box<dyn PlaneMemory>>,
+    ) -> Result<PackedPicture> {
         let size = layout.bytes();
-        let most = (MOST_BYTES / size.max(1)).clamp(LEAST, MOST);
-        let (free, others) = {
+        let max_blocks = (MAX_TOTAL_BYTES / size.max(1)).clamp(MIN_BLOCKS, MAX_BLOCKS);
+        let (free, other_sizes) = {
             let mut blocks = self.0.lock();
-            if blocks.size != size {
-                // Those in use come back later, and go then.
-                (blocks.size, blocks.made) = (size, 0);
+            if blocks.block_bytes != size {
+                // Blocks of the previous size that are in use are freed when they return.
+                (blocks.block_bytes, blocks.allocated) = (size, 0);
             }
-            let (mut fitting, others): (Vec<_>, Vec<_>) =
+            let (mut fitting, other_sizes): (Vec<_>, Vec<_>) =
                 blocks.free.drain(..).partition(|block| block.bytes().len() == size);
-            let enough = blocks.made >= most || fitting.len() > 1;
-            let free = if enough { fitting.pop() } else { None };
+            let is_full = blocks.allocated >= max_blocks || fitting.len() > 1;
+            let free = if is_full { fitting.pop() } else { None };
             blocks.free = fitting;
-            (free, others)
+            (free, other_sizes)
         };
-        // The driver is not called while others wait for the lock.
-        drop(others);
+        // Freeing blocks calls the driver, so not under the lock.
+        drop(other_sizes);
         let block = match free {
             Some(block) => block,
             None => {
-                let block = make()?;
-                self.0.lock().made += 1;
+                let block = allocate()?;
+                self.0.lock().allocated += 1;
                 block
             }
         };
         self.fill(picture, *layout, block)
     }
 
-    /// Packs nothing more, and gives back what is free.
+    /// Closes the pool: stops packing, and frees the blocks that are not in use.
     pub fn close(&self) {
         let free = {
             let mut blocks = self.0.lock();
-            blocks.closed = true;
+            blocks.is_closed = true;
             std::mem::take(&mut blocks.free)
         };
         drop(free);
     }
 
-    /// Whether nobody else has a block, or could get one.
+    /// Returns true if there is no other clone of the pool, and no packed picture.
     pub fn is_unused(&self) -> bool {
         Arc::strong_count(&self.0) == 1
     }
 
-    fn fill(&self, picture: &Video, layout: Layout, memory: Box<dyn PlaneMemory>) -> Result<Packed> {
+    /// Packs a picture into a block.
+    fn fill(&self, picture: &Video, layout: Layout, memory: Box<dyn PlaneMemory>) -> Result<PackedPicture> {
         let began = Instant::now();
-        let mut packed = Packed { layout, took_ms: 0.0, memory: Some(memory), pool: self.0.clone() };
+        let mut packed =
+            PackedPicture { layout, packing_ms: 0.0, memory: Some(memory), pool: self.0.clone() };
         if let Some(memory) = &mut packed.memory {
             pack(picture, &layout, memory.bytes_mut())?;
         }
-        packed.took_ms = ms_since(began);
+        packed.packing_ms = ms_since(began);
         log::record(|| [Event::since("pack", began)]);
         Ok(packed)
     }
 }
 
-/// The planes of one picture in a block of a [`Staging`], which has the block back when this drops.
-pub struct Packed {
+/// The planes of one picture in a block of a [`Staging`] pool. Dropping it returns the block to the pool.
+pub struct PackedPicture {
     layout: Layout,
-    took_ms: f64,
-    /// Taken only when this drops.
+    packing_ms: f64,
+    /// The block with the packed planes; `None` only during drop.
     memory: Option<Box<dyn PlaneMemory>>,
     pool: Arc<Pool>,
 }
 
-impl Packed {
-    /// How the planes lie.
+impl PackedPicture {
+    /// Returns the layout of the planes.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// What packing took, in milliseconds.
-    pub fn took_ms(&self) -> f64 {
-        self.took_ms
+    /// Returns the time that packing took, in milliseconds.
+    pub fn packing_ms(&self) -> f64 {
+        self.packing_ms
     }
 
-    /// The block.
+    /// Returns the block with the packed planes.
     pub fn bytes(&self) -> &[u8] {
         self.memory.as_ref().map_or(&[], |memory| memory.bytes())
     }
 
-    /// Whether its device has been given up.
+    /// Returns true if the pool was closed.
     pub(crate) fn is_closed(&self) -> bool {
-        self.pool.lock().closed
+        self.pool.lock().is_closed
     }
 
-    /// Whether the block is one of `staging`'s.
-    pub fn is_of(&self, staging: &Staging) -> bool {
+    /// Returns true if the block comes from the pool `staging`.
+    pub fn belongs_to(&self, staging: &Staging) -> bool {
         Arc::ptr_eq(&self.pool, &staging.0)
     }
 }
 
-impl Drop for Packed {
+impl Drop for PackedPicture {
     fn drop(&mut self) {
-        // Never freed here: that is a matter for the device's thread, and a device may have been lost meanwhile.
+        // The block is not freed here: only the device's thread may, and the device may be lost.
         if let Some(memory) = self.memory.take() {
             self.pool.lock().free.push(memory);
         }
@@ -208,24 +217,24 @@ mod tests {
         picture
     }
 
-    /// As the device's thread packs: the flag tells whether a block was made.
-    fn pack_here(staging: &Staging, picture: &Video) -> (Packed, bool) {
+    /// Packs a picture as the device's thread does. Returns the packed picture, and true if a block was allocated for it.
+    fn pack_here(staging: &Staging, picture: &Video) -> (PackedPicture, bool) {
         let layout = layout_of(picture).unwrap();
-        let mut made = false;
+        let mut allocated = false;
         let packed = staging.pack(picture, &layout, || {
-            made = true;
+            allocated = true;
             Ok(Box::new(Plain(vec![0x5a; layout.bytes()])))
         });
-        (packed.unwrap(), made)
+        (packed.unwrap(), allocated)
     }
 
     #[test]
-    fn a_block_comes_back_and_is_filled_by_the_other_thread() {
+    fn a_returned_block_is_used_by_another_thread() {
         let staging = Staging::default();
         assert!(staging.try_pack(&picture(16, 1)).is_none(), "nothing was made yet");
-        let (first, made) = pack_here(&staging, &picture(16, 1));
-        assert!(made && first.bytes().iter().all(|b| *b == 1) && first.is_of(&staging));
-        assert!(!first.is_of(&Staging::default()));
+        let (first, allocated) = pack_here(&staging, &picture(16, 1));
+        assert!(allocated && first.bytes().iter().all(|b| *b == 1) && first.belongs_to(&staging));
+        assert!(!first.belongs_to(&Staging::default()));
         assert!(staging.try_pack(&picture(16, 2)).is_none(), "the only block is in use");
         drop(first);
         let other = staging.clone();
@@ -235,31 +244,31 @@ mod tests {
     }
 
     #[test]
-    fn blocks_of_another_size_are_not_used_and_go() {
+    fn blocks_of_another_size_are_freed() {
         let staging = Staging::default();
         drop(pack_here(&staging, &picture(16, 1)));
         assert!(staging.try_pack(&picture(32, 1)).is_none());
-        let (large, made) = pack_here(&staging, &picture(32, 3));
-        assert!(made && large.bytes().len() == 128);
+        let (large, allocated) = pack_here(&staging, &picture(32, 3));
+        assert!(allocated && large.bytes().len() == 128);
         assert!(staging.0.lock().free.is_empty(), "the small one has gone");
         assert!(staging.try_pack(&picture(16, 1)).is_none());
     }
 
     #[test]
-    fn there_are_never_more_blocks_than_are_needed() {
+    fn the_pool_grows_only_as_needed() {
         let staging = Staging::default();
         // One is in use at a time, and one more is free for the decoder's thread.
-        let made = (0..MOST).filter(|_| pack_here(&staging, &picture(16, 1)).1).count();
-        assert_eq!(made, 2);
-        // Who holds many has as many made, and more than are needed only where all are in use.
-        let held: Vec<_> = (0..MOST + 2).map(|_| pack_here(&staging, &picture(16, 1))).collect();
-        assert_eq!(made + held.iter().filter(|(_, made)| *made).count(), MOST + 2);
+        let allocated = (0..MAX_BLOCKS).filter(|_| pack_here(&staging, &picture(16, 1)).1).count();
+        assert_eq!(allocated, 2);
+        // Blocks in use make the pool grow, beyond the maximum only while all are in use.
+        let held: Vec<_> = (0..MAX_BLOCKS + 2).map(|_| pack_here(&staging, &picture(16, 1))).collect();
+        assert_eq!(allocated + held.iter().filter(|(_, allocated)| *allocated).count(), MAX_BLOCKS + 2);
         drop(held);
         assert!(!pack_here(&staging, &picture(16, 1)).1);
     }
 
     #[test]
-    fn blocks_of_a_device_that_was_given_up_wait_for_its_owner() {
+    fn blocks_of_a_closed_pool_wait_for_its_owner() {
         let staging = Staging::default();
         let (packed, _) = pack_here(&staging, &picture(16, 1));
         let decoders = staging.clone();
@@ -274,13 +283,13 @@ mod tests {
     }
 
     #[test]
-    fn no_memory_is_told_and_leaves_the_blocks_alone() {
+    fn errors_return_the_block() {
         let staging = Staging::default();
         let source = picture(16, 1);
         let layout = layout_of(&source).unwrap();
         let none = staging.pack(&source, &layout, || Err(Error::new("No.", "", "")));
         assert_eq!(none.err().unwrap().what, "No.");
-        // A picture that is not as it was said to be gives its block back.
+        // A picture that does not fit the layout returns its block.
         assert!(staging.pack(&picture(32, 1), &layout, || Ok(Box::new(Plain(vec![0; 64])))).is_err());
         assert_eq!(staging.0.lock().free.len(), 1);
         assert!(staging.try_pack(&source).is_some());

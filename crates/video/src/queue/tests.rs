@@ -5,7 +5,7 @@ use crate::color::planes::layout_of;
 use crate::color::{PlaneMemory, Staging};
 use ffmpeg_next as ffmpeg;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn frame(pts_ns: i64) -> Frame {
     let picture = ffmpeg::frame::Video::new(ffmpeg::format::Pixel::GRAY8, 16, 16);
@@ -22,7 +22,7 @@ fn frame(pts_ns: i64) -> Frame {
 }
 
 #[test]
-fn planes_that_are_packed_can_be_forgotten() {
+fn packed_planes_can_be_released() {
     struct Block([u8; 64]);
     impl PlaneMemory for Block {
         fn bytes(&self) -> &[u8] {
@@ -45,15 +45,15 @@ fn planes_that_are_packed_can_be_forgotten() {
     for pts_ns in [0, 10] {
         assert!(queue.push(packed(&staging, pts_ns)));
     }
-    queue.forget_packed();
-    assert_eq!(queue.waiting(), 2);
+    queue.release_packed();
+    assert_eq!(queue.frame_count(), 2);
     assert!(queue.take_next().unwrap().packed.take().is_none());
     // Both blocks are free again.
     let again: Vec<_> = (0..3).map(|_| staging.try_pack(&grey())).collect();
     assert_eq!(again.iter().flatten().count(), 2);
     drop(again);
 
-    // What was packed before a device was given up, and comes after it, gives its block back at once.
+    // Planes that were packed before a device was closed, and are queued afterwards, return their block at once.
     let (kept, late) = (packed(&staging, 20), packed(&staging, 30));
     assert!(queue.push(kept));
     staging.close();
@@ -104,14 +104,14 @@ fn take_next_ignores_the_clock() {
     assert_eq!(queue.take_next().map(|f| f.pts_ns), Some(200));
     assert!(queue.take_next().is_none());
     assert!(!queue.is_finished());
-    queue.finish(0, true);
+    queue.set_finished(0, true);
     assert!(queue.is_finished());
 }
 
 #[test]
-fn finished_only_when_handed_out() {
+fn finished_only_when_all_frames_are_taken() {
     let queue = filled(&[0]);
-    queue.finish(0, true);
+    queue.set_finished(0, true);
     assert!(!queue.is_finished());
     queue.take_next();
     assert!(queue.is_finished());
@@ -125,7 +125,7 @@ fn a_full_queue_waits_for_room_and_for_close() {
         std::thread::spawn(move || (queue.push(frame(8)), queue.push(frame(9))))
     };
     assert_eq!(queue.take_next().map(|f| f.pts_ns), Some(0));
-    while queue.waiting() < MAX_FRAMES {
+    while queue.frame_count() < MAX_FRAMES {
         std::thread::yield_now();
     }
     queue.close();
@@ -133,52 +133,52 @@ fn a_full_queue_waits_for_room_and_for_close() {
 }
 
 #[test]
-fn what_the_clock_has_overtaken_makes_room_and_is_counted() {
+fn overdue_frames_are_dropped_and_counted() {
     let queue = filled(&[0, 10, 20, 30, 40, 50, 60, 70]);
     queue.set_clock(35);
     assert!(queue.push(frame(80)), "0, 10 and 20 make way for it");
     assert_eq!(queue.next_pts_ns(), Some(30));
-    assert_eq!(queue.waiting(), 6);
+    assert_eq!(queue.frame_count(), 6);
     assert_eq!(due(&queue, 45, 0), (Some(40), 4));
     assert_eq!(due(&queue, 45, 0), (None, 0));
 }
 
 #[test]
-fn a_seek_empties_the_queue_and_refuses_what_comes_late() {
+fn a_seek_empties_the_queue_and_rejects_older_frames() {
     let queue = filled(&[0, 10, 20]);
     queue.set_clock(15);
-    queue.finish(0, true);
-    queue.begin(1);
-    assert!(queue.is_seeking() && queue.waiting() == 0 && !queue.is_finished());
+    queue.set_finished(0, true);
+    queue.start_generation(1);
+    assert!(queue.is_seeking() && queue.frame_count() == 0 && !queue.is_finished());
     assert!(!queue.push(frame(30)), "it was decoded before the seek");
-    queue.finish(0, true);
+    queue.set_finished(0, true);
     assert!(!queue.is_finished());
     // The clock runs on while the seek takes its time: nothing is late, and the first frame is due at once.
     queue.set_clock(1_000_000);
-    assert_eq!(queue.behind_ns(30), 0);
+    assert_eq!(queue.lateness_ns(30), 0);
     for pts in [30, 40] {
         assert!(queue.push(Frame { generation: 1, ..frame(pts) }));
     }
     assert_eq!(due(&queue, 1_000_000, 0), (Some(30), 0));
     assert!(!queue.is_seeking());
     assert_eq!(due(&queue, 30, 0), (None, 0));
-    queue.begin(2);
+    queue.start_generation(2);
     assert!(queue.push(Frame { generation: 2, ..frame(50) }));
     assert_eq!(queue.take_next().map(|f| f.pts_ns), Some(50));
 }
 
 #[test]
-fn a_limit_throws_out_what_lies_behind_it() {
+fn a_limit_removes_later_frames() {
     let queue = filled(&[0, 10, 20, 30]);
-    queue.set_limit(20);
-    assert_eq!((queue.waiting(), queue.end_ns()), (2, 20));
+    queue.set_limit(Some(20));
+    assert_eq!((queue.frame_count(), queue.end_ns()), (2, 20));
     assert!(!queue.push(frame(20)) && queue.push(frame(19)));
-    queue.set_limit(i64::MAX);
+    queue.set_limit(None);
     assert!(queue.push(frame(40)));
 }
 
 #[test]
-fn huge_frames_are_few() {
+fn the_queue_holds_few_huge_frames() {
     let mut state = State::default();
     for count in 0..MIN_FRAMES {
         assert!(!state.is_full(), "full at {count} frames");
@@ -202,15 +202,15 @@ fn wakes_for_the_first_frame_and_the_end() {
     queue.take_next();
     queue.push(frame(2));
     assert_eq!(calls.load(Ordering::Relaxed), 2);
-    queue.finish(0, true);
+    queue.set_finished(0, true);
     assert_eq!(calls.load(Ordering::Relaxed), 3);
 }
 
 #[test]
-fn behind_counts_only_with_a_clock() {
+fn frames_are_late_only_with_a_clock() {
     let queue = filled(&[]);
-    assert_eq!(queue.behind_ns(-100), 0);
+    assert_eq!(queue.lateness_ns(-100), 0);
     queue.set_clock(500);
-    assert_eq!(queue.behind_ns(100), 400);
-    assert_eq!(queue.behind_ns(900), 0);
+    assert_eq!(queue.lateness_ns(100), 400);
+    assert_eq!(queue.lateness_ns(900), 0);
 }

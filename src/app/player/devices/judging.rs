@@ -1,25 +1,25 @@
-//! Variants whose changed kernels are being judged. In: what is judged, what comes of it. Out: rows that refuse
-//! nobody for a reason which may soon be over: a variant that could not be had, and of which other texts are
-//! judged, is being built.
+//! Variants whose edited kernels are being validated. If such a variant was unavailable, its status is "being built" meanwhile,
+//! since the newer kernels may be accepted.
 
+use super::statuses::Row;
 use base::error::Error;
 use box_filter::VariantId;
 use engine::frame_loop::VariantStatus;
 
-type Row = (VariantId, VariantStatus);
-
-/// What is judged of the newest version.
+/// The variants of the newest version of the edited kernels that are being validated.
 #[derive(Default)]
 pub(super) struct Judging {
     version: u64,
-    /// Each of its variants that was not told yet, and why it could not be had before, where that is so.
-    left: Vec<(VariantId, Option<Error>)>,
+    /// The variants without a verdict yet; each with the error for which it was unavailable before, if it was.
+    pending: Vec<(VariantId, Option<Error>)>,
 }
 
 impl Judging {
-    /// These variants of a version are judged from here on, and nothing of the one before any more.
+    /// Begins the validation of `variants` in a version of the edited kernels, and sets those that are unavailable to "being
+    /// built" in `rows`. Ends the validation of the previous version: variants that were unavailable before and have no verdict
+    /// yet become unavailable again.
     pub(super) fn begin(&mut self, rows: &mut [Row], version: u64, variants: &[VariantId]) {
-        for (id, before) in self.left.drain(..) {
+        for (id, before) in self.pending.drain(..) {
             let row = rows.iter_mut().find(|(of, status)| *of == id && *status == VariantStatus::Building);
             if let (Some((_, status)), Some(error)) = (row, before) {
                 *status = VariantStatus::Unavailable(error);
@@ -34,21 +34,22 @@ impl Judging {
             if before.is_some() {
                 *status = VariantStatus::Building;
             }
-            self.left.push((*id, before));
+            self.pending.push((*id, before));
         }
     }
 
-    /// A variant could not be built from what was there before: whether it is being judged, so that this decides
-    /// nothing.
-    pub(super) fn goes_on(&mut self, id: VariantId, error: &Error) -> bool {
-        let left = self.left.iter_mut().find(|(of, _)| *of == id);
-        left.map(|(_, before)| *before = Some(error.clone())).is_some()
+    /// Returns true if the variant is being validated in a newer version of its kernels, whose verdict decides its status. Then
+    /// stores `error`, the error with which an earlier version could not be built.
+    pub(super) fn is_pending(&mut self, id: VariantId, error: &Error) -> bool {
+        let pending = self.pending.iter_mut().find(|(of, _)| *of == id);
+        pending.map(|(_, before)| *before = Some(error.clone())).is_some()
     }
 
-    /// Takes what came of a version's kernels of a variant; whether it cannot be had: they were refused, none from
-    /// before runs, and no newer ones are being judged.
-    pub(super) fn came(&mut self, version: u64, id: VariantId, refused: Option<&Error>) -> bool {
-        let Some((_, before)) = self.left.iter_mut().find(|(of, _)| *of == id) else { return false };
+    /// Processes a verdict on the kernels of variant `id` in this version; `refused` is the error if they were refused. Returns
+    /// true if the variant is unavailable now: its kernels were refused, it has no earlier kernels that run, and no newer
+    /// version is being validated.
+    pub(super) fn take(&mut self, version: u64, id: VariantId, refused: Option<&Error>) -> bool {
+        let Some((_, before)) = self.pending.iter_mut().find(|(of, _)| *of == id) else { return false };
         if before.is_some() {
             *before = refused.cloned();
         }
@@ -56,13 +57,13 @@ impl Judging {
         if version != self.version {
             return false;
         }
-        self.left.retain(|(of, _)| *of != id);
+        self.pending.retain(|(of, _)| *of != id);
         cannot
     }
 
-    /// The rows are told by others from here on.
+    /// Forgets all variants that are being validated. For callers that set the variants' statuses themselves from now on.
     pub(super) fn forget(&mut self) {
-        self.left.clear();
+        self.pending.clear();
     }
 }
 
@@ -81,7 +82,8 @@ mod tests {
         VariantStatus::Unavailable(error(what))
     }
 
-    /// Two variants that could not be built, and the first version since that may mend them.
+    /// Returns two variants that could not be built from earlier kernels, while the first version of the edited kernels is being
+    /// validated.
     fn begun() -> (Judging, Vec<Row>) {
         let (mut judging, mut rows) =
             (Judging::default(), vec![(FLAT, cannot("no folder")), (FUSED, cannot("no folder"))]);
@@ -97,9 +99,9 @@ mod tests {
     fn what_is_judged_can_be_chosen_until_it_is_refused() {
         let (mut judging, rows) = begun();
         assert_eq!(status(&rows), [&VariantStatus::Building; 2]);
-        assert!(!judging.came(1, FLAT, None), "it runs");
-        assert!(judging.came(1, FUSED, Some(&error("syntax"))), "nothing of it runs");
-        assert!(!judging.came(1, FUSED, Some(&error("syntax"))), "it is told once");
+        assert!(!judging.take(1, FLAT, None), "it runs");
+        assert!(judging.take(1, FUSED, Some(&error("syntax"))), "nothing of it runs");
+        assert!(!judging.take(1, FUSED, Some(&error("syntax"))), "it is told once");
     }
 
     #[test]
@@ -108,10 +110,12 @@ mod tests {
         let before = rows.clone();
         let mut judging = Judging::default();
         judging.begin(&mut rows, 2, &[FLAT, FUSED]);
-        assert!(rows == before && !judging.came(2, FLAT, Some(&error("syntax"))));
+        assert!(rows == before && !judging.take(2, FLAT, Some(&error("syntax"))));
         // The builder was at the texts from before just now.
-        assert!(judging.goes_on(FUSED, &error("no folder")) && !judging.goes_on(FLAT, &error("no folder")));
-        assert!(judging.came(2, FUSED, Some(&error("syntax"))));
+        assert!(
+            judging.is_pending(FUSED, &error("no folder")) && !judging.is_pending(FLAT, &error("no folder"))
+        );
+        assert!(judging.take(2, FUSED, Some(&error("syntax"))));
     }
 
     #[test]
@@ -120,16 +124,16 @@ mod tests {
         judging.begin(&mut rows, 2, &[FLAT]);
         assert_eq!(status(&rows), [&VariantStatus::Building, &cannot("no folder")]);
         // What comes of the older one comes late.
-        assert!(!judging.came(1, FLAT, Some(&error("syntax"))));
+        assert!(!judging.take(1, FLAT, Some(&error("syntax"))));
         assert_eq!(rows[0].1, VariantStatus::Building);
         judging.begin(&mut rows, 3, &[]);
         assert_eq!(rows[0].1, cannot("syntax"));
         // Or it runs.
         let (mut judging, mut rows) = begun();
         judging.begin(&mut rows, 2, &[FLAT]);
-        assert!(!judging.came(1, FLAT, None) && !judging.came(2, FLAT, Some(&error("syntax"))));
+        assert!(!judging.take(1, FLAT, None) && !judging.take(2, FLAT, Some(&error("syntax"))));
         judging.begin(&mut rows, 3, &[FUSED]);
         judging.forget();
-        assert!(!judging.came(3, FUSED, Some(&error("syntax"))) && !judging.goes_on(FUSED, &error("")));
+        assert!(!judging.take(3, FUSED, Some(&error("syntax"))) && !judging.is_pending(FUSED, &error("")));
     }
 }

@@ -1,408 +1,354 @@
-//! The OpenCL device under the running movie. In: the devices that there are, the user's choice, failures. Out: a
-//! pipeline in the frame loop, and sentences about what became of it.
+//! The OpenCL device that filters the movie: its selection, its replacement after a failure, and the builds for it.
 //!
-//! A device is made ready beside the one that runs: the movie goes on, and only when the chosen variant is built does
-//! the new pipeline take the old one's place. So a device that cannot be used leaves everything as it was.
+//! A device is prepared while another one runs: the movie continues, and the new pipeline replaces the old one only when the
+//! chosen variant is built. So nothing changes if the new device cannot be used.
 //!
-//! Which one it is to be is told in `choosing.rs`, how it is made ready in `opening.rs`, what is built for it in
-//! `built.rs`, which variants are judged in `judging.rs`, what becomes of one that fails in `recovery.rs`, whether
-//! it may share in `asking.rs`.
+//! [`DeviceList`] has the machine's devices and whether they share textures, [`RunningDevice`] is the device in use,
+//! [`Candidate`] the one that is to replace it, [`Builds`] has the builder, [`Recovery`] the attempts after a failure. Each part
+//! owns its fields; [`Devices`] passes the results of one to the others.
 
-mod asking;
-mod built;
-mod choosing;
+mod builds;
+mod candidate;
 mod judging;
+mod list;
 mod opening;
 mod recovery;
+mod running;
+mod selection;
+mod silence;
+mod statuses;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use super::With;
-use crate::app::builder::{Builder, Start};
-use crate::probe::Tested;
-use asking::Asking;
+use super::PlayerContext;
+use crate::app::builder::{Builder, BuilderMessage, Part, Request};
+use crate::app::kernels::CurrentSources;
 use base::error::{Error, Result};
 use base::jobs::Job;
 use box_filter::{OWN_FILE, VariantId};
-pub(super) use built::Opinion;
-use choosing::Wanted;
-use engine::frame_loop::FrameLoop;
-use engine::frame_loop::VariantStatus;
+use builds::Builds;
+pub(super) use builds::Finding;
+use candidate::{Candidate, PreparedDevice};
+use engine::frame_loop::{FrameLoop, VariantStatus};
 use engine::sharing::Sharing;
-use judging::Judging;
 use ladder::BackEnd;
-use opencl::cl::{Device, DeviceInfo, is_device_failure};
-use opencl::sources;
-use opening::{Held, Opening};
-use overlay::{DeviceRow, DeviceState};
-use recovery::Recovery;
+use list::DeviceList;
+use opencl::cl::{Device, is_device_failure};
+use opencl::watch;
+use overlay::DeviceRow;
+use recovery::{DeviceFailure, Recovery};
+use running::RunningDevice;
+use silence::SilenceNotice;
+use statuses::Statuses;
 
-/// What runs the filter now.
-struct Running {
-    device: Device,
-    number: u64,
-    /// When the chosen filter was first there.
-    works_since: Option<Instant>,
-}
-
-/// A device that is being made ready.
-struct Pending {
-    device: Device,
-    number: u64,
-    /// What is built for it.
-    start: Start,
-    sharing: Sharing,
-    held: Held,
-    status: Vec<(VariantId, VariantStatus)>,
-}
-
-/// What was learnt about a device since the window was opened.
-#[derive(Default)]
-struct Learnt {
-    /// What came of trying to share with it in this window.
-    sharing: Option<Sharing>,
-    /// What came of it in a process of its own, once that is known.
-    tested: Option<Tested>,
-    /// Why it could not be used the last time.
-    failure: Option<Error>,
-}
-
-/// Devices of the machine, which of them does what, and what is built for it.
+/// The machine's devices, the one in use, and the builds for it.
 pub(super) struct Devices {
-    builder: Builder,
-    all: Vec<Device>,
-    /// One for each of them.
-    learnt: Vec<Learnt>,
-    /// The machine has answered.
-    found: bool,
-    /// The first device is still to be chosen.
-    choosing: bool,
-    asking: Asking,
-    /// A sentence for each driver that gives no device.
-    left_out: Vec<String>,
-    wanted: Option<Wanted>,
-    /// What the command line named.
+    pub(super) list: DeviceList,
+    pub(super) running: RunningDevice,
+    pub(super) candidate: Candidate,
+    pub(super) builds: Builds,
+    pub(super) recovery: Recovery,
+    silence: SilenceNotice,
+    /// The device that the command line selects.
     named: Option<Device>,
-    running: Option<Running>,
-    /// The one that ran last, what is to be said of the variants there, and whether it shares.
-    info: Option<DeviceInfo>,
-    status: Vec<(VariantId, VariantStatus)>,
-    judging: Judging,
-    sharing: Sharing,
-    opening: Option<Opening>,
-    pending: Option<Pending>,
-    /// Which device drives the window, by its index in the list: that was asked for.
-    driving: Option<Job<Option<usize>>>,
-    /// What was said of a device that does not answer.
-    silent: Option<Error>,
-    contexts: u64,
-    /// How often the builder began anew with the device that runs.
-    begun: u32,
-    recovery: Recovery,
-    opinions: Vec<Opinion>,
-    /// The version of the chosen variant's kernels of which no picture was on the screen yet.
-    unseen: Option<u64>,
 }
 
 impl Devices {
-    /// Nothing is known yet but what the command line named.
-    pub(crate) fn new(builder: Builder, named: Option<Device>, frames: &FrameLoop) -> Self {
+    /// Creates the state without a device in use. `named` is the device that the command line selects. `sources` may have the
+    /// user's own kernel.
+    pub(crate) fn new(
+        builder: Builder,
+        named: Option<Device>,
+        frames: &FrameLoop,
+        sources: &CurrentSources,
+    ) -> Self {
         Self {
-            builder,
-            all: Vec::new(),
-            learnt: Vec::new(),
-            found: false,
-            choosing: false,
-            asking: Asking::default(),
-            left_out: Vec::new(),
-            wanted: None,
-            named,
-            running: None,
-            info: None,
-            status: at_first(frames),
-            judging: Judging::default(),
-            sharing: Sharing::copy("OpenCL is not there yet"),
-            opening: None,
-            pending: None,
-            driving: None,
-            silent: None,
-            contexts: 0,
-            begun: 0,
+            list: DeviceList::default(),
+            running: RunningDevice::new(Statuses::new(frames, sources)),
+            candidate: Candidate::default(),
+            builds: Builds::new(builder),
             recovery: Recovery::default(),
-            opinions: Vec::new(),
-            unseen: None,
+            silence: SilenceNotice::default(),
+            named,
         }
     }
 
-    /// One turn: takes what was found, built and answered, and has the wanted device made ready.
-    pub(crate) fn look(&mut self, with: &mut With) {
-        while let Some(message) = self.builder.poll() {
-            self.built(message, with);
+    /// Processes new results of the jobs that find devices, build programs and test sharing. Opens and prepares the requested
+    /// device. Must be called in each turn of the event loop.
+    pub(crate) fn update(&mut self, cx: &mut PlayerContext) {
+        while let Some(message) = self.builds.poll() {
+            self.take_built(message, cx);
         }
-        if let Some(version) = self.unseen.take_if(|_| !with.frames.is_shown_doubtful()) {
-            self.builder.is_shown(version);
+        self.builds.report_shown(cx);
+        self.list.poll_tests(cx);
+        self.choose_first(cx);
+        if let Err(failure) = self.candidate.open_requested(&self.list, cx) {
+            self.candidate_failed(failure, cx);
         }
-        self.take_answers(with);
-        self.choose_first(with);
-        self.prepare_wanted(with);
-        self.look_after_opening(with);
-        self.promote_if_ready(with);
+        self.poll_opening(cx);
+        self.promote_if_ready(cx);
         // Here before the next frame has the engine; and after it, where none has.
-        self.order_conversions(with);
+        self.builds.request_missing(&self.candidate, cx);
     }
 
-    /// Orders what frames were in want of, and goes on where one has failed.
-    pub(crate) fn look_after_frames(&mut self, with: &mut With) {
-        self.order_conversions(with);
-        if let Some(error) = with.frames.take_failure() {
-            self.failed_in_frame(error, with);
-        }
+    /// Requests the programs that frames needed and did not have, and replaces the device if a frame has failed on it.
+    pub(crate) fn handle_frame_needs(&mut self, cx: &mut PlayerContext) {
+        self.builds.request_missing(&self.candidate, cx);
+        let Some(error) = cx.frames.failure.take() else { return };
+        let Some(device) = self.running.device() else {
+            return cx.notify(error, true);
+        };
+        let what = format!("The OpenCL device '{}' failed in the middle of a frame.", device.info.name);
+        self.running_failed(Error::new(what, error.why, ""), false, cx);
     }
 
-    /// The device that runs the filter.
-    pub(crate) fn running(&self) -> Option<&Device> {
-        self.running.as_ref().map(|running| &running.device)
-    }
-
-    /// The one that ran last.
-    pub(crate) fn info(&self) -> Option<&DeviceInfo> {
-        self.info.as_ref()
-    }
-
-    /// Whether it shares textures.
-    pub(crate) fn sharing(&self) -> &Sharing {
-        &self.sharing
-    }
-
-    /// What is to be said of the variants.
-    pub(crate) fn status(&self) -> &[(VariantId, VariantStatus)] {
-        &self.status
-    }
-
-    /// Whether a variant can be had.
-    pub(crate) fn status_of(&self, id: VariantId) -> Option<&VariantStatus> {
-        self.status.iter().find(|(of, _)| *of == id).map(|(_, status)| status)
-    }
-
-    /// A sentence for each driver that gives no device.
-    pub(crate) fn left_out(&self) -> &[String] {
-        &self.left_out
-    }
-
-    /// Whether the first device is being opened.
+    /// Returns true if the first device is being opened.
     pub(crate) fn is_opening_first(&self) -> bool {
-        self.opening.is_some() && self.running.is_none()
+        self.candidate.opening().is_some() && self.running.device().is_none()
     }
 
-    /// Has a variant built next that the user has chosen, or once more where the device failed with it: memory may be there
-    /// again.
+    /// Returns true if clreel is still searching for devices or preparing one, so that a missing device may still appear.
+    pub(crate) fn is_awaited(&self) -> bool {
+        !self.list.is_complete() || self.candidate.is_some()
+    }
+
+    /// Returns true if edited kernels can be validated now: a device is in use, and no other one is being prepared.
+    pub(crate) fn can_judge(&self) -> bool {
+        self.running.device().is_some() && self.candidate.device().is_none()
+    }
+
+    /// Makes the builder build the variant that the user has chosen before others. If the device failed with the variant,
+    /// builds it again, since memory may be free now.
     ///
     /// # Errors
-    /// Why it cannot be had.
-    pub(crate) fn want(&mut self, id: VariantId) -> Result<()> {
-        if id == VariantId::Own && self.status_of(id).is_none() {
-            return Err(no_own());
-        }
-        if let Some((_, status)) = self.status.iter_mut().find(|(variant, _)| *variant == id)
-            && let VariantStatus::Unavailable(error) = status
-        {
-            if !is_device_failure(error) || self.running.is_none() {
+    /// The error for which the variant is unavailable.
+    pub(crate) fn prefer(&mut self, id: VariantId) -> Result<()> {
+        let has_device = self.running.device().is_some();
+        match self.running.statuses.get_mut(id) {
+            None if id == VariantId::Own => return Err(no_own_kernel_error()),
+            Some(VariantStatus::Unavailable(error)) if !is_device_failure(error) || !has_device => {
                 return Err(error.clone());
             }
-            *status = VariantStatus::Building;
-            self.builder.again(id);
+            Some(status @ VariantStatus::Unavailable(_)) => {
+                *status = VariantStatus::Building;
+                self.builds.request(Request::Again(id));
+            }
+            _ => {}
         }
-        self.builder.want(id);
+        self.builds.prefer(id);
         Ok(())
     }
 
-    /// Has a variant built once more, because what it depends on has changed.
-    pub(crate) fn build_again(&self, id: VariantId) {
-        self.builder.again(id);
+    /// Shows or hides the user's own kernel as a variant, for the device in use and the prepared one.
+    pub(crate) fn update_own_row(&mut self, has_own: bool) {
+        self.running.statuses.update_own_row(has_own);
+        if let Some(prepared) = self.candidate.prepared_mut() {
+            prepared.statuses.update_own_row(has_own);
+        }
     }
 
-    /// The user's own kernel is there, or is gone: its row comes and goes with it.
-    pub(crate) fn has_own(&mut self, has: bool) {
-        let pending = self.pending.as_mut().map(|pending| &mut pending.status);
-        for all in pending.into_iter().chain([&mut self.status]) {
-            let row = all.iter().position(|(id, _)| *id == VariantId::Own);
-            match (row, has) {
-                (None, true) => all.push((VariantId::Own, VariantStatus::Building)),
-                (Some(row), false) => drop(all.remove(row)),
-                _ => {}
+    /// Returns a row for each device; `None` until the devices are known.
+    pub(crate) fn rows(&self) -> Option<Vec<DeviceRow<'_>>> {
+        let index = |device: &Device| device.info.index;
+        self.list.rows(self.running.device().map(index), self.candidate.device().map(index))
+    }
+
+    /// Ends the builder, and drops the device that is being opened or prepared. Returns true if the builder has ended, so that
+    /// it makes no OpenCL calls any more.
+    #[must_use]
+    pub(crate) fn shut_down(&mut self) -> bool {
+        let idle = self.builds.shut_down();
+        self.candidate.clear();
+        idle
+    }
+
+    /// Processes a message of the builder.
+    fn take_built(&mut self, message: BuilderMessage, cx: &mut PlayerContext) {
+        match message {
+            BuilderMessage::Devices(devices) => self.found(devices, cx),
+            BuilderMessage::Failed(error) => {
+                self.builds.forget_judging();
+                self.running.statuses.fail_building(&error);
+                if let Some(prepared) = self.candidate.prepared_mut() {
+                    prepared.statuses.fail_building(&error);
+                }
+                cx.notify(error, true);
+                if !self.list.is_complete() {
+                    self.found(Vec::new(), cx);
+                }
+            }
+            BuilderMessage::For(number, part) => {
+                let prepared = self.candidate.prepared_mut().filter(|prepared| prepared.number == number);
+                if let Some(prepared) = prepared {
+                    prepared.add(*part);
+                } else if self.running.number() == Some(number) {
+                    self.add_to_running(*part, cx);
+                } else {
+                    // Of a device that is not used any more: its objects are released, which may stall.
+                    let release = move |_: &_| {
+                        drop(part);
+                        Ok(())
+                    };
+                    let _released = Job::<()>::spawn("release", "", &cx.waker, release);
+                }
+            }
+        }
+        cx.repaints.redraw_with_next_frame();
+    }
+
+    /// Adds a part from the builder to the device in use, and handles the failure of the device if one has occurred.
+    fn add_to_running(&mut self, part: Part, cx: &mut PlayerContext) {
+        let failed = self.builds.add_to_running(part, &mut self.running, cx);
+        if let (Some((id, error)), Some(device)) = (failed, self.running.device()) {
+            let what =
+                format!("The OpenCL device '{}' failed when '{id}' was tried on it.", device.info.name);
+            self.running_failed(Error::new(what, error.why, ""), false, cx);
+        }
+    }
+
+    /// Marks all OpenCL variants as unavailable because of this error, and chooses `off` (no filter) if one of them was chosen.
+    fn mark_opencl_unavailable(&mut self, error: &Error, cx: &mut PlayerContext) {
+        self.builds.forget_judging();
+        self.running.statuses.fail_opencl(error);
+        if cx.frames.choice.filter().0.back_end() == BackEnd::OpenCl {
+            cx.choose_off();
+        }
+    }
+
+    /// Handles the failure of the device that was to replace the one in use. The device in use stays; if there is none, another
+    /// device is tried.
+    fn candidate_failed(&mut self, failure: DeviceFailure, cx: &mut PlayerContext) {
+        let Some(running) = self.running.device() else {
+            return self.recover(failure, cx);
+        };
+        let hint = format!("clreel goes on with '{}'.", running.info.name);
+        self.list.set_failure(failure.device, Some(&failure.error));
+        self.builds.restart(&self.running, cx);
+        cx.notify(Error { hint, ..failure.error }, true);
+    }
+
+    /// Handles the failure of the running device; `is_silent` is true if the device does not respond.
+    fn running_failed(&mut self, error: Error, is_silent: bool, cx: &mut PlayerContext) {
+        let Some(device) = self.running.device() else { return };
+        let shared = *self.running.sharing() == Sharing::ZeroCopy;
+        let failure = DeviceFailure::new(device, error, shared);
+        self.recover(DeviceFailure { is_silent, ..failure }, cx);
+    }
+
+    /// Stops using the device that has failed, and tries another one, or reports that none is left.
+    fn recover(&mut self, mut failure: DeviceFailure, cx: &mut PlayerContext) {
+        self.running.abandon();
+        self.candidate.clear();
+        // The next attempt may need its memory.
+        cx.frames.set_device(None);
+        loop {
+            self.list.set_failure(failure.device, Some(&failure.error));
+            let indices = self.list.devices().map(|device| device.info.index);
+            let next = self.recovery.next(&failure, indices);
+            let Some((device, share)) =
+                next.and_then(|(index, share)| Some((self.list.device(index)?, share)))
+            else {
+                break;
+            };
+            match self.candidate.open(device, share, &self.list, cx) {
+                Ok(()) => return,
+                Err(other) => failure = other,
+            }
+        }
+        if let Some(error) = self.recovery.give_up(cx) {
+            self.mark_opencl_unavailable(&error, cx);
+        }
+    }
+
+    /// Checks whether the device that is being opened has a context now, without blocking. If so, starts to build programs for
+    /// it. If opening has failed, tries another device or continues with the one in use. Also replaces the builder's thread if
+    /// that does not return from a call of the previous device's driver.
+    fn poll_opening(&mut self, cx: &mut PlayerContext) {
+        self.builds.avoid_stalled(self.candidate.prepared(), cx);
+        match self.candidate.poll_opening(&mut self.list, cx) {
+            Ok(Some(prepared)) => {
+                self.builds.start(prepared.start.clone(), cx);
+                self.recovery.opened(&prepared.device, &prepared.sharing, cx);
+            }
+            Ok(None) => {}
+            Err(failure) => self.candidate_failed(failure, cx),
+        }
+    }
+
+    /// Makes the prepared device the one in use as soon as the chosen variant is built for it. Rejects the device if that
+    /// variant is unavailable on it.
+    fn promote_if_ready(&mut self, cx: &mut PlayerContext) {
+        let chosen = cx.frames.choice.filter().0;
+        let is_ready = |prepared: &PreparedDevice| {
+            chosen.back_end() != BackEnd::OpenCl || prepared.held.has_built(chosen)
+        };
+        if self.running.device().is_none() || self.candidate.prepared().is_some_and(is_ready) {
+            self.promote(cx);
+        }
+        if let Some(prepared) = self.candidate.prepared()
+            && let Some(VariantStatus::Unavailable(error)) = prepared.statuses.get(chosen)
+        {
+            let shared = prepared.sharing == Sharing::ZeroCopy;
+            let failure = DeviceFailure::new(&prepared.device, error.clone(), shared);
+            self.candidate.clear();
+            self.candidate_failed(failure, cx);
+        }
+        // There is nothing to wait for where the choice has changed, or the filter came with the device.
+        let filters = cx
+            .frames
+            .filters
+            .handoff
+            .pipeline_mut()
+            .is_some_and(|pipeline| pipeline.variants.has((chosen, None)));
+        if chosen.back_end() != BackEnd::OpenCl || filters {
+            cx.frames.waits_for_filter = false;
+            if self.running.device().is_some() {
+                self.recovery.confirm(cx);
             }
         }
     }
 
-    /// A variant cannot be had, and why.
-    pub(crate) fn cannot(&mut self, id: VariantId, error: Error) {
-        built::set(&mut self.status, id, VariantStatus::Unavailable(error));
-    }
-
-    /// Ends the builder, and what is made ready; whether OpenCL is idle there.
-    #[must_use]
-    pub(crate) fn shut_down(&mut self) -> bool {
-        let idle = self.builder.shut_down();
-        self.let_go();
-        idle
-    }
-
-    /// All devices for the overlay; `None` before they are known.
-    pub(crate) fn rows(&self) -> Option<Vec<DeviceRow<'_>>> {
-        let (running, coming) = (self.running.as_ref().map(|r| r.device.info.index), self.coming());
-        let row = |(device, learnt): (_, _)| row(device, learnt, running, coming);
-        self.found.then(|| self.all.iter().zip(&self.learnt).map(row).collect())
-    }
-
-    /// The device that is asked for or being made ready.
-    pub(crate) fn coming(&self) -> Option<usize> {
-        let wanted = self.wanted.as_ref().map(|w| w.device.info.index);
-        let wanted = wanted.or_else(|| self.opening.as_ref().map(|o| o.device.info.index));
-        wanted.or_else(|| self.pending.as_ref().map(|p| p.device.info.index))
-    }
-
-    /// Whether a device is still looked for, chosen or made ready: none may be there only because it has not come yet.
-    pub(crate) fn is_awaited(&self) -> bool {
-        !self.found || self.choosing || self.coming().is_some()
-    }
-
-    fn learnt(&mut self, device: &Device) -> Option<&mut Learnt> {
-        self.all.iter().position(|d| d.info.index == device.info.index).and_then(|at| self.learnt.get_mut(at))
-    }
-
-    /// Nothing is made ready any more.
-    pub(crate) fn let_go(&mut self) {
-        (self.pending, self.opening, self.wanted, self.choosing) = (None, None, None, false);
-    }
-
-    pub(crate) fn note_failure(&mut self, device: &Device, error: Option<&Error>) {
-        if let Some(learnt) = self.learnt(device) {
-            learnt.failure = error.cloned();
+    /// Makes the prepared device the one in use.
+    fn promote(&mut self, cx: &mut PlayerContext) {
+        let Some(mut prepared) = self.candidate.take_prepared() else { return };
+        self.list.set_failure(prepared.device.info.index, None);
+        let Some(device) = prepared.held.0.take() else { return };
+        cx.frames.set_device(Some(device));
+        self.builds.forget_judging();
+        if prepared.number > 1 && !cx.overlay.is_device_list_visible() {
+            cx.overlay.show_message(format!("OpenCL device: {}", prepared.device.info.name));
         }
+        self.running.replace(prepared);
+        cx.repaints.redraw_soon();
     }
 
-    /// Whether somebody waits for a device of this name; the empty one is that of drivers that are being asked for theirs.
-    pub(super) fn is_waited_for(&self, name: &str) -> bool {
-        let running = self.running.as_ref().map(|r| &r.device);
-        let opening = self.opening.as_ref().map(|o| &o.device);
-        let mut waited = running.into_iter().chain(opening).chain(self.pending.as_ref().map(|p| &p.device));
-        waited.any(|device| device.info.name == name) || name.is_empty() && (!self.found || self.choosing)
+    /// Shows which driver does not respond. Abandons the device that is being opened, or else the one in use, if its thread has
+    /// been in one call for too long; builds have timeouts of their own. Returns the time when to call this again; `None` if no
+    /// driver is in a call.
+    pub(crate) fn check_unresponsive_drivers(&mut self, cx: &mut PlayerContext) -> Option<Instant> {
+        let next = self.silence.update(&self.list, &self.running, &self.candidate, cx);
+        let opening = self.candidate.opening().map_or(Duration::ZERO, |opening| opening.elapsed(cx));
+        let (silent, limit) =
+            (cx.frames.filters.handoff.silent_for().max(opening), cx.args.trial.device_timeout);
+        if !watch::is_given_up(silent, limit) {
+            return next;
+        }
+        let timed_out = |device: &Device, call| watch::timed_out(&device.info.name, call, silent);
+        if let Some(opening) = self.candidate.take_opening() {
+            let failure = opening.failed(timed_out(opening.device(), "a context is made"));
+            self.candidate_failed(DeviceFailure { is_silent: true, ..failure }, cx);
+        } else if let Some(running) = self.running.device() {
+            self.running_failed(timed_out(running, "a frame is filtered"), true, cx);
+        }
+        next
     }
 }
 
-fn row<'a>(
-    device: &'a Device,
-    learnt: &'a Learnt,
-    running: Option<usize>,
-    coming: Option<usize>,
-) -> DeviceRow<'a> {
-    let index = Some(device.info.index);
-    let state = match () {
-        () if coming == index => DeviceState::Preparing,
-        () if running == index => DeviceState::InUse,
-        () => DeviceState::Idle,
-    };
-    let tested = learnt.tested.as_ref().map(|tested| &tested.sharing);
-    let (sharing, failure) = (learnt.sharing.as_ref().or(tested), learnt.failure.as_ref());
-    DeviceRow { info: &device.info, sharing, state, failure }
-}
-
-/// Why the user's own kernel cannot filter.
-pub(super) fn no_own() -> Error {
+/// Returns the error for when the user chooses the own kernel and it does not exist.
+pub(super) fn no_own_kernel_error() -> Error {
     Error::new(
         "There is no kernel of your own.",
         format!("The folder of kernels has no {OWN_FILE}."),
         "The key e shows that folder, or makes one; write the file there: kernels/README.md has its arguments.",
     )
-}
-
-/// What is to be said of the variants before any is built for a device.
-fn at_first(frames: &FrameLoop) -> Vec<(VariantId, VariantStatus)> {
-    let state = |id: VariantId| match id.back_end() {
-        BackEnd::Nothing => VariantStatus::Ready,
-        _ => frames.without_opencl_status(id).unwrap_or(VariantStatus::Building),
-    };
-    let own = sources::current().filter(|sources| sources.has(OWN_FILE)).map(|_| VariantId::Own);
-    VariantId::ALL.into_iter().chain(own).map(|id| (id, state(id))).collect()
-}
-
-impl Devices {
-    pub(super) fn without_opencl(&mut self, error: &Error, with: &mut With) {
-        self.judging.forget();
-        for (id, status) in &mut self.status {
-            if id.back_end() == BackEnd::OpenCl {
-                *status = VariantStatus::Unavailable(error.clone());
-            }
-        }
-        if with.frames.chosen().0.back_end() == BackEnd::OpenCl {
-            self.without_filter(with);
-        }
-    }
-
-    /// The chosen variant cannot be had.
-    pub(super) fn without_filter(&mut self, with: &mut With) {
-        with.frames.choose(VariantId::Off, with.frames.chosen().1);
-        with.frames.wait_for_filter(false);
-    }
-
-    /// Says that a device cannot be used, and what goes on instead.
-    pub(super) fn stay(&mut self, device: &Device, error: Error, with: &mut With) {
-        self.note_failure(device, Some(&error));
-        self.build_for_running(with);
-        let hint = match &self.running {
-            Some(running) => format!("clreel goes on with '{}'.", running.device.info.name),
-            None => "The movie is shown unfiltered.".to_owned(),
-        };
-        with.notify(Error { hint, ..error }, true);
-    }
-
-    /// Puts the device that was made ready in the place of the one that ran.
-    fn promote(&mut self, with: &mut With) {
-        let Some(pending) = self.pending.take() else { return };
-        self.note_failure(&pending.device, None);
-        let Pending { device, number, start: _, sharing, mut held, status } = pending;
-        let Some((pipeline, thread, here)) = held.0.take() else { return };
-        with.frames.set_pipeline(pipeline, thread, here);
-        self.judging.forget();
-        (self.status, self.sharing) = (status, sharing);
-        self.info = Some(device.info.clone());
-        self.running = Some(Running { device, number, works_since: None });
-        with.repaints.soon();
-        if self.contexts > 1 && !with.overlay.devices_shown() {
-            let info = self.info.as_ref();
-            let name = info.map_or("", |info| info.name.as_str());
-            with.overlay.say(format!("OpenCL device: {name}"));
-        }
-    }
-
-    /// Takes over the device that was made ready as soon as it can filter as is wanted.
-    pub(super) fn promote_if_ready(&mut self, with: &mut With) {
-        let chosen = with.frames.chosen().0;
-        let ready = |p: &Pending| chosen.back_end() != BackEnd::OpenCl || p.held.has(chosen);
-        if self.running.is_none() || self.pending.as_ref().is_some_and(ready) {
-            self.promote(with);
-        }
-        // The variant may have been chosen after it turned out that this device does not have it.
-        let unavailable = self.pending.as_ref().and_then(|pending| {
-            pending.status.iter().find_map(|(id, status)| match status {
-                VariantStatus::Unavailable(error) if *id == chosen => {
-                    Some((pending.device.clone(), error.clone()))
-                }
-                _ => None,
-            })
-        });
-        if let Some((device, error)) = unavailable {
-            self.pending = None;
-            self.stay(&device, error, with);
-        }
-        // There is nothing to wait for where the choice has changed, or the filter came with the device.
-        let filters = with.frames.pipeline_mut().is_some_and(|pipeline| pipeline.has(chosen));
-        if chosen.back_end() != BackEnd::OpenCl || filters {
-            with.frames.wait_for_filter(false);
-            if let Some(running) = &mut self.running {
-                running.works_since.get_or_insert_with(Instant::now);
-                self.recovered(with);
-            }
-        }
-    }
 }

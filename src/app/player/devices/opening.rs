@@ -1,268 +1,187 @@
-//! A device on its way to the frames: its context is made and its sharing tested on the thread that is to make its calls, and
-//! one that does not answer is told, and given up in the end. In: a device. Out: a [`Pending`], or what goes on instead.
+//! Opening a device: the thread that is to make the device's OpenCL calls creates its context, and tries to share textures with
+//! OpenGL.
 
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
-use super::Devices;
-use super::{Pending, at_first};
+use super::candidate::PreparedDevice;
+use super::list::DeviceList;
+use super::recovery::DeviceFailure;
+use super::statuses::Statuses;
 use crate::app::builder::Start;
-use crate::app::player::With;
+use crate::app::player::PlayerContext;
+use crate::probe::SharingCache;
 use base::error::{Error, Result};
 use box_filter::VariantId;
 use engine::Pipeline;
-use engine::sharing::{self, Ask, OnGl, Sharing};
-use ladder::BackEnd;
-use opencl::cl::{ClContext, Device};
+use engine::sharing::{self, GlAccess, GlRequest, Sharing};
+use opencl::cl::{ClContext, Device, DeviceInfo};
 use opencl::device_thread::DeviceThread;
-use opencl::watch;
+use opencl::sources::Sources;
 
-/// After so long it is said that a device does not answer.
-const SOON_SAID: Duration = Duration::from_millis(1500);
+/// The pipeline of a device and the thread that makes the device's OpenCL calls, until the frame loop takes both. The boolean
+/// is true if the window's thread makes the calls instead.
+pub(super) struct HeldPipeline(pub(super) Option<(Pipeline, DeviceThread, bool)>);
 
-/// A device's side, the thread that makes its calls, and whether the window's thread has to make them, until the frames have
-/// it.
-pub(super) struct Held(pub(super) Option<(Pipeline, DeviceThread, bool)>);
-
-impl Held {
+impl HeldPipeline {
+    /// Returns the pipeline, to add built programs to it; `None` once the frame loop has taken it.
     pub(super) fn pipeline_mut(&mut self) -> Option<&mut Pipeline> {
         self.0.as_mut().map(|(pipeline, ..)| pipeline)
     }
 
-    pub(super) fn has(&self, variant: VariantId) -> bool {
-        self.0.as_ref().is_some_and(|(pipeline, ..)| pipeline.has(variant))
+    /// Returns true if this variant is built for the device.
+    pub(super) fn has_built(&self, variant: VariantId) -> bool {
+        self.0.as_ref().is_some_and(|(pipeline, ..)| pipeline.variants.has((variant, None)))
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldPipeline {
     fn drop(&mut self) {
         if let Some((pipeline, thread, _)) = self.0.take() {
-            thread.run("it is left", move || drop(pipeline));
+            thread.run("the device is released", move || drop(pipeline));
         }
     }
 }
 
-/// A device whose context is being made, on the thread that is to make all of its calls.
-pub(super) struct Opening {
-    pub(super) device: Device,
-    why: Why,
-    /// It was to share.
+/// The result of opening a device: its context, whether the context shares textures, and its pipeline.
+type OpenedContext = (ClContext, Sharing, Pipeline);
+
+/// A device whose context is being created.
+pub(super) struct DeviceOpening {
+    device: Device,
+    /// True if the context is to share textures.
     shares: bool,
     thread: DeviceThread,
-    /// What it wants of OpenGL.
-    asks: Receiver<Ask>,
-    opened: Receiver<Result<(ClContext, Sharing, Pipeline)>>,
+    /// OpenGL calls that the device's thread requests from the window's thread.
+    gl_calls: Receiver<GlRequest>,
+    opened: Receiver<Result<OpenedContext>>,
     since: Instant,
-    /// For how long the process had been stopped by then.
+    /// The total time for which the process had been stopped before `since`; subtracted when the time since then is measured.
     stopped: Duration,
 }
 
-impl Opening {
-    /// How long it has been under way while the process ran.
-    fn elapsed(&self, with: &With) -> Duration {
-        self.since.elapsed().saturating_sub(with.frames.stopped_for().saturating_sub(self.stopped))
-    }
-}
-
-/// Why a device is opened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Why {
-    First,
-    Chosen,
-    /// Another one has failed.
-    Recovery,
-}
-
-impl Devices {
-    /// Goes on without a device that cannot be used.
-    pub(super) fn not_opened(&mut self, device: Device, why: Why, error: Error, with: &mut With) {
-        match why {
-            Why::First => self.recover(device, error.what, error.why, with),
-            Why::Chosen => self.stay(&device, error, with),
-            Why::Recovery => {
-                self.note_failure(&device, Some(&error));
-                self.try_next(with);
-            }
-        }
-    }
-
-    /// Has another device made ready because one has failed.
-    pub(super) fn open_instead(&mut self, device: &Device, share: bool, with: &mut With) -> Result<()> {
-        self.open_device(device, share, Why::Recovery, with)
-    }
-
-    /// Has a context made on `device`, on a thread of its own. `share` is whether it may share textures.
-    pub(super) fn open_device(
-        &mut self,
+impl DeviceOpening {
+    /// Starts to open a device on a thread of its own. `share` is false if the context must not share textures.
+    ///
+    /// # Errors
+    /// If the system cannot start a thread.
+    pub(super) fn start(
         device: &Device,
         share: bool,
-        why: Why,
-        with: &mut With,
-    ) -> Result<()> {
-        let allowed = match self.may_share(device) {
+        list: &DeviceList,
+        cx: &mut PlayerContext,
+    ) -> std::result::Result<Self, DeviceFailure> {
+        let allowed = match list.may_share(device) {
             _ if !share => Err("it failed while it shared textures".to_owned()),
             Some(allowed) => allowed,
             None => Err("it is not known yet whether the driver survives sharing".to_owned()),
         };
-        let properties = allowed.map(|()| with.gl_window.opencl_properties());
+        let properties = allowed.map(|()| cx.gl_window.opencl_properties());
         let shares = properties.is_ok();
-        // Whatever becomes of this process, the next one asks in a child before it comes here.
-        let begin = shares.then(|| self.asking.begin(device));
-        let thread = DeviceThread::start(&device.info.name)?;
-        let (gl, asks) = OnGl::asking(with.waker.clone());
+        // If this process dies here, the next one tests sharing in a child first.
+        let mark = shares.then(|| list.update_cache(device, SharingCache::mark_pending));
+        let failed = |error| DeviceFailure::new(device, error, shares);
+        let thread = DeviceThread::start(&device.info.name).map_err(failed)?;
+        let (gl, gl_calls) = GlAccess::channel_for_others(cx.waker.clone());
         let (sender, opened) = channel();
-        let (of, waker) = (device.clone(), with.waker.clone());
+        let (of, sources, waker) = (device.clone(), cx.sources.clone(), cx.waker.clone());
         thread.run("a context is made", move || {
-            if let Some(begin) = begin {
-                begin();
+            if let Some(mark) = mark {
+                mark();
             }
-            let made = sharing::open_on(&of, &gl, properties).map(|(cl, sharing)| {
+            let made = sharing::open_on(&of, &gl, properties, sources.get()).map(|(cl, sharing)| {
                 let pipeline = Pipeline::new(cl.clone(), &sharing);
                 (cl, sharing, pipeline)
             });
-            // Where nobody wants it any more it goes here.
+            // If the candidate was dropped, the result is dropped here, on the device's thread.
             let _ = sender.send(made);
             waker();
         });
-        let (device, since, stopped) = (device.clone(), Instant::now(), with.frames.stopped_for());
-        self.opening = Some(Opening { device, why, shares, thread, asks, opened, since, stopped });
-        Ok(())
+        let (device, since, stopped) = (device.clone(), Instant::now(), cx.frames.stops.total());
+        Ok(Self { device, shares, thread, gl_calls, opened, since, stopped })
     }
 
-    /// Does what the device that is being opened wants of OpenGL, and takes it when it is ready.
-    pub(super) fn look_after_opening(&mut self, with: &mut With) {
-        self.build_elsewhere(with);
-        let Some(opening) = &self.opening else { return };
-        for ask in opening.asks.try_iter() {
-            ask(&with.gl_window.gl);
+    /// Returns the device that is being opened.
+    pub(super) fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Makes the OpenGL calls that the device's thread has requested. Returns the result of opening the device once it is
+    /// known.
+    pub(super) fn poll(&self, gl: &std::sync::Arc<glow::Context>) -> Option<Result<OpenedContext>> {
+        for call in self.gl_calls.try_iter() {
+            call(gl);
         }
-        let opened = match opening.opened.try_recv() {
-            Ok(opened) => opened,
-            Err(TryRecvError::Empty) => return,
+        match self.opened.try_recv() {
+            Ok(opened) => Some(opened),
+            Err(TryRecvError::Empty) => None,
             Err(TryRecvError::Disconnected) => {
-                let what = format!("The OpenCL device '{}' cannot be used.", opening.device.info.name);
-                Err(Error::new(what, "Its thread came to an unexpected end.", ""))
+                let what = format!("The OpenCL device '{}' cannot be used.", self.device.info.name);
+                Some(Err(Error::new(what, "Its thread came to an unexpected end.", "")))
             }
-        };
-        let Some(opening) = self.opening.take() else { return };
-        match opened {
-            Ok(opened) => self.opened(opening, opened, with),
-            Err(error) => self.not_opened(opening.device, opening.why, error, with),
         }
     }
 
-    /// A context that shares where `wanted`, and where a child has shared though the device's own thread could not: the driver
-    /// hands textures over only where OpenGL's context is current. Then all calls are made here, and one that stalls holds the
-    /// window up.
-    fn share_here(&mut self, device: &Device, wanted: bool, with: &mut With) -> Option<(ClContext, Sharing)> {
-        let tested = &self.learnt(device)?.tested;
-        let shares = tested.as_ref().is_some_and(|tested| tested.sharing == Sharing::ZeroCopy);
-        if !wanted || !shares {
-            return None;
-        }
-        let properties = with.gl_window.opencl_properties();
-        let opened = sharing::open(device, &with.gl_window.gl, Ok(properties)).ok()?;
-        (opened.1 == Sharing::ZeroCopy).then_some(opened)
+    /// Returns how long opening the device has taken, without the time in which the process was stopped.
+    pub(super) fn elapsed(&self, cx: &PlayerContext) -> Duration {
+        self.since.elapsed().saturating_sub(cx.frames.stops.total().saturating_sub(self.stopped))
     }
 
-    /// Has everything built for a device that has its context.
-    fn opened(
-        &mut self,
-        opening: Opening,
-        (cl, sharing, pipeline): (ClContext, Sharing, Pipeline),
-        with: &mut With,
-    ) {
-        let Opening { device, why, shares, thread, .. } = opening;
-        let (mut cl, mut sharing, mut pipeline, mut here) = (cl, sharing, pipeline, false);
-        if let Some((other, shared)) = self.share_here(&device, shares && sharing != Sharing::ZeroCopy, with)
+    /// Returns the failure of this device because of `error`.
+    pub(super) fn failed(&self, error: Error) -> DeviceFailure {
+        DeviceFailure::new(&self.device, error, self.shares)
+    }
+
+    /// Converts the opened device to a prepared one, whose context gets the number `number`, and determines which programs are
+    /// to be built for it. If textures can be shared only on the window's thread, opens a context there instead.
+    pub(super) fn prepare(
+        self,
+        (mut cl, mut sharing, mut pipeline): OpenedContext,
+        number: u64,
+        list: &mut DeviceList,
+        cx: &PlayerContext,
+    ) -> PreparedDevice {
+        let Self { device, shares, thread, .. } = self;
+        let mut on_window_thread = false;
+        if shares
+            && sharing != Sharing::ZeroCopy
+            && let Some((other, shared)) = share_on_window_thread(&device, cl.sources(), list, cx)
         {
             let made = Pipeline::new(other.clone(), &shared);
             let unused = (std::mem::replace(&mut cl, other), std::mem::replace(&mut pipeline, made));
-            thread.run("it is left", move || drop(unused));
-            (sharing, here) = (shared, true);
+            thread.run("the device is released", move || drop(unused));
+            (sharing, on_window_thread) = (shared, true);
         }
         if shares {
-            if let Some(tested) = self.learnt(&device).and_then(|learnt| learnt.tested.as_ref()) {
+            if let Some(tested) = list.tested(&device) {
                 sharing = tested.explain(&device.info, sharing);
             }
-            thread.run("what it shares is kept", self.asking.remember(&device, &sharing));
+            let shared = sharing.clone();
+            let store = move |cache: &SharingCache, info: &DeviceInfo| cache.remember(info, &shared);
+            thread.run("the result of sharing textures is stored", list.update_cache(&device, store));
         }
-        if let Some(learnt) = self.learnt(&device) {
-            learnt.sharing = Some(sharing.clone());
-        }
-        self.contexts += 1;
-        let number = self.contexts;
-        let status = at_first(with.frames);
-        let variants =
-            status.iter().map(|(id, _)| *id).filter(|id| id.back_end() == BackEnd::OpenCl).collect();
+        list.set_sharing(&device, sharing.clone());
+        let statuses = Statuses::new(&cx.frames, &cx.sources);
         let to_texture = sharing == Sharing::ZeroCopy;
-        let start = Start { number, cl, to_texture, variants, corrector: true };
-        self.build(start.clone(), with);
-        let held = Held(Some((pipeline, thread, here)));
-        self.pending = Some(Pending { device: device.clone(), number, start, sharing, held, status });
-        self.promote_if_ready(with);
-        if why == Why::Recovery {
-            self.opened_instead(&device, with);
-        }
+        let start = Start { number, cl, to_texture, variants: statuses.with_opencl(), corrector: true };
+        let held = HeldPipeline(Some((pipeline, thread, on_window_thread)));
+        PreparedDevice { device, number, start, sharing, held, statuses }
     }
+}
 
-    /// Has everything built for a context, by another thread where the builder's waits for a driver.
-    fn build(&mut self, start: Start, with: &mut With) {
-        if self.builder.is_stalled_before(start.number)
-            && let Err(error) = self.builder.renew(with.args.trial.limit(), with.waker)
-        {
-            with.notify(error, false);
-        }
-        self.builder.want(with.frames.chosen().0);
-        self.builder.start(start);
+/// Opens a context that shares textures on the window's thread, for a device that could share in a child process but not on its
+/// own thread: some drivers share textures only on the thread where OpenGL's context is current. All calls for such a device
+/// are made on the window's thread, so that a call that stalls blocks the window. Returns `None` if sharing fails here, too.
+fn share_on_window_thread(
+    device: &Device,
+    sources: &Sources,
+    list: &DeviceList,
+    cx: &PlayerContext,
+) -> Option<(ClContext, Sharing)> {
+    if list.tested(device)?.sharing != Sharing::ZeroCopy {
+        return None;
     }
-
-    /// Has another thread build for the device that is made ready where the builder's turns out to wait for the driver of the
-    /// one before.
-    fn build_elsewhere(&mut self, with: &mut With) {
-        let stalled = |pending: &&Pending| self.builder.is_stalled_before(pending.number);
-        if let Some(start) = self.pending.as_ref().filter(stalled).map(|pending| pending.start.clone()) {
-            self.build(start, with);
-        }
-    }
-
-    /// Says which device does not answer, as long as it does not, and gives it up in the end. Returns when to look again.
-    pub(crate) fn look_after_silence(&mut self, with: &mut With) -> Option<Instant> {
-        let silent = watch::silence(SOON_SAID, |name| self.is_waited_for(name));
-        let error = silent.as_ref().map(|(device, what, _)| watch::unanswered(device, what, SOON_SAID));
-        if error != self.silent {
-            if let Some(before) = self.silent.take() {
-                with.notices.hide(&before);
-            }
-            if let Some(error) = error.clone() {
-                // Before all others: it is what keeps the picture from changing.
-                with.notices.show_first(error);
-            }
-            self.silent = error;
-            with.repaints.soon();
-        }
-        self.give_up_silent(with);
-        watch::look_at(SOON_SAID)
-    }
-
-    /// Does without a device whose thread has not come back for too long. What programs take to be built is another matter.
-    fn give_up_silent(&mut self, with: &mut With) {
-        let opening = self.opening.as_ref().map_or(Duration::ZERO, |opening| opening.elapsed(with));
-        let (silent, asked) = (with.frames.silent_for().max(opening), with.args.device_timeout.limit());
-        if !watch::is_too_long(silent, asked) {
-            return;
-        }
-        let opening = self.opening.take();
-        let (device, what) = match (&opening, &self.running) {
-            (Some(opening), _) => (opening.device.clone(), "a context is made"),
-            (None, Some(running)) => (running.device.clone(), "a frame is filtered"),
-            (None, None) => return,
-        };
-        let Error { what, why, .. } = watch::unanswered(&device.info.name, what, silent);
-        self.recovery.not_again(&device);
-        match opening {
-            Some(opening) => self.not_opened(device, opening.why, Error::new(what, why, ""), with),
-            None => self.recover(device, what, why, with),
-        }
-    }
+    let properties = cx.gl_window.opencl_properties();
+    let opened = sharing::open(device, &cx.gl_window.gl, Ok(properties), sources.clone()).ok()?;
+    (opened.1 == Sharing::ZeroCopy).then_some(opened)
 }

@@ -1,120 +1,133 @@
-//! What becomes of a device that fails. In: what failed on it, in the middle of a frame or when the chosen variant was
-//! tried. Out: another device in its place, or none, and one banner that says so.
+//! Recovery from the failure of a device, while it was opened, within a frame, or while the chosen variant was tried.
 //!
-//! The device is started anew once. If it fails again soon, clreel goes on without sharing, then on another device, then
-//! unfiltered. What came of it is known only when the chosen variant has run: until then the banner says what is tried.
+//! There is one rule, [`next_attempt`]: the device is opened again, then without sharing, then each other device is opened; if
+//! none works, the movie is shown unfiltered. Each attempt is made once, until a device has run the chosen variant for longer
+//! than [`FORGIVEN_AFTER`] or the user chooses a device. If a replacement fails, the same rule applies to the replacement.
+//!
+//! One banner reports the failure and the attempt. It states success only once the chosen variant runs.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use super::{Devices, built};
-use crate::app::player::With;
+use crate::app::player::PlayerContext;
 use base::error::Error;
-use box_filter::VariantId;
-use engine::frame_loop::VariantStatus;
 use engine::sharing::Sharing;
 use ladder::BackEnd;
 use opencl::cl::Device;
 
-/// A device that has worked for longer than this fails for the first time again.
-const SOON: Duration = Duration::from_secs(30);
+/// If a device has run the chosen variant for longer than this before it fails, earlier attempts are forgotten.
+const FORGIVEN_AFTER: Duration = Duration::from_secs(30);
 
-/// Failures that belong together.
+/// An attempt to filter with a device: the index of the device, and true if its context is to share textures.
+pub(super) type Attempt = (usize, bool);
+
+/// Returns the next attempt after the device with index `failed` has failed; `None` if none is left. `shared` is true if that
+/// device shared textures, `devices` are the indices of all devices, and `tried` are the attempts so far.
+fn next_attempt(
+    failed: usize,
+    shared: bool,
+    devices: impl Iterator<Item = usize>,
+    tried: &[Attempt],
+) -> Option<Attempt> {
+    let without_sharing = shared.then_some((failed, false));
+    let others = devices.filter(|device| *device != failed).map(|device| (device, true));
+    let mut attempts = std::iter::once((failed, true)).chain(without_sharing).chain(others);
+    attempts.find(|attempt| !tried.contains(attempt))
+}
+
+/// The failure of a device.
+pub(super) struct DeviceFailure {
+    /// The index of the device.
+    pub device: usize,
+    pub error: Error,
+    /// True if the device shared textures, or its context was to share them.
+    pub shared: bool,
+    /// True if the device does not respond: opening it again would not end either.
+    pub is_silent: bool,
+}
+
+impl DeviceFailure {
+    /// Creates the failure of a device that responds.
+    pub(super) fn new(device: &Device, error: Error, shared: bool) -> Self {
+        Self { device: device.info.index, error, shared, is_silent: false }
+    }
+}
+
+/// The failure that the banner reports while a device is opened and prepared to replace the failed one.
+struct ReportedFailure {
+    error: Error,
+    /// The index of the device that the error names.
+    device: usize,
+    shared: bool,
+    /// The hint of the banner once the replacement runs the chosen variant; empty while the replacement is being opened.
+    success: String,
+}
+
+/// The state of the recovery.
 #[derive(Default)]
-pub(super) struct Recovery {
-    /// What has been tried since the first of them: a device's index, and whether it was to share.
-    attempts: Vec<(usize, bool)>,
-    /// What is being tried: the failure, the device that has failed, and whether it shared.
-    trying: Option<(Error, Device, bool)>,
-    /// The failure that is being recovered from, and what is to be said when that has succeeded.
-    under_way: Option<(Error, String)>,
-    /// What the banner says.
-    told: Option<Error>,
-    /// Nothing filters any more.
-    unfiltered: bool,
-    /// The context for which it was told which variants failed.
-    told_trials_of: u64,
+enum State {
+    /// No device has failed since a device has worked last.
+    #[default]
+    Idle,
+    /// A device is being opened or prepared.
+    Trying(ReportedFailure),
+    /// No attempt is left, and the movie is shown unfiltered.
+    GivenUp,
+}
+
+/// The attempts to replace a failed device, and the banner that reports the failure.
+#[derive(Default)]
+pub(in crate::app::player) struct Recovery {
+    state: State,
+    tried: Vec<Attempt>,
+    /// The time since which the chosen variant runs; `None` since the last failure.
+    works_since: Option<Instant>,
+    banner: Option<Error>,
 }
 
 impl Recovery {
-    /// Leaves a device out: it does not answer.
-    pub(super) fn not_again(&mut self, device: &Device) {
-        self.attempts.extend([true, false].map(|share| (device.info.index, share)));
-    }
-}
-
-impl Devices {
-    /// Goes on after the device failed in the middle of a frame.
-    pub(super) fn failed_in_frame(&mut self, error: Error, with: &mut With) {
-        match self.running().cloned() {
-            Some(device) => {
-                let name = &device.info.name;
-                let what = format!("The OpenCL device '{name}' failed in the middle of a frame.");
-                self.recover(device, what, error.why, with);
-            }
-            None => with.notify(error, true),
+    /// Returns the attempt to make after a failure; `None` if none is left. `devices` are the indices of all devices. Remembers
+    /// the first failure since a device has worked, for the banner.
+    pub(super) fn next(
+        &mut self,
+        failure: &DeviceFailure,
+        devices: impl Iterator<Item = usize>,
+    ) -> Option<Attempt> {
+        let DeviceFailure { device, ref error, shared, is_silent } = *failure;
+        if self.works_since.take().is_some_and(|since| since.elapsed() > FORGIVEN_AFTER) {
+            self.tried.clear();
         }
-    }
-
-    /// Goes on after the device failed when the chosen variant was tried on it.
-    pub(super) fn failed_in_trial(&mut self, id: VariantId, error: &Error, with: &mut With) {
-        let Some(device) = self.running().cloned() else {
-            return;
-        };
-        let what = format!("The OpenCL device '{}' failed when '{id}' was tried on it.", device.info.name);
-        self.recover(device, what, error.why.clone(), with);
-    }
-
-    /// Gives `failed` up, and tries what is left to try. `what` and `why` say how it failed.
-    pub(super) fn recover(&mut self, failed: Device, what: String, why: String, with: &mut With) {
-        let running = self.running.take();
-        let worked = running.as_ref().and_then(|r| r.works_since).is_some_and(|since| since.elapsed() > SOON);
-        if worked {
-            self.recovery.attempts.clear();
+        if is_silent {
+            self.tried.extend([(device, true), (device, false)]);
         }
-        self.let_go();
-        // What is tried next may need its memory.
-        with.frames.leave_device();
-        let shared = running.is_none() || self.sharing == Sharing::ZeroCopy;
-        self.note_failure(&failed, Some(&Error::new(what.clone(), why.clone(), "")));
-        // The first failure is the one to tell, until something has worked.
-        let under_way = self.recovery.under_way.take();
-        let cause = under_way.map_or_else(|| Error::new(what, why, ""), |(cause, _)| cause);
-        self.recovery.trying = Some((cause, failed, shared));
-        self.try_next(with);
+        if !matches!(self.state, State::Trying(_)) {
+            let (error, success) = (error.clone(), String::new());
+            self.state = State::Trying(ReportedFailure { error, device, shared, success });
+        }
+        let next = next_attempt(device, shared, devices, &self.tried);
+        self.tried.extend(next);
+        next
     }
 
-    /// Tries what comes next, or says that nothing is left.
-    pub(super) fn try_next(&mut self, with: &mut With) {
-        let Some((cause, failed, shared)) = self.recovery.trying.take() else { return };
-        while let Some((device, share)) = self.next_attempt(&failed, shared) {
-            self.recovery.attempts.push((device.info.index, share));
-            match self.open_instead(&device, share, with) {
-                Ok(()) => {
-                    self.recovery.trying = Some((cause, failed, shared));
-                    return;
-                }
-                Err(error) => self.note_failure(&device, Some(&error)),
-            }
-        }
-        let hint = match with.frames.chosen().0.back_end() {
+    /// Reports that no device is left to try. Returns the error, which makes all OpenCL variants unavailable.
+    pub(super) fn give_up(&mut self, cx: &mut PlayerContext) -> Option<Error> {
+        let hint = match cx.frames.choice.filter().0.back_end() {
             BackEnd::OpenCl => "The movie goes on unfiltered; Ctrl+D tries the next device.",
             _ => "Ctrl+D tries the next device.",
         };
-        let error = Error { hint: hint.to_owned(), ..cause };
-        self.without_opencl(&error, with);
-        eprintln!("clreel: {error}");
-        self.show_recovery(error, with);
-        self.recovery.unfiltered = true;
+        match std::mem::replace(&mut self.state, State::GivenUp) {
+            State::Trying(failure) => Some(self.report(failure.error, hint.to_owned(), cx)),
+            State::Idle | State::GivenUp => None,
+        }
     }
 
-    /// What was tried has a context.
-    pub(super) fn opened_instead(&mut self, device: &Device, with: &mut With) {
-        let Some((cause, failed, shared)) = self.recovery.trying.take() else { return };
-        let same = device.info.index == failed.info.index;
-        // The test of sharing may have failed this time.
-        let copies = shared && self.sharing != Sharing::ZeroCopy;
+    /// Shows which device was opened to replace the failed one; `sharing` is the sharing of the opened device.
+    pub(super) fn opened(&mut self, device: &Device, sharing: &Sharing, cx: &mut PlayerContext) {
+        let State::Trying(failure) = &mut self.state else { return };
+        let same = device.info.index == failure.device;
+        // Sharing may have failed this time.
+        let copies = failure.shared && *sharing != Sharing::ZeroCopy;
         let name = &device.info.name;
-        let (tried, done) = match (same, copies) {
+        let (attempt, success) = match (same, copies) {
             (true, false) => ("clreel starts it anew.".to_owned(), "clreel has started it anew.".to_owned()),
             (true, true) => (
                 "clreel starts it anew, and copies each frame.".to_owned(),
@@ -122,72 +135,102 @@ impl Devices {
             ),
             (false, _) => (format!("clreel tries '{name}'."), format!("clreel goes on with '{name}'.")),
         };
-        self.show_recovery(Error { hint: tried, ..cause.clone() }, with);
-        self.recovery.under_way = Some((cause, done));
-        self.recovery.unfiltered = false;
+        failure.success = success;
+        let error = Error { hint: attempt, ..failure.error.clone() };
+        self.show(error, cx);
     }
 
-    /// The chosen variant runs, or none that needs the device: what was tried has worked.
-    pub(super) fn recovered(&mut self, with: &mut With) {
-        if let Some((cause, hint)) = self.recovery.under_way.take() {
-            let error = Error { hint, ..cause };
-            eprintln!("clreel: {error}");
-            self.show_recovery(error, with);
-        } else if std::mem::take(&mut self.recovery.unfiltered) {
-            self.hide_recovery(with);
+    /// Reports that an attempt has succeeded, if one was being made. Must be called in each turn of the event loop in which a
+    /// device runs the chosen variant.
+    pub(super) fn confirm(&mut self, cx: &mut PlayerContext) {
+        self.works_since.get_or_insert_with(Instant::now);
+        match std::mem::take(&mut self.state) {
+            State::Idle => {}
+            State::Trying(failure) => _ = self.report(failure.error, failure.success, cx),
+            State::GivenUp => self.hide(cx),
         }
     }
 
-    /// The user has chosen another device: what failed before has nothing to do with it. Also tells at the end of all what
-    /// was being tried.
-    pub(crate) fn end_recovery(&mut self, with: &mut With) {
-        self.recovery.attempts.clear();
-        let trying = self.recovery.trying.take().map(|(cause, ..)| cause);
-        let under_way = self.recovery.under_way.take().map(|(cause, _)| cause);
-        if let Some(cause) = under_way.or(trying) {
-            eprintln!("clreel: {cause}");
-            self.show_recovery(cause, with);
+    /// Ends an attempt whose result is not known, because the user has chosen another device or quits. Reports the failure that
+    /// led to the attempt.
+    pub(in crate::app::player) fn end(&mut self, cx: &mut PlayerContext) {
+        self.tried.clear();
+        if matches!(self.state, State::Trying(_))
+            && let State::Trying(failure) = std::mem::take(&mut self.state)
+        {
+            self.report(failure.error, String::new(), cx);
         }
     }
 
-    /// Puts a banner in the place of the one before.
-    fn show_recovery(&mut self, error: Error, with: &mut With) {
-        self.hide_recovery(with);
-        with.notices.show(error.clone(), true);
-        self.recovery.told = Some(error);
-        with.repaints.soon();
+    /// Prints the error with this hint on stderr, and shows it in the banner. Returns the error with the hint.
+    fn report(&mut self, error: Error, hint: String, cx: &mut PlayerContext) -> Error {
+        let error = Error { hint, ..error };
+        eprintln!("clreel: {error}");
+        self.show(error.clone(), cx);
+        error
     }
 
-    fn hide_recovery(&mut self, with: &mut With) {
-        if let Some(told) = self.recovery.told.take() {
-            with.notices.hide(&told);
+    /// Shows a banner that replaces the previous one.
+    fn show(&mut self, error: Error, cx: &mut PlayerContext) {
+        self.hide(cx);
+        cx.notices.show(error.clone(), true);
+        self.banner = Some(error);
+        cx.repaints.redraw_soon();
+    }
+
+    /// Removes the banner.
+    fn hide(&mut self, cx: &mut PlayerContext) {
+        if let Some(banner) = self.banner.take() {
+            cx.notices.hide(&banner);
         }
     }
+}
 
-    /// What to try next: the same again, the same without sharing, the other devices.
-    fn next_attempt(&self, failed: &Device, shared: bool) -> Option<(Device, bool)> {
-        let others = self.all.iter().filter(|d| d.info.index != failed.info.index);
-        let without_sharing = shared.then_some((failed, false));
-        let same = std::iter::once((failed, true)).chain(without_sharing);
-        let mut all = same.chain(others.map(|device| (device, true)));
-        let tried = &self.recovery.attempts;
-        all.find(|(device, share)| !tried.contains(&(device.info.index, *share)))
-            .map(|(device, share)| (device.clone(), share))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns all attempts after failures of the device with index `failed` and of each device that is tried after that, if all
+    /// of them share textures whenever they may.
+    fn attempts(failed: usize, count: usize, mut tried: Vec<Attempt>) -> Vec<Attempt> {
+        let (mut last, before) = ((failed, true), tried.len());
+        while let Some(next) = next_attempt(last.0, last.1, 0..count, &tried) {
+            tried.push(next);
+            last = next;
+        }
+        tried.split_off(before)
     }
 
-    /// Tells once which variants failed on the device that runs, when all have been tried.
-    pub(super) fn tell_failed_trials(&mut self, with: &mut With) {
-        let Some(running) = &self.running else { return };
-        let is_building = |(_, status): &(VariantId, VariantStatus)| *status == VariantStatus::Building;
-        if self.recovery.told_trials_of == running.number || self.status.iter().any(is_building) {
-            return;
-        }
-        self.recovery.told_trials_of = running.number;
-        let failed: Vec<(VariantId, &Error)> = built::failed_trials(&self.status).collect();
-        let Some((_, first)) = failed.first() else { return };
-        let names: Vec<_> = failed.iter().map(|(id, _)| format!("'{id}'")).collect();
-        let what = format!("{} could not be tried on '{}'.", names.join(", "), running.device.info.name);
-        let error = Error::new(what, first.why.clone(), "Who chooses one has it tried again.");
-        with.notify(error, false);
+    #[test]
+    fn a_failed_device_is_opened_again_then_without_sharing_then_the_others() {
+        assert_eq!(attempts(0, 1, vec![]), [(0, true), (0, false)]);
+        assert_eq!(
+            attempts(1, 3, vec![]),
+            [(1, true), (1, false), (0, true), (0, false), (2, true), (2, false)]
+        );
+        // A device that copied frames is not opened without sharing once more.
+        assert_eq!(next_attempt(0, false, 0..2, &[(0, true)]), Some((1, true)));
+    }
+
+    fn failure(device: usize, is_silent: bool) -> DeviceFailure {
+        DeviceFailure { device, error: Error::new("It failed.", "", ""), shared: true, is_silent }
+    }
+
+    #[test]
+    fn attempts_are_made_again_once_a_device_has_worked_for_long() {
+        let mut recovery = Recovery::default();
+        assert_eq!(recovery.next(&failure(0, false), 0..1), Some((0, true)));
+        recovery.works_since = Some(Instant::now());
+        assert_eq!(recovery.next(&failure(0, false), 0..1), Some((0, false)));
+        recovery.works_since = Instant::now().checked_sub(2 * FORGIVEN_AFTER);
+        assert_eq!(recovery.next(&failure(0, false), 0..1), Some((0, true)));
+    }
+
+    #[test]
+    fn a_device_that_does_not_respond_is_not_opened_again() {
+        let works_since = Instant::now().checked_sub(2 * FORGIVEN_AFTER);
+        let mut recovery = Recovery { works_since, ..Recovery::default() };
+        assert_eq!(recovery.next(&failure(0, true), 0..2), Some((1, true)));
+        assert_eq!(recovery.next(&failure(1, true), 0..2), None);
     }
 }

@@ -1,71 +1,75 @@
-//! A version of the kernels. In: texts, and what came of them. Out: what is known of it, and what its filters take.
+//! A stored version of the edited kernels: its sources, the verdicts on them, and the times of its filters.
 
 use std::collections::HashMap;
 
 use base::timing::Noise;
 use box_filter::{OWN_FILE, VariantId};
-use engine::stats::Beside;
+use engine::stats::SecondSetting;
 use opencl::sources::Sources;
-use overlay::{Judged, Subject, Untried, Verdict};
+use overlay::{PendingValidation, Subject, Verdict, VersionResult};
 
-/// Two medians are compared once so many were: the first ones find caches cold, and other kernels being judged.
-pub(super) const SETTLED: usize = 20;
+/// The number of measured frames from which the medians of two versions are compared: during the first frames, caches are cold
+/// and other kernels are being validated.
+pub(super) const MIN_MEDIAN_FRAMES: usize = 20;
 
-/// What a filter was measured with: times of two versions can be compared where this is the same.
+/// The conditions of a measurement. Times of two versions can be compared if their conditions are equal.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Circumstances {
     pub variant: VariantId,
     pub radius: u32,
     pub size: (u32, u32),
-    pub beside: Option<Beside>,
+    pub beside: Option<SecondSetting>,
 }
 
-/// A filter's median in milliseconds, and of how many frames.
+/// A filter's median time in milliseconds, and the number of measured frames.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Median {
     pub ms: f64,
     pub n: usize,
-    /// Why it is not to be trusted to the last digit, if it is not.
+    /// The noise of the times; `None` if they are not noisy.
     pub noise: Option<Noise>,
 }
 
-/// Texts, and what came of them.
+/// A stored version of the edited kernels: the text of all kernels at one save.
 pub(super) struct KeptVersion {
     pub number: u64,
     pub sources: Sources,
     pub files: Vec<String>,
-    pub judged: Vec<Judged>,
-    pub untried: Untried,
-    /// What ran before, by what was judged.
+    pub judged: Vec<VersionResult>,
+    pub untried: PendingValidation,
+    /// For each variant or conversion that was validated, the number of the version that ran before this one.
     pub before: HashMap<Subject, u64>,
-    /// The filter's medians.
     pub times: Vec<(Circumstances, Median)>,
 }
 
 impl KeptVersion {
+    /// Returns the median time that was measured under these conditions, if any.
     pub(super) fn time(&self, of: &Circumstances) -> Option<Median> {
         self.times.iter().find(|(known, _)| known == of).map(|(_, median)| *median)
     }
 
-    pub(super) fn of(&self, subject: Subject) -> Option<&Judged> {
+    /// Returns the result of validating a variant or the conversion in this version, if there is one.
+    pub(super) fn find_judged(&self, subject: Subject) -> Option<&VersionResult> {
         self.judged.iter().find(|judged| judged.subject == subject)
     }
 
-    /// Whether the version before had a kernel of the user's own, and this one has none.
-    pub(super) fn lost_own(&self) -> bool {
+    /// Returns true if this version lacks the user's own kernel, the file `box_filter/own.cl`, which the previous version had.
+    pub(super) fn lost_own_kernel(&self) -> bool {
         self.files.iter().any(|file| file == OWN_FILE) && !self.sources.has(OWN_FILE)
     }
 
-    /// Whether it was found that these must not run, or cannot.
+    /// Returns true if the validation of this version has refused the kernels of `subject`, a variant or the YUV conversion: they
+    /// must not run, since they may damage memory or not terminate, or they cannot be compiled or run.
     pub(super) fn refuses(&self, subject: Subject) -> bool {
-        self.of(subject).is_some_and(|judged| matches!(judged.verdict, Verdict::Refused(_)))
+        self.find_judged(subject).is_some_and(|judged| matches!(judged.verdict, Verdict::Refused(_)))
     }
 
-    /// Notes what a filter of it takes.
+    /// Stores the median time of a filter under these conditions. Keeps the stored median instead if that is of more frames and
+    /// `median` is of fewer than [`MIN_MEDIAN_FRAMES`].
     pub(super) fn note(&mut self, of: Circumstances, median: Median) {
         match self.times.iter_mut().find(|(known, _)| *known == of) {
-            // After a seek, or beside another filter in between, few frames say less than many.
-            Some((_, known)) if median.n < known.n.min(SETTLED) => {}
+            // After a seek, few frames say less than many.
+            Some((_, known)) if median.n < known.n.min(MIN_MEDIAN_FRAMES) => {}
             Some((_, known)) => *known = median,
             None => self.times.push((of, median)),
         }

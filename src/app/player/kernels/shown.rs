@@ -1,20 +1,21 @@
-//! What the panel of kernels shows. In: versions, and what is chosen. Out: a row for each version, and the source beside them.
+//! The contents of the kernels panel: a row for each version, and the source of a kernel.
 
-use super::kept::SETTLED;
+use super::kept::MIN_MEDIAN_FRAMES;
 use super::*;
 use base::timing::Noise;
 
-impl LiveKernels {
-    /// Puts together what is shown.
+impl Versions {
+    /// Updates the rows of the kernels panel for the chosen variant, with the times that were measured at this radius and picture
+    /// size; `beside` is the second filter of a wipe, if there is one.
     pub(super) fn refresh(
         &mut self,
         chosen: VariantId,
         radius: u32,
         size: Option<(u32, u32)>,
-        beside: Option<Beside>,
+        beside: Option<SecondSetting>,
     ) {
         let of = |variant, beside| size.map(|size| Circumstances { variant, radius, size, beside });
-        // As it is measured now, else as it was alone: a wipe takes no version its time.
+        // The time beside the second filter, else the time alone: a wipe hides no version's time.
         let ways = if beside.is_some() { &[beside, None][..] } else { &[None] };
         let row = |kept: &KeptVersion| {
             let judged = kept.judged.iter().map(|judged| {
@@ -25,33 +26,34 @@ impl LiveKernels {
                     Subject::Conversion => None,
                 };
                 let before = self.measured_before(kept, judged.subject);
-                let settled = |median: &Median| median.n >= SETTLED;
+                let settled = |median: &Median| median.n >= MIN_MEDIAN_FRAMES;
                 let change = ways.iter().find_map(|beside| {
                     let now = time(kept, *beside).filter(settled)?;
                     Some((now, time(before?, *beside).filter(settled)?))
                 });
                 let now = change.map(|(now, _)| now).or_else(|| ways.iter().find_map(|b| time(kept, *b)));
-                Judged {
+                VersionResult {
                     ms: now.map(|now| now.ms),
                     change_ms: change.map(|(now, before)| now.ms - before.ms),
                     noise: match change {
                         Some((now, before)) => noisier(now.noise, before.noise),
                         None => now.and_then(|now| now.noise),
                     },
-                    is_after: kept.before.contains_key(&judged.subject),
+                    replaces_version: kept.before.contains_key(&judged.subject),
                     runs: self.running.get(&judged.subject) == Some(&kept.number),
                     ..judged.clone()
                 }
             });
-            let differs =
-                kept.of(Subject::Variant(chosen)).is_some_and(|judged| judged.verdict != Verdict::Exact);
-            let time = |beside: &Option<Beside>| kept.time(&of(chosen, *beside).filter(|_| !differs)?);
+            let differs = kept
+                .find_judged(Subject::Variant(chosen))
+                .is_some_and(|judged| judged.verdict != Verdict::Exact);
+            let time = |beside: &Option<SecondSetting>| kept.time(&of(chosen, *beside).filter(|_| !differs)?);
             let median = ways.iter().find_map(time);
             Version {
                 number: kept.number,
                 files: kept.files.clone(),
-                judged: judged.collect(),
-                untried: kept.untried,
+                results: judged.collect(),
+                pending: kept.untried,
                 ms: median.map(|median| median.ms),
                 noise: median.and_then(|median| median.noise),
             }
@@ -59,46 +61,52 @@ impl LiveKernels {
         let versions = self.kept.iter().rev().map(row).collect();
         self.shown.versions = versions;
         self.shown.current = self.current;
-        let runs = |subject| self.runs(subject).filter(|kept| !kept.refuses(subject)).map(|kept| kept.number);
+        let runs = |subject| {
+            self.version_in_use(subject).filter(|kept| !kept.refuses(subject)).map(|kept| kept.number)
+        };
         let (running, converts) = (runs(Subject::Variant(chosen)), runs(Subject::Conversion));
-        (self.shown.running, self.shown.converts) = (running, converts);
-        self.shown.copying = self.copying.is_some();
+        (self.shown.running, self.shown.conversion) = (running, converts);
     }
 
-    /// The last version that ran before one and was exact: what makes another picture has no time.
+    /// Returns the version to compare times with: the last one that ran before `kept` for this variant or conversion and whose
+    /// output does not differ from the reference. Versions whose output differs have no times.
     fn measured_before(&self, kept: &KeptVersion, subject: Subject) -> Option<&KeptVersion> {
         let before = |kept: &KeptVersion| self.version(*kept.before.get(&subject)?);
         let differs = |kept: &&KeptVersion| {
-            kept.of(subject).is_some_and(|judged| matches!(judged.verdict, Verdict::Differs(_)))
+            kept.find_judged(subject).is_some_and(|judged| matches!(judged.verdict, Verdict::Differs(_)))
         };
-        // Whoever goes back and forth makes a circle of them.
-        std::iter::successors(before(kept), |kept| before(kept)).take(KEPT).find(|kept| !differs(kept))
+        // Going back and forth makes a cycle of versions.
+        std::iter::successors(before(kept), |kept| before(kept))
+            .take(MAX_VERSIONS)
+            .find(|kept| !differs(kept))
     }
 
-    /// The chosen variant's kernels as they were saved last; where a compiler has found an error in another file, or only a file
-    /// that they include has changed, that one.
-    pub(super) fn source(&mut self, chosen: VariantId, kind: DeviceKind) {
+    /// Updates the source text in the kernels panel. It shows the file in which the compiler has found an error; otherwise the
+    /// included file that has changed; otherwise the chosen variant's kernels as they were saved last.
+    pub(super) fn update_source(&mut self, chosen: VariantId, kind: DeviceKind) {
         let current = self.version(self.current);
-        let told = current.and_then(|kept| told_of(&kept.judged, chosen));
-        let log = match told.map(|judged| &judged.verdict) {
-            Some(Verdict::Refused(error)) => error.why.as_str(),
-            _ => "",
+        let judged = current.and_then(|kept| result_to_show(&kept.judged, chosen));
+        let errors = match judged.map(|judged| &judged.verdict) {
+            Some(Verdict::Refused(Error { kind: ErrorKind::KernelDoesNotBuild(lines), .. })) => {
+                lines.as_slice()
+            }
+            _ => &[],
         };
         let of = (self.current, chosen, kind);
-        if self.source_of.as_ref().is_some_and(|(shown, said)| (shown, said.as_str()) == (&of, log)) {
+        if self.source_of.as_ref().is_some_and(|(shown, marked)| *shown == of && marked == errors) {
             return;
         }
-        let text =
-            |file: &str| current.map_or_else(|| program::built_in(file), |kept| kept.sources.text(file)).ok();
+        let sources = current.map(|kept| kept.sources.clone()).unwrap_or_default();
+        let text = |file: &str| sources.text(file).ok();
         let own = chosen.files(kind).unwrap_or_default();
-        let named = || errors_in(log).map(|(file, _)| file);
-        // Several of its files may have errors: the first one of the log.
+        let named = || errors.iter().map(|line| line.file.as_str());
+        // Of several files with errors the first one that the compiler names.
         let refused =
             named().find(|file| own.contains(file)).or_else(|| named().find(|file| text(file).is_some()));
         let earlier = self.kept.iter().rev().find(|kept| kept.number < self.current);
         let included = current.zip(earlier).zip(own.first()).and_then(|((now, before), file)| {
             let is_own = now.sources.text(file).ok() != before.sources.text(file).ok();
-            if is_own || program::is_same_in(file, &now.sources, &before.sources) {
+            if is_own || now.sources.is_same(&before.sources, file) {
                 return None;
             }
             now.files.iter().map(String::as_str).find(|file| file.ends_with(".clh") && text(file).is_some())
@@ -106,14 +114,14 @@ impl LiveKernels {
         let shown = refused.or(included).or(own.first().copied()).and_then(|file| {
             let before = earlier.and_then(|kept| kept.sources.text(file).ok());
             let source = Source::new(file.to_owned(), &text(file)?, before.as_deref());
-            Some(source.of_version(self.current, log))
+            Some(source.with_version(self.current, errors))
         });
-        self.source_of = Some((of, log.to_owned()));
-        self.shown.source = shown;
+        let source_of = Some((of, errors.to_vec()));
+        (self.source_of, self.shown.source) = (source_of, shown);
     }
 }
 
-/// The one of which fewer digits can be believed.
+/// Returns the noise that leaves fewer significant digits of a time; `None` if neither time is noisy.
 fn noisier(one: Option<Noise>, other: Option<Noise>) -> Option<Noise> {
     [one, other].into_iter().flatten().min_by_key(Noise::digits)
 }

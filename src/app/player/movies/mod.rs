@@ -1,45 +1,43 @@
-//! What plays: the scenes, the list of movies, and where in them the user wants to be ([`navigate`]). In: what the user asks
-//! for. Out: a decoder in the frame loop, and sentences for the user.
+//! The movie and what shows it: the scenes, the list of movies, and navigation ([`navigate`]).
 
-mod navigate;
+pub(super) mod navigate;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
-use super::With;
-use crate::app::completion::Completion;
+use super::PlayerContext;
+use crate::app::completion::{self, CompletedPath};
 use crate::app::playlist::Playlist;
 use crate::options::SceneId;
-use crate::scene::{Input, Scene, Scenes};
+use crate::scene::{Input, Scenes};
 use base::error::{Error, Result};
-use base::jobs::Waker;
+use base::jobs::{Job, Waker};
 use box_filter::VariantId;
-use engine::frame_loop::{FrameLoop, Tick};
+use engine::frame_loop::FrameLoop;
 use navigate::Navigation;
 use overlay::MovieSummary;
 use video::{Decoder, MovieInfo};
 
-/// What plays.
+/// The scenes, the list of movies, and the navigation in the movie that plays.
 pub(super) struct Movies {
-    scenes: Scenes,
-    playlist: Playlist,
-    navigation: Navigation,
-    completion: Option<Completion>,
-    /// What is wrong with the movie has been told.
+    pub(super) scenes: Scenes,
+    pub(super) playlist: Playlist,
+    pub(super) navigation: Navigation,
+    completion: Option<Job<CompletedPath>>,
+    /// True once the decoder's warning was shown.
     warned: bool,
-    /// What of the movie is not shown as it is meant.
-    remark: Option<Error>,
-    /// That has been told.
-    remarked: bool,
-    /// What the title says: the filter of the picture on the screen, and whether it is paused.
+    /// The error about a property of the movie that clreel cannot show as intended; the first movie's is shown by [`super::Player`].
+    pub(super) remark: Option<Error>,
+    /// The facts that the window's title shows: the filter of the picture on the screen, and whether the movie is paused.
     titled: Option<(Option<(VariantId, u32)>, bool)>,
 }
 
 impl Movies {
-    /// The list's first movie has the window; `info` is what is known of it, if it is open already.
+    /// Creates the parts for the first movie of the list; `info` describes that movie if it is open already.
     pub(super) fn new(playlist: Playlist, info: Option<&MovieInfo>, waker: &Waker) -> Self {
         let facts = match info {
-            Some(info) => MovieSummary::of(playlist.current(), info),
-            None => MovieSummary::opening(playlist.current()),
+            Some(info) => MovieSummary::new(playlist.current(), info),
+            None => MovieSummary::while_opening(playlist.current()),
         };
         Self {
             scenes: Scenes::new(facts, waker),
@@ -48,199 +46,173 @@ impl Movies {
             completion: None,
             warned: false,
             remark: info.and_then(MovieInfo::remark),
-            remarked: false,
             titled: None,
         }
     }
 
-    /// Gives the window to a scene.
+    /// Makes a scene the current one, which fills the window.
     ///
     /// # Errors
-    /// When it has nothing to play; the one before goes on.
+    /// If the scene has nothing to play; then the current scene stays.
     pub(super) fn go_to(&mut self, id: SceneId, frames: &mut FrameLoop) -> Result<()> {
-        // What repeats is a part of what plays until now.
-        frames.decoder().set_ab(None);
+        // The part that is repeated is one of the movie before.
+        frames.intake.decoder().set_repeat_section(None);
         (self.navigation, self.titled) = (Navigation::default(), None);
         self.scenes.go_to(id, frames)
     }
 
-    /// Gives the window to the scene after this one.
-    pub(super) fn next_scene(&mut self, with: &mut With) {
-        if let Err(error) = self.go_to(self.scenes.next(), with.frames) {
-            with.notices.tell(error, true);
+    /// Makes the next scene the current one; shows an error if that fails.
+    pub(super) fn next_scene(&mut self, cx: &mut PlayerContext) {
+        if let Err(error) = self.go_to(self.scenes.next(), &mut cx.frames) {
+            cx.notices.add(error, true);
         }
-        with.repaints.soon();
+        cx.repaints.redraw_soon();
     }
 
-    /// The scene that has the window.
-    pub(super) fn scene(&self) -> &dyn Scene {
-        self.scenes.now()
-    }
-
-    /// What is known of what plays.
-    pub(super) fn facts(&self) -> &MovieSummary {
-        self.scenes.facts()
-    }
-
-    /// Whether the movie has the window.
+    /// Returns true if the current scene is the movie player.
     pub(super) fn is_movie(&self) -> bool {
         self.scenes.is_movie()
     }
 
-    /// The scene, to draw it.
-    pub(super) fn scene_mut(&mut self) -> &mut dyn Scene {
-        self.scenes.now_mut()
-    }
-
-    /// One turn of the scene that has the window.
-    pub(super) fn tick(&mut self, frames: &mut FrameLoop) -> Tick {
-        self.scenes.now_mut().tick(frames)
-    }
-
-    /// Lets the scene take what the user does; whether that means something to it.
-    pub(super) fn input(&mut self, input: Input, with: &mut With) -> bool {
-        match self.scenes.now_mut().input(input, with.frames) {
+    /// Passes the user's input to the current scene; returns true if the scene uses the input.
+    pub(super) fn input(&mut self, input: Input, cx: &mut PlayerContext) -> bool {
+        match self.scenes.current_mut().input(input, &mut cx.frames) {
             Ok(None) => return false,
             Ok(Some(text)) if text.is_empty() => {}
-            Ok(Some(text)) => with.overlay.say(text),
-            Err(error) => with.notices.tell(error, true),
+            Ok(Some(text)) => cx.overlay.show_message(text),
+            Err(error) => cx.notices.add(error, true),
         }
-        with.repaints.soon();
+        cx.repaints.redraw_soon();
         true
     }
 
-    /// Goes on to the next movie of several when this one is over, plays what has been opened meanwhile, and goes on with
-    /// seeks. Returns a movie whose size the window is to take.
+    /// Opens the next movie when the current one of several is over, starts to play a movie that was opened, and continues
+    /// seeks. Returns the facts about a new movie if the window is to be resized to it.
     ///
     /// # Errors
-    /// When none of the first movies can be opened.
-    pub(super) fn look(&mut self, with: &mut With) -> Result<Option<MovieInfo>> {
+    /// If none of the first movies can be opened.
+    pub(super) fn update(&mut self, cx: &mut PlayerContext) -> Result<Option<MovieInfo>> {
         let several = self.playlist.count() > 1;
         let plays = self.scenes.plays_movie() && !self.playlist.is_opening();
-        if several && plays && !with.frames.is_paused() && with.frames.is_over() {
+        if several && plays && !cx.frames.schedule.is_paused() && cx.frames.playing().ended {
             self.playlist.advance();
         }
         let sized = match self.playlist.poll() {
-            Some(Ok(decoder)) => self.play(decoder, with),
+            Some(Ok(decoder)) => self.play(decoder, cx),
             Some(Err(error)) if self.playlist.is_hopeless() && self.scenes.plays_movie() => {
                 return Err(error);
             }
             Some(Err(error)) => {
-                with.notify(error, true);
+                cx.notify(error, true);
                 None
             }
             None => None,
         };
-        self.navigate(with);
-        if !self.remarked
-            && let Some(remark) = self.remark.clone()
-        {
-            self.remarked = true;
-            with.notify(remark, false);
-        }
+        self.update_path_prompt(cx);
+        self.navigation.update(cx);
         if !self.warned
-            && let Some(warning) = with.frames.decoder().warning()
+            && let Some(warning) = cx.frames.intake.decoder().warning()
         {
             self.warned = true;
-            with.notify(warning, false);
+            cx.notify(warning, false);
         }
         Ok(sized)
     }
 
-    fn play(&mut self, decoder: Decoder, with: &mut With) -> Option<MovieInfo> {
+    /// Plays an opened movie. Returns its facts if the window is to be resized to it.
+    fn play(&mut self, decoder: Decoder, cx: &mut PlayerContext) -> Option<MovieInfo> {
         // More files may have been dropped while this one was being opened.
         decoder.set_looping(self.playlist.count() == 1);
         // The window appeared before its movie's size was known.
         let sizes = self.scenes.movie().is_opening() && self.scenes.is_movie();
         let sized = sizes.then(|| decoder.info().clone());
-        self.playlist.outlived().iter().for_each(|error| with.notices.hide(error));
-        // What was told of the movie before says nothing of this one.
-        self.remark.iter().for_each(|error| with.notices.hide(error));
-        (self.remark, self.remarked) = (decoder.info().remark(), false);
-        let facts = MovieSummary::of(self.playlist.current(), decoder.info());
+        self.playlist.take_obsolete_errors().iter().for_each(|error| cx.notices.hide(error));
+        // The remark is about the movie before.
+        self.remark.iter().for_each(|error| cx.notices.hide(error));
+        self.remark = decoder.info().remark();
+        self.remark.iter().for_each(|error| cx.notify(error.clone(), false));
+        let facts = MovieSummary::new(self.playlist.current(), decoder.info());
         (self.warned, self.titled, self.navigation) = (false, None, Navigation::default());
-        self.scenes.play(decoder, facts, with.frames);
-        if self.playlist.was_asked()
+        self.scenes.play(decoder, facts, &mut cx.frames);
+        if self.playlist.was_requested()
             && !self.scenes.plays_movie()
-            && let Err(error) = self.go_to(SceneId::Movie, with.frames)
+            && let Err(error) = self.go_to(SceneId::Movie, &mut cx.frames)
         {
-            with.notices.tell(error, true);
+            cx.notices.add(error, true);
         }
-        with.repaints.soon();
+        cx.repaints.redraw_soon();
         sized
     }
 
-    /// Files have come over the window: what is dropped next is a drop of its own.
-    pub(super) fn hovered(&mut self) {
-        self.playlist.hovered();
-    }
-
-    /// Takes a file that was dropped on the window.
+    /// Opens or appends a file that was dropped on the window.
     pub(super) fn dropped(&mut self, path: PathBuf, frames: &FrameLoop) {
         self.playlist.dropped(path);
         if self.playlist.count() > 1 {
-            // The first of a drop was alone until now.
-            frames.decoder().set_looping(false);
+            // The first file of a drop was the only one until now.
+            frames.intake.decoder().set_looping(false);
         }
     }
 
-    /// Plays another movie of several.
-    pub(super) fn go(&mut self, step: isize) {
-        self.playlist.go(step);
-    }
-
-    /// Asks for a movie: with the desktop's dialog, else in the overlay.
-    pub(super) fn ask(&mut self, with: &mut With) {
-        if !self.playlist.ask(&with.gl_window.window) {
-            with.overlay.ask_for_path();
+    /// Opens the desktop's dialog for choosing a movie, or the overlay's prompt for a path if there is no dialog.
+    pub(super) fn ask(&mut self, cx: &mut PlayerContext) {
+        if !self.playlist.open_dialog(&cx.gl_window.window) {
+            cx.overlay.path_prompt.open();
         }
     }
 
-    /// Opens the movie at a path as a user types it.
-    pub(super) fn open_typed(&mut self, text: &str) {
-        self.playlist.open_typed(text);
-    }
-
-    /// Begins to complete a path.
+    /// Starts to complete a path that the user is typing.
     pub(super) fn complete(&mut self, typed: String, waker: &Waker) {
-        self.completion = Completion::begin(typed, waker);
+        self.completion = completion::start(typed, waker);
     }
 
-    /// Asks for a path where the desktop's dialog could not, and completes the one that is typed.
-    fn look_after_paths(&mut self, with: &mut With) {
-        if self.playlist.dialog_failed() {
-            with.overlay.ask_for_path();
-            with.repaints.soon();
+    /// Opens the overlay's prompt for a path if the desktop's dialog has failed, and shows the completions of a path that is
+    /// being typed.
+    fn update_path_prompt(&mut self, cx: &mut PlayerContext) {
+        if self.playlist.poll_dialog() {
+            cx.overlay.path_prompt.open();
+            cx.repaints.redraw_soon();
         }
-        if let Some(done) = self.completion.as_ref().and_then(Completion::poll) {
-            self.completion = None;
-            with.overlay.complete_path(&done.typed, done.text, &done.names);
-            with.repaints.soon();
+        if let Some(Ok(done)) = Job::take_result(&mut self.completion, Duration::ZERO) {
+            cx.overlay.path_prompt.complete(&done.typed, done.text, &done.names);
+            cx.repaints.redraw_soon();
         }
     }
 
-    /// Whether there is one movie, and every frame of it was shown.
+    /// Returns true if the list has one movie and all of its frames were shown.
     pub(super) fn is_finished(&self, frames: &FrameLoop) -> bool {
         self.playlist.count() == 1 && frames.is_finished()
     }
 
-    /// Notes what is on the screen now, for the overlay and the statistics.
+    /// Returns a text for the overlay that describes what is repeated: the marked section, or `once` if nothing is. Empty if
+    /// the whole movie is repeated or is one of several.
+    pub(super) fn repeat_text(&self, frames: &FrameLoop) -> String {
+        match self.navigation.part() {
+            (Some(a), Some(b)) => format!("repeats {a:.2} to {b:.2} s"),
+            (Some(a), None) => format!("repeats from {a:.2} s"),
+            (None, _) if self.playlist.count() == 1 && !frames.intake.decoder().is_looping() => {
+                "once".to_owned()
+            }
+            (None, _) => String::new(),
+        }
+    }
+
+    /// Copies the position and the size of the picture on the screen into the movie's facts, for the overlay and the
+    /// statistics.
     pub(super) fn note_shown(&mut self, frames: &FrameLoop) {
-        let in_list = self.playlist.in_list().filter(|_| self.scenes.plays_movie());
+        let in_list = self.playlist.list_position().filter(|_| self.scenes.plays_movie());
         let facts = self.scenes.facts_mut();
-        facts.position_s = frames.position_s();
-        // Until then the picture on the screen is another scene's.
-        if let Some((width, height)) = frames.shown_size().filter(|_| !facts.is_opening()) {
+        facts.position_s = frames.presenter.screen.position_s();
+        // While a movie opens, the picture on the screen is another scene's.
+        if let Some((width, height)) = frames.presenter.screen.size().filter(|_| !facts.is_opening()) {
             (facts.width, facts.height) = (width, height);
         }
         facts.in_list = in_list;
     }
 
-    /// The title names what is on the screen, also while the overlay is hidden: "clip.mp4 - naive, r=7". `None`: it has not
-    /// changed.
+    /// Returns the window's title, such as "clip.mp4 - naive, r=7"; `None` if the title has not changed since the last call.
     pub(super) fn title(&mut self, frames: &FrameLoop) -> Option<String> {
         let facts = self.scenes.facts();
-        let now = (frames.shown_filter(), frames.is_paused());
+        let now = (frames.presenter.screen.filter(), frames.schedule.is_paused());
         if self.titled.replace(now) == Some(now) {
             return None;
         }
@@ -248,7 +220,7 @@ impl Movies {
         if facts.is_opening() {
             return Some(format!("{} - opening - clreel", facts.name()));
         }
-        // A movie that is named there is on the screen.
+        // The title names a movie once it is on the screen.
         let filter = match now.0? {
             (VariantId::Off, _) => " - off".to_owned(),
             (variant, radius) => format!(" - {variant}, r={radius}"),
@@ -257,15 +229,10 @@ impl Movies {
         Some(format!("{}{worn}{filter}{paused} - clreel", facts.name()))
     }
 
-    /// Ends what reads; whether all of it has ended.
+    /// Stops reading all movies; returns true if no thread reads a movie any more.
     #[must_use]
     pub(super) fn end(&mut self, frames: &mut FrameLoop) -> bool {
-        let (plays, waits) = (frames.end_decoder(), self.scenes.end());
+        let (plays, waits) = (frames.intake.end(), self.scenes.end());
         !self.playlist.is_opening() && plays && waits
-    }
-
-    /// Deletes the OpenGL objects of the scenes; call it while the context is current.
-    pub(super) fn destroy(&mut self) {
-        self.scenes.destroy();
     }
 }

@@ -1,165 +1,172 @@
-//! Moving about in the movie: seeking, stepping, speed, and repeating a part. In: what keys and the seek bar
-//! ask for. Out: calls to the frame loop and the decoder.
+//! Navigation in the movie: seeking, stepping, speed, and the part that is repeated.
 
-use super::{Movies, With};
-use crate::scene::Input;
+use crate::app::player::PlayerContext;
 use engine::frame_loop::FrameLoop;
+use overlay::MovieSummary;
 use video::Seek;
 
-/// The slowest and the fastest speed.
+/// The slowest and the fastest speed of the movie, relative to its own.
 const SPEEDS: (f64, f64) = (0.25, 4.0);
 
-/// So long after a chapter's beginning, in seconds, the way back leads there and not to the one before, as in mpv.
-const AGAIN_S: f64 = 5.0;
+/// If a chapter has played for longer than this many seconds, the key for the previous chapter seeks to the beginning of the
+/// current one, as in mpv.
+const RESTART_S: f64 = 5.0;
 
-/// A key that is held asks for places faster than they can be shown.
+/// Seeks in progress, and the section that is repeated. A key that is held requests positions faster than they can be shown.
 #[derive(Debug, Default)]
-pub(super) struct Navigation {
-    /// Where the last seek goes, until its frame is on the screen; the next one counts from there.
+pub(in crate::app::player) struct Navigation {
     target_s: Option<f64>,
-    /// A seek that waits for the one before to be shown.
-    waits: Option<Seek>,
-    /// Key frames are being shown, until the key is let go.
-    coarse: bool,
-    /// Where the part to repeat begins, and where it ends once that is said.
-    ab: (Option<f64>, Option<f64>),
+    /// A seek that waits until the frame of the previous seek is shown.
+    next_seek: Option<Seek>,
+    /// True while a key is held and seeks show key frames only.
+    is_coarse: bool,
+    /// The beginning and the end of the repeated section in seconds; `None` for an end that is not marked.
+    part: (Option<f64>, Option<f64>),
 }
 
-impl Movies {
-    /// Where the last seek goes, in seconds, until it is on the screen.
+impl Navigation {
+    /// Returns the target of the last seek in seconds; `None` once its frame is on the screen and no seek key is held. Relative
+    /// seeks start from the target of a seek in progress.
     pub(in crate::app::player) fn target_s(&self) -> Option<f64> {
-        self.navigation.target_s
+        self.target_s
     }
 
-    /// Where the part to repeat begins and ends, in seconds, as far as that is said.
+    /// Returns the beginning and the end of the repeated section in seconds; `None` for an end that is not marked.
     pub(in crate::app::player) fn part(&self) -> (Option<f64>, Option<f64>) {
-        self.navigation.ab
+        self.part
     }
 
-    /// Goes `seconds` on, or back when negative. While a key is held (`exact` is false) key frames are shown;
-    /// [`Movies::refine`] shows the exact frame when it is let go.
-    pub(in crate::app::player) fn seek_by(&mut self, seconds: f64, exact: bool, with: &mut With) {
-        let from = self.navigation.target_s.unwrap_or_else(|| with.frames.position_s());
-        self.seek_to(from + seconds, exact, with);
+    /// Returns the position in seconds from which relative seeks start: the target of a seek in progress, else the position on
+    /// the screen.
+    fn position_s(&self, cx: &PlayerContext) -> f64 {
+        self.target_s.unwrap_or_else(|| cx.frames.presenter.screen.position_s())
     }
 
-    /// Goes to a time of the movie, in seconds.
-    pub(in crate::app::player) fn seek_to(&mut self, to_s: f64, exact: bool, with: &mut With) {
-        // A damaged file may state any length, also one that is no number.
-        let end = self.scenes.facts().duration_s.unwrap_or(f64::MAX);
-        let to_s = to_s.min(end).max(0.0);
-        self.navigation.target_s = Some(to_s);
-        self.navigation.coarse = !exact;
-        self.navigation.waits = Some(if exact { Seek::Exact(to_s) } else { Seek::Keyframe(to_s) });
-        if exact || !with.frames.is_on_its_way() {
-            self.seek_now(with);
+    /// Seeks by `seconds` from the target of a seek in progress, or else from the frame on the screen. If `exact` is false,
+    /// because a key is held, shows the nearest key frame; [`Navigation::refine`] then shows the exact frame when the key is
+    /// released.
+    pub(in crate::app::player) fn seek_by(
+        &mut self,
+        seconds: f64,
+        exact: bool,
+        movie: &MovieSummary,
+        cx: &mut PlayerContext,
+    ) {
+        self.seek_to(self.position_s(cx) + seconds, exact, movie, cx);
+    }
+
+    /// Seeks to a time in the movie, in seconds; to a key frame near it if `exact` is false.
+    pub(in crate::app::player) fn seek_to(
+        &mut self,
+        to_s: f64,
+        exact: bool,
+        movie: &MovieSummary,
+        cx: &mut PlayerContext,
+    ) {
+        // A damaged file may state any length, also NaN.
+        let to_s = to_s.min(movie.duration_s.unwrap_or(f64::MAX)).max(0.0);
+        (self.target_s, self.is_coarse) = (Some(to_s), !exact);
+        self.next_seek = Some(if exact { Seek::Exact(to_s) } else { Seek::Keyframe(to_s) });
+        if exact || cx.frames.schedule.has_started() {
+            self.seek_now(cx);
         }
     }
 
-    /// Makes the scene `step` larger where it has sizes; else goes `step` chapters on, or back: back is the beginning of the present one, unless it has just begun.
-    pub(in crate::app::player) fn go_to_chapter(&mut self, step: isize, with: &mut With) {
-        if self.input(Input::Size(step), with) {
-            return;
-        }
-        let here = self.navigation.target_s.unwrap_or_else(|| with.frames.position_s());
-        let frame_s = with.frames.frame_interval_ns().map_or(0.0, |ns| ns as f64 / 1e9);
-        let starts: Vec<f64> = self.scenes.facts().chapters.iter().map(|chapter| chapter.start_s).collect();
-        let Some(next) = chapter(&starts, here, frame_s, step) else {
+    /// Seeks `step` chapters forward, or backward if `step` is negative. Backward, the first step leads to the beginning of the
+    /// current chapter, unless that has just begun.
+    pub(in crate::app::player) fn go_to_chapter(
+        &mut self,
+        step: isize,
+        movie: &MovieSummary,
+        cx: &mut PlayerContext,
+    ) {
+        let frame_s = cx.frames.presenter.screen.frame_interval_ns().map_or(0.0, |ns| ns as f64 / 1e9);
+        let starts: Vec<f64> = movie.chapters.iter().map(|chapter| chapter.start_s).collect();
+        let Some(next) = chapter(&starts, self.position_s(cx), frame_s, step) else {
             let text =
                 if starts.is_empty() { "This movie has no chapters" } else { "This is the last chapter" };
-            with.overlay.say(text.to_owned());
-            return;
+            return cx.overlay.show_message(text.to_owned());
         };
-        let facts = self.scenes.facts();
-        let title = facts.chapters.get(next).map_or("", |chapter| chapter.title.as_str());
+        let title = movie.chapters.get(next).map_or("", |chapter| chapter.title.as_str());
         let colon = if title.is_empty() { "" } else { ": " };
-        with.overlay.say(format!("Chapter {} of {}{colon}{title}", next + 1, starts.len()));
-        self.seek_to(starts.get(next).copied().unwrap_or(0.0), true, with);
+        cx.overlay.show_message(format!("Chapter {} of {}{colon}{title}", next + 1, starts.len()));
+        self.seek_to(starts.get(next).copied().unwrap_or(0.0), true, movie, cx);
     }
 
-    /// The key was let go: the exact frame of the last place.
-    pub(in crate::app::player) fn refine(&mut self, with: &mut With) {
-        if let Some(to_s) = self.navigation.target_s.filter(|_| self.navigation.coarse) {
-            self.seek_to(to_s, true, with);
+    /// Seeks to the exact frame of the last target, after the seek key was released.
+    pub(in crate::app::player) fn refine(&mut self, movie: &MovieSummary, cx: &mut PlayerContext) {
+        if let Some(to_s) = self.target_s.filter(|_| self.is_coarse) {
+            self.seek_to(to_s, true, movie, cx);
         }
     }
 
-    /// One frame on, or back.
-    pub(in crate::app::player) fn step(&self, back: bool, frames: &mut FrameLoop) {
-        if !back {
-            frames.step();
-        } else {
-            if !frames.is_paused() {
-                frames.toggle_pause();
-            }
-            frames.seek(Seek::Before(frames.position_s()));
-        }
-    }
-
-    /// Changes the speed by a factor; `None` goes back to the movie's own.
-    pub(in crate::app::player) fn change_speed(&self, factor: Option<f64>, frames: &mut FrameLoop) {
-        let speed = factor.map_or(1.0, |factor| (frames.speed() * factor).clamp(SPEEDS.0, SPEEDS.1));
-        frames.set_speed(speed);
-    }
-
-    /// Marks where the part to repeat begins, then where it ends, then forgets both.
+    /// Marks the frame on the screen as the beginning of the repeated section, at the second call as its end; the third call
+    /// removes both.
     pub(in crate::app::player) fn mark_part(&mut self, frames: &FrameLoop) {
-        let here = frames.position_s();
-        self.navigation.ab = match self.navigation.ab {
+        let here = frames.presenter.screen.position_s();
+        self.part = match self.part {
             (None, _) => (Some(here), None),
             (Some(a), None) if a != here => (Some(a.min(here)), Some(a.max(here))),
             _ => (None, None),
         };
-        let part = self.navigation.ab.0.zip(self.navigation.ab.1);
-        frames.decoder().set_ab(part);
+        frames.intake.decoder().set_repeat_section(self.part.0.zip(self.part.1));
     }
 
-    /// Repeats the movie, or not.
-    pub(in crate::app::player) fn toggle_loop(&self, frames: &FrameLoop) {
-        let decoder = frames.decoder();
-        decoder.set_looping(!decoder.is_looping());
-    }
-
-    /// What is repeated, in words for the overlay; empty when playing simply goes on.
-    pub(in crate::app::player) fn repeats(&self, frames: &FrameLoop) -> String {
-        match self.navigation.ab {
-            (Some(a), Some(b)) => format!("repeats {a:.2} to {b:.2} s"),
-            (Some(a), None) => format!("repeats from {a:.2} s"),
-            (None, _) if self.playlist.count() == 1 && !frames.decoder().is_looping() => "once".to_owned(),
-            (None, _) => String::new(),
-        }
-    }
-
-    /// Called each turn: goes on with the seek that waits, and forgets the target once it is on the screen.
-    pub(super) fn navigate(&mut self, with: &mut With) {
-        self.look_after_paths(with);
-        if with.frames.is_on_its_way() {
+    /// Starts the pending seek once the frame of the previous seek is on the screen. Clears the target of the last seek once
+    /// its frame is on the screen, unless a seek key is held.
+    pub(super) fn update(&mut self, cx: &mut PlayerContext) {
+        if !cx.frames.schedule.has_started() {
             return;
         }
-        if self.navigation.waits.is_some() {
-            self.seek_now(with);
-        } else if !self.navigation.coarse {
-            // While key frames are shown the next place counts from the last one asked for: a key frame may lie
-            // far before it.
-            self.navigation.target_s = None;
+        if self.next_seek.is_some() {
+            self.seek_now(cx);
+        } else if !self.is_coarse {
+            // While key frames are shown the next seek counts from the last target: a key frame may lie far before it.
+            self.target_s = None;
         }
     }
 
-    fn seek_now(&mut self, with: &mut With) {
-        if let Some(to) = self.navigation.waits.take() {
-            with.frames.seek(to);
-            with.repaints.soon();
+    /// Starts the pending seek, if there is one.
+    fn seek_now(&mut self, cx: &mut PlayerContext) {
+        if let Some(to) = self.next_seek.take() {
+            cx.frames.seek(to);
+            cx.repaints.redraw_soon();
         }
     }
 }
 
-/// The chapter that lies `step` beside that of `here`, of those that begin at `starts`; `None` behind the last one. A
-/// picture of `frame_s` seconds that a chapter begins within belongs to it: it is what a seek there shows.
+/// Shows the next frame, or the previous one if `back` is true, and pauses.
+pub(in crate::app::player) fn step(back: bool, frames: &mut FrameLoop) {
+    if !back {
+        frames.schedule.step();
+    } else {
+        if !frames.schedule.is_paused() {
+            frames.schedule.toggle_pause();
+        }
+        frames.seek(Seek::Before(frames.presenter.screen.position_s()));
+    }
+}
+
+/// Multiplies the speed by a factor; `None` restores the movie's own speed.
+pub(in crate::app::player) fn change_speed(factor: Option<f64>, frames: &mut FrameLoop) {
+    let speed = factor.map_or(1.0, |factor| (frames.schedule.speed() * factor).clamp(SPEEDS.0, SPEEDS.1));
+    frames.schedule.set_speed(speed);
+}
+
+/// Switches repeating of the whole movie on or off.
+pub(in crate::app::player) fn toggle_loop(frames: &FrameLoop) {
+    let decoder = frames.intake.decoder();
+    decoder.set_looping(!decoder.is_looping());
+}
+
+/// Returns the index of the chapter that is `step` chapters away from the one at the position `here`; `None` behind the last
+/// chapter. `starts` are the beginnings of the chapters; all times are in seconds. A picture that is shown for `frame_s`
+/// seconds, within which a chapter begins, belongs to that chapter, since a seek to the chapter shows that picture.
 fn chapter(starts: &[f64], here: f64, frame_s: f64, step: isize) -> Option<usize> {
     // Before the first one there is none.
     let begun = starts.iter().filter(|start| **start < here + frame_s.max(1e-3)).count() as isize;
     let entered = usize::try_from(begun - 1).ok().and_then(|present| starts.get(present));
-    let is_late = entered.is_some_and(|start| here - start > AGAIN_S);
+    let is_late = entered.is_some_and(|start| here - start > RESTART_S);
     let to = begun - 1 + step + isize::from(step < 0 && is_late);
     usize::try_from(to.max(0)).ok().filter(|to| *to < starts.len())
 }

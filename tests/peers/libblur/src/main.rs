@@ -1,5 +1,5 @@
-//! libblur as a contender of peers.py. In: requests on stdin, as `examples/peer.rs` describes them. Out: one line for
-//! each on stdout. One thread: with more, the rows where two threads meet are wrong.
+//! libblur for peers.py. Requests are lines on stdin, as `examples/peer.rs` describes them; each gets a line on stdout.
+//! One thread: with more, the rows where two threads meet are wrong.
 
 use std::error::Error;
 use std::io::{BufRead, Write};

@@ -44,7 +44,7 @@ fn csv_has_a_row_for_each_frame_and_a_column_for_each_stage() {
     assert_eq!(scratch.names(), ["s.csv"], "nothing is left beside it");
 }
 
-/// What an army took is told beside the movie's stages, each time under its own name and once.
+/// The times of the crowd of figures have columns of their own beside the movie's stages, and appear once.
 #[test]
 fn an_armys_frame_is_told_beside_the_movies() {
     let scratch = Scratch::new("cloth");
@@ -87,14 +87,14 @@ fn an_armys_frame_is_told_beside_the_movies() {
     assert!(Stage::ALL.iter().all(|stage| with[stage.name()] == without[stage.name()]));
 }
 
-/// Times of kernels before and after a save are never mixed.
+/// Times of kernels before and after an edit are never mixed.
 #[test]
 fn each_version_of_the_kernels_is_a_setting_of_its_own() {
     let scratch = Scratch::new("versions");
     let mut recorder = Recorder::new(true);
-    let beside = Some(Beside { variant: VariantId::Version, radius: 3, compared: false });
+    let beside = Some(SecondSetting { variant: VariantId::Flat, radius: 3, compared: false });
     for (n, (first, beside)) in [(1, None), (2, None), (1, None), (2, beside)].into_iter().enumerate() {
-        let versions = Versions { first, beside: 1, former: Some(VariantId::Flat) };
+        let versions = Versions { first, beside: 1 };
         let sample = frame(n as f64 * 0.04, 40.0, first as f64, VariantId::Flat);
         recorder.push(FrameSample { beside, versions, ..sample });
     }
@@ -114,18 +114,17 @@ fn each_version_of_the_kernels_is_a_setting_of_its_own() {
     let wanted = [
         ([Some(1), None, Some(2)], None, Some(FILTER)),
         ([Some(2), None, Some(1)], None, Some(2.0 * FILTER)),
-        // By the name of what it is a version of.
         ([Some(2), Some(1), Some(1)], Some("flat r=3".to_owned()), Some(2.0 * FILTER)),
     ];
     assert_eq!(json["settings"].as_array().unwrap().iter().map(told).collect::<Vec<_>>(), wanted);
 }
 
-/// An interval of two filters is nobody's who filters alone, whatever stands in the columns of the variant.
+/// The intervals of frames with two filters are not counted for a setting with one filter.
 #[test]
 fn frames_of_a_wipe_are_a_setting_of_their_own() {
     let scratch = Scratch::new("wipe");
     let mut recorder = Recorder::new(true);
-    let beside = |variant, compared| Some(Beside { variant, radius: 3, compared });
+    let beside = |variant, compared| Some(SecondSetting { variant, radius: 3, compared });
     let ways = [
         None,
         beside(VariantId::Fused, false),
@@ -135,7 +134,7 @@ fn frames_of_a_wipe_are_a_setting_of_their_own() {
     for (n, way) in ways.into_iter().flat_map(|way| [way; 4]).enumerate() {
         let sample = frame(n as f64 * 0.04, 40.0, 1.0, VariantId::Flat);
         recorder.push(FrameSample { beside: way, beside_filter_ms: way.map(|_| 2.5), ..sample });
-        assert_eq!(recorder.beside().map(|summary| summary.p50), way.map(|_| 2.5));
+        assert_eq!(recorder.shown.beside().map(|summary| summary.p50), way.map(|_| 2.5));
     }
     let [csv, json] = ["s.csv", "s.json"].map(|name| {
         export(&scratch.0.join(name), &recorder, &context()).unwrap();
@@ -202,7 +201,7 @@ fn json_gives_back_what_was_measured() {
     assert_eq!(json["frames"][1]["variant"], "naive");
 }
 
-/// The rows of a CSV by their columns' names, and the JSON of the same.
+/// Exports the recorder. Returns the rows of the CSV file, keyed by column name, and the JSON document.
 fn both(scratch: &Scratch, recorder: &Recorder) -> (Vec<HashMap<String, String>>, serde_json::Value) {
     for name in ["s.csv", "s.json"] {
         export(&scratch.0.join(name), recorder, &context()).unwrap();
@@ -243,7 +242,7 @@ fn a_time_by_the_wall_does_not_stand_in_the_devices_column() {
         let sample = frame(at, 40.0, 0.25, VariantId::Glsl);
         recorder.push(FrameSample { filter_by_wall: true, ..sample });
     }
-    assert_eq!(recorder.summary(Stage::Filter).unwrap().p50, 0.25 * FILTER, "the window shows it");
+    assert_eq!(recorder.shown.summary(Stage::Filter).unwrap().p50, 0.25 * FILTER, "the window shows it");
     let (rows, json) = both(&scratch, &recorder);
     assert_eq!((rows[0]["filter"].as_str(), rows[0]["filter_wall"].as_str()), ("", "1.5000"));
     let (frame, setting) = (&json["frames"][5], &json["settings"][0]);
@@ -275,14 +274,14 @@ fn each_setting_says_whether_its_times_are_noisy_and_why() {
     push(&mut recorder, VariantId::Flat, &[1.0; 8]);
     push(&mut recorder, VariantId::Naive, &[1.0; 4]);
     push(&mut recorder, VariantId::Fused, &[1.0, 1.0, 1.0, 1.0, 2.0]);
-    recorder.note_others(Some(0.43));
+    recorder.set_others_share(Some(0.43));
     push(&mut recorder, VariantId::Separable, &[1.0; 8]);
-    recorder.note_others(Some(0.05));
+    recorder.set_others_share(Some(0.05));
     // The filter takes no time, so the frames' own is looked at.
     push(&mut recorder, VariantId::Off, &[0.0; 8]);
-    let summary = recorder.summary(Stage::Take).unwrap();
+    let summary = recorder.shown.summary(Stage::Take).unwrap();
     assert_eq!((summary.n, summary.noise), (8, None));
-    let score = |id| recorder.scores().of(id).unwrap().noise.map(|noise: Noise| noise.to_string());
+    let score = |id| recorder.shown.scores().of(id).unwrap().noise.map(|noise: Noise| noise.to_string());
     let (rows, json) = both(&scratch, &recorder);
     let wanted = [
         (VariantId::Flat, None),

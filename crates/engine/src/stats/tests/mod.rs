@@ -11,10 +11,10 @@ use super::*;
 use base::timing::Noise;
 use box_filter::VariantId;
 
-/// What [`frame`] gives the filter for a unit of 1.
+/// The filter time in milliseconds of a [`frame`] with a `unit` of 1.
 const FILTER: f64 = (Stage::Filter as usize + 1) as f64;
 
-/// A frame at `at` seconds whose stages take 1, 2, 3 … times `unit` milliseconds.
+/// Returns a sample presented at `at` seconds whose stages take 1, 2, 3 … times `unit` milliseconds.
 fn frame(at: f64, interval_ms: f64, unit: f64, variant: VariantId) -> FrameSample {
     FrameSample {
         pts: at,
@@ -45,6 +45,7 @@ fn context() -> ExportContext {
         height: 720,
         fps: Some(25.0),
         device: None,
+        clock: opencl::clock::ClockState::Trusted,
         gl_renderer: "renderer".into(),
         sharing: "copy".into(),
         sharing_reason: "no device".into(),
@@ -54,7 +55,7 @@ fn context() -> ExportContext {
     }
 }
 
-/// A directory of the test's own, removed at its end.
+/// A temporary directory of one test, removed when dropped.
 struct Scratch(PathBuf);
 
 impl Scratch {

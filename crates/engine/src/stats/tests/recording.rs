@@ -11,12 +11,12 @@ fn counters_add_up() {
 #[test]
 fn a_summary_covers_the_current_variant_and_radius_only() {
     let mut recorder = Recorder::new(false);
-    assert_eq!(recorder.summary(Stage::Filter), None);
+    assert_eq!(recorder.shown.summary(Stage::Filter), None);
     for n in 0..10 {
         recorder.push(frame(f64::from(n) * 0.04, 40.0, 100.0, VariantId::Naive));
     }
     recorder.push(frame(0.40, 40.0, 1.0, VariantId::Flat));
-    let filter = recorder.summary(Stage::Filter).unwrap();
+    let filter = recorder.shown.summary(Stage::Filter).unwrap();
     assert_eq!(
         (filter.n, filter.last, filter.max),
         (1, FILTER, FILTER),
@@ -25,59 +25,69 @@ fn a_summary_covers_the_current_variant_and_radius_only() {
     for (n, unit) in [4.0, 2.0, 3.0].into_iter().enumerate() {
         recorder.push(frame(0.44 + 0.04 * n as f64, 41.0, unit, VariantId::Flat));
     }
-    let filter = recorder.summary(Stage::Filter).unwrap();
+    let filter = recorder.shown.summary(Stage::Filter).unwrap();
     assert_eq!(
         (filter.n, filter.last, filter.p50, filter.p95, filter.max),
         (4, 3.0 * FILTER, 2.0 * FILTER, 4.0 * FILTER, 4.0 * FILTER)
     );
     assert_eq!(filter.mean, 2.5 * FILTER);
     recorder.push(FrameSample { radius: 8, ..frame(0.6, 42.0, 1.0, VariantId::Flat) });
-    assert_eq!(recorder.summary(Stage::Filter).unwrap().n, 1);
-    assert_eq!(recorder.frame_interval(), None, "the switch's interval is nobody's");
+    assert_eq!(recorder.shown.summary(Stage::Filter).unwrap().n, 1);
+    assert_eq!(recorder.shown.frame_interval(), None, "the switch's interval is nobody's");
     recorder.push(FrameSample { radius: 8, ..frame(0.64, 41.0, 1.0, VariantId::Flat) });
-    assert_eq!(recorder.frame_interval().unwrap().max, 41.0);
+    assert_eq!(recorder.shown.frame_interval().unwrap().max, 41.0);
     assert_eq!(recorder.history()[14].interval_ms, Some(42.0), "the graph shows the gap");
     for other in [
         FrameSample { size: (1280, 719), ..frame(0.7, 40.0, 1.0, VariantId::Flat) },
         FrameSample { device: 1, ..frame(0.8, 40.0, 1.0, VariantId::Flat) },
     ] {
         recorder.push(other);
-        assert_eq!((recorder.summary(Stage::Filter).unwrap().n, recorder.frame_interval()), (1, None));
+        assert_eq!(
+            (recorder.shown.summary(Stage::Filter).unwrap().n, recorder.shown.frame_interval()),
+            (1, None)
+        );
     }
 }
 
 #[test]
 fn a_picture_filtered_anew_is_measured_but_is_no_frame() {
     let mut recorder = Recorder::new(true);
-    assert!(recorder.shown().is_none());
+    assert!(recorder.shown.last().is_none());
     for n in 0..5 {
         recorder.push(frame(f64::from(n) * 0.04, 40.0, 1.0, VariantId::Fused));
     }
     // While it is being drawn nothing is known of it, and nothing is said of the one before.
-    let count = recorder.shown_count();
+    let count = recorder.shown.changes();
     let again = frame(3.0, 2_800.0, 100.0, VariantId::Separable);
-    recorder.begin(again.setting());
-    assert_eq!((recorder.summary(Stage::Filter), recorder.shown_setting()), (None, None));
-    assert_ne!(recorder.shown_count(), count);
-    recorder.push_again(again);
-    assert_eq!(recorder.shown().unwrap().variant, VariantId::Separable);
-    let filter = recorder.summary(Stage::Filter).unwrap();
+    recorder.shown.begin(again.setting());
+    assert_eq!(
+        (recorder.shown.summary(Stage::Filter), recorder.shown.last().map(FrameSample::setting)),
+        (None, None)
+    );
+    assert_ne!(recorder.shown.changes(), count);
+    recorder.push_refiltered(again);
+    assert_eq!(recorder.shown.last().unwrap().variant, VariantId::Separable);
+    let filter = recorder.shown.summary(Stage::Filter).unwrap();
     assert_eq!((filter.n, filter.max), (1, 100.0 * FILTER));
-    assert_eq!((recorder.frame_interval(), recorder.idle()), (None, None), "nothing of it was measured");
+    assert_eq!(
+        (recorder.shown.frame_interval(), recorder.shown.idle()),
+        (None, None),
+        "nothing of it was measured"
+    );
     assert_eq!((recorder.presented(), recorder.frames().len(), recorder.history().len()), (5, 5, 5));
     // OpenGL's times of the last frame come late, and are not this picture's.
     recorder.set_gl_times(4, GlTimes { present: Some(1.0), ..GlTimes::default() });
-    assert_eq!(recorder.gl_summary(|gl| gl.present), None);
+    assert_eq!(recorder.shown.gl_summary(|gl| gl.present), None);
     // Playing goes on as it was filtered before: what was measured then is not mixed in.
     recorder.mark_discontinuity();
     recorder.push(frame(3.1, 40.0, 2.0, VariantId::Fused));
-    assert_eq!(recorder.summary(Stage::Filter).unwrap().max, 2.0 * FILTER);
+    assert_eq!(recorder.shown.summary(Stage::Filter).unwrap().max, 2.0 * FILTER);
     // In the middle of a slide, whose time was another filter's when it began.
-    recorder.push_again(frame(6.0, 0.0, 1.0, VariantId::Separable));
+    recorder.push_refiltered(frame(6.0, 0.0, 1.0, VariantId::Separable));
     recorder.push(frame(15.1, 12_000.0, 1.0, VariantId::Separable));
-    assert_eq!(recorder.frame_interval(), None);
+    assert_eq!(recorder.shown.frame_interval(), None);
     recorder.push(frame(19.1, 4_000.0, 1.0, VariantId::Separable));
-    assert_eq!(recorder.frame_interval().unwrap().max, 4_000.0);
+    assert_eq!(recorder.shown.frame_interval().unwrap().max, 4_000.0);
 }
 
 #[test]
@@ -88,49 +98,49 @@ fn kernels_that_were_changed_have_times_of_their_own_and_wrong_ones_none() {
         at += 0.04;
         recorder.push(frame(at, 40.0, unit, variant));
     };
-    let ms = |r: &Recorder, variant| r.scores().of(variant).map(|score| score.ms);
+    let ms = |r: &Recorder, variant| r.shown.scores().of(variant).map(|score| score.ms);
     push(&mut recorder, 5.0, VariantId::Fused);
     push(&mut recorder, 4.0, VariantId::Flat);
-    recorder.kernels_changed(VariantId::Flat, 1, false);
+    recorder.shown.kernels_changed(VariantId::Flat, 1, false);
     assert_eq!(ms(&recorder, VariantId::Flat), None, "of other kernels");
     push(&mut recorder, 2.0, VariantId::Flat);
     assert_eq!(ms(&recorder, VariantId::Flat), Some(2.0 * FILTER), "nothing of before is mixed in");
-    recorder.kernels_changed(VariantId::Flat, 1, true);
+    recorder.shown.kernels_changed(VariantId::Flat, 1, true);
     push(&mut recorder, 1.0, VariantId::Flat);
     assert_eq!(ms(&recorder, VariantId::Flat), None, "it makes another picture");
     assert_eq!(ms(&recorder, VariantId::Fused), Some(5.0 * FILTER));
     // Neither has a frame of its own, and beside others only what it made.
-    assert_eq!(recorder.summary(Stage::Filter), None);
-    let beside = |variant| Some(crate::stats::Beside { variant, radius: 7, compared: false });
+    assert_eq!(recorder.shown.summary(Stage::Filter), None);
+    let beside = |variant| Some(crate::stats::SecondSetting { variant, radius: 7, compared: false });
     let wiped = |recorder: &mut Recorder, first, other| {
         let (beside, beside_filter_ms) = (beside(other), Some(3.0));
         recorder.push(FrameSample { beside, beside_filter_ms, ..frame(9.0, 40.0, 1.0, first) });
     };
     wiped(&mut recorder, VariantId::Fused, VariantId::Flat);
-    assert!(recorder.beside().is_none() && recorder.summary(Stage::Filter).is_some());
+    assert!(recorder.shown.beside().is_none() && recorder.shown.summary(Stage::Filter).is_some());
     wiped(&mut recorder, VariantId::Flat, VariantId::Fused);
-    assert!(recorder.beside().is_some() && recorder.summary(Stage::Filter).is_none());
+    assert!(recorder.shown.beside().is_some() && recorder.shown.summary(Stage::Filter).is_none());
     let last = recorder.frames().back().unwrap();
     assert!(last.stages[Stage::Filter as usize].is_nan() && last.beside_filter_ms == Some(3.0));
     // Other kernels on either side begin its times anew.
     wiped(&mut recorder, VariantId::Fused, VariantId::Separable);
     wiped(&mut recorder, VariantId::Fused, VariantId::Separable);
-    recorder.kernels_changed(VariantId::Separable, 1, false);
-    assert!(recorder.beside().is_none(), "of other kernels");
+    recorder.shown.kernels_changed(VariantId::Separable, 1, false);
+    assert!(recorder.shown.beside().is_none(), "of other kernels");
     wiped(&mut recorder, VariantId::Fused, VariantId::Separable);
-    assert_eq!(recorder.beside().map(|summary| summary.n), Some(1));
-    recorder.kernels_changed(VariantId::Naive, 1, false);
-    assert_eq!(recorder.beside().map(|summary| summary.n), Some(1), "those are on neither side");
-    recorder.kernels_changed(VariantId::Flat, 1, false);
+    assert_eq!(recorder.shown.beside().map(|summary| summary.n), Some(1));
+    recorder.shown.kernels_changed(VariantId::Naive, 1, false);
+    assert_eq!(recorder.shown.beside().map(|summary| summary.n), Some(1), "those are on neither side");
+    recorder.shown.kernels_changed(VariantId::Flat, 1, false);
     push(&mut recorder, 3.0, VariantId::Flat);
     assert_eq!(ms(&recorder, VariantId::Flat), Some(3.0 * FILTER));
     // A frame on its way when the next version came is still one of the version that makes another picture.
-    recorder.kernels_changed(VariantId::Flat, 2, true);
-    recorder.kernels_changed(VariantId::Flat, 3, false);
+    recorder.shown.kernels_changed(VariantId::Flat, 2, true);
+    recorder.shown.kernels_changed(VariantId::Flat, 3, false);
     for (version, known) in [(2, false), (3, true)] {
         let versions = crate::stats::Versions { first: version, ..Default::default() };
         recorder.push(FrameSample { versions, ..frame(9.5, 40.0, 1.0, VariantId::Flat) });
-        assert_eq!(recorder.summary(Stage::Filter).is_some(), known);
+        assert_eq!(recorder.shown.summary(Stage::Filter).is_some(), known);
         assert_eq!(ms(&recorder, VariantId::Flat).is_some(), known);
     }
 }
@@ -143,7 +153,8 @@ fn scores_are_medians_that_survive_a_switch() {
         at += 0.04;
         recorder.push(FrameSample { radius, ..frame(at, 40.0, unit, variant) });
     };
-    let at_7 = |r: &Recorder, variant| r.scores().of(variant).map(|s| (s.ms, s.n, s.is_at(7, (1280, 720))));
+    let at_7 =
+        |r: &Recorder, variant| r.shown.scores().of(variant).map(|s| (s.ms, s.n, s.is_at(7, (1280, 720))));
     push(&mut recorder, 1.0, VariantId::Off, 7);
     assert_eq!(at_7(&recorder, VariantId::Off), None);
     for unit in [900.0, 100.0, 101.0, 102.0, 103.0] {
@@ -162,17 +173,17 @@ fn scores_are_medians_that_survive_a_switch() {
     // Another radius: what was measured before is of earlier, until it is measured again.
     push(&mut recorder, 2.0, VariantId::Fused, 8);
     assert_eq!(at_7(&recorder, VariantId::Naive), Some((51.0 * FILTER, 3, true)));
-    assert!(recorder.scores().of(VariantId::Fused).unwrap().is_at(8, (1280, 720)));
-    assert!(!recorder.scores().of(VariantId::Naive).unwrap().is_at(8, (1280, 720)));
-    assert!(!recorder.scores().of(VariantId::Naive).unwrap().is_at(7, (1280, 719)));
+    assert!(recorder.shown.scores().of(VariantId::Fused).unwrap().is_at(8, (1280, 720)));
+    assert!(!recorder.shown.scores().of(VariantId::Naive).unwrap().is_at(8, (1280, 720)));
+    assert!(!recorder.shown.scores().of(VariantId::Naive).unwrap().is_at(7, (1280, 719)));
     // What was not measured is no score.
     let mut unknown = frame(at + 1.0, 40.0, 1.0, VariantId::Flat);
     unknown.stages[Stage::Filter as usize] = f64::NAN;
     recorder.push(unknown);
-    assert_eq!(recorder.scores().of(VariantId::Flat), None);
+    assert_eq!(recorder.shown.scores().of(VariantId::Flat), None);
     recorder.push(FrameSample { device: 1, ..frame(at + 2.0, 40.0, 1.0, VariantId::Native) });
-    assert_eq!(recorder.scores().of(VariantId::Naive), None, "of another device");
-    assert!(recorder.scores().of(VariantId::Native).is_some());
+    assert_eq!(recorder.shown.scores().of(VariantId::Naive), None, "of another device");
+    assert!(recorder.shown.scores().of(VariantId::Native).is_some());
 }
 
 #[test]
@@ -180,23 +191,23 @@ fn another_device_has_no_numbers_before_it_has_measured() {
     let mut recorder = Recorder::new(true);
     let of = |at: f64, unit, device| FrameSample { device, ..frame(at, 40.0, unit, VariantId::Flat) };
     let told = |r: &Recorder| {
-        (r.summary(Stage::Filter).map(|s| s.p50), r.scores().of(VariantId::Flat).map(|s| s.ms))
+        (r.shown.summary(Stage::Filter).map(|s| s.p50), r.shown.scores().of(VariantId::Flat).map(|s| s.ms))
     };
     for n in 0..5 {
         recorder.push(of(0.04 * f64::from(n), 5.0, 0));
     }
     assert_eq!(told(&recorder), (Some(5.0 * FILTER), Some(5.0 * FILTER)));
-    let count = recorder.shown_count();
+    let count = recorder.shown.changes();
     // In a pause nothing else comes.
-    recorder.device_changed(1);
+    recorder.shown.device_changed(1);
     assert_eq!(told(&recorder), (None, None));
-    assert!(recorder.shown().is_none() && recorder.frame_interval().is_none());
-    assert_ne!(recorder.shown_count(), count, "the overlay takes that up");
+    assert!(recorder.shown.last().is_none() && recorder.shown.frame_interval().is_none());
+    assert_ne!(recorder.shown.changes(), count, "the overlay takes that up");
     // A frame that the device before has filtered is presented, and is none of its numbers.
     recorder.push(of(0.2, 5.0, 0));
     assert_eq!(told(&recorder), (None, None));
     assert_eq!((recorder.presented(), recorder.frames().len()), (6, 6));
-    recorder.push_again(of(0.24, 2.0, 1));
+    recorder.push_refiltered(of(0.24, 2.0, 1));
     assert_eq!(told(&recorder), (Some(2.0 * FILTER), Some(2.0 * FILTER)));
 }
 
@@ -245,7 +256,7 @@ fn a_summary_forgets_after_its_window_and_the_history_after_its_own() {
     let mut recorder = Recorder::new(false);
     recorder.push(frame(0.0, 40.0, 9.0, VariantId::Flat));
     recorder.push(frame(recorder::SUMMARY_S + 0.5, 40.0, 1.0, VariantId::Flat));
-    assert_eq!(recorder.summary(Stage::Take).unwrap().n, 1);
+    assert_eq!(recorder.shown.summary(Stage::Take).unwrap().n, 1);
     assert_eq!(recorder.history().len(), 2);
     recorder.push(frame(recorder::HISTORY_S + 0.25, 40.0, 1.0, VariantId::Flat));
     assert_eq!(recorder.history().len(), 2);
@@ -260,9 +271,9 @@ fn a_summary_forgets_after_its_window_and_the_history_after_its_own() {
 fn idle_is_what_the_stages_leave() {
     let mut recorder = Recorder::new(false);
     recorder.push(frame(0.0, 129.0, 1.0, VariantId::Flat)); // stages: 1 + 2 + … + 15 = 120 ms
-    assert_eq!(recorder.idle().unwrap().last, 9.0);
+    assert_eq!(recorder.shown.idle().unwrap().last, 9.0);
     recorder.push(frame(0.1, 30.0, 1.0, VariantId::Flat));
-    assert_eq!(recorder.idle().unwrap().last, 0.0, "overlapping stages leave nothing, not less");
+    assert_eq!(recorder.shown.idle().unwrap().last, 0.0, "overlapping stages leave nothing, not less");
 }
 
 #[test]
@@ -287,7 +298,7 @@ fn a_very_long_run_forgets_its_beginning_and_says_so() {
     for n in 0..8 {
         recorder.push(frame(f64::from(n), 40.0, 1.0, VariantId::Flat));
     }
-    assert_eq!((recorder.frames().len(), recorder.forgotten(), recorder.presented()), (5, 3, 8));
+    assert_eq!((recorder.frames().len(), recorder.dropped_samples(), recorder.presented()), (5, 3, 8));
     assert_eq!(recorder.first_frame(), 3);
     let scratch = Scratch::new("long");
     let path = scratch.0.join("s.json");
@@ -313,8 +324,8 @@ fn times_of_opengl_come_later_and_go_to_their_frame() {
         assert_eq!(present, [Some(0.5), None, None, Some(3.0), Some(4.0)]);
         let of_frames: Vec<_> = recorder.frames().iter().map(|s| s.gl.overlay).collect();
         assert_eq!(of_frames[of_frames.len() - 3..], [None, Some(6.0), Some(8.0)]);
-        let summary = recorder.gl_summary(|gl| gl.present).unwrap();
+        let summary = recorder.shown.gl_summary(|gl| gl.present).unwrap();
         assert_eq!((summary.n, summary.last, summary.max), (3, 4.0, 4.0));
-        assert_eq!(recorder.gl_summary(|gl| gl.texture), None);
+        assert_eq!(recorder.shown.gl_summary(|gl| gl.texture), None);
     }
 }

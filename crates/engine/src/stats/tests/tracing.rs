@@ -1,4 +1,4 @@
-//! Tests of the trace's file: what is in it, and that it is whole or not there.
+//! Tests of the trace file: its contents, and that it is written completely or not at all.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,24 +8,24 @@ use serde_json::Value;
 
 use super::*;
 use crate::stats::trace::{TraceContext, frame_events, repaint_events, write_trace};
-use base::timing::log::{Event, Recorded, Track};
+use base::timing::log::{Event, Recording, Track};
 
-fn recorded(began: Instant, events: Vec<Event>) -> Recorded {
+fn recorded(began: Instant, events: Vec<Event>) -> Recording {
     let blocks = vec![Arc::new(events)];
     let began = (began, SystemTime::now());
-    Recorded { began, blocks, forgotten: 0, first_whole_frame: 0, cost_ns: 2_000 }
+    Recording { began, blocks, forgotten: 0, first_whole_frame: 0, cost_ns: 2_000 }
 }
 
-fn written(recorded: &Recorded) -> Value {
+fn written(recorded: &Recording) -> Value {
     let scratch = Scratch::new(&format!("trace-{:?}", std::thread::current().id()));
     let path = scratch.0.join("t.json");
-    let context = TraceContext { device: Some("A \"device\"".into()), gl_renderer: None };
+    let context = TraceContext { device: Some("A \"device\"".into()), ..TraceContext::default() };
     write_trace(&path, recorded, &context).unwrap();
     assert_eq!(scratch.names(), ["t.json"], "nothing is left beside it");
     serde_json::from_slice(&fs::read(&path).unwrap()).unwrap()
 }
 
-/// The events of the file with this name.
+/// Returns the trace events with this name.
 fn named<'a>(trace: &'a Value, name: &str) -> Vec<&'a Value> {
     trace["traceEvents"].as_array().unwrap().iter().filter(|event| event["name"] == name).collect()
 }
@@ -123,7 +123,7 @@ fn frames_that_lost_events_are_left_out_and_all_that_went_is_counted() {
     let sample = frame(1.5, 40.0, 1.0, VariantId::Flat);
     let events: Vec<Event> = (3..6).flat_map(|n| frame_events(n, &sample, &spans(base))).collect();
     let all = events.len();
-    let trace = written(&Recorded { forgotten: 100, first_whole_frame: 4, ..recorded(base, events) });
+    let trace = written(&Recording { forgotten: 100, first_whole_frame: 4, ..recorded(base, events) });
     let other = &trace["otherData"];
     assert_eq!((&other["frames"], &other["first_whole_frame"]), (&2.into(), &4.into()));
     assert_eq!(other["events_forgotten"], 100 + all / 3);

@@ -1,60 +1,65 @@
-//! The ladder of host strategies: one conversion of many numbers is tried in all its widths, and each rung's host code leaves
-//! the device less time without work. In: how many numbers. Out: for each width, how many results are right.
+//! The ladder of host strategies: many numbers are converted in all vector widths, and the results are checked. The variants
+//! differ in how the host keeps the device busy. The output of a case is, for each width, how many results are right.
 //!
-//! A rung makes the numbers, what is right for them, runs the conversion, and compares. What it gives is checked as any ladder's
-//! output: also with numbers of which something else is wanted than what is right, so that a rung that compares nothing is
-//! caught.
+//! A variant generates the numbers, computes the expected results, runs the conversion, and compares. Its counts are checked
+//! like any ladder's output. For one kind of input some expected results are altered on purpose, so that a variant that does
+//! not compare is caught.
 
 mod run;
 mod slot;
 
 use std::ops::Range;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::types::{Case as Conversion, Rounding, Type};
-use super::values::MULTIPLE;
+use super::values::COUNT_MULTIPLE;
 use crate::counts;
 use base::error::Result;
 use base::threads::{Threads, all_threads};
 use base::verify::Elements;
 use ladder::config::{Config, Param, Tunable};
-use ladder::contest::Ladder;
 use ladder::measure::Sample;
-use ladder::rung::{Rung, Work};
+use ladder::rows::PeakKernel;
+use ladder::runner::{CaseInfo, Expected, Ladder, LadderInfo, Output, Part};
 use ladder::sizes::Sizes;
-use opencl::cl::{ClContext, DeviceInfo};
+use ladder::variant::Variant;
+use opencl::cl::{self, ClContext};
 
-use run::{Memory, Strategy};
-use slot::{Device, Kernels};
+use run::{HostBuffers, Strategy};
+use slot::{DeviceBuffers, Kernels};
 
-/// The conversion: 32 bits to 32 bits, and nothing of it is open.
+/// The conversion of this ladder: `float` to `int`, saturating, so that all results are defined.
 pub(super) const CONVERSION: Conversion =
     Conversion { from: Type::Float, to: Type::Int, saturates: true, rounding: Rounding::Nearest };
-/// Widths of vectors; the same order as in the kernels.
+/// Vector widths, in the order of the kernels.
 pub(super) const WIDTHS: [u8; 6] = [1, 2, 3, 4, 8, 16];
-/// Numbers that are made, run and compared at once: all widths divide it.
-pub(super) const PART: usize = 48 * 21_845;
-/// The same where each thread makes and runs parts of its own.
-pub(super) const SHARE: usize = 48 * 5461;
-/// The most numbers of a case: all of the conversion's source.
-const MOST: u64 = 1 << 32;
-/// The device counts right results in 32 bits: after so many numbers its counts are fetched and begin anew. So many take the
-/// slowest rung a few seconds, less than a device that does not answer is given.
-const STRETCH: u64 = 256 * PART as u64;
-/// One of so many numbers has another result than the right one among what is wanted, where faults are planted.
-const FAULTS: usize = 997;
+/// The count of numbers that are generated, converted and compared at once; all vector widths divide it.
+pub(super) const PART_NUMBERS: usize = 48 * 21_845;
+/// The count of numbers that are generated, converted and compared at once by variants in which each thread has parts of its
+/// own.
+pub(super) const THREAD_PART_NUMBERS: usize = 48 * 5461;
+/// The largest count of numbers in a case: all numbers of the source type.
+const MAX_COUNT: u64 = 1 << 32;
+/// The count of numbers after which the counts of right results are read from the device and reset, since the device counts in
+/// 32 bits. So many numbers take the slowest variant a few seconds, less than the timeout of a device.
+const STRETCH_NUMBERS: u64 = 256 * PART_NUMBERS as u64;
+/// The interval of altered results: in cases with faults, one in this many expected results is wrong on purpose.
+const FAULT_INTERVAL: usize = 997;
 
+/// The kernel file with a kernel for each vector width, and one that compares results.
 const WIDTHS_FILE: &str = "conversions/02_widths.cl";
+/// The kernel file with kernels that convert and compare.
 const CHECKED_FILE: &str = "conversions/03_checked.cl";
 
-/// A rung's kernels, and what the host does with them.
+/// A variant's kernel file and strategy.
 #[derive(Debug)]
 pub struct Code {
     file: &'static str,
     strategy: Strategy,
 }
 
+/// The size of the work-groups.
 const GROUP: Param = Param { name: "GROUP", cpu: 1, gpu: 256, values: &[64, 128, 256, 512] };
 
 impl Tunable for Code {
@@ -66,153 +71,158 @@ impl Tunable for Code {
         &[GROUP]
     }
 
-    fn groups(&self, config: &Config<Self>) -> Vec<usize> {
+    fn group_sizes(&self, config: &Config<Self>) -> Vec<usize> {
         vec![config.get("GROUP") as usize]
     }
 }
 
+/// The kernels of the variant `blocking`.
 static BLOCKING: Code = Code { file: WIDTHS_FILE, strategy: Strategy::Blocking };
+/// The kernels of the variant `mapped`.
 static MAPPED: Code = Code { file: WIDTHS_FILE, strategy: Strategy::Mapped };
+/// The kernels of the variant `non-blocking`.
 static NON_BLOCKING: Code = Code { file: WIDTHS_FILE, strategy: Strategy::NonBlocking };
+/// The kernels of the variant `double-buffered`.
 static DOUBLE_BUFFERED: Code = Code { file: WIDTHS_FILE, strategy: Strategy::DoubleBuffered };
+/// The kernels of the variant `verified-on-device`.
 static VERIFIED: Code = Code { file: WIDTHS_FILE, strategy: Strategy::Verified };
+/// The kernels of the variant `fused`.
 static FUSED: Code = Code { file: CHECKED_FILE, strategy: Strategy::Fused };
+/// The kernels of the variant `all-widths`.
 static ALL_WIDTHS: Code = Code { file: CHECKED_FILE, strategy: Strategy::AllWidths { threads: false } };
+/// The kernels of the variant `threads`.
 static THREADS: Code = Code { file: CHECKED_FILE, strategy: Strategy::AllWidths { threads: true } };
 
-/// The rungs in order.
-static RUNGS: [Rung<Code, Host>; 12] = [
-    on_device(
+/// The variants of the ladder of host strategies, in the order of the tables.
+static VARIANTS: [Variant<Code, Host>; 12] = [
+    Variant::kernels(
         "blocking",
         "Blocking",
         "Write, run, read, compare for each width; each call waits.",
         &BLOCKING,
     ),
-    on_device(
+    Variant::kernels(
         "mapped",
         "Mapped",
         "Numbers are made, and results compared, in memory that the device reaches by itself.",
         &MAPPED,
     ),
-    on_device(
+    Variant::kernels(
         "non-blocking",
         "Non-blocking",
         "All widths are enqueued at once; one is compared while the next one runs.",
         &NON_BLOCKING,
     ),
-    on_device(
+    Variant::kernels(
         "double-buffered",
         "Double-buffered",
         "The next numbers, and what is right for them, are made while these run.",
         &DOUBLE_BUFFERED,
     ),
-    on_device(
+    Variant::kernels(
         "verified-on-device",
         "Verified on the device",
         "A kernel compares; a word for each width comes back.",
         &VERIFIED,
     ),
-    on_device("fused", "Fused", "One kernel converts and compares; no result goes to memory.", &FUSED),
-    on_device(
+    Variant::kernels("fused", "Fused", "One kernel converts and compares; no result goes to memory.", &FUSED),
+    Variant::kernels(
         "all-widths",
         "All widths",
         "One kernel for all widths: 16 wide, and halved down to scalars.",
         &ALL_WIDTHS,
     ),
-    on_device(
+    Variant::kernels(
         "threads",
         "Threads",
         "The same, and each core makes parts of its own and lets the device begin with them.",
         &THREADS,
     ),
-    host(
+    Variant::host(
         "reference",
         "Reference alone",
         "Making the numbers and what is right, on one thread: no device has a part in it.",
         Host::Reference(Threads::One),
     ),
-    host("reference-threads", "Reference, threads", "The same on all cores.", Host::Reference(Threads::All)),
-    host(
+    Variant::host(
+        "reference-threads",
+        "Reference, threads",
+        "The same on all cores.",
+        Host::Reference(Threads::All),
+    ),
+    Variant::host(
         "compare-bytes",
         "Comparison, bytes",
         "Comparing the results of all widths alone, byte by byte, on one thread: no device has a part in it.",
         Host::Compare { vectors: false },
     ),
-    host(
+    Variant::host(
         "compare-vectors",
         "Comparison, vectors",
-        "The same in vectors, as all rungs do it.",
+        "The same in vectors, as all variants do it.",
         Host::Compare { vectors: true },
     ),
 ];
 
-/// A rung that converts on the device.
-const fn on_device(
-    id: &'static str,
-    title: &'static str,
-    idea: &'static str,
-    code: &'static Code,
-) -> Rung<Code, Host> {
-    Rung { id, title, idea, work: Work::Kernels(code) }
-}
-
-/// A rung that no device has a part in.
-const fn host(id: &'static str, title: &'static str, idea: &'static str, host: Host) -> Rung<Code, Host> {
-    Rung { id, title, idea, work: Work::Host(host) }
-}
-
-/// The ladder.
+/// The ladder of host strategies.
 #[derive(Debug, Clone, Copy)]
 pub struct HostStrategies;
 
-/// A rung that can run.
+/// A variant that is ready to run.
 #[derive(Debug)]
 pub enum Built {
-    /// No device has a part in it, but so many threads.
+    /// A variant without a device, and its number of threads.
     Host(Host, usize),
-    /// Compiled kernels, and what is done with them.
+    /// Compiled kernels, and the strategy that uses them.
     Kernels(Kernels, Strategy),
 }
 
-/// What the host does without a device.
+/// The work of a variant without a device.
 #[derive(Debug, Clone, Copy)]
 pub enum Host {
-    /// Numbers and what is right, on these threads.
+    /// Generates numbers and computes expected results, on these threads.
     Reference(Threads),
-    /// The comparison.
+    /// Compares results on one thread.
     Compare {
-        /// In vectors, else byte by byte.
+        /// True to compare in vectors, false byte by byte.
         vectors: bool,
     },
 }
 
 impl Host {
+    /// Prepares the variant to run.
     fn built(self) -> Built {
         let threads = if let Host::Reference(threads) = self { threads } else { Threads::One };
         Built::Host(self, threads.count())
     }
 }
 
-/// What a case needs.
+/// Memory of a case.
 #[derive(Debug)]
-pub struct Room {
+pub struct Buffers {
     count: u64,
-    /// Whether something else is wanted of some numbers than what is right.
+    /// True if some expected results are altered.
     faults: bool,
-    /// How many results of each width are right, between guards.
+    /// The counts of right results for each width, between guards.
     output: Vec<u8>,
+    /// Bytes in each guard.
     guard: usize,
-    host: Memory,
-    device: Option<Device>,
+    host: HostBuffers,
+    device: Option<DeviceBuffers>,
 }
 
-/// Counts of right results.
+/// The elements of the output: a count of right results for each width.
 #[derive(Debug, Clone, Copy)]
 pub struct Counts;
 
 impl Elements for Counts {
-    const NAME: &'static str = "counts";
-    const BYTES: usize = 8;
+    fn name(&self) -> &'static str {
+        "counts"
+    }
+
+    fn bytes(&self) -> usize {
+        8
+    }
 
     fn value(&self, bytes: &[u8]) -> f64 {
         bytes.try_into().map_or(f64::NAN, |bytes| u64::from_le_bytes(bytes) as f64)
@@ -223,150 +233,134 @@ impl Elements for Counts {
     }
 }
 
-/// How many results of each width are the wanted ones, of the numbers of a stretch: one of [`FAULTS`] is not, where faults are
-/// planted.
-fn right(numbers: &Range<u64>, faults: bool) -> u64 {
-    let all = (numbers.end - numbers.start).next_multiple_of(MULTIPLE as u64);
-    let before = |end: u64| end.div_ceil(FAULTS as u64);
+/// Returns how many results of each width have to be counted as right for this range of numbers. `faults` is true if some
+/// expected results are altered.
+fn count_right(numbers: &Range<u64>, faults: bool) -> u64 {
+    let all = (numbers.end - numbers.start).next_multiple_of(COUNT_MULTIPLE as u64);
+    let before = |end: u64| end.div_ceil(FAULT_INTERVAL as u64);
     let wrong = before(numbers.start + all) - before(numbers.start);
     if faults { all - wrong } else { all }
 }
 
-/// The stretches of so many numbers.
+/// Divides `count` numbers into ranges that the device can count in 32 bits.
 fn stretches(count: u64) -> impl Iterator<Item = Range<u64>> {
-    (0..count).step_by(STRETCH as usize).map(move |first| first..count.min(first + STRETCH))
+    (0..count).step_by(STRETCH_NUMBERS as usize).map(move |first| first..count.min(first + STRETCH_NUMBERS))
 }
 
-/// The first number of each part of a stretch, and how many there are: all have so many but the last.
+/// Divides a range of numbers into parts of `part` numbers; returns the first number and the padded count of each part.
 fn parts(numbers: &Range<u64>, part: usize) -> impl Iterator<Item = (u64, usize)> + use<> {
     let end = numbers.end;
     numbers.clone().step_by(part).map(move |first| {
         let left = (end - first).min(part as u64) as usize;
-        (first, left.next_multiple_of(MULTIPLE))
+        (first, left.next_multiple_of(COUNT_MULTIPLE))
     })
 }
+
+/// The size of the output, in bytes.
+const OUTPUT_BYTES: usize = 8 * WIDTHS.len();
 
 impl Ladder for HostStrategies {
     type Case = u64;
     type Code = Code;
     type Host = Host;
     type Built = Built;
-    type Room = Room;
-    type Elements = Counts;
+    type Buffers = Buffers;
 
-    const NAME: &'static str = "conversions";
-    const LIMIT: &'static str = "reference alone, on all cores";
-    const LIMIT_FILE: &'static str = WIDTHS_FILE;
-    const INPUTS: &'static [&'static str] = &["right", "some wanted wrong"];
-    const TAKES: &'static [&'static str] = &["count"];
-    const SIZES: &'static [&'static str] = &["65536", "1048576", "16777216"];
+    const INFO: LadderInfo = LadderInfo {
+        name: "conversions",
+        peaks: &[PeakKernel {
+            key: "limit",
+            name: "reference alone, on all cores",
+            note: None,
+            computes: false,
+        }],
+        peak_file: WIDTHS_FILE,
+        inputs: &["right", "some wanted wrong"],
+        options: &["count"],
+        sizes: &["65536", "1048576", "16777216"],
+        ..LadderInfo::DEFAULT
+    };
 
     fn cases(&self, sizes: &Sizes) -> std::result::Result<Vec<u64>, String> {
-        counts::asked(sizes, "conversions", MOST)
+        counts::requested_counts(sizes, "conversions", MAX_COUNT)
     }
 
-    fn rungs(&self) -> &'static [Rung<Code, Host>] {
-        &RUNGS
+    fn variants(&self) -> &'static [Variant<Code, Host>] {
+        &VARIANTS
     }
 
-    fn small(&self) -> Vec<u64> {
-        // One, less and more than all widths divide, and more than two parts.
-        vec![1, 47, 49, 1000, 2 * PART as u64 + 77]
+    /// Returns small counts for checks: one, less and more than a multiple of all widths, and more than two parts.
+    fn small(&self, _: &Built, _: &u64) -> Vec<u64> {
+        vec![1, 47, 49, 1000, 2 * PART_NUMBERS as u64 + 77]
     }
 
-    fn title(&self, count: &u64) -> String {
-        format!("{CONVERSION} of {count} floats")
-    }
-
-    fn json(&self, count: &u64) -> Value {
-        json!({ "conversion": CONVERSION.to_string(), "count": count })
-    }
-
-    fn class(&self, _: &u64) -> &'static str {
-        "any"
-    }
-
-    fn case(&self, json: &Value) -> Option<u64> {
-        counts::from_json(json, MOST)
-    }
-
-    fn bytes(&self, count: &u64) -> f64 {
-        // A number and a result for each width.
-        8.0 * WIDTHS.len() as f64 * *count as f64
-    }
-
-    fn operations(&self, count: &u64) -> f64 {
-        WIDTHS.len() as f64 * *count as f64
-    }
-
-    fn output_bytes(&self, _: &u64) -> usize {
-        Counts::BYTES * WIDTHS.len()
-    }
-
-    fn memory(&self, _: &u64) -> usize {
-        // Two slots with numbers, what is wanted and six results each, and the host's own; two small ones for each thread.
-        PART * 4 * (2 * (6 + 2) + 4) + SHARE * 4 * (2 + 1) * 2 * all_threads()
-    }
-
-    fn supports(&self, device: &DeviceInfo, _: &u64) -> std::result::Result<(), String> {
-        match device.max_allocation_bytes >= PART as u64 * 4 {
-            true => Ok(()),
-            false => Err(format!("'{}' has no room for {PART} numbers.", device.name)),
+    fn describe(&self, count: &u64) -> CaseInfo {
+        let results = WIDTHS.len() as f64 * *count as f64;
+        CaseInfo {
+            title: format!("{CONVERSION} of {count} floats"),
+            json: json!({ "conversion": CONVERSION.to_string(), "count": count }),
+            class: "any",
+            // A number and a result for each width.
+            bytes: 8.0 * results,
+            operations: results,
+            output: OUTPUT_BYTES,
+            // Two slots with numbers, expected and six actual results each, and the host's own; two small slots for each thread.
+            memory: PART_NUMBERS * 4 * (2 * (6 + 2) + 4)
+                + THREAD_PART_NUMBERS * 4 * (2 + 1) * 2 * all_threads(),
+            ..CaseInfo::default()
         }
     }
 
-    fn host(&self, host: Host) -> Built {
-        host.built()
+    fn supports(&self, device: &cl::Device, _: Option<&Code>, _: &u64) -> std::result::Result<(), String> {
+        match device.info.max_allocation_bytes >= PART_NUMBERS as u64 * 4 {
+            true => Ok(()),
+            false => Err(format!("'{}' has no memory for {PART_NUMBERS} numbers.", device.info.name)),
+        }
     }
 
-    fn compile(&self, cl: &ClContext, config: &Config<Code>) -> Result<Built> {
-        let Code { file, strategy } = *config.code();
-        let names = strategy.kernels();
-        let kernels = Kernels::compile(cl, file, names, config.get("GROUP") as usize)?;
-        Ok(Built::Kernels(kernels, strategy))
+    fn build(&self, part: Part<Code, Host>) -> Result<Built> {
+        match part {
+            Part::Host(host) => Ok(host.built()),
+            Part::Peak(..) => Ok(Host::Reference(Threads::All).built()),
+            Part::Kernels(cl, config) => {
+                let Code { file, strategy } = *config.code();
+                let names = strategy.kernels();
+                let kernels = Kernels::compile(cl, file, names, config.get("GROUP") as usize)?;
+                Ok(Built::Kernels(kernels, strategy))
+            }
+        }
     }
 
-    fn compile_limit(&self, _: &ClContext) -> Result<Built> {
-        Ok(Host::Reference(Threads::All).built())
+    fn allocate(&self, cl: Option<&ClContext>, count: &u64, guard: usize) -> Result<Buffers> {
+        let output = base::memory::zeroed(OUTPUT_BYTES + 2 * guard)?;
+        let largest = ((*count).min(PART_NUMBERS as u64) as usize).next_multiple_of(COUNT_MULTIPLE);
+        let device = cl.map(|cl| DeviceBuffers::new(cl, largest, all_threads())).transpose()?;
+        Ok(Buffers { count: *count, faults: false, output, guard, host: HostBuffers::default(), device })
     }
 
-    fn room(&self, cl: Option<&ClContext>, count: &u64, guard: usize) -> Result<Room> {
-        let output = base::memory::zeroed(self.output_bytes(count) + 2 * guard)?;
-        let largest = ((*count).min(PART as u64) as usize).next_multiple_of(MULTIPLE);
-        let device = cl.map(|cl| Device::new(cl, largest, all_threads())).transpose()?;
-        Ok(Room { count: *count, faults: false, output, guard, host: Memory::default(), device })
+    fn load(&self, buffers: &mut Buffers, input: &str) -> Result<Expected> {
+        buffers.faults = input != Self::INFO.inputs[0];
+        let right = count_right(&(0..buffers.count), buffers.faults);
+        let bytes = WIDTHS.iter().flat_map(|_| right.to_le_bytes()).collect();
+        Ok(Expected::new(bytes, Counts))
     }
 
-    fn load(&self, room: &mut Room, input: &str) -> Result<Vec<u8>> {
-        room.faults = input != Self::INPUTS[0];
-        let right = right(&(0..room.count), room.faults);
-        Ok(WIDTHS.iter().flat_map(|_| right.to_le_bytes()).collect())
-    }
-
-    fn write(&self, _: &Built, room: &mut Room, bytes: &[u8]) -> Result<()> {
-        room.output.clone_from_slice(bytes);
+    fn write(&self, _: &Built, buffers: &mut Buffers, bytes: &[u8]) -> Result<()> {
+        buffers.output.clone_from_slice(bytes);
         Ok(())
     }
 
-    fn read(&self, _: &Built, room: &Room) -> Result<Vec<u8>> {
-        Ok(room.output.clone())
+    fn read(&self, _: &Built, buffers: &Buffers) -> Result<Output> {
+        // The numbers are generated in each run, so there are no inputs that could change.
+        Ok(Output { bytes: buffers.output.clone(), changed: 0 })
     }
 
-    fn changed(&self, _: &Built, _: &Room) -> Result<usize> {
-        // The numbers are made in each run.
-        Ok(0)
-    }
-
-    fn run(&self, built: &Built, room: &mut Room) -> Result<Sample> {
-        let Room { count, faults, output, guard, host, device } = room;
+    fn run(&self, built: &Built, buffers: &mut Buffers) -> Result<Sample> {
+        let Buffers { count, faults, output, guard, host, device } = buffers;
         let (right, sample) = run::run(built, *count, *faults, host, device.as_mut())?;
         let bytes = right.iter().flat_map(|right| right.to_le_bytes());
         output.iter_mut().skip(*guard).zip(bytes).for_each(|(to, from)| *to = from);
         Ok(sample)
-    }
-
-    fn elements(&self, _: &Room) -> Counts {
-        Counts
     }
 }
 
@@ -375,11 +369,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stretches_and_their_parts_have_every_number_once_and_all_the_planted_faults() {
-        // What the device counts has room in its 32 bits.
-        assert!(STRETCH < u64::from(u32::MAX));
-        for count in [1, 49, STRETCH - 1, STRETCH, STRETCH + 1, 3 * STRETCH + 1000, MOST] {
-            for part in [PART, SHARE] {
+    fn stretches_and_parts_cover_each_number_and_each_fault_once() {
+        // The device's counts fit into their 32 bits.
+        assert!(STRETCH_NUMBERS < u64::from(u32::MAX));
+        for count in [
+            1,
+            49,
+            STRETCH_NUMBERS - 1,
+            STRETCH_NUMBERS,
+            STRETCH_NUMBERS + 1,
+            3 * STRETCH_NUMBERS + 1000,
+            MAX_COUNT,
+        ] {
+            for part in [PART_NUMBERS, THREAD_PART_NUMBERS] {
                 let mut next = 0;
                 for stretch in stretches(count) {
                     for (first, numbers) in parts(&stretch, part) {
@@ -387,13 +389,13 @@ mod tests {
                         next += numbers as u64;
                     }
                 }
-                assert_eq!(next, count.next_multiple_of(MULTIPLE as u64), "{count}");
+                assert_eq!(next, count.next_multiple_of(COUNT_MULTIPLE as u64), "{count}");
             }
             for faults in [false, true] {
-                let all: u64 = stretches(count).map(|stretch| right(&stretch, faults)).sum();
-                assert_eq!(all, right(&(0..count), faults), "{count}");
+                let all: u64 = stretches(count).map(|stretch| count_right(&stretch, faults)).sum();
+                assert_eq!(all, count_right(&(0..count), faults), "{count}");
             }
         }
-        assert_eq!((right(&(0..1), true), right(&(0..1000), true)), (47, 1008 - 2));
+        assert_eq!((count_right(&(0..1), true), count_right(&(0..1000), true)), (47, 1008 - 2));
     }
 }

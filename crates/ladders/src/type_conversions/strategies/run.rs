@@ -1,13 +1,15 @@
-//! What the host does in each rung. In: kernels, how many numbers. Out: how many results of each width are right, and how long
-//! it took.
+//! Runs the host strategies, that is the ways in which the host keeps the device busy. The functions `run…` return how many
+//! results of each vector width are right.
 
 use std::ops::Range;
 use std::sync::atomic::{Ordering, compiler_fence};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use super::slot::{ALL_WIDTHS, Device, Kernels, Mapped, Slot, trace_device, traced};
-use super::{Built, CONVERSION, FAULTS, Host, PART, SHARE, WIDTHS, parts, stretches};
+use super::slot::{ALL_WIDTHS, DeviceBuffers, Kernels, Mapping, Slot, trace};
+use super::{
+    Built, CONVERSION, FAULT_INTERVAL, Host, PART_NUMBERS, THREAD_PART_NUMBERS, WIDTHS, parts, stretches,
+};
 use crate::type_conversions::bulk::convert_all;
 use base::error::{Error, Result};
 use base::threads::{all_threads, share};
@@ -16,75 +18,79 @@ use ladder::measure::Sample;
 use opencl::cl::{self, Buffer};
 use opencl::watch;
 
-/// How the host keeps the device busy.
+/// The way in which the host keeps the device busy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strategy {
-    /// Copies, and waits for each call.
+    /// Copies data to and from the device, and waits for each call.
     Blocking,
-    /// Maps, and waits for each call.
+    /// Maps device memory for the host, and waits for each call.
     Mapped,
-    /// Maps, and waits only for what it needs.
+    /// Maps device memory for the host, and waits only for the data that it needs.
     NonBlocking,
-    /// Makes the next part meanwhile.
+    /// Like `NonBlocking`, and the host generates the next part while the device works.
     DoubleBuffered,
-    /// … and a kernel compares.
+    /// Like `DoubleBuffered`, and a second kernel compares the results on the device.
     Verified,
-    /// … the same that converts.
+    /// Like `DoubleBuffered`, and the kernel that converts also compares the results.
     Fused,
-    /// … one for all widths.
+    /// Like `Fused`, with one kernel for all vector widths.
     AllWidths {
-        /// Whether each thread makes parts of its own.
+        /// True if each thread generates parts of its own.
         threads: bool,
     },
 }
 
-const CONVERT: [&str; 6] = ["convert1", "convert2", "convert3", "convert4", "convert8", "convert16"];
-const CHECK: [&str; 6] = ["check1", "check2", "check3", "check4", "check8", "check16"];
+/// Names of the kernels that convert, one for each of the [`WIDTHS`].
+const CONVERT_KERNELS: [&str; 6] = ["convert1", "convert2", "convert3", "convert4", "convert8", "convert16"];
+/// Names of the kernels that convert and compare the results, one for each of the [`WIDTHS`].
+const CHECK_KERNELS: [&str; 6] = ["check1", "check2", "check3", "check4", "check8", "check16"];
 
 impl Strategy {
-    /// The kernels that it runs.
+    /// Returns the names of the kernels that the strategy runs.
     pub(super) fn kernels(self) -> &'static [&'static str] {
-        const VERIFIED: [&str; 7] =
+        /// Names of the kernels that convert, and of the kernel that compares.
+        const KERNEL_NAMES: [&str; 7] =
             ["convert1", "convert2", "convert3", "convert4", "convert8", "convert16", "compare"];
         match self {
-            Strategy::Verified => &VERIFIED,
-            Strategy::Fused => &CHECK,
+            Strategy::Verified => &KERNEL_NAMES,
+            Strategy::Fused => &CHECK_KERNELS,
             Strategy::AllWidths { .. } => ALL_WIDTHS,
-            _ => &CONVERT,
+            _ => &CONVERT_KERNELS,
         }
     }
 }
 
-/// What the host has for itself. It stays from run to run: new memory costs the first who touches it as much as filling it.
+/// The host's memory for numbers and results. It is kept from run to run, since the first access to new memory costs as much as
+/// filling it.
 #[derive(Debug, Default)]
-pub(super) struct Memory {
+pub(super) struct HostBuffers {
     input: Vec<u8>,
     wanted: [Vec<u8>; 2],
     got: Vec<u8>,
 }
 
-/// The first `len` bytes, of which the memory gets so many the first time.
-fn at_least(memory: &mut Vec<u8>, len: usize) -> &mut [u8] {
+/// Returns the first `len` bytes of `memory`, which grows if it is shorter.
+fn grown_slice(memory: &mut Vec<u8>, len: usize) -> &mut [u8] {
     memory.resize(memory.len().max(len), 0);
     &mut memory[..len]
 }
 
-/// Numbers and what is wanted of them.
+/// Generates numbers and their expected results.
 #[derive(Debug, Clone, Copy)]
-struct Maker {
+struct InputGenerator {
     faults: bool,
 }
 
-/// Numbers that are made and converted at once: both stay in a core's cache.
-const BLOCK: usize = 1 << 14;
+/// The count of numbers that are generated and converted at once. Numbers and results fit into a core's cache.
+const BLOCK_NUMBERS: usize = 1 << 14;
 
-impl Maker {
-    /// The numbers from `first` on, and what is wanted of them. All 2^32 of them come before one comes again, and few of them
-    /// look alike.
-    fn make(self, first: u64, numbers: &mut [u8], wanted: &mut [u8]) {
-        traced("numbers and reference", || {
-            let blocks = numbers.chunks_mut(4 * BLOCK).zip(wanted.chunks_mut(4 * BLOCK));
-            for (first, (numbers, wanted)) in (first..).step_by(BLOCK).zip(blocks) {
+impl InputGenerator {
+    /// Writes the numbers from index `first` on to `numbers`, and their expected results to `wanted`. The series has all 2^32
+    /// numbers, in a mixed order, before it repeats.
+    fn generate(self, first: u64, numbers: &mut [u8], wanted: &mut [u8]) {
+        trace("numbers and reference", || {
+            let blocks = numbers.chunks_mut(4 * BLOCK_NUMBERS).zip(wanted.chunks_mut(4 * BLOCK_NUMBERS));
+            for (first, (numbers, wanted)) in (first..).step_by(BLOCK_NUMBERS).zip(blocks) {
                 let (words, _) = numbers.as_chunks_mut::<4>();
                 for (index, word) in (0..).zip(words) {
                     *word = (first as u32).wrapping_add(index).wrapping_mul(0x9e37_79b1).to_le_bytes();
@@ -92,17 +98,18 @@ impl Maker {
                 convert_all(CONVERSION, numbers, wanted, &mut []);
             }
             if self.faults {
-                let before = (FAULTS - (first % FAULTS as u64) as usize) % FAULTS;
-                wanted.iter_mut().skip(4 * before).step_by(4 * FAULTS).for_each(|byte| *byte ^= 1);
+                let before = (FAULT_INTERVAL - (first % FAULT_INTERVAL as u64) as usize) % FAULT_INTERVAL;
+                wanted.iter_mut().skip(4 * before).step_by(4 * FAULT_INTERVAL).for_each(|byte| *byte ^= 1);
             }
         });
     }
 }
 
-/// How many numbers are the wanted ones. Blocks of bytes are compared first, and only where they differ the numbers in them.
-fn equal(got: &[u8], wanted: &[u8]) -> u32 {
-    traced("compare", || {
-        let blocks = got.chunks(4 * BLOCK).zip(wanted.chunks(4 * BLOCK));
+/// Returns how many of the results `got` equal the expected results `wanted`. Blocks are compared as bytes first, and number by
+/// number only if they differ.
+fn count_equal(got: &[u8], wanted: &[u8]) -> u32 {
+    trace("compare", || {
+        let blocks = got.chunks(4 * BLOCK_NUMBERS).zip(wanted.chunks(4 * BLOCK_NUMBERS));
         let of_block = |(got, wanted): (&[u8], &[u8])| match got == wanted {
             true => got.len() as u32 / 4,
             false => {
@@ -114,8 +121,9 @@ fn equal(got: &[u8], wanted: &[u8]) -> u32 {
     })
 }
 
-/// The same byte by byte: the fence, which is no instruction itself, keeps the compiler from making vectors of it.
-fn equal_by_bytes(got: &[u8], wanted: &[u8]) -> u32 {
+/// Returns how many of the results `got` equal the expected results `wanted`, compared byte by byte. A compiler fence in the
+/// loop, which generates no instruction, keeps the compiler from vectorizing the loop.
+fn count_equal_bytewise(got: &[u8], wanted: &[u8]) -> u32 {
     let ((got, _), (wanted, _)) = (got.as_chunks::<4>(), wanted.as_chunks::<4>());
     let mut right = 0;
     for (got, wanted) in got.iter().zip(wanted) {
@@ -129,36 +137,37 @@ fn equal_by_bytes(got: &[u8], wanted: &[u8]) -> u32 {
     right
 }
 
-/// Runs a rung once.
+/// Runs a variant once on `count` numbers; `faults` is true if some expected results are altered. Returns the count of right
+/// results for each width, and the times.
 pub(super) fn run(
     built: &Built,
     count: u64,
     faults: bool,
-    host: &mut Memory,
-    mut device: Option<&mut Device>,
+    host: &mut HostBuffers,
+    mut device: Option<&mut DeviceBuffers>,
 ) -> Result<([u64; 6], Sample)> {
-    let (began, maker) = (Instant::now(), Maker { faults });
+    let (began, generator) = (Instant::now(), InputGenerator { faults });
     let (mut all, mut compared_ms) = ([0; 6], None);
     for numbers in stretches(count) {
         let numbers = &numbers;
         let right = match (built, device.as_deref_mut()) {
             (Built::Host(work, threads), _) => {
-                // However long it takes, no driver keeps anybody waiting.
+                // The watchdog for drivers does not apply here.
                 let _no_driver = watch::on_host();
                 match work {
-                    Host::Reference(_) => reference(numbers, maker, *threads, host),
+                    Host::Reference(_) => run_reference(numbers, generator, *threads, host),
                     Host::Compare { vectors } => {
-                        let (right, ms) = compare(numbers, maker, *vectors, host);
+                        let (right, ms) = run_comparison(numbers, generator, *vectors, host);
                         *compared_ms.get_or_insert(0.0) += ms;
                         right
                     }
                 }
             }
             (Built::Kernels(kernels, strategy), Some(device)) => {
-                on(device, kernels, *strategy, numbers, maker, host)?
+                run_on_device(device, kernels, *strategy, numbers, generator, host)?
             }
             (Built::Kernels(..), None) => {
-                let why = "The device has no room for them.";
+                let why = "The device has not enough memory for them.";
                 return Err(Error::new("Numbers cannot be converted.", why, ""));
             }
         };
@@ -167,61 +176,74 @@ pub(super) fn run(
         watch::progress();
     }
     let wall_ms = compared_ms.unwrap_or_else(|| ms_since(began));
-    Ok((all, Sample { device_ms: None, dispatch_ms: None, wall_ms }))
+    Ok((all, Sample::on_host(wall_ms)))
 }
 
-/// Runs a rung's kernels on the numbers of a stretch.
-fn on(
-    device: &mut Device,
+/// Runs a variant's kernels on a range of numbers; returns the count of right results for each width.
+fn run_on_device(
+    device: &mut DeviceBuffers,
     kernels: &Kernels,
     strategy: Strategy,
     numbers: &Range<u64>,
-    maker: Maker,
-    host: &mut Memory,
+    generator: InputGenerator,
+    host: &mut HostBuffers,
 ) -> Result<[u32; 6]> {
     let wanted = &mut host.wanted;
     match strategy {
-        Strategy::Blocking => blocking(kernels, numbers, maker, &device.slots[0], host),
-        Strategy::Mapped => mapped(kernels, numbers, maker, &device.slots[0], &mut wanted[0]),
-        Strategy::NonBlocking => ahead(kernels, numbers, maker, &device.slots[..1], &mut wanted[..1]),
-        Strategy::DoubleBuffered => ahead(kernels, numbers, maker, &device.slots, wanted),
-        Strategy::AllWidths { threads: true } => on_threads(kernels, numbers, maker, device),
-        _ => on_device(kernels, strategy, numbers, maker, device),
+        Strategy::Blocking => run_blocking(kernels, numbers, generator, &device.slots[0], host),
+        Strategy::Mapped => run_mapped(kernels, numbers, generator, &device.slots[0], &mut wanted[0]),
+        Strategy::NonBlocking => {
+            run_pipelined(kernels, numbers, generator, &device.slots[..1], &mut wanted[..1])
+        }
+        Strategy::DoubleBuffered => run_pipelined(kernels, numbers, generator, &device.slots, wanted),
+        Strategy::AllWidths { threads: true } => run_on_threads(kernels, numbers, generator, device),
+        _ => run_checked_on_device(kernels, strategy, numbers, generator, device),
     }
 }
 
-/// No device: the results are what the reference says, and the planted faults are taken out of the count.
-fn reference(numbers: &Range<u64>, maker: Maker, threads: usize, host: &mut Memory) -> [u32; 6] {
-    let Memory { input, wanted: [wanted, _], .. } = host;
-    // Each thread has a share of the memory, and parts that fit.
-    let share_of = if threads > 1 { SHARE } else { PART };
+/// Generates numbers and expected results without a device; the counts are those that a correct device would give.
+fn run_reference(
+    numbers: &Range<u64>,
+    generator: InputGenerator,
+    threads: usize,
+    host: &mut HostBuffers,
+) -> [u32; 6] {
+    let HostBuffers { input, wanted: [wanted, _], .. } = host;
+    // Each thread has a part of the memory, and parts of the numbers that fit.
+    let share_of = if threads > 1 { THREAD_PART_NUMBERS } else { PART_NUMBERS };
     let all = 4 * share_of * threads;
-    let (input, wanted) = (at_least(input, all), at_least(wanted, all));
+    let (input, wanted) = (grown_slice(input, all), grown_slice(wanted, all));
     let left = Mutex::new(parts(numbers, share_of));
     let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
-    let rooms = input.chunks_mut(4 * share_of).zip(wanted.chunks_mut(4 * share_of));
-    share(rooms, threads, |(input, wanted)| {
+    let buffers = input.chunks_mut(4 * share_of).zip(wanted.chunks_mut(4 * share_of));
+    share(buffers, threads, |(input, wanted)| {
         while let Some((first, numbers)) = next() {
-            maker.make(first, &mut input[..4 * numbers], &mut wanted[..4 * numbers]);
+            generator.generate(first, &mut input[..4 * numbers], &mut wanted[..4 * numbers]);
             std::hint::black_box(&wanted);
         }
     });
-    [super::right(numbers, maker.faults) as u32; 6]
+    [super::count_right(numbers, generator.faults) as u32; 6]
 }
 
-/// No device, and the comparison of six times the numbers alone is timed, in milliseconds.
-fn compare(numbers: &Range<u64>, maker: Maker, vectors: bool, host: &mut Memory) -> ([u32; 6], f64) {
-    let Memory { input, wanted: [wanted, _], got } = host;
+/// Compares results for all widths without a device. Returns the counts of right results, and the time of the comparisons alone
+/// in milliseconds.
+fn run_comparison(
+    numbers: &Range<u64>,
+    generator: InputGenerator,
+    vectors: bool,
+    host: &mut HostBuffers,
+) -> ([u32; 6], f64) {
+    let HostBuffers { input, wanted: [wanted, _], got } = host;
     let (mut right, mut ms) = ([0; 6], 0.0);
-    for (first, numbers) in parts(numbers, PART) {
-        let [input, wanted, got] = [&mut *input, wanted, got].map(|memory| at_least(memory, 4 * numbers));
-        Maker { faults: false }.make(first, input, got);
-        maker.make(first, input, wanted);
+    for (first, numbers) in parts(numbers, PART_NUMBERS) {
+        let [input, wanted, got] = [&mut *input, wanted, got].map(|memory| grown_slice(memory, 4 * numbers));
+        InputGenerator { faults: false }.generate(first, input, got);
+        generator.generate(first, input, wanted);
         let began = Instant::now();
         for right in &mut right {
             *right += match vectors {
-                true => equal(std::hint::black_box(got), wanted),
-                false => equal_by_bytes(std::hint::black_box(got), wanted),
+                true => count_equal(std::hint::black_box(got), wanted),
+                false => count_equal_bytewise(std::hint::black_box(got), wanted),
             };
         }
         ms += ms_since(began);
@@ -229,150 +251,156 @@ fn compare(numbers: &Range<u64>, maker: Maker, vectors: bool, host: &mut Memory)
     (right, ms)
 }
 
-fn blocking(
+/// Runs [`Strategy::Blocking`] on a range of numbers; returns the count of right results for each width.
+fn run_blocking(
     kernels: &Kernels,
     numbers: &Range<u64>,
-    maker: Maker,
+    generator: InputGenerator,
     slot: &Slot,
-    host: &mut Memory,
+    host: &mut HostBuffers,
 ) -> Result<[u32; 6]> {
-    let Memory { input, wanted: [wanted, _], got } = host;
+    let HostBuffers { input, wanted: [wanted, _], got } = host;
     let mut right = [0; 6];
-    for (first, numbers) in parts(numbers, PART) {
-        let [input, wanted, got] = [&mut *input, wanted, got].map(|memory| at_least(memory, 4 * numbers));
-        maker.make(first, input, wanted);
-        for ((name, output), right) in CONVERT.iter().zip(&slot.outputs).zip(&mut right) {
+    for (first, numbers) in parts(numbers, PART_NUMBERS) {
+        let [input, wanted, got] = [&mut *input, wanted, got].map(|memory| grown_slice(memory, 4 * numbers));
+        generator.generate(first, input, wanted);
+        for ((name, output), right) in CONVERT_KERNELS.iter().zip(&slot.outputs).zip(&mut right) {
             slot.write(&slot.input, input)?;
             let enqueued = Instant::now();
             let event = slot.run(kernels, name, &[&slot.input, output], &[numbers as u32])?;
             let until = Instant::now();
             slot.finish()?;
-            trace_device(event.as_slice(), (enqueued, until));
+            slot.trace_device(event.as_slice(), (enqueued, until));
             slot.read(output, got)?;
-            *right += equal(got, wanted);
+            *right += count_equal(got, wanted);
         }
     }
     Ok(right)
 }
 
-fn mapped(
+/// Runs [`Strategy::Mapped`] on a range of numbers; returns the count of right results for each width.
+fn run_mapped(
     kernels: &Kernels,
     numbers: &Range<u64>,
-    maker: Maker,
+    generator: InputGenerator,
     slot: &Slot,
     wanted: &mut Vec<u8>,
 ) -> Result<[u32; 6]> {
     let mut right = [0; 6];
-    for (first, numbers) in parts(numbers, PART) {
-        let wanted = at_least(wanted, 4 * numbers);
-        make(maker, first, slot, wanted)?;
-        for ((name, output), right) in CONVERT.iter().zip(&slot.outputs).zip(&mut right) {
+    for (first, numbers) in parts(numbers, PART_NUMBERS) {
+        let wanted = grown_slice(wanted, 4 * numbers);
+        generate(generator, first, slot, wanted)?;
+        for ((name, output), right) in CONVERT_KERNELS.iter().zip(&slot.outputs).zip(&mut right) {
             let enqueued = Instant::now();
             let event = slot.run(kernels, name, &[&slot.input, output], &[numbers as u32])?;
             let until = Instant::now();
             slot.finish()?;
-            trace_device(event.as_slice(), (enqueued, until));
-            let mut got = slot.map(output, 4 * numbers)?;
+            slot.trace_device(event.as_slice(), (enqueued, until));
+            let mut got = slot.map_for_reading(output, 4 * numbers)?;
             got.wait()?;
-            *right += equal(got.bytes(), wanted);
+            *right += count_equal(got.bytes(), wanted);
             slot.unmap(output, &got)?;
         }
     }
     Ok(right)
 }
 
-/// Makes numbers right in the device's memory, and what is wanted of them.
-fn make(maker: Maker, first: u64, slot: &Slot, wanted: &mut [u8]) -> Result<()> {
-    let mut input = slot.open(&slot.input, wanted.len())?;
+/// Generates numbers in mapped device memory, and their expected results on the host.
+fn generate(generator: InputGenerator, first: u64, slot: &Slot, wanted: &mut [u8]) -> Result<()> {
+    let mut input = slot.map_for_writing(&slot.input, wanted.len())?;
     input.wait()?;
-    maker.make(first, input.bytes(), wanted);
+    generator.generate(first, input.bytes(), wanted);
     slot.unmap(&slot.input, &input)
 }
 
-/// A part that is under way: the results' mappings, the kernels' events and when they were enqueued.
-struct Started {
-    got: Vec<Mapped>,
+/// A part of the numbers that the device works on: the mappings of its results, the events of its kernels, and when they were
+/// enqueued.
+struct PendingPart {
+    got: Vec<Mapping>,
     events: Vec<cl::Event>,
     enqueued: (Instant, Instant),
 }
 
-/// With one slot the host makes a part when the one before is done; with two while it runs.
-fn ahead(
+/// Runs the strategies that wait only for the data that they need. With one slot the host generates a part when the preceding
+/// part is done; with two slots, while the device works on the preceding part.
+fn run_pipelined(
     kernels: &Kernels,
     numbers: &Range<u64>,
-    maker: Maker,
+    generator: InputGenerator,
     slots: &[Slot],
     wanted: &mut [Vec<u8>],
 ) -> Result<[u32; 6]> {
     let mut right = [0; 6];
-    let mut under_way: Option<(usize, Started)> = None;
-    let mut done = |at: usize, started: Started, wanted: &[u8]| -> Result<()> {
+    let mut pending: Option<(usize, PendingPart)> = None;
+    let mut done = |at: usize, started: PendingPart, wanted: &[u8]| -> Result<()> {
         let slot = &slots[at];
         for ((mut got, output), right) in started.got.into_iter().zip(&slot.outputs).zip(&mut right) {
             got.wait()?;
             let got_bytes = got.bytes();
-            *right += equal(got_bytes, &wanted[..got_bytes.len()]);
+            *right += count_equal(got_bytes, &wanted[..got_bytes.len()]);
             slot.unmap(output, &got)?;
         }
-        trace_device(&started.events, started.enqueued);
+        slot.trace_device(&started.events, started.enqueued);
         Ok(())
     };
-    for (index, (first, numbers)) in parts(numbers, PART).enumerate() {
+    for (index, (first, numbers)) in parts(numbers, PART_NUMBERS).enumerate() {
         let at = index % slots.len();
         let slot = &slots[at];
-        make(maker, first, slot, at_least(&mut wanted[at], 4 * numbers))?;
+        generate(generator, first, slot, grown_slice(&mut wanted[at], 4 * numbers))?;
         let began = Instant::now();
-        let mut started = Started { got: Vec::new(), events: Vec::new(), enqueued: (began, began) };
-        for (name, output) in CONVERT.iter().zip(&slot.outputs) {
+        let mut started = PendingPart { got: Vec::new(), events: Vec::new(), enqueued: (began, began) };
+        for (name, output) in CONVERT_KERNELS.iter().zip(&slot.outputs) {
             started.events.extend(slot.run(kernels, name, &[&slot.input, output], &[numbers as u32])?);
-            started.got.push(slot.map(output, 4 * numbers)?);
+            started.got.push(slot.map_for_reading(output, 4 * numbers)?);
         }
         slot.flush()?;
         started.enqueued.1 = Instant::now();
         if slots.len() == 1 {
             done(at, started, &wanted[at])?;
-        } else if let Some((before, started)) = under_way.replace((at, started)) {
+        } else if let Some((before, started)) = pending.replace((at, started)) {
             done(before, started, &wanted[before])?;
         }
     }
-    if let Some((at, started)) = under_way {
+    if let Some((at, started)) = pending {
         done(at, started, &wanted[at])?;
     }
     Ok(right)
 }
 
-/// Makes numbers and what is wanted of them in the device's memory. Both wait for what still reads this slot, and for nothing
-/// else.
-fn make_both(maker: Maker, first: u64, slot: &Slot, numbers: usize) -> Result<()> {
-    let mut wanted = slot.open(&slot.wanted, 4 * numbers)?;
+/// Generates numbers and expected results in mapped device memory. The mapping waits only for kernels that still read this
+/// slot.
+fn generate_both(generator: InputGenerator, first: u64, slot: &Slot, numbers: usize) -> Result<()> {
+    let mut wanted = slot.map_for_writing(&slot.wanted, 4 * numbers)?;
     wanted.wait()?;
-    make(maker, first, slot, wanted.bytes())?;
+    generate(generator, first, slot, wanted.bytes())?;
     slot.unmap(&slot.wanted, &wanted)
 }
 
+/// Enqueues the kernel that converts the first `number` numbers of a slot and compares the results in all widths. The kernel
+/// adds its counts of right results to `right`. Returns `None` if the kernel does not exist.
 fn check_all(kernels: &Kernels, slot: &Slot, right: &Buffer, number: u32) -> Result<Option<cl::Event>> {
     slot.run(kernels, ALL_WIDTHS[0], &[&slot.input, &slot.wanted, right], &[number])
 }
 
-/// Each thread makes parts of its own and lets the device begin with them: none waits for another, nor for one thread that
-/// talks to the device.
-fn on_threads(
+/// Runs the variant in which each thread generates parts of its own and enqueues their kernels, without waiting for another
+/// thread.
+fn run_on_threads(
     kernels: &Kernels,
     numbers: &Range<u64>,
-    maker: Maker,
-    device: &mut Device,
+    generator: InputGenerator,
+    device: &mut DeviceBuffers,
 ) -> Result<[u32; 6]> {
     device.clear()?;
-    let left = Mutex::new(parts(numbers, SHARE));
+    let left = Mutex::new(parts(numbers, THREAD_PART_NUMBERS));
     let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
     let done = Mutex::new((Vec::new(), Ok(())));
-    let right = device.right().clone();
-    share(device.crew.chunks_mut(2), all_threads(), |slots| {
+    let right = device.right_counts().clone();
+    share(device.thread_slots.chunks_mut(2), all_threads(), |slots| {
         let mut traces = Vec::new();
         let mut work = || {
             for at in (0..slots.len()).cycle() {
                 let (slot, Some((first, numbers))) = (&slots[at], next()) else { break };
-                make_both(maker, first, slot, numbers)?;
+                generate_both(generator, first, slot, numbers)?;
                 let enqueued = Instant::now();
                 let event = check_all(kernels, slot, &right, numbers as u32)?;
                 slot.flush()?;
@@ -386,42 +414,44 @@ fn on_threads(
         done.1 = std::mem::replace(&mut done.1, Ok(())).and(worked);
     });
     let (traces, worked) = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let right = device.counted()?;
+    let right = device.read_counts()?;
     worked?;
     for (event, enqueued) in traces {
-        trace_device(event.as_slice(), enqueued);
+        device.slots[0].trace_device(event.as_slice(), enqueued);
     }
     Ok(right)
 }
 
-/// The device compares: what is wanted goes to it, and a word for each width comes back.
-fn on_device(
+/// Runs the strategies that compare on the device: expected results are uploaded, and a count for each width is read back.
+fn run_checked_on_device(
     kernels: &Kernels,
     strategy: Strategy,
     numbers: &Range<u64>,
-    maker: Maker,
-    device: &Device,
+    generator: InputGenerator,
+    device: &DeviceBuffers,
 ) -> Result<[u32; 6]> {
     device.clear()?;
     let mut traces = Vec::new();
-    for (index, (first, numbers)) in parts(numbers, PART).enumerate() {
+    for (index, (first, numbers)) in parts(numbers, PART_NUMBERS).enumerate() {
         let slot = &device.slots[index % 2];
         let number = numbers as u32;
-        make_both(maker, first, slot, numbers)?;
+        generate_both(generator, first, slot, numbers)?;
         let enqueued = Instant::now();
         let mut events = Vec::new();
         match strategy {
-            Strategy::AllWidths { .. } => events.extend(check_all(kernels, slot, device.right(), number)?),
+            Strategy::AllWidths { .. } => {
+                events.extend(check_all(kernels, slot, device.right_counts(), number)?)
+            }
             Strategy::Fused => {
-                for name in CHECK {
-                    let memory = [&slot.input, &slot.wanted, device.right()];
+                for name in CHECK_KERNELS {
+                    let memory = [&slot.input, &slot.wanted, device.right_counts()];
                     events.extend(slot.run(kernels, name, &memory, &[number])?);
                 }
             }
             _ => {
-                for (at, (name, output)) in (0..).zip(CONVERT.iter().zip(&slot.outputs)) {
+                for (at, (name, output)) in (0..).zip(CONVERT_KERNELS.iter().zip(&slot.outputs)) {
                     events.extend(slot.run(kernels, name, &[&slot.input, output], &[number])?);
-                    let memory = [output, &slot.wanted, device.right()];
+                    let memory = [output, &slot.wanted, device.right_counts()];
                     events.extend(slot.run(kernels, "compare", &memory, &[number, at])?);
                 }
             }
@@ -429,9 +459,9 @@ fn on_device(
         slot.flush()?;
         traces.push((events, (enqueued, Instant::now())));
     }
-    let right = device.counted()?;
+    let right = device.read_counts()?;
     for (events, enqueued) in traces {
-        trace_device(&events, enqueued);
+        device.slots[0].trace_device(&events, enqueued);
     }
     debug_assert_eq!(right.len(), WIDTHS.len());
     Ok(right)

@@ -1,4 +1,5 @@
-//! The device's side of the host strategies: kernels, and memory with a queue for each part that is under way.
+//! The objects on the device that the host strategies use (the ways in which the host keeps the device busy): kernels, and
+//! slots, each with a queue and the memory for one part of the numbers.
 
 use std::ptr::NonNull;
 use std::sync::{Mutex, PoisonError};
@@ -6,33 +7,38 @@ use std::time::Instant;
 
 use ocl::ffi;
 
-use super::{CONVERSION, SHARE, WIDTHS};
+use super::{CONVERSION, THREAD_PART_NUMBERS, WIDTHS};
 use crate::type_conversions::device::options;
 use base::error::Result;
-use base::timing::log::{self, Event, Track};
+use base::timing::log::{self, Event};
+use ladder::measure::device_spans;
 use opencl::cl::{self, Buffer, ClContext, Queue, Status, enqueue_unmap, failed, flush};
 use opencl::kernel::{Kernel, Value, enqueue};
-use opencl::memory::new_memory;
+use opencl::memory::allocation_flags;
 use opencl::program;
-use opencl::timer::{self, DeviceClock};
 
-const WHAT: &str = "Numbers could not be converted on the device.";
+/// The first sentence of the error if the driver fails during a conversion.
+const CONVERSION_FAILED: &str = "Numbers could not be converted on the device.";
 
-fn error(status: Status) -> base::error::Error {
-    failed(WHAT, &status)
+/// Converts a driver's status to an error.
+fn conversion_error(status: Status) -> base::error::Error {
+    failed(CONVERSION_FAILED, &status)
 }
 
-/// Compiled kernels by their names.
+/// Compiled kernels by name.
 #[derive(Debug)]
 pub struct Kernels {
     kernels: Vec<(&'static str, Mutex<Kernel>)>,
+    /// The maximum number of work-items in one launch.
     items: usize,
-    /// Numbers that a work-item takes at once.
+    /// The count of numbers that a work-item converts at once.
     each: usize,
+    /// The number of work-items in a work-group.
     group: usize,
 }
 
 impl Kernels {
+    /// Compiles the kernels with these names.
     pub(super) fn compile(
         cl: &ClContext,
         file: &'static str,
@@ -44,9 +50,9 @@ impl Kernels {
             options(&cl.device.info, CONVERSION.from, CONVERSION.to),
             CONVERSION.mode()
         );
-        let program = program::build(cl, file, &program::source(file)?, &mode)?;
+        let program = program::build(cl, file, &mode)?;
         let kernel = |name: &&'static str| {
-            let kernel = Kernel::new(&program, name).map_err(error)?;
+            let kernel = Kernel::new(&program, name).map_err(conversion_error)?;
             Ok((*name, Mutex::new(kernel)))
         };
         let kernels = names.iter().map(kernel).collect::<Result<_>>()?;
@@ -57,20 +63,22 @@ impl Kernels {
     }
 }
 
-/// The kernels of one for all widths.
+/// The name of the one kernel that converts in all vector widths and compares the results.
 pub(super) const ALL_WIDTHS: &[&str] = &["check_all"];
 
-/// Memory for the parts that are under way at once, and the counts.
+/// The device memory of the host strategies: slots for the parts of the numbers that are in flight at the same time, and the
+/// counts of right results.
 #[derive(Debug)]
-pub(super) struct Device {
+pub(super) struct DeviceBuffers {
     pub(super) slots: [Slot; 2],
-    /// Two small ones for each thread, without results.
-    pub(super) crew: Vec<Slot>,
-    /// How many results are right, for each width.
+    /// Two smaller slots for each thread, without buffers for results, for the strategy in which each thread generates its own
+    /// parts.
+    pub(super) thread_slots: Vec<Slot>,
+    /// The counts of right results, one for each vector width.
     right: Buffer,
 }
 
-/// Memory for one part, on a queue of its own: what is mapped for one waits for nothing of the other.
+/// Device memory for one part of the numbers, with a queue of its own, so that its mappings do not wait for other parts.
 #[derive(Debug)]
 pub(super) struct Slot {
     queue: Queue,
@@ -79,18 +87,18 @@ pub(super) struct Slot {
     pub(super) outputs: Vec<Buffer>,
 }
 
-/// Memory of the device that the host can reach.
-pub(super) struct Mapped {
+/// A mapping of device memory into the memory of the host.
+pub(super) struct Mapping {
     at: NonNull<u8>,
     event: cl::Event,
     bytes: usize,
 }
 
-impl Device {
-    /// For parts of so many numbers, and for as many threads.
+impl DeviceBuffers {
+    /// Allocates slots for parts of `numbers` numbers, and smaller slots for `threads` threads.
     pub(super) fn new(cl: &ClContext, numbers: usize, threads: usize) -> Result<Self> {
         let new = |bytes: usize| {
-            let buffer = Buffer::new(&cl.context, new_memory(cl), bytes);
+            let buffer = Buffer::new(&cl.context, allocation_flags(cl), bytes);
             buffer.map_err(|e| failed("Memory for conversions could not be had on the device.", &e))
         };
         let slot = |numbers: usize, outputs: usize| {
@@ -99,43 +107,45 @@ impl Device {
             Ok(Slot { input: new(bytes)?, wanted: new(bytes)?, outputs, queue })
         };
         let two = || Ok([slot(numbers, WIDTHS.len())?, slot(numbers, WIDTHS.len())?]);
-        let crew = (0..2 * threads).map(|_| slot(numbers.min(SHARE), 0)).collect::<Result<_>>()?;
-        Ok(Self { slots: two()?, crew, right: new(4 * WIDTHS.len())? })
+        let thread_slots =
+            (0..2 * threads).map(|_| slot(numbers.min(THREAD_PART_NUMBERS), 0)).collect::<Result<_>>()?;
+        Ok(Self { slots: two()?, thread_slots, right: new(4 * WIDTHS.len())? })
     }
 
-    /// Nothing is counted yet.
+    /// Sets the counts of right results to 0.
     pub(super) fn clear(&self) -> Result<()> {
         let buffer = &self.right;
-        buffer.write(&self.slots[0].queue, &vec![0; buffer.len()]).map_err(error)
+        buffer.write(&self.slots[0].queue, &vec![0; buffer.len()]).map_err(conversion_error)
     }
 
-    /// What was counted, when all is done.
-    pub(super) fn counted(&self) -> Result<[u32; 6]> {
-        self.slots.iter().chain(&self.crew).try_for_each(Slot::finish)?;
+    /// Waits for all slots and returns the count of right results for each width.
+    pub(super) fn read_counts(&self) -> Result<[u32; 6]> {
+        self.slots.iter().chain(&self.thread_slots).try_for_each(Slot::finish)?;
         let mut bytes = [0; 24];
-        self.right.read(&self.slots[0].queue, &mut bytes[..]).map_err(error)?;
+        self.right.read(&self.slots[0].queue, &mut bytes[..]).map_err(conversion_error)?;
         let (words, _) = bytes.as_chunks::<4>();
         Ok(std::array::from_fn(|at| u32::from_le_bytes(words[at])))
     }
 
-    /// The memory for the counts, as a kernel's argument.
-    pub(super) fn right(&self) -> &Buffer {
+    /// Returns the buffer with the counts of right results.
+    pub(super) fn right_counts(&self) -> &Buffer {
         &self.right
     }
 }
 
 impl Slot {
-    /// Copies to the device, and waits.
+    /// Copies bytes to a buffer of the device, and waits.
     pub(super) fn write(&self, to: &Buffer, bytes: &[u8]) -> Result<()> {
-        traced("write", || to.write(&self.queue, bytes).map_err(error))
+        trace("write", || to.write(&self.queue, bytes).map_err(conversion_error))
     }
 
-    /// Copies from the device, and waits.
+    /// Copies bytes from a buffer of the device, and waits.
     pub(super) fn read(&self, from: &Buffer, bytes: &mut [u8]) -> Result<()> {
-        traced("read", || from.read(&self.queue, bytes).map_err(error))
+        trace("read", || from.read(&self.queue, bytes).map_err(conversion_error))
     }
 
-    /// Enqueues a kernel over so many numbers. Its arguments are memory, then numbers.
+    /// Enqueues the kernel `name`. Its arguments are `memory` and then `numbers`, the first of which is the count of numbers to
+    /// convert. Returns `None` if there is no such kernel.
     pub(super) fn run(
         &self,
         kernels: &Kernels,
@@ -147,89 +157,77 @@ impl Slot {
         let kernel = kernel.lock().unwrap_or_else(PoisonError::into_inner);
         let mut index = 0;
         for buffer in memory {
-            kernel.set(index, buffer.mem()).map_err(error)?;
+            kernel.set(index, buffer.mem()).map_err(conversion_error)?;
             index += 1;
         }
         for number in numbers {
-            kernel.set(index, Value::Uint(*number)).map_err(error)?;
+            kernel.set(index, Value::Uint(*number)).map_err(conversion_error)?;
             index += 1;
         }
-        // No more of them than have something to do: each adds to the counts.
+        // No more work-items than have something to do, since each adds to the counts.
         let useful = numbers.first().map_or(1, |count| (*count as usize).div_ceil(kernels.each).max(1));
         let items = kernels.items.min(useful.next_multiple_of(kernels.group));
         let (items, group) = ([items, 1, 1], [kernels.group, 1, 1]);
         // SAFETY: the arguments are set, and the kernels look at the count.
-        Ok(Some(unsafe { enqueue(&self.queue, &kernel, 1, items, group) }.map_err(error)?))
+        Ok(Some(unsafe { enqueue(&self.queue, &kernel, 1, items, group) }.map_err(conversion_error)?))
     }
 
-    /// The device begins.
+    /// Records in the trace when the device ran these commands of the slot's queue. `enqueued` has the times before and after
+    /// they were enqueued.
+    pub(super) fn trace_device(&self, events: &[cl::Event], enqueued: (Instant, Instant)) {
+        log::record(|| device_spans(self.queue.clock(), "convert", events, enqueued, Instant::now()));
+    }
+
+    /// Submits the commands in the slot's queue to the device.
     pub(super) fn flush(&self) -> Result<()> {
         flush(&self.queue)
     }
 
-    /// Waits for all that was enqueued.
+    /// Waits for all commands in the slot's queue.
     pub(super) fn finish(&self) -> Result<()> {
-        traced("wait", || {
-            self.queue.finish().map_err(|e| failed("The device failed while it was timed.", &e))
-        })
+        trace("wait", || self.queue.finish().map_err(|e| failed("The device failed while it was timed.", &e)))
     }
 
-    /// Enqueues a mapping of so many bytes of results.
-    pub(super) fn map(&self, results: &Buffer, bytes: usize) -> Result<Mapped> {
-        self.mapped(results, ffi::CL_MAP_READ, bytes)
+    /// Enqueues the mapping of the first `bytes` bytes of `results` for the host to read.
+    pub(super) fn map_for_reading(&self, results: &Buffer, bytes: usize) -> Result<Mapping> {
+        self.enqueue_mapping(results, ffi::CL_MAP_READ, bytes)
     }
 
-    /// The same of memory that is written anew.
-    pub(super) fn open(&self, buffer: &Buffer, bytes: usize) -> Result<Mapped> {
-        self.mapped(buffer, ffi::CL_MAP_WRITE_INVALIDATE_REGION, bytes)
+    /// Enqueues the mapping of the first `bytes` bytes of `buffer` for the host to write; their old contents are lost.
+    pub(super) fn map_for_writing(&self, buffer: &Buffer, bytes: usize) -> Result<Mapping> {
+        self.enqueue_mapping(buffer, ffi::CL_MAP_WRITE_INVALIDATE_REGION, bytes)
     }
 
-    fn mapped(&self, buffer: &Buffer, flags: ffi::cl_map_flags, bytes: usize) -> Result<Mapped> {
+    /// Enqueues the mapping of the first `bytes` bytes of `buffer` with these flags.
+    fn enqueue_mapping(&self, buffer: &Buffer, flags: ffi::cl_map_flags, bytes: usize) -> Result<Mapping> {
         let mapped = buffer.enqueue_map(&self.queue, flags, bytes, false, &[]);
-        let (at, event) = mapped.map_err(error)?;
-        Ok(Mapped { at, event, bytes })
+        let (at, event) = mapped.map_err(conversion_error)?;
+        Ok(Mapping { at, event, bytes })
     }
 
-    /// Enqueues the end of either.
-    pub(super) fn unmap(&self, buffer: &Buffer, mapped: &Mapped) -> Result<()> {
-        enqueue_unmap(&self.queue, buffer.mem(), mapped.at).map(drop).map_err(error)
+    /// Enqueues the end of a mapping of `buffer`.
+    pub(super) fn unmap(&self, buffer: &Buffer, mapped: &Mapping) -> Result<()> {
+        enqueue_unmap(&self.queue, buffer.mem(), mapped.at).map(drop).map_err(conversion_error)
     }
 }
 
-impl Mapped {
-    /// Waits until the memory can be touched.
+impl Mapping {
+    /// Waits until the memory may be accessed.
     pub(super) fn wait(&self) -> Result<()> {
-        traced("wait", || self.event.wait_for().map_err(error))
+        trace("wait", || self.event.wait_for().map_err(conversion_error))
     }
 
-    /// The bytes; only after [`Mapped::wait`].
+    /// Returns the mapped bytes. Call [`Mapping::wait`] first.
     pub(super) fn bytes(&mut self) -> &mut [u8] {
         // SAFETY: the mapping has so many bytes, and nobody else touches them until it ends.
         unsafe { std::slice::from_raw_parts_mut(self.at.as_ptr(), self.bytes) }
     }
 }
 
-/// Does something, and records when.
-pub(super) fn traced<T>(what: &'static str, work: impl FnOnce() -> T) -> T {
+/// Runs `work` and records its time in the trace under the name `what`.
+pub(super) fn trace<T>(what: &'static str, work: impl FnOnce() -> T) -> T {
     let began = Instant::now();
     let done = work();
     log::record(|| [Event::since(what, began)]);
     done
-}
-
-/// Records when the device did what was enqueued between these times.
-pub(super) fn trace_device(events: &[cl::Event], enqueued: (Instant, Instant)) {
-    log::record(|| {
-        let mut clock = DeviceClock::default();
-        let first = events.first().filter(|first| clock.look(first, enqueued.0, enqueued.1).is_ok());
-        let told = first
-            .into_iter()
-            .flat_map(|_| events)
-            .filter_map(|event| timer::known_span_ns(event, Some(enqueued.0.elapsed())));
-        let spans: Vec<Event> = told
-            .filter_map(|(from, to)| Some((clock.instant(from)?, clock.instant(to)?)))
-            .map(|(from, to)| Event::span(Track::Device, "convert", from, to))
-            .collect();
-        spans
-    });
 }

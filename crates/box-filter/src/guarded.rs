@@ -1,0 +1,71 @@
+//! Pictures on a device between canaries (known bytes that detect writes out of bounds), for checks.
+
+use std::ops::Range;
+
+use base::error::Result;
+use opencl::cl::{ClContext, Queue};
+use opencl::memory::{Picture, Storage, guarded_buffer};
+
+/// A picture, or planes in a buffer, between canaries. An image cannot be written beyond its border, so it has none on the
+/// device.
+#[derive(Debug)]
+pub(crate) struct GuardedPicture {
+    whole: Picture,
+    /// The picture without its canaries, for kernels.
+    pub(crate) picture: Picture,
+    /// The number of canary bytes on each side.
+    guard: usize,
+}
+
+impl GuardedPicture {
+    /// Allocates a picture of RGBA pixels with `guard` bytes of canaries on each side.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub(crate) fn new(cl: &ClContext, storage: Storage, (w, h): (u32, u32), guard: usize) -> Result<Self> {
+        match storage {
+            Storage::Buffer => Self::buffer(cl, w as usize * h as usize * 4, guard),
+            Storage::Image => {
+                let picture = Picture::alloc(cl, storage, w, h)?;
+                Ok(Self { whole: picture.clone(), picture, guard })
+            }
+        }
+    }
+
+    /// Allocates a buffer of `bytes` bytes with `guard` bytes of canaries on each side.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub(crate) fn buffer(cl: &ClContext, bytes: usize, guard: usize) -> Result<Self> {
+        let (whole, picture) = match guard {
+            0 => {
+                let buffer = Picture::alloc(cl, Storage::Buffer, (bytes / 4) as u32, 1)?;
+                (buffer.clone(), buffer)
+            }
+            _ => guarded_buffer(cl, bytes, guard)?,
+        };
+        Ok(Self { whole, picture, guard })
+    }
+
+    /// Returns the range of `bytes`, a picture with its canaries, that the device has.
+    fn range(&self, bytes: &[u8]) -> Range<usize> {
+        match self.whole.storage() {
+            Storage::Image => self.guard..bytes.len() - self.guard,
+            Storage::Buffer => 0..bytes.len(),
+        }
+    }
+
+    /// Copies `bytes`, a picture with its canaries, to the device, and waits.
+    pub(crate) fn write(&self, queue: &Queue, bytes: &[u8]) -> Result<()> {
+        self.whole.write(queue, &bytes[self.range(bytes)])
+    }
+
+    /// Copies the picture and its canaries to `after`, and waits. The canaries of an image are those of `before`.
+    pub(crate) fn read(&self, queue: &Queue, before: &[u8], after: &mut [u8]) -> Result<()> {
+        let range = self.range(after);
+        if range.len() < after.len() {
+            after.copy_from_slice(before);
+        }
+        self.whole.read(queue, &mut after[range])
+    }
+}

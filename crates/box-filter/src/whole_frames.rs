@@ -1,0 +1,145 @@
+//! The interface to filters on whole frames, for the benchmark: the engine's frames with upload, bands and download, and
+//! OpenGL shaders. Crates above this one implement it.
+
+use std::rc::Rc;
+
+use super::planar::{PlanarFilter, planar_quick, planes_of};
+use super::reference::quick;
+use super::{BuiltVariant, VariantId};
+use crate::color_test_pictures;
+use base::error::Result;
+use base::memory::picture_memory;
+use base::verify::Checked;
+use ladder::measure::Sample;
+use ladder::outcome::VariantResult;
+use opencl::cl::ClContext;
+use video::color::{Correction, Layout, RgbaConverter};
+use video::{Canvas, Frame};
+
+/// A filter that was built for the benchmark.
+#[derive(Clone, Copy)]
+pub enum BuiltFilter<'a> {
+    /// Kernels on RGBA pictures, with their context.
+    Kernels(&'a ClContext, &'a BuiltVariant),
+    /// Kernels on planes, with their context.
+    Planes(&'a ClContext, &'a PlanarFilter),
+    /// The filter in Rust on all threads.
+    Threads,
+    /// The shaders that [`EngineFrames::shaders`] returned.
+    Shaders,
+}
+
+impl BuiltFilter<'_> {
+    /// Returns the variant.
+    pub fn id(&self) -> VariantId {
+        match self {
+            BuiltFilter::Kernels(_, built) => built.kernels().id,
+            BuiltFilter::Planes(_, planar) => planar.id(),
+            BuiltFilter::Threads => VariantId::Native,
+            BuiltFilter::Shaders => VariantId::Glsl,
+        }
+    }
+}
+
+/// The filter as OpenGL shaders, in a context of its own, for one picture size.
+pub trait Shaders {
+    /// Uploads the picture to filter, and waits for the upload.
+    fn load(&self, rgba: &[u8]);
+
+    /// Fills the output with these pixels, so that pixels that are not drawn are detected.
+    fn poison(&self, rgba: &[u8]);
+
+    /// Filters the uploaded picture, and waits. Without timer queries of OpenGL there is no device time.
+    ///
+    /// # Errors
+    /// When the driver cannot draw into the textures.
+    fn run(&self, radius: u32) -> Result<Sample>;
+
+    /// Returns the filtered picture as RGBA pixels.
+    ///
+    /// # Errors
+    /// When memory runs out, or the driver does not read textures back.
+    fn read(&self) -> Result<Vec<u8>>;
+}
+
+/// Filters whole frames in the same way as the window does.
+pub trait EngineFrames {
+    /// Builds the shaders for pictures of a size. [`EngineFrames::check`] uses them from then on.
+    ///
+    /// # Errors
+    /// When there is no OpenGL, or the picture is larger than it supports.
+    fn shaders(&mut self, size: (u32, u32)) -> Result<Rc<dyn Shaders>>;
+
+    /// Filters a frame through the engine, and compares it with the reference. Returns what was compared.
+    ///
+    /// # Errors
+    /// When the frame differs or cannot be filtered: the outcome that replaces the filter's times.
+    fn check(&mut self, filter: BuiltFilter, radius: u32) -> VariantResult<Checked>;
+}
+
+/// A frame of planes, as a decoder returns it, with its expected output.
+pub struct TestFrame {
+    /// The frame, whose planes hold the picture.
+    pub frame: Frame,
+    layout: Layout,
+    block: Vec<u8>,
+    /// The unfiltered frame as RGBA pixels.
+    rgba: Vec<u8>,
+    /// The last expected output: the radius, true if planes are filtered, and the pixels.
+    expected: Option<(u32, bool, Vec<u8>)>,
+}
+
+impl TestFrame {
+    /// Converts a picture of `width` by `height` RGBA pixels to a frame of 4:2:0 planes with 8 bits.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn from_rgba(rgba: &[u8], (width, height): (u32, u32)) -> Result<Self> {
+        let (layout, mut block) = planes_of(rgba, width, height)?;
+        let mut canvas = Canvas::new(width as usize, height as usize);
+        for (n, (to, from)) in canvas.planes.iter_mut().zip(layout.planes).enumerate() {
+            let columns = if n == 0 { canvas.width } else { canvas.width.div_ceil(2) };
+            let rows = block[from.offset..].chunks(from.stride);
+            to.chunks_exact_mut(columns).zip(rows).for_each(|(to, row)| to.copy_from_slice(&row[..columns]));
+        }
+        let frame = canvas.to_frame()?;
+        let mut rgba = picture_memory(width, height)?;
+        RgbaConverter::new().convert(&frame.picture, &mut rgba)?;
+        block.resize(block.len().next_multiple_of(4), 0);
+        Ok(Self { frame, layout, block, rgba, expected: None })
+    }
+
+    /// Returns the reference's output for a radius. With `planes`, planes are filtered and then converted; otherwise the frame
+    /// is converted and then filtered.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn expected(&mut self, radius: u32, planes: bool) -> Result<&[u8]> {
+        let known =
+            self.expected.take().filter(|(known_radius, kind, _)| (*known_radius, *kind) == (radius, planes));
+        let expected = match known {
+            Some((_, _, expected)) => expected,
+            None if planes => {
+                let filtered = planar_quick(&self.layout, &self.block, radius)?;
+                color_test_pictures::expected(&self.layout.filtered(), &filtered, &Correction::NEUTRAL)?
+            }
+            None => {
+                let size = [self.layout.width, self.layout.height].map(|edge| edge as usize);
+                quick(&self.rgba, size[0], size[1], radius as usize)
+            }
+        };
+        let (.., expected) = self.expected.insert((radius, planes, expected));
+        Ok(expected)
+    }
+
+    /// Returns the description of this check for reports.
+    pub fn checked(&self) -> Checked {
+        let text = |word: &str| vec![word.to_owned()];
+        Checked {
+            sizes: vec![format!("{}x{}", self.layout.width, self.layout.height)],
+            inputs: text("the movie"),
+            ways: text("through the engine"),
+            ..Checked::default()
+        }
+    }
+}

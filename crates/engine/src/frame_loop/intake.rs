@@ -1,0 +1,201 @@
+//! The source of frames: the decoder's queue, and frames that were taken before and are to be filtered again.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::Origin;
+use super::schedule::Schedule;
+use base::jobs::{Job, Waker};
+use video::color::Staging;
+use video::{Decoder, Frame, Seek};
+
+/// A movie that was taken out of the loop with its position, to be resumed later.
+pub struct ParkedMovie {
+    pub(super) decoder: Decoder,
+    /// The frame on the screen and the frames that were between the decoder and the screen, in the movie's order.
+    pub(super) frames: Vec<Arc<Frame>>,
+}
+
+impl ParkedMovie {
+    /// A movie to be played from its beginning.
+    pub fn new(decoder: Decoder) -> Self {
+        Self { decoder, frames: Vec::new() }
+    }
+
+    /// Closes the movie without waiting for its decoder's thread.
+    pub fn retire(self) {
+        retire(self.decoder);
+    }
+
+    /// Stops reading the movie; returns true if the decoder's thread has ended.
+    pub fn end(&mut self) -> bool {
+        self.decoder.end()
+    }
+}
+
+/// Ends a decoder without waiting for its thread, which may be reading.
+fn retire(decoder: Decoder) {
+    // Waiting frames may lie in a device's memory: they are dropped here.
+    decoder.close();
+    let end = move |_: &_| {
+        drop(decoder);
+        Ok(())
+    };
+    // Where no thread can be started, the decoder is dropped here and waited for.
+    let none: Waker = Arc::new(|| ());
+    let ended = Job::<()>::spawn("retire", "A movie could not be closed.", &none, end);
+    drop(ended);
+}
+
+/// Hands out the frames to be filtered, and counts the frames that are dropped.
+pub struct Intake {
+    decoder: Decoder,
+    /// Frames that are to be filtered again, because another filter was chosen in a pause or while a frame of long duration was being
+    /// filtered. Each has the number of frames dropped before it. They are taken before the decoder's frames, in the movie's order.
+    returned: VecDeque<(Arc<Frame>, u32)>,
+    /// The number of frames that were dropped since the last frame that was submitted.
+    dropped: u32,
+    /// Incremented with each new movie and each seek. Frames of an earlier generation are not shown any more.
+    pub(super) generation: u64,
+}
+
+impl Intake {
+    /// Creates the intake for the frames of a decoder.
+    pub(super) fn new(decoder: Decoder) -> Self {
+        Self { decoder, returned: VecDeque::new(), dropped: 0, generation: 0 }
+    }
+
+    /// Returns the movie's decoder.
+    pub fn decoder(&self) -> &Decoder {
+        &self.decoder
+    }
+
+    /// Stops reading the movie; returns true if the decoder's thread has ended.
+    pub fn end(&mut self) -> bool {
+        self.decoder.end()
+    }
+
+    /// Returns true if the frame is of the current movie and was taken since the last seek.
+    pub(super) fn is_current(&self, origin: &Origin) -> bool {
+        origin.generation == self.generation
+    }
+
+    /// Returns true if the decoder has no more frames.
+    pub(super) fn is_finished(&self) -> bool {
+        self.decoder.queue().is_finished()
+    }
+
+    /// Returns true if a frame waits to be filtered again.
+    pub(super) fn has_frame_to_refilter(&self) -> bool {
+        !self.returned.is_empty()
+    }
+
+    /// Returns true if neither a decoded frame nor a frame to be filtered again is waiting.
+    pub(super) fn is_empty(&self) -> bool {
+        self.returned.is_empty() && self.decoder.queue().frame_count() == 0
+    }
+
+    /// Takes the next frame to filter: a frame to be filtered again, or the decoder's frame that is due. `interval_ns` is the interval
+    /// between the movie's frames, if known.
+    pub(super) fn take(&mut self, schedule: &Schedule, interval_ns: Option<i64>) -> Option<Arc<Frame>> {
+        if let Some((frame, dropped_before)) = self.returned.pop_front() {
+            self.dropped += dropped_before;
+            return Some(frame);
+        }
+        let queue = self.decoder.queue();
+        let Some(now_ns) = schedule.pace_ns() else { return queue.take_next().map(Arc::new) };
+        let taken = queue.take_due(now_ns, schedule.lead_ns(interval_ns));
+        self.dropped += taken.dropped;
+        taken.frame.map(Arc::new)
+    }
+
+    /// Returns the time when the decoder's next frame may be taken; `None` in a pause or if no frame is decoded.
+    pub(super) fn next_take(&self, schedule: &Schedule, interval_ns: Option<i64>) -> Option<Instant> {
+        schedule.take_at(self.decoder.queue().next_pts_ns()?, interval_ns)
+    }
+
+    /// Returns the [`Origin`] of a frame that was just taken. `device` is the number of device changes so far; `replaces_shown`
+    /// is true if the frame is on the screen already.
+    pub(super) fn origin(&mut self, frame: Arc<Frame>, device: u32, replaces_shown: bool) -> Origin {
+        let generation = self.generation;
+        let dropped_before = if replaces_shown { 0 } else { std::mem::take(&mut self.dropped) };
+        Origin { frame, dropped_before, generation, device, replaces_shown, is_outdated: false }
+    }
+
+    /// Counts this many further frames as dropped.
+    pub(super) fn count_dropped(&mut self, frames: u32) {
+        self.dropped += frames;
+    }
+
+    /// Puts a frame back that was taken too early, to be taken next.
+    pub(super) fn put_back(&mut self, frame: Arc<Frame>) {
+        self.returned.push_front((frame, 0));
+    }
+
+    /// Takes back a frame whose filter or filtered picture was given up. In a pause, or if the frame is to stay on the screen for long, the
+    /// frame is queued to be filtered again; otherwise it counts as dropped. Does nothing for a frame that is on the screen already, or
+    /// that was taken before the last seek.
+    pub(super) fn give_up(&mut self, origin: Origin, schedule: &Schedule) {
+        if origin.replaces_shown || !self.is_current(&origin) {
+            return;
+        }
+        if schedule.is_paused() || schedule.stays(&origin.frame, false) {
+            self.resubmit(origin);
+        } else {
+            self.dropped += origin.dropped_before + 1;
+        }
+    }
+
+    /// Queues a frame to be taken and filtered again.
+    pub(super) fn resubmit(&mut self, origin: Origin) {
+        let at = self.returned.partition_point(|(frame, _)| frame.pts_ns < origin.frame.pts_ns);
+        self.returned.insert(at, (origin.frame, origin.dropped_before));
+    }
+
+    /// Returns the frames that wait to be filtered again.
+    pub(super) fn frames_to_refilter(&self) -> impl Iterator<Item = &Arc<Frame>> {
+        self.returned.iter().map(|(frame, _)| frame)
+    }
+
+    /// Plays another movie from its beginning.
+    pub(super) fn play(&mut self, decoder: Decoder) {
+        retire(std::mem::replace(&mut self.decoder, decoder));
+    }
+
+    /// Takes the movie out of the loop together with `frames`, its frames that are to be shown first when it is resumed. No movie plays
+    /// after that.
+    pub(super) fn park(&mut self, mut frames: Vec<Arc<Frame>>) -> ParkedMovie {
+        let decoder = std::mem::replace(&mut self.decoder, Decoder::without_frames());
+        // Packed planes lie in the memory of a device that may go meanwhile.
+        decoder.set_staging(None);
+        frames.sort_by_key(|frame| frame.pts_ns);
+        // The frame on the screen may be in a filter, too.
+        frames.dedup_by_key(|frame| frame.pts_ns);
+        ParkedMovie { decoder, frames }
+    }
+
+    /// Queues the frames of a parked movie, to be taken before those of the decoder.
+    pub(super) fn resume(&mut self, frames: Vec<Arc<Frame>>) {
+        self.returned.extend(frames.into_iter().map(|frame| (frame, 0)));
+    }
+
+    /// Seeks in the movie; returns true if the position exists.
+    pub(super) fn seek(&mut self, to: Seek) -> bool {
+        let before = self.decoder.generation();
+        self.decoder.seek(to);
+        self.decoder.generation() != before
+    }
+
+    /// Makes all frames that were taken so far outdated, as after a seek: they are not shown any more.
+    pub(super) fn restart(&mut self) {
+        self.generation += 1;
+        self.returned.clear();
+        self.dropped = 0;
+    }
+
+    /// Sets the memory in which the decoder's thread packs the planes of later frames; `None` if it should not pack them.
+    pub(super) fn set_staging(&self, staging: Option<Staging>) {
+        self.decoder.set_staging(staging);
+    }
+}

@@ -1,0 +1,311 @@
+//! The filtered frames that are ready, and the times of drawing them.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::gl_times::{GlTimings, PendingGlTimes};
+use super::pairs::SecondSide;
+use super::schedule::Schedule;
+use super::screen::{Screen, ScreenChange};
+use super::slots::WipeSide;
+use super::{Origin, Picture};
+use crate::slot::ResultIn;
+use crate::stats::{ClothTimes, FrameSample, GlTimes, Lane, Recorder, Setting, Span, Stage, Versions, trace};
+use crate::{Request, Slot};
+use base::timing::log;
+use opengl::timer::{GlTimer, Timing};
+
+/// The times of the stages that draw a frame in the window, in milliseconds.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct DrawTimes {
+    /// Drawing the picture: the calls on the window's thread.
+    pub present: f64,
+    /// Laying out the overlay and handing it to OpenGL.
+    pub overlay: f64,
+    /// Swapping the window's buffers. A software renderer draws during the swap.
+    pub swap: f64,
+}
+
+impl DrawTimes {
+    /// Returns the time and the span of each stage, the last stage first. The stages follow each other, and the last one ends at `now`.
+    fn stages(&self, now: Instant) -> [(f64, Span); 3] {
+        let mut to = now;
+        [(Stage::Swap, self.swap), (Stage::Overlay, self.overlay), (Stage::Present, self.present)].map(
+            |(stage, ms)| {
+                let time = Duration::try_from_secs_f64(ms / 1e3).unwrap_or_default();
+                let from = to.checked_sub(time).unwrap_or(to);
+                (ms, Span { stage, lane: Lane::Host, from, to: std::mem::replace(&mut to, from) })
+            },
+        )
+    }
+}
+
+/// A filtered frame that is on the screen or is going to be.
+pub(super) struct ReadyFrame {
+    pub(super) origin: Origin,
+    pub(super) picture: Picture,
+    /// The pictures of the frame are in their textures.
+    is_filled: bool,
+    /// The timer query for OpenGL's copy of the picture into its texture.
+    fetch_timing: Option<Timing>,
+    pub(super) second: Option<Box<SecondSide>>,
+}
+
+impl ReadyFrame {
+    /// Creates a ready frame whose pictures are not in their textures yet.
+    pub(super) fn new(origin: Origin, picture: Picture, second: Option<Box<SecondSide>>) -> Self {
+        Self { origin, picture, is_filled: false, fetch_timing: None, second }
+    }
+
+    /// Uploads the pictures of both sides into their textures, and adds the times to the stages.
+    fn upload_pictures(&mut self, timer: Option<&GlTimer>) {
+        self.is_filled = true;
+        let Picture { slot, stages, .. } = &mut self.picture;
+        if let Some(second) = &mut self.second {
+            let began = Instant::now();
+            second.show();
+            stages.record(Stage::Wipe, began);
+        }
+        let began = Instant::now();
+        if let Some(timer) = timer.filter(|_| slot.result == ResultIn::Output) {
+            self.fetch_timing = timer.time_and_begin(|| slot.show()).1;
+        } else {
+            slot.show();
+        }
+        stages.record(Stage::Release, began);
+    }
+
+    /// Returns the slots of the frame's pictures.
+    fn slots_mut(&mut self) -> impl Iterator<Item = &mut Slot> {
+        let second = self.second.iter_mut().flat_map(|second| second.slots_mut());
+        std::iter::once(&mut self.picture.slot).chain(second)
+    }
+
+    /// Returns the frame's origin and the slots of its pictures, each with the side whose pool it goes back to.
+    pub(super) fn into_parts(self) -> (Origin, impl Iterator<Item = (WipeSide, Slot)>) {
+        let second = self.second.into_iter().flat_map(|second| second.into_slots());
+        (self.origin, second.chain([(WipeSide::First, self.picture.slot)]))
+    }
+
+    /// Returns the setting with which the frame was filtered, for the statistics.
+    fn setting(&self) -> Setting {
+        let Request { variant, radius, .. } = self.picture.request;
+        let second = self.second.as_ref();
+        Setting {
+            variant,
+            radius,
+            size: self.picture.slot.size(),
+            device: self.origin.device,
+            beside: second.map(|second| second.setting()),
+            versions: Versions {
+                first: self.picture.version,
+                beside: second.map_or(1, |second| second.version),
+            },
+        }
+    }
+}
+
+/// The filtered frames that are not due yet, and the frame on the screen.
+pub struct Presenter {
+    ready: VecDeque<ReadyFrame>,
+    /// The frame on the screen.
+    pub screen: Screen,
+    /// When the first picture of the run was on the screen.
+    epoch: Option<Instant>,
+    last_present: Option<Instant>,
+    last_swap: Option<Instant>,
+    /// When the process last continued after it had been stopped.
+    pub(super) stop_ended: Option<Instant>,
+    pub(super) gl_times: PendingGlTimes,
+    /// The times of the last crowd of figures that was drawn, for the next row of the statistics; `None` if no crowd is drawn.
+    pub cloth: Option<Box<ClothTimes>>,
+}
+
+impl Presenter {
+    /// Creates a presenter without frames.
+    pub(super) fn new(gl: Arc<glow::Context>) -> Self {
+        Self {
+            ready: VecDeque::new(),
+            screen: Screen::default(),
+            epoch: None,
+            last_present: None,
+            last_swap: None,
+            stop_ended: None,
+            gl_times: PendingGlTimes::new(gl),
+            cloth: None,
+        }
+    }
+
+    /// Returns the frames that are ready, in the order in which they are shown.
+    pub(super) fn ready(&self) -> &VecDeque<ReadyFrame> {
+        &self.ready
+    }
+
+    /// Returns the origins of the ready frames and of the frame on the screen.
+    pub(super) fn origins(&self) -> impl Iterator<Item = &Origin> {
+        self.ready.iter().chain(self.screen.shown()).map(|ready| &ready.origin)
+    }
+
+    /// Marks the ready frames and the frame on the screen as outdated.
+    pub(super) fn outdate(&mut self) {
+        self.ready
+            .iter_mut()
+            .chain(self.screen.shown_mut())
+            .for_each(|ready| ready.origin.is_outdated = true);
+    }
+
+    /// Returns the slots of the ready frames and of the frame on the screen.
+    pub(super) fn slots_mut(&mut self) -> impl Iterator<Item = &mut Slot> {
+        self.ready.iter_mut().chain(self.screen.shown_mut()).flat_map(ReadyFrame::slots_mut)
+    }
+
+    /// Adds a filtered frame, to be shown when it is due.
+    pub(super) fn push(&mut self, ready: ReadyFrame) {
+        if ready.origin.replaces_shown {
+            self.ready.push_front(ready);
+        } else {
+            self.ready.push_back(ready);
+        }
+    }
+
+    /// Removes and returns the ready frames for which `condition` returns true.
+    pub(super) fn remove(&mut self, condition: impl Fn(&ReadyFrame) -> bool) -> Vec<ReadyFrame> {
+        let ready = std::mem::take(&mut self.ready);
+        let (removed, kept): (Vec<_>, Vec<_>) = ready.into_iter().partition(condition);
+        self.ready = kept.into();
+        removed
+    }
+
+    /// Uploads the pictures of the ready frames into their textures.
+    pub(super) fn upload_pictures(&mut self) {
+        let timer = self.gl_times.timer();
+        self.ready.iter_mut().filter(|ready| !ready.is_filled).for_each(|ready| ready.upload_pictures(timer));
+    }
+
+    /// Returns true if the next ready frame should be drawn now.
+    pub(super) fn is_due(&self, schedule: &Schedule) -> bool {
+        self.ready.front().is_some_and(|next| schedule.is_due(&next.origin))
+    }
+
+    /// Returns the time when the next ready frame should be drawn; `None` in a pause or if no frame is ready.
+    pub(super) fn next_draw(&self, schedule: &Schedule) -> Option<Instant> {
+        self.ready.front().and_then(|next| schedule.draw_at(&next.origin.frame))
+    }
+
+    /// Puts the ready frame that is due on the screen. Skips a frame whose successor is due as well. Returns the frames that
+    /// are not needed any more.
+    pub(super) fn advance(&mut self, schedule: &Schedule, recorder: &mut Recorder) -> Vec<ReadyFrame> {
+        let mut unused = Vec::new();
+        while self.ready.get(1).is_some_and(|next| schedule.overtakes(&next.origin))
+            && let Some(skipped) = self.ready.pop_front()
+        {
+            let Origin { replaces_shown, dropped_before, .. } = skipped.origin;
+            if let Some(next) = self.ready.front_mut().filter(|_| !replaces_shown) {
+                next.origin.dropped_before += dropped_before + 1;
+            }
+            unused.push(skipped);
+        }
+        self.upload_pictures();
+        if self.is_due(schedule)
+            && let Some(next) = self.ready.pop_front()
+        {
+            recorder.shown.begin(next.setting());
+            unused.extend(self.screen.replace(next));
+        }
+        unused
+    }
+
+    /// Leaves the interval from the last presented frame to the next one out of the statistics.
+    pub(super) fn interrupt(&mut self) {
+        (self.last_present, self.last_swap) = (None, None);
+    }
+
+    /// Returns true if no frame was presented for at least `time`.
+    pub(super) fn is_starved(&self, time: Duration) -> bool {
+        self.last_present.is_none_or(|at| at.elapsed() > time)
+    }
+
+    /// Returns the timer for OpenGL's commands if the frame on the screen is to be timed: it is a new movie frame, and timer queries
+    /// measure the drawing.
+    pub fn gl_timer(&self) -> Option<GlTimer> {
+        self.gl_times.timer().filter(|_| self.screen.is_new()).cloned()
+    }
+
+    /// Records that the window's buffers were swapped, with the times of drawing. `is_idle` says that only the user's input causes
+    /// repaints. Returns true if the swap showed a new movie frame.
+    pub(super) fn swapped(
+        &mut self,
+        times: DrawTimes,
+        timings: GlTimings,
+        is_idle: bool,
+        schedule: &mut Schedule,
+        recorder: &mut Recorder,
+    ) -> bool {
+        let now = Instant::now();
+        let last_swap = self.last_swap.replace(now);
+        if is_idle {
+            self.last_swap = None;
+        } else if let Some(last) = last_swap {
+            recorder.overlay_repaint(now.duration_since(last).as_secs_f64() * 1e3);
+        }
+        let change = self.screen.take_change();
+        let is_new = change == Some(ScreenChange::NewFrame);
+        let drawn = times.stages(now);
+        if !is_new {
+            log::record(|| trace::repaint_events(&drawn.map(|(_, span)| span)));
+        }
+        let Some(shown) = self.screen.shown_mut().filter(|_| change.is_some()) else { return false };
+        // Times of a frame count only if the process was not stopped since its first stage.
+        let began = shown.picture.stages.spans.first().map(|span| span.from);
+        let was_stopped = self.stop_ended.zip(began).is_some_and(|(ended, began)| began <= ended);
+        if is_new {
+            let draw_ms = times.present + times.overlay + times.swap;
+            schedule.note_presented(&shown.origin.frame, Some(draw_ms).filter(|_| !was_stopped));
+        }
+        let epoch = *self.epoch.get_or_insert(now);
+        let stages = &mut shown.picture.stages;
+        for (ms, span) in drawn {
+            stages.times[span.stage as usize] = ms;
+            stages.spans.push(span);
+        }
+        if was_stopped {
+            stages.make_times_unknown();
+        }
+        let setting = shown.setting();
+        let second = shown.second.as_ref().filter(|_| !was_stopped);
+        let (origin, stages) = (&shown.origin, &mut shown.picture.stages);
+        let mut sample = FrameSample {
+            pts: origin.frame.movie_s,
+            presented_at: now.duration_since(epoch).as_secs_f64(),
+            interval_ms: None,
+            stages: stages.times,
+            filter_by_wall: stages.filter_by_wall,
+            pack_ms: stages.pack_ms,
+            gl: GlTimes::default(),
+            late: schedule.is_late(&origin.frame),
+            dropped_before: origin.dropped_before,
+            variant: setting.variant,
+            radius: setting.radius,
+            size: setting.size,
+            device: setting.device,
+            beside: setting.beside,
+            versions: setting.versions,
+            beside_filter_ms: second.and_then(|second| second.filter_ms()),
+            others: None,
+            cloth: if is_new { self.cloth.take() } else { None },
+        };
+        if !is_new {
+            recorder.push_refiltered(sample);
+            return false;
+        }
+        let last = self.last_present.replace(now);
+        sample.interval_ms = last.map(|last| now.duration_since(last).as_secs_f64() * 1e3);
+        let texture = shown.fetch_timing.take();
+        self.gl_times.push(recorder.presented(), GlTimings { texture, ..timings });
+        let spans = std::mem::take(&mut stages.spans);
+        log::record(|| trace::frame_events(recorder.presented(), &sample, &spans));
+        recorder.push_traced(sample, spans);
+        true
+    }
+}

@@ -1,0 +1,238 @@
+//! The timing of frames: the movie's clock, pauses, and the time that drawing takes.
+
+use std::time::{Duration, Instant};
+
+use super::Origin;
+use crate::Stages;
+use video::{Clock, Frame};
+
+/// A picture that stays on the screen for longer than this is filtered again when another filter is chosen. In an ordinary movie the next
+/// frame comes sooner and has the new filter, so that no frame is filtered twice.
+const HOLD: Duration = Duration::from_millis(150);
+
+/// Returns true if a frame that takes `takes_ns` to make would be late by no more than half of its duration. `left_ns` is the time until
+/// it should be drawn, negative if it is late.
+fn has_time(left_ns: i64, duration_ns: i64, takes_ns: i64) -> bool {
+    takes_ns <= left_ns.saturating_add(duration_ns / 2)
+}
+
+/// Returns true if a picture that is due to be replaced at `end` stays on the screen for longer than [`HOLD`] from `now` on: because `end`
+/// is later, or because `end` passed more than [`HOLD`] ago and no other frame has been decoded (`nothing_follows`).
+fn outlasts(end: Instant, now: Instant, nothing_follows: bool) -> bool {
+    end > now + HOLD || nothing_follows && now > end + HOLD
+}
+
+/// The time in seconds after which the user is told that a picture is awaited or is still being filtered.
+pub(super) const BUSY_AFTER_S: f64 = 0.25;
+
+/// The movie's clock, and the decisions that depend on it.
+pub struct Schedule {
+    clock: Clock,
+    /// Pictures are shown as soon as they are filtered, instead of at their timestamps.
+    is_unpaced: bool,
+    /// The movie's clock runs, because its first picture was shown. False again after a seek, a step or another movie.
+    has_started: bool,
+    /// When the loop was created, or the last seek, step or other movie began.
+    restarted_at: Instant,
+    /// The moving average of the time for drawing and swapping, in nanoseconds.
+    draw_ns: i64,
+    /// The number of interruptions so far.
+    interruptions: u64,
+}
+
+impl Schedule {
+    /// Creates the schedule of a movie whose first picture is not shown yet.
+    pub(super) fn new(is_unpaced: bool) -> Self {
+        Self {
+            clock: Clock::new(0, Instant::now()),
+            is_unpaced,
+            has_started: false,
+            restarted_at: Instant::now(),
+            draw_ns: 0,
+            interruptions: 0,
+        }
+    }
+
+    /// Returns true if the movie is paused.
+    pub fn is_paused(&self) -> bool {
+        self.clock.is_paused()
+    }
+
+    /// Returns false while the first picture after a start, a seek or a step is not on the screen yet.
+    pub fn has_started(&self) -> bool {
+        self.has_started
+    }
+
+    /// Pauses or resumes the movie.
+    pub fn toggle_pause(&mut self) {
+        if self.clock.is_paused() {
+            self.clock.resume(Instant::now())
+        } else {
+            self.clock.pause(Instant::now())
+        }
+        self.interrupt();
+    }
+
+    /// Sets the playback speed; 1 is the movie's normal speed.
+    pub fn set_speed(&mut self, speed: f64) {
+        self.clock.set_speed(speed, Instant::now());
+        self.interrupt();
+    }
+
+    /// Returns the playback speed; 1 is the movie's normal speed.
+    pub fn speed(&self) -> f64 {
+        self.clock.speed()
+    }
+
+    /// Pauses, and shows the next frame.
+    pub fn step(&mut self) {
+        if !self.is_paused() {
+            self.toggle_pause();
+        }
+        // The next frame sets the clock, as the first one did.
+        self.restart();
+    }
+
+    /// Stops the clock. The next picture that is shown sets the clock to its timestamp and starts it again.
+    pub(super) fn restart(&mut self) {
+        (self.has_started, self.restarted_at) = (false, Instant::now());
+    }
+
+    /// Leaves the time between the last presented frame and the next one out of the statistics. Call it when something other than playing,
+    /// such as a resize of the window, delays the next frame.
+    pub fn interrupt(&mut self) {
+        self.interruptions += 1;
+    }
+
+    /// Returns the number of interruptions so far.
+    pub(super) fn interruptions(&self) -> u64 {
+        self.interruptions
+    }
+
+    /// Returns true if a restart takes long: its first picture has been awaited for longer than [`BUSY_AFTER_S`].
+    pub(super) fn is_restart_slow(&self) -> bool {
+        !self.has_started && self.restarted_at.elapsed().as_secs_f64() > BUSY_AFTER_S
+    }
+
+    /// Notes that a movie frame was shown. The first frame after a restart starts the clock; every further frame updates the average of
+    /// the drawing time with `draw_ms`, if given.
+    pub(super) fn note_presented(&mut self, frame: &Frame, draw_ms: Option<f64>) {
+        if !self.has_started {
+            self.has_started = true;
+            self.clock.resync(frame.pts_ns, Instant::now());
+        } else if let Some(ms) = draw_ms {
+            self.draw_ns += ((ms * 1e6) as i64 - self.draw_ns) / 8;
+        }
+    }
+
+    /// Leaves a time in which the process was stopped out of the movie's time.
+    pub(super) fn exclude_stop(&mut self, stopped: Duration) {
+        self.clock.exclude(stopped);
+        self.interrupt();
+    }
+
+    /// Returns the movie's time in nanoseconds, by which frames are taken and dropped. Returns `None` if frames are taken regardless of
+    /// time: before the first picture, and if frames are shown as fast as they are filtered.
+    pub(super) fn pace_ns(&self) -> Option<i64> {
+        (self.has_started && !self.is_unpaced).then(|| self.clock.now_ns())
+    }
+
+    /// Returns when a frame should be replaced on the screen by the next one; `None` before the first picture, in a pause, and if the
+    /// movie is unpaced.
+    pub(super) fn end_of(&self, frame: &Frame) -> Option<Instant> {
+        let end_ns = frame.pts_ns.saturating_add(frame.duration_ns);
+        self.clock.instant_of(end_ns).filter(|_| self.has_started && !self.is_unpaced)
+    }
+
+    /// Returns true if a frame on the screen stays there for longer than [`HOLD`] from now on. `nothing_follows` says that no other frame
+    /// has been decoded.
+    pub(super) fn stays(&self, frame: &Frame, nothing_follows: bool) -> bool {
+        self.end_of(frame).is_some_and(|end| outlasts(end, Instant::now(), nothing_follows))
+    }
+
+    /// Returns the movie's time in nanoseconds at which drawing a frame should begin, so that it is on the screen at its timestamp.
+    fn draw_at_ns(&self, frame: &Frame) -> i64 {
+        let draw_ns = (self.draw_ns as f64 * self.clock.speed()) as i64;
+        frame.pts_ns - draw_ns.clamp(0, frame.duration_ns)
+    }
+
+    /// Returns when drawing a frame should begin, so that it is on the screen at its timestamp; `None` in a pause.
+    pub(super) fn draw_at(&self, frame: &Frame) -> Option<Instant> {
+        self.clock.instant_of(self.draw_at_ns(frame))
+    }
+
+    /// Returns true if a filtered frame should be drawn now.
+    pub(super) fn is_due(&self, origin: &Origin) -> bool {
+        let is_paused = self.is_paused();
+        let now = !self.has_started || self.is_unpaced && !is_paused || origin.replaces_shown;
+        now || !is_paused && self.draw_at_ns(&origin.frame) <= self.clock.now_ns()
+    }
+
+    /// Returns true if the frame's timestamp has passed, so that the frame replaces the one before it.
+    pub(super) fn overtakes(&self, origin: &Origin) -> bool {
+        let paced = self.pace_ns().filter(|_| !self.is_paused());
+        paced.is_some_and(|now_ns| !origin.replaces_shown && origin.frame.pts_ns <= now_ns)
+    }
+
+    /// Returns how long before its timestamp a frame may be taken, in nanoseconds of the movie: the interval between frames (`interval_ns`,
+    /// if known), but at least 20 ms and at most 100 ms of real time.
+    pub(super) fn lead_ns(&self, interval_ns: Option<i64>) -> i64 {
+        let least = (20e6 * self.clock.speed()) as i64;
+        interval_ns.unwrap_or(0).clamp(least, 5 * least)
+    }
+
+    /// Returns the earliest time at which the frame with the timestamp `pts_ns`, in nanoseconds, may be taken from the decoder; `None` in a
+    /// pause. `interval_ns` is the interval between the movie's frames in nanoseconds, if known.
+    pub(super) fn take_at(&self, pts_ns: i64, interval_ns: Option<i64>) -> Option<Instant> {
+        self.clock.instant_of(pts_ns - self.lead_ns(interval_ns))
+    }
+
+    /// Returns true if the frame can be filtered again before it is late, assuming that it takes as long as `stages`.
+    pub(super) fn can_resubmit(&self, frame: &Frame, stages: &Stages) -> bool {
+        if !self.has_started || self.is_unpaced {
+            return false;
+        }
+        let takes_ms = stages.times.iter().sum::<f64>() * self.clock.speed();
+        let left_ns = self.draw_at_ns(frame).saturating_sub(self.clock.now_ns());
+        self.is_paused() || has_time(left_ns, frame.duration_ns, (takes_ms * 1e6) as i64)
+    }
+
+    /// Returns true if a frame that is shown now is late by more than half of its duration.
+    pub(super) fn is_late(&self, frame: &Frame) -> bool {
+        !self.is_unpaced && self.clock.now_ns() - frame.pts_ns > frame.duration_ns / 2
+    }
+
+    /// Returns true if the time in which a frame should be on the screen is over: its timestamp plus `duration_ns` nanoseconds
+    /// has passed.
+    pub(super) fn is_past(&self, frame: &Frame, duration_ns: i64) -> bool {
+        let end_ns = frame.pts_ns.saturating_add(duration_ns);
+        self.has_started && (self.is_unpaced || self.clock.now_ns() >= end_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_picture_stays_where_no_next_one_comes_soon() {
+        let now = Instant::now() + Duration::from_secs(60);
+        let ms = Duration::from_millis;
+        // 25 frames a second, 10 at a quarter of their speed, and slides.
+        assert!(!outlasts(now + ms(40), now, false) && outlasts(now + ms(400), now, false));
+        assert!(outlasts(now + ms(12_000), now, false) && !outlasts(now + ms(100), now, false));
+        // The next one is late: it is being filtered, or the decoder does not give it.
+        assert!(!outlasts(now - ms(12_000), now, false) && outlasts(now - ms(12_000), now, true));
+        assert!(!outlasts(now - ms(100), now, true));
+    }
+
+    #[test]
+    fn a_frame_is_resubmitted_unless_that_makes_it_late() {
+        let has_time = |left_ns, takes_ns| has_time(left_ns, 40_000_000, takes_ns);
+        assert!(has_time(30_000_000, 10_000_000));
+        assert!(has_time(1_000_000, 21_000_000) && !has_time(1_000_000, 22_000_000), "half of its time");
+        assert!(has_time(-10_000_000, 9_000_000) && !has_time(-10_000_000, 11_000_000), "it is due");
+        assert!(!has_time(30_000_000, 300_000_000), "the filter is slow");
+        assert!(!has_time(-1_000_000_000, 0), "it is late as it is");
+    }
+}

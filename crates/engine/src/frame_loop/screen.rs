@@ -1,0 +1,119 @@
+//! The picture on the screen.
+
+use std::sync::Arc;
+
+use super::presenter::ReadyFrame;
+use super::{Filter, ShownWipe};
+use crate::Readings;
+use video::{Frame, Orientation};
+
+/// A change of the picture on the screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ScreenChange {
+    /// Another movie frame is shown.
+    NewFrame,
+    /// The former movie frame, filtered again, is shown.
+    Replacement,
+}
+
+/// The frame on the screen. Before the first picture, its methods return `None` or a default value.
+#[derive(Default)]
+pub struct Screen {
+    shown: Option<ReadyFrame>,
+    /// The change since the window's buffers were swapped.
+    change: Option<ScreenChange>,
+}
+
+impl Screen {
+    /// Returns the frame on the screen.
+    pub(super) fn shown(&self) -> Option<&ReadyFrame> {
+        self.shown.as_ref()
+    }
+
+    /// Returns the frame on the screen, to change it.
+    pub(super) fn shown_mut(&mut self) -> Option<&mut ReadyFrame> {
+        self.shown.as_mut()
+    }
+
+    /// Puts the next frame on the screen, and returns the former one.
+    pub(super) fn replace(&mut self, next: ReadyFrame) -> Option<ReadyFrame> {
+        let is_replacement = next.origin.replaces_shown;
+        self.change = Some(if is_replacement { ScreenChange::Replacement } else { ScreenChange::NewFrame });
+        self.shown.replace(next)
+    }
+
+    /// Returns the change since the last call.
+    pub(super) fn take_change(&mut self) -> Option<ScreenChange> {
+        self.change.take()
+    }
+
+    /// Returns true if the frame on the screen is a new movie frame and the window's buffers have not been swapped since the
+    /// frame was put there.
+    pub fn is_new(&self) -> bool {
+        self.change == Some(ScreenChange::NewFrame)
+    }
+
+    /// Uploads the picture into its texture if it is not there. Returns the texture and its size in pixels.
+    pub fn filled_texture(&mut self) -> Option<(glow::Texture, (u32, u32))> {
+        let slot = &mut self.shown.as_mut()?.picture.slot;
+        slot.show();
+        Some((slot.texture()?, slot.size()))
+    }
+
+    /// Returns the position of the picture in the movie, in seconds.
+    pub fn position_s(&self) -> f64 {
+        self.shown().map_or(0.0, |f| f.origin.frame.movie_s)
+    }
+
+    /// Returns the filter of the picture.
+    pub fn filter(&self) -> Option<Filter> {
+        self.shown().map(|f| (f.picture.request.variant, f.picture.request.radius))
+    }
+
+    /// Returns the readings of the scopes for the picture, if they were requested.
+    pub fn readings(&self) -> Option<Arc<Readings>> {
+        self.shown().and_then(|f| f.picture.readings.clone())
+    }
+
+    /// Returns the movie's frame, as it was decoded.
+    pub fn frame(&self) -> Option<Arc<Frame>> {
+        self.shown().map(|f| f.origin.frame.clone())
+    }
+
+    /// Returns the size of the picture in pixels.
+    pub fn size(&self) -> Option<(u32, u32)> {
+        self.shown().map(|f| f.picture.slot.size())
+    }
+
+    /// Returns how the picture must be rotated or mirrored to be shown upright.
+    pub fn orientation(&self) -> Orientation {
+        self.shown().map_or_else(Orientation::default, |f| f.origin.frame.orientation())
+    }
+
+    /// Returns true if the picture may have pixels that are not opaque.
+    pub fn has_alpha(&self) -> bool {
+        self.shown().is_some_and(|f| f.origin.frame.has_alpha())
+    }
+
+    /// Returns true if programs that made the picture have been replaced since.
+    pub fn is_outdated(&self) -> bool {
+        self.shown().is_some_and(|f| f.origin.is_outdated)
+    }
+
+    /// Returns the wipe on the screen, if there is one.
+    pub fn wipe(&self) -> Option<ShownWipe> {
+        let shown = self.shown()?;
+        let second = shown.second.as_ref()?;
+        Some(ShownWipe {
+            sides: [shown.picture.request, second.request],
+            by_wall: [shown.picture.stages.filter_by_wall, second.by_wall],
+            texture: second.texture()?,
+            difference: second.difference(),
+        })
+    }
+
+    /// Returns the duration of the frame in nanoseconds, which is the interval between the movie's frames; `None` if it is unknown.
+    pub fn frame_interval_ns(&self) -> Option<i64> {
+        self.shown().map(|f| f.origin.frame.duration_ns).filter(|ns| *ns > 0)
+    }
+}

@@ -1,0 +1,96 @@
+//! Detects times in which this process did not run although the loop was due: the process was stopped, as by Ctrl+Z or a debugger, or
+//! something outside blocked the window's thread, as a compositor does that takes no pictures of a hidden window.
+//!
+//! A stop is distinguished from work that takes long by the CPU time of the process: filtering or drawing on the processor uses it,
+//! and a stopped process does not. The window's thread waits for no driver, except for one that needs OpenGL's context.
+
+use std::time::{Duration, Instant};
+
+use opencl::process::cpu_time;
+
+/// The shortest time that counts as a stop.
+const MIN_STOP: Duration = Duration::from_secs(1);
+/// A process counts as stopped only if it used less CPU time than the overdue time divided by this number; otherwise it was
+/// working.
+const IDLE_DIVISOR: u32 = 10;
+
+/// Measures how long the process was stopped.
+#[derive(Debug, Default)]
+pub struct StopDetector {
+    /// When the loop is due; `None` while it waits for events alone.
+    due: Option<Instant>,
+    /// The CPU time that the process had used at the last call of [`StopDetector::check`] or [`StopDetector::wait_until`].
+    used: Option<Duration>,
+    /// The loop is between two turns.
+    is_waiting: bool,
+    /// The sum of all stops so far.
+    total: Duration,
+}
+
+impl StopDetector {
+    /// Returns how late this turn of the loop is if the process was stopped meanwhile, as by Ctrl+Z; `None` if it was not
+    /// stopped. Call it at the start of each turn. `calls_drivers` says that this thread may have waited for a driver during a turn of the loop.
+    pub(super) fn check(&mut self, calls_drivers: bool) -> Option<Duration> {
+        self.check_at(Instant::now(), cpu_time(), calls_drivers)
+    }
+
+    /// Does the work of [`check`](Self::check) for the time `now` and the CPU time `used` by the process.
+    fn check_at(&mut self, now: Instant, used: Option<Duration>, calls_drivers: bool) -> Option<Duration> {
+        let total = self.total;
+        let before = std::mem::replace(self, Self { due: Some(now), used, is_waiting: false, total });
+        let late = now.saturating_duration_since(before.due?);
+        let worked = used?.saturating_sub(before.used?);
+        let was_at_work = worked > late / IDLE_DIVISOR || calls_drivers && !before.is_waiting;
+        let stopped = Some(late).filter(|late| *late > MIN_STOP && !was_at_work)?;
+        self.total += stopped;
+        Some(stopped)
+    }
+
+    /// Notes that a turn of the loop is over and when the next one is due; `None` if the loop waits only for events.
+    pub fn wait_until(&mut self, due: Option<Instant>) {
+        let now = Instant::now();
+        self.due = due.map(|due| due.max(now));
+        (self.used, self.is_waiting) = (cpu_time(), true);
+    }
+
+    /// Returns for how long the process was stopped in all.
+    pub fn total(&self) -> Duration {
+        self.total
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stop_is_distinguished_from_waiting_and_from_work() {
+        let start = Instant::now();
+        let at = |ms: u64| start + Duration::from_millis(ms);
+        let used = |ms: u64| Some(Duration::from_millis(ms));
+        let resting = |until: Option<u64>| StopDetector {
+            due: until.map(at),
+            used: used(100),
+            is_waiting: true,
+            ..Default::default()
+        };
+        let kept = |mut detector: StopDetector, now, cpu| detector.check_at(at(now), used(cpu), false);
+        let ms = |ms| Some(Duration::from_millis(ms));
+        assert_eq!(kept(resting(Some(500)), 15_500, 110), ms(15_000), "it was stopped");
+        assert_eq!(kept(resting(Some(12_000)), 12_040, 110), None, "it waited for the next slide");
+        assert_eq!(kept(resting(None), 60_000, 110), None, "nothing was due");
+        assert_eq!(kept(resting(Some(500)), 1_400, 110), None, "a busy machine");
+        // In the middle of a turn.
+        let working =
+            || StopDetector { due: Some(at(0)), used: used(100), is_waiting: false, ..Default::default() };
+        assert_eq!(kept(working(), 9_000, 500), ms(9_000));
+        assert_eq!(kept(working(), 9_000, 9_100), None, "it drew for so long");
+        assert_eq!(working().check_at(at(9_000), used(500), true), None, "a driver may not have answered");
+        assert_eq!(resting(Some(0)).check_at(at(9_000), used(500), true), ms(9_000), "none was asked");
+        assert_eq!(working().check_at(at(9_000), None, false), None, "no CPU time is known");
+        // Each check begins at the one before.
+        let mut detector = working();
+        assert!(detector.check_at(at(9_000), used(500), false).is_some());
+        assert_eq!(detector.check_at(at(9_010), used(500), false), None);
+    }
+}

@@ -1,0 +1,217 @@
+//! Takes frames to be filtered, and decides what becomes of those that leave the filter queue.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::FrameLoop;
+use super::filter_queue::FilterEvent;
+use super::flights::{Pass, Step};
+use super::handoff::{ReturnWhen, WorkResult};
+use super::intake::Intake;
+use super::presenter::ReadyFrame;
+use super::schedule::Schedule;
+use super::submit::{PendingSide, PendingSubmit};
+use crate::stats::Stage;
+use crate::{Request, Stages};
+use box_filter::VariantId;
+use video::Frame;
+
+/// The maximum number of frames between the decoder and the screen.
+const MAX_AHEAD: usize = 2;
+
+impl FrameLoop {
+    /// Submits one frame if one is due and there is room for it; returns true if another one may follow.
+    pub(super) fn submit(&mut self) -> bool {
+        let Some(engine) = self.filters.handoff.engine() else { return false };
+        let staging = engine.staging().cloned();
+        self.intake.set_staging(staging);
+        // Before frames are dropped as late.
+        self.update();
+        if self.filters.handoff.is_holding() {
+            if self.filters.handoff.take_announced_hold() {
+                let start = |engine: &mut crate::Engine| {
+                    engine.start_held();
+                    WorkResult::Nothing
+                };
+                self.filters.run_on_device_thread("a frame is filtered", ReturnWhen::WorkDone, start);
+                self.handle_filter_events();
+            }
+            return false;
+        }
+        let is_drawn = self.presenter.is_due(&self.schedule);
+        // The device's thread keeps the engine while a picture is drawn.
+        let when = if is_drawn { ReturnWhen::Reclaimed } else { ReturnWhen::WorkDone };
+        if let Some(may_follow) = self.filters.submit_second(when) {
+            self.handle_filter_events();
+            return may_follow;
+        }
+        let began = Instant::now();
+        // Fixed for this frame, whatever is chosen meanwhile.
+        let request = self.choice.current_request(self.filters.handoff.engine());
+        let interval_ns = self.presenter.screen.frame_interval_ns();
+        let taken = match self.shown_to_refilter(&request) {
+            Some(_) if self.filters.is_busy() => None,
+            Some(frame) => Some((frame, true)),
+            None if !self.has_room() => None,
+            None => self.intake.take(&self.schedule, interval_ns).map(|frame| (frame, false)),
+        };
+        let Some((frame, replaces_shown)) = taken else { return false };
+        let handoff = &mut self.filters.handoff;
+        let second = self.wipe.request(&self.choice, handoff.engine());
+        let second_waits = match (self.wipe.second(), second) {
+            (Some(second), Some(request)) => handoff.must_wait(&frame, &request, second.filter),
+            _ => false,
+        };
+        if handoff.must_wait(&frame, &request, self.choice.filter()) || second_waits {
+            if !replaces_shown {
+                self.intake.put_back(frame);
+            }
+            return false;
+        }
+        let mut stages = Stages::default();
+        stages.record(Stage::Take, began);
+        let origin = self.intake.origin(frame.clone(), self.device_changes, replaces_shown);
+        let pass = |request: Request, stages| {
+            let version = request.version.unwrap_or_else(|| self.choice.version(request.variant));
+            Pass { request, version, stages, step: Step::Due }
+        };
+        let second = second.map(|request| pass(request, Stages::default()));
+        // The second side follows at once.
+        let when = if second.is_some() { ReturnWhen::WorkDone } else { when };
+        let side = PendingSide::First(origin, second);
+        self.filters.submit(PendingSubmit { frame, pass: pass(request, stages), side, when });
+        self.handle_filter_events();
+        self.filters.handoff.engine().is_some()
+    }
+
+    /// Returns the frame on the screen if it stays there and should be filtered again: `wanted` makes another picture of it, the device
+    /// has changed, or its picture is outdated.
+    pub(super) fn shown_to_refilter(&self, wanted: &Request) -> Option<Arc<Frame>> {
+        // Not while another movie's first picture is on its way.
+        let shown = self.presenter.screen.shown().filter(|shown| self.intake.is_current(&shown.origin))?;
+        if !self.shown_stays() {
+            return None;
+        }
+        let request = &shown.picture.request;
+        let is_satisfied = wanted.makes_same_picture(request)
+            // The window shows times beside the device's name, so they must be that device's.
+            && shown.origin.device == self.device_changes
+            // Readings that are not wanted any more do no harm.
+            && (request.readings || !wanted.readings)
+            && self.wipe.is_satisfied(shown.second.as_deref(), &self.choice, self.filters.handoff.engine());
+        if is_satisfied && !shown.origin.is_outdated || self.choice.failed.as_ref() == Some(wanted) {
+            return None;
+        }
+        let flights = &self.filters.flights;
+        let in_filters = flights.list.iter().map(|flight| &flight.origin);
+        let ready = self.presenter.ready().iter().map(|ready| &ready.origin);
+        let is_on_its_way =
+            in_filters.chain(ready).any(|origin| origin.replaces_shown && !origin.is_outdated);
+        let is_second =
+            flights.count() > flights.list.len() || flights.list.iter().any(|flight| flight.second.is_some());
+        (!is_on_its_way && !is_second).then(|| shown.origin.frame.clone())
+    }
+
+    /// Returns true if another frame may be taken from the decoder. Before the first picture is on the screen, only one frame may be on
+    /// its way there, also during a pause.
+    pub(super) fn has_room(&self) -> bool {
+        let ahead = self.frames_ahead();
+        let has_started = self.schedule.has_started();
+        let limit = if has_started { MAX_AHEAD } else { 1 };
+        let is_others_turn =
+            self.wipe.takes_turns(self.choice.filter()) && ahead > self.presenter.ready().len();
+        let handoff = &self.filters.handoff;
+        let waits = self.waits_for_filter
+            || handoff.waits_for_conversions && self.wipe.must_wait(&self.choice, handoff.engine())
+            || self.schedule.is_paused() && has_started;
+        ahead < limit && !waits && !is_others_turn && !self.filters.is_busy()
+    }
+
+    /// Handles the events of the filter queue: shows finished frames, gives failed ones up, and reports errors.
+    pub(super) fn handle_filter_events(&mut self) {
+        while let Some(event) = self.filters.events.pop_front() {
+            match event {
+                FilterEvent::Ready(ready) => self.present(ready),
+                FilterEvent::Dropped(origin) => self.intake.give_up(origin, &self.schedule),
+                FilterEvent::Refused(origin) => {
+                    // The frame on the screen is taken again as long as it stays there.
+                    if !origin.replaces_shown && self.intake.is_current(&origin) {
+                        self.intake.resubmit(origin);
+                    }
+                }
+                FilterEvent::FrameFailed(origin, request, error) => {
+                    if origin.replaces_shown {
+                        self.choice.failed = Some(request);
+                    } else if self.intake.is_current(&origin) {
+                        self.intake.count_dropped(origin.dropped_before + 1);
+                    }
+                    self.errors.push((None, error));
+                }
+                FilterEvent::VariantFailed(variant, error) => {
+                    self.choice.disable(variant);
+                    self.errors.push(((variant != VariantId::Off).then_some(variant), error));
+                }
+                FilterEvent::WipeFailed(error) => self.wipe.end(error),
+                FilterEvent::ComparisonFailed(error) => self.wipe.stop_comparing(error),
+                FilterEvent::DeviceFailed(error) => {
+                    // The movie is shown unfiltered until another device is set.
+                    self.failure.get_or_insert(error);
+                    self.abandon_device();
+                }
+            }
+        }
+    }
+
+    /// Queues a filtered frame for the screen or, if its picture is outdated and there is time, to be filtered again. Gives the frame up if
+    /// it is no longer of the current movie position, or if it replaces a picture that is not on the screen any more.
+    pub(super) fn present(&mut self, ready: ReadyFrame) {
+        let origin = &ready.origin;
+        let is_shown = |shown: &ReadyFrame| Arc::ptr_eq(&shown.origin.frame, &origin.frame);
+        let is_wanted = !origin.replaces_shown || self.presenter.screen.shown().is_some_and(is_shown);
+        if needs_resubmit(&ready, &self.intake, &self.schedule) {
+            let (origin, slots) = ready.into_parts();
+            self.filters.slots.put(slots);
+            self.intake.resubmit(origin);
+        } else if is_wanted && self.intake.is_current(origin) {
+            self.presenter.push(ready);
+        } else {
+            self.give_up([ready]);
+        }
+    }
+
+    /// Gives up filtered frames that are not on the screen: frees their slots, and drops the frames.
+    pub(super) fn give_up(&mut self, ready: impl IntoIterator<Item = ReadyFrame>) {
+        for (origin, slots) in ready.into_iter().map(ReadyFrame::into_parts) {
+            self.filters.slots.put(slots);
+            self.intake.give_up(origin, &self.schedule);
+        }
+    }
+
+    /// Gives the device up, together with the frames that it is filtering.
+    pub(super) fn abandon_device(&mut self) {
+        self.filters.try_reclaim();
+        // Pictures in the host's memory may lie in the device's.
+        self.presenter.upload_pictures();
+        if !self.filters.handoff.has_device_thread() {
+            return;
+        }
+        self.intake.set_staging(None);
+        let buffers = self.presenter.slots_mut().map(|slot| slot.take_device_buffers(false)).collect();
+        self.filters.abandon_device(buffers);
+        self.handle_filter_events();
+        // Packed planes of frames that go on are the device's: they are released. Those that other threads still have follow later.
+        let flights = &self.filters.flights;
+        let origins = self.presenter.origins().chain(flights.origins()).map(|origin| &origin.frame);
+        for frame in origins.chain(&flights.comparing).chain(self.intake.frames_to_refilter()) {
+            frame.packed.take();
+        }
+    }
+}
+
+/// Returns true if a filtered frame should be filtered again instead of being shown: programs that made its picture have been replaced, and
+/// there is time before the frame is due.
+pub(super) fn needs_resubmit(ready: &ReadyFrame, intake: &Intake, schedule: &Schedule) -> bool {
+    let origin = &ready.origin;
+    let is_next = !origin.replaces_shown && intake.is_current(origin) && ready.second.is_none();
+    origin.is_outdated && is_next && schedule.can_resubmit(&origin.frame, &ready.picture.stages)
+}

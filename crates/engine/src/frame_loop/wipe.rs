@@ -1,0 +1,195 @@
+//! Wipes: a second filter on each frame, shown side by side with the first one, and the comparison of both pictures.
+//!
+//! ```text
+//! submit ─▶ first side ──▶ engine ─┐
+//!      └──▶ second side ─▶ engine ─┴─▶ (compare) ─▶ ready
+//! ```
+//!
+//! The times of the second side are not added to those of the first side: the second side and the comparison are stages of their own in
+//! the statistics.
+
+use super::choice::Choice;
+use super::pairs::SecondSide;
+use crate::{Difference, Engine, Request};
+use base::error::Error;
+use box_filter::VariantId;
+use ladder::BackEnd;
+
+/// A filter and its radius in pixels.
+pub type Filter = (VariantId, u32);
+
+/// The filter of the second side of a wipe, which may use another version of the kernels.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SecondFilter {
+    /// The variant and its radius in pixels.
+    pub filter: Filter,
+    /// The version number of the variant's edited kernels; `None` for the version in use, which filters the first side.
+    pub version: Option<u64>,
+}
+
+impl SecondFilter {
+    /// Returns true if this filter uses the kernels of `variant` that also filter the first side, rather than another version
+    /// of these kernels.
+    pub fn is_running(&self, variant: VariantId) -> bool {
+        self.filter.0 == variant && self.version.is_none()
+    }
+}
+
+/// Makes a filter of the second side that uses the same version of the kernels as the first side.
+impl From<Filter> for SecondFilter {
+    /// Creates the filter of the second side with the version of the kernels that is in use.
+    fn from(filter: Filter) -> Self {
+        Self { filter, version: None }
+    }
+}
+
+/// The wipe on the screen.
+#[derive(Debug, Clone)]
+pub struct ShownWipe {
+    /// The requests with which the first and the second side were filtered.
+    pub sides: [Request; 2],
+    /// True for each side whose filter time is wall time.
+    pub by_wall: [bool; 2],
+    /// The second side's picture, or the map of the differences, which is drawn in place of both sides.
+    pub texture: glow::Texture,
+    /// The differences of the two sides, if they were compared.
+    pub difference: Option<Difference>,
+}
+
+/// The choice of the second side and of its comparison with the first one. Changes take effect with the next turn of the loop.
+#[derive(Default)]
+pub struct Wipe {
+    /// The filter of the second side; `None` without a wipe.
+    second: Option<SecondFilter>,
+    /// The last filter of the second side, with which the next wipe begins.
+    previous: Option<SecondFilter>,
+    compares: bool,
+    /// The current movie is shown with one filter only; the wipe continues with the next one.
+    pub is_suspended: bool,
+    /// The error that ended the wipe or the comparison, until the window takes it.
+    pub error: Option<Error>,
+}
+
+impl Wipe {
+    /// Returns the chosen filter of the second side; `None` without a wipe.
+    pub fn second(&self) -> Option<SecondFilter> {
+        self.second
+    }
+
+    /// Sets the filter of the second side for the next frames; `None` ends the wipe.
+    pub fn set_second(&mut self, second: Option<SecondFilter>) {
+        self.previous = second.or(self.second).or(self.previous);
+        self.compares &= second.is_some();
+        self.second = second;
+    }
+
+    /// Begins a wipe with the next frame, or ends it. The second side gets the filter that it had last, or at first [`VariantId::Off`] at
+    /// this radius. Returns the filter of the second side; `None` if the wipe has ended.
+    pub fn toggle(&mut self, radius: u32) -> Option<SecondFilter> {
+        let second = match self.second {
+            Some(_) => None,
+            None => Some(self.previous.unwrap_or((VariantId::Off, radius).into())),
+        };
+        self.set_second(second);
+        second
+    }
+
+    /// Ends the wipe because of an error.
+    pub fn end(&mut self, error: Error) {
+        self.error = Some(error);
+        self.set_second(None);
+    }
+
+    /// Returns true if the two sides are compared and the map of their differences is shown.
+    pub fn compares(&self) -> bool {
+        self.second.is_some() && self.compares
+    }
+
+    /// Sets whether the two sides are compared and the map of their differences is shown.
+    pub fn set_comparing(&mut self, compare: bool) {
+        self.compares = compare;
+    }
+
+    /// Stops comparing the sides because of an error.
+    pub fn stop_comparing(&mut self, error: Error) {
+        self.error = Some(error);
+        self.compares = false;
+    }
+
+    /// Returns the filter of the second side unless the wipe is suspended.
+    fn active_second(&self) -> Option<SecondFilter> {
+        self.second.filter(|_| !self.is_suspended)
+    }
+
+    /// Returns the request for the second side of a frame; `None` if there is no second side or its filter cannot be used now.
+    pub(super) fn request(&self, choice: &Choice, engine: Option<&Engine>) -> Option<Request> {
+        let SecondFilter { filter: (variant, radius), version } = self.active_second()?;
+        let engine = engine?;
+        let can = variant == VariantId::Off || engine.can_filter((variant, version), radius);
+        let request = choice.request((variant, radius), Some(engine));
+        // The scopes show the first side.
+        can.then_some(Request { version, readings: false, ..request })
+    }
+
+    /// Returns true if frames must wait until the second side's filter or the comparison's kernels are built.
+    pub(super) fn must_wait(&self, choice: &Choice, engine: Option<&Engine>) -> bool {
+        let has_device = engine.is_some_and(|engine| engine.pipeline().is_some());
+        let lacks_map = self.compares && has_device && !has_comparer(engine);
+        self.active_second().is_some() && (self.request(choice, engine).is_none() || lacks_map)
+    }
+
+    /// Returns true if a picture with this second side needs no further filter or comparison: the second side has the chosen
+    /// filter, and was compared with the first if that is possible.
+    pub(super) fn is_satisfied(
+        &self,
+        second: Option<&SecondSide>,
+        choice: &Choice,
+        engine: Option<&Engine>,
+    ) -> bool {
+        match (second, self.request(choice, engine)) {
+            (None, None) => true,
+            (Some(second), Some(wanted)) => {
+                let can_compare = self.compares && has_comparer(engine);
+                second.request.makes_same_picture(&wanted) && second.difference().is_some() == can_compare
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns true if only one frame may be filtered at a time, because one of the two filters uses no OpenCL. `first` is the filter of
+    /// the first side.
+    pub(super) fn takes_turns(&self, first: Filter) -> bool {
+        self.second.is_some_and(|second| must_take_turns([first.0, second.filter.0]))
+    }
+}
+
+/// Returns true if the device has the kernels that compare two pictures.
+pub(super) fn has_comparer(engine: Option<&Engine>) -> bool {
+    let pipeline = engine.and_then(|engine| engine.pipeline());
+    pipeline.is_some_and(|pipeline| pipeline.meters.has_comparer())
+}
+
+/// Returns true if the filters of the two sides must not run at the same time, because they would use the same processor and prolong each
+/// other's times.
+pub(super) fn must_take_turns(sides: [VariantId; 2]) -> bool {
+    sides.iter().any(|id| matches!(id.back_end(), BackEnd::Native | BackEnd::Glsl))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wipe_begins_with_the_second_filter_of_the_last_one() {
+        let mut wipe = Wipe::default();
+        let native = SecondFilter::from((VariantId::Native, 5));
+        assert_eq!(wipe.toggle(3), Some((VariantId::Off, 3).into()), "the first wipe");
+        wipe.set_second(Some(native));
+        wipe.set_comparing(true);
+        assert!(wipe.compares());
+        assert_eq!(wipe.toggle(3), None);
+        wipe.end(Error::new("", "", ""));
+        assert_eq!(wipe.toggle(3), Some(native));
+        assert!(!wipe.compares(), "the comparison has ended with the former wipe");
+    }
+}

@@ -1,0 +1,122 @@
+//! The kernels that measure frames on a device (scopes) and compare the sides of a wipe (comparer), or the errors because of which they
+//! are unavailable.
+
+use super::device_job::DeviceJob;
+use super::scopes::{self, MeasurementPlan, Readings, Scopes};
+use super::{Comparer, Request};
+use base::error::{Error, Result};
+use opencl::cl::{ClContext, failed};
+use opencl::memory::{Picture, Storage};
+
+/// The kernels that measure frames (the scopes) and compare them (the comparer); each is `None` until it is built.
+#[derive(Default)]
+pub struct Meters {
+    scopes: Option<Result<Scopes>>,
+    /// The class of picture sizes for which the scopes' kernels were last requested.
+    requested_scopes: Option<&'static str>,
+    comparer: Option<Result<Comparer>>,
+    is_comparer_requested: bool,
+}
+
+impl Meters {
+    /// Sets the kernels of the scopes that the builder has built, or the error because of which it could not.
+    pub fn set_scopes(&mut self, scopes: Result<Scopes>) {
+        self.scopes = Some(scopes);
+    }
+
+    /// Sets the comparer that the builder has built, or the error because of which it could not.
+    pub fn set_comparer(&mut self, comparer: Result<Comparer>) {
+        self.comparer = Some(comparer);
+    }
+
+    /// Returns whether frames can be measured for the scopes: `None` until the scopes' kernels are built, and an error if they cannot be
+    /// built or used.
+    pub(super) fn scopes(&self) -> Option<std::result::Result<(), &Error>> {
+        self.scopes.as_ref().map(|scopes| scopes.as_ref().map(|_| ()))
+    }
+
+    /// Returns true if the builder should build the scopes' kernels for pictures of `size`, because none or those for another
+    /// class of picture sizes were requested last. Remembers this request.
+    pub fn request_scopes(&mut self, size: (u32, u32)) -> bool {
+        let class = scopes::class(size);
+        self.requested_scopes.replace(class) != Some(class)
+    }
+
+    /// Returns true if the comparer is built or could not be built.
+    pub(super) fn has_comparer(&self) -> bool {
+        self.comparer.is_some()
+    }
+
+    /// Returns true if the builder should build the comparer (the kernels that compare two pictures), because it does not exist
+    /// and was not requested. Remembers this request.
+    pub fn request_comparer(&mut self) -> bool {
+        !self.has_comparer() && !std::mem::replace(&mut self.is_comparer_requested, true)
+    }
+
+    /// Forgets which kernels were requested from the builder, so that they are requested again.
+    pub(super) fn forget_requests(&mut self) {
+        self.requested_scopes = None;
+        self.is_comparer_requested = false;
+    }
+
+    /// Returns the comparer, and builds it if it is missing. After an error it may be requested again.
+    ///
+    /// # Errors
+    /// If the comparer could not be built.
+    pub(super) fn comparer(&mut self, cl: &ClContext) -> Result<&mut Comparer> {
+        let comparer = match self.comparer.take() {
+            Some(Ok(comparer)) => comparer,
+            missing => {
+                self.is_comparer_requested = false;
+                missing.unwrap_or_else(|| Comparer::new(cl))?
+            }
+        };
+        self.comparer.insert(Ok(comparer)).as_mut().map_err(|error| error.clone())
+    }
+
+    /// Prepares the measurements that the request asks for, for a picture of this storage and size. `None` if nothing is to be measured.
+    /// If memory runs out, nothing is measured any more.
+    pub(super) fn prepare(
+        &mut self,
+        cl: &ClContext,
+        request: &Request,
+        storage: Storage,
+        size: (u32, u32),
+    ) -> Option<MeasurementPlan> {
+        let Some(Ok(scopes)) = self.scopes.as_mut().filter(|_| request.measures()) else { return None };
+        match scopes.prepare(cl, storage, size, request.readings, request.levels) {
+            Ok(wanted) => Some(wanted),
+            Err(error) => {
+                self.scopes = Some(Err(error));
+                None
+            }
+        }
+    }
+
+    /// Returns true if auto-levels write the final picture `picture`, so that the filter must write elsewhere.
+    pub(super) fn levels_write(&self, wanted: Option<&MeasurementPlan>, picture: &Picture) -> bool {
+        let Some(Ok(scopes)) = &self.scopes else { return false };
+        wanted.is_some_and(|wanted| wanted.levels) && scopes.stretches_into(picture)
+    }
+
+    /// Enqueues the measurements of a frame.
+    ///
+    /// # Errors
+    /// If the driver refuses a command.
+    pub(super) fn enqueue(&self, cl: &ClContext, job: &mut DeviceJob) -> Result<()> {
+        if let Some((from, to)) = job.unfiltered.take() {
+            let copied = from.enqueue_copy(&cl.queue, &to);
+            job.copied.push(copied.map_err(|e| failed("A frame could not be copied on the device.", &e))?);
+        }
+        if let (Some((wanted, picture, to)), Some(Ok(scopes))) = (job.wanted.take(), &self.scopes) {
+            job.measured = Some(scopes.enqueue(cl, wanted, &picture, &to)?);
+        }
+        Ok(())
+    }
+
+    /// Returns the readings of a frame whose commands are complete; `None` if they were not requested.
+    pub(super) fn readings(&mut self, job: &mut DeviceJob) -> Option<Readings> {
+        let measured = job.measured.take()?;
+        self.scopes.as_mut()?.as_mut().ok()?.readings(measured)
+    }
+}

@@ -1,0 +1,170 @@
+//! The newest frames with the same setting as the picture on the screen, over which the overlay shows summaries.
+
+use std::collections::VecDeque;
+
+use super::recorder::{HISTORY_FRAMES, SUMMARY_S, Summary, busy, mean_others_share};
+use super::{FrameSample, GlTimes, Scores, Setting, Stage};
+use box_filter::VariantId;
+
+/// The newest frames that were filtered with the same [`Setting`], up to the picture on the screen, and the scores of all
+/// variants.
+#[derive(Debug, Clone, Default)]
+pub struct ShownFrames {
+    /// The frames, oldest first, each with its number among the presented frames; `None` for a picture that was filtered again. None is
+    /// older than [`SUMMARY_S`].
+    frames: VecDeque<(Option<u64>, FrameSample)>,
+    scores: Scores,
+    /// The setting of the picture on the screen, even if the picture has not been measured.
+    setting: Option<Setting>,
+    /// The next picture is the first one after a change of the setting.
+    is_first: bool,
+    /// The number of changes of the OpenCL device. Frames of a former device are not added.
+    device: u32,
+    /// The number of changes of `frames`.
+    changes: u64,
+}
+
+impl ShownFrames {
+    /// Returns the setting of the picture on the screen, even if the picture has not been measured.
+    pub fn setting(&self) -> Option<Setting> {
+        self.setting
+    }
+
+    /// Returns the scoreboard: the last times of each variant's filter.
+    pub fn scores(&self) -> &Scores {
+        &self.scores
+    }
+
+    /// Returns a number that changes whenever the samples behind the summaries change.
+    pub fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// Returns the sample of the picture on the screen; `None` before the first picture, and after a change of the setting until the new
+    /// picture was presented. The first sample with a setting has no interval.
+    pub fn last(&self) -> Option<&FrameSample> {
+        self.frames.back().map(|(_, sample)| sample)
+    }
+
+    /// Sets the setting of the picture that will be on the screen after the next swap, and drops the collected frames if the
+    /// setting has changed.
+    pub(crate) fn begin(&mut self, setting: Setting) {
+        let Some(before) = self.setting.replace(setting).filter(|before| *before != setting) else { return };
+        if before.device != setting.device {
+            self.scores.clear();
+        }
+        self.clear();
+    }
+
+    /// Notes that another OpenCL device, or none, filters from now on, and clears the frames and scores. `device` is the number of such
+    /// changes.
+    pub(crate) fn device_changed(&mut self, device: u32) {
+        self.device = device;
+        self.scores.clear();
+        self.clear();
+    }
+
+    /// Notes that this version of a variant's kernels is used from now on, and clears the variant's statistics. With `differs` its times
+    /// are left out of all statistics, because its pictures differ from the reference.
+    pub(crate) fn kernels_changed(&mut self, variant: VariantId, version: u64, differs: bool) {
+        self.scores.reset(variant, version, differs);
+        let is_in = |setting: Setting| {
+            setting.variant == variant || setting.beside.is_some_and(|b| b.variant == variant)
+        };
+        if self.setting.is_some_and(is_in) {
+            self.clear();
+        }
+    }
+
+    /// Sets whether the times of this version of a variant's kernels are left out of the statistics: they are if its picture `differs` from
+    /// the reference.
+    pub fn version_verified(&mut self, variant: VariantId, version: u64, differs: bool) {
+        self.scores.leave_out(variant, version, differs);
+    }
+
+    /// Drops the collected frames.
+    fn clear(&mut self) {
+        self.frames.clear();
+        self.changes += 1;
+        self.is_first = true;
+    }
+
+    /// Makes the filter times of a sample unknown if they must not count, on either side of a wipe: if the pictures of that
+    /// version of the kernels differ from the reference.
+    pub(super) fn remove_excluded(&self, sample: &mut FrameSample) {
+        let versions = sample.versions;
+        if self.scores.leaves_out(sample.variant, versions.first) {
+            sample.stages[Stage::Filter as usize] = f64::NAN;
+        }
+        sample.beside_filter_ms = sample
+            .beside_filter_ms
+            .filter(|_| !sample.beside.is_some_and(|b| self.scores.leaves_out(b.variant, versions.beside)));
+    }
+
+    /// Adds the sample of the picture on the screen. `frame` is its number among the presented frames; `None` if it was filtered again.
+    pub(super) fn push(&mut self, frame: Option<u64>, mut sample: FrameSample) {
+        let setting = sample.setting();
+        self.begin(setting);
+        if sample.device < self.device {
+            // The frame was being filtered when the device changed, and the window shows the next device's name already.
+            return;
+        }
+        if frame.is_some() && std::mem::take(&mut self.is_first) {
+            // Most of the interval was spent waiting for the former filter's frames.
+            sample.interval_ms = None;
+        }
+        let oldest = sample.presented_at - SUMMARY_S;
+        self.frames.push_back((frame, sample));
+        while self.frames.len() > HISTORY_FRAMES
+            || self.frames.front().is_some_and(|(_, s)| s.presented_at < oldest)
+        {
+            self.frames.pop_front();
+        }
+        self.changes += 1;
+        let filter = self.frames.iter().map(|(_, sample)| sample.stages[Stage::Filter as usize]);
+        self.scores.set(&setting, filter, mean_others_share(self.frames.iter().map(|(_, sample)| sample)));
+    }
+
+    /// Adds the device times of OpenGL's commands to the sample of the frame with this number, if the sample is still there.
+    pub(super) fn set_gl_times(&mut self, frame: u64, times: GlTimes) {
+        if let Some((_, sample)) = self.frames.iter_mut().find(|(of, _)| *of == Some(frame)) {
+            sample.gl = times;
+        }
+    }
+
+    /// Returns the summary of a stage's times over the frames; `None` if none was measured.
+    pub fn summary(&self, stage: Stage) -> Option<Summary> {
+        self.summarise(|s| Some(s.stages[stage as usize]))
+    }
+
+    /// Returns the summary of one of OpenGL's device times, as far as the times are known.
+    pub fn gl_summary(&self, time: impl Fn(&GlTimes) -> Option<f64>) -> Option<Summary> {
+        self.summarise(|s| time(&s.gl))
+    }
+
+    /// Returns the summary of the times of the second side's filter in a wipe.
+    pub fn beside(&self) -> Option<Summary> {
+        self.summarise(|s| s.beside_filter_ms)
+    }
+
+    /// Returns the summary of the decoder thread's times for packing planes.
+    pub fn packing(&self) -> Option<Summary> {
+        self.summarise(|s| s.pack_ms)
+    }
+
+    /// Returns the summary of the intervals between presented frames.
+    pub fn frame_interval(&self) -> Option<Summary> {
+        self.summarise(|s| s.interval_ms)
+    }
+
+    /// Returns the summary of the part of each frame interval that the stages do not use.
+    pub fn idle(&self) -> Option<Summary> {
+        self.summarise(|s| Some((s.interval_ms? - busy(&s.stages)).max(0.0)))
+    }
+
+    /// Returns the summary of the values that `pick` returns for the collected frames; `None` if it returns none.
+    fn summarise(&self, pick: impl Fn(&FrameSample) -> Option<f64>) -> Option<Summary> {
+        let frames = || self.frames.iter().map(|(_, sample)| sample);
+        Summary::of(frames().filter_map(pick), mean_others_share(frames()))
+    }
+}

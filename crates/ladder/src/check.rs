@@ -1,0 +1,183 @@
+//! Checks of a variant before it is timed: its output is compared with the reference for each kind of input, at small and odd
+//! cases. Before each run the output is filled with other values; inputs and output lie between canaries, so that missing
+//! writes and writes outside show.
+
+use super::runner::{CaseInfo, Expected, Ladder, Output};
+use base::error::Result;
+use base::verify::{self, Checked, MismatchReport};
+use opencl::cl::ClContext;
+use opencl::parts::require_sub_buffers;
+
+/// A callback before each piece of work for the device. An error that it returns stops the checks.
+pub(super) type ContinueCheck<'a> = &'a mut dyn FnMut() -> Result<()>;
+
+/// The checks that were made, or a report on the first output that differs.
+pub type CheckResult = std::result::Result<Vec<Checked>, Box<MismatchReport>>;
+
+/// The longest predicted time, in milliseconds, of a run that serves only a check. Cases that are predicted to take longer are
+/// left out of the checks.
+const MAX_RUN_MS: f64 = 1000.0;
+
+/// Checks one compiled variant on a device, or on the host if there is no device.
+pub(super) struct VariantChecker<'a, L: Ladder> {
+    pub ladder: &'a L,
+    pub cl: Option<&'a ClContext>,
+    pub built: &'a L::Built,
+    /// Names the parameters that differ from the default ones, for reports; empty if none do.
+    pub config_note: &'a str,
+}
+
+/// Checks a compiled variant at the small cases that the ladder has for the case `timed`.
+///
+/// # Errors
+/// Returns an error if the variant cannot run.
+pub fn check<L: Ladder>(
+    ladder: &L,
+    cl: &ClContext,
+    built: &L::Built,
+    timed: &L::Case,
+) -> Result<CheckResult> {
+    VariantChecker { ladder, cl: Some(cl), built, config_note: "" }
+        .check(&ladder.case_of(built, timed), &mut || Ok(()))
+}
+
+impl<L: Ladder> VariantChecker<'_, L> {
+    /// Checks the variant at the small cases that the ladder has for the case `timed`. If checks have a [time
+    /// budget](super::runner::LadderInfo::check_budget_ms), small cases whose predicted time is too long are left out; if a
+    /// case exceeds the budget, its remaining inputs are left out.
+    ///
+    /// # Errors
+    /// Returns an error if the variant cannot run, or the error of `check_continue`.
+    pub(super) fn check(&self, timed: &L::Case, check_continue: ContinueCheck) -> Result<CheckResult> {
+        let mut checked = Vec::new();
+        // Operations and time in milliseconds of a run of the case with the most operations so far. A smaller run is mostly
+        // overhead, which does not grow with the operations.
+        let mut last: Option<(f64, f64)> = None;
+        for case in self.ladder.small(self.built, timed) {
+            let info = self.ladder.describe(&case);
+            let operations = info.operations.max(1.0);
+            let budget_ms = L::INFO.check_budget_ms.unwrap_or(f64::INFINITY);
+            let predicted = last.map_or(0.0, |(before, ms)| ms * operations / before);
+            if budget_ms.is_finite() && predicted > info.max_check_run_ms.unwrap_or(MAX_RUN_MS) {
+                continue;
+            }
+            let (mut buffers, mut spent, mut least) = (self.allocate(&case)?, 0.0, f64::INFINITY);
+            let mut inputs = Vec::new();
+            for &input in L::INFO.inputs.iter().take(info.input_count.unwrap_or(usize::MAX)) {
+                if !inputs.is_empty() && spent + spent / inputs.len() as f64 > budget_ms {
+                    break;
+                }
+                check_continue()?;
+                let (mut report, mut ms) = self.compare(&mut buffers, &info, input, check_continue)?;
+                // Drivers compile kernels at their first launch. The time of that launch must not shorten the checks.
+                if report.is_none() && inputs.is_empty() && 2.0 * ms > budget_ms {
+                    let second = self.compare(&mut buffers, &info, input, check_continue)?;
+                    (report, ms) = (second.0, second.1.min(ms));
+                }
+                if let Some(report) = report {
+                    return Ok(Err(Box::new(report)));
+                }
+                (spent, least) = (spent + ms, ms.min(least));
+                inputs.push(input.to_owned());
+            }
+            if last.is_none_or(|(most, _)| operations >= most) {
+                last = Some((operations, least));
+            }
+            let way = (!self.config_note.is_empty()).then(|| self.config_note.to_owned());
+            let mut one = Checked { inputs, ..info.check_label() };
+            one.ways.extend(way);
+            one.add_to(&mut checked);
+        }
+        // Checks that differ in their layout alone can be merged only when all sizes are known.
+        let mut merged = Vec::new();
+        checked.into_iter().for_each(|one| one.add_to(&mut merged));
+        Ok(Ok(merged))
+    }
+
+    /// Checks the variant at the first small case with the first input only, before anything is known about its speed. Returns
+    /// a report if the output differs from the reference, and the time of a run in milliseconds.
+    ///
+    /// # Errors
+    /// Returns an error if the variant cannot run.
+    pub(super) fn quick_check(&self, timed: &L::Case) -> Result<(Option<MismatchReport>, f64)> {
+        let Some(case) = self.ladder.small(self.built, timed).into_iter().next() else {
+            return Ok((None, 0.0));
+        };
+        let info = self.ladder.describe(&case);
+        self.compare(&mut self.allocate(&case)?, &info, L::INFO.inputs[0], &mut || Ok(()))
+    }
+
+    /// Allocates memory for a case, with guards whose size depends on that of the output.
+    fn allocate(&self, case: &L::Case) -> Result<L::Buffers> {
+        self.ladder.allocate(self.cl, case, verify::guard_bytes(self.ladder.describe(case).output))
+    }
+
+    /// Runs the variant with one kind of input and compares its output with the reference. Returns a report if the output
+    /// differs, and the time of a run in milliseconds.
+    fn compare(
+        &self,
+        buffers: &mut L::Buffers,
+        info: &CaseInfo,
+        input: &str,
+        check_continue: ContinueCheck,
+    ) -> Result<(Option<MismatchReport>, f64)> {
+        let Self { ladder, built, .. } = self;
+        let Expected { bytes: want, elements } = ladder.load(buffers, input)?;
+        // Computing the reference takes time of its own.
+        check_continue()?;
+        let (mut source, mut ms) = (0, f64::INFINITY);
+        let report = verify::check(&want, elements.as_ref(), |before| {
+            ladder.write(built, buffers, before)?;
+            ms = ladder.run(built, buffers)?.wall_ms.min(ms);
+            let Output { bytes, changed } = ladder.read(built, buffers)?;
+            source = source.max(changed);
+            Ok(bytes)
+        })?;
+        let report = verify::with_source_changes(report, source);
+        if let (Some(_), Some(cl)) = (&report, self.cl) {
+            // A driver without working sub-buffers would look like a wrong kernel.
+            require_sub_buffers(cl)?;
+        }
+        let way = if self.config_note.is_empty() { String::new() } else { format!("{}, ", self.config_note) };
+        let case = || format!("{way}{input}, {}", info.mismatch_label());
+        Ok((report.map(|report| MismatchReport { case: case(), ..report }), ms))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::{Behaviour, CORRECT, FakeLadder, TIMED_CASE};
+    use crate::runner::Part;
+
+    /// Checks a variant; returns the cases that were checked, and the number of runs.
+    fn checked(ladder: &FakeLadder<true>) -> (Vec<String>, usize) {
+        let built = ladder.build(Part::Host("good")).unwrap();
+        let checker = VariantChecker { ladder, cl: None, built: &built, config_note: "" };
+        let checked = checker.check(&TIMED_CASE, &mut || Ok(())).unwrap().unwrap();
+        let runs = ladder.calls.take().iter().filter(|call| !call.starts_with("build")).count();
+        (checked.into_iter().flat_map(|one| one.sizes).collect(), runs)
+    }
+
+    #[test]
+    fn cases_that_are_predicted_to_take_too_long_are_left_out() {
+        // 1000 times as many operations take a millisecond in one case, and two seconds in the other.
+        let fast = FakeLadder::with_check_budget(|_, _, _| Behaviour { runs_ms: &[0.001], ..CORRECT });
+        let (cases, runs_of_all) = checked(&fast);
+        assert_eq!(cases, ["case 0", "case 5", "case 4", "case 1"]);
+        // The time of a compiler is no time of a run.
+        let compiled = FakeLadder::with_check_budget(|_, _, _| Behaviour {
+            runs_ms: &[0.001],
+            compile_ms: 200.0,
+            ..CORRECT
+        });
+        let (cases, runs) = checked(&compiled);
+        assert_eq!(cases, ["case 0", "case 5", "case 4", "case 1"]);
+        assert_eq!(runs, runs_of_all + 1);
+        let slow = FakeLadder::with_check_budget(|_, _, _| Behaviour { runs_ms: &[2.0], ..CORRECT });
+        let (cases, runs) = checked(&slow);
+        // Case 4 takes two milliseconds, of which it allows one.
+        assert_eq!(cases, ["case 0", "case 1"]);
+        assert_eq!(2 * runs, runs_of_all, "no run of the others was made");
+    }
+}

@@ -1,0 +1,80 @@
+//! The speed of the device's clock during the timed rounds of a case, and how much it changed: times at different speeds are not
+//! comparable.
+
+use base::numbers::thousands;
+use opencl::clock_speed::{ClockReader, Reading};
+
+/// The parts of the timed rounds whose mean speeds are compared, as in NVBench.
+const QUARTERS: usize = 4;
+/// The largest difference between quarters, relative to the fastest one, at which the clock counts as steady.
+const STEADY: f64 = 0.05;
+
+/// The speed of a device's clock while a case was timed, in MHz.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClockSpeed {
+    /// The mean of the readings.
+    pub mean: f64,
+    /// The highest speed of the clock; `None` if it is not known.
+    pub limit: Option<f64>,
+    /// The means of the slowest and the fastest quarter of the rounds; `None` if there are fewer than four readings.
+    pub quarters: Option<(f64, f64)>,
+    /// The reasons for which the clock was slowed down, each once.
+    pub throttle: Vec<String>,
+    /// The governor of the processors' clocks; `None` for other devices.
+    pub governor: Option<String>,
+}
+
+impl ClockSpeed {
+    /// Computes the speed from readings in the order of the rounds.
+    ///
+    /// # Errors
+    /// Returns the reason why there is no speed, as a sentence, if there are no readings.
+    pub(super) fn new(reader: &ClockReader, readings: &[Reading]) -> Result<Self, String> {
+        if readings.is_empty() {
+            return Err("No speed was shown while this was timed.".to_owned());
+        }
+        let mean = |part: &[Reading]| part.iter().map(|one| one.mhz).sum::<f64>() / part.len() as f64;
+        let at = |quarter: usize| quarter * readings.len() / QUARTERS;
+        let quarters = (readings.len() >= QUARTERS).then(|| {
+            let means = (0..QUARTERS).map(|quarter| mean(&readings[at(quarter)..at(quarter + 1)]));
+            means.fold((f64::INFINITY, 0.0), |(min, max), mean| (mean.min(min), mean.max(max)))
+        });
+        let mut throttle: Vec<String> = Vec::new();
+        for reason in readings.iter().flat_map(|reading| &reading.throttle) {
+            if !throttle.contains(reason) {
+                throttle.push(reason.clone());
+            }
+        }
+        let (limit, governor) = (reader.limit_mhz, reader.governor.clone());
+        Ok(Self { mean: mean(readings), limit, quarters, throttle, governor })
+    }
+
+    /// Returns the difference between the fastest and the slowest quarter of the rounds, relative to the fastest one, if it is
+    /// larger than 5 %.
+    pub fn change(&self) -> Option<f64> {
+        let (min, max) = self.quarters?;
+        Some((max - min) / max).filter(|change| *change > STEADY)
+    }
+
+    /// Returns the reasons for which the clock was slowed down as one text; `None` if there are none.
+    pub fn throttled(&self) -> Option<String> {
+        (!self.throttle.is_empty()).then(|| self.throttle.join(", "))
+    }
+
+    /// Returns lines for the user: the speed, and a warning if it changed.
+    pub fn notes(&self) -> Vec<String> {
+        let mut line = format!("clock {} MHz", thousands(self.mean));
+        line += &self.limit.map(|limit| format!(" of {}", thousands(limit))).unwrap_or_default();
+        line += &self.governor.as_ref().map(|governor| format!("; governor {governor}")).unwrap_or_default();
+        line += &self.throttled().map(|reasons| format!("; slowed down: {reasons}")).unwrap_or_default();
+        let change = self.change().zip(self.quarters).map(|(change, (min, max))| {
+            format!(
+                "The clock changed by {:.0} % while this was timed ({} to {} MHz): times are noisy.",
+                100.0 * change,
+                thousands(min),
+                thousands(max)
+            )
+        });
+        [line].into_iter().chain(change).collect()
+    }
+}

@@ -1,0 +1,112 @@
+//! The child process that runs modified kernels of a [`Ladder`] first, so that a crash or a hang costs the child and not clreel.
+//! The parent sends a [`Request`]: kernels, and the case at which they are to be timed. The child checks them against the
+//! reference and runs them once. [`trial`] is the parent's side.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::check::VariantChecker;
+use super::config::{Config, Tunable};
+use super::measure::MAX_SINGLE_RUN;
+use super::outcome::predict;
+use super::runner::{Ladder, Part, predict_if_long};
+use super::trial::{self, Child, Request};
+use base::error::{Error, Result};
+use base::verify::MismatchReport;
+use opencl::cl::ClContext;
+use opencl::sandbox::{ParentConnection, START};
+
+/// The kernels to run: those of one variant, or the peak kernel.
+#[derive(Debug, Serialize, Deserialize)]
+struct Task {
+    /// The variant's id and its parameter values by name; `None` for the first peak kernel.
+    kernels: Option<(String, Vec<(String, u32)>)>,
+    /// The case at which the kernels are to be timed, in JSON.
+    case: Value,
+}
+
+/// Runs a variant's kernels in the child process at the case at which they are to be timed. `kernels` is the variant's id and its
+/// configuration; without it the first peak kernel is run. `name` names the kernels in error messages. Returns a report if their
+/// output differs from the reference, `None` if it is equal.
+///
+/// # Errors
+/// Returns an error if the kernels cannot be built or run, crash the child, or do not finish in time.
+pub(super) fn run_trial<L: Ladder>(
+    child: &mut Child,
+    name: &str,
+    cl: &ClContext,
+    case: &L::Case,
+    kernels: Option<(&str, &Config<L::Code>)>,
+) -> Result<Option<MismatchReport>> {
+    let params = |config: &Config<L::Code>| {
+        config.code().params().iter().map(|p| (p.name.to_owned(), config.get(p.name))).collect()
+    };
+    let task = Task {
+        kernels: kernels.map(|(id, config)| (id.to_owned(), params(config))),
+        case: serde_json::to_value(case).unwrap_or_default(),
+    };
+    child.ask(name, &Request::new(cl, task), &|| Ok(Cow::Borrowed(&[])), &mut [])
+}
+
+/// Runs in the child process: serves requests until the parent closes the connection, then exits. `frame` is the file descriptor of
+/// the memory that parent and child share.
+pub fn serve_requests<L: Ladder>(ladder: &L, frame: u32) -> ! {
+    trial::serve(frame, |cl, task: &Task, talk| check_kernels(ladder, cl, task, talk))
+}
+
+/// Builds the requested kernels, checks them at the ladder's small cases, and runs them once at the requested case. Returns a
+/// report if their output differs from the reference, `None` if it is equal.
+fn check_kernels<L: Ladder>(
+    ladder: &L,
+    cl: &ClContext,
+    task: &Task,
+    talk: &mut ParentConnection,
+) -> Result<Option<MismatchReport>> {
+    let unknown = || {
+        Error::new("The trial of the modified kernels failed.", "Its request names no variant or case.", "")
+    };
+    let case: L::Case = serde_json::from_value(task.case.clone()).map_err(|_| unknown())?;
+    let built = match &task.kernels {
+        None => ladder.build(Part::Peak(cl, 0))?,
+        Some((id, params)) => {
+            let variant = ladder.variants().iter().find(|variant| variant.id == *id).ok_or_else(unknown)?;
+            let code = variant.code(cl.device.info.kind).ok_or_else(unknown)?;
+            let config = Config::new(code, cl.device.info.kind);
+            let config = params.iter().fold(config, |config, (name, value)| config.with(name, *value));
+            ladder.build(Part::Kernels(cl, &config))?
+        }
+    };
+    let checker = VariantChecker { ladder, cl: Some(cl), built: &built, config_note: "" };
+    let result = checker.check(&ladder.case_of(&built, &case), &mut || {
+        talk.step("small");
+        Ok(())
+    })?;
+    // The peak kernel computes no result, so only writes outside its output count as a fault.
+    if let Err(report) = result
+        && (task.kernels.is_some() || report.wrote_elsewhere())
+    {
+        // Not run at the large case: there no canaries surround the output, and a write outside it would hit other memory.
+        return Ok(Some(*report));
+    }
+    talk.step(START);
+    let case = ladder.case_of(&built, &case);
+    let mut buffers = ladder.allocate(Some(cl), &case, 0)?;
+    ladder.load(&mut buffers, L::INFO.inputs[0])?;
+    let mut predicted = 0.0;
+    if L::INFO.check_budget_ms.is_some() {
+        talk.step("time");
+        predicted = match predict_if_long(ladder, Some(cl), &built, &case, &mut Vec::new())? {
+            Some(predicted) => predicted,
+            None => predict(|| ladder.run(&built, &mut buffers))?,
+        };
+    }
+    // A longer run is not timed either.
+    if predicted <= MAX_SINGLE_RUN.as_secs_f64() * 1e3 {
+        talk.step("whole");
+        talk.report_prediction(predicted);
+        ladder.run(&built, &mut buffers)?;
+    }
+    Ok(None)
+}

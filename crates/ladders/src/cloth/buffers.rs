@@ -1,0 +1,324 @@
+//! Inputs and output of a case: on the host, and on the device in each layout that a variant uses. The output lies between two
+//! guards.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::Arc;
+
+use super::case::Case;
+use super::codes::Transfer;
+use super::data::{PARTICLE_SHAPE, POSE_SHAPE, floats, rest_positions};
+use super::host::{self, Motion, POSE_FLOATS};
+use super::kernels::{Program, StepBuffers};
+use super::layout::{Layout, Shape};
+use super::model::{BodyVertex, Figure, PARTICLES, Walk, army};
+use super::reference::CharacterInputs;
+use super::steps::StepId;
+use super::transfers;
+use base::error::{Error, Result};
+use base::random::mix;
+use base::verify;
+use ladder::measure::{Sample, sample};
+use opencl::cl::ClContext;
+use opencl::guarded::{GuardedArray, bytes};
+
+/// Names of the kinds of input; the first one is timed.
+pub(super) const INPUT_NAMES: &[&str] = &["walking", "dragged", "tangled"];
+
+/// The input arrays of a crowd of characters on the host: pose, positions, previous positions, skinned vertices.
+#[derive(Debug, Default)]
+struct Inputs([Vec<f32>; 4]);
+
+/// Layout of a variant's arrays on the device, and the way in which they are transferred.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Arrangement {
+    pub layout: Layout,
+    pub transfer: Transfer,
+}
+
+impl Arrangement {
+    /// Returns the arrangement that compiled kernels use.
+    pub(super) fn new(program: &Program) -> Self {
+        Self { layout: program.layout(), transfer: program.transfer() }
+    }
+}
+
+/// The arrays of a case in device memory, in one [`Arrangement`], that is with one layout and one way of transfer.
+#[derive(Debug)]
+pub(super) struct DeviceArrays {
+    pub inputs: [GuardedArray; 4],
+    pub output: GuardedArray,
+    /// Particles and skinned vertices that are neither input nor output.
+    pub intermediate: [GuardedArray; 2],
+    /// The host's copies for the transfers in each frame; `None` if the variant transfers nothing.
+    pub host: Option<HostCopies>,
+    /// True once the inputs were uploaded.
+    loaded: bool,
+}
+
+/// Host memory for the data that is transferred in each frame, in the device's layout.
+#[derive(Debug, Default)]
+pub(super) struct HostCopies {
+    /// Pose, positions, and previous positions.
+    pub input_bytes: [Vec<u8>; 3],
+    /// Vertices.
+    pub vertex_bytes: Vec<u8>,
+}
+
+/// Inputs and output of a case.
+#[derive(Debug)]
+pub struct Buffers {
+    pub(super) case: Case,
+    pub(super) figure: Arc<Figure>,
+    pub(super) all: Vec<BodyVertex>,
+    pub(super) motion: Motion,
+    cl: Option<ClContext>,
+    /// The number of floats in each guard of the output.
+    pub(super) guard: usize,
+    inputs: Inputs,
+    /// The output on the host with its guards.
+    pub(super) output: Vec<f32>,
+    device: BTreeMap<Arrangement, DeviceArrays>,
+}
+
+/// Returns a pseudo-random number from -1 to 1 for the index `i`.
+fn noise(i: usize) -> f32 {
+    (mix(i as u32) >> 8) as f32 / (1 << 23) as f32 - 1.0
+}
+
+impl Buffers {
+    /// Makes the memory of a case, with guards of `guard` bytes. Arrays on the device are allocated when a variant first uses
+    /// them.
+    pub(super) fn new(cl: Option<&ClContext>, case: Case, figure: Arc<Figure>, guard: usize) -> Self {
+        let all = figure.body.vertices.iter().chain(&figure.shirt.drivers).copied().collect();
+        let guard = guard / 4;
+        let output = vec![0.0; case.army as usize * case.output(&figure).numbers_per_character() + 2 * guard];
+        let motion = Motion { carry: 0.97, fall: -0.0027, at: [0.0, 1.1, 0.1, 0.0], pull: [0.0; 4] };
+        let (inputs, device) = (Inputs::default(), BTreeMap::new());
+        Self { case, figure, all, motion, cl: cl.cloned(), guard, inputs, output, device }
+    }
+
+    /// Returns the number of characters in the crowd.
+    fn army(&self) -> usize {
+        self.case.army as usize
+    }
+
+    /// Returns the shapes of the input arrays.
+    fn shapes(&self) -> [Shape; 4] {
+        [POSE_SHAPE, PARTICLE_SHAPE, PARTICLE_SHAPE, Shape { items: self.all.len(), numbers: 6 }]
+    }
+
+    /// Fills the input arrays on the host with a kind of input; returns the expected output as bytes.
+    pub(super) fn load(&mut self, input: &str) -> Vec<u8> {
+        let walks: Vec<Walk> = army(self.army());
+        let seconds = 0.4;
+        let rest: Vec<f32> = walks.iter().flat_map(|walk| rest_positions(&self.figure, walk)).collect();
+        let pose: Vec<f32> = walks.iter().flat_map(|walk| walk.pose(seconds)).flatten().collect();
+        let mut skinned = vec![0.0; self.army() * 6 * self.all.len()];
+        for (pose, to) in pose.chunks_exact(POSE_FLOATS).zip(skinned.chunks_exact_mut(6 * self.all.len())) {
+            host::skin(&self.all, pose, to);
+        }
+        let tangled = input == "tangled";
+        let dragged = if input == "dragged" { 1.0 } else { 0.0 };
+        self.motion.at[3] = 4.0 * dragged;
+        self.motion.pull = [0.11 * dragged, -0.07 * dragged, 0.05 * dragged, 0.0];
+        let folds = |(at, x): (usize, &f32)| {
+            let (i, k) = (at / 3 % PARTICLES, at % 3);
+            x + 0.012 * (0.7 * i as f32 + 2.0 * k as f32).sin()
+                + if tangled { 0.004 * noise(at) } else { 0.0 }
+        };
+        let positions: Vec<f32> = rest.iter().enumerate().map(folds).collect();
+        // Some particles are faster than allowed.
+        let before = |(at, x): (usize, &f32)| {
+            let slow = 0.01 * (0.3 * at as f32).cos();
+            if tangled && at % 7 == 0 { x + 0.4 * noise(at + 5) } else { x + slow }
+        };
+        let previous = positions.iter().enumerate().map(before).collect();
+        self.inputs = Inputs([pose, positions, previous, skinned]);
+        self.device.values_mut().for_each(|device| device.loaded = false);
+        bytes(&self.reference())
+    }
+
+    /// Computes the expected output, character after character. In an output of vertices, all shirts come before the bodies.
+    fn reference(&self) -> Vec<f32> {
+        let mut parts = [Vec::new(), Vec::new()];
+        for character in 0..self.army() {
+            let [pose, positions, previous, skinned] = self.character(character);
+            let (figure, motion) = (&*self.figure, &self.motion);
+            let input_bytes = CharacterInputs { figure, motion, pose, positions, previous, skinned };
+            let [first, second] = match self.case.step {
+                Some(StepId::Skin) => [input_bytes.skin(), Vec::new()],
+                Some(StepId::Integrate) => [input_bytes.integrate(), Vec::new()],
+                Some(StepId::Distances) => [input_bytes.distances(), Vec::new()],
+                Some(StepId::Drive) => [input_bytes.drive(), Vec::new()],
+                Some(StepId::Write) => input_bytes.write(),
+                None => input_bytes.chain(),
+            };
+            parts[0].extend(first);
+            parts[1].extend(second);
+        }
+        parts.concat()
+    }
+
+    /// Returns the four input arrays of a character: pose, positions, previous positions, skinned vertices.
+    pub(super) fn character(&self, character: usize) -> [&[f32]; 4] {
+        let shapes = self.shapes();
+        std::array::from_fn(|at| {
+            let each = shapes[at].numbers_per_character();
+            self.inputs.0[at].get(character * each..(character + 1) * each).unwrap_or_default()
+        })
+    }
+
+    /// Returns the layout and the shape of the output on the device if the input arrays have the layout `layout`.
+    fn output_layout(&self, layout: Layout) -> (Layout, Shape) {
+        let shape = self.case.output(&self.figure);
+        // Vertices are one number after the other.
+        let whole = Shape { items: shape.numbers_per_character(), numbers: 1 };
+        (self.case.output_layout(layout), if self.case.is_vertices() { whole } else { shape })
+    }
+
+    /// Returns the device's arrays in an arrangement, after allocating them and uploading the inputs if necessary.
+    fn on_device(&mut self, arrangement: Arrangement) -> Result<&mut DeviceArrays> {
+        let (army, shapes, guard) = (self.army(), self.shapes(), self.guard);
+        let Arrangement { layout, transfer } = arrangement;
+        let (output_layout, shape) = self.output_layout(layout);
+        let cl = self.cl.as_ref().ok_or_else(no_device_memory)?;
+        let device = match self.device.entry(arrangement) {
+            Entry::Occupied(device) => device.into_mut(),
+            Entry::Vacant(entry) => {
+                let new =
+                    if transfer == Transfer::InPlace { GuardedArray::in_place } else { GuardedArray::new };
+                let make = |at: usize| new(cl, layout.len(shapes[at], army), guard);
+                entry.insert(DeviceArrays {
+                    inputs: [make(0)?, make(1)?, make(2)?, make(3)?],
+                    output: new(cl, output_layout.len(shape, army), guard)?,
+                    intermediate: [make(1)?, make(3)?],
+                    host: matches!(transfer, Transfer::Write | Transfer::Copy).then(HostCopies::default),
+                    loaded: false,
+                })
+            }
+        };
+        if !device.loaded {
+            for (at, (numbers, of)) in self.inputs.0.iter().zip(shapes).enumerate() {
+                let packed = layout.pack(of, army, numbers);
+                let input_bytes = device.host.as_mut().and_then(|host| host.input_bytes.get_mut(at));
+                // If each frame writes the inputs, they are NaN before it.
+                let is_later = input_bytes.is_some() && transfer == Transfer::Write;
+                let first = if is_later { vec![f32::NAN; packed.len()] } else { packed.clone() };
+                device.inputs[at].write(&with_guards(&first, guard))?;
+                if let Some(input_bytes) = input_bytes {
+                    *input_bytes = bytes(&packed);
+                }
+            }
+            if let Some(host) = &mut device.host {
+                host.vertex_bytes.resize(4 * output_layout.len(shape, army), 0);
+            }
+            device.loaded = true;
+        }
+        Ok(device)
+    }
+
+    /// Writes the output with its guards: to the device's arrays in this arrangement, or if `arrangement` is `None` to the
+    /// host's array.
+    pub(super) fn write(&mut self, arrangement: Option<Arrangement>, guarded_bytes: &[u8]) -> Result<()> {
+        let numbers = floats(guarded_bytes);
+        let Some(arrangement) = arrangement else {
+            self.output = numbers;
+            return Ok(());
+        };
+        let (guard, army) = (self.guard, self.army());
+        let (output_layout, shape) = self.output_layout(arrangement.layout);
+        let (before, rest) = numbers.split_at(guard);
+        let (middle, after) = rest.split_at(rest.len() - guard);
+        let packed = output_layout.pack(shape, army, middle);
+        let device = self.on_device(arrangement)?;
+        if let Some(host) = &mut device.host {
+            host.vertex_bytes = bytes(&packed);
+        }
+        device.output.write(&bytes(&[before, &packed, after].concat()))
+    }
+
+    /// Reads the output with its guards: from the device's arrays in this arrangement, or if `arrangement` is `None` from the
+    /// host's array. If the variant transfers the vertices to the host, returns the transferred vertices.
+    pub(super) fn read(&self, arrangement: Option<Arrangement>) -> Result<Vec<u8>> {
+        let Some(arrangement) = arrangement else { return Ok(bytes(&self.output)) };
+        let device = self.device.get(&arrangement).ok_or_else(no_device_memory)?;
+        let numbers = floats(&device.output.read()?);
+        let (output_layout, shape) = self.output_layout(arrangement.layout);
+        let (before, rest) = numbers.split_at(self.guard);
+        let (middle, after) = rest.split_at(output_layout.len(shape, self.army()));
+        let vertex_bytes = device.host.as_ref().map(|host| floats(&host.vertex_bytes));
+        let middle = output_layout.unpack(shape, self.army(), vertex_bytes.as_deref().unwrap_or(middle));
+        Ok(bytes(&[before, &middle, &after[..self.guard]].concat()))
+    }
+
+    /// Returns the number of input bytes that have changed in the device's arrays in this arrangement; 0 if `arrangement` is
+    /// `None`.
+    pub(super) fn count_changed(&self, arrangement: Option<Arrangement>) -> Result<usize> {
+        let Some((layout, device)) = arrangement.and_then(|at| Some((at.layout, self.device.get(&at)?)))
+        else {
+            return Ok(0);
+        };
+        let (army, guard) = (self.army(), self.guard);
+        let each = device.inputs.iter().zip(&self.inputs.0).zip(self.shapes());
+        each.map(|((array, numbers), shape)| {
+            let before = with_guards(&layout.pack(shape, army, numbers), guard);
+            Ok(verify::count_changed(&before, &array.read()?))
+        })
+        .sum()
+    }
+
+    /// Runs a variant once on the device and waits for it.
+    pub(super) fn run(&mut self, program: &Program) -> Result<Sample> {
+        let (case, motion, army) = (self.case, self.motion, self.army());
+        let cl = self.cl.clone().ok_or_else(no_device_memory)?;
+        let device = self.on_device(Arrangement::new(program))?;
+        let ran = sample(&cl.queue, |queue| {
+            let Some(step) = case.step else {
+                return transfers::enqueue_frame(&cl, program, device, &motion, army);
+            };
+            let [pose, positions, previous, skinned] = device.inputs.each_ref().map(GuardedArray::memory);
+            let output = device.output.memory();
+            let skinned = if step == StepId::Skin { output } else { skinned };
+            let memory =
+                StepBuffers { pose, positions, previous, next_positions: output, skinned, vertices: output };
+            program.start(queue, step, &memory, &motion, army, &[])
+        });
+        if ran.is_err() {
+            // A pending transfer may still use the host's memory.
+            let _ = cl.queue.finish();
+        }
+        // The kernels must not keep memory of this case alive.
+        program.forget_memory();
+        // The times of overlapping commands cannot be added, and making memory is no command: then wall time counts.
+        ran.map(|ran| match program.transfer() {
+            Transfer::Resident => ran,
+            _ => Sample::on_host(ran.wall_ms),
+        })
+    }
+
+    /// Returns the buffers for the peak kernel, which writes as much as the output has: the input, the output, the numbers of
+    /// vectors of four floats in both, and the context.
+    pub(super) fn peak_buffers(
+        &mut self,
+    ) -> Result<(&opencl::cl::Mem, &opencl::cl::Mem, [usize; 2], ClContext)> {
+        let arrangement = Arrangement { layout: Layout::Planes(1), transfer: Transfer::Resident };
+        let (army, shape) = (self.army(), self.shapes()[3]);
+        let (output_layout, output) = self.output_layout(arrangement.layout);
+        let lens = [output_layout.len(output, army) / 4, arrangement.layout.len(shape, army) / 4];
+        let cl = self.cl.clone().ok_or_else(no_device_memory)?;
+        let device = self.on_device(arrangement)?;
+        Ok((device.inputs[3].memory(), device.output.memory(), lens, cl))
+    }
+}
+
+/// Returns the bytes of `numbers` between two guards of `guard` NaNs each, so that reading a guard spoils the result.
+fn with_guards(numbers: &[f32], guard: usize) -> Vec<u8> {
+    let nothing = vec![f32::NAN; guard];
+    bytes(&[&nothing, numbers, &nothing].concat())
+}
+
+/// Returns the error for a device without memory for the case.
+fn no_device_memory() -> Error {
+    Error::new("The cloth cannot run on the device.", "The device has not enough memory for it.", "")
+}

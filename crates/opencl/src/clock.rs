@@ -1,0 +1,487 @@
+//! Calibration of a device's clock: whether the times of its events are those of its commands.
+//!
+//! Drivers report times that no kernel took, with CL_SUCCESS: numbers instead of times (rusticl 22.3), an END before the START, 7e10
+//! seconds (ROCm 7.2). A kernel whose work is n, 2n and 4n is therefore timed by events and by the host's clock before device times
+//! are shown. Where the two do not grow alike, wall times take the place of device times.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use ocl::ffi;
+
+use crate::cl::{Answer, Buffer, ClContext, Queue, failed};
+use crate::kernel::{self, Kernel, Value};
+use crate::program;
+use crate::sources::Sources;
+use crate::timer::{EventTimes, is_possible};
+use base::error::Result;
+
+/// The file of the kernel that is timed for the calibration.
+const KERNEL_FILE: &str = "clock/01_steps.cl";
+/// The number of rounds of the kernel's inner loop.
+const INNER_ROUNDS: u32 = 1 << 10;
+/// The wall time of the shortest launch of a calibration. All launches together take 35 times as long.
+const SHORTEST: Duration = Duration::from_micros(1_200);
+/// The maximum number of rounds of the outer loop in the shortest launch. A device that would need more rounds does not really
+/// run the kernel.
+const MAX_OUTER: u32 = 1 << 22;
+/// The number of launches with each amount of work. The launch whose wall time exceeds its device time least is compared.
+const ROUNDS: usize = 5;
+/// The amounts of work that are compared, as multiples of the shortest one.
+const FACTORS: [u32; 3] = [1, 2, 4];
+/// The maximum number of further rounds of launches. They are made while device times and wall times do not grow alike, since
+/// other processes may delay the moment at which the host notices the end of a launch.
+const ATTEMPTS: usize = 8;
+/// The smallest and the largest accepted growth of device time relative to wall time.
+const SLOPE_RANGE: (f64, f64) = (0.8, 1.25);
+/// The coarsest accepted resolution of a device's clock in nanoseconds. Common ones are 10 ns (AMD), 32 ns (NVIDIA), 83 ns (Intel) and
+/// 1,000 ns.
+const MAX_RESOLUTION_NS: u64 = 1_000;
+/// The minimum length of a device time that is shown, as a multiple of the resolution of the device's clock.
+const MIN_STEPS: f64 = 10.0;
+
+/// The result of comparing a device's clock with the host's.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Calibration {
+    /// Device times grow with wall times.
+    Trusted {
+        /// The resolution of the device's clock in nanoseconds.
+        resolution_ns: u64,
+        /// A moment of the host's clock, and the device's clock at that moment in nanoseconds.
+        anchor: (Instant, u64),
+    },
+    /// Device times are not those of the commands. The text says why, as a clause after "since".
+    Rejected(String),
+}
+
+/// The clock of a context's device, with the result of its calibration. Clones of the context and all of its queues share it.
+#[derive(Debug, Clone, Default)]
+pub struct Clock(Arc<OnceLock<Calibration>>);
+
+impl Clock {
+    /// Returns the result of the calibration; `None` before the calibration.
+    pub fn calibration(&self) -> Option<&Calibration> {
+        self.0.get()
+    }
+
+    /// Returns true if no calibration has rejected the device's times.
+    pub fn is_usable(&self) -> bool {
+        self.rejection().is_none()
+    }
+
+    /// Returns the reason why wall times are used instead of device times, as a clause after "since"; `None` if device times
+    /// are used.
+    pub fn rejection(&self) -> Option<&str> {
+        match self.calibration() {
+            Some(Calibration::Rejected(why)) => Some(why),
+            _ => None,
+        }
+    }
+
+    /// Returns true if a device time in nanoseconds is long enough to be accurate with the resolution of the device's clock.
+    pub fn resolves(&self, ns: f64) -> bool {
+        match self.calibration() {
+            Some(Calibration::Trusted { resolution_ns, .. }) => ns >= MIN_STEPS * *resolution_ns as f64,
+            Some(Calibration::Rejected(_)) => false,
+            None => true,
+        }
+    }
+
+    /// Returns the resolution of the device's clock in nanoseconds; `None` if it is not calibrated or not trusted.
+    pub fn resolution_ns(&self) -> Option<u64> {
+        match self.calibration() {
+            Some(Calibration::Trusted { resolution_ns, .. }) => Some(*resolution_ns),
+            _ => None,
+        }
+    }
+
+    /// Calibrates the clock of the context's device, once for all clones of the context. It takes some 50 ms of the device's time, and
+    /// should run while the device has no other work. If it fails, the clock stays uncalibrated.
+    ///
+    /// # Errors
+    /// Returns an error if the kernel does not build or does not run.
+    pub fn calibrate(&self, cl: &ClContext) -> Result<&Calibration> {
+        if let Some(known) = self.0.get() {
+            return Ok(known);
+        }
+        let found = measure(cl)?;
+        Ok(self.0.get_or_init(|| found))
+    }
+}
+
+/// The use of the times that a device reports: as they are, or with wall times in their place.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ClockState {
+    /// There is no device, or its clock was not compared with the host's. The text says why, if that was tried.
+    Uncalibrated(Option<String>),
+    /// Device times grow with wall times, and are used.
+    Trusted,
+    /// Device times are not those of the commands: wall times take their place. The text says why, as a clause after "since".
+    Rejected(String),
+}
+
+impl Default for ClockState {
+    fn default() -> Self {
+        Self::Uncalibrated(None)
+    }
+}
+
+impl ClockState {
+    /// Returns the state of a clock.
+    pub fn new(clock: &Clock) -> Self {
+        match clock.calibration() {
+            Some(Calibration::Trusted { .. }) => Self::Trusted,
+            Some(Calibration::Rejected(why)) => Self::Rejected(why.clone()),
+            None => Self::Uncalibrated(None),
+        }
+    }
+
+    /// Calibrates the clock of a context's device and returns its state.
+    pub fn calibrate(cl: &ClContext) -> Self {
+        match cl.clock().calibrate(cl) {
+            Ok(_) => Self::new(cl.clock()),
+            Err(error) => Self::Uncalibrated(Some(error.to_string())),
+        }
+    }
+
+    /// Returns the name of the state in JSON.
+    pub fn json_name(&self) -> &'static str {
+        match self {
+            Self::Uncalibrated(_) => "uncalibrated",
+            Self::Trusted => "trusted",
+            Self::Rejected(_) => "rejected",
+        }
+    }
+
+    /// Returns a sentence for the user if device times are not used, or were not compared with wall times.
+    pub fn note(&self) -> Option<String> {
+        match self {
+            Self::Trusted | Self::Uncalibrated(None) => None,
+            Self::Uncalibrated(Some(why)) => Some(format!("Device times are uncalibrated: {why}")),
+            Self::Rejected(why) => {
+                Some(format!("Wall times are shown instead of device times, since {why}."))
+            }
+        }
+    }
+}
+
+/// The times of one launch of the kernel during a calibration.
+#[derive(Debug, Clone, Copy)]
+struct Launch {
+    wall: Duration,
+    /// `None` if the driver reports no times.
+    device: Option<EventTimes>,
+    /// The host's time before and after the launch was enqueued.
+    enqueued: (Instant, Instant),
+    /// True if the kernel wrote the number that it had to compute.
+    is_right: bool,
+}
+
+/// Calibrates the clock of the context's device: runs the kernel on a queue of its own and compares its device times with its
+/// wall times.
+fn measure(cl: &ClContext) -> Result<Calibration> {
+    let what = "The device's clock could not be compared with the host's.";
+    let cl = cl.with_sources(Sources::default());
+    let queue = cl.extra_queue()?;
+    let program = program::build(&cl, KERNEL_FILE, "")?;
+    let kernel = Kernel::new(&program, "steps").map_err(|e| failed(what, &e))?;
+    let out = Buffer::new(&cl.context, ffi::CL_MEM_READ_WRITE, 4).map_err(|e| failed(what, &e))?;
+    let resolution_ns = cl.device.timer_resolution_ns();
+    assess(resolution_ns, |outer| launch(&queue, &kernel, &out, outer).map_err(|e| failed(what, &e)))
+}
+
+/// Runs the kernel once with `outer` rounds of its outer loop, and returns the times.
+fn launch(queue: &Queue, kernel: &Kernel, out: &Buffer, outer: u32) -> Answer<Launch> {
+    out.write(queue, &[0; 4])?;
+    kernel.set(0, Value::Uint(outer))?;
+    kernel.set(1, Value::Uint(INNER_ROUNDS))?;
+    kernel.set(2, out.mem())?;
+    let before = Instant::now();
+    // SAFETY: all arguments are set, with the kernel's types, and the one work-item writes the buffer's one number.
+    let event = unsafe { kernel::enqueue(queue, kernel, 1, [1; 3], [1; 3]) }?;
+    let after = Instant::now();
+    queue.finish()?;
+    let wall = before.elapsed();
+    let mut number = [0; 4];
+    out.read(queue, &mut number)?;
+    let is_right = u32::from_ne_bytes(number) == state_after(u64::from(outer) * u64::from(INNER_ROUNDS));
+    Ok(Launch { wall, device: EventTimes::of(&event).ok(), enqueued: (before, after), is_right })
+}
+
+/// Returns the state of the kernel's random number generator after `steps` steps from state 1, to check the kernel's result.
+/// Computed by repeated squaring of a step (F. Brown, "Random number generation with arbitrary strides", 1994).
+fn state_after(mut steps: u64) -> u32 {
+    let (mut x, mut a, mut c) = (1_u32, 1_664_525_u32, 1_013_904_223_u32);
+    while steps > 0 {
+        if steps % 2 == 1 {
+            x = x.wrapping_mul(a).wrapping_add(c);
+        }
+        c = c.wrapping_mul(a.wrapping_add(1));
+        a = a.wrapping_mul(a);
+        steps /= 2;
+    }
+    x
+}
+
+/// The reason why the times of a calibration's launches are not accepted.
+enum Fault {
+    /// The driver's times or results are impossible.
+    Impossible(String),
+    /// Device times do not grow as wall times do, which other processes may have caused.
+    Growth { wall_ms: f64, device_ms: f64 },
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Impossible(why) => f.write_str(why),
+            Self::Growth { wall_ms, device_ms } => write!(
+                f,
+                "a kernel that took {wall_ms:.1} ms longer by the host's clock took {device_ms:.1} ms longer by the driver's times"
+            ),
+        }
+    }
+}
+
+/// Calibrates a clock. `launch` runs the kernel with this number of rounds of its outer loop. `reported_ns` is the resolution that the
+/// driver reports, 0 if it reports none.
+fn assess(reported_ns: u64, mut launch: impl FnMut(u32) -> Result<Launch>) -> Result<Calibration> {
+    // A driver may compile the kernel when it is first launched.
+    launch(1)?;
+    let outer = shortest_work(&mut launch)?;
+    let mut launches = [const { Vec::new() }; 3];
+    let mut last = None;
+    for _ in 0..ATTEMPTS {
+        for _ in 0..ROUNDS {
+            for (factor, launches) in FACTORS.iter().zip(&mut launches) {
+                launches.push(launch(outer * factor)?);
+            }
+        }
+        match compare(reported_ns, &launches) {
+            Ok(calibration) => return Ok(calibration),
+            Err(fault @ Fault::Impossible(_)) => return Ok(Calibration::Rejected(fault.to_string())),
+            Err(fault) => last = Some(fault),
+        }
+    }
+    Ok(Calibration::Rejected(last.map(|fault| fault.to_string()).unwrap_or_default()))
+}
+
+/// Returns the number of rounds of the outer loop that take the wall time [`SHORTEST`].
+fn shortest_work(mut launch: impl FnMut(u32) -> Result<Launch>) -> Result<u32> {
+    let mut outer = 1;
+    loop {
+        // The fastest of several launches, since another process may have had the processor during one.
+        let mut wall = Duration::MAX;
+        for _ in 0..ROUNDS {
+            wall = wall.min(launch(outer)?.wall);
+        }
+        // From here on the overhead of a launch is small.
+        if 4 * wall >= SHORTEST || outer >= MAX_OUTER {
+            let exact = f64::from(outer) * SHORTEST.as_secs_f64() / wall.as_secs_f64().max(1e-9);
+            return Ok(exact.clamp(1.0, f64::from(MAX_OUTER)) as u32);
+        }
+        outer *= 2;
+    }
+}
+
+/// Compares the device times of launches with their wall times, and returns the result of the calibration. `launches` has the
+/// launches for each amount of work.
+fn compare(reported_ns: u64, launches: &[Vec<Launch>; 3]) -> std::result::Result<Calibration, Fault> {
+    let impossible = |why: &str| Err(Fault::Impossible(why.to_owned()));
+    let all = || launches.iter().flatten();
+    if all().any(|launch| !launch.is_right) {
+        return impossible("a kernel was reported as complete that had not run");
+    }
+    let mut times = Vec::new();
+    for launch in all() {
+        let Some(device) = launch.device else {
+            return impossible("the driver reports no times of commands");
+        };
+        times.push(device);
+    }
+    let resolution_ns = resolution(reported_ns, &times);
+    if resolution_ns > MAX_RESOLUTION_NS {
+        return impossible(&format!("the device's clock has steps of {}", format_resolution(resolution_ns)));
+    }
+    // Wall and device time of the run of each amount of work whose overhead is least. A run in which another process had the
+    // processor counts, since both clocks saw that.
+    let mut points = [(0.0, 0.0); 3];
+    for (launches, point) in launches.iter().zip(&mut points) {
+        let times = |launch: &Launch| {
+            let EventTimes { start, end, .. } = launch.device?;
+            let within = launch.wall + Duration::from_nanos(resolution_ns);
+            let is_possible = is_possible((start, end), Some(within), || 1);
+            is_possible.then_some((launch.wall.as_nanos() as f64, (end - start) as f64))
+        };
+        let overhead = |(wall, device): &(f64, f64)| wall - device;
+        let least = launches.iter().filter_map(times).min_by(|a, b| overhead(a).total_cmp(&overhead(b)));
+        let Some(least) = least else {
+            return impossible(
+                "the driver reports impossible times, such as an end before the start or more time than has passed",
+            );
+        };
+        *point = least;
+    }
+    let [shortest, _, longest] = points;
+    let (wall, device) = (longest.0 - shortest.0, longest.1 - shortest.1);
+    // Both ends are rounded to steps of the device's clock.
+    let slack = resolution_ns as f64 / wall;
+    let slope = slope(&points);
+    if !(SLOPE_RANGE.0 - slack..=SLOPE_RANGE.1 + slack).contains(&slope) {
+        return Err(Fault::Growth { wall_ms: wall * 1e-6, device_ms: device * 1e-6 });
+    }
+    let anchor = all().min_by_key(|launch| launch.enqueued.1 - launch.enqueued.0);
+    let anchor = anchor.and_then(|launch| {
+        let (before, after) = launch.enqueued;
+        Some((before + (after - before) / 2, launch.device?.queued))
+    });
+    match anchor {
+        Some(anchor) => Ok(Calibration::Trusted { resolution_ns, anchor }),
+        None => impossible("the driver reports no times of commands"),
+    }
+}
+
+/// Returns the slope of the line that fits points best, by least squares.
+fn slope(points: &[(f64, f64)]) -> f64 {
+    let mean = |f: fn(&(f64, f64)) -> f64| points.iter().map(f).sum::<f64>() / points.len() as f64;
+    let (x, y) = (mean(|p| p.0), mean(|p| p.1));
+    let sum = |f: &dyn Fn(&(f64, f64)) -> f64| points.iter().map(f).sum::<f64>();
+    sum(&|p| (p.0 - x) * (p.1 - y)) / sum(&|p| (p.0 - x).powi(2))
+}
+
+/// Determines the resolution of a device's clock in nanoseconds. If the times are multiples of a step, the resolution is that
+/// step: NVIDIA's driver reports 1,000 ns and has steps of 32, and a driver that reports 1 ns may count milliseconds. Otherwise
+/// it is what the driver reports, since the steps of a clock that does not tick in whole nanoseconds do not show.
+fn resolution(reported_ns: u64, times: &[EventTimes]) -> u64 {
+    let all = || times.iter().flat_map(|times| [times.start, times.end]);
+    let first = all().next().unwrap_or(0);
+    match all().fold(0, |step, time| gcd(step, time.abs_diff(first))) {
+        0 | 1 => reported_ns.max(1),
+        step => step,
+    }
+}
+
+/// Formats the resolution of a clock, given in nanoseconds, as in "32 ns", "1 µs" and "1 ms".
+pub fn format_resolution(ns: u64) -> String {
+    match ns {
+        0..1_000 => format!("{ns} ns"),
+        1_000..1_000_000 => format!("{} µs", ns / 1_000),
+        _ => format!("{} ms", ns / 1_000_000),
+    }
+}
+
+/// Returns the greatest common divisor.
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Launches of a device of which each round of the outer loop takes a microsecond; `clock` makes the driver's START and END from
+    /// the true ones.
+    fn calibration(reported_ns: u64, clock: impl Fn(u64, u64) -> (u64, u64)) -> Calibration {
+        let (base, mut now, mut launches) = (Instant::now(), 5_000_123_u64, 0);
+        assess(reported_ns, |outer| {
+            // Overhead of some microseconds before the start and after the end.
+            launches += 1;
+            let (queued, start) = (now + 700, now + 9_100 + launches * launches);
+            let end = start + u64::from(outer) * 1_000 + launches;
+            now = end + 21_017;
+            let (from, to) = clock(start, end);
+            let before = base + Duration::from_nanos(queued - 300);
+            Ok(Launch {
+                wall: Duration::from_nanos(now - queued),
+                device: Some(EventTimes { queued, start: from, end: to }),
+                enqueued: (before, before + Duration::from_nanos(600)),
+                is_right: true,
+            })
+        })
+        .unwrap()
+    }
+
+    fn rejection(clock: impl Fn(u64, u64) -> (u64, u64)) -> String {
+        match calibration(1, clock) {
+            Calibration::Rejected(why) => why,
+            trusted => panic!("{trusted:?}"),
+        }
+    }
+
+    #[test]
+    fn an_honest_clock_is_trusted() {
+        let Calibration::Trusted { resolution_ns, anchor: (at, ns) } =
+            calibration(1, |start, end| (start, end))
+        else {
+            panic!("rejected");
+        };
+        assert_eq!(resolution_ns, 1);
+        let clock =
+            Clock(Arc::new(OnceLock::from(Calibration::Trusted { resolution_ns: 32, anchor: (at, ns) })));
+        assert!(clock.resolves(320.0) && !clock.resolves(319.0) && clock.is_usable());
+        // A fifth of the time may be missing, since a launch has an overhead that only one of the clocks sees.
+        assert!(matches!(
+            calibration(1, |start, end| (start, end - (end - start) / 8)),
+            Calibration::Trusted { .. }
+        ));
+    }
+
+    #[test]
+    fn the_resolution_is_that_of_the_steps() {
+        // Steps finer than the reported resolution count, and what does not show is what the driver reports.
+        let of =
+            |reported: u64, step: u64| match calibration(reported, |a, b| (a / step * step, b / step * step))
+            {
+                Calibration::Trusted { resolution_ns, .. } => resolution_ns,
+                rejected => panic!("{rejected:?}"),
+            };
+        assert_eq!((of(1_000, 32), of(83, 1), of(0, 1)), (32, 83, 1));
+    }
+
+    #[test]
+    fn clocks_that_lie_are_rejected() {
+        let impossible = "impossible times";
+        for (name, why) in [
+            ("zero", rejection(|_, _| (0, 0))),
+            ("counted", rejection(|_, _| (2, 3))),
+            ("reversed", rejection(|start, end| (end, start))),
+            ("same", rejection(|start, _| (start, start))),
+            ("tenfold", rejection(|start, end| (start, start + 10 * (end - start)))),
+            ("zero for lack of steps", rejection(|start, _| (start / 1_000 * 1_000, start / 1_000 * 1_000))),
+        ] {
+            assert!(why.contains(impossible), "{name}: {why}");
+        }
+        let ticks = |ns: u64| ns / 1_000_000 * 1_000_000;
+        assert_eq!(
+            rejection(|start, end| (ticks(start), ticks(end))),
+            "the device's clock has steps of 1 ms"
+        );
+        let constant = rejection(|start, _| (start, start + 500_000));
+        assert!(constant.contains("took 0.0 ms longer by the driver's times"), "{constant}");
+        let tenth = rejection(|start, end| (start, start + (end - start) / 10));
+        assert!(tenth.contains("ms longer by the host's clock took 0.3 ms longer"), "{tenth}");
+        let slow = rejection(|start, end| (start, start + (end - start) * 7 / 10));
+        assert!(slow.contains("longer by the driver's times"), "{slow}");
+    }
+
+    #[test]
+    fn a_kernel_that_did_not_run_is_noticed() {
+        let at = Instant::now();
+        let found = assess(1, |_| {
+            let device = Some(EventTimes { queued: 5_000, start: 6_000, end: 9_000 });
+            Ok(Launch { wall: Duration::from_micros(4), device, enqueued: (at, at), is_right: false })
+        });
+        let Ok(Calibration::Rejected(why)) = found else { panic!("{found:?}") };
+        assert!(why.contains("had not run"), "{why}");
+    }
+
+    #[test]
+    fn the_generator_is_the_kernels() {
+        let mut state = 1_u32;
+        for steps in 0..2_000 {
+            assert_eq!(state_after(steps), state, "after {steps} steps");
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        }
+    }
+}

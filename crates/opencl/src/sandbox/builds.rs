@@ -1,0 +1,189 @@
+//! Builds every program in the sandbox first, once for each driver, device and program text, so that a compiler that crashes costs
+//! only that program. For each device one child process builds one program after the other. Programs that built without a crash are
+//! recorded in `built.txt` in the user's folder for clreel's caches, a hash each, so that a later start needs no child. A crash is
+//! not recorded, since the driver may be repaired. With `CLREEL_BINARIES=0`, which ignores the builds of earlier starts, no program
+//! is built in the sandbox.
+
+use std::collections::HashMap;
+use std::ffi::{CStr, CString};
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Cause, Client, Ending, Limit, PREPARATION, START, is_sandboxed, serve};
+use crate::cl::{ClContext, Program};
+use crate::identity::{Identity, by_identity, identity_of};
+use crate::sources::{Sources, hash};
+use crate::{binaries, folders, watch};
+use base::error::{Error, Result};
+use base::load;
+
+/// The name under which the child process serves build requests.
+pub const NAME: &str = "programs";
+/// The maximum size of `built.txt` in bytes. A longer file is deleted and begun again.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+/// The number of seconds without requests after which a child process ends.
+const IDLE_S: libc::c_uint = 30;
+
+/// A request to build a program for a device.
+#[derive(Debug, Serialize, Deserialize)]
+struct Request {
+    device: Identity,
+    text: CString,
+    options: CString,
+}
+
+/// The results of builds in the sandbox by the hash of the program, from this start of clreel and earlier ones.
+static KNOWN_RESULTS: OnceLock<Mutex<HashMap<u64, Result<()>>>> = OnceLock::new();
+/// The child process for each device.
+static CHILDREN: Mutex<Vec<(Identity, Arc<Mutex<Child>>)>> = Mutex::new(Vec::new());
+
+/// The state of the child process for one device.
+struct Child {
+    client: Client,
+    /// The ending of a build that timed out, if one did. No further program is then built for the device.
+    timeout_ending: Option<Ending>,
+    /// True if the child cannot open the device, for example because only one process may use it. Programs for the device are then
+    /// built without the sandbox.
+    is_absent: bool,
+}
+
+/// Locks the mutex, also after a panic of another thread.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Builds a program in the sandbox, before this process builds it, unless it is already known to build there. Does nothing for
+/// programs of changed kernel files, which are tested elsewhere, and nothing without a sandbox. Any thread may call it.
+///
+/// # Errors
+/// Returns an error if the driver crashes or times out.
+pub(crate) fn try_first(cl: &ClContext, file: &str, text: &CStr, options: &CStr) -> Result<()> {
+    if is_sandboxed() || !binaries::may_use_binaries() || cl.sources().is_changed(file) {
+        return Ok(());
+    }
+    let device = &cl.device;
+    let key = binaries::key(
+        &device.info,
+        &binaries::loader_layers(),
+        &text.to_string_lossy(),
+        &options.to_string_lossy(),
+    );
+    let hash = hash(key.as_bytes());
+    let known = KNOWN_RESULTS.get_or_init(|| Mutex::new(read_known()));
+    if let Some(done) = lock(known).get(&hash) {
+        return done.clone();
+    }
+    let identity = identity_of(device);
+    let child = {
+        let mut all = lock(&CHILDREN);
+        let found = all.iter().find(|(of, _)| *of == identity).map(|(_, child)| child.clone());
+        found.unwrap_or_else(|| {
+            let child = Arc::new(Mutex::new(Child {
+                client: Client::new(NAME),
+                timeout_ending: None,
+                is_absent: false,
+            }));
+            all.push((identity.clone(), child.clone()));
+            child
+        })
+    };
+    // The child may first build a program of another thread.
+    let _watched = watch::in_sandbox("a program is built");
+    let mut child = lock(&child);
+    if let Some(done) = lock(known).get(&hash) {
+        return done.clone();
+    }
+    if child.is_absent {
+        return Ok(());
+    }
+    let request = Request { device: identity, text: text.to_owned(), options: options.to_owned() };
+    // The user's limit is for builds, not for loading drivers.
+    let limit = |step: &str, _| Limit::new(watch::timeout().filter(|_| step != START), PREPARATION);
+    let why = format!("The driver of '{}' compiles each program in the sandbox first.", device.info.name);
+    if let Some(ending) = &child.timeout_ending {
+        let hint = "Choose another device with --device, or restart with a longer --device-timeout.";
+        return Err(Error::new(
+            format!("The kernel file '{file}' was not built: an earlier one {ending}."),
+            why,
+            hint,
+        ));
+    }
+    let done = match child.client.ask(&request, None, &limit)? {
+        // Without a child this process builds the program.
+        Ok(false) => {
+            child.is_absent = true;
+            return Ok(());
+        }
+        Err(Ending { cause: Cause::NotStarted(_), .. }) => return Ok(()),
+        Ok(true) => {
+            record_build(hash);
+            Ok(())
+        }
+        Err(ending) => {
+            let error = Error::new(
+                format!("The kernel file '{file}' {ending}."),
+                why,
+                "Try another variant with --variant, or another device with --device.",
+            );
+            child.timeout_ending = Some(ending).filter(|ending| !ending.is_crash());
+            Err(error)
+        }
+    };
+    lock(known).insert(hash, done.clone());
+    done
+}
+
+/// Returns the path of the file of known results; `None` if the user has no cache folder.
+fn known_results_path() -> Option<PathBuf> {
+    folders::cache_folder().map(|folder| folder.join("built.txt"))
+}
+
+/// Reads the known results from the file.
+fn read_known() -> HashMap<u64, Result<()>> {
+    let bytes =
+        known_results_path().and_then(|path| load::bytes(&path, MAX_FILE_BYTES).ok()).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    text.lines().filter_map(|line| Some((u64::from_str_radix(line, 16).ok()?, Ok(())))).collect()
+}
+
+/// Records that the program with this hash builds. If recording fails, the next start builds the program in the sandbox again.
+fn record_build(hash: u64) {
+    let Some(path) = known_results_path() else { return };
+    if fs::metadata(&path).is_ok_and(|file| file.len() > MAX_FILE_BYTES) {
+        let _ = fs::remove_file(&path);
+    }
+    let _ = path.parent().map(fs::create_dir_all);
+    // Opening a pipe of that name would wait for a reader.
+    let file = File::options().create(true).append(true).custom_flags(libc::O_NONBLOCK).open(path);
+    let _ = file.and_then(|mut file| file.write_all(format!("{hash:016x}\n").as_bytes()));
+}
+
+/// The work of the child process: serves build requests until the parent ends, then ends the process. `frame` is the descriptor
+/// of the shared memory, which is not used.
+pub fn run_child(frame: u32) -> ! {
+    let mut known: Option<(Identity, ClContext)> = None;
+    serve(frame, |request: Request, talk| {
+        // SAFETY: a plain number.
+        unsafe { libc::alarm(0) };
+        talk.step(START);
+        if known.as_ref().is_none_or(|(of, _)| *of != request.device) {
+            // The request has the whole text of the program.
+            let open = |device| ClContext::new(&device, Sources::default()).ok();
+            known = by_identity(&request.device).and_then(open).map(|cl| (request.device, cl));
+        }
+        if let Some((_, cl)) = &known {
+            talk.step(super::BUILD);
+            // Errors of the compiler are reported by the process that builds the program next.
+            let program = Program::from_source(&cl.context, &request.text);
+            let _ = program.map(|program| program.build(&cl.device, &request.options));
+        }
+        // SAFETY: a plain number.
+        unsafe { libc::alarm(IDLE_S) };
+        known.is_some()
+    })
+}

@@ -1,0 +1,113 @@
+//! The requests of the user that the overlay returns to the player.
+
+use crate::place::Panel;
+use box_filter::VariantId;
+use video::color::Correction;
+
+/// A request of the user, by mouse or key, which the player carries out.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Action {
+    /// Filter with this variant from the next frame on.
+    SetVariant(VariantId),
+    /// Filter with this radius in pixels from the next frame on.
+    SetRadius(u32),
+    /// Seek in the movie.
+    Seek {
+        /// The position to seek to, in seconds of the movie.
+        to_s: f64,
+        /// True to decode to the exact frame, false to stop at a key frame, as while the seek bar is dragged.
+        exact: bool,
+    },
+    /// Start or end a wipe, which shows a second filter on the right side of the picture.
+    ToggleWipe,
+    /// Exchange the filters of a wipe's sides.
+    SwapSides,
+    /// Show or hide the map of the differences between the sides of a wipe.
+    ToggleDifference,
+    /// Start to drag the picture at this point, as a fraction of the window's width and height.
+    StartDrag([f32; 2]),
+    /// Continue to drag the picture.
+    Drag {
+        /// The movement to the right and down since the last action, as a fraction of the window's height.
+        by: [f32; 2],
+        /// The pointer's position, as a fraction of the window's width and height, as in [`Action::StartDrag`].
+        at: [f32; 2],
+    },
+    /// End the drag of the picture.
+    EndDrag,
+    /// Show the movie in the next scene, such as on cloth.
+    NextScene,
+    /// Pause or resume.
+    TogglePause,
+    /// Enter or leave fullscreen.
+    ToggleFullscreen,
+    /// Ask the user for a movie to open.
+    AskForMovie,
+    /// Open the movie at this path, as the user has typed it.
+    Open(String),
+    /// Complete this path, which the user is typing, and pass the result to [`crate::PathPrompt::complete`].
+    Complete(String),
+    /// Hide or show the overlay.
+    ToggleOverlay,
+    /// Open or close the panel with all keys.
+    ToggleKeys,
+    /// Reset the panels to their default places.
+    ResetPanels,
+    /// Correct colours with these values.
+    SetCorrection(Correction),
+    /// Switch colour correction on or off.
+    ToggleCorrection,
+    /// Show or hide the heat map of the luminance over the picture.
+    ToggleHeat,
+    /// Switch auto-levels on or off, which stretch the filtered picture to the full range of luminance.
+    ToggleLevels,
+    /// Save the filtered picture as PNG.
+    SaveFrame,
+    /// Save the window with the overlay as PNG.
+    SaveWindow,
+    /// Change to the next OpenCL device.
+    NextDevice,
+    /// Change to the OpenCL device at this index of [`crate::DeviceList::rows`].
+    SetDevice(usize),
+    /// Open or close a panel.
+    Toggle(Panel),
+    /// Show this frame and the frames before it in the panel of the timeline, in place of the last frames. Frames are
+    /// numbered from 0, the first presented one.
+    Freeze(u64),
+    /// Scale the overlay by this factor; `None` resets its size.
+    Zoom(Option<f32>),
+    /// Start to tune the variants for this device, size and radius.
+    TuneNow,
+    /// Stop tuning.
+    StopTuning,
+    /// Start to benchmark a ladder (variants that compute the same result) in the Lab, the panel for ladders other than the
+    /// box filter.
+    Measure {
+        /// The ladder's name.
+        ladder: &'static str,
+        /// One of the ladder's sizes.
+        size: &'static str,
+    },
+    /// Stop the measurement of the Lab.
+    StopMeasuring,
+    /// Start to check the device's type conversions.
+    CheckConversions,
+    /// Stop the check of type conversions.
+    StopChecking,
+    /// Write all kernels into a new folder, and watch it for edits.
+    CopyKernels,
+    /// Build the kernels of the watched folder now.
+    RebuildKernels,
+    /// Start or stop the check of the selected variant's kernels for data races and out-of-bounds accesses.
+    CheckRaces,
+    /// Run the version of the edited kernels with this number.
+    UseKernels(u64),
+    /// Compare the version of the edited kernels with this number with the running one in a wipe.
+    WipeKernels(u64),
+    /// Save the statistics as CSV and JSON.
+    ExportStats,
+    /// Remove the banner at this index of [`crate::View::notices`].
+    DismissNotice(usize),
+    /// Close the window.
+    Quit,
+}

@@ -1,0 +1,85 @@
+//! The comparison in the ladder's title, *fused vs. naive: 2,300× faster*: the fastest and the slowest kernel that were measured at
+//! this radius and size.
+
+use super::theme;
+use base::timing::{Noise, noise};
+use box_filter::VariantId;
+use box_filter::Work;
+use engine::stats::Scores;
+
+/// Returns the variants that are compared: those whose times are device times of the same work on the same bytes. The other
+/// back ends are measured by other clocks, `planar` filters other bytes, and `auto` is one of the compared variants under
+/// another name.
+fn compared_variants() -> impl Iterator<Item = VariantId> {
+    VariantId::ALL.into_iter().filter(|id| matches!(id.info().work, Work::Kernels(_)))
+}
+
+/// A comparison of two kernels.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Comparison {
+    /// A comparison of sufficiently measured kernels.
+    Measured {
+        /// The slowest kernel.
+        slow: VariantId,
+        /// The fastest kernel.
+        fast: VariantId,
+        /// The slow kernel's time divided by the fast one's.
+        factor: f64,
+        /// The noise of the slow and of the fast kernel's times.
+        noise: [Option<Noise>; 2],
+    },
+    /// No comparison yet, because too few frames of a kernel were measured.
+    Pending {
+        /// A kernel with too few measured frames.
+        variant: VariantId,
+        /// The number of measured frames of that kernel.
+        frames: usize,
+    },
+}
+
+impl Comparison {
+    /// Returns the title of the scoreboard: the fastest and the slowest measured kernel, such as "fused vs. naive", or "The
+    /// ladder" before both are measured.
+    pub(crate) fn title(&self) -> String {
+        match self {
+            Self::Measured { slow, fast, .. } => format!("{fast} vs. {slow}"),
+            Self::Pending { .. } => "The ladder".to_owned(),
+        }
+    }
+
+    /// Returns the factor, "2,300× faster", or "~2,000× faster" if it is noisy; `None` while too few frames were measured.
+    pub(crate) fn factor(&self) -> Option<String> {
+        let Self::Measured { factor, noise, .. } = self else { return None };
+        // The noise that leaves fewer digits.
+        let noise = noise.iter().copied().flatten().min_by_key(Noise::digits);
+        Some(format!("{}\u{d7} faster", theme::with_noise(*factor, noise, theme::short_number)))
+    }
+
+    /// Returns the progress while too few frames were measured: "naive: 2 of 5 frames".
+    pub(crate) fn progress(&self) -> Option<String> {
+        let Self::Pending { variant, frames } = self else { return None };
+        Some(format!("{variant}: {frames} of {} frames", noise::MIN_SAMPLES))
+    }
+}
+
+/// Compares the slowest and the fastest of the kernels with enough frames at this radius and size. If there are not two
+/// such kernels, returns [`Comparison::Pending`] for the slowest or the fastest of all measured kernels, and `None` if no
+/// two measured kernels differ in speed.
+pub(crate) fn compare(scores: &Scores, radius: u32, size: (u32, u32)) -> Option<Comparison> {
+    let between = |fewest: usize| {
+        let here =
+            |id: VariantId| scores.of(id).filter(|s| s.is_at(radius, size) && s.ms > 0.0 && s.n >= fewest);
+        let measured = || compared_variants().filter_map(|id| Some((id, here(id)?)));
+        let slow = measured().max_by(|a, b| a.1.ms.total_cmp(&b.1.ms))?;
+        let fast = measured().min_by(|a, b| a.1.ms.total_cmp(&b.1.ms))?;
+        let factor = slow.1.ms / fast.1.ms;
+        // Kernels that are equally fast within the digits shown are not compared.
+        (slow.0 != fast.0 && factor.is_finite() && factor >= 1.05).then_some((slow, fast, factor))
+    };
+    if let Some(((slow, most), (fast, least), factor)) = between(noise::MIN_SAMPLES) {
+        return Some(Comparison::Measured { slow, fast, factor, noise: [most.noise, least.noise] });
+    }
+    let (slow, fast, _) = between(0)?;
+    let (variant, score) = [slow, fast].into_iter().find(|(_, score)| score.n < noise::MIN_SAMPLES)?;
+    Some(Comparison::Pending { variant, frames: score.n })
+}

@@ -1,0 +1,101 @@
+//! Jobs in the background: the search for the best parameters, the measurements of the Lab, and the check of type conversions.
+
+use std::fmt;
+
+use egui::{Button, Ui, vec2};
+
+use super::Action;
+
+/// The state of a job in the background.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum JobState {
+    /// The job was not started.
+    #[default]
+    Idle,
+    /// The job was started, and waits for this reason.
+    Waiting(Wait),
+    /// The job waits for this reason, while a step that began before is still running.
+    Ending(Wait),
+    /// The job is running, with a text about its present step.
+    Running(String),
+    /// The job has finished, and its results are complete.
+    Done,
+    /// The user has stopped the job.
+    Stopped,
+    /// The job is not possible, with the reason.
+    Failed(String),
+}
+
+impl JobState {
+    /// Returns true if the job is running or waiting.
+    pub fn is_under_way(&self) -> bool {
+        matches!(self, JobState::Waiting(_) | JobState::Ending(_) | JobState::Running(_))
+    }
+}
+
+/// The reason for which background work (tuning, the Lab) waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wait {
+    /// The movie is playing; the work runs only in a pause.
+    Plays,
+    /// The movie is playing as fast as possible, which leaves no spare time.
+    Unpaced,
+    /// The movie is playing, and needs the CPU, which is the OpenCL device.
+    Cpu,
+    /// Frames of the movie are presented late.
+    Late,
+    /// Frames are in time, with little time to spare.
+    NoTime,
+    /// The movie is playing, and its filter is slow.
+    Slow,
+    /// The movie is paused, but the filter is still running.
+    Filter,
+    /// The Lab is measuring.
+    Lab,
+    /// The device's type conversions are being checked.
+    Check,
+}
+
+impl Wait {
+    /// Returns true if a pause ends the wait.
+    pub fn ends_in_a_pause(self) -> bool {
+        !matches!(self, Wait::Filter | Wait::Lab | Wait::Check)
+    }
+
+    /// Returns a sentence about the end of the wait: a pause by the user ends it, or the end of the other work.
+    pub(super) fn end_sentence(self) -> &'static str {
+        if self.ends_in_a_pause() { "Pause to continue (Space)." } else { "Continues afterwards." }
+    }
+}
+
+impl fmt::Display for Wait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Wait::Plays => "the movie is playing",
+            Wait::Unpaced => "the movie is playing as fast as possible",
+            Wait::Cpu => "the movie needs the CPU",
+            Wait::Late => "frames are late",
+            Wait::NoTime => "no spare time between frames",
+            Wait::Slow => "the filter is slow",
+            Wait::Filter => "the filter is running",
+            Wait::Lab => "the Lab is measuring",
+            Wait::Check => "type conversions are being checked",
+        })
+    }
+}
+
+/// Lays out the button that starts a job, or stops it while it is under way. `start` and `stop` have the button's label, hover
+/// text and action.
+pub(crate) fn start_or_stop(
+    ui: &mut Ui,
+    state: &JobState,
+    start: (&str, &str, Action),
+    stop: (&str, &str, Action),
+    actions: &mut Vec<Action>,
+) {
+    let (text, hover, action) = if state.is_under_way() { stop } else { start };
+    // The same width for both labels, so that the buttons next to it do not move.
+    if ui.add(Button::new(text).min_size(vec2(76.0, 0.0))).on_hover_text(hover).clicked() {
+        actions.push(action);
+    }
+}

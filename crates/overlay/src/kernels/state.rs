@@ -1,0 +1,216 @@
+//! The state of edited kernels: versions, results, and the check by Oclgrind.
+
+use std::fmt;
+
+use crate::code::Source;
+use base::error::{Error, Result};
+use base::timing::Noise;
+use base::verify::MismatchReport;
+use box_filter::VariantId;
+use opencl::machine_code::MachineCode;
+
+/// The result of validating changed kernels.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Verdict {
+    /// Every byte of the output is correct.
+    Exact,
+    /// The kernels finish and stay within their memory, but their output differs.
+    Differs(MismatchReport),
+    /// The kernels cannot run or must not: they do not build, time out, crash, or write out of bounds.
+    Refused(Error),
+}
+
+/// The part of the program whose kernels were edited: a variant of the filter, or the conversion from YUV to RGBA. Each is
+/// validated on its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Subject {
+    /// The kernels of this variant of the filter.
+    Variant(VariantId),
+    /// The kernels of the conversion from YUV to RGBA.
+    Conversion,
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Subject::Variant(id) => id.fmt(f),
+            Subject::Conversion => f.write_str("YUV to RGBA"),
+        }
+    }
+}
+
+impl Subject {
+    /// Returns true if these kernels take part in making the picture while the variant `chosen` is selected. The conversion
+    /// always does.
+    pub(super) fn is_used(self, chosen: VariantId) -> bool {
+        self == Subject::Conversion || self == Subject::Variant(chosen)
+    }
+}
+
+/// The result of one version of the edited kernels, for the kernels of one variant or of the conversion from YUV to RGBA.
+#[derive(Debug, Clone, PartialEq)]
+pub struct VersionResult {
+    /// The variant, or the conversion from YUV to RGBA, to which the kernels belong.
+    pub subject: Subject,
+    /// The result of validating the kernels.
+    pub verdict: Verdict,
+    /// True if the kernels of this version are the ones that the player runs.
+    pub runs: bool,
+    /// The median of the filter's times in the movie, in milliseconds, if the kernels are exact.
+    pub ms: Option<f64>,
+    /// The difference in milliseconds from the median of the version that ran before, if both were measured for long enough
+    /// under the same conditions.
+    pub change_ms: Option<f64>,
+    /// The noise of `ms` and `change_ms`.
+    pub noise: Option<Noise>,
+    /// True if another version of these kernels ran before this one.
+    pub replaces_version: bool,
+}
+
+impl VersionResult {
+    /// Creates a result without measured times.
+    pub fn new(subject: Subject, verdict: Verdict) -> Self {
+        Self {
+            subject,
+            verdict,
+            runs: false,
+            ms: None,
+            change_ms: None,
+            noise: None,
+            replaces_version: false,
+        }
+    }
+
+    /// Returns true if the kernels run, but their output differs from the reference.
+    fn differs(&self) -> bool {
+        matches!(self.verdict, Verdict::Differs(_))
+    }
+}
+
+/// A version of the kernels: their text after a save.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Version {
+    /// The version's number, from 1.
+    pub number: u64,
+    /// The files that differ from the previous version.
+    pub files: Vec<String>,
+    /// The results of validating this version so far.
+    pub results: Vec<VersionResult>,
+    /// The part of this version that is still to be validated.
+    pub pending: PendingValidation,
+    /// The median of the selected variant's filter times in the movie, in milliseconds, if they were measured with this
+    /// version.
+    pub ms: Option<f64>,
+    /// The noise of the median `ms`; `None` if it is not noisy.
+    pub noise: Option<Noise>,
+}
+
+/// The part of a version that is still to be validated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PendingValidation {
+    /// Not known yet: the part depends on the frame and on the device, which is not ready.
+    Unknown,
+    /// This number of subjects (variants, or the conversion from YUV to RGBA) are being validated or are next to be
+    /// validated.
+    Now(usize),
+    /// Each variant is validated when it is first selected, because the version is older than the window.
+    WhenChosen,
+    /// Nothing: the user's own kernel (the file `own.cl`) was removed, and no other kernel has changed.
+    OwnGone,
+}
+
+/// The edited kernels, with their versions and results.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Kernels {
+    /// The path of the folder whose kernel files are watched for edits.
+    pub folder: Option<String>,
+    /// True while the kernels are being written into a new folder.
+    pub copying: bool,
+    /// The error of the last attempt to read or write the folder.
+    pub problem: Option<Error>,
+    /// The reason why changes of the files are noticed with a delay; `None` if they are noticed at once.
+    pub slow: Option<Error>,
+    /// The last versions of the edited kernels, the newest first.
+    pub versions: Vec<Version>,
+    /// The number of the version that was saved or selected last.
+    pub current: u64,
+    /// The number of the version of which the selected variant runs the kernels.
+    pub running: Option<u64>,
+    /// The number of the version of which the conversion from YUV to RGBA runs the kernels.
+    pub conversion: Option<u64>,
+    /// The source of the selected variant's kernels.
+    pub source: Option<Source>,
+    /// The machine code of the selected variant, once the driver has returned it.
+    pub machine_code: Option<Result<MachineCode>>,
+}
+
+impl Kernels {
+    /// Returns true if validation has found a wrong output of this variant's kernels, in the version with the number
+    /// `version`, or in the version that runs if `version` is `None`.
+    pub(crate) fn differs(&self, variant: VariantId, version: Option<u64>) -> bool {
+        match version {
+            Some(number) => {
+                let version = self.versions.iter().filter(|version| version.number == number);
+                version
+                    .flat_map(|version| &version.results)
+                    .any(|result| result.subject == Subject::Variant(variant) && result.differs())
+            }
+            None => self.runs_and_differs(Subject::Variant(variant)),
+        }
+    }
+
+    /// Returns true if validation has found a wrong output of the conversion kernels that run now.
+    pub(crate) fn conversion_differs(&self) -> bool {
+        self.runs_and_differs(Subject::Conversion)
+    }
+
+    /// Returns true if validation has found a wrong output of the kernels that run now for `subject`, a variant or the
+    /// conversion from YUV to RGBA.
+    pub(super) fn runs_and_differs(&self, subject: Subject) -> bool {
+        let results = self.versions.iter().flat_map(|version| &version.results);
+        results.filter(|result| result.subject == subject).any(|result| result.runs && result.differs())
+    }
+}
+
+/// The state and the result of the check for data races, in which Oclgrind runs a variant's kernels.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum RaceReport {
+    /// The kernels were not checked.
+    #[default]
+    Unknown,
+    /// Oclgrind has been running these kernels for this number of seconds.
+    Checking(CheckedKernels, u64),
+    /// Oclgrind has finished, with these lines of text.
+    Found(CheckedKernels, Vec<RaceLine>),
+    /// Oclgrind could not run.
+    Failed(Error),
+}
+
+/// A line of the result of the check for data races.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RaceLine {
+    /// A variant's code has no faults.
+    Clean(String),
+    /// A fault, or an error because of which code was not checked.
+    Fault(String),
+    /// A detail of the fault above: a source line, or the reason for an error.
+    Detail(String),
+}
+
+/// The kernels that Oclgrind runs in the check for data races.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CheckedKernels {
+    /// The variant whose kernels are checked.
+    pub variant: VariantId,
+    /// The version of the edited kernels; `None` for the built-in ones.
+    pub version: Option<u64>,
+}
+
+impl fmt::Display for CheckedKernels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.version {
+            Some(version) => write!(f, "'{}' (version {version})", self.variant),
+            None => write!(f, "'{}'", self.variant),
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! The open panels: opened by the user, or for a while by an event such as a change of the device.
+
+use egui::Ui;
+
+use crate::action::Action;
+use crate::panel;
+use crate::panels::{self, ENTRIES};
+use crate::place::{OpenFlags, Panel};
+use crate::timeline::FrozenFrame;
+use crate::timer::Timer;
+use crate::view::View;
+use engine::stats::Recorder;
+
+/// Seconds for which the panel of devices is shown after a change of the OpenCL device.
+const DEVICE_CHANGE_S: f64 = 5.0;
+
+/// The panels that are open, and the order in which they were opened.
+#[derive(Debug, Default)]
+pub struct OpenPanels {
+    /// The panels that the user has opened. Only these are open at the next start.
+    pub(crate) opens: OpenFlags,
+    /// The panels on the screen in the order in which they were opened or unfolded, the newest last.
+    recent: Vec<Panel>,
+    /// True if a search for the best parameters has started since the panel of tuning was last closed.
+    tuning_started: bool,
+    /// Runs while a change of the OpenCL device shows the panel of devices.
+    device_change: Timer,
+    /// The frame at which the panel of the timeline is frozen; `None` if the panel shows the last frames.
+    frozen: Option<FrozenFrame>,
+}
+
+impl OpenPanels {
+    /// Returns true if the user has opened this panel.
+    pub fn is_open(&self, panel: Panel) -> bool {
+        self.opens[panel as usize]
+    }
+
+    /// Opens or closes a panel, by the user's choice.
+    pub fn toggle(&mut self, panel: Panel) {
+        self.opens[panel as usize] = !self.is_requested(panel);
+        match panel {
+            Panel::Devices => self.device_change = Timer::Over,
+            Panel::Tuning => self.tuning_started = false,
+            Panel::Timeline => self.unfreeze(),
+            _ => {}
+        }
+    }
+
+    /// Shows the panel of tuning until it is closed, because a search has started. The panel does not count as opened by
+    /// the user.
+    pub fn show_tuning(&mut self) {
+        self.tuning_started = true;
+    }
+
+    /// Shows the panel of devices for some seconds, also while the overlay is hidden, because the device changes.
+    pub fn show_devices(&mut self) {
+        self.device_change.start();
+    }
+
+    /// Freezes the panel of the timeline at a frame: the panel shows this frame and the ones before it in place of the last
+    /// frames. `frame` is the frame's number, counted from 0 at the first presented frame. If `recorder` no longer has the
+    /// frame, the panel is not frozen.
+    pub fn freeze(&mut self, frame: u64, recorder: &Recorder) {
+        self.frozen = FrozenFrame::new(frame, recorder);
+    }
+
+    /// Returns true if the panel of the timeline is frozen at a frame, so that it does not show the last frames.
+    pub fn is_frozen(&self) -> bool {
+        self.frozen.is_some()
+    }
+
+    /// Ends the freeze of the timeline at a frame: its panel shows the last frames again, or closes if the user had not
+    /// opened it.
+    pub fn unfreeze(&mut self) {
+        self.frozen = None;
+    }
+
+    /// Ends the freeze of the timeline at a frame after a click that is neither on the timeline's panel nor on another
+    /// frame of a graph.
+    pub(crate) fn unfreeze_on_click(&mut self, ui: &Ui, actions: &[Action]) {
+        let at = ui.input(|i| i.pointer.interact_pos().filter(|_| i.pointer.any_click()));
+        let timeline = ui.ctx().read_response(panel::cover_id(Panel::Timeline.name()));
+        let is_outside = at.is_some_and(|at| timeline.is_none_or(|timeline| !timeline.rect.contains(at)));
+        if is_outside && !matches!(actions.last(), Some(Action::Freeze(_))) {
+            self.unfreeze();
+        }
+    }
+
+    /// Returns the frame at which the panel of the timeline is frozen, if any, with the frames before it.
+    pub(crate) fn frozen_frame(&self) -> Option<&FrozenFrame> {
+        self.frozen.as_ref()
+    }
+
+    /// Returns true if the panel of devices is shown because the device changes.
+    pub(crate) fn device_change_is_shown(&self) -> bool {
+        self.device_change.is_running()
+    }
+
+    /// Ends the display of a change of device when its time is over. The time restarts as long as a device `is_preparing`.
+    pub(crate) fn expire_device_change(&mut self, ui: &Ui, is_preparing: bool) {
+        if is_preparing && self.device_change.is_running() {
+            self.device_change.start();
+        }
+        self.device_change.update(ui, DEVICE_CHANGE_S);
+    }
+
+    /// Returns true if the user or an event has opened this panel.
+    fn is_requested(&self, panel: Panel) -> bool {
+        let by_event = match panel {
+            Panel::Devices => self.device_change_is_shown(),
+            Panel::Tuning => self.tuning_started,
+            Panel::Timeline => self.is_frozen(),
+            _ => false,
+        };
+        self.is_open(panel) || by_event
+    }
+
+    /// Returns true if this panel is on the screen while the overlay is not hidden.
+    pub(crate) fn is_shown(&self, panel: Panel, view: &View) -> bool {
+        match panel {
+            Panel::Correction => view.correction.is_some(),
+            Panel::Scene => view.scene.is_some() && self.is_open(panel),
+            panel => self.is_requested(panel),
+        }
+    }
+
+    /// Updates [`OpenPanels::recent`]: appends panels that were opened since the last pass, removes those that were closed.
+    pub(crate) fn update_recent(&mut self, view: &View) {
+        let mut recent = std::mem::take(&mut self.recent);
+        recent.retain(|panel| panels::entry_of(*panel).is_none_or(|entry| self.is_shown(entry.panel, view)));
+        for entry in ENTRIES.iter().filter(|entry| self.is_shown(entry.panel, view)) {
+            if !recent.contains(&entry.panel) {
+                recent.push(entry.panel);
+            }
+        }
+        self.recent = recent;
+    }
+
+    /// Returns the panels in the order in which they were opened or unfolded, the newest last. Of the panels that are
+    /// always shown, only those that the user has unfolded are listed.
+    pub(crate) fn recent(&self) -> &[Panel] {
+        &self.recent
+    }
+
+    /// Makes a panel the newest one, which is the last to be folded when room is short.
+    pub(crate) fn raise(&mut self, panel: Panel) {
+        self.recent.retain(|other| *other != panel);
+        self.recent.push(panel);
+    }
+}

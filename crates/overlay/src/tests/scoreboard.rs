@@ -1,0 +1,232 @@
+//! Tests of the scoreboard and of the comparison in its title.
+
+use super::*;
+use box_filter::Group;
+
+/// Returns the texts in the row of a variant, from left to right.
+fn row(fixture: &Fixture, id: VariantId) -> Vec<String> {
+    let name = fixture.find(id.as_str()).unwrap();
+    let mut texts: Vec<_> = fixture
+        .texts
+        .iter()
+        .filter(|(_, rect)| {
+            (rect.center().y - name.center().y).abs() < 6.0 && rect.left() > name.left() - 40.0
+        })
+        .collect();
+    texts.sort_by(|a, b| a.1.left().total_cmp(&b.1.left()));
+    texts.into_iter().map(|(text, _)| text.clone()).collect()
+}
+
+#[test]
+fn the_scoreboard_has_each_variants_last_time_and_marks_old_ones() {
+    let mut fixture = Fixture::new(SIZES[0]);
+    assert_eq!(row(&fixture, VariantId::Naive), ["1", "naive", "845 ms"]);
+    assert_eq!(row(&fixture, VariantId::Flat), ["3", "flat", "8.45 ms"]);
+    assert_eq!(row(&fixture, VariantId::Fused), ["8", "fused", "not measured at r = 7"]);
+    assert_eq!(row(&fixture, VariantId::Off), ["0", "off"]);
+    // A switch leaves the others' times.
+    fixture.push(VariantId::Fused, 7, 0.37, 10);
+    fixture.pass(vec![]);
+    assert_eq!(row(&fixture, VariantId::Fused), ["8", "fused", "0.37 ms"]);
+    assert_eq!(row(&fixture, VariantId::Naive), ["1", "naive", "845 ms"]);
+    // Another radius makes all of them old, until they are measured there.
+    fixture.radius = 3;
+    fixture.pass(vec![]);
+    assert_eq!(row(&fixture, VariantId::Naive), ["1", "naive", "at r = 7", "845 ms"]);
+    assert_eq!(row(&fixture, VariantId::Separable), ["2", "separable", "not measured at r = 3"]);
+    fixture.push(VariantId::Fused, 3, 0.36, 10);
+    fixture.pass(vec![]);
+    assert_eq!(row(&fixture, VariantId::Fused), ["8", "fused", "0.36 ms"]);
+    // Another size too.
+    let mut sample = fixture.recorder.history().back().unwrap().clone();
+    (sample.size, sample.presented_at) = ((640, 360), sample.presented_at + 0.04);
+    fixture.recorder.push(FrameSample { variant: VariantId::Flat, ..sample });
+    fixture.pass(vec![]);
+    assert_eq!(row(&fixture, VariantId::Fused), ["8", "fused", "at 1280 \u{d7} 720", "0.36 ms"]);
+    // A variant that cannot run is marked.
+    fixture.variants[1].status = VariantStatus::Unavailable(Error::new("It does not build.", "", ""));
+    fixture.variants[2].status = VariantStatus::Building;
+    fixture.pass(vec![]);
+    assert_eq!(row(&fixture, VariantId::Naive), ["1", "naive", "not available"]);
+    assert_eq!(row(&fixture, VariantId::Separable), ["2", "separable", "compiling"]);
+}
+
+#[test]
+fn the_story_is_of_times_at_this_radius_and_size_only() {
+    let mut fixture = Fixture::new(SIZES[0]);
+    let comparison = |fixture: &Fixture| {
+        let between = fixture.texts.iter().find(|(text, _)| text.contains(" vs. "));
+        let times = fixture.texts.iter().find(|(text, _)| text.ends_with("\u{d7} faster"));
+        between.zip(times).map(|((a, _), (b, _))| format!("{a}: {b}"))
+    };
+    assert_eq!(comparison(&fixture).as_deref(), Some("flat vs. naive: 100\u{d7} faster"));
+    fixture.push(VariantId::Fused, 7, 0.37, 10);
+    fixture.pass(vec![]);
+    assert_eq!(comparison(&fixture).as_deref(), Some("fused vs. naive: 2,300\u{d7} faster"));
+    // Other back ends run elsewhere: they are no part of it.
+    fixture.push(VariantId::Native, 7, 0.01, 10);
+    fixture.pass(vec![]);
+    assert_eq!(comparison(&fixture).as_deref(), Some("fused vs. naive: 2,300\u{d7} faster"));
+    fixture.radius = 3;
+    fixture.pass(vec![]);
+    assert_eq!(comparison(&fixture), None, "{:?}", fixture.texts);
+    fixture.push(VariantId::Flat, 3, 8.0, 10);
+    fixture.pass(vec![]);
+    assert_eq!(comparison(&fixture), None, "one time is no story");
+    fixture.push(VariantId::Vectorized, 3, 2.0, 10);
+    fixture.pass(vec![]);
+    assert_eq!(comparison(&fixture).as_deref(), Some("vectorized vs. flat: 4\u{d7} faster"));
+}
+
+/// Returns the first painted text that ends with `end`.
+fn ends(fixture: &Fixture, end: &str) -> Option<String> {
+    fixture.texts.iter().find(|(text, _)| text.ends_with(end)).map(|(text, _)| text.clone())
+}
+
+#[test]
+fn a_noisy_number_is_marked_wherever_it_stands_and_loses_its_digits() {
+    let mut fixture = Fixture::new(vec2(1280.0, 900.0));
+    fixture.push_noisy(VariantId::Fused, 7, [0.367, 0.642], 60);
+    fixture.pass(vec![]);
+    // Figures of the headline, its rate, the scoreboard, the graph, the table, the story.
+    assert!(fixture.find("~0.4").is_some(), "{:?}", fixture.texts);
+    assert_eq!(ends(&fixture, "00 fps").as_deref(), Some("~3,000 fps"));
+    assert_eq!(row(&fixture, VariantId::Fused), ["8", "fused", "~0.4 ms"]);
+    assert!(fixture.find("fused r=7 ~0.4 ms").is_some());
+    fixture.change(|s| s.open[Panel::Stages as usize] = true);
+    fixture.pass(vec![]);
+    fixture.pass(vec![]);
+    assert_eq!(row_of(&fixture, "filter"), ["filter", "0.64", "~0.4", "~0.6", "0.64"]);
+    assert_eq!(ends(&fixture, "\u{d7} faster").as_deref(), Some("~2,000\u{d7} faster"));
+    // The frames themselves come evenly.
+    assert_eq!(row_of(&fixture, "frame"), ["frame", "40.00", "40.00", "40.00", "40.00"]);
+    assert!(fixture.find("25 fps").is_some());
+    // In one line too.
+    fixture.size = SIZES[1];
+    fixture.pass(vec![]);
+    assert!(
+        fixture.find("fused r=7 \u{b7} ~0.4 ms \u{b7} 25 fps \u{b7} CPU 60 %").is_some(),
+        "{:?}",
+        fixture.texts
+    );
+    // Others at work beside it make each of them noisy, and the frames' rate too; quiet ones have all their digits again.
+    let mut fixture = Fixture::new(SIZES[0]);
+    fixture.recorder.set_others_share(Some(0.43));
+    fixture.push(VariantId::Fused, 7, 0.3674, 20);
+    fixture.pass(vec![]);
+    assert_eq!(row(&fixture, VariantId::Fused), ["8", "fused", "~0.37 ms"]);
+    assert_eq!(row(&fixture, VariantId::Naive), ["1", "naive", "845 ms"], "measured before");
+    assert!(fixture.find("~25 fps").is_some() && fixture.find("~0.37").is_some(), "{:?}", fixture.texts);
+    fixture.recorder.set_others_share(Some(0.05));
+    fixture.push(VariantId::Off, 7, 0.0, 1);
+    fixture.push(VariantId::Fused, 7, 0.3674, 20);
+    fixture.time += 1.0;
+    fixture.pass(vec![]);
+    assert_eq!(row(&fixture, VariantId::Fused), ["8", "fused", "0.37 ms"]);
+    assert!(!fixture.shows("~"), "{:?}", fixture.texts);
+}
+
+/// Returns the figures in the row of this name in the table of stages.
+fn row_of(fixture: &Fixture, name: &str) -> Vec<String> {
+    let at = fixture.texts.iter().rfind(|(text, _)| text == name).unwrap().1;
+    let mut texts: Vec<_> = fixture
+        .texts
+        .iter()
+        .filter(|(_, rect)| (rect.center().y - at.center().y).abs() < 3.0 && rect.left() >= at.left() - 1.0)
+        .filter(|(_, rect)| rect.right() < at.left() + 388.0)
+        .collect();
+    texts.sort_by(|a, b| a.1.left().total_cmp(&b.1.left()));
+    texts.into_iter().map(|(text, _)| text.clone()).collect()
+}
+
+#[test]
+fn the_story_waits_for_enough_frames_of_both() {
+    let mut fixture = Fixture::new(SIZES[0]);
+    fixture.radius = 3;
+    fixture.push(VariantId::Fused, 3, 0.37, 10);
+    fixture.push(VariantId::Naive, 3, 845.0, 4);
+    fixture.pass(vec![]);
+    assert_eq!(ends(&fixture, "\u{d7} faster"), None);
+    assert!(fixture.find("naive: 4 of 5 frames").is_some(), "{:?}", fixture.texts);
+    fixture.push(VariantId::Naive, 3, 845.0, 1);
+    fixture.time += 1.0;
+    fixture.pass(vec![]);
+    assert_eq!(ends(&fixture, "\u{d7} faster").as_deref(), Some("2,300\u{d7} faster"));
+    // A new one does not take the sentence away before it can change it.
+    fixture.push(VariantId::Vectorized, 3, 0.13, 4);
+    fixture.pass(vec![]);
+    assert_eq!(ends(&fixture, "\u{d7} faster").as_deref(), Some("2,300\u{d7} faster"));
+    fixture.push(VariantId::Vectorized, 3, 0.13, 1);
+    fixture.time += 1.0;
+    fixture.pass(vec![]);
+    assert_eq!(ends(&fixture, "\u{d7} faster").as_deref(), Some("6,500\u{d7} faster"));
+}
+
+#[test]
+fn a_time_by_the_wall_says_so() {
+    let mut fixture = Fixture::new(SIZES[0]);
+    assert!(fixture.find("filter alone").is_some());
+    let mut sample = fixture.recorder.history().back().unwrap().clone();
+    (sample.variant, sample.filter_by_wall) = (VariantId::Native, true);
+    for _ in 0..10 {
+        sample.presented_at += 0.04;
+        fixture.recorder.push(sample.clone());
+    }
+    fixture.pass(vec![]);
+    assert!(fixture.find("filter, wall time").is_some() && fixture.find("filter alone").is_none());
+    assert!(fixture.find("8.45").is_some());
+}
+
+#[test]
+fn the_rungs_stand_in_groups() {
+    let fixture = Fixture::new(SIZES[0]);
+    let y = |id: VariantId| fixture.find(id.as_str()).unwrap().center().y;
+    let groups = Group::ALL.map(|group| group.variants().collect::<Vec<_>>());
+    let within = y(VariantId::Separable) - y(VariantId::Naive);
+    for pair in groups.concat().windows(2) {
+        let way = y(pair[1]) - y(pair[0]);
+        let same = groups.iter().any(|g| g.contains(&pair[0]) && g.contains(&pair[1]));
+        assert_eq!(same, (way - within).abs() < 0.5, "{pair:?}: {way}, {within}");
+        assert!(way >= within - 0.5, "{pair:?}");
+    }
+}
+
+#[test]
+fn the_cells_of_a_small_window_have_the_times_too() {
+    let mut fixture = Fixture::new(SIZES[1]);
+    assert!(fixture.find("845 ms").is_some() && fixture.find("8.45 ms").is_some());
+    fixture.radius = 3;
+    fixture.pass(vec![]);
+    assert!(fixture.find("845 at r = 7").is_some(), "{:?}", fixture.texts);
+}
+
+#[test]
+fn the_device_has_a_persons_name_and_the_drivers_words_are_under_the_pointer() {
+    let mut fixture = Fixture::new(SIZES[0]);
+    let name = "pthread-skylake-avx512-Intel(R) Xeon(R) Processor @ 2.30GHz";
+    fixture.device = Some(opencl::cl::DeviceInfo {
+        name: name.into(),
+        platform: "Portable Computing Language".into(),
+        driver: "3.1+debian".into(),
+        ..opencl::cl::DeviceInfo::made_up()
+    });
+    fixture.pass(vec![]);
+    let short = "Xeon, 2 cores \u{b7} PoCL 3.1";
+    let at = fixture.find(short).unwrap_or_else(|| panic!("{:?}", fixture.texts)).center();
+    assert!(!fixture.shows(name));
+    fixture.pass(vec![Event::PointerMoved(at)]);
+    for _ in 0..3 {
+        fixture.time += 1.0;
+        fixture.pass(vec![]);
+    }
+    assert!(fixture.shows(name) && fixture.shows("3.1+debian"), "{:?}", fixture.texts);
+    assert_eq!(fixture.click_at(at), [Action::Toggle(Panel::Devices)]);
+}
+
+#[test]
+fn text_grows_with_the_window_and_never_shrinks() {
+    let zooms = [(640.0, 360.0), (960.0, 540.0), (1280.0, 720.0), (1920.0, 1080.0), (3840.0, 2160.0)];
+    assert_eq!(zooms.map(|(w, h)| zoom(w, h)), [1.0, 1.0, 1.0, 1.5, 3.0]);
+    // 4K at scale 2; a narrow window; none.
+    assert_eq!([zoom(1920.0, 1080.0), zoom(480.0, 2000.0), zoom(f32::NAN, 0.0)], [1.5, 1.0, 1.0]);
+}

@@ -1,0 +1,164 @@
+//! Reads the packets of an opened movie file, and seeks in it.
+//!
+//! Packets come from `av_read_frame` with its return codes, because `ffmpeg_next`'s iterator hides I/O errors.
+
+use std::path::Path;
+
+use ffmpeg_next as ffmpeg;
+use ffmpeg_next::ffi;
+
+use super::container::Container;
+use super::errors::Ffmpeg;
+use super::key_frames::{KeyFrameIndex, KeyFrameScan};
+use super::read_control::ReadControl;
+use base::error::Result;
+
+/// Errors in a row after which reading or decoding a file is given up.
+pub(super) const MAX_ERRORS_IN_A_ROW: u32 = 256;
+
+/// Returns true if reading may continue with the next packet after this error.
+pub(super) fn is_recoverable(error: ffmpeg::Error) -> bool {
+    matches!(error, ffmpeg::Error::InvalidData | ffmpeg::Error::Other { errno: ffmpeg::error::EAGAIN })
+}
+
+/// The part of a file that has been read so far. Times are in nanoseconds of the file's time stamps.
+#[derive(Default)]
+pub(super) struct ReadExtent {
+    /// The latest end of a video packet, decoded or not.
+    pub video_end_ns: Option<i64>,
+    /// The latest end of a packet of any other stream; `None` if packets of other streams are not read.
+    pub other_streams_end_ns: Option<i64>,
+    /// The largest byte offset at which a packet of any stream ends, of the packets whose position FFmpeg knows.
+    pub end_byte: u64,
+}
+
+impl ReadExtent {
+    /// Extends the read part by a packet of `container`.
+    fn add(&mut self, packet: &ffmpeg::Packet, container: &Container) {
+        if let Ok(start) = u64::try_from(packet.position()) {
+            self.end_byte = self.end_byte.max(start.saturating_add(packet.size() as u64));
+        }
+        let Some(stamp) = packet.pts().or(packet.dts()) else { return };
+        let end = stamp.saturating_add(packet.duration().max(0));
+        let end_ns = container.nanoseconds_of(packet.stream(), end);
+        match packet.stream() == container.stream() {
+            true => self.video_end_ns = self.video_end_ns.max(end_ns),
+            false => self.other_streams_end_ns = self.other_streams_end_ns.max(end_ns),
+        }
+    }
+}
+
+/// A place in a file at which reading continues.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum FilePlace {
+    /// The last key frame at or before this time stamp, in nanoseconds.
+    StampNs(i64),
+    /// The first key frame at or after this byte offset.
+    Byte(i64),
+}
+
+/// An opened file, and the packet that was read last.
+pub(super) struct Demuxer {
+    container: Container,
+    packet: ffmpeg::Packet,
+    extent: ReadExtent,
+}
+
+impl Demuxer {
+    /// Opens the file at `path` and selects its video stream. Reading stops soon after `read_control` is cancelled.
+    pub(super) fn open(path: &Path, read_control: &ReadControl) -> Result<Self> {
+        let mut container = Container::open(path, read_control)?;
+        // Elsewhere only the packets of the other streams show how long the file is.
+        if container.states_each_duration() {
+            container.discard_other_streams();
+        }
+        Ok(Self { container, packet: ffmpeg::Packet::empty(), extent: ReadExtent::default() })
+    }
+
+    /// Returns the opened file.
+    pub(super) fn container(&self) -> &Container {
+        &self.container
+    }
+
+    /// Returns the opened file, for FFmpeg's functions that need it mutable.
+    pub(super) fn container_mut(&mut self) -> &mut Container {
+        &mut self.container
+    }
+
+    /// Returns the part of the file that has been read so far, without scans for key frames.
+    pub(super) fn extent(&self) -> &ReadExtent {
+        &self.extent
+    }
+
+    /// Reads the next packet of any stream.
+    pub(super) fn read_packet(&mut self) -> Ffmpeg<()> {
+        self.read_untracked()?;
+        self.extent.add(&self.packet, &self.container);
+        Ok(())
+    }
+
+    /// Reads the next packet of any stream, which does not count as read.
+    fn read_untracked(&mut self) -> Ffmpeg<()> {
+        // SAFETY: the packet is valid; its data is released before av_read_frame fills it again.
+        unsafe { ffi::av_packet_unref(ffmpeg::packet::Mut::as_mut_ptr(&mut self.packet)) };
+        self.container.read_control().begin_step();
+        self.packet.read(self.container.input_mut())
+    }
+
+    /// Returns the packet that was read last.
+    pub(super) fn packet(&self) -> &ffmpeg::Packet {
+        &self.packet
+    }
+
+    /// Returns true if the packet that was read last belongs to the video stream.
+    pub(super) fn is_video_packet(&self) -> bool {
+        self.packet.stream() == self.container.stream()
+    }
+
+    /// Returns the presentation time stamp of the packet that was read last, which must be a video packet, or else its
+    /// decoding time stamp, in nanoseconds.
+    pub(super) fn packet_stamp_ns(&self) -> Option<i64> {
+        self.packet.pts().or(self.packet.dts()).map(|stamp| self.container.nanoseconds(stamp))
+    }
+
+    /// Seeks to a place in the file. An error means that the file cannot seek.
+    pub(super) fn seek(&mut self, place: FilePlace) -> Ffmpeg<()> {
+        let (target, flags) = match place {
+            FilePlace::StampNs(stamp_ns) => (self.container.stamp(stamp_ns), 0),
+            FilePlace::Byte(byte) => (byte, ffi::AVSEEK_FLAG_BYTE as libc::c_int),
+        };
+        self.container.read_control().begin_step();
+        let stream = self.container.stream() as libc::c_int;
+        // SAFETY: the context is valid and the stream exists.
+        let result = unsafe {
+            let context = self.container.input_mut().as_mut_ptr();
+            ffi::avformat_seek_file(context, stream, i64::MIN, target, target, flags)
+        };
+        if result < 0 { Err(ffmpeg::Error::from(result)) } else { Ok(()) }
+    }
+
+    /// Reads all packets from the present position to the end, and returns the key frames if time stamps jump; `None` if
+    /// they do not jump, or if reading was interrupted. `origin_ns` is the time stamp at the file's beginning, `frame_ns` the
+    /// duration of packets that state none. The caller must seek afterwards.
+    pub(super) fn scan_key_frames(&mut self, origin_ns: i64, frame_ns: i64) -> Option<KeyFrameIndex> {
+        let mut scan = KeyFrameScan::new(origin_ns);
+        let mut errors = 0;
+        while !self.container.read_control().is_interrupted() && errors < MAX_ERRORS_IN_A_ROW {
+            match self.read_untracked() {
+                Ok(()) => errors = 0,
+                Err(error) if is_recoverable(error) => {
+                    errors += 1;
+                    continue;
+                }
+                Err(_) => break,
+            }
+            if let Some(stamp_ns) = self.packet_stamp_ns().filter(|_| self.is_video_packet()) {
+                let duration_ns = self.container.nanoseconds(self.packet.duration());
+                let duration_ns = if duration_ns > 0 { duration_ns } else { frame_ns };
+                let byte = i64::try_from(self.packet.position()).ok().filter(|byte| *byte >= 0);
+                scan.add_packet(stamp_ns, duration_ns, byte.filter(|_| self.packet.is_key()));
+            }
+        }
+        scan.finish().filter(|_| !self.container.read_control().is_interrupted())
+    }
+}

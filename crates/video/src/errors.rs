@@ -1,0 +1,62 @@
+//! Errors about movies that cannot be read or decoded.
+
+use std::path::Path;
+
+use ffmpeg_next as ffmpeg;
+
+use base::error::Error;
+use base::text;
+
+/// The hint in errors about files whose decoder is missing or incomplete.
+pub(super) const CONVERT_HINT: &str = "Install a complete or a newer FFmpeg, or convert the file.";
+
+/// Result with FFmpeg's own error.
+pub(super) type Ffmpeg<T> = std::result::Result<T, ffmpeg::Error>;
+
+/// Returns FFmpeg's description of an error, for the middle of a sentence.
+pub(super) fn sentence(error: ffmpeg::Error) -> String {
+    error.to_string().trim_end_matches('.').to_owned()
+}
+
+/// Returns true if a decoder does not implement what the file uses. The AV1 decoder returns `ENOSYS` without its hardware.
+pub(super) fn is_unsupported(error: ffmpeg::Error) -> bool {
+    matches!(error, ffmpeg::Error::PatchWelcome | ffmpeg::Error::Other { errno: ffmpeg::error::ENOSYS })
+}
+
+/// Returns the error for a movie that cannot be opened.
+pub(super) fn cannot_open(path: &Path, why: impl Into<String>, hint: impl Into<String>) -> Error {
+    Error::new(format!("Cannot open '{}'.", text::name(path)), why, hint)
+}
+
+/// Returns the error for a movie whose pictures cannot be decoded.
+pub(super) fn cannot_decode(path: &Path, why: impl Into<String>, hint: impl Into<String>) -> Error {
+    Error::new(format!("Cannot decode '{}'.", text::name(path)), why, hint)
+}
+
+/// Returns the error for a file that clreel does not play; `hint` is the suggestion to the user.
+pub(super) fn not_playable(path: &Path, why: impl Into<String>, hint: impl Into<String>) -> Error {
+    Error::new(format!("'{}' is not a movie that can be played.", text::name(path)), why, hint)
+}
+
+/// Returns the error for a file without pictures to play.
+pub(super) fn not_a_movie(path: &Path, why: impl Into<String>) -> Error {
+    not_playable(path, why, "Try another file, such as an .mp4, .mkv, .webm or .avi.")
+}
+
+/// Returns the warning about a time after the movie's end; `instead` is a sentence about what is shown.
+pub(super) fn past_the_end(path: &Path, at_s: f64, end_s: f64, instead: &str) -> Error {
+    Error::new(
+        format!("'{}' has no picture at {at_s:.3} s.", text::name(path)),
+        format!("It ends at {end_s:.3} s."),
+        instead,
+    )
+}
+
+/// Returns the error for a movie whose pictures do not fit into memory.
+pub(super) fn no_memory(path: &Path) -> Error {
+    Error::new(
+        format!("There is not enough memory to decode '{}'.", text::name(path)),
+        "FFmpeg could not have what it needs for its pictures.",
+        "Close other programs, or play a smaller movie.",
+    )
+}

@@ -1,0 +1,87 @@
+//! Limits on FFmpeg's allocations, derived from the free memory, because damaged files can request any size.
+
+use std::path::Path;
+
+use ffmpeg_next::ffi;
+use libc::c_int;
+
+use base::error::Error;
+use base::memory;
+use base::text;
+
+/// Upper bound of the accepted pixels of a picture: OpenGL and OpenCL support at most 16384×16384.
+const MAX_PIXELS: u64 = 16384 * 16384;
+/// Pictures of this many pixels are accepted on every machine.
+const MIN_PIXELS: u64 = 1920 * 1080;
+/// The assumed number of bytes of a pixel.
+const PIXEL_BYTES: u64 = 4;
+/// The number of pictures of the largest accepted size that must fit into memory.
+const MIN_PICTURES: u64 = 4;
+/// The upper bound in bytes of the limit on a single allocation of FFmpeg; it exceeds the largest plane of the largest
+/// picture.
+const MAX_ALLOCATION: u64 = (2 << 30) - 1;
+/// The lower bound in bytes of the limit on a single allocation of FFmpeg.
+const MIN_ALLOCATION: u64 = 64 << 20;
+/// Pictures in use besides those of the decoder's threads: up to 16 references, and some that wait to be shown.
+const OTHER_PICTURES: u64 = 24;
+
+/// Free memory when the movie was opened, in bytes, and the limits that follow from it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct MemoryBudget(u64);
+
+impl MemoryBudget {
+    /// Returns the memory that is free now; no limit where the system does not report it.
+    pub(crate) fn from_free_memory() -> Self {
+        Self(memory::free().unwrap_or(u64::MAX))
+    }
+
+    /// Returns the number of pixels of the largest accepted picture.
+    pub(crate) fn max_pixels(self) -> i64 {
+        (self.0 / (PIXEL_BYTES * MIN_PICTURES)).clamp(MIN_PIXELS, MAX_PIXELS) as i64
+    }
+
+    /// Limits each allocation of FFmpeg, in the whole process, to half of the free memory.
+    pub(crate) fn limit_allocations(self) {
+        // SAFETY: the function sets a number for the whole process.
+        unsafe { ffi::av_max_alloc((self.0 / 2).clamp(MIN_ALLOCATION, MAX_ALLOCATION) as usize) };
+    }
+
+    /// Returns the number of decoder threads for pictures of this size; 0 lets FFmpeg choose. Each thread has pictures of its
+    /// own, so large pictures get fewer threads.
+    pub(crate) fn threads(self, width: c_int, height: c_int) -> c_int {
+        let side = |side: c_int| u64::from(side.max(0).unsigned_abs());
+        let bytes = side(width).saturating_mul(side(height)).saturating_mul(PIXEL_BYTES).max(1);
+        let cores = std::thread::available_parallelism().map_or(1, usize::from) as u64;
+        let fit = self.0 / 2 / bytes;
+        if fit >= OTHER_PICTURES + cores { 0 } else { fit.saturating_sub(OTHER_PICTURES).max(1) as c_int }
+    }
+
+    /// Returns the error for pictures with too many pixels.
+    pub(crate) fn too_large(self, path: &Path, width: c_int, height: c_int) -> Error {
+        Error::new(
+            format!("The pictures of '{}' are too large.", text::name(path)),
+            format!(
+                "They have {width}×{height} pixels; at most {} million can be taken here.",
+                self.max_pixels() / 1_000_000
+            ),
+            "Make a smaller copy of it.",
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_follow_the_free_memory() {
+        let (small, large) = (MemoryBudget(256 << 20), MemoryBudget(1 << 40));
+        assert_eq!(small.max_pixels(), 16 << 20);
+        assert_eq!(large.max_pixels(), 1 << 28);
+        assert_eq!(MemoryBudget(0).max_pixels(), 1920 * 1080);
+        assert_eq!(large.threads(3840, 2160), 0);
+        assert_eq!(small.threads(3840, 2160), 1, "one thread even where memory is short");
+        assert_eq!(small.threads(320, 180), 0);
+        assert_eq!(small.threads(-1, -1), 0);
+    }
+}

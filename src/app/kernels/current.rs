@@ -1,0 +1,37 @@
+//! The kernel sources from which the window compiles.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use opencl::sources::Sources;
+
+/// The kernel sources of new contexts: the version of the edited kernels that was saved or chosen last; before the first
+/// version, the folder that the environment names, or the built-in files. Clones share the sources. The window's thread must
+/// not wait for a disk, so the folder is read by the first of the other threads that needs it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct CurrentSources(Arc<Mutex<Option<Sources>>>);
+
+impl CurrentSources {
+    /// Returns the sources. The first call reads the folder; while the folder cannot be read, each call tries again.
+    pub(crate) fn get(&self) -> Sources {
+        let mut current = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sources) = &*current {
+            return sources.clone();
+        }
+        let sources = Sources::from_environment();
+        if !sources.is_unreadable() {
+            *current = Some(sources.clone());
+        }
+        sources
+    }
+
+    /// Returns the sources if they have already been read or set; otherwise, or while another thread reads them, `None`. Never
+    /// waits.
+    pub(crate) fn loaded(&self) -> Option<Sources> {
+        self.0.try_lock().ok()?.clone()
+    }
+
+    /// Sets the sources of contexts that are made from now on.
+    pub(crate) fn set(&self, sources: Sources) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(sources);
+    }
+}

@@ -1,0 +1,258 @@
+//! The machine's devices; for each, whether it can share textures with the window and why it failed last.
+//!
+//! Results of sharing tests at earlier starts are in a cache file. Missing results come from a child process, which a job
+//! starts while the movie plays. The job's thread and the devices' threads read and write the file. This process tries to share
+//! with a device only after a child process has survived that.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::app::player::PlayerContext;
+use crate::probe::{self, DrivingDevice, SharingCache, SharingTest};
+use base::error::{Error, Result};
+use base::jobs::{Job, JobMessage, Reporter};
+use engine::sharing::{self, Sharing};
+use opencl::cards;
+use opencl::cl::{Device, DeviceInfo, DeviceKind, select_device};
+use opencl::drivers::{self, Driver};
+use opencl::watch;
+use overlay::{DeviceRow, DeviceState};
+
+/// A device, and the results of using it since the window was opened.
+struct ListedDevice {
+    device: Device,
+    /// The result of sharing textures with the device in this process; `None` if that was not tried.
+    sharing: Option<Sharing>,
+    /// The result of the sharing test in a child process, now or at an earlier start.
+    tested: Option<SharingTest>,
+    /// The last failure of the device; cleared when the device runs again.
+    failure: Option<Error>,
+}
+
+/// The machine's devices in the order of their indices.
+#[derive(Default)]
+pub(in crate::app::player) struct DeviceList {
+    devices: Vec<ListedDevice>,
+    is_complete: bool,
+    /// A text for each driver that provides no device, and for each graphics card with no device or several.
+    remarks: Vec<String>,
+    known: Option<Arc<SharingCache>>,
+    /// The job that tests sharing, while results are missing; it reports positions in `devices`.
+    tests: Option<Job<(), (usize, SharingTest)>>,
+    /// The job that finds out which device drives the window.
+    driving: Option<Job<Option<usize>>>,
+}
+
+impl DeviceList {
+    /// Sets the machine's devices, and starts to test those whose sharing is unknown.
+    pub(super) fn fill(&mut self, devices: Vec<Device>, cx: &mut PlayerContext) {
+        if !devices.is_empty() {
+            drivers::failures().into_iter().for_each(|failure| cx.notify(failure, false));
+        }
+        let of_cards = cards::remarks(&devices).into_iter().map(|remark| remark.to_string());
+        self.remarks = drivers::findings().iter().filter_map(Driver::left_out).chain(of_cards).collect();
+        let listed = |device| ListedDevice { device, sharing: None, tested: None, failure: None };
+        self.devices = devices.into_iter().map(listed).collect();
+        self.is_complete = true;
+        self.test_sharing(cx);
+    }
+
+    /// Returns true once the machine's devices are known.
+    pub(super) fn is_complete(&self) -> bool {
+        self.is_complete
+    }
+
+    /// Returns the devices in the order of their indices.
+    pub(super) fn devices(&self) -> impl Iterator<Item = &Device> {
+        self.devices.iter().map(|listed| &listed.device)
+    }
+
+    /// Returns the device with this index.
+    pub(super) fn device(&self, index: usize) -> Option<&Device> {
+        self.get(index).map(|listed| &listed.device)
+    }
+
+    /// Returns a text for each driver that provides no device, and for each graphics card with no device or several.
+    pub(in crate::app::player) fn remarks(&self) -> &[String] {
+        &self.remarks
+    }
+
+    /// Returns the position of the device that follows the one with this index; after the last one comes the first. Returns the
+    /// position of the first device if there is no such index, and `None` without devices.
+    pub(super) fn next_position(&self, index: Option<usize>) -> Option<usize> {
+        let at = self.devices().position(|device| Some(device.info.index) == index);
+        let next = at.map_or(0, |at| (at + 1) % self.devices.len());
+        (next < self.devices.len()).then_some(next)
+    }
+
+    /// Returns the entry of the device with this index.
+    fn get(&self, index: usize) -> Option<&ListedDevice> {
+        self.devices.iter().find(|listed| listed.device.info.index == index)
+    }
+
+    /// Returns the entry of the device with this index, to change it.
+    fn get_mut(&mut self, index: usize) -> Option<&mut ListedDevice> {
+        self.devices.iter_mut().find(|listed| listed.device.info.index == index)
+    }
+
+    /// Returns the result of testing whether a device shares textures; `None` while it is unknown.
+    pub(super) fn tested(&self, device: &Device) -> Option<&SharingTest> {
+        self.get(device.info.index)?.tested.as_ref()
+    }
+
+    /// Sets the error for which the device with this index cannot be used; `None` clears it.
+    pub(super) fn set_failure(&mut self, index: usize, error: Option<&Error>) {
+        if let Some(listed) = self.get_mut(index) {
+            listed.failure = error.cloned();
+        }
+    }
+
+    /// Stores whether a device that was opened in this process shares textures.
+    pub(super) fn set_sharing(&mut self, device: &Device, sharing: Sharing) {
+        if let Some(listed) = self.get_mut(device.info.index) {
+            listed.sharing = Some(sharing);
+        }
+    }
+
+    /// Returns a row of the overlay's list for each device. `running` is the index of the device in use, and `next` that of the
+    /// one that is being prepared. `None` until the devices are known.
+    pub(super) fn rows(&self, running: Option<usize>, next: Option<usize>) -> Option<Vec<DeviceRow<'_>>> {
+        let row = |listed| row(listed, running, next);
+        self.is_complete.then(|| self.devices.iter().map(row).collect())
+    }
+
+    /// Reads the cached results of sharing tests, and starts a child process that tests the other devices. With `--no-sharing`,
+    /// no device is tested.
+    fn test_sharing(&mut self, cx: &mut PlayerContext) {
+        if cx.args.no_sharing {
+            return self.end_tests("--no-sharing was given");
+        }
+        let known = Arc::new(SharingCache::open(&cx.gl_window.renderer));
+        self.known = Some(known.clone());
+        let (devices, interface) = (self.devices().cloned().collect::<Vec<_>>(), cx.gl_window.interface());
+        // Nobody joins this thread: it ends with the process, and its child with it.
+        let test = move |reporter: &Reporter<(), _>| {
+            let mut unknown = Vec::new();
+            for (at, device) in devices.iter().enumerate() {
+                match known.get(&device.info) {
+                    Some(tested) => drop(reporter.report((at, tested))),
+                    None => unknown.push(at),
+                }
+            }
+            probe::test_devices(&devices, unknown, interface, &mut |at, tested| {
+                if let Some(device) = devices.get(at).filter(|_| tested.survived) {
+                    known.remember_test(&device.info, &tested);
+                }
+                let _ = reporter.report((at, tested));
+            });
+            Ok(())
+        };
+        match Job::spawn("ask-sharing", "Devices could not be asked whether they share.", &cx.waker, test) {
+            Ok(job) => self.tests = Some(job),
+            Err(error) => self.end_tests(&error.why),
+        }
+    }
+
+    /// Processes the results of sharing tests that have arrived.
+    pub(super) fn poll_tests(&mut self, cx: &mut PlayerContext) {
+        while let Some(message) = self.tests.as_ref().and_then(Job::poll) {
+            match message {
+                JobMessage::Progress((at, tested)) => {
+                    if let Some(listed) = self.devices.get_mut(at) {
+                        listed.tested = Some(tested);
+                    }
+                    cx.repaints.redraw_soon();
+                }
+                JobMessage::Done(_) => {
+                    self.tests = None;
+                    self.end_tests("the test of sharing gave no answer");
+                }
+            }
+        }
+    }
+
+    /// Marks devices without a test result as not sharing, because of `why`.
+    fn end_tests(&mut self, why: &str) {
+        for listed in &mut self.devices {
+            listed.tested.get_or_insert_with(|| SharingTest::unknown(why));
+        }
+    }
+
+    /// Returns `Ok` if this process may try to share textures with the device, or the reason why not; `None` while the test
+    /// runs.
+    pub(super) fn may_share(&self, device: &Device) -> Option<std::result::Result<(), String>> {
+        let Some(listed) = self.get(device.info.index) else {
+            return Some(Err("its driver does not list it any more".to_owned()));
+        };
+        let tested = listed.tested.as_ref()?;
+        Some(if tested.survived { Ok(()) } else { Err(tested.sharing.reason().to_owned()) })
+    }
+
+    /// Returns a function that changes the entry of the device in the cache of sharing tests. For the device's thread, since
+    /// writing a file may take long.
+    pub(super) fn update_cache<U: FnOnce(&SharingCache, &DeviceInfo) + Send>(
+        &self,
+        device: &Device,
+        update: U,
+    ) -> impl FnOnce() + Send + use<U> {
+        let (known, info) = (self.known.clone(), device.info.clone());
+        move || {
+            // The disk may be slow; the device is not to blame for that.
+            let _host = watch::on_host();
+            if let Some(known) = known {
+                update(&known, &info);
+            }
+        }
+    }
+
+    /// Returns the device to start with if the command line names none: the graphics card that drives the window, else the best
+    /// device. `None` while it is unknown which drivers can be queried for the card that drives the window.
+    pub(super) fn first_device(&mut self, cx: &mut PlayerContext) -> Option<Result<Device>> {
+        let is_card = |listed: &&ListedDevice| listed.device.info.kind == DeviceKind::Gpu;
+        if self.devices.iter().filter(is_card).count() > 1 && !cx.args.no_sharing {
+            let mut safe = Vec::new();
+            for card in self.devices.iter().filter(is_card) {
+                if card.tested.as_ref()?.driving != DrivingDevice::NotQueryable {
+                    safe.push(card.device.clone());
+                }
+            }
+            let driving = match &self.driving {
+                Some(_) => Job::take_result(&mut self.driving, Duration::ZERO)?,
+                None => match query_driving_device(safe, cx) {
+                    Ok(job) => {
+                        self.driving = Some(job);
+                        return None;
+                    }
+                    Err(error) => Err(error),
+                },
+            };
+            if let Ok(Some(driving)) = driving {
+                return self.device(driving).cloned().map(Ok);
+            }
+        }
+        let all: Vec<Device> = self.devices().cloned().collect();
+        Some(select_device(&all, None))
+    }
+}
+
+/// Returns the row of a device in the overlay's list.
+fn row(listed: &ListedDevice, running: Option<usize>, next: Option<usize>) -> DeviceRow<'_> {
+    let info = &listed.device.info;
+    let state = match Some(info.index) {
+        index if next == index => DeviceState::Preparing,
+        index if running == index => DeviceState::InUse,
+        _ => DeviceState::Idle,
+    };
+    let tested = listed.tested.as_ref().map(|tested| &tested.sharing);
+    let sharing = listed.sharing.as_ref().or(tested);
+    DeviceRow { info, sharing, state, failure: listed.failure.as_ref() }
+}
+
+/// Starts a job that queries the drivers of these devices for the one that drives the window; a job, since each call may stall.
+fn query_driving_device(safe: Vec<Device>, cx: &mut PlayerContext) -> Result<Job<Option<usize>>> {
+    let properties = cx.gl_window.opencl_properties();
+    Job::spawn("driving", "The drivers could not be asked.", &cx.waker, move |_: &_| {
+        let _watched = watch::on_device("", "it is asked which device drives the window");
+        Ok(sharing::driving_device(&safe, &properties).map(|device| device.info.index))
+    })
+}

@@ -1,0 +1,103 @@
+//! The device that filters, with the status of its variants.
+
+use super::candidate::PreparedDevice;
+use super::statuses::{Row, Statuses};
+use crate::app::player::PlayerContext;
+use base::error::Error;
+use box_filter::VariantId;
+use engine::frame_loop::VariantStatus;
+use engine::sharing::Sharing;
+use opencl::cl::{Device, DeviceInfo};
+use opencl::clock::{Clock, ClockState};
+
+/// A device in use.
+struct DeviceInUse {
+    device: Device,
+    number: u64,
+    /// True once the variants that failed on the device were reported.
+    has_reported: bool,
+}
+
+/// The device in use and the statuses of its variants. Without a device in use, the facts about the device that was used last.
+pub(in crate::app::player) struct RunningDevice {
+    in_use: Option<DeviceInUse>,
+    info: Option<DeviceInfo>,
+    clock: Clock,
+    pub(super) statuses: Statuses,
+    pub(super) sharing: Sharing,
+}
+
+impl RunningDevice {
+    /// Creates the state before the first device is in use.
+    pub(super) fn new(statuses: Statuses) -> Self {
+        let sharing = Sharing::copy("OpenCL is not there yet");
+        Self { in_use: None, info: None, clock: Clock::default(), statuses, sharing }
+    }
+
+    /// Returns the device in use.
+    pub(in crate::app::player) fn device(&self) -> Option<&Device> {
+        self.in_use.as_ref().map(|in_use| &in_use.device)
+    }
+
+    /// Returns the facts about the device in use or, if there is none, about the last one.
+    pub(in crate::app::player) fn info(&self) -> Option<&DeviceInfo> {
+        self.info.as_ref()
+    }
+
+    /// Returns the state of the clock of the device in use or, if there is none, of the last one.
+    pub(in crate::app::player) fn clock(&self) -> ClockState {
+        ClockState::new(&self.clock)
+    }
+
+    /// Returns whether textures are shared with the device in use or, if there is none, with the last one.
+    pub(in crate::app::player) fn sharing(&self) -> &Sharing {
+        &self.sharing
+    }
+
+    /// Returns a row with its status for each variant.
+    pub(in crate::app::player) fn rows(&self) -> &[Row] {
+        &self.statuses.0
+    }
+
+    /// Returns the status of a variant, if it has a row.
+    pub(in crate::app::player) fn status(&self, id: VariantId) -> Option<&VariantStatus> {
+        self.statuses.get(id)
+    }
+
+    /// Returns the number of the context of the device in use.
+    pub(super) fn number(&self) -> Option<u64> {
+        self.in_use.as_ref().map(|in_use| in_use.number)
+    }
+
+    /// Makes a prepared device the one in use.
+    pub(super) fn replace(&mut self, prepared: PreparedDevice) {
+        let PreparedDevice { device, number, statuses, sharing, start, .. } = prepared;
+        self.clock = start.cl.clock().clone();
+        (self.statuses, self.sharing, self.info) = (statuses, sharing, Some(device.info.clone()));
+        self.in_use = Some(DeviceInUse { device, number, has_reported: false });
+    }
+
+    /// Stops using the device.
+    pub(super) fn abandon(&mut self) {
+        self.in_use = None;
+    }
+
+    /// Marks a variant as unavailable on the device in use.
+    pub(in crate::app::player) fn set_unavailable(&mut self, id: VariantId, error: Error) {
+        self.statuses.set(id, VariantStatus::Unavailable(error));
+    }
+
+    /// Reports which variants failed on the device in use, once, when all variants have been tried.
+    pub(super) fn report_failed_trials(&mut self, cx: &mut PlayerContext) {
+        let Some(in_use) = self.in_use.as_mut().filter(|in_use| !in_use.has_reported) else { return };
+        if !self.statuses.building().is_empty() {
+            return;
+        }
+        in_use.has_reported = true;
+        let failed: Vec<_> = self.statuses.device_failures().collect();
+        let Some((_, first)) = failed.first() else { return };
+        let names: Vec<_> = failed.iter().map(|(id, _)| format!("'{id}'")).collect();
+        let what = format!("{} could not be tried on '{}'.", names.join(", "), in_use.device.info.name);
+        cx.notify(Error::new(what, first.why.clone(), "Who chooses one has it tried again."), false);
+    }
+}

@@ -1,0 +1,57 @@
+//! The notice about a driver that does not respond.
+
+use std::time::{Duration, Instant};
+
+use super::candidate::Candidate;
+use super::list::DeviceList;
+use super::opening::DeviceOpening;
+use super::running::RunningDevice;
+use crate::app::player::PlayerContext;
+use base::error::Error;
+use opencl::watch;
+
+/// The time after which a driver that has not responded is reported.
+const NOTICE_DELAY: Duration = Duration::from_millis(1500);
+
+/// The notice about a driver that does not respond.
+#[derive(Default)]
+pub(super) struct SilenceNotice {
+    shown: Option<Error>,
+}
+
+impl SilenceNotice {
+    /// Shows a notice while a driver does not respond: that of a device in use, being opened or being prepared, or a driver
+    /// that is listing its devices. Removes the notice afterwards. Returns the time when to call this again; `None` if no
+    /// driver is in a call.
+    pub(super) fn update(
+        &mut self,
+        list: &DeviceList,
+        running: &RunningDevice,
+        candidate: &Candidate,
+        cx: &mut PlayerContext,
+    ) -> Option<Instant> {
+        let opening = candidate.opening().map(DeviceOpening::device);
+        let prepared = candidate.prepared().map(|prepared| &prepared.device);
+        let awaited = [running.device(), opening, prepared];
+        let is_choosing = !list.is_complete() || candidate.is_first();
+        // Drivers that are asked for their devices have no name yet.
+        let is_awaited = |name: &str| {
+            let mut awaited = awaited.into_iter().flatten();
+            awaited.any(|device| device.info.name == name) || name.is_empty() && is_choosing
+        };
+        let silent = watch::longest_overdue(NOTICE_DELAY, is_awaited);
+        let error = silent.map(|(device, what, _)| watch::not_responding(&device, what, NOTICE_DELAY));
+        if error != self.shown {
+            if let Some(before) = self.shown.take() {
+                cx.notices.hide(&before);
+            }
+            if let Some(error) = error.clone() {
+                // Before all others: it explains why the picture does not change.
+                cx.notices.show_first(error);
+            }
+            self.shown = error;
+            cx.repaints.redraw_soon();
+        }
+        watch::next_check(NOTICE_DELAY)
+    }
+}

@@ -1,0 +1,352 @@
+//! Control of edited kernels: the watched folder, requests for validation, messages about verdicts, and wipes of two versions.
+
+use super::refusals::is_same_error;
+use super::*;
+use base::error::ErrorKind;
+use base::numbers::thousands;
+use box_filter::color_kernels::Converter;
+use box_filter::tuned::auto_variants;
+use engine::frame_loop::SecondFilter;
+use ladder::cache::Cache;
+
+/// The folder of edited kernels that is watched, and the versions of its kernels.
+#[derive(Default)]
+pub(in crate::app::player) struct LiveKernels {
+    watching: Option<FolderWatcher>,
+    copying: Option<Job<PathBuf>>,
+    versions: Versions,
+    /// The index of the device for which the second side of a wipe of two versions was built.
+    wiped_on: Option<usize>,
+}
+
+impl LiveKernels {
+    /// Starts to watch the folder of kernels that the environment names, if any.
+    ///
+    /// # Errors
+    /// If the system cannot start a thread.
+    pub(in crate::app::player) fn begin(current: &CurrentSources, waker: &Waker) -> Result<Self> {
+        let mut live = Self::default();
+        if let Some(folder) = sources::named_folder() {
+            live.versions.is_named = true;
+            live.watch(&folder, current, waker)?;
+        }
+        Ok(live)
+    }
+
+    /// Starts to watch a folder of kernels.
+    fn watch(&mut self, folder: &Path, current: &CurrentSources, waker: &Waker) -> Result<()> {
+        let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+        self.versions.shown.folder = Some(base::text::name(&folder));
+        self.watching = Some(FolderWatcher::start(folder, current, waker)?);
+        Ok(())
+    }
+
+    /// Returns the contents of the overlay's kernels panel.
+    pub(in crate::app::player) fn shown(&self) -> &Kernels {
+        &self.versions.shown
+    }
+
+    /// Returns the number and the sources of the version that was saved or chosen last; `None` without a watched folder.
+    pub(in crate::app::player) fn saved(&self) -> Option<(u64, Sources)> {
+        let versions = &self.versions;
+        versions.version(versions.current).map(|kept| (kept.number, kept.sources.clone()))
+    }
+
+    /// Processes saved kernels and verdicts, requests verdicts on the current version, and updates the overlay's kernels panel.
+    pub(in crate::app::player) fn update(&mut self, devices: &mut Devices, cx: &mut PlayerContext) {
+        let mut is_new = self.poll_folder(cx);
+        for finding in devices.builds.take_findings() {
+            is_new = true;
+            if let Finding::OtherVersion(variant, version, verdict) = finding {
+                Self::begin_built_wipe(variant, version, verdict, cx);
+            } else if let Some((subject, verdict)) = self.versions.process_finding(finding) {
+                report(subject, verdict, cx);
+            }
+        }
+        if is_new || self.watching.is_none() {
+            self.update_own_kernel(devices, cx);
+        }
+        self.versions.note_device(cx.frames.device_changes(), devices.builds.restarts());
+        self.judge(devices, cx);
+        for over in self.versions.refusals.take_obsolete_errors() {
+            cx.notices.hide_all(|error| is_same_error(error, &over));
+            cx.repaints.redraw_with_next_frame();
+        }
+        let (chosen, radius) = cx.frames.choice.filter();
+        let size = cx.frames.presenter.screen.size();
+        let score = cx.frames.recorder.shown.scores().of(chosen).filter(|score| score.n >= MIN_TIMED_FRAMES);
+        let score = score.filter(|score| size.is_some_and(|size| score.is_at(radius, size))).copied();
+        if let Some(score) = score {
+            let (size, beside) = (score.size, score.beside);
+            let of = Circumstances { variant: chosen, radius, size, beside };
+            self.versions.time(of, Median { ms: score.ms, n: score.n, noise: score.noise });
+        }
+        let is_open = cx.overlay.panels.is_open(Panel::Kernels);
+        if is_open {
+            let kind = devices.running.info().map_or(DeviceKind::Cpu, |info| info.kind);
+            // The source of `auto` is that of the variant that it uses.
+            let auto = size.filter(|_| chosen == VariantId::Auto);
+            let auto = auto.and_then(|size| cx.frames.filters.handoff.auto(size, radius));
+            self.versions.update_source(auto.map_or(chosen, |auto| auto.variant), kind);
+        }
+        if is_open && cx.overlay.switches.machine_code {
+            self.request_machine_code(devices, cx);
+        }
+        if is_new || is_open {
+            self.versions.refresh(
+                chosen,
+                radius,
+                size,
+                cx.frames.recorder.shown.setting().and_then(|setting| setting.beside),
+            );
+            self.versions.shown.copying = self.copying.is_some();
+        }
+        if is_new {
+            cx.repaints.redraw_with_next_frame();
+        }
+    }
+
+    /// Processes the messages of the watched folder. Starts to watch the folder to which the built-in kernels were copied, once
+    /// that is done. Returns true if anything has changed.
+    fn poll_folder(&mut self, cx: &mut PlayerContext) -> bool {
+        let mut is_new = false;
+        while let Some(news) = self.watching.as_ref().and_then(FolderWatcher::poll) {
+            is_new = true;
+            match news {
+                FolderMessage::Read { sources, asked, is_built } => {
+                    self.versions.read(sources, asked, is_built);
+                    self.set_current(&cx.sources);
+                }
+                FolderMessage::Unreadable(error) => self.versions.shown.problem = Some(error),
+                FolderMessage::Slow(error) => self.versions.shown.slow = error,
+            }
+        }
+        if let Some(copied) = Job::take_result(&mut self.copying, Duration::ZERO) {
+            is_new = true;
+            let watched = copied.and_then(|folder| {
+                cx.overlay.show_message(format!("Kernels to edit: {}", base::text::name(&folder)));
+                self.watch(&folder, &cx.sources, &cx.waker)
+            });
+            cx.or_notify(watched);
+        }
+        is_new
+    }
+
+    /// Adds the user's own kernel as a variant if the current version of the edited kernels has its file, `box_filter/own.cl`;
+    /// removes the variant otherwise. If the removed variant was chosen, chooses `off`; if it was on the second side of a wipe,
+    /// ends the wipe. Shows an error in both cases.
+    fn update_own_kernel(&mut self, devices: &mut Devices, cx: &mut PlayerContext) {
+        let versions = &mut self.versions;
+        if self.watching.is_some() && versions.kept.is_empty() && versions.shown.problem.is_none() {
+            // The folder is being read.
+            return;
+        }
+        let has_own = versions.has_own();
+        if !has_own {
+            versions.running.remove(&Subject::Variant(VariantId::Own));
+            versions.asked.remove(&Subject::Variant(VariantId::Own));
+            versions.refusals.end(|subject, _| subject == Subject::Variant(VariantId::Own));
+        }
+        devices.update_own_row(has_own);
+        if has_own {
+            cx.notices.hide(&no_own_kernel_error());
+            return;
+        }
+        if cx.frames.choice.filter().0 == VariantId::Own {
+            cx.choose_off();
+            cx.notify(no_own_kernel_error(), true);
+        }
+        if cx.frames.wipe.second().is_some_and(|second| second.is_running(VariantId::Own)) {
+            cx.frames.wipe.end(no_own_kernel_error());
+        }
+    }
+
+    /// Requests validation of the kernels that the current version changes, if that was not requested yet. Does nothing while
+    /// another device is being prepared or the device's thread has the pipeline; later calls then make the request.
+    pub(in crate::app::player) fn judge(&mut self, devices: &mut Devices, cx: &mut PlayerContext) {
+        let versions = &mut self.versions;
+        let Some(asked) = versions.waits.filter(|_| devices.can_judge()) else { return };
+        if versions.take_late_appearance() {
+            cx.notices.hide_all(|error| error.kind == ErrorKind::KernelsUnreadable);
+            devices.builds.restart(&devices.running, cx);
+            // No request was made yet that would have to be repeated.
+            versions.note_device(cx.frames.device_changes(), devices.builds.restarts());
+        }
+        let (Some(frame), Some(info)) = (cx.frames.presenter.screen.frame(), devices.running.info()) else {
+            return;
+        };
+        let ((chosen, radius), kind) = (cx.frames.choice.filter(), info.kind);
+        let parts = auto_variants(&Cache::load(), info);
+        let variants = versions.changed(chosen, kind, &parts, asked);
+        devices.builds.begin_judging(&mut devices.running, versions.current, &variants);
+        // The builder may be about to restart: it would judge for the device before.
+        if cx.frames.filters.handoff.has_pipeline_work() {
+            return;
+        }
+        // The pipeline, which knows the conversions in use, may be on the device's thread.
+        let Some(pipeline) = cx.frames.filters.handoff.pipeline_mut() else { return };
+        let layout = Converter::supports(&frame.picture);
+        let wanted = layout.map_or_else(Vec::new, |layout| pipeline.conversions.of(&layout));
+        versions.waits = None;
+        let when_chosen = versions.is_tried_when_chosen(kind, wanted.iter().map(|(.., file)| *file));
+        let files: Vec<&str> = wanted.iter().map(|(.., file)| *file).collect();
+        let conversions: Vec<_> = wanted
+            .into_iter()
+            .filter(|(.., file)| versions.changes_conversion(file, asked))
+            .map(|(layout, storage, _)| (layout, storage))
+            .collect();
+        let current = versions.current;
+        versions.note_requested(&variants, !conversions.is_empty());
+        versions.end_refusals(kind, &files);
+        let Some(kept) = versions.version_mut(current) else { return };
+        let count = variants.len() + usize::from(!conversions.is_empty());
+        kept.untried = match count {
+            0 if when_chosen => PendingValidation::WhenChosen,
+            0 if kept.lost_own_kernel() => PendingValidation::OwnGone,
+            count => PendingValidation::Now(count),
+        };
+        if count > 0 {
+            let sources = kept.sources.clone();
+            devices.builds.request(Request::Judge(JudgeRequest {
+                version: current,
+                sources,
+                variants,
+                conversions,
+                frame,
+                radius,
+                is_second_side: false,
+            }));
+        }
+        cx.repaints.redraw_with_next_frame();
+    }
+
+    /// Requests the machine code of the chosen variant, unless that is shown or was requested.
+    fn request_machine_code(&mut self, devices: &Devices, cx: &PlayerContext) {
+        let (variant, radius) = cx.frames.choice.filter();
+        let Some(size) = cx.frames.presenter.screen.size().filter(|_| devices.can_judge()) else { return };
+        let layout = cx.frames.presenter.screen.frame().and_then(|frame| Converter::supports(&frame.picture));
+        let wide = layout.is_some_and(|layout| layout.wide);
+        let Some(device) = devices.running.info().map(|info| info.index) else { return };
+        let versions = &mut self.versions;
+        let runs = versions.version_in_use(Subject::Variant(variant));
+        // Only for `auto` the code depends on the radius.
+        let radius = if variant == VariantId::Auto { radius } else { 0 };
+        let pictures = PictureInfo { size, radius, wide };
+        let of = (runs.map_or(0, |kept| kept.number), variant, pictures, device);
+        if versions.code_of == Some(of) {
+            return;
+        }
+        let sources = runs.map(|kept| kept.sources.clone()).unwrap_or_default();
+        (versions.code_of, versions.shown.machine_code) = (Some(of), None);
+        devices.builds.request(Request::MachineCode(MachineCodeRequest {
+            version: of.0,
+            sources,
+            variant,
+            pictures,
+        }));
+    }
+
+    /// Reads the watched folder again and rebuilds its kernels, even if they have not changed.
+    pub(in crate::app::player) fn rebuild(&self, cx: &mut PlayerContext) {
+        match &self.watching {
+            Some(watching) => watching.rebuild(),
+            None => cx.overlay.show_message("No folder of kernels is watched: key e".to_owned()),
+        }
+    }
+
+    /// Starts to write the built-in kernels into a new folder, which is watched afterwards.
+    pub(in crate::app::player) fn copy_built_in(&mut self, cx: &mut PlayerContext) {
+        let job = Job::spawn("copy", "The kernels could not be copied.", &cx.waker, |_| copy());
+        self.copying = cx.or_notify(job);
+    }
+
+    /// Makes the version of the edited kernels with this number the current one again.
+    pub(in crate::app::player) fn use_version(&mut self, number: u64, cx: &PlayerContext) {
+        self.versions.use_version(number, false);
+        self.set_current(&cx.sources);
+    }
+
+    /// Makes new contexts compile from the version that was saved or chosen last.
+    fn set_current(&self, current: &CurrentSources) {
+        if let Some((_, sources)) = self.saved() {
+            current.set(sources);
+        }
+    }
+
+    /// Requests that the kernels of the chosen variant are built from the version with this number, for the second side of a
+    /// wipe between that version and the running one.
+    pub(in crate::app::player) fn begin_wipe(
+        &mut self,
+        number: u64,
+        movies: &Movies,
+        devices: &Devices,
+        cx: &mut PlayerContext,
+    ) {
+        let ((variant, radius), device) =
+            (cx.frames.choice.filter(), devices.running.info().map(|info| info.index));
+        let frame = cx.frames.presenter.screen.frame().filter(|_| devices.can_judge() && movies.is_movie());
+        let kept = self.versions.version(number);
+        let (Some(frame), Some(kept), Some(device)) = (frame, kept, device) else { return };
+        if variant.kernels().is_none() {
+            cx.overlay.show_message(format!("'{variant}' has no kernels on RGBA pictures to wipe."));
+            return;
+        }
+        devices.builds.request(Request::Judge(JudgeRequest {
+            version: number,
+            sources: kept.sources.clone(),
+            variants: vec![variant],
+            conversions: Vec::new(),
+            frame,
+            radius,
+            is_second_side: true,
+        }));
+        self.wiped_on = Some(device);
+    }
+
+    /// Begins a wipe that was requested with [`begin_wipe`](Self::begin_wipe), because this version of `variant` was built for
+    /// its second side; or shows why that version was refused.
+    fn begin_built_wipe(variant: VariantId, version: u64, verdict: Verdict, cx: &mut PlayerContext) {
+        match verdict {
+            Verdict::Refused(error) => cx.notify(error, true),
+            Verdict::Exact | Verdict::Differs(_) => {
+                let radius = cx.frames.choice.filter().1;
+                let second = SecondFilter { filter: (variant, radius), version: Some(version) };
+                cx.frames.wipe.set_second(Some(second));
+                cx.repaints.redraw_soon();
+            }
+        }
+    }
+
+    /// Ends a wipe between two versions of the edited kernels if its second side was built for another device.
+    pub(in crate::app::player) fn end_stale_wipe(&self, devices: &Devices, cx: &mut PlayerContext) {
+        let device = devices.running.info().map(|info| info.index);
+        let is_current = self.wiped_on.is_some() && self.wiped_on == device;
+        let is_wiped = cx.frames.wipe.second().is_some_and(|second| second.version.is_some());
+        if is_wiped && !is_current {
+            cx.frames.wipe.set_second(None);
+        }
+    }
+}
+
+/// Shows the verdict on the chosen variant or on the conversion as a message, unless the kernels panel is open and shows it.
+fn report(subject: Subject, verdict: Verdict, cx: &mut PlayerContext) {
+    if ![Subject::Conversion, Subject::Variant(cx.frames.choice.filter().0)].contains(&subject) {
+        return;
+    }
+    let is_open = cx.overlay.is_panel_visible(Panel::Kernels);
+    match verdict {
+        Verdict::Exact => cx.overlay.show_message(format!("{subject}: exact")),
+        Verdict::Differs(report) => {
+            let count = thousands(report.count as f64);
+            cx.overlay.show_message(format!("{subject} differs in {count} bytes"));
+        }
+        Verdict::Refused(error) if !is_open => cx.notify(error, true),
+        Verdict::Refused(_) => {}
+    }
+}
+
+/// Writes all built-in kernels into a new folder; returns the path of the folder.
+fn copy() -> Result<PathBuf> {
+    let write = |folder: &Path| sources::write_built_in(folder).map(|()| folder.to_owned());
+    save::create_in(&save::folders(), "clreel-kernels", "The kernels could not be copied.", write)
+}

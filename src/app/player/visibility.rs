@@ -1,0 +1,70 @@
+//! Detection of a window that nobody can see, minimised or withdrawn: while it is hidden, the movie pauses, and nothing is
+//! filtered or drawn.
+
+use std::time::{Duration, Instant};
+
+use winit::raw_window_handle::HasWindowHandle as _;
+
+use super::PlayerContext;
+use super::tuning::BackgroundTuning;
+use crate::app::display;
+
+/// The time between two checks whether the window is hidden. Each check queries the X server.
+const CHECK_INTERVAL: Duration = Duration::from_millis(500);
+
+/// The visibility of the window, and the time of the next check.
+#[derive(Debug, Default)]
+pub(super) struct Visibility {
+    /// The time of the next check; `None` for as soon as possible.
+    check_at: Option<Instant>,
+    is_hidden: bool,
+    /// True if the movie was playing when the window was hidden.
+    was_playing: bool,
+}
+
+impl Visibility {
+    /// Makes [`update`](Self::update) check a hidden window in the next turn, because the window got an event.
+    pub(super) fn check_soon(&mut self) {
+        if self.is_hidden {
+            self.check_at = None;
+        }
+    }
+
+    /// Checks whether the window is hidden. If it is, returns the time of the next check, until which the caller does nothing.
+    /// Returns `None` for scripts, which count frames or play as fast as possible: their frames are filtered even if the window
+    /// is hidden. On Wayland, compositors throttle hidden windows themselves.
+    pub(super) fn update(&mut self, tuning: &BackgroundTuning, cx: &mut PlayerContext) -> Option<Instant> {
+        if cx.args.frames.is_some() || cx.args.unpaced {
+            return None;
+        }
+        let now = Instant::now();
+        let check_at = match self.check_at {
+            Some(at) if at > now => at,
+            _ => {
+                self.check(tuning, cx);
+                *self.check_at.insert(now + CHECK_INTERVAL)
+            }
+        };
+        self.is_hidden.then_some(check_at)
+    }
+
+    /// Queries whether the window is hidden. Pauses a movie and holds a search when it becomes hidden, and resumes the movie
+    /// when it is shown again.
+    fn check(&mut self, tuning: &BackgroundTuning, cx: &mut PlayerContext) {
+        let window = &cx.gl_window.window;
+        let unmapped = window.window_handle().is_ok_and(|handle| display::is_unmapped(handle.as_raw()));
+        let is_hidden = unmapped || window.is_minimized() == Some(true);
+        if is_hidden == self.is_hidden {
+            return;
+        }
+        self.is_hidden = is_hidden;
+        if is_hidden {
+            tuning.pause();
+            self.was_playing = !cx.frames.schedule.is_paused();
+        }
+        if self.was_playing && cx.frames.schedule.is_paused() != is_hidden {
+            cx.frames.schedule.toggle_pause();
+        }
+        cx.repaints.redraw_soon();
+    }
+}

@@ -1,0 +1,169 @@
+//! `clreel bench` for the box filter: the variants on the frames of a movie, and the conversions from YUV to RGBA.
+
+use std::path::PathBuf;
+
+use super::results::{Input, ProgressObserver, Results};
+use super::whole_frames::Client;
+use super::{conversions, devices, options, selected_variants, should_continue, start};
+use crate::cli::ladders::size_option_ids;
+use crate::cli::live::LiveRun;
+use crate::cli::{BenchArgs, deduplicate, usage};
+use base::error::{Error, Result};
+use base::memory::require;
+use box_filter::bench::{NonClVariant, all_variants};
+use box_filter::trial::Trials;
+use box_filter::whole_frames::TestFrame;
+use box_filter::yuv_to_rgba::{self, Selection};
+use box_filter::{BoxFilter, Code, OWN_FILE, VariantId};
+use ladder::rounds;
+use ladder::runner::{Ladder as _, LadderRunner, describe_case};
+use ladder::trial::Child;
+use ladder::variant::{Variant, Work};
+use opencl::sources::Sources;
+use opencl::watch;
+
+/// Maximum number of the movie's frames that are decoded; the timed rounds cycle through them.
+const MAX_FRAMES: usize = 30;
+
+/// Returns the id and the variant of each filter, in the order of [`VariantId::ALL`], including the user's own kernel if
+/// `sources` have one.
+fn filters(
+    sources: &Sources,
+) -> impl Iterator<Item = (&'static str, &'static Variant<Code, NonClVariant>)> + Clone + use<> {
+    let has_own = sources.text(OWN_FILE).is_ok();
+    let is_there = move |id: &str| has_own || id != VariantId::Own.as_str();
+    let filters = all_variants().iter().filter(move |variant| is_there(variant.id) && !is_native(variant));
+    filters.map(|variant| (variant.id, variant))
+}
+
+/// Returns true for the filters in Rust, which `--native` adds.
+fn is_native(variant: &Variant<Code, NonClVariant>) -> bool {
+    matches!(variant.work, Work::ExtraHost(..))
+}
+
+/// Runs the benchmark of the box filter; returns the exit code.
+pub(in crate::cli) fn run(args: &BenchArgs) -> Result<u8> {
+    if let Some(name) = args.ladder.first_explicit(size_option_ids()) {
+        return Ok(usage(
+            "bench",
+            &format!("{name} does not apply to the box filter, which filters the frames of a movie"),
+        ));
+    }
+    let sources = Sources::from_environment();
+    let mut variants = match selected_variants(&args.variant, filters(&sources)) {
+        Ok(variants) => variants,
+        Err(why) => return Ok(usage("bench", &why)),
+    };
+    let devices = devices(args, variants.iter().map(|variant| variant.back_end()))?;
+    variants.extend(all_variants().iter().filter(|variant| args.native && is_native(variant)));
+    let radii = deduplicate(&args.radius);
+    let file: PathBuf = match &args.file {
+        Some(file) => file.clone(),
+        None => video::bundled_clip()?,
+    };
+    if let Some(size) = args.size {
+        // Fails before time goes into scaling.
+        let ladder = BoxFilter::on_noise(size);
+        require(ladder.describe(&ladder.case(0)).memory)?;
+    }
+    let count = MAX_FRAMES.min(args.frames as usize);
+    let clip = video::read_frames_rgba(&file, count, args.size, args.references.get())?;
+    if let Some(warning) = &clip.warning {
+        eprintln!("clreel: {warning}");
+    }
+    let size = (clip.width, clip.height);
+    let Some(first) = clip.frames.first() else {
+        return Err(Error::new("There is nothing to time.", "The movie has no decodable frame.", ""));
+    };
+    let mut original = TestFrame::from_rgba(first, size)?;
+    let movie = match args.conversions {
+        Selection::None => None,
+        Selection::All | Selection::Input => conversions::input(&file, size, args.references.get())?,
+    };
+
+    let input = Input::Movie { file: file.display().to_string(), size, frames: clip.frames.len() };
+    let ladder = BoxFilter::on_noise(size);
+    let cases: Vec<_> = radii.iter().map(|radius| ladder.case(*radius)).collect();
+    let named = cases.iter().map(|case| describe_case(&ladder, case)).collect();
+    let live = start(args, input, named, &devices, variants.len());
+    let mut child = Child::new(BoxFilter::INFO.name, args.trial.kernel_timeout);
+    let mut trials = Trials::new(args.trial.kernel_timeout);
+    for (index, device) in devices.iter().enumerate() {
+        if !should_continue(args, &live) {
+            break;
+        }
+        let name = device.as_ref().map(|device| device.info.name.as_str());
+        let _watched = name.map(|name| watch::on_device(name, "the variants are checked"));
+        let mut client = Client::new(&mut original, size);
+        let ladder = BoxFilter::on_movie(&clip.frames, size, &mut client);
+        let runner = LadderRunner::new(&ladder, device.as_ref(), sources.clone(), &mut child);
+        let mut observer = ProgressObserver { live: &live, device: index };
+        rounds::run(&runner, &variants, &cases, options(args), &mut observer);
+        if args.whole_frames {
+            time_whole_frames(args, &live, index, &mut client, &radii);
+        }
+        drop(client);
+        let (Some(device), Selection::All | Selection::Input, true) =
+            (device, args.conversions, should_continue(args, &live))
+        else {
+            continue;
+        };
+        let run_options = yuv_to_rgba::RunOptions {
+            size,
+            rounds: args.frames,
+            which: args.conversions,
+            fail_fast: args.fail_fast,
+        };
+        let mut show = |message: &str| live.set_message(message);
+        let (sources, movie) = (sources.clone(), movie.as_ref());
+        match yuv_to_rgba::run_device(device, sources, movie, &run_options, &mut trials, &mut show) {
+            Ok(rows) => live.results().devices[index].conversions = rows,
+            // The variants have reported the same error.
+            Err(e) if live.results().devices[index].has_error(&e) => {}
+            Err(e) => eprintln!("clreel: {e}"),
+        }
+    }
+    Ok(live.finish()?.exit_code())
+}
+
+/// Times whole frames of those variants whose kernels were timed on the device with the index `device`.
+fn time_whole_frames(
+    args: &BenchArgs,
+    live: &LiveRun<Results>,
+    device: usize,
+    client: &mut Client,
+    radii: &[u32],
+) {
+    for (case, radius) in radii.iter().enumerate() {
+        if !should_continue(args, live) {
+            return;
+        }
+        let mut timed = Vec::new();
+        for (_, run) in live.results().devices[device].runs.iter().filter(|(of, _)| *of == case) {
+            let ids = run.timed().filter(|(row, _)| row.entry.extra.is_none()).map(|(row, _)| row.entry.id);
+            timed.extend(ids.filter_map(|id| id.parse::<VariantId>().ok()));
+        }
+        match client.time(&timed, *radius, options(args), |message| live.set_message(message)) {
+            Ok(rows) => live.results().devices[device].whole_frames.get_or_insert_default().extend(rows),
+            Err(error) => eprintln!("clreel: {error}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variant_lists() {
+        let parse = |list: &str| {
+            let found = selected_variants(list, filters(&Sources::default()));
+            found.map(|found| found.iter().map(|variant| variant.id).collect::<Vec<_>>())
+        };
+        assert_eq!(parse("all").map(|v| v.len()), Ok(VariantId::ALL.len() - 1), "all but `off`");
+        assert_eq!(parse("flat, naive,flat"), Ok(vec!["flat", "naive"]));
+        assert!(parse("off").is_err());
+        assert!(parse("").is_err());
+        assert!(parse("naive,fast").unwrap_err().contains("fast"));
+    }
+}

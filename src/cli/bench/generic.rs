@@ -1,0 +1,41 @@
+//! `clreel bench --ladder NAME` for all ladders except the box filter.
+
+use super::results::{Input, ProgressObserver};
+use super::{devices, options, selected_variants, should_continue, start};
+use crate::cli::ladders::selected_cases;
+use crate::cli::{BenchArgs, usage};
+use base::error::Result;
+use ladder::rounds;
+use ladder::runner::{Ladder, LadderRunner, describe_case};
+use ladder::trial::Child;
+use opencl::sources::Sources;
+use opencl::watch;
+
+/// Runs the benchmark of `ladder`; returns the exit code.
+pub(in crate::cli) fn run<L: Ladder>(ladder: &L, args: &BenchArgs) -> Result<u8> {
+    let cases = match selected_cases(ladder, &args.ladder, args.size.as_slice()) {
+        Ok(cases) => cases,
+        Err(why) => return Ok(usage("bench", &why)),
+    };
+    let known = ladder.variants().iter().map(|variant| (variant.id, variant));
+    let variants = match selected_variants(&args.variant, known) {
+        Ok(variants) => variants,
+        Err(why) => return Ok(usage("bench", &why)),
+    };
+    let devices = devices(args, variants.iter().map(|variant| variant.back_end()))?;
+    let named = cases.iter().map(|case| describe_case(ladder, case)).collect();
+    let live = start(args, Input::Generated(L::INFO.name), named, &devices, variants.len());
+    let sources = Sources::from_environment();
+    let mut child = Child::new(L::INFO.name, args.trial.kernel_timeout);
+    for (index, device) in devices.iter().enumerate() {
+        if !should_continue(args, &live) {
+            break;
+        }
+        let name = device.as_ref().map(|device| device.info.name.as_str());
+        let _watched = name.map(|name| watch::on_device(name, "the variants are checked"));
+        let runner = LadderRunner::new(ladder, device.as_ref(), sources.clone(), &mut child);
+        let mut observer = ProgressObserver { live: &live, device: index };
+        rounds::run(&runner, &variants, &cases, options(args), &mut observer);
+    }
+    Ok(live.finish()?.exit_code())
+}

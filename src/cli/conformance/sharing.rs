@@ -1,0 +1,264 @@
+//! `clreel conformance --sharing`: checks the bytes that OpenCL and OpenGL exchange in shared textures and buffers, with each
+//! API of OpenGL that can be opened. Prints a table for each API, or JSON.
+
+use std::collections::BTreeMap;
+
+use comfy_table::Table;
+use serde::Serialize;
+
+use crate::cli::exit;
+use crate::cli::live::{LiveResults, LiveRun};
+use crate::cli::output::{print_json, print_line, table};
+use crate::probe::cases::{Api, Report, run_cases};
+use base::error::Result;
+use engine::sharing::cases::{Case, Direction, Format, Order, Outcome};
+use opencl::cl::{Device, DeviceInfo};
+
+/// The result of the test. The field names are JSON keys.
+#[derive(Serialize)]
+struct SharingResult {
+    schema: u32,
+    kind: &'static str,
+    program: &'static str,
+    seed: u32,
+    /// True if the test was not interrupted.
+    complete: bool,
+    devices: Vec<DeviceResult>,
+    #[serde(skip)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct DeviceResult {
+    name: String,
+    platform: String,
+    version: String,
+    driver: String,
+    apis: Vec<ApiResult>,
+    #[serde(skip)]
+    index: usize,
+}
+
+/// The result of a device with one API of OpenGL.
+#[derive(Serialize)]
+struct ApiResult {
+    api: &'static str,
+    /// Interface, renderer and version; `None` if OpenGL could not be opened.
+    opengl: Option<String>,
+    /// "tested", "unsupported" (nothing is shared, or OpenGL cannot be opened) or "failed"
+    outcome: &'static str,
+    /// The reason why no case was tested, or not all were: a sentence without its full stop.
+    reason: Option<String>,
+    cases: Vec<CaseResult>,
+}
+
+#[derive(Serialize)]
+struct CaseResult {
+    format: &'static str,
+    direction: &'static str,
+    order: &'static str,
+    /// "ok", "wrong", "unsupported" or "failed"
+    outcome: &'static str,
+    /// The number of bytes that differ, and the number of bytes of the object; `None` unless the case is wrong.
+    wrong_bytes: Option<usize>,
+    bytes: Option<usize>,
+    /// The first difference, or the reason why the case failed or is unsupported.
+    reason: Option<String>,
+    /// The command that repeats the test; `None` unless the case is wrong or failed.
+    repeat: Option<String>,
+}
+
+impl CaseResult {
+    fn new(case: Case, outcome: Outcome, repeat: &str) -> Self {
+        let (word, wrong_bytes, bytes, reason) = match outcome {
+            Outcome::Ok => ("ok", None, None, None),
+            Outcome::Wrong { wrong, bytes, first } => ("wrong", Some(wrong), Some(bytes), Some(first)),
+            Outcome::Unsupported(why) => ("unsupported", None, None, Some(why)),
+            Outcome::Failed(why) => ("failed", None, None, Some(why)),
+        };
+        Self {
+            format: case.format.name(),
+            direction: case.direction.name(),
+            order: case.order.name(),
+            outcome: word,
+            wrong_bytes,
+            bytes,
+            reason,
+            repeat: matches!(word, "wrong" | "failed").then(|| repeat.to_owned()),
+        }
+    }
+
+    /// Returns a sentence about the case, for the lines below the table; `None` if it is ok.
+    fn remark(&self) -> Option<String> {
+        let reason = self.reason.as_deref()?;
+        Some(match self.wrong_bytes.zip(self.bytes) {
+            Some((wrong, bytes)) => format!("differs: {wrong} of {bytes} bytes, first: {reason}"),
+            None if self.outcome == "unsupported" => format!("not offered: {reason}"),
+            None => reason.to_owned(),
+        })
+    }
+}
+
+/// Tests sharing on these devices and prints the result; returns the exit code: 3 if a byte is wrong, 1 if a case failed, or no
+/// API of OpenGL could be opened. A device that shares nothing is no failure.
+///
+/// # Errors
+/// If writing the result fails.
+pub(super) fn run(devices: Vec<Device>, seed: u32, json: bool) -> Result<u8> {
+    eprintln!("clreel: The seed of the random bytes is {seed}.");
+    let of_device = |device: &Device| {
+        let DeviceInfo { index, name, platform, version, driver, .. } = device.info.clone();
+        DeviceResult { name, platform, version, driver, apis: Vec::new(), index }
+    };
+    let result = SharingResult {
+        schema: 1,
+        kind: "sharing",
+        program: concat!("clreel ", env!("CARGO_PKG_VERSION")),
+        seed,
+        complete: false,
+        devices: devices.iter().map(of_device).collect(),
+        json,
+    };
+    let count = Case::all().len();
+    let live = LiveRun::start(result, devices.len() * Api::ALL.len() * count);
+    let apis = || Api::ALL.into_iter().enumerate();
+    for (at, device, (number, api)) in
+        devices.iter().enumerate().flat_map(|(at, device)| apis().map(move |api| (at, device, api)))
+    {
+        live.set_message(api.name());
+        live.results().begin(at, api);
+        run_cases(device, api, seed, &mut |report| {
+            if let Report::Case(case, _) = &report {
+                live.next_step(&format!("{}: {}", api.name(), describe(*case)));
+            }
+            live.results().record(at, report);
+        });
+        live.skip_to((at * Api::ALL.len() + number + 1) * count);
+    }
+    live.results().complete = true;
+    Ok(live.finish()?.exit_code())
+}
+
+fn describe(case: Case) -> String {
+    format!("{}, {}, {}", case.format.name(), case.direction.name(), case.order.name())
+}
+
+impl SharingResult {
+    fn begin(&mut self, device: usize, api: Api) {
+        let (opengl, reason, cases) = (None, None, Vec::new());
+        let result = ApiResult { api: api.name(), opengl, outcome: "tested", reason, cases };
+        if let Some(device) = self.devices.get_mut(device) {
+            device.apis.push(result);
+        }
+    }
+
+    /// Records a report about the API of the device that was begun last.
+    fn record(&mut self, device: usize, report: Report) {
+        let seed = self.seed;
+        let Some(device) = self.devices.get_mut(device) else { return };
+        let repeat = format!("clreel conformance --sharing --device {} --seed {seed}", device.index);
+        let Some(api) = device.apis.last_mut() else { return };
+        match report {
+            Report::OpenGl(name) => api.opengl = Some(name),
+            Report::NoOpenGl(why) | Report::SharesNothing(why) => {
+                (api.outcome, api.reason) = ("unsupported", Some(why));
+            }
+            Report::Failed(why) => (api.outcome, api.reason) = ("failed", Some(why)),
+            Report::Case(case, outcome) => api.cases.push(CaseResult::new(case, outcome, &repeat)),
+        }
+    }
+
+    fn exit_code(&self) -> u8 {
+        let apis = || self.devices.iter().flat_map(|device| &device.apis);
+        let any = |outcome| apis().flat_map(|api| &api.cases).any(|case| case.outcome == outcome);
+        let has_opengl = |device: &DeviceResult| device.apis.iter().any(|api| api.opengl.is_some());
+        if any("wrong") {
+            exit::MISMATCH
+        } else if any("failed")
+            || apis().any(|api| api.outcome == "failed")
+            || !self.devices.iter().all(has_opengl)
+        {
+            exit::FAILED
+        } else {
+            exit::DONE
+        }
+    }
+}
+
+impl LiveResults for SharingResult {
+    fn print(&self, _: Option<&str>) -> Result<()> {
+        if self.json {
+            return print_json(self);
+        }
+        for device in &self.devices {
+            print_line(format!("{} ({}, driver {})", device.name, device.platform, device.driver))?;
+            device.apis.iter().try_for_each(|api| print(api, self.seed))?;
+        }
+        Ok(())
+    }
+
+    fn describe_missing(&self) -> String {
+        "The test was interrupted; cases are missing.".to_owned()
+    }
+}
+
+fn print(api: &ApiResult, seed: u32) -> Result<()> {
+    let opengl = api.opengl.as_deref().unwrap_or(api.api);
+    if let (Some(why), true) = (&api.reason, api.cases.is_empty()) {
+        return print_line(match (api.outcome, &api.opengl) {
+            ("unsupported", Some(_)) => format!("{opengl}: shares nothing: {why}"),
+            _ => format!("{opengl}: not tested: {why}"),
+        });
+    }
+    print_line(opengl)?;
+    print_line(matrix(api))?;
+    let words = [("ok", "ok"), ("wrong", "wrong"), ("failed", "failed"), ("unsupported", "not offered")];
+    let count = |outcome| api.cases.iter().filter(|case| case.outcome == outcome).count();
+    let counts = words.map(|(outcome, word)| (count(outcome), word)).into_iter().filter(|(n, _)| *n > 0);
+    let counts: Vec<String> = counts.map(|(count, word)| format!("{count} {word}")).collect();
+    print_line(format!("{} cases: {}; seed {seed}", api.cases.len(), counts.join(", ")))?;
+    // Cases with the same remark share a line.
+    let mut remarks: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for case in &api.cases {
+        if let Some(remark) = case.remark() {
+            let name = format!("{}, {}, {}", case.format, case.direction, case.order);
+            remarks.entry(remark).or_default().push(name);
+        }
+    }
+    for (remark, cases) in remarks {
+        let more = if cases.len() > 1 { format!(" (and {} more)", cases.len() - 1) } else { String::new() };
+        print_line(match (remark.starts_with("not offered"), cases.first()) {
+            (false, Some(first)) => format!("{first}{more}: {remark}"),
+            _ => remark,
+        })?;
+    }
+    if let Some(why) = &api.reason {
+        print_line(format!("other cases were not tested: {why}"))?;
+    }
+    if let Some(repeat) = api.cases.iter().find_map(|case| case.repeat.as_ref()) {
+        print_line(format!("  {repeat}"))?;
+    }
+    Ok(())
+}
+
+/// Returns a table with two rows for each format, one for each direction, and a column for each order.
+fn matrix(api: &ApiResult) -> Table {
+    let orders = Order::ALL.map(|order| order.name().to_owned());
+    let mut table = table(["format", "direction"].map(str::to_owned).into_iter().chain(orders), 0..0);
+    for (format, direction) in
+        Format::ALL.into_iter().flat_map(|f| Direction::ALL.map(|to| (f.name(), to.name())))
+    {
+        let cell = |order: Order| {
+            let is_it = |case: &&CaseResult| {
+                (case.format, case.direction, case.order) == (format, direction, order.name())
+            };
+            match api.cases.iter().find(is_it).map(|case| case.outcome) {
+                Some("wrong") => "WRONG",
+                Some("unsupported") => "-",
+                other => other.unwrap_or_default(),
+            }
+        };
+        table.add_row([format, direction].into_iter().chain(Order::ALL.map(cell)));
+    }
+    table
+}

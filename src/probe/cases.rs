@@ -1,0 +1,176 @@
+//! Runs the cases of the sharing test ([`engine::sharing::cases`]) on one device with one API of OpenGL, in child processes: a
+//! case that crashes or hangs its child fails, and another child continues with the next case.
+
+use std::time::Instant;
+
+use engine::sharing::cases::{Case, Outcome};
+use engine::sharing::{self, GlAccess};
+use ocl::builders::ContextProperties;
+use serde::{Deserialize, Serialize};
+
+use super::{ChildMessage, Work};
+use crate::gl_window::{GlWindow, Interface, describe_renderer, egl_properties, make_gl_visible};
+use opencl::cl::Device;
+use opencl::drivers;
+use opencl::identity::{Identity, by_identity, identity_of};
+use opencl::sandbox;
+use opencl::sources::Sources;
+use opengl::headless::Headless;
+
+/// After so many cases that crashed or timed out, the rest is not tested.
+const MAX_ENDINGS: usize = 16;
+
+/// The API that opens OpenGL's context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Api {
+    /// GLX, in a window.
+    Glx,
+    /// EGL, in a window.
+    Egl,
+    /// EGL without a window or a display.
+    EglHeadless,
+}
+
+impl Api {
+    /// All APIs.
+    pub(crate) const ALL: [Self; 3] = [Self::Glx, Self::Egl, Self::EglHeadless];
+
+    /// Returns the API's name for messages and JSON.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Glx => "GLX",
+            Self::Egl => "EGL",
+            Self::EglHeadless => "EGL without a window",
+        }
+    }
+
+    /// Returns the interface of the API's window; `None` without a window.
+    fn interface(self) -> Option<Interface> {
+        match self {
+            Self::Glx => Some(Interface::Glx),
+            Self::Egl => Some(Interface::Egl),
+            Self::EglHeadless => None,
+        }
+    }
+}
+
+/// The cases that a child process is to run.
+#[derive(Serialize, Deserialize)]
+pub(super) struct CasesOfDevice {
+    api: Api,
+    device: Identity,
+    seed: u32,
+    cases: Vec<Case>,
+}
+
+/// A message about the test of a device with one API.
+#[derive(Debug)]
+pub(crate) enum Report {
+    /// OpenGL was opened: interface, renderer and version.
+    OpenGl(String),
+    /// OpenGL cannot be opened, for this reason.
+    NoOpenGl(String),
+    /// The device shares nothing with this OpenGL, for this reason.
+    SharesNothing(String),
+    /// The driver crashed or timed out before the first case.
+    Failed(String),
+    /// A case has this outcome.
+    Case(Case, Outcome),
+}
+
+/// Runs all cases on a device with one API, and calls `report` with each result. Blocks for the drivers' timeout for each case
+/// that hangs.
+pub(crate) fn run_cases(device: &Device, api: Api, seed: u32, report: &mut dyn FnMut(Report)) {
+    let (mut cases, mut endings) = (Case::all(), 0);
+    while !cases.is_empty() {
+        let work = CasesOfDevice { api, device: identity_of(device), seed, cases: cases.clone() };
+        let mut child = match Work::Cases(work).start(api.interface().unwrap_or(Interface::Egl)) {
+            Ok(child) => child,
+            Err(e) => return report(Report::Failed(format!("the sandbox could not be started: {e}"))),
+        };
+        let (mut is_open, mut shares, mut since) = (false, false, Instant::now());
+        let ending = loop {
+            match child.answer(&mut since, drivers::test_limit()) {
+                Ok((ChildMessage::OpenGl(name), _)) => {
+                    is_open = true;
+                    report(Report::OpenGl(name));
+                }
+                Ok((ChildMessage::NoWindow(why), _)) => return report(Report::NoOpenGl(why)),
+                Ok((ChildMessage::SharesNothing(why), _)) => return report(Report::SharesNothing(why)),
+                Ok((ChildMessage::Shares, _)) => shares = true,
+                Ok((ChildMessage::Case(outcome), _)) => report(Report::Case(cases.remove(0), outcome)),
+                Ok((ChildMessage::Device(..) | ChildMessage::Driving(..), _)) => {}
+                Err(ending) => break ending,
+            }
+            if cases.is_empty() {
+                return;
+            }
+            since = Instant::now();
+        };
+        if !shares {
+            let what = if is_open { "the driver" } else { "OpenGL" };
+            return report(Report::Failed(format!("{what} {ending}")));
+        }
+        endings += 1;
+        report(Report::Case(cases.remove(0), Outcome::Failed(format!("the driver {ending}"))));
+        if endings == MAX_ENDINGS {
+            for case in cases.drain(..) {
+                let why = format!("not tested after {MAX_ENDINGS} crashes or timeouts");
+                report(Report::Case(case, Outcome::Failed(why)));
+            }
+        }
+    }
+}
+
+impl CasesOfDevice {
+    /// Runs the cases in the child process, with the OpenGL context of its window.
+    pub(super) fn run_in(&self, window: &GlWindow) {
+        if self.api.interface() == Some(window.interface()) {
+            self.run(GlAccess::Here(window.gl.clone()), &window.renderer, window.opencl_properties());
+        } else {
+            let why = window.reason.as_deref().unwrap_or("the window has another interface");
+            sandbox::send(&ChildMessage::NoWindow(why.to_owned()));
+        }
+    }
+
+    /// Runs the cases in the child process without a window. Returns false if they need one.
+    pub(super) fn run_headless(&self) -> bool {
+        if self.api.interface().is_some() {
+            return false;
+        }
+        make_gl_visible();
+        match Headless::new().and_then(|headless| {
+            let properties = headless.egl().ok_or("The context is not EGL's.")?;
+            Ok((headless, egl_properties(properties)))
+        }) {
+            Ok((headless, properties)) => {
+                let renderer = describe_renderer(self.api.name(), &headless.gl);
+                self.run(GlAccess::Here(headless.gl.clone()), &renderer, properties);
+            }
+            Err(why) => sandbox::send(&ChildMessage::NoWindow(why.trim_end_matches('.').to_owned())),
+        }
+        true
+    }
+
+    fn run(&self, gl: GlAccess, renderer: &str, properties: ContextProperties) {
+        sandbox::send(&ChildMessage::OpenGl(renderer.to_owned()));
+        let device = by_identity(&self.device).ok_or("its driver no longer lists it".to_owned());
+        let opened =
+            device.and_then(|device| sharing::shared_context(&device, &gl, properties, Sources::default()));
+        let cl = match opened {
+            Ok(cl) => cl,
+            Err(why) => return sandbox::send(&ChildMessage::SharesNothing(why)),
+        };
+        sandbox::send(&ChildMessage::Shares);
+        for case in &self.cases {
+            match case.run(&cl, &gl, self.seed) {
+                Outcome::Unsupported(why) if *case == Case::BASIC => {
+                    let is_listed = sharing::lists_gl_sharing(&cl.device.info);
+                    let more = if is_listed { "" } else { "; the device does not list cl_khr_gl_sharing" };
+                    return sandbox::send(&ChildMessage::SharesNothing(why + more));
+                }
+                outcome => sandbox::send(&ChildMessage::Case(outcome)),
+            }
+        }
+    }
+}

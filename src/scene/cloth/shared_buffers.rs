@@ -1,0 +1,157 @@
+//! OpenGL's vertex buffers in OpenCL: acquired by OpenCL for a frame, then released to OpenGL.
+
+use std::sync::Arc;
+
+use base::error::Error;
+use engine::sharing::vertex_buffer::{SharedVertices, VertexBuffer};
+use ladders::cloth::steps::StepId;
+use opencl::cl::{Buffer, ClContext, Event};
+
+/// The maximum number of OpenCL objects of vertex buffers that are kept. A crowd of figures has two buffers; further ones
+/// replace buffers that were never given back.
+const MAX_BUFFERS: usize = 4;
+
+/// The vertex buffers that OpenGL has lent to one device so far.
+#[derive(Default)]
+pub(super) struct SharedBuffers {
+    buffers: Vec<SharedVertices>,
+    /// True after the driver has refused a call: no buffer is acquired any more.
+    is_over: bool,
+    refusal: Option<String>,
+}
+
+/// The result of handing a vertex buffer over for a frame.
+#[derive(Default)]
+pub(super) struct HandoverResult {
+    /// True if the buffer was released to OpenGL with the frame's vertices in it.
+    pub is_written: bool,
+    /// True if the driver has failed to release the buffer: OpenGL must not use it.
+    pub is_kept: bool,
+    /// The OpenCL events of the acquisitions, and of the releases.
+    pub events: [Vec<Event>; 2],
+}
+
+/// A vertex buffer that OpenCL has acquired for a frame: once for all steps, or twice, for skinning and for write-back.
+pub(super) struct Handover<'a> {
+    shares: &'a mut SharedBuffers,
+    cl: &'a ClContext,
+    shared: SharedVertices,
+    is_new: bool,
+    /// True if the buffer is acquired twice, so that OpenGL has it between skinning and write-back.
+    twice: bool,
+    /// True while OpenCL has acquired the buffer.
+    is_held: bool,
+    /// True if the driver has failed to release the buffer.
+    is_kept: bool,
+    /// True once a step waits for the first acquisition.
+    is_first_used: bool,
+    /// The OpenCL events of the acquisitions, and of the releases.
+    events: [Vec<Event>; 2],
+}
+
+impl Handover<'_> {
+    /// Returns the OpenCL buffer.
+    pub(super) fn memory(&self) -> &Buffer {
+        self.shared.memory()
+    }
+
+    /// Returns true if it was not yet verified that OpenGL sees what OpenCL writes into this buffer.
+    pub(super) fn needs_test(&self) -> bool {
+        self.is_new
+    }
+
+    /// Prepares the buffer for a step: enqueues the acquisition or the release that must precede the step, if any. Returns the
+    /// events for which the step has to wait. Returns `None` if the buffer could not be acquired a second time: then the step
+    /// must not use it.
+    pub(super) fn prepare_step(&mut self, step: StepId) -> Option<Vec<Event>> {
+        if !std::mem::replace(&mut self.is_first_used, true) {
+            return Some(self.events[0].clone());
+        }
+        if !self.twice {
+            return Some(Vec::new());
+        }
+        if self.is_held && self.events[0].len() == 1 && step != StepId::Skin {
+            self.release();
+        }
+        if self.is_held || step != StepId::Write {
+            return Some(Vec::new());
+        }
+        if self.is_kept {
+            return None;
+        }
+        let event = self.shared.acquire(self.cl).inspect_err(|error| self.shares.refuse(error)).ok()?;
+        self.is_held = true;
+        self.events[0].push(event.clone());
+        Some(vec![event])
+    }
+
+    /// Ends the handover: enqueues the release of the buffer to OpenGL, unless it is released already. Must be called also
+    /// after an error.
+    pub(super) fn end(mut self) -> HandoverResult {
+        let is_written = self.is_held && self.release();
+        HandoverResult { is_written, is_kept: self.is_kept, events: self.events }
+    }
+
+    /// Enqueues the release of the buffer to OpenGL; returns true if the driver accepts it.
+    fn release(&mut self) -> bool {
+        self.is_held = false;
+        let released = self.shared.release(self.cl).inspect_err(|error| self.shares.refuse(error));
+        self.is_kept = released.is_err();
+        self.events[1].extend(released);
+        !self.is_kept
+    }
+}
+
+impl SharedBuffers {
+    /// Starts a handover: enqueues the acquisition of a buffer that OpenGL has lent. If `twice` is true, the buffer is released
+    /// after skinning and acquired again for the write-back. Returns `None` if the acquisition fails, or the driver has refused
+    /// an earlier one.
+    pub(super) fn begin<'a>(
+        &'a mut self,
+        cl: &'a ClContext,
+        lent: &Arc<VertexBuffer>,
+        twice: bool,
+    ) -> Option<Handover<'a>> {
+        if self.is_over {
+            return None;
+        }
+        let known = self.buffers.iter().find(|shared| shared.belongs_to(lent)).cloned();
+        let is_new = known.is_none();
+        let acquired = known
+            .map_or_else(|| SharedVertices::new(cl, lent), Ok)
+            .and_then(|shared| shared.acquire(cl).map(|event| (shared, event)));
+        let (shared, event) = acquired.inspect_err(|error| self.refuse(error)).ok()?;
+        if is_new && self.buffers.len() < MAX_BUFFERS {
+            self.buffers.push(shared.clone());
+        }
+        let events = [vec![event], Vec::new()];
+        Some(Handover {
+            shares: self,
+            cl,
+            shared,
+            is_new,
+            twice,
+            is_held: true,
+            is_kept: false,
+            is_first_used: false,
+            events,
+        })
+    }
+
+    /// Drops all buffers, because another number of figures has other buffers.
+    pub(super) fn clear(&mut self) {
+        self.buffers.clear();
+    }
+
+    /// Stops sharing buffers because of this error.
+    fn refuse(&mut self, error: &Error) {
+        self.is_over = true;
+        let why = format!("{} {}", error.what, error.why);
+        self.refusal = Some(why.trim_end_matches('.').to_owned());
+    }
+
+    /// Returns the error if the driver has refused to share a buffer since the last call.
+    pub(super) fn take_refusal(&mut self) -> Option<String> {
+        self.refusal.take()
+    }
+}
