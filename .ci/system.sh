@@ -1,16 +1,14 @@
-# system.sh - a bare system of the Debian family in a folder, and commands run in it. For .ci/run and .ci/matrix, which
-# source it.
+# system.sh - installs a bare Debian or Ubuntu in a folder, with the committed files in /root/clreel, and runs commands in it.
+# Sourced by .ci/run and .ci/matrix.
 #
-# Comes in: the name of a row of .ci/matrix.txt, and the checkout's commit. Goes out: the system in a folder of its own,
-# with the committed files in /root/clreel, and what the commands there print and exit with. What the machine lends: its
-# Rust (rustup's toolchain, read-only), what cargo has downloaded (a copy), its name servers, proxies and certificates,
-# its devices, and its kernel. Mounts and processes live in namespaces of their own and vanish with them, also on failures
-# and signals; finish_systems, which the caller's EXIT trap calls, removes the folders.
+# From this machine the system uses rustup's toolchain (read-only), the downloaded crates (a copy), name servers, proxies,
+# certificates, devices and the kernel. Mounts and processes have namespaces of their own, so that they end with them on failures
+# and signals too. The caller's EXIT trap calls finish_systems, which removes the folders.
 
-systems=     # the folder that all systems of this run are made in
-apart_pid=   # what runs apart at the moment
+systems=        # the folder with all systems of this run
+namespace_pid=  # the running command of run_in_namespace
 
-# need_root_tools: after it there is all that making a system takes, or "$why" says what is missing.
+# need_root_tools: checks that all tools are installed; on failure "$why" names the one that is missing.
 need_root_tools() {
     local tool
     if [[ $(id -u) -ne 0 ]]; then why="debootstrap and chroot need root" && return 1; fi
@@ -19,8 +17,8 @@ need_root_tools() {
         if ! command -v "$tool" > /dev/null; then why="$tool was not found" && return 1; fi
     done
     rust=$(rustc --print sysroot) || { why="rustc does not run" && return 1; }
-    if [[ $rust == /usr ]]; then why="Rust is the system's own here, and only rustup's can be lent" && return 1; fi
-    if ! git rev-parse --quiet --verify HEAD > /dev/null; then why="this is not a checkout by git" && return 1; fi
+    if [[ $rust == /usr ]]; then why="Rust is a package of this system, and only rustup's toolchain can be mounted in another one" && return 1; fi
+    if ! git rev-parse --quiet --verify HEAD > /dev/null; then why="this is not a git checkout" && return 1; fi
     cargo_home=${CARGO_HOME:-${HOME:-/root}/.cargo}
     command -v debootstrap > /dev/null || install_debootstrap
 }
@@ -40,41 +38,41 @@ install_debootstrap() {
     return "$rc"
 }
 
-# start_systems: makes the folder for them.
+# start_systems: creates the folder for the systems.
 start_systems() {
     mkdir -p "${SYSTEMS_DIR:-/var/tmp}" && systems=$(mktemp -d "${SYSTEMS_DIR:-/var/tmp}/clreel-systems.XXXXXX") || return 1
     chmod 755 "$systems"
 }
 
 finish_systems() {
-    if [[ -n $apart_pid ]]; then
-        # Its children go with it, and the mounts with the last of them.
-        kill -KILL "$apart_pid" 2> /dev/null || true
-        wait "$apart_pid" 2> /dev/null || true
-        apart_pid=
+    if [[ -n $namespace_pid ]]; then
+        # Its children end with it, and the mounts with the last child.
+        kill -KILL "$namespace_pid" 2> /dev/null || true
+        wait "$namespace_pid" 2> /dev/null || true
+        namespace_pid=
     fi
     [[ -n $systems ]] || return 0
-    # The last processes may still be at work for a moment.
+    # The last processes may still be ending.
     local i
     for ((i = 0; i < 50; i++)); do
         rm -rf --one-file-system "$systems" 2> /dev/null && return 0
         sleep 0.1
     done
-    echo "left behind, because something still uses it: $systems" >&2
+    echo "could not be removed, because a process uses it: $systems" >&2
 }
 
-# apart COMMAND...: runs it with mounts and processes of its own; its output is this script's, its exit code too. In the
-# background, because a shell heeds no signal while it waits for something in the foreground.
-apart() {
+# run_in_namespace COMMAND...: runs a command with mounts and processes of its own, and returns its exit code. In the background,
+# because a shell handles no signal while a foreground command runs.
+run_in_namespace() {
     local rc=0
     unshare --mount --pid --fork --kill-child --mount-proc -- "$@" < /dev/null &
-    apart_pid=$!
-    wait "$apart_pid" || rc=$?
-    apart_pid=
+    namespace_pid=$!
+    wait "$namespace_pid" || rc=$?
+    namespace_pid=
     return "$rc"
 }
 
-# read_row NAME: sets suite, archive, keyring and components.
+# read_row NAME: reads a row of .ci/matrix.txt: sets suite, archive, keyring and components.
 read_row() {
     local name
     while read -r name suite archive keyring components; do
@@ -84,34 +82,34 @@ read_row() {
     return 1
 }
 
-# make_system NAME FOLDER LOG: debootstrap, and what the machine lends. On failure 1, or debootstrap's code, and "$why".
+# make_system NAME FOLDER LOG: installs a system. On failure returns 1 or debootstrap's code, and sets "$why".
 make_system() {
     local folder=$2 log=$3 rc=0 file
     read_row "$1" || return 1
     if [[ ! -e /usr/share/debootstrap/scripts/$suite ]]; then why="this debootstrap does not know $suite" && return 1; fi
     if [[ ! -e $keyring ]]; then why="its archive's keys are missing ($keyring)" && return 1; fi
-    apart debootstrap --variant=minbase --include=ca-certificates --keyring="$keyring" "$suite" "$folder" "$archive" \
+    run_in_namespace debootstrap --variant=minbase --include=ca-certificates --keyring="$keyring" "$suite" "$folder" "$archive" \
         > "$log" 2>&1 || rc=$?
     if [[ $rc -ne 0 ]]; then why="debootstrap failed: $(tail -n 1 "$log")" && return "$rc"; fi
-    why="what this machine lends could not be copied"
+    why="the crates and settings of this machine could not be copied"
     {
         echo "deb $archive $suite main${components:+ $components}"
         echo "deb $archive $suite-updates main${components:+ $components}"
     } > "$folder/etc/apt/sources.list" || return 1
-    # By contents: where a bare system has a link, its end is not there yet.
+    # Copies replace links, whose targets do not exist in a bare system.
     for file in /etc/resolv.conf /etc/ssl/certs/ca-certificates.crt; do
         if [[ -e $file ]]; then cp -L --remove-destination "$file" "$folder$file" || return 1; fi
     done
     for file in /etc/apt/apt.conf.d/*proxy*; do
         if [[ -e $file ]]; then cp -L "$file" "$folder/etc/apt/apt.conf.d/" || return 1; fi
     done
-    mkdir -p "$folder/root/clreel" "$folder/opt/rust" && lend_crates "$folder/opt/cargo" || return 1
+    mkdir -p "$folder/root/clreel" "$folder/opt/rust" && copy_crates "$folder/opt/cargo" || return 1
     git archive HEAD | tar -x -C "$folder/root/clreel"
 }
 
-# lend_crates FOLDER: a cargo home with cargo's settings and the crates of Cargo.lock. A copy: two cargos that know
-# nothing of each other's locks must not write to one place. What cannot be fetched here is fetched there.
-lend_crates() {
+# copy_crates FOLDER: creates a cargo home with cargo's settings and the downloaded crates of Cargo.lock. A copy, since the locks
+# of one cargo are not visible to the other. Crates that are missing here are downloaded there.
+copy_crates() {
     local from kind name version file
     mkdir -p "$1/registry" || return 1
     cargo fetch --locked --quiet --target "$(rustc -vV | sed -n 's/^host: //p')" < /dev/null || true
@@ -128,15 +126,15 @@ lend_crates() {
     done
 }
 
-# run_in_system FOLDER COMMAND: runs the line in /root/clreel there, as root, with nothing of this environment but
-# proxies, and without a terminal. Its exit code is the command's.
+# run_in_system FOLDER COMMAND: runs a shell command line in the system's /root/clreel, as root, without a terminal and with an
+# empty environment except for proxies. Returns its exit code.
 run_in_system() {
-    local name lent=()
+    local name variables=()
     for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY; do
-        if [[ -n ${!name:-} ]]; then lent+=("$name=${!name}"); fi
+        if [[ -n ${!name:-} ]]; then variables+=("$name=${!name}"); fi
     done
-    # In the background interrupts are ignored, and what is started inherits that; the tests send some.
-    apart bash -c '
+    # A background command ignores interrupts, and so would its children; the tests send some.
+    run_in_namespace bash -c '
         set -e
         folder=$1 rust=$2 && shift 2
         # PoCL looks for its processor in /sys.
@@ -147,7 +145,7 @@ run_in_system() {
         set +e
         chroot "$folder" /usr/bin/env -i --default-signal=INT,QUIT "$@"
         exit $?
-    ' system "$1" "$rust" ${lent[@]+"${lent[@]}"} HOME=/root LANG=C.UTF-8 TERM=dumb CI=true CARGO_TERM_COLOR=never \
+    ' system "$1" "$rust" ${variables[@]+"${variables[@]}"} HOME=/root LANG=C.UTF-8 TERM=dumb CI=true CARGO_TERM_COLOR=never \
         CARGO_HOME=/opt/cargo PATH=/opt/rust/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
         bash -c "cd /root/clreel && $2"
 }
