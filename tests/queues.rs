@@ -84,7 +84,12 @@ fn failures_on_either_queue_are_recovered_from() {
     for plan in ["clEnqueueBarrierWithWaitList:100:-5", "clEnqueueWriteBuffer:150:-36", "clFlush:301:-36"] {
         for arguments in [&[][..], &["--no-sharing"][..]] {
             let stats = folder.file("s.json");
-            let mut command = window(&display, &movie, "2", &[("FAKE_GPU", "1"), ("FAIL", plan)]);
+            let mut command = window(
+                &display,
+                &movie,
+                "2",
+                &[("FAKE_GPU", "1"), ("FAIL", plan), ("SPARE_THREAD", "builder")],
+            );
             command.args(arguments).args(["--unpaced", "--frames", "300", "--stats"]).arg(&stats);
             let stderr = succeed(command);
             assert!(stderr.contains("started it anew"), "{plan} {arguments:?}: {stderr}");

@@ -279,7 +279,8 @@ fn the_seek_bar_seeks_and_panels_keep_their_positions() {
 #[test]
 fn ignored_properties_of_a_movie_are_listed() {
     let (display, folder) = (Display::start(&[]), Folder::new("open-remarks"));
-    let movie = Movie { codec: ffmpeg_next::codec::Id::FFV1, stamps_ms: steady(4), ..Movie::default() };
+    // Long enough to be paused before the next file of the playlist begins.
+    let movie = Movie { codec: ffmpeg_next::codec::Id::FFV1, stamps_ms: steady(500), ..Movie::default() };
     let plain = folder.movie("plain.mkv", &movie);
     let hdr = folder.movie("hdr.mkv", &Movie { tags: Some((9, 16)), ..movie });
     let odd = hdr.with_file_name("a\nb\u{1b}[31m\u{202e}.mkv");

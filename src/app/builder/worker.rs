@@ -162,7 +162,7 @@ impl<'a> Worker<'a> {
             let done = match (request, &mut context) {
                 (Ok(request), Some(context)) => self.handle(context, request),
                 (Ok(Request::Start(start)), None) => {
-                    context = Some(Context::new(start, &self.newest));
+                    context = Some(self.new_context(start));
                     Ok(())
                 }
                 (Err(TryRecvError::Empty), Some(context)) => self.build_next(context),
@@ -175,11 +175,18 @@ impl<'a> Worker<'a> {
         }
     }
 
+    /// Creates the context for a request to build. Reads the newest sources: if the folder of kernels has appeared meanwhile,
+    /// programs that are requested before the next `Judge` would otherwise fail for good.
+    fn new_context(&mut self, start: Start) -> Context {
+        self.newest = self.shared.sources.get();
+        Context::new(start, &self.newest)
+    }
+
     /// Handles a request for the context.
     fn handle(&mut self, context: &mut Context, request: Request) -> SendResult {
         let number = context.number;
         match request {
-            Request::Start(start) => *context = Context::new(start, &self.newest),
+            Request::Start(start) => *context = self.new_context(start),
             Request::Convert(layout, storage) => {
                 let part = self.convert(context, layout, storage);
                 return self.send_part(number, part);
