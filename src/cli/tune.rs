@@ -6,10 +6,11 @@ mod report;
 use crate::cli::devices::DeviceEntry;
 use crate::cli::ladders::{selected_cases, size_option_ids};
 use crate::cli::live::{LiveResults, LiveRun};
-use crate::cli::output::print_json;
+use crate::cli::output::{print_json, print_line};
 use crate::cli::{TuneArgs, deduplicate, exit, usage, working_devices};
 use base::error::{Error, Result};
 use base::memory::require;
+use base::stderr::print_message;
 use base::timing::Noise;
 use base::timing::noise;
 use box_filter::BoxFilter;
@@ -21,7 +22,6 @@ use ladder::runner::{Ladder, LadderRunner, cache_class};
 use ladder::trial::Child;
 use ladder::tune::{self as searching, SearchObserver, Trial, max_trials};
 use opencl::cl::{ClContext, DeviceInfo, select_device};
-use opencl::clock::ClockState;
 use opencl::sources::Sources;
 use opencl::watch::{self, WorkGuard};
 
@@ -104,7 +104,7 @@ fn search_all<L: Ladder>(
             live.skip_to((n + 1) * max_trials);
             let mut results = live.results();
             results.current = None;
-            results.runs.push(Run::new(target, found.peak, &found.trials, &found.checked, &found.clock));
+            results.runs.push(Run::new(target, &found));
             drop(results);
             // Stored after each search, so that an interruption loses only the current one; loaded each time, because other
             // processes may have stored results meanwhile.
@@ -114,9 +114,9 @@ fn search_all<L: Ladder>(
             };
             if let Some(earlier) = searched.iter().rposition(|known| same(&known)) {
                 let (now, before) = (&target.short, &targets[earlier].short);
-                eprintln!(
-                    "clreel: The result at {now} replaces the one at {before}: both are of the same class."
-                );
+                print_message(format_args!(
+                    "The result at {now} replaces the one at {before}: both are of the same class."
+                ));
             }
             searched.push(entries.first().cloned());
             cache.put(entries);
@@ -163,12 +163,12 @@ impl<C: Tunable> SearchObserver<C> for ProgressObserver<'_> {
     /// Advances the progress bar, and stores the trials so far.
     fn begin_trial(&mut self, variant: &'static str, config: &Config<C>, trials: &[Trial<C>]) {
         self.live.next_step(&format!("{variant} {config}, {}", self.target.short));
-        self.live.results().current = Some(Run::new(self.target, None, trials, &[], &ClockState::default()));
+        self.live.results().current = Some(Run::in_progress(self.target, trials));
     }
 
     /// Prints a warning of the search on stderr.
     fn warn(&mut self, error: &Error) {
-        eprintln!("clreel: {error}");
+        print_message(error);
     }
 }
 
@@ -187,6 +187,10 @@ impl LiveResults for Results {
             })?;
         } else {
             runs().try_for_each(|run| print_run(&self.device.name, run))?;
+            // Once: it is the same for all cases.
+            if let Some(why) = runs().find_map(Run::clock_speed_error) {
+                print_line(format!("The speed of this device's clock cannot be read. {why}"))?;
+            }
         }
         let mut rows: Vec<(String, Option<Noise>)> = Vec::new();
         for run in runs() {
@@ -197,7 +201,7 @@ impl LiveResults for Results {
             rows.extend(run.peak.map(|_| (format!("{peak}, {short}"), run.peak_noise())));
         }
         if let Some(noisy) = noise::summary(&rows) {
-            eprintln!("clreel: {noisy}");
+            print_message(&noisy);
         }
         Ok(())
     }

@@ -12,6 +12,7 @@ use std::time::Instant;
 
 use crate::Outcome;
 use crate::cache::{Class, Entry};
+use crate::clock_speed::ClockSpeed;
 use crate::config::{Config, Param, Tunable};
 use crate::measure::{self, Measurement, Sample, TimedTask};
 use crate::outcome::to_error;
@@ -22,6 +23,7 @@ use base::timing::{CpuTimes, Noise, ms_since};
 use base::verify::{Checked, MismatchReport};
 use opencl::cl::{ClContext, DeviceInfo};
 use opencl::clock::ClockState;
+use opencl::clock_speed::{ClockReader, Reading};
 use opencl::sources::Sources;
 use opencl::watch;
 
@@ -103,6 +105,8 @@ pub struct Search<C: 'static> {
     pub checked: Vec<Checked>,
     /// How far the device's times were used.
     pub clock: ClockState,
+    /// The speed of the device's clock during the final runs, or the reason why it is unknown, as a sentence.
+    pub clock_speed: std::result::Result<ClockSpeed, String>,
     /// The texts that the kernels were compiled from.
     sources: Sources,
 }
@@ -184,13 +188,23 @@ pub fn search<L: Ladder>(
     let buffers = runner.allocate(case)?;
     let cl = runner.device(&buffers).map_err(|outcome| to_error(*outcome))?;
     let peak = runner.peak(0, &buffers).map_err(|outcome| observer.warn(&to_error(*outcome))).ok();
-    let (trials, checked, finalists, buffers) = (Vec::new(), Vec::new(), Vec::new(), RefCell::new(buffers));
-    let mut tuner =
-        Tuner { runner, cl, buffers, best_ms: None, trials, checked, finalists, observer, stopped: false };
+    let mut tuner = Tuner {
+        runner,
+        cl,
+        buffers: RefCell::new(buffers),
+        best_ms: None,
+        trials: Vec::new(),
+        checked: Vec::new(),
+        finalists: Vec::new(),
+        readings: Vec::new(),
+        observer,
+        stopped: false,
+    };
     match tuner.run(variants, peak) {
         Ok(peak) => {
             let (trials, checked, sources) = (tuner.trials, tuner.checked, cl.sources().clone());
-            Ok(Some(Search { peak, trials, checked, clock: runner.clock().clone(), sources }))
+            let clock_speed = runner.clock_speed(&tuner.readings);
+            Ok(Some(Search { peak, trials, checked, clock: runner.clock().clone(), clock_speed, sources }))
         }
         Err(_) if tuner.stopped => Ok(None),
         Err(error) => Err(error),
@@ -226,6 +240,8 @@ struct Tuner<'c, 'a, 'w, L: Ladder> {
     checked: Vec<Checked>,
     /// For each variant, the index of its best trial in `trials` and the compiled kernels of that trial.
     finalists: Vec<(usize, L::Built)>,
+    /// The speed of the device's clock after each round of the final runs.
+    readings: Vec<Reading>,
     observer: &'w mut dyn SearchObserver<L::Code>,
     stopped: bool,
 }
@@ -429,7 +445,13 @@ impl<L: Ladder> Tuner<'_, '_, '_, L> {
             tasks.push(TimedTask { rounds, run: Box::new(|_| sample(ready)) });
         }
         let (observer, stopped) = (&mut *self.observer, &mut self.stopped);
-        let results = measure::alternate(FINAL_ROUNDS, &mut tasks, |_, _| check_continue(observer, stopped))?;
+        let readings = &mut self.readings;
+        let results = measure::alternate(FINAL_ROUNDS, &mut tasks, |round, _| {
+            if round > 0 {
+                readings.extend(runner.clock_reader.iter().filter_map(ClockReader::read));
+            }
+            check_continue(observer, stopped)
+        })?;
         drop(tasks);
         let mut measured = results.into_iter().map(|timed| timed.map(|timed| timed.measurement()));
         let peak = match peak.and_then(|_| measured.next()).transpose() {

@@ -37,6 +37,17 @@ pub struct Reading {
     pub throttle: Vec<String>,
 }
 
+/// A device's clock at one moment, with the facts that do not change.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClockSnapshot {
+    /// The speed; `None` if the clock stands still or could not be read.
+    pub reading: Option<Reading>,
+    /// The highest speed in MHz; `None` if it is not known.
+    pub limit_mhz: Option<f64>,
+    /// The governor of the processors' clocks; `None` for other devices.
+    pub governor: Option<String>,
+}
+
 /// Reads the clock of one device.
 #[derive(Debug)]
 pub struct ClockReader {
@@ -161,6 +172,11 @@ impl ClockReader {
         device.clock_info(Clock::SM).map_err(|error| failed(&error))?;
         let limit_mhz = device.max_clock_info(Clock::SM).ok().map(f64::from);
         Ok(Self { source: Source::Nvidia(device), limit_mhz, governor: None })
+    }
+
+    /// Reads the clock, and adds its limit and governor.
+    pub fn snapshot(&self) -> ClockSnapshot {
+        ClockSnapshot { reading: self.read(), limit_mhz: self.limit_mhz, governor: self.governor.clone() }
     }
 
     /// Reads the clock; `None` if it stands still, as a graphics card's may between two launches, or cannot be read.

@@ -77,6 +77,8 @@ fn show_facts(ui: &mut Ui, view: &View, numbers: &Numbers, actions: &mut Vec<Act
     let percent = |load: Option<f32>| load.map_or_else(|| theme::UNKNOWN.into(), |p| format!("{p:.0} %"));
     let cpu = format!("{} of one core, machine {}", percent(view.cpu.process), percent(view.cpu.machine));
     show_fact(ui, "CPU", &cpu, theme::TEXT, &words::cpu_text(view.cpu.cores));
+    let (clock, hover) = words::clock_speed_texts(view.clock_speed);
+    show_fact(ui, "Clock", &clock, theme::TEXT, &hover);
     let repaint = match numbers.repaint {
         Some(r) => format!("{} ms, p95 {} ms", theme::ms(r.p50), theme::ms(r.p95)),
         None => theme::UNKNOWN.into(),

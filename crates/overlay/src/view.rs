@@ -15,6 +15,7 @@ use engine::stats::{PlayState, Recorder};
 use engine::{AutoChoice, Difference, Readings, Request};
 use opencl::cl::DeviceInfo;
 use opencl::clock::ClockState;
+use opencl::clock_speed::ClockSnapshot;
 use video::color::Correction;
 use video::{Chapter, FieldOrder, MovieInfo, Orientation};
 
@@ -153,6 +154,8 @@ pub struct View<'a> {
     pub device: Option<&'a DeviceInfo>,
     /// How far the device's times are used.
     pub clock: &'a ClockState,
+    /// The speed of the device's clock, or the reason why it cannot be read, as a sentence; `None` before the first reading.
+    pub clock_speed: Option<&'a std::result::Result<ClockSnapshot, String>>,
     /// All OpenCL devices.
     pub devices: DeviceList<'a>,
     /// OpenGL's name of its renderer.

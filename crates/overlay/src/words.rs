@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use super::{device_name, theme};
+use base::numbers::thousands;
 use base::timing::Noise;
 use box_filter::{VariantId, join_ids};
 use engine::AutoChoice;
@@ -10,6 +11,7 @@ use engine::sharing::Sharing;
 use engine::stats::{Stage, Summary};
 use ladder::BackEnd;
 use opencl::cl::DeviceInfo;
+use opencl::clock_speed::ClockSnapshot;
 use video::FieldOrder;
 
 /// Returns the hover text of a stage: its definition, and its `parallel` times, if known: for the upload, the time on the
@@ -195,6 +197,10 @@ pub(crate) const FRAME_COUNTS: &str = "Presented: movie frames that reached the 
     Late: shown more than half a frame interval after they were due.\n\
     Dropped: decoded but not shown, because the next one was due.";
 
+/// The definition of the clock's speed.
+const CLOCK_SPEED: &str = "Speed of the device's clock, read once a second, and its limit.\n\
+    Times that were measured at different speeds are not comparable.";
+
 /// Returns the definition of the CPU loads on a machine with this number of cores, 0 if unknown.
 pub(crate) fn cpu_text(cores: usize) -> String {
     let all = match cores {
@@ -206,6 +212,31 @@ pub(crate) fn cpu_text(cores: usize) -> String {
         "CPU load of this process in percent of one core (may exceed 100), and of the machine in percent of {all}.\n\
          Averaged over at least half a second."
     )
+}
+
+/// Returns the speed of the device's clock, and its hover text.
+pub(crate) fn clock_speed_texts(speed: Option<&Result<ClockSnapshot, String>>) -> (String, String) {
+    let snapshot = match speed {
+        Some(Ok(snapshot)) => snapshot,
+        Some(Err(why)) => return (theme::UNKNOWN.into(), format!("{CLOCK_SPEED}\nIt cannot be read. {why}")),
+        None => return (theme::UNKNOWN.into(), CLOCK_SPEED.to_owned()),
+    };
+    let ClockSnapshot { reading, limit_mhz, governor } = snapshot;
+    let limit = limit_mhz.map(|mhz| format!(" of {}", thousands(mhz))).unwrap_or_default();
+    let (speed, throttle) = match reading {
+        Some(reading) => (thousands(reading.mhz), reading.throttle.join(", ")),
+        None => (theme::UNKNOWN.into(), String::new()),
+    };
+    let mut text = format!("{speed}{limit} MHz");
+    let mut hover = CLOCK_SPEED.to_owned();
+    if !throttle.is_empty() {
+        text.push_str(", slowed down");
+        hover.push_str(&format!("\nSlowed down: {throttle}."));
+    }
+    if let Some(governor) = governor {
+        hover.push_str(&format!("\nGovernor: {governor}."));
+    }
+    (text, hover)
 }
 
 /// Returns two texts about the field order: an addition to the text of the picture's size, and an addition to its hover

@@ -14,7 +14,7 @@ use engine::stats::{PlayState, Playing};
 use ladder::BackEnd;
 use opengl::read_texture::read_texture;
 use opengl::timer::Clock;
-use overlay::{Action, DeviceList, PicturePlace, ScenePanel, ShownFilter, VariantRow, View, Wipe};
+use overlay::{Action, DeviceList, Panel, PicturePlace, ScenePanel, ShownFilter, VariantRow, View, Wipe};
 use video::Orientation;
 
 /// A sentence in the description of the variant `glsl` for when OpenGL cannot measure times on the GPU: the shown time is then
@@ -162,8 +162,14 @@ impl Player<'_> {
         let recorder = &self.cx.frames.recorder;
         let contents = |ui: &mut egui::Ui| scene.panel_contents(ui);
         let clock = self.devices.running.clock();
+        let clock_speed = self.clock_monitor.sample(
+            self.devices.running.device(),
+            self.cx.overlay.panels.is_open(Panel::Stages),
+            &self.cx.waker,
+        );
         let view = View {
             clock: &clock,
+            clock_speed,
             recorder,
             cpu,
             movie: self.movies.scenes.facts(),

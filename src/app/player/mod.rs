@@ -2,6 +2,7 @@
 //!
 //! [`Player::turn`] is called whenever something may be ready. Each part has its own fields; parts share the [`PlayerContext`].
 
+mod clock_monitor;
 mod colors;
 mod conversions;
 mod devices;
@@ -38,6 +39,7 @@ use crate::options::PlayArgs;
 use base::error::{Error, Result};
 use base::timing::CpuLoad;
 use box_filter::VariantId;
+use clock_monitor::ClockMonitor;
 use colors::Colors;
 use conversions::ConversionCheck;
 use devices::Devices;
@@ -117,6 +119,7 @@ pub(crate) struct Player<'a> {
     races: RaceCheck,
     visibility: Visibility,
     cpu: CpuLoad,
+    clock_monitor: ClockMonitor,
     modifiers: ModifiersState,
     presented: u64,
     quit: bool,
@@ -193,6 +196,7 @@ impl<'a> Player<'a> {
             races: RaceCheck::default(),
             visibility: Visibility::default(),
             cpu: CpuLoad::new(),
+            clock_monitor: ClockMonitor::default(),
             modifiers: ModifiersState::empty(),
             presented: 0,
             quit: false,

@@ -8,14 +8,13 @@ use super::conversions::{Entry, entry};
 use super::results::{DeviceResults, Input, Results};
 use super::whole_frames;
 use crate::cli::devices::DeviceEntry;
-use crate::cli::output::print_json;
+use crate::cli::output::{ClockEntry, print_json};
 use base::error::Result;
 use base::timing::Series;
 use base::timing::noise::Noisy;
 use base::verify::Checked;
 use engine::sharing::Sharing;
 use ladder::Outcome;
-use ladder::clock_speed::ClockSpeed;
 use ladder::measure::Measurement;
 use ladder::rows::{CaseRun, Row, Throughput};
 
@@ -106,35 +105,6 @@ enum ErrorEntry {
         /// The largest accepted error of the variant; `null` if results must be equal byte for byte.
         bound: Option<f64>,
     },
-}
-
-/// The speed of the device's clock in the timed rounds, in MHz, in the JSON report.
-#[derive(Serialize)]
-struct ClockEntry<'a> {
-    mean: f64,
-    limit: Option<f64>,
-    /// The means of the slowest and the fastest quarter of the rounds; `null` if they are fewer than five.
-    min_quarter: Option<f64>,
-    max_quarter: Option<f64>,
-    /// True if the quarters differ by more than 5 %.
-    changed: bool,
-    /// The reasons for which the clock was slowed down.
-    throttled: Option<String>,
-    governor: Option<&'a str>,
-}
-
-impl<'a> ClockEntry<'a> {
-    fn new(speed: &'a ClockSpeed) -> Self {
-        Self {
-            mean: speed.mean.round(),
-            limit: speed.limit.map(f64::round),
-            min_quarter: speed.quarters.map(|(min, _)| min.round()),
-            max_quarter: speed.quarters.map(|(_, max)| max.round()),
-            changed: speed.change().is_some(),
-            throttled: speed.throttled(),
-            governor: speed.governor.as_deref(),
-        }
-    }
 }
 
 /// The throughput of a variant, in the JSON report.
@@ -268,32 +238,4 @@ fn native_entry(row: &Row) -> Option<NativeEntry<'_>> {
         wall_ms: times.and_then(|m| m.wall),
         noisy: noisy(times),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn the_speed_of_a_clock_as_json() {
-        let speed = ClockSpeed {
-            mean: 1900.4,
-            limit: Some(1980.0),
-            quarters: Some((1740.3, 1979.6)),
-            throttle: vec!["power cap".to_owned(), "temperature".to_owned()],
-            governor: None,
-        };
-        let want = json!({
-            "mean": 1900.0, "limit": 1980.0, "min_quarter": 1740.0, "max_quarter": 1980.0, "changed": true,
-            "throttled": "power cap, temperature", "governor": null,
-        });
-        assert_eq!(serde_json::to_value(ClockEntry::new(&speed)).unwrap(), want);
-        let few = ClockSpeed { limit: None, quarters: None, throttle: Vec::new(), ..speed };
-        let want = json!({
-            "mean": 1900.0, "limit": null, "min_quarter": null, "max_quarter": null, "changed": false,
-            "throttled": null, "governor": null,
-        });
-        assert_eq!(serde_json::to_value(ClockEntry::new(&few)).unwrap(), want);
-    }
 }

@@ -4,16 +4,17 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::cli::devices::DeviceEntry;
-use crate::cli::output::{print_line, table};
+use crate::cli::output::{ClockEntry, print_line, table};
 use base::error::Result;
 use base::timing::noise::{Noise, Noisy};
 use base::timing::{Series, believed, number};
 use base::verify::Checked;
 use box_filter::tuned::radius_range;
+use ladder::clock_speed::ClockSpeed;
 use ladder::config::Tunable;
 use ladder::measure::Measurement;
 use ladder::runner::{CaseInfo, Ladder};
-use ladder::tune::{Status, Trial};
+use ladder::tune::{Search, Status, Trial};
 use opencl::clock::ClockState;
 
 /// The case for which a search finds the best configurations: its description for tables and JSON.
@@ -106,6 +107,8 @@ pub(super) struct RunEntry<'a> {
     trials: &'a [TrialEntry],
     clock: &'static str,
     clock_reason: Option<String>,
+    clock_mhz: Option<ClockEntry<'a>>,
+    clock_mhz_reason: Option<&'a String>,
 }
 
 /// The time of the peak kernel in the JSON report.
@@ -157,19 +160,39 @@ pub(super) struct Run {
     pub(super) trials: Vec<TrialEntry>,
     checked: Vec<Checked>,
     clock: ClockState,
+    /// The speed of the device's clock in the final runs; `Err` holds the reason why it is unknown, `None` means that the search
+    /// has not ended.
+    clock_speed: Option<std::result::Result<ClockSpeed, String>>,
 }
 
 impl Run {
-    /// Converts the trials of a search to a printable result.
-    pub(super) fn new<C: Tunable>(
-        target: &Target,
-        peak: Option<Measurement>,
-        trials: &[Trial<C>],
-        checked: &[Checked],
-        clock: &ClockState,
-    ) -> Self {
-        let trials = trials.iter().map(|trial| entry(target, peak.as_ref(), trial)).collect();
-        Self { target: target.clone(), peak, trials, checked: checked.to_vec(), clock: clock.clone() }
+    /// Converts the trials of a search in progress to a printable result.
+    pub(super) fn in_progress<C: Tunable>(target: &Target, trials: &[Trial<C>]) -> Self {
+        Self {
+            target: target.clone(),
+            peak: None,
+            trials: trials.iter().map(|trial| entry(target, None, trial)).collect(),
+            checked: Vec::new(),
+            clock: ClockState::default(),
+            clock_speed: None,
+        }
+    }
+
+    /// Converts a search to a printable result.
+    pub(super) fn new<C: Tunable>(target: &Target, search: &Search<C>) -> Self {
+        Self {
+            target: target.clone(),
+            peak: search.peak,
+            trials: search.trials.iter().map(|trial| entry(target, search.peak.as_ref(), trial)).collect(),
+            checked: search.checked.clone(),
+            clock: search.clock.clone(),
+            clock_speed: Some(search.clock_speed.clone()),
+        }
+    }
+
+    /// Returns the reason why the speed of the device's clock is unknown, as a sentence, if the search has ended without it.
+    pub(super) fn clock_speed_error(&self) -> Option<&String> {
+        self.clock_speed.as_ref().and_then(|speed| speed.as_ref().err())
     }
 
     /// Returns the noise of the peak kernel's time, if it is noisy.
@@ -191,6 +214,8 @@ impl Run {
             trials: &self.trials,
             clock: self.clock.json_name(),
             clock_reason: self.clock.note(),
+            clock_mhz: self.clock_speed.iter().flatten().next().map(ClockEntry::new),
+            clock_mhz_reason: self.clock_speed_error(),
         }
     }
 }
@@ -254,6 +279,7 @@ pub(super) fn print_run(device: &str, run: &Run) -> Result<()> {
     }
     print_line(table)?;
     run.clock.note().into_iter().try_for_each(print_line)?;
+    run.clock_speed.iter().flatten().flat_map(ClockSpeed::notes).try_for_each(print_line)?;
     if run.trials.iter().any(|trial| trial.noisy.0.is_some()) {
         print_line("~ noisy, rounded to its significant digits")?;
     }
@@ -289,13 +315,11 @@ mod tests {
         let trials: Vec<_> = initial_configs(ladder, &device, case).into_iter().map(trial).collect();
         let sample = Sample { device_ms: Some(1.0), dispatch_ms: None, wall_ms: 1.0 };
         let checked = Checked { sizes: vec![ladder.describe(case).title], timed: true, ..Checked::default() };
-        let run = Run::new(
-            &Target::case(ladder, case),
-            Measurement::from_samples(&[sample; 9]),
-            &trials,
-            &[checked],
-            &ClockState::default(),
-        );
+        let run = Run {
+            peak: Measurement::from_samples(&[sample; 9]),
+            checked: vec![checked],
+            ..Run::in_progress(&Target::case(ladder, case), &trials)
+        };
         format!("# {}\n{}", L::INFO.name, shape::shape(&serde_json::to_value(run.entry()).unwrap()))
     }
 

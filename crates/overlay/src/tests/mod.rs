@@ -21,6 +21,7 @@ use base::timing::CpuReading;
 use box_filter::VariantId;
 use engine::sharing::Sharing;
 use engine::stats::{FrameSample, GlTimes, PlayState, Playing, Recorder, Stage};
+use opencl::clock_speed::{ClockSnapshot, Reading};
 use video::FieldOrder;
 
 const SIZES: [Vec2; 3] = [vec2(1280.0, 720.0), vec2(640.0, 360.0), vec2(480.0, 800.0)];
@@ -151,6 +152,9 @@ impl<'a> Fixture<'a> {
         };
         let contents =
             |ui: &mut egui::Ui| (0..6).for_each(|n| drop(ui.label(format!("Line {n} of the scene"))));
+        let reading = Reading { mhz: 1500.0, throttle: vec!["power".to_owned()] };
+        let clock_speed =
+            Ok(ClockSnapshot { reading: Some(reading), limit_mhz: Some(1980.0), governor: None });
         let view = View {
             wipe: self.wipe.as_ref(),
             recorder: &self.recorder,
@@ -159,6 +163,7 @@ impl<'a> Fixture<'a> {
             scene: self.has_scene.then_some(ScenePanel { name: "A scene", contents: &contents }),
             device: self.device.as_ref(),
             clock: &self.clock,
+            clock_speed: Some(&clock_speed),
             devices: self.devices,
             gl_renderer: "renderer",
             sharing: &Sharing::copy("no device"),
