@@ -384,6 +384,21 @@ fn a_kernel_that_does_not_build_prints_its_log() {
 }
 
 #[test]
+fn a_closed_error_output_keeps_the_exit_code() {
+    let outputs =
+        [&["wrong"][..], &["/no/such/movie"], &["bench", "--device", "no such device"]].map(|arguments| {
+            let (reader, writer) = std::io::pipe().unwrap();
+            drop(reader);
+            let closed = clreel().args(arguments).stdout(Stdio::null()).stderr(writer).status().unwrap();
+            (arguments, closed.code(), run(clreel().args(arguments)).0)
+        });
+    for (arguments, closed, read) in outputs {
+        assert_eq!(closed, Some(read), "{arguments:?}");
+        assert_ne!(read, 0, "{arguments:?}");
+    }
+}
+
+#[test]
 fn an_unknown_device_is_named() {
     let out = temporary("device.png");
     let mut snapshot = clreel();

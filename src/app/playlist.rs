@@ -1,6 +1,7 @@
 //! The list of movies: paths from the command line, dropped on the window, chosen in a dialog or typed. A job opens each movie,
 //! because that reads from the disk.
 
+use base::stderr::print_message;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -88,7 +89,7 @@ impl Playlist {
                 None => {}
                 Some(Ok(decoder)) => return Ok(Some(decoder)),
                 Some(Err(error)) if self.is_hopeless() => return Err(error),
-                Some(Err(error)) => eprintln!("clreel: {error}"),
+                Some(Err(error)) => print_message(&error),
             }
         }
     }

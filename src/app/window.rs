@@ -3,6 +3,7 @@
 //! All OpenGL calls are made on this thread. OpenCL calls are made elsewhere; the devices' threads, the decoder, the builder and the
 //! driver's callbacks only wake this loop.
 
+use base::stderr::print_message;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -222,7 +223,7 @@ impl App<'_> {
         if let Some(player) = &mut self.window
             && let Err(error) = player.write()
         {
-            eprintln!("clreel: {error}");
+            print_message(&error);
         }
         let error =
             display_gone("The connection to the X server broke: it has ended, or it ended the window.");

@@ -5,6 +5,7 @@
 
 mod oclgrind;
 
+use base::stderr::print_message;
 use std::path::Path;
 use std::process::Command;
 
@@ -84,7 +85,7 @@ pub(crate) fn run(args: &CheckKernelsArgs) -> Result<u8> {
         return Ok(usage(SUBCOMMAND, &format!("{nothing}: {}", reasons.join("; "))));
     }
     for reason in reasons {
-        eprintln!("clreel: Skipped: {reason}.");
+        print_message(format_args!("Skipped: {reason}."));
     }
     if args.machine_code { machine_code(&codes, sources) } else { check_all(&codes, args, &sources) }
 }
@@ -136,7 +137,12 @@ fn check_all(codes: &[VariantCode], args: &CheckKernelsArgs, sources: &Sources) 
     if args.json {
         print_json(&checked)?;
     } else if !failed.is_empty() && codes.len() > 1 {
-        eprintln!("clreel: {} of {} were not checked: {}.", failed.len(), codes.len(), failed.join("; "));
+        print_message(format_args!(
+            "{} of {} were not checked: {}.",
+            failed.len(),
+            codes.len(),
+            failed.join("; ")
+        ));
     }
     let is_faulty = checked.iter().any(|code| !code.faults.is_empty());
     Ok(exit::check_code(is_faulty, !failed.is_empty()))
@@ -154,7 +160,7 @@ fn print_code(code: &CheckedCode, printed: &mut Vec<String>) -> Result<()> {
     if let Some(error) = &code.error {
         let reason = error.to_string().replace(&format!("'{}'", code.name), "");
         if !printed.contains(&reason) {
-            eprintln!("clreel: {error}");
+            print_message(error);
             printed.push(reason);
         }
     }
@@ -175,7 +181,7 @@ fn machine_code(codes: &[VariantCode], sources: Sources) -> Result<u8> {
                 print_line(format!("{id}, {}: {name}\n{}\n{text}", device.info.name, facts.join("\n")))?;
             }
             Err(error) => {
-                eprintln!("clreel: {id}: {error}");
+                print_message(format_args!("{id}: {error}"));
                 exit_code = exit::FAILED;
             }
         }

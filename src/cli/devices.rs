@@ -1,5 +1,6 @@
 //! `clreel devices`: lists the OpenCL devices as a table or JSON.
 
+use base::stderr::print_message;
 use comfy_table::Table;
 use serde::Serialize;
 
@@ -54,7 +55,7 @@ pub(crate) fn run(json: bool) -> Result<u8> {
         return Ok(exit::DONE);
     }
     if devices.is_empty() {
-        eprintln!("clreel: {}", no_device());
+        print_message(no_device());
     } else {
         print_line(device_table(&devices))?;
         for entry in &devices {

@@ -2,6 +2,7 @@
 //! end or when a signal ends the process. If the window started the process, the process sends a message before each step and
 //! waits until the window permits the step.
 
+use base::stderr::print_message;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -69,9 +70,9 @@ impl<R: LiveResults> LiveRun<R> {
             let results = lock(&interrupted);
             let missing = results.describe_missing();
             if let Err(error) = results.print(Some(&missing)) {
-                eprintln!("clreel: {error}");
+                print_message(&error);
             }
-            eprintln!("clreel: {missing}");
+            print_message(&missing);
         });
         Self { bar, results }
     }
@@ -108,7 +109,7 @@ impl<R: LiveResults> LiveRun<R> {
     /// Prints a line to stderr above the progress bar.
     pub(crate) fn print_line(&self, text: &str) {
         let _host = watch::on_host();
-        self.bar.suspend(|| eprintln!("clreel: {text}"));
+        self.bar.suspend(|| print_message(text));
     }
 
     /// Sets the progress bar to this number of finished steps, after steps were skipped.

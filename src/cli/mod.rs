@@ -14,6 +14,7 @@ pub mod snapshot;
 mod suggestion;
 pub mod tune;
 
+use base::stderr::print_message;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -216,7 +217,7 @@ pub fn run(cli: &Cli) -> Result<u8> {
 fn traced(args: &TraceArgs, work: impl FnOnce() -> Result<u8>) -> Result<u8> {
     let Some(path) = &args.trace else { return work() };
     if let Err(error) = save::can_write(path) {
-        eprintln!("clreel: {error}");
+        print_message(&error);
     }
     log::start(log::KEPT_EVENTS);
     let done = work();
@@ -247,7 +248,7 @@ pub(crate) fn working_devices() -> Vec<Device> {
     // Without devices, the error that follows names the drivers.
     if !devices.is_empty() {
         for failure in drivers::failures() {
-            eprintln!("clreel: {failure}");
+            print_message(&failure);
         }
     }
     devices

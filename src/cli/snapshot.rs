@@ -2,6 +2,7 @@
 //! their differences. Needs no display. If the device converts the frame, the result is compared with the reference before the
 //! file is written.
 
+use base::stderr::print_message;
 use ffmpeg_next::frame::Video;
 
 use crate::cli::frames::FrameRenderer;
@@ -73,7 +74,7 @@ impl SandboxedKernels {
             }
             None => Ok(()),
         });
-        trial.inspect_err(|error| eprintln!("clreel: {error}")).is_ok()
+        trial.inspect_err(|error| print_message(error)).is_ok()
     }
 }
 
@@ -96,7 +97,7 @@ fn case(src: &[u8], size: (u32, u32), radius: u32) -> Case<'_> {
 fn picture(name: &str, trial: Option<TrialReport>) -> Option<Vec<u8>> {
     let trial = trial?;
     if let Some(report) = &trial.report {
-        eprintln!("clreel: The modified kernels of '{name}' differ from the reference: {report}.");
+        print_message(format_args!("The modified kernels of '{name}' differ from the reference: {report}."));
     }
     trial.picture
 }
@@ -136,7 +137,7 @@ fn cloth_image(args: &SnapshotArgs, (size, rgba): &Image) -> Result<Image> {
     let cl = match device.as_ref().map(context).transpose() {
         // The user did not choose this device.
         Err(error) if args.filter.on.device.is_none() => {
-            eprintln!("clreel: {error}");
+            print_message(&error);
             None
         }
         made => made?,
@@ -154,7 +155,7 @@ fn movie_frame(args: &SnapshotArgs) -> Result<Frame> {
     let file = args.file.clone().map_or_else(bundled_clip, Ok)?;
     let (frame, warning) = read_frame_at(&file, args.at, args.references.get())?;
     if let Some(warning) = warning {
-        eprintln!("clreel: {warning}");
+        print_message(&warning);
     }
     Ok(frame)
 }
@@ -340,7 +341,7 @@ fn in_process(
     };
     let Some((layout, converted)) = layout.zip(converted) else { return Ok(pictures) };
     let Some(differs) = check::compare_converted(cl, &layout, &converted, right) else { return Ok(pictures) };
-    eprintln!("clreel: {differs}");
+    print_message(&differs);
     if let Some(pipeline) = renderer.engine.pipeline_mut() {
         pipeline.conversions.refuse(&layout, Storage::Buffer);
     }
@@ -371,7 +372,7 @@ fn planar_on_device(
     let Some((layout, block)) = filtered.zip(block) else { return Ok(rgba) };
     let want = color_test_pictures::expected(&layout, &block, &Correction::NEUTRAL)?;
     Ok(check::compare_converted(cl, &layout, &rgba, &want).map_or(rgba, |differs| {
-        eprintln!("clreel: {differs}");
+        print_message(&differs);
         want
     }))
 }

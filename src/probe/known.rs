@@ -5,6 +5,7 @@
 //! with sharing, its entry has the process id: if the process ends before sharing worked, the entry is invalid and a child
 //! tests the device again. If the file cannot be read or written, devices are tested at each start.
 
+use base::stderr::print_message;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, Once, PoisonError};
 
@@ -164,7 +165,9 @@ fn read(path: &Path) -> Option<File> {
         Err(Unread::WrongKind(why)) => {
             let path = base::text::name(path);
             ONCE.call_once(|| {
-                eprintln!("clreel: Results of sharing tests are not cached in '{path}'. {why} Remove it.")
+                print_message(format_args!(
+                    "Results of sharing tests are not cached in '{path}'. {why} Remove it."
+                ))
             });
             return None;
         }

@@ -1,5 +1,6 @@
 //! The exit codes of the process, which scripts rely on.
 
+use crate::stderr::print_message;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::Result;
@@ -36,7 +37,7 @@ pub fn is_reported() -> bool {
 pub fn report(result: Result<u8>) -> u8 {
     IS_REPORTED.store(true, Ordering::Relaxed);
     result.unwrap_or_else(|error| {
-        eprintln!("clreel: {error}");
+        print_message(&error);
         FAILED
     })
 }

@@ -14,6 +14,7 @@ pub mod memory;
 pub mod numbers;
 pub mod random;
 pub mod save;
+pub mod stderr;
 pub mod text;
 pub mod threads;
 pub mod timing;

@@ -3,6 +3,7 @@
 //! The file is `$XDG_CACHE_HOME/clreel/tuning.json`, or `~/.cache/clreel/tuning.json`. An entry holds for one device, driver
 //! version, ladder, class of cases, variant, and kernel source: if one of them changes, the entry is ignored.
 
+use base::stderr::print_message;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
@@ -177,7 +178,9 @@ impl Cache {
             Unread::WrongKind(_) => "Remove it, and `clreel tune` can keep what it finds.",
             Unread::Refused(_) | Unread::Damaged(_) => "`clreel tune` writes it anew.",
         };
-        ONCE.call_once(|| eprintln!("clreel: '{}' is ignored. {why} {hint}", base::text::name(path)));
+        ONCE.call_once(|| {
+            print_message(format_args!("'{}' is ignored. {why} {hint}", base::text::name(path)))
+        });
         Self::default()
     }
 

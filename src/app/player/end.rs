@@ -1,6 +1,7 @@
 //! The end of the window: a job writes the files that the command line requests while the window still responds, then
 //! everything is shut down.
 
+use base::stderr::print_message;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -123,12 +124,12 @@ impl Player<'_> {
         self.devices.recovery.end(&mut self.cx);
         for saved in self.saves.take_finished(true) {
             match saved {
-                Ok(paths) => eprintln!("clreel: Saved {}", names(&paths)),
-                Err(error) => eprintln!("clreel: {error}"),
+                Ok(paths) => print_message(format_args!("Saved {}", names(&paths))),
+                Err(error) => print_message(&error),
             }
         }
         if let Err(error) = self.settings.keep_now(&self.current_settings()) {
-            eprintln!("clreel: {error}");
+            print_message(&error);
         }
         if self.last.job.is_none() && self.last.result.is_none() {
             self.begin_to_write(None);

@@ -1,5 +1,6 @@
 //! Files that the window writes during playback: settings, saved pictures, and statistics.
 
+use base::stderr::print_message;
 use std::path::PathBuf;
 
 use super::Player;
@@ -13,7 +14,7 @@ impl Player<'_> {
         for saved in self.saves.take_finished(false) {
             if let Some(paths) = self.cx.or_notify(saved) {
                 let text = format!("Saved {}", names(&paths));
-                eprintln!("clreel: {text}");
+                print_message(&text);
                 self.cx.overlay.show_message(text);
                 self.cx.repaints.redraw_soon();
             }

@@ -1,6 +1,7 @@
 //! The banners for errors; each error is printed on stderr once.
 
 use base::error::Error;
+use base::stderr::print_message;
 use overlay::Notice;
 
 /// The error banners over the movie, oldest first.
@@ -15,7 +16,7 @@ impl Notices {
     pub(super) fn add(&mut self, error: Error, serious: bool) {
         let is_same = |n: &Notice| (&n.error.what, &n.error.why) == (&error.what, &error.why);
         if self.all.iter().all(|n| n.error != error && (serious || !is_same(n))) {
-            eprintln!("clreel: {error}");
+            print_message(&error);
             self.show(error, serious);
         }
     }

@@ -1,6 +1,7 @@
 //! Writes the texts of the overlay to a file, for tests: a JSON list of `{"text", "x", "y", "width", "height"}`, in pixels of
 //! the window, whenever the texts change.
 
+use base::stderr::print_message;
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -51,7 +52,7 @@ impl TextFile {
         // Renamed, so that nobody reads half of it.
         let part = path.with_extension("part");
         if let Err(error) = std::fs::write(&part, &json).and_then(|()| std::fs::rename(&part, path)) {
-            eprintln!("clreel: '{}' cannot be written: {error}.", base::text::name(path));
+            print_message(format_args!("'{}' cannot be written: {error}.", base::text::name(path)));
             self.path = None;
         }
         self.written = json;

@@ -1,5 +1,6 @@
 //! `clreel bench` for the box filter: the variants on the frames of a movie, and the conversions from YUV to RGBA.
 
+use base::stderr::print_message;
 use std::path::PathBuf;
 
 use super::results::{Input, ProgressObserver, Results};
@@ -69,7 +70,7 @@ pub(in crate::cli) fn run(args: &BenchArgs) -> Result<u8> {
     let count = MAX_FRAMES.min(args.frames as usize);
     let clip = video::read_frames_rgba(&file, count, args.size, args.references.get())?;
     if let Some(warning) = &clip.warning {
-        eprintln!("clreel: {warning}");
+        print_message(warning);
     }
     let size = (clip.width, clip.height);
     let Some(first) = clip.frames.first() else {
@@ -120,7 +121,7 @@ pub(in crate::cli) fn run(args: &BenchArgs) -> Result<u8> {
             Ok(rows) => live.results().devices[index].conversions = rows,
             // The variants have reported the same error.
             Err(e) if live.results().devices[index].has_error(&e) => {}
-            Err(e) => eprintln!("clreel: {e}"),
+            Err(e) => print_message(&e),
         }
     }
     Ok(live.finish()?.exit_code())
@@ -145,7 +146,7 @@ fn time_whole_frames(
         }
         match client.time(&timed, *radius, options(args), |message| live.set_message(message)) {
             Ok(rows) => live.results().devices[device].whole_frames.get_or_insert_default().extend(rows),
-            Err(error) => eprintln!("clreel: {error}"),
+            Err(error) => print_message(&error),
         }
     }
 }

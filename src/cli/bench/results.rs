@@ -1,5 +1,6 @@
 //! The results of a benchmark of any ladder: updated during the measurement, and printed.
 
+use base::stderr::print_message;
 use std::io::Write as _;
 use std::path::PathBuf;
 
@@ -107,7 +108,7 @@ impl LiveResults for Results {
             false => table::print(self)?,
         }
         if let Some(noisy) = noise::summary(&self.noise_by_row()) {
-            eprintln!("clreel: {noisy}");
+            print_message(&noisy);
         }
         charted
     }

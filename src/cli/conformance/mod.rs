@@ -6,6 +6,7 @@ mod changes;
 mod report;
 mod sharing;
 
+use base::stderr::print_message;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -105,9 +106,9 @@ pub(super) fn run(args: &ConformanceArgs) -> Result<u8> {
     let file = file.or_else(|| (saved.depth() == Depth::Full).then(unnamed));
     if let Some(file) = &file {
         save::can_write(file)?;
-        eprintln!("clreel: The result is saved in '{}' during the test.", base::text::name(file));
+        print_message(format_args!("The result is saved in '{}' during the test.", base::text::name(file)));
     }
-    eprintln!("clreel: The seed of the random numbers is {}.", saved.seed);
+    print_message(format_args!("The seed of the random numbers is {}.", saved.seed));
     let (widths, depth, seed) = (saved.widths(), saved.depth(), saved.seed);
     let limit = args.kernel_timeout;
     let steps = saved.devices.iter().map(|device| device.cases.len()).sum();

@@ -1,5 +1,6 @@
 //! The result of `clreel conformance` during the test: printed as a matrix or JSON, and saved to a file.
 
+use base::stderr::print_message;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -78,7 +79,7 @@ impl Report {
         if Instant::now() >= self.write_at {
             self.write_at = Instant::now() + SAVE_INTERVAL;
             if let Err(error) = self.write() {
-                eprintln!("clreel: {error}");
+                print_message(&error);
                 // Reported once; the end of the test tries again.
                 self.write_at += Duration::from_secs(3600);
             }

@@ -1,6 +1,7 @@
 //! `clreel conformance --sharing`: checks the bytes that OpenCL and OpenGL exchange in shared textures and buffers, with each
 //! API of OpenGL that can be opened. Prints a table for each API, or JSON.
 
+use base::stderr::print_message;
 use std::collections::BTreeMap;
 
 use comfy_table::Table;
@@ -105,7 +106,7 @@ impl CaseResult {
 /// # Errors
 /// If writing the result fails.
 pub(super) fn run(devices: Vec<Device>, seed: u32, json: bool) -> Result<u8> {
-    eprintln!("clreel: The seed of the random bytes is {seed}.");
+    print_message(format_args!("The seed of the random bytes is {seed}."));
     let of_device = |device: &Device| {
         let DeviceInfo { index, name, platform, version, driver, .. } = device.info.clone();
         DeviceResult { name, platform, version, driver, apis: Vec::new(), index }

@@ -3,6 +3,7 @@
 use super::device::{Device, DeviceInfo, DeviceKind, no_device};
 use crate::drivers;
 use base::error::{Error, Result};
+use base::stderr::print_message;
 
 /// The number below which a number selects a device by its index. Larger numbers may be parts of names, as in "RTX 4090".
 const INDEX_LIMIT: usize = 100;
@@ -26,7 +27,7 @@ pub struct Selection {
 pub fn select_device(devices: &[Device], sel: Option<&str>) -> Result<Device> {
     let Selection { device, remark } = select(devices, sel)?;
     if let Some(remark) = remark {
-        eprintln!("clreel: {remark}");
+        print_message(&remark);
     }
     Ok(device)
 }

@@ -6,6 +6,7 @@
 //!
 //! One banner reports the failure and the attempt. It states success only once the chosen variant runs.
 
+use base::stderr::print_message;
 use std::time::{Duration, Instant};
 
 use crate::app::player::PlayerContext;
@@ -165,7 +166,7 @@ impl Recovery {
     /// Prints the error with this hint on stderr, and shows it in the banner. Returns the error with the hint.
     fn report(&mut self, error: Error, hint: String, cx: &mut PlayerContext) -> Error {
         let error = Error { hint, ..error };
-        eprintln!("clreel: {error}");
+        print_message(&error);
         self.show(error.clone(), cx);
         error
     }
