@@ -1,6 +1,6 @@
 //! The window and its OpenGL context, which is current on the thread that opens it.
 //!
-//! GLX is tried first on X11, because more drivers share textures with OpenCL under GLX than under EGL.
+//! GLX is tried first on X11, because more drivers share textures with OpenCL under GLX than under EGL. Wayland has EGL only.
 
 use std::ffi::{CString, c_void};
 use std::num::NonZeroU32;
@@ -16,13 +16,15 @@ use glutin::display::{AsRawDisplay as _, Display, DisplayApiPreference, GlDispla
 use glutin::prelude::*;
 use glutin::surface::{Surface, SurfaceAttributesBuilder, SwapInterval, WindowSurface};
 use ocl::builders::ContextProperties;
-use raw_window_handle::{HasDisplayHandle as _, HasWindowHandle as _};
+use raw_window_handle::{HasDisplayHandle as _, HasWindowHandle as _, RawWindowHandle};
 use winit::dpi::PhysicalSize;
 use winit::event_loop::ActiveEventLoop;
 use winit::window::{Window, WindowAttributes};
 
 use base::error::{Error, Result};
 use base::memory::picture_memory;
+
+use crate::window_system::WindowSystem;
 
 /// The hint of the error when no OpenGL is available.
 const HINT: &str = "Install an OpenGL driver (on Debian and Ubuntu the packages libgl1-mesa-dri and libegl1), \
@@ -127,7 +129,10 @@ impl GlWindow {
         // SAFETY: the window handle is valid: `window` is alive.
         let surface = unsafe { display.create_window_surface(&config, &surface_attributes) }?;
         let context = context.make_current(&surface)?;
-        let interval = if vsync { SwapInterval::Wait(NonZeroU32::MIN) } else { SwapInterval::DontWait };
+        // On Wayland a swap with an interval waits until the compositor wants another picture, and it wants none of a hidden
+        // window: the window would not respond any more, and not even end.
+        let waits = vsync && system_of(raw_window) == WindowSystem::X11;
+        let interval = if waits { SwapInterval::Wait(NonZeroU32::MIN) } else { SwapInterval::DontWait };
         // Fails on servers without vertical sync (Xvfb); the event loop paces frames by itself.
         let _ = surface.set_swap_interval(&context, interval);
 
@@ -163,6 +168,16 @@ impl GlWindow {
             RawContext::Egl(_) => Interface::Egl,
             _ => Interface::Glx,
         }
+    }
+
+    /// Returns the window system of the window.
+    pub(crate) fn window_system(&self) -> WindowSystem {
+        self.window.window_handle().map_or(WindowSystem::X11, |handle| system_of(handle.as_raw()))
+    }
+
+    /// Returns true if no files can be dropped on the window: winit 0.30 does not support that on Wayland.
+    pub(crate) fn lacks_drops(&self) -> bool {
+        self.window_system() == WindowSystem::Wayland
     }
 
     /// Returns the size of the drawable area in pixels, at least 1×1.
@@ -249,6 +264,14 @@ pub(crate) fn make_gl_visible() {
     }
 }
 
+/// Returns the window system of this window.
+fn system_of(window: RawWindowHandle) -> WindowSystem {
+    match window {
+        RawWindowHandle::Wayland(_) => WindowSystem::Wayland,
+        _ => WindowSystem::X11,
+    }
+}
+
 /// Returns width and height, with 1 instead of 0.
 fn nonzero(size: PhysicalSize<u32>) -> (NonZeroU32, NonZeroU32) {
     let clamp = |v| NonZeroU32::new(v).unwrap_or(NonZeroU32::MIN);
@@ -259,7 +282,7 @@ fn nonzero(size: PhysicalSize<u32>) -> (NonZeroU32, NonZeroU32) {
 fn create_context(
     display: &Display,
     config: &Config,
-    window: raw_window_handle::RawWindowHandle,
+    window: RawWindowHandle,
 ) -> glutin::error::Result<glutin::context::NotCurrentContext> {
     let new = ContextAttributesBuilder::new;
     let core =

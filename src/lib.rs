@@ -16,3 +16,4 @@ pub mod gl_window;
 mod options;
 mod probe;
 mod scene;
+mod window_system;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::gl_window::Interface;
+use crate::window_system::WindowSystem;
 use box_filter::{VariantId, join_ids};
 use ladder::sizes::Sizes;
 use video::References;
@@ -156,6 +157,10 @@ pub struct PlayArgs {
     /// OpenGL interface to try first; more drivers share textures with GLX [env: CLREEL_GL] [default: glx]
     #[arg(long, value_name = "WAY")]
     pub gl: Option<Interface>,
+    /// Window system; on NVIDIA textures are shared under X11 only [env: CLREEL_WINDOW_SYSTEM] [default: wayland, or x11 on
+    /// NVIDIA]
+    #[arg(long, value_name = "SYSTEM")]
+    pub window_system: Option<WindowSystem>,
     /// Start at this time: seconds, 1:30 or 1:02:03
     #[arg(long, value_name = "TIME", default_value_t = 0.0, value_parser = values::time, allow_hyphen_values = true)]
     pub start: f64,

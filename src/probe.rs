@@ -18,10 +18,11 @@ use serde::{Deserialize, Serialize};
 use winit::application::ApplicationHandler;
 use winit::dpi::PhysicalSize;
 use winit::event::WindowEvent;
-use winit::event_loop::{ActiveEventLoop, EventLoop};
+use winit::event_loop::ActiveEventLoop;
 use winit::window::{WindowAttributes, WindowId};
 
 use crate::gl_window::{GlWindow, Interface};
+use crate::window_system::{self, WindowSystem};
 use base::exit;
 use engine::sharing::cases::Outcome;
 use engine::sharing::{self, Sharing};
@@ -46,10 +47,14 @@ enum Work {
 }
 
 impl Work {
-    /// Starts a child process with this work. A window of the child has this interface.
-    fn start(&self, interface: Interface) -> io::Result<Sandbox> {
+    /// Starts a child process with this work. A window of the child has this interface and this window system; `None`: the
+    /// preferred one.
+    fn start(&self, interface: Interface, system: Option<WindowSystem>) -> io::Result<Sandbox> {
         let (mut command, folder) = drivers::sandboxed(SUBCOMMAND)?;
         command.arg(serde_json::to_string(self)?).env("CLREEL_GL", interface.name());
+        if let Some(system) = system {
+            command.env(window_system::VARIABLE, system.name());
+        }
         Sandbox::start(command, folder)
     }
 }
@@ -143,17 +148,18 @@ pub(crate) fn test_all(devices: &[Device]) -> (String, Vec<Sharing>) {
     let mut sharing = vec![Sharing::copy("it was not tested"); devices.len()];
     let all: Vec<usize> = (0..devices.len()).collect();
     let interface = Interface::preferred(None);
-    let opengl = test_devices(devices, all, interface, &mut |at, tested| sharing[at] = tested.sharing);
+    let opengl =
+        test_devices(devices, all, (interface, None), &mut |at, tested| sharing[at] = tested.sharing);
     (opengl, sharing)
 }
 
 /// Tests whether the devices at the positions `remaining` in `devices`, which must be those of [`list_devices`], can share textures
-/// with a window that uses this interface to OpenGL. Calls `report` with the position and result of each tested device. Returns the OpenGL driver of the window. If a
+/// with a window that uses this interface to OpenGL and this window system (`None`: the preferred one). Calls `report` with the position and result of each tested device. Returns the OpenGL driver of the window. If a
 /// device crashes the child process or hangs, another child process continues with the next device.
 pub(crate) fn test_devices(
     devices: &[Device],
     mut remaining: Vec<usize>,
-    interface: Interface,
+    (interface, system): (Interface, Option<WindowSystem>),
     report: &mut dyn FnMut(usize, SharingTest),
 ) -> String {
     let mut opengl = String::new();
@@ -166,7 +172,7 @@ pub(crate) fn test_devices(
             remaining.drain(..).for_each(|at| report(at, tested.clone()));
             break;
         }
-        let mut child = match Work::Devices(named).start(interface) {
+        let mut child = match Work::Devices(named).start(interface, system) {
             Ok(child) => child,
             Err(e) => {
                 let reason = format!("sharing could not be tested: {e}");
@@ -247,7 +253,9 @@ pub(crate) fn run_child(work: &str) -> ! {
     {
         exit_now(exit::DONE);
     }
-    let ran = EventLoop::new().and_then(|event_loop| event_loop.run_app(&mut Tester { work }));
+    let system = WindowSystem::preferred(None);
+    let ran =
+        window_system::event_loop(system).and_then(|event_loop| event_loop.run_app(&mut Tester { work }));
     if ran.is_err() {
         sandbox::send(&ChildMessage::NoWindow("there is no display, or it does not respond".to_owned()));
     }

@@ -43,6 +43,7 @@ mod switching;
 mod trace;
 mod tuning;
 mod verifier;
+mod wayland;
 mod window;
 mod window_habits;
 mod window_keys;

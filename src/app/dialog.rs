@@ -7,8 +7,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use winit::window::Window;
-
+use crate::gl_window::GlWindow;
 use base::jobs::{Job, Waker};
 use base::load;
 
@@ -36,8 +35,13 @@ pub(crate) struct Dialog {
 impl Dialog {
     /// Opens a dialog over `window`, which shows `folder` if that exists. `waker` is called when the dialog is closed. Returns
     /// `None` if the system cannot start a thread.
-    pub(crate) fn open(window: &Window, folder: Option<PathBuf>, waker: &Waker) -> Option<Self> {
-        let dialog = rfd::FileDialog::new().set_title("Open movies").set_parent(window);
+    pub(crate) fn open(window: &GlWindow, folder: Option<PathBuf>, waker: &Waker) -> Option<Self> {
+        let title = if window.lacks_drops() {
+            "Open movies (on Wayland they cannot be dropped on the window)"
+        } else {
+            "Open movies"
+        };
+        let dialog = rfd::FileDialog::new().set_title(title).set_parent(&window.window);
         let ask = move |_: &_| {
             let dialog = match folder.filter(|folder| folder.is_dir()) {
                 Some(folder) => dialog.set_directory(folder),

@@ -6,9 +6,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use winit::window::Window;
-
 use super::dialog::{DesktopDialog, Dialog, DialogResult};
+use crate::gl_window::GlWindow;
 use base::error::{Error, Result};
 use base::jobs::{Job, Waker};
 use video::address::path_of;
@@ -172,7 +171,7 @@ impl Playlist {
 
     /// Opens the desktop's dialog for choosing movies. Returns false if there is none, or it is open already and perhaps
     /// hidden.
-    pub(crate) fn open_dialog(&mut self, window: &Window) -> bool {
+    pub(crate) fn open_dialog(&mut self, window: &GlWindow) -> bool {
         if self.dialog.is_some() || !self.desktop.has_dialog() {
             return false;
         }

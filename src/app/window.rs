@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use winit::application::ApplicationHandler;
 use winit::event::WindowEvent;
-use winit::event_loop::{ActiveEventLoop, EventLoop, EventLoopProxy};
+use winit::event_loop::{ActiveEventLoop, EventLoopProxy};
 use winit::raw_window_handle::HasDisplayHandle as _;
 use winit::window::WindowId;
 
@@ -20,6 +20,7 @@ use super::size::{DEFAULT_SIZE, WindowSize, displayed_size};
 use crate::app::display;
 use crate::options::{PlayArgs, SceneId};
 use crate::scene;
+use crate::window_system::{self, WindowSystem};
 use base::error::{Error, Result};
 use base::timing::log;
 use opencl::cl::{Selection, list_devices, select};
@@ -81,7 +82,9 @@ pub(crate) fn run(args: &PlayArgs) -> Result<()> {
     // The test card appears at once, and its window has its own size.
     let decoder = if needs_movie { playlist.first(FIRST_WAIT)? } else { None };
 
-    let event_loop = EventLoop::<Wake>::with_user_event().build().map_err(|_| no_display())?;
+    let system = WindowSystem::preferred(args.window_system);
+    let event_loop =
+        window_system::event_loop::<Wake>(system).map_err(|_| window_system::no_display(system))?;
     let _ = proxy.set(event_loop.create_proxy());
     if let Ok(handle) = event_loop.display_handle() {
         display::watch(handle.as_raw(), waker.clone());
@@ -113,26 +116,6 @@ pub(crate) fn run(args: &PlayArgs) -> Result<()> {
         opencl::process::exit_now(base::exit::report(result.map(|()| base::exit::DONE)));
     }
     result
-}
-
-/// Returns the error for a missing display, instead of winit's, which names source files.
-fn no_display() -> Error {
-    let named: Vec<String> = ["WAYLAND_DISPLAY", "DISPLAY"]
-        .iter()
-        .filter_map(|name| {
-            base::environment::text(name).filter(|v| !v.is_empty()).map(|v| format!("{name}={v}"))
-        })
-        .collect();
-    let why = if named.is_empty() {
-        "There is no display: neither WAYLAND_DISPLAY nor DISPLAY is set.".to_owned()
-    } else {
-        format!("No display server answers at {}.", named.join(" or "))
-    };
-    Error::new(
-        "No window can be opened.",
-        why,
-        "Run clreel in a desktop session, or with xvfb-run; `clreel snapshot` and `clreel bench` need no display.",
-    )
 }
 
 /// Returns the error for when the display has closed the connection.

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ChildMessage, Work};
 use crate::gl_window::{GlWindow, Interface, describe_renderer, egl_properties, make_gl_visible};
+use crate::window_system::WindowSystem;
 use opencl::cl::Device;
 use opencl::drivers;
 use opencl::identity::{Identity, by_identity, identity_of};
@@ -84,7 +85,9 @@ pub(crate) fn run_cases(device: &Device, api: Api, seed: u32, report: &mut dyn F
     let (mut cases, mut endings) = (Case::all(), 0);
     while !cases.is_empty() {
         let work = CasesOfDevice { api, device: identity_of(device), seed, cases: cases.clone() };
-        let mut child = match Work::Cases(work).start(api.interface().unwrap_or(Interface::Egl)) {
+        // GLX needs X11, also on a Wayland desktop.
+        let system = (api == Api::Glx).then_some(WindowSystem::X11);
+        let mut child = match Work::Cases(work).start(api.interface().unwrap_or(Interface::Egl), system) {
             Ok(child) => child,
             Err(e) => return report(Report::Failed(format!("the sandbox could not be started: {e}"))),
         };

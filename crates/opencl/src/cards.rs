@@ -109,6 +109,16 @@ pub fn remarks(devices: &[Device]) -> Vec<Error> {
     causes.chain(twins(&infos)).collect()
 }
 
+/// Returns true if there are graphics cards and NVIDIA's own driver drives all of them, so that OpenGL runs on it, too.
+pub fn only_nvidia() -> bool {
+    all_nvidia(&cards(Path::new("/")))
+}
+
+/// Returns true if NVIDIA's own driver drives all these cards, at least one.
+fn all_nvidia(cards: &[Card]) -> bool {
+    !cards.is_empty() && cards.iter().all(|card| card.driver.module == NVIDIA_MODULE)
+}
+
 /// Lists the graphics cards with one of the [`KERNEL_DRIVERS`]. `root` is the folder that contains `sys` and `dev`.
 fn cards(root: &Path) -> Vec<Card> {
     let mut cards: Vec<Card> =

@@ -47,6 +47,21 @@ impl Drop for Nodes {
     }
 }
 
+#[test]
+fn nvidias_driver_drives_the_screen_if_there_is_no_other_card() {
+    let nodes = Nodes::new("only-nvidia");
+    let all_nvidia = || all_nvidia(&cards(&nodes.0));
+    assert!(!all_nvidia(), "no card");
+    nodes.add(0, "nvidia", "0000:01:00.0", true);
+    nodes.add(1, "ast", "0000:02:00.0", true);
+    assert!(all_nvidia());
+    nodes.add(2, "i915", "0000:00:02.0", true);
+    assert!(!all_nvidia(), "a laptop with two cards");
+    let nouveau = Nodes::new("only-nouveau");
+    nouveau.add(0, "nouveau", "0000:01:00.0", true);
+    assert!(!super::all_nvidia(&cards(&nouveau.0)), "Mesa's driver");
+}
+
 fn gpu(index: usize, platform: &str, vendor_id: u32, address: Option<&str>) -> DeviceInfo {
     DeviceInfo {
         index,

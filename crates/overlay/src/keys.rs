@@ -144,6 +144,9 @@ pub static KEYS: LazyLock<Vec<KeyHelp>> = LazyLock::new(|| {
     keys
 });
 
+/// The row of the table for a window on which files cannot be dropped.
+const NO_DROPS: (&str, &str) = ("Drop", "not on Wayland: o opens a file");
+
 /// The least and the greatest height in points of a line of the table.
 const LINE_HEIGHTS: (f32, f32) = (13.5, 20.0);
 /// Space in points between keys and their effects, and between two columns of the table.
@@ -158,11 +161,12 @@ const TITLE_HEIGHT: f32 = 25.0;
 /// The hint of the first start, which names the key of the table.
 pub(crate) const HINT: &str = "Press ? for all keys";
 
-/// Lays the table out in the middle of `window`, in as many columns as fit; it scrolls where the window is too low.
-pub(crate) fn show(ui: &mut Ui, window: Rect, actions: &mut Vec<Action>) {
+/// Lays the table out in the middle of `window`, in as many columns as fit; it scrolls where the window is too low. With
+/// `lacks_drops`, a further row says that files cannot be dropped on the window.
+pub(crate) fn show(ui: &mut Ui, window: Rect, lacks_drops: bool, actions: &mut Vec<Action>) {
     let rest = vec2(2.0 * PADDING + 6.0, 2.0 * PADDING + TITLE_HEIGHT);
     let room = (window.size() - rest).max(Vec2::ZERO);
-    let blocks = group_blocks(ui);
+    let blocks = group_blocks(ui, lacks_drops);
     let fits = |columns: &Columns| columns.columns.len() <= MAX_COLUMNS && columns.width <= room.x;
     let columns =
         (1..lines(&blocks)).filter_map(|lines| Some(Columns::new(split(&blocks, lines)?))).find(fits);
@@ -224,8 +228,9 @@ impl Block {
     }
 }
 
-/// Lays out the texts of all groups.
-fn group_blocks(ui: &Ui) -> Vec<Block> {
+/// Lays out the texts of all groups; with `lacks_drops` also that of [`NO_DROPS`].
+fn group_blocks(ui: &Ui, lacks_drops: bool) -> Vec<Block> {
+    let no_drops = lacks_drops.then(|| key(Topic::Files, NO_DROPS.0, &[], NO_DROPS.1));
     let text = |text: &str, font, color| ui.painter().layout_no_wrap(text.to_owned(), font, color);
     let row = |row: &KeyHelp| {
         let keys = text(&row.keys, theme::figures(12.0), theme::SELECT);
@@ -233,7 +238,7 @@ fn group_blocks(ui: &Ui) -> Vec<Block> {
     };
     let block = |topic: Topic| Block {
         title: text(topic.title(), theme::words(12.5), theme::STRONG),
-        rows: KEYS.iter().filter(|key| key.topic == topic).map(row).collect(),
+        rows: KEYS.iter().chain(&no_drops).filter(|key| key.topic == topic).map(row).collect(),
     };
     Topic::ALL.map(block).into()
 }

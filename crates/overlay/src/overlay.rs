@@ -40,6 +40,8 @@ pub struct Overlay {
     pub switches: Switches,
     /// The field in which the user types a movie's path.
     pub path_prompt: PathPrompt,
+    /// True if the window system delivers no files that are dropped on the window.
+    pub lacks_drops: bool,
     /// The line between the two sides of a wipe.
     pub wipe_line: WipeLine,
     placement: Placement,
@@ -398,9 +400,9 @@ impl Overlay {
             notices::show_message(ui, message, text);
         }
         if self.keys_open {
-            keys::show(ui, window, actions);
+            keys::show(ui, window, self.lacks_drops, actions);
         }
-        self.path_prompt.show(ui, window, actions);
+        self.path_prompt.show(ui, window, self.lacks_drops, actions);
     }
 }
 

@@ -54,9 +54,10 @@ impl PathPrompt {
         (field.text, field.to_end) = (text, true);
     }
 
-    /// Lays the field out in the middle of `window` if it is open.
-    pub(crate) fn show(&mut self, ui: &mut Ui, window: Rect, actions: &mut Vec<Action>) {
-        if self.field.as_mut().is_some_and(|field| !field.show(ui, window, actions)) {
+    /// Lays the field out in the middle of `window` if it is open. With `lacks_drops`, a text says that files cannot be dropped
+    /// on the window.
+    pub(crate) fn show(&mut self, ui: &mut Ui, window: Rect, lacks_drops: bool, actions: &mut Vec<Action>) {
+        if self.field.as_mut().is_some_and(|field| !field.show(ui, window, lacks_drops, actions)) {
             self.close();
             ui.request_repaint();
         }
@@ -82,7 +83,7 @@ impl PathField {
     }
 
     /// Lays the field out in the middle of `window`. Returns true if it stays open.
-    fn show(&mut self, ui: &mut Ui, window: Rect, actions: &mut Vec<Action>) -> bool {
+    fn show(&mut self, ui: &mut Ui, window: Rect, lacks_drops: bool, actions: &mut Vec<Action>) -> bool {
         let size = SIZE.min(window.size());
         let rect = Rect::from_center_size(window.center(), size);
         let mut ui = panel::opaque_ground(ui, rect, "path");
@@ -119,7 +120,13 @@ impl PathField {
         if field.show(&mut ui).response.changed() {
             self.names.clear();
         }
-        let names = if self.names.is_empty() { "Tab completes" } else { &self.names };
+        let names = match (self.names.as_str(), lacks_drops) {
+            ("", false) => "Tab completes",
+            ("", true) => {
+                "Tab completes. Files cannot be dropped on the window on Wayland; copy and paste one instead."
+            }
+            (names, _) => names,
+        };
         let names = egui::RichText::new(names).font(theme::words(12.0)).color(theme::WEAK);
         ui.add(egui::Label::new(names).truncate());
         let (mut open, mut close) = (enter, escape);

@@ -11,3 +11,4 @@ pub mod movie;
 pub mod native;
 pub mod pair;
 pub mod shape;
+pub mod sway;

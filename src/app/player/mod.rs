@@ -36,6 +36,7 @@ use super::settings::{SettingsReader, Store};
 use crate::app::size::{WindowSize, displayed_size, frame_size};
 use crate::gl_window::{GlWindow, Interface};
 use crate::options::PlayArgs;
+use crate::window_system::WindowSystem;
 use base::error::{Error, Result};
 use base::timing::CpuLoad;
 use box_filter::VariantId;
@@ -154,7 +155,11 @@ impl<'a> Player<'a> {
                 interface.name(),
                 gl_window.renderer
             );
-            Error::new(what, format!("{reason}."), "")
+            let hint = match gl_window.window_system() {
+                WindowSystem::Wayland => "GLX needs X11: --window-system x11.",
+                WindowSystem::X11 => "",
+            };
+            Error::new(what, format!("{reason}."), hint)
         });
         let info = decoder.as_ref().map(Decoder::info);
         if let Some(info) = info {
@@ -213,6 +218,7 @@ impl<'a> Player<'a> {
             },
         };
         let of_movie = player.movies.remark.clone();
+        player.cx.overlay.lacks_drops = player.cx.gl_window.lacks_drops();
         for error in unreadable.into_iter().chain(remark).chain(other_interface).chain(of_movie) {
             player.cx.notify(error, false);
         }

@@ -286,6 +286,25 @@ fn all_keys_can_be_seen_at_every_size() {
 }
 
 #[test]
+fn a_window_without_drops_says_so_in_the_table_of_keys_and_beside_the_path() {
+    for size in SIZES {
+        for lacks_drops in [false, true] {
+            let mut fixture = Fixture::new(size);
+            fixture.overlay.lacks_drops = lacks_drops;
+            fixture.overlay.path_prompt.open();
+            fixture.pass(vec![]);
+            assert_eq!(fixture.texts.iter().any(|(text, _)| text.contains("dropped")), lacks_drops, "{size}");
+            fixture.overlay.path_prompt.close();
+            fixture.overlay.toggle_key_table();
+            fixture.pass(vec![]);
+            if size == SIZES[0] {
+                assert_eq!(fixture.find("not on Wayland: o opens a file").is_some(), lacks_drops);
+            }
+        }
+    }
+}
+
+#[test]
 fn a_path_can_be_typed_and_the_keys_stay_in_the_field() {
     let key = |key| Event::Key {
         key,

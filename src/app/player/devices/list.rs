@@ -129,7 +129,8 @@ impl DeviceList {
         }
         let known = Arc::new(SharingCache::open(&cx.gl_window.renderer));
         self.known = Some(known.clone());
-        let (devices, interface) = (self.devices().cloned().collect::<Vec<_>>(), cx.gl_window.interface());
+        let devices: Vec<_> = self.devices().cloned().collect();
+        let opengl = (cx.gl_window.interface(), Some(cx.gl_window.window_system()));
         // Nobody joins this thread: it ends with the process, and its child with it.
         let test = move |reporter: &Reporter<(), _>| {
             let mut unknown = Vec::new();
@@ -139,7 +140,7 @@ impl DeviceList {
                     None => unknown.push(at),
                 }
             }
-            probe::test_devices(&devices, unknown, interface, &mut |at, tested| {
+            probe::test_devices(&devices, unknown, opengl, &mut |at, tested| {
                 if let Some(device) = devices.get(at).filter(|_| tested.survived) {
                     known.remember_test(&device.info, &tested);
                 }

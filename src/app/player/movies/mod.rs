@@ -155,7 +155,7 @@ impl Movies {
 
     /// Opens the desktop's dialog for choosing a movie, or the overlay's prompt for a path if there is no dialog.
     pub(super) fn ask(&mut self, cx: &mut PlayerContext) {
-        if !self.playlist.open_dialog(&cx.gl_window.window) {
+        if !self.playlist.open_dialog(&cx.gl_window) {
             cx.overlay.path_prompt.open();
         }
     }

@@ -1,0 +1,157 @@
+//! A headless Wayland compositor (sway) for tests, with keys by wtype.
+
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// The user and the group that run sway if root runs the tests: sway refuses to run as root.
+const NOBODY: u32 = 65534;
+/// The output has 1280×720 pixels. Windows keep the size that the program gives them.
+const CONFIG: &str = "output HEADLESS-1 resolution 1280x720
+xwayland disable
+for_window [app_id=\"clreel\"] floating enable
+";
+/// The timeout for the start of the compositor.
+const START_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// A compositor with an output of 1280×720 pixels and a keyboard; ends when this is dropped.
+pub struct Sway {
+    /// The compositor's process, for tests that stop it.
+    pub server: Child,
+    /// A process that does nothing: its virtual keyboard stays. Without a keyboard windows lose the focus.
+    keyboard: Option<Child>,
+    folder: PathBuf,
+}
+
+impl Sway {
+    /// Starts a compositor. Prints a message and returns `None` if sway or wtype is not installed.
+    ///
+    /// # Panics
+    /// Panics if sway does not start.
+    pub fn start() -> Option<Self> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let is_installed =
+            |name: &str| std::env::split_paths(&path).any(|folder| folder.join(name).is_file());
+        if let Some(missing) = ["sway", "swaymsg", "wtype"].into_iter().find(|name| !is_installed(name)) {
+            eprintln!("skipped: {missing} is not installed; ./dev test installs it");
+            return None;
+        }
+        let name = format!("clreel-sway-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let folder = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        let config = folder.join("config");
+        std::fs::write(&config, CONFIG).unwrap();
+        let mut command = Command::new("sway");
+        // SAFETY: the call has no preconditions.
+        if unsafe { libc::geteuid() } == 0 {
+            std::os::unix::fs::chown(&folder, Some(NOBODY), Some(NOBODY)).unwrap();
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        let server = command
+            .arg("--config")
+            .arg(&config)
+            .env_clear()
+            .env("PATH", &path)
+            .env("HOME", &folder)
+            .env("XDG_RUNTIME_DIR", &folder)
+            .envs([
+                ("WLR_BACKENDS", "headless"),
+                ("WLR_LIBINPUT_NO_DEVICES", "1"),
+                ("WLR_RENDERER", "pixman"),
+            ])
+            .env("SWAYSOCK", folder.join("commands"))
+            .current_dir(&folder)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("sway runs");
+        let mut sway = Self { server, keyboard: None, folder };
+        let began = Instant::now();
+        while sway.query("get_version").is_none() || !sway.display().exists() {
+            assert!(sway.server.try_wait().unwrap().is_none(), "sway ended");
+            assert!(began.elapsed() < START_TIMEOUT, "sway did not start");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        sway.keyboard = Some(sway.wtype(&["-s", "2000000000"]).spawn().expect("wtype runs"));
+        while !sway.query("get_inputs").is_some_and(|inputs| inputs[0]["type"] == "keyboard") {
+            assert!(began.elapsed() < START_TIMEOUT, "sway has no keyboard");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Some(sway)
+    }
+
+    /// Returns the path of the compositor's socket, for the environment variable `WAYLAND_DISPLAY`.
+    pub fn display(&self) -> PathBuf {
+        self.folder.join("wayland-1")
+    }
+
+    /// Returns the answer to a query of swaymsg, such as `get_tree`; `None` if there is none.
+    fn query(&self, query: &str) -> Option<Value> {
+        let socket = self.folder.join("commands");
+        let output = Command::new("swaymsg").arg("-s").arg(socket).args(["-r", "-t", query]).output().ok()?;
+        output.status.success().then(|| serde_json::from_slice(&output.stdout).ok())?
+    }
+
+    /// Executes a command of sway, such as `workspace 2`.
+    ///
+    /// # Panics
+    /// Panics if it fails.
+    pub fn command(&self, command: &str) {
+        let mut swaymsg = Command::new("swaymsg");
+        let status = swaymsg.arg("-s").arg(self.folder.join("commands")).args(["-q", "--", command]).status();
+        assert!(status.unwrap().success(), "{command}");
+    }
+
+    /// Returns sway's description of clreel's window, once there is one.
+    pub fn window(&self) -> Option<Value> {
+        find(&self.query("get_tree")?)
+    }
+
+    /// Presses a key, given by its X keysym name, together with these modifiers of wtype, such as `ctrl`.
+    ///
+    /// # Panics
+    /// Panics if wtype fails.
+    pub fn key(&self, modifiers: &[&str], key: &str) {
+        let held: Vec<&str> = modifiers.iter().flat_map(|modifier| ["-M", modifier]).collect();
+        assert!(self.wtype(&held).args(["-k", key]).status().unwrap().success(), "{key}");
+    }
+
+    /// Types a text.
+    ///
+    /// # Panics
+    /// Panics if wtype fails.
+    pub fn type_text(&self, text: &str) {
+        assert!(self.wtype(&["-d", "5", text]).status().unwrap().success(), "{text}");
+    }
+
+    fn wtype(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new("wtype");
+        command.args(arguments).env("WAYLAND_DISPLAY", self.display()).env("XDG_RUNTIME_DIR", &self.folder);
+        command
+    }
+}
+
+impl Drop for Sway {
+    fn drop(&mut self) {
+        for process in [self.keyboard.as_mut(), Some(&mut self.server)].into_iter().flatten() {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Returns the description of clreel's window in this part of sway's tree.
+fn find(node: &Value) -> Option<Value> {
+    if node["app_id"] == "clreel" {
+        return Some(node.clone());
+    }
+    let children = ["nodes", "floating_nodes"].into_iter().flat_map(|list| node[list].as_array());
+    children.flatten().find_map(find)
+}
