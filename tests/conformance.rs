@@ -249,6 +249,44 @@ fn a_build_failure_fails_its_own_case_only() {
     assert!(cases(&report)[0]["reason"].as_str().unwrap().contains("nonsense"));
 }
 
+/// A function that the driver lacks is no failed build: such conversions are listed together. What a wrong result for NaN violates is
+/// quoted.
+#[test]
+fn functions_that_the_driver_lacks_are_listed_together() {
+    let folder = Folder::new("lacking");
+    // There is no vector of seven.
+    let changed = "int nan_to_one(float x) { return isnan(x) ? 1 : convert_int_sat(x); }\n\
+                   #define convert_int_sat(x) nan_to_one(x)\n#define convert_int8_rte(x) convert_int7_rte(x)\n";
+    folder.inject("#define PASTED(", &format!("{changed}#define PASTED("));
+    let saved = folder.file("saved.json");
+    let run = |names: &str| {
+        let mut command = conformance(&["--type", names, "--width", "1,8", "--save", &saved]);
+        let output = command.env("CLREEL_KERNELS", &folder.0).output().unwrap();
+        let report: Value = serde_json::from_str(&std::fs::read_to_string(&saved).unwrap()).unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap(), report)
+    };
+    let (code, shown, report) = run("int_rte_short int_rtz_short int_rte_char");
+    assert_eq!(code, Some(1), "{report}");
+    assert_eq!(
+        report["devices"][0]["missing_in_driver"],
+        serde_json::json!(["int_rte_short", "int_rte_char"])
+    );
+    let outcomes: Vec<&str> = cases(&report).iter().map(|case| case["outcome"].as_str().unwrap()).collect();
+    assert_eq!(outcomes, ["missing_in_driver", "ok", "missing_in_driver"], "{report}");
+    assert_eq!(cases(&report)[0]["reason"], "The driver has no convert_int7_rte().");
+    for part in
+        ["3 conversions: 1 right, 2 missing in the driver; ", "\nMissing in the driver: 2 of 2 with _rte\n"]
+    {
+        assert!(shown.contains(part), "{shown}");
+    }
+    assert!(!shown.contains("NaN"), "{shown}");
+    let (code, shown, _) = run("int_sat_float");
+    assert!(
+        code == Some(3) && shown.contains("\n1 wrong with NaN. OpenCL C: \"When in saturated mode, "),
+        "{shown}"
+    );
+}
+
 /// Pins a process to one processor, so that the test uses one thread and one child process.
 fn on_one_processor(command: &mut Command) -> &mut Command {
     let pin = || {

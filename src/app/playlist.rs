@@ -1,7 +1,6 @@
 //! The list of movies: paths from the command line, dropped on the window, chosen in a dialog or typed. A job opens each movie,
 //! because that reads from the disk.
 
-use base::stderr::print_message;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -10,6 +9,7 @@ use super::dialog::{DesktopDialog, Dialog, DialogResult};
 use crate::gl_window::GlWindow;
 use base::error::{Error, Result};
 use base::jobs::{Job, Waker};
+use base::stderr::print_message;
 use video::address::path_of;
 use video::{Decoder, OpenOptions};
 

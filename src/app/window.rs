@@ -3,7 +3,6 @@
 //! All OpenGL calls are made on this thread. OpenCL calls are made elsewhere; the devices' threads, the decoder, the builder and the
 //! driver's callbacks only wake this loop.
 
-use base::stderr::print_message;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -22,6 +21,7 @@ use crate::options::{PlayArgs, SceneId};
 use crate::scene;
 use crate::window_system::{self, WindowSystem};
 use base::error::{Error, Result};
+use base::stderr::print_message;
 use base::timing::log;
 use opencl::cl::{Selection, list_devices, select};
 use opencl::event::Waker;

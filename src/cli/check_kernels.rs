@@ -5,7 +5,6 @@
 
 mod oclgrind;
 
-use base::stderr::print_message;
 use std::path::Path;
 use std::process::Command;
 
@@ -13,6 +12,7 @@ use super::output::{print_json, print_line};
 use super::{CheckKernelsArgs, usage};
 use base::error::{Error, ErrorKind, Result};
 use base::exit;
+use base::stderr::print_message;
 use box_filter::config::Extent;
 use box_filter::machine_code::{self, PictureInfo};
 use box_filter::pictures::noise;

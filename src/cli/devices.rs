@@ -1,6 +1,5 @@
 //! `clreel devices`: lists the OpenCL devices as a table or JSON.
 
-use base::stderr::print_message;
 use comfy_table::Table;
 use serde::Serialize;
 
@@ -8,6 +7,7 @@ use crate::cli::exit;
 use crate::cli::output::{print_json, print_line, table};
 use crate::probe;
 use base::error::Result;
+use base::stderr::print_message;
 use engine::sharing::Sharing;
 use opencl::cards;
 use opencl::cl::{DeviceInfo, UNNAMED, list_devices, no_device};

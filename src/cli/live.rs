@@ -2,7 +2,6 @@
 //! end or when a signal ends the process. If the window started the process, the process sends a message before each step and
 //! waits until the window permits the step.
 
-use base::stderr::print_message;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -10,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use base::cleanup;
 use base::error::Result;
+use base::stderr::print_message;
 use opencl::sandbox;
 use opencl::watch;
 

@@ -14,7 +14,6 @@ pub mod snapshot;
 mod suggestion;
 pub mod tune;
 
-use base::stderr::print_message;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -32,6 +31,7 @@ use base::environment;
 use base::error::Result;
 use base::exit;
 use base::save;
+use base::stderr::print_message;
 use base::timing::log;
 use box_filter::yuv_to_rgba::Selection;
 use box_filter::{Group, VariantId};

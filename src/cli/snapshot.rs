@@ -2,7 +2,6 @@
 //! their differences. Needs no display. If the device converts the frame, the result is compared with the reference before the
 //! file is written.
 
-use base::stderr::print_message;
 use ffmpeg_next::frame::Video;
 
 use crate::cli::frames::FrameRenderer;
@@ -15,6 +14,7 @@ use crate::scene::cloth::picture as cloth;
 use base::error::{Error, Result};
 use base::memory::{picture_memory, zeroed};
 use base::save;
+use base::stderr::print_message;
 use box_filter::color_kernels::{Converter, check};
 use box_filter::color_test_pictures;
 use box_filter::planar::PlanarFilter;

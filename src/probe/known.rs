@@ -5,7 +5,6 @@
 //! with sharing, its entry has the process id: if the process ends before sharing worked, the entry is invalid and a child
 //! tests the device again. If the file cannot be read or written, devices are tested at each start.
 
-use base::stderr::print_message;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, Once, PoisonError};
 
@@ -13,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{DrivingDevice, SharingTest};
 use base::load::{self, Unread};
+use base::stderr::print_message;
 use engine::sharing::Sharing;
 use opencl::cl::DeviceInfo;
 use opencl::folders;

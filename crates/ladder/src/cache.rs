@@ -3,7 +3,6 @@
 //! The file is `$XDG_CACHE_HOME/clreel/tuning.json`, or `~/.cache/clreel/tuning.json`. An entry holds for one device, driver
 //! version, ladder, class of cases, variant, and kernel source: if one of them changes, the entry is ignored.
 
-use base::stderr::print_message;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
@@ -15,6 +14,7 @@ use crate::config::{Config, Tunable};
 use base::error::{Error, Result};
 use base::load::{self, Unread};
 use base::save;
+use base::stderr::print_message;
 use opencl::cl::DeviceInfo;
 use opencl::sources::Sources;
 use opencl::{folders, timer};

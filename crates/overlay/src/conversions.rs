@@ -127,7 +127,7 @@ pub(crate) fn show(ui: &mut Ui, check: &Conversions, actions: &mut Vec<Action>) 
 fn fault_text(state: &State) -> Option<String> {
     match state {
         State::Wrong(_, failure) => Some(failure.to_string()),
-        State::Unsupported(why) | State::Failed(why) => Some(why.clone()),
+        State::Unsupported(why) | State::MissingInDriver(why) | State::Failed(why) => Some(why.clone()),
         State::Partial(_) | State::Ok(_) => None,
     }
 }
@@ -137,13 +137,15 @@ fn state_text(check: &Conversions) -> (Color32, String) {
     let (known, all) = check.progress();
     let wrong = check.count_cases(|state| matches!(state, State::Wrong(..)));
     let failed = check.count_cases(|state| matches!(state, State::Unsupported(_) | State::Failed(_)));
-    let mut found = format!("{} correct", known - wrong - failed);
-    for (count, word) in [(wrong, "wrong"), (failed, "failed")] {
+    let missing = check.count_cases(|state| matches!(state, State::MissingInDriver(_)));
+    let faults = [(wrong, "wrong"), (failed, "failed"), (missing, "missing in the driver")];
+    let mut found = format!("{} correct", known - wrong - failed - missing);
+    for (count, word) in faults {
         if count > 0 {
             found.push_str(&format!(", {count} {word}"));
         }
     }
-    let color = if wrong + failed > 0 { theme::WARN } else { theme::GOOD };
+    let color = if wrong + failed + missing > 0 { theme::WARN } else { theme::GOOD };
     match &check.state {
         JobState::Idle => (theme::WEAK, "convert_*() on this device: not tested.".to_owned()),
         JobState::Running(_) if known == 0 => {
@@ -167,7 +169,7 @@ fn case_hover_text(check: &Conversions, case: Case) -> String {
         Some(State::Wrong(_, failure)) => {
             format!("convert_{case}: wrong, {failure}\nReproduce: {}", command())
         }
-        Some(State::Unsupported(why) | State::Failed(why)) => {
+        Some(State::Unsupported(why) | State::MissingInDriver(why) | State::Failed(why)) => {
             format!("convert_{case}: not testable: {why}\nReproduce: {}", command())
         }
     }
@@ -223,7 +225,7 @@ fn show_square(ui: &Ui, square: Rect, state: &State) {
         State::Partial(_) => theme::IDLE,
         State::Ok(_) => theme::GOOD,
         State::Wrong(..) => theme::ERROR,
-        State::Unsupported(_) | State::Failed(_) => theme::WEAK,
+        State::Unsupported(_) | State::MissingInDriver(_) | State::Failed(_) => theme::WEAK,
     };
     let square = square.shrink(0.5);
     ui.painter().rect_filled(square, 1, fill);
@@ -234,7 +236,7 @@ fn show_square(ui: &Ui, square: Rect, state: &State) {
             ui.painter().line_segment([mark.left_top(), mark.right_bottom()], stroke);
             ui.painter().line_segment([mark.right_top(), mark.left_bottom()], stroke);
         }
-        State::Unsupported(_) | State::Failed(_) => {
+        State::Unsupported(_) | State::MissingInDriver(_) | State::Failed(_) => {
             ui.painter().line_segment([mark.left_center(), mark.right_center()], stroke);
         }
         State::Partial(_) | State::Ok(_) => {}

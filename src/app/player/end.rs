@@ -1,7 +1,6 @@
 //! The end of the window: a job writes the files that the command line requests while the window still responds, then
 //! everything is shut down.
 
-use base::stderr::print_message;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -12,6 +11,7 @@ use super::{IDLE_REPAINT, Player};
 use base::error::{Error, Result};
 use base::jobs::{Job, Waker};
 use base::save;
+use base::stderr::print_message;
 use base::timing::log;
 use engine::stats::{self, write_trace};
 use opencl::device_thread::DeviceThread;

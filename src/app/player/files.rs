@@ -1,10 +1,10 @@
 //! Files that the window writes during playback: settings, saved pictures, and statistics.
 
-use base::stderr::print_message;
 use std::path::PathBuf;
 
 use super::Player;
 use crate::app::settings::Settings;
+use base::stderr::print_message;
 use base::timing::log;
 use engine::stats::{self, ExportContext, TraceContext, write_trace};
 

@@ -1,6 +1,5 @@
 //! `clreel bench` for the box filter: the variants on the frames of a movie, and the conversions from YUV to RGBA.
 
-use base::stderr::print_message;
 use std::path::PathBuf;
 
 use super::results::{Input, ProgressObserver, Results};
@@ -11,6 +10,7 @@ use crate::cli::live::LiveRun;
 use crate::cli::{BenchArgs, deduplicate, usage};
 use base::error::{Error, Result};
 use base::memory::require;
+use base::stderr::print_message;
 use box_filter::bench::{NonClVariant, all_variants};
 use box_filter::trial::Trials;
 use box_filter::whole_frames::TestFrame;

@@ -1,6 +1,5 @@
 //! The results of a benchmark of any ladder: updated during the measurement, and printed.
 
-use base::stderr::print_message;
 use std::io::Write as _;
 use std::path::PathBuf;
 
@@ -11,6 +10,7 @@ use crate::cli::exit;
 use crate::cli::live::{LiveResults, LiveRun};
 use base::error::{Error, Result};
 use base::save;
+use base::stderr::print_message;
 use base::timing::{Noise, noise};
 use box_filter::BoxFilter;
 use box_filter::yuv_to_rgba;

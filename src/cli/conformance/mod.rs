@@ -6,7 +6,6 @@ mod changes;
 mod report;
 mod sharing;
 
-use base::stderr::print_message;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,6 +19,7 @@ use crate::options::{AnyDeviceArgs, values};
 use base::error::{Error, Result};
 use base::jobs::Cancel;
 use base::save;
+use base::stderr::print_message;
 use ladders::type_conversions::run::{self, TestOptions};
 use ladders::type_conversions::saved::{CaseResult, Conditions, DeviceResult, Saved};
 use ladders::type_conversions::types::{Case, Type, Widths};

@@ -1,6 +1,6 @@
 //! The result of `clreel conformance` during the test: printed as a matrix or JSON, and saved to a file.
 
-use base::stderr::print_message;
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -12,9 +12,10 @@ use crate::cli::live::LiveResults;
 use crate::cli::output::{print_json, print_line, table};
 use base::error::Result;
 use base::save;
+use base::stderr::print_message;
 use ladders::type_conversions::Times;
 use ladders::type_conversions::run::State;
-use ladders::type_conversions::saved::{CaseResult, DeviceResult, Saved};
+use ladders::type_conversions::saved::{CaseResult, DeviceResult, MISSING_IN_DRIVER, Saved};
 use ladders::type_conversions::types::{Case, Type, Widths};
 use opencl::cl::Device;
 
@@ -22,6 +23,9 @@ use opencl::cl::Device;
 const SAVE_INTERVAL: Duration = Duration::from_secs(10);
 /// The estimated cost of compiling a case, as the number of values that can be tested in the same time.
 const COMPILE_COST: f64 = 2e6;
+/// What the specification of OpenCL C says on NaN.
+const NAN_RULE: &str = "OpenCL C: \"When in saturated mode, […] NaN is converted to zero\" (Out-of-Range Behavior and Saturated \
+                        Conversions; \"should be\" before 2026).";
 /// The number of seconds after which the remaining time is estimated even if little of the work is done.
 const ESTIMATE_AFTER: f64 = 20.0;
 
@@ -63,18 +67,15 @@ impl Report {
     /// Records the state of a case, and writes the file when that is due. Returns true if the state is final.
     pub(super) fn record(&mut self, device: usize, case: Case, state: State, on: &Device) -> bool {
         let (seed, depth, widths) = (self.saved.seed, self.saved.depth.clone(), self.saved.widths());
-        let name = case.to_string();
-        let cases = self.saved.devices.get_mut(device).map(|device| device.cases.as_mut_slice());
-        let Some(known) = cases.and_then(|cases| cases.iter_mut().find(|known| known.case == name)) else {
-            return false;
-        };
-        if matches!(state, State::Wrong(..) | State::Failed(_)) {
+        let is_fault = matches!(state, State::Wrong(..) | State::Failed(_));
+        let known = self.saved.devices.get_mut(device).and_then(|device| device.note(case, state));
+        let Some(known) = known else { return false };
+        if is_fault {
             let device = on.info.index;
             let width = if widths == Widths::ALL { String::new() } else { format!(" --width {widths}") };
-            let what = format!("--type {name}{width} --{depth} --seed {seed}");
+            let what = format!("--type {case}{width} --{depth} --seed {seed}");
             known.repeat = Some(format!("clreel conformance --device {device} {what}"));
         }
-        known.note(state);
         let settled = known.is_settled();
         if Instant::now() >= self.write_at {
             self.write_at = Instant::now() + SAVE_INTERVAL;
@@ -116,7 +117,7 @@ impl Report {
     /// Returns the exit code: 3 if a conversion is wrong, else 1 if one could not be tested.
     pub(super) fn exit_code(&self) -> u8 {
         let any = |outcome| self.saved.devices.iter().any(|device| device.count(outcome) > 0);
-        exit::check_code(any("wrong"), any("failed"))
+        exit::check_code(any("wrong"), any("failed") || any(MISSING_IN_DRIVER))
     }
 }
 
@@ -152,7 +153,8 @@ fn print(device: &DeviceResult, saved: &Saved) -> Result<()> {
     print_line(format!("{} ({}, driver {})", device.name, device.platform, device.driver))?;
     print_line(matrix(device))?;
     let counts = [("ok", "right"), ("wrong", "wrong"), ("failed", "failed"), ("unsupported", "unsupported")];
-    let counts = counts.into_iter().chain([("partial", "incomplete"), ("missing", "missing")]);
+    let unfinished = [("partial", "incomplete"), ("missing", "missing")];
+    let counts = counts.into_iter().chain([(MISSING_IN_DRIVER, "missing in the driver")]).chain(unfinished);
     let counts: Vec<String> = counts
         .filter_map(|(outcome, word)| match device.count(outcome) {
             0 => None,
@@ -165,6 +167,17 @@ fn print(device: &DeviceResult, saved: &Saved) -> Result<()> {
         print_line(format!(
             "The device may flush subnormal {flushed} numbers to zero: both results are accepted."
         ))?;
+    }
+    if !device.missing_in_driver.is_empty() {
+        print_line(format!("Missing in the driver: {}", missing_by_mode(device)))?;
+    }
+    let of_nan = |case: &&CaseResult| {
+        let is_nan = case.failure.as_ref().is_some_and(|failure| failure.input == "NaN");
+        is_nan && Case::named(&case.case).is_some_and(|case| case.saturates)
+    };
+    match device.cases.iter().filter(of_nan).count() {
+        0 => {}
+        count => print_line(format!("{count} wrong with NaN. {NAN_RULE}"))?,
     }
     let mut printed = Vec::new();
     for case in &device.cases {
@@ -182,6 +195,22 @@ fn print(device: &DeviceResult, saved: &Saved) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Returns how many conversions the driver lacks of those with the same saturation and rounding mode, as in "90 of 90 with _rte".
+fn missing_by_mode(device: &DeviceResult) -> String {
+    let mut by_mode: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+    for known in &device.cases {
+        let Some(case) = Case::named(&known.case) else { continue };
+        let (missing, all) = by_mode.entry(case.mode()).or_default();
+        *missing += usize::from(known.outcome == MISSING_IN_DRIVER);
+        *all += 1;
+    }
+    let parts = by_mode.iter().filter(|(_, (missing, _))| *missing > 0).map(|(mode, (missing, all))| {
+        let with = if mode.is_empty() { "without a suffix".to_owned() } else { format!("with {mode}") };
+        format!("{missing} of {all} {with}")
+    });
+    parts.collect::<Vec<_>>().join(", ")
 }
 
 /// Returns a sentence on how many numbers of each source type were tested.
@@ -215,7 +244,13 @@ fn matrix(device: &DeviceResult) -> Table {
         for to in &destinations {
             let of_pair = cases.iter().filter(|(case, _)| case.from == from && case.to == *to);
             let count = |word: &str| of_pair.clone().filter(|(_, known)| known.outcome == word).count();
-            let words = [("ok", "ok"), ("wrong", "WRONG"), ("failed", "failed"), ("unsupported", "-")];
+            let words = [
+                ("ok", "ok"),
+                ("wrong", "WRONG"),
+                ("failed", "failed"),
+                ("unsupported", "-"),
+                (MISSING_IN_DRIVER, "missing"),
+            ];
             let parts = words.iter().filter_map(|(outcome, word)| match count(outcome) {
                 0 => None,
                 count => Some(format!("{count} {word}")),

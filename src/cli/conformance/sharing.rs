@@ -1,7 +1,6 @@
 //! `clreel conformance --sharing`: checks the bytes that OpenCL and OpenGL exchange in shared textures and buffers, with each
 //! API of OpenGL that can be opened. Prints a table for each API, or JSON.
 
-use base::stderr::print_message;
 use std::collections::BTreeMap;
 
 use comfy_table::Table;
@@ -12,6 +11,7 @@ use crate::cli::live::{LiveResults, LiveRun};
 use crate::cli::output::{print_json, print_line, table};
 use crate::probe::cases::{Api, Report, run_cases};
 use base::error::Result;
+use base::stderr::print_message;
 use engine::sharing::cases::{Case, Direction, Format, Order, Outcome};
 use opencl::cl::{Device, DeviceInfo};
 

@@ -52,6 +52,8 @@ pub enum State {
     Wrong(u64, Box<Failure>),
     /// The device does not have one of the types; holds the reason as a sentence.
     Unsupported(String),
+    /// The driver has no `convert_` function of this name, though OpenCL C requires it; holds the reason as a sentence.
+    MissingInDriver(String),
     /// The case could not be compiled or run; holds the reason as a sentence.
     Failed(String),
 }

@@ -17,6 +17,9 @@ use opencl::cl::DeviceInfo;
 /// The maximum size of a file that is read, in bytes: some devices with a thousand cases each.
 const MAX_FILE_BYTES: u64 = 64 << 20;
 
+/// The outcome of a case whose `convert_` function the driver lacks.
+pub const MISSING_IN_DRIVER: &str = "missing_in_driver";
+
 /// The result of a conformance test. The field names are JSON keys.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Saved {
@@ -52,6 +55,9 @@ pub struct DeviceResult {
     /// The time spent in each stage of the test.
     #[serde(default)]
     pub seconds: Times,
+    /// The names of the cases whose `convert_` functions the driver lacks.
+    #[serde(default)]
+    pub missing_in_driver: Vec<String>,
     /// The cases.
     pub cases: Vec<CaseResult>,
 }
@@ -70,7 +76,7 @@ pub struct Conditions {
 pub struct CaseResult {
     /// The name, as in `uchar_sat_rtp_float`.
     pub case: String,
-    /// "ok", "wrong", "failed", "unsupported", "partial" or "missing"
+    /// "ok", "wrong", "failed", "unsupported", [`MISSING_IN_DRIVER`], "partial" or "missing" (not tested yet)
     pub outcome: String,
     /// The count of numbers that were tested in every form.
     pub values: u64,
@@ -114,18 +120,21 @@ impl CaseResult {
     }
 
     /// Updates the result with a new state of the case.
-    pub fn note(&mut self, state: State) {
+    fn note(&mut self, state: State) {
         let (outcome, values) = match &state {
             State::Partial(values) => ("partial", *values),
             State::Ok(values) => ("ok", *values),
             State::Wrong(values, _) => ("wrong", *values),
             State::Unsupported(_) => ("unsupported", self.values),
+            State::MissingInDriver(_) => (MISSING_IN_DRIVER, self.values),
             State::Failed(_) => ("failed", self.values),
         };
         (self.outcome, self.values) = (outcome.to_owned(), values);
         match state {
             State::Wrong(_, failure) => self.failure = Some(*failure),
-            State::Unsupported(why) | State::Failed(why) => self.reason = Some(why),
+            State::Unsupported(why) | State::MissingInDriver(why) | State::Failed(why) => {
+                self.reason = Some(why);
+            }
             State::Partial(_) | State::Ok(_) => {}
         }
     }
@@ -140,7 +149,19 @@ impl DeviceResult {
     /// Makes the result of a device with these cases.
     pub fn new(info: &DeviceInfo, conditions: Conditions, cases: Vec<CaseResult>) -> Self {
         let DeviceInfo { name, platform, version, driver, .. } = info.clone();
-        Self { name, platform, version, driver, conditions, seconds: Times::default(), cases }
+        let (seconds, missing_in_driver) = (Times::default(), Vec::new());
+        Self { name, platform, version, driver, conditions, seconds, missing_in_driver, cases }
+    }
+
+    /// Updates the result of a case with a new state; returns the result, or `None` if the device has no such case.
+    pub fn note(&mut self, case: Case, state: State) -> Option<&mut CaseResult> {
+        let name = case.to_string();
+        let known = self.cases.iter_mut().find(|known| known.case == name)?;
+        if matches!(state, State::MissingInDriver(_)) && !self.missing_in_driver.contains(&name) {
+            self.missing_in_driver.push(name);
+        }
+        known.note(state);
+        Some(known)
     }
 
     /// Returns how many cases have this outcome.
@@ -210,7 +231,8 @@ pub fn changes(before: &Saved, after: &Saved) -> Vec<Change> {
             before: before.to_owned(),
             after: after.to_owned(),
             reason: None,
-            broke: ["ok", "partial"].contains(&before) && ["wrong", "failed"].contains(&after),
+            broke: ["ok", "partial"].contains(&before)
+                && ["wrong", "failed", MISSING_IN_DRIVER].contains(&after),
         };
         let mut seen: Vec<&str> = Vec::new();
         for case in &now.cases {

@@ -25,6 +25,8 @@ pub const NAME: &str = "conformance";
 /// The predicted time of a step. It results in a timeout of three minutes, since some drivers compile at the first launch, and
 /// others wait for a busy device.
 const STEP_PREDICTION: Duration = Duration::from_secs(18);
+/// The maximum length of a quoted line of a driver, in characters.
+const MAX_QUOTED_CHARS: usize = 200;
 
 /// A request to the child.
 #[derive(Debug, Serialize, Deserialize)]
@@ -147,7 +149,11 @@ fn trial_error(cases: &[(Case, u64)], step: &str, ending: &Ending) -> TrialError
         _ => cases.iter().map(|(case, _)| *case).find(|case| case.to_string() == step),
     };
     let of = if is_build { "The compilation of " } else { "" };
-    let why = "Each conversion runs in another process, so that it costs no other one.";
+    let apart = "Each conversion runs in another process, so that it costs no other one.";
+    let why = match ending.last_line() {
+        Some(line) => format!("The last line of the driver: {}. {apart}", quoted(line)),
+        None => apart.to_owned(),
+    };
     match case {
         Some(case) => TrialError::Case(
             case,
@@ -164,6 +170,41 @@ fn trial_error(cases: &[(Case, u64)], step: &str, ending: &Ending) -> TrialError
             "Run `clreel devices` to see whether the device works.",
         )),
     }
+}
+
+/// Returns a line in quotation marks, shortened to [`MAX_QUOTED_CHARS`].
+fn quoted(line: &str) -> String {
+    match line.char_indices().nth(MAX_QUOTED_CHARS) {
+        Some((end, _)) => format!("'{}…'", &line[..end]),
+        None => format!("'{line}'"),
+    }
+}
+
+/// Returns the name of the `convert_` function that the driver lacks if that is the first error in the build log of a case, which
+/// was compiled alone. Later errors may follow from it.
+fn missing_function(case: Case, log: &str) -> Option<String> {
+    // Mesa's linker writes: Unresolved external reference to "_Z15convert_int_rtzc".
+    let words = ["undeclared", "implicit declaration", "undefined", "unresolved"];
+    let is_missing = |line: &str| words.iter().any(|word| line.to_lowercase().contains(word));
+    let error = log
+        .lines()
+        .find(|line| line.contains("error: ") || is_missing(line))
+        .filter(|line| is_missing(line))?;
+    let is_its = |name: &&str| {
+        let rest = name.strip_prefix("convert_").and_then(|rest| rest.strip_prefix(case.to.name()));
+        let width = rest.and_then(|rest| rest.strip_suffix(case.mode().as_str()));
+        width.is_some_and(|width| width.chars().all(|digit| digit.is_ascii_digit()))
+    };
+    let names = error.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    names.map(|name| mangled_name(name).unwrap_or(name)).find(is_its).map(str::to_owned)
+}
+
+/// Returns the name of a function without its parameters, from its mangled name such as `_Z15convert_int_rtzc`.
+fn mangled_name(symbol: &str) -> Option<&str> {
+    let rest = symbol.strip_prefix("_Z")?;
+    let digits = rest.find(|c: char| !c.is_ascii_digit())?;
+    let length = rest.get(..digits)?.parse().ok()?;
+    rest.get(digits..)?.get(..length)
 }
 
 /// The cases that were compiled last, their kernels, and the cases that failed to compile with their errors.
@@ -232,7 +273,10 @@ fn run_request(
     for &(case, done) in &request.cases {
         let failure = failures.iter().find(|(of, _)| *of == case);
         let state = if let Some((_, error)) = failure {
-            State::Failed(error.to_string())
+            match missing_function(case, &error.why) {
+                Some(name) => State::MissingInDriver(format!("The driver has no {name}().")),
+                None => State::Failed(error.to_string()),
+            }
         } else if done >= end && done < values.count() {
             // Other cases are behind this one.
             State::Partial(done)
@@ -273,5 +317,52 @@ impl ChildState {
         let memory = TestBuffers::new(&cl);
         let (wanted, input) = (ExpectedResults::default(), Vec::new());
         Ok(Self { device: device.clone(), cl, memory, wanted, input, compiled: None })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use opencl::sandbox::Cause;
+
+    #[test]
+    fn a_missing_function_is_told_from_other_errors() {
+        let missing = |case: &str, log: &str| missing_function(Case::named(case).unwrap(), log);
+        let undeclared = "input.cl:9:1: error: use of undeclared identifier 'convert_uchar_sat_rte'";
+        assert_eq!(missing("uchar_sat_rte_float", undeclared).as_deref(), Some("convert_uchar_sat_rte"));
+        let implicit = "warning: odd\nx.cl:9: error: implicit declaration of function 'convert_int16_rtz' is invalid in OpenCL\n\
+                        x.cl:9: error: passing 'int' to parameter of incompatible type";
+        assert_eq!(missing("int_rtz_float", implicit).as_deref(), Some("convert_int16_rtz"));
+        let unresolved = "(file=input,line=0): Unresolved external reference to \"_Z15convert_int_rtzc\".";
+        assert_eq!(missing("int_rtz_char", unresolved).as_deref(), Some("convert_int_rtz"));
+        assert_eq!(
+            missing("int_rtz_char", "Unresolved external reference to \"_Z99convert_int_rtzc\"."),
+            None
+        );
+        // The function of another case, an error in the text, and one in the use of the function.
+        assert_eq!(missing("uchar_sat_float", undeclared), None);
+        assert_eq!(missing("char_sat_rte_float", undeclared), None);
+        assert_eq!(missing("int_sat_float", "error: use of undeclared identifier 'nonsense'"), None);
+        assert_eq!(
+            missing("int_sat_float", "error: no matching function for call to 'convert_int_sat'"),
+            None
+        );
+        assert_eq!(missing("int_sat_float", ""), None);
+    }
+
+    #[test]
+    fn a_crash_quotes_the_last_line_of_the_driver() {
+        let case = Case::named("int_sat_float").unwrap();
+        let reason = |stderr: &str| {
+            let ending = Ending { cause: Cause::Exit(1), stderr: stderr.to_owned() };
+            match trial_error(&[(case, 0)], BUILD, &ending) {
+                TrialError::Case(of, error) if of == case => error.to_string(),
+                other => panic!("{other:?}"),
+            }
+        };
+        let told = reason("LLVM ERROR: no such type\nclreel: The OpenCL driver crashed (SIGABRT).\n");
+        assert!(told.contains("ended the sandbox with exit code 1.\n  The last line of the driver: 'LLVM ERROR: no such type'."), "{told}");
+        assert!(!reason("").contains("The last line"));
+        assert!(reason(&"ä".repeat(1000)).contains(&format!("'{}…'", "ä".repeat(MAX_QUOTED_CHARS))));
     }
 }

@@ -277,7 +277,7 @@ impl Case {
     }
 
     /// Returns the suffix that follows the destination type in the name of a `convert_` function, as in `_sat_rte`.
-    pub(crate) fn mode(&self) -> String {
+    pub fn mode(&self) -> String {
         format!("{}{}", if self.saturates { "_sat" } else { "" }, self.rounding.suffix())
     }
 

@@ -124,6 +124,13 @@ impl Ending {
         let error = error.strip_prefix("clreel: ").unwrap_or(error);
         (!error.is_empty()).then_some(error)
     }
+
+    /// Returns the last line on the child's stderr that is not empty and not clreel's own: what a driver wrote before it ended the
+    /// process, such as "LLVM ERROR: out of memory".
+    pub fn last_line(&self) -> Option<&str> {
+        let lines = self.stderr.lines().map(str::trim).rev();
+        lines.into_iter().find(|line| !line.is_empty() && !line.starts_with("clreel: "))
+    }
 }
 
 /// Writes a predicate for the child's name, as in "crashed in the sandbox (SIGSEGV)".
@@ -535,6 +542,19 @@ mod tests {
         assert_eq!(error("clreel: One.\n").as_deref(), Some("One."));
         assert_eq!(error("no such library\n").as_deref(), Some("no such library"));
         assert_eq!(error(" \n"), None);
+    }
+
+    #[test]
+    fn the_last_line_is_what_the_driver_wrote() {
+        let last = |stderr: &str| {
+            let ending = Ending { cause: Cause::Signal(libc::SIGABRT), stderr: stderr.to_owned() };
+            ending.last_line().map(str::to_owned)
+        };
+        let aborted =
+            "warning: odd\nLLVM ERROR: no such type\n \nclreel: The OpenCL driver crashed (SIGABRT).\n";
+        assert_eq!(last(aborted).as_deref(), Some("LLVM ERROR: no such type"));
+        assert_eq!(last("clreel: The OpenCL driver crashed (SIGSEGV).\n"), None);
+        assert_eq!(last(""), None);
     }
 
     #[test]

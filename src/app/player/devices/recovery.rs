@@ -6,11 +6,11 @@
 //!
 //! One banner reports the failure and the attempt. It states success only once the chosen variant runs.
 
-use base::stderr::print_message;
 use std::time::{Duration, Instant};
 
 use crate::app::player::PlayerContext;
 use base::error::Error;
+use base::stderr::print_message;
 use engine::sharing::Sharing;
 use ladder::BackEnd;
 use opencl::cl::Device;
