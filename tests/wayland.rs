@@ -185,7 +185,8 @@ fn a_hidden_window_ends_by_the_key_and_by_a_signal() {
             window.wait("other texts", |w| w.texts() != drawn);
             send_signal(window.child.as_ref().unwrap(), libc::SIGTERM);
         }
-        assert_eq!(window.end().0, Some(0), "by key: {by_key}");
+        let (code, stderr) = window.end();
+        assert_eq!(code, Some(0), "by key: {by_key}: {stderr}");
         assert!(json(&stats)["presented"].as_u64().unwrap() >= 1);
         png(&shot);
         std::fs::remove_file(&shot).unwrap();
