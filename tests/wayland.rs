@@ -180,9 +180,6 @@ fn a_hidden_window_ends_by_the_key_and_by_a_signal() {
             send_signal(child, libc::SIGCONT);
         } else {
             window.wait("a hidden window", |w| w.sway.window().is_some_and(|node| node["visible"] == false));
-            // Some pictures are drawn while the window is hidden.
-            let drawn = window.texts();
-            window.wait("other texts", |w| w.texts() != drawn);
             send_signal(window.child.as_ref().unwrap(), libc::SIGTERM);
         }
         let (code, stderr) = window.end();

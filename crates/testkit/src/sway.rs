@@ -15,8 +15,8 @@ const CONFIG: &str = "output HEADLESS-1 resolution 1280x720
 xwayland disable
 for_window [app_id=\"clreel\"] floating enable
 ";
-/// The timeout for the start of the compositor.
-const START_TIMEOUT: Duration = Duration::from_secs(120);
+/// The timeout for the start of the compositor, and for its commands.
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A compositor with an output of 1280×720 pixels and a keyboard; ends when this is dropped.
 pub struct Sway {
@@ -75,12 +75,12 @@ impl Sway {
         let began = Instant::now();
         while sway.query("get_version").is_none() || !sway.display().exists() {
             assert!(sway.server.try_wait().unwrap().is_none(), "sway ended");
-            assert!(began.elapsed() < START_TIMEOUT, "sway did not start");
+            assert!(began.elapsed() < TIMEOUT, "sway did not start");
             std::thread::sleep(Duration::from_millis(50));
         }
         sway.keyboard = Some(sway.wtype(&["-s", "2000000000"]).spawn().expect("wtype runs"));
         while !sway.query("get_inputs").is_some_and(|inputs| inputs[0]["type"] == "keyboard") {
-            assert!(began.elapsed() < START_TIMEOUT, "sway has no keyboard");
+            assert!(began.elapsed() < TIMEOUT, "sway has no keyboard");
             std::thread::sleep(Duration::from_millis(50));
         }
         Some(sway)
@@ -98,14 +98,19 @@ impl Sway {
         output.status.success().then(|| serde_json::from_slice(&output.stdout).ok())?
     }
 
-    /// Executes a command of sway, such as `workspace 2`.
+    /// Executes a command of sway, such as `workspace 2`, which must have the same effect if it is executed twice: swaymsg waits
+    /// for 3 s only, and then it is repeated.
     ///
     /// # Panics
-    /// Panics if it fails.
+    /// Panics if it fails again and again.
     pub fn command(&self, command: &str) {
+        let began = Instant::now();
         let mut swaymsg = Command::new("swaymsg");
-        let status = swaymsg.arg("-s").arg(self.folder.join("commands")).args(["-q", "--", command]).status();
-        assert!(status.unwrap().success(), "{command}");
+        swaymsg.arg("-s").arg(self.folder.join("commands")).args(["-q", "--", command]);
+        while !swaymsg.status().unwrap().success() {
+            assert!(began.elapsed() < TIMEOUT, "{command}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
     }
 
     /// Returns sway's description of clreel's window, once there is one.

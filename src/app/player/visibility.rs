@@ -32,7 +32,8 @@ impl Visibility {
 
     /// Checks whether the window is hidden. If it is, returns the time of the next check, until which the caller does nothing.
     /// Returns `None` for scripts, which count frames or play as fast as possible: their frames are filtered even if the window
-    /// is hidden. Nor on Wayland, where winit does not report hidden windows: there the movie goes on.
+    /// is hidden. Returns `None` on Wayland as well: compositors request no pictures of hidden windows, so that the movie stands
+    /// still there, too.
     pub(super) fn update(&mut self, tuning: &BackgroundTuning, cx: &mut PlayerContext) -> Option<Instant> {
         if cx.args.frames.is_some() || cx.args.unpaced {
             return None;
