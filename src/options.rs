@@ -62,6 +62,14 @@ pub struct TrialArgs {
     /// when it is saved [env: CLREEL_KERNELS]
     #[arg(long, value_name = "DIR")]
     pub kernels: Option<PathBuf>,
+    /// Timeouts.
+    #[command(flatten)]
+    pub timeouts: TimeoutArgs,
+}
+
+/// Timeouts of kernels and devices.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct TimeoutArgs {
     /// Timeout per validation step of modified kernels, in seconds [default: 10, or 10x the predicted time]
     #[arg(long, value_name = "S", value_parser = values::timeout)]
     pub kernel_timeout: Option<Duration>,
@@ -191,6 +199,6 @@ pub struct PlayArgs {
 #[derive(Debug, Clone, Args)]
 pub struct TraceArgs {
     /// Write a timeline of stages, kernels, builds and repaints on exit, as .json for ui.perfetto.dev
-    #[arg(long, value_name = "FILE", value_parser = values::trace_file)]
+    #[arg(long, value_name = "FILE", value_parser = values::json_file)]
     pub trace: Option<PathBuf>,
 }

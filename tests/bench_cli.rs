@@ -48,11 +48,12 @@ impl Kernels {
 }
 
 fn assert_series(series: &Value, n: u64) {
-    let fields = ["min", "p50", "p95", "p99", "max"];
-    let values: Vec<f64> = fields.iter().map(|f| series[f].as_f64().unwrap()).collect();
-    assert!(values.is_sorted() && values[0] >= 0.0, "{series}");
+    for fields in [&["min", "p50", "p95", "p99", "max"][..], &["min", "p50_low", "p50", "p50_high", "max"]] {
+        let values: Vec<f64> = fields.iter().map(|f| series[f].as_f64().unwrap()).collect();
+        assert!(values.is_sorted() && values[0] >= 0.0, "{series}");
+    }
     assert_eq!(series["n"].as_u64(), Some(n), "{series}");
-    assert_eq!(series.as_object().unwrap().len(), 6, "{series}");
+    assert_eq!(series.as_object().unwrap().len(), 8, "{series}");
 }
 
 #[test]

@@ -330,6 +330,13 @@ fn a_new_context_is_created_after_a_failed_command() {
     assert_eq!((failed, more), ([5, 1], contexts + 1), "{report}");
 }
 
+/// Returns `clreel compare` with these arguments.
+fn compare(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_clreel"));
+    command.arg("compare").args(args);
+    command
+}
+
 #[test]
 fn a_result_can_be_saved_compared_and_resumed() {
     let folder = Folder::new("saved");
@@ -342,10 +349,10 @@ fn a_result_can_be_saved_compared_and_resumed() {
     let changed =
         conformance(&["--type", names, "--save", &after]).env("CLREEL_KERNELS", &folder.0).output().unwrap();
     assert_eq!(changed.status.code(), Some(3));
-    let compared = conformance(&["--compare", &before, &before]).output().unwrap();
+    let compared = compare(&[&before, &before]).output().unwrap();
     assert_eq!(compared.status.code(), Some(0));
     assert!(String::from_utf8_lossy(&compared.stdout).contains("Nothing changed."));
-    let compared = conformance(&["--compare", &before, &after]).output().unwrap();
+    let compared = compare(&[&before, &after]).output().unwrap();
     assert_eq!(compared.status.code(), Some(3));
     let told = String::from_utf8_lossy(&compared.stdout).into_owned();
     assert!(
@@ -353,7 +360,7 @@ fn a_result_can_be_saved_compared_and_resumed() {
         "{told}"
     );
     // A case that was wrong and is right now is a change, and not broken.
-    let compared = conformance(&["--compare", &after, &before, "--json"]).output().unwrap();
+    let compared = compare(&[&after, &before, "--json"]).output().unwrap();
     assert_eq!((compared.status.code(), json(&compared)["changes"].as_array().unwrap().len()), (Some(0), 1));
     // With half of the results removed only those are tested again.
     let mut half: Value = serde_json::from_str(&std::fs::read_to_string(&before).unwrap()).unwrap();

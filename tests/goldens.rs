@@ -322,7 +322,7 @@ fn exit_codes() {
         ("no such conversion", "conformance --type nonsense".into(), &[]),
         ("no such width", "conformance --width 5".into(), &[]),
         ("conversions and sharing", "conformance --sharing --width 1".into(), &[]),
-        ("no result to compare", "conformance --compare /nowhere/a.json /nowhere/b.json".into(), &[]),
+        ("no result to compare", "compare /nowhere/a.json /nowhere/b.json".into(), &[]),
         ("no Oclgrind", "check-kernels --variant flat".into(), &[("PATH", "/nowhere")]),
         ("no such variant", "check-kernels --variant nonsense".into(), &[]),
         ("nothing to check", "check-kernels --variant off,auto".into(), &[]),

@@ -7,6 +7,7 @@ mod check_kernels;
 mod cli;
 mod cloth_shared;
 mod common;
+mod compare;
 mod conformance;
 mod conformance_sharing;
 mod conversions;

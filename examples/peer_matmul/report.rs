@@ -43,9 +43,9 @@ pub fn table(run: &CaseRun) -> String {
     ];
     let mut line = |name: &str, time: &Measurement, parts: [Option<&Measurement>; 2]| {
         let Throughput::Work { operations, .. } = run.case.throughput else { return };
-        let number = |value: f64| believed(value, &[time.noise()]);
+        let number = |value: f64| believed(value, &[time.precision()]);
         let part = |of: Option<&Measurement>| match of {
-            Some(of) => believed(of.time.p50 / time.time.p50, &[of.noise(), time.noise()]),
+            Some(of) => believed(of.time.p50 / time.time.p50, &[of.precision(), time.precision()]),
             None => "–".to_owned(),
         };
         let [of_limit, of_base] = parts.map(part);

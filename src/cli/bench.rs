@@ -15,14 +15,16 @@ mod table;
 mod whole_frames;
 
 use crate::cli::live::LiveRun;
-use crate::cli::{BenchArgs, deduplicate, exit, selected_devices, working_devices};
+use crate::cli::{BenchArgs, deduplicate, exit, selected_devices, usage, working_devices};
 use base::error::{Error, Result};
 use base::save;
 use ladder::BackEnd;
 use ladder::rounds::BenchOptions;
 use ladder::rows::Case;
+use ladder::saved::Metadata;
 use opencl::cl::Device;
 use opencl::sandbox;
+use opencl::sources::Sources;
 
 pub(super) use box_filter::run as box_filter;
 pub(super) use generic::run as generic;
@@ -67,9 +69,12 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8> {
             |e| Error::new("The benchmark could not be connected to the window.", format!("{e}."), "");
         sandbox::enter().map_err(failed)?;
     }
-    if let Some(chart) = &args.chart {
+    for file in [&args.chart, &args.save].into_iter().flatten() {
         // Fails before minutes of measuring.
-        save::can_write(chart)?;
+        save::can_write(file)?;
+    }
+    if args.kernels.len() > 2 {
+        return Ok(usage("bench", "--kernels may be given twice, to compare the kernels of two folders"));
     }
     args.ladder.ladder.bench(args)
 }
@@ -82,16 +87,35 @@ fn start(
     devices: &[Option<Device>],
     variants: usize,
 ) -> LiveRun<Results> {
-    let steps = devices.len() * cases.len() * (variants + args.frames as usize);
+    let steps = devices.len() * cases.len() * (variants * args.kernels.len().max(1) + args.frames as usize);
     let devices = devices.iter().map(|device| DeviceResults::new(device.as_ref())).collect();
-    let (json, chart, rounds) = (args.json, args.chart.clone(), args.frames);
-    LiveRun::start(Results { json, live: args.live, chart, input, rounds, cases, devices }, steps)
+    let results = Results {
+        json: args.json,
+        live: args.live,
+        chart: args.chart.clone(),
+        save: args.save.clone(),
+        folders: if args.kernels.len() > 1 { args.kernels.clone() } else { Vec::new() },
+        metadata: Metadata::now(concat!("clreel ", env!("CARGO_PKG_VERSION"))),
+        input,
+        rounds: args.frames,
+        cases,
+        devices,
+    };
+    LiveRun::start(results, steps)
 }
 
 /// Returns true if the benchmark should go on: false only if `--fail-fast` is set and a variant has failed or differs from the
 /// reference.
 fn should_continue(args: &BenchArgs, live: &LiveRun<Results>) -> bool {
     !args.fail_fast || live.results().exit_code() == exit::DONE
+}
+
+/// Returns the kernels of the second folder of `--kernels`; `None` if there is only one.
+///
+/// # Errors
+/// If the folder cannot be read.
+fn second_sources(args: &BenchArgs) -> Result<Option<Sources>> {
+    args.kernels.get(1).map(|folder| Sources::read(folder)).transpose()
 }
 
 /// Returns the options for the rounds in which variants are timed.

@@ -4,6 +4,7 @@
 
 pub mod bench;
 mod check_kernels;
+mod compare;
 mod conformance;
 pub mod devices;
 mod frames;
@@ -22,8 +23,8 @@ use clap::parser::ValueSource;
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Id, Parser, Subcommand};
 
 use crate::options::{
-    AnyDeviceArgs, DeviceArgs, FilterArgs, PlayArgs, ReferencesArgs, SceneId, SizeArgs, TraceArgs, TrialArgs,
-    values,
+    AnyDeviceArgs, DeviceArgs, FilterArgs, PlayArgs, ReferencesArgs, SceneId, SizeArgs, TimeoutArgs,
+    TraceArgs, TrialArgs, values,
 };
 use crate::probe;
 use base::cleanup;
@@ -40,6 +41,7 @@ use opencl::cl::{Device, Listing, list, list_devices, no_device, select_device};
 use opencl::{crash, drivers, process, sandbox, watch};
 
 pub(crate) use check_kernels::CheckedCode;
+pub use compare::CompareArgs;
 pub use conformance::ConformanceArgs;
 pub use ladders::LadderName;
 
@@ -99,6 +101,8 @@ pub enum Command {
     Tune(TuneArgs),
     /// Write one filtered frame as a PNG; needs no display
     Snapshot(SnapshotArgs),
+    /// Compare saved results of `bench` or `conformance`: what is faster, what is slower, what broke
+    Compare(CompareArgs),
     /// Check the type conversions of OpenCL C, or with --sharing the objects that OpenCL and OpenGL share
     Conformance(ConformanceArgs),
     /// Detect data races and out-of-bounds accesses of kernels (requires Oclgrind)
@@ -164,26 +168,30 @@ pub fn parse() -> Cli {
 /// # Errors
 /// Any error of the command; [`report`](base::exit::report) turns it into a message and an exit code.
 pub fn run(cli: &Cli) -> Result<u8> {
-    let trial = match &cli.command {
-        None => Some(&cli.play.trial),
-        Some(Command::Bench(args)) => Some(&args.trial),
-        Some(Command::Tune(args)) => Some(&args.trial),
-        Some(Command::Snapshot(args)) => Some(&args.trial),
-        Some(_) => None,
+    let of = |trial: &TrialArgs| (trial.kernels.clone(), Some(trial.timeouts));
+    let (kernels, timeouts) = match &cli.command {
+        None => of(&cli.play.trial),
+        Some(Command::Bench(args)) => (args.kernels.first().cloned(), Some(args.timeouts)),
+        Some(Command::Tune(args)) => of(&args.trial),
+        Some(Command::Snapshot(args)) => of(&args.trial),
+        Some(Command::CheckKernels(args)) => (args.kernels.clone(), None),
+        Some(Command::RunKernels { kernels, .. }) => (kernels.clone(), None),
+        Some(_) => (None, None),
     };
-    let kernels = match &cli.command {
-        Some(Command::CheckKernels(args)) => args.kernels.as_ref(),
-        Some(Command::RunKernels { kernels, .. }) => kernels.as_ref(),
-        _ => trial.and_then(|trial| trial.kernels.as_ref()),
-    };
-    if let Some(folder) = kernels {
+    if let Some(folder) = &kernels {
         process::set_kernels(folder);
     }
     // The link leads to the running program even if its file has been replaced.
     sandbox::set_program("/proc/self/exe".into());
     if !matches!(
         cli.command,
-        Some(Command::AskDriver | Command::AskSharing { .. } | Command::TryKernels { .. })
+        Some(
+            Command::AskDriver
+                | Command::AskSharing { .. }
+                | Command::TryKernels { .. }
+                // It needs no driver.
+                | Command::Compare(_)
+        )
     ) {
         drivers::test_before_loading(&cli.skip_platform);
         if !matches!(cli.command, Some(Command::RunKernels { .. })) {
@@ -191,8 +199,8 @@ pub fn run(cli: &Cli) -> Result<u8> {
         }
         if cli.command.is_some() {
             cleanup::install_signal_handlers();
-            if let Some(trial) = trial {
-                watch::end_process_after(trial.device_timeout);
+            if let Some(timeouts) = timeouts {
+                watch::end_process_after(timeouts.device_timeout);
             }
         }
     }
@@ -201,6 +209,7 @@ pub fn run(cli: &Cli) -> Result<u8> {
         Some(Command::Bench(args)) => traced(&args.trace, || bench::run(args)),
         Some(Command::Tune(args)) => args.ladder.ladder.tune(args),
         Some(Command::Snapshot(args)) => traced(&args.trace, || snapshot::run(args)),
+        Some(Command::Compare(args)) => compare::run(args),
         Some(Command::Conformance(args)) => conformance::run(args),
         Some(Command::CheckKernels(args)) => check_kernels::run(args),
         Some(Command::RunKernels { variant, cpu, .. }) => check_kernels::run_kernels(*variant, *cpu),
@@ -308,9 +317,13 @@ pub struct BenchArgs {
     /// Also time whole frames, as in the window: upload, conversion, filter and release
     #[arg(long)]
     pub whole_frames: bool,
-    /// Modified kernels, and timeouts.
+    /// Folder of kernel files, laid out like kernels/, that replace built-in files of the same name; twice: the kernels of both
+    /// folders are timed in turns and compared [env: CLREEL_KERNELS]
+    #[arg(long, value_name = "DIR")]
+    pub kernels: Vec<PathBuf>,
+    /// Timeouts.
     #[command(flatten)]
-    pub trial: TrialArgs,
+    pub timeouts: TimeoutArgs,
     /// Timeline of the run.
     #[command(flatten)]
     pub trace: TraceArgs,
@@ -320,6 +333,9 @@ pub struct BenchArgs {
     /// Print each step on stdout and wait for a line on stdin before it (internal, for the window)
     #[arg(long, hide = true)]
     pub live: bool,
+    /// Save the results with the time of each run, for `clreel compare`
+    #[arg(long, value_name = "FILE.json", value_parser = values::json_file)]
+    pub save: Option<PathBuf>,
     /// Also write an SVG with a bar for each variant
     #[arg(long, value_name = "FILE.svg", value_parser = values::svg_file)]
     pub chart: Option<PathBuf>,

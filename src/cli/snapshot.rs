@@ -229,7 +229,7 @@ impl SnapshotRenderer<'_> {
             &cl,
             &self.frame,
             requests,
-            &mut SandboxedKernels(Trials::new(self.args.trial.kernel_timeout)),
+            &mut SandboxedKernels(Trials::new(self.args.trial.timeouts.kernel_timeout)),
         )
     }
 

@@ -91,7 +91,7 @@ fn search_all<L: Ladder>(
         total: targets.len(),
     };
     let live = LiveRun::start(results, targets.len() * max_trials);
-    let mut child = Child::new(L::INFO.name, args.trial.kernel_timeout);
+    let mut child = Child::new(L::INFO.name, args.trial.timeouts.kernel_timeout);
     let mut searched: Vec<Option<Entry>> = Vec::new();
     let mut search_each = || {
         for (n, (target, both)) in targets.iter().zip(cases).enumerate() {
@@ -198,7 +198,7 @@ impl LiveResults for Results {
             let timed = run.trials.iter().filter(|t| t.ms.is_some());
             let name = |t: &TrialEntry| format!("{} {}, {short}", t.variant, t.configuration);
             rows.extend(timed.map(|t| (name(t), t.noisy.0)));
-            rows.extend(run.peak.map(|_| (format!("{peak}, {short}"), run.peak_noise())));
+            rows.extend(run.peak.as_ref().map(|_| (format!("{peak}, {short}"), run.peak_noise())));
         }
         if let Some(noisy) = noise::summary(&rows) {
             print_message(&noisy);

@@ -116,13 +116,19 @@ pub(crate) fn svg_file(s: &str) -> Result<PathBuf, String> {
     file(s, &[Some("svg"), None], "charts are written as SVG: the name must end in .svg")
 }
 
+/// Parses a percentage from 0 to 1,000,000.
+pub(crate) fn percent(s: &str) -> Result<f64, String> {
+    let value = s.parse().ok().filter(|value| (0.0..=1e6).contains(value));
+    value.ok_or_else(|| "expected a percentage such as 5 or 2.5".to_owned())
+}
+
 /// Parses the name of a file for statistics, which must end in `.csv` or `.json`.
 pub(super) fn stats_file(s: &str) -> Result<PathBuf, String> {
     file(s, &[Some("csv"), Some("json")], "the name must end in .csv or .json")
 }
 
-/// Parses the name of a file for a trace, which must end in `.json`.
-pub(super) fn trace_file(s: &str) -> Result<PathBuf, String> {
+/// Parses the name of a JSON file, such as that of a trace; it must end in `.json`.
+pub(crate) fn json_file(s: &str) -> Result<PathBuf, String> {
     file(s, &[Some("json")], "the name must end in .json")
 }
 

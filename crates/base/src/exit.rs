@@ -14,6 +14,9 @@ pub const USAGE: u8 = 2;
 /// A variant's output differs from the reference.
 pub const MISMATCH: u8 = 3;
 
+/// Something became slower than `--threshold` allows.
+pub const SLOWER: u8 = 4;
+
 /// Returns the code of a check: whether an output differs from the reference, else whether something failed.
 pub fn check_code(differs: bool, failed: bool) -> u8 {
     match (differs, failed) {

@@ -5,6 +5,7 @@
 #![allow(rustdoc::private_intra_doc_links)]
 
 pub mod cleanup;
+pub mod date;
 pub mod environment;
 pub mod error;
 pub mod exit;

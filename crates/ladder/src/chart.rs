@@ -13,9 +13,9 @@ use super::{NOT_TIMED, Outcome};
 use base::timing::believed;
 
 /// Width of the chart.
-const WIDTH: f64 = 860.0;
+pub(super) const WIDTH: f64 = 860.0;
 /// Margin of the chart on all sides.
-const MARGIN: f64 = 16.0;
+pub(super) const MARGIN: f64 = 16.0;
 /// Right edge of the column of times.
 const TIMES_RIGHT: f64 = WIDTH - 100.0;
 /// Right edge of the column of speed-up factors.
@@ -25,11 +25,11 @@ const AXIS_END: f64 = TIMES_RIGHT - 86.0;
 /// The largest x coordinate at which the time axis may begin.
 const MAX_AXIS_BEGIN: f64 = 300.0;
 /// Height of a row.
-const ROW_HEIGHT: f64 = 30.0;
+pub(super) const ROW_HEIGHT: f64 = 30.0;
 /// Height of a bar.
 const BAR_HEIGHT: f64 = 16.0;
 /// Height of a line of text.
-const LINE_HEIGHT: f64 = 18.0;
+pub(super) const LINE_HEIGHT: f64 = 18.0;
 /// Characters that fit into a line across the whole chart.
 const MAX_LINE_CHARS: usize = 112;
 /// The shortest time that is drawn, in milliseconds. Shorter times are drawn at this value, since 0 has no place on a
@@ -91,7 +91,18 @@ fn write_svg(
         write_bar(&mut body, (MARGIN, y - 11.0), (24.0, 12.0), true)?;
         write_text(&mut body, "small", MARGIN + 32.0, y, "~ noisy: only the digits that can be believed")?;
     }
-    let height = (y + MARGIN).ceil();
+    write_document(out, (&title, &description(panels, interrupted)), y, &body)
+}
+
+/// Writes an SVG document with a title and a description for screen readers. `bottom` is the y coordinate of the lower end of
+/// `body`.
+pub(super) fn write_document(
+    out: &mut String,
+    (title, description): (&str, &str),
+    bottom: f64,
+    body: &str,
+) -> fmt::Result {
+    let height = (bottom + MARGIN).ceil();
     writeln!(
         out,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" \
@@ -101,8 +112,8 @@ fn write_svg(
          patternTransform=\"rotate(45)\"><rect width=\"6\" height=\"6\" fill=\"#dbe9ff\"/>\
          <rect width=\"2.5\" height=\"6\" fill=\"#2f6fd6\"/></pattern></defs>\n\
          <rect width=\"{WIDTH}\" height=\"{height}\" fill=\"#ffffff\"/>",
-        escaped(&title),
-        escaped(&description(panels, interrupted)),
+        escaped(title),
+        escaped(description),
     )?;
     writeln!(out, "{body}</svg>")
 }
@@ -273,7 +284,7 @@ fn label(row: &Row) -> (Cow<'static, str>, Option<&str>) {
 }
 
 /// Shortens text to at most `max_chars` characters; shortened text ends with an ellipsis.
-fn truncated(text: &str, max_chars: usize) -> Cow<'_, str> {
+pub(super) fn truncated(text: &str, max_chars: usize) -> Cow<'_, str> {
     match text.char_indices().nth(max_chars) {
         None => Cow::Borrowed(text),
         Some(_) => Cow::Owned(text.chars().take(max_chars - 1).chain(['…']).collect()),
@@ -287,7 +298,7 @@ fn is_noisy(measured: &Measurement) -> bool {
 
 /// Returns the median as text, rounded to its significant digits if it is noisy.
 fn median_text(measured: &Measurement) -> String {
-    believed(measured.time.p50, &[measured.noise()])
+    believed(measured.time.p50, &[measured.precision()])
 }
 
 /// Describes which clock measured the times: device time, wall time, or device time with the ids of the rows that have wall
@@ -349,7 +360,7 @@ fn description(panels: &[(&str, &CaseRun)], interrupted: Option<&str>) -> String
 
 /// Writes text of any length as lines wrapped at the chart's width, the first at `y`; returns the y coordinate for the next
 /// line.
-fn write_lines(out: &mut String, class: &str, words: &str, mut y: f64) -> Result<f64, fmt::Error> {
+pub(super) fn write_lines(out: &mut String, class: &str, words: &str, mut y: f64) -> Result<f64, fmt::Error> {
     for one in wrapped(words, MAX_LINE_CHARS) {
         write_text(out, class, MARGIN, y, &one)?;
         y += LINE_HEIGHT;
@@ -381,12 +392,12 @@ fn wrapped(words: &str, max_chars: usize) -> Vec<String> {
 }
 
 /// Writes text with a style class at a point.
-fn write_text(out: &mut String, class: &str, x: f64, y: f64, words: &str) -> fmt::Result {
+pub(super) fn write_text(out: &mut String, class: &str, x: f64, y: f64, words: &str) -> fmt::Result {
     writeln!(out, "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>", escaped(words))
 }
 
 /// Writes a vertical line with a style class at an x coordinate.
-fn write_line(out: &mut String, class: &str, x: f64, (top, bottom): (f64, f64)) -> fmt::Result {
+pub(super) fn write_line(out: &mut String, class: &str, x: f64, (top, bottom): (f64, f64)) -> fmt::Result {
     writeln!(out, "<line class=\"{class}\" x1=\"{x:.1}\" y1=\"{top:.1}\" x2=\"{x:.1}\" y2=\"{bottom:.1}\"/>")
 }
 
@@ -400,7 +411,7 @@ fn write_bar(out: &mut String, (x, y): (f64, f64), (width, height): (f64, f64), 
 }
 
 /// Escapes text for XML. Characters that XML does not allow become U+FFFD.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -212,11 +212,11 @@ fn faults(svg: &str, runs: &[CaseRun]) -> Vec<String> {
             continue;
         };
         let noisy = m.noise().is_some();
-        if !told.contains(&format!("{} ms", believed(m.time.p50, &[m.noise()])).as_str()) {
+        if !told.contains(&format!("{} ms", believed(m.time.p50, &[m.precision()])).as_str()) {
             faults.push(format!("{id} has another time: {told:?}"));
         }
         let base = run.base().unwrap().1;
-        let factor = believed(base.time.p50 / m.time.p50, &[base.noise(), m.noise()]);
+        let factor = believed(base.time.p50 / m.time.p50, &[base.precision(), m.precision()]);
         if !told.contains(&format!("{factor}×").as_str()) {
             faults.push(format!("{id} has another factor: {told:?}"));
         }
@@ -237,7 +237,7 @@ fn faults(svg: &str, runs: &[CaseRun]) -> Vec<String> {
         faults.push(format!("{} peaks of {}", drawn.len(), peaks.len()));
     }
     for ((line, name), (peak, m)) in drawn.into_iter().zip(peaks) {
-        let told = format!("peak: {} {} ms", peak.name, believed(m.time.p50, &[m.noise()]));
+        let told = format!("peak: {} {} ms", peak.name, believed(m.time.p50, &[m.precision()]));
         if name.text != told || !near(line.number("x1"), m.time.p50) || line.get("x1") != line.get("x2") {
             faults.push(format!("the peak {}: {}", peak.name, name.text));
         }

@@ -1,11 +1,12 @@
 //! Timing. Tasks run in turn in one loop on the same data, so that a disturbance of the machine affects all of them. Slow tasks get
 //! fewer rounds; a prediction decides how many.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use base::error::{Error, Result};
 use base::timing::log::{self, Track};
-use base::timing::{CpuTimes, Noise, Series, believed, ms_since, noise};
+use base::timing::{CpuTimes, Noise, Precision, Series, believed, ms_since, noise};
 use opencl::cl::{Event, Queue, failed};
 use opencl::clock::Clock;
 use opencl::timer::{self, DeviceClock};
@@ -36,8 +37,8 @@ impl Sample {
     }
 }
 
-/// Statistics of the times of one variant, in milliseconds; see [`Sample`] for the three clocks.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// The times of one variant with their statistics, in milliseconds; see [`Sample`] for the three clocks.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Measurement {
     /// The time by which variants are compared: device time, or wall time without a device.
     pub time: Series,
@@ -53,6 +54,8 @@ pub struct Measurement {
     /// The number of runs for which the driver reported an impossible time. They are left out of all statistics,
     /// unless no run is left: then the wall times of all runs count.
     pub impossible: usize,
+    /// The sample of each run, in order, with those of impossible times.
+    pub samples: Arc<[Sample]>,
 }
 
 impl Measurement {
@@ -71,12 +74,14 @@ impl Measurement {
         let (device, wall) = (series(|s| s.device_ms), series(|s| Some(s.wall_ms)));
         let device = device.filter(|device| device.n == kept.len());
         let dispatch = series(|s| s.dispatch_ms).filter(|_| device.is_some());
-        Some(Self { time: device.or(wall)?, device, dispatch, wall, others: None, impossible })
+        let time = device.or(wall)?;
+        Some(Self { time, device, dispatch, wall, others: None, impossible, samples: samples.into() })
     }
 
     /// Returns this measurement with wall times in place of device times.
-    pub(super) fn by_wall(self) -> Self {
-        Self { time: self.wall.unwrap_or(self.time), device: None, dispatch: None, ..self }
+    pub(super) fn by_wall(&self) -> Self {
+        let time = self.wall.unwrap_or(self.time);
+        Self { time, device: None, dispatch: None, ..self.clone() }
     }
 
     /// Returns the reasons why the times are noisy, that is not exact to the last digit; `None` if they are not noisy.
@@ -84,11 +89,25 @@ impl Measurement {
         Noise::of(&self.time, self.others)
     }
 
+    /// Returns the digits with which the times are printed, and whether they are noisy.
+    pub fn precision(&self) -> Precision {
+        Precision::of(&self.time, self.others)
+    }
+
+    /// Returns the time of each run by which variants are compared, in order; NaN if it is impossible.
+    pub fn times(&self) -> Vec<f64> {
+        let ms = |sample: &Sample| {
+            if self.device.is_some() { sample.device_ms.unwrap_or(f64::NAN) } else { sample.wall_ms }
+        };
+        self.samples.iter().map(ms).collect()
+    }
+
     /// Returns the median of these times divided by the median of `other`, rounded to its significant digits, as in "12.3×"; `None`
     /// if the median of `other` is 0.
     pub fn ratio(&self, other: &Self) -> Option<String> {
         let ratio = self.time.p50 / other.time.p50;
-        (other.time.p50 > 0.0).then(|| format!("{}×", believed(ratio, &[self.noise(), other.noise()])))
+        (other.time.p50 > 0.0)
+            .then(|| format!("{}×", believed(ratio, &[self.precision(), other.precision()])))
     }
 }
 
@@ -230,14 +249,35 @@ pub type TaskResults<E = Error> = Vec<std::result::Result<TaskSamples, E>>;
 pub fn alternate<E>(
     rounds: u32,
     tasks: &mut [TimedTask<E>],
+    prepare: impl FnMut(u32, &TaskResults<E>) -> Result<()>,
+) -> Result<TaskResults<E>> {
+    alternate_pairs(rounds, tasks, &[], prepare)
+}
+
+/// Runs all tasks in turn as [`alternate`] does. `pairs` has the index of the first task of each pair that is compared: the second
+/// one follows it in even rounds, and comes before it in odd ones, so that neither gains by its place.
+///
+/// # Errors
+/// Returns the error of `prepare`, which ends all tasks.
+pub fn alternate_pairs<E>(
+    rounds: u32,
+    tasks: &mut [TimedTask<E>],
+    pairs: &[usize],
     mut prepare: impl FnMut(u32, &TaskResults<E>) -> Result<()>,
 ) -> Result<TaskResults<E>> {
+    let in_pairs = |at: usize, round: u32| match round % 2 {
+        1 if pairs.contains(&at) => at + 1,
+        1 if at > 0 && pairs.contains(&(at - 1)) => at - 1,
+        _ => at,
+    };
     let mut results: TaskResults<E> = tasks.iter().map(|_| Ok(TaskSamples::default())).collect();
     let began = CpuTimes::now();
     let others = || CpuTimes::now()?.others_since(began.as_ref()?);
     for round in 0..rounds {
         prepare(round, &results)?;
-        for (task, result) in tasks.iter_mut().zip(&mut results) {
+        for at in 0..tasks.len() {
+            let at = in_pairs(at, round);
+            let (Some(task), Some(result)) = (tasks.get_mut(at), results.get_mut(at)) else { continue };
             let Ok(timed) = result else { continue };
             if round >= task.rounds {
                 continue;
@@ -313,6 +353,23 @@ mod tests {
     }
 
     #[test]
+    fn neither_task_of_a_pair_always_comes_first() {
+        let runs = RefCell::new(String::new());
+        let task = |name: char| {
+            let runs = &runs;
+            TimedTask {
+                rounds: 3,
+                run: Box::new(move |_| (runs.borrow_mut().push(name), Ok(Sample::on_host(2.0))).1),
+            }
+        };
+        let mut tasks: [TimedTask; 4] = ['a', 'b', 'c', 'd'].map(task);
+        let results = alternate_pairs(3, &mut tasks, &[1], |_, _| Ok(())).unwrap();
+        drop(tasks);
+        assert_eq!(runs.into_inner(), "abcdacbdabcd");
+        assert!(results.iter().all(|timed| timed.as_ref().is_ok_and(|timed| timed.samples.len() == 3)));
+    }
+
+    #[test]
     fn tasks_alternate_and_a_failing_one_is_dropped() {
         let log = RefCell::new(String::new());
         let s = Sample { device_ms: Some(1.0), dispatch_ms: Some(0.5), wall_ms: 2.0 };
@@ -351,6 +408,9 @@ mod tests {
         assert_eq!((rest.time.n, rest.impossible, rest.device), (2, 1, Some(rest.time)));
         let none = Measurement::from_samples(&[impossible, impossible]).unwrap();
         assert_eq!((none.time.n, none.impossible, none.device, none.dispatch), (2, 2, None, None));
+        assert_eq!(none.times(), [s.wall_ms; 2]);
+        let times = rest.times();
+        assert_eq!((times[0], times[1].is_nan(), times[2]), (1.0, true, 1.0), "each in its round");
         assert_eq!(none.time.p50, s.wall_ms, "wall times take the place of impossible ones");
         let sometimes = Measurement::from_samples(&[Sample { device_ms: None, ..s }, s]).unwrap();
         assert_eq!((sometimes.device, sometimes.time.n, sometimes.time.p50), (None, 2, 2.0));

@@ -5,11 +5,12 @@
 
 use std::cell::RefCell;
 
-use super::Outcome;
 use super::outcome::{VariantResult, fail};
 use super::rows::{CaseRun, Row, Turn, not_timed};
 use super::runner::{CaseBuffers, ComparedRun, Ladder, LadderRunner, PreparedVariant};
+use super::{BackEnd, Outcome};
 use crate::measure::{self, Sample, TaskResults, TimedTask};
+use crate::saved::folder_letter;
 use crate::variant::{Variant, Work};
 use base::error::Result;
 use base::verify::{Accuracy, Checked};
@@ -37,21 +38,26 @@ pub trait BenchObserver {
     fn update_case(&mut self, case: usize, run: CaseRun);
 }
 
+/// The builder of the variants, and that of the same variants from a second folder of kernels, if two folders are compared.
+pub type Runners<'r, 'a, L> = (&'r LadderRunner<'a, L>, Option<&'r LadderRunner<'a, L>>);
+
 /// The variants that take part in a benchmark.
 pub type Variants<L> = [&'static Variant<<L as Ladder>::Code, <L as Ladder>::Host>];
 
 /// Checks and times `variants` for each of `cases`, and passes the results to `observer`; the last call for a case has the complete
-/// results. The failure of a variant or peak kernel becomes its [`Outcome`]. If a whole case fails, all its rows have that failure
+/// results. If there are two `runners`, each has another folder of kernels, on the same device: the kernels of
+/// both folders are timed in turns, and compared ([`CaseRun::ratio_of_folders`]). The failure of a variant or peak kernel becomes its [`Outcome`]. If a whole case fails, all its rows have that failure
 /// as their outcome.
 pub fn run<L: Ladder>(
-    runner: &LadderRunner<L>,
+    runners: Runners<'_, '_, L>,
     variants: &Variants<L>,
     cases: &[L::Case],
     options: BenchOptions,
     observer: &mut dyn BenchObserver,
 ) {
     for (index, case) in cases.iter().enumerate() {
-        let run = match run_case(runner, variants, (index, case), options, observer) {
+        let runner = runners.0;
+        let run = match run_case(runners, variants, (index, case), options, observer) {
             Ok(run) => run,
             Err(error) => {
                 let failed = |entry| Row::new(entry, Outcome::Failed(error.clone()));
@@ -70,7 +76,7 @@ pub fn run<L: Ladder>(
 /// Checks and times the variants for a case, given with its index in the list of cases. Passes intermediate results to `observer`
 /// and returns the complete ones.
 fn run_case<L: Ladder>(
-    runner: &LadderRunner<L>,
+    (runner, second): Runners<'_, '_, L>,
     variants: &Variants<L>,
     (index, case): (usize, &L::Case),
     options: BenchOptions,
@@ -80,8 +86,17 @@ fn run_case<L: Ladder>(
     let mut run = CaseRun::new(runner.case(case));
     let short = run.case.short.clone();
     let mut ready: Vec<(usize, u32, PreparedVariant<L>)> = Vec::new();
-    for &variant in variants {
-        let mut row = Row::new(runner.entry(variant), not_timed());
+    let of_folders = variants.iter().flat_map(|&variant| match second {
+        Some(second) if variant.back_end() == BackEnd::OpenCl => {
+            vec![(variant, runner, Some(0)), (variant, second, Some(1))]
+        }
+        _ => vec![(variant, runner, None)],
+    });
+    for (variant, runner, folder) in of_folders {
+        let mut row = Row { folder, ..Row::new(runner.entry(variant), not_timed()) };
+        if let Some(folder) = folder {
+            row.entry.name = format!("{} ({})", row.entry.id, folder_letter(folder));
+        }
         observer.begin_step(&format!("checking {}, {short}", row.entry.id));
         let prepared = match options.fail_fast && run.is_wrong() {
             true => Err(Box::new(Outcome::Skipped("Something before it is wrong.".to_owned()))),
@@ -90,6 +105,7 @@ fn run_case<L: Ladder>(
         match prepared {
             Ok((rounds, checked, prepared)) => {
                 (row.auto_choice, row.checked) = (prepared.auto_choice.clone(), checked);
+                row.kernel = runner.kernel_file(&prepared);
                 ready.push((run.rows.len(), rounds, prepared));
             }
             Err(outcome) => row.outcome = *outcome,
@@ -138,11 +154,20 @@ fn run_case<L: Ladder>(
     let (turns, mut tasks): (Vec<Turn>, Vec<TimedTask<Box<Outcome>>>) =
         turns.into_iter().filter_map(task).unzip();
     let mut readings: Vec<Reading> = Vec::new();
+    let folder_of = |turn: &Turn| match turn {
+        Turn::Row(row) => run.rows[*row].folder,
+        Turn::Peak(_) => None,
+    };
+    let is_pair = |at: &usize| {
+        let next = turns.get(at + 1);
+        folder_of(&turns[*at]) == Some(0) && next.is_some_and(|next| folder_of(next) == Some(1))
+    };
+    let pairs: Vec<usize> = (0..turns.len()).filter(is_pair).collect();
     let with = |results: &TaskResults<Box<Outcome>>, readings: &[Reading]| CaseRun {
         clock_speed: runner.clock_speed(readings),
         ..run.with(&turns, results, &exact.borrow())
     };
-    let results = measure::alternate(options.rounds, &mut tasks, |round, results| {
+    let results = measure::alternate_pairs(options.rounds, &mut tasks, &pairs, |round, results| {
         // The reading before the first round belongs to the warm-up, and counts only if it is the only one. The others follow right
         // after the last run of a round, before the device slows down.
         if round == 1 {
@@ -331,7 +356,7 @@ mod tests {
         }
         let variant = |name: &&str| ladder.variants().iter().find(|variant| variant.id == *name).unwrap();
         let variants: Vec<_> = names.iter().map(variant).collect();
-        run(&runner, &variants, cases, options, observer);
+        run((&runner, None), &variants, cases, options, observer);
     }
 
     fn run_three_rounds(names: &[&str], cases: &[u32], fail_fast: bool) -> (RecordingObserver, Vec<String>) {

@@ -6,7 +6,8 @@ use serde_json::Value;
 use super::{BackEnd, NOT_TIMED, Outcome};
 use crate::clock_speed::ClockSpeed;
 use crate::measure::{Measurement, TaskResults, TaskSamples};
-use base::timing::number;
+use crate::saved::KernelFile;
+use base::timing::{Ratio, number};
 use base::verify::{Accuracy, Checked};
 use opencl::clock::{Clock, ClockState, format_resolution};
 
@@ -91,6 +92,10 @@ pub struct Row {
     pub outcome: Outcome,
     /// The kernels that an automatic variant has chosen; `None` for all other variants.
     pub auto_choice: Option<AutoChoice>,
+    /// The kernel file; `None` for variants without kernels, and if the variant was not built.
+    pub kernel: Option<KernelFile>,
+    /// The index of the folder of kernels, if the variant's kernels of several folders are compared.
+    pub folder: Option<usize>,
     /// The comparisons of the checks; empty if the variant was not checked to the end.
     pub checked: Vec<Checked>,
     /// The accuracy of the output; `None` if the output has to be exact.
@@ -100,7 +105,15 @@ pub struct Row {
 impl Row {
     /// Makes a row with nothing but an outcome.
     pub fn new(entry: Entry, outcome: Outcome) -> Self {
-        Self { entry, outcome, auto_choice: None, checked: Vec::new(), accuracy: None }
+        Self {
+            entry,
+            outcome,
+            auto_choice: None,
+            kernel: None,
+            folder: None,
+            checked: Vec::new(),
+            accuracy: None,
+        }
     }
 }
 
@@ -165,6 +178,17 @@ impl CaseRun {
     /// Returns the times of the peak kernel with which a row is compared; `None` if there is no such kernel, or it has no times.
     pub fn peak_of(&self, row: &Row) -> Option<&Measurement> {
         row.entry.peak.and_then(|at| self.peaks.get(at)).and_then(Outcome::measured)
+    }
+
+    /// Returns the ratio of the times of the first folder's kernels to those of this row, whose kernels are another folder's; `None` for all
+    /// other rows, and if a row has too few times.
+    pub fn ratio_of_folders(&self, row: &Row) -> Option<Ratio> {
+        row.folder.filter(|folder| *folder > 0)?;
+        let first = self.rows.iter().find(|one| one.entry.id == row.entry.id && one.folder == Some(0))?;
+        let (first, second) = (first.outcome.measured()?, row.outcome.measured()?);
+        // Times by two clocks are not comparable.
+        let is_same_clock = first.device.is_some() == second.device.is_some();
+        is_same_clock.then(|| Ratio::of_pairs(&first.times(), &second.times())).flatten()
     }
 
     /// Returns the rows that have times.

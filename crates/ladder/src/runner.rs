@@ -19,6 +19,7 @@ use crate::Outcome;
 use crate::clock_speed::ClockSpeed;
 use crate::config::{Config, Tunable};
 use crate::measure::Sample;
+use crate::saved::KernelFile;
 use crate::trial::Child;
 use crate::variant::{Variant, Work};
 use base::error::{Error, Result};
@@ -416,6 +417,16 @@ impl<'a, L: Ladder> LadderRunner<'a, L> {
         Self { ladder, cl, no_device, child: RefCell::new(child), clock: OnceCell::new(), clock_reader }
     }
 
+    /// Returns a runner of the same ladder on the same device with other kernels: both use the same memory. Modified kernels run
+    /// in `child` first.
+    #[must_use]
+    pub fn with_sources(&self, sources: Sources, child: &'a mut Child) -> Self {
+        let cl = self.cl.as_ref().map(|cl| cl.with_sources(sources));
+        let clock_reader = Err("The runner of the first kernels reads it.".to_owned());
+        let (clock, no_device) = (self.clock.clone(), self.no_device.clone());
+        Self { ladder: self.ladder, cl, no_device, child: RefCell::new(child), clock, clock_reader }
+    }
+
     /// Returns how far the device's times are used.
     pub fn clock(&self) -> &ClockState {
         let calibrate = || self.cl.as_ref().map_or(ClockState::Uncalibrated(None), ClockState::calibrate);
@@ -590,6 +601,14 @@ impl<'a, L: Ladder> LadderRunner<'a, L> {
         let case = self.ladder.case_of(built, &buffers.case);
         let cl = self.device(buffers).ok();
         predict_if_long(self.ladder, cl, built, &case, &mut buffers.smaller)
+    }
+
+    /// Returns the kernel file of a prepared variant with a hash of its text; `None` if the variant has no kernels.
+    pub(super) fn kernel_file(&self, prepared: &PreparedVariant<L>) -> Option<KernelFile> {
+        let (_, config) = prepared.kernels.as_ref()?;
+        let file = config.code().file();
+        let hash = self.cl.as_ref()?.sources().fingerprint(file).ok()?;
+        Some(KernelFile { file: file.to_owned(), hash })
     }
 
     /// Runs all checks of a prepared variant; returns a list of the comparisons.

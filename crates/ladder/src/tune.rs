@@ -466,7 +466,7 @@ impl<L: Ladder> Tuner<'_, '_, '_, L> {
             let trial = &mut self.trials[*at];
             match measured {
                 Ok(measured) => {
-                    trial.median_ms = measured.map(|m| m.time.p50);
+                    trial.median_ms = measured.as_ref().map(|m| m.time.p50);
                     trial.noise = measured.and_then(|m| m.noise());
                 }
                 Err(error) => {

@@ -56,7 +56,7 @@ fn the_minimum_scores_a_trial_and_the_median_of_turns_decides() {
     let one = trial(&found, "one A=1 B=8 C=1");
     assert_eq!((one.ms(), one.median_ms), (Some(1.0), Some(4.0)));
     assert_eq!(best(&found.trials).map(|(t, ms)| (t.variant, ms)), Some(("two", 2.0)));
-    assert_eq!(found.peak.map(|peak| peak.time.p50), Some(1.0));
+    assert_eq!(found.peak.as_ref().map(|peak| peak.time.p50), Some(1.0));
     // Before the end the minimum is all that is known.
     let so_far: Vec<_> = found.trials.iter().map(|t| Trial { median_ms: None, ..t.clone() }).collect();
     assert_eq!(best(&so_far).map(|(t, ms)| (t.variant, ms)), Some(("one", 1.0)));

@@ -4,6 +4,7 @@ use egui::{Align2, Color32, CornerRadius, Rect, Sense, Ui, pos2, vec2};
 
 use super::hatch::{Hatch, Pattern};
 use super::{theme, words};
+use base::timing::Ratio;
 use engine::stats::{Recorder, Scores, Setting, Stage, Summary};
 
 /// Seconds between two refreshes of the displayed statistics.
@@ -27,6 +28,8 @@ pub(crate) struct Numbers {
     gl: [Option<Summary>; 3],
     /// The filter's times on the right side of a wipe.
     pub second_filter: Option<Summary>,
+    /// The filter's times on the left side of a wipe, relative to those on the right side.
+    pub wipe_ratio: Option<Ratio>,
     /// The times of packing the planes on the decoder's thread.
     packing: Option<Summary>,
     pub repaint: Option<Summary>,
@@ -56,6 +59,7 @@ impl Numbers {
         self.frame = recorder.shown.frame_interval();
         self.packing = recorder.shown.packing();
         self.second_filter = recorder.shown.beside();
+        self.wipe_ratio = recorder.shown.wipe_ratio();
         self.gl = [0, 1, 2].map(|n| recorder.shown.gl_summary(|gl| gl.named()[n].1));
     }
 

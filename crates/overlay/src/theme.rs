@@ -299,8 +299,8 @@ mod tests {
 
     #[test]
     fn a_change_is_told_no_finer_than_what_has_changed() {
-        let noise = |min, p95| Noise::from_percentiles((min, 1.0, p95), 100, None);
-        let (one, two) = (noise(0.5, 2.0), Noise::from_percentiles((1.0, 1.0, 1.0), 3, None));
+        let noise = |low, high| Noise::from_percentiles((1.0, 2.0), (low, high), 100, None);
+        let (one, two) = (noise(0.5, 2.0), noise(0.9, 1.1));
         assert_eq!([one, two].map(|noise| noise.map(|noise| noise.digits())), [Some(1), Some(2)]);
         assert_eq!([change(-0.42, 8.0, None), change(0.3, 30.0, None)], ["\u{2212}0.42", "+0.30"]);
         assert_eq!([change(-0.42, 8.0, two), change(-6.43, 23.15, two)], ["~\u{2212}0.4", "~\u{2212}6"]);

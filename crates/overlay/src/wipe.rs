@@ -11,7 +11,7 @@ use egui::{
 
 use super::table::Numbers;
 use super::{Action, View, Wipe, theme};
-use base::timing::Noise;
+use base::timing::Ratio;
 use box_filter::VariantId;
 use engine::Difference;
 use engine::stats::Summary;
@@ -112,7 +112,8 @@ impl WipeLine {
         let right = self.pointer_is_right;
         let times = [numbers.filter(), numbers.second_filter];
         let differs = wipe.sides.map(|side| view.kernels.differs(side.variant, side.version));
-        let [a, b] = label_texts(wipe, times, differs, view.kernels.running);
+        let ratio = numbers.wipe_ratio;
+        let [a, b] = label_texts(wipe, (times, ratio), differs, view.kernels.running);
         let y = area.top() + theme::GAP;
         let first = Label::new(ui, area, pos2(x - GRAB_DISTANCE, y), Align2::RIGHT_TOP, &a, !right);
         let mut second = Label::new(ui, area, pos2(x + GRAB_DISTANCE, y), Align2::LEFT_TOP, &b, right);
@@ -175,12 +176,12 @@ fn difference_text(
     (difference.text_in(size, orientation), largest)
 }
 
-/// Returns the labels of the left and the right side: the filter, its median time, and the ratio of this time to that of the
-/// opposite side. Edited kernels with a wrong output get no times. If the right side shows another version of the kernels of
+/// Returns the labels of the left and the right side: the filter, its median time, and the verdict of the comparison with the
+/// opposite side. `ratio` is that of the left side's times to the right side's, frame by frame. Edited kernels with a wrong output get no times. If the right side shows another version of the kernels of
 /// the left side's variant, the left label names `running`, the version that runs.
 fn label_texts(
     wipe: &Wipe,
-    times: [Option<Summary>; 2],
+    (times, ratio): ([Option<Summary>; 2], Option<Ratio>),
     differs: [bool; 2],
     running: Option<u64>,
 ) -> [String; 2] {
@@ -204,10 +205,10 @@ fn label_texts(
             let wall = if wipe.by_wall[side] { " wall time" } else { "" };
             let ms = theme::with_noise(own.p50, own.noise, theme::short_ms);
             text.push_str(&format!("   p50 {ms} ms{wall}"));
-            if let Some(other) = time(1 - side) {
-                let noise = [own.noise, other.noise].into_iter().flatten().min_by_key(Noise::digits);
-                let ratio = theme::with_noise(own.p50 / other.p50, noise, theme::short_number);
-                text.push_str(&format!("   {ratio} \u{d7}"));
+            if let Some(ratio) = ratio.filter(|_| time(1 - side).is_some()) {
+                // Above 1 if the right side is faster.
+                let verdict = if side == 1 { ratio.verdict() } else { ratio.inverse().verdict() };
+                text.push_str(&format!("   {}", verdict.short()));
             }
         }
         text
@@ -299,12 +300,14 @@ mod tests {
         let sides = [VariantId::Fused, VariantId::Flat].map(|variant| Request::new(variant, 3));
         let wipe = Wipe { sides, by_wall: [false; 2], difference: None };
         let time = |ms: f64| Summary::of([ms; 50].into_iter(), None);
-        let [a, b] = label_texts(&wipe, [time(1.0), time(2.0)], [false; 2], None);
-        assert!(
-            a.contains("p50 1") && a.contains('\u{d7}') && b.contains("p50 2") && b.contains('\u{d7}'),
-            "{a}, {b}"
-        );
-        let [a, b] = label_texts(&wipe, [time(1.0), time(2.0)], [false, true], None);
+        let ratio = Ratio::of_pairs(&[1.0, 1.01, 1.02, 1.0, 1.0, 1.0, 1.0, 1.0], &[5.0; 8]);
+        let times = ([time(1.0), time(5.0)], ratio);
+        let [a, b] = label_texts(&wipe, times, [false; 2], None);
+        assert!(a.contains("p50 1") && a.ends_with("   5.00\u{d7} faster"), "{a}");
+        assert!(b.contains("p50 5") && b.ends_with("   5.00\u{d7} slower"), "{b}");
+        let [a, b] = label_texts(&wipe, (times.0, None), [false; 2], None);
+        assert!(!a.contains('\u{d7}') && !b.contains('\u{d7}'), "{a}, {b}: too few frames");
+        let [a, b] = label_texts(&wipe, times, [false, true], None);
         assert!(a.contains("p50 1") && !a.contains('\u{d7}'), "{a}");
         assert_eq!(b, "flat r=3   p50 \u{2013}");
     }
@@ -315,7 +318,7 @@ mod tests {
             let [left, right] = sides.map(|variant| Request::new(variant, 3));
             let sides = [left, Request { version, ..right }];
             let wipe = Wipe { sides, by_wall: [false; 2], difference: None };
-            label_texts(&wipe, [None, None], [false; 2], Some(4))
+            label_texts(&wipe, ([None, None], None), [false; 2], Some(4))
         };
         let labels = of([VariantId::Flat, VariantId::Flat], Some(1));
         assert_eq!(labels, ["flat (version 4) r=3", "flat (version 1) r=3"]);

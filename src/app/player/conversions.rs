@@ -90,7 +90,7 @@ impl ConversionCheck {
             self.shown = Conversions { state, ..Conversions::default() };
             return;
         };
-        if let Err(error) = self.spawn(device, cx.args.trial.kernel_timeout, &cx.waker) {
+        if let Err(error) = self.spawn(device, cx.args.trial.timeouts.kernel_timeout, &cx.waker) {
             self.stop();
             cx.notify(error, false);
         }

@@ -132,7 +132,7 @@ impl LabMeasurement {
         };
         let info = &device.info;
         self.shown.device.clone_from(&info.name);
-        let timeouts = [cx.args.trial.kernel_timeout, cx.args.trial.device_timeout];
+        let timeouts = [cx.args.trial.timeouts.kernel_timeout, cx.args.trial.timeouts.device_timeout];
         let request = LabRequest { ladder, size, device: (info.index, info.name.clone()), timeouts, kernels };
         let (permits, permitted) = channel();
         match lab::start(request, permitted, &cx.waker) {

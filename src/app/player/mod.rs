@@ -173,7 +173,7 @@ impl<'a> Player<'a> {
             None => (args.filter.variant, args.filter.radius),
         };
         let sources = CurrentSources::default();
-        let builder = Builder::spawn(variant, args.trial.kernel_timeout, &sources, waker)?;
+        let builder = Builder::spawn(variant, args.trial.timeouts.kernel_timeout, &sources, waker)?;
         let recorder = Recorder::new(true);
         let decoder = decoder.unwrap_or_else(Decoder::without_frames);
         let mut frames = FrameLoop::new(gl, decoder, recorder, args.unpaced, waker.clone());

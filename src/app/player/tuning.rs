@@ -252,7 +252,7 @@ impl BackgroundTuning {
         let (_, radius) = RADIUS_RANGES[class.min(RADIUS_RANGES.len() - 1)];
         let (device, variants) = (device.clone(), tuner::variants());
         let most = max_trials(&tuner::initial_configs(&variants, &device, size));
-        let (sources, kernel_timeout) = (cx.sources.clone(), cx.args.trial.kernel_timeout);
+        let (sources, kernel_timeout) = (cx.sources.clone(), cx.args.trial.timeouts.kernel_timeout);
         let request = SearchRequest { device, sources, size, radius, variants, kernel_timeout };
         match Tuner::start(request, &cx.waker) {
             Ok(tuner) => self.tuner = Some(tuner),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::results::{Input, ProgressObserver, Results};
 use super::whole_frames::Client;
-use super::{conversions, devices, options, selected_variants, should_continue, start};
+use super::{conversions, devices, options, second_sources, selected_variants, should_continue, start};
 use crate::cli::ladders::size_option_ids;
 use crate::cli::live::LiveRun;
 use crate::cli::{BenchArgs, deduplicate, usage};
@@ -87,8 +87,10 @@ pub(in crate::cli) fn run(args: &BenchArgs) -> Result<u8> {
     let cases: Vec<_> = radii.iter().map(|radius| ladder.case(*radius)).collect();
     let named = cases.iter().map(|case| describe_case(&ladder, case)).collect();
     let live = start(args, input, named, &devices, variants.len());
-    let mut child = Child::new(BoxFilter::INFO.name, args.trial.kernel_timeout);
-    let mut trials = Trials::new(args.trial.kernel_timeout);
+    let mut child = Child::new(BoxFilter::INFO.name, args.timeouts.kernel_timeout);
+    let second_sources = second_sources(args)?;
+    let mut second_child = Child::new(BoxFilter::INFO.name, args.timeouts.kernel_timeout);
+    let mut trials = Trials::new(args.timeouts.kernel_timeout);
     for (index, device) in devices.iter().enumerate() {
         if !should_continue(args, &live) {
             break;
@@ -98,8 +100,10 @@ pub(in crate::cli) fn run(args: &BenchArgs) -> Result<u8> {
         let mut client = Client::new(&mut original, size);
         let ladder = BoxFilter::on_movie(&clip.frames, size, &mut client);
         let runner = LadderRunner::new(&ladder, device.as_ref(), sources.clone(), &mut child);
+        let second = second_sources.clone().map(|sources| runner.with_sources(sources, &mut second_child));
         let mut observer = ProgressObserver { live: &live, device: index };
-        rounds::run(&runner, &variants, &cases, options(args), &mut observer);
+        let second = second.as_ref();
+        rounds::run((&runner, second), &variants, &cases, options(args), &mut observer);
         if args.whole_frames {
             time_whole_frames(args, &live, index, &mut client, &radii);
         }

@@ -123,14 +123,14 @@ pub(super) fn print(
     print_line(format!("{device} · {width}×{height} · conversions to RGBA · {clock} in ms"))?;
     let mut table = table(["conversion", "min", "p50", "p95", "n", "fps"], 1..6);
     for (name, m) in times(rows) {
-        let (s, noise) = (&m.time, [m.noise()]);
+        let (s, precision) = (&m.time, [m.precision()]);
         table.add_row([
             name,
-            believed(s.min, &noise),
-            believed(s.p50, &noise),
-            believed(s.p95, &noise),
+            believed(s.min, &precision),
+            believed(s.p50, &precision),
+            believed(s.p95, &precision),
             s.n.to_string(),
-            believed(1000.0 / s.p50.max(1e-6), &noise),
+            believed(1000.0 / s.p50.max(1e-6), &precision),
         ]);
     }
     if times(rows).next().is_some() {

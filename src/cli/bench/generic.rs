@@ -1,7 +1,7 @@
 //! `clreel bench --ladder NAME` for all ladders except the box filter.
 
 use super::results::{Input, ProgressObserver};
-use super::{devices, options, selected_variants, should_continue, start};
+use super::{devices, options, second_sources, selected_variants, should_continue, start};
 use crate::cli::ladders::selected_cases;
 use crate::cli::{BenchArgs, usage};
 use base::error::Result;
@@ -26,7 +26,9 @@ pub(in crate::cli) fn run<L: Ladder>(ladder: &L, args: &BenchArgs) -> Result<u8>
     let named = cases.iter().map(|case| describe_case(ladder, case)).collect();
     let live = start(args, Input::Generated(L::INFO.name), named, &devices, variants.len());
     let sources = Sources::from_environment();
-    let mut child = Child::new(L::INFO.name, args.trial.kernel_timeout);
+    let mut child = Child::new(L::INFO.name, args.timeouts.kernel_timeout);
+    let second_sources = second_sources(args)?;
+    let mut second_child = Child::new(L::INFO.name, args.timeouts.kernel_timeout);
     for (index, device) in devices.iter().enumerate() {
         if !should_continue(args, &live) {
             break;
@@ -34,8 +36,10 @@ pub(in crate::cli) fn run<L: Ladder>(ladder: &L, args: &BenchArgs) -> Result<u8>
         let name = device.as_ref().map(|device| device.info.name.as_str());
         let _watched = name.map(|name| watch::on_device(name, "the variants are checked"));
         let runner = LadderRunner::new(ladder, device.as_ref(), sources.clone(), &mut child);
+        let second = second_sources.clone().map(|sources| runner.with_sources(sources, &mut second_child));
         let mut observer = ProgressObserver { live: &live, device: index };
-        rounds::run(&runner, &variants, &cases, options(args), &mut observer);
+        let second = second.as_ref();
+        rounds::run((&runner, second), &variants, &cases, options(args), &mut observer);
     }
     Ok(live.finish()?.exit_code())
 }

@@ -1,5 +1,8 @@
 //! The results of `bench` as JSON, `schema` 1. The box filter has `input`, other ladders have `ladder`; keys of cases,
-//! errors and rates differ accordingly.
+//! errors and rates differ accordingly. Results that are saved also have the samples of each row, for [`ladder::compare`].
+
+use std::io::Write as _;
+use std::path::Path;
 
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
@@ -10,18 +13,22 @@ use super::whole_frames;
 use crate::cli::devices::DeviceEntry;
 use crate::cli::output::{ClockEntry, print_json};
 use base::error::Result;
-use base::timing::Series;
+use base::save;
 use base::timing::noise::Noisy;
+use base::timing::{Ratio, Series};
 use base::verify::Checked;
 use engine::sharing::Sharing;
 use ladder::Outcome;
 use ladder::measure::Measurement;
 use ladder::rows::{CaseRun, Row, Throughput};
+use ladder::saved::{KernelFile, Metadata, SAMPLES_SUFFIX, SCHEMA, Samples};
 
 /// The JSON report of `clreel bench`.
 #[derive(Serialize)]
 struct Report<'a> {
     schema: u32,
+    #[serde(flatten)]
+    metadata: &'a Metadata,
     #[serde(skip_serializing_if = "Option::is_none")]
     ladder: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -29,6 +36,9 @@ struct Report<'a> {
     /// Sentences about missing results, if a signal ended the benchmark.
     #[serde(skip_serializing_if = "Option::is_none")]
     interrupted: Option<&'a str>,
+    /// The folders of kernels, if two are compared.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    folders: Vec<String>,
     devices: Vec<DeviceReport<'a>>,
 }
 
@@ -56,7 +66,10 @@ struct DeviceReport<'a> {
 }
 
 /// A case with the results of its peak kernels and variants.
-struct RunEntry<'a>(&'a CaseRun);
+struct RunEntry<'a> {
+    run: &'a CaseRun,
+    has_samples: bool,
+}
 
 /// The times of the filter in Rust, in the JSON report.
 #[derive(Serialize)]
@@ -75,6 +88,14 @@ struct RowEntry<'a> {
     kind: &'static str,
     outcome: &'static str,
     reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kernel: Option<&'a KernelFile>,
+    /// The index of the folder of kernels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    folder: Option<usize>,
+    /// The comparison with the kernels of the first folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compared: Option<RatioEntry>,
     /// The variant and parameters that `auto` has chosen.
     #[serde(skip_serializing_if = "Option::is_none")]
     chosen: Option<&'a str>,
@@ -89,8 +110,29 @@ struct RowEntry<'a> {
     #[serde(flatten)]
     rates: Option<Rates>,
     noisy: Noisy,
+    /// The part of the machine that other processes used meanwhile, 0 to 1.
+    others: Option<f64>,
+    /// The times of each run, if the results are saved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    samples: Option<Samples>,
     /// The comparisons with the reference; empty if the outcome is not `ok`.
     checked: &'a [Checked],
+}
+
+/// The ratio of two times with the interval of 99 % confidence, in the JSON report: above 1 if the second one is faster.
+#[derive(Serialize)]
+struct RatioEntry {
+    ratio: f64,
+    low: f64,
+    high: f64,
+    verdict: String,
+}
+
+impl RatioEntry {
+    fn new(Ratio { low, estimate, high }: Ratio) -> Self {
+        let verdict = Ratio { low, estimate, high }.verdict().to_string();
+        Self { ratio: estimate, low, high, verdict }
+    }
 }
 
 /// The largest error of a variant's output, in the JSON report.
@@ -116,27 +158,41 @@ struct Rates {
 
 /// Prints the report; `interrupted` is a sentence about what is missing if a signal ended the benchmark.
 pub(super) fn print(results: &Results, interrupted: Option<&str>) -> Result<()> {
-    print_json(&report(results, interrupted))
+    print_json(&report(results, interrupted, false))
 }
 
-/// Returns the report as a serializable value.
-pub(super) fn report<'a>(results: &'a Results, interrupted: Option<&'a str>) -> impl Serialize + use<'a> {
+/// Writes the report with all samples to a file.
+pub(super) fn save(results: &Results, path: &Path, interrupted: Option<&str>) -> Result<()> {
+    save::atomically(path, |file| {
+        serde_json::to_writer(&mut *file, &report(results, interrupted, true))?;
+        file.write_all(b"\n")
+    })
+}
+
+/// Returns the report as a serializable value, with the samples of each row if `has_samples`.
+pub(super) fn report<'a>(
+    results: &'a Results,
+    interrupted: Option<&'a str>,
+    has_samples: bool,
+) -> impl Serialize + use<'a> {
     let (ladder, input) = match &results.input {
         Input::Generated(ladder) => (Some(*ladder), None),
         Input::Movie { file, size: (width, height), frames } => {
             (None, Some(InputEntry { file, width: *width, height: *height, frames: *frames }))
         }
     };
-    let devices = results.devices.iter().map(|device| device_report(device, input.is_some())).collect();
-    Report { schema: 1, ladder, input, interrupted, devices }
+    let folders = results.folders.iter().map(base::text::unicode).collect();
+    let device = |device| device_report(device, input.is_some(), has_samples);
+    let devices = results.devices.iter().map(device).collect();
+    Report { schema: SCHEMA, metadata: &results.metadata, ladder, input, interrupted, folders, devices }
 }
 
 /// Converts the results on one device to their part of the JSON report.
-fn device_report(results: &DeviceResults, is_movie: bool) -> DeviceReport<'_> {
+fn device_report(results: &DeviceResults, is_movie: bool, has_samples: bool) -> DeviceReport<'_> {
     let sharing = Sharing::copy("bench opens no window; `clreel devices` tests sharing");
     DeviceReport {
         device: results.device.as_ref().map(|info| DeviceEntry::new(info, &sharing)),
-        runs: results.runs.iter().map(|(_, run)| RunEntry(run)).collect(),
+        runs: results.runs.iter().map(|(_, run)| RunEntry { run, has_samples }).collect(),
         conversions: is_movie.then(|| results.conversions.iter().map(entry).collect()),
         whole_frames: results
             .whole_frames
@@ -153,8 +209,9 @@ fn noisy(measured: Option<&Measurement>) -> Noisy {
 impl Serialize for RunEntry<'_> {
     /// Writes the fields of the case, followed by the results of its rows.
     fn serialize<S: Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
-        let CaseRun { case, peaks: outcomes, rows, remark, clock, clock_speed } = self.0;
+        let CaseRun { case, peaks: outcomes, rows, remark, clock, clock_speed } = self.run;
         let mut map = to.serialize_map(None)?;
+        map.serialize_entry("title", &case.title)?;
         match (case.throughput, case.json.as_object()) {
             (Throughput::Frames, Some(fields)) => {
                 fields.iter().try_for_each(|(name, value)| map.serialize_entry(name, value))?;
@@ -170,6 +227,9 @@ impl Serialize for RunEntry<'_> {
             if index == 0 || measured.is_some() || failed {
                 map.serialize_entry(&format!("{}_ms", peak.key), &measured.map(|m| m.time))?;
                 map.serialize_entry(&format!("{}_noisy", peak.key), &noisy(measured))?;
+                if let Some(measured) = measured.filter(|_| self.has_samples) {
+                    map.serialize_entry(&format!("{}{SAMPLES_SUFFIX}", peak.key), &Samples::of(measured))?;
+                }
             }
             if failed {
                 map.serialize_entry(&format!("{}_reason", peak.key), &outcome.reason())?;
@@ -177,7 +237,8 @@ impl Serialize for RunEntry<'_> {
         }
         let (native, variants): (Vec<&Row>, Vec<&Row>) =
             rows.iter().partition(|row| row.entry.extra.is_some());
-        let variants: Vec<_> = variants.into_iter().map(|row| row_entry(self.0, row)).collect();
+        let variants: Vec<_> =
+            variants.into_iter().map(|row| row_entry(self.run, row, self.has_samples)).collect();
         map.serialize_entry("variants", &variants)?;
         let native: Vec<_> = native.into_iter().filter_map(native_entry).collect();
         if !native.is_empty() {
@@ -187,7 +248,7 @@ impl Serialize for RunEntry<'_> {
             map.serialize_entry("remark", remark)?;
         }
         map.serialize_entry("clock", clock.json_name())?;
-        map.serialize_entry("clock_reason", &self.0.clock_note())?;
+        map.serialize_entry("clock_reason", &self.run.clock_note())?;
         map.serialize_entry("clock_mhz", &clock_speed.as_ref().ok().map(ClockEntry::new))?;
         map.serialize_entry("clock_mhz_reason", &clock_speed.as_ref().err())?;
         map.end()
@@ -195,7 +256,7 @@ impl Serialize for RunEntry<'_> {
 }
 
 /// Converts a row of results to its entry in the JSON report.
-fn row_entry<'a>(run: &CaseRun, row: &'a Row) -> RowEntry<'a> {
+fn row_entry<'a>(run: &CaseRun, row: &'a Row, has_samples: bool) -> RowEntry<'a> {
     let times = row.outcome.measured();
     let per_ns = |amount: f64| times.map(|m| amount / (m.time.p50 * 1e6)).filter(|rate| rate.is_finite());
     let max_error = match &row.outcome {
@@ -217,6 +278,9 @@ fn row_entry<'a>(run: &CaseRun, row: &'a Row) -> RowEntry<'a> {
         kind: row.entry.back_end.as_str(),
         outcome: row.outcome.word(),
         reason: row.outcome.reason().or_else(|| run.clock_reason(row)),
+        kernel: row.kernel.as_ref(),
+        folder: row.folder,
+        compared: run.ratio_of_folders(row).map(RatioEntry::new),
         chosen: row.auto_choice.as_ref().map(|chosen| chosen.config.as_str()),
         tuned: row.auto_choice.as_ref().and_then(|chosen| chosen.from_cache),
         error,
@@ -225,6 +289,8 @@ fn row_entry<'a>(run: &CaseRun, row: &'a Row) -> RowEntry<'a> {
         wall_ms: times.and_then(|m| m.wall),
         rates,
         noisy: noisy(times),
+        others: times.and_then(|m| m.others),
+        samples: times.filter(|_| has_samples).map(Samples::of),
         checked: times.map_or(&[], |_| row.checked.as_slice()),
     }
 }

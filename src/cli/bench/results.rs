@@ -19,6 +19,7 @@ use ladder::measure::Measurement;
 use ladder::rounds::BenchObserver;
 use ladder::rows::{Case, CaseRun};
 use ladder::runner::Ladder as _;
+use ladder::saved::Metadata;
 use ladder::{NOT_TIMED, Outcome};
 use opencl::cl::{Device, DeviceInfo};
 
@@ -37,6 +38,11 @@ pub(super) struct Results {
     pub live: bool,
     /// The path of the SVG chart to write, if `--chart` is set.
     pub chart: Option<PathBuf>,
+    /// The path of the JSON file to write, if `--save` is set.
+    pub save: Option<PathBuf>,
+    pub metadata: Metadata,
+    /// The folders of kernels, if two are compared.
+    pub folders: Vec<PathBuf>,
     pub input: Input,
     pub rounds: u32,
     pub cases: Vec<Case>,
@@ -99,10 +105,11 @@ impl BenchObserver for ProgressObserver<'_> {
 }
 
 impl LiveResults for Results {
-    /// Prints the results as JSON or as tables, and writes the chart.
+    /// Prints the results as JSON or as tables, and writes the chart and the saved results.
     fn print(&self, interrupted: Option<&str>) -> Result<()> {
-        // The results are printed even if the chart cannot be written, and vice versa.
+        // The results are printed even if a file cannot be written, and vice versa.
         let charted = self.write_chart(interrupted);
+        let saved = self.save.as_ref().map_or(Ok(()), |path| report::save(self, path, interrupted));
         match self.json {
             true => report::print(self, interrupted)?,
             false => table::print(self)?,
@@ -110,7 +117,7 @@ impl LiveResults for Results {
         if let Some(noisy) = noise::summary(&self.noise_by_row()) {
             print_message(&noisy);
         }
-        charted
+        charted.and(saved)
     }
 
     /// Describes which results an interrupted benchmark lacks.
@@ -146,7 +153,7 @@ impl LiveResults for Results {
 
     /// Returns the JSON report if the window started this process.
     fn for_window(&self) -> Option<impl Serialize> {
-        self.live.then(|| report::report(self, None))
+        self.live.then(|| report::report(self, None, false))
     }
 }
 
@@ -224,7 +231,20 @@ mod tests {
         });
         let device = DeviceResults { runs: runs.collect(), ..DeviceResults::new(None) };
         let input = Input::Movie { file: String::new(), size: (1, 1), frames: 1 };
-        Results { json: false, live: false, chart: None, input, rounds: 9, cases, devices: vec![device] }
+        let metadata = Metadata::now("clreel");
+        let devices = vec![device];
+        Results {
+            json: false,
+            live: false,
+            chart: None,
+            save: None,
+            folders: Vec::new(),
+            metadata,
+            input,
+            rounds: 9,
+            cases,
+            devices,
+        }
     }
 
     #[test]

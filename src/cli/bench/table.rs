@@ -14,10 +14,14 @@ use ladder::Outcome;
 use ladder::clock_speed::ClockSpeed;
 use ladder::measure::Measurement;
 use ladder::rows::{CaseRun, Row, Throughput};
+use ladder::saved::folder_letter;
 use opencl::clock::ClockState;
 
 /// Prints all tables, and the reasons and notes below them.
 pub(super) fn print(results: &Results) -> Result<()> {
+    for (index, folder) in results.folders.iter().enumerate() {
+        print_line(format!("{}: {}", folder_letter(index), base::text::name(folder)))?;
+    }
     for device in &results.devices {
         let mut reasons = Reasons::default();
         device.runs.iter().try_for_each(|(_, run)| print_run(device.name(), run, &mut reasons))?;
@@ -38,6 +42,7 @@ pub(super) fn print(results: &Results) -> Result<()> {
 fn print_run(device: &str, run: &CaseRun, reasons: &mut Reasons) -> Result<()> {
     print_line(format!("{device} · {} · {}", run.case.title, clock_text(run)))?;
     print_line(table(run))?;
+    comparisons(run).into_iter().try_for_each(print_line)?;
     run.clock_note().into_iter().try_for_each(print_line)?;
     clock_notes(run).into_iter().try_for_each(print_line)?;
     run.clock_speed.iter().flat_map(ClockSpeed::notes).try_for_each(print_line)?;
@@ -60,6 +65,16 @@ fn print_run(device: &str, run: &CaseRun, reasons: &mut Reasons) -> Result<()> {
         print_line(line)?;
     }
     print_line("")
+}
+
+/// Returns a line for each variant whose kernels of two folders were timed: the verdict on the second one.
+fn comparisons(run: &CaseRun) -> Vec<String> {
+    let line = |row: &Row| match (row.folder, row.outcome.measured(), run.ratio_of_folders(row)) {
+        (Some(1), _, Some(ratio)) => Some(format!("{} compared with A: {}", row.entry.name, ratio.verdict())),
+        (Some(1), Some(_), None) => Some(format!("{}: too few runs for a verdict", row.entry.name)),
+        _ => None,
+    };
+    run.rows.iter().filter_map(line).collect()
 }
 
 /// Returns the name of a peak kernel in the table.
@@ -176,12 +191,12 @@ fn cells(
     base: Option<&Measurement>,
     computes: bool,
 ) -> Vec<String> {
-    let (s, noise) = (&m.time, [m.noise()]);
+    let (s, precision) = (&m.time, [m.precision()]);
     let ratio = |a: Option<&Measurement>, b: Option<&Measurement>| match (a, b) {
         (Some(a), Some(b)) => a.ratio(b),
         _ => None,
     };
-    let rate = |amount: f64| believed(amount / s.p50.max(1e-6), &noise);
+    let rate = |amount: f64| believed(amount / s.p50.max(1e-6), &precision);
     let rates = match run.case.throughput {
         Throughput::Frames => vec![rate(1000.0)],
         Throughput::Work { bytes, operations: 0.0 } => vec![rate(bytes / 1e6)],
@@ -192,7 +207,7 @@ fn cells(
         }
         Throughput::Work { bytes, operations } => vec![rate(bytes / 1e6), rate(operations / 1e6)],
     };
-    let times = [s.min, s.p50, s.p95].map(|ms| believed(ms, &noise));
+    let times = [s.min, s.p50, s.p95].map(|ms| believed(ms, &precision));
     let mut cells = vec![name.to_owned()];
     cells.extend(times);
     cells.push(s.n.to_string());

@@ -324,14 +324,14 @@ pub(super) fn print(device: &str, (width, height): (u32, u32), rows: &[Row]) -> 
         let mut table = table(header, 1..usize::MAX);
         for row in of_radius {
             let Ok(times) = &row.outcome else { continue };
-            let (frame, noise) = (&times.frame.time, [times.frame.noise()]);
+            let (frame, precision) = (&times.frame.time, [times.frame.precision()]);
             let shown = |series: &Option<Series>| {
-                series.as_ref().map_or_else(String::new, |series| believed(series.p50, &noise))
+                series.as_ref().map_or_else(String::new, |series| believed(series.p50, &precision))
             };
             let mut cells = vec![row.id.as_str().to_owned()];
             cells.extend(times.stages.iter().map(shown));
-            cells.extend([believed(frame.p50, &noise), frame.n.to_string()]);
-            cells.push(believed(1000.0 / frame.p50.max(1e-6), &noise));
+            cells.extend([believed(frame.p50, &precision), frame.n.to_string()]);
+            cells.push(believed(1000.0 / frame.p50.max(1e-6), &precision));
             table.add_row(cells);
         }
         print_line(table)?;

@@ -1,8 +1,8 @@
 //! `clreel conformance`: checks OpenCL C's type conversions on a device. Prints a matrix or JSON on stdout, progress on stderr.
-//! The result can be saved during the test, resumed, and compared with another result. With `--sharing` it checks what OpenCL
+//! The result can be saved during the test, resumed, and compared with another result (`clreel compare`). With `--sharing` it checks what OpenCL
 //! and OpenGL share instead.
 
-mod changes;
+pub(super) mod changes;
 mod report;
 mod sharing;
 
@@ -37,7 +37,7 @@ pub struct ConformanceArgs {
     #[command(flatten)]
     pub on: AnyDeviceArgs,
     /// Test instead what OpenCL and OpenGL share: textures of 8 formats and buffers, both directions, 6 orders of calls
-    #[arg(long, conflicts_with_all = ["quick", "full", "types", "widths", "kernel_timeout", "save", "resume", "compare"])]
+    #[arg(long, conflicts_with_all = ["quick", "full", "types", "widths", "kernel_timeout", "save", "resume"])]
     pub sharing: bool,
     /// Test all numbers of 8 and 16 bits, and all edge cases and 2^20 random numbers of 32 and 64 bits (default)
     #[arg(long)]
@@ -66,20 +66,13 @@ pub struct ConformanceArgs {
     /// Resume the test of this file, with the same devices, conversions and numbers
     #[arg(long, value_name = "FILE.json", conflicts_with_all = ["device", "quick", "full", "types", "widths", "seed"])]
     pub resume: Option<PathBuf>,
-    /// Print the changes from one saved result to another, without testing
-    #[arg(long, value_names = ["A.json", "B.json"], num_args = 2, conflicts_with_all = ["device", "quick", "full", "types", "widths", "seed", "save", "resume"])]
-    pub compare: Option<Vec<PathBuf>>,
 }
 
-/// Tests the type conversions or sharing with OpenGL, or compares two saved results; returns the exit code: 3 if a result is
-/// wrong, or was right in the first result and is not in the second; 1 if one could not be tested.
+/// Tests the type conversions or sharing with OpenGL; returns the exit code: 3 if a result is wrong, 1 if one could not be tested.
 ///
 /// # Errors
 /// If the selected device does not exist, or a file cannot be read or written.
 pub(super) fn run(args: &ConformanceArgs) -> Result<u8> {
-    if let Some([before, after]) = args.compare.as_deref() {
-        return changes::print(&Saved::read(before)?, &Saved::read(after)?, args.json);
-    }
     if args.sharing {
         return sharing::run(
             selected_devices(working_devices(), args.on.device.as_deref())?,

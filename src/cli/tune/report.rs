@@ -7,7 +7,7 @@ use crate::cli::devices::DeviceEntry;
 use crate::cli::output::{ClockEntry, print_line, table};
 use base::error::Result;
 use base::timing::noise::{Noise, Noisy};
-use base::timing::{Series, believed, number};
+use base::timing::{Precision, Series, believed, number};
 use base::verify::Checked;
 use box_filter::tuned::radius_range;
 use ladder::clock_speed::ClockSpeed;
@@ -182,7 +182,7 @@ impl Run {
     pub(super) fn new<C: Tunable>(target: &Target, search: &Search<C>) -> Self {
         Self {
             target: target.clone(),
-            peak: search.peak,
+            peak: search.peak.clone(),
             trials: search.trials.iter().map(|trial| entry(target, search.peak.as_ref(), trial)).collect(),
             checked: search.checked.clone(),
             clock: search.clock.clone(),
@@ -202,7 +202,7 @@ impl Run {
 
     /// Converts the result of a search to its entry in the JSON report.
     pub(super) fn entry(&self) -> RunEntry<'_> {
-        let (time, noisy) = (self.peak.map(|peak| peak.time), Noisy(self.peak_noise()));
+        let (time, noisy) = (self.peak.as_ref().map(|peak| peak.time), Noisy(self.peak_noise()));
         let peak = match self.target.is_box_filter() {
             true => PeakEntry::Copy { copy_ms: time.map(|time| time.p50), copy_noisy: noisy },
             false => PeakEntry::Other { limit_ms: time, limit_noisy: noisy },
@@ -254,19 +254,20 @@ pub(super) fn print_run(device: &str, run: &Run) -> Result<()> {
     let share = format!("% of {}", run.target.peak);
     let header = ["variant", "configuration", "compile ms", "ms", "GB/s", &share, "status"];
     let mut table = table(header, 2..6);
-    let show = |value: Option<f64>, noise: &[Option<Noise>]| {
-        value.map(|value| believed(value, noise)).unwrap_or_default()
+    let show = |value: Option<f64>, precision: &[Precision]| {
+        value.map(|value| believed(value, precision)).unwrap_or_default()
     };
     let mut printed: Vec<&String> = Vec::new();
     for trial in &run.trials {
-        let noise = [trial.noisy.0];
+        let precision = [Precision::from(trial.noisy.0)];
+        let of_peak = run.peak.as_ref().map(Measurement::precision);
         table.add_row([
             trial.variant.to_owned(),
             trial.configuration.clone(),
             trial.compile_ms.map_or_else(|| "–".to_owned(), number),
-            show(trial.ms, &noise),
-            show(trial.gb_per_s, &noise),
-            show(trial.share.percent(), &[trial.noisy.0, run.peak_noise()]),
+            show(trial.ms, &precision),
+            show(trial.gb_per_s, &precision),
+            show(trial.share.percent(), &[precision[0], of_peak.unwrap_or(precision[0])]),
             trial.status.to_owned(),
         ]);
         // A reason that several configurations share is printed once.

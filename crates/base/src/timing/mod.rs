@@ -1,13 +1,15 @@
-//! Measured times: order statistics ([`Series`]), detection of noise ([`Noise`]), the event log of traces ([`log`]), and
-//! CPU load.
+//! Measured times: order statistics ([`Series`]), detection of noise ([`Noise`]), comparison ([`Ratio`]), the event log of
+//! traces ([`log`]), and CPU load.
 
 pub(crate) mod cpu;
 pub mod log;
 pub mod noise;
+pub mod ratio;
 pub(crate) mod series;
 
 pub use cpu::{CpuLoad, CpuReading, CpuTimes, load_per_core};
-pub use noise::{Noise, believed, number};
+pub use noise::{Noise, Precision, believed, number};
+pub use ratio::{Ratio, Verdict};
 pub use series::Series;
 
 /// Returns the time since `began` in milliseconds.

@@ -2,12 +2,16 @@
 //!
 //! A series is noisy if its 95th percentile exceeds 1.5 times its median, if it has fewer than five samples, or if other
 //! processes used more than a tenth of the machine meanwhile.
+//!
+//! Noisy or not, a number is printed with the digits that the interval of its median allows ([`Precision`]): a median between
+//! 0.409 and 0.418 has three, one between 18 and 23 has two.
 
 use std::fmt;
 
 use serde::{Serialize, Serializer};
 
 use super::Series;
+use super::ratio::{PRINTED, median_ranks};
 
 /// Minimum number of samples of a series that is not noisy.
 pub const MIN_SAMPLES: usize = 5;
@@ -15,8 +19,10 @@ pub const MIN_SAMPLES: usize = 5;
 const MAX_SPREAD: f64 = 1.5;
 /// Maximum fraction of the machine that other processes use beside a series that is not noisy.
 const MAX_OTHERS: f64 = 0.1;
-/// Significant digits of values that are not noisy.
+/// The maximum number of significant digits.
 const DIGITS: usize = 3;
+/// The maximum number of significant digits of a median of fewer than [`MIN_SAMPLES`] samples.
+const FEW_DIGITS: usize = 2;
 
 /// The reasons why a series is noisy: at least one of `few`, `spread` and `others` is set.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -27,25 +33,32 @@ pub struct Noise {
     pub spread: Option<f64>,
     /// The fraction of the machine that other processes used, 0 to 1, if it is too large.
     pub others: Option<f64>,
-    /// True if the samples differ by more than a tenth, so that only one digit is significant.
-    has_one_digit: bool,
+    /// The number of significant digits that the interval of the median allows.
+    digits: usize,
 }
 
 impl Noise {
     /// Returns the noise of a series; `None` if the series is not noisy. `others` is the fraction of the machine that other
     /// processes used meanwhile, 0 to 1, if known.
     pub fn of(series: &Series, others: Option<f64>) -> Option<Self> {
-        Self::from_percentiles((series.min, series.p50, series.p95), series.n, others)
+        let Series { p50, p95, p50_low, p50_high, n, .. } = *series;
+        Self::from_percentiles((p50, p95), (p50_low, p50_high), n, others)
     }
 
-    /// Returns the noise of `n` samples from their minimum, median and 95th percentile; `None` if they are not noisy. `others`
-    /// is the fraction of the machine that other processes used meanwhile, 0 to 1, if known.
-    pub fn from_percentiles((min, p50, p95): (f64, f64, f64), n: usize, others: Option<f64>) -> Option<Self> {
+    /// Returns the noise of `n` samples from their median and 95th percentile; `None` if they are not noisy. `interval` is that of
+    /// the median ([`median_interval_ranks`]). `others` is the fraction of the machine that other processes used meanwhile, 0 to 1,
+    /// if known.
+    pub fn from_percentiles(
+        (p50, p95): (f64, f64),
+        interval: (f64, f64),
+        n: usize,
+        others: Option<f64>,
+    ) -> Option<Self> {
         let noise = Self {
             few: Some(n).filter(|n| *n < MIN_SAMPLES),
             spread: Some(p95 / p50).filter(|_| p95 > MAX_SPREAD * p50),
             others: others.filter(|part| *part > MAX_OTHERS),
-            has_one_digit: p95 - min > 0.1 * p50,
+            digits: interval_digits(p50, interval, n),
         };
         (noise.few.is_some() || noise.spread.is_some() || noise.others.is_some()).then_some(noise)
     }
@@ -53,12 +66,52 @@ impl Noise {
     /// Returns this noise for intervals that follow a clock, such as those between frames: even if such intervals vary, their
     /// median has two significant digits.
     pub fn for_paced_frames(self) -> Self {
-        Self { has_one_digit: false, ..self }
+        Self { digits: self.digits.max(2), ..self }
     }
 
-    /// Returns the number of significant digits of the series' values: 2, or 1 if the samples differ by more than a tenth.
+    /// Returns the number of significant digits that the interval of the median allows.
     pub fn digits(&self) -> usize {
-        if self.has_one_digit { 1 } else { 2 }
+        self.digits
+    }
+}
+
+/// Returns the indices of the two of `n` sorted samples that are the interval of their median: with a confidence of 95 %, or the
+/// first and the last of fewer than six samples.
+pub fn median_interval_ranks(n: usize) -> (usize, usize) {
+    median_ranks(n, PRINTED).unwrap_or((0, n.saturating_sub(1)))
+}
+
+/// Returns the number of significant digits of a median of `n` samples with this interval: the last one has the place of the
+/// first digit of the interval's width.
+fn interval_digits(p50: f64, (low, high): (f64, f64), n: usize) -> usize {
+    let most = if n < MIN_SAMPLES { FEW_DIGITS } else { DIGITS };
+    let place = |value: f64| value.log10().floor();
+    let digits = place(p50) - place(high - low) + 1.0;
+    // NaN without a median, infinite without a width.
+    if digits.is_nan() { most } else { digits.clamp(1.0, most as f64) as usize }
+}
+
+/// How a measured number is printed: its significant digits, and the mark `~` if it is noisy.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Precision {
+    digits: usize,
+    is_noisy: bool,
+}
+
+impl Precision {
+    /// Returns the precision of a series. `others` is the fraction of the machine that other processes used meanwhile, 0 to 1, if
+    /// known.
+    pub fn of(series: &Series, others: Option<f64>) -> Self {
+        let digits = interval_digits(series.p50, (series.p50_low, series.p50_high), series.n);
+        Self { digits, is_noisy: Noise::of(series, others).is_some() }
+    }
+}
+
+/// Makes the precision of a number of which only the noise is known: without noise it has three digits.
+impl From<Option<Noise>> for Precision {
+    /// Converts the noise.
+    fn from(noise: Option<Noise>) -> Self {
+        Self { digits: noise.map_or(DIGITS, |noise| noise.digits), is_noisy: noise.is_some() }
     }
 }
 
@@ -71,11 +124,6 @@ pub fn round_significant(value: f64, digits: usize) -> (f64, usize) {
     let scale = 10f64.powi(decimals(value));
     let value = (value * scale).round() / scale;
     (value, decimals(value).clamp(0, 6) as usize)
-}
-
-/// Returns the number of significant digits of a value that is computed from several series; `noise` has the noise of each.
-pub(crate) fn digits(noise: &[Option<Noise>]) -> usize {
-    noise.iter().flatten().map(Noise::digits).min().unwrap_or(DIGITS)
 }
 
 /// Formats a number with `digits` significant digits, as in 0.035 and 701.
@@ -92,12 +140,14 @@ pub fn number(value: f64) -> String {
     if value >= 1000.0 { format!("{value:.0}") } else { significant_digits_text(value, 3) }
 }
 
-/// Formats a value that is computed from several series; `noise` has the noise of each. If none is noisy, formats as
-/// [`number`]; otherwise with the mark `~` and only the significant digits.
-pub fn believed(value: f64, noise: &[Option<Noise>]) -> String {
-    match noise.iter().all(Option::is_none) {
-        true => number(value),
-        false => format!("~{}", significant_digits_text(value, digits(noise))),
+/// Formats a value that is computed from several series with the digits of the least precise one, and with the mark `~` if one
+/// is noisy. `precision` has the precision of each.
+pub fn believed(value: f64, precision: &[Precision]) -> String {
+    let digits = precision.iter().map(|one| one.digits).min().unwrap_or(DIGITS);
+    match precision.iter().any(|one| one.is_noisy) {
+        true => format!("~{}", significant_digits_text(value, digits)),
+        false if digits == DIGITS => number(value),
+        false => significant_digits_text(value, digits),
     }
 }
 
@@ -166,7 +216,6 @@ mod tests {
         let quiet = series(&[1.0, 1.01, 1.02, 1.0, 1.4]);
         assert_eq!(Noise::of(&quiet, Some(0.1)), None);
         assert_eq!(Noise::of(&quiet, None), None);
-        assert_eq!(digits(&[None, None]), 3);
     }
 
     #[test]
@@ -176,13 +225,10 @@ mod tests {
         assert_eq!((few.to_string().as_str(), few.digits()), ("Only 4 runs.", 2));
         let spread = Noise::of(&series(&[1.0, 1.0, 1.0, 1.0, 1.6]), Some(0.02)).unwrap();
         assert_eq!((spread.few, spread.spread, spread.others), (None, Some(1.6), None));
-        assert_eq!((spread.to_string().as_str(), spread.digits()), ("P95 is 1.6 times p50.", 1));
+        assert_eq!((spread.to_string().as_str(), spread.digits()), ("P95 is 1.6 times p50.", 2));
         let others = Noise::of(&series(&[1.0; 5]), Some(0.43)).unwrap();
         assert_eq!((others.few, others.spread, others.others), (None, None, Some(0.43)));
         assert_eq!(others.to_string(), "Other processes used 43 % of the machine.");
-        // A value of several series has the digits of the noisiest.
-        assert_eq!(digits(&[Some(few), None, Some(spread)]), 1);
-        assert_eq!(digits(&[Some(few), None]), 2);
     }
 
     #[test]
@@ -216,11 +262,19 @@ mod tests {
     }
 
     #[test]
-    fn noisy_numbers_keep_their_significant_digits() {
-        let of = |samples: &[f64]| Noise::of(&series(samples), None);
-        let (few, far) = (of(&[1.0; 3]), of(&[1.0, 1.0, 1.0, 1.0, 1.0, 3.0]));
-        assert_eq!(believed(267.4, &[None, None]), "267");
-        assert_eq!(believed(267.4, &[None, few]), "~270");
+    fn numbers_keep_the_digits_that_the_interval_of_their_median_allows() {
+        let of = |samples: &[f64]| Precision::of(&series(samples), None);
+        let (few, far) = (of(&[1.0; 3]), of(&[1.0, 1.0, 1.0, 1.0, 3.0]));
+        let good = of(&[1.0, 1.001, 1.002, 1.003, 1.004, 1.005, 1.006, 1.006, 1.006, 1.1]);
+        assert_eq!(believed(267.4, &[good, Precision::from(None)]), "267");
+        assert_eq!(believed(267.4, &[good, few]), "~270");
+        let wide = of(&[18.0, 19.0, 19.5, 20.0, 22.0, 23.0, 24.0]);
+        assert_eq!(believed(20.4, &[good, wide]), "20", "18 to 24, which is no noise");
+        assert_eq!(believed(1234.6, &[wide]), "1200");
+        // 40 runs of which three were disturbed: the mark, and all digits of the median.
+        let disturbed: Vec<f64> =
+            (0..40).map(|n| if n > 36 { 0.9 } else { 0.41 + 1e-4 * f64::from(n) }).collect();
+        assert_eq!(believed(0.412, &[of(&disturbed)]), "~0.412");
         assert_eq!(believed(267.4, &[far, few]), "~300");
         assert_eq!(believed(0.0351, &[far]), "~0.04");
         assert_eq!([believed(0.96, &[far]), believed(9.96, &[few])], ["~1", "~10"]);

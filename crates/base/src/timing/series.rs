@@ -2,14 +2,20 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Minimum, median, 95th and 99th percentile, maximum and count of a set of samples, in the samples' unit
-/// (milliseconds throughout clreel).
+use super::noise::median_interval_ranks;
+
+/// Minimum, median, 95th and 99th percentile, maximum and count of a set of samples, and the interval of the median, in the
+/// samples' unit (milliseconds throughout clreel).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Series {
     /// Smallest sample.
     pub min: f64,
     /// Median.
     pub p50: f64,
+    /// Lower end of the interval that contains the true median with a confidence of 95 %; the minimum of fewer than six samples.
+    pub p50_low: f64,
+    /// Upper end of that interval; the maximum of fewer than six samples.
+    pub p50_high: f64,
     /// 95th percentile.
     pub p95: f64,
     /// 99th percentile.
@@ -30,10 +36,13 @@ impl Series {
         }
         sorted.sort_by(f64::total_cmp);
         let n = sorted.len();
+        let (low, high) = median_interval_ranks(n);
         let rank = |p: f64| sorted[((p * n as f64).ceil() as usize).clamp(1, n) - 1];
         Some(Self {
             min: sorted[0],
             p50: rank(0.50),
+            p50_low: sorted[low],
+            p50_high: sorted[high],
             p95: rank(0.95),
             p99: rank(0.99),
             max: sorted[n - 1],
@@ -51,6 +60,9 @@ mod tests {
         let samples: Vec<f64> = (1..=100).rev().map(f64::from).collect();
         let s = Series::of(&samples).unwrap();
         assert_eq!((s.min, s.p50, s.p95, s.p99, s.max, s.n), (1.0, 50.0, 95.0, 99.0, 100.0, 100));
+        assert_eq!((s.p50_low, s.p50_high), (40.0, 61.0));
+        let few = Series::of(&[3.0, 1.0, 2.0]).unwrap();
+        assert_eq!((few.p50_low, few.p50_high), (1.0, 3.0), "too few for an interval");
         let one = Series::of(&[3.5]).unwrap();
         assert_eq!((one.min, one.p50, one.p95, one.p99, one.max, one.n), (3.5, 3.5, 3.5, 3.5, 3.5, 1));
     }

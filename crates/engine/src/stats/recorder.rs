@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use super::shown::ShownFrames;
 use super::timeline::FRAMES_SHOWN;
 use super::{FrameSample, GlTimes, Span, StageTimes, Timeline};
-use base::timing::{Noise, Series};
+use base::timing::{Noise, Series, noise};
 
 /// The length of the history that the graph can show, in seconds.
 pub(crate) const HISTORY_S: f64 = 10.0;
@@ -52,7 +52,9 @@ impl Summary {
         let n = samples.len();
         let rank = |p: f64| samples[((p * n as f64).ceil() as usize).clamp(1, n) - 1];
         let (min, p50, p95, max) = (samples[0], rank(0.50), rank(0.95), samples[n - 1]);
-        let noise = Noise::from_percentiles((min, p50, p95), n, others);
+        let interval = noise::median_interval_ranks(n);
+        let noise =
+            Noise::from_percentiles((p50, p95), (samples[interval.0], samples[interval.1]), n, others);
         Some(Self { last, mean, min, p50, p95, max, n, noise })
     }
 }

@@ -1,7 +1,7 @@
 //! The scoreboard: the last times of each variant's filter. They are kept during other variants, pauses and seeks.
 
 use super::{SecondSetting, Setting};
-use base::timing::Noise;
+use base::timing::{Noise, noise};
 use box_filter::VariantId;
 
 /// The number of measured frames from which a variant that is chosen again at the same radius and size gets a new score. Until
@@ -60,13 +60,15 @@ impl Scores {
         }
         let mut measured: Vec<f64> = filter_ms.filter(|ms| ms.is_finite() && *ms > 0.0).collect();
         let n = measured.len();
+        if n == 0 {
+            return;
+        }
         // The same ranks as a summary's, but cheap enough for every frame.
-        let mut at = |part: f64| {
-            let rank = ((part * n as f64).ceil() as usize).max(1) - 1;
-            (rank < n).then(|| *measured.select_nth_unstable_by(rank, f64::total_cmp).1)
-        };
-        let (Some(min), Some(ms), Some(p95)) = (at(0.0), at(0.5), at(0.95)) else { return };
-        let noise = Noise::from_percentiles((min, ms, p95), n, others);
+        let mut at = |rank: usize| *measured.select_nth_unstable_by(rank, f64::total_cmp).1;
+        let rank = |part: f64| ((part * n as f64).ceil() as usize).max(1) - 1;
+        let (ms, p95) = (at(rank(0.5)), at(rank(0.95)));
+        let (low, high) = noise::median_interval_ranks(n);
+        let noise = Noise::from_percentiles((ms, p95), (at(low), at(high)), n, others);
         let new = Score { ms, n, noise, radius: setting.radius, size: setting.size, beside: setting.beside };
         match self.scores.iter_mut().find(|(of, _)| *of == setting.variant) {
             Some((_, old)) if old.is_at(new.radius, new.size) && new.n < MIN_FRAMES.min(old.n) => {}

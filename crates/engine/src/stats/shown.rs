@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use super::recorder::{HISTORY_FRAMES, SUMMARY_S, Summary, busy, mean_others_share};
 use super::{FrameSample, GlTimes, Scores, Setting, Stage};
+use base::timing::Ratio;
 use box_filter::VariantId;
 
 /// The newest frames that were filtered with the same [`Setting`], up to the picture on the screen, and the scores of all
@@ -145,6 +146,16 @@ impl ShownFrames {
     /// Returns the summary of the times of the second side's filter in a wipe.
     pub fn beside(&self) -> Option<Summary> {
         self.summarise(|s| s.beside_filter_ms)
+    }
+
+    /// Returns the ratio of the filter's times on the first side of a wipe to those on the second side, which filtered the same
+    /// frames; `None` without a wipe, and before enough frames were measured.
+    pub fn wipe_ratio(&self) -> Option<Ratio> {
+        let pair = |(_, sample): &(_, FrameSample)| {
+            Some((sample.stages[Stage::Filter as usize], sample.beside_filter_ms?))
+        };
+        let (first, second): (Vec<f64>, Vec<f64>) = self.frames.iter().filter_map(pair).unzip();
+        Ratio::of_pairs(&first, &second)
     }
 
     /// Returns the summary of the decoder thread's times for packing planes.

@@ -20,7 +20,7 @@ pub(super) fn remark(kind: Option<DeviceKind>, run: &CaseRun) -> Option<String> 
         (GROUP_LINEAR, time(GROUP_LINEAR)?),
     ];
     let ms = |measured: &Measurement| measured.time.p50;
-    let times = |a: &Measurement, b: &Measurement| believed(ms(a) / ms(b), &[a.noise(), b.noise()]);
+    let times = |a: &Measurement, b: &Measurement| believed(ms(a) / ms(b), &[a.precision(), b.precision()]);
     let [(_, row), (_, column), _] = three;
     let (best, fastest) = three.into_iter().min_by(|a, b| f64::total_cmp(&ms(a.1), &ms(b.1)))?;
     let (_, slowest) = three.into_iter().max_by(|a, b| f64::total_cmp(&ms(a.1), &ms(b.1)))?;

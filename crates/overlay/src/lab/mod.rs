@@ -8,7 +8,7 @@ use super::job::{JobState, start_or_stop};
 use super::panel::{self, Entry, choice_button, line, paragraph};
 use super::place::Panel;
 use super::{Action, theme};
-use base::timing::{Noise, Series};
+use base::timing::{Precision, Series};
 use ladders::LadderSummary;
 
 /// A variant of the ladder, or the peak kernel that bounds all variants.
@@ -54,10 +54,11 @@ impl LabRow {
         ["mismatch", "failed"].contains(&self.outcome.as_str())
     }
 
-    /// Returns the noise of the times, if they are noisy.
-    fn noise(&self) -> Option<Noise> {
+    /// Returns the digits with which the times are shown, and whether they are noisy.
+    fn precision(&self) -> Precision {
         // The CPU use of other processes is in `noisy` only.
-        self.noisy.as_ref().and_then(|_| Noise::of(&self.time?, Some(1.0)))
+        let others = self.noisy.as_ref().map(|_| 1.0);
+        self.time.map_or(Precision::from(None), |time| Precision::of(&time, others))
     }
 }
 

@@ -47,12 +47,12 @@ pub(super) fn show(ui: &mut Ui, peak: Option<&LabRow>, rows: &[LabRow]) {
     for row in peak.into_iter().chain(rows) {
         let is_peak = peak.is_some_and(|peak| std::ptr::eq(peak, row));
         let known = row.ms().map(|ms| {
-            let own = [row.noise()];
+            let own = [row.precision()];
             let factor = base.filter(|_| !is_peak).and_then(|base| {
                 let factor = base.ms()? / ms;
                 let is_base = std::ptr::eq(base, row);
-                let noise = [base.noise(), row.noise()];
-                Some(if is_base { "1".to_owned() } else { believed(factor, &noise) })
+                let both = [base.precision(), row.precision()];
+                Some(if is_base { "1".to_owned() } else { believed(factor, &both) })
             });
             let rate = row.rate.map(|(rate, _)| believed(rate, &own)).unwrap_or_default();
             [believed(ms, &own), factor.unwrap_or_default(), rate]
@@ -118,7 +118,7 @@ fn show_row(
 fn row_hover_text(row: &LabRow) -> Option<String> {
     let Some(time) = row.time else { return row.reason.clone() };
     let clock = if row.by_wall { "wall time" } else { "device time" };
-    let figure = |ms: f64| believed(ms, &[row.noise()]);
+    let figure = |ms: f64| believed(ms, &[row.precision()]);
     let chosen = row.chosen.as_ref().map(|chosen| format!("{chosen}\n")).unwrap_or_default();
     let noisy = row.noisy.as_ref().map(|why| format!("\nNoisy: {why}")).unwrap_or_default();
     let (p50, min, p95) = (figure(time.p50), figure(time.min), figure(time.p95));

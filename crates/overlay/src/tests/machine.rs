@@ -413,7 +413,7 @@ fn the_lab_shows_nothing_that_was_not_measured_and_factors_of_what_was() {
     fixture.lab = measured(JobState::Running("timing, round 3".to_owned()));
     (0..2).for_each(|_| drop(fixture.pass(vec![])));
     for text in
-        ["step 18 of 24: timing, round 3", "(multiply-adds alone)", "80.0", "1", "~0.67", "unsupported"]
+        ["step 18 of 24: timing, round 3", "(multiply-adds alone)", "80.0", "1", "~0.667", "unsupported"]
     {
         assert!(fixture.find(text).is_some(), "'{text}': {:?}", fixture.texts);
     }

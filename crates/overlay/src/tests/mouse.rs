@@ -147,7 +147,7 @@ fn the_sides_of_a_wipe_have_labels_that_can_be_read_wherever_the_line_is() {
             };
             let (left, right) = (find("flat r=7   p50 "), find("native r=3   p50 "));
             assert!(
-                left.0.ends_with("0.5 \u{d7}") && right.0.ends_with("wall time   2 \u{d7}"),
+                left.0.ends_with("2.00\u{d7} faster") && right.0.ends_with("wall time   2.00\u{d7} slower"),
                 "{left:?} {right:?}"
             );
             let window = Rect::from_min_size(Pos2::ZERO, size);

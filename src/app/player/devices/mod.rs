@@ -329,7 +329,7 @@ impl Devices {
         let next = self.silence.update(&self.list, &self.running, &self.candidate, cx);
         let opening = self.candidate.opening().map_or(Duration::ZERO, |opening| opening.elapsed(cx));
         let (silent, limit) =
-            (cx.frames.filters.handoff.silent_for().max(opening), cx.args.trial.device_timeout);
+            (cx.frames.filters.handoff.silent_for().max(opening), cx.args.trial.timeouts.device_timeout);
         if !watch::is_given_up(silent, limit) {
             return next;
         }

@@ -133,7 +133,7 @@ fn only_settled_medians_of_the_same_circumstances_are_compared() {
     assert_eq!(change(&mut live, None), (Some(7.5), None), "this has not");
     live.time(of(None), Median { ms: 8.25, n: MIN_MEDIAN_FRAMES, noise: None });
     // Neither is better than the noisier of both.
-    let noise = Noise::from_percentiles((1.0, 1.0, 1.0), 3, None);
+    let noise = Noise::from_percentiles((1.0, 1.0), (1.0, 1.0), 3, None);
     live.time(of(None), Median { ms: 8.25, n: MIN_MEDIAN_FRAMES, noise });
     assert_eq!(change(&mut live, None), (Some(8.25), Some(0.25)));
     assert_eq!(live.shown.versions[0].results[0].noise, noise);

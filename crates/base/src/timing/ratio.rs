@@ -1,0 +1,243 @@
+//! The comparison of two measurements: the interval of the ratio of their times, and the [`Verdict`] that follows from it. All
+//! parts of clreel that call something faster or slower use this module.
+//!
+//! - The interval of a median is that between two order statistics, whose confidence follows from the binomial distribution
+//!   whatever the distribution of the samples is (W. J. Conover, "Practical Nonparametric Statistics", 3rd edition, 1999,
+//!   section 3.2; J.-Y. Le Boudec, "Performance Evaluation of Computer and Communication Systems", 2010, theorem 2.1).
+//! - Times that were measured in turns form pairs. The ratio of each pair cancels what slows down both, so the interval is that
+//!   of the median of these ratios.
+//! - Times of different runs form no pairs. The interval is that of a bootstrap of blocks of successive samples, since
+//!   successive times are not independent (H. R. Künsch, "The Jackknife and the Bootstrap for General Stationary
+//!   Observations", 1989; D. N. Politis and J. P. Romano, "A Circular Block-Resampling Procedure", 1992).
+
+use std::fmt;
+
+use crate::random::Xorshift;
+
+/// The level of confidence of an interval.
+#[derive(Debug, Clone, Copy)]
+pub struct Confidence {
+    /// The probability that the interval does not contain the true value.
+    error: f64,
+    /// The quantile of the standard normal distribution at 1 − `error` / 2.
+    z: f64,
+}
+
+/// The confidence of the interval that limits the digits of a printed median.
+pub const PRINTED: Confidence = Confidence { error: 0.05, z: 1.960 };
+/// The confidence of the intervals of ratios, on which verdicts are based.
+pub const VERDICT: Confidence = Confidence { error: 0.01, z: 2.576 };
+
+/// The minimum number of samples, or of pairs, for a ratio: fewer have no interval with the confidence [`VERDICT`].
+pub const MIN_SAMPLES: usize = 8;
+/// The number of samples above which the normal distribution approximates the binomial one.
+const MAX_EXACT: usize = 1000;
+/// The number of resamples of a bootstrap.
+const RESAMPLES: usize = 2000;
+/// The maximum number of samples of a bootstrap: more are thinned out evenly.
+const MAX_BOOTSTRAP: usize = 2000;
+/// The seed of the bootstrap's random numbers, so that a comparison has the same result when it is repeated.
+const SEED: u32 = 0x9e37_79b9;
+
+/// Returns the indices of the two of `n` sorted samples between which the median lies with this confidence; `None` if there are
+/// too few samples.
+pub fn median_ranks(n: usize, confidence: Confidence) -> Option<(usize, usize)> {
+    let first = if n > MAX_EXACT {
+        // Rounded down, so that the interval is not too short.
+        (0.5 * n as f64 - 0.5 * confidence.z * (n as f64).sqrt()).floor() as usize - 1
+    } else {
+        // The interval from the sample k to the sample n − 1 − k misses the median if at most k samples are on one side of it.
+        let mut probability = 0.5f64.powi(n as i32);
+        let mut missed = 2.0 * probability;
+        let mut within = 0;
+        while missed <= confidence.error && within < n {
+            within += 1;
+            probability *= (n + 1 - within) as f64 / within as f64;
+            missed += 2.0 * probability;
+        }
+        within.checked_sub(1)?
+    };
+    Some((first, n - 1 - first))
+}
+
+/// Returns the median of samples, and changes their order; NaN if there are none.
+fn median(samples: &mut [f64]) -> f64 {
+    let n = samples.len();
+    if n == 0 {
+        return f64::NAN;
+    }
+    let (lower, upper, _) = samples.select_nth_unstable_by(n / 2, f64::total_cmp);
+    let lower =
+        if n.is_multiple_of(2) { lower.iter().copied().fold(f64::NEG_INFINITY, f64::max) } else { *upper };
+    0.5 * (lower + *upper)
+}
+
+/// The time before a change divided by the time after it, with an interval that contains the true ratio with a confidence of
+/// 99 %. It is above 1 if the change made something faster.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ratio {
+    /// The lower end of the interval.
+    pub low: f64,
+    /// The ratio of the medians of unpaired times, or the median of the ratios of pairs.
+    pub estimate: f64,
+    /// The upper end of the interval.
+    pub high: f64,
+}
+
+impl Ratio {
+    /// Compares times that were measured in turns: `before[i]` and `after[i]` belong to the same round. Pairs with a time that is
+    /// not a positive number are left out. Returns `None` if fewer than [`MIN_SAMPLES`] pairs are left.
+    pub fn of_pairs(before: &[f64], after: &[f64]) -> Option<Self> {
+        let pairs = before.iter().zip(after).filter(|(a, b)| is_time(a) && is_time(b));
+        let mut logs: Vec<f64> = pairs.map(|(a, b)| (a / b).ln()).collect();
+        logs.sort_unstable_by(f64::total_cmp);
+        let (low, high) = median_ranks(logs.len(), VERDICT)?;
+        let (low, high) = (logs[low].exp(), logs[high].exp());
+        Some(Self { low, estimate: median(&mut logs).exp(), high })
+    }
+
+    /// Compares times of different runs, in the order in which they were measured. Times that are not positive numbers are left
+    /// out. Returns `None` if fewer than [`MIN_SAMPLES`] of either are left.
+    pub fn of_runs(before: &[f64], after: &[f64]) -> Option<Self> {
+        let logs = |times: &[f64]| {
+            let logs: Vec<f64> = times.iter().filter(|ms| is_time(ms)).map(|ms| ms.ln()).collect();
+            let step = logs.len().div_ceil(MAX_BOOTSTRAP).max(1);
+            logs.into_iter().step_by(step).collect::<Vec<_>>()
+        };
+        let (before, after) = (logs(before), logs(after));
+        if before.len().min(after.len()) < MIN_SAMPLES {
+            return None;
+        }
+        let estimate = median(&mut before.clone()) - median(&mut after.clone());
+        let mut random = Xorshift::new(SEED);
+        let mut resample = |logs: &[f64]| {
+            let n = logs.len();
+            let block = (n as f64).cbrt().ceil() as usize;
+            let mut drawn = Vec::with_capacity(n + block);
+            while drawn.len() < n {
+                let start = random.draw() as usize % n;
+                drawn.extend((start..start + block).map(|at| logs[at % n]));
+            }
+            drawn.truncate(n);
+            median(&mut drawn)
+        };
+        let mut ratios: Vec<f64> = (0..RESAMPLES).map(|_| resample(&before) - resample(&after)).collect();
+        ratios.sort_unstable_by(f64::total_cmp);
+        let outside = (0.5 * VERDICT.error * RESAMPLES as f64) as usize;
+        let (low, high) = (ratios[outside], ratios[RESAMPLES - 1 - outside]);
+        Some(Self { low: low.exp(), estimate: estimate.exp(), high: high.exp() })
+    }
+
+    /// Returns this ratio with an interval that also contains the interval of `other`.
+    #[must_use]
+    pub fn widened(self, other: Self) -> Self {
+        Self { low: self.low.min(other.low), high: self.high.max(other.high), ..self }
+    }
+
+    /// Returns the ratio of the time after to the time before.
+    #[must_use]
+    pub fn inverse(self) -> Self {
+        Self { low: 1.0 / self.high, estimate: 1.0 / self.estimate, high: 1.0 / self.low }
+    }
+
+    /// Returns the verdict: a difference is shown if the interval does not contain 1.
+    pub fn verdict(self) -> Verdict {
+        match self {
+            Self { low, .. } if low > 1.0 => Verdict::Faster(self),
+            Self { high, .. } if high < 1.0 => Verdict::Slower(self.inverse()),
+            Self { low, high, .. } => {
+                Verdict::NoDifferenceShown { below: 100.0 * (high.max(1.0 / low) - 1.0) }
+            }
+        }
+    }
+}
+
+/// Formats the ratio and its interval with the digits that the interval allows, as in "1.32×, 1.27 to 1.36".
+impl fmt::Display for Ratio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}×, {}", self.factor_text(), self.interval_text())
+    }
+}
+
+impl Ratio {
+    /// Returns the number of decimal places that the interval allows: 1.3 to 1.4 allows one, 1.32 to 1.34 two. At most three digits
+    /// are shown, and close to 1 four, so that small differences can be seen.
+    fn decimals(&self) -> usize {
+        let most = match self.estimate {
+            ..1.1 => 3.0,
+            ..10.0 => 2.0,
+            ..100.0 => 1.0,
+            _ => 0.0,
+        };
+        (-(self.high - self.low).log10().floor()).clamp(0.0, most) as usize
+    }
+
+    /// Formats the ratio with the digits that the interval allows.
+    fn factor_text(&self) -> String {
+        format!("{:.*}", self.decimals(), self.estimate)
+    }
+
+    /// Formats the interval as in "1.27 to 1.36".
+    fn interval_text(&self) -> String {
+        let decimals = self.decimals();
+        format!("{:.decimals$} to {:.decimals$}", self.low, self.high)
+    }
+}
+
+/// Returns true for a positive number.
+fn is_time(ms: &f64) -> bool {
+    ms.is_finite() && *ms > 0.0
+}
+
+/// The result of a comparison of two times.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Verdict {
+    /// The second one is faster, by a ratio above 1.
+    Faster(Ratio),
+    /// The second one is slower, by a ratio above 1.
+    Slower(Ratio),
+    /// The interval of the ratio contains 1.
+    NoDifferenceShown {
+        /// The largest difference that the interval contains, in percent: a larger one would have been shown.
+        below: f64,
+    },
+}
+
+impl Verdict {
+    /// Returns a short form without the interval, as in "1.32× faster"; "no difference shown" is complete.
+    pub fn short(&self) -> String {
+        match self {
+            Self::Faster(ratio) => format!("{}× faster", ratio.factor_text()),
+            Self::Slower(ratio) => format!("{}× slower", ratio.factor_text()),
+            Self::NoDifferenceShown { .. } => self.to_string(),
+        }
+    }
+
+    /// Returns true if the second one is slower by more than `percent` even at the near end of the interval.
+    pub fn is_slower_by(&self, percent: f64) -> bool {
+        matches!(self, Self::Slower(ratio) if 100.0 * (ratio.low - 1.0) > percent)
+    }
+}
+
+/// Formats the verdict as in "1.32× faster, 1.27 to 1.36" and "no difference shown (below 3 %)".
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Faster(ratio) | Self::Slower(ratio) => {
+                write!(f, "{}, {}", self.short(), ratio.interval_text())
+            }
+            Self::NoDifferenceShown { below } => {
+                // Rounded up, so that the sentence is true.
+                let (below, decimals) = match *below {
+                    below if below > 1.0 => (below.ceil(), 0),
+                    below => ((10.0 * below).ceil().max(1.0) / 10.0, usize::from(below <= 0.9)),
+                };
+                write!(f, "no difference shown (below {below:.decimals$} %)")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "ratio_tests.rs"]
+mod tests;

@@ -1,0 +1,171 @@
+//! Tests of [`Ratio`] and [`Verdict`]: known intervals, texts, and the rates of false and of missed verdicts.
+
+use super::*;
+
+/// Returns the probability that the interval of these ranks contains the median of `n` samples.
+fn coverage(n: usize, (low, high): (usize, usize)) -> f64 {
+    // The number of samples below the median is between `low` + 1 and `high`.
+    let mut probability = 0.5f64.powi(n as i32);
+    let mut sum = 0.0;
+    for k in 0..=n {
+        if (low + 1..=high).contains(&k) {
+            sum += probability;
+        }
+        probability *= (n - k) as f64 / (k + 1) as f64;
+    }
+    sum
+}
+
+#[test]
+fn intervals_of_the_median_have_their_confidence_and_are_no_longer_than_needed() {
+    // Counted from 1, as in printed tables.
+    let ranks = |n, confidence| median_ranks(n, confidence).map(|(low, high)| (low + 1, high + 1));
+    assert_eq!(
+        [6, 10, 30, 70].map(|n| ranks(n, PRINTED)),
+        [Some((1, 6)), Some((2, 9)), Some((10, 21)), Some((27, 44))]
+    );
+    assert_eq!([8, 10, 30].map(|n| ranks(n, VERDICT)), [Some((1, 8)), Some((1, 10)), Some((8, 23))]);
+    assert_eq!((median_ranks(5, PRINTED), median_ranks(MIN_SAMPLES - 1, VERDICT)), (None, None));
+    assert_eq!((median_ranks(0, PRINTED), median_ranks(1, VERDICT)), (None, None));
+    for n in MIN_SAMPLES..=MAX_EXACT {
+        let (low, high) = median_ranks(n, VERDICT).unwrap();
+        assert!(coverage(n, (low, high)) >= 0.99, "{n}");
+        assert!(high - low < 2 || coverage(n, (low + 1, high - 1)) < 0.99, "{n}: it is too long");
+    }
+    let ((low, _), (next, last)) =
+        (median_ranks(MAX_EXACT, VERDICT).unwrap(), median_ranks(MAX_EXACT + 1, VERDICT).unwrap());
+    assert!(
+        low.abs_diff(next) <= 2 && next + last == MAX_EXACT,
+        "the approximation continues the exact ranks"
+    );
+}
+
+#[test]
+fn verdicts_as_text() {
+    let text = |low, estimate, high| Ratio { low, estimate, high }.verdict().to_string();
+    assert_eq!(text(1.268, 1.32, 1.357), "1.32× faster, 1.27 to 1.36");
+    assert_eq!(text(1.0 / 5.5, 1.0 / 5.03, 1.0 / 4.6), "5.0× slower, 4.6 to 5.5");
+    assert_eq!(text(0.181, 0.2, 0.24), "5× slower, 4 to 6");
+    assert_eq!(text(0.99, 1.0, 1.022), "no difference shown (below 3 %)");
+    assert_eq!(text(0.97, 1.0, 1.0), "no difference shown (below 4 %)");
+    assert_eq!(text(0.9995, 1.0, 1.0042), "no difference shown (below 0.5 %)");
+    assert_eq!(text(1.0, 1.0, 1.0), "no difference shown (below 0.1 %)");
+    assert_eq!(text(0.9906, 1.0, 1.0), "no difference shown (below 1 %)");
+    assert_eq!(text(0.5, 1.0, 3.0), "no difference shown (below 200 %)");
+    assert_eq!(text(1.004, 1.005, 1.006), "1.005× faster, 1.004 to 1.006");
+    assert_eq!(text(1.1, 1.1, 1.1), "1.10× faster, 1.10 to 1.10");
+    let slower = Ratio { low: 0.85, estimate: 0.9, high: 0.95 }.verdict();
+    assert_eq!(slower.short(), "1.1× slower");
+    assert_eq!([5.0, 5.3, -1.0].map(|percent| slower.is_slower_by(percent)), [true, false, true]);
+    assert_eq!(Ratio { low: 290.0, estimate: 301.4, high: 311.0 }.to_string(), "301×, 290 to 311");
+}
+
+#[test]
+fn samples_that_are_no_times_are_left_out() {
+    let times = [1.0, 2.0, 1.5, 1.2, 1.1, 1.3, 1.4, 1.6];
+    let faster = times.map(|ms| ms / 2.0);
+    let ratio = Ratio::of_pairs(&times, &faster).unwrap();
+    assert_eq!((ratio.low, ratio.high), (2.0, 2.0));
+    for junk in [f64::NAN, 0.0, -1.0, f64::INFINITY] {
+        let with = |times: &[f64]| [times, &[junk]].concat();
+        assert_eq!(Ratio::of_pairs(&with(&times), &[&faster[..], &[1.0]].concat()), Some(ratio), "{junk}");
+        assert_eq!(Ratio::of_pairs(&with(&times[1..]), &with(&faster[1..])), None, "{junk}");
+        assert_eq!(Ratio::of_runs(&with(&times), &faster), Ratio::of_runs(&times, &faster), "{junk}");
+        assert_eq!(Ratio::of_runs(&with(&times[1..]), &faster), None, "{junk}");
+    }
+    assert_eq!((Ratio::of_pairs(&[], &[]), Ratio::of_runs(&[], &[])), (None, None));
+    let wide = ratio.widened(Ratio { low: 0.9, estimate: 1.0, high: 1.1 });
+    assert_eq!((wide.low, wide.estimate, wide.high), (0.9, ratio.estimate, 2.0));
+}
+
+/// Times as on a busy machine: all tasks of a round are slowed down by what slows down the machine, which changes slowly, each of
+/// them by something of its own, and some by another process.
+struct NoisyMachine {
+    random: Xorshift,
+    drift: f64,
+}
+
+impl NoisyMachine {
+    fn new(seed: u32) -> Self {
+        Self { random: Xorshift::new(seed), drift: 0.0 }
+    }
+
+    /// Returns a number from 0 to 1.
+    fn uniform(&mut self) -> f64 {
+        f64::from(self.random.draw()) / f64::from(u32::MAX)
+    }
+
+    /// Returns a number from a distribution like the standard normal one: a sum of twelve uniform numbers.
+    fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
+    }
+
+    /// Returns the times of two tasks that run in turns in `rounds` rounds; each takes the given milliseconds on an idle machine.
+    fn run(&mut self, rounds: usize, ms: [f64; 2]) -> [Vec<f64>; 2] {
+        let mut times = [Vec::new(), Vec::new()];
+        for _ in 0..rounds {
+            self.drift = 0.9 * self.drift + 0.05 * self.normal();
+            for (times, ms) in times.iter_mut().zip(ms) {
+                let other = if self.uniform() < 0.15 { 1.2 + 2.0 * self.uniform() } else { 1.0 };
+                let own = 0.04 * self.normal();
+                times.push(ms * other * (self.drift + own).exp());
+            }
+        }
+        times
+    }
+}
+
+/// The number of comparisons in each of the following tests.
+const COMPARISONS: u32 = 200;
+
+/// Returns how many of the comparisons of two tasks have a verdict that `is` counts.
+fn count(rounds: usize, ms: [f64; 2], is: impl Fn(Verdict) -> bool) -> usize {
+    let verdict = |seed: u32| {
+        let [before, after] = NoisyMachine::new(seed).run(rounds, ms);
+        Ratio::of_pairs(&before, &after).unwrap().verdict()
+    };
+    (1..=COMPARISONS).filter(|seed| is(verdict(*seed * 7919))).count()
+}
+
+#[test]
+fn equal_tasks_are_rarely_told_apart() {
+    let is_false = |verdict| !matches!(verdict, Verdict::NoDifferenceShown { .. });
+    for rounds in [8, 30, 100, 1000] {
+        let found = count(rounds, [10.0, 10.0], is_false);
+        assert!(found <= 10, "{found} of {COMPARISONS} with {rounds} rounds");
+    }
+}
+
+#[test]
+fn five_percent_are_found_with_two_hundred_rounds() {
+    for (ms, is_slower) in [([10.0, 10.5], true), ([10.5, 10.0], false)] {
+        let is_right = |verdict| match verdict {
+            Verdict::Slower(_) => is_slower,
+            Verdict::Faster(_) => !is_slower,
+            Verdict::NoDifferenceShown { .. } => false,
+        };
+        let found = count(200, ms, is_right);
+        assert!(found >= 190, "{found} of {COMPARISONS}");
+        let few = count(8, ms, is_right);
+        assert!(few < 100, "{few}: the test would find no difference between numbers of rounds");
+    }
+}
+
+#[test]
+fn runs_of_equal_tasks_are_rarely_told_apart() {
+    let mut wrong = 0;
+    let mut found = 0;
+    for seed in 1..=COMPARISONS {
+        // The drift of the machine is no part of these: what relates times to a peak kernel removes it.
+        let relative = |seed: u32, ms: f64| -> Vec<f64> {
+            let [task, peak] = NoisyMachine::new(seed * 104_729).run(200, [ms, 1.0]);
+            task.iter().zip(peak).map(|(task, peak)| task / peak).collect()
+        };
+        let before = relative(seed, 10.0);
+        let verdict = |ms| Ratio::of_runs(&before, &relative(seed + COMPARISONS, ms)).unwrap().verdict();
+        wrong += usize::from(!matches!(verdict(10.0), Verdict::NoDifferenceShown { .. }));
+        found += usize::from(matches!(verdict(10.8), Verdict::Slower(_)));
+    }
+    assert!(wrong <= 10, "{wrong} of {COMPARISONS}");
+    assert!(found >= 190, "{found} of {COMPARISONS}");
+}

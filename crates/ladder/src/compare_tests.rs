@@ -1,0 +1,140 @@
+//! Tests of the comparison of saved results: verdicts, and unlike work that is refused.
+
+use super::*;
+use crate::saved::{KIND, SCHEMA};
+use base::random::Xorshift;
+use serde_json::{Value, json};
+
+/// Returns 30 times around `ms` that vary by some per cent.
+fn samples(ms: f64, seed: u32) -> Vec<f64> {
+    let mut random = Xorshift::new(seed);
+    (0..30).map(|_| ms * (1.0 + 0.04 * f64::from(random.draw() % 1000) / 1000.0)).collect()
+}
+
+/// Returns a saved result with one variant of one case, which takes `ms`, beside a peak kernel that takes `peak_ms`.
+fn result(ms: f64, peak_ms: f64, seed: u32) -> Value {
+    let of = |ms, seed| json!({ "device_ms": samples(ms, seed), "dispatch_ms": null, "wall_ms": samples(ms, seed) });
+    json!({
+        "schema": SCHEMA, "kind": KIND, "program": "clreel 1.0.0", "date": "2026-11-27T10:28:09Z",
+        "host": { "name": "here", "system": "Linux 6", "processor": "P", "processors": 2 },
+        "ladder": null, "input": { "file": "/a/clip.mp4", "width": 64, "height": 48 },
+        "devices": [{
+            "name": "D", "platform": "P", "version": "3.0", "driver": "1", "type": "cpu",
+            "runs": [{
+                "title": "n=7", "clock_mhz": { "mean": 1000.0 }, "limit_samples": of(peak_ms, seed + 1),
+                "variants": [{
+                    "id": "one", "outcome": "ok", "reason": null, "noisy": false, "samples": of(ms, seed),
+                    "kernel": { "file": "one.cl", "hash": "0123" }, "checked": [{}],
+                }],
+            }],
+        }],
+    })
+}
+
+fn saved(value: &Value) -> Saved {
+    serde_json::from_value(value.clone()).unwrap()
+}
+
+/// Returns the comparison of the only variant.
+fn compare_one(before: &Value, after: &Value) -> Comparison {
+    let all = compare(&saved(before), &saved(after));
+    all.into_iter().find(|comparison| comparison.row == "one").unwrap()
+}
+
+#[test]
+fn rows_are_faster_slower_or_not_different() {
+    let before = result(10.0, 1.0, 1);
+    let verdict = |after: &Value| compare_one(&before, after).result.unwrap().verdict;
+    assert!(
+        matches!(verdict(&result(8.0, 1.0, 5)), Verdict::Faster(ratio) if (ratio.estimate - 1.25).abs() < 0.02)
+    );
+    assert!(
+        matches!(verdict(&result(50.0, 1.0, 5)), Verdict::Slower(ratio) if (ratio.estimate - 5.0).abs() < 0.1)
+    );
+    assert!(matches!(verdict(&result(10.0, 1.0, 5)), Verdict::NoDifferenceShown { below } if below < 3.0));
+    // The whole machine was slower: the variant is not.
+    assert!(matches!(verdict(&result(12.0, 1.2, 5)), Verdict::NoDifferenceShown { below } if below > 20.0));
+    let all = compare(&saved(&before), &saved(&result(12.0, 1.2, 5)));
+    assert_eq!(all.len(), 2, "the peak kernel is a row of its own");
+    assert_eq!(all[0].row, "(limit)");
+    assert!(matches!(all[0].result.as_ref().unwrap().verdict, Verdict::Slower(_)));
+    let compared = compare_one(&before, &before).result.unwrap();
+    assert_eq!((compared.noisy, compared.changed_kernel), ([false; 2], Some(false)));
+    assert!(compared.medians()[0].starts_with("10."), "{:?}", compared.medians());
+}
+
+/// Returns `value` with another value at this path, as in "/devices/0/name".
+fn with(value: &Value, path: &str, other: Value) -> Value {
+    let mut value = value.clone();
+    *value.pointer_mut(path).unwrap_or_else(|| panic!("{path}")) = other;
+    value
+}
+
+#[test]
+fn unlike_work_is_refused_with_the_reason() {
+    let before = result(10.0, 1.0, 1);
+    let after = result(10.0, 1.0, 5);
+    let row = |key: &str| format!("/devices/0/runs/0/variants/0/{key}");
+    let few = json!({ "device_ms": [1.0, 2.0], "wall_ms": [1.0, 2.0] });
+    let wall = json!({ "device_ms": null, "wall_ms": samples(10.0, 5) });
+    let negative = json!({ "device_ms": vec![-1.0; 30], "wall_ms": samples(10.0, 5) });
+    for (path, other, why) in [
+        ("/ladder".to_owned(), json!("another"), "other ladder"),
+        ("/input/width".to_owned(), json!(65), "other input: 64×48 of clip.mp4 and 65×48 of clip.mp4"),
+        ("/input/file".to_owned(), json!("/a/other.mp4"), "other input"),
+        ("/devices/0/name".to_owned(), json!("E"), "other device: 'D' and 'E'"),
+        ("/devices/0/platform".to_owned(), json!("Q"), "other platform: 'P' and 'Q'"),
+        ("/host/processor".to_owned(), json!("Q"), "other processor: 'P' and 'Q'"),
+        ("/host/processors".to_owned(), json!(4), "other number of processors: 2 and 4"),
+        ("/devices/0/runs/0/title".to_owned(), json!("n=8"), "other case: n=7 and n=8"),
+        (row("outcome"), json!("mismatch"), "wrong output in the later result"),
+        (row("outcome"), json!("failed"), "failed in the later result"),
+        (row("checked"), json!([]), "not verified in the later result"),
+        (row("samples"), Value::Null, "no samples in the later result"),
+        (row("samples"), few, "too few samples"),
+        (row("samples"), negative, "samples that are no times"),
+        (row("samples"), wall, "other clock: device time and wall time"),
+        (
+            "/devices/0/runs/0/clock_mhz/mean".to_owned(),
+            json!(1100.0),
+            "other clock speed: 1000 and 1100 MHz",
+        ),
+    ] {
+        let comparison = compare_one(&before, &with(&after, &path, other.clone()));
+        let told = comparison.result.unwrap_err();
+        assert!(told.starts_with(why), "{path}: {told}");
+        assert_eq!(comparison.broke, other == json!("mismatch"));
+        // In the other direction, too.
+        assert!(compare_one(&with(&after, &path, other), &before).result.is_err(), "{path}");
+    }
+    // The same work on another day, by another driver, with another kernel, from another folder, is what is compared.
+    for (path, other) in [
+        ("/devices/0/driver".to_owned(), json!("2")),
+        ("/date".to_owned(), json!("2027-01-01T00:00:00Z")),
+        ("/program".to_owned(), json!("clreel 2.0.0")),
+        ("/input/file".to_owned(), json!("/b/clip.mp4")),
+        (row("kernel"), json!({ "file": "one.cl", "hash": "4567" })),
+        (row("noisy"), json!("P95 is 2.0 times p50.")),
+    ] {
+        assert!(compare_one(&before, &with(&after, &path, other)).result.is_ok(), "{path}");
+    }
+    // A graphics card is the same one in another machine.
+    let card = |value: &Value| with(value, "/devices/0/type", json!("gpu"));
+    let moved = with(&card(&after), "/host/processor", json!("Q"));
+    assert!(compare_one(&card(&before), &moved).result.is_ok());
+}
+
+#[test]
+fn rows_of_the_same_device_and_case_are_compared() {
+    let mut before = result(10.0, 1.0, 1);
+    let other = with(&result(20.0, 1.0, 3), "/devices/0/runs/0/title", json!("n=15"));
+    let run = other.pointer("/devices/0/runs/0").unwrap().clone();
+    before.pointer_mut("/devices/0/runs").unwrap().as_array_mut().unwrap().push(run);
+    let all = compare(&saved(&before), &saved(&before));
+    assert!(all.iter().all(|comparison| comparison.result.is_ok()));
+    assert_eq!(all.len(), 4);
+    // A row that only one has is left out.
+    let without = with(&before, "/devices/0/runs/0/variants/0/id", json!("two"));
+    let rows = compare(&saved(&before), &saved(&without));
+    assert!(rows.iter().all(|comparison| comparison.row != "two"));
+}

@@ -1,0 +1,296 @@
+//! Saved results of benchmarks as JSON. `clreel bench` writes them ([`Metadata`], [`Samples`]), and [`compare`](super::compare)
+//! reads them ([`Saved`]).
+//!
+//! A file may come from another machine or another version, or be damaged: unknown keys are ignored, missing ones make rows not
+//! comparable, and texts are escaped when they are printed.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::measure::{Measurement, Sample};
+use base::date;
+use base::error::{Error, Result};
+use base::load;
+use base::text::escaped;
+
+/// The version of the file format.
+pub const SCHEMA: u32 = 1;
+/// The kind of saved results that benchmarks write.
+pub const KIND: &str = "bench";
+/// The maximum size of a file that is read, in bytes.
+const MAX_FILE_BYTES: u64 = 64 << 20;
+/// The maximum number of rows that are read: a comparison of each takes some milliseconds.
+const MAX_ROWS: usize = 5000;
+/// The suffix of the keys under which a run has the samples of its peak kernels.
+pub const SAMPLES_SUFFIX: &str = "_samples";
+
+/// When, where and by which program results were measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Metadata {
+    /// The kind of results: [`KIND`].
+    pub kind: String,
+    /// The program and its version.
+    pub program: String,
+    /// The date and time in UTC, as in RFC 3339.
+    pub date: String,
+    /// The machine.
+    pub host: Host,
+}
+
+/// The machine on which results were measured; texts are empty if they are unknown.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Host {
+    /// The name in the network.
+    pub name: String,
+    /// The operating system's kernel and its version.
+    pub system: String,
+    /// The processor's name.
+    pub processor: String,
+    /// The number of logical processors that this process may use.
+    pub processors: usize,
+}
+
+impl Host {
+    /// Returns the machine that this process runs on.
+    fn here() -> Self {
+        let line = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+        let cpus = line("/proc/cpuinfo");
+        let name = cpus.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+        Self {
+            name: line("/proc/sys/kernel/hostname"),
+            system: format!("{} {}", line("/proc/sys/kernel/ostype"), line("/proc/sys/kernel/osrelease")),
+            processor: name.map(|(_, name)| name.trim().to_owned()).unwrap_or_default(),
+            processors: std::thread::available_parallelism().map_or(0, usize::from),
+        }
+    }
+}
+
+impl Metadata {
+    /// Returns the metadata of results that `program` measures here and now.
+    pub fn now(program: &str) -> Self {
+        let (kind, program) = (KIND.to_owned(), program.to_owned());
+        Self { kind, program, date: date::utc(SystemTime::now()), host: Host::here() }
+    }
+}
+
+/// The times of each run of a variant or peak kernel, in the order of the rounds, in milliseconds. A time that the device's driver
+/// reports wrongly is `None`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Samples {
+    /// Device times; `None` if they are not used.
+    pub device_ms: Option<Vec<Option<f64>>>,
+    /// Times from enqueueing to the start; `None` if they are not used.
+    #[serde(default)]
+    pub dispatch_ms: Option<Vec<Option<f64>>>,
+    /// Wall times.
+    pub wall_ms: Vec<Option<f64>>,
+}
+
+impl Samples {
+    /// Returns the samples of a measurement.
+    pub fn of(measured: &Measurement) -> Self {
+        // JSON has no NaN.
+        let of = |ms: fn(&Sample) -> Option<f64>| {
+            measured.samples.iter().map(move |s| ms(s).filter(|ms| ms.is_finite()))
+        };
+        Self {
+            device_ms: measured.device.map(|_| of(|s| s.device_ms).collect()),
+            dispatch_ms: measured.dispatch.map(|_| of(|s| s.dispatch_ms).collect()),
+            wall_ms: of(|s| Some(s.wall_ms)).collect(),
+        }
+    }
+
+    /// Returns the times by which variants are compared, NaN for those that are missing: device times, or wall times if device times
+    /// are not used.
+    pub(super) fn times(&self) -> Vec<f64> {
+        let times = self.device_ms.as_ref().unwrap_or(&self.wall_ms);
+        times.iter().map(|ms| ms.unwrap_or(f64::NAN)).collect()
+    }
+
+    /// Returns the name of the clock of [`Samples::times`].
+    pub(super) fn clock(&self) -> &'static str {
+        if self.device_ms.is_some() { "device time" } else { "wall time" }
+    }
+}
+
+/// The kernel file of a variant.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KernelFile {
+    /// The path below `kernels/`.
+    pub file: String,
+    /// A hash of the text, with all includes.
+    pub hash: String,
+}
+
+/// Saved results that were read from a file.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Saved {
+    schema: u32,
+    /// When, where and by which program they were measured.
+    #[serde(flatten)]
+    pub metadata: Metadata,
+    ladder: Option<String>,
+    input: Option<Input>,
+    devices: Vec<SavedDevice>,
+}
+
+/// The input of a benchmark, if it is no generated data.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+struct Input {
+    file: String,
+    width: u32,
+    height: u32,
+}
+
+/// The saved results of a device. Without a device all texts are empty.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct SavedDevice {
+    pub name: String,
+    pub platform: String,
+    pub version: String,
+    pub driver: String,
+    /// The kind of device, such as "cpu".
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub runs: Vec<SavedCase>,
+}
+
+/// The saved results of a case.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct SavedCase {
+    /// The title, which identifies the case.
+    #[serde(default)]
+    pub title: String,
+    #[serde(default)]
+    pub variants: Vec<SavedRow>,
+    pub clock_mhz: Option<SavedClock>,
+    /// All other keys: among them the samples of peak kernels.
+    #[serde(flatten)]
+    others: Map<String, Value>,
+}
+
+/// The saved speed of a device's clock.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct SavedClock {
+    /// The mean in MHz.
+    pub mean: f64,
+}
+
+/// The saved results of a variant.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct SavedRow {
+    pub id: String,
+    /// The index of the folder of kernels, if several were compared.
+    pub folder: Option<usize>,
+    pub outcome: String,
+    pub reason: Option<String>,
+    pub samples: Option<Samples>,
+    pub kernel: Option<KernelFile>,
+    #[serde(default)]
+    pub checked: Vec<Value>,
+    /// False, or a sentence.
+    #[serde(default)]
+    pub noisy: Value,
+}
+
+impl SavedRow {
+    /// Returns the name in tables.
+    pub(super) fn name(&self) -> String {
+        let folder = self.folder.map(|folder| format!(" ({})", folder_letter(folder)));
+        format!("{}{}", self.id, folder.unwrap_or_default())
+    }
+}
+
+/// Returns the letter that stands for a folder of kernels, by its index: A for the first one.
+pub fn folder_letter(index: usize) -> char {
+    char::from(b'A' + index.min(25) as u8)
+}
+
+impl SavedCase {
+    /// Returns the names and samples of the case's peak kernels, the one that moves the same bytes first: its name is the shortest.
+    pub(super) fn peaks(&self) -> Vec<(&str, Samples)> {
+        let found = self.others.iter().filter_map(|(key, value)| {
+            Some((key.strip_suffix(SAMPLES_SUFFIX)?, Samples::deserialize(value).ok()?))
+        });
+        let mut peaks: Vec<_> = found.collect();
+        peaks.sort_by_key(|(name, _)| name.len());
+        peaks
+    }
+}
+
+/// Returns the kind of a saved result, such as [`KIND`]; `None` if it has none.
+///
+/// # Errors
+/// Returns an error if the file cannot be read, or is no JSON.
+pub fn kind_of(path: &Path) -> Result<Option<String>> {
+    /// The only key that is read.
+    #[derive(Deserialize)]
+    struct Kind {
+        kind: Option<String>,
+    }
+    Ok(read_as::<Kind>(path)?.kind)
+}
+
+/// Reads a saved result as a type of the keys that are wanted.
+fn read_as<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<T> {
+    let what = || format!("The result '{}' cannot be read.", path.display());
+    let bytes = load::bytes(path, MAX_FILE_BYTES).map_err(|why| Error::new(what(), why.to_string(), HINT))?;
+    serde_json::from_slice(&bytes).map_err(|e| Error::new(what(), format!("{e}."), HINT))
+}
+
+/// The suggestion to the user if a file is no saved result.
+const HINT: &str = "Choose a file that `clreel bench --save` wrote.";
+
+impl Saved {
+    /// Reads saved results from a file.
+    ///
+    /// # Errors
+    /// Returns an error if the file cannot be read, or has no results of a benchmark in this format.
+    pub fn read(path: &Path) -> Result<Self> {
+        let refused =
+            |why: &str| Error::new(format!("The result '{}' cannot be read.", path.display()), why, HINT);
+        if kind_of(path)?.as_deref() != Some(KIND) {
+            return Err(refused("It is no saved result of a benchmark."));
+        }
+        let saved: Self = read_as(path)?;
+        let cases = saved.devices.iter().flat_map(|device| &device.runs);
+        let rows: usize = cases.map(|case| case.variants.len() + case.others.len()).sum();
+        match (saved.schema, rows) {
+            (SCHEMA, ..=MAX_ROWS) => Ok(saved),
+            (SCHEMA, _) => Err(refused(&format!("It has more than {MAX_ROWS} rows."))),
+            _ => Err(refused("It has the format of another version.")),
+        }
+    }
+
+    /// Returns the devices.
+    pub(super) fn devices(&self) -> &[SavedDevice] {
+        &self.devices
+    }
+
+    /// Returns the name of the ladder, and the size and the name of its input, if it has one.
+    pub(super) fn work(&self) -> (&str, Option<(u32, u32, &OsStr)>) {
+        let input = self
+            .input
+            .as_ref()
+            .map(|input| (input.width, input.height, Path::new(&input.file).file_name().unwrap_or_default()));
+        (self.ladder.as_deref().unwrap_or_default(), input)
+    }
+
+    /// Describes the results in a line: the program, date and host, and the device if there is one.
+    pub fn describe(&self) -> String {
+        let Metadata { program, date, host, .. } = &self.metadata;
+        let mut text = format!("{program}, {date}, {}", host.name);
+        if let [SavedDevice { name, driver, .. }] = self.devices.as_slice()
+            && !name.is_empty()
+        {
+            text.push_str(&format!(", {name}, driver {driver}"));
+        }
+        escaped(&text).into_owned()
+    }
+}

@@ -1,0 +1,175 @@
+//! The comparisons of saved results as a table, Markdown, CSV or JSON.
+
+use serde::Serialize;
+
+use super::{CompareArgs, Compared};
+use crate::cli::output::{print_json, print_line, table};
+use base::error::Result;
+use base::text::escaped;
+use base::timing::Verdict;
+use ladder::compare::Comparison;
+
+/// The JSON report.
+#[derive(Serialize)]
+struct Report {
+    schema: u32,
+    comparisons: Vec<ComparisonEntry>,
+}
+
+/// The comparison of two results in the JSON report.
+#[derive(Serialize)]
+struct ComparisonEntry {
+    before: String,
+    after: String,
+    rows: Vec<RowEntry>,
+}
+
+/// A row in JSON and CSV.
+#[derive(Serialize)]
+struct RowEntry {
+    device: String,
+    case: String,
+    row: String,
+    /// "faster", "slower", "no difference shown" or "not comparable"
+    verdict: &'static str,
+    /// Why the rows are not comparable.
+    reason: Option<String>,
+    before_ms: Option<f64>,
+    after_ms: Option<f64>,
+    /// The earlier time divided by the later one.
+    ratio: Option<f64>,
+    ratio_low: Option<f64>,
+    ratio_high: Option<f64>,
+    kernel_changed: Option<bool>,
+}
+
+impl RowEntry {
+    fn new(row: &Comparison) -> Self {
+        let compared = row.result.as_ref().ok();
+        Self {
+            device: row.device.clone(),
+            case: row.case.clone(),
+            row: row.row.clone(),
+            verdict: match compared.map(|compared| compared.verdict) {
+                Some(Verdict::Faster(_)) => "faster",
+                Some(Verdict::Slower(_)) => "slower",
+                Some(Verdict::NoDifferenceShown { .. }) => "no difference shown",
+                None => "not comparable",
+            },
+            reason: row.result.as_ref().err().cloned(),
+            before_ms: compared.map(|compared| compared.times[0].p50),
+            after_ms: compared.map(|compared| compared.times[1].p50),
+            ratio: compared.map(|compared| compared.ratio.estimate),
+            ratio_low: compared.map(|compared| compared.ratio.low),
+            ratio_high: compared.map(|compared| compared.ratio.high),
+            kernel_changed: compared.and_then(|compared| compared.changed_kernel),
+        }
+    }
+
+    /// Returns the fields as a line of CSV.
+    fn csv(&self) -> String {
+        let quoted = |text: &str| format!("\"{}\"", escaped(text).replace('"', "\"\""));
+        let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+        let changed = self.kernel_changed.map(|changed| changed.to_string()).unwrap_or_default();
+        let texts = [&self.device, &self.case, &self.row].map(|text| quoted(text));
+        let numbers =
+            [self.before_ms, self.after_ms, self.ratio, self.ratio_low, self.ratio_high].map(number);
+        let reason = self.reason.as_deref().map(quoted).unwrap_or_default();
+        [texts.join(","), self.verdict.to_owned(), reason, numbers.join(","), changed].join(",")
+    }
+}
+
+/// The header of the CSV.
+const CSV_HEADER: &str =
+    "device,case,row,verdict,reason,before_ms,after_ms,ratio,ratio_low,ratio_high,kernel_changed";
+
+/// Prints all comparisons in the format that the user chose.
+pub(super) fn print(args: &CompareArgs, all: &[Compared]) -> Result<()> {
+    let entries = |one: &Compared| one.rows.iter().map(RowEntry::new).collect::<Vec<_>>();
+    if args.json {
+        let entry = |one: &Compared| {
+            let [before, after] = one.titles.clone();
+            ComparisonEntry { before, after, rows: entries(one) }
+        };
+        return print_json(&Report { schema: 1, comparisons: all.iter().map(entry).collect() });
+    }
+    if args.csv {
+        print_line(CSV_HEADER)?;
+        return all.iter().flat_map(entries).try_for_each(|row| print_line(row.csv()));
+    }
+    for one in all {
+        let [before, after] = &one.titles;
+        let gap = if args.markdown { "  " } else { "" };
+        print_line(format!("A: {before}{gap}\nB: {after}\n"))?;
+        for rows in one.rows.chunk_by(|a, b| (&a.device, &a.case) == (&b.device, &b.case)) {
+            let title = [rows[0].device.as_str(), rows[0].case.as_str()].map(escaped);
+            let title = title.iter().filter(|part| !part.is_empty()).map(AsRef::as_ref);
+            print_line(title.collect::<Vec<_>>().join(" · "))?;
+            if args.markdown {
+                print_markdown(rows)?
+            } else {
+                print_table(rows)?
+            }
+            print_line("")?;
+        }
+        print_line(summary(&one.rows))?;
+    }
+    Ok(())
+}
+
+/// The header of tables; times are in milliseconds.
+const HEADER: [&str; 4] = ["row", "A ms", "B ms", "B compared with A"];
+
+/// Returns the cells of a row of a table.
+fn cells(row: &Comparison) -> [String; 4] {
+    let name = escaped(&row.row).into_owned();
+    match &row.result {
+        Ok(compared) => {
+            let [before, after] = compared.medians();
+            let kernel = if compared.changed_kernel == Some(true) { "; other kernel" } else { "" };
+            [name, before, after, format!("{}{kernel}", compared.verdict)]
+        }
+        Err(why) => [name, String::new(), String::new(), format!("not comparable: {}", escaped(why))],
+    }
+}
+
+/// Prints rows as a table.
+fn print_table(rows: &[Comparison]) -> Result<()> {
+    let mut table = table(HEADER, 1..3);
+    for row in rows {
+        table.add_row(cells(row));
+    }
+    print_line(table)
+}
+
+/// Prints rows as a table in Markdown.
+fn print_markdown(rows: &[Comparison]) -> Result<()> {
+    let line = |cells: [String; 4]| {
+        // Names from a file must not end a cell, nor become markup.
+        let special = ['\\', '|', '<', '`', '*', '_', '['];
+        let cell = |text: String| -> String {
+            text.chars().flat_map(|c| special.contains(&c).then_some('\\').into_iter().chain([c])).collect()
+        };
+        format!("| {} |", cells.map(cell).join(" | "))
+    };
+    print_line("")?;
+    print_line(line(HEADER.map(str::to_owned)))?;
+    print_line("|---|---:|---:|---|")?;
+    rows.iter().try_for_each(|row| print_line(line(cells(row))))
+}
+
+/// Returns a sentence with the number of rows of each verdict.
+fn summary(rows: &[Comparison]) -> String {
+    let count = |verdict: &str| rows.iter().filter(|row| RowEntry::new(row).verdict == verdict).count();
+    let parts =
+        ["faster", "slower", "no difference shown", "not comparable"].map(|verdict| match count(verdict) {
+            0 => String::new(),
+            count => format!("{count} {verdict}"),
+        });
+    let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    if parts.is_empty() {
+        "The results have no row in common.".to_owned()
+    } else {
+        format!("{}.", parts.join(", "))
+    }
+}
