@@ -85,10 +85,8 @@ impl Place<'_> {
         }
     }
 
-    /// Returns the times of the peak kernel by which the machine's speed is judged; `None` for a peak kernel itself, and if the peak
-    /// was measured by another clock.
+    /// Returns the times of the peak kernel, by which changes of the machine are judged; `None` if it was measured by another clock.
     fn control(&self, clock: &str) -> Option<Vec<f64>> {
-        let RowOrPeak::Row(_) = self.row else { return None };
         let (_, samples) = self.case.peaks().into_iter().next()?;
         (samples.clock() == clock).then(|| samples.times())
     }
@@ -216,15 +214,10 @@ fn compare_rows(
         return Err("samples that are no times".to_owned());
     }
     let few = || format!("too few samples: a verdict needs {MIN_SAMPLES} of each");
-    let mut ratio = Ratio::of_runs(&times[0], &times[1]).ok_or_else(few)?;
-    let controls = [then.control(first.clock()), now.control(second.clock())];
-    if let [Some(control), Some(other)] = controls {
-        let relative = |times: &[f64], control: &[f64]| -> Vec<f64> {
-            times.iter().zip(control).map(|(ms, control)| ms / control).collect()
-        };
-        let relative = Ratio::of_runs(&relative(&times[0], &control), &relative(&times[1], &other));
-        ratio = relative.map_or(ratio, |relative| ratio.widened(relative));
-    }
+    let ratio = Ratio::of_runs(&times[0], &times[1]).ok_or_else(few)?;
+    let controls = then.control(first.clock()).zip(now.control(second.clock()));
+    let control = controls.and_then(|(control, other)| Ratio::of_runs(&control, &other));
+    let ratio = control.map_or(ratio, |control| ratio.widened_by(control));
     let [Some(one), Some(other)] = times.map(|times| Series::of(&times)) else { return Err(few()) };
     let kernel = |place: &Place<'_>| match place.row {
         RowOrPeak::Row(row) => row.kernel.clone(),

@@ -52,12 +52,18 @@ fn rows_are_faster_slower_or_not_different() {
         matches!(verdict(&result(50.0, 1.0, 5)), Verdict::Slower(ratio) if (ratio.estimate - 5.0).abs() < 0.1)
     );
     assert!(matches!(verdict(&result(10.0, 1.0, 5)), Verdict::NoDifferenceShown { below } if below < 3.0));
-    // The whole machine was slower: the variant is not.
-    assert!(matches!(verdict(&result(12.0, 1.2, 5)), Verdict::NoDifferenceShown { below } if below > 20.0));
+    // The whole machine was slower, or the peak kernel was faster for no cause: the variant is not slower.
+    for peak_ms in [1.2, 0.8] {
+        let verdict = verdict(&result(12.0, peak_ms, 5));
+        assert!(
+            matches!(verdict, Verdict::NoDifferenceShown { below } if below > 20.0),
+            "{peak_ms}: {verdict:?}"
+        );
+    }
     let all = compare(&saved(&before), &saved(&result(12.0, 1.2, 5)));
     assert_eq!(all.len(), 2, "the peak kernel is a row of its own");
     assert_eq!(all[0].row, "(limit)");
-    assert!(matches!(all[0].result.as_ref().unwrap().verdict, Verdict::Slower(_)));
+    assert!(matches!(all[0].result.as_ref().unwrap().verdict, Verdict::NoDifferenceShown { .. }));
     let compared = compare_one(&before, &before).result.unwrap();
     assert_eq!((compared.noisy, compared.changed_kernel), ([false; 2], Some(false)));
     assert!(compared.medians()[0].starts_with("10."), "{:?}", compared.medians());

@@ -128,10 +128,12 @@ impl Ratio {
         Some(Self { low: low.exp(), estimate: estimate.exp(), high: high.exp() })
     }
 
-    /// Returns this ratio with an interval that also contains the interval of `other`.
+    /// Returns this ratio with a wider interval, for times of two runs. `control` is the ratio of work that is the same in both
+    /// runs: by as much as that has changed, in either direction, other work may have changed without a cause of its own.
     #[must_use]
-    pub fn widened(self, other: Self) -> Self {
-        Self { low: self.low.min(other.low), high: self.high.max(other.high), ..self }
+    pub fn widened_by(self, control: Self) -> Self {
+        let factor = control.estimate.max(1.0 / control.estimate);
+        Self { low: self.low / factor, high: self.high * factor, ..self }
     }
 
     /// Returns the ratio of the time after to the time before.

@@ -74,8 +74,10 @@ fn samples_that_are_no_times_are_left_out() {
         assert_eq!(Ratio::of_runs(&with(&times[1..]), &faster), None, "{junk}");
     }
     assert_eq!((Ratio::of_pairs(&[], &[]), Ratio::of_runs(&[], &[])), (None, None));
-    let wide = ratio.widened(Ratio { low: 0.9, estimate: 1.0, high: 1.1 });
-    assert_eq!((wide.low, wide.estimate, wide.high), (0.9, ratio.estimate, 2.0));
+    for estimate in [2.0, 0.5] {
+        let wide = ratio.widened_by(Ratio { low: 0.4, estimate, high: 2.1 });
+        assert_eq!((wide.low, wide.estimate, wide.high), (1.0, ratio.estimate, 4.0));
+    }
 }
 
 /// Times as on a busy machine: all tasks of a round are slowed down by what slows down the machine, which changes slowly, each of
