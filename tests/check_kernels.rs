@@ -32,7 +32,8 @@ fn check(folder: &Folder, arguments: &[&str]) -> (Option<i32>, String, String) {
     (code, std::fs::read_to_string(stdout).unwrap(), stderr)
 }
 
-fn is_installed() -> bool {
+/// Returns true if Oclgrind is installed.
+pub fn is_installed() -> bool {
     let path = std::env::var_os("PATH").unwrap();
     std::env::split_paths(&path).any(|bin| bin.join("oclgrind").is_file())
 }

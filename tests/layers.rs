@@ -103,15 +103,19 @@ fn comments_strings_and_tests_are_no_code() {
 
 /// Ids of variants that are also English words or terms of OpenCL: as words they may occur anywhere, in quotation marks they are
 /// variants.
-const ENGLISH: [&str; 10] = [
+const ENGLISH: [&str; 14] = [
     "apart",
     "copied",
+    "global",
     "group",
+    "local",
     "panels",
+    "private",
     "reference",
     "several",
     "single",
     "threads",
+    "vector",
     "work-group",
     "written",
 ];

@@ -53,3 +53,4 @@ mod window_numbers;
 mod window_open;
 mod window_slow;
 mod without_opencl;
+mod work;

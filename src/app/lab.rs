@@ -217,7 +217,8 @@ mod tests {
 
     #[test]
     fn what_bench_reports_becomes_rows() {
-        let series = r#"{"min": 1, "p50": 2, "p95": 3, "p99": 3, "max": 3, "n": 9}"#;
+        let series =
+            r#"{"min": 1, "p50": 2, "p50_low": 1, "p50_high": 3, "p95": 3, "p99": 3, "max": 3, "n": 9}"#;
         let text = format!(
             r#"{{"done": 4, "steps": 9, "next": "timing", "results": {{"devices": [{{"name": "A", "runs": [
                 {{"case": 1, "limit": "copy", "limit_ms": {series}, "limit_noisy": false, "variants": [

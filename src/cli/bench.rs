@@ -13,6 +13,7 @@ mod report;
 mod results;
 mod table;
 mod whole_frames;
+mod why;
 
 use crate::cli::live::LiveRun;
 use crate::cli::{BenchArgs, deduplicate, exit, selected_devices, usage, working_devices};
@@ -69,7 +70,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8> {
             |e| Error::new("The benchmark could not be connected to the window.", format!("{e}."), "");
         sandbox::enter().map_err(failed)?;
     }
-    for file in [&args.chart, &args.save].into_iter().flatten() {
+    for file in [&args.chart, &args.roofline, &args.save].into_iter().flatten() {
         // Fails before minutes of measuring.
         save::can_write(file)?;
     }
@@ -93,6 +94,7 @@ fn start(
         json: args.json,
         live: args.live,
         chart: args.chart.clone(),
+        roofline: args.roofline.clone(),
         save: args.save.clone(),
         folders: if args.kernels.len() > 1 { args.kernels.clone() } else { Vec::new() },
         metadata: Metadata::now(concat!("clreel ", env!("CARGO_PKG_VERSION"))),
@@ -124,7 +126,16 @@ fn options(args: &BenchArgs) -> BenchOptions {
         rounds: args.frames,
         fail_fast: args.fail_fast,
         selected_by_name: args.variant.trim() != ALL,
+        registers: args.why,
     }
+}
+
+/// Measures what the device with the index `index` does at most, if `--why` or `--roofline` needs it.
+fn measure_peaks(args: &BenchArgs, live: &LiveRun<Results>, index: usize, device: Option<&Device>) {
+    let Some(device) = device.filter(|_| args.why || args.roofline.is_some()) else { return };
+    live.set_message("measuring the device's peaks");
+    let peaks = ladders::peaks::measure(device);
+    live.results().devices[index].peaks = Some(peaks);
 }
 
 /// Returns the devices to run on, as the command line selects. Returns a single `None` if there is no device and no variant

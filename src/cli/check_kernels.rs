@@ -3,6 +3,8 @@
 //!
 //! Oclgrind starts this program again with a hidden subcommand, and replaces the OpenCL drivers in that process.
 
+pub(in crate::cli) mod accesses;
+pub(in crate::cli) mod count;
 mod oclgrind;
 
 use std::path::Path;
@@ -31,6 +33,8 @@ use oclgrind::checker;
 
 /// The name of the hidden subcommand that runs kernels once, under Oclgrind.
 pub(crate) const RUN_SUBCOMMAND: &str = "run-kernels";
+/// The name of the hidden subcommand that runs kernels once for each of some cases, under Oclgrind.
+pub(crate) const COUNT_SUBCOMMAND: &str = "count-kernels";
 /// The name of this subcommand, for usage errors.
 const SUBCOMMAND: &str = "check-kernels";
 /// The size in pixels of the picture on which kernels run: more than one work-group in each direction, with an odd remainder at
@@ -114,15 +118,23 @@ fn has_own(sources: &Sources) -> bool {
     sources.text(OWN_FILE).map_or_else(|error| error.kind == ErrorKind::KernelsUnreadable, |_| true)
 }
 
+/// Returns true if Oclgrind is installed.
+pub(crate) fn has_oclgrind() -> bool {
+    checker().is_some()
+}
+
+/// Returns the error for a machine without Oclgrind.
+fn missing_oclgrind() -> Error {
+    Error::new(
+        "Oclgrind is not installed.",
+        "It detects data races and out-of-bounds accesses of kernels.",
+        "On Debian: apt-get install oclgrind.",
+    )
+}
+
 /// Checks all of `codes` under Oclgrind, even if some fail; returns the exit code.
 fn check_all(codes: &[VariantCode], args: &CheckKernelsArgs, sources: &Sources) -> Result<u8> {
-    let checker = checker().ok_or_else(|| {
-        Error::new(
-            "Oclgrind is not installed.",
-            "It detects data races and out-of-bounds accesses of kernels.",
-            "On Debian: apt-get install oclgrind.",
-        )
-    })?;
+    let checker = checker().ok_or_else(missing_oclgrind)?;
     let limit = Limit::new(args.kernel_timeout, PREPARATION);
     let (mut checked, mut printed) = (Vec::new(), Vec::new());
     for code in codes {
@@ -253,11 +265,11 @@ fn check(
 }
 
 /// Runs a variant's kernels on the first device, for the hidden subcommand; returns the exit code. `cpu` selects the code for
-/// CPUs.
+/// CPUs. With `accesses` the pictures have a single pixel.
 ///
 /// # Errors
 /// If there is no device, or the kernels cannot run.
-pub(crate) fn run_kernels(id: VariantId, cpu: bool) -> Result<u8> {
+pub(crate) fn run_kernels(id: VariantId, cpu: bool, accesses: bool) -> Result<u8> {
     // The checking process may be killed.
     end_with_parent();
     let device = list_devices().into_iter().next().ok_or_else(no_device)?;
@@ -275,6 +287,9 @@ pub(crate) fn run_kernels(id: VariantId, cpu: bool) -> Result<u8> {
         return Ok(exit::DONE);
     }
     let built = BuiltVariant::build_as(&cl, id, kind)?;
+    if accesses {
+        return accesses::run_on_one_pixel(&cl, &built);
+    }
     let storage = built.kernels().storage;
     if storage == Storage::Image {
         // Accesses to an image cannot be out of bounds.

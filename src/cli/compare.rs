@@ -12,6 +12,7 @@ use super::conformance::changes;
 use super::usage;
 use crate::options::values;
 use base::error::Result;
+use base::stderr::print_message;
 use base::{exit, save};
 use ladder::compare::{Comparison, compare};
 use ladder::ratio_chart;
@@ -99,7 +100,7 @@ fn exit_code(all: &[Compared], threshold: f64) -> u8 {
     } else if verdicts().any(|compared| compared.verdict.is_slower_by(threshold)) {
         exit::SLOWER
     } else if verdicts().next().is_none() {
-        eprintln!("clreel: Nothing could be compared.");
+        print_message("Nothing could be compared.");
         exit::FAILED
     } else {
         exit::DONE

@@ -2,6 +2,7 @@
 
 use clap::{Args as _, Command, ValueEnum as _};
 
+use super::check_kernels::count::run_cases;
 use super::{BenchArgs, LadderArgs, TuneArgs, bench, tune, usage};
 use crate::options::SizeArgs;
 use base::error::Result;
@@ -36,6 +37,22 @@ macro_rules! ladders {
                 match self {
                     Self::BoxFilter => tune::box_filter(args),
                     $(Self::$name => tune::generic(&$ladder, args),)*
+                }
+            }
+
+            /// Runs a variant's kernels once for each of `cases`, under Oclgrind; returns the exit code.
+            pub(super) fn run_cases(self, id: &str, cpu: bool, cases: &[String]) -> Result<u8> {
+                match self {
+                    Self::BoxFilter => run_cases(&box_filter::BoxFilter::on_trial(), id, cpu, cases),
+                    $(Self::$name => run_cases(&$ladder, id, cpu, cases),)*
+                }
+            }
+
+            /// Returns the ladder's name in JSON, which is also a name on the command line.
+            pub(super) fn json_name(self) -> &'static str {
+                match self {
+                    Self::BoxFilter => box_filter::BoxFilter::INFO.name,
+                    $(Self::$name => $json,)*
                 }
             }
 

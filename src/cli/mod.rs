@@ -133,9 +133,28 @@ pub enum Command {
         /// Run the code for CPUs
         #[arg(long)]
         cpu: bool,
+        /// Run them on pictures of a single pixel, so that Oclgrind reports each access
+        #[arg(long)]
+        accesses: bool,
         /// Folder of modified kernels
         #[arg(long)]
         kernels: Option<PathBuf>,
+    },
+    /// Count what a variant's kernels read and write in each case (internal)
+    #[command(name = check_kernels::COUNT_SUBCOMMAND, hide = true)]
+    CountKernels {
+        /// The ladder
+        ladder: LadderName,
+        /// The variant
+        variant: String,
+        /// The cases in JSON
+        cases: Vec<String>,
+        /// Run the code for CPUs
+        #[arg(long)]
+        cpu: bool,
+        /// Run the kernels: this process is under Oclgrind
+        #[arg(long)]
+        run: bool,
     },
     /// Run modified kernels in a process that may crash (internal)
     #[command(name = sandbox::TRY_SUBCOMMAND, hide = true)]
@@ -194,7 +213,7 @@ pub fn run(cli: &Cli) -> Result<u8> {
         )
     ) {
         drivers::test_before_loading(&cli.skip_platform);
-        if !matches!(cli.command, Some(Command::RunKernels { .. })) {
+        if !matches!(cli.command, Some(Command::RunKernels { .. } | Command::CountKernels { .. })) {
             crash::install();
         }
         if cli.command.is_some() {
@@ -212,7 +231,15 @@ pub fn run(cli: &Cli) -> Result<u8> {
         Some(Command::Compare(args)) => compare::run(args),
         Some(Command::Conformance(args)) => conformance::run(args),
         Some(Command::CheckKernels(args)) => check_kernels::run(args),
-        Some(Command::RunKernels { variant, cpu, .. }) => check_kernels::run_kernels(*variant, *cpu),
+        Some(Command::RunKernels { variant, cpu, accesses, .. }) => {
+            check_kernels::run_kernels(*variant, *cpu, *accesses)
+        }
+        Some(Command::CountKernels { ladder, variant, cases, cpu, run: true }) => {
+            ladder.run_cases(variant, *cpu, cases)
+        }
+        Some(Command::CountKernels { ladder, variant, cases, cpu, run: false }) => {
+            check_kernels::count::run(ladder.json_name(), variant, *cpu, cases)
+        }
         Some(Command::Devices { json }) => devices::run(*json),
         Some(Command::Environment) => output::print_line(environment::HELP).map(|()| exit::DONE),
         Some(Command::AskDriver) => drivers::run_child(platforms_and_unusable),
@@ -339,6 +366,12 @@ pub struct BenchArgs {
     /// Also write an SVG with a bar for each variant
     #[arg(long, value_name = "FILE.svg", value_parser = values::svg_file)]
     pub chart: Option<PathBuf>,
+    /// Also print why: reads, writes, rates and times of each kernel, and the shares of the device's measured peaks
+    #[arg(long)]
+    pub why: bool,
+    /// Also write an SVG with a roofline: a dot for each variant below the device's measured peaks
+    #[arg(long, value_name = "FILE.svg", value_parser = values::svg_file)]
+    pub roofline: Option<PathBuf>,
 }
 
 /// Options of `clreel tune`.

@@ -4,6 +4,7 @@
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::LazyLock;
 use std::time::Instant;
@@ -11,7 +12,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::config::{Code, PLANES};
+use super::config::{Code, Config, Extent, PLANES};
 use super::guarded::GuardedPicture;
 use super::native::{self, Lanes, all_threads};
 use super::pictures::Pattern;
@@ -31,7 +32,8 @@ use ladder::rows::PeakKernel;
 use ladder::runner::{CaseInfo, Expected, Ladder, LadderInfo, Output, Part};
 use ladder::sizes::Sizes;
 use ladder::variant::{Variant, Work};
-use opencl::cl::{ClContext, Device, Event, failed};
+use ladder::work::KernelWork;
+use opencl::cl::{ClContext, Device, DeviceInfo, Event, failed};
 use opencl::kernel::unique_number;
 use opencl::memory::{Picture, Rgba, Storage};
 use video::color::Layout;
@@ -597,6 +599,23 @@ impl Ladder for BoxFilter<'_> {
                 Ok(Built::Kernels(cl.clone(), variant, OnceCell::new()))
             }
         }
+    }
+
+    fn work(&self, config: &Config, device: &DeviceInfo, case: &Case) -> Option<KernelWork> {
+        let Case { size: (width, height), radius, bands, .. } = *case;
+        let code = config.code();
+        // The filter on planes has no formula yet.
+        code.variant().filter(|id| !id.reads_planes())?;
+        let work = |pass, rows: Range<u32>| {
+            let rows = rows.end - rows.start;
+            code.work_of(config, pass, &Extent { width, rows, radius, units: device.units })
+        };
+        let passes = 0..code.kernels.len();
+        let ranges = |pass| bands.ranges(height, (code.row_step)(config, pass)).into_iter();
+        let launches =
+            passes.flat_map(|pass| ranges(pass).map(move |rows| work(pass, rows))).collect::<Option<_>>()?;
+        let least_bytes = case.bytes().iter().map(|bytes| *bytes as u64).sum();
+        Some(KernelWork { unit: "pixel", units: u64::from(width) * u64::from(height), least_bytes, launches })
     }
 
     /// Returns the case with the kind of memory in which the variant works.

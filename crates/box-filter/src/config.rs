@@ -2,9 +2,10 @@
 //! the launch, the memory and the estimated work from a [`Config`].
 
 use super::planar::PLANES_FILES;
-use super::{MAX_RADIUS, VariantId, Work};
+use super::{MAX_RADIUS, VariantId, Work, work};
 use crate::tuned::{self, SizeClass};
 use ladder::config::{self, Param, Tunable};
+use ladder::work::LaunchWork;
 use opencl::cl::{DeviceInfo, DeviceKind};
 
 /// The band of a picture's rows that a launch covers, with the radius and the device's compute units, which also determine
@@ -56,6 +57,9 @@ pub struct Code {
     pub launch: fn(&Config, usize, &Extent) -> Launch,
     /// Returns the estimated number of pixels that a pass reads for each pixel that it writes.
     pub reads_per_pixel: fn(&Config, usize, &Extent) -> f64,
+    /// Returns the launch of the pass with this index, with the exact numbers of its reads, writes, operations and barriers;
+    /// `None` for kernels that clreel does not know.
+    pub work: Option<WorkFormula>,
     /// Returns a number of rows for the pass with this index: bands of a multiple of this number waste few work-items.
     pub row_step: fn(&Config, usize) -> u32,
     /// Returns the global memory that the last kernel needs besides source and destination, in pixels of four 16-bit
@@ -64,6 +68,9 @@ pub struct Code {
     /// True if `-D TO_IMAGE=1` makes the last kernel write an image where it otherwise writes a buffer.
     pub to_image: bool,
 }
+
+/// A formula for the work of the pass with this index: completes a launch whose sizes are known.
+pub type WorkFormula = fn(&Config, usize, &Extent, LaunchWork) -> LaunchWork;
 
 /// Values for the tuning parameters of a variant's code.
 pub type Config = config::Config<Code>;
@@ -105,6 +112,13 @@ impl Tunable for Code {
 }
 
 impl Code {
+    /// Returns the exact work of a pass over a band; `None` for kernels that clreel does not know.
+    pub(super) fn work_of(&self, config: &Config, pass: usize, extent: &Extent) -> Option<LaunchWork> {
+        let Launch { global, local } = (self.launch)(config, pass, extent);
+        let launch = LaunchWork::new(self.kernels.get(pass)?, &global, &local);
+        self.work.map(|work| work(config, pass, extent, launch))
+    }
+
     /// Returns the variant that these kernels belong to.
     pub(crate) fn variant(&self) -> Option<VariantId> {
         let is_own = |id: &VariantId| match &id.info().work {
@@ -143,6 +157,7 @@ const TWO_PASSES: Code = Code {
     allowed: |_, _| true,
     launch: |config, _, e| launch_per_pixels(config, 1, e),
     reads_per_pixel: |_, _, e| f64::from(2 * e.radius + 1),
+    work: Some(work::two_passes),
     row_step: |_, _| 1,
     scratch: |_, _| 0,
     to_image: false,
@@ -153,6 +168,7 @@ pub(super) static NAIVE: Code = Code {
     file: "box_filter/01_naive.cl",
     kernels: &["box_naive"],
     reads_per_pixel: reads_window,
+    work: Some(work::naive),
     ..TWO_PASSES
 };
 
@@ -169,19 +185,25 @@ pub(super) static FLAT: Code =
 
 /// The code of the filter on planes, for CPUs and other devices; it has no parameters.
 pub(super) static PLANES: [Code; 2] = [
-    Code { file: PLANES_FILES[0], kernels: &[], params: &[], ..TWO_PASSES },
-    Code { file: PLANES_FILES[1], kernels: &[], params: &[], ..TWO_PASSES },
+    Code { file: PLANES_FILES[0], kernels: &[], params: &[], work: None, ..TWO_PASSES },
+    Code { file: PLANES_FILES[1], kernels: &[], params: &[], work: None, ..TWO_PASSES },
 ];
 
 /// The code of the user's own kernel; no file of that name is built in.
-pub(super) static OWN: Code =
-    Code { file: super::variants::OWN_FILE, kernels: &["own"], reads_per_pixel: reads_window, ..TWO_PASSES };
+pub(super) static OWN: Code = Code {
+    file: super::variants::OWN_FILE,
+    kernels: &["own"],
+    reads_per_pixel: reads_window,
+    work: None,
+    ..TWO_PASSES
+};
 
 /// The code of the variant `vectorized`.
 pub(super) static VECTORIZED: Code = Code {
     file: "box_filter/04_vectorized.cl",
     kernels: &["box_vectorized_rows", "box_vectorized_columns"],
     launch: |config, _, e| launch_per_pixels(config, 4, e),
+    work: Some(work::vectorized),
     ..TWO_PASSES
 };
 
@@ -212,13 +234,14 @@ pub(super) static RUNNING_SUM: Code = Code {
         };
         2.0 + f64::from(2 * e.radius + 1) / f64::from(strip.max(1))
     },
+    work: Some(work::running_sum),
     row_step: |config, pass| if pass == 0 { 1 } else { config.get("STRIP_Y") },
     ..TWO_PASSES
 };
 
 /// Returns the number of work-items of the fused kernel for CPUs: a few strips of rows per core, so that a delayed core
 /// costs little.
-fn fused_strips(config: &Config, e: &Extent) -> u32 {
+pub(super) fn fused_strips(config: &Config, e: &Extent) -> u32 {
     (config.get("STRIPS") * e.units.max(1)).min(e.rows).max(1)
 }
 
@@ -232,6 +255,7 @@ pub(super) static FUSED_CPU: Code = Code {
         let strip = e.rows.div_ceil(fused_strips(config, e)).max(1);
         3.0 + f64::from(2 * e.radius + 1) / f64::from(strip)
     },
+    work: Some(work::fused_cpu),
     row_step: |_, _| 64,
     // The column sums of a row for each strip, as wide as the kernel's own LINE makes them.
     scratch: |config, e| {
@@ -244,7 +268,7 @@ pub(super) static FUSED_CPU: Code = Code {
 /// Returns the numbers of work-groups of the fused kernel for GPUs, horizontally and vertically. Horizontally, a group
 /// writes only the blocks of columns whose whole window it has; vertically, there are enough strips to keep every compute
 /// unit busy.
-fn fused_gpu_groups(config: &Config, e: &Extent) -> [u32; 2] {
+pub(super) fn fused_gpu_groups(config: &Config, e: &Extent) -> [u32; 2] {
     let columns = config.get("COLUMNS").max(1);
     let halo = 2 * e.radius.div_ceil(columns);
     let most = config.get("GROUP").saturating_sub(halo).max(1);
@@ -284,6 +308,7 @@ pub(super) static FUSED_GPU: Code = Code {
         let strip = e.rows.div_ceil(fused_gpu_groups(config, e)[1]).max(1);
         2.0 + f64::from(2 * e.radius + 1) / f64::from(strip)
     },
+    work: Some(work::fused_gpu),
     row_step: |_, _| 64,
     to_image: true,
     ..TWO_PASSES

@@ -28,6 +28,7 @@ pub mod trial;
 pub mod tuned;
 mod variants;
 pub mod whole_frames;
+mod work;
 pub mod yuv_to_rgba;
 
 pub use bench::BoxFilter;

@@ -23,6 +23,7 @@ pub mod ladder_trial;
 pub mod measure;
 pub mod outcome;
 pub mod ratio_chart;
+pub mod roofline;
 pub mod rounds;
 pub mod rows;
 pub mod runner;
@@ -32,6 +33,8 @@ pub mod sizes;
 pub mod trial;
 pub mod tune;
 pub mod variant;
+pub mod why;
+pub mod work;
 
 /// The technology that a variant computes with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

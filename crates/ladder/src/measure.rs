@@ -1,6 +1,7 @@
 //! Timing. Tasks run in turn in one loop on the same data, so that a disturbance of the machine affects all of them. Slow tasks get
 //! fewer rounds; a prediction decides how many.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -111,8 +112,20 @@ impl Measurement {
     }
 }
 
+thread_local! {
+    /// The device times of the commands of the last [`sample`] on this thread. They are no part of [`Sample`], since few need them.
+    static LAST_COMMANDS_MS: RefCell<Vec<f64>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Returns the device time in milliseconds of each command of the last [`sample`] on this thread, in order; empty if one is not
+/// known.
+pub(super) fn last_commands_ms() -> Vec<f64> {
+    LAST_COMMANDS_MS.with_borrow(Clone::clone)
+}
+
 /// Enqueues commands, waits for them, and returns their times. `enqueue` returns the events of the commands in order.
 pub fn sample(queue: &Queue, enqueue: impl FnOnce(&Queue) -> Result<Vec<Event>>) -> Result<Sample> {
+    LAST_COMMANDS_MS.with_borrow_mut(Vec::clear);
     let begin = Instant::now();
     let events = enqueue(queue)?;
     let enqueued = Instant::now();
@@ -124,10 +137,12 @@ pub fn sample(queue: &Queue, enqueue: impl FnOnce(&Queue) -> Result<Vec<Event>>)
     if !clock.is_usable() {
         return Ok(Sample::on_host(wall_ms));
     }
-    let mut device_ms = 0.0;
-    for event in &events {
-        // A driver without times is no reason to fail: wall times take their place.
-        device_ms += timer::device_ms_within(event, Some(wall)).unwrap_or(f64::NAN);
+    // A driver without times is no reason to fail: wall times take their place.
+    let command_ms = |event| timer::device_ms_within(event, Some(wall)).unwrap_or(f64::NAN);
+    let commands_ms: Vec<f64> = events.iter().map(command_ms).collect();
+    let device_ms: f64 = commands_ms.iter().sum();
+    if device_ms.is_finite() {
+        LAST_COMMANDS_MS.set(commands_ms);
     }
     let dispatch_ms = events.first().and_then(|first| timer::dispatch_ms(first, wall).ok().flatten());
     Ok(Sample { device_ms: Some(device_ms), dispatch_ms, wall_ms })

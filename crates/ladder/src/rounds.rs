@@ -13,6 +13,7 @@ use crate::measure::{self, Sample, TaskResults, TimedTask};
 use crate::saved::folder_letter;
 use crate::variant::{Variant, Work};
 use base::error::Result;
+use base::timing::Series;
 use base::verify::{Accuracy, Checked};
 use opencl::clock_speed::{ClockReader, Reading};
 use opencl::watch;
@@ -26,6 +27,8 @@ pub struct BenchOptions {
     pub fail_fast: bool,
     /// True if the user selected the variants by name. Otherwise variants whose runs take minutes are left out.
     pub selected_by_name: bool,
+    /// True if the registers of kernels are wanted, for which they are compiled once more.
+    pub registers: bool,
 }
 
 /// Receives the progress and the results of a benchmark.
@@ -106,6 +109,10 @@ fn run_case<L: Ladder>(
             Ok((rounds, checked, prepared)) => {
                 (row.auto_choice, row.checked) = (prepared.auto_choice.clone(), checked);
                 row.kernel = runner.kernel_file(&prepared);
+                row.work = runner.work(&prepared, case);
+                if options.registers {
+                    row.registers = runner.registers(&prepared);
+                }
                 ready.push((run.rows.len(), rounds, prepared));
             }
             Err(outcome) => row.outcome = *outcome,
@@ -139,6 +146,7 @@ fn run_case<L: Ladder>(
     }
     let buffers = RefCell::new(buffers);
     let exact: RefCell<Vec<(usize, Accuracy)>> = RefCell::default();
+    let launches: RefCell<Vec<LaunchTimes>> = RefCell::new(vec![Vec::new(); run.rows.len()]);
     let random = number_of(&run.case.title);
     let compared = |rounds: u32| ComparedRounds::new(rounds, random);
     let task = |turn: Turn| {
@@ -146,7 +154,8 @@ fn run_case<L: Ladder>(
             Turn::Peak(at) => (options.rounds, run_peak(runner, peaks.get(at)?.as_ref()?, &buffers)),
             Turn::Row(at) => {
                 let (_, rounds, one) = ready.iter().find(|(row, ..)| *row == at)?;
-                (*rounds, run_variant(runner, one, &buffers, compared(*rounds), (at, &exact)))
+                let run = run_variant(runner, one, &buffers, compared(*rounds), (at, &exact));
+                (*rounds, record_launches(run, at, &launches))
             }
         };
         Some((turn, TimedTask { rounds, run }))
@@ -184,6 +193,10 @@ fn run_case<L: Ladder>(
     let mut run = with(&results, &readings);
     if let Some(cl) = &runner.cl {
         run.require_resolved(cl.clock());
+    }
+    drop(tasks);
+    for (row, times) in run.rows.iter_mut().zip(launches.into_inner()) {
+        row.launch_ms = medians(times);
     }
     let remark = runner.remark(&run);
     Ok(CaseRun { remark, ..run })
@@ -223,6 +236,30 @@ fn warm_peak<L: Ladder>(
 
 /// The function that runs a [`TimedTask`] once.
 type Run<'a> = Box<dyn FnMut(Option<u32>) -> VariantResult<Sample> + 'a>;
+
+/// The times of a variant's launches in milliseconds, in each timed round.
+type LaunchTimes = Vec<Vec<f64>>;
+
+/// Returns a function that does `run`, and adds the times of its launches to those of the row with the index `row`.
+fn record_launches<'a>(mut run: Run<'a>, row: usize, launches: &'a RefCell<Vec<LaunchTimes>>) -> Run<'a> {
+    Box::new(move |round| {
+        let sample = run(round)?;
+        if let (Some(_), Some(times)) = (round, launches.borrow_mut().get_mut(row)) {
+            times.push(measure::last_commands_ms());
+        }
+        Ok(sample)
+    })
+}
+
+/// Returns the median time of each launch; empty if rounds have different launches, or none have times.
+fn medians(rounds: LaunchTimes) -> Vec<f64> {
+    let count = rounds.first().map_or(0, Vec::len);
+    if rounds.iter().any(|round| round.len() != count) {
+        return Vec::new();
+    }
+    let of_launch = |at: usize| rounds.iter().map(|round| round[at]).collect::<Vec<_>>();
+    (0..count).filter_map(|at| Series::of(&of_launch(at)).map(|series| series.p50)).collect()
+}
 
 /// The rounds in which the output of a variant is compared: the first one, the last one, and one between them.
 #[derive(Debug, Clone, Copy)]
@@ -360,7 +397,11 @@ mod tests {
     }
 
     fn run_three_rounds(names: &[&str], cases: &[u32], fail_fast: bool) -> (RecordingObserver, Vec<String>) {
-        run_benchmark(names, cases, BenchOptions { rounds: 3, fail_fast, selected_by_name: false })
+        run_benchmark(
+            names,
+            cases,
+            BenchOptions { rounds: 3, fail_fast, selected_by_name: false, registers: false },
+        )
     }
 
     fn words(run: &CaseRun) -> Vec<&'static str> {
@@ -403,7 +444,7 @@ mod tests {
     #[test]
     fn variants_that_take_minutes_are_left_out_unless_selected() {
         let run_with = |selected_by_name| {
-            let options = BenchOptions { rounds: 3, fail_fast: false, selected_by_name };
+            let options = BenchOptions { rounds: 3, fail_fast: false, selected_by_name, registers: false };
             let (observer, calls) = run_benchmark(&["good", "half a minute", "slow"], &[TIMED_CASE], options);
             let run = observer.runs.last().unwrap().1.clone();
             (run, calls.contains(&"poison half a minute".to_owned()))
@@ -450,7 +491,8 @@ mod tests {
         let rounds_of_mismatches = |has_one_input| {
             let ladder = FakeLadder { has_one_input, ..FakeLadder::new(by_name) };
             let mut observer = RecordingObserver::default();
-            let options = BenchOptions { rounds: ROUNDS, fail_fast: false, selected_by_name: false };
+            let options =
+                BenchOptions { rounds: ROUNDS, fail_fast: false, selected_by_name: false, registers: false };
             run_ladder(&ladder, None, (&["good", "once", "cached"], &[TIMED_CASE]), options, &mut observer);
             let (_, run) = observer.runs.pop().unwrap();
             let round = |outcome: &Outcome| match outcome {
@@ -516,8 +558,12 @@ mod tests {
             folder.with(SPEED, b"500000");
             folder.with(&SPEED.replace("scaling_cur", "cpuinfo_max"), b"2500000");
             let clock = ClockReader::of_processors(&folder.file("")).unwrap();
-            let options =
-                BenchOptions { rounds: speeds_mhz.len() as u32, fail_fast: false, selected_by_name: false };
+            let options = BenchOptions {
+                rounds: speeds_mhz.len() as u32,
+                fail_fast: false,
+                selected_by_name: false,
+                registers: false,
+            };
             let mut governor = Governor { folder: &folder, speeds_mhz, round: 0, last: None };
             run_ladder(
                 &FakeLadder::new(by_name),

@@ -7,9 +7,11 @@ use super::{BackEnd, NOT_TIMED, Outcome};
 use crate::clock_speed::ClockSpeed;
 use crate::measure::{Measurement, TaskResults, TaskSamples};
 use crate::saved::KernelFile;
+use crate::work::KernelWork;
 use base::timing::{Ratio, number};
 use base::verify::{Accuracy, Checked};
 use opencl::clock::{Clock, ClockState, format_resolution};
+use opencl::machine_code::KernelRegisters;
 
 /// A case as reports show it.
 #[derive(Debug, Clone, PartialEq)]
@@ -100,6 +102,12 @@ pub struct Row {
     pub checked: Vec<Checked>,
     /// The accuracy of the output; `None` if the output has to be exact.
     pub accuracy: Option<Accuracy>,
+    /// What the kernels of a run read, write and compute; `None` if that is not known.
+    pub work: Option<KernelWork>,
+    /// The median device time of each launch in milliseconds, in the order of [`work`](Self::work); empty if it is not known.
+    pub launch_ms: Vec<f64>,
+    /// The registers of each kernel; empty if the driver does not report them, or they were not requested.
+    pub registers: Vec<KernelRegisters>,
 }
 
 impl Row {
@@ -113,6 +121,9 @@ impl Row {
             folder: None,
             checked: Vec::new(),
             accuracy: None,
+            work: None,
+            launch_ms: Vec::new(),
+            registers: Vec::new(),
         }
     }
 }

@@ -22,12 +22,15 @@ use crate::measure::Sample;
 use crate::saved::KernelFile;
 use crate::trial::Child;
 use crate::variant::{Variant, Work};
+use crate::work::KernelWork;
 use base::error::{Error, Result};
 use base::memory::require;
 use base::verify::{self, Accuracy, Checked, Elements, MismatchReport};
-use opencl::cl::{ClContext, Device, DeviceKind};
+use opencl::cl::{ClContext, Device, DeviceInfo, DeviceKind};
 use opencl::clock::ClockState;
 use opencl::clock_speed::{ClockReader, Reading};
+use opencl::machine_code::{self, KernelRegisters};
+use opencl::program;
 use opencl::sources::Sources;
 
 /// Facts about a ladder that do not depend on the case.
@@ -225,6 +228,16 @@ pub trait Ladder {
     /// variants need different kinds of memory have a case for each kind.
     fn case_of(&self, _built: &Self::Built, case: &Self::Case) -> Self::Case {
         case.clone()
+    }
+
+    /// Returns the exact work of one run of kernels with these parameters on the device; `None`, the default, if it is not known.
+    fn work(
+        &self,
+        _config: &Config<Self::Code>,
+        _device: &DeviceInfo,
+        _case: &Self::Case,
+    ) -> Option<KernelWork> {
+        None
     }
 
     /// Allocates memory for a case, with `guard` bytes before and after the output and each input.
@@ -555,6 +568,23 @@ impl<'a, L: Ladder> LadderRunner<'a, L> {
         require_match(self.quick_check(&built, buffers).map(|(report, _)| report))?;
         let predicted_ms = self.predict(&built, buffers).map_err(fail)?;
         Ok(PreparedVariant { built, predicted_ms, auto_choice, kernels })
+    }
+
+    /// Returns the exact work of a prepared variant; `None` if it has no kernels, if they are modified, or if the ladder does not know
+    /// it.
+    pub(super) fn work(&self, prepared: &PreparedVariant<L>, case: &L::Case) -> Option<KernelWork> {
+        let (cl, (_, config)) = (self.cl.as_ref()?, prepared.kernels.as_ref()?);
+        let is_known = !cl.sources().is_changed(config.code().file());
+        let case = self.ladder.case_of(&prepared.built, case);
+        is_known.then(|| self.ladder.work(config, &cl.device.info, &case)).flatten()
+    }
+
+    /// Returns the registers of a prepared variant's kernels, which are compiled again for that; empty if the driver does not report
+    /// them.
+    pub(super) fn registers(&self, prepared: &PreparedVariant<L>) -> Vec<KernelRegisters> {
+        let (Some(cl), Some((_, config))) = (&self.cl, &prepared.kernels) else { return Vec::new() };
+        let compiled = program::binary_and_log(cl, config.code().file(), &config.options());
+        compiled.map_or_else(|_| Vec::new(), |(binary, log)| machine_code::registers(&binary, &log))
     }
 
     /// Builds a variant's kernels with the default parameters for the case.

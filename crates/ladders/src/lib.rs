@@ -11,6 +11,7 @@ mod counts;
 mod device;
 pub mod histogram;
 pub mod matmul;
+pub mod peaks;
 pub mod reduction;
 pub mod transpose;
 pub mod type_conversions;

@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use super::results::{Input, ProgressObserver, Results};
 use super::whole_frames::Client;
-use super::{conversions, devices, options, second_sources, selected_variants, should_continue, start};
+use super::why;
+use super::{
+    conversions, devices, measure_peaks, options, second_sources, selected_variants, should_continue, start,
+};
 use crate::cli::ladders::size_option_ids;
 use crate::cli::live::LiveRun;
 use crate::cli::{BenchArgs, deduplicate, usage};
@@ -104,6 +107,13 @@ pub(in crate::cli) fn run(args: &BenchArgs) -> Result<u8> {
         let mut observer = ProgressObserver { live: &live, device: index };
         let second = second.as_ref();
         rounds::run((&runner, second), &variants, &cases, options(args), &mut observer);
+        measure_peaks(args, &live, index, device.as_ref());
+        if let (true, Some(device)) = (args.why, device) {
+            live.set_message("running modified kernels under Oclgrind");
+            let ids = variants.iter().filter_map(|variant| variant.id.parse().ok());
+            let accesses = why::accesses(ids, device.info.kind, &sources, args);
+            live.results().devices[index].accesses = accesses;
+        }
         if args.whole_frames {
             time_whole_frames(args, &live, index, &mut client, &radii);
         }

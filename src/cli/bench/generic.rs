@@ -1,7 +1,7 @@
 //! `clreel bench --ladder NAME` for all ladders except the box filter.
 
 use super::results::{Input, ProgressObserver};
-use super::{devices, options, second_sources, selected_variants, should_continue, start};
+use super::{devices, measure_peaks, options, second_sources, selected_variants, should_continue, start};
 use crate::cli::ladders::selected_cases;
 use crate::cli::{BenchArgs, usage};
 use base::error::Result;
@@ -40,6 +40,7 @@ pub(in crate::cli) fn run<L: Ladder>(ladder: &L, args: &BenchArgs) -> Result<u8>
         let mut observer = ProgressObserver { live: &live, device: index };
         let second = second.as_ref();
         rounds::run((&runner, second), &variants, &cases, options(args), &mut observer);
+        measure_peaks(args, &live, index, device.as_ref());
     }
     Ok(live.finish()?.exit_code())
 }

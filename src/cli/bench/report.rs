@@ -10,6 +10,7 @@ use serde::{Serialize, Serializer};
 use super::conversions::{Entry, entry};
 use super::results::{DeviceResults, Input, Results};
 use super::whole_frames;
+use super::why::{self, WorkEntry};
 use crate::cli::devices::DeviceEntry;
 use crate::cli::output::{ClockEntry, print_json};
 use base::error::Result;
@@ -22,6 +23,7 @@ use ladder::Outcome;
 use ladder::measure::Measurement;
 use ladder::rows::{CaseRun, Row, Throughput};
 use ladder::saved::{KernelFile, Metadata, SAMPLES_SUFFIX, SCHEMA, Samples};
+use ladder::why::DevicePeaks;
 
 /// The JSON report of `clreel bench`.
 #[derive(Serialize)]
@@ -56,6 +58,9 @@ struct InputEntry<'a> {
 struct DeviceReport<'a> {
     #[serde(flatten)]
     device: Option<DeviceEntry>,
+    /// What the device does at most; missing without `--why` and `--roofline`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    peaks: Option<DevicePeaks>,
     runs: Vec<RunEntry<'a>>,
     /// The conversions; missing for ladders other than the box filter.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,9 +70,10 @@ struct DeviceReport<'a> {
     whole_frames: Option<Vec<whole_frames::Entry>>,
 }
 
-/// A case with the results of its peak kernels and variants.
+/// A case with the results of its peak kernels and variants, and the results of its device.
 struct RunEntry<'a> {
     run: &'a CaseRun,
+    device: &'a DeviceResults,
     has_samples: bool,
 }
 
@@ -109,6 +115,11 @@ struct RowEntry<'a> {
     wall_ms: Option<Series>,
     #[serde(flatten)]
     rates: Option<Rates>,
+    /// What the kernels read, write and compute; `null` if that is not known.
+    work: Option<WorkEntry<'a>>,
+    /// Sentences on the time; missing without `--why` and `--roofline`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<Vec<String>>,
     noisy: Noisy,
     /// The part of the machine that other processes used meanwhile, 0 to 1.
     others: Option<f64>,
@@ -192,7 +203,8 @@ fn device_report(results: &DeviceResults, is_movie: bool, has_samples: bool) -> 
     let sharing = Sharing::copy("bench opens no window; `clreel devices` tests sharing");
     DeviceReport {
         device: results.device.as_ref().map(|info| DeviceEntry::new(info, &sharing)),
-        runs: results.runs.iter().map(|(_, run)| RunEntry { run, has_samples }).collect(),
+        peaks: results.peaks,
+        runs: results.runs.iter().map(|(_, run)| RunEntry { run, device: results, has_samples }).collect(),
         conversions: is_movie.then(|| results.conversions.iter().map(entry).collect()),
         whole_frames: results
             .whole_frames
@@ -237,8 +249,7 @@ impl Serialize for RunEntry<'_> {
         }
         let (native, variants): (Vec<&Row>, Vec<&Row>) =
             rows.iter().partition(|row| row.entry.extra.is_some());
-        let variants: Vec<_> =
-            variants.into_iter().map(|row| row_entry(self.run, row, self.has_samples)).collect();
+        let variants: Vec<_> = variants.into_iter().map(|row| row_entry(self, row)).collect();
         map.serialize_entry("variants", &variants)?;
         let native: Vec<_> = native.into_iter().filter_map(native_entry).collect();
         if !native.is_empty() {
@@ -256,7 +267,8 @@ impl Serialize for RunEntry<'_> {
 }
 
 /// Converts a row of results to its entry in the JSON report.
-fn row_entry<'a>(run: &CaseRun, row: &'a Row, has_samples: bool) -> RowEntry<'a> {
+fn row_entry<'a>(entry: &RunEntry<'a>, row: &'a Row) -> RowEntry<'a> {
+    let RunEntry { run, device, has_samples } = *entry;
     let times = row.outcome.measured();
     let per_ns = |amount: f64| times.map(|m| amount / (m.time.p50 * 1e6)).filter(|rate| rate.is_finite());
     let max_error = match &row.outcome {
@@ -288,6 +300,8 @@ fn row_entry<'a>(run: &CaseRun, row: &'a Row, has_samples: bool) -> RowEntry<'a>
         dispatch_ms: times.and_then(|m| m.dispatch),
         wall_ms: times.and_then(|m| m.wall),
         rates,
+        work: why::entry(row, device.peaks),
+        why: why::why(device, row),
         noisy: noisy(times),
         others: times.and_then(|m| m.others),
         samples: times.filter(|_| has_samples).map(Samples::of),

@@ -16,10 +16,12 @@ use box_filter::BoxFilter;
 use box_filter::yuv_to_rgba;
 use ladder::chart;
 use ladder::measure::Measurement;
+use ladder::roofline::{self, Panel};
 use ladder::rounds::BenchObserver;
 use ladder::rows::{Case, CaseRun};
 use ladder::runner::Ladder as _;
 use ladder::saved::Metadata;
+use ladder::why::DevicePeaks;
 use ladder::{NOT_TIMED, Outcome};
 use opencl::cl::{Device, DeviceInfo};
 
@@ -43,6 +45,8 @@ pub(super) struct Results {
     pub metadata: Metadata,
     /// The folders of kernels, if two are compared.
     pub folders: Vec<PathBuf>,
+    /// The path of the SVG with rooflines to write, if `--roofline` is set.
+    pub roofline: Option<PathBuf>,
     pub input: Input,
     pub rounds: u32,
     pub cases: Vec<Case>,
@@ -59,13 +63,24 @@ pub(super) struct DeviceResults {
     pub conversions: Vec<yuv_to_rgba::Row>,
     /// The results of whole frames; `None` without `--whole-frames`.
     pub whole_frames: Option<Vec<whole_frames::Row>>,
+    /// What the device does at most; `None` without `--why` and `--roofline`.
+    pub peaks: Option<DevicePeaks>,
+    /// Sentences on the accesses of modified kernels, each with the id of its variant.
+    pub accesses: Vec<(&'static str, String)>,
 }
 
 impl DeviceResults {
     /// Creates the empty results of a device; `None` stands for no device.
     pub(crate) fn new(device: Option<&Device>) -> Self {
         let device = device.map(|device| device.info.clone());
-        Self { device, runs: Vec::new(), conversions: Vec::new(), whole_frames: None }
+        Self {
+            device,
+            runs: Vec::new(),
+            conversions: Vec::new(),
+            whole_frames: None,
+            peaks: None,
+            accesses: Vec::new(),
+        }
     }
 
     /// Returns true if a variant failed with this error.
@@ -108,7 +123,7 @@ impl LiveResults for Results {
     /// Prints the results as JSON or as tables, and writes the chart and the saved results.
     fn print(&self, interrupted: Option<&str>) -> Result<()> {
         // The results are printed even if a file cannot be written, and vice versa.
-        let charted = self.write_chart(interrupted);
+        let charted = self.write_chart(interrupted).and(self.write_roofline());
         let saved = self.save.as_ref().map_or(Ok(()), |path| report::save(self, path, interrupted));
         match self.json {
             true => report::print(self, interrupted)?,
@@ -165,12 +180,28 @@ impl Results {
         for device in &self.devices {
             panels.extend(device.runs.iter().map(|(_, run)| (device.name(), run)));
         }
+        let svg = chart::svg(&self.ladder_title(), &panels, interrupted);
+        save::atomically(path, |file| file.write_all(svg.as_bytes()))
+    }
+
+    /// Writes the rooflines, if they were requested.
+    fn write_roofline(&self) -> Result<()> {
+        let Some(path) = &self.roofline else { return Ok(()) };
+        let panels = self.devices.iter().flat_map(|device| {
+            let panel = |run| Panel { device: device.name(), run, peaks: device.peaks.unwrap_or_default() };
+            device.runs.iter().map(move |(_, run)| panel(run))
+        });
+        let svg = roofline::svg(&self.ladder_title(), &panels.collect::<Vec<_>>());
+        save::atomically(path, |file| file.write_all(svg.as_bytes()))
+    }
+
+    /// Returns the name of the ladder, for titles.
+    fn ladder_title(&self) -> String {
         let ladder = match self.input {
             Input::Movie { .. } => BoxFilter::INFO.name,
             Input::Generated(ladder) => ladder,
         };
-        let svg = chart::svg(&ladder.replace('_', " "), &panels, interrupted);
-        save::atomically(path, |file| file.write_all(svg.as_bytes()))
+        ladder.replace('_', " ")
     }
 
     /// Returns the exit code of the results so far: 3 if a variant differs from the reference, else 1 if one failed.
@@ -237,6 +268,7 @@ mod tests {
             json: false,
             live: false,
             chart: None,
+            roofline: None,
             save: None,
             folders: Vec::new(),
             metadata,

@@ -6,6 +6,7 @@ use super::conversions;
 use super::reasons::Reasons;
 use super::results::{Input, Results};
 use super::whole_frames;
+use super::why;
 use crate::cli::output::{self, print_line};
 use base::error::Result;
 use base::timing::believed;
@@ -30,6 +31,7 @@ pub(super) fn print(results: &Results) -> Result<()> {
         if let Some(why) = unread.filter_map(|(_, run)| run.clock_speed.as_ref().err()).next() {
             print_line(format!("The speed of this device's clock cannot be read. {why}\n"))?;
         }
+        why::print(device)?;
         if let Input::Movie { size, .. } = results.input {
             whole_frames::print(device.name(), size, device.whole_frames.as_deref().unwrap_or_default())?;
             conversions::print(device.name(), size, &device.conversions, &mut reasons)?;

@@ -13,7 +13,7 @@ use opencl::memory::Storage;
 
 /// Returns the kernel launch that counts the histogram and the waveform, with these arguments.
 const fn waveform_pass(args: &'static [Arg]) -> Pass {
-    Pass { kernel: "scopes_waveform", args, group: "GROUP", groups: |_, _| [STRIPS, 1] }
+    Pass { kernel: "scopes_waveform", args, group: "GROUP", groups: |_, _| [STRIPS, 1], work: None }
 }
 
 /// Returns a parameter of a kernel file that has the same value on all devices.
@@ -57,6 +57,7 @@ pub(super) static ENDS: Code = Code {
         args: &[Arg::Numbers, Arg::Parts, Arg::Width, Arg::Height],
         group: "ENDS",
         groups: |_, _| [1, 1],
+        work: None,
     }],
     params: &[LEVEL_GROUP, fixed_param("ENDS", BINS as u32)],
     sub_groups: SubGroups::Unused,
@@ -70,6 +71,7 @@ pub(super) static LEVEL: Code = Code {
         args: &[Arg::Picture, Arg::Parts, Arg::Width, Arg::Height],
         group: "GROUP",
         groups: |config, case| [case.pixels().div_ceil(4 * config.get("GROUP") as usize), 1],
+        work: None,
     }],
     params: &[LEVEL_GROUP],
     sub_groups: SubGroups::Unused,
@@ -79,7 +81,7 @@ pub(super) static LEVEL: Code = Code {
 /// 32×32 pixels.
 const fn into_image_pass(args: &'static [Arg]) -> Pass {
     let groups = |_: &Config<Code>, case: &Case| case.square_counts(32);
-    Pass { kernel: "scopes_levels", args, group: "GROUP", groups }
+    Pass { kernel: "scopes_levels", args, group: "GROUP", groups, work: None }
 }
 
 /// The kernel that stretches a picture from a buffer into an image.

@@ -7,8 +7,13 @@ use crate::reduction::pictures::Case;
 use ladder::config::{Config, Param};
 
 /// The launch that sets all counts to 0.
-pub const CLEAR: Pass =
-    Pass { kernel: "histogram_clear", args: &[Arg::Numbers], group: "", groups: |_, _| [BINS, 1] };
+pub const CLEAR: Pass = Pass {
+    kernel: "histogram_clear",
+    args: &[Arg::Numbers],
+    group: "",
+    groups: |_, _| [BINS, 1],
+    work: None,
+};
 
 /// Returns a launch of the kernel with the name `kernel`, which counts pixels, with as many work-groups as the picture needs.
 const fn counting(kernel: &'static str) -> Pass {
@@ -16,7 +21,13 @@ const fn counting(kernel: &'static str) -> Pass {
         let of_group = config.get("GROUP") * config.get("EACH");
         [case.pixels().div_ceil(of_group as usize), 1]
     };
-    Pass { kernel, args: &[Arg::Picture, Arg::Numbers, Arg::Width, Arg::Height], group: "GROUP", groups }
+    Pass {
+        kernel,
+        args: &[Arg::Picture, Arg::Numbers, Arg::Width, Arg::Height],
+        group: "GROUP",
+        groups,
+        work: None,
+    }
 }
 
 /// The size of the work-groups.

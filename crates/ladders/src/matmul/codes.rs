@@ -4,7 +4,9 @@
 use ocl::ffi::CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT;
 
 use super::shape::Shape;
+use super::work::{self, WorkFormula};
 use ladder::config::{Config, Param, Tunable};
+use ladder::work::LaunchWork;
 use opencl::cl::{Device, DeviceInfo, DeviceKind};
 
 /// A kernel file, and how its kernels are launched.
@@ -28,6 +30,7 @@ pub(super) struct Step {
     pub(super) kernel: &'static str,
     pub(super) role: Role,
     work_items: WorkItems,
+    work: WorkFormula,
 }
 
 /// The role of a kernel. A kernel's arguments are the matrices that it reads, the matrix that it writes, and m, n and k.
@@ -104,10 +107,17 @@ impl Step {
         };
         ([items, 1, 1], [group, 1, 1])
     }
+
+    /// Returns the exact work of the launch; `None` if there is nothing to launch.
+    pub(super) fn work(&self, shape: Shape, config: &Config<Code>) -> Option<LaunchWork> {
+        let (global, local) = self.launch(shape, config);
+        let launch = LaunchWork::new(self.kernel, &global, &local);
+        (launch.work_items > 0).then(|| (self.work)(shape, config, launch))
+    }
 }
 
 /// Returns a parameter's value, at least 1.
-fn value(config: &Config<Code>, name: &str) -> usize {
+pub(super) fn value(config: &Config<Code>, name: &str) -> usize {
     config.get(name).max(1) as usize
 }
 
@@ -120,12 +130,12 @@ fn group_shape(config: &Config<Code>) -> (usize, usize) {
 }
 
 /// Returns the number of rows in a panel of the left matrix.
-fn panel_rows(config: &Config<Code>) -> usize {
+pub(super) fn panel_rows(config: &Config<Code>) -> usize {
     value(config, "ROWS")
 }
 
 /// Returns the number of columns in a panel of the right matrix.
-fn panel_columns(config: &Config<Code>) -> usize {
+pub(super) fn panel_columns(config: &Config<Code>) -> usize {
     value(config, "VECTORS") * value(config, "WIDTH")
 }
 
@@ -180,9 +190,9 @@ const fn param(name: &'static str, cpu: u32, gpu: u32, values: &'static [u32]) -
     Param { name, cpu, gpu, values }
 }
 
-/// Returns a step: a kernel, its role, and the number of its work-items.
-const fn step(kernel: &'static str, role: Role, work_items: WorkItems) -> Step {
-    Step { kernel, role, work_items }
+/// Returns a step: a kernel, its role, the number of its work-items, and its work.
+const fn step(kernel: &'static str, role: Role, work_items: WorkItems, work: WorkFormula) -> Step {
+    Step { kernel, role, work_items, work }
 }
 
 /// The size of work-groups along a row.
@@ -197,14 +207,14 @@ const fn one_item_per_element(file: &'static str, steps: &'static [Step], params
 /// The kernels of the variant `naive`.
 pub(super) static NAIVE: Code = one_item_per_element(
     "matmul/01_naive.cl",
-    &[step("matmul_naive", Role::Multiply, WorkItems::Product)],
+    &[step("matmul_naive", Role::Multiply, WorkItems::Product, work::in_memory)],
     &[GROUP],
 );
 
 /// The kernels of the variant `private`.
 pub(super) static PRIVATE: Code = one_item_per_element(
     "matmul/02_private.cl",
-    &[step("matmul_private", Role::Multiply, WorkItems::Product)],
+    &[step("matmul_private", Role::Multiply, WorkItems::Product, work::in_register)],
     &[GROUP],
 );
 
@@ -212,8 +222,8 @@ pub(super) static PRIVATE: Code = one_item_per_element(
 pub(super) static TRANSPOSED: Code = one_item_per_element(
     "matmul/03_transposed.cl",
     &[
-        step("matmul_transpose", Role::PackRight, WorkItems::Right),
-        step("matmul_transposed", Role::Multiply, WorkItems::Product),
+        step("matmul_transpose", Role::PackRight, WorkItems::Right, work::transposed),
+        step("matmul_transposed", Role::Multiply, WorkItems::Product, work::in_register),
     ],
     &[GROUP],
 );
@@ -225,7 +235,7 @@ const GROUP_SIDES: &[Param] =
 /// The kernels of the variant `work-group`.
 pub(super) static WORK_GROUP: Code = one_item_per_element(
     "matmul/04_work_group.cl",
-    &[step("matmul_work_group", Role::Multiply, WorkItems::Product)],
+    &[step("matmul_work_group", Role::Multiply, WorkItems::Product, work::in_register)],
     GROUP_SIDES,
 );
 
@@ -247,24 +257,26 @@ const fn square_tiles(file: &'static str, steps: &'static [Step]) -> Code {
 /// The kernels of the variant `local-tiles`.
 pub(super) static LOCAL_TILES: Code = square_tiles(
     "matmul/05_local_tiles.cl",
-    &[step("matmul_local_tiles", Role::Multiply, WorkItems::Product)],
+    &[step("matmul_local_tiles", Role::Multiply, WorkItems::Product, work::square_tiles)],
 );
 
 /// The kernels of the variant `constant`.
 pub(super) static CONSTANT: Code = one_item_per_element(
     "matmul/06_constant.cl",
-    &[step("matmul_constant", Role::Multiply, WorkItems::Product)],
+    &[step("matmul_constant", Role::Multiply, WorkItems::Product, work::in_register)],
     GROUP_SIDES,
 );
 
 /// The kernels of the variant `padded`.
-pub(super) static PADDED: Code =
-    square_tiles("matmul/07_padded.cl", &[step("matmul_padded", Role::Multiply, WorkItems::Product)]);
+pub(super) static PADDED: Code = square_tiles(
+    "matmul/07_padded.cl",
+    &[step("matmul_padded", Role::Multiply, WorkItems::Product, work::square_tiles)],
+);
 
 /// The kernels of the variant `register-tiles`.
 pub(super) static REGISTER_TILES: Code = Code {
     file: "matmul/08_register_tiles.cl",
-    steps: &[step("matmul_register_tiles", Role::Multiply, WorkItems::Tiles)],
+    steps: &[step("matmul_register_tiles", Role::Multiply, WorkItems::Tiles, work::tiles)],
     params: &[
         param("TILE_M", 64, 64, &[32, 64, 128]),
         param("TILE_N", 64, 64, &[32, 64, 128]),
@@ -280,7 +292,7 @@ pub(super) static REGISTER_TILES: Code = Code {
 /// The kernels of the variant `vector-loads`.
 pub(super) static VECTOR_LOADS: Code = Code {
     file: "matmul/09_vector_loads.cl",
-    steps: &[step("matmul_vector_loads", Role::Multiply, WorkItems::Tiles)],
+    steps: &[step("matmul_vector_loads", Role::Multiply, WorkItems::Tiles, work::tiles)],
     params: &[
         param("TILE_M", 64, 128, &[32, 64, 128]),
         param("TILE_N", 64, 128, &[32, 64, 128]),
@@ -296,7 +308,7 @@ pub(super) static VECTOR_LOADS: Code = Code {
 /// The kernels of the variant `double-buffered`.
 pub(super) static DOUBLE_BUFFERED: Code = Code {
     file: "matmul/10_double_buffered.cl",
-    steps: &[step("matmul_double_buffered", Role::Multiply, WorkItems::Tiles)],
+    steps: &[step("matmul_double_buffered", Role::Multiply, WorkItems::Tiles, work::double_tiles)],
     params: &[
         param("TILE_M", 64, 128, &[32, 64, 128, 256]),
         param("TILE_N", 64, 128, &[32, 64, 128, 256]),
@@ -314,9 +326,9 @@ pub(super) static DOUBLE_BUFFERED: Code = Code {
 pub(super) static PANELS: Code = Code {
     file: "matmul/11_panels.cl",
     steps: &[
-        step("matmul_pack_a", Role::PackLeft, WorkItems::LeftPanels),
-        step("matmul_pack_b", Role::PackRight, WorkItems::RightPanels),
-        step("matmul_panels", Role::Multiply, WorkItems::Panels),
+        step("matmul_pack_a", Role::PackLeft, WorkItems::LeftPanels, work::left_panels),
+        step("matmul_pack_b", Role::PackRight, WorkItems::RightPanels, work::right_panels),
+        step("matmul_panels", Role::Multiply, WorkItems::Panels, work::panels),
     ],
     params: &[
         param("ROWS", 8, 4, &[4, 6, 8, 12, 14]),
@@ -339,7 +351,7 @@ pub(super) const PEAK_FILE: &str = "matmul/limit.cl";
 /// The peak kernel: multiply-adds in registers, without memory accesses.
 pub(super) static PEAK: Code = one_item_per_element(
     PEAK_FILE,
-    &[step("multiply_adds", Role::Multiply, WorkItems::FillDevice)],
+    &[step("multiply_adds", Role::Multiply, WorkItems::FillDevice, work::none)],
     &[
         param("GROUP", 1, 256, &[]),
         param("WIDTH", 16, 1, &[]),

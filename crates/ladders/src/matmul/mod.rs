@@ -12,6 +12,7 @@ mod kernels;
 pub mod reference;
 pub mod shape;
 mod variants;
+mod work;
 
 use ocl::ffi::CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE;
 use serde_json::json;
@@ -19,12 +20,14 @@ use serde_json::json;
 use crate::device::require_memory;
 use base::error::Result;
 use ladder::arrays::Arrays;
+use ladder::config::Config;
 use ladder::measure::Sample;
 use ladder::rows::PeakKernel;
 use ladder::runner::{CaseInfo, Expected, Ladder, LadderInfo, Output, Part};
 use ladder::sizes::Sizes;
 use ladder::variant::Variant;
-use opencl::cl::{ClContext, Device};
+use ladder::work::KernelWork;
+use opencl::cl::{ClContext, Device, DeviceInfo};
 
 use codes::Code;
 use host::Host;
@@ -144,6 +147,13 @@ impl Ladder for Matmul {
 
     fn smaller(&self, shape: &Shape) -> Vec<Shape> {
         shape.smaller()
+    }
+
+    fn work(&self, config: &Config<Code>, _: &DeviceInfo, shape: &Shape) -> Option<KernelWork> {
+        let launches = config.code().steps.iter().filter_map(|step| step.work(*shape, config)).collect();
+        let units = (shape.left_len() + shape.right_len()) as u64;
+        let least_bytes = 4 * (units + shape.product_len() as u64);
+        Some(KernelWork { unit: "number", units, least_bytes, launches })
     }
 
     fn build(&self, part: Part<Code, Host>) -> Result<Built> {

@@ -2,10 +2,12 @@
 
 use super::memory::DeviceBuffers;
 use super::pictures::Case;
+use super::work::{Launched, WorkFormula};
 use crate::device::typed_kernel;
 use base::error::{Error, Result};
 use ladder::config::{Config, Param, Tunable};
 use ladder::measure::{self, Sample};
+use ladder::work::LaunchWork;
 use opencl::cl::{Answer, Buffer, ClContext, DeviceInfo, Event, Mem, Queue, failed};
 use opencl::kernel::{Argument, Kernel, Value, enqueue};
 use opencl::memory::allocation_flags;
@@ -59,6 +61,8 @@ pub struct Pass {
     pub group: &'static str,
     /// Returns the number of work-groups across and down.
     pub groups: fn(&Config<Code>, &Case) -> [usize; 2],
+    /// Returns the exact work of the launch; `None` if there is no formula for it.
+    pub work: Option<WorkFormula>,
 }
 
 /// The use of OpenCL's sub-groups in a kernel file. NVIDIA's devices have none; the files detect NVIDIA's compiler and use its
@@ -114,6 +118,28 @@ impl Code {
                 device.name
             )),
         }
+    }
+
+    /// Returns the exact work of each launch on a device; `None` if there is no formula for one of them.
+    pub(super) fn work(
+        &self,
+        config: &Config<Self>,
+        device: &DeviceInfo,
+        case: &Case,
+    ) -> Option<Vec<LaunchWork>> {
+        let has_sub_groups = is_nvidias(device)
+            || self.sub_groups != SubGroups::Unused && device.language_of_sub_groups().is_some();
+        let mut groups_before = 0;
+        let launch = |pass: &Pass| {
+            let [across, down] = (pass.groups)(config, case);
+            let group = config.get(pass.group) as usize;
+            let launch = LaunchWork::new(pass.kernel, &[across * group, down], &[group]);
+            let groups = (across * down) as u64;
+            let launched = Launched { launch, groups, groups_before, has_sub_groups };
+            groups_before = groups;
+            pass.work.map(|work| work(config, case, launched))
+        };
+        self.passes.iter().map(launch).collect()
     }
 
     /// Returns the compiler options for a configuration on a device.

@@ -2,6 +2,7 @@
 
 use super::code::{Arg, Code, Pass, SubGroups};
 use super::pictures::Case;
+use super::work::{self, WorkFormula};
 use ladder::config::{Config, Param};
 
 /// Arguments of kernels that write only intermediate results, one for each tile of the picture.
@@ -17,9 +18,10 @@ const COUNTER_ARGS: &[Arg] =
 const LAST_GROUP: Param = Param { name: "GROUP_REST", cpu: 64, gpu: 512, values: &[] };
 
 /// Returns a launch of the kernel with the name `kernel`, with one work-group for each tile of the picture.
-const fn tiles(kernel: &'static str) -> Pass {
+/// `work` is the launch's work.
+const fn tiles(kernel: &'static str, work: WorkFormula) -> Pass {
     let groups = |config: &Config<Code>, case: &Case| case.square_counts(config.get("TILE"));
-    Pass { kernel, args: TILE_ARGS, group: "GROUP", groups }
+    Pass { kernel, args: TILE_ARGS, group: "GROUP", groups, work: Some(work) }
 }
 
 /// The last launch of variants whose first kernel writes only intermediate results. One work-group combines them to the mean
@@ -29,6 +31,7 @@ const BLOCKS_AND_FRAME: Pass = Pass {
     args: &[Arg::Parts, Arg::Numbers, Arg::Width, Arg::Height, Arg::Block],
     group: "GROUP_REST",
     groups: |_, _| [1, 1],
+    work: Some(work::rest),
 };
 
 /// The last launch of variants whose first kernel has already written the mean of each block. One work-group combines the
@@ -38,6 +41,7 @@ const FRAME_ONLY: Pass = Pass {
     args: &[Arg::Parts, Arg::Numbers, Arg::Width, Arg::Height, Arg::Groups],
     group: "GROUP_REST",
     groups: |_, _| [1, 1],
+    work: Some(work::frame),
 };
 
 /// Returns a parameter with the same value on all devices, which is not tuned.
@@ -54,17 +58,23 @@ pub(crate) const fn code(file: &'static str, passes: &'static [Pass], params: &'
 }
 
 /// The kernels of the variant `interleaved`.
-pub(super) static INTERLEAVED: Code =
-    code("reduction/01_interleaved.cl", &[tiles("reduction_interleaved"), BLOCKS_AND_FRAME], ONE_PIXEL_EACH);
+pub(super) static INTERLEAVED: Code = code(
+    "reduction/01_interleaved.cl",
+    &[tiles("reduction_interleaved", work::tree), BLOCKS_AND_FRAME],
+    ONE_PIXEL_EACH,
+);
 
 /// The kernels of the variant `sequential`.
-pub(super) static SEQUENTIAL: Code =
-    code("reduction/02_sequential.cl", &[tiles("reduction_sequential"), BLOCKS_AND_FRAME], ONE_PIXEL_EACH);
+pub(super) static SEQUENTIAL: Code = code(
+    "reduction/02_sequential.cl",
+    &[tiles("reduction_sequential", work::tree), BLOCKS_AND_FRAME],
+    ONE_PIXEL_EACH,
+);
 
 /// Returns the description of the file with the unrolled kernel; `params` set the sizes of its tiles and work-groups.
 const fn unrolled(params: &'static [Param]) -> Code {
     /// The launches of the unrolled kernel and of the kernel that combines its results.
-    const PASSES: &[Pass] = &[tiles("reduction_unrolled"), BLOCKS_AND_FRAME];
+    const PASSES: &[Pass] = &[tiles("reduction_unrolled", work::unrolled), BLOCKS_AND_FRAME];
     Code { file: "reduction/03_unrolled.cl", passes: PASSES, params, sub_groups: SubGroups::Used }
 }
 
@@ -97,6 +107,7 @@ pub(super) static TWO_STAGE: Code = code(
                 let [across, down] = case.block_counts();
                 [(config.get("COUNT") as usize).min(across * down), 1]
             },
+            work: Some(work::two_stage),
         },
         FRAME_ONLY,
     ],
@@ -110,7 +121,13 @@ pub(super) static TWO_STAGE: Code = code(
 /// Returns a launch of the kernel that reduces the picture in one pass, with these arguments and one work-group for each tile
 /// of 64×64 pixels.
 const fn one_pass(args: &'static [Arg]) -> Pass {
-    Pass { kernel: "reduction_one_pass", args, group: "GROUP", groups: |_, case| case.square_counts(64) }
+    Pass {
+        kernel: "reduction_one_pass",
+        args,
+        group: "GROUP",
+        groups: |_, case| case.square_counts(64),
+        work: Some(work::one_pass),
+    }
 }
 
 /// The size of the work-groups.
@@ -143,6 +160,7 @@ pub(super) static STRIPS: Code = code(
         args: COUNTER_ARGS,
         group: "",
         groups: |config, case| [case.square_counts(16 * config.get("SPAN"))[0], case.block_counts()[1]],
+        work: Some(work::strips),
     }],
     &[Param { name: "SPAN", cpu: 128, gpu: 4, values: &[4, 16, 64, 128, 256] }],
 );
@@ -159,6 +177,7 @@ pub(super) static PEAK: Code = code(
             let words: u32 = ["WIDTH", "GROUP", "EACH"].iter().map(|name| config.get(name)).product();
             [case.pixels().div_ceil(words as usize), 1]
         },
+        work: None,
     }],
     &[
         Param { name: "WIDTH", cpu: 16, gpu: 4, values: &[] },

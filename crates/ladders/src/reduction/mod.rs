@@ -11,6 +11,7 @@ mod memory;
 pub mod pictures;
 pub mod pixel_reduction;
 mod reference;
+pub mod work;
 
 use ladder::cache::Cache;
 use ladder::config::Config;

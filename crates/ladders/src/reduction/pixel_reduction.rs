@@ -21,7 +21,8 @@ use ladder::rows::PeakKernel;
 use ladder::runner::{CaseInfo, Expected, Ladder, LadderInfo, Output, Part};
 use ladder::sizes::Sizes;
 use ladder::variant::Variant;
-use opencl::cl::{ClContext, Device};
+use ladder::work::KernelWork;
+use opencl::cl::{ClContext, Device, DeviceInfo};
 
 /// A variant that runs on the host.
 #[derive(Debug, Clone, Copy)]
@@ -214,6 +215,12 @@ impl<D: PixelReduction> Ladder for PictureLadder<D> {
         // The numbers and the intermediate results are smaller than the picture.
         require_memory(device, &[bytes; 2])?;
         code.map_or(Ok(()), |code| code.runs_on(device))
+    }
+
+    fn work(&self, config: &Config<Code>, device: &DeviceInfo, case: &Case) -> Option<KernelWork> {
+        let launches = config.code().work(config, device, case)?;
+        let least_bytes = 4 * (case.pixels() + self.0.numbers(case)) as u64;
+        Some(KernelWork { unit: "pixel", units: case.pixels() as u64, least_bytes, launches })
     }
 
     fn build(&self, part: Part<Code, Host>) -> Result<Built> {

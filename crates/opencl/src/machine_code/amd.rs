@@ -1,5 +1,6 @@
 //! Instructions and metadata of AMD's code objects.
 
+use super::KernelRegisters;
 use base::numbers::thousands;
 
 /// Returns true if an instruction loads a vector from memory, as `global_load_dwordx4` and `ds_read_b64` do. Loads into
@@ -22,12 +23,25 @@ pub(super) fn is_padding(code: &str) -> bool {
     ["s_nop 0", "s_code_end"].contains(&code)
 }
 
+/// Bytes of a vector register in each work-item.
+const REGISTER_BYTES: u64 = 4;
+
 /// Returns a line for each kernel in the metadata of a code object, as in "sums: 5 vector registers, 0 spilled".
+pub(super) fn register_facts(object: &[u8]) -> Vec<String> {
+    let line = |kernel: KernelRegisters| {
+        let counts = [kernel.registers, kernel.spilled_bytes / REGISTER_BYTES];
+        let [registers, spilled] = counts.map(|count| thousands(count as f64));
+        format!("{}: {registers} vector registers, {spilled} spilled", kernel.kernel)
+    };
+    registers(object).into_iter().map(line).collect()
+}
+
+/// Returns the vector registers of each kernel in the metadata of a code object.
 ///
 /// The metadata is a map in MessagePack with sorted keys, so that the counts of a kernel follow its symbol, such as "sums.kd":
 /// <https://llvm.org/docs/AMDGPUUsage.html#code-object-v3-metadata>.
-pub(super) fn registers(object: &[u8]) -> Vec<String> {
-    let (mut facts, mut rest) = (Vec::new(), object);
+pub(super) fn registers(object: &[u8]) -> Vec<KernelRegisters> {
+    let (mut kernels, mut rest) = (Vec::new(), object);
     while let Some(kernel) = after(rest, b".symbol") {
         rest = kernel;
         let of_kernel = &kernel[..position(kernel, b".symbol").unwrap_or(kernel.len())];
@@ -37,11 +51,13 @@ pub(super) fn registers(object: &[u8]) -> Vec<String> {
         else {
             continue;
         };
-        let name = symbol.trim_end_matches(".kd");
-        let [registers, spilled] = [registers, spilled].map(|count| thousands(f64::from(count)));
-        facts.push(format!("{name}: {registers} vector registers, {spilled} spilled"));
+        kernels.push(KernelRegisters {
+            kernel: symbol.trim_end_matches(".kd").to_owned(),
+            registers: u64::from(registers),
+            spilled_bytes: REGISTER_BYTES * u64::from(spilled),
+        });
     }
-    facts
+    kernels
 }
 
 fn position(bytes: &[u8], part: &[u8]) -> Option<usize> {
@@ -81,13 +97,13 @@ mod tests {
     #[test]
     fn registers_are_those_of_the_metadata() {
         let facts = ["sums: 5 vector registers, 0 spilled", "half_of: 2 vector registers, 0 spilled"];
-        assert_eq!(registers(OBJECT), facts);
+        assert_eq!(register_facts(OBJECT), facts);
         for length in 0..OBJECT.len() {
-            assert!(registers(&OBJECT[..length]).iter().zip(facts).all(|(fact, whole)| fact == whole));
+            assert!(register_facts(&OBJECT[..length]).iter().zip(facts).all(|(fact, whole)| fact == whole));
         }
         // uint 8 and uint 16.
         assert_eq!(
-            registers(b"\xa7.symbol\xa4k.kd\xab.vgpr_count\xcc\xff\xb1.vgpr_spill_count\xcd\x04\x01"),
+            register_facts(b"\xa7.symbol\xa4k.kd\xab.vgpr_count\xcc\xff\xb1.vgpr_spill_count\xcd\x04\x01"),
             ["k: 255 vector registers, 1,025 spilled"]
         );
     }

@@ -79,7 +79,7 @@ pub(super) fn machine_code(libraries: &[&[u8]]) -> Result<MachineCode> {
     }
     let mut facts = vec![describe(&counts)];
     if is_amd {
-        facts.extend(libraries.iter().flat_map(|library| amd::registers(library)));
+        facts.extend(libraries.iter().flat_map(|library| amd::register_facts(library)));
     } else {
         let loops = "Barriers are compiled to loops over work-items; registers and spills: not reported by the driver.";
         facts.push(loops.to_owned());

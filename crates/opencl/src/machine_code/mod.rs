@@ -29,6 +29,28 @@ pub struct MachineCode {
     pub facts: Vec<String>,
 }
 
+/// The registers of a kernel, as its driver's compiler reports them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KernelRegisters {
+    /// The kernel's name.
+    pub kernel: String,
+    /// The number of registers of a work-item, each of 32 bits.
+    pub registers: u64,
+    /// Bytes of each work-item that did not fit into registers (spills) and are kept in memory.
+    pub spilled_bytes: u64,
+}
+
+/// Returns the registers of each kernel in a program's binary; `log` is the compiler's build log. Empty if they are not reported.
+pub fn registers(binary: &[u8], log: &str) -> Vec<KernelRegisters> {
+    if binary.len() > MAX_BINARY_BYTES {
+        return Vec::new();
+    }
+    match is_ptx(binary) {
+        true => ptx_registers(log),
+        false => elf::libraries(binary).into_iter().flat_map(amd::registers).collect(),
+    }
+}
+
 /// The numbers of instructions of some kinds in a program's kernels.
 #[derive(Debug, Default, PartialEq)]
 struct Counts {
@@ -132,7 +154,7 @@ fn from_ptx(text: &str, log: &str) -> MachineCode {
         }
     }
     let mut facts = vec![describe(&counts)];
-    facts.extend(registers(log));
+    facts.extend(ptx_register_facts(log));
     MachineCode { name: "PTX from the driver".to_owned(), text: shortened(text), facts }
 }
 
@@ -159,28 +181,36 @@ fn count(number: usize, what: &str) -> String {
 }
 
 /// Returns a line for each kernel in the log of ptxas, as in "box_flat_rows: 32 registers, 0 bytes spilled".
-fn registers(log: &str) -> Vec<String> {
-    let number = |line: &str, before: &str| -> Option<u64> {
-        line.split_once(before)?.0.trim_end().rsplit(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+fn ptx_register_facts(log: &str) -> Vec<String> {
+    let line = |KernelRegisters { kernel, registers, spilled_bytes }: KernelRegisters| {
+        format!("{kernel}: {registers} registers, {} bytes spilled", thousands(spilled_bytes as f64))
     };
-    let (mut facts, mut kernel, mut spilled) = (Vec::new(), String::new(), 0);
-    for line in log.lines() {
-        if let Some((_, rest)) = line.split_once("entry function '") {
-            kernel = rest.split('\'').next().unwrap_or_default().to_owned();
-            spilled = 0;
-        }
-        if let Some(bytes) = number(line, "bytes spill stores") {
-            spilled = bytes;
-        }
-        if let Some(registers) = number(line, "registers") {
-            let spilled = thousands(spilled as f64);
-            facts.push(format!("{kernel}: {registers} registers, {spilled} bytes spilled"));
-        }
-    }
+    let facts: Vec<String> = ptx_registers(log).into_iter().map(line).collect();
     match facts.is_empty() {
         true => vec!["Registers and spills: not reported by the driver.".to_owned()],
         false => facts,
     }
+}
+
+/// Returns the registers of each kernel in the log of ptxas.
+fn ptx_registers(log: &str) -> Vec<KernelRegisters> {
+    let number = |line: &str, before: &str| -> Option<u64> {
+        line.split_once(before)?.0.trim_end().rsplit(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+    };
+    let (mut kernels, mut kernel, mut spilled_bytes) = (Vec::new(), String::new(), 0);
+    for line in log.lines() {
+        if let Some((_, rest)) = line.split_once("entry function '") {
+            kernel = rest.split('\'').next().unwrap_or_default().to_owned();
+            spilled_bytes = 0;
+        }
+        if let Some(bytes) = number(line, "bytes spill stores") {
+            spilled_bytes = bytes;
+        }
+        if let Some(registers) = number(line, "registers") {
+            kernels.push(KernelRegisters { kernel: kernel.clone(), registers, spilled_bytes });
+        }
+    }
+    kernels
 }
 
 /// Returns the first lines of a text, and below them the number of lines left out.

@@ -1,0 +1,232 @@
+//! Why a variant is as fast as it is: its rates, the shares that it reaches of what the device was measured to do, and sentences
+//! where numbers carry them. Nothing here knows a variant's name.
+
+use serde::Serialize;
+
+use super::measure::Measurement;
+use super::rows::Row;
+use crate::work::{KernelWork, LaunchWork};
+use base::numbers::thousands;
+use base::timing::{believed, number};
+use opencl::cl::{DeviceInfo, DeviceKind};
+
+/// What a device was measured to do at most; `None` where that could not be measured.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct DevicePeaks {
+    /// Bytes that a copy within the device's memory reads and writes, in GB/s.
+    pub copy_gb_s: Option<f64>,
+    /// Bytes that a kernel reads and does nothing else with, in GB/s.
+    pub read_gb_s: Option<f64>,
+    /// Multiplications and additions of floats in registers, in GFLOP/s.
+    pub gflop_s: Option<f64>,
+}
+
+/// The speed of a variant.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rates {
+    /// The bytes that the case requires any kernel to move, in GB/s.
+    pub gb_s: f64,
+    /// The operations of the kernels, in billions per second.
+    pub gflop_s: f64,
+}
+
+impl Rates {
+    /// Returns the rates of a measured variant; `None` if the time is too short to be known.
+    pub fn new(work: &KernelWork, measured: &Measurement) -> Option<Self> {
+        let ns = measured.time.p50 * 1e6;
+        let rates = Self { gb_s: work.least_bytes as f64 / ns, gflop_s: work.operations() as f64 / ns };
+        (ns > 0.0 && rates.gb_s.is_finite()).then_some(rates)
+    }
+
+    /// Returns the share of the copy's bandwidth, from 0 on.
+    pub fn copy_share(&self, peaks: &DevicePeaks) -> Option<f64> {
+        peaks.copy_gb_s.map(|peak| self.gb_s / peak)
+    }
+
+    /// Returns the share of the plain read's bandwidth, from 0 on.
+    pub fn read_share(&self, peaks: &DevicePeaks) -> Option<f64> {
+        peaks.read_gb_s.map(|peak| self.gb_s / peak)
+    }
+
+    /// Returns the share of the multiply-adds' rate, from 0 on; `None` without operations.
+    pub fn operation_share(&self, peaks: &DevicePeaks) -> Option<f64> {
+        peaks.gflop_s.filter(|_| self.gflop_s > 0.0).map(|peak| self.gflop_s / peak)
+    }
+}
+
+/// A kernel reads its input often if it reads each element on average more than this many times.
+const MANY_READS: f64 = 8.0;
+/// A share of a peak above which little is left to gain.
+const NEAR_PEAK: f64 = 0.7;
+/// A share of a peak below which the peak is no explanation of the time.
+const FAR_FROM_PEAK: f64 = 0.5;
+/// The share of the time of one of several kernels above which that kernel is named.
+const MOST_OF_TIME: f64 = 0.6;
+/// The number of work-items that a compute unit of a graphics card runs at least at once.
+const ITEMS_PER_UNIT: u64 = 64;
+
+/// Returns sentences that explain the time of a row on a device, each from numbers of this row; none where nothing is known.
+pub fn sentences(row: &Row, peaks: &DevicePeaks, device: &DeviceInfo) -> Vec<String> {
+    let mut sentences = Vec::new();
+    let Some(measured) = row.outcome.measured() else { return sentences };
+    if let Some(work) = &row.work {
+        let rates = Rates::new(work, measured);
+        sentences.extend(rates.and_then(|rates| read_sentence(work, measured, &rates, peaks)));
+        sentences.extend(rates.and_then(|rates| peak_sentence(measured, &rates, peaks)));
+        sentences.extend(slowest_kernel(row, work));
+        sentences.extend(work.launches.iter().filter_map(|launch| idle_sentence(launch, device)));
+    }
+    sentences.extend(row.registers.iter().filter(|kernel| kernel.spilled_bytes > 0).map(|kernel| {
+        format!(
+            "{}: {} bytes of each work-item do not fit into its {} registers (spills).",
+            kernel.kernel,
+            thousands(kernel.spilled_bytes as f64),
+            kernel.registers
+        )
+    }));
+    sentences
+}
+
+/// Formats a share as a percentage, with the digits that its measurement allows.
+fn percent(share: f64, measured: &Measurement) -> String {
+    let percent = 100.0 * share;
+    match measured.noise() {
+        Some(_) => format!("{} %", believed(percent, &[measured.precision()])),
+        None if percent >= 1.0 => format!("{percent:.0} %"),
+        None => format!("{} %", number(percent)),
+    }
+}
+
+/// Returns a sentence on an input that is read many times, far from the copy's bandwidth.
+fn read_sentence(
+    work: &KernelWork,
+    measured: &Measurement,
+    rates: &Rates,
+    peaks: &DevicePeaks,
+) -> Option<String> {
+    let reads = work.reads_per_unit();
+    let share = rates.copy_share(peaks).filter(|share| reads > MANY_READS && *share < FAR_FROM_PEAK)?;
+    let share = percent(share, measured);
+    Some(format!("Each {} is read {} times; {share} of the copy's bandwidth.", work.unit, number(reads)))
+}
+
+/// Returns a sentence on a variant that is near a peak of the device.
+fn peak_sentence(measured: &Measurement, rates: &Rates, peaks: &DevicePeaks) -> Option<String> {
+    let shares = [
+        (rates.copy_share(peaks), "the copy's bandwidth"),
+        (rates.operation_share(peaks), "the multiply-adds' rate"),
+    ];
+    let near = shares.into_iter().filter_map(|(share, what)| Some((share?, what)));
+    let (share, what) = near.filter(|(share, _)| *share >= NEAR_PEAK).max_by(|a, b| a.0.total_cmp(&b.0))?;
+    Some(format!("{} of {what}: little is left.", percent(share, measured)))
+}
+
+/// Returns a sentence on the kernel that takes most of the time of several.
+fn slowest_kernel(row: &Row, work: &KernelWork) -> Option<String> {
+    let times = row.launch_ms.iter().zip(&work.launches);
+    let is_complete = row.launch_ms.len() == work.launches.len() && work.launches.len() > 1;
+    let total: f64 = row.launch_ms.iter().sum();
+    let (ms, launch) = times.filter(|_| is_complete).max_by(|a, b| a.0.total_cmp(b.0))?;
+    let share = ms / total;
+    (share > MOST_OF_TIME).then(|| format!("{} takes {:.0} % of the time.", launch.kernel, 100.0 * share))
+}
+
+/// Returns a sentence on a launch that has too few work-items for the device.
+fn idle_sentence(launch: &LaunchWork, device: &DeviceInfo) -> Option<String> {
+    let units = u64::from(device.units);
+    let groups = launch.work_items / launch.group_size.max(1);
+    let count = |number: u64, what: &str| {
+        format!("{} {what}{}", thousands(number as f64), if number == 1 { "" } else { "s" })
+    };
+    let of_device = count(units, "compute unit");
+    if groups < units {
+        return Some(format!("{}: {} for {of_device}.", launch.kernel, count(groups, "work group")));
+    }
+    let is_few = device.kind == DeviceKind::Gpu && launch.work_items < ITEMS_PER_UNIT * units;
+    is_few.then(|| format!("{}: {} for {of_device}.", launch.kernel, count(launch.work_items, "work-item")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::Sample;
+    use crate::rows::Entry;
+    use crate::work::Transfer;
+    use crate::{BackEnd, Outcome};
+    use opencl::machine_code::KernelRegisters;
+
+    const PEAKS: DevicePeaks =
+        DevicePeaks { copy_gb_s: Some(100.0), read_gb_s: Some(120.0), gflop_s: Some(1000.0) };
+
+    /// Returns a row that takes `ms` and reads each of a million numbers of four bytes `reads` times.
+    fn row(ms: f64, reads: u64) -> Row {
+        let sample = Sample { device_ms: Some(ms), dispatch_ms: None, wall_ms: ms };
+        let outcome = Outcome::Ok(Measurement::from_samples(&[sample; 9]).unwrap());
+        let entry = Entry {
+            id: "own",
+            name: "own".to_owned(),
+            title: "Own",
+            back_end: BackEnd::OpenCl,
+            peak: None,
+            extra: None,
+        };
+        let launch = LaunchWork {
+            reads: Transfer::new(1_000_000 * reads, 4),
+            writes: Transfer::new(1_000_000, 4),
+            operations: 4_000_000 * reads,
+            ..LaunchWork::new("own", &[1_000_000], &[100])
+        };
+        let work =
+            KernelWork { unit: "number", units: 1_000_000, least_bytes: 8_000_000, launches: vec![launch] };
+        Row { work: Some(work), ..Row::new(entry, outcome) }
+    }
+
+    fn device() -> DeviceInfo {
+        DeviceInfo { kind: DeviceKind::Gpu, units: 132, ..DeviceInfo::made_up() }
+    }
+
+    #[test]
+    fn many_reads_are_a_sentence_only_far_from_the_peak() {
+        // 8 MB in 4 ms are 2 GB/s.
+        let slow = sentences(&row(4.0, 225), &PEAKS, &device());
+        assert_eq!(slow, ["Each number is read 225 times; 2 % of the copy's bandwidth."]);
+        assert_eq!(
+            sentences(&row(4.0, 225), &DevicePeaks::default(), &device()),
+            [""; 0],
+            "nothing is known"
+        );
+        assert_eq!(sentences(&row(4.0, 2), &PEAKS, &device()), [""; 0]);
+        let fast = sentences(&row(0.1, 2), &PEAKS, &device());
+        assert_eq!(fast, ["80 % of the copy's bandwidth: little is left."]);
+        let unknown = Row { work: None, ..row(4.0, 225) };
+        assert_eq!(sentences(&unknown, &PEAKS, &device()), [""; 0]);
+    }
+
+    #[test]
+    fn few_work_items_spills_and_a_slow_kernel_are_named() {
+        let mut few = row(4.0, 2);
+        let work = few.work.as_mut().unwrap();
+        work.launches[0].work_items = 400;
+        work.launches.push(LaunchWork { kernel: "second", work_items: 13_200, ..work.launches[0] });
+        work.launches.push(LaunchWork {
+            kernel: "third",
+            work_items: 8_000,
+            group_size: 8,
+            ..work.launches[0]
+        });
+        few.launch_ms = vec![3.0, 0.5, 0.5];
+        few.registers = vec![
+            KernelRegisters { kernel: "own".to_owned(), registers: 255, spilled_bytes: 1024 },
+            KernelRegisters { kernel: "second".to_owned(), registers: 32, spilled_bytes: 0 },
+        ];
+        let want = [
+            "own takes 75 % of the time.",
+            "own: 4 work groups for 132 compute units.",
+            "third: 8,000 work-items for 132 compute units.",
+            "own: 1,024 bytes of each work-item do not fit into its 255 registers (spills).",
+        ];
+        assert_eq!(sentences(&few, &PEAKS, &device()), want);
+        let on_cpu = DeviceInfo { kind: DeviceKind::Cpu, units: 4, ..device() };
+        assert!(!sentences(&few, &PEAKS, &on_cpu).iter().any(|sentence| sentence.contains("compute unit")));
+    }
+}

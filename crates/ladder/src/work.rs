@@ -1,0 +1,135 @@
+//! The work of a variant's kernels on one case as exact numbers: what each launch reads and writes in global memory, how many
+//! operations it does, and how many work-items share them. A ladder computes these numbers from the sizes of the case and the
+//! parameters of the kernels ([`Ladder::work`](super::runner::Ladder::work)); tests compare them with a count of Oclgrind's.
+//!
+//! An element is what the case is made of: a number or a sample. A vector load of four numbers reads four elements, and a
+//! call of `read_imagef` reads one. Local and private memory are not counted.
+
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Mul};
+
+use serde::Serialize;
+
+/// Elements that are moved between global memory, images included, and work-items.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Transfer {
+    /// The number of elements.
+    pub elements: u64,
+    /// Their size in bytes.
+    pub bytes: u64,
+}
+
+impl Transfer {
+    /// Returns a transfer of `elements` elements of `size` bytes each.
+    pub const fn new(elements: u64, size: u64) -> Self {
+        Self { elements, bytes: elements * size }
+    }
+}
+
+impl Add for Transfer {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self { elements: self.elements + other.elements, bytes: self.bytes + other.bytes }
+    }
+}
+
+impl AddAssign for Transfer {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Mul<u64> for Transfer {
+    type Output = Self;
+
+    fn mul(self, times: u64) -> Self {
+        Self { elements: self.elements * times, bytes: self.bytes * times }
+    }
+}
+
+impl Sum for Transfer {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), Add::add)
+    }
+}
+
+/// The work of one launch of a kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct LaunchWork {
+    /// The kernel's name.
+    pub kernel: &'static str,
+    /// Elements read from global memory and images.
+    pub reads: Transfer,
+    /// Elements written to global memory and images.
+    pub writes: Transfer,
+    /// Additions, subtractions and multiplications of numbers or channels. Addresses, conversions and comparisons do not count.
+    pub operations: u64,
+    /// Work-group barriers that each work-item passes at most; `None` if that depends on how the device joins work-items.
+    pub barriers: Option<u64>,
+    /// The number of work-items, those beyond the edges included.
+    pub work_items: u64,
+    /// The number of work-items of a work-group.
+    pub group_size: u64,
+}
+
+impl LaunchWork {
+    /// Returns the work of a launch with this global and local size, without any reads, writes and operations.
+    pub fn new(kernel: &'static str, global: &[usize], local: &[usize]) -> Self {
+        let product = |sizes: &[usize]| sizes.iter().map(|size| *size as u64).product();
+        Self {
+            kernel,
+            reads: Transfer::default(),
+            writes: Transfer::default(),
+            operations: 0,
+            barriers: Some(0),
+            work_items: product(global),
+            group_size: product(local),
+        }
+    }
+}
+
+/// The work of all launches of one run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct KernelWork {
+    /// The name of an element of the input, as in "number".
+    pub unit: &'static str,
+    /// The number of elements of the input: reads and writes are shown for each of them.
+    pub units: u64,
+    /// Bytes that any kernel must move: the input, read once, and the output.
+    pub least_bytes: u64,
+    /// The launches in order.
+    pub launches: Vec<LaunchWork>,
+}
+
+impl KernelWork {
+    /// Returns the reads of all launches.
+    pub fn reads(&self) -> Transfer {
+        self.launches.iter().map(|launch| launch.reads).sum()
+    }
+
+    /// Returns the writes of all launches.
+    pub fn writes(&self) -> Transfer {
+        self.launches.iter().map(|launch| launch.writes).sum()
+    }
+
+    /// Returns the bytes that all launches read and write.
+    pub fn bytes(&self) -> u64 {
+        self.reads().bytes + self.writes().bytes
+    }
+
+    /// Returns the operations of all launches.
+    pub fn operations(&self) -> u64 {
+        self.launches.iter().map(|launch| launch.operations).sum()
+    }
+
+    /// Returns the average number of elements that are read for each unit.
+    pub fn reads_per_unit(&self) -> f64 {
+        self.reads().elements as f64 / self.units.max(1) as f64
+    }
+
+    /// Returns the average number of elements that are written for each unit.
+    pub fn writes_per_unit(&self) -> f64 {
+        self.writes().elements as f64 / self.units.max(1) as f64
+    }
+}

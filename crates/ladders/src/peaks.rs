@@ -1,0 +1,91 @@
+//! Measures what a device does at most: a copy within its memory, a plain read, and multiply-adds in registers.
+
+use crate::matmul::Matmul;
+use crate::matmul::shape::Shape;
+use crate::reduction::REDUCTION;
+use crate::reduction::pictures::Case;
+use base::error::Result;
+use base::memory::require;
+use base::timing::Series;
+use ladder::measure::{self, Sample};
+use ladder::runner::{Ladder, LadderInfo, Part};
+use ladder::why::DevicePeaks;
+use opencl::cl::{Buffer, ClContext, Device, failed};
+use opencl::memory::allocation_flags;
+use opencl::sources::Sources;
+
+/// Bytes that are copied or read: more than the caches of most devices hold.
+const BYTES: usize = 128 << 20;
+/// The picture of [`BYTES`] bytes that is read.
+const PICTURE: Case = Case { width: 8192, height: 4096, block: 64 };
+/// The product of matrices that takes as many multiply-adds as are timed.
+const PRODUCT: Shape = Shape { m: 1024, n: 1024, k: 2048 };
+/// The number of timed runs of each; the median counts.
+const RUNS: usize = 9;
+
+/// Measures a device's peaks, which takes a second or two. What fails is `None`. The built-in kernels are used, also where the user
+/// has modified them.
+pub fn measure(device: &Device) -> DevicePeaks {
+    let Ok(cl) = ClContext::new(device, Sources::default()) else { return DevicePeaks::default() };
+    // A copy reads and writes.
+    let per_ns = |amount: f64, ms: Result<f64>| ms.ok().filter(|ms| *ms > 0.0).map(|ms| amount / (ms * 1e6));
+    DevicePeaks {
+        copy_gb_s: per_ns(2.0 * BYTES as f64, copy_ms(&cl)),
+        read_gb_s: per_ns(BYTES as f64, peak_ms(&cl, &REDUCTION, &PICTURE, true)),
+        gflop_s: per_ns(2.0 * PRODUCT.multiplications() as f64, peak_ms(&cl, &Matmul, &PRODUCT, false)),
+    }
+}
+
+/// Returns the median time of several runs in milliseconds, after one that warms up.
+fn median_ms(mut run: impl FnMut() -> Result<Sample>) -> Result<f64> {
+    run()?;
+    let times = (0..RUNS).map(|_| run().map(|sample| sample.ms())).collect::<Result<Vec<_>>>()?;
+    Ok(Series::of(&times).map_or(0.0, |series| series.p50))
+}
+
+/// Returns the time of a copy in milliseconds.
+fn copy_ms(cl: &ClContext) -> Result<f64> {
+    let what = "Memory could not be copied on the device.";
+    let buffer = || {
+        let buffer = Buffer::new(&cl.context, allocation_flags(cl), BYTES)?;
+        // Memory that was never written may not be there yet.
+        buffer.enqueue_fill(&cl.queue, &[1; 4], 0, BYTES)?.wait_for()?;
+        Ok(buffer)
+    };
+    require(2 * BYTES)?;
+    let (from, to) = (buffer().map_err(|e| failed(what, &e))?, buffer().map_err(|e| failed(what, &e))?);
+    median_ms(|| {
+        measure::sample(&cl.queue, |queue| {
+            Ok(vec![from.enqueue_copy(queue, &to).map_err(|e| failed(what, &e))?])
+        })
+    })
+}
+
+/// Returns the time of the first peak kernel of a ladder in milliseconds. `needs_input` is false for a kernel that reads no input.
+fn peak_ms<L: Ladder>(cl: &ClContext, ladder: &L, case: &L::Case, needs_input: bool) -> Result<f64> {
+    require(ladder.describe(case).memory)?;
+    let built = ladder.build(Part::Peak(cl, 0))?;
+    let mut buffers = ladder.allocate(Some(cl), case, 0)?;
+    if needs_input {
+        let LadderInfo { inputs, .. } = L::INFO;
+        ladder.load(&mut buffers, inputs.first().copied().unwrap_or_default())?;
+    }
+    median_ms(|| ladder.run(&built, &mut buffers))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use opencl::cl::list_devices;
+
+    #[test]
+    fn a_device_has_all_peaks() {
+        let device = list_devices().into_iter().next().expect("the tests need an OpenCL device");
+        let peaks = measure(&device);
+        assert!(
+            [peaks.copy_gb_s, peaks.read_gb_s, peaks.gflop_s].iter().all(|peak| *peak > Some(0.0)),
+            "{peaks:?}"
+        );
+        assert_eq!(PICTURE.pixels() * 4, BYTES);
+    }
+}

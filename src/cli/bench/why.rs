@@ -1,0 +1,218 @@
+//! Why each variant is as fast as it is, in `bench`: the work of each kernel, rates, shares of the device's peaks, and sentences; as a
+//! table, as JSON and as a roofline.
+
+use std::path::PathBuf;
+
+use comfy_table::Table;
+use serde::Serialize;
+
+use super::results::DeviceResults;
+use crate::cli::BenchArgs;
+use crate::cli::check_kernels;
+use crate::cli::output::{print_line, table};
+use base::error::Result;
+use base::numbers::thousands;
+use base::stderr::print_message;
+use base::timing::{believed, number};
+use box_filter::VariantId;
+use ladder::measure::Measurement;
+use ladder::rows::{CaseRun, Row};
+use ladder::why::{DevicePeaks, Rates, sentences};
+use ladder::work::{KernelWork, LaunchWork};
+use opencl::cl::DeviceKind;
+use opencl::sandbox::{Limit, PREPARATION};
+use opencl::sources::Sources;
+
+/// The work of a variant, in the JSON report.
+#[derive(Serialize)]
+pub(super) struct WorkEntry<'a> {
+    /// The name of an element of the input.
+    unit: &'static str,
+    reads_per_unit: f64,
+    writes_per_unit: f64,
+    /// Bytes that any kernel must move.
+    bytes: u64,
+    /// Bytes that these kernels read and write, caches included.
+    moved_bytes: u64,
+    operations: u64,
+    gb_s: Option<f64>,
+    gflop_s: Option<f64>,
+    /// Shares of the device's peaks; `null` without `--why`.
+    copy_share: Option<f64>,
+    read_share: Option<f64>,
+    operation_share: Option<f64>,
+    kernels: Vec<KernelEntry<'a>>,
+}
+
+/// The work of a kernel's launch, in the JSON report.
+#[derive(Serialize)]
+struct KernelEntry<'a> {
+    #[serde(flatten)]
+    launch: &'a LaunchWork,
+    ms: Option<f64>,
+    registers: Option<u64>,
+    spilled_bytes: Option<u64>,
+}
+
+/// Returns a variant's work for the JSON report; `None` if it is not known.
+pub(super) fn entry(row: &Row, peaks: Option<DevicePeaks>) -> Option<WorkEntry<'_>> {
+    let work = row.work.as_ref()?;
+    let peaks = peaks.unwrap_or_default();
+    let rates = row.outcome.measured().and_then(|measured| Rates::new(work, measured));
+    let kernels = work.launches.iter().enumerate().map(|(index, launch)| {
+        let registers = row.registers.iter().find(|kernel| kernel.kernel == launch.kernel);
+        KernelEntry {
+            launch,
+            ms: row.launch_ms.get(index).copied(),
+            registers: registers.map(|kernel| kernel.registers),
+            spilled_bytes: registers.map(|kernel| kernel.spilled_bytes),
+        }
+    });
+    Some(WorkEntry {
+        unit: work.unit,
+        reads_per_unit: work.reads_per_unit(),
+        writes_per_unit: work.writes_per_unit(),
+        bytes: work.least_bytes,
+        moved_bytes: work.bytes(),
+        operations: work.operations(),
+        gb_s: rates.map(|rates| rates.gb_s),
+        gflop_s: rates.map(|rates| rates.gflop_s).filter(|rate| *rate > 0.0),
+        copy_share: rates.and_then(|rates| rates.copy_share(&peaks)),
+        read_share: rates.and_then(|rates| rates.read_share(&peaks)),
+        operation_share: rates.and_then(|rates| rates.operation_share(&peaks)),
+        kernels: kernels.collect(),
+    })
+}
+
+/// Returns the sentences on a variant; `None` if the device's peaks were not measured.
+pub(super) fn why(results: &DeviceResults, row: &Row) -> Option<Vec<String>> {
+    let mut all = sentences(row, &results.peaks?, results.device.as_ref()?);
+    all.extend(results.accesses.iter().filter(|(id, _)| *id == row.entry.id).map(|(_, text)| text.clone()));
+    Some(all)
+}
+
+/// Returns sentences on the accesses of those variants whose kernels are modified, each with the variant's id; none without Oclgrind.
+pub(super) fn accesses(
+    ids: impl Iterator<Item = VariantId>,
+    kind: DeviceKind,
+    sources: &Sources,
+    args: &BenchArgs,
+) -> Vec<(&'static str, String)> {
+    if !check_kernels::has_oclgrind() {
+        return Vec::new();
+    }
+    let limit = Limit::new(args.timeouts.kernel_timeout, PREPARATION);
+    let mut all = Vec::new();
+    for id in ids {
+        let Some(code) = id.kernels().map(|kernels| kernels.code(kind)) else { continue };
+        if !sources.is_changed(code.file) {
+            continue;
+        }
+        let folder = args.kernels.first().map(PathBuf::as_path);
+        match check_kernels::accesses::sentences(id, kind == DeviceKind::Cpu, folder, limit) {
+            Ok(found) => all.extend(found.into_iter().map(|sentence| (id.as_str(), sentence))),
+            Err(error) => print_message(format_args!("{id}: {error}")),
+        }
+    }
+    all
+}
+
+/// Prints the work of each variant on a device, a table for each case, with the sentences below it. Prints nothing without `--why`.
+pub(super) fn print(results: &DeviceResults) -> Result<()> {
+    let Some(peaks) = results.peaks else { return Ok(()) };
+    for (_, run) in &results.runs {
+        let rows: Vec<(&Row, &KernelWork)> =
+            run.rows.iter().filter_map(|row| Some((row, row.work.as_ref()?))).collect();
+        print_line(format!("{} · {} · why", results.name(), run.case.title))?;
+        print_line(peaks_text(&peaks))?;
+        if !rows.is_empty() {
+            print_line(work_table(&rows, &peaks))?;
+        }
+        print_sentences(results, run)?;
+        print_line("")?;
+    }
+    Ok(())
+}
+
+/// Describes the device's peaks.
+fn peaks_text(peaks: &DevicePeaks) -> String {
+    let text = |name: &str, peak: Option<f64>, unit: &str| {
+        peak.map_or_else(|| format!("{name} unknown"), |peak| format!("{name} {} {unit}", number(peak)))
+    };
+    [
+        text("copy", peaks.copy_gb_s, "GB/s"),
+        text("plain read", peaks.read_gb_s, "GB/s"),
+        text("multiply-adds", peaks.gflop_s, "GFLOP/s"),
+    ]
+    .join(", ")
+}
+
+/// Returns the table with a line for each kernel; the rates of a variant are in the line of its first kernel.
+fn work_table(rows: &[(&Row, &KernelWork)], peaks: &DevicePeaks) -> Table {
+    let unit = rows.first().map_or("", |(_, work)| work.unit);
+    let (reads, writes) = (format!("reads/{unit}"), format!("writes/{unit}"));
+    let header = [
+        "variant",
+        "kernel",
+        "ms",
+        &reads,
+        &writes,
+        "items",
+        "group size",
+        "barriers",
+        "registers",
+        "GB/s",
+        "of copy",
+        "GFLOP/s",
+        "of peak",
+    ];
+    let mut table = table(header, 2..usize::MAX);
+    for (row, work) in rows {
+        for (index, launch) in work.launches.iter().enumerate() {
+            let name = if index == 0 { row.entry.name.as_str() } else { "" };
+            let mut cells = kernel_cells(row, work, index, launch);
+            cells.insert(0, name.to_owned());
+            cells.extend(if index == 0 { rate_cells(row, work, peaks) } else { <[String; 4]>::default() });
+            table.add_row(cells);
+        }
+    }
+    table
+}
+
+/// Returns the cells of a kernel.
+fn kernel_cells(row: &Row, work: &KernelWork, index: usize, launch: &LaunchWork) -> Vec<String> {
+    let precision: Vec<_> = row.outcome.measured().map(Measurement::precision).into_iter().collect();
+    let per_unit = |elements: u64| number(elements as f64 / work.units.max(1) as f64);
+    let registers = row.registers.iter().find(|kernel| kernel.kernel == launch.kernel);
+    vec![
+        launch.kernel.to_owned(),
+        row.launch_ms.get(index).map_or_else(String::new, |ms| believed(*ms, &precision)),
+        per_unit(launch.reads.elements),
+        per_unit(launch.writes.elements),
+        thousands(launch.work_items as f64),
+        launch.group_size.to_string(),
+        launch.barriers.map_or_else(String::new, |barriers| barriers.to_string()),
+        registers.map_or_else(String::new, |kernel| kernel.registers.to_string()),
+    ]
+}
+
+/// Returns the cells with a variant's rates and its shares of the device's peaks.
+fn rate_cells(row: &Row, work: &KernelWork, peaks: &DevicePeaks) -> [String; 4] {
+    let Some(measured) = row.outcome.measured() else { return Default::default() };
+    let Some(rates) = Rates::new(work, measured) else { return Default::default() };
+    let rate = |value: f64| believed(value, &[measured.precision()]);
+    let share =
+        |share: Option<f64>| share.map_or_else(String::new, |share| format!("{} %", rate(100.0 * share)));
+    let operations = if rates.gflop_s > 0.0 { rate(rates.gflop_s) } else { String::new() };
+    [rate(rates.gb_s), share(rates.copy_share(peaks)), operations, share(rates.operation_share(peaks))]
+}
+
+/// Prints the sentences on each variant.
+fn print_sentences(results: &DeviceResults, run: &CaseRun) -> Result<()> {
+    for row in &run.rows {
+        for sentence in why(results, row).unwrap_or_default() {
+            print_line(format!("{}: {sentence}", row.entry.name))?;
+        }
+    }
+    Ok(())
+}

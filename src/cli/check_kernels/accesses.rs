@@ -1,0 +1,188 @@
+//! Finds which work-items access the pictures, and how far apart neighbours do: runs kernels under Oclgrind with pictures of a single
+//! pixel, so that it reports each further access as invalid, with its address and work-item. Oclgrind interprets the kernels; an
+//! invalid read gives zeros, and an invalid write changes nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+
+use super::oclgrind::checker;
+use super::{RUN_SUBCOMMAND, missing_oclgrind};
+use base::error::{Error, Result};
+use base::exit;
+use box_filter::{BuiltVariant, Scratch, VariantId};
+use opencl::cl::ClContext;
+use opencl::memory::{Picture, Storage};
+use opencl::sandbox::{Limit, Sandbox};
+
+/// The size of the picture that the kernels filter: several rows of work-groups.
+const SIZE: (u32, u32) = (64, 8);
+/// The radius of the filter: a small one, since each access is reported.
+const RADIUS: u32 = 1;
+/// The number of accesses that are reported at most.
+const MAX_ACCESSES: usize = 100_000;
+/// The maximum length of the report that is read, in bytes.
+const MAX_LOG: usize = 64 << 20;
+/// Neighbouring work-items that access addresses farther apart than this, in bytes, share no cache line.
+const CACHE_LINE: u64 = 64;
+/// A launch has few active work-items if fewer than one of this number accesses a picture.
+const FEW_ACTIVE: usize = 8;
+
+/// An access to a picture.
+#[derive(Debug, Clone, PartialEq)]
+struct Access {
+    kernel: String,
+    is_read: bool,
+    address: u64,
+    /// The work-item's global id in both dimensions.
+    item: (u32, u32),
+    /// File and line.
+    place: String,
+}
+
+/// Runs a variant's kernels under Oclgrind, and returns sentences on few active work-items and on strided accesses.
+///
+/// # Errors
+/// If Oclgrind is missing, or the process cannot be started.
+pub(crate) fn sentences(
+    id: VariantId,
+    cpu: bool,
+    kernels: Option<&Path>,
+    limit: Limit,
+) -> Result<Vec<String>> {
+    let failed =
+        |e: std::io::Error| Error::new("The accesses of kernels could not be found.", format!("{e}."), "");
+    let mut command = Command::new(checker().ok_or_else(missing_oclgrind)?);
+    command.args(["--max-errors", &MAX_ACCESSES.to_string(), "--build-options", "-cl-opt-disable"]);
+    command.args(["--log", "/dev/stdout"]);
+    command.arg(std::env::current_exe().map_err(failed)?).args([RUN_SUBCOMMAND, id.as_str(), "--accesses"]);
+    if cpu {
+        command.arg("--cpu");
+    }
+    if let Some(folder) = kernels {
+        command.arg("--kernels").arg(folder);
+    }
+    let child = Sandbox::start(command, None).map_err(failed)?;
+    let (log, _) = child.output(MAX_LOG, |passed| limit.exceeded_by(passed));
+    Ok(describe(&parse(&log)))
+}
+
+/// Runs a built variant once with pictures of a single pixel, for the hidden subcommand; returns the exit code.
+///
+/// # Errors
+/// If the kernels cannot run.
+pub(super) fn run_on_one_pixel(cl: &ClContext, built: &BuiltVariant) -> Result<u8> {
+    // Images have no invalid accesses.
+    if built.kernels().storage == Storage::Buffer {
+        let [input, output] =
+            [Picture::alloc(cl, Storage::Buffer, 1, 1)?, Picture::alloc(cl, Storage::Buffer, 1, 1)?];
+        let plan = built.plan(cl, &input, &output, &mut Scratch::new(), SIZE.0, SIZE.1, RADIUS)?;
+        plan.enqueue_all(&cl.queue)?;
+        cl.queue.finish().map_err(|e| opencl::cl::failed("The kernels could not run.", &e))?;
+    }
+    Ok(exit::DONE)
+}
+
+/// Parses the accesses in Oclgrind's log.
+fn parse(log: &str) -> Vec<Access> {
+    log.split("\n\n").filter_map(parse_access).collect()
+}
+
+/// Parses one message of Oclgrind's log; `None` for other messages than accesses to global memory.
+fn parse_access(message: &str) -> Option<Access> {
+    let mut lines = message.lines().map(str::trim).filter(|line| !line.is_empty());
+    let (what, address) = lines.next()?.split_once(" at global memory address 0x")?;
+    let mut access = Access {
+        kernel: String::new(),
+        is_read: what.starts_with("Invalid read"),
+        address: u64::from_str_radix(address.trim(), 16).ok()?,
+        item: (0, 0),
+        place: String::new(),
+    };
+    for line in lines {
+        if let Some(name) = line.strip_prefix("Kernel: ") {
+            access.kernel = name.to_owned();
+        } else if let Some((_, ids)) = line.split_once("Global(") {
+            let mut ids = ids.split(')').next()?.split(',').map(str::parse);
+            access.item = (ids.next()?.ok()?, ids.next()?.ok()?);
+        } else if let Some((line, file)) = line.strip_prefix("At line ").and_then(|at| at.split_once(" of "))
+        {
+            access.place = format!("{}:{}", file.trim_end_matches(':'), line.split(' ').next()?);
+        }
+    }
+    (!access.kernel.is_empty()).then_some(access)
+}
+
+/// Returns sentences on few active work-items, and on neighbours that access distant addresses.
+fn describe(accesses: &[Access]) -> Vec<String> {
+    let mut sentences = Vec::new();
+    let pixels = (SIZE.0 * SIZE.1) as usize;
+    let kernels: BTreeSet<&str> = accesses.iter().map(|access| access.kernel.as_str()).collect();
+    for kernel in kernels {
+        let of_kernel = || accesses.iter().filter(move |access| access.kernel == kernel);
+        let active: BTreeSet<(u32, u32)> = of_kernel().map(|access| access.item).collect();
+        if active.len() * FEW_ACTIVE < pixels {
+            let items = if active.len() == 1 {
+                "1 work-item".to_owned()
+            } else {
+                format!("{} work-items", active.len())
+            };
+            sentences.push(format!("{kernel}: {items} for {pixels} pixels."));
+        }
+        for is_read in [true, false] {
+            // The first access of each work-item in each line.
+            let mut firsts: BTreeMap<&str, BTreeMap<(u32, u32), u64>> = BTreeMap::new();
+            for access in of_kernel().filter(|access| access.is_read == is_read) {
+                firsts.entry(&access.place).or_default().entry(access.item).or_insert(access.address);
+            }
+            let strided = firsts.iter().filter_map(|(place, of)| Some((*place, usual_distance(of)?)));
+            if let Some((place, bytes)) =
+                strided.filter(|(_, bytes)| *bytes > CACHE_LINE).max_by_key(|(_, bytes)| *bytes)
+            {
+                let verb = if is_read { "read" } else { "write" };
+                sentences
+                    .push(format!("{kernel}: neighbouring work-items {verb} {bytes} bytes apart ({place})."));
+            }
+        }
+    }
+    sentences
+}
+
+/// Returns the most frequent distance in bytes between the addresses of neighbours in the first dimension; `None` without neighbours.
+fn usual_distance(addresses: &BTreeMap<(u32, u32), u64>) -> Option<u64> {
+    let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
+    for (&(x, y), address) in addresses {
+        if let Some(next) = addresses.get(&(x + 1, y)) {
+            *counts.entry(address.abs_diff(*next)).or_default() += 1;
+        }
+    }
+    counts.into_iter().max_by_key(|(_, count)| *count).map(|(distance, _)| distance)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(kind: &str, address: u64, x: u32) -> String {
+        format!(
+            "\nInvalid {kind} of size 4 at global memory address {address:#x}\n\tKernel: own\n\tEntity: Global({x},2,0) \
+             Local(3,2,0) Group(0,0,0)\n\t  %5 = load <4 x i8>\n\tAt line 7 (column 8) of box_filter/own.cl:\n\t  x\n"
+        )
+    }
+
+    #[test]
+    fn few_active_work_items_and_strided_accesses_are_named() {
+        let log: String = (0..8).map(|x| message("read", 0x1000 + 256 * u64::from(x), x) + "\n").collect();
+        let accesses = parse(&log);
+        assert_eq!(accesses.len(), 8);
+        assert_eq!((accesses[3].item, accesses[3].place.as_str()), ((3, 2), "box_filter/own.cl:7"));
+        let want = [
+            "own: 8 work-items for 512 pixels.",
+            "own: neighbouring work-items read 256 bytes apart (box_filter/own.cl:7).",
+        ];
+        assert_eq!(describe(&accesses), want);
+        let near: String = (0..200).map(|x| message("write", 0x1000 + 4 * u64::from(x), x) + "\n").collect();
+        assert_eq!(describe(&parse(&near)), [""; 0]);
+        assert_eq!(describe(&parse("Oclgrind: 3 errors generated")), [""; 0]);
+    }
+}

@@ -1,0 +1,199 @@
+//! Counts what kernels read and write: runs them once under Oclgrind, without the compiler's optimizations, and reads its histogram of
+//! instructions. [`Ladder::work`] predicts the same numbers.
+
+use std::process::Command;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::oclgrind::checker;
+use super::{COUNT_SUBCOMMAND, missing_oclgrind};
+use crate::cli::output::{print_json, print_line};
+use base::error::{Error, Result};
+use base::exit;
+use ladder::config::Config;
+use ladder::runner::{Ladder, Part};
+use ladder::work::Transfer;
+use opencl::cl::{ClContext, DeviceInfo, DeviceKind, list_devices, no_device};
+use opencl::sandbox::{Cause, Limit, PREPARATION, Sandbox, end_with_parent};
+use opencl::sources::Sources;
+
+/// The maximum length of Oclgrind's histograms that is read, in bytes.
+const MAX_OUTPUT: usize = 4 << 20;
+
+/// What one launch of a kernel has read and written, by Oclgrind's count.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub(crate) struct CountedLaunch {
+    pub(crate) kernel: String,
+    /// Reads of buffers, in instructions and bytes.
+    pub(crate) loads: Transfer,
+    /// Writes of buffers, in instructions and bytes.
+    pub(crate) stores: Transfer,
+    /// Pixels read from images.
+    pub(crate) image_reads: u64,
+    /// Pixels written to images.
+    pub(crate) image_writes: u64,
+    /// Barriers, counted for each work-item.
+    pub(crate) barriers: u64,
+}
+
+/// A case with its formula and its count.
+#[derive(Debug, Serialize)]
+pub(crate) struct CountedCase {
+    /// The ladder's [`KernelWork`](ladder::work::KernelWork) in JSON; null if it has no formula.
+    pub(crate) work: Value,
+    pub(crate) launches: Vec<CountedLaunch>,
+}
+
+/// Runs a variant's kernels of `ladder` in a process under Oclgrind, once for each of `cases` in JSON.
+///
+/// # Errors
+/// If Oclgrind is missing, or the kernels cannot run there.
+pub(crate) fn count(
+    ladder: &str,
+    id: &str,
+    cpu: bool,
+    cases: &[String],
+    limit: Limit,
+) -> Result<Vec<CountedCase>> {
+    let checker = checker().ok_or_else(missing_oclgrind)?;
+    let what = || format!("The reads and writes of '{id}' could not be counted.");
+    let failed = |why: String| Error::new(what(), why, "Try the kernels with `clreel check-kernels`.");
+    let mut command = Command::new(checker);
+    command.args(["--inst-counts", "--build-options", "-cl-opt-disable"]);
+    // As much as graphics cards have: the largest tiles need it.
+    command.args(["--local-mem-size", "65536"]);
+    let program = std::env::current_exe().map_err(|e| failed(format!("{e}.")))?;
+    command.arg(program).args([COUNT_SUBCOMMAND, "--run", ladder, id]).args(cases);
+    if cpu {
+        command.arg("--cpu");
+    }
+    let child = Sandbox::start(command, None).map_err(|e| failed(format!("{e}.")))?;
+    let (output, ending) = child.output(MAX_OUTPUT, |passed| limit.exceeded_by(passed));
+    if ending.cause != Cause::Exit(0) {
+        return Err(failed(ending.error().map_or_else(|| format!("Oclgrind {ending}."), str::to_owned)));
+    }
+    Ok(parse(&output))
+}
+
+/// Prints the formula and the count of each case as JSON, for the hidden subcommand; returns the exit code.
+///
+/// # Errors
+/// As [`count`].
+pub(in crate::cli) fn run(ladder: &str, id: &str, cpu: bool, cases: &[String]) -> Result<u8> {
+    print_json(&count(ladder, id, cpu, cases, Limit::new(None, PREPARATION))?)?;
+    Ok(exit::DONE)
+}
+
+/// The beginning of a line with the formula of a case, in the output of the process under Oclgrind; the case's launches follow.
+const FORMULA: &str = "clreel work: ";
+/// The line after the launches of a case. Others belong to the build of the kernels.
+const FORMULA_END: &str = "clreel work done";
+
+/// Parses formulas and histograms of instructions.
+fn parse(output: &str) -> Vec<CountedCase> {
+    let mut cases: Vec<CountedCase> = Vec::new();
+    let mut is_case = false;
+    for line in output.lines() {
+        if line == FORMULA_END {
+            is_case = false;
+        }
+        if let Some(work) = line.strip_prefix(FORMULA) {
+            let work = serde_json::from_str(work).unwrap_or_default();
+            cases.push(CountedCase { work, launches: Vec::new() });
+            is_case = true;
+        }
+        let Some(CountedCase { launches, .. }) = cases.last_mut().filter(|_| is_case) else { continue };
+        if let Some(name) = line.strip_prefix("Instructions executed for kernel '") {
+            let kernel = name.trim_end_matches("':").to_owned();
+            launches.push(CountedLaunch { kernel, ..CountedLaunch::default() });
+        } else if let (Some(launch), Some((count, what))) = (launches.last_mut(), line.split_once(" - ")) {
+            launch.add(number(count), what.trim());
+        }
+    }
+    cases
+}
+
+/// Returns the number in a text, whose digits may be grouped by commas; 0 if there is none.
+fn number(text: &str) -> u64 {
+    let digits: String = text.chars().filter(char::is_ascii_digit).collect();
+    digits.parse().unwrap_or(0)
+}
+
+impl CountedLaunch {
+    /// Adds `count` instructions of the kind `what`.
+    fn add(&mut self, count: u64, what: &str) {
+        let transfer = || Transfer {
+            elements: count,
+            bytes: what.split_once('(').map_or(0, |(_, bytes)| number(bytes)),
+        };
+        if what.starts_with("load global") || what.starts_with("load constant") {
+            self.loads += transfer();
+        } else if what.starts_with("store global") {
+            self.stores += transfer();
+        } else if what.contains("read_image") {
+            self.image_reads += count;
+        } else if what.contains("write_image") {
+            self.image_writes += count;
+        } else if what.starts_with("call") && what.contains("7barrier") {
+            self.barriers += count;
+        }
+    }
+}
+
+/// Runs a variant's kernels once for each case on the first device, for the hidden subcommand; returns the exit code. Prints the
+/// formula of each case. `cpu` selects the code for CPUs.
+///
+/// # Errors
+/// If there is no device, no such variant or case, or the kernels cannot run.
+pub(in crate::cli) fn run_cases<L: Ladder>(ladder: &L, id: &str, cpu: bool, cases: &[String]) -> Result<u8> {
+    // The counting process may be killed.
+    end_with_parent();
+    let device = list_devices().into_iter().next().ok_or_else(no_device)?;
+    let cl = ClContext::new(&device, Sources::from_environment())?;
+    let kind = if cpu { DeviceKind::Cpu } else { DeviceKind::Gpu };
+    let info = DeviceInfo { kind, ..cl.device.info.clone() };
+    let unknown = |what: &str| Error::new("Nothing can be counted.", format!("{what} is unknown."), "");
+    let variant = ladder.variants().iter().find(|variant| variant.id == id);
+    let code = variant.and_then(|variant| variant.code(kind)).ok_or_else(|| unknown(id))?;
+    for case in cases {
+        let case: L::Case = serde_json::from_str(case).map_err(|_| unknown(case))?;
+        let config = Config::for_class(code, &info, ladder.describe(&case).class);
+        let built = ladder.build(Part::Kernels(&cl, &config))?;
+        let case = ladder.case_of(&built, &case);
+        let mut buffers = ladder.allocate(Some(&cl), &case, 0)?;
+        ladder.load(&mut buffers, L::INFO.inputs[0])?;
+        let work = ladder.work(&config, &info, &case);
+        let text = serde_json::to_string(&work).map_err(|e| unknown(&e.to_string()))?;
+        print_line(format!("{FORMULA}{text}"))?;
+        ladder.run(&built, &mut buffers)?;
+        print_line(FORMULA_END)?;
+    }
+    Ok(exit::DONE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn histograms_are_parsed() {
+        let log = "Instructions executed for kernel 'built':\n  1 - ret\n\nclreel work: {}\nInstructions executed for kernel 'box_naive':\n        1,234 - load global (4,936 bytes)\n  \
+                   10 - load constant (40 bytes)\n   7 - load private (28 bytes)\n  2 - store global (32 bytes)\n   \
+                   9 - call _Z11read_imagef14ocl_image2d_ro11ocl_samplerDv2_i()\n   3 - call _Z12write_imagef14ocl_image2d_woDv2_iDv4_f()\n   \
+                   12 - call _Z7barrierj()\n\nInstructions executed for kernel 'empty':\n  1 - ret\n\n\
+                   clreel work done\nInstructions executed for kernel 'built':\n  1 - ret\n";
+        let naive = CountedLaunch {
+            kernel: "box_naive".to_owned(),
+            loads: Transfer { elements: 1244, bytes: 4976 },
+            stores: Transfer { elements: 2, bytes: 32 },
+            image_reads: 9,
+            image_writes: 3,
+            barriers: 12,
+        };
+        let empty = CountedLaunch { kernel: "empty".to_owned(), ..CountedLaunch::default() };
+        let cases = parse(log);
+        assert!(cases.len() == 1 && cases[0].work == serde_json::json!({}), "{cases:?}");
+        assert_eq!(cases[0].launches, [naive, empty]);
+    }
+}

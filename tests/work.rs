@@ -1,0 +1,111 @@
+//! The formulas of reads and writes ([`Ladder::work`]) against Oclgrind's count of the same launches. Without Oclgrind nothing is
+//! counted.
+
+use serde_json::{Value, json};
+
+use crate::check_kernels::is_installed;
+use crate::common::ladder::clreel;
+use box_filter::{BoxFilter, VariantId};
+use ladder::runner::Ladder;
+use ladder::variant::Variant;
+use ladders::matmul::Matmul;
+use ladders::reduction::REDUCTION;
+use opencl::cl::DeviceKind;
+
+/// Variants of the reduction that did not end within minutes under Oclgrind without optimizations, or were not tried there.
+const NOT_COUNTED: &[&str] =
+    &["unrolled", "prefetch-2", "prefetch-4", "wide-32", "wide-64", "sub-groups", "one-pass", "strips"];
+
+/// Counts a variant's kernels in each of `cases`, with the code for CPUs or for graphics cards; returns a list of formulas and counts.
+/// Returns `None` if Oclgrind itself crashes three times, as Oclgrind 21.10 does with some launches.
+fn count(ladder: &str, id: &str, cpu: bool, cases: &[String]) -> Option<Vec<Value>> {
+    for _ in 0..3 {
+        let mut command = clreel(&["count-kernels", ladder, id]);
+        command.args(cases).args(cpu.then_some("--cpu")).env_remove("CLREEL_KERNELS");
+        let output = command.output().unwrap();
+        if output.status.success() {
+            return Some(serde_json::from_slice(&output.stdout).unwrap());
+        }
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(errors.contains("Oclgrind crashed in the sandbox"), "{ladder} {id}, cpu {cpu}: {errors}");
+    }
+    eprintln!("not counted: {ladder} {id}, cpu {cpu}: Oclgrind crashes");
+    None
+}
+
+/// Compares the formula of a launch with its count, to the element in images and to the byte in buffers.
+fn compare(what: &str, formula: &Value, counted: &Value) {
+    let number = |value: &Value| value.as_u64().unwrap_or_else(|| panic!("{what}: {formula} {counted}"));
+    assert_eq!(formula["kernel"], counted["kernel"], "{what}");
+    for (moved, memory, image) in [("reads", "loads", "image_reads"), ("writes", "stores", "image_writes")] {
+        let (in_images, moved) = (number(&counted[image]), &formula[moved]);
+        let (want, got) = match in_images {
+            0 => (number(&moved["bytes"]), number(&counted[memory]["bytes"])),
+            _ => (number(&moved["elements"]), in_images),
+        };
+        assert_eq!(want, got, "{what}, {memory} of {}: formula and count", formula["kernel"]);
+    }
+    if let Some(barriers) = formula["barriers"].as_u64() {
+        let passed = number(&counted["barriers"]);
+        assert!(passed <= barriers * number(&formula["work_items"]), "{what}: {barriers} barriers, {passed}");
+        assert_eq!(passed > 0, barriers > 0, "{what}: barriers");
+    }
+}
+
+/// Compares formulas with counts for all variants of a ladder with kernels, on both kinds of devices if their code differs.
+fn compare_all<L: Ladder>(ladder: &L, skipped: &[&str], cases: &[L::Case]) {
+    let name = L::INFO.name;
+    let cases: Vec<String> = cases.iter().map(|case| serde_json::to_string(case).unwrap()).collect();
+    let has_code = |variant: &&Variant<L::Code, L::Host>| variant.code(DeviceKind::Cpu).is_some();
+    let mut compared = 0;
+    for variant in ladder.variants().iter().filter(has_code).filter(|variant| !skipped.contains(&variant.id))
+    {
+        for cpu in [true, false] {
+            let Some(counted) = count(name, variant.id, cpu, &cases) else { continue };
+            assert_eq!(counted.len(), cases.len(), "{}", variant.id);
+            for (case, entry) in cases.iter().zip(&counted).filter(|(_, entry)| !entry["work"].is_null()) {
+                let what = format!("{name} {}, cpu {cpu}, {case}", variant.id);
+                let launches =
+                    |list: &Value| list.as_array().unwrap_or_else(|| panic!("{what}: {entry}")).clone();
+                let (formulas, counts) = (launches(&entry["work"]["launches"]), launches(&entry["launches"]));
+                assert_eq!(formulas.len(), counts.len(), "{what}");
+                formulas.iter().zip(&counts).for_each(|(formula, count)| compare(&what, formula, count));
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared >= 6 * cases.len(), "{compared}");
+}
+
+#[test]
+fn formulas_of_the_box_filter_are_oclgrinds_count() {
+    if !is_installed() {
+        return;
+    }
+    let cases: Vec<_> = [(37, 11), (21, 13)]
+        .into_iter()
+        .flat_map(|size| [1, 7, 31].map(|radius| BoxFilter::on_noise(size).case(radius)))
+        .collect();
+    compare_all(&BoxFilter::on_noise((1, 1)), &[VariantId::Own.as_str()], &cases);
+}
+
+#[test]
+fn formulas_of_matmul_are_oclgrinds_count() {
+    if !is_installed() {
+        return;
+    }
+    let shapes = [json!({ "m": 37, "n": 21, "k": 19 }), json!({ "m": 5, "n": 61, "k": 260 })];
+    compare_all(&Matmul, &[], &shapes.map(|shape| serde_json::from_value(shape).unwrap()));
+}
+
+#[test]
+fn formulas_of_the_reduction_are_oclgrinds_count() {
+    if !is_installed() {
+        return;
+    }
+    let pictures = [(67, 33, 16), (132, 129, 64), (131, 65, 32)];
+    let case = |(width, height, block): (u32, u32, u32)| {
+        serde_json::from_value(json!({ "width": width, "height": height, "block": block })).unwrap()
+    };
+    compare_all(&REDUCTION, NOT_COUNTED, &pictures.map(case));
+}
