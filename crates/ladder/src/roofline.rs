@@ -10,7 +10,7 @@ use super::why::{DevicePeaks, Rates};
 use base::timing::number;
 
 /// Width of the chart.
-const WIDTH: f64 = 860.0;
+const WIDTH: f64 = 920.0;
 /// Margin of the chart on all sides.
 const MARGIN: f64 = 16.0;
 /// The left and the right end of the plot.
@@ -31,6 +31,7 @@ text{font:13px sans-serif;fill:#1f2328}
 .grid{stroke:#d1d9e0}
 .roof{stroke:#bc4c00;stroke-width:1.5;fill:none}
 .roof-name{font-size:11px;fill:#bc4c00}
+.roof-name-left{font-size:11px;fill:#bc4c00;text-anchor:end}
 .dot{fill:#2f6fd6}
 .dot-number{font-size:10px;fill:#ffffff;text-anchor:middle}
 ";
@@ -161,9 +162,14 @@ fn write_panel(out: &mut String, peaks: &DevicePeaks, dots: &[Dot], top: f64) ->
         write_text(out, "tick-y", PLOT_X.0 - 6.0, at + 4.0, &word)?;
     }
     write_text(out, "small", PLOT_X.0, bottom + 28.0, "operations per byte; GFLOP/s upwards")?;
-    for (name, gb_s) in [("copy", peaks.copy_gb_s), ("plain read", peaks.read_gb_s)] {
+    // Reading is at least as fast as copying, so its name stands on the other side of the two lines.
+    let roofs = [
+        ("copy", peaks.copy_gb_s, ("roof-name", (8.0, 12.0))),
+        ("plain read", peaks.read_gb_s, ("roof-name-left", (-8.0, -4.0))),
+    ];
+    for (name, gb_s, label) in roofs {
         if let Some(gb_s) = gb_s {
-            write_roof(out, (x, y), (name, gb_s), peaks.gflop_s)?;
+            write_roof(out, (x, y), (name, gb_s), label, peaks.gflop_s)?;
         }
     }
     if let Some(gflop_s) = peaks.gflop_s {
@@ -194,11 +200,13 @@ fn write_panel(out: &mut String, peaks: &DevicePeaks, dots: &[Dot], top: f64) ->
     Ok(())
 }
 
-/// Writes the line of a bandwidth in GB/s, up to the rate of operations `most`.
+/// Writes the line of a bandwidth in GB/s, up to the rate of operations `most`, and its name: `label` has the class of the text and the
+/// distance from the middle of the line.
 fn write_roof(
     out: &mut String,
     (x, y): (Axis, Axis),
     (name, gb_s): (&str, f64),
+    (class, shift): (&str, (f64, f64)),
     most: Option<f64>,
 ) -> fmt::Result {
     let [left, right] = [x.powers.0, x.powers.1].map(|power| 10f64.powi(power));
@@ -209,8 +217,6 @@ fn write_roof(
     }
     let [(x1, y1), (x2, y2)] = [begin, end].map(|intensity| (x.at(intensity), y.at(intensity * gb_s)));
     writeln!(out, "<line class=\"roof\" x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\"/>")?;
-    // The names of two lines that nearly coincide stand at different places.
-    let part = if name.len() > 4 { 0.35 } else { 0.6 };
-    let at = (x1 + part * (x2 - x1) + 8.0, y1 + part * (y2 - y1) + 12.0);
-    write_text(out, "roof-name", at.0, at.1, &format!("{name}: {} GB/s", number(gb_s)))
+    let (x, y) = (0.5 * (x1 + x2), 0.5 * (y1 + y2));
+    write_text(out, class, x + shift.0, y + shift.1, &format!("{name}: {} GB/s", number(gb_s)))
 }

@@ -107,7 +107,7 @@ fn read_sentence(
     let reads = work.reads_per_unit();
     let share = rates.copy_share(peaks).filter(|share| reads > MANY_READS && *share < FAR_FROM_PEAK)?;
     let share = percent(share, measured);
-    Some(format!("Each {} is read {} times; {share} of the copy's bandwidth.", work.unit, number(reads)))
+    Some(format!("Each {} is read {reads:.0} times; {share} of the copy's bandwidth.", work.unit))
 }
 
 /// Returns a sentence on a variant that is near a peak of the device.
