@@ -52,7 +52,7 @@ impl WindowSystem {
     }
 }
 
-/// What the choice of a window system depends on.
+/// The facts about a desktop on which the choice of a window system depends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Desktop {
     has_wayland: bool,

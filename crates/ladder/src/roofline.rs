@@ -43,7 +43,7 @@ pub struct Panel<'a> {
     pub device: &'a str,
     /// The results.
     pub run: &'a CaseRun,
-    /// What the device was measured to do at most.
+    /// The measured peaks of the device.
     pub peaks: DevicePeaks,
 }
 

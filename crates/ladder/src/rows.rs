@@ -102,7 +102,7 @@ pub struct Row {
     pub checked: Vec<Checked>,
     /// The accuracy of the output; `None` if the output has to be exact.
     pub accuracy: Option<Accuracy>,
-    /// What the kernels of a run read, write and compute; `None` if that is not known.
+    /// Reads, writes and operations of the kernels of a run; `None` if that is not known.
     pub work: Option<KernelWork>,
     /// The median device time of each launch in milliseconds, in the order of [`work`](Self::work); empty if it is not known.
     pub launch_ms: Vec<f64>,

@@ -10,7 +10,7 @@ use base::numbers::thousands;
 use base::timing::{believed, number};
 use opencl::cl::{DeviceInfo, DeviceKind};
 
-/// What a device was measured to do at most; `None` where that could not be measured.
+/// The measured peaks of a device; `None` where that could not be measured.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct DevicePeaks {
     /// Bytes that a copy within the device's memory reads and writes, in GB/s.

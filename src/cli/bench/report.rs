@@ -58,7 +58,7 @@ struct InputEntry<'a> {
 struct DeviceReport<'a> {
     #[serde(flatten)]
     device: Option<DeviceEntry>,
-    /// What the device does at most; missing without `--why` and `--roofline`.
+    /// The measured peaks of the device; missing without `--why` and `--roofline`.
     #[serde(skip_serializing_if = "Option::is_none")]
     peaks: Option<DevicePeaks>,
     runs: Vec<RunEntry<'a>>,
@@ -115,7 +115,7 @@ struct RowEntry<'a> {
     wall_ms: Option<Series>,
     #[serde(flatten)]
     rates: Option<Rates>,
-    /// What the kernels read, write and compute; `null` if that is not known.
+    /// Reads, writes and operations of the kernels; `null` if that is not known.
     work: Option<WorkEntry<'a>>,
     /// Sentences on the time; missing without `--why` and `--roofline`.
     #[serde(skip_serializing_if = "Option::is_none")]

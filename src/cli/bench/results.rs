@@ -63,7 +63,7 @@ pub(super) struct DeviceResults {
     pub conversions: Vec<yuv_to_rgba::Row>,
     /// The results of whole frames; `None` without `--whole-frames`.
     pub whole_frames: Option<Vec<whole_frames::Row>>,
-    /// What the device does at most; `None` without `--why` and `--roofline`.
+    /// The measured peaks of the device; `None` without `--why` and `--roofline`.
     pub peaks: Option<DevicePeaks>,
     /// Sentences on the accesses of modified kernels, each with the id of its variant.
     pub accesses: Vec<(&'static str, String)>,

@@ -21,7 +21,7 @@ use opencl::sources::Sources;
 /// The maximum length of Oclgrind's histograms that is read, in bytes.
 const MAX_OUTPUT: usize = 4 << 20;
 
-/// What one launch of a kernel has read and written, by Oclgrind's count.
+/// Reads and writes of one launch of a kernel, by Oclgrind's count.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct CountedLaunch {
     pub(crate) kernel: String,

@@ -23,7 +23,7 @@ use opencl::cl::Device;
 const SAVE_INTERVAL: Duration = Duration::from_secs(10);
 /// The estimated cost of compiling a case, as the number of values that can be tested in the same time.
 const COMPILE_COST: f64 = 2e6;
-/// What the specification of OpenCL C says on NaN.
+/// The rule for NaN in the specification of OpenCL C.
 const NAN_RULE: &str = "OpenCL C: \"When in saturated mode, […] NaN is converted to zero\" (Out-of-Range Behavior and Saturated \
                         Conversions; \"should be\" before 2026).";
 /// The number of seconds after which the remaining time is estimated even if little of the work is done.
