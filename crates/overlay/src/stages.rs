@@ -65,27 +65,10 @@ fn conversion_differs(view: &View) -> bool {
     by_kernel && view.kernels.conversion_differs()
 }
 
-/// Lays out the lines about the frames, the movie and the device, below the table.
+/// Lays out the lines about the movie, the frames and the device, below the table. The movie's come first: its notes are
+/// warnings, which must be seen without scrolling.
 fn show_facts(ui: &mut Ui, view: &View, numbers: &Numbers, actions: &mut Vec<Action>) {
     draw_rule(ui);
-    let recorder = view.recorder;
-    let (late, dropped) = (recorder.late(), recorder.dropped());
-    let color = if late + dropped > 0 { theme::WARN } else { theme::TEXT };
-    let counts = format!("{} presented, {late} late, {dropped} dropped", recorder.presented());
-    show_fact(ui, "Frames", &counts, color, words::FRAME_COUNTS);
-
-    let percent = |load: Option<f32>| load.map_or_else(|| theme::UNKNOWN.into(), |p| format!("{p:.0} %"));
-    let cpu = format!("{} of one core, machine {}", percent(view.cpu.process), percent(view.cpu.machine));
-    show_fact(ui, "CPU", &cpu, theme::TEXT, &words::cpu_text(view.cpu.cores));
-    let (clock, hover) = words::clock_speed_texts(view.clock_speed);
-    show_fact(ui, "Clock", &clock, theme::TEXT, &hover);
-    let repaint = match numbers.repaint {
-        Some(r) => format!("{} ms, p95 {} ms", theme::ms(r.p50), theme::ms(r.p95)),
-        None => theme::UNKNOWN.into(),
-    };
-    show_fact(ui, "Repaint", &repaint, theme::TEXT, words::REPAINT);
-    draw_rule(ui);
-
     let idea = view.variants.iter().find(|v| v.id == view.chosen).map_or("", |v| v.idea);
     let mut hover = idea.to_owned();
     if let Some(auto) = view.auto.filter(|_| view.chosen == VariantId::Auto) {
@@ -106,6 +89,26 @@ fn show_facts(ui: &mut Ui, view: &View, numbers: &Numbers, actions: &mut Vec<Act
     for remark in &movie.remarks {
         show_fact(ui, "Note", remark, theme::WARN, &format!("{remark}\n{}", words::UNSUPPORTED_PROPERTY));
     }
+    draw_rule(ui);
+
+    let recorder = view.recorder;
+    let (late, dropped) = (recorder.late(), recorder.dropped());
+    let color = if late + dropped > 0 { theme::WARN } else { theme::TEXT };
+    let counts = format!("{} presented, {late} late, {dropped} dropped", recorder.presented());
+    show_fact(ui, "Frames", &counts, color, words::FRAME_COUNTS);
+
+    let percent = |load: Option<f32>| load.map_or_else(|| theme::UNKNOWN.into(), |p| format!("{p:.0} %"));
+    let cpu = format!("{} of one core, machine {}", percent(view.cpu.process), percent(view.cpu.machine));
+    show_fact(ui, "CPU", &cpu, theme::TEXT, &words::cpu_text(view.cpu.cores));
+    let (clock, hover) = words::clock_speed_texts(view.clock_speed);
+    show_fact(ui, "Clock", &clock, theme::TEXT, &hover);
+    let repaint = match numbers.repaint {
+        Some(r) => format!("{} ms, p95 {} ms", theme::ms(r.p50), theme::ms(r.p95)),
+        None => theme::UNKNOWN.into(),
+    };
+    show_fact(ui, "Repaint", &repaint, theme::TEXT, words::REPAINT);
+    draw_rule(ui);
+
     let devices = match view.device {
         Some(device) => {
             let hover = words::device_text(device);
