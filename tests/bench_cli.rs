@@ -319,6 +319,17 @@ fn a_kernel_with_other_arguments_fails_before_it_runs() {
 }
 
 #[test]
+fn a_missing_folder_of_kernels_is_an_error_before_anything_is_measured() {
+    for command in ["bench", "tune"] {
+        let output = run(&[command, "--kernels", "/nonexistent"]);
+        let (stdout, stderr) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert_eq!((output.status.code(), &*stdout), (Some(1), ""), "{stderr}");
+        assert!(stderr.contains("The kernels in /nonexistent cannot be read."), "{stderr}");
+    }
+}
+
+#[test]
 fn devices_are_listed_and_can_be_selected_by_index() {
     let output = run(&["devices", "--json"]);
     assert_eq!(output.status.code(), Some(0));

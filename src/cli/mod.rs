@@ -38,6 +38,7 @@ use box_filter::yuv_to_rgba::Selection;
 use box_filter::{Group, VariantId};
 use engine::stats::{TraceContext, write_trace};
 use opencl::cl::{Device, Listing, list, list_devices, no_device, select_device};
+use opencl::sources::{self, Sources};
 use opencl::{crash, drivers, process, sandbox, watch};
 
 pub(crate) use check_kernels::CheckedCode;
@@ -199,6 +200,14 @@ pub fn run(cli: &Cli) -> Result<u8> {
     };
     if let Some(folder) = &kernels {
         process::set_kernels(folder);
+    }
+    if matches!(
+        cli.command,
+        Some(Command::Bench(_) | Command::Tune(_) | Command::Snapshot(_) | Command::CheckKernels(_))
+    ) && let Some(folder) = sources::named_folder()
+    {
+        // Otherwise each variant fails with this error, some after minutes of measuring. The window waits for the folder.
+        Sources::read(&folder)?;
     }
     // The link leads to the running program even if its file has been replaced.
     sandbox::set_program("/proc/self/exe".into());
