@@ -16,7 +16,7 @@ use super::config::{Code, Config, Extent, PLANES};
 use super::guarded::GuardedPicture;
 use super::native::{self, Lanes, all_threads};
 use super::pictures::Pattern;
-use super::planar::{PlanarFilter, PlanarPlan, Samples, planar_quick, planes_of, suite};
+use super::planar::{self, PlanarFilter, PlanarPlan, Samples, planar_quick, planes_of, suite};
 use super::reference::quick;
 use super::run::Bands;
 use super::tuned::{self, SizeClass, UNTUNED_VARIANT};
@@ -33,7 +33,7 @@ use ladder::runner::{CaseInfo, Expected, Ladder, LadderInfo, Output, Part};
 use ladder::sizes::Sizes;
 use ladder::variant::{Variant, Work};
 use ladder::work::KernelWork;
-use opencl::cl::{ClContext, Device, DeviceInfo, Event, failed};
+use opencl::cl::{ClContext, Device, DeviceInfo, DeviceKind, Event, failed};
 use opencl::kernel::unique_number;
 use opencl::memory::{Picture, Rgba, Storage};
 use video::color::Layout;
@@ -593,7 +593,10 @@ impl Ladder for BoxFilter<'_> {
                     || Error::new("There is no variant with these kernels.", config.code().file, "");
                 let id = config.code().variant().ok_or_else(unknown)?;
                 if id.reads_planes() {
-                    return Ok(Built::Planes(cl.clone(), Box::new(PlanarFilter::build(cl, id)?)));
+                    let is_for_cpu = config.code().file == PLANES[0].file;
+                    let kind = if is_for_cpu { DeviceKind::Cpu } else { DeviceKind::Gpu };
+                    let filter = Box::new(PlanarFilter::build_as(cl, id, kind)?);
+                    return Ok(Built::Planes(cl.clone(), filter));
                 }
                 let variant = Box::new(BuiltVariant::build_with(cl, id, config)?);
                 Ok(Built::Kernels(cl.clone(), variant, OnceCell::new()))
@@ -604,8 +607,15 @@ impl Ladder for BoxFilter<'_> {
     fn work(&self, config: &Config, device: &DeviceInfo, case: &Case) -> Option<KernelWork> {
         let Case { size: (width, height), radius, bands, .. } = *case;
         let code = config.code();
-        // The filter on planes has no formula yet.
-        code.variant().filter(|id| !id.reads_planes())?;
+        let (units, least_bytes) =
+            (u64::from(width) * u64::from(height), case.bytes().iter().map(|bytes| *bytes as u64).sum());
+        let of_pixels = |launches| Some(KernelWork { unit: "pixel", units, least_bytes, launches });
+        if let Some(layout) = case.layout() {
+            // As the filter on planes itself, with at least one compute unit.
+            let (units, for_gpu) = (device.units.max(1), code.file == PLANES[1].file);
+            let band = |rows| planar::work::launch_work(&layout, radius, rows, units, for_gpu);
+            return of_pixels(bands.ranges(height, planar::ROW_STEP).into_iter().map(band).collect());
+        }
         let work = |pass, rows: Range<u32>| {
             let rows = rows.end - rows.start;
             code.work_of(config, pass, &Extent { width, rows, radius, units: device.units })
@@ -614,8 +624,7 @@ impl Ladder for BoxFilter<'_> {
         let ranges = |pass| bands.ranges(height, (code.row_step)(config, pass)).into_iter();
         let launches =
             passes.flat_map(|pass| ranges(pass).map(move |rows| work(pass, rows))).collect::<Option<_>>()?;
-        let least_bytes = case.bytes().iter().map(|bytes| *bytes as u64).sum();
-        Some(KernelWork { unit: "pixel", units: u64::from(width) * u64::from(height), least_bytes, launches })
+        of_pixels(launches)
     }
 
     /// Returns the case with the kind of memory in which the variant works.

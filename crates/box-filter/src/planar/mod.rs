@@ -33,8 +33,9 @@ pub(crate) mod opencl;
 pub(crate) mod reference;
 pub mod run;
 pub mod suite;
+pub(crate) mod work;
 
-pub(crate) use opencl::{FILES as PLANES_FILES, PLANES, PlanesCode};
+pub(crate) use opencl::{FILES as PLANES_FILES, PLANES, PlanesCode, ROW_STEP};
 pub use opencl::{PlanarFilter, PlanarPlan};
 pub use reference::{planar_quick, planar_reference};
 pub use run::{Samples, planes_of};

@@ -46,13 +46,15 @@ impl PlanesCode {
 }
 
 /// The name of the kernel in both files.
-const KERNEL_NAME: &str = "box_planes";
+pub(super) const KERNEL_NAME: &str = "box_planes";
 /// The number per compute unit of strips of rows on CPUs, and of work-groups on all other devices.
 const STRIPS: [u32; 2] = [2, 6];
+/// Bands whose height is a multiple of this number of rows waste little work.
+pub(crate) const ROW_STEP: u32 = 64;
 /// The number of work-items in a work-group of the kernel for GPUs.
-const GROUP: u32 = 128;
+pub(super) const GROUP: u32 = 128;
 /// The number of columns that a work-item of the kernel for GPUs computes.
-const COLUMNS: u32 = 8;
+pub(super) const COLUMNS: u32 = 8;
 /// The number of values by which a line of scratch extends a row on each side: the edge for the largest window, and padding
 /// for whole vectors. `MARGIN` in 08_planes.cl is the same.
 const MARGIN: usize = MAX_RADIUS as usize + 32;
@@ -218,6 +220,35 @@ mod argument {
     pub(crate) const SCRATCH: u32 = 16;
 }
 
+/// Returns the number of a component's samples.
+fn area(layout: &Layout, component: usize) -> f64 {
+    let (width, height) = layout.size_of(component);
+    f64::from(width) * f64::from(height)
+}
+
+/// Returns the number of strips into which a band of this many rows is divided on a device with this number of compute units.
+pub(super) fn strips(units: u32, for_gpu: bool, rows: u32) -> u32 {
+    (STRIPS[usize::from(for_gpu)] * units).min(rows).max(1)
+}
+
+/// Returns the work-groups per row and the number of strips for each component, for a band of this many rows of the picture.
+pub(super) fn groups(layout: &Layout, radius: u32, units: u32, rows: u32) -> [[u32; 2]; 4] {
+    let whole: f64 = (0..layout.count()).map(|index| area(layout, index)).sum();
+    std::array::from_fn(|index| {
+        if index >= layout.count() {
+            return [0; 2];
+        }
+        let (subsampled, down) = layout.subsampled_of(index);
+        let reach = Window::new(radius, subsampled).reach;
+        let halo = (reach + 1).div_ceil(COLUMNS);
+        let blocks = layout.size_of(index).0.div_ceil(COLUMNS);
+        let across = blocks.div_ceil(GROUP - 2 * halo);
+        let part = f64::from(STRIPS[1] * units) * area(layout, index) / whole;
+        let rows = if down { rows.div_ceil(2) } else { rows };
+        [across, (part as u32 / across).clamp(1, rows)]
+    })
+}
+
 /// The filter on planes with its arguments, for one layout and one destination.
 #[derive(Debug)]
 pub struct PlanarPlan {
@@ -241,25 +272,19 @@ impl PlanarPlan {
 
     /// Returns a number of rows: bands whose height is a multiple of it waste little work.
     pub fn row_step(&self) -> u32 {
-        64
+        ROW_STEP
     }
 
     /// Returns the estimated work over all rows, in samples read. Use it to compare radii and sizes.
     pub fn work(&self) -> f64 {
-        let samples: f64 = (0..self.layout.count()).map(|index| self.area(index)).sum();
+        let samples: f64 = (0..self.layout.count()).map(|index| area(&self.layout, index)).sum();
         let strip = f64::from(self.rows()) / f64::from(self.strips(self.rows()));
         samples * (2.0 + f64::from(2 * self.radius.get() + 1) / strip)
     }
 
-    /// Returns the number of a component's samples.
-    fn area(&self, component: usize) -> f64 {
-        let (width, height) = self.layout.size_of(component);
-        f64::from(width) * f64::from(height)
-    }
-
     /// Returns the number of strips into which a band of this many rows is divided.
     fn strips(&self, rows: u32) -> u32 {
-        (STRIPS[usize::from(self.for_gpu)] * self.units).min(rows).max(1)
+        strips(self.units, self.for_gpu, rows)
     }
 
     /// Returns the length in values of a line of scratch: a row with its edges repeated.
@@ -329,25 +354,6 @@ impl PlanarPlan {
         Ok(())
     }
 
-    /// Returns the work-groups per row and the number of strips for each component, for a band of this many rows of the
-    /// picture.
-    fn groups(&self, rows: u32) -> [[u32; 2]; 4] {
-        let whole: f64 = (0..self.layout.count()).map(|index| self.area(index)).sum();
-        std::array::from_fn(|index| {
-            if index >= self.layout.count() {
-                return [0; 2];
-            }
-            let (subsampled, down) = self.layout.subsampled_of(index);
-            let reach = Window::new(self.radius.get(), subsampled).reach;
-            let halo = (reach + 1).div_ceil(COLUMNS);
-            let blocks = self.layout.size_of(index).0.div_ceil(COLUMNS);
-            let across = blocks.div_ceil(GROUP - 2 * halo);
-            let part = f64::from(STRIPS[1] * self.units) * self.area(index) / whole;
-            let rows = if down { rows.div_ceil(2) } else { rows };
-            [across, (part as u32 / across).clamp(1, rows)]
-        })
-    }
-
     /// Enqueues the filter of a band of the picture's rows, from the block `from`, and returns its event without waiting.
     /// Consecutive bands cover consecutive rows of subsampled components. Flush the queue to start it.
     ///
@@ -371,7 +377,7 @@ impl PlanarPlan {
         let (global, local) = match self.for_gpu {
             false => (self.strips(count), 1),
             true => {
-                let groups = self.groups(count);
+                let groups = groups(&self.layout, self.radius.get(), self.units, count);
                 for (index, at) in [(argument::LINE, 0), (argument::SCRATCH, 1)] {
                     self.kernel.set(index, Value::Int4(groups.map(|group| group[at] as i32)))?;
                 }

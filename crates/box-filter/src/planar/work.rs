@@ -1,0 +1,146 @@
+//! The exact work of the filter on planes, as formulas of the layout, the radius and a band of rows. They follow the kernel files
+//! statement by statement; tests/work.rs compares them with a count. An element is a sample, or a sum of samples.
+
+use std::ops::Range;
+
+use super::Window;
+use super::opencl::{COLUMNS, GROUP, KERNEL_NAME, groups, strips};
+use ladder::work::{LaunchWork, Transfer};
+use video::color::Layout;
+
+/// Bytes of a weighted column sum.
+const COLUMN: u64 = 4;
+/// Bytes of a sample of the output.
+const OUTPUT: u64 = 2;
+/// Samples of a vector in the kernel for CPUs.
+const VECTOR: u64 = 16;
+
+/// A component's size, the distance between its samples, and its window along both axes.
+#[derive(Debug, Clone, Copy)]
+struct Plane {
+    width: u64,
+    step: u32,
+    is_half_down: bool,
+    across: Window,
+    down: Window,
+}
+
+/// Returns the components of a layout with their index.
+fn planes(layout: &Layout, radius: u32) -> impl Iterator<Item = (usize, Plane)> {
+    (0..layout.count()).map(move |index| {
+        let (is_half_across, is_half_down) = layout.subsampled_of(index);
+        let (across, down) = (Window::new(radius, is_half_across), Window::new(radius, is_half_down));
+        let (width, step) = (u64::from(layout.size_of(index).0), layout.components[index].step);
+        (index, Plane { width, step, is_half_down, across, down })
+    })
+}
+
+impl Plane {
+    /// Returns the rows of this component in a band of the picture's rows.
+    fn rows(&self, band: &Range<u32>) -> u32 {
+        let half = u32::from(self.is_half_down);
+        ((band.end + half) >> half) - ((band.start + half) >> half)
+    }
+
+    /// Returns the number of samples in a line of the window down the columns.
+    fn line(&self) -> u64 {
+        u64::from(2 * self.down.reach + 1)
+    }
+
+    /// Returns the number of samples that the kernel for CPUs reads of a row: whole vectors, then single samples. Where every second
+    /// sample belongs to another component, a vector is one of two.
+    fn row_reads(&self) -> u64 {
+        let vectors = (self.width - 1) / VECTOR;
+        let vector = if self.step == 2 { 2 * VECTOR } else { VECTOR };
+        vectors * vector + self.width - vectors * VECTOR
+    }
+}
+
+/// Returns the numbers of rows of the strips into which a kernel divides a component's rows.
+fn strip_rows(rows: u32, strips: u32) -> impl Iterator<Item = u64> {
+    let begin = move |strip: u32| u64::from(rows) * u64::from(strip) / u64::from(strips.max(1));
+    (0..strips).map(move |strip| begin(strip + 1) - begin(strip))
+}
+
+/// Returns the work of a launch for a band of the picture's rows, on a device with this number of compute units, with the kernel for
+/// graphics cards or for CPUs.
+pub(crate) fn launch_work(
+    layout: &Layout,
+    radius: u32,
+    band: Range<u32>,
+    units: u32,
+    for_gpu: bool,
+) -> LaunchWork {
+    if for_gpu { on_gpu(layout, radius, &band, units) } else { on_cpu(layout, radius, &band, units) }
+}
+
+/// The kernel for CPUs. Its running sums and column sums are in global memory.
+fn on_cpu(layout: &Layout, radius: u32, band: &Range<u32>, units: u32) -> LaunchWork {
+    let strips = strips(units, false, band.end - band.start);
+    let (sample, running) = if layout.wide { (2, 4) } else { (1, 2) };
+    let (mut reads, mut writes, mut operations) = (Transfer::default(), Transfer::default(), 0);
+    for (_, plane) in planes(layout, radius) {
+        let Plane { width, across, down, .. } = plane;
+        let reach = u64::from(across.reach);
+        let [has_end_across, has_end_down] = [across, down].map(|window| u64::from(window.end > 0));
+        for rows in strip_rows(plane.rows(band), strips).filter(|rows| *rows > 0) {
+            // The sums start at zero; each line of the first window is added to them.
+            reads +=
+                (Transfer::new(plane.row_reads(), sample) + Transfer::new(width, running)) * plane.line();
+            writes += Transfer::new(width, running) * (1 + plane.line());
+            // Down: the row that enters, the one that leaves, and the weighted ends of the window.
+            reads += Transfer::new((2 + has_end_down) * plane.row_reads(), sample) * rows;
+            reads += Transfer::new(width, running) * rows;
+            writes += (Transfer::new(width, running) + Transfer::new(width, COLUMN)) * rows;
+            // The first and the last sum are repeated.
+            let edges = [reach + 1, reach + 17].map(|columns| columns.next_multiple_of(VECTOR));
+            reads += Transfer::new(2, COLUMN) * rows;
+            writes += Transfer::new(edges.iter().sum(), COLUMN) * rows;
+            // Along the row: the sums before the first sample, then two vectors, or three, for each vector.
+            let vectors = width.div_ceil(VECTOR);
+            reads += Transfer::new(1 + reach + (2 + has_end_across) * VECTOR * vectors, COLUMN) * rows;
+            writes += Transfer::new(VECTOR * vectors, OUTPUT) * rows;
+            let per_column = (2 + 4 * has_end_down) * width;
+            let per_sample = (6 + 4 * has_end_across + 1) * VECTOR * vectors;
+            operations += width * plane.line() + (per_column + 1 + reach + per_sample) * rows;
+        }
+    }
+    let launch = LaunchWork::new(KERNEL_NAME, &[strips as usize], &[1]);
+    LaunchWork { reads, writes, operations, ..launch }
+}
+
+/// The kernel for graphics cards. A work-item reads whole blocks of columns, beyond the border too.
+fn on_gpu(layout: &Layout, radius: u32, band: &Range<u32>, units: u32) -> LaunchWork {
+    let (columns, group) = (u64::from(COLUMNS), u64::from(GROUP));
+    let sample = if layout.wide { 2 } else { 1 };
+    let (mut samples, mut written, mut operations, mut turns, mut count) = (0, 0, 0, 0, 0);
+    let groups = groups(layout, radius, units, band.end - band.start);
+    for (index, plane) in planes(layout, radius) {
+        let [across, down] = groups[index];
+        count += across * down;
+        let reach = u64::from(plane.across.reach);
+        let blocks = plane.width.div_ceil(columns);
+        let readers = group.min(blocks.div_ceil(u64::from(across)) + 2 * (reach + 1).div_ceil(columns));
+        let mut lines = 0;
+        for rows in strip_rows(plane.rows(band), down) {
+            // The first window and three lines, then two lines for each further row.
+            lines += plane.line() + 3 + 2 * rows.saturating_sub(1);
+            turns = turns.max(rows);
+        }
+        let read = u64::from(across) * readers * columns * lines;
+        let output = blocks * u64::from(plane.rows(band));
+        // The first window of a block is made of totals and of two parts of blocks, the next ones of the one before.
+        let window = (2 * reach + 1) / columns + reach % columns + (reach + 1) % columns;
+        samples += read;
+        written += output * columns;
+        operations += 2 * read + output * (window + 2 * (columns - 1) + columns);
+    }
+    let launch = LaunchWork::new(KERNEL_NAME, &[(count * GROUP) as usize], &[GROUP as usize]);
+    LaunchWork {
+        reads: Transfer::new(samples, sample),
+        writes: Transfer::new(written, OUTPUT),
+        operations,
+        barriers: Some(turns),
+        ..launch
+    }
+}
