@@ -48,6 +48,8 @@ struct Program {
     id: VariantId,
     program: cl::Program,
     config: Config,
+    /// True if the kernels are modified, so that their work is not known.
+    is_modified: bool,
 }
 
 impl BuiltVariant {
@@ -183,13 +185,14 @@ impl BuiltVariant {
         }
         let file = config.code().file;
         let program = program::build(cl, file, &options)?;
-        let programs = vec![Program { id, program, config: config.clone() }];
+        let is_modified = cl.sources().is_changed(file);
+        let programs = vec![Program { id, program, config: config.clone(), is_modified }];
         let built =
             Self { kernels, programs, choices: Vec::new(), output, number: unique_number(), version: None };
         let queue = cl.extra_queue()?;
         // Modified kernels may write beyond their memory, which canaries protect.
         let bytes = (width * height * 4) as usize;
-        let guard = if cl.sources().is_changed(file) { verify::guard_bytes(bytes) } else { 0 };
+        let guard = if is_modified { verify::guard_bytes(bytes) } else { 0 };
         let allocate =
             |storage| GuardedPicture::new(cl, storage, (width, height), guard).map(|new| new.picture);
         let (src, dst) = (allocate(kernels.storage)?, allocate(output)?);
@@ -291,7 +294,8 @@ impl BuiltVariant {
             return Err(Error::new(what, "The picture has no pixels.", ""));
         }
         self.kernels.supports(&cl.device.info, width, height)?;
-        let Some(Program { id: variant, program, config }) = self.program(tuned_size.0, tuned_size.1, radius)
+        let Some(Program { id: variant, program, config, is_modified }) =
+            self.program(tuned_size.0, tuned_size.1, radius)
         else {
             return Err(Error::new(what, "It is not built.", ""));
         };
@@ -319,8 +323,10 @@ impl BuiltVariant {
             passes.push(pass);
         }
         let units = cl.device.info.units;
-        let (kernels, variant, config) = (self.kernels, *variant, config.clone());
-        let plan = Plan { kernels, variant, config, passes, width, height, units, radius: Cell::new(0) };
+        let (kernels, variant, config, is_modified) = (self.kernels, *variant, config.clone(), *is_modified);
+        let radius_now = Cell::new(0);
+        let plan =
+            Plan { kernels, variant, config, is_modified, passes, width, height, units, radius: radius_now };
         plan.set_radius(radius)?;
         Ok(plan)
     }

@@ -8,6 +8,7 @@ use super::{Kernels, MAX_RADIUS};
 use crate::VariantId;
 use base::error::{Error, Result};
 use ladder::measure::sample;
+use ladder::work::{KernelWork, LaunchWork};
 use opencl::cl::{Answer, Event, Mem, Queue, failed};
 use opencl::kernel::{Kernel, Value, enqueue_after, expect_types};
 use opencl::memory::Storage;
@@ -97,6 +98,7 @@ pub struct Plan {
     pub(super) kernels: &'static Kernels,
     pub(super) variant: VariantId,
     pub(super) config: Config,
+    pub(super) is_modified: bool,
     pub(super) passes: Vec<Pass>,
     pub(super) width: u32,
     pub(super) height: u32,
@@ -134,6 +136,28 @@ impl Plan {
         }
         let pixels = f64::from(self.width) * f64::from(self.height);
         pixels * (self.config.code().reads_per_pixel)(&self.config, pass, &self.extent(self.height))
+    }
+
+    /// Returns the code with its parameters.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Returns the exact work of a run, given the pass and the number of rows of each of its launches: one entry for each pass.
+    /// Returns `None` if the kernels are modified, or clreel has no formula for them.
+    pub fn kernel_work(&self, bands: impl Iterator<Item = (usize, u32)>) -> Option<KernelWork> {
+        let mut launches: Vec<LaunchWork> = Vec::with_capacity(self.passes());
+        for (pass, rows) in bands.filter(|_| !self.is_modified) {
+            let launch = self.config.code().work_of(&self.config, pass, &self.extent(rows))?;
+            match launches.get_mut(pass) {
+                Some(known) => known.add_launch(&launch),
+                None => launches.push(launch),
+            }
+        }
+        let units = u64::from(self.width) * u64::from(self.height);
+        // Each pixel of four bytes is read once and written once.
+        let work = KernelWork { unit: "pixel", units, least_bytes: 2 * 4 * units, launches };
+        (work.launches.len() == self.passes()).then_some(work)
     }
 
     /// Returns the extent of a band of this many rows.

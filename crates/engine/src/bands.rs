@@ -3,14 +3,15 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::estimate::Estimate;
-use super::filter::{BandTimes, FrameFilter, RunningBand};
+use super::filter::{BandTimes, FinishedBand, FrameFilter, RunningBand};
 use super::request::KernelsId;
 use super::scopes::HostMeasurements;
 use super::speed_model::SpeedModel;
-use crate::stats::Span;
+use crate::stats::{FilterWork, Span};
 use base::error::Result;
 use opencl::event::Waker;
 
@@ -18,6 +19,7 @@ use opencl::event::Waker;
 struct Band {
     running: Box<dyn RunningBand>,
     pass: usize,
+    rows: u32,
     work: f64,
     predicted_ms: f64,
 }
@@ -35,6 +37,7 @@ pub struct Bands {
     /// The time from the frame's start until the last finished band was noticed.
     last_after: Duration,
     took: FilterTimes,
+    finished: Vec<FinishedBand>,
 }
 
 /// The measured filter times of a frame's finished bands.
@@ -48,6 +51,8 @@ pub(super) struct FilterTimes {
     pub(super) on_device: Vec<(u64, u64)>,
     /// The interval of the Rust filter on the host's clock; `None` for other filters, and if it did not run.
     pub(super) on_host: Option<Span>,
+    /// The kernels' work and times; `None` for filters without kernels.
+    pub(super) work: Option<Arc<FilterWork>>,
 }
 
 impl Bands {
@@ -64,6 +69,7 @@ impl Bands {
             predicted_ms: (0..filter.passes()).map(predicted).sum(),
             last_after: Duration::ZERO,
             took: FilterTimes::default(),
+            finished: Vec::new(),
             filter,
         }
     }
@@ -85,7 +91,8 @@ impl Bands {
             }
             let waker = Some(waker).filter(|_| predicted_ms > self.filter.band_ms() / 2.0);
             let running = self.filter.start(pass, rows.clone(), waker)?;
-            self.in_flight.push_back(Band { running, pass, work, predicted_ms });
+            let height = rows.end - rows.start;
+            self.in_flight.push_back(Band { running, pass, rows: height, work, predicted_ms });
             self.next = if rows.end >= all { (pass + 1, 0) } else { (pass, rows.end) };
             any = true;
         }
@@ -150,6 +157,8 @@ impl Bands {
             took.on_host = Some(Span { from: took.on_host.map_or(span.from, |first| first.from), ..span });
         }
         took.on_device.extend(ran.on_device);
+        let device_ms = if ran.by_wall { f64::NAN } else { ran.ms };
+        self.finished.push(FinishedBand { pass: band.pass, rows: band.rows, device_ms });
     }
 
     /// Returns true if every band has been started, or if the filter was cancelled and starts no more.
@@ -193,7 +202,7 @@ impl Bands {
 
     /// Returns the times of the bands that have finished so far.
     pub(super) fn filter_times(&self) -> FilterTimes {
-        self.took.clone()
+        FilterTimes { work: self.filter.explain(&self.finished).map(Arc::new), ..self.took.clone() }
     }
 
     /// Returns the prediction, made before the start, of the whole frame's device time in milliseconds. The prediction is a

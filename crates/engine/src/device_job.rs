@@ -174,6 +174,7 @@ impl DeviceJob {
         }
         stages.times[Stage::Filter as usize] += took.ms;
         stages.filter_by_wall |= took.by_wall;
+        stages.work = took.work;
         stages.spans.extend(took.on_host);
         ran.extend(took.on_device.into_iter().map(|span_ns| (Stage::Filter, Lane::Device, span_ns)));
         for span in &self.host_spans {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::Slot;
 use super::bands::FilterTimes;
 use super::scopes::Readings;
-use crate::stats::{Lane, Span, Stage, StageTimes};
+use crate::stats::{FilterWork, Lane, Span, Stage, StageTimes};
 use base::error::Error;
 use box_filter::VariantId;
 use video::color::Correction;
@@ -147,6 +147,8 @@ pub struct Stages {
     pub times: StageTimes,
     /// The filter's time is wall time, because no device time is available.
     pub filter_by_wall: bool,
+    /// The work and the times of the filter's kernels; `None` for filters without kernels.
+    pub work: Option<Arc<FilterWork>>,
     /// The time that the decoder's thread took to pack the planes, in milliseconds, if it packed them for this frame.
     pub pack_ms: Option<f64>,
     /// The intervals in which the stages ran.
@@ -164,7 +166,7 @@ impl Stages {
     /// Makes all times of the frame unknown, because they include something else, such as a stop of the process.
     pub(crate) fn make_times_unknown(&mut self) {
         self.times = [f64::NAN; Stage::ALL.len()];
-        (self.pack_ms, self.spans) = (None, Vec::new());
+        (self.work, self.pack_ms, self.spans) = (None, None, Vec::new());
     }
 
     /// Adds the times and spans of another part of the same frame's work.
@@ -173,6 +175,7 @@ impl Stages {
             *time += ms;
         }
         self.filter_by_wall |= other.filter_by_wall;
+        self.work = other.work.or(self.work.take());
         self.pack_ms = other.pack_ms.or(self.pack_ms);
         self.spans.extend(other.spans);
     }

@@ -1,12 +1,15 @@
-//! Draws a roofline as SVG: a dot for each variant, at its operations per byte and per second, below the lines that the device's
-//! measured [peaks](DevicePeaks) draw (S. Williams, A. Waterman, D. Patterson, "Roofline", 2009). Bytes are those that the case
-//! requires any kernel to move, so that a dot moves to the left if a variant needs fewer operations. Both axes are logarithmic.
+//! A roofline: a dot for each variant, at its operations per byte and per second, below the lines that the device's measured
+//! [peaks](DevicePeaks) draw (S. Williams, A. Waterman, D. Patterson, "Roofline", 2009). Bytes are those that the case requires any
+//! kernel to move, so that a dot moves to the left if a variant needs fewer operations. Both axes are logarithmic.
+//!
+//! [`Roofline::marks`] describes the picture; [`svg`] writes it as SVG, and the window paints it.
 
 use std::fmt::{self, Write};
 
-use super::chart::{escaped, write_line, write_text};
+use super::chart::{escaped, write_text};
 use super::rows::{CaseRun, Row};
 use super::why::{DevicePeaks, Rates};
+use super::work::WorkTotals;
 use base::timing::number;
 
 /// Width of the chart.
@@ -47,28 +50,139 @@ pub struct Panel<'a> {
     pub peaks: DevicePeaks,
 }
 
-/// A variant in the chart.
-#[derive(Debug, Clone, Copy)]
-struct Dot<'a> {
-    row: &'a Row,
+/// A variant in a roofline.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dot {
+    name: String,
     /// Operations per byte.
     intensity: f64,
     rates: Rates,
 }
 
-impl Panel<'_> {
-    /// Returns the variants whose time and operations are known, the fastest first.
-    fn dots(&self) -> Vec<Dot<'_>> {
-        let dot = |row| {
-            let row: &Row = row;
-            let work = row.work.as_ref().filter(|work| work.operations() > 0 && work.least_bytes > 0)?;
-            let rates = Rates::new(work, row.outcome.measured()?)?;
-            Some(Dot { row, intensity: work.operations() as f64 / work.least_bytes as f64, rates })
-        };
-        let mut dots: Vec<Dot> = self.run.rows.iter().filter_map(dot).collect();
-        dots.sort_by(|a, b| b.rates.gb_s.total_cmp(&a.rates.gb_s));
-        dots
+impl Dot {
+    /// Returns the dot of a variant whose run takes `ms` milliseconds; `None` if it does no known operations, or its time is too
+    /// short.
+    pub fn new(name: &str, work: WorkTotals, ms: f64) -> Option<Self> {
+        let is_known = work.operations > 0 && work.least_bytes > 0;
+        let rates = Rates::new(work, ms).filter(|_| is_known)?;
+        let intensity = work.operations as f64 / work.least_bytes as f64;
+        Some(Self { name: name.to_owned(), intensity, rates })
     }
+
+    /// Returns the dot of a row; `None` if its time or its operations are not known.
+    fn of(row: &Row) -> Option<Self> {
+        Self::new(&row.entry.name, row.work.as_ref()?.totals(), row.outcome.measured()?.time.p50)
+    }
+
+    /// Describes the dot.
+    pub fn words(&self) -> String {
+        let Self { name, intensity, rates } = self;
+        format!("{name}: {} GFLOP/s, {} op/byte", number(rates.gflop_s), number(*intensity))
+    }
+}
+
+/// A roofline: a device's peaks and the variants below them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Roofline {
+    peaks: DevicePeaks,
+    dots: Vec<Dot>,
+}
+
+/// The end of a text, or its middle, that stands at a mark's place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Anchor {
+    /// The text begins there.
+    Start,
+    /// The middle of the text is there.
+    Middle,
+    /// The text ends there.
+    End,
+}
+
+/// A part of the picture of a roofline. Places are x and y of the plot's coordinates; a text stands on its place.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Mark {
+    /// A line of the grid.
+    Grid([(f64, f64); 2]),
+    /// A line that a peak draws.
+    Roof([(f64, f64); 2]),
+    /// A number on an axis, or the name of the axes.
+    Tick((f64, f64), Anchor, String),
+    /// The name of a peak.
+    RoofName((f64, f64), Anchor, String),
+    /// A variant, with the index of its dot.
+    Dot((f64, f64), usize),
+}
+
+impl Roofline {
+    /// Creates a roofline; the fastest variant becomes the first.
+    pub fn new(peaks: DevicePeaks, mut dots: Vec<Dot>) -> Self {
+        dots.sort_by(|a, b| b.rates.gb_s.total_cmp(&a.rates.gb_s));
+        Self { peaks, dots }
+    }
+
+    /// Returns the variants, the fastest first.
+    pub fn dots(&self) -> &[Dot] {
+        &self.dots
+    }
+
+    /// Returns the picture in a plot with these left and right, and bottom and top ends. Numbers stand left of the plot and below it.
+    /// Without dots there are no marks.
+    pub fn marks(&self, left_right: (f64, f64), bottom_top: (f64, f64)) -> Vec<Mark> {
+        let Self { peaks, dots } = self;
+        if dots.is_empty() {
+            return Vec::new();
+        }
+        let x = Axis::new(dots.iter().map(|dot| dot.intensity), left_right);
+        let fastest = dots.iter().map(|dot| dot.rates.gflop_s).chain(peaks.gflop_s);
+        let y = Axis::new(fastest, bottom_top);
+        let ((left, right), (bottom, top)) = (left_right, bottom_top);
+        let mut marks = Vec::new();
+        for (value, word) in x.ticks() {
+            let at = x.at(value);
+            marks.push(Mark::Grid([(at, top), (at, bottom)]));
+            marks.push(Mark::Tick((at, bottom + 14.0), Anchor::Middle, word));
+        }
+        for (value, word) in y.ticks() {
+            let at = y.at(value);
+            marks.push(Mark::Grid([(left, at), (right, at)]));
+            marks.push(Mark::Tick((left - 6.0, at + 4.0), Anchor::End, word));
+        }
+        let axes = "operations per byte; GFLOP/s upwards".to_owned();
+        marks.push(Mark::Tick((left, bottom + 28.0), Anchor::Start, axes));
+        // Reading is at least as fast as copying, so its name stands on the other side of the two lines.
+        let roofs = [
+            ("copy", peaks.copy_gb_s, Anchor::Start, (8.0, 12.0)),
+            ("plain read", peaks.read_gb_s, Anchor::End, (-8.0, -4.0)),
+        ];
+        for (name, gb_s, anchor, shift) in roofs {
+            let Some((line, gb_s)) = gb_s.and_then(|gb_s| Some((slope((x, y), gb_s, peaks.gflop_s)?, gb_s)))
+            else {
+                continue;
+            };
+            let [(x1, y1), (x2, y2)] = line;
+            let at = (0.5 * (x1 + x2) + shift.0, 0.5 * (y1 + y2) + shift.1);
+            marks.push(Mark::Roof(line));
+            marks.push(Mark::RoofName(at, anchor, format!("{name}: {} GB/s", number(gb_s))));
+        }
+        if let Some(gflop_s) = peaks.gflop_s {
+            let at = y.at(gflop_s);
+            marks.push(Mark::Roof([(left, at), (right, at)]));
+            let words = format!("multiply-adds: {} GFLOP/s", number(gflop_s));
+            marks.push(Mark::RoofName((left + 6.0, at - 4.0), Anchor::Start, words));
+        }
+        let place = |dot: &Dot| (x.at(dot.intensity), y.at(dot.rates.gflop_s));
+        marks.extend(dots.iter().enumerate().map(|(index, dot)| Mark::Dot(place(dot), index)));
+        marks
+    }
+}
+
+/// Returns the line of a bandwidth in GB/s up to the rate of operations `most`; `None` if it is outside the plot.
+fn slope((x, y): (Axis, Axis), gb_s: f64, most: Option<f64>) -> Option<[(f64, f64); 2]> {
+    let [left, right] = [x.powers.0, x.powers.1].map(|power| 10f64.powi(power));
+    let [bottom, top] = [y.powers.0, y.powers.1].map(|power| 10f64.powi(power));
+    let (begin, end) = (left.max(bottom / gb_s), right.min(most.unwrap_or(top).min(top) / gb_s));
+    (begin < end).then(|| [begin, end].map(|intensity| (x.at(intensity), y.at(intensity * gb_s))))
 }
 
 /// Returns the SVG text of a chart with a roofline for each panel. `ladder` is the ladder's name for the title.
@@ -98,13 +212,13 @@ fn write_body(out: &mut String, ladder: &str, panels: &[Panel]) -> Result<f64, f
         y += 1.5 * LINE_HEIGHT;
         write_text(out, "panel", MARGIN, y, &format!("{} · {}", panel.device, panel.run.case.title))?;
         y += LINE_HEIGHT;
-        let dots = panel.dots();
-        if dots.is_empty() {
+        let roofline = Roofline::new(panel.peaks, panel.run.rows.iter().filter_map(Dot::of).collect());
+        if roofline.dots.is_empty() {
             write_text(out, "small", MARGIN, y, "No variant has a time and a known number of operations.")?;
             continue;
         }
-        write_panel(out, &panel.peaks, &dots, y)?;
-        y += f64::max(PLOT_HEIGHT + 2.0 * LINE_HEIGHT, LINE_HEIGHT * (dots.len() + 1) as f64);
+        write_panel(out, &roofline, y)?;
+        y += f64::max(PLOT_HEIGHT + 2.0 * LINE_HEIGHT, LINE_HEIGHT * (roofline.dots.len() + 1) as f64);
     }
     Ok((y + MARGIN).ceil())
 }
@@ -143,80 +257,75 @@ impl Axis {
 }
 
 /// Writes one roofline below `top`, and the list of its dots beside it.
-fn write_panel(out: &mut String, peaks: &DevicePeaks, dots: &[Dot], top: f64) -> fmt::Result {
-    let bottom = top + PLOT_HEIGHT;
-    let x = Axis::new(dots.iter().map(|dot| dot.intensity), PLOT_X);
-    let fastest = dots.iter().map(|dot| dot.rates.gflop_s).chain(peaks.gflop_s);
-    let y = Axis::new(fastest, (bottom, top));
-    for (value, word) in x.ticks() {
-        write_line(out, "grid", x.at(value), (top, bottom))?;
-        write_text(out, "tick", x.at(value), bottom + 14.0, &word)?;
-    }
-    for (value, word) in y.ticks() {
-        let at = y.at(value);
-        writeln!(
-            out,
-            "<line class=\"grid\" x1=\"{:.1}\" y1=\"{at:.1}\" x2=\"{:.1}\" y2=\"{at:.1}\"/>",
-            PLOT_X.0, PLOT_X.1
-        )?;
-        write_text(out, "tick-y", PLOT_X.0 - 6.0, at + 4.0, &word)?;
-    }
-    write_text(out, "small", PLOT_X.0, bottom + 28.0, "operations per byte; GFLOP/s upwards")?;
-    // Reading is at least as fast as copying, so its name stands on the other side of the two lines.
-    let roofs = [
-        ("copy", peaks.copy_gb_s, ("roof-name", (8.0, 12.0))),
-        ("plain read", peaks.read_gb_s, ("roof-name-left", (-8.0, -4.0))),
-    ];
-    for (name, gb_s, label) in roofs {
-        if let Some(gb_s) = gb_s {
-            write_roof(out, (x, y), (name, gb_s), label, peaks.gflop_s)?;
+fn write_panel(out: &mut String, roofline: &Roofline, top: f64) -> fmt::Result {
+    for mark in roofline.marks(PLOT_X, (top + PLOT_HEIGHT, top)) {
+        match mark {
+            Mark::Grid(line) => write_line(out, "grid", line)?,
+            Mark::Roof(line) => write_line(out, "roof", line)?,
+            Mark::Tick((x, y), anchor, words) => {
+                let class = match anchor {
+                    Anchor::Start => "small",
+                    Anchor::Middle => "tick",
+                    Anchor::End => "tick-y",
+                };
+                write_text(out, class, x, y, &words)?;
+            }
+            Mark::RoofName((x, y), anchor, words) => {
+                let class = if anchor == Anchor::End { "roof-name-left" } else { "roof-name" };
+                write_text(out, class, x, y, &words)?;
+            }
+            Mark::Dot((x, y), index) => {
+                let words = roofline.dots[index].words();
+                writeln!(
+                    out,
+                    "<g><title>{}</title><circle class=\"dot\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"8\"/>",
+                    escaped(&words)
+                )?;
+                write_text(out, "dot-number", x, y + 3.5, &(index + 1).to_string())?;
+                writeln!(out, "</g>")?;
+                let line = top + LINE_HEIGHT * (index as f64 + 0.7);
+                write_text(out, "legend", PLOT_X.1 + 20.0, line, &format!("{}  {words}", index + 1))?;
+            }
         }
-    }
-    if let Some(gflop_s) = peaks.gflop_s {
-        let at = y.at(gflop_s);
-        writeln!(
-            out,
-            "<line class=\"roof\" x1=\"{:.1}\" y1=\"{at:.1}\" x2=\"{:.1}\" y2=\"{at:.1}\"/>",
-            PLOT_X.0, PLOT_X.1
-        )?;
-        let words = format!("multiply-adds: {} GFLOP/s", number(gflop_s));
-        write_text(out, "roof-name", PLOT_X.0 + 6.0, at - 4.0, &words)?;
-    }
-    for (index, dot) in dots.iter().enumerate() {
-        let name = &dot.row.entry.name;
-        let words =
-            format!("{name}: {} GFLOP/s, {} op/byte", number(dot.rates.gflop_s), number(dot.intensity));
-        let (at_x, at_y) = (x.at(dot.intensity), y.at(dot.rates.gflop_s));
-        writeln!(
-            out,
-            "<g><title>{}</title><circle class=\"dot\" cx=\"{at_x:.1}\" cy=\"{at_y:.1}\" r=\"8\"/>",
-            escaped(&words)
-        )?;
-        write_text(out, "dot-number", at_x, at_y + 3.5, &(index + 1).to_string())?;
-        writeln!(out, "</g>")?;
-        let line = top + LINE_HEIGHT * (index as f64 + 0.7);
-        write_text(out, "legend", PLOT_X.1 + 20.0, line, &format!("{}  {words}", index + 1))?;
     }
     Ok(())
 }
 
-/// Writes the line of a bandwidth in GB/s, up to the rate of operations `most`, and its name: `label` has the class of the text and the
-/// distance from the middle of the line.
-fn write_roof(
-    out: &mut String,
-    (x, y): (Axis, Axis),
-    (name, gb_s): (&str, f64),
-    (class, shift): (&str, (f64, f64)),
-    most: Option<f64>,
-) -> fmt::Result {
-    let [left, right] = [x.powers.0, x.powers.1].map(|power| 10f64.powi(power));
-    let [bottom, top] = [y.powers.0, y.powers.1].map(|power| 10f64.powi(power));
-    let (begin, end) = (left.max(bottom / gb_s), right.min(most.unwrap_or(top).min(top) / gb_s));
-    if begin >= end {
-        return Ok(());
+/// Writes a line with a style class.
+fn write_line(out: &mut String, class: &str, [(x1, y1), (x2, y2)]: [(f64, f64); 2]) -> fmt::Result {
+    writeln!(out, "<line class=\"{class}\" x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\"/>")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dot_stands_on_the_line_of_its_rates() {
+        // 8 MB in 1 ms are 8 GB/s, at two operations per byte 16 GFLOP/s.
+        let dot =
+            |name, ms| Dot::new(name, WorkTotals { least_bytes: 8_000_000, operations: 16_000_000 }, ms);
+        let peaks = DevicePeaks { copy_gb_s: Some(8.0), read_gb_s: None, gflop_s: Some(100.0) };
+        let roofline =
+            Roofline::new(peaks, [dot("slow", 10.0), dot("fast", 1.0)].into_iter().flatten().collect());
+        assert_eq!(roofline.dots()[0].words(), "fast: 16.0 GFLOP/s, 2.00 op/byte");
+        let marks = roofline.marks((0.0, 100.0), (200.0, 0.0));
+        let dots: Vec<(f64, f64)> = marks
+            .iter()
+            .filter_map(|mark| if let Mark::Dot(at, _) = mark { Some(*at) } else { None })
+            .collect();
+        let roofs: Vec<[(f64, f64); 2]> = marks
+            .iter()
+            .filter_map(|mark| if let Mark::Roof(line) = mark { Some(*line) } else { None })
+            .collect();
+        let ([fast, slow], [[(x1, y1), (x2, y2)], peak]) = (dots.as_slice(), roofs.as_slice()) else {
+            panic!("{marks:?}")
+        };
+        let on_line = y1 + (fast.0 - x1) / (x2 - x1) * (y2 - y1);
+        assert!((fast.1 - on_line).abs() < 1e-6, "{fast:?} is on the copy's line, at {on_line}");
+        assert!(fast.0 == slow.0 && slow.1 > fast.1 && peak[0].1 < fast.1, "{marks:?}");
+        let nothing = WorkTotals { least_bytes: 8, operations: 0 };
+        assert_eq!(Dot::new("none", nothing, 1.0), None);
+        assert_eq!(Roofline::new(peaks, Vec::new()).marks((0.0, 1.0), (1.0, 0.0)), []);
     }
-    let [(x1, y1), (x2, y2)] = [begin, end].map(|intensity| (x.at(intensity), y.at(intensity * gb_s)));
-    writeln!(out, "<line class=\"roof\" x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\"/>")?;
-    let (x, y) = (0.5 * (x1 + x2), 0.5 * (y1 + y2));
-    write_text(out, class, x + shift.0, y + shift.1, &format!("{name}: {} GB/s", number(gb_s)))
 }

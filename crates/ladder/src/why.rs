@@ -3,12 +3,12 @@
 
 use serde::Serialize;
 
-use super::measure::Measurement;
 use super::rows::Row;
-use crate::work::{KernelWork, LaunchWork};
+use crate::work::{KernelWork, LaunchWork, WorkTotals};
 use base::numbers::thousands;
-use base::timing::{believed, number};
+use base::timing::{Precision, believed, number};
 use opencl::cl::{DeviceInfo, DeviceKind};
+use opencl::machine_code::KernelRegisters;
 
 /// The measured peaks of a device; `None` where that could not be measured.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
@@ -31,10 +31,10 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// Returns the rates of a measured variant; `None` if the time is too short to be known.
-    pub fn new(work: &KernelWork, measured: &Measurement) -> Option<Self> {
-        let ns = measured.time.p50 * 1e6;
-        let rates = Self { gb_s: work.least_bytes as f64 / ns, gflop_s: work.operations() as f64 / ns };
+    /// Returns the rates of work that takes `ms` milliseconds; `None` if the time is too short to be known.
+    pub fn new(work: WorkTotals, ms: f64) -> Option<Self> {
+        let ns = ms * 1e6;
+        let rates = Self { gb_s: work.least_bytes as f64 / ns, gflop_s: work.operations as f64 / ns };
         (ns > 0.0 && rates.gb_s.is_finite()).then_some(rates)
     }
 
@@ -65,18 +65,56 @@ const MOST_OF_TIME: f64 = 0.6;
 /// The number of work-items that a compute unit of a graphics card runs at least at once.
 const ITEMS_PER_UNIT: u64 = 64;
 
-/// Returns sentences that explain the time of a row on a device, each from numbers of this row; none where nothing is known.
-pub fn sentences(row: &Row, peaks: &DevicePeaks, device: &DeviceInfo) -> Vec<String> {
+/// What is known about the time of a variant, on the command line and in the window alike.
+#[derive(Debug, Clone, Copy)]
+pub struct Evidence<'a> {
+    /// The median time in milliseconds.
+    pub ms: f64,
+    /// The digits that the time allows.
+    pub precision: Precision,
+    /// The work of the kernels; `None` if it is not known.
+    pub work: Option<&'a KernelWork>,
+    /// The median time of each launch in milliseconds, in the order of `work`; empty if it is not known.
+    pub launch_ms: &'a [f64],
+    /// The registers of each kernel; empty if the driver does not report them.
+    pub registers: &'a [KernelRegisters],
+}
+
+impl<'a> Evidence<'a> {
+    /// Returns what is known about a row; `None` if it has no times.
+    pub fn of(row: &'a Row) -> Option<Self> {
+        let measured = row.outcome.measured()?;
+        Some(Self {
+            ms: measured.time.p50,
+            precision: measured.precision(),
+            work: row.work.as_ref(),
+            launch_ms: &row.launch_ms,
+            registers: &row.registers,
+        })
+    }
+
+    /// Returns the rates of the variant; `None` if they are not known.
+    pub fn rates(&self) -> Option<Rates> {
+        Rates::new(self.work?.totals(), self.ms)
+    }
+
+    /// Returns the registers of a kernel; `None` if the driver does not report them.
+    pub fn registers_of(&self, kernel: &str) -> Option<&'a KernelRegisters> {
+        self.registers.iter().find(|registers| registers.kernel == kernel)
+    }
+}
+
+/// Returns sentences that explain a time on a device, each from the numbers of `evidence`; none where nothing is known.
+pub fn sentences(evidence: &Evidence, peaks: &DevicePeaks, device: &DeviceInfo) -> Vec<String> {
     let mut sentences = Vec::new();
-    let Some(measured) = row.outcome.measured() else { return sentences };
-    if let Some(work) = &row.work {
-        let rates = Rates::new(work, measured);
-        sentences.extend(rates.and_then(|rates| read_sentence(work, measured, &rates, peaks)));
-        sentences.extend(rates.and_then(|rates| peak_sentence(measured, &rates, peaks)));
-        sentences.extend(slowest_kernel(row, work));
+    if let Some(work) = evidence.work {
+        let (rates, precision) = (evidence.rates(), evidence.precision);
+        sentences.extend(rates.and_then(|rates| read_sentence(work, precision, &rates, peaks)));
+        sentences.extend(rates.and_then(|rates| peak_sentence(precision, &rates, peaks)));
+        sentences.extend(slowest_kernel(evidence.launch_ms, work));
         sentences.extend(work.launches.iter().filter_map(|launch| idle_sentence(launch, device)));
     }
-    sentences.extend(row.registers.iter().filter(|kernel| kernel.spilled_bytes > 0).map(|kernel| {
+    sentences.extend(evidence.registers.iter().filter(|kernel| kernel.spilled_bytes > 0).map(|kernel| {
         format!(
             "{}: {} bytes of each work-item do not fit into its {} registers (spills).",
             kernel.kernel,
@@ -88,44 +126,44 @@ pub fn sentences(row: &Row, peaks: &DevicePeaks, device: &DeviceInfo) -> Vec<Str
 }
 
 /// Formats a share as a percentage, with the digits that its measurement allows.
-fn percent(share: f64, measured: &Measurement) -> String {
+pub fn percent(share: f64, precision: Precision) -> String {
     let percent = 100.0 * share;
-    match measured.noise() {
-        Some(_) => format!("{} %", believed(percent, &[measured.precision()])),
-        None if percent >= 1.0 => format!("{percent:.0} %"),
-        None => format!("{} %", number(percent)),
+    match percent >= 1.0 && !precision.is_noisy() {
+        true => format!("{percent:.0} %"),
+        false if precision.is_noisy() => format!("{} %", believed(percent, &[precision])),
+        false => format!("{} %", number(percent)),
     }
 }
 
 /// Returns a sentence on an input that is read many times, far from the copy's bandwidth.
 fn read_sentence(
     work: &KernelWork,
-    measured: &Measurement,
+    precision: Precision,
     rates: &Rates,
     peaks: &DevicePeaks,
 ) -> Option<String> {
     let reads = work.reads_per_unit();
     let share = rates.copy_share(peaks).filter(|share| reads > MANY_READS && *share < FAR_FROM_PEAK)?;
-    let share = percent(share, measured);
+    let share = percent(share, precision);
     Some(format!("Each {} is read {reads:.0} times; {share} of the copy's bandwidth.", work.unit))
 }
 
 /// Returns a sentence on a variant that is near a peak of the device.
-fn peak_sentence(measured: &Measurement, rates: &Rates, peaks: &DevicePeaks) -> Option<String> {
+fn peak_sentence(precision: Precision, rates: &Rates, peaks: &DevicePeaks) -> Option<String> {
     let shares = [
         (rates.copy_share(peaks), "the copy's bandwidth"),
         (rates.operation_share(peaks), "the multiply-adds' rate"),
     ];
     let near = shares.into_iter().filter_map(|(share, what)| Some((share?, what)));
     let (share, what) = near.filter(|(share, _)| *share >= NEAR_PEAK).max_by(|a, b| a.0.total_cmp(&b.0))?;
-    Some(format!("{} of {what}: little is left.", percent(share, measured)))
+    Some(format!("{} of {what}: little is left.", percent(share, precision)))
 }
 
 /// Returns a sentence on the kernel that takes most of the time of several.
-fn slowest_kernel(row: &Row, work: &KernelWork) -> Option<String> {
-    let times = row.launch_ms.iter().zip(&work.launches);
-    let is_complete = row.launch_ms.len() == work.launches.len() && work.launches.len() > 1;
-    let total: f64 = row.launch_ms.iter().sum();
+fn slowest_kernel(launch_ms: &[f64], work: &KernelWork) -> Option<String> {
+    let times = launch_ms.iter().zip(&work.launches);
+    let is_complete = launch_ms.len() == work.launches.len() && work.launches.len() > 1;
+    let total: f64 = launch_ms.iter().sum();
     let (ms, launch) = times.filter(|_| is_complete).max_by(|a, b| a.0.total_cmp(b.0))?;
     let share = ms / total;
     (share > MOST_OF_TIME).then(|| format!("{} takes {:.0} % of the time.", launch.kernel, 100.0 * share))
@@ -149,11 +187,10 @@ fn idle_sentence(launch: &LaunchWork, device: &DeviceInfo) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::Sample;
+    use crate::measure::{Measurement, Sample};
     use crate::rows::Entry;
     use crate::work::Transfer;
     use crate::{BackEnd, Outcome};
-    use opencl::machine_code::KernelRegisters;
 
     const PEAKS: DevicePeaks =
         DevicePeaks { copy_gb_s: Some(100.0), read_gb_s: Some(120.0), gflop_s: Some(1000.0) };
@@ -181,6 +218,11 @@ mod tests {
         Row { work: Some(work), ..Row::new(entry, outcome) }
     }
 
+    /// Returns the sentences on a row.
+    fn said(row: &Row, peaks: &DevicePeaks, device: &DeviceInfo) -> Vec<String> {
+        sentences(&Evidence::of(row).unwrap(), peaks, device)
+    }
+
     fn device() -> DeviceInfo {
         DeviceInfo { kind: DeviceKind::Gpu, units: 132, ..DeviceInfo::made_up() }
     }
@@ -188,18 +230,14 @@ mod tests {
     #[test]
     fn many_reads_are_a_sentence_only_far_from_the_peak() {
         // 8 MB in 4 ms are 2 GB/s.
-        let slow = sentences(&row(4.0, 225), &PEAKS, &device());
+        let slow = said(&row(4.0, 225), &PEAKS, &device());
         assert_eq!(slow, ["Each number is read 225 times; 2 % of the copy's bandwidth."]);
-        assert_eq!(
-            sentences(&row(4.0, 225), &DevicePeaks::default(), &device()),
-            [""; 0],
-            "nothing is known"
-        );
-        assert_eq!(sentences(&row(4.0, 2), &PEAKS, &device()), [""; 0]);
-        let fast = sentences(&row(0.1, 2), &PEAKS, &device());
+        assert_eq!(said(&row(4.0, 225), &DevicePeaks::default(), &device()), [""; 0], "nothing is known");
+        assert_eq!(said(&row(4.0, 2), &PEAKS, &device()), [""; 0]);
+        let fast = said(&row(0.1, 2), &PEAKS, &device());
         assert_eq!(fast, ["80 % of the copy's bandwidth: little is left."]);
         let unknown = Row { work: None, ..row(4.0, 225) };
-        assert_eq!(sentences(&unknown, &PEAKS, &device()), [""; 0]);
+        assert_eq!(said(&unknown, &PEAKS, &device()), [""; 0]);
     }
 
     #[test]
@@ -225,8 +263,8 @@ mod tests {
             "third: 8,000 work-items for 132 compute units.",
             "own: 1,024 bytes of each work-item do not fit into its 255 registers (spills).",
         ];
-        assert_eq!(sentences(&few, &PEAKS, &device()), want);
+        assert_eq!(said(&few, &PEAKS, &device()), want);
         let on_cpu = DeviceInfo { kind: DeviceKind::Cpu, units: 4, ..device() };
-        assert!(!sentences(&few, &PEAKS, &on_cpu).iter().any(|sentence| sentence.contains("compute unit")));
+        assert!(!said(&few, &PEAKS, &on_cpu).iter().any(|sentence| sentence.contains("compute unit")));
     }
 }

@@ -87,6 +87,24 @@ impl LaunchWork {
             group_size: product(local),
         }
     }
+
+    /// Adds the work of another launch of the same kernel, as for another band of rows.
+    pub fn add_launch(&mut self, other: &Self) {
+        self.reads += other.reads;
+        self.writes += other.writes;
+        self.operations += other.operations;
+        self.barriers = self.barriers.zip(other.barriers).map(|(one, other)| one.max(other));
+        self.work_items += other.work_items;
+    }
+}
+
+/// The two totals of a run's work from which rates and their share of a device's peaks follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WorkTotals {
+    /// Bytes that any kernel must move.
+    pub least_bytes: u64,
+    /// The operations of all launches.
+    pub operations: u64,
 }
 
 /// The work of all launches of one run.
@@ -121,6 +139,11 @@ impl KernelWork {
     /// Returns the operations of all launches.
     pub fn operations(&self) -> u64 {
         self.launches.iter().map(|launch| launch.operations).sum()
+    }
+
+    /// Returns the bytes that any kernel must move, and the operations of all launches.
+    pub fn totals(&self) -> WorkTotals {
+        WorkTotals { least_bytes: self.least_bytes, operations: self.operations() }
     }
 
     /// Returns the average number of elements that are read for each unit.

@@ -216,6 +216,7 @@ mod tests {
             interval_ms: Some(40.0),
             stages,
             filter_by_wall: false,
+            work: None,
             pack_ms: None,
             gl: GlTimes::default(),
             late: false,

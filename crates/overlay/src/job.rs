@@ -54,12 +54,16 @@ pub enum Wait {
     Lab,
     /// The device's type conversions are being checked.
     Check,
+    /// The peaks of the device are being measured.
+    Peaks,
+    /// The variants are being tuned.
+    Tuning,
 }
 
 impl Wait {
     /// Returns true if a pause ends the wait.
     pub fn ends_in_a_pause(self) -> bool {
-        !matches!(self, Wait::Filter | Wait::Lab | Wait::Check)
+        !matches!(self, Wait::Filter | Wait::Lab | Wait::Check | Wait::Peaks | Wait::Tuning)
     }
 
     /// Returns a sentence about the end of the wait: a pause by the user ends it, or the end of the other work.
@@ -80,6 +84,8 @@ impl fmt::Display for Wait {
             Wait::Filter => "the filter is running",
             Wait::Lab => "the Lab is measuring",
             Wait::Check => "type conversions are being checked",
+            Wait::Peaks => "the device's peaks are being measured",
+            Wait::Tuning => "variants are being tuned",
         })
     }
 }

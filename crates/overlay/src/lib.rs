@@ -41,6 +41,7 @@ mod panels;
 mod path_field;
 mod place;
 mod placement;
+mod roofline;
 mod scene;
 mod scopes;
 mod scoreboard;
@@ -56,6 +57,7 @@ mod timeline;
 mod timer;
 mod tuning;
 mod view;
+mod why;
 mod wipe;
 mod words;
 
@@ -83,6 +85,7 @@ pub use switches::{SWITCHES, Switch, Switches};
 pub use texts::texts;
 pub use tuning::Tuning;
 pub use view::{MovieSummary, Notice, PicturePlace, ShownFilter, VariantRow, View, Wipe};
+pub use why::DeviceFacts;
 pub use wipe::WipeLine;
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::panel::{self, Entry};
 use super::place::Panel;
 use super::switches::Switches;
 use super::table::{self, Numbers};
-use super::{Action, View, facts, theme, words};
+use super::{Action, View, facts, theme, why, words};
 use box_filter::VariantId;
 use engine::sharing::Sharing;
 use opencl::cl::DeviceKind;
@@ -51,6 +51,8 @@ pub(crate) fn show(
     panel::scroll_area(ui, rect, margin, |ui| {
         table::show(ui, numbers, &hatch, conversion_differs(view));
         ui.add_space(2.0);
+        draw_rule(ui);
+        why::show(ui, view, numbers);
         show_facts(ui, view, numbers, actions);
     })
 }
@@ -147,7 +149,7 @@ fn draw_rule(ui: &mut Ui) {
 }
 
 /// Lays out a line with a name and a value, which is cut at the panel's edge; the hover text has all of it.
-fn show_fact(ui: &mut Ui, name: &str, value: &str, color: Color32, hover: &str) -> Response {
+pub(crate) fn show_fact(ui: &mut Ui, name: &str, value: &str, color: Color32, hover: &str) -> Response {
     ui.spacing_mut().item_spacing.y = 0.0;
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), LINE_HEIGHT), Sense::hover());
     ui.painter().text(rect.left_center(), Align2::LEFT_CENTER, name, theme::words(12.0), theme::WEAK);

@@ -5,7 +5,7 @@ use egui::{Align2, Color32, CornerRadius, Rect, Sense, Ui, pos2, vec2};
 use super::hatch::{Hatch, Pattern};
 use super::{theme, words};
 use base::timing::Ratio;
-use engine::stats::{Recorder, Scores, Setting, Stage, Summary};
+use engine::stats::{FilterWork, Recorder, Scores, Setting, Stage, Summary};
 
 /// Seconds between two refreshes of the displayed statistics.
 const REFRESH_S: f64 = 0.25;
@@ -36,6 +36,8 @@ pub(crate) struct Numbers {
     /// Each variant's last measured filter time, refreshed together with the other statistics, so that a time is the same
     /// wherever it is shown.
     pub scores: Scores,
+    /// The kernels of the filter, with the median time of each.
+    pub work: Option<FilterWork>,
 }
 
 impl Numbers {
@@ -54,6 +56,7 @@ impl Numbers {
         }
         self.frame_count = recorder.shown.changes();
         self.scores = recorder.shown.scores().clone();
+        self.work = recorder.shown.work();
         self.stages = Stage::ALL.map(|stage| recorder.shown.summary(stage));
         self.idle = recorder.shown.idle();
         self.frame = recorder.shown.frame_interval();

@@ -5,7 +5,9 @@ use std::path::Path;
 
 use egui::{Rect, Ui, pos2, vec2};
 
-use super::{Busy, Conversions, DeviceList, Kernels, Lab, RaceReport, ScenePanel, Tuning, VariantStatus};
+use super::{
+    Busy, Conversions, DeviceFacts, DeviceList, Kernels, Lab, RaceReport, ScenePanel, Tuning, VariantStatus,
+};
 use base::error::Error;
 use base::text;
 use base::timing::CpuReading;
@@ -156,6 +158,8 @@ pub struct View<'a> {
     pub clock: &'a ClockState,
     /// The speed of the device's clock, or the reason why it cannot be read, as a sentence; `None` before the first reading.
     pub clock_speed: Option<&'a std::result::Result<ClockSnapshot, String>>,
+    /// The peaks of the device and the registers of the kernels, as far as they are known.
+    pub facts: &'a DeviceFacts,
     /// All OpenCL devices.
     pub devices: DeviceList<'a>,
     /// OpenGL's name of its renderer.

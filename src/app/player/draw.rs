@@ -170,6 +170,7 @@ impl Player<'_> {
         let view = View {
             clock: &clock,
             clock_speed,
+            facts: self.peaks.shown(),
             recorder,
             cpu,
             movie: self.movies.scenes.facts(),

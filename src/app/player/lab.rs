@@ -103,10 +103,10 @@ impl LabMeasurement {
     }
 
     /// Takes new results of the measurement. Permits its next step if the movie stands still, after the window was drawn, so
-    /// that drawing does not disturb the step. `is_checking` is true while type conversions are checked.
-    pub(super) fn update(&mut self, is_checking: bool, cx: &mut PlayerContext) {
+    /// that drawing does not disturb the step. `others` is the reason why other background work needs the device.
+    pub(super) fn update(&mut self, others: Option<Wait>, cx: &mut PlayerContext) {
         let is_new = self.poll();
-        if is_new || self.advance(obstacle(is_checking, cx)) {
+        if is_new || self.advance(obstacle(others, cx)) {
             cx.repaints.redraw_soon();
         }
     }
@@ -146,7 +146,7 @@ impl LabMeasurement {
 }
 
 /// Returns the reason why no step of the measurement may run now; `None` if one may.
-fn obstacle(is_checking: bool, cx: &PlayerContext) -> Option<Wait> {
+fn obstacle(others: Option<Wait>, cx: &PlayerContext) -> Option<Wait> {
     let frames = &cx.frames;
     if !frames.schedule.is_paused() && !frames.is_finished() && !frames.playing().still {
         Some(Wait::Plays)
@@ -156,7 +156,7 @@ fn obstacle(is_checking: bool, cx: &PlayerContext) -> Option<Wait> {
     {
         Some(Wait::Filter)
     } else {
-        is_checking.then_some(Wait::Check)
+        others
     }
 }
 

@@ -14,6 +14,7 @@ mod kernels;
 mod lab;
 mod movies;
 mod notices;
+mod peaks;
 mod presses;
 mod races;
 mod repaints;
@@ -56,6 +57,7 @@ use opencl::cl::Selection;
 use opencl::event::Waker;
 use opengl::renderer::{max_texture_size, too_large};
 use overlay::{Overlay, Wait};
+use peaks::PeakMeasurement;
 use races::RaceCheck;
 use repaints::Repaints;
 use surface::Surface;
@@ -115,6 +117,7 @@ pub(crate) struct Player<'a> {
     devices: Devices,
     tuning: BackgroundTuning,
     lab: LabMeasurement,
+    peaks: PeakMeasurement,
     check: ConversionCheck,
     kernels: LiveKernels,
     races: RaceCheck,
@@ -196,6 +199,7 @@ impl<'a> Player<'a> {
             devices,
             tuning: BackgroundTuning::default(),
             lab: LabMeasurement::default(),
+            peaks: PeakMeasurement::default(),
             check: ConversionCheck::default(),
             kernels: LiveKernels::begin(&sources, waker)?,
             races: RaceCheck::default(),
@@ -280,14 +284,17 @@ impl<'a> Player<'a> {
             false => movies.scenes.current_mut().tick(&mut cx.frames),
         };
         devices.handle_frame_needs(cx);
-        self.lab.update(self.check.shown().state.is_under_way(), cx);
+        let others = match self.check.shown().state.is_under_way() {
+            true => Some(Wait::Check),
+            false => self.peaks.measures().then_some(Wait::Peaks),
+        };
+        self.lab.update(others, cx);
         kernels.update(devices, cx);
         self.races.update(cx);
-        self.tuning.yield_to(match (self.lab.measures(), self.check.shown().state.is_under_way()) {
-            (true, _) => Some(Wait::Lab),
-            (_, true) => Some(Wait::Check),
-            _ => None,
-        });
+        self.tuning.yield_to(if self.lab.measures() { Some(Wait::Lab) } else { others });
+        let obstacle = if self.lab.measures() { Some(Wait::Lab) } else { others };
+        let obstacle = obstacle.or_else(|| self.tuning.obstacle(devices, cx));
+        self.peaks.update(devices, obstacle, cx);
         self.tuning.update(devices, cx);
         self.check.update(cx);
         if cx.args.frames.is_some() && movies.is_finished(&cx.frames) && !cx.frames.schedule.is_paused() {

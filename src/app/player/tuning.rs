@@ -65,6 +65,14 @@ impl BackgroundTuning {
         self.yields = other;
     }
 
+    /// Returns the reason why no other background work should use the device now: a search that runs, or a movie that needs the time.
+    pub(super) fn obstacle(&self, devices: &Devices, cx: &PlayerContext) -> Option<Wait> {
+        if self.is_searching() && matches!(self.shown.state, JobState::Running(_)) {
+            return Some(Wait::Tuning);
+        }
+        devices.running.device().and_then(|device| activity(device, cx).obstacle(true))
+    }
+
     /// Pauses the search until the next call of [`Self::update`].
     pub(crate) fn pause(&self) {
         if let Some(tuner) = &self.tuner {
@@ -329,6 +337,7 @@ mod tests {
             interval_ms: Some(40.0),
             stages,
             filter_by_wall: false,
+            work: None,
             pack_ms: None,
             gl: GlTimes::default(),
             late,

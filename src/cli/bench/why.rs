@@ -17,7 +17,7 @@ use base::timing::{believed, number};
 use box_filter::VariantId;
 use ladder::measure::Measurement;
 use ladder::rows::{CaseRun, Row};
-use ladder::why::{DevicePeaks, Rates, sentences};
+use ladder::why::{DevicePeaks, Evidence, sentences};
 use ladder::work::{KernelWork, LaunchWork};
 use opencl::cl::DeviceKind;
 use opencl::sandbox::{Limit, PREPARATION};
@@ -58,7 +58,8 @@ struct KernelEntry<'a> {
 pub(super) fn entry(row: &Row, peaks: Option<DevicePeaks>) -> Option<WorkEntry<'_>> {
     let work = row.work.as_ref()?;
     let peaks = peaks.unwrap_or_default();
-    let rates = row.outcome.measured().and_then(|measured| Rates::new(work, measured));
+    let evidence = Evidence::of(row);
+    let rates = evidence.and_then(|evidence| evidence.rates());
     let kernels = work.launches.iter().enumerate().map(|(index, launch)| {
         let registers = row.registers.iter().find(|kernel| kernel.kernel == launch.kernel);
         KernelEntry {
@@ -86,7 +87,8 @@ pub(super) fn entry(row: &Row, peaks: Option<DevicePeaks>) -> Option<WorkEntry<'
 
 /// Returns the sentences on a variant; `None` if the device's peaks were not measured.
 pub(super) fn why(results: &DeviceResults, row: &Row) -> Option<Vec<String>> {
-    let mut all = sentences(row, &results.peaks?, results.device.as_ref()?);
+    let (peaks, device) = (results.peaks?, results.device.as_ref()?);
+    let mut all = Evidence::of(row).map_or_else(Vec::new, |evidence| sentences(&evidence, &peaks, device));
     all.extend(results.accesses.iter().filter(|(id, _)| *id == row.entry.id).map(|(_, text)| text.clone()));
     Some(all)
 }
@@ -172,7 +174,7 @@ fn work_table(rows: &[(&Row, &KernelWork)], peaks: &DevicePeaks) -> Table {
             let name = if index == 0 { row.entry.name.as_str() } else { "" };
             let mut cells = kernel_cells(row, work, index, launch);
             cells.insert(0, name.to_owned());
-            cells.extend(if index == 0 { rate_cells(row, work, peaks) } else { <[String; 4]>::default() });
+            cells.extend(if index == 0 { rate_cells(row, peaks) } else { <[String; 4]>::default() });
             table.add_row(cells);
         }
     }
@@ -197,10 +199,10 @@ fn kernel_cells(row: &Row, work: &KernelWork, index: usize, launch: &LaunchWork)
 }
 
 /// Returns the cells with a variant's rates and its shares of the device's peaks.
-fn rate_cells(row: &Row, work: &KernelWork, peaks: &DevicePeaks) -> [String; 4] {
-    let Some(measured) = row.outcome.measured() else { return Default::default() };
-    let Some(rates) = Rates::new(work, measured) else { return Default::default() };
-    let rate = |value: f64| believed(value, &[measured.precision()]);
+fn rate_cells(row: &Row, peaks: &DevicePeaks) -> [String; 4] {
+    let Some(evidence) = Evidence::of(row) else { return Default::default() };
+    let Some(rates) = evidence.rates() else { return Default::default() };
+    let rate = |value: f64| believed(value, &[evidence.precision]);
     let share =
         |share: Option<f64>| share.map_or_else(String::new, |share| format!("{} %", rate(100.0 * share)));
     let operations = if rates.gflop_s > 0.0 { rate(rates.gflop_s) } else { String::new() };

@@ -105,6 +105,11 @@ impl Precision {
         let digits = interval_digits(series.p50, (series.p50_low, series.p50_high), series.n);
         Self { digits, is_noisy: Noise::of(series, others).is_some() }
     }
+
+    /// Returns true if the number is printed with the mark `~`.
+    pub fn is_noisy(self) -> bool {
+        self.is_noisy
+    }
 }
 
 /// Makes the precision of a number of which only the noise is known: without noise it has three digits.

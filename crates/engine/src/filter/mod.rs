@@ -10,7 +10,7 @@ mod opencl;
 use std::ops::Range;
 
 use super::scopes::HostMeasurements;
-use crate::stats::Span;
+use crate::stats::{FilterWork, Span};
 use ::opencl::event::Waker;
 use base::error::Result;
 
@@ -62,6 +62,11 @@ pub trait FrameFilter {
     /// Drops bands that were started but do not run yet, if the back end can.
     fn cancel(&mut self) {}
 
+    /// Returns the work of the kernels in these bands, and the time of each pass; `None` for a filter without kernels.
+    fn explain(&self, _bands: &[FinishedBand]) -> Option<FilterWork> {
+        None
+    }
+
     /// Takes the filtered RGBA picture, after the last band. Returns `None` if the filter writes into the slot's memory or a texture.
     fn take_picture(&mut self) -> Option<Vec<u8>> {
         None
@@ -82,6 +87,17 @@ pub trait RunningBand {
     /// # Errors
     /// If the band failed.
     fn poll(&mut self) -> Result<Option<BandTimes>>;
+}
+
+/// A band of rows that a pass of a filter has finished.
+#[derive(Debug, Clone, Copy)]
+pub struct FinishedBand {
+    /// The index of the pass.
+    pub pass: usize,
+    /// The number of rows.
+    pub rows: u32,
+    /// The device time in milliseconds; NaN if it is not known.
+    pub device_ms: f64,
 }
 
 /// The times of a finished band of rows.

@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::time::Instant;
 
-use super::{BandTimes, FrameFilter, RunningBand};
-use crate::stats::{Span, Stage};
+use super::{BandTimes, FinishedBand, FrameFilter, RunningBand};
+use crate::stats::{FilterWork, Span, Stage};
 use base::error::Result;
 use box_filter::Plan;
 use box_filter::planar::PlanarPlan;
@@ -55,6 +55,16 @@ impl FrameFilter for RgbaKernels {
     /// Flushes the device's queue.
     fn flush(&self) -> Result<()> {
         flush(&self.queue)
+    }
+
+    /// Returns the work by the kernels' formulas.
+    fn explain(&self, bands: &[FinishedBand]) -> Option<FilterWork> {
+        let mut pass_ms = vec![0.0; self.plan.passes()];
+        for band in bands {
+            *pass_ms.get_mut(band.pass)? += band.device_ms;
+        }
+        let work = self.plan.kernel_work(bands.iter().map(|band| (band.pass, band.rows)));
+        Some(FilterWork { config: self.plan.config().clone(), work, pass_ms })
     }
 }
 

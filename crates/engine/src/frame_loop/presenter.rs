@@ -281,6 +281,7 @@ impl Presenter {
             interval_ms: None,
             stages: stages.times,
             filter_by_wall: stages.filter_by_wall,
+            work: stages.work.clone(),
             pack_ms: stages.pack_ms,
             gl: GlTimes::default(),
             late: schedule.is_late(&origin.frame),

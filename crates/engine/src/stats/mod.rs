@@ -20,7 +20,10 @@ pub use shown::ShownFrames;
 pub use timeline::{Lane, Span, Timeline};
 pub use trace::{TraceContext, write_trace};
 
-use box_filter::VariantId;
+use std::sync::Arc;
+
+use box_filter::{Config, VariantId};
+use ladder::work::KernelWork;
 
 /// A stage of a frame's processing. The stages have the same names in code, overlay, CSV and JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -136,6 +139,8 @@ pub struct FrameSample {
     pub stages: StageTimes,
     /// The filter's time is wall time, because no device time is available.
     pub filter_by_wall: bool,
+    /// The work and the times of the filter's kernels; `None` for filters without kernels.
+    pub work: Option<Arc<FilterWork>>,
     /// The time that the decoder's thread took to pack the frame's planes, in milliseconds, if it did; not part of the stages.
     pub pack_ms: Option<f64>,
     /// The device times of OpenGL's commands.
@@ -181,6 +186,17 @@ impl FrameSample {
         let Self { variant, radius, size, device, beside, versions, .. } = *self;
         Setting { variant, radius, size, device, beside, versions }
     }
+}
+
+/// The kernels that have filtered a frame: what they read, write and compute, and how long each took.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FilterWork {
+    /// The code with its parameters.
+    pub config: Config,
+    /// The exact work with an entry for each kernel; `None` if it is not known, as for modified kernels.
+    pub work: Option<KernelWork>,
+    /// The device time of each kernel in milliseconds; NaN if it is not known.
+    pub pass_ms: Vec<f64>,
 }
 
 /// The conditions under which a frame was filtered. The times of two frames can be compared and averaged if their settings are

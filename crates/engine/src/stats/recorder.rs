@@ -123,6 +123,8 @@ impl Recorder {
         }
         sample.others = self.others;
         self.shown.push(Some(self.presented), sample.clone());
+        // Needed for the frames on the screen only, and larger than all the rest.
+        sample.work = None;
         self.presented += 1;
         self.late += u64::from(sample.late);
         self.dropped += u64::from(sample.dropped_before);

@@ -3,6 +3,7 @@
 use super::{SecondSetting, Setting};
 use base::timing::{Noise, noise};
 use box_filter::VariantId;
+use ladder::work::WorkTotals;
 
 /// The number of measured frames from which a variant that is chosen again at the same radius and size gets a new score. Until
 /// then the old score stays, because the first frame finds cold caches.
@@ -23,6 +24,8 @@ pub struct Score {
     pub size: (u32, u32),
     /// The second side of a wipe during the measurement, if there was one: both sides share the machine and its caches.
     pub beside: Option<SecondSetting>,
+    /// The totals of the kernels' work; `None` if it is not known.
+    pub work: Option<WorkTotals>,
 }
 
 impl Score {
@@ -48,12 +51,14 @@ impl Scores {
     }
 
     /// Sets the score of the setting's variant from the filter times of the newest frames, in milliseconds. Times that are not finite are
-    /// left out. `others` is the part of the machine's CPU time that other processes used meanwhile, if known.
+    /// left out. `others` is the part of the machine's CPU time that other processes used meanwhile, if known, and `work` has the totals
+    /// of the kernels' work.
     pub(super) fn set(
         &mut self,
         setting: &Setting,
         filter_ms: impl Iterator<Item = f64>,
         others: Option<f64>,
+        work: Option<WorkTotals>,
     ) {
         if setting.variant == VariantId::Off || self.leaves_out(setting.variant, setting.versions.first) {
             return;
@@ -69,7 +74,8 @@ impl Scores {
         let (ms, p95) = (at(rank(0.5)), at(rank(0.95)));
         let (low, high) = noise::median_interval_ranks(n);
         let noise = Noise::from_percentiles((ms, p95), (at(low), at(high)), n, others);
-        let new = Score { ms, n, noise, radius: setting.radius, size: setting.size, beside: setting.beside };
+        let Setting { radius, size, beside, .. } = *setting;
+        let new = Score { ms, n, noise, radius, size, beside, work };
         match self.scores.iter_mut().find(|(of, _)| *of == setting.variant) {
             Some((_, old)) if old.is_at(new.radius, new.size) && new.n < MIN_FRAMES.min(old.n) => {}
             Some((_, old)) => *old = new,

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::recorder::{HISTORY_FRAMES, SUMMARY_S, Summary, busy, mean_others_share};
-use super::{FrameSample, GlTimes, Scores, Setting, Stage};
+use super::{FilterWork, FrameSample, GlTimes, Scores, Setting, Stage};
 use base::timing::Ratio;
 use box_filter::VariantId;
 
@@ -96,6 +96,7 @@ impl ShownFrames {
         let versions = sample.versions;
         if self.scores.leaves_out(sample.variant, versions.first) {
             sample.stages[Stage::Filter as usize] = f64::NAN;
+            sample.work = None;
         }
         sample.beside_filter_ms = sample
             .beside_filter_ms
@@ -123,7 +124,9 @@ impl ShownFrames {
         }
         self.changes += 1;
         let filter = self.frames.iter().map(|(_, sample)| sample.stages[Stage::Filter as usize]);
-        self.scores.set(&setting, filter, mean_others_share(self.frames.iter().map(|(_, sample)| sample)));
+        let others = mean_others_share(self.frames.iter().map(|(_, sample)| sample));
+        let work = self.last().and_then(|sample| Some(sample.work.as_ref()?.work.as_ref()?.totals()));
+        self.scores.set(&setting, filter, others, work);
     }
 
     /// Adds the device times of OpenGL's commands to the sample of the frame with this number, if the sample is still there.
@@ -136,6 +139,20 @@ impl ShownFrames {
     /// Returns the summary of a stage's times over the frames; `None` if none was measured.
     pub fn summary(&self, stage: Stage) -> Option<Summary> {
         self.summarise(|s| Some(s.stages[stage as usize]))
+    }
+
+    /// Returns the kernels of the last frame with the median time of each over all frames; `None` if they are not known.
+    pub fn work(&self) -> Option<FilterWork> {
+        let last = self.last()?.work.as_ref()?;
+        let median = |pass: usize| {
+            let ms = self.summarise(|sample| {
+                let work = sample.work.as_ref().filter(|work| work.config == last.config)?;
+                work.pass_ms.get(pass).copied()
+            });
+            ms.map_or(f64::NAN, |ms| ms.p50)
+        };
+        let pass_ms = (0..last.pass_ms.len()).map(median).collect();
+        Some(FilterWork { pass_ms, ..FilterWork::clone(last) })
     }
 
     /// Returns the summary of one of OpenGL's device times, as far as the times are known.

@@ -169,6 +169,7 @@ fn no_size_and_no_data_break_the_controls() {
                 interval_ms: None,
                 stages: [f64::NAN; Stage::ALL.len()],
                 filter_by_wall: true,
+                work: None,
                 pack_ms: Some(f64::INFINITY),
                 gl: engine::stats::GlTimes {
                     texture: None,

@@ -13,6 +13,7 @@ mod notices;
 mod panels;
 mod scoreboard;
 mod seekbar;
+mod why;
 
 use super::*;
 use crate::{panel, theme};
@@ -41,6 +42,7 @@ struct Fixture<'a> {
     readings: Option<engine::Readings>,
     wipe: Option<Wipe>,
     devices: DeviceList<'a>,
+    facts: DeviceFacts,
     tuning: Tuning,
     lab: Lab,
     conversions: Conversions,
@@ -79,6 +81,7 @@ impl<'a> Fixture<'a> {
                 interval_ms: Some(40.0),
                 stages,
                 filter_by_wall: false,
+                work: None,
                 pack_ms: None,
                 gl: GlTimes::default(),
                 late: false,
@@ -121,6 +124,7 @@ impl<'a> Fixture<'a> {
             readings: None,
             wipe: None,
             devices: DeviceList::default(),
+            facts: DeviceFacts::default(),
             tuning: Tuning::default(),
             lab: Lab::default(),
             conversions: Conversions::default(),
@@ -164,6 +168,7 @@ impl<'a> Fixture<'a> {
             device: self.device.as_ref(),
             clock: &self.clock,
             clock_speed: Some(&clock_speed),
+            facts: &self.facts,
             devices: self.devices,
             gl_renderer: "renderer",
             sharing: &Sharing::copy("no device"),

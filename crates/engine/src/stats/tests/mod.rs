@@ -22,6 +22,7 @@ fn frame(at: f64, interval_ms: f64, unit: f64, variant: VariantId) -> FrameSampl
         interval_ms: Some(interval_ms),
         stages: std::array::from_fn(|n| (n + 1) as f64 * unit),
         filter_by_wall: false,
+        work: None,
         pack_ms: None,
         gl: GlTimes::default(),
         late: false,

@@ -1,0 +1,105 @@
+//! Tests of what the panel of stages says about the time of the filter.
+
+use std::sync::Arc;
+
+use super::*;
+use box_filter::Config;
+use engine::stats::FilterWork;
+use ladder::why::DevicePeaks;
+use ladder::work::{KernelWork, LaunchWork, Transfer};
+use opencl::cl::{DeviceInfo, DeviceKind};
+use opencl::machine_code::KernelRegisters;
+
+/// Returns the kernels of a variant of two passes, each of which reads a pixel 15 times, with the times of both passes.
+fn two_passes(pass_ms: [f64; 2]) -> FilterWork {
+    let code = VariantId::Flat.kernels().unwrap().code(DeviceKind::Gpu);
+    let launch = |kernel| LaunchWork {
+        reads: Transfer::new(15_000_000, 4),
+        writes: Transfer::new(1_000_000, 8),
+        operations: 60_000_000,
+        ..LaunchWork::new(kernel, &[1_000_000], &[128])
+    };
+    let work = KernelWork {
+        unit: "pixel",
+        units: 1_000_000,
+        least_bytes: 8_000_000,
+        launches: code.kernels.iter().copied().map(launch).collect(),
+    };
+    let config = Config::new(code, DeviceKind::Gpu);
+    FilterWork { config, work: Some(work), pass_ms: pass_ms.to_vec() }
+}
+
+/// Opens the panel of stages over frames that these kernels have filtered in 8.45 ms.
+fn stages(work: Option<FilterWork>, size: Vec2) -> Fixture<'static> {
+    let mut fixture = Fixture::new(size);
+    let sample = fixture.recorder.shown.last().unwrap().clone();
+    for n in 1..10 {
+        let presented_at = sample.presented_at + f64::from(n) * 0.04;
+        fixture.recorder.push(FrameSample {
+            presented_at,
+            work: work.clone().map(Arc::new),
+            ..sample.clone()
+        });
+    }
+    fixture.device = Some(DeviceInfo { kind: DeviceKind::Gpu, units: 132, ..DeviceInfo::made_up() });
+    fixture.change(|s| s.open[Panel::Stages as usize] = true);
+    fixture.time += 1.0;
+    (0..3).for_each(|_| drop(fixture.pass(vec![])));
+    fixture
+}
+
+#[test]
+fn the_panel_of_stages_says_why() {
+    let mut fixture = stages(Some(two_passes([8.0, 0.45])), vec2(1280.0, 1600.0));
+    let first = two_passes([0.0; 2]).config.code().kernels[0];
+    // Without peaks there are rates and no shares.
+    let named = format!("{first} takes");
+    for text in ["8.00 MB to move, 0.947 GB/s", "14.2 GFLOP/s", first, "128", "15.0"] {
+        assert!(fixture.find(text).is_some(), "'{text}': {:?}", fixture.texts);
+    }
+    assert!(!fixture.shows(&named) && !fixture.shows("of the copy") && !fixture.shows("is read"));
+    fixture.facts = DeviceFacts {
+        peaks: Some(DevicePeaks { copy_gb_s: Some(100.0), read_gb_s: None, gflop_s: Some(1000.0) }),
+        waits: None,
+        registers: vec![KernelRegisters { kernel: first.to_owned(), registers: 255, spilled_bytes: 1024 }],
+    };
+    (0..2).for_each(|_| drop(fixture.pass(vec![])));
+    for text in [
+        "8.00 MB to move, 0.947 GB/s, 0.947 % of the copy",
+        "14.2 GFLOP/s, 1 % of the peak",
+        "copy 100, read \u{2013} GB/s; 1000 GFLOP/s",
+        "255, 1,024 B",
+        "Each pixel is read 30 times; 0.947 % of the copy's bandwidth.",
+        "copy: 100 GB/s",
+        "multiply-adds: 1000 GFLOP/s",
+    ] {
+        assert!(fixture.find(text).is_some(), "'{text}': {:?}", fixture.texts);
+    }
+    assert!(
+        fixture.shows(&format!("{first} takes 95 % of the time.")) && fixture.shows("1,024 bytes of each")
+    );
+    // The roofline has a dot for the variant that was measured with known work.
+    assert!(fixture.find("1  flat: 14.2 GFLOP/s, 15.0 op/byte").is_some(), "{:?}", fixture.texts);
+    // At another radius nothing is known of it.
+    fixture.radius = 8;
+    fixture.pass(vec![]);
+    assert!(!fixture.shows("op/byte") && !fixture.shows("copy: 100 GB/s"), "{:?}", fixture.texts);
+}
+
+#[test]
+fn the_panel_of_stages_says_nothing_that_is_not_known() {
+    let modified = FilterWork { work: None, ..two_passes([f64::NAN; 2]) };
+    for work in [None, Some(modified)] {
+        let is_kernel = work.is_some();
+        let mut fixture = stages(work, vec2(1280.0, 1600.0));
+        fixture.facts.peaks =
+            Some(DevicePeaks { copy_gb_s: Some(100.0), read_gb_s: Some(120.0), gflop_s: Some(1000.0) });
+        (0..2).for_each(|_| drop(fixture.pass(vec![])));
+        for said in ["to move", "GFLOP/s, ", "of the copy", "is read", "of the time", "op/byte"] {
+            assert!(!fixture.shows(said), "'{said}': {:?}", fixture.texts);
+        }
+        // Both lines, and each cell of both kernels.
+        let unknown = fixture.texts.iter().filter(|(text, _)| text == "\u{2013}").count();
+        assert!(unknown >= if is_kernel { 14 } else { 2 }, "{unknown}: {:?}", fixture.texts);
+    }
+}

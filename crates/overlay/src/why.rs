@@ -1,0 +1,220 @@
+//! The part of the panel of stages that says why the filter on the screen takes as long as it does: the work of its kernels, rates, shares
+//! of the device's peaks, sentences where numbers carry them, and a roofline of the variants. An unknown number is "–".
+
+use egui::{Align2, Color32, Sense, Ui, pos2, vec2};
+
+use super::panel::paragraph;
+use super::stages::show_fact;
+use super::table::Numbers;
+use super::{View, roofline, theme};
+use base::numbers::thousands;
+use base::timing::{Precision, believed, number};
+use engine::stats::{FilterWork, Stage};
+use ladder::roofline::{Dot, Roofline};
+use ladder::why::{DevicePeaks, Evidence, Rates, percent, sentences};
+use ladder::work::LaunchWork;
+use opencl::machine_code::KernelRegisters;
+
+/// What was measured of the device in use, and what its driver reports about the kernels on the screen.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct DeviceFacts {
+    /// The measured peaks; `None` until they are measured.
+    pub peaks: Option<DevicePeaks>,
+    /// The reason why the peaks are not measured yet, as a sentence.
+    pub waits: Option<String>,
+    /// The registers of the kernels on the screen; empty if the driver does not report them.
+    pub registers: Vec<KernelRegisters>,
+}
+
+/// Height in points of a row of the table of kernels.
+const ROW_HEIGHT: f32 = 15.0;
+/// The columns of the table of kernels after the name, with their widths in points and hover texts.
+const COLUMNS: [(&str, f32, &str); 6] = [
+    ("ms", 54.0, "Median device time of the kernel"),
+    ("reads", 46.0, "Elements read from global memory or images for each pixel, borders and strips included"),
+    ("writes", 46.0, "Elements written to global memory or images for each pixel"),
+    ("barriers", 48.0, "Barriers of the work-group that a work-item passes at most"),
+    ("group", 40.0, "Work-items of a work-group"),
+    (
+        "registers",
+        56.0,
+        "Registers of a work-item, and bytes that do not fit into them (spills), where the driver reports them",
+    ),
+];
+
+/// Lays the part out.
+pub(crate) fn show(ui: &mut Ui, view: &View, numbers: &Numbers) {
+    let peaks = view.facts.peaks.unwrap_or_default();
+    let work = numbers.work.as_ref();
+    let evidence = evidence(view, numbers);
+    let rates = evidence.as_ref().and_then(Evidence::rates);
+    let precision = evidence.as_ref().map_or(Precision::from(None), |evidence| evidence.precision);
+    let least = evidence.as_ref().and_then(|evidence| evidence.work).map(|work| work.least_bytes);
+    show_fact(ui, "Memory", &memory_text(least, rates, &peaks, precision), theme::TEXT, MEMORY);
+    show_fact(ui, "Compute", &compute_text(rates, &peaks, precision), theme::TEXT, COMPUTE);
+    let color = if view.facts.peaks.is_some() { theme::TEXT } else { theme::WEAK };
+    show_fact(ui, "Peaks", &peaks_text(view.facts), color, PEAKS);
+    if let Some(work) = work {
+        show_kernels(ui, work, &view.facts.registers, precision);
+    }
+    let said = evidence.zip(view.device).zip(view.facts.peaks);
+    for sentence in
+        said.map_or_else(Vec::new, |((evidence, device), peaks)| sentences(&evidence, &peaks, device))
+    {
+        paragraph(ui, &sentence, theme::STRONG);
+    }
+    roofline::show(ui, &live_roofline(view, numbers));
+}
+
+/// Returns what is known about the filter's time; `None` before it was measured, and for filters without kernels.
+fn evidence<'a>(view: &'a View, numbers: &'a Numbers) -> Option<Evidence<'a>> {
+    let filter = numbers.stage(Stage::Filter)?;
+    let FilterWork { work, pass_ms, .. } = numbers.work.as_ref()?;
+    let is_known = pass_ms.iter().all(|ms| ms.is_finite());
+    Some(Evidence {
+        ms: filter.p50,
+        precision: Precision::from(filter.noise),
+        work: work.as_ref(),
+        launch_ms: if is_known { pass_ms } else { &[] },
+        registers: &view.facts.registers,
+    })
+}
+
+/// Returns the roofline of the variants that were measured at the radius and size on the screen.
+fn live_roofline(view: &View, numbers: &Numbers) -> Roofline {
+    let size = view.size();
+    let dot = |row: &super::VariantRow| {
+        let score = numbers.scores.of(row.id).filter(|score| score.is_at(view.radius, size))?;
+        Dot::new(row.id.as_str(), score.work?, score.ms)
+    };
+    Roofline::new(view.facts.peaks.unwrap_or_default(), view.variants.iter().filter_map(dot).collect())
+}
+
+/// Returns a share of a peak in parentheses; empty if it is not known.
+fn share_text(share: Option<f64>, of: &str, precision: Precision) -> String {
+    share.map_or_else(String::new, |share| format!(", {} of {of}", percent(share, precision)))
+}
+
+/// Describes the bytes that must be moved, and their rate.
+fn memory_text(
+    least: Option<u64>,
+    rates: Option<Rates>,
+    peaks: &DevicePeaks,
+    precision: Precision,
+) -> String {
+    let Some(least) = least else { return theme::UNKNOWN.to_owned() };
+    let rate = rates.map_or_else(|| theme::UNKNOWN.to_owned(), |rates| believed(rates.gb_s, &[precision]));
+    let share = share_text(rates.and_then(|rates| rates.copy_share(peaks)), "the copy", precision);
+    format!("{} MB to move, {rate} GB/s{share}", number(least as f64 / 1e6))
+}
+
+/// Describes the rate of operations.
+fn compute_text(rates: Option<Rates>, peaks: &DevicePeaks, precision: Precision) -> String {
+    let Some(rates) = rates.filter(|rates| rates.gflop_s > 0.0) else { return theme::UNKNOWN.to_owned() };
+    let share = share_text(rates.operation_share(peaks), "the peak", precision);
+    format!("{} GFLOP/s{share}", believed(rates.gflop_s, &[precision]))
+}
+
+/// Describes the device's peaks, or why they are not known.
+fn peaks_text(facts: &DeviceFacts) -> String {
+    let Some(peaks) = facts.peaks else {
+        let waits = facts.waits.as_deref().map_or_else(String::new, |why| format!(" {why}"));
+        return format!("{}{waits}", theme::UNKNOWN);
+    };
+    let text = |peak: Option<f64>| peak.map_or_else(|| theme::UNKNOWN.to_owned(), number);
+    let [copy, read, gflop_s] = [peaks.copy_gb_s, peaks.read_gb_s, peaks.gflop_s].map(text);
+    format!("copy {copy}, read {read} GB/s; {gflop_s} GFLOP/s")
+}
+
+/// Lays the table of kernels out.
+fn show_kernels(ui: &mut Ui, work: &FilterWork, registers: &[KernelRegisters], precision: Precision) {
+    ui.spacing_mut().item_spacing.y = 0.0;
+    show_row(ui, "kernel", COLUMNS.map(|(name, ..)| name.to_owned()), theme::WEAK);
+    for (pass, name) in work.config.code().kernels.iter().enumerate() {
+        let launch = work.work.as_ref().and_then(|work| Some((work.launches.get(pass)?, work.units)));
+        let ms = work.pass_ms.get(pass).copied().filter(|ms| ms.is_finite());
+        let registers = registers.iter().find(|registers| registers.kernel == *name);
+        show_row(ui, name, cells(launch, ms, registers, precision), theme::TEXT);
+    }
+    ui.add_space(3.0);
+}
+
+/// Returns the cells of a kernel after its name.
+fn cells(
+    launch: Option<(&LaunchWork, u64)>,
+    ms: Option<f64>,
+    registers: Option<&KernelRegisters>,
+    precision: Precision,
+) -> [String; 6] {
+    let per_pixel = |of: fn(&LaunchWork) -> u64| {
+        launch.map(|(launch, units)| number(of(launch) as f64 / units.max(1) as f64))
+    };
+    let registers = registers.map(|registers| match registers.spilled_bytes {
+        0 => registers.registers.to_string(),
+        bytes => format!("{}, {} B", registers.registers, thousands(bytes as f64)),
+    });
+    [
+        ms.map(|ms| believed(ms, &[precision])),
+        per_pixel(|launch| launch.reads.elements),
+        per_pixel(|launch| launch.writes.elements),
+        launch.and_then(|(launch, _)| launch.barriers).map(|barriers| barriers.to_string()),
+        launch.map(|(launch, _)| launch.group_size.to_string()),
+        registers,
+    ]
+    .map(|cell| cell.unwrap_or_else(|| theme::UNKNOWN.to_owned()))
+}
+
+/// Lays a row of the table of kernels out.
+fn show_row(ui: &mut Ui, name: &str, cells: [String; 6], color: Color32) {
+    let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), ROW_HEIGHT), Sense::hover());
+    let room = rect.width() - COLUMNS.iter().map(|(_, width, _)| width).sum::<f32>();
+    let at = (rect.left_center(), Align2::LEFT_CENTER);
+    theme::elided_text(ui, at, name, theme::words(11.5), color, room);
+    let mut right = rect.left() + room;
+    for (cell, (_, width, _)) in cells.iter().zip(COLUMNS) {
+        right += width;
+        ui.painter().text(
+            pos2(right, rect.center().y),
+            Align2::RIGHT_CENTER,
+            cell,
+            theme::figures(10.5),
+            color,
+        );
+    }
+    let hovers: Vec<String> = COLUMNS.iter().map(|(name, _, hover)| format!("{name}: {hover}.")).collect();
+    response.on_hover_text(format!("{name}\n{}", hovers.join("\n")));
+}
+
+/// The hover text of the line of memory.
+const MEMORY: &str = "The bytes that any kernel must move (the picture once in, once out), divided by the filter's median time, and the share \
+                      of the bandwidth of a copy within the device's memory. Modified kernels have no known work.";
+/// The hover text of the line of operations.
+const COMPUTE: &str = "Additions, subtractions and multiplications of channels, divided by the filter's median time, and the share of the \
+                       rate of multiply-adds in registers.";
+/// The hover text of the line of peaks.
+const PEAKS: &str = "What the device was measured to do at most: a copy and a plain read of 128 MiB, and multiply-adds of floats. Measured \
+                     once per device, in the background when this panel is open, while the movie leaves time or is paused.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_known_is_a_dash() {
+        let (none, exact) = (DevicePeaks::default(), Precision::from(None));
+        assert_eq!(memory_text(None, None, &none, exact), "–");
+        assert_eq!(compute_text(None, &none, exact), "–");
+        assert_eq!(peaks_text(&DeviceFacts::default()), "–");
+        assert_eq!(cells(None, None, None, exact), ["–"; 6].map(str::to_owned));
+        let rates = Some(Rates { gb_s: 2.0, gflop_s: 50.0 });
+        assert_eq!(memory_text(Some(8_000_000), rates, &none, exact), "8.00 MB to move, 2.00 GB/s");
+        let peaks = DevicePeaks { copy_gb_s: Some(20.0), read_gb_s: None, gflop_s: Some(100.0) };
+        assert_eq!(
+            memory_text(Some(8_000_000), rates, &peaks, exact),
+            "8.00 MB to move, 2.00 GB/s, 10 % of the copy"
+        );
+        assert_eq!(compute_text(rates, &peaks, exact), "50.0 GFLOP/s, 50 % of the peak");
+        let facts = DeviceFacts { peaks: Some(peaks), ..DeviceFacts::default() };
+        assert_eq!(peaks_text(&facts), "copy 20.0, read – GB/s; 100 GFLOP/s");
+    }
+}
