@@ -102,6 +102,46 @@ fn the_lab_reports_each_faulty_kernel_and_measures_the_rest() {
 }
 
 #[test]
+fn the_lab_benchmarks_the_frame_on_the_screen_and_the_panel_of_stages_says_why() {
+    let (display, folder) = (Display::start(&[]), Folder::new("lab-frame"));
+    let here = folder.file(".");
+    let mut command = clreel(Some(&display));
+    command.current_dir(&here);
+    let mut session = lab(&display, &folder, &mut command, "box filter", "r = 1 to 31");
+    session.click_until("Measure", "Stop");
+    session.wait_for_text("Done.");
+    assert!(session.shows("small.mkv at ") && session.shows("64 \u{d7} 48"), "{:?}", session.texts());
+    let naive = row(&session, "naive");
+    assert!(naive.len() >= 2 && naive[0] != UNKNOWN, "{naive:?}");
+    session.click("Save");
+    let is_saved = |name: &str| name.starts_with("clreel-bench-") && name.ends_with(".json");
+    let saved = || {
+        let names = std::fs::read_dir(&here).unwrap().map(|file| file.unwrap().path());
+        names.into_iter().find(|path| is_saved(path.file_name().unwrap().to_str().unwrap()))
+    };
+    session.wait("a saved benchmark", |_| {
+        saved().is_some_and(|path| std::fs::metadata(path).unwrap().len() > 0)
+    });
+    // The file is one of `bench --save`: each row is comparable with itself.
+    let path = saved().unwrap();
+    let output = clreel(None).arg("compare").args([&path, &path]).output().unwrap();
+    let table = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && table.contains("no difference shown"), "{table}");
+    // Another device would have a column of its own: the results stay when the panel is left and entered again.
+    session.click_until("vector add", "65,536");
+    session.click_until("box filter", "r = 1 to 31");
+    assert_eq!(row(&session, "naive"), naive);
+    session.display.key("b");
+    session.display.key("d");
+    // The movie is paused, so the device's peaks are measured at once.
+    session.wait_for_text("GFLOP/s, ");
+    session.wait_for_text("of the copy");
+    session.wait_for_text("multiply-adds: ");
+    assert!(session.shows("box_flat_rows") && session.shows("op/byte"), "{:?}", session.texts());
+    session.quit();
+}
+
+#[test]
 #[ignore = "waits for a stalled driver for a minute: ./dev test --all"]
 fn the_lab_reports_a_hanging_device_and_can_measure_another() {
     let (display, folder) = (Display::start(&[]), Folder::new("lab-stalled"));

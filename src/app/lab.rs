@@ -1,9 +1,10 @@
 //! A measurement of a ladder (a set of variants that compute the same result) in the background, for the window's Lab, which
-//! shows all ladders; each step needs a permission of the window.
+//! shows all ladders, the box filter on the frame on the screen among them; each step needs a permission of the window.
 //!
 //! A child process runs `clreel bench`: a driver that crashes or stalls affects only that process, which ends with an error if
 //! a device does not respond in time.
 
+use std::ffi::OsString;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
@@ -14,11 +15,10 @@ use crate::cli::live::Step;
 use base::error::{Error, Result};
 use base::jobs::{Job, Reporter, Waker};
 use base::timing::Series;
-use ladders::LadderSummary;
 use opencl::drivers;
 use opencl::process::lower_priority;
 use opencl::sandbox::{Event, Sandbox};
-use overlay::LabRow;
+use overlay::{LabRow, LabRun};
 
 /// Interval in which a measurement checks whether it was cancelled.
 const CANCEL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
@@ -31,9 +31,8 @@ const MEASUREMENT_FAILED: &str = "The ladder could not be measured.";
 
 /// The parameters of a measurement of a ladder.
 pub(crate) struct LabRequest {
-    pub ladder: LadderSummary,
-    /// One of the ladder's sizes.
-    pub size: &'static str,
+    /// The arguments of `clreel bench` that name the ladder and its cases.
+    pub case: Vec<OsString>,
     /// The device's index and name.
     pub device: (usize, String),
     /// The timeouts that the user has set for a step of the validation of edited kernels, and for the device.
@@ -48,12 +47,10 @@ pub(crate) struct Progress {
     pub steps: (u64, u64),
     /// The name of the next step; `None` at the end.
     pub next: Option<String>,
-    /// The result of the peak kernel, which bounds all variants.
-    pub peak: Option<LabRow>,
-    /// The results of the variants so far.
-    pub rows: Vec<LabRow>,
-    /// The conclusion about the ladder, at the end.
-    pub remark: Option<String>,
+    /// The results of each case so far.
+    pub runs: Vec<LabRun>,
+    /// All of these results in the format of `clreel bench --save`.
+    pub report: Value,
 }
 
 /// Starts a measurement as a job. Before each step, the job waits for a message from `permits`.
@@ -68,22 +65,21 @@ pub(crate) fn start(request: LabRequest, permits: Receiver<()>, waker: &Waker) -
 }
 
 /// Returns the command line arguments of `clreel bench` for a measurement.
-fn arguments(request: &LabRequest) -> Vec<String> {
-    let LabRequest { ladder, size, device: (index, _), timeouts, kernels } = request;
-    let option = format!("--{}", ladder.option);
+fn arguments(request: &LabRequest) -> Vec<OsString> {
+    let LabRequest { case, device: (index, _), timeouts, kernels } = request;
     let (rounds, index) = (ROUNDS.to_string(), index.to_string());
-    let given = ["--live", "--ladder", ladder.name, &option, size, "--frames", &rounds, "--device", &index];
-    let mut all = given.map(str::to_owned).to_vec();
+    let mut all = case.clone();
+    all.extend(["--live", "--frames", &rounds, "--device", &index].map(OsString::from));
     for (name, timeout) in ["--kernel-timeout", "--device-timeout"].into_iter().zip(timeouts) {
         if let Some(timeout) = timeout {
-            all.extend([name.to_owned(), timeout.as_secs_f64().to_string()]);
+            all.extend([name.into(), timeout.as_secs_f64().to_string().into()]);
         }
     }
     if let Some(folder) = kernels {
-        all.extend(["--kernels".to_owned(), folder.clone()]);
+        all.extend(["--kernels".into(), folder.into()]);
     }
     for skipped in drivers::skipped() {
-        all.extend(["--skip-platform".to_owned(), skipped.clone()]);
+        all.extend(["--skip-platform".into(), skipped.into()]);
     }
     all
 }
@@ -102,14 +98,14 @@ fn measure(request: &LabRequest, permits: &Receiver<()>, reporter: &Reporter<(),
         if reporter.is_cancelled() {
             return Ok(());
         }
-        match bench.receive::<Step<Report>>(CANCEL_CHECK_INTERVAL) {
+        match bench.receive::<Step<Value>>(CANCEL_CHECK_INTERVAL) {
             Event::Silence => {}
             Event::End(ending) => {
                 let error = ending.error().and_then(|error| error.lines().next());
                 return Err(failed(error.map_or_else(|| format!("Its process {ending}."), str::to_owned)));
             }
             Event::Message(step, _) => {
-                let progress = progress(&step, &request.device.1).map_err(failed)?;
+                let progress = progress(step, &request.device.1).map_err(failed)?;
                 let is_last = progress.next.is_none();
                 reporter.report(progress);
                 if is_last {
@@ -144,13 +140,24 @@ struct DeviceRuns {
 /// The results of one case: of the kernel that measures the device's limit, and of the variants.
 #[derive(Deserialize)]
 struct Run {
+    /// The radius, if this is a case of the box filter, whose peak kernel is a copy.
+    radius: Option<u32>,
+    #[serde(default = "copy")]
     limit: String,
+    #[serde(alias = "copy_ms")]
     limit_ms: Option<Series>,
+    #[serde(alias = "copy_noisy")]
     limit_noisy: Option<Value>,
     /// Why the peak kernel failed or its output is wrong; missing otherwise.
+    #[serde(alias = "copy_reason")]
     limit_reason: Option<String>,
     variants: Vec<Variant>,
     remark: Option<String>,
+}
+
+/// Returns the name of the box filter's peak kernel.
+fn copy() -> String {
+    "copy".to_owned()
 }
 
 /// The result of one variant.
@@ -189,32 +196,36 @@ fn row(variant: &Variant) -> LabRow {
     }
 }
 
-/// Converts the results before a step of `bench` to the Lab's results; `device` is the device's name.
-///
-/// # Errors
-/// A sentence, if the step has results of another device.
-fn progress(step: &Step<Report>, device: &str) -> std::result::Result<Progress, String> {
-    let on = step.results.devices.first();
-    if let Some(other) = on.and_then(|on| on.name.as_deref()).filter(|name| *name != device) {
-        return Err(format!("Another device has answered: '{other}'."));
-    }
-    let run = on.and_then(|on| on.runs.first());
-    let peak = run.map(|run| LabRow {
+/// Converts the results of a case.
+fn lab_run(run: &Run) -> LabRun {
+    let peak = LabRow {
         outcome: run.limit_reason.as_ref().map_or(String::new(), |_| "failed".to_owned()),
         time: run.limit_ms,
         noisy: noisy(run.limit_noisy.as_ref()),
         reason: run.limit_reason.clone(),
         ..LabRow::unknown(&run.limit)
-    });
-    let rows = run.map_or(Vec::new(), |run| run.variants.iter().map(row).collect());
-    let remark = run.and_then(|run| run.remark.clone());
-    Ok(Progress { steps: (step.done, step.steps), next: step.next.clone(), peak, rows, remark })
+    };
+    let rows = run.variants.iter().map(row).collect();
+    LabRun { radius: run.radius, peak: Some(peak), rows, remark: run.remark.clone() }
+}
+
+/// Converts the results before a step of `bench` to the Lab's results; `device` is the device's name.
+///
+/// # Errors
+/// A sentence, if the step has results of another device, or no results.
+fn progress(step: Step<Value>, device: &str) -> std::result::Result<Progress, String> {
+    let report =
+        Report::deserialize(&step.results).map_err(|e| format!("Its results cannot be read: {e}."))?;
+    let on = report.devices.first();
+    if let Some(other) = on.and_then(|on| on.name.as_deref()).filter(|name| *name != device) {
+        return Err(format!("Another device has answered: '{other}'."));
+    }
+    let runs = on.map_or(Vec::new(), |on| on.runs.iter().map(lab_run).collect());
+    Ok(Progress { steps: (step.done, step.steps), next: step.next, runs, report: step.results })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     #[test]
     fn what_bench_reports_becomes_rows() {
         let series =
@@ -228,19 +239,25 @@ mod tests {
                 {{"id": "c", "outcome": "unsupported", "reason": "No room.", "noisy": false}}],
                 "remark": "Which: a."}}]}}]}}}}"#
         );
-        let step: Step<Report> = serde_json::from_str(&text).unwrap();
-        let progress = super::progress(&step, "A").ok().unwrap();
+        let of = |text: &str, device| super::progress(serde_json::from_str(text).unwrap(), device);
+        let progress = of(&text, "A").ok().unwrap();
         assert_eq!((progress.steps, progress.next.as_deref()), ((4, 9), Some("timing")));
-        assert_eq!(progress.remark.as_deref(), Some("Which: a."));
-        assert_eq!(progress.peak.unwrap().time.unwrap().p50, 2.0);
-        let [a, b, c] = progress.rows.as_slice() else { panic!("three rows") };
+        let [run] = progress.runs.as_slice() else { panic!("one case") };
+        assert_eq!((run.radius, run.remark.as_deref()), (None, Some("Which: a.")));
+        assert_eq!(run.peak.as_ref().unwrap().time.unwrap().p50, 2.0);
+        let [a, b, c] = run.rows.as_slice() else { panic!("three rows") };
         assert_eq!((a.rate, a.noisy.as_deref()), (Some((3.0, "GB/s")), Some("Only 1 run.")));
         assert_eq!((b.outcome.as_str(), b.time), ("", None), "nothing is known of it yet");
         assert_eq!((c.outcome.as_str(), c.reason.as_deref()), ("unsupported", Some("No room.")));
-        assert!(super::progress(&step, "B").err().unwrap().contains("'A'"));
+        assert!(of(&text, "B").err().unwrap().contains("'A'"));
         let why = r#"null, "limit_reason": "It does not build.\n  Why.""#;
-        let step = serde_json::from_str(&text.replacen(series, why, 1)).unwrap();
-        let peak = super::progress(&step, "A").ok().unwrap().peak.unwrap();
+        let failed = of(&text.replacen(series, why, 1), "A").ok().unwrap();
+        let peak = failed.runs[0].peak.as_ref().unwrap();
         assert_eq!((peak.outcome.as_str(), peak.time), ("failed", None));
+        // The box filter has a radius, and its peak kernel is a copy.
+        let filter = text.replace(r#""case": 1, "limit": "copy", "limit_ms""#, r#""radius": 7, "copy_ms""#);
+        let run = of(&filter, "A").ok().unwrap().runs.remove(0);
+        let peak = run.peak.unwrap();
+        assert_eq!((run.radius, peak.name.as_str(), peak.time.unwrap().p50), (Some(7), "copy", 2.0));
     }
 }

@@ -100,8 +100,8 @@ impl LadderArgs {
 }
 
 /// The ids of the options that only the box filter accepts, except that some other ladders accept some of them.
-const BOX_FILTER_OPTIONS: [&str; 7] =
-    ["file", "size", "radius", "native", "whole_frames", "conversions", "allow_references"];
+const BOX_FILTER_OPTIONS: [&str; 8] =
+    ["file", "at", "size", "radius", "native", "whole_frames", "conversions", "allow_references"];
 
 /// Returns the cases of a ladder other than the box filter that the user selected; `size` has the values of `--size`.
 ///

@@ -335,6 +335,9 @@ pub struct BenchArgs {
     /// Scale the frames to this size first; size of the pictures (reduction, histogram)
     #[arg(long, value_name = "WxH", value_parser = values::size)]
     pub size: Option<(u32, u32)>,
+    /// Filter only the frame at this time of the movie: seconds, 1:30 or 1:02:03
+    #[arg(long, value_name = "TIME", value_parser = values::time, allow_hyphen_values = true)]
+    pub at: Option<f64>,
     /// Timed rounds; each runs every variant once
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = values::count)]
     pub frames: u32,

@@ -88,6 +88,10 @@ pub enum Action {
         /// One of the ladder's sizes.
         size: &'static str,
     },
+    /// Start to benchmark the box filter on the frame on the screen, at these radii in pixels, in the Lab.
+    Benchmark(Vec<u32>),
+    /// Save the benchmark of the box filter.
+    SaveBenchmark,
     /// Stop the measurement of the Lab.
     StopMeasuring,
     /// Start to check the device's type conversions.

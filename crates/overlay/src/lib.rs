@@ -73,7 +73,7 @@ pub use kernels::{
     VersionResult, result_to_show,
 };
 pub use keys::{KEYS, KeyHelp, Topic};
-pub use lab::{Lab, LabRow};
+pub use lab::{BOX_FILTER, Benchmark, BenchmarkDevice, BenchmarkFrame, Lab, LabRow, LabRun};
 pub use open_panels::OpenPanels;
 pub use overlay::{Overlay, SavedState, zoom};
 pub use panel::Entry;

@@ -334,7 +334,7 @@ impl Overlay {
             Panel::Tuning => scroll_area(ui, rect, MARGIN, |ui| {
                 tuning::show(ui, view.tuning, view.auto, &mut self.tuning_variant, actions);
             }),
-            Panel::Lab => scroll_area(ui, rect, MARGIN, |ui| lab::show(ui, view.lab, &mut self.lab, actions)),
+            Panel::Lab => scroll_area(ui, rect, MARGIN, |ui| lab::show(ui, view, &mut self.lab, actions)),
             Panel::Conversions => {
                 scroll_area(ui, rect, MARGIN, |ui| conversions::show(ui, view.conversions, actions))
             }

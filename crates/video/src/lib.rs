@@ -53,7 +53,7 @@ pub use frame::{FieldOrder, Frame};
 pub use orientation::Orientation;
 pub use queue::FrameQueue;
 pub use read_control::{Cancel, References};
-pub use still::{read_frame_at, read_frames_rgba};
+pub use still::{read_frame_at, read_frame_rgba_at, read_frames_rgba};
 
 /// Nanoseconds per second.
 pub(crate) const SECOND_NS: i64 = 1_000_000_000;

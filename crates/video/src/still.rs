@@ -67,6 +67,23 @@ pub fn read_frames_rgba(
     })
 }
 
+/// Returns the frame that is shown at `at_s` seconds as RGBA, scaled to `size` (width and height in pixels) or in its own size.
+///
+/// # Errors
+/// As for [`read_frames_rgba`].
+pub fn read_frame_rgba_at(
+    path: &Path,
+    at_s: f64,
+    size: Option<(u32, u32)>,
+    references: References,
+) -> Result<RgbaFrames> {
+    let (frame, warning) = read_frame_at(path, at_s, references)?;
+    let (width, height) = size.unwrap_or((frame.width(), frame.height()));
+    let mut rgba = picture_memory(width, height)?;
+    RgbaConverter::new().convert_scaled(&frame.picture, (width, height), &mut rgba)?;
+    Ok(RgbaFrames { width, height, frames: vec![rgba], warning })
+}
+
 /// Reads the frames on the calling thread; see [`read_frames_rgba`].
 fn frames_rgba(
     path: &Path,

@@ -163,6 +163,10 @@ impl Player<'_> {
             Action::Measure { ladder, size } => {
                 self.lab.start(ladder, size, devices, kernels.shown().folder.clone(), cx);
             }
+            Action::Benchmark(radii) => {
+                self.lab.start_benchmark(&radii, (movies, devices), kernels.shown().folder.clone(), cx);
+            }
+            Action::SaveBenchmark => self.save_benchmark(),
             Action::StopMeasuring => self.lab.stop(),
             Action::CheckConversions => self.check.start(devices, cx),
             Action::StopChecking => self.check.stop(),

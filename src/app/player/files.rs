@@ -1,9 +1,11 @@
 //! Files that the window writes during playback: settings, saved pictures, and statistics.
 
+use std::io::Write as _;
 use std::path::PathBuf;
 
 use super::Player;
 use crate::app::settings::Settings;
+use base::save;
 use base::stderr::print_message;
 use base::timing::log;
 use engine::stats::{self, ExportContext, TraceContext, write_trace};
@@ -44,6 +46,18 @@ impl Player<'_> {
         };
         let endings = &["csv", "json", "trace.json"];
         let begun = self.saves.begin("stats", endings, write, &self.cx.waker);
+        self.cx.or_notify(begun);
+    }
+
+    /// Starts to save the benchmark of the box filter, if there is one, as `clreel bench --save` does.
+    pub(super) fn save_benchmark(&mut self) {
+        let Some(report) = self.lab.report() else { return };
+        let write = move |paths: &[PathBuf]| {
+            let text = format!("{report}\n");
+            let write = |path: &PathBuf| save::atomically(path, |file| file.write_all(text.as_bytes()));
+            paths.iter().try_for_each(write)
+        };
+        let begun = self.saves.begin("bench", &["json"], write, &self.cx.waker);
         self.cx.or_notify(begun);
     }
 

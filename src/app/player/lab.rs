@@ -1,15 +1,19 @@
 //! The measurement of a ladder (a set of variants that compute the same result) in the overlay's Lab. It advances only while the
 //! movie stands still: then no frame is timed, and no work for the movie disturbs the measurement.
 
+use std::ffi::OsString;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::PlayerContext;
 use super::devices::Devices;
+use super::movies::Movies;
 use crate::app::lab::{self, LabRequest, Progress};
 use base::error::Error;
 use base::jobs::{Job, JobMessage};
-use overlay::{JobState, Lab, Wait};
+use overlay::{Benchmark, BenchmarkDevice, BenchmarkFrame, JobState, Lab, Wait};
 
 /// How long a closing window waits for the process that measures to exit.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(700);
@@ -23,6 +27,10 @@ pub(super) struct LabMeasurement {
     /// The name of the step of the measurement that waits for permission.
     next: Option<String>,
     shown: Lab,
+    /// The index in the results of the box filter of the device that is being measured.
+    benchmarked: Option<usize>,
+    /// The results of the box filter on each device, in the format of `clreel bench --save`.
+    reports: Vec<Value>,
 }
 
 impl LabMeasurement {
@@ -57,11 +65,26 @@ impl LabMeasurement {
 
     /// Stores the results before the measurement's next step.
     fn take_progress(&mut self, progress: Progress) {
-        (self.shown.steps, self.next) = (progress.steps, progress.next);
-        if !progress.rows.is_empty() {
-            let Progress { peak, rows, remark, .. } = progress;
-            (self.shown.peak, self.shown.rows, self.shown.remark) = (peak, rows, remark);
+        let Progress { steps, next, mut runs, report } = progress;
+        (self.shown.steps, self.next) = (steps, next);
+        if let Some(index) = self.benchmarked {
+            if let Some(to) = self.shown.benchmark.devices.get_mut(index) {
+                to.runs = runs;
+            }
+            self.reports.resize(self.shown.benchmark.devices.len(), Value::Null);
+            self.reports[index] = report;
+        } else if !runs.is_empty() {
+            self.shown.run = runs.swap_remove(0);
         }
+    }
+
+    /// Returns the results of the box filter on all devices in the format of `clreel bench --save`; `None` if there are none.
+    pub(super) fn report(&self) -> Option<Value> {
+        let devices = |report: &Value| report["devices"].as_array().cloned().unwrap_or_default();
+        let all: Vec<Value> = self.reports.iter().flat_map(devices).collect();
+        let mut report = self.reports.iter().rev().find(|report| !report.is_null())?.clone();
+        report["devices"] = Value::Array(all);
+        Some(report)
     }
 
     /// Takes the results that have arrived since the last call; returns true if there were some.
@@ -121,9 +144,82 @@ impl LabMeasurement {
         kernels: Option<String>,
         cx: &mut PlayerContext,
     ) {
-        self.stop();
         let Some(ladder) = ladders::all().into_iter().find(|one| one.name == ladder) else { return };
-        self.shown = Lab { case: Some((ladder.name, size)), ..Lab::default() };
+        let option = format!("--{}", ladder.option);
+        let case = ["--ladder", ladder.name, &option, size].map(OsString::from).to_vec();
+        self.begin((ladder.name, size), None, devices);
+        self.run(case, devices, kernels, cx);
+    }
+
+    /// Starts to measure the box filter on the frame on the screen, at these radii, on the running device; results of other devices with
+    /// the same frame and radii are kept. `kernels` is as for [`Self::start`].
+    pub(super) fn start_benchmark(
+        &mut self,
+        radii: &[u32],
+        (movies, devices): (&Movies, &Devices),
+        kernels: Option<String>,
+        cx: &mut PlayerContext,
+    ) {
+        let facts = movies.scenes.facts();
+        let (position_s, size) = (facts.position_s, cx.frames.presenter.screen.size());
+        let frame =
+            BenchmarkFrame { movie: facts.file_name.clone(), position_s, size: size.unwrap_or_default() };
+        let radii = radii.to_vec();
+        let list: Vec<String> = radii.iter().map(u32::to_string).collect();
+        let at = position_s.to_string();
+        let mut case: Vec<OsString> = vec![movies.playlist.current().into()];
+        let options = ["--at", &at, "--radius", &list.join(","), "--conversions", "none"];
+        case.extend(options.map(OsString::from));
+        case.extend(cx.args.references.allow_references.then(|| "--allow-references".into()));
+        self.begin((overlay::BOX_FILTER, ""), Some(Benchmark { frame, radii, devices: Vec::new() }), devices);
+        if !movies.scenes.plays_movie() || size.is_none() {
+            let why = "The scene shows no frame of a movie. Choose another scene (v).";
+            self.shown.state = JobState::Failed(why.to_owned());
+            cx.repaints.redraw_soon();
+            return;
+        }
+        self.run(case, devices, kernels, cx);
+    }
+
+    /// Stops a measurement and shows the next one, without results. `benchmark` is the case of the box filter, if that is measured.
+    fn begin(&mut self, case: (&'static str, &'static str), benchmark: Option<Benchmark>, devices: &Devices) {
+        self.stop();
+        let before = std::mem::take(&mut self.shown.benchmark);
+        let device = devices.running.info();
+        let name = device.map(|info| info.name.clone()).unwrap_or_default();
+        self.shown = Lab { case: Some(case), device: name.clone(), benchmark: before, ..Lab::default() };
+        self.benchmarked = None;
+        let (Some(new), Some(info)) = (benchmark, device) else { return };
+        let benchmark = &mut self.shown.benchmark;
+        if (&benchmark.frame, &benchmark.radii) != (&new.frame, &new.radii) {
+            // Results stand side by side only if they are comparable.
+            (*benchmark, self.reports) = (new, Vec::new());
+        }
+        let driver = format!("{} {}", info.platform, info.driver);
+        let is_same = |one: &BenchmarkDevice| one.name == name && one.driver == driver;
+        let index = benchmark.devices.iter().position(is_same).unwrap_or_else(|| {
+            benchmark.devices.push(BenchmarkDevice {
+                name: name.clone(),
+                driver: driver.clone(),
+                runs: Vec::new(),
+            });
+            benchmark.devices.len() - 1
+        });
+        benchmark.devices[index].runs.clear();
+        if let Some(report) = self.reports.get_mut(index) {
+            *report = Value::Null;
+        }
+        self.benchmarked = Some(index);
+    }
+
+    /// Starts the job that measures a case, given as arguments of `clreel bench`, on the running device.
+    fn run(
+        &mut self,
+        case: Vec<OsString>,
+        devices: &Devices,
+        kernels: Option<String>,
+        cx: &mut PlayerContext,
+    ) {
         cx.repaints.redraw_soon();
         let Some(device) = devices.running.device() else {
             let why = "There is no OpenCL device that is ready.";
@@ -131,9 +227,8 @@ impl LabMeasurement {
             return;
         };
         let info = &device.info;
-        self.shown.device.clone_from(&info.name);
         let timeouts = [cx.args.trial.timeouts.kernel_timeout, cx.args.trial.timeouts.device_timeout];
-        let request = LabRequest { ladder, size, device: (info.index, info.name.clone()), timeouts, kernels };
+        let request = LabRequest { case, device: (info.index, info.name.clone()), timeouts, kernels };
         let (permits, permitted) = channel();
         match lab::start(request, permitted, &cx.waker) {
             Ok(job) => {

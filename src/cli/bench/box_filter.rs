@@ -71,7 +71,10 @@ pub(in crate::cli) fn run(args: &BenchArgs) -> Result<u8> {
         require(ladder.describe(&ladder.case(0)).memory)?;
     }
     let count = MAX_FRAMES.min(args.frames as usize);
-    let clip = video::read_frames_rgba(&file, count, args.size, args.references.get())?;
+    let clip = match args.at {
+        Some(at_s) => video::read_frame_rgba_at(&file, at_s, args.size, args.references.get())?,
+        None => video::read_frames_rgba(&file, count, args.size, args.references.get())?,
+    };
     if let Some(warning) = &clip.warning {
         print_message(warning);
     }
@@ -85,7 +88,8 @@ pub(in crate::cli) fn run(args: &BenchArgs) -> Result<u8> {
         Selection::All | Selection::Input => conversions::input(&file, size, args.references.get())?,
     };
 
-    let input = Input::Movie { file: file.display().to_string(), size, frames: clip.frames.len() };
+    let file_name = file.display().to_string();
+    let input = Input::Movie { file: file_name, size, frames: clip.frames.len(), at_s: args.at };
     let ladder = BoxFilter::on_noise(size);
     let cases: Vec<_> = radii.iter().map(|radius| ladder.case(*radius)).collect();
     let named = cases.iter().map(|case| describe_case(&ladder, case)).collect();

@@ -51,6 +51,9 @@ struct InputEntry<'a> {
     width: u32,
     height: u32,
     frames: usize,
+    /// The time of the frame in seconds, with `--at`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at_s: Option<f64>,
 }
 
 /// The results on one device, in the JSON report.
@@ -188,8 +191,8 @@ pub(super) fn report<'a>(
 ) -> impl Serialize + use<'a> {
     let (ladder, input) = match &results.input {
         Input::Generated(ladder) => (Some(*ladder), None),
-        Input::Movie { file, size: (width, height), frames } => {
-            (None, Some(InputEntry { file, width: *width, height: *height, frames: *frames }))
+        Input::Movie { file, size: (width, height), frames, at_s } => {
+            (None, Some(InputEntry { file, width: *width, height: *height, frames: *frames, at_s: *at_s }))
         }
     };
     let folders = results.folders.iter().map(base::text::unicode).collect();

@@ -27,8 +27,8 @@ use opencl::cl::{Device, DeviceInfo};
 
 /// The input of a benchmark.
 pub(super) enum Input {
-    /// The first `frames` frames of a movie, scaled to `size`.
-    Movie { file: String, size: (u32, u32), frames: usize },
+    /// `frames` frames of a movie from its beginning, or the one at the time `at_s`, scaled to `size`.
+    Movie { file: String, size: (u32, u32), frames: usize, at_s: Option<f64> },
     /// Data that the ladder of this name generates.
     Generated(&'static str),
 }
@@ -166,9 +166,9 @@ impl LiveResults for Results {
         format!("The benchmark was interrupted.{}{}", list("Missing", missing), list("Incomplete", few))
     }
 
-    /// Returns the JSON report if the window started this process.
+    /// Returns the JSON report if the window started this process, with all samples, since the window may save it.
     fn for_window(&self) -> Option<impl Serialize> {
-        self.live.then(|| report::report(self, None, false))
+        self.live.then(|| report::report(self, None, true))
     }
 }
 
@@ -261,7 +261,7 @@ mod tests {
             (index, CaseRun { rows, ..CaseRun::new(case(radius)) })
         });
         let device = DeviceResults { runs: runs.collect(), ..DeviceResults::new(None) };
-        let input = Input::Movie { file: String::new(), size: (1, 1), frames: 1 };
+        let input = Input::Movie { file: String::new(), size: (1, 1), frames: 1, at_s: None };
         let metadata = Metadata::now("clreel");
         let devices = vec![device];
         Results {

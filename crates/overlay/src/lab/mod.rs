@@ -1,5 +1,7 @@
-//! The panel of the Lab, which measures ladders other than the box filter while the movie is paused.
+//! The panel of the Lab, which measures ladders while the movie is paused: the box filter on the frame on the screen, and the others.
 
+mod benchmark;
+mod chart;
 mod table;
 
 use egui::{Align2, Color32, Ui, vec2};
@@ -7,8 +9,9 @@ use egui::{Align2, Color32, Ui, vec2};
 use super::job::{JobState, start_or_stop};
 use super::panel::{self, Entry, choice_button, line, paragraph};
 use super::place::Panel;
-use super::{Action, theme};
+use super::{Action, View, theme};
 use base::timing::{Precision, Series};
+pub use benchmark::{BOX_FILTER, Benchmark, BenchmarkDevice, BenchmarkFrame};
 use ladders::LadderSummary;
 
 /// A variant of the ladder, or the peak kernel that bounds all variants.
@@ -62,6 +65,19 @@ impl LabRow {
     }
 }
 
+/// The results of a case.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct LabRun {
+    /// The radius in pixels, if this is a case of the box filter.
+    pub radius: Option<u32>,
+    /// The peak kernel, which bounds all variants.
+    pub peak: Option<LabRow>,
+    /// The variants in the order of the ladder.
+    pub rows: Vec<LabRow>,
+    /// The ladder's conclusion from the times: the fastest variant, and why.
+    pub remark: Option<String>,
+}
+
 /// The state and the results of the Lab.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Lab {
@@ -73,33 +89,32 @@ pub struct Lab {
     pub device: String,
     /// The number of finished steps, and of all steps.
     pub steps: (u64, u64),
-    /// The peak kernel, which bounds all variants.
-    pub peak: Option<LabRow>,
-    /// The variants in the order of the ladder.
-    pub rows: Vec<LabRow>,
-    /// The ladder's conclusion from the times: the fastest variant, and why.
-    pub remark: Option<String>,
+    /// The results of a ladder other than the box filter.
+    pub run: LabRun,
+    /// The results of the box filter on all devices.
+    pub benchmark: Benchmark,
 }
 
 /// The ladder and the size that the user has selected.
 #[derive(Debug)]
 pub(crate) struct Selection {
     ladders: Vec<LadderSummary>,
-    ladder: usize,
+    /// The index of the ladder; `None` for the box filter.
+    ladder: Option<usize>,
     size: usize,
 }
 
 impl Default for Selection {
     /// Returns all ladders, of which the first is selected, with its second size.
     fn default() -> Self {
-        Self { ladders: ladders::all(), ladder: 0, size: 1 }
+        Self { ladders: ladders::all(), ladder: Some(0), size: 1 }
     }
 }
 
 impl Selection {
     /// Returns the selected ladder and size.
     fn current(&self) -> Option<(&LadderSummary, &'static str)> {
-        let ladder = self.ladders.get(self.ladder)?;
+        let ladder = self.ladders.get(self.ladder?)?;
         Some((ladder, ladder.sizes.get(self.size).or(ladder.sizes.first())?))
     }
 }
@@ -107,15 +122,15 @@ impl Selection {
 /// The panel's width in points.
 const WIDTH: f32 = 440.0;
 /// The explanation of the panel in the hover text of its title bar.
-const ABOUT: &str = "Benchmarks a ladder that needs no movie, as 'clreel bench' does, in a child process: all variants are \
-                     validated, then timed in turns.\nIt runs only while the movie is paused, one step at a time, so that \
+const ABOUT: &str = "Benchmarks the box filter on the frame on the screen, or a ladder that needs no movie, as 'clreel bench' does, \
+                     in a child process: all variants are validated, then timed in turns.\nIt runs only while the movie is paused, one step at a time, so that \
                      neither affects the other's times.";
 
 /// This panel's key, line in the menu, size and corner.
 pub(super) const ENTRY: Entry = Entry {
     panel: Panel::Lab,
-    key: Some(("b", "Lab: other ladders")),
-    menu: ("Lab", "Benchmarks of other ladders, run while the movie is paused"),
+    key: Some(("b", "Lab: benchmarks of all ladders")),
+    menu: ("Lab", "Benchmarks of the box filter and of other ladders, run while the movie is paused"),
     about: ABOUT,
     size: vec2(WIDTH, 420.0),
     min_size: vec2(WIDTH, panel::MIN_HEIGHT),
@@ -129,38 +144,31 @@ pub(crate) fn progress(lab: &Lab) -> String {
 }
 
 /// Lays the contents of the panel out.
-pub(crate) fn show(ui: &mut Ui, lab: &Lab, selection: &mut Selection, actions: &mut Vec<Action>) {
-    let names: Vec<String> = selection.ladders.iter().map(|ladder| spaced_name(ladder.name)).collect();
-    let abouts: Vec<&str> = selection.ladders.iter().map(|ladder| ladder.about).collect();
-    if let Some(ladder) = show_choices(ui, &names, &abouts, selection.ladder) {
-        (selection.ladder, selection.size) = (ladder, 0);
+pub(crate) fn show(ui: &mut Ui, view: &View, selection: &mut Selection, actions: &mut Vec<Action>) {
+    let lab = view.lab;
+    let first = (spaced_name(BOX_FILTER), "The variants of the box filter on the frame on the screen");
+    let others = selection.ladders.iter().map(|ladder| (spaced_name(ladder.name), ladder.about));
+    let (names, abouts): (Vec<String>, Vec<&str>) = std::iter::once(first).chain(others).unzip();
+    if let Some(index) = show_choices(ui, &names, &abouts, selection.ladder.map_or(0, |index| index + 1)) {
+        (selection.ladder, selection.size) = (index.checked_sub(1), 0);
     }
+    let Some(index) = selection.ladder else {
+        benchmark::show(ui, view, &mut selection.size, actions);
+        return;
+    };
     let sizes: Vec<String> = selection
         .ladders
-        .get(selection.ladder)
+        .get(index)
         .map_or(Vec::new(), |one| one.sizes.iter().map(|size| size_text(size)).collect());
     if let Some(size) = show_choices(ui, &sizes, &[], selection.size) {
         selection.size = size;
     }
     let Some((ladder, size)) = selection.current() else { return };
-    let (color, text) = state_text(lab);
-    let failed = matches!(lab.state, JobState::Failed(_));
-    ui.horizontal(|ui| {
-        let start = ("Measure", ABOUT, Action::Measure { ladder: ladder.name, size });
-        let stop = ("Stop", "Stop; results so far are kept", Action::StopMeasuring);
-        start_or_stop(ui, &lab.state, start, stop, actions);
-        if !failed {
-            line(ui, &text, color);
-        }
-    });
-    if failed {
-        // The reason stands nowhere else, so it must not be cut.
-        paragraph(ui, &text, color);
-    }
+    show_state(ui, lab, Action::Measure { ladder: ladder.name, size }, |_| (), actions);
     let is_its_own = lab.case == Some((ladder.name, size));
     let unknown: Vec<LabRow>;
-    let (peak, rows) = match is_its_own && !lab.rows.is_empty() {
-        true => (lab.peak.as_ref(), lab.rows.as_slice()),
+    let (peak, rows) = match is_its_own && !lab.run.rows.is_empty() {
+        true => (lab.run.peak.as_ref(), lab.run.rows.as_slice()),
         false => {
             unknown = (ladder.variants)().iter().map(|variant| LabRow::unknown(variant.id)).collect();
             (None, unknown.as_slice())
@@ -175,13 +183,42 @@ pub(crate) fn show(ui: &mut Ui, lab: &Lab, selection: &mut Selection, actions: &
         false => line(ui, ladder.about, theme::WEAK),
     };
     table::show(ui, peak, rows);
-    for row in peak.into_iter().chain(rows) {
+    show_faults(ui, peak.into_iter().chain(rows));
+    if let Some(remark) = lab.run.remark.as_ref().filter(|_| is_its_own) {
+        paragraph(ui, remark, theme::TEXT);
+    }
+}
+
+/// Lays out the button that starts or stops the measurement, the buttons of `others` beside it, and the state.
+fn show_state(
+    ui: &mut Ui,
+    lab: &Lab,
+    start: Action,
+    others: impl FnOnce(&mut Ui),
+    actions: &mut Vec<Action>,
+) {
+    let (color, text) = state_text(lab);
+    let failed = matches!(lab.state, JobState::Failed(_));
+    ui.horizontal(|ui| {
+        let stop = ("Stop", "Stop; results so far are kept", Action::StopMeasuring);
+        start_or_stop(ui, &lab.state, ("Measure", ABOUT, start), stop, actions);
+        others(ui);
+        if !failed {
+            line(ui, &text, color);
+        }
+    });
+    if failed {
+        // The reason stands nowhere else, so it must not be cut.
+        paragraph(ui, &text, color);
+    }
+}
+
+/// Lays out the reason of each variant that is wrong or fails.
+fn show_faults<'a>(ui: &mut Ui, rows: impl Iterator<Item = &'a LabRow>) {
+    for row in rows {
         let Some(fault) = row.fault() else { continue };
         let response = paragraph(ui, &format!("{}: {fault}", row.name), theme::WARN);
         response.on_hover_text(row.reason.as_deref().unwrap_or_default());
-    }
-    if let Some(remark) = lab.remark.as_ref().filter(|_| is_its_own) {
-        paragraph(ui, remark, theme::TEXT);
     }
 }
 

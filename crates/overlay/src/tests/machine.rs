@@ -386,9 +386,8 @@ pub(super) fn measured(state: JobState) -> Lab {
         case: Some(("matmul", "256,256,256")),
         device: "First".to_owned(),
         steps: (17, 24),
-        peak: Some(row("multiply-adds alone", Some(2.0))),
-        rows,
-        remark: None,
+        run: LabRun { peak: Some(row("multiply-adds alone", Some(2.0))), rows, ..LabRun::default() },
+        ..Lab::default()
     }
 }
 
@@ -441,9 +440,9 @@ fn the_lab_says_what_is_wrong_with_whom() {
     let wrong = |row: &mut LabRow, outcome: &str, reason: &str| {
         (row.outcome, row.reason, row.time) = (outcome.to_owned(), Some(reason.to_owned()), None);
     };
-    wrong(&mut fixture.lab.rows[1], "mismatch", "3 of 9 floats differ");
-    wrong(&mut fixture.lab.rows[3], "failed", "It does not build.\n  Line 7.");
-    wrong(fixture.lab.peak.as_mut().unwrap(), "failed", "It did not end.");
+    wrong(&mut fixture.lab.run.rows[1], "mismatch", "3 of 9 floats differ");
+    wrong(&mut fixture.lab.run.rows[3], "failed", "It does not build.\n  Line 7.");
+    wrong(fixture.lab.run.peak.as_mut().unwrap(), "failed", "It did not end.");
     (0..2).for_each(|_| drop(fixture.pass(vec![])));
     let said =
         ["naive: 3 of 9 floats differ", "auto: It does not build.", "multiply-adds alone: It did not end."];
@@ -470,7 +469,7 @@ fn the_lab_says_why_it_waits_and_what_it_disturbs() {
         let mut fixture = Fixture::new(vec2(1600.0, 1000.0));
         fixture.change(|s| s.open[Panel::Lab as usize] = true);
         fixture.lab = measured(state);
-        fixture.lab.remark = Some("Which: naive.".to_owned());
+        fixture.lab.run.remark = Some("Which: naive.".to_owned());
         (0..2).for_each(|_| drop(fixture.pass(vec![])));
         assert!(fixture.shows(part), "{part}: {:?}", fixture.texts);
     }

@@ -1,8 +1,9 @@
-//! Tests of what the panel of stages says about the time of the filter.
+//! Tests of what the panel of stages says about the time of the filter, and of the benchmark of the box filter in the Lab.
 
 use std::sync::Arc;
 
 use super::*;
+use base::timing::Series;
 use box_filter::Config;
 use engine::stats::FilterWork;
 use ladder::why::DevicePeaks;
@@ -101,5 +102,51 @@ fn the_panel_of_stages_says_nothing_that_is_not_known() {
         // Both lines, and each cell of both kernels.
         let unknown = fixture.texts.iter().filter(|(text, _)| text == "\u{2013}").count();
         assert!(unknown >= if is_kernel { 14 } else { 2 }, "{unknown}: {:?}", fixture.texts);
+    }
+}
+
+/// Returns the results of two variants on a device, at each of these radii.
+fn benchmarked(name: &str, radii: &[u32], ms: f64) -> BenchmarkDevice {
+    let row = |name: &str, time| LabRow { time, outcome: "ok".to_owned(), ..LabRow::unknown(name) };
+    let run = |radius: &u32| LabRun {
+        radius: Some(*radius),
+        rows: vec![row("flat", Series::of(&[ms; 9])), row("fused", Series::of(&[ms / 4.0; 9]))],
+        ..LabRun::default()
+    };
+    BenchmarkDevice { name: name.to_owned(), driver: "1.0".to_owned(), runs: radii.iter().map(run).collect() }
+}
+
+#[test]
+fn the_lab_benchmarks_the_frame_on_the_screen_and_keeps_a_column_for_each_device() {
+    let mut fixture = Fixture::new(vec2(1600.0, 1200.0));
+    fixture.change(|s| s.open[Panel::Lab as usize] = true);
+    (0..2).for_each(|_| drop(fixture.pass(vec![])));
+    fixture.click("box filter");
+    (0..2).for_each(|_| drop(fixture.pass(vec![])));
+    assert_eq!(fixture.click("Measure"), [Action::Benchmark(vec![7])]);
+    assert!(fixture.find("Save").is_none() && fixture.find("Copy").is_none(), "there is nothing to save");
+    let frame = BenchmarkFrame { movie: "clip.mp4".to_owned(), position_s: 61.5, size: (1280, 720) };
+    let devices = vec![benchmarked("First", &[7], 8.0), benchmarked("Second", &[7], 2.0)];
+    fixture.lab.benchmark = Benchmark { frame: frame.clone(), radii: vec![7], devices };
+    (0..2).for_each(|_| drop(fixture.pass(vec![])));
+    for text in ["clip.mp4 at 1:01.5, 1280 \u{d7} 720", "First", "Second", "8.00", "2.00", "0.500"] {
+        assert!(fixture.find(text).is_some(), "'{text}': {:?}", fixture.texts);
+    }
+    assert_eq!(fixture.click("Save"), [Action::SaveBenchmark]);
+    fixture.click("Copy");
+    assert!(
+        fixture.copied.as_ref().is_some_and(|text| text.contains("| flat | 8.00 | 2.00 |")),
+        "{:?}",
+        fixture.copied
+    );
+    fixture.click("r = 1 to 31");
+    (0..2).for_each(|_| drop(fixture.pass(vec![])));
+    assert_eq!(fixture.click("Measure"), [Action::Benchmark(vec![1, 3, 7, 15, 31])]);
+    let radii = vec![1, 3, 7, 15, 31];
+    let devices = vec![benchmarked("First", &radii, 8.0), benchmarked("Second", &radii[..2], 2.0)];
+    fixture.lab.benchmark = Benchmark { frame, radii, devices };
+    (0..2).for_each(|_| drop(fixture.pass(vec![])));
+    for text in ["First", "Second", "31", "10 ms", "flat", "fused"] {
+        assert!(fixture.find(text).is_some(), "'{text}': {:?}", fixture.texts);
     }
 }

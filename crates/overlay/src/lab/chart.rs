@@ -1,0 +1,153 @@
+//! The chart of a sweep over radii: a line for each variant, and a plot for each device, side by side with the same axes.
+
+use egui::ecolor::Hsva;
+use egui::{Align2, Color32, Pos2, Rect, Sense, Shape, Stroke, Ui, pos2, vec2};
+
+use super::LabRow;
+use super::benchmark::BenchmarkDevice;
+use crate::theme;
+
+/// Height of a plot in points.
+const HEIGHT: f32 = 200.0;
+/// Space in points left of the plots, for numbers.
+const LEFT: f32 = 54.0;
+/// Space in points above and below the plots, for the devices' names and the radii.
+const ABOVE_AND_BELOW: (f32, f32) = (18.0, 18.0);
+/// Height in points of a line of the legend.
+const LEGEND_HEIGHT: f32 = 15.0;
+
+/// Returns the colour of a variant's line, given its index of `count`.
+fn color(index: usize, count: usize) -> Color32 {
+    // Neighbours differ in brightness and saturation, too.
+    let (saturation, value) = if index.is_multiple_of(2) { (0.5, 1.0) } else { (0.8, 0.75) };
+    Hsva::new(index as f32 / count.max(1) as f32, saturation, value, 1.0).into()
+}
+
+/// The logarithmic axes of all plots: radii across, milliseconds up.
+#[derive(Debug, Clone, Copy)]
+struct Axes {
+    /// The logarithms to base 10 of both ends of each axis.
+    x: (f64, f64),
+    y: (f64, f64),
+}
+
+impl Axes {
+    /// Returns axes with these radii, and whole powers of ten around all times; `None` without a time.
+    fn new(radii: &[u32], times: impl Iterator<Item = f64>) -> Option<Self> {
+        let ends = |all: &mut dyn Iterator<Item = f64>| {
+            all.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), one| (low.min(one), high.max(one)))
+        };
+        let x = ends(&mut radii.iter().map(|radius| place(*radius)));
+        let (low, high) = ends(&mut times.map(f64::log10));
+        let y = (low.floor(), high.ceil().max(low.floor() + 1.0));
+        (low.is_finite() && x.0.is_finite()).then_some(Self { x, y })
+    }
+
+    /// Returns the point of a time in a plot.
+    fn point(self, plot: Rect, radius: u32, ms: f64) -> Pos2 {
+        let part = |value: f64, (low, high): (f64, f64)| ((value - low) / (high - low).max(1e-9)) as f32;
+        let (across, up) = (part(place(radius), self.x), part(ms.log10(), self.y));
+        pos2(plot.left() + plot.width() * across, plot.bottom() - plot.height() * up)
+    }
+}
+
+/// Returns the place of a radius on its axis: the logarithm of the window's side.
+fn place(radius: u32) -> f64 {
+    f64::from(2 * radius + 1).log10()
+}
+
+/// Lays the plots and the legend out.
+pub(super) fn show(ui: &mut Ui, radii: &[u32], variants: &[&str], devices: &[&BenchmarkDevice]) {
+    let rows = devices.iter().flat_map(|device| &device.runs).flat_map(|run| &run.rows);
+    let Some(axes) = Axes::new(radii, rows.filter_map(LabRow::ms)) else { return };
+    let size = vec2(ui.available_width(), HEIGHT + ABOVE_AND_BELOW.0 + ABOVE_AND_BELOW.1);
+    let (area, _) = ui.allocate_exact_size(size, Sense::hover());
+    let width = (area.width() - LEFT) / devices.len().max(1) as f32;
+    for (index, device) in devices.iter().enumerate() {
+        let corner = pos2(area.left() + LEFT + width * index as f32, area.top() + ABOVE_AND_BELOW.0);
+        let plot = Rect::from_min_size(corner, vec2(width - 10.0, HEIGHT));
+        draw_plot(ui, plot, (axes, index == 0), radii, variants, device);
+    }
+    show_legend(ui, variants);
+}
+
+/// Draws the plot of a device; the first one has the numbers of the axis of times.
+fn draw_plot(
+    ui: &Ui,
+    plot: Rect,
+    (axes, is_first): (Axes, bool),
+    radii: &[u32],
+    variants: &[&str],
+    device: &BenchmarkDevice,
+) {
+    let painter = ui.painter();
+    let at = (plot.left_top() + vec2(0.0, -3.0), Align2::LEFT_BOTTOM);
+    theme::elided_text(ui, at, &device.name, theme::words(11.5), theme::WEAK, plot.width());
+    let grid = Stroke::new(1.0, theme::RULE);
+    for power in axes.y.0 as i32..=axes.y.1 as i32 {
+        let ms = 10f64.powi(power);
+        let y = axes.point(plot, radii[0], ms).y;
+        painter.hline(plot.x_range(), y, grid);
+        if is_first {
+            let decimals = power.min(0).unsigned_abs() as usize;
+            let unit = if power == axes.y.1 as i32 { " ms" } else { "" };
+            let words = format!("{ms:.decimals$}{unit}");
+            painter.text(
+                pos2(plot.left() - 5.0, y),
+                Align2::RIGHT_CENTER,
+                words,
+                theme::figures(10.0),
+                theme::WEAK,
+            );
+        }
+    }
+    for radius in radii {
+        let x = axes.point(plot, *radius, 1.0).x;
+        painter.vline(x, plot.y_range(), grid);
+        let at = pos2(x, plot.bottom() + 3.0);
+        painter.text(at, Align2::CENTER_TOP, radius, theme::figures(10.0), theme::WEAK);
+    }
+    for (index, variant) in variants.iter().enumerate() {
+        let color = color(index, variants.len());
+        let time = |radius: &u32| Some((*radius, device.row(*radius, variant)?.ms()?));
+        let points: Vec<Pos2> =
+            radii.iter().filter_map(time).map(|(radius, ms)| axes.point(plot, radius, ms)).collect();
+        for point in &points {
+            painter.circle_filled(*point, 2.5, color);
+        }
+        painter.add(Shape::line(points, Stroke::new(1.5, color)));
+    }
+}
+
+/// Lays out the names of the variants with their colours, in as many lines as they need.
+fn show_legend(ui: &mut Ui, variants: &[&str]) {
+    ui.horizontal_wrapped(|ui| {
+        for (index, variant) in variants.iter().enumerate() {
+            let galley = ui.painter().layout_no_wrap((*variant).to_owned(), theme::words(11.5), theme::TEXT);
+            let size = vec2(galley.size().x + 20.0, LEGEND_HEIGHT);
+            let (area, _) = ui.allocate_exact_size(size, Sense::hover());
+            let y = area.center().y;
+            let stroke = Stroke::new(2.0, color(index, variants.len()));
+            ui.painter().hline(area.left()..=area.left() + 14.0, y, stroke);
+            let at = pos2(area.left() + 18.0, y - galley.size().y / 2.0);
+            ui.painter().galley(at, galley, theme::TEXT);
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_axes_are_logarithmic_and_hold_all_times() {
+        let plot = Rect::from_min_size(pos2(0.0, 0.0), vec2(100.0, 100.0));
+        let axes = Axes::new(&[1, 3, 31], [0.5, 40.0].into_iter()).unwrap();
+        assert_eq!(axes.y, (-1.0, 2.0));
+        assert_eq!(axes.point(plot, 1, 100.0), pos2(0.0, 0.0));
+        assert_eq!(axes.point(plot, 31, 0.1), pos2(100.0, 100.0));
+        let [a, b, c] = [1.0, 10.0, 100.0].map(|ms| axes.point(plot, 3, ms).y);
+        assert!((a - b - (b - c)).abs() < 1e-3, "equal factors are equal lengths");
+        assert!(Axes::new(&[1, 3], std::iter::empty()).is_none());
+    }
+}
