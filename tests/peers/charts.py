@@ -5,7 +5,7 @@ import math
 from pathlib import Path
 
 IDS = Path(__file__).resolve().parents[1] / "goldens" / "ids.txt"
-COLOURS = {"best": "#2f6fd6", "opencv": "#d1722b", "halide": "#3a9a5b", "libblur": "#9b59b6", "memcpy": "#888888"}
+COLOURS = {"best": "#2f6fd6", "opencv": "#d1722b", "halide": "#3a9a5b", "libblur": "#9b59b6", "avgblur": "#c2529b", "memcpy": "#888888"}
 STYLE = """<style>text{font:13px sans-serif;fill:#24292f}line{stroke:#888;stroke-opacity:.4}
 @media(prefers-color-scheme:dark){text{fill:#e6edf3}}</style>"""
 
@@ -38,7 +38,8 @@ def bar(x, y, length, colour, label):
 def peers(results):
     """Returns the milliseconds of clreel's fastest variant and of each library, by radius."""
     mine, own, parts, y = best(results), variants(), [], 36
-    theirs = [one for one in results if one["ms"] and one["name"] not in own]
+    # FFmpeg's OpenCL filters take so long that no other bar could be seen.
+    theirs = [one for one in results if one["ms"] and one["name"] not in own and one["name"] in COLOURS]
     longest = max([one["ms"] for one in theirs] + list(mine.values()))
     for radius in mine:
         rows = [("best", mine[radius])] + [(one["name"], one["ms"]) for one in theirs if one["radius"] == radius]

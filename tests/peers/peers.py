@@ -67,7 +67,21 @@ def install():
     if attempt("libblur", ["cargo", "build", "--release", "--manifest-path", project / "Cargo.toml", "--target-dir",
                            project / "target"]):
         found["libblur"] = [project / "target" / "release" / "libblur-peer"]
+    if build_ffmpeg():
+        found["ffmpeg"] = [WORK / "ffmpeg-peer"]
     return found
+
+
+def build_ffmpeg():
+    """Builds the contender with FFmpeg's filters; returns true if it succeeded."""
+    libraries = ["libavfilter", "libavutil"]
+    try:
+        flags = subprocess.run(["pkg-config", "--cflags", "--libs", *libraries], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        say("FFmpeg's filters are left out: libavfilter-dev is not installed.")
+        return False
+    source = HERE / "ffmpeg_peer.c"
+    return attempt("FFmpeg's filters", ["cc", "-O2", "-o", WORK / "ffmpeg-peer", source, *flags.stdout.split()])
 
 
 def install_npp():
@@ -150,7 +164,7 @@ def measure(kind, args, commands, versions):
             # On a CPU each runs after another's work, the copy too, so that the caches are in the same state for all. A graphics
             # card reaches its clock rate after some runs.
             how = (GPU_ROUNDS, DEVICE, 3) if on_gpu else (rounds, WALL, 0)
-            report["results"] += one_radius(entries, judge, size, radius, *how, known)
+            report["results"] += one_radius(entries, judge, size, width, radius, *how, known)
             judge.end()
     for process in processes.values():
         process.end()
@@ -184,7 +198,7 @@ def measure_ladder(args):
 
 def main():
     parser = argparse.ArgumentParser(prog="./dev peers",
-                                     description="clreel against OpenCV, Halide and libblur, and against NVIDIA's NPP")
+                                     description="clreel against OpenCV, Halide, libblur and FFmpeg, and against NVIDIA's NPP")
     parser.add_argument("--size", choices=SIZES, action="append", help="only this size; may be given again")
     parser.add_argument("--radius", type=int, action="append", help="only this radius; may be given again")
     parser.add_argument("--only", choices=["cpu", "gpu"],

@@ -20,7 +20,7 @@ def machine(versions, processor_too):
 
 
 def versions_of(python, lock):
-    """Returns OpenCV's and Halide's versions from Python, libblur's from its lock file."""
+    """Returns OpenCV's and Halide's versions from Python, libblur's from its lock file, libavfilter's from pkg-config."""
     asked = "import importlib.metadata as m\nfor n in ('opencv-python-headless','halide'):\n" \
             "  try: print(n, m.version(n))\n  except m.PackageNotFoundError: pass"
     libraries = []
@@ -30,6 +30,11 @@ def versions_of(python, lock):
     for name, version in zip(lines, lines[1:]):
         if name == 'name = "libblur"':
             libraries.append("libblur " + version.split('"')[1])
+    ffmpeg = ["pkg-config", "--modversion", "libavfilter"]
+    try:
+        libraries.append("libavfilter " + subprocess.run(ffmpeg, capture_output=True, text=True, check=True).stdout.strip())
+    except (OSError, subprocess.CalledProcessError):
+        pass  # it is left out
     return [name for name in libraries if name]
 
 

@@ -6,7 +6,11 @@ import subprocess
 
 CLIP_FRAMES = 3
 # The largest allowed difference from the reference, in levels, and why.
-TOLERANCE = {"opencv": 1, "libblur": 1, "npp": 1, "npp-advanced": 1}  # they round differently; all others are exact
+FFMPEG = ("avgblur", "avgblur_opencl", "avgblur_opencl+copies", "boxblur_opencl")
+# They round differently; all others are exact.
+TOLERANCE = {"opencv": 1, "libblur": 1, "npp": 1, "npp-advanced": 1} | dict.fromkeys(FFMPEG, 1)
+# These take the mean of the part of a window that is inside of the picture, so only the inner pixels are compared.
+INNER = FFMPEG
 UNCHECKED = {"memcpy", "copy", "cuda-copy"}  # these filter nothing
 SLOW_MS = 3000  # slower ones are left out
 LARGE_MS = 20  # those slower at the first size are left out at the others
@@ -55,11 +59,13 @@ class Judge:
             self.end()
             raise
 
-    def difference(self, contender, name, radius):
+    def difference(self, contender, name, radius, width):
         """Returns the largest difference in levels over both frames, and the percentage of bytes that differ."""
         got, worst, parts = self.folder / "got.rgba", 0, []
         for frame, want in self.wanted.items():
             contender.ask("write", name, radius, frame, got)
+            if name in INNER:
+                got.write_bytes(with_border(got.read_bytes(), want.read_bytes(), 4 * width, radius))
             levels, differing, count = map(int, self.process.ask("compare", got, want))
             worst = max(worst, levels)
             parts.append(100 * differing / count)
@@ -70,7 +76,17 @@ class Judge:
             path.unlink(missing_ok=True)
 
 
-def one_radius(entries, judge, size, radius, rounds, clock, warm, known):
+def with_border(got, want, row, border):
+    """Returns the picture `got`, of `row` bytes a row, with `border` pixels on all sides from the picture `want`."""
+    height, edge = len(want) // row, 4 * border
+    if 2 * border >= height or 2 * edge >= row:
+        return want
+    inner = (want[at:at + edge] + got[at + edge:at + row - edge] + want[at + row - edge:at + row]
+             for at in range(border * row, (height - border) * row, row))
+    return b"".join([want[:border * row], *inner, want[(height - border) * row:]])
+
+
+def one_radius(entries, judge, size, width, radius, rounds, clock, warm, known):
     """Prepares, checks and times all contenders at one radius; returns a list of results. `clock` is the index of the time that
     counts, `warm` the number of untimed runs before each timed one, `known` the time of each at the first size, and that size.
     A contender that fails is left out from then on, and the others continue."""
@@ -90,7 +106,7 @@ def one_radius(entries, judge, size, radius, rounds, clock, warm, known):
                 known.setdefault((name, radius), (float(ms), size))
                 continue
             if name not in UNCHECKED:
-                result["difference"], percent = judge.difference(contender, name, radius)
+                result["difference"], percent = judge.difference(contender, name, radius, width)
                 if result["difference"]:
                     off = f"up to {result['difference']} levels off in {percent:.3g} % of the bytes"
                     result["note"] = "; ".join(part for part in (result["note"], off) if part)
