@@ -45,6 +45,7 @@ mod trace;
 mod tuning;
 mod verifier;
 mod wayland;
+mod why;
 mod window;
 mod window_habits;
 mod window_keys;

@@ -499,9 +499,38 @@ STATUS(clGetContextInfo, (cl_context context, cl_context_info what, size_t size,
        (context, what, size, value, returned))
 STATUS(clGetImageInfo, (cl_mem image, cl_image_info what, size_t size, void *value, size_t *returned),
        (image, what, size, value, returned))
-STATUS(clGetProgramBuildInfo,
-       (cl_program program, cl_device_id device, cl_program_build_info what, size_t size, void *value, size_t *returned),
-       (program, device, what, size, value, returned))
+
+// CLREEL_LAYER_PTX_LOG: returns that file's text if the program was built to look at its machine code, NULL otherwise.
+static const char *ptx_log(cl_program program) {
+    static char text[1 << 16];
+    const char *path = getenv("CLREEL_LAYER_PTX_LOG");
+    if (!path) return NULL;
+    cl_device_id device = NULL;
+    static char built_with[1 << 14];
+    driver->clGetProgramInfo(program, CL_PROGRAM_DEVICES, sizeof device, &device, NULL);
+    driver->clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_OPTIONS, sizeof built_with, built_with, NULL);
+    FILE *file = strstr(built_with, "CLREEL_MACHINE_CODE") ? fopen(path, "rb") : NULL;
+    if (!file) return NULL;
+    text[fread(text, 1, sizeof text - 1, file)] = 0;
+    fclose(file);
+    return text;
+}
+
+// Copies an answer of `length` bytes to the caller.
+static cl_int give(const void *answer, size_t length, size_t size, void *value, size_t *returned) {
+    if (returned) *returned = length;
+    if (value && size < length) return CL_INVALID_VALUE;
+    if (value) memcpy(value, answer, length);
+    return CL_SUCCESS;
+}
+
+static cl_int CL_API_CALL layer_clGetProgramBuildInfo(cl_program program, cl_device_id device, cl_program_build_info what,
+                                                      size_t size, void *value, size_t *returned) {
+    FAIL_AS_PLANNED(clGetProgramBuildInfo, program);
+    const char *log = what == CL_PROGRAM_BUILD_LOG ? ptx_log(program) : NULL;
+    if (log) return give(log, strlen(log) + 1, size, value, returned);
+    return driver->clGetProgramBuildInfo(program, device, what, size, value, returned);
+}
 STATUS(clGetKernelArgInfo,
        (cl_kernel kernel, cl_uint index, cl_kernel_arg_info what, size_t size, void *value, size_t *returned),
        (kernel, index, what, size, value, returned))
@@ -512,8 +541,20 @@ STATUS(clGetMemObjectInfo, (cl_mem object, cl_mem_info what, size_t size, void *
        (object, what, size, value, returned))
 STATUS(clGetKernelInfo, (cl_kernel kernel, cl_kernel_info what, size_t size, void *value, size_t *returned),
        (kernel, what, size, value, returned))
-STATUS(clGetProgramInfo, (cl_program program, cl_program_info what, size_t size, void *value, size_t *returned),
-       (program, what, size, value, returned))
+
+static cl_int CL_API_CALL layer_clGetProgramInfo(cl_program program, cl_program_info what, size_t size, void *value,
+                                                 size_t *returned) {
+    static const char PTX[] = ".version 8.0\n.target sm_90\n";
+    FAIL_AS_PLANNED(clGetProgramInfo, program);
+    const int is_binary = what == CL_PROGRAM_BINARY_SIZES || what == CL_PROGRAM_BINARIES;
+    if (!is_binary || !ptx_log(program)) return driver->clGetProgramInfo(program, what, size, value, returned);
+    const size_t length = strlen(PTX);
+    if (what == CL_PROGRAM_BINARY_SIZES) return give(&length, sizeof length, size, value, returned);
+    unsigned char **to = value;
+    if (to && *to) memcpy(*to, PTX, length);
+    if (returned) *returned = sizeof *to;
+    return CL_SUCCESS;
+}
 
 // A planned failure does not change the reference count: the object is not released.
 STATUS(clRetainContext, (cl_context object), (object))
