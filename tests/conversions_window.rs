@@ -314,6 +314,10 @@ fn an_edited_conversion_is_judged_and_converts_the_next_frame() {
     session.display.key("e");
     session.wait_for_text("Edit the files in");
     session.display.key("d");
+    // Room for both panels.
+    for _ in 0..4 {
+        session.display.key("ctrl+minus");
+    }
     session.wait_for_text("Repaint");
     // The picture on the screen has this alpha.
     let shown = |session: &mut Session, alpha: u8| {

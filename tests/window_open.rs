@@ -210,7 +210,7 @@ fn dropped_files_play_in_turn() {
 }
 
 #[test]
-fn the_seek_bar_seeks_and_panels_keep_their_positions() {
+fn the_seek_bar_seeks_and_the_column_keeps_side_and_width() {
     let (display, folder) = (Display::start(&[]), Folder::new("open-seek"));
     // 100 frames in 4 s, a key frame every 25; large, so that the window has the size of the display.
     let film = Movie { size: (1280, 720), stamps_ms: steady(100), gop: 25, ..Movie::default() };
@@ -230,45 +230,44 @@ fn the_seek_bar_seeks_and_panels_keep_their_positions() {
     session.wait_for_text("0:02.0 / 0:04.0");
     session.drag(&[(at(0.5), y), (at(0.63), y), (at(0.75), y), (at(0.25), y - 24)]);
     session.wait_for_text("0:01.0 / 0:04.0");
-    // The title of the headline.
-    let (x, y) = session.find("m.mkv").center();
-    session.drag(&[(x, y), (x + 140, y + 74), (x + 600, y + 60)]);
-    session.wait("its new place", |s| s.texts().iter().any(|t| t.text == "m.mkv" && t.center().0 > x + 590));
+    // The edge of the column of panels.
+    display.key("t");
+    let before = session.find("Tuning");
+    let edge = before.x as i32 - 26;
+    session.drag(&[(edge, 300), (edge - 60, 300), (edge - 120, 300)]);
+    session
+        .wait("a wider column", |s| s.texts().iter().any(|t| t.text == "Tuning" && t.x < before.x - 110.0));
     // The triangle left of the title folds the panel of tuning, and that of devices.
     for (key, title) in [("t", "Tuning"), ("", "OpenCL devices")] {
-        match key {
-            "" => session.choose("Devices"),
-            key => display.key(key),
+        if key.is_empty() {
+            session.choose("Devices");
         }
         let (at, text) = (session.find(title), session.texts());
         session.click_at((at.x as i32 - 11, at.center().1));
         session.wait("a folded panel", |s| s.texts().len() < text.len());
     }
+    session.choose("Dock to the left");
+    session.wait("its new side", |s| s.texts().iter().any(|t| t.text == "Tuning" && t.x < 100.0));
     let tuning = session.find("Tuning").center();
-    session.drag(&[tuning, (tuning.0 - 40, tuning.1 + 60)]);
-    session
-        .wait("its new place", |s| s.texts().iter().any(|t| t.text == "Tuning" && t.center().0 < tuning.0));
     session.quit();
     let frames = json(&stats)["frames"].as_array().unwrap().clone();
     let shown: Vec<f64> = frames.iter().map(|f| f["pts_s"].as_f64().unwrap()).collect();
     let near = |s: f64| shown.iter().any(|t| (t - s).abs() < 0.1);
     assert!(near(2.0), "the middle: {shown:?}");
     assert!((shown.last().unwrap() - 1.0).abs() < 0.1, "where the button went up: {shown:?}");
-    let at = json(&settings)["numbers_at"].clone();
-    let close = |n: usize, to: f64| (at[n].as_f64().unwrap() - to).abs() < 3.0;
-    // Moved by the way of the mouse, up to the strip.
-    assert!(close(0, 608.0) && at[1].as_f64().unwrap() > 8.0, "{at}");
     let kept = json(&settings);
     for name in ["tuning_folded", "devices_folded", "tuning_open", "devices_open"] {
         assert_eq!(kept[name], true, "{name}: {kept}");
     }
+    let width = kept["column_width"].as_f64().unwrap();
+    assert!(kept["column_left"] == true && (580.0..612.0).contains(&width), "{kept}");
 
     // The next start has the same positions.
     let mut command = without_desktop(&display);
     command.arg(&movie).args(["--variant", "off"]).env("CLREEL_SETTINGS", &settings);
     let mut session = Session::start(&display, &mut command);
     session.wait_for_title("- off");
-    assert_eq!(session.find("Tuning").center(), (tuning.0 - 40, tuning.1 + 60));
+    assert_eq!(session.find("Tuning").center().0, tuning.0);
     session.wait_for_text("OpenCL devices");
     assert!(!session.shows("Tune now") && !session.shows("0: "));
     session.quit();

@@ -35,8 +35,8 @@ pub(crate) struct Settings {
     /// The user's scale of the overlay, relative to the scale that follows from the window's size, in [`UI_SCALE`].
     pub ui_scale: f32,
     /// The state of the overlay: `overlay_visible`, `hint_seen`, `hatched`, and fields of the panels such as `stages_open`,
-    /// `graph_folded`, `graph_at`. `folded` is `None` until the user folds or unfolds the panel; until then it depends on the
-    /// window's size. `at` is the panel's upper left corner in points from the window's, `None` if the panel was not moved.
+    /// `graph_folded`. `folded` is `None` until the user folds or unfolds the panel; until then it depends on the window's
+    /// size. `column_left` and `column_width` are the side and the width of the column of panels.
     #[serde(flatten, with = "fields")]
     pub overlay: SavedState,
 }
@@ -63,6 +63,8 @@ mod fields {
         map.serialize_entry("overlay_visible", &state.visible)?;
         map.serialize_entry("hint_seen", &state.hint_seen)?;
         map.serialize_entry("hatched", &state.hatched)?;
+        map.serialize_entry("column_left", &state.column.left)?;
+        map.serialize_entry("column_width", &state.column.width)?;
         for (n, panel) in Panel::ALL.into_iter().enumerate() {
             let name = panel.name();
             if is_opened(panel) {
@@ -71,7 +73,6 @@ mod fields {
             if panel != Panel::Correction {
                 map.serialize_entry(&format!("{name}_folded"), &state.folded[n])?;
             }
-            map.serialize_entry(&format!("{name}_at"), &state.places[n])?;
         }
         map.end()
     }
@@ -83,11 +84,12 @@ mod fields {
         take_field(&mut map, "overlay_visible", &mut state.visible)?;
         take_field(&mut map, "hint_seen", &mut state.hint_seen)?;
         take_field(&mut map, "hatched", &mut state.hatched)?;
+        take_field(&mut map, "column_left", &mut state.column.left)?;
+        take_field(&mut map, "column_width", &mut state.column.width)?;
         for (n, panel) in Panel::ALL.into_iter().enumerate() {
             let name = panel.name();
             take_field(&mut map, &format!("{name}_open"), &mut state.open[n])?;
             take_field(&mut map, &format!("{name}_folded"), &mut state.folded[n])?;
-            take_field(&mut map, &format!("{name}_at"), &mut state.places[n])?;
         }
         Ok(state)
     }
@@ -331,7 +333,7 @@ fn write(path: &Path, settings: &Settings) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use overlay::Panel;
+    use overlay::{ColumnState, Panel};
 
     /// Opens the settings file as the next start of clreel does.
     fn open(path: &Path) -> (Store, Settings, Option<Error>) {
@@ -362,8 +364,8 @@ mod tests {
         for (n, panel) in Panel::ALL.into_iter().enumerate() {
             changed.overlay.open[n] = matches!(panel, Panel::Stages | Panel::Devices);
             changed.overlay.folded[n] = (panel != Panel::Correction).then_some(n % 2 == 0);
-            changed.overlay.places[n] = (n != 1).then_some([12.5 * n as f32, 300.25]);
         }
+        changed.overlay.column = ColumnState { left: true, width: Some(612.5) };
         assert_eq!(store.keep(&changed).unwrap(), None);
         store.poll(Duration::from_secs(60)).unwrap();
         assert_eq!(read(&file).unwrap(), changed.with_panels_closed());
@@ -386,14 +388,14 @@ mod tests {
         };
         let (mut store, mut settings, _) = open(&file);
         settings.overlay.open[Panel::Scopes as usize] = true;
-        settings.overlay.places[Panel::Scopes as usize] = Some([3.0, 4.0]);
+        settings.overlay.folded[Panel::Scopes as usize] = Some(true);
         store.keep_now(&settings).unwrap();
         // The next start has it open, and dies; one that opens it again dies as well.
         let (mut store, mut found, _) = open(&file);
         assert_eq!(found, settings);
         let (_, after, _) = open(&file);
         assert_eq!(opened(&after), [Panel::Scene]);
-        assert_eq!(after.overlay.places, settings.overlay.places, "but stay where they were");
+        assert_eq!(after.overlay.folded, settings.overlay.folded, "but stay folded");
         found.overlay.hint_seen = true;
         store.keep(&found).unwrap();
         store.poll(Duration::from_secs(60)).unwrap();
@@ -409,16 +411,16 @@ mod tests {
 
     #[test]
     fn panels_have_the_names_that_they_always_had() {
+        // An earlier program also wrote the places of panels.
         let text = r#"{"stages_open": true, "graph_folded": false, "numbers_at": [1.5, 2.0], "correction_at": null}"#;
         let settings: Settings = serde_json::from_str(text).unwrap();
-        let SavedState { open, folded, places, .. } = settings.overlay;
+        let SavedState { open, folded, .. } = settings.overlay;
         let opened = |panel: &Panel| open[*panel as usize];
         let opened: Vec<Panel> = Panel::ALL.into_iter().filter(opened).collect();
         // What the file does not name is as at the first start.
         assert_eq!(opened, [Panel::Stages, Panel::Scene]);
         assert_eq!(folded[Panel::Graph as usize], Some(false));
-        assert_eq!(places[Panel::Numbers as usize], Some([1.5, 2.0]));
-        assert!(serde_json::from_str::<Settings>(r#"{"graph_at": "there"}"#).is_err());
+        assert!(serde_json::from_str::<Settings>(r#"{"graph_folded": "there"}"#).is_err());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The requests of the user that the overlay returns to the player.
 
-use crate::place::Panel;
+use crate::panels::Panel;
 use box_filter::VariantId;
 use video::color::Correction;
 
@@ -51,8 +51,10 @@ pub enum Action {
     ToggleOverlay,
     /// Open or close the panel with all keys.
     ToggleKeys,
-    /// Reset the panels to their default places.
+    /// Reset the column of panels to its default side and width, and unfold the panels.
     ResetPanels,
+    /// Move the column of panels to the other side of the window.
+    MoveColumn,
     /// Correct colours with these values.
     SetCorrection(Correction),
     /// Switch colour correction on or off.

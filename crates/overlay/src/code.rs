@@ -89,10 +89,9 @@ struct ScrollState {
     follows: bool,
 }
 
-/// Lays the source out below its name in at most `height` points, beyond which it scrolls; long lines are cut at the
-/// panel's edge. For each new version, the view scrolls once to the first line with an error, or to the first changed line.
+/// Lays the source out below its name in the available space, in which it scrolls. For each new version, the view scrolls once to the first line with an error, or to the first changed line.
 /// Returns true in the passes that scroll.
-pub(super) fn show(ui: &mut Ui, source: &Source, height: f32) -> bool {
+pub(super) fn show(ui: &mut Ui, source: &Source) -> bool {
     let changed = match source.changed.len() {
         0 => String::new(),
         1 => ", 1 line changed".to_owned(),
@@ -105,6 +104,7 @@ pub(super) fn show(ui: &mut Ui, source: &Source, height: f32) -> bool {
     let mut job = highlight(ui.ctx(), ui.style(), &theme, &source.text, "c");
     job.wrap.max_width = f32::INFINITY;
     let galley = ui.painter().layout_job(job);
+    let height = ui.available_height();
     // The source next to machine code has another identifier, and scrolls by itself.
     let id = ui.make_persistent_id("source-in-sight");
     let target = (source.name.clone(), source.version, source.focus_line());
@@ -113,8 +113,7 @@ pub(super) fn show(ui: &mut Ui, source: &Source, height: f32) -> bool {
     // Scroll again if texts above have changed the height, unless the user has scrolled.
     let follows = before.as_ref().is_none_or(|before| before.follows);
     let scrolls = follows && before.as_ref().is_none_or(|before| (before.height - height).abs() > 0.5);
-    let area = ScrollArea::vertical().id_salt("source").auto_shrink([false, true]);
-    let area = area.max_height(height).min_scrolled_height(0.0);
+    let area = ScrollArea::both().id_salt("source").auto_shrink(false).min_scrolled_height(0.0);
     let shown = area.show(ui, |ui| show_lines(ui, source, &galley, scrolls));
     let offset = shown.state.clamped_offset().y;
     // The offset changes in the pass after the one that scrolls.
@@ -134,7 +133,8 @@ fn show_lines(ui: &mut Ui, source: &Source, galley: &Arc<Galley>, scrolls: bool)
         TextFormat { color: theme::RULE, ..TextFormat::simple(theme::figures(FONT_SIZE), theme::WEAK) };
     let numbers = ui.painter().layout_job(LayoutJob::single_section(numbers, format));
     let left = numbers.size().x + 8.0;
-    let (area, _) = ui.allocate_exact_size(vec2(ui.available_width(), galley.size().y), egui::Sense::hover());
+    let width = ui.available_width().max(left + galley.size().x);
+    let (area, _) = ui.allocate_exact_size(vec2(width, galley.size().y), egui::Sense::hover());
     let text = Pos2::new(area.left() + left, area.top());
     let painter = ui.painter().with_clip_rect(ui.clip_rect().intersect(area));
     for (marked, color) in [(&source.changed, CHANGED_BACKGROUND), (&source.refused, ERROR_BACKGROUND)] {
@@ -150,7 +150,8 @@ fn show_lines(ui: &mut Ui, source: &Source, galley: &Arc<Galley>, scrolls: bool)
         let rows = if height > 0.0 { ui.clip_rect().height() / height } else { 0.0 };
         let above = LINES_ABOVE_TARGET.min(((rows - 1.0) / 2.0).floor().max(0.0));
         let from = text.y + (top - above * height).max(0.0);
-        let place = Rect::from_x_y_ranges(area.x_range(), from..=text.y + top + height);
+        // Only down: a long line must not move the view to the right.
+        let place = Rect::from_x_y_ranges(ui.clip_rect().x_range(), from..=text.y + top + height);
         ui.scroll_to_rect_animation(place, Some(Align::Min), ScrollAnimation::none());
     }
     painter.galley(area.min, numbers, theme::WEAK);
@@ -159,10 +160,12 @@ fn show_lines(ui: &mut Ui, source: &Source, galley: &Arc<Galley>, scrolls: bool)
 
 /// Lays plain text out, such as machine code; only the visible rows cost time.
 pub(super) fn show_plain_text(ui: &mut Ui, text: &str) {
-    let height = ui.fonts_mut(|fonts| fonts.row_height(&theme::figures(FONT_SIZE)));
+    let font = theme::figures(FONT_SIZE);
+    let (height, glyph) = ui.fonts_mut(|fonts| (fonts.row_height(&font), fonts.glyph_width(&font, 'm')));
     let rows = text.lines().count();
-    let (area, _) =
-        ui.allocate_exact_size(vec2(ui.available_width(), height * rows as f32), egui::Sense::hover());
+    let longest = text.lines().map(|line| line.chars().count()).max().unwrap_or(0) as f32;
+    let size = vec2(ui.available_width().max(longest * glyph), height * rows as f32);
+    let (area, _) = ui.allocate_exact_size(size, egui::Sense::hover());
     let clip = ui.clip_rect().intersect(area);
     let painter = ui.painter().with_clip_rect(clip);
     let first = ((clip.top() - area.top()) / height).floor().max(0.0) as usize;

@@ -20,6 +20,10 @@ const SLIDER_WIDTHS: (f32, f32) = (48.0, 110.0);
 const MENU_LABEL: &str = "Panels";
 /// Width in points of a line of the menu of panels.
 const MENU_LINE_WIDTH: f32 = 170.0;
+/// Text and hover text of the menu's line that moves the column, while the column is at the right.
+const RIGHT: (&str, &str) = ("Dock to the left", "Move the panels to the left side of the window");
+/// Text and hover text of that line while the column is at the left.
+const LEFT: (&str, &str) = ("Dock to the right", "Move the panels to the right side of the window");
 /// Space in points around a button's text.
 const BUTTON_PADDING: f32 = 11.0;
 
@@ -30,6 +34,8 @@ pub(crate) struct ControlsState<'a> {
     /// True if the table of keys is open.
     pub keys_open: bool,
     pub panels: &'a OpenPanels,
+    /// True if the column of panels is at the left side.
+    pub column_left: bool,
 }
 
 /// A button of the controls, with its text and width.
@@ -84,7 +90,7 @@ pub(crate) fn show(ui: &mut Ui, row: Rect, view: &View, state: &ControlsState, a
     if state.visible {
         let rect = Rect::from_min_size(pos2(left, row.top()), vec2(menu, row.height()));
         left += menu;
-        show_panel_menu(ui, rect, view, state.panels, actions);
+        show_panel_menu(ui, rect, view, state, actions);
     }
     for button in buttons {
         let rect = Rect::from_min_size(pos2(left, row.top()), vec2(button.width, row.height()));
@@ -112,8 +118,8 @@ fn text_button(ui: &mut Ui, rect: Rect, text: &str, on: bool) -> Response {
 
 /// Lays out the button of the menu of panels, and the menu while it is open: a line for each panel with its key, open ones
 /// marked.
-fn show_panel_menu(ui: &mut Ui, rect: Rect, view: &View, panels: &OpenPanels, actions: &mut Vec<Action>) {
-    let is_shown = |entry: &Entry| panels.is_shown(entry.panel, view);
+fn show_panel_menu(ui: &mut Ui, rect: Rect, view: &View, state: &ControlsState, actions: &mut Vec<Action>) {
+    let is_shown = |entry: &Entry| state.panels.is_shown(entry.panel, view);
     let response = text_button(ui, rect, MENU_LABEL, ENTRIES.iter().any(is_shown));
     Popup::menu(&response).show(|ui| {
         ui.spacing_mut().item_spacing.y = 0.0;
@@ -127,6 +133,12 @@ fn show_panel_menu(ui: &mut Ui, rect: Rect, view: &View, panels: &OpenPanels, ac
             if ui.add(line).on_hover_text(hover).clicked() {
                 actions.push(panel.action());
             }
+        }
+        ui.separator();
+        let (text, hover) = if state.column_left { LEFT } else { RIGHT };
+        let line = Button::new(text).frame_when_inactive(false).min_size(vec2(MENU_LINE_WIDTH, 0.0));
+        if ui.add(line).on_hover_text(hover).clicked() {
+            actions.push(Action::MoveColumn);
         }
     });
     response.on_hover_text("Open or close panels");

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use egui::{Align2, Color32, Rect, Sense, Stroke, Ui, Vec2, pos2, vec2};
 
 use super::job::{JobState, start_or_stop};
-use super::panel::{self, Entry, line, paragraph};
-use super::place::Panel;
+use super::panel::{Entry, line, paragraph};
+use super::panels::Panel;
 use super::{Action, theme};
 use ladders::type_conversions::run::State;
 use ladders::type_conversions::types::{Case, Rounding, Type};
@@ -58,8 +58,8 @@ impl Conversions {
     }
 }
 
-/// The panel's width in points.
-const WIDTH: f32 = 470.0;
+/// The panel's least width in points.
+const WIDTH: f32 = 450.0;
 /// Height in points of a row of the matrix.
 const ROW_HEIGHT: f32 = 20.0;
 /// Width in points of the names of source types before the rows.
@@ -78,15 +78,13 @@ const START_HOVER: &str = "Test every convert_*() of OpenCL C on this device, wi
 const LEGEND: &str =
     "Each cell: default, rte, rtz, rtp, rtn; second row with _sat. \u{d7} wrong, \u{2013} not testable";
 
-/// This panel's key, line in the menu, size and corner.
+/// This panel's key, line in the menu and width.
 pub(super) const ENTRY: Entry = Entry {
     panel: Panel::Conversions,
     key: Some(("k", "check of type conversions")),
     menu: ("Conversions", "Test the device's convert_*() functions of OpenCL C"),
     about: "",
-    size: vec2(WIDTH, 320.0),
-    min_size: vec2(WIDTH, panel::MIN_HEIGHT),
-    corner: Align2::RIGHT_TOP,
+    width: WIDTH,
 };
 
 /// Lays the contents of the panel out.

@@ -2,17 +2,17 @@
 
 use std::fmt::Write as _;
 
-use egui::{Align, Align2, Color32, Layout, Margin, Response, RichText, Sense, Ui, UiBuilder, vec2};
+use egui::{Align, Color32, Layout, Margin, Response, RichText, Sense, Ui, UiBuilder};
 
-use super::panel::{self, Entry, paragraph};
-use super::place::Panel;
+use super::panel::{Entry, paragraph};
+use super::panels::Panel;
 use super::{Action, device_name, theme};
 use base::error::Error;
 use engine::sharing::Sharing;
 use opencl::cl::DeviceInfo;
 
-/// The panel's width in points.
-pub(crate) const WIDTH: f32 = 430.0;
+/// The panel's least width in points.
+const WIDTH: f32 = 280.0;
 
 /// The state of an OpenCL device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,15 +57,13 @@ impl DeviceList<'_> {
     }
 }
 
-/// This panel's key, line in the menu, size and corner.
+/// This panel's key, line in the menu and width.
 pub(super) const ENTRY: Entry = Entry {
     panel: Panel::Devices,
     key: None,
     menu: ("Devices", "List and switch OpenCL devices (Ctrl+D: next device)"),
     about: "",
-    size: vec2(WIDTH, 270.0),
-    min_size: vec2(WIDTH, panel::MIN_HEIGHT),
-    corner: Align2::LEFT_BOTTOM,
+    width: WIDTH,
 };
 
 /// Lays the contents of the panel out.

@@ -3,7 +3,7 @@
 
 use egui::{Align2, Color32, CornerRadius, Pos2, Rect, Sense, Shape, Stroke, Ui, pos2, vec2};
 
-use super::place::{Panel, TitleBarChange};
+use super::panels::Panel;
 use super::table::Numbers;
 use super::{Action, Busy, View, axes, device_name, facts, line, panel, stages, theme, words};
 use box_filter::VariantId;
@@ -16,8 +16,8 @@ pub(crate) const SIZE: egui::Vec2 = vec2(388.0, 190.0);
 /// A picture that takes at least this many seconds shows its progress in place of the frame's bar.
 const MIN_PROGRESS_S: f64 = 2.0;
 
-/// Lays the headline out in `rect`, or the line to which it is folded. Returns whether the user folded, unfolded or moved
-/// the panel by its title bar.
+/// Lays the headline out in `rect`, or the line to which it is folded. Returns true if the user
+/// folded or unfolded it.
 pub(crate) fn show(
     ui: &mut Ui,
     rect: Rect,
@@ -25,19 +25,19 @@ pub(crate) fn show(
     numbers: &Numbers,
     folded: bool,
     actions: &mut Vec<Action>,
-) -> TitleBarChange {
+) -> bool {
     let mut ui = panel::ground(ui, rect, "headline", theme::PANEL, 0.0);
     if folded {
         let about = format!("{}\n{}", words::FILTER, words::cpu_text(view.cpu.cores));
         let bar = (rect, rect.shrink2(vec2(10.0, 3.0)));
-        let title = panel::title_bar(&mut ui, Panel::Numbers, bar, "", &about, true);
+        let title = panel::title_bar(&mut ui, bar, "", &about, true);
         line::draw(&ui, rect, view, numbers, 26.0);
         return title;
     }
     let inner = rect.shrink2(vec2(12.0, 8.0));
     let row = inner.with_max_y(inner.top() + 16.0);
     let bar = (rect.with_max_y(inner.top() + 18.0), row.with_max_x(row.left() + 16.0));
-    let title = panel::title_bar(&mut ui, Panel::Numbers, bar, "", &view.movie.name(), false);
+    let title = panel::title_bar(&mut ui, bar, "", &view.movie.name(), false);
     draw_movie_and_state(&ui, row, view);
     let awaited = facts::pending_filter(view);
     draw_filter_name(&ui, inner.left_top() + vec2(0.0, 36.0), inner, view, awaited);

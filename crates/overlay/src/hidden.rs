@@ -59,11 +59,10 @@ impl HiddenTimers {
     }
 }
 
-/// Draws the statistics in one line in the upper left corner of `window`. Returns the line's rectangle.
-pub(crate) fn draw_line(ui: &Ui, window: Rect, view: &View, numbers: &Numbers) -> Rect {
+/// Draws the statistics in one line in the upper left corner of `window`.
+pub(crate) fn draw_line(ui: &Ui, window: Rect, view: &View, numbers: &Numbers) {
     let width = line::width(ui, view, numbers, theme::PAD).min(window.width());
     let rect = Rect::from_min_size(window.min, vec2(width, panel::HEADER_HEIGHT));
     theme::draw_ground(ui.painter(), rect, theme::PANEL);
     line::draw(ui, rect, view, numbers, theme::PAD);
-    rect
 }

@@ -5,10 +5,10 @@ mod state;
 mod versions;
 
 use egui::style::ScrollAnimation;
-use egui::{Align2, Label, Rect, RichText, ScrollArea, Ui, vec2};
+use egui::{Label, Rect, RichText, ScrollArea, Ui, vec2};
 
 use super::panel::{self, Entry, choice_button, line, paragraph};
-use super::place::Panel;
+use super::panels::Panel;
 use super::switches::Switches;
 use super::{Action, View, code, theme};
 use base::error::{Error, Result};
@@ -21,14 +21,12 @@ pub use state::{
 };
 pub use versions::result_to_show;
 
-/// The panel's width in points.
-const WIDTH: f32 = 500.0;
-/// The greatest height of the panel in points, so that the ladder stays visible; a long source scrolls.
-pub(crate) const MAX_HEIGHT: f32 = 420.0;
-/// Height in points of the title and of the source's name, with the space around them.
-const HEADING_HEIGHT: f32 = 60.0;
-/// The least height in points of the source.
-const MIN_SOURCE_HEIGHT: f32 = 100.0;
+/// The panel's least width in points.
+const WIDTH: f32 = 340.0;
+/// The least height in points of the source, unless the user has changed it.
+const MIN_SOURCE_HEIGHT: f32 = 220.0;
+/// The least width in points in which source and machine code stand side by side.
+const MIN_TWO_COLUMNS_WIDTH: f32 = 700.0;
 /// The greatest height in points of a compiler's log.
 const MAX_LOG_HEIGHT: f32 = 78.0;
 /// The explanation of the panel in the hover text of its title bar.
@@ -45,20 +43,19 @@ const REBUILD_HOVER: &str = "Build and validate the kernels now, even if no file
 /// The hover text of the button that copies the kernels to a new folder.
 const COPY_HOVER: &str = "Write all kernels to a new folder and watch it for changes";
 
-/// This panel's key, line in the menu, size and corner.
+/// This panel's key, line in the menu and width.
 pub(super) const ENTRY: Entry = Entry {
     panel: Panel::Kernels,
     key: Some(("e", "kernels: source, editing")),
     menu: ("Kernels", "View kernels, and edit them while the movie plays"),
     about: ABOUT,
-    size: vec2(WIDTH, 380.0),
-    min_size: vec2(WIDTH, panel::MIN_HEIGHT),
-    corner: Align2::RIGHT_TOP,
+    width: WIDTH,
 };
 
-/// Lays the contents of the panel out.
-pub(crate) fn show(ui: &mut Ui, view: &View, switches: &mut Switches, actions: &mut Vec<Action>) {
+/// Lays the contents of the panel out; the source takes what the texts above it leave of `room`, a height in points.
+pub(crate) fn show(ui: &mut Ui, room: f32, view: &View, switches: &mut Switches, actions: &mut Vec<Action>) {
     let kernels = view.kernels;
+    let top = ui.cursor().top();
     if kernels.folder.is_none() && kernels.copying {
         line(ui, "Copying the kernels\u{2026}", theme::WEAK);
     } else {
@@ -118,20 +115,32 @@ pub(crate) fn show(ui: &mut Ui, view: &View, switches: &mut Switches, actions: &
     }
     show_races(ui, view.races);
     // The source scrolls by itself, so that the texts above it stay visible.
-    let height =
-        (MAX_HEIGHT - HEADING_HEIGHT - (ui.cursor().top() - ui.min_rect().top())).max(MIN_SOURCE_HEIGHT);
-    let show_source =
-        |ui: &mut Ui| kernels.source.as_ref().is_some_and(|source| code::show(ui, source, height));
+    let height = (room - (ui.cursor().top() - top)).max(MIN_SOURCE_HEIGHT);
     let top = ui.cursor().top();
-    let scrolls = match switches.machine_code {
-        false => show_source(ui),
-        true => ui.columns(2, |columns| {
-            let [left, right] = columns else { return false };
-            let scrolls = show_source(left);
-            show_machine_code(right, kernels.machine_code.as_ref(), height);
-            scrolls
-        }),
+    let mut scrolls = false;
+    let mut show_source = |ui: &mut Ui| {
+        if let Some(source) = &kernels.source {
+            scrolls = code::show(ui, source);
+        }
     };
+    let code = kernels.machine_code.as_ref();
+    panel::resizable(ui, "source", height, |ui| match (switches.machine_code, ui.available_width()) {
+        (false, _) => show_source(ui),
+        (true, MIN_TWO_COLUMNS_WIDTH..) => ui.columns(2, |columns| {
+            let [left, right] = columns else { return };
+            show_source(left);
+            show_machine_code(right, code);
+        }),
+        (true, _) => {
+            let half = (ui.available_height() - ui.spacing().item_spacing.y) / 2.0;
+            let size = vec2(ui.available_width(), half);
+            ui.allocate_ui(size, |ui| {
+                ui.set_min_height(half);
+                show_source(ui);
+            });
+            show_machine_code(ui, code);
+        }
+    });
     if scrolls {
         let shown = Rect::from_x_y_ranges(ui.max_rect().x_range(), top..=ui.min_rect().bottom());
         ui.scroll_to_rect_animation(shown, None, ScrollAnimation::none());
@@ -139,7 +148,7 @@ pub(crate) fn show(ui: &mut Ui, view: &View, switches: &mut Switches, actions: &
 }
 
 /// Lays out the machine code below statistics about it.
-fn show_machine_code(ui: &mut Ui, code: Option<&Result<MachineCode>>, height: f32) {
+fn show_machine_code(ui: &mut Ui, code: Option<&Result<MachineCode>>) {
     match code {
         None => {
             line(ui, "Querying the driver\u{2026}", theme::WEAK);
@@ -150,10 +159,8 @@ fn show_machine_code(ui: &mut Ui, code: Option<&Result<MachineCode>>, height: f3
             for fact in &code.facts {
                 paragraph(ui, fact, theme::TEXT);
             }
-            let area = ScrollArea::vertical().id_salt("machine-code").auto_shrink([false, true]);
-            area.max_height(height)
-                .min_scrolled_height(0.0)
-                .show(ui, |ui| code::show_plain_text(ui, &code.text));
+            let area = ScrollArea::both().id_salt("machine-code").auto_shrink(false);
+            area.min_scrolled_height(0.0).show(ui, |ui| code::show_plain_text(ui, &code.text));
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use egui::{Align2, Galley, Rect, ScrollArea, Sense, Ui, UiBuilder, Vec2, pos2, vec2};
 
-use super::place::Panel;
+use super::panels::Panel;
 use super::switches::SWITCHES;
 use super::{Action, ENTRIES, panel, theme};
 use box_filter::Group;
@@ -182,7 +182,7 @@ pub(crate) fn show(ui: &mut Ui, window: Rect, lacks_drops: bool, actions: &mut V
         actions.push(Action::ToggleKeys);
     }
     let reset = Rect::from_min_size(close.left_top() - vec2(102.0, 0.0), vec2(96.0, 24.0));
-    let hover = "Reset the panels to their default positions, unfolded where there is room";
+    let hover = "Unfold all panels, and dock them to the right at the default width";
     if ui.put(reset, egui::Button::new("Reset panels")).on_hover_text(hover).clicked() {
         actions.push(Action::ResetPanels);
     }

@@ -13,25 +13,36 @@ const MAX_LOG_HEIGHT: f32 = 220.0;
 /// The greatest width in points of a banner.
 const MAX_WIDTH: f32 = 640.0;
 
+/// The greatest size in points of a message, which has two lines.
+const MAX_MESSAGE_SIZE: egui::Vec2 = vec2(720.0, 42.0);
+
+/// Returns the places in `area` for the banners and for a short message below them, which is kept free, so that nothing
+/// moves when a message appears.
+pub(crate) fn places(area: Rect) -> (Rect, Rect) {
+    let height = if area.height() >= 200.0 { MAX_MESSAGE_SIZE.y } else { 26.0_f32.min(area.height()) };
+    let width = area.width().min(MAX_MESSAGE_SIZE.x);
+    let message = egui::Align2::CENTER_BOTTOM.align_size_within_rect(vec2(width, height), area);
+    (area.with_max_y((message.top() - theme::GAP).max(area.top())), message)
+}
+
 /// Lays the notices out from the top of `area`, the newest last, or only the serious ones if `only_serious`; they scroll if
-/// they do not fit. Returns the height in points that they need; `None` if there are no notices to show or the area is too
-/// small.
+/// they do not fit. Shows nothing if the area is too small.
 pub(crate) fn show(
     ui: &mut Ui,
     area: Rect,
     notices: &[Notice],
     only_serious: bool,
     actions: &mut Vec<Action>,
-) -> Option<f32> {
+) {
     let shown = || notices.iter().enumerate().filter(|(_, n)| n.serious || !only_serious);
     if shown().next().is_none() || area.width() < 60.0 || area.height() < 30.0 {
-        return None;
+        return;
     }
     let width = area.width().min(MAX_WIDTH);
     let rect = Rect::from_min_size(pos2(area.right() - width, area.top()), vec2(width, area.height()));
     let mut ui = ui.new_child(UiBuilder::new().id_salt("notices").max_rect(rect));
     let area = ScrollArea::vertical().id_salt("notices").auto_shrink([false, true]);
-    let scrolled = area.show(&mut ui, |ui| {
+    area.show(&mut ui, |ui| {
         ui.spacing_mut().item_spacing.y = theme::GAP;
         for (index, notice) in shown() {
             if show_banner(ui, index, notice) {
@@ -39,7 +50,6 @@ pub(crate) fn show(
             }
         }
     });
-    Some(scrolled.content_size.y)
 }
 
 /// Lays one banner out. Returns true if the user dismissed it.

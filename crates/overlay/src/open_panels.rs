@@ -4,8 +4,7 @@ use egui::Ui;
 
 use crate::action::Action;
 use crate::panel;
-use crate::panels::{self, ENTRIES};
-use crate::place::{OpenFlags, Panel};
+use crate::panels::{ENTRIES, OpenFlags, Panel};
 use crate::timeline::FrozenFrame;
 use crate::timer::Timer;
 use crate::view::View;
@@ -14,13 +13,15 @@ use engine::stats::Recorder;
 /// Seconds for which the panel of devices is shown after a change of the OpenCL device.
 const DEVICE_CHANGE_S: f64 = 5.0;
 
-/// The panels that are open, and the order in which they were opened.
+/// The panels that are open, and their order in the column.
 #[derive(Debug, Default)]
 pub struct OpenPanels {
     /// The panels that the user has opened. Only these are open at the next start.
     pub(crate) opens: OpenFlags,
-    /// The panels on the screen in the order in which they were opened or unfolded, the newest last.
-    recent: Vec<Panel>,
+    /// The panels on the screen from the top of the column on: the panel that was opened last comes first.
+    order: Vec<Panel>,
+    /// The panel to which the column scrolls in the next pass, since it was opened or unfolded.
+    target: Option<Panel>,
     /// True if a search for the best parameters has started since the panel of tuning was last closed.
     tuning_started: bool,
     /// Runs while a change of the OpenCL device shows the panel of devices.
@@ -80,7 +81,7 @@ impl OpenPanels {
     pub(crate) fn unfreeze_on_click(&mut self, ui: &Ui, actions: &[Action]) {
         let at = ui.input(|i| i.pointer.interact_pos().filter(|_| i.pointer.any_click()));
         let timeline = ui.ctx().read_response(panel::cover_id(Panel::Timeline.name()));
-        let is_outside = at.is_some_and(|at| timeline.is_none_or(|timeline| !timeline.rect.contains(at)));
+        let is_outside = at.is_some_and(|at| timeline.is_none_or(|t| !t.interact_rect.contains(at)));
         if is_outside && !matches!(actions.last(), Some(Action::Freeze(_))) {
             self.unfreeze();
         }
@@ -124,27 +125,30 @@ impl OpenPanels {
         }
     }
 
-    /// Updates [`OpenPanels::recent`]: appends panels that were opened since the last pass, removes those that were closed.
-    pub(crate) fn update_recent(&mut self, view: &View) {
-        let mut recent = std::mem::take(&mut self.recent);
-        recent.retain(|panel| panels::entry_of(*panel).is_none_or(|entry| self.is_shown(entry.panel, view)));
-        for entry in ENTRIES.iter().filter(|entry| self.is_shown(entry.panel, view)) {
-            if !recent.contains(&entry.panel) {
-                recent.push(entry.panel);
-            }
-        }
-        self.recent = recent;
+    /// Updates [`OpenPanels::order`]: puts panels that were opened since the last pass at the top, and removes those that
+    /// were closed. `is_shown` returns true for the panels that are on the screen.
+    pub(crate) fn update_order(&mut self, is_shown: impl Fn(&Self, Panel) -> bool) {
+        let mut order = std::mem::take(&mut self.order);
+        order.retain(|panel| is_shown(self, *panel));
+        // Panels that open in the same pass, as at the start, are in the order of the menu.
+        let is_new = |panel: &Panel| is_shown(self, *panel) && !order.contains(panel);
+        let new: Vec<Panel> = ENTRIES.iter().map(|entry| entry.panel).filter(is_new).collect();
+        self.target = new.first().copied().or(self.target);
+        self.order = [new, order].concat();
     }
 
-    /// Returns the panels in the order in which they were opened or unfolded, the newest last. Of the panels that are
-    /// always shown, only those that the user has unfolded are listed.
-    pub(crate) fn recent(&self) -> &[Panel] {
-        &self.recent
+    /// Returns the panels on the screen from the top of the column on.
+    pub(crate) fn order(&self) -> &[Panel] {
+        &self.order
     }
 
-    /// Makes a panel the newest one, which is the last to be folded when room is short.
-    pub(crate) fn raise(&mut self, panel: Panel) {
-        self.recent.retain(|other| *other != panel);
-        self.recent.push(panel);
+    /// Makes the column scroll to a panel.
+    pub(crate) fn scroll_to(&mut self, panel: Panel) {
+        self.target = Some(panel);
+    }
+
+    /// Returns true once for the panel to which the column is to scroll.
+    pub(crate) fn take_target(&mut self, panel: Panel) -> bool {
+        self.target.take_if(|target| *target == panel).is_some()
     }
 }

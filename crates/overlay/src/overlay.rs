@@ -1,20 +1,22 @@
 //! [`Overlay`]: the state that outlives a pass (one layout of the overlay), and the order in which a pass lays its parts
 //! out.
 
-use egui::{Margin, Rect, Ui};
+use egui::style::ScrollAnimation;
+use egui::{Align, Margin, Rect, Ui};
 
 use crate::action::Action;
+use crate::cells::CellDetail;
+use crate::column::{Column, ColumnState};
 use crate::controls::ControlsState;
 use crate::hatch::Hatch;
 use crate::hidden::{self, HiddenTimers};
-use crate::layout::Strip;
+use crate::layout::{self, Layout};
 use crate::messages::Messages;
 use crate::open_panels::OpenPanels;
-use crate::panel::{self, Entry, MARGIN, scroll_area};
-use crate::panels;
+use crate::panel::{self, Entry, MARGIN, padded};
+use crate::panels::{self, FoldStates, OpenFlags, Panel, initially_open};
 use crate::path_field::{PathField, PathPrompt};
-use crate::place::{FoldStates, OpenFlags, Panel, PanelPositions, TitleBarChange, initially_open};
-use crate::placement::{Arrangement, Placement};
+use crate::strip::Strip;
 use crate::switches::Switches;
 use crate::table::Numbers;
 use crate::view::View;
@@ -34,7 +36,7 @@ pub struct Overlay {
     visible: bool,
     /// True if the table of keys is open.
     keys_open: bool,
-    /// The open panels, and the order in which they were opened.
+    /// The open panels, and their order in the column.
     pub panels: OpenPanels,
     /// The switches of the heat map, auto-levels, machine code and patterns.
     pub switches: Switches,
@@ -44,7 +46,11 @@ pub struct Overlay {
     pub lacks_drops: bool,
     /// The line between the two sides of a wipe.
     pub wipe_line: WipeLine,
-    placement: Placement,
+    /// The panels that the user has folded or unfolded.
+    folded: FoldStates,
+    column: Column,
+    /// The height in points of each panel in the last pass, indexed by [`Panel`]; 0 for panels that were not shown.
+    heights: [f32; Panel::ALL.len()],
     messages: Messages,
     hidden: HiddenTimers,
     /// The variant whose heat map the panel of tuning shows; `None` for the fastest.
@@ -66,8 +72,8 @@ pub struct SavedState {
     pub open: OpenFlags,
     /// The panels that the user has folded or unfolded.
     pub folded: FoldStates,
-    /// The panels that the user has moved.
-    pub places: PanelPositions,
+    /// Side and width of the column of panels.
+    pub column: ColumnState,
 }
 
 impl Default for SavedState {
@@ -79,7 +85,7 @@ impl Default for SavedState {
             hatched: false,
             open: initially_open(),
             folded: FoldStates::default(),
-            places: PanelPositions::default(),
+            column: ColumnState::default(),
         }
     }
 }
@@ -104,8 +110,8 @@ impl Overlay {
             hint_seen: self.messages.hint_seen,
             hatched: self.switches.hatched,
             open: self.panels.opens,
-            folded: self.placement.folded,
-            places: self.placement.places,
+            folded: self.folded,
+            column: self.column.state,
         }
     }
 
@@ -115,7 +121,7 @@ impl Overlay {
         self.messages.hint_seen = saved.hint_seen;
         self.switches.hatched = saved.hatched;
         self.panels.opens = saved.open;
-        (self.placement.folded, self.placement.places) = (saved.folded, saved.places);
+        (self.folded, self.column.state) = (saved.folded, saved.column);
     }
 
     /// Hides the overlay, or shows it again.
@@ -158,9 +164,19 @@ impl Overlay {
         self.visible && (self.switches.heat || self.panels.is_open(Panel::Scopes))
     }
 
-    /// Puts all panels back to their default places, unfolded.
+    /// Puts the column of panels back to its default side and width, with unfolded panels.
     pub fn reset_panels(&mut self) {
-        (self.placement.folded, self.placement.places) = Default::default();
+        (self.folded, self.column.state) = Default::default();
+    }
+
+    /// Moves the column of panels to the other side of the window.
+    pub fn move_column(&mut self) {
+        self.column.state.left ^= true;
+    }
+
+    /// Returns true if a panel is folded. Without a choice of the user, only the panel of a scene is.
+    fn is_folded(&self, panel: Panel) -> bool {
+        self.folded[panel as usize].unwrap_or(panel == Panel::Scene)
     }
 
     /// Lays the overlay out over `ui`, which covers the window, and returns the actions that the user requested in this
@@ -195,33 +211,39 @@ impl Overlay {
         }
         let line_width = line::width(ui, view, &self.numbers, LINE_TEXT_LEFT);
         self.panels.expire_device_change(ui, view.devices.is_preparing());
-        self.panels.update_recent(view);
-        let arranged = self.placement.arrange(window, line_width, view, &self.panels, &self.switches);
-        let layout = &arranged.layout;
-        let docks: Vec<_> = arranged.docks.iter().flatten().copied().collect();
-        self.wipe_line.show(ui, (layout.free, &docks), view, &self.numbers, actions);
-        if layout.above.height() >= panel::HEADER_HEIGHT && layout.headline.width() > 60.0 {
+        self.panels.update_order(|panels, panel| panels.is_shown(panel, view));
+        let column = self.column_place(window);
+        let line = (line_width, !view.notices.is_empty());
+        let layout = Layout::new(window, column, view.variants.len(), &self.folded, line);
+        self.wipe_line.show(ui, layout.free, view, &self.numbers, actions);
+        if layout.headline.height() >= panel::HEADER_HEIGHT && layout.headline.width() > 60.0 {
             let (rect, folded) = (layout.headline, layout.line);
-            let title = headline::show(ui, rect, view, &self.numbers, folded, actions);
-            self.apply_title(Panel::Numbers, title, folded);
+            let folds = headline::show(ui, rect, view, &self.numbers, folded, actions);
+            self.apply_fold(Panel::Numbers, folds, folded);
         }
         if let Some(rect) = layout.graph {
-            let folded = self.placement.is_folded(Panel::Graph);
+            let folded = self.is_folded(Panel::Graph);
             let shows_stages = self.panels.is_open(Panel::Stages);
             let hatch = shows_stages.then(|| Hatch::new(ui, self.switches.hatched));
-            let title = strip::show_graph(ui, rect, view, &self.numbers, hatch.as_ref(), folded, actions);
-            self.apply_title(Panel::Graph, title, folded);
+            let folds = strip::show_graph(ui, rect, view, &self.numbers, hatch.as_ref(), folded, actions);
+            self.apply_fold(Panel::Graph, folds, folded);
         }
         if let Some(rect) = layout.ladder {
-            let folded = self.placement.is_folded(Panel::Ladder);
-            let title = scoreboard::show(ui, rect, (view, &self.numbers.scores), folded, actions);
-            self.apply_title(Panel::Ladder, title, folded);
+            let folded = self.is_folded(Panel::Ladder);
+            let folds = scoreboard::show(ui, rect, (view, &self.numbers.scores), folded, actions);
+            self.apply_fold(Panel::Ladder, folds, folded);
         }
         self.show_strip(ui, &layout.strip, view, actions);
-        self.show_panels(ui, &arranged, view, actions);
+        self.show_column(ui, layout.docks, column, view, actions);
         self.panels.unfreeze_on_click(ui, actions);
-        self.show_banners(ui, arranged.banners, view, false, actions);
-        self.show_on_top(ui, window, arranged.message, !view.notices.is_empty(), actions);
+        self.show_notices(ui, window, layout.free, view, false, actions);
+    }
+
+    /// Returns the width of the column and true if it is at the left side of `window`; `None` if no panel is open.
+    fn column_place(&self, window: Rect) -> layout::ColumnPlace {
+        let order = self.panels.order();
+        let folded = order.iter().all(|panel| self.is_folded(*panel));
+        (!order.is_empty()).then(|| (self.column.width(window, folded), self.column.state.left))
     }
 
     /// Lays out the parts that are shown while the overlay is hidden: the line of numbers for some seconds after a change,
@@ -234,63 +256,89 @@ impl Overlay {
         changed: bool,
         actions: &mut Vec<Action>,
     ) {
-        let below = window.with_min_y(window.top() + panel::HEADER_HEIGHT);
-        self.wipe_line.show(ui, (below, &[]), view, &self.numbers, actions);
         self.panels.unfreeze();
         let line = self.hidden.shows_line(ui, view, changed);
-        let line = line.then(|| hidden::draw_line(ui, window, view, &self.numbers));
-        let strip = Strip::new(window, Some(view.variants.len()));
+        if line {
+            hidden::draw_line(ui, window, view, &self.numbers);
+        }
+        let detail = CellDetail::for_height(window.height());
+        let strip = Strip::new(window, Some(view.variants.len()), detail);
         let mut room = window;
         if self.hidden.shows_controls(ui, window, strip.rect.top()) {
             self.show_strip(ui, &strip, view, actions);
             room.max.y = (strip.rect.top() - theme::GAP).max(window.top());
         }
+        room.min.y = (room.top() + panel::HEADER_HEIGHT + theme::GAP).min(room.bottom());
         self.panels.expire_device_change(ui, view.devices.is_preparing());
-        let is_device_list_visible = self.panels.device_change_is_shown();
-        let places = self.placement.arrange_hidden(room, line, view, is_device_list_visible);
-        if let Some(entry) = panels::entry_of(Panel::Devices).filter(|_| is_device_list_visible) {
-            self.show_panel(ui, entry, places.panels.first().copied(), room, view, actions);
-        }
-        self.show_banners(ui, places.banners.unwrap_or(room), view, true, actions);
-        self.show_on_top(ui, window, places.message, !view.notices.is_empty(), actions);
+        let is_device_change = self.panels.device_change_is_shown();
+        self.panels.update_order(|_, panel| panel == Panel::Devices && is_device_change);
+        let column = self.column_place(window);
+        let free = layout::beside_column(room, column);
+        self.wipe_line.show(ui, free, view, &self.numbers, actions);
+        self.show_column(ui, room, column, view, actions);
+        self.show_notices(ui, window, free, view, true, actions);
     }
 
     /// Lays out the strip along the bottom of the window.
     fn show_strip(&self, ui: &mut Ui, strip: &Strip, view: &View, actions: &mut Vec<Action>) {
-        let state = ControlsState { visible: self.visible, keys_open: self.keys_open, panels: &self.panels };
+        let state = ControlsState {
+            visible: self.visible,
+            keys_open: self.keys_open,
+            panels: &self.panels,
+            column_left: self.column.state.left,
+        };
         strip::show(ui, strip, view, &self.numbers.scores, &state, actions);
     }
 
-    /// Lays out all open panels, the one opened last on top.
-    fn show_panels(&mut self, ui: &mut Ui, arranged: &Arrangement, view: &View, actions: &mut Vec<Action>) {
-        for entry in self.panels.recent().to_vec().into_iter().filter_map(panels::entry_of) {
-            let dock = arranged.docks[entry.panel as usize];
-            self.show_panel(ui, entry, dock, arranged.layout.window, view, actions);
-        }
+    /// Lays out the column of panels, if there is one, at its side of `docks`.
+    fn show_column(
+        &mut self,
+        ui: &mut Ui,
+        docks: Rect,
+        column: layout::ColumnPlace,
+        view: &View,
+        actions: &mut Vec<Action>,
+    ) {
+        let Some((width, _)) = column else { return };
+        let order = self.panels.order().to_vec();
+        let folded = order.iter().all(|panel| self.is_folded(*panel));
+        // The panels get `self`, to which the column belongs.
+        let mut column = std::mem::take(&mut self.column);
+        column.show(ui, docks, (width, folded), |ui| {
+            for entry in order.iter().filter_map(|panel| panels::entry_of(*panel)) {
+                self.show_panel(ui, entry, &order, view, actions);
+            }
+        });
+        self.column = column;
     }
 
-    /// Lays a panel out in `dock`, the place that was found for it, or where the user has moved it in `window`.
+    /// Lays a panel out below the one before, and scrolls to it if it was opened or unfolded. `order` has all panels of
+    /// the column.
     fn show_panel(
         &mut self,
         ui: &mut Ui,
         entry: &Entry,
-        dock: Option<Rect>,
-        window: Rect,
+        order: &[Panel],
         view: &View,
         actions: &mut Vec<Action>,
     ) {
-        let folded = self.placement.is_folded(entry.panel);
-        let Some(rect) = self.placement.panel_rect(entry, &self.switches, dock, window) else { return };
-        let name = self.title(entry.panel, view, folded);
-        let (title, inner) = entry.show_frame(ui, rect, &name, folded, actions);
-        self.apply_title(entry.panel, title, folded);
-        if let Some(mut ui) = inner {
-            let height = self.show_contents(&mut ui, entry.panel, rect, view, actions);
-            if self.placement.set_height(entry.panel, height) {
-                // The pass is repeated, so that the panel is never shown in the wrong height.
-                ui.ctx().request_discard("a panel has another height");
-            }
+        let panel = entry.panel;
+        let folded = self.is_folded(panel);
+        let name = self.title(panel, view, folded);
+        let others = order.iter().filter(|other| **other != panel);
+        let others: f32 = others.map(|other| self.heights[*other as usize] + theme::GAP).sum();
+        let room = ui.clip_rect().height() - others - panel::HEADER_HEIGHT;
+        let (folds, rect) = entry.show(ui, &name, folded, actions, |ui, head, actions| {
+            self.show_contents(ui, panel, (head, room), view, actions);
+        });
+        self.heights[panel as usize] = rect.height();
+        if self.panels.take_target(panel) {
+            // The title of a panel that is higher than the column must not scroll out of sight.
+            let align = (rect.height() > ui.clip_rect().height()).then_some(Align::Min);
+            ui.scroll_to_rect_animation(rect, align, ScrollAnimation::none());
         }
+        // A panel that is unfolded has its height in the next pass.
+        self.apply_fold(panel, folds, folded);
     }
 
     /// Returns the title of a panel that can be closed. While it is folded, it has the progress of the panel's job.
@@ -312,91 +360,70 @@ impl Overlay {
         if folded && job.is_under_way() { format!("{name}, {progress}") } else { name.to_owned() }
     }
 
-    /// Lays the contents of the panel in `rect` out; they scroll if they are higher. Returns the height in points that the
-    /// panel needs.
+    /// Lays the contents of a panel out below its title bar `head`. `room` is the height in points that the other panels
+    /// of the column leave.
     fn show_contents(
         &mut self,
         ui: &mut Ui,
         panel: Panel,
-        rect: Rect,
+        (head, room): (Rect, f32),
         view: &View,
         actions: &mut Vec<Action>,
-    ) -> f32 {
+    ) {
         let (numbers, switches) = (&self.numbers, &mut self.switches);
         match panel {
-            Panel::Stages => stages::show(ui, rect, view, numbers, switches, actions),
-            Panel::Correction => correction::show(ui, rect, view, actions),
+            Panel::Stages => stages::show(ui, head, view, numbers, switches, actions),
+            Panel::Correction => correction::show(ui, head, view, actions),
             Panel::Timeline => {
                 let (live, frozen) = (view.recorder.timeline(), self.panels.frozen_frame());
-                timeline::show(ui, rect, &live, frozen, switches.hatched);
-                timeline::SIZE.y
+                timeline::show(ui, head, &live, frozen, switches.hatched);
             }
-            Panel::Tuning => scroll_area(ui, rect, MARGIN, |ui| {
+            Panel::Tuning => padded(ui, MARGIN, |ui| {
                 tuning::show(ui, view.tuning, view.auto, &mut self.tuning_variant, actions);
             }),
-            Panel::Lab => scroll_area(ui, rect, MARGIN, |ui| lab::show(ui, view, &mut self.lab, actions)),
-            Panel::Conversions => {
-                scroll_area(ui, rect, MARGIN, |ui| conversions::show(ui, view.conversions, actions))
-            }
-            Panel::Kernels => scroll_area(ui, rect, MARGIN, |ui| kernels::show(ui, view, switches, actions))
-                .min(kernels::MAX_HEIGHT),
+            Panel::Lab => padded(ui, MARGIN, |ui| lab::show(ui, view, &mut self.lab, actions)),
+            Panel::Conversions => padded(ui, MARGIN, |ui| conversions::show(ui, view.conversions, actions)),
+            Panel::Kernels => padded(ui, MARGIN, |ui| {
+                kernels::show(ui, room - MARGIN.sum().y, view, switches, actions);
+            }),
             Panel::Scopes => {
                 let margin = Margin { bottom: 0, ..MARGIN };
-                scroll_area(ui, rect, margin, |ui| scopes::show(ui, view, switches, actions))
+                padded(ui, margin, |ui| scopes::show(ui, view, switches, actions));
             }
             Panel::Devices => {
                 let margin = Margin { bottom: 4, ..Margin::ZERO };
-                scroll_area(ui, rect, margin, |ui| devices::show(ui, &view.devices, actions))
+                padded(ui, margin, |ui| devices::show(ui, &view.devices, actions));
             }
-            Panel::Scene => scroll_area(ui, rect, MARGIN, |ui| {
-                view.scene.iter().for_each(|scene| (scene.contents)(ui));
-            }),
+            Panel::Scene => padded(ui, MARGIN, |ui| view.scene.iter().for_each(|scene| (scene.contents)(ui))),
             // These are always shown, and laid out by `show_visible`.
-            Panel::Numbers | Panel::Graph | Panel::Ladder => panel::HEADER_HEIGHT,
+            Panel::Numbers | Panel::Graph | Panel::Ladder => {}
         }
     }
 
-    /// Folds, unfolds or moves a panel as the user requested by its title bar. `folded` is true if the panel is folded in
-    /// this pass.
-    fn apply_title(&mut self, panel: Panel, title: TitleBarChange, folded: bool) {
-        if let Some(place) = title.moved {
-            self.placement.places[panel as usize] = place;
-        }
-        if title.fold {
-            self.placement.folded[panel as usize] = Some(!folded);
+    /// Folds or unfolds a panel if the user has requested that. `folded` is true if the panel is folded in this pass.
+    fn apply_fold(&mut self, panel: Panel, folds: bool, folded: bool) {
+        if folds {
+            self.folded[panel as usize] = Some(!folded);
             if folded {
-                // Others give way to a panel that the user unfolds.
-                self.panels.raise(panel);
+                self.panels.scroll_to(panel);
             }
         }
     }
 
-    /// Lays out the banners in `area`, or only the serious ones if `only_serious`, and stores the height that they need.
-    fn show_banners(
+    /// Lays out the banners in `free`, or only the serious ones if `only_serious`, and the parts that lie over all panels:
+    /// the hint or the message, the table of keys, and the field for a path. The hint is postponed while there are banners.
+    fn show_notices(
         &mut self,
         ui: &mut Ui,
-        area: Rect,
+        window: Rect,
+        free: Rect,
         view: &View,
         only_serious: bool,
         actions: &mut Vec<Action>,
     ) {
-        let height = notices::show(ui, area, view.notices, only_serious, actions);
-        if height.is_some_and(|height| self.placement.set_banners_height(height)) {
-            ui.ctx().request_discard("the banners have another height");
-        }
-    }
-
-    /// Lays out the parts that lie over all panels: the hint or the message, the table of keys, and the field for a path. The
-    /// hint is postponed while there are `notices`.
-    fn show_on_top(
-        &mut self,
-        ui: &mut Ui,
-        window: Rect,
-        message: Rect,
-        notices: bool,
-        actions: &mut Vec<Action>,
-    ) {
-        if let Some(text) = self.messages.current(ui, self.visible && !notices) {
+        let (banners, message) = notices::places(free);
+        notices::show(ui, banners, view.notices, only_serious, actions);
+        if let Some(text) = self.messages.current(ui, self.visible && view.notices.is_empty()) {
             notices::show_message(ui, message, text);
         }
         if self.keys_open {

@@ -1,18 +1,13 @@
 //! The parts that all panels share: the entry in the list of panels, and the frame with its title bar and closing button.
 
-use egui::{
-    Align2, Button, Color32, Label, Margin, Pos2, Rect, Response, RichText, ScrollArea, Sense, Ui, UiBuilder,
-    Vec2, pos2, vec2,
-};
+use egui::{Align2, Button, Color32, Margin, Rect, Sense, Stroke, StrokeKind, Ui, UiBuilder, pos2, vec2};
 
-use super::place::{self, Panel, TitleBarChange};
+use super::panels::Panel;
+pub(crate) use super::widgets::{choice_button, line, link, paragraph, resizable};
 use super::{Action, theme};
 
 /// Height in points of a folded panel, and of a panel's title bar.
 pub(crate) const HEADER_HEIGHT: f32 = 26.0;
-/// Height in points below which no panel is laid out; its contents scroll.
-pub(crate) const MIN_HEIGHT: f32 = 100.0;
-
 /// A panel that a key or the menu opens. The panel's file defines it, and [`crate::ENTRIES`] lists it.
 pub struct Entry {
     /// The panel that the entry describes.
@@ -23,12 +18,8 @@ pub struct Entry {
     pub menu: (&'static str, &'static str),
     /// An explanation in the hover text of the title bar; may be empty.
     pub(crate) about: &'static str,
-    /// The requested size in points; the height is less if the contents are lower.
-    pub size: Vec2,
-    /// The least size in points in which the panel can be read; its contents scroll.
-    pub min_size: Vec2,
-    /// The corner of the window that the panel is placed next to.
-    pub corner: Align2,
+    /// The least width in points in which the contents are laid out; in a narrower column they scroll.
+    pub(crate) width: f32,
 }
 
 impl Entry {
@@ -56,81 +47,69 @@ impl Entry {
         }
     }
 
-    /// Lays the panel's frame out in `rect`, with the title `title`. Returns whether the user folded, unfolded or moved the
-    /// panel by its title bar, and the space for its contents, which is `None` if the panel is `folded`.
-    pub(crate) fn show_frame(
+    /// Lays the panel out at the cursor, with the title `title`, and `contents` below it unless it is `folded`; `contents`
+    /// also gets the rectangle of the title bar. Returns true if the user folded or unfolded the panel, and its rectangle.
+    pub(crate) fn show(
         &self,
         ui: &mut Ui,
-        rect: Rect,
         title: &str,
         folded: bool,
         actions: &mut Vec<Action>,
-    ) -> (TitleBarChange, Option<Ui>) {
+        contents: impl FnOnce(&mut Ui, Rect, &mut Vec<Action>),
+    ) -> (bool, Rect) {
+        let at = ui.cursor().min;
+        let width = if folded { ui.available_width() } else { ui.available_width().max(self.width) };
+        let room = Rect::from_min_size(at, vec2(width, MAX_HEIGHT));
+        // The closing button stays visible where the contents are wider than the column.
+        let head = Rect::from_min_size(at, vec2(width, HEADER_HEIGHT));
+        let head = head.with_max_x(head.right().min(ui.clip_rect().right()));
+        // A click on the panel must not reach the picture.
+        let over = UiBuilder::new().id_salt(self.panel.name()).max_rect(room).sense(Sense::click_and_drag());
         let fill = if folded { theme::PANEL } else { theme::PANEL.to_opaque() };
-        let mut ui = ground(ui, rect, self.panel.name(), fill, theme::PAD);
-        let head = rect.with_max_y(rect.top() + HEADER_HEIGHT);
-        // The closing button stands at the right.
-        let inner = head.shrink2(vec2(10.0, 3.0)).with_max_x(rect.right() - 28.0);
-        let changes = title_bar(&mut ui, self.panel, (head, inner), title, self.about, folded);
-        let at = Rect::from_min_size(pos2(rect.right() - 25.0, rect.top() + 2.0), vec2(22.0, 22.0));
-        let close = ui.put(at, Button::new("\u{d7}").frame_when_inactive(false));
-        if close.on_hover_text(self.close_hover()).clicked() {
-            actions.push(self.action());
-        }
-        (changes, (!folded).then_some(ui))
+        let frame = egui::Frame::new().fill(fill).corner_radius(6);
+        let spacing = ui.ctx().global_style().spacing.item_spacing;
+        let shown = ui.scope_builder(over, |ui| {
+            let shown = frame.show(ui, |ui| {
+                ui.spacing_mut().item_spacing = vec2(0.0, 0.0);
+                ui.set_width(width);
+                ui.allocate_space(vec2(width, HEADER_HEIGHT));
+                // The closing button stands at the right.
+                let inner = head.shrink2(vec2(10.0, 3.0)).with_max_x(head.right() - 28.0);
+                let folds = title_bar(ui, (head, inner), title, self.about, folded);
+                let at = Rect::from_min_size(pos2(head.right() - 25.0, head.top() + 2.0), vec2(22.0, 22.0));
+                let close = ui.put(at, Button::new("\u{d7}").frame_when_inactive(false));
+                if close.on_hover_text(self.close_hover()).clicked() {
+                    actions.push(self.action());
+                }
+                if !folded {
+                    ui.spacing_mut().item_spacing = spacing;
+                    contents(ui, head, actions);
+                }
+                folds
+            });
+            (shown.inner, shown.response.rect)
+        });
+        let (folds, rect) = shown.inner;
+        ui.painter().rect_stroke(rect, 6, Stroke::new(1.0, theme::PANEL_EDGE), StrokeKind::Inside);
+        ui.interact(rect, cover_id(self.panel.name()), Sense::hover());
+        (folds, rect)
     }
 }
 
-/// Returns the area below the title bar of the panel in `rect`.
-pub(crate) fn contents_rect(rect: Rect) -> Rect {
-    Rect::from_min_max(pos2(rect.left(), rect.top() + HEADER_HEIGHT), rect.max)
-}
+/// A height in points that no panel reaches.
+pub(crate) const MAX_HEIGHT: f32 = 100_000.0;
 
 /// The space around the contents of most panels, in points.
 pub(crate) const MARGIN: Margin = Margin { left: 8, right: 8, top: 0, bottom: 8 };
 
-/// Lays `contents` out below the title bar of the panel in `rect`, with `margin` around them; they scroll if they are higher
-/// than `rect`. Returns the height in points that the panel needs.
-pub(crate) fn scroll_area(ui: &mut Ui, rect: Rect, margin: Margin, contents: impl FnOnce(&mut Ui)) -> f32 {
-    let area = contents_rect(rect).shrink2(vec2(2.0, 0.0));
-    let mut ui = ui.new_child(UiBuilder::new().id_salt("contents").max_rect(area));
-    let area = ScrollArea::vertical().auto_shrink([false, true]);
-    let shown = area.show(&mut ui, |ui| egui::Frame::new().inner_margin(margin).show(ui, contents));
-    HEADER_HEIGHT + shown.content_size.y + 2.0
+/// Lays `contents` out with `margin` around them.
+pub(crate) fn padded(ui: &mut Ui, margin: Margin, contents: impl FnOnce(&mut Ui)) {
+    egui::Frame::new().inner_margin(margin).show(ui, contents);
 }
 
-/// Lays out one line of text, cut at the panel's edge; the hover text then has all of it.
-pub(crate) fn line(ui: &mut Ui, text: &str, color: Color32) -> Response {
-    ui.add(Label::new(RichText::new(text).font(theme::words(12.0)).color(color)).truncate())
-}
-
-/// Lays out text in as many lines as it needs.
-pub(crate) fn paragraph(ui: &mut Ui, text: &str, color: Color32) -> Response {
-    ui.label(RichText::new(text).font(theme::words(12.0)).color(color))
-}
-
-/// Returns a button for a choice, which is marked if it is `chosen`.
-pub(crate) fn choice_button(text: &str, chosen: bool) -> Button<'static> {
-    // Only black can be read on the ground of the chosen one.
-    let color = if chosen { Color32::BLACK } else { theme::TEXT };
-    let button = Button::new(RichText::new(text).color(color));
-    if chosen { button.fill(theme::SELECT) } else { button }
-}
-
-/// Lays out a clickable word, with its right end at `at`. Returns true if it was clicked.
-pub(crate) fn link(ui: &mut Ui, at: Pos2, text: &str, hover: &str) -> bool {
-    let galley = ui.painter().layout_no_wrap(text.to_owned(), theme::words(12.0), theme::SELECT);
-    let rect = Align2::RIGHT_CENTER.anchor_size(at, galley.size());
-    let response = ui.interact(rect.expand(3.0), ui.unique_id().with(("link", text)), Sense::click());
-    let color = if response.hovered() { theme::STRONG } else { theme::SELECT };
-    ui.painter().galley_with_override_text_color(rect.min, galley, color);
-    response.on_hover_text(hover).clicked()
-}
-
-/// Lays out a clickable word in the title bar of the panel in `rect`, left of the closing button. Returns true if it was
-/// clicked.
-pub(crate) fn title_link(ui: &mut Ui, rect: Rect, text: &str, hover: &str) -> bool {
-    link(ui, pos2(rect.right() - 34.0, rect.top() + HEADER_HEIGHT / 2.0), text, hover)
+/// Lays out a clickable word in the title bar `head`, left of the closing button. Returns true if it was clicked.
+pub(crate) fn title_link(ui: &mut Ui, head: Rect, text: &str, hover: &str) -> bool {
+    link(ui, pos2(head.right() - 34.0, head.center().y), text, hover)
 }
 
 /// Draws the opaque ground of a panel that may cover others. Returns the space for its contents, with a margin.
@@ -154,18 +133,18 @@ pub(crate) fn cover_id(id: &str) -> egui::Id {
 }
 
 /// Lays out a title bar in `bar`, the upper end of a panel: a triangle and `title` at the left of its part `inner`. Returns
-/// whether the user folded, unfolded or moved the panel. `about` is an explanation in the hover text, which may be empty.
+/// true if the user folded or unfolded the panel. `about` is an explanation in the hover text, which may be empty.
 pub(crate) fn title_bar(
     ui: &mut Ui,
-    panel: Panel,
     (bar, inner): (Rect, Rect),
     title: &str,
     about: &str,
     folded: bool,
-) -> TitleBarChange {
-    let (handle, moved) = place::make_drag_handle(ui, panel, bar);
-    handle.on_hover_text(format!("{about}\n{}", place::TITLE_BAR_HOVER).trim_start());
-    TitleBarChange { fold: show_header(ui, inner, title, folded), moved }
+) -> bool {
+    if !about.is_empty() {
+        ui.interact(bar, ui.unique_id().with("about"), Sense::hover()).on_hover_text(about);
+    }
+    show_header(ui, inner, title, folded)
 }
 
 /// Lays out a triangle and `title` at the left of `rect`. Returns true if the user clicked them, which folds or unfolds the

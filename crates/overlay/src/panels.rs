@@ -1,8 +1,91 @@
-//! The list of all panels that a key or the menu opens.
+//! The list of all panels, and of those that a key or the menu opens.
 
 use crate::panel::Entry;
-use crate::place::Panel;
 use crate::{conversions, correction, devices, kernels, lab, scene, scopes, stages, timeline, tuning};
+
+/// A panel: a part of the overlay that can be folded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Panel {
+    /// The headline: the filter and its time.
+    Numbers,
+    /// The graph of the filter's or all stages' times.
+    Graph,
+    /// The sliders of the colour correction.
+    Correction,
+    /// The list of OpenCL devices.
+    Devices,
+    /// The background tuning: its state, and its trials as a heat map.
+    Tuning,
+    /// The last frames on one time axis.
+    Timeline,
+    /// The ladder: the variants as buttons with their times.
+    Ladder,
+    /// The table of stages.
+    Stages,
+    /// Histogram and waveform.
+    Scopes,
+    /// The Lab: benchmarks of other ladders.
+    Lab,
+    /// The check of the device's type conversions.
+    Conversions,
+    /// The versions of edited kernels.
+    Kernels,
+    /// The panel of the current scene.
+    Scene,
+}
+
+impl Panel {
+    /// All panels in the order of their discriminants, which index [`OpenFlags`] and [`FoldStates`].
+    pub const ALL: [Panel; 13] = [
+        Panel::Numbers,
+        Panel::Graph,
+        Panel::Correction,
+        Panel::Devices,
+        Panel::Tuning,
+        Panel::Timeline,
+        Panel::Ladder,
+        Panel::Stages,
+        Panel::Scopes,
+        Panel::Lab,
+        Panel::Conversions,
+        Panel::Kernels,
+        Panel::Scene,
+    ];
+
+    /// Returns the panel's name in egui and in the settings file.
+    pub fn name(self) -> &'static str {
+        NAMES[self as usize]
+    }
+}
+
+/// The names of all panels, in the order of [`Panel::ALL`].
+const NAMES: [&str; Panel::ALL.len()] = [
+    "numbers",
+    "graph",
+    "correction",
+    "devices",
+    "tuning",
+    "timeline",
+    "ladder",
+    "stages",
+    "scopes",
+    "lab",
+    "conversions",
+    "kernels",
+    "scene",
+];
+
+/// True for each panel that the user has opened, indexed by [`Panel`].
+pub type OpenFlags = [bool; Panel::ALL.len()];
+
+/// Returns the panels that are open at the first start: only the panel of a scene, which is folded to its title bar.
+pub fn initially_open() -> OpenFlags {
+    Panel::ALL.map(|panel| panel == Panel::Scene)
+}
+
+/// True for each panel that the user has folded, indexed by [`Panel`]. `None` until the user chooses: then the headline is
+/// folded in a small window, the panel of a scene always, and the others never.
+pub type FoldStates = [Option<bool>; Panel::ALL.len()];
 
 /// All panels that a key or the menu opens, in the order of the menu.
 pub const ENTRIES: [Entry; 10] = [

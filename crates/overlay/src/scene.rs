@@ -1,9 +1,9 @@
 //! The panel of the current scene, whose contents the scene provides.
 
-use egui::{Align2, Ui, vec2};
+use egui::Ui;
 
-use super::panel::{self, Entry};
-use super::place::Panel;
+use super::panel::Entry;
+use super::panels::Panel;
 
 /// The title and contents of a scene's panel.
 #[derive(Clone, Copy)]
@@ -14,16 +14,14 @@ pub struct ScenePanel<'a> {
     pub contents: &'a dyn Fn(&mut Ui),
 }
 
-/// The panel's width in points.
-const WIDTH: f32 = 440.0;
+/// The panel's least width in points.
+const WIDTH: f32 = 280.0;
 
-/// This panel's key, line in the menu, size and corner.
+/// This panel's key, line in the menu and width.
 pub(super) const ENTRY: Entry = Entry {
     panel: Panel::Scene,
     key: None,
     menu: ("Scene", "Information about the current scene (v: next scene)"),
     about: "",
-    size: vec2(WIDTH, 290.0),
-    min_size: vec2(WIDTH, panel::MIN_HEIGHT),
-    corner: Align2::LEFT_TOP,
+    width: WIDTH,
 };

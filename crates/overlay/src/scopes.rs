@@ -4,18 +4,20 @@
 use egui::epaint::Vertex;
 use egui::{
     Align2, Color32, ColorImage, Id, Mesh, Painter, Pos2, Rect, Shape, TextureHandle, TextureOptions, Ui,
-    Vec2, pos2, vec2,
+    pos2, vec2,
 };
 
 use super::panel::{self, Entry};
-use super::place::Panel;
+use super::panels::Panel;
 use super::switches::{SWITCHES, Switch, Switches};
 use super::{Action, PicturePlace, View, Wipe, theme};
 use engine::{LEVELS, Readings, STRIPS};
 use video::Orientation;
 
-/// The panel's size in points.
-const SIZE: Vec2 = vec2(296.0, 348.0);
+/// The panel's least width in points.
+const WIDTH: f32 = 280.0;
+/// Height of the contents in points.
+const HEIGHT: f32 = 320.0;
 /// Height of the histogram in points.
 const HISTOGRAM_HEIGHT: f32 = 84.0;
 /// Height of the waveform in points.
@@ -23,20 +25,18 @@ const WAVEFORM_HEIGHT: f32 = 128.0;
 /// Height of a line of text in points.
 const LINE_HEIGHT: f32 = 18.0;
 
-/// This panel's key, line in the menu, size and corner.
+/// This panel's key, line in the menu and width.
 pub(super) const ENTRY: Entry = Entry {
     panel: Panel::Scopes,
     key: Some(("h", "scopes: histogram, waveform")),
     menu: ("Scopes", "Histogram and waveform of the picture's luminance"),
     about: "",
-    size: SIZE,
-    min_size: vec2(SIZE.x, panel::MIN_HEIGHT),
-    corner: Align2::RIGHT_TOP,
+    width: WIDTH,
 };
 
 /// Lays buttons, scopes and statistics out.
 pub(crate) fn show(ui: &mut Ui, view: &View, switches: &Switches, actions: &mut Vec<Action>) {
-    let size = vec2(ui.available_width(), SIZE.y - panel::HEADER_HEIGHT - 2.0);
+    let size = vec2(ui.available_width(), HEIGHT);
     let (room, _) = ui.allocate_exact_size(size, egui::Sense::hover());
     let row = |top: f32, height: f32| {
         Rect::from_min_size(pos2(room.left(), room.top() + top), vec2(room.width(), height))

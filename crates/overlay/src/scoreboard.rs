@@ -6,7 +6,6 @@ use egui::{
 };
 
 use super::comparison::compare;
-use super::place::{Panel, TitleBarChange};
 use super::{Action, VariantRow, VariantStatus, View, panel, theme, words};
 use box_filter::Group;
 use box_filter::VariantId;
@@ -141,14 +140,14 @@ pub(super) fn variants_by_group<'a>(view: &'a View) -> Vec<(usize, &'a VariantRo
     rows
 }
 
-/// Lays the panel out in `rect`. Returns whether the user folded, unfolded or moved the panel by its title bar.
+/// Lays the panel out in `rect`. Returns true if the user folded or unfolded it.
 pub(crate) fn show(
     ui: &mut Ui,
     rect: Rect,
     (view, scores): (&View, &Scores),
     folded: bool,
     actions: &mut Vec<Action>,
-) -> TitleBarChange {
+) -> bool {
     let mut ui = panel::ground(ui, rect, "ladder", theme::PANEL, 0.0);
     let head = rect.with_max_y((rect.top() + TITLE_HEIGHT).min(rect.bottom()));
     let inner = head.shrink2(vec2(10.0, 3.0));
@@ -170,7 +169,7 @@ pub(crate) fn show(
         }
     };
     let bar = (head, inner.with_max_x(factor.left() - 8.0));
-    let title = panel::title_bar(&mut ui, Panel::Ladder, bar, &name, ABOUT, folded);
+    let title = panel::title_bar(&mut ui, bar, &name, ABOUT, folded);
     if folded {
         return title;
     }

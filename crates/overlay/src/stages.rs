@@ -5,7 +5,7 @@ use egui::{Align2, Color32, Rect, Response, Sense, Ui, vec2};
 
 use super::hatch::Hatch;
 use super::panel::{self, Entry};
-use super::place::Panel;
+use super::panels::Panel;
 use super::switches::Switches;
 use super::table::{self, Numbers};
 use super::{Action, View, facts, theme, why, words};
@@ -13,8 +13,8 @@ use box_filter::VariantId;
 use engine::sharing::Sharing;
 use opencl::cl::DeviceKind;
 
-/// The panel's width in points.
-pub(crate) const WIDTH: f32 = 388.0;
+/// The panel's least width in points.
+const WIDTH: f32 = 388.0;
 /// The text in place of the picture's size while the movie is being opened.
 pub(crate) const OPENING_TEXT: &str = "opening the movie";
 /// Width in points of the names before the values.
@@ -22,39 +22,37 @@ const LABEL_WIDTH: f32 = 66.0;
 /// Height in points of a line with a name and a value.
 const LINE_HEIGHT: f32 = 16.0;
 
-/// This panel's key, line in the menu, size and corner.
+/// This panel's key, line in the menu and width.
 pub(super) const ENTRY: Entry = Entry {
     panel: Panel::Stages,
     key: Some(("d", "stages: times and percentiles")),
     menu: ("Stages", "Times of all stages of a frame"),
     about: "",
-    size: vec2(WIDTH, 300.0),
-    min_size: vec2(WIDTH, panel::MIN_HEIGHT),
-    corner: Align2::LEFT_TOP,
+    width: WIDTH,
 };
 
-/// Lays the contents of the panel in `rect` out. Returns the height in points that the panel needs.
+/// Lays the contents of the panel with the title bar `head` out.
 pub(crate) fn show(
     ui: &mut Ui,
-    rect: Rect,
+    head: Rect,
     view: &View,
     numbers: &Numbers,
     switches: &mut Switches,
     actions: &mut Vec<Action>,
-) -> f32 {
+) {
     let text = if switches.hatched { "greys" } else { "patterns" };
-    if panel::title_link(ui, rect, text, "Show the stages with patterns, or in plain grey") {
+    if panel::title_link(ui, head, text, "Show the stages with patterns, or in plain grey") {
         switches.hatched = !switches.hatched;
     }
     let hatch = Hatch::new(ui, switches.hatched);
     let margin = egui::Margin { left: 10, right: 10, top: 0, bottom: 8 };
-    panel::scroll_area(ui, rect, margin, |ui| {
+    panel::padded(ui, margin, |ui| {
         table::show(ui, numbers, &hatch, conversion_differs(view));
         ui.add_space(2.0);
         draw_rule(ui);
         why::show(ui, view, numbers);
         show_facts(ui, view, numbers, actions);
-    })
+    });
 }
 
 /// Returns true if the picture on the screen was converted from YUV to RGBA by edited kernels that have a wrong output. On

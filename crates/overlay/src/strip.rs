@@ -1,20 +1,73 @@
 //! The strip along the bottom of the window: variants where their panel has no room, seek bar, radius and buttons; and the
 //! graph above it.
 
-use egui::{Align2, Rect, Ui, vec2};
+use egui::{Align2, Rect, Ui, pos2, vec2};
 
+use super::cells::CellDetail;
 use super::controls::{self, ControlsState};
 use super::hatch::Hatch;
-use super::layout::{self, GRAPH_TITLE_HEIGHT};
-use super::place::{Panel, TitleBarChange};
 use super::table::Numbers;
 use super::{Action, View, cells, filter_graph, panel, seekbar, stage_graph, theme};
 use engine::stats::Scores;
 
+/// The least width of the window in points at which the strip along the bottom has one row, with radius and buttons next to
+/// the seek bar.
+const MIN_ONE_ROW_WIDTH: f32 = 1120.0;
+/// Height in points of the title bar over a graph.
+pub(crate) const GRAPH_TITLE_HEIGHT: f32 = 22.0;
+/// Space in points between the rows of the strip along the bottom.
+const ROW_GAP: f32 = 6.0;
+/// Space in points between the strip's edge and its contents.
+pub(crate) const STRIP_PADDING: f32 = 8.0;
+
+/// The strip along the bottom.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Strip {
+    /// The whole strip.
+    pub rect: Rect,
+    /// The rectangle of the cells of the variants, and the detail for which there is room; `None` if the strip has no
+    /// cells.
+    pub cells: Option<(Rect, CellDetail)>,
+    /// The row of the strip with the seek bar.
+    pub seek: Rect,
+    /// The row of the strip with the radius and the buttons.
+    pub controls: Rect,
+}
+
+impl Strip {
+    /// Places the strip along the bottom of `window`, with this number of cells for variants, if any.
+    pub(crate) fn new(window: Rect, cells: Option<usize>, detail: CellDetail) -> Self {
+        let (pad, gap) = if detail == CellDetail::Tight { (5.0, 3.0) } else { (STRIP_PADDING, ROW_GAP) };
+        let width = (window.width() - 2.0 * pad).max(0.0);
+        let cells = cells.map_or(0.0, |count| cells::height_in(width, count, detail) + gap);
+        let one_row = width >= MIN_ONE_ROW_WIDTH;
+        let rows = if one_row { theme::CONTROL } else { theme::CONTROL + gap + seekbar::HEIGHT };
+        let height = (cells + rows + 2.0 * pad).min(window.height());
+        let rect = Rect::from_min_max(pos2(window.left(), window.bottom() - height), window.max);
+        let inner = rect.shrink(pad);
+        let bottom = inner.with_min_y(inner.bottom() - theme::CONTROL);
+        let (seek, controls) = match one_row {
+            true => {
+                let middle = bottom.right() - CONTROLS_WIDTH;
+                (bottom.with_max_x(middle - 22.0), bottom.with_min_x(middle))
+            }
+            false => {
+                let seek = bottom.with_max_y(bottom.top() - gap);
+                (seek.with_min_y(seek.bottom() - seekbar::HEIGHT), bottom)
+            }
+        };
+        let cells = (cells > 0.0).then(|| (inner.with_max_y(seek.top() - gap), detail));
+        Self { rect, cells, seek, controls }
+    }
+}
+
+/// Width in points of radius and buttons if they are next to the seek bar.
+const CONTROLS_WIDTH: f32 = 520.0;
+
 /// Lays out the strip along the bottom of the window: variants without a panel of their own, the seek bar and the controls.
 pub(crate) fn show(
     ui: &mut Ui,
-    strip: &layout::Strip,
+    strip: &Strip,
     view: &View,
     scores: &Scores,
     state: &ControlsState,
@@ -29,7 +82,7 @@ pub(crate) fn show(
 }
 
 /// Lays the panel of the graph out in `rect`: the times of all stages with their patterns `hatch`, or the time of the filter
-/// alone if there are none. Returns whether the user folded, unfolded or moved the panel by its title bar.
+/// alone if there are none. Returns true if the user folded or unfolded it.
 pub(crate) fn show_graph(
     ui: &mut Ui,
     rect: Rect,
@@ -38,12 +91,12 @@ pub(crate) fn show_graph(
     hatch: Option<&Hatch>,
     folded: bool,
     actions: &mut Vec<Action>,
-) -> TitleBarChange {
+) -> bool {
     let mut ui = panel::ground(ui, rect, "graph", theme::PANEL, 0.0);
     let head = rect.with_max_y(rect.top() + if folded { rect.height() } else { GRAPH_TITLE_HEIGHT });
     let name = if hatch.is_some() { "Frame time by stage, ms" } else { "Filter alone" };
     let inner = head.shrink2(vec2(10.0, 2.0));
-    let title = panel::title_bar(&mut ui, Panel::Graph, (head, inner), name, "", folded);
+    let title = panel::title_bar(&mut ui, (head, inner), name, "", folded);
     if folded {
         return title;
     }

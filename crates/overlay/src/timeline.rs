@@ -4,19 +4,19 @@
 
 use std::time::Instant;
 
-use egui::{Align2, Rect, Sense, Ui, Vec2, pos2, vec2};
+use egui::{Align2, Rect, Sense, Ui, pos2, vec2};
 
 use super::axes::round_up;
 use super::hatch::{Hatch, Pattern};
 use super::panel::{self, Entry};
-use super::place::Panel;
+use super::panels::Panel;
 use super::theme;
 use engine::stats::{Lane, Recorder, Span, Timeline};
 
-/// The panel's size in points where the window has room for it.
-pub(crate) const SIZE: Vec2 = vec2(460.0, 190.0);
-/// The least size of the panel in points.
-const MIN_SIZE: Vec2 = vec2(280.0, 120.0);
+/// The panel's least width in points.
+const WIDTH: f32 = 280.0;
+/// The height of the contents in points unless the user has changed it.
+const HEIGHT: f32 = 164.0;
 /// Width in points of the frames' names left of the rows.
 const NAMES_WIDTH: f32 = 34.0;
 /// Height in points of the labels of the time axis.
@@ -40,20 +40,18 @@ struct Bar {
     span: Span,
 }
 
-/// This panel's key, line in the menu, size and corner.
+/// This panel's key, line in the menu and width.
 pub(super) const ENTRY: Entry = Entry {
     panel: Panel::Timeline,
     key: Some(("g", "timeline of the last frames")),
     menu: ("Timeline", "When each stage of the last frames ran"),
     about: ABOUT,
-    size: SIZE,
-    min_size: MIN_SIZE,
-    corner: Align2::RIGHT_BOTTOM,
+    width: WIDTH,
 };
 
-/// Lays the contents of the panel in `rect` out, with the frames of `frozen` if a frame is frozen, otherwise with the last
+/// Lays the contents of the panel with the title bar `head` out, with the frames of `frozen` if a frame is frozen, otherwise with the last
 /// frames, `live`.
-pub(crate) fn show(ui: &mut Ui, rect: Rect, live: &Timeline, frozen: Option<&FrozenFrame>, hatched: bool) {
+pub(crate) fn show(ui: &mut Ui, head: Rect, live: &Timeline, frozen: Option<&FrozenFrame>, hatched: bool) {
     let timeline = frozen.map_or(live, |frozen| &frozen.timeline);
     if timeline.frames().len() > 1 {
         let overlap = timeline.overlap_ms();
@@ -62,11 +60,18 @@ pub(crate) fn show(ui: &mut Ui, rect: Rect, live: &Timeline, frozen: Option<&Fro
             true => format!("two frames overlap for {} ms", theme::ms(overlap)),
             false => "no overlap".to_owned(),
         };
-        let at = pos2(rect.right() - 32.0, rect.top() + panel::HEADER_HEIGHT / 2.0);
+        let at = pos2(head.right() - 32.0, head.center().y);
         ui.painter().text(at, Align2::RIGHT_CENTER, text, theme::words(12.0), theme::TEXT);
     }
-    let area = panel::contents_rect(rect).shrink2(vec2(theme::PAD, 0.0));
-    let area = area.with_max_y(rect.bottom() - theme::PAD);
+    panel::resizable(ui, "timeline", HEIGHT, |ui| {
+        show_frames(ui, timeline, hatched);
+    });
+}
+
+/// Lays out the axis and the rows of all frames in the available space.
+fn show_frames(ui: &mut Ui, timeline: &Timeline, hatched: bool) {
+    let area = ui.available_rect_before_wrap().shrink2(vec2(theme::PAD, 0.0));
+    let area = area.with_max_y(area.bottom() - theme::PAD);
     let plot = Rect::from_min_max(
         pos2(area.left() + NAMES_WIDTH, area.top()),
         pos2(area.right(), area.bottom() - AXIS_HEIGHT),

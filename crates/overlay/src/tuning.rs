@@ -3,8 +3,8 @@
 use egui::{Align2, Color32, Rect, Sense, Ui, pos2, vec2};
 
 use super::job::{JobState, start_or_stop};
-use super::panel::{self, Entry, choice_button, line, paragraph};
-use super::place::Panel;
+use super::panel::{Entry, choice_button, line, paragraph};
+use super::panels::Panel;
 use super::{Action, theme, words};
 use box_filter::Code;
 use box_filter::tuned::SizeClass;
@@ -31,8 +31,8 @@ pub struct Tuning {
     pub copy_ms: Option<f64>,
 }
 
-/// The panel's width in points.
-pub(crate) const WIDTH: f32 = 420.0;
+/// The panel's least width in points.
+const WIDTH: f32 = 380.0;
 /// Height in points of a cell of the heat map.
 const CELL_HEIGHT: f32 = 22.0;
 /// Width in points of the parameter values left of the rows.
@@ -42,15 +42,13 @@ const MIN_CELL_WIDTH: f32 = 44.0;
 /// Height in points of the parameters' names above the cells.
 const HEADER_HEIGHT: f32 = 34.0;
 
-/// This panel's key, line in the menu, size and corner.
+/// This panel's key, line in the menu and width.
 pub(super) const ENTRY: Entry = Entry {
     panel: Panel::Tuning,
     key: Some(("t", "tuning: configurations tried")),
     menu: ("Tuning", "Search for the fastest configuration of each variant"),
     about: "",
-    size: vec2(WIDTH, 284.0),
-    min_size: vec2(WIDTH, panel::MIN_HEIGHT),
-    corner: Align2::RIGHT_TOP,
+    width: WIDTH,
 };
 
 /// Returns the progress of the search as text: "3 of at most 40".

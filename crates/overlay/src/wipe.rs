@@ -68,13 +68,12 @@ impl WipeLine {
         }
     }
 
-    /// Lays out the dividing line of the wipe, and the labels of both sides within `area`, below the panels in `covered` if
-    /// there is space. Call it after the picture, so that the line gets clicks before the picture does, and before the
+    /// Lays out the dividing line of the wipe, and the labels of both sides within `area`. Call it after the picture, so that the line gets clicks before the picture does, and before the
     /// panels, which are drawn over the line.
     pub(crate) fn show(
         &mut self,
         ui: &Ui,
-        (area, covered): (Rect, &[Rect]),
+        area: Rect,
         view: &View,
         numbers: &Numbers,
         actions: &mut Vec<Action>,
@@ -131,29 +130,13 @@ impl WipeLine {
             let at_center = pos2(area.center().x, below);
             labels.push(Label::new(ui, area, at_center, Align2::CENTER_TOP, text, true));
         }
-        let all = labels.iter().fold(Rect::NOTHING, |all, label| all.union(label.rect));
-        let down = shift_below(all, area, covered);
-        for mut label in labels {
-            label.rect = label.rect.translate(vec2(0.0, down));
-            label.paint(ui);
-        }
+        labels.into_iter().for_each(|label| label.paint(ui));
         if let Some((_, Some(at))) = difference {
             let at = picture.min + at * picture.size();
             ui.painter().circle_stroke(at, 10.0, Stroke::new(3.0, Color32::from_black_alpha(160)));
             ui.painter().circle_stroke(at, 10.0, Stroke::new(1.5, theme::STRONG));
         }
     }
-}
-
-/// Returns the distance by which `labels` move down to be below all rectangles that cover them; 0 if they would leave `area`.
-fn shift_below(labels: Rect, area: Rect, covered: &[Rect]) -> f32 {
-    let mut down = 0.0;
-    let covers = |rect: &&Rect, down: f32| rect.intersects(labels.translate(vec2(0.0, down)));
-    while let Some(rect) = covered.iter().find(|rect| covers(rect, down)) {
-        // The gap makes sure that each step passes one of the rectangles for good.
-        down = rect.bottom() + theme::GAP - labels.top();
-    }
-    if labels.bottom() + down <= area.bottom() { down } else { 0.0 }
 }
 
 /// Returns the line's identifier in egui.
@@ -279,20 +262,6 @@ mod tests {
         assert!(text.ends_with("by at most 9 levels, so at (6, 94)"), "{text}");
         assert_eq!(at, Some(vec2(6.5 / 50.0, 94.5 / 100.0)));
         assert_eq!(difference_text(Difference { largest: None, ..difference }, (100, 50), turned).1, None);
-    }
-
-    #[test]
-    fn labels_go_below_what_covers_them_where_there_is_room() {
-        let rect = |top: f32, bottom: f32| Rect::from_x_y_ranges(0.0..=100.0, top..=bottom);
-        let down = |covered: &[Rect]| shift_below(rect(10.0, 30.0), rect(0.0, 200.0), covered);
-        assert_eq!(down(&[]), 0.0);
-        assert_eq!(down(&[rect(40.0, 60.0)]), 0.0);
-        assert_eq!(down(&[rect(0.0, 90.0)]), 80.0 + theme::GAP);
-        // A rectangle at the new place moves the labels further, in whichever order the rectangles come.
-        let further = [rect(0.0, 90.0), rect(92.0, 130.0)];
-        assert_eq!(down(&further), 120.0 + theme::GAP);
-        assert_eq!(down(&[further[1], further[0]]), 120.0 + theme::GAP);
-        assert_eq!(down(&[rect(0.0, 190.0)]), 0.0, "there is no room");
     }
 
     #[test]

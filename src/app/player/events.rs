@@ -151,6 +151,7 @@ impl Player<'_> {
             Action::ToggleOverlay => cx.overlay.toggle_visible(),
             Action::ToggleKeys => cx.overlay.toggle_key_table(),
             Action::ResetPanels => cx.overlay.reset_panels(),
+            Action::MoveColumn => cx.overlay.move_column(),
             Action::SaveFrame => self.saves.wants_frame = true,
             Action::SaveWindow => self.saves.wants_window = true,
             Action::NextDevice => devices.next_device(cx),

@@ -4,11 +4,11 @@ mod benchmark;
 mod chart;
 mod table;
 
-use egui::{Align2, Color32, Ui, vec2};
+use egui::{Color32, Ui};
 
 use super::job::{JobState, start_or_stop};
-use super::panel::{self, Entry, choice_button, line, paragraph};
-use super::place::Panel;
+use super::panel::{Entry, choice_button, line, paragraph};
+use super::panels::Panel;
 use super::{Action, View, theme};
 use base::timing::{Precision, Series};
 pub use benchmark::{BOX_FILTER, Benchmark, BenchmarkDevice, BenchmarkFrame};
@@ -119,22 +119,20 @@ impl Selection {
     }
 }
 
-/// The panel's width in points.
-const WIDTH: f32 = 440.0;
+/// The panel's least width in points.
+const WIDTH: f32 = 420.0;
 /// The explanation of the panel in the hover text of its title bar.
 const ABOUT: &str = "Benchmarks the box filter on the frame on the screen, or a ladder that needs no movie, as 'clreel bench' does, \
                      in a child process: all variants are validated, then timed in turns.\nIt runs only while the movie is paused, one step at a time, so that \
                      neither affects the other's times.";
 
-/// This panel's key, line in the menu, size and corner.
+/// This panel's key, line in the menu and width.
 pub(super) const ENTRY: Entry = Entry {
     panel: Panel::Lab,
     key: Some(("b", "Lab: benchmarks of all ladders")),
     menu: ("Lab", "Benchmarks of the box filter and of other ladders, run while the movie is paused"),
     about: ABOUT,
-    size: vec2(WIDTH, 420.0),
-    min_size: vec2(WIDTH, panel::MIN_HEIGHT),
-    corner: Align2::RIGHT_TOP,
+    width: WIDTH,
 };
 
 /// Returns the progress of the measurement as text: "step 3 of 12".

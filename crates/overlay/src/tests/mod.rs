@@ -258,9 +258,13 @@ impl<'a> Fixture<'a> {
     /// Returns the rectangle of the text `name` in the panel of tuning, after scrolling the panel until the text is
     /// visible.
     fn reach(&mut self, name: &str) -> Rect {
-        let panel = self.ctx.read_response(panel::cover_id("tuning")).expect("it is shown").rect;
+        let panel = self.ctx.read_response(panel::cover_id("tuning")).expect("it is shown").interact_rect;
         let ways = std::iter::repeat_n(-30.0, 10).chain(std::iter::repeat_n(30.0, 20));
         for way in ways {
+            if self.find(name).is_some() {
+                // The view moves on for some passes after the wheel.
+                (0..20).for_each(|_| drop(self.pass(vec![])));
+            }
             if let Some(at) = self.find(name) {
                 return at;
             }
@@ -268,6 +272,15 @@ impl<'a> Fixture<'a> {
             self.pass(vec![Event::PointerMoved(panel.center()), wheel]);
         }
         panic!("no '{name}' in {:?}", self.texts)
+    }
+
+    /// Clicks the button that closes the panel with this title.
+    fn close(&mut self, title: &str) -> Vec<Action> {
+        let title = self.find(title).unwrap_or_else(|| panic!("no '{title}' in {:?}", self.texts));
+        let beside =
+            |(text, at): &&(String, Rect)| text == "\u{d7}" && (at.center().y - title.center().y).abs() < 6.0;
+        let at = self.texts.iter().find(beside).expect("a button beside the title").1.center();
+        self.click_at(at)
     }
 
     /// Clicks the line of a panel in the menu, and returns the actions.
@@ -298,17 +311,6 @@ impl<'a> Fixture<'a> {
         actions.extend(self.pass(vec![button(pos, true)]));
         actions.extend(self.pass(vec![button(pos, false)]));
         actions
-    }
-
-    /// Drags the text `name` by `way`, in two steps of the mouse.
-    fn drag(&mut self, name: &str, way: Vec2) {
-        let at = self.find(name).unwrap_or_else(|| panic!("no text '{name}' in {:?}", self.texts)).center();
-        self.pass(vec![Event::PointerMoved(at)]);
-        self.pass(vec![button(at, true)]);
-        self.pass(vec![Event::PointerMoved(at + 0.5 * way)]);
-        self.pass(vec![Event::PointerMoved(at + way)]);
-        self.pass(vec![button(at + way, false)]);
-        self.pass(vec![]);
     }
 }
 

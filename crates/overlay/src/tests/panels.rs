@@ -1,4 +1,4 @@
-//! Tests of folding, moving and placing the panels.
+//! Tests of folding the panels, and of the column in which they stand.
 
 use super::machine::{Machine, measured, searched};
 use super::*;
@@ -51,11 +51,13 @@ impl Fixture<'_> {
         self.pass(vec![]);
     }
 
-    /// Returns the names and rectangles of the drawn panels and of the strip.
+    /// Returns the names of the drawn panels and of the strip, and the visible parts of their rectangles.
     fn panels(&self) -> Vec<(&'static str, Rect)> {
-        let strip = self.ctx.read_response(crate::panel::cover_id("strip"));
-        let of = |panel: &Panel| Some((panel.name(), self.ctx.read_response(cover_of(*panel))?.rect));
-        Panel::ALL.iter().filter_map(of).chain(strip.map(|strip| ("strip", strip.rect))).collect()
+        let part = |id| self.ctx.read_response(id).map(|shown| shown.interact_rect);
+        let strip = part(crate::panel::cover_id("strip"));
+        let of = |panel: &Panel| Some((panel.name(), part(cover_of(*panel))?));
+        let all = Panel::ALL.iter().filter_map(of).chain(strip.map(|strip| ("strip", strip)));
+        all.filter(|(_, rect)| rect.is_positive()).collect()
     }
 
     /// Asserts that no panel, banner or message overlaps another or leaves the window. `what` names the case.
@@ -102,7 +104,7 @@ fn nothing_lies_over_anything_else_whichever_panels_are_open() {
                 fixture.pass(vec![]);
                 let what = format!("{} and {}", first.name(), second.name());
                 fixture.check_panels(&what);
-                // The newest is there, and not folded.
+                // The newest is there, and not folded, and stands where its title is seen.
                 let newest = fixture.panels().into_iter().find(|(name, _)| *name == second.name());
                 let (_, newest) = newest.unwrap_or_else(|| panic!("{what} in {size}"));
                 assert!(newest.height() > 2.0 * crate::panel::HEADER_HEIGHT, "{what} in {size}: {newest}");
@@ -134,25 +136,44 @@ fn nothing_lies_over_anything_else_whichever_panels_are_open() {
 }
 
 #[test]
-fn a_panel_that_gave_way_comes_back_by_a_click_and_when_there_is_room() {
-    let mut fixture = Fixture::new(SIZES[1]);
-    fixture.turn(Panel::Correction, true);
-    fixture.turn(Panel::Tuning, true);
-    fixture.pass(vec![]);
-    let folded = |fixture: &Fixture, text: &str| fixture.find(text).is_none();
-    assert!(folded(&fixture, "gamma") && !folded(&fixture, "Tune now"), "{:?}", fixture.texts);
-    let title = fixture.find("Colour correction").unwrap();
-    fixture.click_at(title.left_center() - vec2(11.0, 0.0));
-    (0..2).for_each(|_| drop(fixture.pass(vec![])));
-    assert!(!folded(&fixture, "gamma") && folded(&fixture, "Tune now"), "{:?}", fixture.texts);
-    // Nothing is folded for good: in a larger window both are there.
-    fixture.size = SIZES[0];
-    (0..2).for_each(|_| drop(fixture.pass(vec![])));
-    assert!(!folded(&fixture, "gamma") && !folded(&fixture, "Tune now"), "{:?}", fixture.texts);
-    fixture.size = SIZES[1];
-    fixture.turn(Panel::Correction, false);
-    fixture.pass(vec![]);
-    assert!(!folded(&fixture, "Tune now"), "{:?}", fixture.texts);
+fn a_panel_that_is_opened_or_unfolded_is_scrolled_to() {
+    for size in SIZES {
+        let mut fixture = Fixture::new(size);
+        for panel in [Panel::Stages, Panel::Scopes, Panel::Timeline, Panel::Kernels] {
+            fixture.turn(panel, true);
+        }
+        (0..3).for_each(|_| drop(fixture.pass(vec![])));
+        let column = fixture.panels().into_iter().find(|(name, _)| *name == "kernels").unwrap().1;
+        let wheel = |fixture: &mut Fixture, y: f32| {
+            let wheel = super::mouse::wheel(egui::MouseWheelUnit::Point, y);
+            fixture.pass(vec![Event::PointerMoved(column.left_top() + vec2(40.0, 10.0)), wheel]);
+        };
+        (0..40).for_each(|_| wheel(&mut fixture, -100.0));
+        assert!(fixture.find("Sharing").is_some() && fixture.find("Kernels").is_none(), "{size}");
+        // One that is opened stands at the top, where it is seen.
+        (0..40).for_each(|_| drop(fixture.pass(vec![])));
+        fixture.turn(Panel::Tuning, true);
+        (0..3).for_each(|_| drop(fixture.pass(vec![])));
+        let title = fixture.find("Tuning").unwrap_or_else(|| panic!("{size}: {:?}", fixture.texts));
+        assert!(title.top() < column.top() + 26.0 && fixture.find("Tune now").is_some(), "{title} in {size}");
+        if size != SIZES[0] {
+            continue;
+        }
+        // One that is unfolded stays where it is, and comes into sight.
+        (0..40).for_each(|_| wheel(&mut fixture, -100.0));
+        (0..40).for_each(|_| drop(fixture.pass(vec![])));
+        let mark = fixture.find("Stages").unwrap().left_center() - vec2(11.0, 0.0);
+        fixture.click_at(mark);
+        (0..40).for_each(|_| wheel(&mut fixture, -100.0));
+        let mark = fixture.find("Stages").unwrap().left_center() - vec2(11.0, 0.0);
+        (0..40).for_each(|_| drop(fixture.pass(vec![])));
+        let mark = fixture.find("Stages").map_or(mark, |at| at.left_center() - vec2(11.0, 0.0));
+        assert!(fixture.find("frame").is_none(), "it is folded");
+        fixture.click_at(mark);
+        (0..3).for_each(|_| drop(fixture.pass(vec![])));
+        assert!(fixture.find("Stages").is_some() && fixture.find("Stage, ms").is_some(), "{size}");
+        assert!(fixture.find("Tuning").is_none(), "the panels above it are still there");
+    }
 }
 
 #[test]
@@ -179,68 +200,81 @@ fn the_buttons_of_a_search_keep_their_places_whatever_it_says() {
 }
 
 #[test]
-fn panels_are_moved_by_their_titles_and_stay_in_the_window() {
+fn the_column_is_resized_by_its_edge_and_moved_by_the_menu() {
     let mut fixture = Fixture::new(SIZES[0]);
-    fixture.correction = Some(video::color::Correction::NEUTRAL);
-    fixture.change(|s| s.open[Panel::Stages as usize] = true);
-    fixture.pass(vec![]);
-    fixture.pass(vec![]);
-    let graph = "Frame time by stage, ms";
-    let titles = ["clip.mp4", graph, "Colour correction", "flat vs. naive", "Stages"];
-    let docked = titles.map(|t| fixture.find(t).unwrap());
-    let ways =
-        [vec2(500.0, 4.0), vec2(40.0, -300.0), vec2(-300.0, -200.0), vec2(-250.0, 40.0), vec2(90.0, 20.0)];
-    for (title, way) in titles.into_iter().zip(ways) {
-        let from = fixture.find(title).unwrap();
-        fixture.drag(title, way);
-        let to = fixture.find(title).unwrap();
-        assert!((to.min - from.min - way).length() < 1.0, "{title}: from {from} to {to}");
-    }
-    let moved = [Panel::Numbers, Panel::Graph, Panel::Correction, Panel::Ladder, Panel::Stages];
-    assert!(moved.iter().all(|p| fixture.overlay.saved_state().places[*p as usize].is_some()));
-    // Nothing else was clicked on the way.
-    assert_eq!(fixture.overlay.saved_state().folded, FoldStates::default());
-
-    // A smaller window keeps them inside, and a larger one gives them back their places.
-    let before = titles.map(|t| fixture.find(t).unwrap());
-    for size in [vec2(700.0, 600.0), vec2(640.0, 360.0), vec2(300.0, 200.0)] {
-        fixture.size = size;
-        fixture.pass(vec![]);
-        fixture.pass(vec![]);
-        let window = Rect::from_min_size(Pos2::ZERO, size);
-        for (text, rect) in &fixture.texts {
-            assert!(window.expand(1.0).contains(rect.left_top()), "'{text}' at {rect} in {size}");
-        }
-    }
+    fixture.turn(Panel::Stages, true);
+    fixture.turn(Panel::Kernels, true);
+    let column =
+        |fixture: &Fixture| fixture.panels().into_iter().find(|(name, _)| *name == "kernels").unwrap().1;
+    let at_first = column(&fixture);
+    assert!(at_first.right() > 1260.0 && (460.0..480.0).contains(&at_first.width()), "{at_first}");
+    let drag_edge = |fixture: &mut Fixture, from: f32, by: f32| {
+        let at = pos2(from, at_first.center().y);
+        fixture.pass(vec![Event::PointerMoved(at)]);
+        fixture.pass(vec![button(at, true)]);
+        fixture.pass(vec![Event::PointerMoved(at + vec2(0.5 * by, 0.0))]);
+        fixture.pass(vec![Event::PointerMoved(at + vec2(by, 0.0))]);
+        fixture.pass(vec![button(at + vec2(by, 0.0), false)]);
+        (0..2).for_each(|_| drop(fixture.pass(vec![])));
+    };
+    drag_edge(&mut fixture, at_first.left(), -200.0);
+    let wide = column(&fixture);
+    assert!((wide.width() - at_first.width() - 200.0).abs() < 2.0, "{wide}");
+    fixture.check_panels("a wide column");
+    let saved = fixture.overlay.saved_state().column.width.unwrap();
+    assert!((saved - 676.0).abs() < 2.0, "{saved}");
+    // A smaller window narrows it, and a larger one gives it back its width; so does the next start.
+    fixture.size = vec2(700.0, 600.0);
+    (0..2).for_each(|_| drop(fixture.pass(vec![])));
+    assert!(column(&fixture).left() > 64.0);
+    fixture.check_panels("a narrow window");
     fixture.size = SIZES[0];
-    fixture.pass(vec![]);
-    fixture.pass(vec![]);
-    assert_eq!(titles.map(|t| fixture.find(t).unwrap()), before);
-
-    // Far outside ends at the edge.
-    fixture.drag("Colour correction", vec2(5000.0, 5000.0));
-    let edge = fixture.find("Colour correction").unwrap();
-    assert!(edge.left() > docked[2].left() && edge.right() < 1280.0, "{edge}");
-
-    // Two clicks put one back, a button all of them.
-    let at = fixture.find("clip.mp4").unwrap().center();
-    fixture.click_at(at);
-    fixture.click_at(at);
-    fixture.pass(vec![]);
-    assert_eq!(fixture.find("clip.mp4"), Some(docked[0]));
+    (0..2).for_each(|_| drop(fixture.pass(vec![])));
+    assert_eq!(column(&fixture), wide);
+    let saved = fixture.overlay.saved_state();
+    let mut next = Fixture::new(SIZES[0]);
+    next.overlay.restore(saved);
+    (0..2).for_each(|_| drop(next.pass(vec![])));
+    assert_eq!(column(&next).x_range(), wide.x_range());
+    // Far outside ends where the picture still has some room.
+    drag_edge(&mut fixture, wide.left(), -5000.0);
+    assert!(column(&fixture).left() > 64.0, "{}", column(&fixture));
+    // To the left, where its edge is dragged to the right.
+    assert_eq!(fixture.choose("Dock to the left"), [Action::MoveColumn]);
+    fixture.overlay.reset_panels();
+    fixture.overlay.move_column();
+    (0..2).for_each(|_| drop(fixture.pass(vec![])));
+    let left = column(&fixture);
+    assert!(left.left() < 10.0 && (left.width() - at_first.width()).abs() < 1.0, "{left}");
+    fixture.check_panels("at the left");
+    assert!(fixture.overlay.saved_state().column.left);
+    drag_edge(&mut fixture, left.right(), 150.0);
+    assert!((column(&fixture).width() - left.width() - 150.0).abs() < 8.0, "{}", column(&fixture));
+    // A button resets all of that.
     fixture.overlay.toggle_key_table();
     fixture.pass(vec![]);
     assert_eq!(fixture.click("Reset panels"), [Action::ResetPanels]);
     fixture.overlay.toggle_key_table();
     fixture.overlay.reset_panels();
-    fixture.pass(vec![]);
-    fixture.pass(vec![]);
-    assert_eq!(titles.map(|t| fixture.find(t).unwrap()), docked);
+    (0..2).for_each(|_| drop(fixture.pass(vec![])));
+    assert_eq!(column(&fixture), at_first);
+}
+
+#[test]
+fn a_wide_column_leaves_no_room_for_the_ladder_and_its_cells_take_its_place() {
+    for (width, cells) in [(470.0, false), (620.0, true)] {
+        let mut fixture = Fixture::new(SIZES[0]);
+        fixture.change(|s| s.column.width = Some(width));
+        fixture.turn(Panel::Stages, true);
+        fixture.pass(vec![]);
+        assert_eq!(fixture.find("flat vs. naive").is_none(), cells, "{width}: {:?}", fixture.texts);
+        assert_eq!(fixture.click("fused"), [Action::SetVariant(VariantId::Fused)]);
+    }
 }
 
 #[test]
 fn the_stages_open_by_click_and_the_graph_goes_with_them() {
-    for size in [SIZES[0], vec2(960.0, 540.0)] {
+    for size in [SIZES[0], vec2(1000.0, 640.0)] {
         let mut fixture = Fixture::new(size);
         assert!(fixture.find("Filter alone").is_some() && fixture.find("Stage, ms").is_none());
         assert_eq!(fixture.click("stages"), [Action::Toggle(Panel::Stages)]);

@@ -133,7 +133,7 @@ fn row_of(fixture: &Fixture, name: &str) -> Vec<String> {
         .texts
         .iter()
         .filter(|(_, rect)| (rect.center().y - at.center().y).abs() < 3.0 && rect.left() >= at.left() - 1.0)
-        .filter(|(_, rect)| rect.right() < at.left() + 388.0)
+        .filter(|(_, rect)| rect.right() < at.left() + 450.0)
         .collect();
     texts.sort_by(|a, b| a.1.left().total_cmp(&b.1.left()));
     texts.into_iter().map(|(text, _)| text.clone()).collect()

@@ -1,0 +1,83 @@
+//! The column of panels: docked to a side of the window, and as wide as the user has dragged its edge. The open panels stand
+//! below each other in it, the newest first, and the column scrolls.
+
+use egui::{Rect, ScrollArea, Ui, UiBuilder};
+
+use crate::theme;
+
+/// The part of the column's state that is kept from one start to the next.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct ColumnState {
+    /// True if the column is at the left side of the window.
+    pub left: bool,
+    /// The width in points to which the user has dragged the column's edge, if ever.
+    pub width: Option<f32>,
+}
+
+/// The column of panels.
+#[derive(Debug, Default)]
+pub(crate) struct Column {
+    pub state: ColumnState,
+    /// The width in points while the user drags the edge.
+    dragged: Option<f32>,
+    /// The number of times that the user has dragged the edge.
+    drags: u32,
+    /// The width in points before the user dragged the edge.
+    shown: f32,
+}
+
+/// The width in points until the user drags the edge: the widest panel and a scroll bar.
+const WIDTH: f32 = 476.0;
+/// The width in points while all panels are folded.
+const FOLDED_WIDTH: f32 = 250.0;
+/// The least width in points.
+const MIN_WIDTH: f32 = 240.0;
+/// The least width in points of the picture beside the column, where there is room.
+const MIN_ROOM: f32 = 64.0;
+
+impl Column {
+    /// Returns the width in points in `window`; `folded` is true if all panels are folded.
+    pub(crate) fn width(&self, window: Rect, folded: bool) -> f32 {
+        let most = (window.width() - theme::GAP - MIN_ROOM).max(MIN_WIDTH.min(window.width()));
+        let width = self.dragged.or(self.state.width).unwrap_or(WIDTH).max(MIN_WIDTH);
+        if folded { width.min(FOLDED_WIDTH) } else { width }.min(most)
+    }
+
+    /// Lays `contents` out in a column of `width` points at its side of `area`. The user can drag the edge of the column
+    /// unless all panels are `folded`.
+    pub(crate) fn show(
+        &mut self,
+        ui: &mut Ui,
+        area: Rect,
+        (width, folded): (f32, bool),
+        contents: impl FnOnce(&mut Ui),
+    ) {
+        let mut ui = ui.new_child(UiBuilder::new().id_salt("column").max_rect(area));
+        // Another width has another identifier, since egui keeps the width that it has shown first.
+        let shown = if self.dragged.is_some() { self.shown } else { width };
+        self.shown = shown;
+        let salt = ("column", self.drags, shown.to_bits());
+        let panel = if self.state.left { egui::Panel::left(salt) } else { egui::Panel::right(salt) };
+        let most = (area.width() - theme::GAP - MIN_ROOM).max(MIN_WIDTH);
+        let panel = match folded {
+            true => panel.exact_size(width).resizable(false),
+            false => panel.default_size(width).size_range(MIN_WIDTH.min(width)..=most.max(width)),
+        };
+        let panel = panel.frame(egui::Frame::NONE).show_separator_line(false);
+        let shown = panel.show(&mut ui, |ui| {
+            ScrollArea::both().id_salt("column").auto_shrink(false).show(ui, |ui| {
+                ui.spacing_mut().item_spacing.y = theme::GAP;
+                contents(ui);
+            });
+        });
+        let now = shown.response.rect.width();
+        let is_down = ui.input(|i| i.pointer.any_down());
+        if (now - width).abs() > 0.5 || self.dragged.is_some() {
+            self.dragged = is_down.then_some(now);
+            if !is_down {
+                self.state.width = Some(now);
+                self.drags += 1;
+            }
+        }
+    }
+}
