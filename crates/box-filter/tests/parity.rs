@@ -228,6 +228,7 @@ fn fused_for_gpus_equals_the_reference_with_all_group_sizes() {
         let want = reference(&src, width as usize, height as usize, radius as usize);
         (width, height, radius, src, want)
     });
+    let mut built = 0;
     for (columns, group) in [(4, 96), (4, 128), (8, 48), (8, 64), (8, 128), (16, 32)] {
         for (rows, ahead, start, strips) in [(1, 1, 4, 1), (2, 0, 8, 3), (1, 0, 8, 16), (2, 1, 4, 40)] {
             let config = Config::new(code, DeviceKind::Gpu)
@@ -237,6 +238,11 @@ fn fused_for_gpus_equals_the_reference_with_all_group_sizes() {
                 .with("AHEAD", ahead)
                 .with("START", start)
                 .with("STRIPS", strips);
+            // Some devices have too little local memory for the largest ones.
+            if !config.is_allowed(&cl.device.info) {
+                continue;
+            }
+            built += 1;
             let variant = BuiltVariant::build_with(&cl, VariantId::Fused, &config).unwrap();
             for (width, height, radius, src, want) in &cases {
                 let got = filter_once(&cl, &variant, src, *width, *height, *radius).unwrap();
@@ -244,6 +250,7 @@ fn fused_for_gpus_equals_the_reference_with_all_group_sizes() {
             }
         }
     }
+    assert!(built >= 12, "{built}");
     let narrow = Config::new(code, DeviceKind::Gpu).with("COLUMNS", 4).with("GROUP", 64);
     assert!(
         BuiltVariant::build_with(&cl, VariantId::Fused, &narrow).is_err(),
