@@ -238,13 +238,14 @@ fn the_seek_bar_seeks_and_the_column_keeps_side_and_width() {
     session
         .wait("a wider column", |s| s.texts().iter().any(|t| t.text == "Tuning" && t.x < before.x - 110.0));
     // The triangle left of the title folds the panel of tuning, and that of devices.
-    for (key, title) in [("t", "Tuning"), ("", "OpenCL devices")] {
-        if key.is_empty() {
+    for (title, contents) in [("Tuning", "Tune now"), ("OpenCL devices", "Check the type conversions")] {
+        if title == "OpenCL devices" {
             session.choose("Devices");
         }
-        let (at, text) = (session.find(title), session.texts());
+        session.wait_for_text(contents);
+        let at = session.find(title);
         session.click_at((at.x as i32 - 11, at.center().1));
-        session.wait("a folded panel", |s| s.texts().len() < text.len());
+        session.wait("a folded panel", |s| !s.shows(contents));
     }
     session.choose("Dock to the left");
     session.wait("its new side", |s| s.texts().iter().any(|t| t.text == "Tuning" && t.x < 100.0));
