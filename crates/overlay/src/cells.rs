@@ -3,6 +3,7 @@
 use egui::{Align2, Color32, CornerRadius, Rect, Ui, pos2, vec2};
 
 use super::{Action, VariantRow, View, theme};
+use crate::hover::Explain as _;
 use crate::scoreboard::{
     Board, Time, draw_key, name_color, old_setting, score_text, show_hover_text, time_of, variant_ground,
     variants_by_group,
@@ -129,5 +130,5 @@ fn show_cell(
             board.draw_bar(painter, line, score, shown);
         }
     }
-    response.on_hover_ui(|ui| show_hover_text(ui, board, row));
+    response.explain_by(|ui| show_hover_text(ui, board, row));
 }

@@ -1,4 +1,4 @@
-//! The controls in the strip: radius, menu of panels, and buttons.
+//! The controls in the strip: radius, menus, and buttons.
 
 use egui::{
     Align2, Button, Color32, CornerRadius, Popup, Rect, Response, RichText, Sense, Slider, Ui, pos2, vec2,
@@ -6,6 +6,7 @@ use egui::{
 
 use super::open_panels::OpenPanels;
 use super::{Action, ENTRIES, Entry, View, mouse, theme, words};
+use crate::hover::Explain as _;
 use box_filter::MAX_RADIUS;
 
 /// Width in points of the buttons that change the radius.
@@ -16,10 +17,12 @@ const VALUE_WIDTH: f32 = 48.0;
 const LABEL_WIDTH: f32 = 48.0;
 /// The least and the greatest width of the slider of the radius, in points.
 const SLIDER_WIDTHS: (f32, f32) = (48.0, 110.0);
-/// The label of the button that opens the menu of panels.
-const MENU_LABEL: &str = "Panels";
-/// Width in points of a line of the menu of panels.
-const MENU_LINE_WIDTH: f32 = 170.0;
+/// Label and hover text of the button that opens the menu of panels.
+const PANELS_LABEL: (&str, &str) = ("Panels", "Open or close panels");
+/// Label and hover text of the button that opens the menu of actions on the picture.
+const PICTURE_LABEL: (&str, &str) = ("Picture", "Wipe, scenes, saving");
+/// Width in points of a line of a menu.
+const MENU_LINE_WIDTH: f32 = 190.0;
 /// Text and hover text of the menu's line that moves the column, while the column is at the right.
 const RIGHT: (&str, &str) = ("Dock to the left", "Move the panels to the left side of the window");
 /// Text and hover text of that line while the column is at the left.
@@ -77,25 +80,35 @@ fn buttons(ui: &Ui, state: &ControlsState) -> Vec<TextButton> {
 /// Lays the radius out at the left of `row`, the buttons at its right.
 pub(crate) fn show(ui: &mut Ui, row: Rect, view: &View, state: &ControlsState, actions: &mut Vec<Action>) {
     let mut buttons = buttons(ui, state);
-    // Panels cannot be seen while the overlay is hidden.
-    let menu = if state.visible { button_width(ui, MENU_LABEL) } else { 0.0 };
-    let needed = |buttons: &[TextButton]| menu + buttons.iter().map(|button| button.width).sum::<f32>();
+    // The menus belong to parts that cannot be seen while the overlay is hidden.
+    let mut menus = if state.visible { vec![PANELS_LABEL.0, PICTURE_LABEL.0] } else { Vec::new() };
+    let needed = |ui: &Ui, menus: &[&str], buttons: &[TextButton]| {
+        let menus: f32 = menus.iter().map(|label| button_width(ui, label)).sum();
+        menus + buttons.iter().map(|button| button.width).sum::<f32>()
+    };
     let least = 2.0 * STEP_BUTTON_WIDTH + VALUE_WIDTH + 20.0;
-    while needed(&buttons) + least + SLIDER_WIDTHS.0 > row.width() && buttons.len() > 2 {
+    let room = row.width() - least - SLIDER_WIDTHS.0;
+    while needed(ui, &menus, &buttons) > room && buttons.len() > 2 {
         let lowest = buttons.iter().map(|button| button.rank).min();
         buttons.retain(|button| Some(button.rank) != lowest);
     }
-    let mut left = row.right() - needed(&buttons);
+    if needed(ui, &menus, &buttons) > room {
+        menus.truncate(1);
+    }
+    let mut left = row.right() - needed(ui, &menus, &buttons);
     show_radius(ui, row.with_max_x(left - 8.0), view, actions);
-    if state.visible {
-        let rect = Rect::from_min_size(pos2(left, row.top()), vec2(menu, row.height()));
-        left += menu;
-        show_panel_menu(ui, rect, view, state, actions);
+    for label in menus {
+        let rect = Rect::from_min_size(pos2(left, row.top()), vec2(button_width(ui, label), row.height()));
+        left = rect.right();
+        match label == PANELS_LABEL.0 {
+            true => show_menu(ui, rect, PANELS_LABEL, &panel_lines(view, state), actions),
+            false => show_menu(ui, rect, PICTURE_LABEL, &picture_lines(view), actions),
+        }
     }
     for button in buttons {
         let rect = Rect::from_min_size(pos2(left, row.top()), vec2(button.width, row.height()));
         left += button.width;
-        if text_button(ui, rect, button.text, button.on).on_hover_text(button.hover).clicked() {
+        if text_button(ui, rect, button.text, button.on).explain(button.hover).clicked() {
             actions.push(button.action);
         }
     }
@@ -116,32 +129,77 @@ fn text_button(ui: &mut Ui, rect: Rect, text: &str, on: bool) -> Response {
     response
 }
 
-/// Lays out the button of the menu of panels, and the menu while it is open: a line for each panel with its key, open ones
-/// marked.
-fn show_panel_menu(ui: &mut Ui, rect: Rect, view: &View, state: &ControlsState, actions: &mut Vec<Action>) {
-    let is_shown = |entry: &Entry| state.panels.is_shown(entry.panel, view);
-    let response = text_button(ui, rect, MENU_LABEL, ENTRIES.iter().any(is_shown));
+/// A line of a menu.
+struct MenuLine {
+    text: &'static str,
+    /// The key with the same effect; empty if there is none.
+    key: &'static str,
+    hover: &'static str,
+    action: Action,
+    /// True to mark the line, because what it switches is on.
+    on: bool,
+}
+
+/// Returns the lines of the menu of panels: a line for each panel, open ones marked, and one that moves the column.
+fn panel_lines(view: &View, state: &ControlsState) -> Vec<MenuLine> {
+    let line = |panel: &Entry| MenuLine {
+        text: panel.menu.0,
+        key: panel.key.map_or("", |(key, _)| key),
+        hover: panel.menu.1,
+        action: panel.action(),
+        on: state.panels.is_shown(panel.panel, view),
+    };
+    let panels = ENTRIES.iter().filter(|panel| panel.is_available(view.scene.is_some()));
+    let (text, hover) = if state.column_left { LEFT } else { RIGHT };
+    let side = MenuLine { text, key: "", hover, action: Action::MoveColumn, on: false };
+    panels.map(line).chain([side]).collect()
+}
+
+/// Returns the lines of the menu of actions on the picture.
+fn picture_lines(view: &View) -> Vec<MenuLine> {
+    let line = |text, key, hover, action, on| MenuLine { text, key, hover, action, on };
+    let is_difference = view.wipe.is_some_and(|wipe| wipe.difference.is_some());
+    vec![
+        line("Wipe", "w", "Show two filters side by side", Action::ToggleWipe, view.wipe.is_some()),
+        line("Swap sides", "x", "Exchange the filters of a wipe's sides", Action::SwapSides, false),
+        line(
+            "Difference",
+            "D",
+            "Map where the sides of a wipe differ",
+            Action::ToggleDifference,
+            is_difference,
+        ),
+        line("Next scene", "v", "Movie, test card or cloth", Action::NextScene, view.scene.is_some()),
+        line("Next device", "Ctrl D", "Filter with the next OpenCL device", Action::NextDevice, false),
+        line("Fullscreen", "f", "Enter or leave fullscreen", Action::ToggleFullscreen, false),
+        line("Save frame", "s", "Save the filtered picture as a PNG", Action::SaveFrame, false),
+        line("Save window", "S", "Save the window with the overlay as a PNG", Action::SaveWindow, false),
+        line("Export", "Ctrl E", "Save the statistics and a trace", Action::ExportStats, false),
+    ]
+}
+
+/// Lays out the button of a menu in `rect`, and the menu with these lines while it is open.
+fn show_menu(
+    ui: &mut Ui,
+    rect: Rect,
+    (label, hover): (&'static str, &str),
+    lines: &[MenuLine],
+    actions: &mut Vec<Action>,
+) {
+    let response = text_button(ui, rect, label, lines.iter().any(|line| line.on));
     Popup::menu(&response).show(|ui| {
         ui.spacing_mut().item_spacing.y = 0.0;
         ui.set_min_width(MENU_LINE_WIDTH);
-        for panel in ENTRIES.iter().filter(|panel| panel.is_available(view.scene.is_some())) {
-            let (name, hover) = panel.menu;
-            let color = if is_shown(panel) { theme::SELECT } else { theme::TEXT };
-            let line = Button::new(RichText::new(name).color(color)).frame_when_inactive(false);
-            let line =
-                line.min_size(vec2(MENU_LINE_WIDTH, 0.0)).shortcut_text(panel.key.map_or("", |(key, _)| key));
-            if ui.add(line).on_hover_text(hover).clicked() {
-                actions.push(panel.action());
+        for MenuLine { text, key, hover, action, on } in lines {
+            let color = if *on { theme::SELECT } else { theme::TEXT };
+            let line = Button::new(RichText::new(*text).color(color)).frame_when_inactive(false);
+            let line = line.min_size(vec2(MENU_LINE_WIDTH, 0.0)).shortcut_text(*key);
+            if ui.add(line).explain(*hover).clicked() {
+                actions.push(action.clone());
             }
         }
-        ui.separator();
-        let (text, hover) = if state.column_left { LEFT } else { RIGHT };
-        let line = Button::new(text).frame_when_inactive(false).min_size(vec2(MENU_LINE_WIDTH, 0.0));
-        if ui.add(line).on_hover_text(hover).clicked() {
-            actions.push(Action::MoveColumn);
-        }
     });
-    response.on_hover_text("Open or close panels");
+    response.explain(hover);
 }
 
 /// Lays out the radius: its name, buttons, a slider and the value, as far as there is room.
@@ -157,7 +215,7 @@ fn show_radius(ui: &mut Ui, room: Rect, view: &View, actions: &mut Vec<Action>) 
         let at = pos2(x, room.center().y);
         ui.painter().text(at, Align2::LEFT_CENTER, "Radius", theme::words(12.5), theme::TEXT);
         let area = Rect::from_min_size(pos2(x, room.top()), vec2(LABEL_WIDTH, room.height()));
-        ui.interact(area, ui.unique_id().with("radius"), Sense::hover()).on_hover_text(words::RADIUS);
+        ui.interact(area, ui.unique_id().with("radius"), Sense::hover()).explain(words::RADIUS);
         x += LABEL_WIDTH;
         spare -= LABEL_WIDTH;
     }
@@ -165,7 +223,7 @@ fn show_radius(ui: &mut Ui, room: Rect, view: &View, actions: &mut Vec<Action>) 
         let rect = Rect::from_min_size(pos2(x, room.top()), vec2(STEP_BUTTON_WIDTH, room.height()));
         let button = Button::new(egui::RichText::new(text).font(theme::figures(12.5))).min_size(rect.size());
         ui.add_enabled_ui(enabled, |ui| {
-            if ui.put(rect, button).on_hover_text(words::RADIUS).clicked() {
+            if ui.put(rect, button).explain(words::RADIUS).clicked() {
                 actions.push(Action::SetRadius(to));
             }
         });
@@ -179,7 +237,7 @@ fn show_radius(ui: &mut Ui, room: Rect, view: &View, actions: &mut Vec<Action>) 
         ui.spacing_mut().slider_width = width;
         let mut radius = view.radius.min(MAX_RADIUS);
         let slider = ui.put(rect, Slider::new(&mut radius, 0..=MAX_RADIUS).show_value(false));
-        if slider.on_hover_text(words::window_text(view.radius)).changed() {
+        if slider.explain(words::window_text(view.radius)).changed() {
             wanted = Some(radius);
         }
         x += width + 4.0;

@@ -9,6 +9,7 @@ use super::job::{JobState, start_or_stop};
 use super::panel::{Entry, line, paragraph};
 use super::panels::Panel;
 use super::{Action, theme};
+use crate::hover::Explain as _;
 use ladders::type_conversions::run::State;
 use ladders::type_conversions::types::{Case, Rounding, Type};
 
@@ -114,7 +115,7 @@ pub(crate) fn show(ui: &mut Ui, check: &Conversions, actions: &mut Vec<Action>) 
     }
     let faults = || check.cases.iter().filter_map(|(case, state)| Some((case, fault_text(state)?)));
     for (case, why) in faults().take(MAX_LISTED_FAULTS) {
-        line(ui, &format!("{case}, {why}"), theme::WARN).on_hover_text(case_hover_text(check, *case));
+        line(ui, &format!("{case}, {why}"), theme::WARN).explain(case_hover_text(check, *case));
     }
     if let Some(more) = faults().count().checked_sub(MAX_LISTED_FAULTS).filter(|more| *more > 0) {
         line(ui, &format!("and {more} more: clreel conformance lists all"), theme::WEAK);
@@ -212,7 +213,7 @@ fn show_matrix(ui: &mut Ui, check: &Conversions) {
         }
     }
     if let Some(case) = pointed {
-        response.on_hover_text_at_pointer(case_hover_text(check, case));
+        response.explain_at_pointer(|ui| drop(ui.label(case_hover_text(check, case))));
     }
 }
 

@@ -7,6 +7,7 @@ use egui::{Align, Color32, Layout, Margin, Response, RichText, Sense, Ui, UiBuil
 use super::panel::{Entry, paragraph};
 use super::panels::Panel;
 use super::{Action, device_name, theme};
+use crate::hover::Explain as _;
 use base::error::Error;
 use engine::sharing::Sharing;
 use opencl::cl::DeviceInfo;
@@ -82,7 +83,7 @@ pub(crate) fn show(ui: &mut Ui, list: &DeviceList, actions: &mut Vec<Action>) {
             let check = show_block(ui, Sense::click(), |ui| {
                 paragraph(ui, "Check the type conversions of the device in use", theme::TEXT);
             });
-            if check.on_hover_text("Open the panel that tests every convert_*() (k)").clicked() {
+            if check.explain("Open the panel that tests every convert_*() (k)").clicked() {
                 actions.push(Action::Toggle(Panel::Conversions));
             }
         }
@@ -121,7 +122,7 @@ fn show_device(ui: &mut Ui, index: usize, row: &DeviceRow) -> bool {
         DeviceState::InUse => "Restart this device",
         _ => "Use this device",
     };
-    device.on_hover_text(hover).clicked()
+    device.explain(hover).clicked()
 }
 
 /// Lays `contents` out on a ground that is lighter under the pointer if `sense` has clicks. Returns the response of the ground.

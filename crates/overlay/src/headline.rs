@@ -6,6 +6,7 @@ use egui::{Align2, Color32, CornerRadius, Pos2, Rect, Sense, Shape, Stroke, Ui, 
 use super::panels::Panel;
 use super::table::Numbers;
 use super::{Action, Busy, View, axes, device_name, facts, line, panel, stages, theme, words};
+use crate::hover::Explain as _;
 use box_filter::VariantId;
 use engine::stats::{PlayState, Stage};
 use ladder::BackEnd;
@@ -142,7 +143,7 @@ fn show_filter_time(ui: &mut Ui, inner: Rect, view: &View, numbers: &Numbers) {
     if is_uncalibrated {
         hover = format!("{hover}\n{}", words::UNCALIBRATED);
     }
-    ui.interact(area, ui.unique_id().with("filter"), Sense::hover()).on_hover_text(hover);
+    ui.interact(area, ui.unique_id().with("filter"), Sense::hover()).explain(hover);
 }
 
 /// Draws the time since the picture that is being filtered was requested, and the estimated total time.
@@ -199,10 +200,10 @@ fn show_rates(
     let hovers =
         [(rate, "rate", words::FRAME_RATE.to_owned()), (cpu, "cpu", words::cpu_text(view.cpu.cores))];
     for (rect, id, hover) in hovers {
-        ui.interact(rect, ui.unique_id().with(id), Sense::hover()).on_hover_text(hover);
+        ui.interact(rect, ui.unique_id().with(id), Sense::hover()).explain(hover);
     }
     let device = ui.interact(at, ui.unique_id().with("device"), Sense::click());
-    if device.on_hover_text(hover).clicked() {
+    if device.explain(hover).clicked() {
         actions.push(Action::Toggle(Panel::Devices));
     }
 }
@@ -217,7 +218,7 @@ fn draw_frame_bar(ui: &mut Ui, bar: Rect, view: &View, numbers: &Numbers) -> (St
     let whole = budget.unwrap_or(0.0).max(sum);
     ui.painter().rect_filled(bar, CornerRadius::same(2), theme::TROUGH);
     let response = ui.interact(bar.expand2(vec2(0.0, 6.0)), ui.unique_id().with("frame"), Sense::hover());
-    response.on_hover_text(words::FRAME_BAR);
+    response.explain(words::FRAME_BAR);
     if !(sum > 0.0 && sum.is_finite()) {
         return (format!("one frame: {}", theme::UNKNOWN), theme::WEAK);
     }

@@ -5,6 +5,7 @@ use std::fmt;
 use egui::{Button, Ui, vec2};
 
 use super::Action;
+use crate::hover::Explain as _;
 
 /// The state of a job in the background.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -101,7 +102,7 @@ pub(crate) fn start_or_stop(
 ) {
     let (text, hover, action) = if state.is_under_way() { stop } else { start };
     // The same width for both labels, so that the buttons next to it do not move.
-    if ui.add(Button::new(text).min_size(vec2(76.0, 0.0))).on_hover_text(hover).clicked() {
+    if ui.add(Button::new(text).min_size(vec2(76.0, 0.0))).explain(hover).clicked() {
         actions.push(action);
     }
 }

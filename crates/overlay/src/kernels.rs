@@ -11,6 +11,7 @@ use super::panel::{self, Entry, choice_button, line, paragraph};
 use super::panels::Panel;
 use super::switches::Switches;
 use super::{Action, View, code, theme};
+use crate::hover::Explain as _;
 use base::error::{Error, Result};
 use box_filter::VariantId;
 use opencl::machine_code::MachineCode;
@@ -64,7 +65,7 @@ pub(crate) fn show(ui: &mut Ui, room: f32, view: &View, switches: &mut Switches,
                 Some(_) => ("Rebuild", REBUILD_HOVER, Action::RebuildKernels),
                 None => ("Make an editable copy", COPY_HOVER, Action::CopyKernels),
             };
-            if ui.button(button).on_hover_text(hover).clicked() {
+            if ui.button(button).explain(hover).clicked() {
                 actions.push(action);
             }
             show_races_button(ui, view, actions);
@@ -79,7 +80,7 @@ pub(crate) fn show(ui: &mut Ui, room: f32, view: &View, switches: &mut Switches,
         show_error(ui, error);
     }
     if let Some(Error { what, why, hint, .. }) = &kernels.slow {
-        paragraph(ui, &format!("{what} {why}"), theme::WARN).on_hover_text(hint);
+        paragraph(ui, &format!("{what} {why}"), theme::WARN).explain(hint);
     }
     ui.scope(|ui| {
         // Ten versions leave room for the source.
@@ -167,11 +168,7 @@ fn show_machine_code(ui: &mut Ui, code: Option<&Result<MachineCode>>) {
 
 /// Lays out the button that shows or hides the machine code.
 fn show_machine_code_button(ui: &mut Ui, switches: &mut Switches) {
-    if ui
-        .add(choice_button("Machine code", switches.machine_code))
-        .on_hover_text(MACHINE_CODE_HOVER)
-        .clicked()
-    {
+    if ui.add(choice_button("Machine code", switches.machine_code)).explain(MACHINE_CODE_HOVER).clicked() {
         switches.machine_code ^= true;
     }
 }
@@ -181,7 +178,7 @@ fn show_races_button(ui: &mut Ui, view: &View, actions: &mut Vec<Action>) {
     let is_running = matches!(view.races, RaceReport::Checking(..));
     let can = view.chosen.kernels().is_some() && view.chosen != VariantId::Auto;
     let button = egui::Button::new(if is_running { "Stop" } else { "Races" });
-    if ui.add_enabled(is_running || can, button).on_hover_text(RACES_HOVER).clicked() {
+    if ui.add_enabled(is_running || can, button).explain(RACES_HOVER).clicked() {
         actions.push(Action::CheckRaces);
     }
 }

@@ -7,6 +7,7 @@ use egui::{Align2, Galley, Rect, ScrollArea, Sense, Ui, UiBuilder, Vec2, pos2, v
 use super::panels::Panel;
 use super::switches::SWITCHES;
 use super::{Action, ENTRIES, panel, theme};
+use crate::hover::Explain as _;
 use box_filter::Group;
 use box_filter::VariantId;
 
@@ -183,7 +184,7 @@ pub(crate) fn show(ui: &mut Ui, window: Rect, lacks_drops: bool, actions: &mut V
     }
     let reset = Rect::from_min_size(close.left_top() - vec2(102.0, 0.0), vec2(96.0, 24.0));
     let hover = "Unfold all panels, and dock them to the right at the default width";
-    if ui.put(reset, egui::Button::new("Reset panels")).on_hover_text(hover).clicked() {
+    if ui.put(reset, egui::Button::new("Reset panels")).explain(hover).clicked() {
         actions.push(Action::ResetPanels);
     }
     let table = Rect::from_min_max(inner.min + vec2(0.0, TITLE_HEIGHT), inner.max);

@@ -25,6 +25,7 @@ mod filter_graph;
 mod hatch;
 mod headline;
 mod hidden;
+mod hover;
 mod job;
 mod kernels;
 mod keys;

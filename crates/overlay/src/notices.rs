@@ -5,6 +5,7 @@ use egui::{
 };
 
 use super::{Action, Notice, theme};
+use crate::hover::Explain as _;
 
 /// A reason of more bytes than this, or of more than three lines, is a build log, and gets a box that scrolls.
 const MAX_PARAGRAPH_BYTES: usize = 240;
@@ -65,7 +66,7 @@ fn show_banner(ui: &mut Ui, index: usize, notice: &Notice) -> bool {
             let close = Button::new(egui::RichText::new("\u{d7}").size(17.0))
                 .min_size(vec2(22.0, 22.0))
                 .frame_when_inactive(false);
-            dismissed = ui.add(close).on_hover_text("Dismiss").clicked();
+            dismissed = ui.add(close).explain("Dismiss").clicked();
             ui.with_layout(Layout::top_down(Align::LEFT), |ui| show_text(ui, index, notice));
         });
     };
@@ -92,7 +93,7 @@ fn show_text(ui: &mut Ui, index: usize, notice: &Notice) {
                     .show(ui, |ui| ui.add(egui::Label::new(highlighted_log(&error.why)).extend()));
             },
         );
-        if ui.button("Copy").on_hover_text("Copy the whole message").clicked() {
+        if ui.button("Copy").explain("Copy the whole message").clicked() {
             ui.copy_text(error.to_string());
         }
     } else if !error.why.is_empty() {

@@ -22,8 +22,8 @@ use crate::table::Numbers;
 use crate::view::View;
 use crate::wipe::WipeLine;
 use crate::{
-    conversions, correction, devices, headline, kernels, keys, lab, line, mouse, notices, scopes, scoreboard,
-    stages, strip, theme, timeline, tuning,
+    conversions, correction, devices, headline, hover, kernels, keys, lab, line, mouse, notices, scopes,
+    scoreboard, stages, strip, theme, timeline, tuning,
 };
 
 /// Points before the text of the folded headline, where its triangle stands.
@@ -215,6 +215,12 @@ impl Overlay {
         let column = self.column_place(window);
         let line = (line_width, !view.notices.is_empty());
         let layout = Layout::new(window, column, view.variants.len(), &self.folded, line);
+        let docks = column.map(|(width, left)| match left {
+            true => layout.docks.with_max_x(layout.docks.left() + width),
+            false => layout.docks.with_min_x(layout.docks.right() - width),
+        });
+        let parts = [Some(layout.headline), layout.ladder, layout.graph, Some(layout.strip.rect), docks];
+        hover::set_parts(ui.ctx(), parts.into_iter().flatten().collect());
         self.wipe_line.show(ui, layout.free, view, &self.numbers, actions);
         if layout.headline.height() >= panel::HEADER_HEIGHT && layout.headline.width() > 60.0 {
             let (rect, folded) = (layout.headline, layout.line);
@@ -376,7 +382,8 @@ impl Overlay {
             Panel::Correction => correction::show(ui, head, view, actions),
             Panel::Timeline => {
                 let (live, frozen) = (view.recorder.timeline(), self.panels.frozen_frame());
-                timeline::show(ui, head, &live, frozen, switches.hatched);
+                let filter = view.shown.map(|shown| shown.variant);
+                timeline::show(ui, head, (&live, filter), frozen, switches.hatched);
             }
             Panel::Tuning => padded(ui, MARGIN, |ui| {
                 tuning::show(ui, view.tuning, view.auto, &mut self.tuning_variant, actions);

@@ -5,6 +5,7 @@ use egui::{Align2, Button, Color32, Margin, Rect, Sense, Stroke, StrokeKind, Ui,
 use super::panels::Panel;
 pub(crate) use super::widgets::{choice_button, line, link, paragraph, resizable};
 use super::{Action, theme};
+use crate::hover::Explain as _;
 
 /// Height in points of a folded panel, and of a panel's title bar.
 pub(crate) const HEADER_HEIGHT: f32 = 26.0;
@@ -78,7 +79,7 @@ impl Entry {
                 let folds = title_bar(ui, (head, inner), title, self.about, folded);
                 let at = Rect::from_min_size(pos2(head.right() - 25.0, head.top() + 2.0), vec2(22.0, 22.0));
                 let close = ui.put(at, Button::new("\u{d7}").frame_when_inactive(false));
-                if close.on_hover_text(self.close_hover()).clicked() {
+                if close.explain(self.close_hover()).clicked() {
                     actions.push(self.action());
                 }
                 if !folded {
@@ -142,7 +143,7 @@ pub(crate) fn title_bar(
     folded: bool,
 ) -> bool {
     if !about.is_empty() {
-        ui.interact(bar, ui.unique_id().with("about"), Sense::hover()).on_hover_text(about);
+        ui.interact(bar, ui.unique_id().with("about"), Sense::hover()).explain(about);
     }
     show_header(ui, inner, title, folded)
 }
@@ -163,5 +164,5 @@ fn show_header(ui: &mut Ui, rect: Rect, title: &str, folded: bool) -> bool {
     let color = if response.hovered() { theme::STRONG } else { theme::WEAK };
     let points = points.map(|p| center + p).to_vec();
     ui.painter().add(egui::Shape::convex_polygon(points, color, egui::Stroke::NONE));
-    response.on_hover_text(if folded { "Unfold" } else { "Fold" }).clicked()
+    response.explain(if folded { "Unfold" } else { "Fold" }).clicked()
 }

@@ -5,6 +5,7 @@ use egui::text_edit::TextEditState;
 use egui::{Id, Key, Rect, TextEdit, Ui, vec2};
 
 use super::{Action, panel, theme};
+use crate::hover::Explain as _;
 use base::text::escaped;
 
 /// The size of the field's box in points.
@@ -131,8 +132,8 @@ impl PathField {
         ui.add(egui::Label::new(names).truncate());
         let (mut open, mut close) = (enter, escape);
         ui.horizontal(|ui| {
-            open |= ui.button("Open").on_hover_text("Enter").clicked();
-            close |= ui.button("Cancel").on_hover_text("Esc").clicked();
+            open |= ui.button("Open").explain("Enter").clicked();
+            close |= ui.button("Cancel").explain("Esc").clicked();
         });
         if close {
             return false;

@@ -11,6 +11,7 @@ use super::panel::{self, Entry};
 use super::panels::Panel;
 use super::switches::{SWITCHES, Switch, Switches};
 use super::{Action, PicturePlace, View, Wipe, theme};
+use crate::hover::Explain as _;
 use engine::{LEVELS, Readings, STRIPS};
 use video::Orientation;
 
@@ -46,7 +47,7 @@ pub(crate) fn show(ui: &mut Ui, view: &View, switches: &Switches, actions: &mut 
     buttons.horizontal(|ui| {
         for Switch { key: (key, _), action, button: (name, hover), is_on } in SWITCHES {
             let button = ui.add(panel::choice_button(name, is_on(switches)));
-            if button.on_hover_text(format!("{hover} ({key})")).clicked() {
+            if button.explain(format!("{hover} ({key})")).clicked() {
                 actions.push(action);
             }
         }

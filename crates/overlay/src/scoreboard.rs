@@ -7,6 +7,7 @@ use egui::{
 
 use super::comparison::compare;
 use super::{Action, VariantRow, VariantStatus, View, panel, theme, words};
+use crate::hover::Explain as _;
 use box_filter::Group;
 use box_filter::VariantId;
 use engine::stats::{Score, Scores};
@@ -268,7 +269,7 @@ fn show_variant_row(ui: &mut Ui, rect: Rect, board: &Board, row: &VariantRow, ac
             painter.text(pos2(bar.left(), y), Align2::LEFT_CENTER, why, theme::words(12.0), theme::WEAK);
         }
     }
-    response.on_hover_ui(|ui| show_hover_text(ui, board, row));
+    response.explain_by(|ui| show_hover_text(ui, board, row));
 }
 
 /// Lays out the hover text of a variant.

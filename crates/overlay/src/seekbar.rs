@@ -6,6 +6,7 @@ use egui::{
 };
 
 use super::{Action, View, mouse, theme};
+use crate::hover::Explain as _;
 
 /// Height in points of the bar's row, all of which can be clicked.
 pub(crate) const HEIGHT: f32 = 22.0;
@@ -150,7 +151,7 @@ fn show_pause_button(ui: &mut Ui, rect: Rect, view: &View, actions: &mut Vec<Act
         true => "Resume (Space)",
         false => "Pause (Space). The frame is filtered again when variant or radius change.",
     };
-    if response.on_hover_text(hover).clicked() {
+    if response.explain(hover).clicked() {
         actions.push(Action::TogglePause);
     }
 }

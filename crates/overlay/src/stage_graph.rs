@@ -11,6 +11,7 @@ use super::axes::{Axes, DEFAULT_INTERVAL_MS, add_label, begin_s, round_up, snap_
 use super::facts::filter_name;
 use super::hatch::{Hatch, Pattern};
 use super::{Action, Panel, View, theme};
+use crate::hover::Explain as _;
 use engine::stats::recorder::busy;
 use engine::stats::{FrameSample, Stage};
 
@@ -62,7 +63,7 @@ pub(crate) fn show_pointed_frame(
         actions.push(number.map_or(Action::Toggle(Panel::Timeline), Action::Freeze));
     }
     if let Some(sample) = pointed {
-        response.on_hover_ui_at_pointer(|ui| show_frame_details(ui, sample));
+        response.explain_at_pointer(|ui| show_frame_details(ui, sample));
     }
 }
 

@@ -9,6 +9,7 @@ use super::panels::Panel;
 use super::switches::Switches;
 use super::table::{self, Numbers};
 use super::{Action, View, facts, theme, why, words};
+use crate::hover::Explain as _;
 use box_filter::VariantId;
 use engine::sharing::Sharing;
 use opencl::cl::DeviceKind;
@@ -153,5 +154,5 @@ pub(crate) fn show_fact(ui: &mut Ui, name: &str, value: &str, color: Color32, ho
     ui.painter().text(rect.left_center(), Align2::LEFT_CENTER, name, theme::words(12.0), theme::WEAK);
     let at = (rect.left_center() + vec2(LABEL_WIDTH, 0.0), Align2::LEFT_CENTER);
     theme::elided_text(ui, at, value, theme::words(12.0), color, rect.width() - LABEL_WIDTH);
-    response.on_hover_text(hover)
+    response.explain(hover)
 }

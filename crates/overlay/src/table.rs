@@ -4,6 +4,7 @@ use egui::{Align2, Color32, CornerRadius, Rect, Sense, Ui, pos2, vec2};
 
 use super::hatch::{Hatch, Pattern};
 use super::{theme, words};
+use crate::hover::Explain as _;
 use base::timing::Ratio;
 use engine::stats::{FilterWork, Recorder, Scores, Setting, Stage, Summary};
 
@@ -104,7 +105,7 @@ pub(crate) fn show(ui: &mut Ui, numbers: &Numbers, hatch: &Hatch, conversion_dif
         painter.text(at, Align2::RIGHT_CENTER, name, theme::figures(11.0), theme::WEAK);
     }
     painter.hline(head.x_range(), head.bottom(), egui::Stroke::new(1.0, theme::RULE));
-    ui.interact(head, ui.unique_id().with("head"), Sense::hover()).on_hover_text(words::STAGES_TABLE);
+    ui.interact(head, ui.unique_id().with("head"), Sense::hover()).explain(words::STAGES_TABLE);
 
     let (shown, zero): (Vec<Stage>, Vec<Stage>) = theme::STACK.iter().partition(|s| numbers.takes_time(**s));
     for stage in shown {
@@ -129,7 +130,7 @@ pub(crate) fn show(ui: &mut Ui, numbers: &Numbers, hatch: &Hatch, conversion_dif
         let hovers: Vec<String> =
             zero.iter().map(|s| format!("{}: {}", s.name(), words::stage_text(*s, None))).collect();
         let response = ui.interact(rect, ui.unique_id().with("zero"), Sense::hover());
-        response.on_hover_text(hovers.join("\n\n"));
+        response.explain(hovers.join("\n\n"));
     }
 }
 
@@ -182,8 +183,8 @@ fn show_row(
         painter.text(pos2(x, rect.center().y), Align2::RIGHT_CENTER, text, theme::figures(11.5), color);
     }
     match summary.and_then(|s| s.noise) {
-        Some(noise) => response.on_hover_text(format!("{hover}\n{}", words::noise_text(&noise))),
-        None => response.on_hover_text(hover),
+        Some(noise) => response.explain(format!("{hover}\n{}", words::noise_text(&noise))),
+        None => response.explain(hover),
     };
     rect
 }

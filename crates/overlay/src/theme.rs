@@ -70,6 +70,29 @@ pub(crate) fn stage_color(stage: Stage) -> Color32 {
     }
 }
 
+/// Returns the colour of a stage in the timeline, where bars of many stages stand beside each other and all can be
+/// distinguished. Text on them is black.
+pub(crate) fn timeline_color(stage: Stage) -> Color32 {
+    let [red, green, blue] = match stage {
+        Stage::Filter => return FILTER,
+        Stage::Take => [240, 240, 200],
+        Stage::Upload => [86, 180, 233],
+        Stage::Acquire => [255, 225, 240],
+        Stage::Convert => [0, 170, 125],
+        Stage::Correct => [150, 225, 190],
+        Stage::Reduce => [0, 150, 160],
+        Stage::Levels => [120, 200, 220],
+        Stage::Release => [214, 120, 175],
+        Stage::Wipe => [190, 140, 100],
+        Stage::Difference => [215, 90, 130],
+        Stage::Present => [100, 135, 245],
+        Stage::Overlay => [196, 200, 212],
+        Stage::Swap => [104, 112, 104],
+        Stage::Collect => [180, 160, 255],
+    };
+    Color32::from_rgb(red, green, blue)
+}
+
 /// The stages from the base of a bar up: the filter first, the others in order of time.
 pub(crate) static STACK: LazyLock<[Stage; Stage::ALL.len()]> = LazyLock::new(|| {
     let mut stages = Stage::ALL;
@@ -401,6 +424,26 @@ mod tests {
     }
 
     #[test]
+    fn the_stages_of_every_frame_differ_in_the_timeline_for_a_deuteranope() {
+        let usual = [
+            Stage::Take,
+            Stage::Upload,
+            Stage::Convert,
+            Stage::Filter,
+            Stage::Release,
+            Stage::Present,
+            Stage::Overlay,
+            Stage::Swap,
+        ];
+        for (n, one) in usual.iter().enumerate() {
+            for other in &usual[..n] {
+                let distance = apart(timeline_color(*one), timeline_color(*other));
+                assert!(distance > 11.0, "{one:?} and {other:?} look alike: {distance:.1}");
+            }
+        }
+    }
+
+    #[test]
     fn the_stack_has_every_stage_once_and_the_filter_below() {
         assert_eq!(STACK[0], Stage::Filter);
         assert!(Stage::ALL.iter().all(|stage| STACK.iter().filter(|s| *s == stage).count() == 1));
@@ -419,7 +462,7 @@ mod tests {
     #[test]
     fn amber_is_the_filters_alone() {
         let others = [SELECT, SELECTION_BACKGROUND, WARN, ERROR, GOOD, STRONG, TEXT, WEAK, IDLE, TROUGH];
-        let stages = STACK[1..].iter().map(|s| stage_color(*s));
+        let stages = STACK[1..].iter().flat_map(|s| [stage_color(*s), timeline_color(*s)]);
         for color in others.into_iter().chain(stages) {
             assert!(apart(color, FILTER) > 30.0, "{color:?} looks like it: {:.1}", apart(color, FILTER));
         }

@@ -4,14 +4,16 @@
 
 use std::time::Instant;
 
-use egui::{Align2, Rect, Sense, Ui, pos2, vec2};
+use egui::{Align2, Color32, Rect, Sense, Ui, Vec2, pos2, vec2};
 
 use super::axes::round_up;
 use super::hatch::{Hatch, Pattern};
 use super::panel::{self, Entry};
 use super::panels::Panel;
-use super::theme;
-use engine::stats::{Lane, Recorder, Span, Timeline};
+use super::{theme, words};
+use crate::hover::Explain as _;
+use box_filter::VariantId;
+use engine::stats::{Lane, Recorder, Span, Stage, Timeline};
 
 /// The panel's least width in points.
 const WIDTH: f32 = 280.0;
@@ -25,6 +27,8 @@ const AXIS_HEIGHT: f32 = 14.0;
 const ROW_GAP: f32 = 5.0;
 /// The least length of a bar in points, so that every bar is visible.
 const MIN_BAR_LENGTH: f32 = 1.0;
+/// Side in points of a square of the legend.
+const SWATCH: f32 = 9.0;
 /// The number of lanes in a frame's row: host, upload queue, filter queue.
 const LANES: usize = 3;
 /// The explanation of the panel in the hover text of its title bar.
@@ -51,7 +55,16 @@ pub(super) const ENTRY: Entry = Entry {
 
 /// Lays the contents of the panel with the title bar `head` out, with the frames of `frozen` if a frame is frozen, otherwise with the last
 /// frames, `live`.
-pub(crate) fn show(ui: &mut Ui, head: Rect, live: &Timeline, frozen: Option<&FrozenFrame>, hatched: bool) {
+///
+/// `filter` is the variant of the last frames.
+pub(crate) fn show(
+    ui: &mut Ui,
+    head: Rect,
+    (live, filter): (&Timeline, Option<VariantId>),
+    frozen: Option<&FrozenFrame>,
+    hatched: bool,
+) {
+    let filter = frozen.map(|frozen| frozen.filter).or(filter);
     let timeline = frozen.map_or(live, |frozen| &frozen.timeline);
     if timeline.frames().len() > 1 {
         let overlap = timeline.overlap_ms();
@@ -64,12 +77,43 @@ pub(crate) fn show(ui: &mut Ui, head: Rect, live: &Timeline, frozen: Option<&Fro
         ui.painter().text(at, Align2::RIGHT_CENTER, text, theme::words(12.0), theme::TEXT);
     }
     panel::resizable(ui, "timeline", HEIGHT, |ui| {
-        show_frames(ui, timeline, hatched);
+        show_frames(ui, timeline, filter, hatched);
+    });
+    let has = |stage: &Stage| timeline.frames().iter().flatten().any(|span| span.stage == *stage);
+    let stages: Vec<Stage> = theme::STACK.iter().copied().filter(has).collect();
+    if !stages.is_empty() {
+        panel::padded(ui, panel::MARGIN, |ui| show_legend(ui, &stages, filter, hatched));
+    }
+}
+
+/// Lays out the colours and names of these stages, in as many rows as they need.
+fn show_legend(ui: &mut Ui, stages: &[Stage], filter: Option<VariantId>, hatched: bool) {
+    let hatch = Hatch::new(ui, hatched);
+    ui.horizontal_wrapped(|ui| {
+        ui.spacing_mut().item_spacing = vec2(10.0, 1.0);
+        ui.spacing_mut().interact_size.y = 14.0;
+        for stage in stages {
+            let text = match (stage, filter) {
+                (Stage::Filter, Some(filter)) => format!("filter: {filter}"),
+                _ => stage.name().to_owned(),
+            };
+            let galley = ui.painter().layout_no_wrap(text, theme::words(11.0), theme::TEXT);
+            let size = vec2(SWATCH + 4.0 + galley.size().x, galley.size().y.max(SWATCH));
+            let (rect, response) = ui.allocate_exact_size(size, Sense::hover());
+            let swatch =
+                Rect::from_min_size(pos2(rect.left(), rect.center().y - SWATCH / 2.0), Vec2::splat(SWATCH));
+            let mut mesh = hatch.mesh();
+            hatch.add(&mut mesh, swatch, theme::timeline_color(*stage), Pattern::Stage(*stage));
+            ui.painter().add(egui::Shape::mesh(mesh));
+            let at = pos2(swatch.right() + 4.0, rect.center().y - galley.size().y / 2.0);
+            ui.painter().galley(at, galley, theme::TEXT);
+            response.explain(words::stage_text(*stage, None));
+        }
     });
 }
 
 /// Lays out the axis and the rows of all frames in the available space.
-fn show_frames(ui: &mut Ui, timeline: &Timeline, hatched: bool) {
+fn show_frames(ui: &mut Ui, timeline: &Timeline, filter: Option<VariantId>, hatched: bool) {
     let area = ui.available_rect_before_wrap().shrink2(vec2(theme::PAD, 0.0));
     let area = area.with_max_y(area.bottom() - theme::PAD);
     let plot = Rect::from_min_max(
@@ -88,14 +132,28 @@ fn show_frames(ui: &mut Ui, timeline: &Timeline, hatched: bool) {
     let bars = bars(timeline, plot);
     let mut mesh = hatch.mesh();
     for bar in &bars {
-        hatch.add(&mut mesh, bar.rect, theme::stage_color(bar.span.stage), Pattern::Stage(bar.span.stage));
+        hatch.add(&mut mesh, bar.rect, theme::timeline_color(bar.span.stage), Pattern::Stage(bar.span.stage));
     }
     ui.painter().add(egui::Shape::mesh(mesh));
+    bars.iter().for_each(|bar| draw_bar_name(ui, bar, filter));
     let response = ui.interact(plot, ui.unique_id().with("bars"), Sense::hover());
     let pointed =
         response.hover_pos().and_then(|at| bars.iter().rev().find(|b| b.rect.expand(1.0).contains(at)));
     if let Some(bar) = pointed {
-        response.on_hover_text_at_pointer(span_text(&bar.span, from));
+        response.explain_at_pointer(|ui| drop(ui.label(span_text(&bar.span, from))));
+    }
+}
+
+/// Draws the name of a bar's stage, or that of the filter's kernels, into the bar if there is room.
+fn draw_bar_name(ui: &Ui, bar: &Bar, filter: Option<VariantId>) {
+    let name = match (bar.span.stage, filter) {
+        (Stage::Filter, Some(filter)) => filter.as_str(),
+        (stage, _) => stage.name(),
+    };
+    let galley = ui.painter().layout_no_wrap(name.to_owned(), theme::words(10.0), Color32::BLACK);
+    if galley.size().x + 6.0 <= bar.rect.width() && galley.size().y <= bar.rect.height() + 2.0 {
+        let at = Align2::LEFT_CENTER.anchor_size(bar.rect.left_center() + vec2(3.0, 0.0), galley.size());
+        ui.painter().galley(at.min, galley, Color32::BLACK);
     }
 }
 
@@ -105,6 +163,8 @@ pub(crate) struct FrozenFrame {
     timeline: Timeline,
     /// The title of the panel while the frame is frozen.
     pub title: String,
+    /// The variant that filtered the frame.
+    filter: VariantId,
 }
 
 impl FrozenFrame {
@@ -113,7 +173,7 @@ impl FrozenFrame {
     pub(crate) fn new(frame: u64, recorder: &Recorder) -> Option<Self> {
         let (sample, timeline) = recorder.timeline_of(frame)?;
         let title = format!("Frame at {} (Esc to unfreeze)", theme::clock(sample.pts));
-        Some(Self { timeline, title })
+        Some(Self { timeline, title, filter: sample.variant })
     }
 }
 
@@ -209,7 +269,6 @@ fn draw_names(ui: &Ui, plot: Rect, frames: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use engine::stats::Stage;
     use std::time::Duration;
 
     fn span(base: Instant, stage: Stage, lane: Lane, from_ms: u64, to_ms: u64) -> Span {

@@ -6,6 +6,7 @@ use super::job::{JobState, start_or_stop};
 use super::panel::{Entry, choice_button, line, paragraph};
 use super::panels::Panel;
 use super::{Action, theme, words};
+use crate::hover::Explain as _;
 use box_filter::Code;
 use box_filter::tuned::SizeClass;
 use box_filter::tuned::Trial;
@@ -72,10 +73,7 @@ pub(crate) fn show(
         let stop = ("Stop", "Stop this search and discard its results", Action::StopTuning);
         start_or_stop(ui, &tuning.state, ("Tune now", START_HOVER, Action::TuneNow), stop, actions);
         for id in ids {
-            if ui
-                .add(choice_button(id, Some(id) == shown))
-                .on_hover_text("Show this variant's heat map")
-                .clicked()
+            if ui.add(choice_button(id, Some(id) == shown)).explain("Show this variant's heat map").clicked()
             {
                 *variant = Some(id);
             }
@@ -194,10 +192,8 @@ fn draw_cell(ui: &Ui, rect: Rect, at: (usize, usize), trial: Option<&Trial>, bes
     }
     let response = ui.interact(rect, ui.unique_id().with(at), Sense::hover());
     match trial {
-        Some(trial) => response.on_hover_text(trial_hover_text(trial, tuning)),
-        None => {
-            response.on_hover_text("Not tried: not supported by this device, or not reached by the search")
-        }
+        Some(trial) => response.explain(trial_hover_text(trial, tuning)),
+        None => response.explain("Not tried: not supported by this device, or not reached by the search"),
     };
 }
 

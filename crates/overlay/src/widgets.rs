@@ -2,12 +2,17 @@
 
 use egui::{Align2, Button, Color32, Label, Pos2, Rect, Response, RichText, Sense, Ui, UiBuilder, vec2};
 
+use crate::hover::Explain as _;
 use crate::panel::MAX_HEIGHT;
 use crate::theme;
 
 /// Lays out one line of text, cut at the panel's edge; the hover text then has all of it.
 pub(crate) fn line(ui: &mut Ui, text: &str, color: Color32) -> Response {
-    ui.add(Label::new(RichText::new(text).font(theme::words(12.0)).color(color)).truncate())
+    let label = Label::new(RichText::new(text).font(theme::words(12.0)).color(color)).truncate();
+    let (at, galley, response) = label.show_tooltip_when_elided(false).layout_in_ui(ui);
+    let is_cut = galley.elided;
+    ui.painter().galley(at, galley, color);
+    if is_cut { response.explain(text) } else { response }
 }
 
 /// Lays out text in as many lines as it needs.
@@ -30,7 +35,7 @@ pub(crate) fn link(ui: &mut Ui, at: Pos2, text: &str, hover: &str) -> bool {
     let response = ui.interact(rect.expand(3.0), ui.unique_id().with(("link", text)), Sense::click());
     let color = if response.hovered() { theme::STRONG } else { theme::SELECT };
     ui.painter().galley_with_override_text_color(rect.min, galley, color);
-    response.on_hover_text(hover).clicked()
+    response.explain(hover).clicked()
 }
 
 /// Lays `contents` out in `height` points, or in the height to which the user has dragged their lower edge.

@@ -3,6 +3,7 @@
 use egui::{Color32, Ui, vec2};
 
 use super::state::{PendingValidation, Subject, Verdict, Version, VersionResult};
+use crate::hover::Explain as _;
 use crate::panel::{choice_button, line};
 use crate::{Action, View, theme};
 use base::error::{Error, ErrorKind};
@@ -33,13 +34,13 @@ pub(super) fn show_version(ui: &mut Ui, version: &Version, view: &View, actions:
     ui.horizontal(|ui| {
         let button = choice_button(&version.number.to_string(), is_marked).small().min_size(vec2(26.0, 0.0));
         let hover = format!("Use version {}; the files are not changed", version.number);
-        if ui.add(button).on_hover_text(hover).clicked() && !is_current {
+        if ui.add(button).explain(hover).clicked() && !is_current {
             actions.push(Action::UseKernels(version.number));
         }
         let hover = format!("Compare version {} with the running one in a wipe (w ends it)", version.number);
         let can = kernels.running.is_some_and(|running| running != version.number)
             && !is_refused(version, view.chosen);
-        if ui.add_enabled(can, egui::Button::new("wipe").small()).on_hover_text(hover).clicked() {
+        if ui.add_enabled(can, egui::Button::new("wipe").small()).explain(hover).clicked() {
             actions.push(Action::WipeKernels(version.number));
         }
         let (color, text) = version_text(version, is_current, view);

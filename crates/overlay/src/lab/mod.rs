@@ -10,6 +10,7 @@ use super::job::{JobState, start_or_stop};
 use super::panel::{Entry, choice_button, line, paragraph};
 use super::panels::Panel;
 use super::{Action, View, theme};
+use crate::hover::Explain as _;
 use base::timing::{Precision, Series};
 pub use benchmark::{BOX_FILTER, Benchmark, BenchmarkDevice, BenchmarkFrame};
 use ladders::LadderSummary;
@@ -216,7 +217,7 @@ fn show_faults<'a>(ui: &mut Ui, rows: impl Iterator<Item = &'a LabRow>) {
     for row in rows {
         let Some(fault) = row.fault() else { continue };
         let response = paragraph(ui, &format!("{}: {fault}", row.name), theme::WARN);
-        response.on_hover_text(row.reason.as_deref().unwrap_or_default());
+        response.explain(row.reason.as_deref().unwrap_or_default());
     }
 }
 
@@ -231,7 +232,7 @@ fn show_choices(ui: &mut Ui, names: &[String], hovers: &[&str], chosen: usize) -
                 clicked = Some(n);
             }
             if let Some(hover) = hovers.get(n) {
-                response.on_hover_text(*hover);
+                response.explain(*hover);
             }
         }
     });

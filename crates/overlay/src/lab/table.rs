@@ -3,6 +3,7 @@
 use egui::{Align2, Color32, Rect, Sense, Ui, pos2, vec2};
 
 use super::LabRow;
+use crate::hover::Explain as _;
 use crate::theme;
 use base::timing::believed;
 
@@ -73,7 +74,7 @@ pub(super) fn show(ui: &mut Ui, peak: Option<&LabRow>, rows: &[LabRow]) {
         };
         let response = show_row(ui, width, (&name, color), bar, texts, theme::STRONG);
         if let Some(text) = row_hover_text(row) {
-            response.on_hover_text(text);
+            response.explain(text);
         }
     }
 }

@@ -40,6 +40,32 @@ fn pause_hide_and_radius_work_by_mouse_at_every_size() {
 }
 
 #[test]
+fn everything_about_the_picture_can_be_done_by_mouse_and_the_menu_names_the_keys() {
+    for size in SIZES {
+        for (text, key, action) in [
+            ("Wipe", "w", Action::ToggleWipe),
+            ("Swap sides", "x", Action::SwapSides),
+            ("Difference", "D", Action::ToggleDifference),
+            ("Next scene", "v", Action::NextScene),
+            ("Next device", "Ctrl D", Action::NextDevice),
+            ("Fullscreen", "f", Action::ToggleFullscreen),
+            ("Save frame", "s", Action::SaveFrame),
+            ("Save window", "S", Action::SaveWindow),
+            ("Export", "Ctrl E", Action::ExportStats),
+        ] {
+            let mut fixture = Fixture::new(size);
+            assert_eq!(fixture.click("Picture"), [], "{size}");
+            fixture.pass(vec![]);
+            let window = Rect::from_min_size(Pos2::ZERO, size);
+            let line = fixture.find(text).unwrap_or_else(|| panic!("{text} at {size}"));
+            assert!(window.contains_rect(line), "{text} at {line} in {size}");
+            assert!(fixture.find(key).is_some(), "{key} at {size}");
+            assert_eq!(fixture.click(text), [action], "{text} at {size}");
+        }
+    }
+}
+
+#[test]
 fn keys_reach_the_player_and_not_a_button() {
     let mut fixture = Fixture::new(SIZES[0]);
     fixture.notices = vec![notice("Something.", true)];

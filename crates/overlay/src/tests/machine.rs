@@ -273,6 +273,11 @@ fn the_last_frames_are_shown_on_one_axis_with_what_ran_at_once() {
         fixture.recorder.push_traced(sample, second);
         fixture.pass(vec![]);
         let window = Rect::from_min_size(Pos2::ZERO, size);
+        // The legend names the stages that occur, and the filter's kernels.
+        for text in ["upload", "filter: naive"] {
+            assert!(size == SIZES[1] || fixture.find(text).is_some(), "{text}: {:?}", fixture.texts);
+        }
+        assert!(!fixture.shows("convert"), "there was none");
         for text in ["n", "n \u{2212} 1", "two frames overlap for 10.00 ms", "0 ms", "20"] {
             let at =
                 fixture.find(text).unwrap_or_else(|| panic!("no '{text}' at {size}: {:?}", fixture.texts));

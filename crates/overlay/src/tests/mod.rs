@@ -6,6 +6,7 @@ mod controls;
 mod conversions;
 mod goldens;
 mod hidden;
+mod hover;
 mod kernels;
 mod machine;
 mod mouse;

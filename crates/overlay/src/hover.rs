@@ -1,0 +1,83 @@
+//! Hover texts: each stands beside the part of the overlay that it explains, so that it covers neither the next rows nor the
+//! filter's time, and goes with the pointer.
+
+use egui::{Context, Id, PopupAnchor, Rect, RectAlign, Response, Tooltip, Ui, Vec2, WidgetText, vec2};
+
+/// The size in points that is assumed for a hover text before its first pass.
+const ASSUMED_SIZE: Vec2 = vec2(340.0, 90.0);
+/// Distance in points between a hover text and the part that it explains.
+const GAP: f32 = 4.0;
+
+/// Stores the rectangles of the parts of the overlay in this pass, which hover texts do not cover.
+pub(crate) fn set_parts(ctx: &Context, parts: Vec<Rect>) {
+    ctx.data_mut(|data| data.insert_temp(Id::unique("parts"), parts));
+}
+
+/// Adds hover texts to [`Response`].
+pub(crate) trait Explain {
+    /// Shows `text` while the pointer is over the widget.
+    fn explain(self, text: impl Into<WidgetText>) -> Self;
+    /// Shows `contents` while the pointer is over the widget.
+    fn explain_by(self, contents: impl FnOnce(&mut Ui)) -> Self;
+    /// Shows `contents` while the pointer is over the widget, above or below the pointer where that is beside the widget's
+    /// part.
+    fn explain_at_pointer(self, contents: impl FnOnce(&mut Ui)) -> Self;
+}
+
+impl Explain for Response {
+    fn explain(self, text: impl Into<WidgetText>) -> Self {
+        self.explain_by(|ui| drop(ui.label(text)))
+    }
+
+    fn explain_by(self, contents: impl FnOnce(&mut Ui)) -> Self {
+        show_beside(&self, self.rect, contents);
+        self
+    }
+
+    fn explain_at_pointer(self, contents: impl FnOnce(&mut Ui)) -> Self {
+        let at = self.hover_pos().map_or(self.rect, |at| Rect::from_center_size(at, Vec2::splat(2.0)));
+        show_beside(&self, at, contents);
+        self
+    }
+}
+
+/// Shows `contents` beside the part of the overlay that contains `at`, while the pointer is over the widget.
+fn show_beside(widget: &Response, at: Rect, contents: impl FnOnce(&mut Ui)) {
+    if !widget.enabled() || !Tooltip::should_show_tooltip(widget, false) {
+        return;
+    }
+    let mut tooltip = Tooltip::for_widget(widget);
+    let size = tooltip.popup.get_expected_size().unwrap_or(ASSUMED_SIZE);
+    let parts = widget.ctx.data(|data| data.get_temp::<Vec<Rect>>(Id::unique("parts"))).unwrap_or_default();
+    let (anchor, align) = place(at, size, widget.ctx.content_rect(), &parts);
+    tooltip.popup =
+        tooltip.popup.anchor(PopupAnchor::ParentRect(anchor)).align(align).align_alternatives(&[]);
+    tooltip.gap(GAP).show(contents);
+}
+
+/// Returns the rectangle beside which a text of `size` stands that explains a widget at `widget`, and its side: left or right
+/// of the part among `parts` that contains the widget, or above or below it. The place is taken that covers the least of
+/// `parts`, above all of the first one with the filter's time, leaves the least of `window`, and is nearest.
+fn place(widget: Rect, size: Vec2, window: Rect, parts: &[Rect]) -> (Rect, RectAlign) {
+    let home = parts.iter().find(|part| part.contains(widget.center())).copied().unwrap_or(widget);
+    let at = |top: f32| Rect::from_x_y_ranges(home.x_range(), top..=top + widget.height());
+    // Beside the widget, or further down where that is free.
+    let tops = [widget.top()].into_iter().chain(parts.iter().map(|part| part.bottom() + GAP));
+    let rows =
+        tops.flat_map(|top| [RectAlign::LEFT_START, RectAlign::RIGHT_START].map(|side| (at(top), side)));
+    let column = Rect::from_x_y_ranges(widget.x_range(), home.y_range());
+    let sides = [RectAlign::TOP_START, RectAlign::BOTTOM_START, RectAlign::TOP_END, RectAlign::BOTTOM_END];
+    let places = rows.chain(sides.map(|side| (column, side)));
+    let area = |rect: Rect| if rect.is_positive() { rect.area() } else { 0.0 };
+    let cost = |(anchor, align): &(Rect, RectAlign)| {
+        let rect = align.align_rect(anchor, size, GAP);
+        let outside = area(rect) - area(rect.intersect(window));
+        let covered = |part: &Rect| area(rect.intersect(*part));
+        let all: f32 = parts.iter().map(covered).sum();
+        let distance = (rect.center() - widget.center()).length();
+        // A text that leaves the window is shifted over what it explains.
+        4.0 * outside + all + 9.0 * parts.first().map_or(0.0, covered) + 0.1 * distance
+    };
+    let best = places.min_by(|a, b| cost(a).total_cmp(&cost(b)));
+    best.unwrap_or((widget, RectAlign::RIGHT_START))
+}

@@ -1,0 +1,55 @@
+//! Tests of hover texts: where they stand, and that they go with the pointer.
+
+use super::*;
+
+/// Returns the visible rectangle of the part of the overlay that contains `at`.
+fn part_at(fixture: &Fixture, at: Pos2) -> Option<Rect> {
+    let names = ["headline", "ladder", "graph", "strip"].into_iter();
+    let names = names.chain(Panel::ALL.map(Panel::name));
+    let rects =
+        names.filter_map(|name| Some(fixture.ctx.read_response(panel::cover_id(name))?.interact_rect));
+    rects.filter(|rect| rect.contains(at)).next_back()
+}
+
+#[test]
+fn hover_texts_stand_beside_the_part_that_they_explain_and_go_with_the_pointer() {
+    for left in [false, true] {
+        let mut fixture = Fixture::new(SIZES[0]);
+        fixture.change(|s| s.column.left = left);
+        for panel in [Panel::Scopes, Panel::Timeline, Panel::Stages] {
+            fixture.change(|s| s.open[panel as usize] = true);
+        }
+        (0..3).for_each(|_| drop(fixture.pass(vec![])));
+        let headline = fixture.ctx.read_response(panel::cover_id("headline")).unwrap().rect;
+        let timeline = fixture.ctx.read_response(panel::cover_id("timeline")).unwrap().interact_rect;
+        let texts = ["25 fps", "8.45", "separable", "running-sum", "Radius", "Quit", "Last frames", "frame"];
+        for text in texts.into_iter().chain(["Frames", "Repaint", "Heat map"]) {
+            let Some(at) = fixture.find(text).map(|rect| rect.center()) else {
+                // Below the lower end of the column.
+                assert!(["Heat map", "Last frames"].contains(&text), "{text}: {:?}", fixture.texts);
+                continue;
+            };
+            let before = fixture.texts.clone();
+            fixture.pass(vec![Event::PointerMoved(at)]);
+            for _ in 0..4 {
+                fixture.time += 0.5;
+                fixture.pass(vec![]);
+            }
+            let new = fixture.texts.iter().filter(|text| !before.contains(text));
+            let shown = new.fold(Rect::NOTHING, |all, (_, rect)| all.union(*rect));
+            assert!(shown.is_positive(), "no hover text of {text}");
+            let window = Rect::from_min_size(Pos2::ZERO, fixture.size);
+            assert!(window.contains_rect(shown), "{text}: {shown}");
+            let part = part_at(&fixture, at).expect("a part");
+            for (name, covered) in [("its part", part), ("the headline", headline), ("timeline", timeline)] {
+                assert!(
+                    !covered.intersects(shown),
+                    "the text of {text} at {shown} is over {name}, {covered}"
+                );
+            }
+            fixture.pass(vec![Event::PointerMoved(pos2(2.0, 2.0))]);
+            fixture.pass(vec![]);
+            assert_eq!(fixture.texts, before, "it goes with the pointer");
+        }
+    }
+}
