@@ -102,11 +102,13 @@ fn show_cell(
     draw_key(ui, rect.left() + 3.0, y, row);
     let painter = ui.painter();
     let font = theme::words(match rect.width() {
+        w if w < 74.0 => 8.5,
         w if w < 80.0 => 10.5,
         w if w < 102.0 => 11.5,
         _ => 12.5,
     });
-    let (left, color) = (rect.left() + 23.0, name_color(row, chosen));
+    let left = rect.left() + if rect.width() < 74.0 { 19.5 } else { 23.0 };
+    let color = name_color(row, chosen);
     let at = (pos2(left, y), Align2::LEFT_CENTER);
     theme::elided_text(ui, at, row.id.as_str(), font, color, rect.right() - left - 2.0);
     if has_times {

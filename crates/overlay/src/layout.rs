@@ -29,6 +29,8 @@ pub(crate) struct Layout {
     pub strip: Strip,
     /// The area of the window at a side of which the column of panels is docked.
     pub docks: Rect,
+    /// True if the column covers all other parts, because the window is very low.
+    pub covered: bool,
     /// The area that all other parts leave free, for banners, messages and the labels of a wipe.
     pub free: Rect,
 }
@@ -115,7 +117,8 @@ impl Layout {
             above = docks.with_min_y((docks.bottom() - height).max(docks.top()));
             docks.max.y = (above.top() - theme::GAP).max(docks.top());
         }
-        if docks.height() < MIN_COLUMN_HEIGHT {
+        let covered = column.is_some() && docks.height() < MIN_COLUMN_HEIGHT;
+        if covered {
             docks = window;
         }
         let ladder = has_ladder.then(|| {
@@ -136,6 +139,6 @@ impl Layout {
         } else {
             below
         };
-        Self { headline, line: is_line, ladder, graph, strip, docks, free }
+        Self { headline, line: is_line, ladder, graph, strip, docks, covered, free }
     }
 }

@@ -221,6 +221,11 @@ impl Overlay {
         });
         let parts = [Some(layout.headline), layout.ladder, layout.graph, Some(layout.strip.rect), docks];
         hover::set_parts(ui.ctx(), parts.into_iter().flatten().collect());
+        if layout.covered {
+            self.show_column(ui, layout.docks, column, view, actions);
+            self.show_notices(ui, window, layout.free, view, false, actions);
+            return;
+        }
         self.wipe_line.show(ui, layout.free, view, &self.numbers, actions);
         if layout.headline.height() >= panel::HEADER_HEIGHT && layout.headline.width() > 60.0 {
             let (rect, folded) = (layout.headline, layout.line);

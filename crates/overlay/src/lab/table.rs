@@ -10,7 +10,7 @@ use base::timing::believed;
 /// Height in points of a row of the table.
 const ROW_HEIGHT: f32 = 16.0;
 /// Width in points of the names of variants before the bars.
-const NAMES_WIDTH: f32 = 112.0;
+const NAMES_WIDTH: f32 = 130.0;
 /// Widths in points of the three columns of numbers after the bars.
 const FIGURE_WIDTHS: [f32; 3] = [62.0, 56.0, 92.0];
 /// The least length of a bar in points.

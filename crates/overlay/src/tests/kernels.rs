@@ -27,7 +27,7 @@ fn version(number: u64, file: &str, verdict: Verdict) -> Version {
 }
 
 /// Returns the state of a folder of edited kernels with four versions, of which version 3 is running.
-fn edited() -> Kernels {
+pub(super) fn edited() -> Kernels {
     let report = MismatchReport {
         count: 12345,
         total: 3_686_400,

@@ -12,6 +12,8 @@ mod machine;
 mod mouse;
 mod notices;
 mod panels;
+mod pictures;
+mod places;
 mod scoreboard;
 mod seekbar;
 mod why;
@@ -61,6 +63,13 @@ struct Fixture<'a> {
     rects: Vec<(Rect, Color32)>,
     /// The texts that the last pass painted, with their rectangles.
     texts: Vec<(String, Rect)>,
+    /// The texts of the last pass that end with an ellipsis, or that are cut at a side.
+    cut: Vec<String>,
+    /// The pixels of a point.
+    scale: f32,
+    /// The shapes of the last pass, and the changes of textures of all passes.
+    shapes: Vec<egui::epaint::ClippedShape>,
+    deltas: egui::TexturesDelta,
     /// The text that was copied to the clipboard, if any.
     copied: Option<String>,
 }
@@ -140,6 +149,10 @@ impl<'a> Fixture<'a> {
             time: 0.0,
             rects: Vec::new(),
             texts: Vec::new(),
+            cut: Vec::new(),
+            scale: 1.0,
+            shapes: Vec::new(),
+            deltas: egui::TexturesDelta::default(),
             copied: None,
         };
         fixture.pass(vec![]);
@@ -149,12 +162,13 @@ impl<'a> Fixture<'a> {
     /// Runs a pass with these input events, and returns the user's actions.
     fn pass(&mut self, events: Vec<Event>) -> Vec<Action> {
         self.time += 0.02;
-        let input = RawInput {
+        let mut input = RawInput {
             screen_rect: Some(Rect::from_min_size(Pos2::ZERO, self.size)),
             time: Some(self.time),
             events,
             ..Default::default()
         };
+        input.viewports.entry(egui::ViewportId::ROOT).or_default().native_pixels_per_point = Some(self.scale);
         let contents =
             |ui: &mut egui::Ui| (0..6).for_each(|n| drop(ui.label(format!("Line {n} of the scene"))));
         let reading = Reading { mhz: 1500.0, throttle: vec!["power".to_owned()] };
@@ -210,7 +224,7 @@ impl<'a> Fixture<'a> {
         };
         let mut actions = Vec::new();
         let overlay = &mut self.overlay;
-        let output = self.ctx.run_ui(input, |ui| actions.extend(overlay.show(ui, &view)));
+        let mut output = self.ctx.run_ui(input, |ui| actions.extend(overlay.show(ui, &view)));
         for command in &output.platform_output.commands {
             if let egui::OutputCommand::CopyText(text) = command {
                 self.copied = Some(text.clone());
@@ -218,7 +232,9 @@ impl<'a> Fixture<'a> {
         }
         self.texts = texts(&output.shapes);
         self.rects = rects(&output.shapes);
-        output.drop_without_applying_deltas();
+        self.cut = cut_texts(&output.shapes);
+        self.deltas.append(std::mem::take(&mut output.textures_delta));
+        self.shapes = std::mem::take(&mut output.shapes);
         actions
     }
 
@@ -315,6 +331,13 @@ impl<'a> Fixture<'a> {
     }
 }
 
+impl Drop for Fixture<'_> {
+    fn drop(&mut self) {
+        // Only pictures need the textures.
+        self.deltas.clear();
+    }
+}
+
 /// Returns the filled rectangles among the shapes, with their colours.
 fn rects(shapes: &[egui::epaint::ClippedShape]) -> Vec<(Rect, Color32)> {
     fn within(shape: &egui::Shape, found: &mut Vec<(Rect, Color32)>) {
@@ -326,6 +349,26 @@ fn rects(shapes: &[egui::epaint::ClippedShape]) -> Vec<(Rect, Color32)> {
     }
     let mut found = Vec::new();
     shapes.iter().for_each(|clipped| within(&clipped.shape, &mut found));
+    found
+}
+
+/// Returns the visible texts that end with an ellipsis, or that are cut at the left or the right.
+fn cut_texts(shapes: &[egui::epaint::ClippedShape]) -> Vec<String> {
+    fn within(shape: &egui::Shape, clip: Rect, found: &mut Vec<String>) {
+        match shape {
+            egui::Shape::Vec(shapes) => shapes.iter().for_each(|shape| within(shape, clip, found)),
+            egui::Shape::Text(text) => {
+                let rect = text.galley.rect.translate(text.pos.to_vec2());
+                let is_cut = rect.left() < clip.left() - 1.0 || rect.right() > clip.right() + 1.0;
+                if clip.contains(rect.center()) && (text.galley.elided || is_cut) {
+                    found.push(text.galley.text().to_owned());
+                }
+            }
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    shapes.iter().for_each(|clipped| within(&clipped.shape, clipped.clip_rect, &mut found));
     found
 }
 

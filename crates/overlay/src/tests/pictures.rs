@@ -1,0 +1,118 @@
+//! Compares pictures of the overlay with goldens: six states with fixed numbers, drawn by OpenGL without a window.
+
+use std::path::Path;
+
+use egui_glow::glow::{self, HasContext as _};
+use opengl::headless::Headless;
+
+use super::machine::{Machine, measured, searched};
+use super::*;
+use ladder::tune::Status;
+
+/// A pixel differs if a channel differs by more levels: renderers round the edges of shapes differently.
+const MAX_LEVELS: u8 = 24;
+/// The number of pixels that may differ. A digit has more.
+const MAX_PIXELS: usize = 20;
+
+/// A picture: width, height, and RGB from the upper left corner.
+type Picture = (u32, u32, Vec<u8>);
+
+/// Draws the last pass of the fixture on an even ground, after some passes that settle the layout.
+fn draw(fixture: &mut Fixture, headless: &Headless) -> Picture {
+    (0..4).for_each(|_| drop(fixture.pass(vec![])));
+    let gl = &headless.gl;
+    let size = (fixture.size * fixture.scale).round();
+    let (width, height) = (size.x as u32, size.y as u32);
+    let texture = opengl::texture::create(gl, width, height).unwrap();
+    let primitives = fixture.ctx.tessellate(fixture.shapes.clone(), fixture.scale);
+    let mut painter = egui_glow::Painter::new(gl.clone(), "", None, false).unwrap();
+    // SAFETY: the context is current on this thread, and the texture is complete.
+    unsafe {
+        let framebuffer = gl.create_framebuffer().unwrap();
+        gl.bind_framebuffer(glow::FRAMEBUFFER, Some(framebuffer));
+        let (target, point) = (glow::TEXTURE_2D, glow::COLOR_ATTACHMENT0);
+        gl.framebuffer_texture_2d(glow::FRAMEBUFFER, point, target, Some(texture), 0);
+        painter.clear([width, height], [0.35, 0.40, 0.38, 1.0]);
+        let deltas = &mut fixture.deltas;
+        painter.paint_and_update_textures([width, height], fixture.scale, &primitives, deltas);
+        gl.bind_framebuffer(glow::FRAMEBUFFER, None);
+        gl.delete_framebuffer(framebuffer);
+    }
+    let rgba = opengl::read_texture::read_texture(gl, texture, (width, height)).unwrap();
+    painter.destroy();
+    // OpenGL's rows go up.
+    let rows = rgba.chunks_exact(4 * width as usize).rev();
+    (width, height, rows.flat_map(|row| row.chunks_exact(4).flat_map(|p| [p[0], p[1], p[2]])).collect())
+}
+
+fn write(path: &Path, (width, height, rgb): &Picture) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let mut encoder = png::Encoder::new(std::fs::File::create(path).unwrap(), *width, *height);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_compression(png::Compression::High);
+    encoder.write_header().unwrap().write_image_data(rgb).unwrap();
+}
+
+fn read(path: &Path) -> Option<Picture> {
+    let file = std::io::BufReader::new(std::fs::File::open(path).ok()?);
+    let mut reader = png::Decoder::new(file).read_info().unwrap();
+    let mut rgb = vec![0; reader.output_buffer_size().unwrap()];
+    let info = reader.next_frame(&mut rgb).unwrap();
+    Some((info.width, info.height, rgb))
+}
+
+/// Compares a picture with the golden of this name, or writes the golden if goldens are to be rewritten. A picture that differs
+/// is written to the folder of temporary files.
+fn check(name: &str, picture: &Picture) {
+    let path = testkit::golden::folder().join(format!("overlay/{name}.png"));
+    let golden = read(&path);
+    let differing =
+        golden.as_ref().filter(|golden| (golden.0, golden.1) == (picture.0, picture.1)).map(|golden| {
+            let pixels = golden.2.chunks_exact(3).zip(picture.2.chunks_exact(3));
+            pixels.filter(|(a, b)| a.iter().zip(*b).any(|(a, b)| a.abs_diff(*b) > MAX_LEVELS)).count()
+        });
+    if differing.is_some_and(|count| count <= MAX_PIXELS) {
+        return;
+    }
+    if testkit::golden::is_update() {
+        return write(&path, picture);
+    }
+    let now = std::env::temp_dir().join(format!("clreel-{name}.png"));
+    write(&now, picture);
+    panic!("{differing:?} pixels of {} differ: compare it with {}", path.display(), now.display());
+}
+
+/// Returns a fixture of this size in pixels with fixed data and these open panels.
+fn state<'a>(machine: &'a Machine, rows: &'a [DeviceRow<'a>], pixels: Vec2, open: &[Panel]) -> Fixture<'a> {
+    let zoom = crate::zoom(pixels.x, pixels.y);
+    let mut fixture = Fixture::new(pixels / zoom);
+    fixture.scale = zoom;
+    fixture.devices = DeviceList { rows: Some(rows), remarks: &machine.left_out, is_pending: false };
+    fixture.device = Some(machine.infos[0].clone());
+    fixture.tuning = searched(Status::Abandoned(9.0));
+    fixture.lab = measured(JobState::Waiting(Wait::Plays));
+    fixture.conversions = super::conversions::checked();
+    fixture.kernels = super::kernels::edited();
+    fixture.change(|s| s.open = Panel::ALL.map(|panel| open.contains(&panel)));
+    fixture
+}
+
+#[test]
+fn pictures_of_six_states() {
+    let headless = Headless::new().unwrap();
+    let machine = Machine::new();
+    let rows = machine.rows();
+    let state = |size: Vec2, open: &[Panel]| state(&machine, &rows, size, open);
+    let states = [
+        ("window", state(vec2(1280.0, 720.0), &[])),
+        ("kernels", state(vec2(1280.0, 720.0), &[Panel::Kernels])),
+        ("stages-timeline", state(vec2(1280.0, 720.0), &[Panel::Stages, Panel::Timeline])),
+        ("devices-small", state(vec2(640.0, 360.0), &[Panel::Devices])),
+        ("lab-large", state(vec2(1920.0, 1080.0), &[Panel::Lab, Panel::Conversions])),
+        ("tuning-left", state(vec2(1280.0, 720.0), &[Panel::Tuning])),
+    ];
+    for (name, mut fixture) in states {
+        fixture.change(|s| s.column.left = name == "tuning-left");
+        check(name, &draw(&mut fixture, &headless));
+    }
+}

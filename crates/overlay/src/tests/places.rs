@@ -1,0 +1,77 @@
+//! Holds that no text is cut, lies over another or leaves the window, at the usual sizes of windows and scales of displays, with
+//! each panel alone and with all panels.
+
+use super::machine::{Machine, measured, searched};
+use super::*;
+use ladder::tune::Status;
+
+/// The sizes of windows in pixels.
+const PIXELS: [Vec2; 4] =
+    [vec2(640.0, 360.0), vec2(1280.0, 720.0), vec2(1920.0, 1080.0), vec2(3840.0, 2160.0)];
+
+/// Returns the size in points of a window of these pixels on a display of this scale, and the pixels of a point.
+fn points(pixels: Vec2, scale: f32) -> (Vec2, f32) {
+    let zoom = crate::zoom(pixels.x / scale, pixels.y / scale);
+    (pixels / scale / zoom, scale * zoom)
+}
+
+/// The beginnings of texts that may be longer than their line: they end with an ellipsis, and the hover text has all of them.
+const LONG: [&str; 4] = ["0: take, ", "Best so far: ", "box_filter/03_flat.cl: flat", "int_sat_rte_float, "];
+
+/// Returns what is wrong with the places of the texts of the last pass. With `scrolls`, panels are wider than the window, and
+/// their texts scroll to the side.
+fn faults(fixture: &Fixture, scrolls: bool) -> Vec<String> {
+    let window = Rect::from_min_size(Pos2::ZERO, fixture.size);
+    let mut faults = Vec::new();
+    for (n, (text, rect)) in fixture.texts.iter().enumerate() {
+        let is_long = LONG.iter().any(|long| text.starts_with(long));
+        if !scrolls && !is_long && !window.expand(0.5).contains_rect(*rect) {
+            faults.push(format!("'{text}' at {rect} leaves the window"));
+        }
+        let over =
+            |(other, at): &&(String, Rect)| other != text && rect.shrink(1.6).intersects(at.shrink(1.6));
+        if let Some((other, at)) = fixture.texts[n + 1..].iter().find(over) {
+            faults.push(format!("'{text}' at {rect} lies over '{other}' at {at}"));
+        }
+    }
+    let is_known = |text: &&String| LONG.iter().any(|long| text.starts_with(long));
+    let cut = fixture.cut.iter().filter(|text| !scrolls && !is_known(text));
+    faults.extend(cut.map(|text| format!("'{text}' is cut")));
+    faults
+}
+
+#[test]
+fn no_text_is_cut_or_lies_over_another_at_any_size() {
+    let machine = Machine::new();
+    let rows = machine.rows();
+    let mut found = Vec::new();
+    for (pixels, scale) in PIXELS.into_iter().flat_map(|pixels| [(pixels, 1.0), (pixels, 2.0)]) {
+        let (size, scale) = points(pixels, scale);
+        let panels: Vec<Panel> = ENTRIES.iter().map(|entry| entry.panel).collect();
+        let mut cases: Vec<Vec<Panel>> = panels.iter().map(|panel| vec![*panel]).collect();
+        cases.extend([Vec::new(), panels]);
+        for case in cases {
+            let mut fixture = Fixture::new(size);
+            fixture.scale = scale;
+            fixture.devices = DeviceList { rows: Some(&rows), remarks: &machine.left_out, is_pending: false };
+            fixture.device = Some(machine.infos[0].clone());
+            fixture.tuning = searched(Status::Abandoned(9.0));
+            fixture.lab = measured(JobState::Waiting(Wait::Plays));
+            fixture.conversions = super::conversions::checked();
+            fixture.kernels = super::kernels::edited();
+            fixture.has_scene = true;
+            fixture.change(|s| s.folded[Panel::Scene as usize] = Some(false));
+            fixture.change(|s| s.open = Panel::ALL.map(|panel| case.contains(&panel)));
+            fixture.correction =
+                case.contains(&Panel::Correction).then_some(video::color::Correction::NEUTRAL);
+            (0..4).for_each(|_| drop(fixture.pass(vec![])));
+            let names: Vec<&str> = case.iter().map(|panel| panel.name()).collect();
+            let at =
+                format!("{size} with {}", if case.len() > 1 { "all".to_owned() } else { names.concat() });
+            let scrolls = size.x < 400.0 && !case.is_empty();
+            found.extend(faults(&fixture, scrolls).into_iter().map(|fault| format!("{at}: {fault}")));
+        }
+    }
+    found.dedup();
+    assert!(found.is_empty(), "{} faults:\n{}", found.len(), found.join("\n"));
+}
