@@ -49,9 +49,10 @@ impl Source {
         Self { refused: refused.into(), version, ..self }
     }
 
-    /// Returns the line to scroll to: the first with an error, otherwise the first changed one.
+    /// Returns the line to scroll to: the first with an error, otherwise the first changed one, otherwise the first kernel.
     fn focus_line(&self) -> Option<usize> {
-        self.refused.first().or(self.changed.first()).copied()
+        let marked = self.refused.first().or(self.changed.first()).copied();
+        marked.or_else(|| self.text.lines().position(|line| line.trim_start().starts_with("__kernel")))
     }
 }
 
@@ -89,7 +90,7 @@ struct ScrollState {
     follows: bool,
 }
 
-/// Lays the source out below its name in the available space, in which it scrolls. For each new version, the view scrolls once to the first line with an error, or to the first changed line.
+/// Lays the source out below its name in the available space, in which it scrolls. For each new version, the view scrolls once to the first line with an error, or to the first changed line; without these, to the first kernel.
 /// Returns true in the passes that scroll.
 pub(super) fn show(ui: &mut Ui, source: &Source) -> bool {
     let changed = match source.changed.len() {
@@ -189,6 +190,16 @@ mod tests {
         assert_eq!((&*source("a/b.cl").refused, source("a/b.cl").focus_line()), (&[8, 36][..], Some(8)));
         let short = Source::new("a/b.cl".to_owned(), "x\ny", Some("x")).with_version(2, &errors);
         assert!(short.refused.is_empty() && short.focus_line() == Some(1), "it has no such lines");
+    }
+
+    #[test]
+    fn a_source_without_marks_opens_at_its_first_kernel() {
+        let source = |text: &str| Source::new("a/b.cl".to_owned(), text, None);
+        let text = "// About.\n#define N 4\n\n__kernel void f() {}\n__kernel void g() {}\n";
+        assert_eq!(source(text).focus_line(), Some(3));
+        assert_eq!(source("int x;\n").focus_line(), None);
+        let changed = Source::new("a/b.cl".to_owned(), text, Some(&text.replace("N 4", "N 8")));
+        assert_eq!(changed.focus_line(), Some(1));
     }
 
     #[test]

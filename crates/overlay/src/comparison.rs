@@ -14,6 +14,9 @@ fn compared_variants() -> impl Iterator<Item = VariantId> {
     VariantId::ALL.into_iter().filter(|id| matches!(id.info().work, Work::Kernels(_)))
 }
 
+/// The least number of frames of each kernel in a comparison. The slowest kernel takes a second or more for a frame.
+const MIN_FRAMES: usize = 2;
+
 /// A comparison of two kernels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Comparison {
@@ -27,6 +30,8 @@ pub(crate) enum Comparison {
         factor: f64,
         /// The noise of the slow and of the fast kernel's times.
         noise: [Option<Noise>; 2],
+        /// The kernel with fewer measured frames, and their number.
+        fewest: (VariantId, usize),
     },
     /// No comparison yet, because too few frames of a kernel were measured.
     Pending {
@@ -55,10 +60,16 @@ impl Comparison {
         Some(format!("{}\u{d7} faster", theme::with_noise(*factor, noise, theme::short_number)))
     }
 
-    /// Returns the progress while too few frames were measured: "naive: 2 of 5 frames".
+    /// Returns the number of frames of a kernel while a factor of its time may still change: "naive: 2 frames".
+    pub(crate) fn few_frames(&self) -> Option<String> {
+        let Self::Measured { fewest: (variant, frames), .. } = self else { return None };
+        (*frames < noise::MIN_SAMPLES).then(|| format!("{variant}: {frames} frames"))
+    }
+
+    /// Returns the progress while too few frames were measured: "naive: 1 of 2 frames".
     pub(crate) fn progress(&self) -> Option<String> {
         let Self::Pending { variant, frames } = self else { return None };
-        Some(format!("{variant}: {frames} of {} frames", noise::MIN_SAMPLES))
+        Some(format!("{variant}: {frames} of {MIN_FRAMES} frames"))
     }
 }
 
@@ -76,10 +87,11 @@ pub(crate) fn compare(scores: &Scores, radius: u32, size: (u32, u32)) -> Option<
         // Kernels that are equally fast within the digits shown are not compared.
         (slow.0 != fast.0 && factor.is_finite() && factor >= 1.05).then_some((slow, fast, factor))
     };
-    if let Some(((slow, most), (fast, least), factor)) = between(noise::MIN_SAMPLES) {
-        return Some(Comparison::Measured { slow, fast, factor, noise: [most.noise, least.noise] });
+    if let Some(((slow, most), (fast, least), factor)) = between(MIN_FRAMES) {
+        let fewest = if most.n <= least.n { (slow, most.n) } else { (fast, least.n) };
+        return Some(Comparison::Measured { slow, fast, factor, noise: [most.noise, least.noise], fewest });
     }
     let (slow, fast, _) = between(0)?;
-    let (variant, score) = [slow, fast].into_iter().find(|(_, score)| score.n < noise::MIN_SAMPLES)?;
+    let (variant, score) = [slow, fast].into_iter().find(|(_, score)| score.n < MIN_FRAMES)?;
     Some(Comparison::Pending { variant, frames: score.n })
 }

@@ -7,7 +7,7 @@ use super::axes::{Axes, add_label, begin_s, snap_to_pixel};
 use super::facts::filter_name;
 use super::stage_graph::show_pointed_frame;
 use super::table::Numbers;
-use super::{Action, View, theme};
+use super::{Action, View, device_name, theme};
 use box_filter::VariantId;
 use engine::stats::recorder::{SUMMARY_S, mean_others_share};
 use engine::stats::{FrameSample, Setting, Stage, Summary};
@@ -85,7 +85,7 @@ pub(crate) fn show(ui: &mut Ui, area: Rect, view: &View, numbers: &Numbers, acti
             shapes.push(Shape::line(points, Stroke::new(1.8, color)));
         }
     }
-    add_names(ui, &axes, &segments, &y, &mut shapes);
+    add_names(ui, &axes, &segments, view, &y, &mut shapes);
     if segments.iter().all(|s| s.summary.is_none()) {
         let none = "no filtered frame was presented in the last 10 s";
         let at = axes.plot.center();
@@ -99,17 +99,29 @@ pub(crate) fn show(ui: &mut Ui, area: Rect, view: &View, numbers: &Numbers, acti
 
 /// Adds each segment's name and median above its line. The newest segment's text ends at the end of the axis if the segment
 /// is too short for the text; texts of other segments are left out if they would overlap the next text.
-fn add_names(ui: &Ui, axes: &Axes, segments: &[Segment], y: &dyn Fn(f64) -> f32, shapes: &mut Vec<Shape>) {
+fn add_names(
+    ui: &Ui,
+    axes: &Axes,
+    segments: &[Segment],
+    view: &View,
+    y: &dyn Fn(f64) -> f32,
+    shapes: &mut Vec<Shape>,
+) {
     let mut end = axes.plot.right();
     // Versions are named as soon as an edited one is on the screen.
     let is_edited = |variant: VariantId| {
         segments.iter().any(|s| s.setting.variant == variant && s.setting.versions.first > 1)
     };
+    // Devices are named where they change.
+    let has_changed = segments.windows(2).any(|two| two[0].setting.device != two[1].setting.device);
     for (n, segment) in segments.iter().enumerate().rev() {
         let Some(first) = segment.frames.first() else { continue };
         let mut name = filter_name(segment.setting.variant, segment.setting.radius, None);
         if is_edited(segment.setting.variant) {
             name.push_str(&format!(", version {}", segment.setting.versions.first));
+        }
+        if has_changed && let Some(device) = view.recorder.shown.device(segment.setting.device) {
+            name.push_str(&format!(" on {}", device_name::short_names(device).0));
         }
         let text = match segment.summary {
             Some(s) => format!("{name} {} ms", theme::with_noise(s.p50, s.noise, theme::short_ms)),

@@ -29,7 +29,7 @@ const MIN_SOURCE_HEIGHT: f32 = 220.0;
 /// The least width in points in which source and machine code stand side by side.
 const MIN_TWO_COLUMNS_WIDTH: f32 = 700.0;
 /// The greatest height in points of a compiler's log.
-const MAX_LOG_HEIGHT: f32 = 78.0;
+const MAX_LOG_HEIGHT: f32 = 120.0;
 /// The explanation of the panel in the hover text of its title bar.
 const ABOUT: &str = "Kernel files saved in this folder are built, validated in a child process on this frame and on test \
                      pictures, and used from the next frame on.";
@@ -213,9 +213,17 @@ fn show_error(ui: &mut Ui, error: &Error) {
     let font = if is_log { theme::figures(11.0) } else { theme::words(12.0) };
     let why = |ui: &mut Ui| {
         ui.spacing_mut().item_spacing.y = 0.0;
+        // The first error may stand below many warnings.
+        let id = egui::Id::unique(("log", &error.what, &error.why));
+        let first = error.why.lines().position(|text| text.contains("error:")).filter(|_| is_log);
+        let is_new = ui.data(|data| data.get_temp::<()>(id)).is_none();
         // Each line is a widget of its own, so that the first lines of a long log are visible.
-        for text in error.why.lines() {
-            ui.add(Label::new(RichText::new(text).font(font.clone()).color(theme::TEXT)).wrap());
+        for (n, text) in error.why.lines().enumerate() {
+            let line = ui.add(Label::new(RichText::new(text).font(font.clone()).color(theme::TEXT)).wrap());
+            if is_new && first == Some(n) {
+                ui.scroll_to_rect_animation(line.rect, Some(egui::Align::Min), ScrollAnimation::none());
+                ui.data_mut(|data| data.insert_temp(id, ()));
+            }
         }
     };
     // The log scrolls, so that the source below it stays visible.

@@ -169,7 +169,13 @@ pub(crate) fn show(
             ui.painter().text(at, Align2::RIGHT_CENTER, text, theme::words(12.0), theme::WEAK)
         }
     };
-    let bar = (head, inner.with_max_x(factor.left() - 8.0));
+    let mut left = inner.with_max_x(factor.left() - 8.0);
+    if let Some(few) = comparison.and_then(|comparison| comparison.few_frames()) {
+        let at = (left.left_bottom() + vec2(16.0, 0.0), Align2::LEFT_BOTTOM);
+        theme::elided_text(&ui, at, &few, theme::words(11.0), theme::WEAK, left.width() - 16.0);
+        left.max.y -= 14.0;
+    }
+    let bar = (head, left);
     let title = panel::title_bar(&mut ui, bar, &name, ABOUT, folded);
     if folded {
         return title;

@@ -167,6 +167,7 @@ impl FrameLoop {
     /// thread makes the calls instead. The picture on the screen stays.
     pub fn set_device(&mut self, device: Option<(Pipeline, DeviceThread, bool)>) {
         self.abandon_device();
+        let info = device.as_ref().map(|(pipeline, ..)| pipeline.cl.device.info.clone());
         if let Some((pipeline, thread, calls_here)) = device {
             // The failure of the former device is obsolete.
             self.failure = None;
@@ -174,7 +175,7 @@ impl FrameLoop {
             self.schedule.interrupt();
         }
         self.device_changes += 1;
-        self.recorder.shown.device_changed(self.device_changes);
+        self.recorder.shown.device_changed(self.device_changes, info);
         self.choice.failed = None;
     }
 

@@ -103,8 +103,20 @@ impl Scores {
         self.left_out.contains(&(variant, version))
     }
 
-    /// Clears all scores, because the device has changed.
-    pub(super) fn clear(&mut self) {
-        self.scores.clear();
+    /// Replaces the scores, because the device has changed, by those that were measured on this device before. Returns the
+    /// former ones.
+    pub(super) fn replace(&mut self, scores: DeviceScores) -> DeviceScores {
+        DeviceScores(std::mem::replace(&mut self.scores, scores.0))
+    }
+}
+
+/// The scores of a device that is not in use.
+#[derive(Debug, Clone, Default)]
+pub(super) struct DeviceScores(Vec<(VariantId, Score)>);
+
+impl DeviceScores {
+    /// Removes a variant's score, because its kernels have changed.
+    pub(super) fn reset(&mut self, variant: VariantId) {
+        self.0.retain(|(of, _)| *of != variant);
     }
 }

@@ -1,11 +1,13 @@
 //! The newest frames with the same setting as the picture on the screen, over which the overlay shows summaries.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::recorder::{HISTORY_FRAMES, SUMMARY_S, Summary, busy, mean_others_share};
+use super::scores::DeviceScores;
 use super::{FilterWork, FrameSample, GlTimes, Scores, Setting, Stage};
 use base::timing::Ratio;
 use box_filter::VariantId;
+use opencl::cl::DeviceInfo;
 
 /// The newest frames that were filtered with the same [`Setting`], up to the picture on the screen, and the scores of all
 /// variants.
@@ -21,6 +23,10 @@ pub struct ShownFrames {
     is_first: bool,
     /// The number of changes of the OpenCL device. Frames of a former device are not added.
     device: u32,
+    /// The devices that were used, each with the number of changes from which on it was.
+    devices: Vec<(u32, Option<DeviceInfo>)>,
+    /// The scores of the devices that are not in use, by [`DeviceInfo::index`].
+    other_scores: BTreeMap<usize, DeviceScores>,
     /// The number of changes of `frames`.
     changes: u64,
 }
@@ -50,25 +56,37 @@ impl ShownFrames {
     /// Sets the setting of the picture that will be on the screen after the next swap, and drops the collected frames if the
     /// setting has changed.
     pub(crate) fn begin(&mut self, setting: Setting) {
-        let Some(before) = self.setting.replace(setting).filter(|before| *before != setting) else { return };
-        if before.device != setting.device {
-            self.scores.clear();
+        if self.setting.replace(setting).is_some_and(|before| before != setting) {
+            self.clear();
         }
+    }
+
+    /// Notes that another OpenCL device, or none, filters from now on, and clears the frames. The scores are those that were
+    /// measured on this device before. `device` is the number of such changes.
+    pub(crate) fn device_changed(&mut self, device: u32, info: Option<DeviceInfo>) {
+        let index = info.as_ref().map(|info| info.index);
+        let known = index.and_then(|index| self.other_scores.remove(&index)).unwrap_or_default();
+        let scores = self.scores.replace(known);
+        let former = self.devices.last().and_then(|(_, info)| info.as_ref());
+        if let Some(former) = former.filter(|former| Some(former.index) != index) {
+            self.other_scores.insert(former.index, scores);
+        }
+        self.device = device;
+        self.devices.push((device, info));
         self.clear();
     }
 
-    /// Notes that another OpenCL device, or none, filters from now on, and clears the frames and scores. `device` is the number of such
-    /// changes.
-    pub(crate) fn device_changed(&mut self, device: u32) {
-        self.device = device;
-        self.scores.clear();
-        self.clear();
+    /// Returns the device that was used after this number of changes of the device.
+    pub fn device(&self, changes: u32) -> Option<&DeviceInfo> {
+        let device = self.devices.iter().rfind(|(number, _)| *number <= changes)?;
+        device.1.as_ref()
     }
 
     /// Notes that this version of a variant's kernels is used from now on, and clears the variant's statistics. With `differs` its times
     /// are left out of all statistics, because its pictures differ from the reference.
     pub(crate) fn kernels_changed(&mut self, variant: VariantId, version: u64, differs: bool) {
         self.scores.reset(variant, version, differs);
+        self.other_scores.values_mut().for_each(|scores| scores.reset(variant));
         let is_in = |setting: Setting| {
             setting.variant == variant || setting.beside.is_some_and(|b| b.variant == variant)
         };

@@ -6,9 +6,9 @@ use super::*;
 fn part_at(fixture: &Fixture, at: Pos2) -> Option<Rect> {
     let names = ["headline", "ladder", "graph", "strip"].into_iter();
     let names = names.chain(Panel::ALL.map(Panel::name));
-    let rects =
+    let mut rects =
         names.filter_map(|name| Some(fixture.ctx.read_response(panel::cover_id(name))?.interact_rect));
-    rects.filter(|rect| rect.contains(at)).next_back()
+    rects.rfind(|rect| rect.contains(at))
 }
 
 #[test]

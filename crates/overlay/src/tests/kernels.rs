@@ -84,6 +84,21 @@ fn the_beginning_of_a_long_log_is_in_sight_below_ten_versions() {
     assert!(!fixture.shows("03_flat.cl:59:"), "the rest scrolls");
 }
 
+#[test]
+fn the_first_error_of_a_log_is_in_sight_below_many_warnings() {
+    let mut fixture = Fixture::new(vec2(1280.0, 720.0));
+    fixture.kernels = edited();
+    let mut log: Vec<String> = (1..30).map(|n| format!("03_flat.cl:{n}: warning: unused variable")).collect();
+    log.push("03_flat.cl:31: error: expected ';' after an expression".to_owned());
+    log.extend((32..60).map(|n| format!("03_flat.cl:{n}: warning: unused variable")));
+    let error = Error::new("It does not build.", log.join("\n"), "");
+    fixture.kernels.versions[0].results[0].verdict = Verdict::Refused(error);
+    fixture.change(|s| s.open[Panel::Kernels as usize] = true);
+    (0..5).for_each(|_| drop(fixture.pass(vec![])));
+    assert!(fixture.shows("03_flat.cl:31: error: "), "{:?}", fixture.texts);
+    assert!(!fixture.shows("03_flat.cl:1: warning"), "{:?}", fixture.texts);
+}
+
 /// Checks that the result comes before the part of the line that is cut off at the panel's edge.
 #[test]
 fn a_refusal_does_not_repeat_the_files_name() {

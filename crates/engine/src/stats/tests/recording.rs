@@ -1,6 +1,7 @@
 //! Tests of the recorder: what is counted, what a summary covers, what is forgotten.
 
 use super::*;
+use opencl::cl::DeviceInfo;
 
 #[test]
 fn counters_add_up() {
@@ -181,6 +182,7 @@ fn scores_are_medians_that_survive_a_switch() {
     unknown.stages[Stage::Filter as usize] = f64::NAN;
     recorder.push(unknown);
     assert_eq!(recorder.shown.scores().of(VariantId::Flat), None);
+    recorder.shown.device_changed(1, None);
     recorder.push(FrameSample { device: 1, ..frame(at + 2.0, 40.0, 1.0, VariantId::Native) });
     assert_eq!(recorder.shown.scores().of(VariantId::Naive), None, "of another device");
     assert!(recorder.shown.scores().of(VariantId::Native).is_some());
@@ -199,7 +201,7 @@ fn another_device_has_no_numbers_before_it_has_measured() {
     assert_eq!(told(&recorder), (Some(5.0 * FILTER), Some(5.0 * FILTER)));
     let count = recorder.shown.changes();
     // In a pause nothing else comes.
-    recorder.shown.device_changed(1);
+    recorder.shown.device_changed(1, None);
     assert_eq!(told(&recorder), (None, None));
     assert!(recorder.shown.last().is_none() && recorder.shown.frame_interval().is_none());
     assert_ne!(recorder.shown.changes(), count, "the overlay takes that up");
@@ -209,6 +211,30 @@ fn another_device_has_no_numbers_before_it_has_measured() {
     assert_eq!((recorder.presented(), recorder.frames().len()), (6, 6));
     recorder.push_refiltered(of(0.24, 2.0, 1));
     assert_eq!(told(&recorder), (Some(2.0 * FILTER), Some(2.0 * FILTER)));
+}
+
+#[test]
+fn a_device_that_comes_back_has_the_times_that_it_had() {
+    let mut recorder = Recorder::new(true);
+    let device = |index| DeviceInfo { index, ..DeviceInfo::made_up() };
+    let of = |at: f64, unit, device| FrameSample { device, ..frame(at, 40.0, unit, VariantId::Flat) };
+    let ms = |r: &Recorder| r.shown.scores().of(VariantId::Flat).map(|s| s.ms);
+    recorder.shown.device_changed(1, Some(device(0)));
+    (0..5).for_each(|n| recorder.push(of(0.04 * f64::from(n), 5.0, 1)));
+    recorder.shown.device_changed(2, Some(device(1)));
+    assert_eq!(ms(&recorder), None, "nothing was measured on it");
+    (5..9).for_each(|n| recorder.push(of(0.04 * f64::from(n), 2.0, 2)));
+    assert_eq!(ms(&recorder), Some(2.0 * FILTER));
+    // Between the two there may be none, after a failure.
+    recorder.shown.device_changed(3, None);
+    assert_eq!(ms(&recorder), None);
+    recorder.shown.device_changed(4, Some(device(0)));
+    assert_eq!(ms(&recorder), Some(5.0 * FILTER));
+    assert_eq!(recorder.shown.device(2).map(|device| device.index), Some(1));
+    // Other kernels make the times of the other device obsolete, too.
+    recorder.shown.kernels_changed(VariantId::Flat, 2, false);
+    recorder.shown.device_changed(5, Some(device(1)));
+    assert_eq!(ms(&recorder), None);
 }
 
 #[test]
