@@ -3,7 +3,7 @@
 use egui::{Align2, Button, Color32, Margin, Rect, Sense, Stroke, StrokeKind, Ui, UiBuilder, pos2, vec2};
 
 use super::panels::Panel;
-pub(crate) use super::widgets::{choice_button, line, link, paragraph, resizable};
+pub(crate) use super::widgets::{choice_button, line, link, padded, paragraph, resizable};
 use super::{Action, theme};
 use crate::hover::Explain as _;
 
@@ -102,11 +102,6 @@ pub(crate) const MAX_HEIGHT: f32 = 100_000.0;
 
 /// The space around the contents of most panels, in points.
 pub(crate) const MARGIN: Margin = Margin { left: 8, right: 8, top: 0, bottom: 8 };
-
-/// Lays `contents` out with `margin` around them.
-pub(crate) fn padded(ui: &mut Ui, margin: Margin, contents: impl FnOnce(&mut Ui)) {
-    egui::Frame::new().inner_margin(margin).show(ui, contents);
-}
 
 /// Lays out a clickable word in the title bar `head`, left of the closing button. Returns true if it was clicked.
 pub(crate) fn title_link(ui: &mut Ui, head: Rect, text: &str, hover: &str) -> bool {

@@ -1,6 +1,8 @@
 //! Texts and buttons that several panels use.
 
-use egui::{Align2, Button, Color32, Label, Pos2, Rect, Response, RichText, Sense, Ui, UiBuilder, vec2};
+use egui::{
+    Align2, Button, Color32, Label, Margin, Pos2, Rect, Response, RichText, Sense, Ui, UiBuilder, vec2,
+};
 
 use crate::hover::Explain as _;
 use crate::panel::MAX_HEIGHT;
@@ -61,3 +63,8 @@ pub(crate) fn resizable(ui: &mut Ui, name: &'static str, height: f32, contents: 
 
 /// The least height in points to which a part of a panel can be resized.
 const MIN_RESIZED_HEIGHT: f32 = 90.0;
+
+/// Lays `contents` out with `margin` around them.
+pub(crate) fn padded(ui: &mut Ui, margin: Margin, contents: impl FnOnce(&mut Ui)) {
+    egui::Frame::new().inner_margin(margin).show(ui, contents);
+}
