@@ -317,7 +317,13 @@ impl<'a> BoxFilter<'a> {
     /// Creates a benchmark on `frames` of a movie: at least one, each with `size` (width and height) in RGBA. Before a
     /// variant is timed, one of the frames is filtered through `engine` and checked.
     pub fn on_movie(frames: &'a [Vec<u8>], size: (u32, u32), engine: &'a mut dyn EngineFrames) -> Self {
-        Self { frames, engine: Some(RefCell::new(engine)), ..Self::on_noise(size) }.into_images()
+        Self { engine: Some(RefCell::new(engine)), ..Self::on_frames(frames, size) }.into_images()
+    }
+
+    /// Creates a benchmark on `frames` as [`BoxFilter::on_movie`] does, without an engine: variants are checked by the ladder
+    /// alone.
+    pub fn on_frames(frames: &'a [Vec<u8>], size: (u32, u32)) -> Self {
+        Self { frames, ..Self::on_noise(size) }
     }
 
     /// Creates a benchmark on pictures of noise with this width and height, for tuning.

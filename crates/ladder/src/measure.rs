@@ -117,6 +117,19 @@ thread_local! {
     static LAST_COMMANDS_MS: RefCell<Vec<f64>> = const { RefCell::new(Vec::new()) };
 }
 
+thread_local! {
+    /// The name of the kernels that this thread runs, for traces.
+    static KERNEL_NAME: RefCell<Option<Box<str>>> = const { RefCell::new(None) };
+}
+
+/// Calls `run`; in traces the commands that it samples have this name.
+pub(super) fn named<T>(name: &str, run: impl FnOnce() -> T) -> T {
+    KERNEL_NAME.set(Some(name.into()));
+    let result = run();
+    KERNEL_NAME.set(None);
+    result
+}
+
 /// Returns the device time in milliseconds of each command of the last [`sample`] on this thread, in order; empty if one is not
 /// known.
 pub(super) fn last_commands_ms() -> Vec<f64> {
@@ -158,7 +171,12 @@ fn trace_spans(
 ) -> Vec<log::Event> {
     let to = begin + Duration::try_from_secs_f64(wall_ms / 1e3).unwrap_or_default();
     let mut traced = vec![log::Event::span(Track::of_thread(), "measure", begin, to)];
-    traced.extend(device_spans(clock, "command", events, (begin, enqueued), to));
+    let name = KERNEL_NAME.with_borrow(Clone::clone);
+    let commands = device_spans(clock, "command", events, (begin, enqueued), to);
+    traced.extend(commands.into_iter().map(|command| match &name {
+        Some(name) => command.with(name.clone()),
+        None => command,
+    }));
     traced
 }
 
@@ -264,13 +282,14 @@ pub type TaskResults<E = Error> = Vec<std::result::Result<TaskSamples, E>>;
 pub fn alternate<E>(
     rounds: u32,
     tasks: &mut [TimedTask<E>],
-    prepare: impl FnMut(u32, &TaskResults<E>) -> Result<()>,
+    mut prepare: impl FnMut(u32, &TaskResults<E>) -> Result<()>,
 ) -> Result<TaskResults<E>> {
-    alternate_pairs(rounds, tasks, &[], prepare)
+    alternate_pairs(rounds, tasks, &[], |round, results| prepare(round, results).map(|()| true))
 }
 
 /// Runs all tasks in turn as [`alternate`] does. `pairs` has the index of the first task of each pair that is compared: the second
-/// one follows it in even rounds, and comes before it in odd ones, so that neither gains by its place.
+/// one follows it in even rounds, and comes before it in odd ones, so that neither gains by its place. If `prepare` returns
+/// false, the round and all later ones are left out.
 ///
 /// # Errors
 /// Returns the error of `prepare`, which ends all tasks.
@@ -278,7 +297,7 @@ pub fn alternate_pairs<E>(
     rounds: u32,
     tasks: &mut [TimedTask<E>],
     pairs: &[usize],
-    mut prepare: impl FnMut(u32, &TaskResults<E>) -> Result<()>,
+    mut prepare: impl FnMut(u32, &TaskResults<E>) -> Result<bool>,
 ) -> Result<TaskResults<E>> {
     let in_pairs = |at: usize, round: u32| match round % 2 {
         1 if pairs.contains(&at) => at + 1,
@@ -289,7 +308,9 @@ pub fn alternate_pairs<E>(
     let began = CpuTimes::now();
     let others = || CpuTimes::now()?.others_since(began.as_ref()?);
     for round in 0..rounds {
-        prepare(round, &results)?;
+        if !prepare(round, &results)? {
+            break;
+        }
         for at in 0..tasks.len() {
             let at = in_pairs(at, round);
             let (Some(task), Some(result)) = (tasks.get_mut(at), results.get_mut(at)) else { continue };
@@ -378,7 +399,7 @@ mod tests {
             }
         };
         let mut tasks: [TimedTask; 4] = ['a', 'b', 'c', 'd'].map(task);
-        let results = alternate_pairs(3, &mut tasks, &[1], |_, _| Ok(())).unwrap();
+        let results = alternate_pairs(3, &mut tasks, &[1], |_, _| Ok(true)).unwrap();
         drop(tasks);
         assert_eq!(runs.into_inner(), "abcdacbdabcd");
         assert!(results.iter().all(|timed| timed.as_ref().is_ok_and(|timed| timed.samples.len() == 3)));

@@ -29,6 +29,9 @@ pub struct BenchOptions {
     pub selected_by_name: bool,
     /// True if the registers of kernels are wanted, for which they are compiled once more.
     pub registers: bool,
+    /// True if each variant is checked at many small cases before it is timed. Otherwise only a first case, and the outputs of timed
+    /// runs, are compared with the reference.
+    pub checks: bool,
 }
 
 /// Receives the progress and the results of a benchmark.
@@ -39,6 +42,11 @@ pub trait BenchObserver {
     /// Called after each round with the results so far of the case with the index `case`. Variants that have not been timed yet are
     /// [`Outcome::Skipped`] with the reason [`NOT_TIMED`](super::NOT_TIMED).
     fn update_case(&mut self, case: usize, run: CaseRun);
+
+    /// Called before each variant is built and before each round. Returns false to end the case with the rounds so far.
+    fn may_continue(&mut self) -> bool {
+        true
+    }
 }
 
 /// The builder of the variants, and that of the same variants from a second folder of kernels, if two folders are compared.
@@ -101,9 +109,12 @@ fn run_case<L: Ladder>(
             row.entry.name = format!("{} ({})", row.entry.id, folder_letter(folder));
         }
         observer.begin_step(&format!("checking {}, {short}", row.entry.id));
-        let prepared = match options.fail_fast && run.is_wrong() {
-            true => Err(Box::new(Outcome::Skipped("Something before it is wrong.".to_owned()))),
-            false => prepare_variant(runner, variant, &mut buffers, options),
+        let prepared = if options.fail_fast && run.is_wrong() {
+            Err(Box::new(Outcome::Skipped("Something before it is wrong.".to_owned())))
+        } else if !observer.may_continue() {
+            Err(Box::new(not_timed()))
+        } else {
+            prepare_variant(runner, variant, &mut buffers, options)
         };
         match prepared {
             Ok((rounds, checked, prepared)) => {
@@ -151,11 +162,15 @@ fn run_case<L: Ladder>(
     let compared = |rounds: u32| ComparedRounds::new(rounds, random);
     let task = |turn: Turn| {
         let (rounds, run) = match turn {
-            Turn::Peak(at) => (options.rounds, run_peak(runner, peaks.get(at)?.as_ref()?, &buffers)),
+            Turn::Peak(at) => {
+                let name = run.case.peaks[at].name.to_owned();
+                (options.rounds, name_commands(name, run_peak(runner, peaks.get(at)?.as_ref()?, &buffers)))
+            }
             Turn::Row(at) => {
                 let (_, rounds, one) = ready.iter().find(|(row, ..)| *row == at)?;
+                let name = run.rows[at].entry.name.clone();
                 let run = run_variant(runner, one, &buffers, compared(*rounds), (at, &exact));
-                (*rounds, record_launches(run, at, &launches))
+                (*rounds, name_commands(name, record_launches(run, at, &launches)))
             }
         };
         Some((turn, TimedTask { rounds, run }))
@@ -186,9 +201,12 @@ fn run_case<L: Ladder>(
         if round > 0 {
             observer.update_case(index, with(results, &readings));
         }
+        if !observer.may_continue() {
+            return Ok(false);
+        }
         observer.begin_step(&format!("timing {short}, round {}", round + 1));
         let is_compared = ready.iter().any(|(_, rounds, _)| compared(*rounds).contains(round));
-        runner.load_round(round, is_compared, &mut buffers.borrow_mut())
+        runner.load_round(round, is_compared, &mut buffers.borrow_mut()).map(|()| true)
     })?;
     let mut run = with(&results, &readings);
     if let Some(cl) = &runner.cl {
@@ -217,6 +235,7 @@ fn prepare_variant<L: Ladder>(
     let checked = match variant.work {
         // An extra host variant is the code of a variant that is checked already.
         Work::ExtraHost(..) => Vec::new(),
+        _ if !options.checks => Vec::new(),
         _ => runner.check(variant.id, &prepared, buffers)?,
     };
     Ok((rounds, checked, prepared))
@@ -249,6 +268,11 @@ fn record_launches<'a>(mut run: Run<'a>, row: usize, launches: &'a RefCell<Vec<L
         }
         Ok(sample)
     })
+}
+
+/// Returns a function that does `run`, whose commands have this name in traces.
+fn name_commands(name: String, mut run: Run<'_>) -> Run<'_> {
+    Box::new(move |round| measure::named(&name, || run(round)))
 }
 
 /// Returns the median time of each launch; empty if rounds have different launches, or none have times.
@@ -400,7 +424,7 @@ mod tests {
         run_benchmark(
             names,
             cases,
-            BenchOptions { rounds: 3, fail_fast, selected_by_name: false, registers: false },
+            BenchOptions { rounds: 3, fail_fast, selected_by_name: false, registers: false, checks: true },
         )
     }
 
@@ -444,7 +468,13 @@ mod tests {
     #[test]
     fn variants_that_take_minutes_are_left_out_unless_selected() {
         let run_with = |selected_by_name| {
-            let options = BenchOptions { rounds: 3, fail_fast: false, selected_by_name, registers: false };
+            let options = BenchOptions {
+                rounds: 3,
+                fail_fast: false,
+                selected_by_name,
+                registers: false,
+                checks: true,
+            };
             let (observer, calls) = run_benchmark(&["good", "half a minute", "slow"], &[TIMED_CASE], options);
             let run = observer.runs.last().unwrap().1.clone();
             (run, calls.contains(&"poison half a minute".to_owned()))
@@ -491,8 +521,13 @@ mod tests {
         let rounds_of_mismatches = |has_one_input| {
             let ladder = FakeLadder { has_one_input, ..FakeLadder::new(by_name) };
             let mut observer = RecordingObserver::default();
-            let options =
-                BenchOptions { rounds: ROUNDS, fail_fast: false, selected_by_name: false, registers: false };
+            let options = BenchOptions {
+                rounds: ROUNDS,
+                fail_fast: false,
+                selected_by_name: false,
+                registers: false,
+                checks: true,
+            };
             run_ladder(&ladder, None, (&["good", "once", "cached"], &[TIMED_CASE]), options, &mut observer);
             let (_, run) = observer.runs.pop().unwrap();
             let round = |outcome: &Outcome| match outcome {
@@ -563,6 +598,7 @@ mod tests {
                 fail_fast: false,
                 selected_by_name: false,
                 registers: false,
+                checks: true,
             };
             let mut governor = Governor { folder: &folder, speeds_mhz, round: 0, last: None };
             run_ladder(

@@ -86,7 +86,7 @@ pub struct Event {
     pub to: Option<Instant>,
     /// The number of the frame that the event belongs to, if any, counted from the first presented one.
     pub frame: Option<u32>,
-    /// Details that the trace shows with the event.
+    /// Details that the trace shows with the event. Of a kernel on a queue or in OpenGL, the name of its variant and version.
     pub detail: Option<Box<str>>,
 }
 
@@ -109,6 +109,12 @@ impl Event {
     /// Sets the number of the frame that the event belongs to, counted from the first presented one.
     pub fn with_frame(self, frame: u64) -> Self {
         Self { frame: u32::try_from(frame).ok(), ..self }
+    }
+
+    /// Returns the name of the variant and version whose kernel this span is; `None` for other events.
+    pub fn kernel(&self) -> Option<&str> {
+        let is_kernel = matches!(self.track, Track::Device | Track::GlFilter | Track::Native);
+        self.detail.as_deref().filter(|_| is_kernel && self.to.is_some())
     }
 
     /// Sets the details that the trace shows with the event.
