@@ -15,15 +15,17 @@ mod table;
 mod whole_frames;
 mod why;
 
+use std::path::Path;
+
 use crate::cli::live::LiveRun;
 use crate::cli::{BenchArgs, deduplicate, exit, selected_devices, usage, working_devices};
 use base::error::{Error, Result};
 use base::save;
 use ladder::BackEnd;
 use ladder::rounds::BenchOptions;
-use ladder::rows::Case;
+use ladder::rows::{Case, CaseRun};
 use ladder::saved::Metadata;
-use opencl::cl::Device;
+use opencl::cl::{Device, DeviceInfo};
 use opencl::sandbox;
 use opencl::sources::Sources;
 
@@ -106,6 +108,33 @@ fn start(
     LiveRun::start(results, steps)
 }
 
+/// Saves results that another command has measured on a device with generated data of a ladder.
+pub(super) fn save_runs(
+    path: &Path,
+    metadata: &Metadata,
+    ladder: &'static str,
+    device: &DeviceInfo,
+    runs: &[CaseRun],
+    interrupted: Option<&str>,
+) -> Result<()> {
+    let runs = runs.iter().cloned().enumerate().collect();
+    let device = DeviceResults { device: Some(device.clone()), runs, ..DeviceResults::new(None) };
+    let results = Results {
+        json: false,
+        live: false,
+        chart: None,
+        roofline: None,
+        save: None,
+        folders: Vec::new(),
+        metadata: metadata.clone(),
+        input: Input::Generated(ladder),
+        rounds: 0,
+        cases: Vec::new(),
+        devices: vec![device],
+    };
+    report::save(&results, path, interrupted)
+}
+
 /// Returns true if the benchmark should go on: false only if `--fail-fast` is set and a variant has failed or differs from the
 /// reference.
 fn should_continue(args: &BenchArgs, live: &LiveRun<Results>) -> bool {
@@ -127,6 +156,7 @@ fn options(args: &BenchArgs) -> BenchOptions {
         fail_fast: args.fail_fast,
         selected_by_name: args.variant.trim() != ALL,
         registers: args.why,
+        checks: true,
     }
 }
 

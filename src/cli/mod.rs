@@ -407,6 +407,9 @@ pub struct TuneArgs {
     /// Print JSON instead of a table
     #[arg(long)]
     pub json: bool,
+    /// Save the final runs with the time of each, for `clreel compare`
+    #[arg(long, value_name = "FILE.json", value_parser = values::json_file)]
+    pub save: Option<PathBuf>,
 }
 
 /// Options of `clreel snapshot`.

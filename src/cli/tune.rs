@@ -3,6 +3,9 @@
 
 mod report;
 
+use std::path::PathBuf;
+
+use crate::cli::bench;
 use crate::cli::devices::DeviceEntry;
 use crate::cli::ladders::{selected_cases, size_option_ids};
 use crate::cli::live::{LiveResults, LiveRun};
@@ -10,6 +13,7 @@ use crate::cli::output::{print_json, print_line};
 use crate::cli::{TuneArgs, deduplicate, exit, usage, working_devices};
 use base::error::{Error, Result};
 use base::memory::require;
+use base::save;
 use base::stderr::print_message;
 use base::timing::Noise;
 use base::timing::noise;
@@ -18,7 +22,9 @@ use box_filter::tuned::RADIUS_RANGES;
 use engine::sharing::Sharing;
 use ladder::cache::{self, Cache, Entry};
 use ladder::config::{Config, Tunable};
+use ladder::rows::CaseRun;
 use ladder::runner::{Ladder, LadderRunner, cache_class};
+use ladder::saved::Metadata;
 use ladder::trial::Child;
 use ladder::tune::{self as searching, SearchObserver, Trial, max_trials};
 use opencl::cl::{ClContext, DeviceInfo, select_device};
@@ -89,6 +95,9 @@ fn search_all<L: Ladder>(
         runs: Vec::new(),
         current: None,
         total: targets.len(),
+        save: args.save.clone(),
+        finals: Vec::new(),
+        metadata: Metadata::now(concat!("clreel ", env!("CARGO_PKG_VERSION"))),
     };
     let live = LiveRun::start(results, targets.len() * max_trials);
     let mut child = Child::new(L::INFO.name, args.trial.timeouts.kernel_timeout);
@@ -105,6 +114,7 @@ fn search_all<L: Ladder>(
             let mut results = live.results();
             results.current = None;
             results.runs.push(Run::new(target, &found));
+            results.finals.push(found.case_run(&runner, case));
             drop(results);
             // Stored after each search, so that an interruption loses only the current one; loaded each time, because other
             // processes may have stored results meanwhile.
@@ -136,6 +146,7 @@ fn search_all<L: Ladder>(
 fn device(args: &TuneArgs) -> Result<(WorkGuard, ClContext)> {
     // Fails before minutes of tuning.
     cache::require_writable()?;
+    args.save.as_deref().map_or(Ok(()), save::can_write)?;
     let device = select_device(&working_devices(), args.on.device.as_deref())?;
     let watched = watch::on_device(&device.info.name, "configurations are tried");
     ClContext::new(&device, Sources::from_environment()).map(|cl| (watched, cl))
@@ -151,6 +162,11 @@ struct Results {
     current: Option<Run>,
     /// Number of all searches, including those still to be made.
     total: usize,
+    /// The path of the JSON file to write, if `--save` is set.
+    save: Option<PathBuf>,
+    /// The final runs of each search, to be saved.
+    finals: Vec<CaseRun>,
+    metadata: Metadata,
 }
 
 /// The observer of a search: stores the trials, and advances the progress bar.
@@ -173,8 +189,13 @@ impl<C: Tunable> SearchObserver<C> for ProgressObserver<'_> {
 }
 
 impl LiveResults for Results {
-    /// Prints the results of all searches, as JSON or as tables.
+    /// Prints the results of all searches, as JSON or as tables, and saves the final runs.
     fn print(&self, interrupted: Option<&str>) -> Result<()> {
+        // The results are printed even if the file cannot be written, and vice versa.
+        let saved = self.save.as_ref().map_or(Ok(()), |path| {
+            let (device, ladder) = (&self.device, self.ladder.unwrap_or(BoxFilter::INFO.name));
+            bench::save_runs(path, &self.metadata, ladder, device, &self.finals, interrupted)
+        });
         let runs = || self.runs.iter().chain(&self.current);
         if self.json {
             let sharing = Sharing::copy("tune opens no window; `clreel devices` tests sharing");
@@ -203,7 +224,7 @@ impl LiveResults for Results {
         if let Some(noisy) = noise::summary(&rows) {
             print_message(&noisy);
         }
-        Ok(())
+        saved
     }
 
     /// Describes which searches are missing after an interruption.

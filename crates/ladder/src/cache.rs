@@ -54,6 +54,9 @@ pub struct Entry {
     source: String,
     /// The median time in milliseconds of runs that alternated with runs of the other variants' best configurations.
     ms: f64,
+    /// True for the entry of the search that `auto` uses; without one it uses the fastest.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    kept: bool,
     /// The class of cases, as in [`Class::fields`].
     #[serde(flatten)]
     class: Map<String, Value>,
@@ -81,8 +84,15 @@ impl Entry {
             params: params.collect(),
             source: sources.fingerprint(config.code().file())?,
             ms,
+            kept: false,
             class: class.fields.clone(),
         })
+    }
+
+    /// Returns the entry with the mark that `auto` uses it.
+    #[must_use]
+    pub fn keep(self) -> Self {
+        Self { kept: true, ..self }
     }
 
     /// Returns true if both entries are for the same device, driver, ladder and class of cases. The times of two such entries
@@ -191,9 +201,9 @@ impl Cache {
         self.entries.extend(found);
     }
 
-    /// Returns the fastest variant for a class of cases on a device, with its parameters. `find` receives a variant id from the
+    /// Returns the variant that tuning has kept for a class of cases on a device, or the fastest one, with its parameters. `find` receives a variant id from the
     /// cache file and returns the caller's own value for that variant, together with its kernel code. `None` if the class was
-    /// not tuned, or its fastest entry is no longer valid.
+    /// not tuned, or that entry is no longer valid.
     pub fn fastest<R, C: Tunable>(
         &self,
         device: &DeviceInfo,
@@ -202,8 +212,8 @@ impl Cache {
         find: impl FnOnce(&str) -> Option<(R, &'static C)>,
     ) -> Option<(R, Config<C>)> {
         let found = self.entries.iter().filter(|e| e.is_for(device, class));
-        // If the fastest entry is outdated, the others may not be the fastest any more: the cases must be tuned again.
-        let best = found.min_by(|a, b| f64::total_cmp(&a.ms, &b.ms))?;
+        // If this entry is outdated, the others may not be the fastest any more: the cases must be tuned again.
+        let best = found.min_by(|a, b| b.kept.cmp(&a.kept).then(f64::total_cmp(&a.ms, &b.ms)))?;
         let (variant, code) = find(&best.variant)?;
         Some((variant, best.config(device, sources, code)?))
     }

@@ -2,7 +2,7 @@
 //! values. The other parameters have the values of the best configuration.
 
 use crate::config::{Config, Param, Tunable};
-use crate::tune::{Trial, best, grid_params};
+use crate::tune::{Trial, best, best_of, grid_params};
 
 /// Trials of one variant, arranged by the values of two parameters.
 #[derive(Debug)]
@@ -26,12 +26,8 @@ impl<'a, C: Tunable> HeatMap<'a, C> {
     pub fn new(trials: &'a [Trial<C>], variant: &str) -> Option<Self> {
         let own = || trials.iter().filter(|t| t.variant == variant);
         let first = own().next()?;
-        let fastest = own().filter(|t| t.ms().is_some()).min_by(|a, b| {
-            let ms = |t: &Trial<C>| t.ms().unwrap_or(f64::INFINITY);
-            f64::total_cmp(&ms(a), &ms(b))
-        });
-        // After the search, the finalist: its configuration goes into the cache.
-        let center = own().find(|t| t.median_ms.is_some()).or(fastest).unwrap_or(first);
+        // After the search, the one whose configuration goes into the cache.
+        let center = best_of(own()).map_or(first, |(best, _)| best);
         let mut axes = grid_params(center.config.code()).into_iter();
         let (column_param, row_param) = (axes.next(), axes.next());
         let values = |param: Option<&'static Param>| {
@@ -88,6 +84,7 @@ mod tests {
             compile_ms: None,
             status,
             median_ms: None,
+            is_kept: false,
             noise: None,
         }
     }

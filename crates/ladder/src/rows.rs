@@ -98,6 +98,8 @@ pub struct Row {
     pub kernel: Option<KernelFile>,
     /// The index of the folder of kernels, if the variant's kernels of several folders are compared.
     pub folder: Option<usize>,
+    /// The kernels' parameters, if several configurations of the variant were timed.
+    pub configuration: Option<String>,
     /// The comparisons of the checks; empty if the variant was not checked to the end.
     pub checked: Vec<Checked>,
     /// The accuracy of the output; `None` if the output has to be exact.
@@ -119,6 +121,7 @@ impl Row {
             auto_choice: None,
             kernel: None,
             folder: None,
+            configuration: None,
             checked: Vec::new(),
             accuracy: None,
             work: None,

@@ -6,6 +6,9 @@
 //! parameters with the most values is tried as well, which finds values that are good only together, and makes a [heat
 //! map](super::heat). A configuration whose output differs from the reference is never timed. A configuration that is predicted
 //! to take far longer than the best one so far is abandoned after the prediction.
+//!
+//! At the end the best configuration of each variant, and the default ones, are timed in turns. The fastest one is kept for `auto`,
+//! unless no difference from a default one is shown: then that is kept.
 
 use std::cell::RefCell;
 use std::time::Instant;
@@ -16,10 +19,12 @@ use crate::clock_speed::ClockSpeed;
 use crate::config::{Config, Param, Tunable};
 use crate::measure::{self, Measurement, Sample, TimedTask};
 use crate::outcome::to_error;
+use crate::rows::{CaseRun, Row};
 use crate::runner::{CaseBuffers, Ladder, LadderRunner, Part};
+use crate::saved::KernelFile;
 use crate::search::{MAX_RATIO_TO_BEST, TrialResult, coordinate_descent};
 use base::error::{Error, Result};
-use base::timing::{CpuTimes, Noise, ms_since};
+use base::timing::{CpuTimes, Noise, Ratio, Verdict, ms_since};
 use base::verify::{Checked, MismatchReport};
 use opencl::cl::{ClContext, DeviceInfo};
 use opencl::clock::ClockState;
@@ -32,7 +37,7 @@ use opencl::watch;
 const SHORT_MS: f64 = 50.0;
 /// The number of timed runs of a trial.
 const ROUNDS: u32 = 12;
-/// The number of timed runs of each finalist, that is of the best configuration of each variant.
+/// The number of timed runs of each finalist, that is of the best configuration of each variant and of the default ones.
 const FINAL_ROUNDS: u32 = 40;
 
 /// The result of trying a configuration.
@@ -69,10 +74,12 @@ pub struct Trial<C: 'static> {
     pub compile_ms: Option<f64>,
     /// The result of trying the configuration.
     pub status: Status,
-    /// The median time in milliseconds of the final runs, in which the best configurations of all variants run in turn; `None`
-    /// if this is not the best configuration of its variant. Other trials are compared by their minimum, since their runs do
-    /// not alternate.
+    /// The median time in milliseconds of the final runs, in which the best configurations of all variants and the default ones
+    /// run in turn; `None` if this is none of them. Other trials are compared by their minimum, since their runs do not
+    /// alternate.
     pub median_ms: Option<f64>,
+    /// True if this is the configuration that is kept for `auto`.
+    pub is_kept: bool,
     /// The disturbances of the timed runs, or of the final runs if [`median_ms`](Self::median_ms) is set; `None` if the runs
     /// were not disturbed or there were none.
     pub noise: Option<Noise>,
@@ -80,9 +87,15 @@ pub struct Trial<C: 'static> {
 
 impl<C> Clone for Trial<C> {
     fn clone(&self) -> Self {
-        let Self { variant, config, compile_ms, status, median_ms, noise } = self;
-        let (config, status) = (config.clone(), status.clone());
-        Self { variant, config, compile_ms: *compile_ms, status, median_ms: *median_ms, noise: *noise }
+        Self {
+            variant: self.variant,
+            config: self.config.clone(),
+            compile_ms: self.compile_ms,
+            status: self.status.clone(),
+            median_ms: self.median_ms,
+            is_kept: self.is_kept,
+            noise: self.noise,
+        }
     }
 }
 
@@ -91,6 +104,24 @@ impl<C> Trial<C> {
     pub fn ms(&self) -> Option<f64> {
         if let Status::Scored(ms) = self.status { Some(ms) } else { None }
     }
+}
+
+impl<C: Tunable> Trial<C> {
+    /// Returns the variant's id and the parameters, as in "fused STRIPS=2".
+    pub fn name(&self) -> String {
+        format!("{} {}", self.variant, self.config).trim_end().to_owned()
+    }
+}
+
+/// The configuration that a search keeps for `auto`.
+#[derive(Debug, Clone, Copy)]
+pub struct Choice {
+    /// The index of the trial.
+    pub kept: usize,
+    /// The index of the trial with which it is compared, and the verdict on the kept one; `None` as verdict if there were too few
+    /// runs. A default configuration that is kept is compared with the one that has the least median, any other one with the
+    /// default configuration. `None` if the default configuration has the least median, or has no times.
+    pub other: Option<(usize, Option<Verdict>)>,
 }
 
 /// The results of a search.
@@ -107,18 +138,76 @@ pub struct Search<C: 'static> {
     pub clock: ClockState,
     /// The speed of the device's clock during the final runs, or the reason why it is unknown, as a sentence.
     pub clock_speed: std::result::Result<ClockSpeed, String>,
+    /// The times of the final runs of each finalist, with the index of its trial.
+    pub finals: Vec<(usize, Measurement)>,
+    /// The configuration that is kept; `None` if there is none with final runs.
+    pub choice: Option<Choice>,
     /// The texts that the kernels were compiled from.
     sources: Sources,
 }
 
 impl<C: Tunable> Search<C> {
-    /// Returns the cache entries for the best configuration of each variant.
+    /// Returns the cache entries for the best configuration of each variant; that of the kept one is marked.
     ///
     /// # Errors
     /// Returns an error if a kernel source cannot be read.
     pub fn entries(&self, device: &DeviceInfo, class: &Class) -> Result<Vec<Entry>> {
-        let best = self.trials.iter().filter_map(|t| Some((t, t.median_ms?)));
-        best.map(|(t, ms)| Entry::new(device, &self.sources, class, t.variant, &t.config, ms)).collect()
+        let mut entries = Vec::new();
+        let mut variants: Vec<&str> = Vec::new();
+        for trial in self.trials.iter().filter(|trial| trial.median_ms.is_some()) {
+            if variants.contains(&trial.variant) {
+                continue;
+            }
+            variants.push(trial.variant);
+            let own = self.trials.iter().filter(|other| other.variant == trial.variant);
+            let Some((best, ms)) = best_of(own) else { continue };
+            let entry = Entry::new(device, &self.sources, class, best.variant, &best.config, ms)?;
+            entries.push(if best.is_kept { entry.keep() } else { entry });
+        }
+        Ok(entries)
+    }
+
+    /// Returns the final runs as results of a benchmark, to be saved: a row for each finalist, whose times were measured in turns.
+    pub fn case_run<L: Ladder<Code = C>>(&self, runner: &LadderRunner<L>, case: &L::Case) -> CaseRun {
+        let mut run = CaseRun::new(runner.case(case));
+        if let (Some(outcome), Some(peak)) = (run.peaks.first_mut(), &self.peak) {
+            *outcome = Outcome::Ok(peak.clone());
+        }
+        for (at, measured) in &self.finals {
+            let Trial { variant: id, config, .. } = &self.trials[*at];
+            let Some(variant) = runner.ladder.variants().iter().find(|variant| variant.id == *id) else {
+                continue;
+            };
+            let file = config.code().file();
+            let hash = self.sources.fingerprint(file).ok();
+            run.rows.push(Row {
+                kernel: hash.map(|hash| KernelFile { file: file.to_owned(), hash }),
+                configuration: Some(config.to_string()).filter(|text| !text.is_empty()),
+                checked: self.checked.clone(),
+                ..Row::new(runner.entry(variant), Outcome::Ok(measured.clone()))
+            });
+        }
+        CaseRun { clock: self.clock.clone(), clock_speed: self.clock_speed.clone(), ..run }
+    }
+
+    /// Returns a sentence that names the kept configuration, and says why it is kept; `None` if none is.
+    pub fn choice_text(&self) -> Option<String> {
+        let Choice { kept, other } = self.choice?;
+        let name = |at: usize| self.trials[at].name();
+        let kept = name(kept);
+        Some(match other {
+            None => format!("{kept} is kept: no other configuration has a lower median."),
+            Some((other, None)) => format!(
+                "{kept} is kept: the lowest median, of too few runs for a verdict against {}.",
+                name(other)
+            ),
+            Some((other, Some(verdict @ Verdict::NoDifferenceShown { .. }))) => {
+                format!("{kept} is kept, the default: {verdict} from {}.", name(other))
+            }
+            Some((other, Some(verdict))) => {
+                format!("{kept} is kept: {verdict}, in turns with the default, {}.", name(other))
+            }
+        })
     }
 }
 
@@ -196,32 +285,43 @@ pub fn search<L: Ladder>(
         trials: Vec::new(),
         checked: Vec::new(),
         finalists: Vec::new(),
+        defaults: Vec::new(),
+        finals: Vec::new(),
+        choice: None,
         readings: Vec::new(),
         observer,
         stopped: false,
     };
     match tuner.run(variants, peak) {
         Ok(peak) => {
-            let (trials, checked, sources) = (tuner.trials, tuner.checked, cl.sources().clone());
             let clock_speed = runner.clock_speed(&tuner.readings);
-            Ok(Some(Search { peak, trials, checked, clock: runner.clock().clone(), clock_speed, sources }))
+            let Tuner { trials, checked, finals, choice, .. } = tuner;
+            let (clock, sources) = (runner.clock().clone(), cl.sources().clone());
+            Ok(Some(Search { peak, trials, checked, clock, clock_speed, finals, choice, sources }))
         }
         Err(_) if tuner.stopped => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// Returns the best trial and its time in milliseconds: the trial with the least [median](Trial::median_ms), or if no trial has
-/// a median yet, the trial with the least minimum. `None` if no trial has a time.
+/// Returns the best trial and its time in milliseconds: the one that is kept, otherwise the one with the least
+/// [median](Trial::median_ms), or if no trial has a median yet, the one with the least minimum. `None` if no trial has a time.
 pub fn best<C>(trials: &[Trial<C>]) -> Option<(&Trial<C>, f64)> {
-    let finalists = trials.iter().filter_map(|t| Some((t, t.median_ms?)));
-    let best = finalists.min_by(|a, b| f64::total_cmp(&a.1, &b.1));
+    best_of(trials.iter())
+}
+
+/// Returns the best of some trials, as [`best`] does.
+pub(crate) fn best_of<'t, C>(
+    trials: impl Iterator<Item = &'t Trial<C>> + Clone,
+) -> Option<(&'t Trial<C>, f64)> {
+    let finalists = trials.clone().filter_map(|t| Some((t, t.median_ms?)));
+    let best = finalists.min_by(|a, b| b.0.is_kept.cmp(&a.0.is_kept).then(f64::total_cmp(&a.1, &b.1)));
     best.or_else(|| fastest(trials).map(|t| (t, min_ms(t))))
 }
 
 /// Returns the trial with the least minimum time; `None` if no trial has a time.
-fn fastest<C>(trials: &[Trial<C>]) -> Option<&Trial<C>> {
-    trials.iter().filter(|t| t.ms().is_some()).min_by(|a, b| f64::total_cmp(&min_ms(a), &min_ms(b)))
+fn fastest<'t, C>(trials: impl Iterator<Item = &'t Trial<C>>) -> Option<&'t Trial<C>> {
+    trials.filter(|t| t.ms().is_some()).min_by(|a, b| f64::total_cmp(&min_ms(a), &min_ms(b)))
 }
 
 /// Returns the minimum time of a trial in milliseconds; infinity if its configuration was not timed.
@@ -240,6 +340,11 @@ struct Tuner<'c, 'a, 'w, L: Ladder> {
     checked: Vec<Checked>,
     /// For each variant, the index of its best trial in `trials` and the compiled kernels of that trial.
     finalists: Vec<(usize, L::Built)>,
+    /// The same of the default configurations that are not the best of their variants.
+    defaults: Vec<(usize, L::Built)>,
+    /// The times of the final runs, each with the index of its trial.
+    finals: Vec<(usize, Measurement)>,
+    choice: Option<Choice>,
     /// The speed of the device's clock after each round of the final runs.
     readings: Vec<Reading>,
     observer: &'w mut dyn SearchObserver<L::Code>,
@@ -304,7 +409,7 @@ impl<L: Ladder> Tuner<'_, '_, '_, L> {
 
     /// Tries all pairs of values of the two parameters with the most values, around the best configuration of all.
     fn search_grid(&mut self, device: &DeviceInfo) -> Result<()> {
-        let Some(best) = fastest(&self.trials).cloned() else { return Ok(()) };
+        let Some(best) = fastest(self.trials.iter()).cloned() else { return Ok(()) };
         let [a, b] = grid_params(best.config.code())[..] else { return Ok(()) };
         for &y in b.values {
             for &x in a.values {
@@ -328,6 +433,7 @@ impl<L: Ladder> Tuner<'_, '_, '_, L> {
             compile_ms: None,
             status: Status::Failed(String::new()),
             median_ms: None,
+            is_kept: false,
             noise: None,
         };
         let tried = self.runner.check_config(&self.buffers.borrow().case, variant, config);
@@ -335,11 +441,15 @@ impl<L: Ladder> Tuner<'_, '_, '_, L> {
             self.trials.push(Trial { status: Status::from_outcome(*outcome), ..trial });
             return Ok(());
         }
+        let name = trial.name();
         let began = Instant::now();
         let built = self.runner.ladder.build(Part::Kernels(self.cl, config));
         trial.compile_ms = Some(ms_since(began));
-        let measured =
-            built.and_then(|ready| Ok((self.measure_config(&ready, &mut trial.compile_ms)?, ready)));
+        let measured = built.and_then(|ready| {
+            let compile_ms = &mut trial.compile_ms;
+            let measured = measure::named(&name, || self.measure_config(&ready, compile_ms))?;
+            Ok((measured, ready))
+        });
         let (TrialOutcome { status, noise }, ready) = match measured {
             Err(error) if self.stopped => return Err(error),
             Err(error) => (TrialOutcome::without_times(Status::Failed(error.to_string())), None),
@@ -350,7 +460,13 @@ impl<L: Ladder> Tuner<'_, '_, '_, L> {
         let (trials, finalists) = (&self.trials, &mut self.finalists);
         if let Some(ready) = ready.filter(|_| trials[at].ms().is_some()) {
             match finalists.iter_mut().find(|(k, _)| trials[*k].variant == variant) {
-                Some(kept) if min_ms(&trials[at]) < min_ms(&trials[kept.0]) => *kept = (at, ready),
+                Some(kept) if min_ms(&trials[at]) < min_ms(&trials[kept.0]) => {
+                    let before = std::mem::replace(kept, (at, ready));
+                    // The first trial of a variant is that of its default configuration.
+                    if trials.iter().position(|trial| trial.variant == variant) == Some(before.0) {
+                        self.defaults.push(before);
+                    }
+                }
                 Some(_) => {}
                 None => finalists.push((at, ready)),
             }
@@ -430,11 +546,19 @@ impl<L: Ladder> Tuner<'_, '_, '_, L> {
         Ok(TrialOutcome { status: Status::Scored(series.min), noise })
     }
 
-    /// Times the best configuration of each variant and the peak kernel in turn; the medians of these runs decide which is the
-    /// fastest. Returns the times of the peak kernel, if there are any.
+    /// Times the best configuration of each variant, the default ones and the peak kernel in turn, and chooses the one that is
+    /// kept. Returns the times of the peak kernel, if there are any.
     fn time_finalists(&mut self, peak: Option<L::Built>) -> Result<Option<Measurement>> {
+        // The defaults of the variant that is likely the fastest, and of the one that was.
+        let fastest = fastest(self.trials.iter()).map(|trial| trial.variant);
+        let first = self.trials.first().map(|trial| trial.variant);
+        let defaults = std::mem::take(&mut self.defaults).into_iter().filter(|(at, _)| {
+            let variant = Some(self.trials[*at].variant);
+            variant == fastest || variant == first
+        });
+        self.finalists.extend(defaults);
         let (runner, buffers) = (self.runner, &self.buffers);
-        let sample = |built: &L::Built| runner.run(built, &mut buffers.borrow_mut());
+        let sample = &|built: &L::Built| runner.run(built, &mut buffers.borrow_mut());
         let mut tasks: Vec<TimedTask> = Vec::new();
         if let Some(peak) = &peak {
             sample(peak)?; // warm up
@@ -442,7 +566,8 @@ impl<L: Ladder> Tuner<'_, '_, '_, L> {
         }
         for (at, ready) in &self.finalists {
             let rounds = measure::rounds_for(min_ms(&self.trials[*at]), FINAL_ROUNDS, false).unwrap_or(1);
-            tasks.push(TimedTask { rounds, run: Box::new(|_| sample(ready)) });
+            let name = self.trials[*at].name();
+            tasks.push(TimedTask { rounds, run: Box::new(move |_| measure::named(&name, || sample(ready))) });
         }
         let (observer, stopped) = (&mut *self.observer, &mut self.stopped);
         let readings = &mut self.readings;
@@ -467,13 +592,18 @@ impl<L: Ladder> Tuner<'_, '_, '_, L> {
             match measured {
                 Ok(measured) => {
                     trial.median_ms = measured.as_ref().map(|m| m.time.p50);
-                    trial.noise = measured.and_then(|m| m.noise());
+                    trial.noise = measured.as_ref().and_then(Measurement::noise);
+                    self.finals.extend(measured.map(|measured| (*at, measured)));
                 }
                 Err(error) => {
                     trial.status = Status::Failed(error.to_string());
                     failure = Some(error);
                 }
             }
+        }
+        self.choice = choose(&self.trials, &self.finals);
+        if let Some(Choice { kept, .. }) = self.choice {
+            self.trials[kept].is_kept = true;
         }
         match failure {
             // No finalist has a time: the device is at fault.
@@ -483,6 +613,28 @@ impl<L: Ladder> Tuner<'_, '_, '_, L> {
             _ => Ok(peak),
         }
     }
+}
+
+/// Chooses the configuration to keep from the times of the final runs: the one with the least median, or a default one if no
+/// difference between the two is shown. A default is first that of the first variant, then that of the fastest one's.
+fn choose<C>(trials: &[Trial<C>], finals: &[(usize, Measurement)]) -> Option<Choice> {
+    let (fastest, least) = finals.iter().min_by(|a, b| f64::total_cmp(&a.1.time.p50, &b.1.time.p50))?;
+    let default_of =
+        |variant: &str| trials.iter().position(|trial| trial.variant == variant).filter(|at| at != fastest);
+    let defaults = [trials.first()?.variant, trials[*fastest].variant].into_iter().filter_map(default_of);
+    let timed = |at: usize| finals.iter().find(|(known, _)| *known == at);
+    // The verdict on the fastest one.
+    let compared = defaults.filter_map(timed).map(|(at, measured)| {
+        let verdict = Ratio::of_pairs(&measured.times(), &least.times()).map(Ratio::verdict);
+        (*at, verdict)
+    });
+    let compared: Vec<(usize, Option<Verdict>)> = compared.collect();
+    let is_tie =
+        |(_, verdict): &&(usize, Option<Verdict>)| matches!(verdict, Some(Verdict::NoDifferenceShown { .. }));
+    Some(match compared.iter().find(is_tie) {
+        Some((kept, verdict)) => Choice { kept: *kept, other: Some((*fastest, *verdict)) },
+        None => Choice { kept: *fastest, other: compared.last().copied() },
+    })
 }
 
 #[cfg(test)]

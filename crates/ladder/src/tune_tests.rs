@@ -204,3 +204,70 @@ fn a_configuration_that_smaller_cases_predict_to_be_slow_never_runs_at_full_size
     // A prediction of a second is made once more by a run.
     assert_eq!(steps("one 1 8 1")[..5], ["build", "look", "smaller", "smaller", "run"]);
 }
+
+/// Returns the name of the configuration that is kept, and the sentence on it.
+fn kept(found: &Search<FakeCode>) -> (String, String) {
+    let kept: Vec<_> = found.trials.iter().filter(|t| t.is_kept).map(Trial::name).collect();
+    assert_eq!(kept.len(), 1, "{kept:?}");
+    assert_eq!(best(&found.trials).map(|(t, _)| t.name()), kept.first().cloned());
+    // `auto` uses the same.
+    let entries = found.entries(&DeviceInfo::made_up(), &Class::new("made", "small")).unwrap();
+    let entries = serde_json::to_value(entries).unwrap();
+    let marked: Vec<_> = entries.as_array().unwrap().iter().filter(|entry| entry["kept"] == true).collect();
+    assert!(marked.len() == 1 && kept[0].starts_with(marked[0]["variant"].as_str().unwrap()), "{entries}");
+    (kept[0].clone(), found.choice_text().unwrap())
+}
+
+#[test]
+fn a_tie_is_broken_for_the_default() {
+    // A lucky run makes it the best trial, and in turns it is 1 ‰ faster in half of the rounds.
+    let (found, _) = search_all(|variant, _, b| match (variant, b) {
+        ("one", 32) => Behaviour { runs_ms: &[0.9, 1.0], ..CORRECT },
+        ("two", _) => Behaviour { runs_ms: &[2.0], ..CORRECT },
+        _ => CORRECT,
+    });
+    let (name, text) = kept(&found);
+    assert_eq!(name, "one A=1 B=8 C=1");
+    assert!(text.starts_with("one A=1 B=8 C=1 is kept"), "{text}");
+    // The default of the variant that is likely the fastest is preferred to another variant, too.
+    let (found, _) = search_all(|variant, _, _| match variant {
+        "two" => Behaviour { runs_ms: &[0.9, 1.0], ..CORRECT },
+        _ => CORRECT,
+    });
+    assert_eq!(kept(&found).0, "one A=1 B=8 C=1");
+}
+
+#[test]
+fn a_configuration_that_is_shown_to_be_faster_is_kept() {
+    let (found, _) = search_all(|variant, _, b| match (variant, b) {
+        ("one", 32) => Behaviour { runs_ms: &[0.5], ..CORRECT },
+        ("two", _) => Behaviour { runs_ms: &[2.0], ..CORRECT },
+        _ => CORRECT,
+    });
+    let (name, text) = kept(&found);
+    assert_eq!(name, "one A=1 B=32 C=1");
+    assert!(text.contains("2.00× faster") && text.contains("the default, one A=1 B=8 C=1"), "{text}");
+}
+
+#[test]
+fn the_choice_says_what_it_was_compared_with() {
+    let sample = |ms: f64| Sample { device_ms: Some(ms), dispatch_ms: None, wall_ms: ms };
+    let times = |factor: f64, n: usize| {
+        let all: Vec<_> = (0..n).map(|round| sample(factor * (1.0 + 0.1 * (round % 3) as f64))).collect();
+        Measurement::from_samples(&all).unwrap()
+    };
+    let (found, _) = search_all(|_, _, _| CORRECT);
+    let choice =
+        |one: Measurement, other: Measurement| choose(&found.trials, &[(0, one), (1, other)]).unwrap();
+    // In turns with the default, which is the first trial.
+    assert!(matches!(choice(times(1.0, 40), times(0.999, 40)).other, Some((0, Some(Verdict::Faster(_))))));
+    let noisy: Vec<_> = (0..40).map(|round| sample(if round % 2 == 0 { 0.9 } else { 1.05 })).collect();
+    let tie = choice(times(1.0, 40), Measurement::from_samples(&noisy).unwrap());
+    assert!(
+        tie.kept == 0 && matches!(tie.other, Some((1, Some(Verdict::NoDifferenceShown { .. })))),
+        "{tie:?}"
+    );
+    // Too few rounds for a verdict.
+    let few = choice(times(1.0, 5), times(0.5, 5));
+    assert!(few.kept == 1 && matches!(few.other, Some((0, None))), "{few:?}");
+}

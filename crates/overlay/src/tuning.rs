@@ -100,8 +100,32 @@ pub(crate) fn show(
     }
     if let Some(map) = shown.and_then(|id| HeatMap::new(&tuning.trials, id)) {
         show_heat_map(ui, &map, tuning);
+        show_legend(ui);
     }
 }
+
+/// The ratios that the legend shows with their colours.
+const LEGEND_RATIOS: [f64; 4] = [1.0, 1.25, 1.5, 2.0];
+/// Height in points of the colours in the legend.
+const LEGEND_HEIGHT: f32 = 16.0;
+
+/// Lays out the legend of the heat map: the meaning of numbers and colours, and that of the letters.
+fn show_legend(ui: &mut Ui) {
+    ui.horizontal(|ui| {
+        line(ui, "time \u{f7} least time:", theme::WEAK);
+        for ratio in LEGEND_RATIOS {
+            let more = if ratio == 2.0 { " and more" } else { "" };
+            let size =
+                vec2(if more.is_empty() { MIN_CELL_WIDTH } else { 2.0 * MIN_CELL_WIDTH }, LEGEND_HEIGHT);
+            let (rect, _) = ui.allocate_exact_size(size, Sense::hover());
+            fill_cell(ui, rect, format!("{ratio:.2}{more}"), heat_color(ratio));
+        }
+    });
+    line(ui, LEGEND, theme::WEAK);
+}
+
+/// The meaning of the letters and the frame in the heat map.
+const LEGEND: &str = "A abandoned   M output differs   F failed   \u{b7} not tried   framed: best";
 
 /// The hover text of the button that starts the search.
 const START_HOVER: &str = "Tune for this device, size and radius now, even while the movie plays on a CPU.\n\
@@ -182,19 +206,23 @@ fn draw_cell(ui: &Ui, rect: Rect, at: (usize, usize), trial: Option<&Trial>, bes
             (Status::Failed(_), _) => ("F".to_owned(), theme::RULE),
         },
     };
-    let painter = ui.painter();
-    painter.rect_filled(rect, 2, fill);
-    let light = 2 * u32::from(fill.r()) + 5 * u32::from(fill.g()) + u32::from(fill.b()) > 900;
-    let color = if light { Color32::BLACK } else { theme::STRONG };
-    painter.text(rect.center(), Align2::CENTER_CENTER, text, theme::figures(11.0), color);
+    fill_cell(ui, rect, text, fill);
     if trial.is_some_and(|t| t.ms().is_some() && std::ptr::eq(t, best)) {
-        painter.rect_stroke(rect, 2, egui::Stroke::new(1.5, Color32::WHITE), egui::StrokeKind::Inside);
+        ui.painter().rect_stroke(rect, 2, egui::Stroke::new(1.5, Color32::WHITE), egui::StrokeKind::Inside);
     }
     let response = ui.interact(rect, ui.unique_id().with(at), Sense::hover());
     match trial {
         Some(trial) => response.explain(trial_hover_text(trial, tuning)),
         None => response.explain("Not tried: not supported by this device, or not reached by the search"),
     };
+}
+
+/// Draws a text on this colour, dark on a light one.
+fn fill_cell(ui: &Ui, rect: Rect, text: String, fill: Color32) {
+    ui.painter().rect_filled(rect, 2, fill);
+    let light = 2 * u32::from(fill.r()) + 5 * u32::from(fill.g()) + u32::from(fill.b()) > 900;
+    let color = if light { Color32::BLACK } else { theme::STRONG };
+    ui.painter().text(rect.center(), Align2::CENTER_CENTER, text, theme::figures(11.0), color);
 }
 
 /// Returns the colour of a ratio, from light for the best to dark for twice its time and more.
@@ -254,6 +282,7 @@ mod tests {
             compile_ms: Some(12.0),
             status,
             median_ms: None,
+            is_kept: false,
             noise: None,
         };
         let tuning =

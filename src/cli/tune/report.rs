@@ -105,6 +105,8 @@ pub(super) struct RunEntry<'a> {
     /// The comparisons with the reference that each trial with a time passed.
     checked: &'a [Checked],
     trials: &'a [TrialEntry],
+    /// A sentence on the configuration that is kept.
+    choice: Option<&'a String>,
     clock: &'static str,
     clock_reason: Option<String>,
     clock_mhz: Option<ClockEntry<'a>>,
@@ -128,6 +130,9 @@ pub(super) struct TrialEntry {
     compile_ms: Option<f64>,
     /// The median of interleaved runs for the best trials, the minimum for the others.
     pub(super) ms: Option<f64>,
+    /// The fastest run of the trial, and the median of the final runs.
+    min_ms: Option<f64>,
+    median_ms: Option<f64>,
     gb_per_s: Option<f64>,
     #[serde(flatten)]
     share: Share,
@@ -158,6 +163,8 @@ pub(super) struct Run {
     pub(super) target: Target,
     pub(super) peak: Option<Measurement>,
     pub(super) trials: Vec<TrialEntry>,
+    /// A sentence on the configuration that is kept.
+    choice: Option<String>,
     checked: Vec<Checked>,
     clock: ClockState,
     /// The speed of the device's clock in the final runs; `Err` holds the reason why it is unknown, `None` means that the search
@@ -172,6 +179,7 @@ impl Run {
             target: target.clone(),
             peak: None,
             trials: trials.iter().map(|trial| entry(target, None, trial)).collect(),
+            choice: None,
             checked: Vec::new(),
             clock: ClockState::default(),
             clock_speed: None,
@@ -184,6 +192,7 @@ impl Run {
             target: target.clone(),
             peak: search.peak.clone(),
             trials: search.trials.iter().map(|trial| entry(target, search.peak.as_ref(), trial)).collect(),
+            choice: search.choice_text(),
             checked: search.checked.clone(),
             clock: search.clock.clone(),
             clock_speed: Some(search.clock_speed.clone()),
@@ -212,6 +221,7 @@ impl Run {
             peak,
             checked: &self.checked,
             trials: &self.trials,
+            choice: self.choice.as_ref(),
             clock: self.clock.json_name(),
             clock_reason: self.clock.note(),
             clock_mhz: self.clock_speed.iter().flatten().next().map(ClockEntry::new),
@@ -224,9 +234,10 @@ impl Run {
 fn entry<C: Tunable>(target: &Target, peak: Option<&Measurement>, trial: &Trial<C>) -> TrialEntry {
     let ms = trial.median_ms.or(trial.ms());
     let (status, reason) = match &trial.status {
-        Status::Scored(_) if trial.median_ms.is_some() => ("best", None),
+        Status::Scored(_) if trial.is_kept => ("kept", None),
+        Status::Scored(_) if trial.median_ms.is_some() => ("finalist", None),
         Status::Scored(_) => ("ok", None),
-        Status::Abandoned(ms) => ("abandoned", Some(format!("One run would take about {} ms.", number(*ms)))),
+        Status::Abandoned(ms) => ("abandoned", Some(format!("a run takes about {} ms", number(*ms)))),
         Status::Mismatch(report) => ("mismatch", Some(report.to_string())),
         Status::Failed(why) => ("failed", Some(why.clone())),
     };
@@ -236,6 +247,8 @@ fn entry<C: Tunable>(target: &Target, peak: Option<&Measurement>, trial: &Trial<
         configuration: trial.config.to_string(),
         compile_ms: trial.compile_ms,
         ms,
+        min_ms: trial.ms(),
+        median_ms: trial.median_ms,
         gb_per_s: ms.map(|ms| target.bytes / (ms * 1e6)),
         share: match target.is_box_filter() {
             true => Share::Copy { percent_of_copy: percent },
@@ -252,8 +265,9 @@ pub(super) fn print_run(device: &str, run: &Run) -> Result<()> {
     let clock = if matches!(run.clock, ClockState::Rejected(_)) { "wall time" } else { "device time" };
     print_line(format!("{device} · {} · {clock} in ms", run.target.title))?;
     let share = format!("% of {}", run.target.peak);
-    let header = ["variant", "configuration", "compile ms", "ms", "GB/s", &share, "status"];
-    let mut table = table(header, 2..6);
+    let header =
+        ["variant", "configuration", "compile ms", "least ms", "median ms", "GB/s", &share, "status"];
+    let mut table = table(header, 2..7);
     let show = |value: Option<f64>, precision: &[Precision]| {
         value.map(|value| believed(value, precision)).unwrap_or_default()
     };
@@ -265,10 +279,14 @@ pub(super) fn print_run(device: &str, run: &Run) -> Result<()> {
             trial.variant.to_owned(),
             trial.configuration.clone(),
             trial.compile_ms.map_or_else(|| "–".to_owned(), number),
-            show(trial.ms, &precision),
+            show(trial.min_ms, &precision),
+            show(trial.median_ms, &precision),
             show(trial.gb_per_s, &precision),
             show(trial.share.percent(), &[precision[0], of_peak.unwrap_or(precision[0])]),
-            trial.status.to_owned(),
+            match (&trial.reason, trial.status) {
+                (Some(reason), "abandoned") => format!("abandoned: {reason}"),
+                (_, status) => status.to_owned(),
+            },
         ]);
         // A reason that several configurations share is printed once.
         if let (Some(reason), "mismatch" | "failed") = (&trial.reason, trial.status)
@@ -279,6 +297,7 @@ pub(super) fn print_run(device: &str, run: &Run) -> Result<()> {
         }
     }
     print_line(table)?;
+    run.choice.iter().try_for_each(print_line)?;
     run.clock.note().into_iter().try_for_each(print_line)?;
     run.clock_speed.iter().flatten().flat_map(ClockSpeed::notes).try_for_each(print_line)?;
     if run.trials.iter().any(|trial| trial.noisy.0.is_some()) {
@@ -311,6 +330,7 @@ mod tests {
             compile_ms: Some(1.0),
             status: Status::Scored(1.0),
             median_ms: Some(1.0),
+            is_kept: true,
             noise: None,
         };
         let trials: Vec<_> = initial_configs(ladder, &device, case).into_iter().map(trial).collect();

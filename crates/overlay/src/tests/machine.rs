@@ -60,6 +60,7 @@ pub(super) fn searched(status: ladder::tune::Status) -> Tuning {
         compile_ms: Some(9.0),
         status,
         median_ms: None,
+        is_kept: false,
         noise: None,
     };
     let trials = vec![trial(4096, Status::Scored(2.0)), trial(64, Status::Scored(3.0)), trial(32, status)];
