@@ -177,7 +177,7 @@ fn tune_skips_variants_that_crash_or_hang() {
         assert_eq!(of.len(), 1, "it is not tried again with every value");
         assert!(of[0]["status"] == "failed" && of[0]["reason"].as_str().unwrap().contains(part), "{}", of[0]);
     }
-    let best: Vec<_> = trials.iter().filter(|t| t["status"] == "best").map(|t| &t["variant"]).collect();
+    let best: Vec<_> = trials.iter().filter(|t| t["status"] == "kept").map(|t| &t["variant"]).collect();
     assert!(best.contains(&&Value::from("fused")), "{best:?}");
     let cache = std::fs::read_to_string(folder.file("cache/clreel/tuning.json")).unwrap();
     assert!(cache.contains("fused") && !cache.contains("flat") && !cache.contains("vectorized"));
@@ -737,7 +737,9 @@ impl Latency {
     fn of(trace: &Value, saved: f64, version: usize) -> Option<Self> {
         let saved = (saved - trace["otherData"]["began_unix_s"].as_f64()?) * 1e3;
         let events = trace["traceEvents"].as_array()?;
-        let all = |name: &'static str| events.iter().filter(move |event| event["name"] == name);
+        // Kernels are named by their variant.
+        let is_named = |event: &&Value, name: &str| event["name"] == name || event["cat"] == name;
+        let all = |name: &'static str| events.iter().filter(move |event| is_named(event, name));
         let of_it = format!("version {version} of flat");
         let (begins, ends) = span(all("judge").find(|event| event["args"]["detail"] == of_it.as_str())?);
         let within = |event: &&Value| span(event).0 >= begins && span(event).1 <= ends;
@@ -997,4 +999,53 @@ fn messages_of_a_save_disappear_when_it_is_undone() {
     save(&folder, OWN, &own_kernel(""));
     is_over(&mut session, "There is no kernel of your own.");
     session.quit();
+}
+
+/// Waits until the mark of the speed of this version in the panel contains `mark`.
+fn wait_for_speed(session: &mut Session, number: u64, mark: &str) {
+    session.wait(&format!("the speed of version {number}: {mark}"), |session| {
+        let texts = session.texts();
+        let mut rows =
+            texts.windows(4).filter(|row| row[0].text == number.to_string() && row[1].text == "wipe");
+        rows.next().is_some_and(|row| row[3].text.contains(mark))
+    });
+}
+
+/// The speed of a version is known only after it was timed in turns with the version before it: a comment makes nothing faster.
+#[test]
+fn versions_are_timed_in_turns() {
+    let (display, folder) = (Display::start(&[]), Folder::new("changed-speed"));
+    std::fs::create_dir_all(kernels(&folder).join("box_filter")).unwrap();
+    let trace = folder.file("trace.json");
+    let mut command = window(&display, &folder, &["--variant", "flat", "--radius", "2", "--trace"]);
+    let mut session = Session::start(&display, command.arg(&trace));
+    open_kernel_panel(&mut session);
+    save(&folder, FLAT, &(original("03_flat.cl") + "// edited\n"));
+    wait_for_speed(&mut session, 2, "no difference shown (below ");
+    let begins = "    ushort4 sum = 0;";
+    let slow = "    for (volatile int i = 0; i < 300; i++) ;";
+    save(&folder, FLAT, &flat(begins, &format!("{slow}\n{begins}")));
+    wait_for_speed(&mut session, 3, "× slower, ");
+    save(&folder, FLAT, &original("03_flat.cl"));
+    wait_for_speed(&mut session, 4, "× faster, ");
+    // The marks of the other versions stay; one whose output differs has none.
+    wait_for_speed(&mut session, 3, "× slower, ");
+    save(&folder, FLAT, &flat(MEAN_OF, &format!("{MEAN_OF} ^ (uchar4)(1)")));
+    wait_for_version(&mut session, 5, "flat differs in");
+    let texts = session.texts();
+    let row = texts.windows(4).find(|row| row[0].text == "5" && row[1].text == "wipe").unwrap();
+    assert_eq!(row[3].text, "4", "the line of the next version");
+    assert_eq!(session.quit(), "", "it is told in the panel");
+    // Kernels' spans have the names of variant and version, and the rounds those of both versions.
+    let trace = json(&trace);
+    let of = |cat: &str, name: &str| {
+        let events = trace["traceEvents"].as_array().unwrap().iter();
+        events.filter(|event| event["cat"] == cat && event["name"] == name).count()
+    };
+    assert!(of("filter", "flat") > 0 && of("filter", "flat, version 2") > 0, "the movie's frames");
+    assert!(of("command", "flat (A)") > 100 && of("command", "flat (B)") > 100, "the rounds");
+    let kernels = trace["otherData"]["kernels"].as_array().unwrap();
+    let hash =
+        |version: u64| kernels.iter().find(|used| used["version"] == version).map(|used| &used["hash"]);
+    assert!(hash(1).is_some() && hash(1) != hash(3) && hash(1) == hash(4), "{kernels:?}");
 }

@@ -1,15 +1,11 @@
-//! A search for the fastest variant, as a job in the background; its result is stored in the cache of tuning results.
-//!
-//! The job has a context of its own, which shares nothing with OpenGL, so the job can still use it while the window is being
-//! shut down. Before each run on the device the job waits for permission, so at most one run or one compilation continues when
-//! the window needs the device.
+//! A search for the fastest variant, as a [job in the background](GatedJob); its result is stored in the cache of tuning results.
 
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::app::gated_job::{Gate, GatedJob};
 use crate::app::kernels::CurrentSources;
 use base::error::Result;
-use base::jobs::{Cancel, Job, JobMessage, Reporter, Waker};
+use base::jobs::{Reporter, Waker};
 use base::timing::log::{self, Event, Track};
 use box_filter::tuned::{self, Search, Trial};
 use box_filter::{BoxFilter, Code, Config, VariantId};
@@ -18,10 +14,6 @@ use ladder::runner::{Ladder as _, LadderRunner, cache_class};
 use ladder::trial::Child;
 use ladder::tune::{self, InitialConfigs, SearchObserver};
 use opencl::cl::Device;
-use opencl::process::lower_priority;
-
-/// How long a closing window waits for a run or a compilation of the search to end.
-const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(700);
 
 /// The environment variable that names the variants to search, separated by commas.
 const VARIABLE: &str = "CLREEL_TUNE_VARIANTS";
@@ -71,94 +63,16 @@ pub(crate) struct Progress {
     pub trials: Vec<Trial>,
 }
 
-/// A gate that is open while a search may use the device.
-#[derive(Default)]
-struct Gate {
-    is_open: Mutex<bool>,
-    changed: Condvar,
-}
+/// The window's handle of a running search, whose result is `None` if it was cancelled.
+pub(crate) type Tuner = GatedJob<Option<Search>, Progress>;
 
-impl Gate {
-    /// Opens or closes the gate.
-    fn set_open(&self, open: bool) {
-        let mut is_open = self.is_open.lock().unwrap_or_else(PoisonError::into_inner);
-        if std::mem::replace(&mut *is_open, open) != open {
-            self.changed.notify_all();
-        }
-    }
-
-    /// Cancels the search, and wakes it if it waits at the gate.
-    fn cancel(&self, cancel: &Cancel) {
-        // Locked, so that no thread is between its check and its wait.
-        let _is_open = self.is_open.lock().unwrap_or_else(PoisonError::into_inner);
-        cancel.cancel();
-        self.changed.notify_all();
-    }
-
-    /// Waits until the gate is open or the search is cancelled; returns false if the search is cancelled.
-    fn pass(&self, cancel: &Cancel) -> bool {
-        let is_open = self.is_open.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_closed = |is_open: &mut bool| !*is_open && !cancel.is_cancelled();
-        drop(self.changed.wait_while(is_open, is_closed));
-        !cancel.is_cancelled()
-    }
-}
-
-/// The window's handle of a running search. Dropping the handle cancels the search.
-pub(crate) struct Tuner {
-    job: Job<Option<Search>, Progress>,
-    cancel: Cancel,
-    gate: Arc<Gate>,
-}
-
-impl Tuner {
-    /// Starts a search, which waits until the device is free ([`set_open`](Self::set_open)).
-    ///
-    /// # Errors
-    /// If the system cannot start a thread.
-    pub(crate) fn start(request: SearchRequest, waker: &Waker) -> Result<Self> {
-        let gate = Arc::new(Gate::default());
-        let waits_at = gate.clone();
-        let job = Job::spawn("tuner", "Nothing can be tuned in the background.", waker, move |reporter| {
-            lower_priority();
-            tune(&request, &waits_at, reporter)
-        })?;
-        Ok(Self { cancel: job.canceller(), job, gate })
-    }
-
-    /// Permits the search to use the device, or stops it before its next run on the device.
-    pub(crate) fn set_open(&self, open: bool) {
-        self.gate.set_open(open);
-    }
-
-    /// Cancels the search, which ends after its current run or compilation.
-    pub(crate) fn cancel(&self) {
-        self.gate.cancel(&self.cancel);
-    }
-
-    /// Returns true if the search was cancelled.
-    pub(crate) fn is_cancelled(&self) -> bool {
-        self.cancel.is_cancelled()
-    }
-
-    /// Returns the next message of the search, if there is one. The result of a cancelled search is `None`.
-    pub(crate) fn poll(&self) -> Option<JobMessage<Option<Search>, Progress>> {
-        self.job.poll()
-    }
-
-    /// Cancels the search and waits for a short time. Returns true if the search has ended, false if a run or a compiler, which
-    /// cannot be interrupted, takes longer.
-    #[must_use]
-    pub(crate) fn shut_down(&mut self) -> bool {
-        self.cancel();
-        self.job.end(SHUTDOWN_TIMEOUT)
-    }
-}
-
-impl Drop for Tuner {
-    fn drop(&mut self) {
-        self.cancel();
-    }
+/// Starts a search, which waits until the device is free ([`GatedJob::set_open`]).
+///
+/// # Errors
+/// If the system cannot start a thread.
+pub(crate) fn start(request: SearchRequest, waker: &Waker) -> Result<Tuner> {
+    let failed = "Nothing can be tuned in the background.";
+    GatedJob::spawn("tuner", failed, waker, move |reporter, gate| tune(&request, gate, reporter))
 }
 
 /// The observer of a search: reports its progress, and makes it wait at the gate.
@@ -216,8 +130,6 @@ fn tune(
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc::channel;
-
     use super::*;
 
     #[test]
@@ -227,29 +139,5 @@ mod tests {
         for nothing in ["", "nonsense", "off"] {
             assert_eq!(named_variants(nothing), tuned::variants());
         }
-    }
-
-    #[test]
-    fn a_search_waits_until_it_may_run_and_ends_when_it_is_cancelled() {
-        let (gate, cancel) = (Arc::new(Gate::default()), Cancel::default());
-        let (sender, receiver) = channel();
-        let (other, cancelled) = (gate.clone(), cancel.clone());
-        let thread = std::thread::spawn(move || {
-            sender.send(other.pass(&cancelled)).unwrap();
-            // Once open, it stays open.
-            sender.send(other.pass(&cancelled)).unwrap();
-            other.set_open(false);
-            sender.send(other.pass(&cancelled)).unwrap();
-        });
-        std::thread::sleep(Duration::from_millis(30));
-        assert!(receiver.try_recv().is_err(), "it is closed at first");
-        gate.set_open(true);
-        assert_eq!((receiver.recv(), receiver.recv()), (Ok(true), Ok(true)));
-        std::thread::sleep(Duration::from_millis(30));
-        assert!(receiver.try_recv().is_err(), "closed again");
-        gate.cancel(&cancel);
-        assert_eq!(receiver.recv(), Ok(false));
-        assert!(!gate.pass(&cancel));
-        thread.join().unwrap();
     }
 }

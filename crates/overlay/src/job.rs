@@ -59,12 +59,17 @@ pub enum Wait {
     Peaks,
     /// The variants are being tuned.
     Tuning,
+    /// Two versions of a kernel are being compared.
+    Versions,
 }
 
 impl Wait {
     /// Returns true if a pause ends the wait.
     pub fn ends_in_a_pause(self) -> bool {
-        !matches!(self, Wait::Filter | Wait::Lab | Wait::Check | Wait::Peaks | Wait::Tuning)
+        !matches!(
+            self,
+            Wait::Filter | Wait::Lab | Wait::Check | Wait::Peaks | Wait::Tuning | Wait::Versions
+        )
     }
 
     /// Returns a sentence about the end of the wait: a pause by the user ends it, or the end of the other work.
@@ -87,6 +92,7 @@ impl fmt::Display for Wait {
             Wait::Check => "type conversions are being checked",
             Wait::Peaks => "the device's peaks are being measured",
             Wait::Tuning => "variants are being tuned",
+            Wait::Versions => "two versions of a kernel are being compared",
         })
     }
 }

@@ -17,8 +17,8 @@ use box_filter::VariantId;
 use opencl::machine_code::MachineCode;
 
 pub use state::{
-    CheckedKernels, Kernels, PendingValidation, RaceLine, RaceReport, Subject, Verdict, Version,
-    VersionResult,
+    CheckedKernels, Kernels, PendingValidation, RaceLine, RaceReport, Speed, SpeedState, Subject, Verdict,
+    Version, VersionResult,
 };
 pub use versions::result_to_show;
 

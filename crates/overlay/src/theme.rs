@@ -148,35 +148,17 @@ pub(crate) fn fps(ms: f64, noise: Option<Noise>) -> String {
     }
 }
 
-/// Formats a number by `format`, or, if it is noisy, with a mark and rounded to its significant digits.
+/// Formats a number by `format`, or, if it is noisy, with a mark and rounded to its significant digits; a noisy number has no more
+/// decimal places than `format` gives it.
 pub(crate) fn with_noise(value: f64, noise: Option<Noise>, format: fn(f64) -> String) -> String {
-    match noise {
-        Some(noise) if value.is_finite() && value > 0.0 => {
-            match noise::round_significant(value, noise.digits()) {
-                (value, 0) => format!("{NOISY}{}", thousands(value)),
-                (value, decimals) => format!("{NOISY}{value:.decimals$}"),
-            }
-        }
-        _ => format(value),
+    let quiet = format(value);
+    let Some(noise) = noise.filter(|_| value.is_finite() && value > 0.0) else { return quiet };
+    let places = quiet.rsplit_once('.').map_or(0, |(_, places)| places.len());
+    match noise::round_significant(value, noise.digits()) {
+        (_, decimals) if decimals > places => format!("{NOISY}{quiet}"),
+        (value, 0) => format!("{NOISY}{}", thousands(value)),
+        (value, decimals) => format!("{NOISY}{value:.decimals$}"),
     }
-}
-
-/// Formats `change`, the difference of the time `ms` from an earlier time, both in milliseconds, with its sign. If the
-/// times are noisy, the difference is rounded to the last significant digit of `ms`.
-pub(crate) fn change(change: f64, ms: f64, noise: Option<Noise>) -> String {
-    let sign = if change < 0.0 { "\u{2212}" } else { "+" };
-    let Some(noise) = noise.filter(|_| change.is_finite() && ms.is_finite() && ms > 0.0) else {
-        return format!("{sign}{}", self::ms(change.abs()));
-    };
-    let (ms, decimals) = noise::round_significant(ms, noise.digits());
-    // The unit is 10 for 40 with one significant digit.
-    let unit = 10f64.powf(ms.log10().floor() + 1.0 - noise.digits() as f64);
-    let rounded = (change.abs() / unit).round() * unit;
-    if rounded == 0.0 {
-        return format!("{NOISY}0");
-    }
-    let text = if decimals > 0 { format!("{rounded:.decimals$}") } else { thousands(rounded) };
-    format!("{NOISY}{sign}{text}")
 }
 
 /// Formats a number in two or three digits without trailing zeros: "25", "24.7", "2,700".
@@ -321,15 +303,18 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_told_no_finer_than_what_has_changed() {
-        let noise = |low, high| Noise::from_percentiles((1.0, 2.0), (low, high), 100, None);
-        let (one, two) = (noise(0.5, 2.0), noise(0.9, 1.1));
-        assert_eq!([one, two].map(|noise| noise.map(|noise| noise.digits())), [Some(1), Some(2)]);
-        assert_eq!([change(-0.42, 8.0, None), change(0.3, 30.0, None)], ["\u{2212}0.42", "+0.30"]);
-        assert_eq!([change(-0.42, 8.0, two), change(-6.43, 23.15, two)], ["~\u{2212}0.4", "~\u{2212}6"]);
-        assert_eq!([change(-6.43, 23.15, one), change(0.3, 29.9, one)], ["~\u{2212}10", "~0"]);
-        assert_eq!([change(1234.0, 2345.0, one), change(0.004, 0.35, one)], ["~+1,000", "~0"]);
-        assert_eq!(change(0.5, f64::NAN, one), "+0.50");
+    fn a_noisy_number_has_no_more_digits_than_a_quiet_one() {
+        // The interval of the median allows three digits, and a few slow frames make it noisy.
+        let noise = Noise::from_percentiles((0.367, 0.9), (0.3665, 0.3675), 100, None);
+        assert_eq!(noise.map(|noise| noise.digits()), Some(3));
+        assert_eq!(
+            [with_noise(0.367, None, short_ms), with_noise(0.367, noise, short_ms)],
+            ["0.37", "~0.37"]
+        );
+        assert_eq!([with_noise(8.414, None, ms), with_noise(8.414, noise, ms)], ["8.41", "~8.41"]);
+        let one = Noise::from_percentiles((0.367, 0.9), (0.2, 0.5), 100, None);
+        assert_eq!(with_noise(0.367, one, short_ms), "~0.4", "fewer where the interval is wide");
+        assert_eq!(with_noise(2345.0, noise, short_ms), "~2,350");
     }
 
     #[test]

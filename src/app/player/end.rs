@@ -103,10 +103,11 @@ impl Player<'_> {
         let result = self.write();
         // Both are shut down, whatever the first returns.
         let (device, builder) = (self.cx.frames.shut_down(), self.devices.shut_down());
-        let tuner = self.tuning.shut_down();
+        let (tuner, comparison) = (self.tuning.shut_down(), self.kernels.shut_down());
         self.lab.shut_down();
         let check = self.check.shut_down();
-        let idle = device && builder && tuner && check && DeviceThread::have_ended(THREADS_TIMEOUT);
+        let idle =
+            device && builder && tuner && comparison && check && DeviceThread::have_ended(THREADS_TIMEOUT);
         // Threads that still read a file must not run during the process's exit handlers.
         let reading = !self.movies.end(&mut self.cx.frames);
         if idle {

@@ -7,6 +7,7 @@ mod controller;
 mod kept;
 mod refusals;
 mod shown;
+mod speed;
 #[cfg(test)]
 mod tests;
 
@@ -33,6 +34,7 @@ use overlay::{
     Kernels, Panel, PendingValidation, Source, Subject, Verdict, Version, VersionResult, result_to_show,
 };
 use refusals::Refusals;
+use speed::SpeedComparison;
 
 /// The maximum number of versions of the edited kernels that are kept.
 const MAX_VERSIONS: usize = 10;
@@ -75,6 +77,7 @@ struct Versions {
     devices: u32,
     /// The number of restarts of the builder so far.
     restarts: u32,
+    comparison: SpeedComparison,
     shown: Kernels,
 }
 

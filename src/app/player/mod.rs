@@ -291,8 +291,10 @@ impl<'a> Player<'a> {
         self.lab.update(others, cx);
         kernels.update(devices, cx);
         self.races.update(cx);
-        self.tuning.yield_to(if self.lab.measures() { Some(Wait::Lab) } else { others });
         let obstacle = if self.lab.measures() { Some(Wait::Lab) } else { others };
+        kernels.compare(obstacle.is_some(), devices, cx);
+        let obstacle = obstacle.or_else(|| kernels.are_compared().then_some(Wait::Versions));
+        self.tuning.yield_to(obstacle);
         let obstacle = obstacle.or_else(|| self.tuning.obstacle(devices, cx));
         self.peaks.update(devices, obstacle, cx);
         self.tuning.update(devices, cx);

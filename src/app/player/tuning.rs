@@ -262,7 +262,7 @@ impl BackgroundTuning {
         let most = max_trials(&tuner::initial_configs(&variants, &device, size));
         let (sources, kernel_timeout) = (cx.sources.clone(), cx.args.trial.timeouts.kernel_timeout);
         let request = SearchRequest { device, sources, size, radius, variants, kernel_timeout };
-        match Tuner::start(request, &cx.waker) {
+        match tuner::start(request, &cx.waker) {
             Ok(tuner) => self.tuner = Some(tuner),
             Err(error) => {
                 self.stop();

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::code::Source;
 use base::error::{Error, Result};
-use base::timing::Noise;
+use base::timing::{self, Noise};
 use base::verify::MismatchReport;
 use box_filter::VariantId;
 use opencl::machine_code::MachineCode;
@@ -58,27 +58,46 @@ pub struct VersionResult {
     pub runs: bool,
     /// The median of the filter's times in the movie, in milliseconds, if the kernels are exact.
     pub ms: Option<f64>,
-    /// The difference in milliseconds from the median of the version that ran before, if both were measured for long enough
-    /// under the same conditions.
-    pub change_ms: Option<f64>,
-    /// The noise of `ms` and `change_ms`.
+    /// The noise of `ms`; `None` if it is not noisy.
     pub noise: Option<Noise>,
-    /// True if another version of these kernels ran before this one.
-    pub replaces_version: bool,
+    /// The comparison of the speed with that of the version of these kernels that ran before and was exact; `None` without such a
+    /// version.
+    pub speed: Option<Speed>,
+}
+
+/// The comparison of the speed of two versions of the same kernels.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Speed {
+    /// The number of the version with which the kernels are compared.
+    pub before: u64,
+    /// The verdict, or why there is none.
+    pub state: SpeedState,
+}
+
+/// The state of a comparison of two versions at the size and the radius of the movie's frames.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SpeedState {
+    /// The versions were not compared.
+    Unknown,
+    /// The versions are being compared, or are compared next.
+    Comparing,
+    /// The versions were timed in turns.
+    Compared {
+        /// The verdict on the later version.
+        verdict: timing::Verdict,
+        /// The number of times that each version was timed.
+        rounds: usize,
+        /// The number of rows of the frame that were filtered; `None` for all.
+        rows: Option<u32>,
+    },
+    /// The versions could not be compared, for this reason.
+    Failed(String),
 }
 
 impl VersionResult {
     /// Creates a result without measured times.
     pub fn new(subject: Subject, verdict: Verdict) -> Self {
-        Self {
-            subject,
-            verdict,
-            runs: false,
-            ms: None,
-            change_ms: None,
-            noise: None,
-            replaces_version: false,
-        }
+        Self { subject, verdict, runs: false, ms: None, noise: None, speed: None }
     }
 
     /// Returns true if the kernels run, but their output differs from the reference.

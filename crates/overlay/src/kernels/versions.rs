@@ -2,11 +2,12 @@
 
 use egui::{Color32, Ui, vec2};
 
-use super::state::{PendingValidation, Subject, Verdict, Version, VersionResult};
+use super::state::{PendingValidation, Speed, SpeedState, Subject, Verdict, Version, VersionResult};
 use crate::hover::Explain as _;
 use crate::panel::{choice_button, line};
 use crate::{Action, View, theme};
 use base::error::{Error, ErrorKind};
+use base::timing;
 use box_filter::VariantId;
 
 /// Returns the result to show for a version: the worst result of the kernels that make the picture while the variant
@@ -45,7 +46,44 @@ pub(super) fn show_version(ui: &mut Ui, version: &Version, view: &View, actions:
         }
         let (color, text) = version_text(version, is_current, view);
         line(ui, &text, color);
+        // Correct and fast are two marks.
+        if let Some(speed) =
+            result_to_show(&version.results, view.chosen).and_then(|result| result.speed.as_ref())
+        {
+            let (color, text, hover) = speed_text(speed);
+            line(ui, &text, color).on_hover_text(hover);
+        }
     });
+}
+
+/// Returns the mark of a version's speed: its colour, its text, and its hover text.
+fn speed_text(speed: &Speed) -> (Color32, String, String) {
+    let before = speed.before;
+    match &speed.state {
+        SpeedState::Unknown => {
+            let hover = format!("Not compared with version {before} at this size and radius");
+            (theme::WEAK, theme::UNKNOWN.to_owned(), hover)
+        }
+        SpeedState::Comparing => {
+            let hover =
+                format!("Versions {before} and this one are timed in turns on the frame on the screen");
+            (theme::WEAK, format!("timing against version {before}\u{2026}"), hover)
+        }
+        SpeedState::Failed(why) => (theme::WEAK, "not compared".to_owned(), why.clone()),
+        SpeedState::Compared { verdict, rounds, rows } => {
+            let color = match verdict {
+                timing::Verdict::Faster(_) => theme::GOOD,
+                timing::Verdict::Slower(_) => theme::WARN,
+                timing::Verdict::NoDifferenceShown { .. } => theme::TEXT,
+            };
+            let rows = rows.map_or_else(String::new, |rows| format!(", on its first {rows} rows"));
+            let hover = format!(
+                "Compared with version {before}: timed in turns, {rounds} times each, on the frame that was on the screen{rows}. \
+                 The interval contains the ratio of the times with a confidence of 99 %."
+            );
+            (color, verdict.to_string(), hover)
+        }
+    }
 }
 
 /// Returns true if a version of this variant's kernels must not run, because its validation has refused them.
@@ -59,10 +97,12 @@ fn is_refused(version: &Version, variant: VariantId) -> bool {
 
 /// Returns a version's changed files and result as text, and its colour.
 fn version_text(version: &Version, is_current: bool, view: &View) -> (Color32, String) {
+    // Without the folder, to leave room for the result.
+    let name = |file: &String| file.rsplit('/').next().unwrap_or_default().to_owned();
     let files = match version.files.as_slice() {
         [] => "original".to_owned(),
-        [file] => file.clone(),
-        [file, others @ ..] => format!("{file} and {} more", others.len()),
+        [file] => name(file),
+        [file, others @ ..] => format!("{} and {} more", name(file), others.len()),
     };
     let Some(result) = result_to_show(&version.results, view.chosen) else {
         if version.files.is_empty() {
@@ -122,13 +162,8 @@ fn without_file_name(error: &Error) -> &str {
     }
 }
 
-/// Returns the result of exact kernels: "exact, 8.41 ms, −0.42 ms".
+/// Returns the result of exact kernels: "exact, 8.41 ms".
 fn exact_result_text(result: &VersionResult) -> String {
-    let Some(ms) = result.ms else { return "exact".to_owned() };
-    let change = match result.change_ms {
-        Some(change) => format!(", {} ms", theme::change(change, ms, result.noise)),
-        None if result.replaces_version => format!(", {}", theme::UNKNOWN),
-        None => String::new(),
-    };
-    format!("exact, {} ms{change}", theme::with_noise(ms, result.noise, theme::ms))
+    let ms = |ms| format!(", {} ms", theme::with_noise(ms, result.noise, theme::ms));
+    format!("exact{}", result.ms.map_or_else(String::new, ms))
 }

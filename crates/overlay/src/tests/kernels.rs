@@ -5,17 +5,13 @@ use base::error::{ErrorKind, SourceLine};
 use base::verify::{Difference, MismatchReport};
 
 fn version(number: u64, file: &str, verdict: Verdict) -> Version {
-    let (ms, change_ms, replaces_version) = (Some(8.0), Some(-0.42), true);
+    let ms = Some(8.0);
+    let ratio = base::timing::Ratio { low: 1.27, estimate: 1.32, high: 1.36 };
+    let state = SpeedState::Compared { verdict: ratio.verdict(), rounds: 200, rows: Some(64) };
+    let speed = (verdict == Verdict::Exact).then_some(Speed { before: 1, state });
     let runs = number == 3;
-    let judged = VersionResult {
-        subject: Subject::Variant(VariantId::Flat),
-        verdict,
-        runs,
-        ms,
-        change_ms,
-        replaces_version,
-        noise: None,
-    };
+    let judged =
+        VersionResult { subject: Subject::Variant(VariantId::Flat), verdict, runs, ms, noise: None, speed };
     Version {
         number,
         files: vec![file.to_owned()],
@@ -110,7 +106,7 @@ fn a_refusal_does_not_repeat_the_files_name() {
     fixture.kernels.versions[0].results[0].verdict = Verdict::Refused(error);
     fixture.change(|s| s.open[Panel::Kernels as usize] = true);
     (0..5).for_each(|_| drop(fixture.pass(vec![])));
-    let first = "box_filter/03_flat.cl: flat: does not build.";
+    let first = "03_flat.cl: flat: does not build.";
     assert!(fixture.find(first).is_some(), "{:?}", fixture.texts);
 }
 
@@ -212,9 +208,9 @@ fn a_superseded_version_is_not_shown_as_being_validated() {
     fixture.change(|s| s.open[Panel::Kernels as usize] = true);
     (0..3).for_each(|_| drop(fixture.pass(vec![])));
     for text in [
-        "box_filter/03_flat.cl: validating",
-        "box_filter/03_flat.cl: not validated, superseded",
-        "common/mean.clh: flat exact, 8.00 ms, \u{2212}0.42 ms (2 more not validated)",
+        "03_flat.cl: validating",
+        "03_flat.cl: not validated, superseded",
+        "mean.clh: flat exact, 8.00 ms (2 more not validated)",
     ] {
         assert!(fixture.find(text).is_some(), "{text}: {:?}", fixture.texts);
     }
@@ -242,8 +238,8 @@ fn a_version_that_is_not_validated_yet_has_the_reason() {
         (fixture.devices.is_pending, fixture.device) = (awaited, device);
         (0..3).for_each(|_| drop(fixture.pass(vec![])));
         for text in [
-            &format!("box_filter/03_flat.cl: {newest}"),
-            "common/mean.clh: not validated, superseded",
+            &format!("03_flat.cl: {newest}"),
+            "mean.clh: not validated, superseded",
             "box_filter/01_naive.cl: validated when a variant is selected",
         ] {
             assert!(fixture.find(text).is_some(), "{text}: {:?}", fixture.texts);
@@ -252,7 +248,7 @@ fn a_version_that_is_not_validated_yet_has_the_reason() {
     }
     fixture.kernels.versions[0].pending = PendingValidation::Now(0);
     (0..3).for_each(|_| drop(fixture.pass(vec![])));
-    assert!(fixture.find("box_filter/03_flat.cl: no effect on this device").is_some());
+    assert!(fixture.find("03_flat.cl: no effect on this device").is_some());
     fixture.kernels.versions[0].files = vec!["box_filter/own.cl".to_owned()];
     fixture.kernels.versions[0].pending = PendingValidation::OwnGone;
     (0..3).for_each(|_| drop(fixture.pass(vec![])));
@@ -317,8 +313,9 @@ fn versions_say_what_came_of_them_and_a_click_goes_back() {
     (0..3).for_each(|_| drop(fixture.pass(vec![])));
     for text in [
         "Edit the files in /home/user/kernels",
-        "common/mean.clh: flat exact, 8.00 ms, \u{2212}0.42 ms",
-        "box_filter/03_flat.cl: flat differs in 12,345 bytes, first mismatch: red at (3, 4)",
+        "mean.clh: flat exact, 8.00 ms",
+        "1.32× faster, 1.27 to 1.36",
+        "03_flat.cl: flat differs in 12,345 bytes, first mismatch: red at (3, 4)",
         "flat: still running version 3 (output differs).",
         "original: flat \u{2013}",
         "box_filter/03_flat.cl, 1 line changed",
@@ -342,10 +339,15 @@ fn versions_say_what_came_of_them_and_a_click_goes_back() {
     assert!(fixture.kernels.differs(VariantId::Flat, Some(3)));
     assert!(!fixture.kernels.differs(VariantId::Flat, Some(2)));
     // A version that was not measured has no number.
-    fixture.kernels.versions[2].results[0].change_ms = None;
+    let speed = |state| Some(Speed { before: 1, state });
+    fixture.kernels.versions[2].results[0].speed = speed(SpeedState::Unknown);
     fixture.kernels.versions[3].ms = Some(9.5);
     (0..3).for_each(|_| drop(fixture.pass(vec![])));
-    assert!(fixture.find("common/mean.clh: flat exact, 8.00 ms, \u{2013}").is_some(), "{:?}", fixture.texts);
+    assert!(fixture.find("mean.clh: flat exact, 8.00 ms").is_some(), "{:?}", fixture.texts);
+    assert!(!fixture.shows("× faster"), "{:?}", fixture.texts);
+    fixture.kernels.versions[2].results[0].speed = speed(SpeedState::Comparing);
+    (0..3).for_each(|_| drop(fixture.pass(vec![])));
+    assert!(fixture.find("timing against version 1\u{2026}").is_some(), "{:?}", fixture.texts);
     assert!(fixture.find("original: flat 9.50 ms").is_some(), "{:?}", fixture.texts);
     fixture.kernels = Kernels::default();
     (0..3).for_each(|_| drop(fixture.pass(vec![])));

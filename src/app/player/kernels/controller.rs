@@ -14,7 +14,7 @@ use ladder::cache::Cache;
 pub(in crate::app::player) struct LiveKernels {
     watching: Option<FolderWatcher>,
     copying: Option<Job<PathBuf>>,
-    versions: Versions,
+    pub(super) versions: Versions,
     /// The index of the device for which the second side of a wipe of two versions was built.
     wiped_on: Option<usize>,
 }
@@ -93,17 +93,19 @@ impl LiveKernels {
             self.request_machine_code(devices, cx);
         }
         if is_new || is_open {
-            self.versions.refresh(
-                chosen,
-                radius,
-                size,
-                cx.frames.recorder.shown.setting().and_then(|setting| setting.beside),
-            );
-            self.versions.shown.copying = self.copying.is_some();
+            self.refresh(cx);
         }
         if is_new {
             cx.repaints.redraw_with_next_frame();
         }
+    }
+
+    /// Updates the rows of the overlay's kernels panel.
+    pub(super) fn refresh(&mut self, cx: &PlayerContext) {
+        let (chosen, radius) = cx.frames.choice.filter();
+        let beside = cx.frames.recorder.shown.setting().and_then(|setting| setting.beside);
+        self.versions.refresh(chosen, radius, cx.frames.presenter.screen.size(), beside);
+        self.versions.shown.copying = self.copying.is_some();
     }
 
     /// Processes the messages of the watched folder. Starts to watch the folder to which the built-in kernels were copied, once

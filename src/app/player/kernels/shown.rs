@@ -1,8 +1,6 @@
 //! The contents of the kernels panel: a row for each version, and the source of a kernel.
 
-use super::kept::MIN_MEDIAN_FRAMES;
 use super::*;
-use base::timing::Noise;
 
 impl Versions {
     /// Updates the rows of the kernels panel for the chosen variant, with the times that were measured at this radius and picture
@@ -20,26 +18,19 @@ impl Versions {
         let row = |kept: &KeptVersion| {
             let judged = kept.judged.iter().map(|judged| {
                 let is_exact = judged.verdict == Verdict::Exact;
-                let time = |kept: &KeptVersion, beside| match judged.subject {
+                let time = |beside| match judged.subject {
                     Subject::Variant(variant) => kept.time(&of(variant, beside).filter(|_| is_exact)?),
                     // Its stage has a time, which is of no version.
                     Subject::Conversion => None,
                 };
-                let before = self.measured_before(kept, judged.subject);
-                let settled = |median: &Median| median.n >= MIN_MEDIAN_FRAMES;
-                let change = ways.iter().find_map(|beside| {
-                    let now = time(kept, *beside).filter(settled)?;
-                    Some((now, time(before?, *beside).filter(settled)?))
-                });
-                let now = change.map(|(now, _)| now).or_else(|| ways.iter().find_map(|b| time(kept, *b)));
+                let now = ways.iter().find_map(|beside| time(*beside));
                 VersionResult {
                     ms: now.map(|now| now.ms),
-                    change_ms: change.map(|(now, before)| now.ms - before.ms),
-                    noise: match change {
-                        Some((now, before)) => noisier(now.noise, before.noise),
-                        None => now.and_then(|now| now.noise),
+                    noise: now.and_then(|now| now.noise),
+                    speed: match judged.subject {
+                        Subject::Variant(variant) => self.speed(kept, variant, radius, size),
+                        Subject::Conversion => None,
                     },
-                    replaces_version: kept.before.contains_key(&judged.subject),
                     runs: self.running.get(&judged.subject) == Some(&kept.number),
                     ..judged.clone()
                 }
@@ -68,9 +59,9 @@ impl Versions {
         (self.shown.running, self.shown.conversion) = (running, converts);
     }
 
-    /// Returns the version to compare times with: the last one that ran before `kept` for this variant or conversion and whose
+    /// Returns the version to compare the speed with: the last one that ran before `kept` for this variant or conversion and whose
     /// output does not differ from the reference. Versions whose output differs have no times.
-    fn measured_before(&self, kept: &KeptVersion, subject: Subject) -> Option<&KeptVersion> {
+    pub(super) fn measured_before(&self, kept: &KeptVersion, subject: Subject) -> Option<&KeptVersion> {
         let before = |kept: &KeptVersion| self.version(*kept.before.get(&subject)?);
         let differs = |kept: &&KeptVersion| {
             kept.find_judged(subject).is_some_and(|judged| matches!(judged.verdict, Verdict::Differs(_)))
@@ -119,9 +110,4 @@ impl Versions {
         let source_of = Some((of, errors.to_vec()));
         (self.source_of, self.shown.source) = (source_of, shown);
     }
-}
-
-/// Returns the noise that leaves fewer significant digits of a time; `None` if neither time is noisy.
-fn noisier(one: Option<Noise>, other: Option<Noise>) -> Option<Noise> {
-    [one, other].into_iter().flatten().min_by_key(Noise::digits)
 }

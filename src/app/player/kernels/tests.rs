@@ -2,7 +2,9 @@
 
 use super::kept::MIN_MEDIAN_FRAMES;
 use super::*;
-use base::timing::Noise;
+use crate::app::comparison::Compared;
+use base::timing::{Noise, Ratio};
+use overlay::{Speed, SpeedState};
 
 const FLAT: Subject = Subject::Variant(VariantId::Flat);
 
@@ -112,34 +114,113 @@ fn what_could_not_be_built_at_first_is_said_of_the_first_version() {
 }
 
 #[test]
-fn only_settled_medians_of_the_same_circumstances_are_compared() {
+fn a_median_of_few_frames_replaces_no_settled_one() {
     let mut live = edited();
     let beside = Some(SecondSetting { variant: VariantId::Naive, radius: 2, compared: false });
     let of = |beside| Circumstances { variant: VariantId::Flat, radius: 2, size: (64, 48), beside };
-    let change = |live: &mut Versions, beside| {
+    let ms = |live: &mut Versions, beside| {
         live.refresh(VariantId::Flat, 2, Some((64, 48)), beside);
-        let judged = live.shown.versions[0].results[0].clone();
-        assert!(judged.replaces_version);
-        (judged.ms, judged.change_ms)
+        (live.shown.versions[0].results[0].ms, live.shown.versions[0].results[0].noise)
     };
-    live.time(of(None), Median { ms: 8.0, n: MIN_MEDIAN_FRAMES, noise: None });
-    // The first frames beside another filter.
-    live.time(of(beside), Median { ms: 12.0, n: MIN_MEDIAN_FRAMES - 1, noise: None });
     live.process_finding(Finding::Verdict(2, FLAT, Verdict::Exact));
-    assert_eq!(change(&mut live, None), (None, None), "nothing was measured yet");
+    assert_eq!(ms(&mut live, None), (None, None), "nothing was measured yet");
     live.time(of(beside), Median { ms: 9.0, n: MIN_MEDIAN_FRAMES, noise: None });
-    assert_eq!(change(&mut live, beside), (Some(9.0), None), "what was before had not settled");
-    live.time(of(None), Median { ms: 7.5, n: MIN_MEDIAN_FRAMES - 1, noise: None });
-    assert_eq!(change(&mut live, None), (Some(7.5), None), "this has not");
-    live.time(of(None), Median { ms: 8.25, n: MIN_MEDIAN_FRAMES, noise: None });
-    // Neither is better than the noisier of both.
+    assert_eq!(ms(&mut live, beside), (Some(9.0), None));
     let noise = Noise::from_percentiles((1.0, 1.0), (1.0, 1.0), 3, None);
     live.time(of(None), Median { ms: 8.25, n: MIN_MEDIAN_FRAMES, noise });
-    assert_eq!(change(&mut live, None), (Some(8.25), Some(0.25)));
-    assert_eq!(live.shown.versions[0].results[0].noise, noise);
+    assert_eq!(ms(&mut live, None), (Some(8.25), noise));
     // Few frames after a seek.
     live.time(of(None), Median { ms: 30.0, n: MIN_TIMED_FRAMES, noise: None });
-    assert_eq!(change(&mut live, None), (Some(8.25), Some(0.25)));
+    assert_eq!(ms(&mut live, None), (Some(8.25), noise));
+}
+
+/// The size and the radius of the frames in tests of comparisons.
+const SIZE: (u32, u32) = (64, 48);
+const RADIUS: u32 = 2;
+
+/// Has the current version judged as exact.
+fn pass(live: &mut Versions) {
+    live.waits = None;
+    live.process_finding(Finding::Verdict(live.current, FLAT, Verdict::Exact));
+}
+
+/// Returns the state of the comparison of a version with the one before, as the panel shows it.
+fn speed(live: &mut Versions, number: u64, radius: u32) -> Option<Speed> {
+    live.refresh(VariantId::Flat, radius, Some(SIZE), None);
+    let version = live.shown.versions.iter().find(|version| version.number == number).unwrap();
+    version.results[0].speed.clone()
+}
+
+/// Returns the numbers of the versions that are compared next.
+fn wanted(live: &mut Versions, radius: u32) -> Option<[u64; 2]> {
+    let pair = live.wanted_pair(VariantId::Flat, radius, Some(SIZE));
+    live.comparison.want(pair);
+    pair.map(|pair| pair.versions)
+}
+
+/// Stores the result of the comparison that is wanted now.
+fn store(live: &mut Versions, [low, high]: [f64; 2]) -> base::timing::Verdict {
+    let pair = live.wanted_pair(VariantId::Flat, RADIUS, Some(SIZE)).unwrap();
+    let ratio = Ratio { low, estimate: (low * high).sqrt(), high };
+    let kept: Vec<u64> = live.kept.iter().map(|kept| kept.number).collect();
+    let compared = Compared { ratio, rounds: 200, rows: None };
+    live.comparison.store(pair, Ok(compared), |number| kept.contains(&number));
+    ratio.verdict()
+}
+
+#[test]
+fn a_version_has_no_verdict_on_its_speed_before_it_is_compared() {
+    let mut live = edited();
+    assert_eq!(wanted(&mut live, RADIUS), None, "it is not judged yet");
+    pass(&mut live);
+    // Medians of the movie are no comparison.
+    let of = Circumstances { variant: VariantId::Flat, radius: RADIUS, size: SIZE, beside: None };
+    live.time(of, Median { ms: 4.0, n: 1000, noise: None });
+    assert_eq!(wanted(&mut live, RADIUS), Some([1, 2]));
+    assert_eq!(speed(&mut live, 2, RADIUS), Some(Speed { before: 1, state: SpeedState::Comparing }));
+    let verdict = store(&mut live, [1.27, 1.36]);
+    let state = SpeedState::Compared { verdict, rounds: 200, rows: None };
+    assert_eq!(speed(&mut live, 2, RADIUS), Some(Speed { before: 1, state }));
+    assert!(live.comparison.want(live.wanted_pair(VariantId::Flat, RADIUS, Some(SIZE))).is_none(), "known");
+    // The verdict belongs to this radius and device.
+    assert_eq!(speed(&mut live, 2, RADIUS + 1).unwrap().state, SpeedState::Unknown);
+    assert_eq!(wanted(&mut live, RADIUS + 1), Some([1, 2]));
+    live.note_device(1, 0);
+    assert_eq!(speed(&mut live, 2, RADIUS).unwrap().state, SpeedState::Unknown);
+}
+
+#[test]
+fn a_newer_save_ends_the_comparison_and_follows_in_it() {
+    let mut live = edited();
+    pass(&mut live);
+    assert_eq!(wanted(&mut live, RADIUS), Some([1, 2]));
+    // Saved, and then being validated.
+    live.keep(sources(serde_json::json!({ "box_filter/03_flat.cl": { "Ok": "yours" } })), false);
+    live.use_version(3, false);
+    assert_eq!(wanted(&mut live, RADIUS), None);
+    live.waits = None;
+    live.note_requested(&[VariantId::Flat], false);
+    assert_eq!(wanted(&mut live, RADIUS), None);
+    pass(&mut live);
+    assert_eq!(wanted(&mut live, RADIUS), Some([2, 3]));
+    let slower = store(&mut live, [0.8, 0.9]);
+    assert!(matches!(slower, base::timing::Verdict::Slower(_)));
+    // A version that is chosen again is compared with the one that ran before it.
+    live.use_version(2, false);
+    live.note_requested(&[VariantId::Flat], false);
+    pass(&mut live);
+    assert_eq!(wanted(&mut live, RADIUS), Some([3, 2]));
+    // One whose output differs has no verdict on its speed, and is compared with none.
+    live.keep(sources(serde_json::json!({ "box_filter/03_flat.cl": { "Ok": "wrong" } })), false);
+    live.use_version(4, false);
+    live.waits = None;
+    let differs = Verdict::Differs(base::verify::MismatchReport::default());
+    live.process_finding(Finding::Verdict(4, FLAT, differs));
+    assert_eq!((wanted(&mut live, RADIUS), speed(&mut live, 4, RADIUS)), (None, None));
+    live.keep(sources(serde_json::json!({ "box_filter/03_flat.cl": { "Ok": "right" } })), false);
+    live.use_version(5, false);
+    pass(&mut live);
+    assert_eq!(wanted(&mut live, RADIUS), Some([2, 5]));
 }
 
 /// Checks that the measured time of a version stays: also in a wipe, and after a version without a time, whose output differs.
@@ -164,13 +245,13 @@ fn what_was_measured_of_a_version_stays() {
         assert_eq!((second.ms, third.ms), (Some(8.5).filter(|_| known), None));
         assert_eq!(live.shown.versions[2].ms, Some(8.0).filter(|_| known), "as it began");
     }
-    // The one before it makes another picture, and the one before that is itself.
+    // The one before it makes another picture.
     save(&mut live, other("box_filter/02_separable.cl"));
     live.process_finding(Finding::Verdict(3, FLAT, differs()));
     live.process_finding(Finding::Verdict(4, FLAT, Verdict::Exact));
     time(&mut live, 9.0);
     live.refresh(VariantId::Flat, 2, Some((64, 48)), None);
-    assert_eq!(live.shown.versions[0].results[0].change_ms, Some(0.5));
+    assert_eq!(live.shown.versions[0].results[0].ms, Some(9.0));
 }
 
 #[test]

@@ -1,0 +1,203 @@
+//! The comparison of two versions of the edited kernels, as a [job in the background](GatedJob): both are timed in turns on the
+//! frame on the screen, by the benchmark that `clreel bench --kernels A --kernels B` uses.
+//!
+//! The number of rounds does not depend on the times, so that a verdict is not one of many looks at the same numbers. The job
+//! leaves the device to the movie for longer than it uses it, and slow kernels filter only some rows of the frame, so that no
+//! launch delays the movie for long.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::app::gated_job::{Gate, GatedJob};
+use base::error::Result;
+use base::jobs::{Reporter, Waker};
+use base::memory::picture_memory;
+use base::timing::Ratio;
+use base::timing::log::{self, Event};
+use base::timing::ratio::MIN_SAMPLES;
+use box_filter::bench::all_variants;
+use box_filter::{BoxFilter, VariantId};
+use ladder::Outcome;
+use ladder::rounds::{self, BenchObserver, BenchOptions};
+use ladder::rows::CaseRun;
+use ladder::runner::{Ladder as _, LadderRunner};
+use ladder::trial::Child;
+use opencl::cl::Device;
+use opencl::sources::Sources;
+use video::Frame;
+use video::color::RgbaConverter;
+
+/// The number of rounds: with 200, 96 % of changes by 5 % and 98 % of changes by 10 % are found (docs/compare.md).
+const ROUNDS: u32 = 200;
+/// The time after which no further round begins. It includes the time in which the job leaves the device to the movie.
+const BUDGET: Duration = Duration::from_secs(30);
+/// A run that is predicted to take longer than this, in milliseconds, filters only some rows of the frame.
+const MAX_RUN_MS: f64 = 10.0;
+/// The number of rows by which the time of a run is predicted if the movie has not shown it.
+const PREDICTED_ROWS: u32 = 32;
+/// The minimum number of rows: with fewer, the work at the border would dominate.
+const MIN_ROWS: u32 = 16;
+/// The factor by which the pause after a round is longer than the round.
+const PAUSE_FACTOR: u32 = 2;
+/// The longest pause after a round.
+const MAX_PAUSE: Duration = Duration::from_millis(200);
+
+/// Two versions of the kernels of a variant, and the work by which they are compared.
+pub(crate) struct ComparisonRequest {
+    pub device: Device,
+    /// The kernels of the version before, and those of the version that is judged.
+    pub sources: [Sources; 2],
+    pub variant: VariantId,
+    pub frame: Arc<Frame>,
+    /// The radius in pixels.
+    pub radius: u32,
+    /// The time of the filter for a whole frame in milliseconds, if a version of it is known.
+    pub frame_ms: Option<f64>,
+    /// The user's timeout for a step of the validation of edited kernels.
+    pub kernel_timeout: Option<Duration>,
+}
+
+/// The result of a comparison.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Compared {
+    pub ratio: Ratio,
+    /// The number of rounds in which both versions were timed.
+    pub rounds: usize,
+    /// The number of rows of the frame that were filtered, if these were not all.
+    pub rows: Option<u32>,
+}
+
+/// The window's handle of a comparison. The result is `None` if the comparison was cancelled, or the reason why there is no
+/// verdict, as a sentence.
+pub(crate) type ComparisonJob = GatedJob<Option<std::result::Result<Compared, String>>>;
+
+/// Starts a comparison, which waits until the device is free ([`GatedJob::set_open`]).
+///
+/// # Errors
+/// If the system cannot start a thread.
+pub(crate) fn start(request: ComparisonRequest, waker: &Waker) -> Result<ComparisonJob> {
+    let failed = "The versions could not be compared.";
+    GatedJob::spawn("compare", failed, waker, move |reporter, gate| {
+        let began = Instant::now();
+        let mut watch = Watch { reporter, gate, began, round: None, run: None };
+        let compared = compare(&request, &mut watch)?;
+        log::record(|| [Event::since("compare", began).with(request.variant.as_str())]);
+        Ok(compared)
+    })
+}
+
+/// The reporter of a comparison, which has no progress messages.
+type ComparisonReporter = Reporter<Option<std::result::Result<Compared, String>>>;
+
+/// The observer of the benchmark: makes it wait for the device, and ends it when its time is over.
+struct Watch<'a> {
+    reporter: &'a ComparisonReporter,
+    gate: &'a Gate,
+    /// The time at which the first round began; until then, at which the job began.
+    began: Instant,
+    /// The time at which the current round began; `None` before the first one.
+    round: Option<Instant>,
+    /// The results so far.
+    run: Option<CaseRun>,
+}
+
+impl BenchObserver for Watch<'_> {
+    /// Starts the clock of a round; variants are built before the first one.
+    fn begin_step(&mut self, what: &str) {
+        if what.starts_with("timing") {
+            let now = Instant::now();
+            if self.round.replace(now).is_none() {
+                self.began = now;
+            }
+        }
+    }
+
+    fn update_case(&mut self, _: usize, run: CaseRun) {
+        self.run = Some(run);
+    }
+
+    fn may_continue(&mut self) -> bool {
+        if let Some(round) = self.round {
+            std::thread::sleep((PAUSE_FACTOR * round.elapsed()).min(MAX_PAUSE));
+        }
+        let is_over = self.round.is_some() && self.began.elapsed() > BUDGET;
+        self.gate.pass(&self.reporter.canceller()) && !is_over
+    }
+}
+
+/// Times both versions in turns. Returns `None` if the comparison was cancelled, or the reason why there is no verdict.
+fn compare(
+    request: &ComparisonRequest,
+    watch: &mut Watch<'_>,
+) -> Result<Option<std::result::Result<Compared, String>>> {
+    let ComparisonRequest { device, sources, variant, radius, kernel_timeout, .. } = request;
+    // The contexts and the reference picture need the device or the processor, too.
+    if !watch.may_continue() {
+        return Ok(None);
+    }
+    let picture = &request.frame.picture;
+    let (width, height) = (picture.width(), picture.height());
+    let mut pixels = picture_memory(width, height)?;
+    RgbaConverter::new().convert(picture, &mut pixels)?;
+    let first_rows = |rows: u32| vec![pixels[..rows as usize * width as usize * 4].to_vec()];
+    let Some(variant) = all_variants().iter().find(|known| known.id == variant.as_str()) else {
+        return Ok(Some(Err(format!("'{variant}' has no kernels to compare."))));
+    };
+    let mut children = [(); 2].map(|()| Child::new(BoxFilter::INFO.name, *kernel_timeout));
+    let [child, second_child] = &mut children;
+
+    let affordable = match request.frame_ms {
+        Some(ms) => f64::from(height) * MAX_RUN_MS / ms.max(1e-6),
+        None => {
+            let rows = height.min(PREDICTED_ROWS);
+            let frames = first_rows(rows);
+            let ladder = BoxFilter::on_frames(&frames, (width, rows));
+            let runner = LadderRunner::new(&ladder, Some(device), sources[1].clone(), &mut *child);
+            let mut buffers = runner.allocate(&ladder.case(*radius))?;
+            match runner.prepare(variant, &mut buffers) {
+                Ok(prepared) => f64::from(rows) * MAX_RUN_MS / prepared.predicted_ms.max(1e-6),
+                Err(outcome) => return Ok(Some(Err(reason(&outcome)))),
+            }
+        }
+    };
+    let rows = (affordable.min(f64::from(height)) as u32).clamp(MIN_ROWS.min(height), height);
+    let frames = first_rows(rows);
+    let ladder = BoxFilter::on_frames(&frames, (width, rows));
+    let runner = LadderRunner::new(&ladder, Some(device), sources[0].clone(), child);
+    let second = runner.with_sources(sources[1].clone(), second_child);
+    let options = BenchOptions {
+        rounds: ROUNDS,
+        fail_fast: true,
+        selected_by_name: true,
+        registers: false,
+        // The versions have been validated. Outputs of timed runs are compared all the same.
+        checks: false,
+    };
+    rounds::run((&runner, Some(&second)), &[variant], &[ladder.case(*radius)], options, watch);
+    if watch.reporter.is_cancelled() {
+        return Ok(None);
+    }
+    let run = watch.run.take();
+    let Some((run, row)) = run.as_ref().and_then(|run| Some((run, run.rows.last()?))) else {
+        return Ok(None);
+    };
+    Ok(Some(match run.ratio_of_folders(row) {
+        Some(ratio) => Ok(Compared {
+            ratio,
+            rounds: row.outcome.measured().map_or(0, |measured| measured.time.n),
+            rows: (rows < height).then_some(rows),
+        }),
+        None => {
+            let failed = run.rows.iter().map(|row| &row.outcome).find(|outcome| outcome.measured().is_none());
+            let few = || format!("Fewer than {MIN_SAMPLES} rounds fit into {} s.", BUDGET.as_secs());
+            Err(failed.map_or_else(few, reason))
+        }
+    }))
+}
+
+/// Returns why a version has no times.
+fn reason(outcome: &Outcome) -> String {
+    outcome
+        .reason()
+        .map_or_else(|| outcome.word().to_owned(), |why| why.lines().next().unwrap_or_default().to_owned())
+}

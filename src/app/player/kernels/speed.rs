@@ -1,0 +1,217 @@
+//! Comparisons of the speed of versions: the version that runs is timed in turns with the version before it, in a background job
+//! ([`comparison`]), for the chosen variant at the size and radius of the movie's frames. Until then it has no verdict.
+
+use std::time::Instant;
+
+use super::*;
+use crate::app::comparison::{self, Compared, ComparisonJob, ComparisonRequest};
+use base::jobs::JobMessage;
+use overlay::{Speed, SpeedState};
+
+/// The time after the last change of version, variant, radius or size until a comparison starts: a slider may move on, and a new
+/// version's first pictures need the device.
+const DELAY: Duration = Duration::from_millis(500);
+
+/// Two versions of a variant's kernels, and the case in which they are compared.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Pair {
+    /// The numbers of the version before, and of the version that is judged.
+    pub versions: [u64; 2],
+    pub variant: VariantId,
+    pub radius: u32,
+    pub size: (u32, u32),
+    /// The number of devices used so far.
+    pub device: u32,
+}
+
+/// The running comparison, and the results of earlier ones.
+#[derive(Default)]
+pub(super) struct SpeedComparison {
+    /// The job, until its thread has ended, even if it was cancelled, and what it compares.
+    job: Option<(ComparisonJob, Pair)>,
+    /// The versions to compare, and since when.
+    wanted: Option<(Pair, Instant)>,
+    results: Vec<(Pair, std::result::Result<Compared, String>)>,
+}
+
+impl SpeedComparison {
+    /// Returns the state of the comparison of two versions.
+    pub(super) fn state(&self, of: Pair) -> SpeedState {
+        match self.results.iter().find(|(known, _)| *known == of) {
+            Some((_, Ok(compared))) => SpeedState::Compared {
+                verdict: compared.ratio.verdict(),
+                rounds: compared.rounds,
+                rows: compared.rows,
+            },
+            Some((_, Err(why))) => SpeedState::Failed(why.clone()),
+            None if self.wanted.is_some_and(|(wanted, _)| wanted == of) => SpeedState::Comparing,
+            None => SpeedState::Unknown,
+        }
+    }
+
+    /// Stores the result of a comparison, in place of results that nothing can show any more: those of another device, and of
+    /// versions for which `is_kept` returns false.
+    pub(super) fn store(
+        &mut self,
+        of: Pair,
+        result: std::result::Result<Compared, String>,
+        is_kept: impl Fn(u64) -> bool,
+    ) {
+        self.results.retain(|(known, _)| {
+            *known != of && known.device == of.device && known.versions.into_iter().all(&is_kept)
+        });
+        self.results.push((of, result));
+    }
+
+    /// Sets the versions to compare. Returns those of them that no job compares and that have no result, with the time for which
+    /// they have been wanted. A job that compares others is cancelled.
+    pub(super) fn want(&mut self, wanted: Option<Pair>) -> Option<(Pair, Duration)> {
+        if wanted != self.wanted.map(|(pair, _)| pair) {
+            self.wanted = wanted.map(|pair| (pair, Instant::now()));
+        }
+        if let Some((job, of)) = &self.job {
+            if Some(*of) != wanted {
+                job.cancel();
+            }
+            return None;
+        }
+        let (pair, since) = self.wanted?;
+        self.results.iter().all(|(known, _)| *known != pair).then(|| (pair, since.elapsed()))
+    }
+
+    /// Returns true if a comparison may use the device.
+    pub(super) fn is_running(&self) -> bool {
+        self.job.as_ref().is_some_and(|(job, _)| !job.is_cancelled())
+    }
+
+    /// Ends the comparison; returns true if its thread has ended.
+    #[must_use]
+    pub(super) fn shut_down(&mut self) -> bool {
+        self.job.as_mut().is_none_or(|(job, _)| job.shut_down())
+    }
+}
+
+impl Versions {
+    /// Returns the versions to compare for the speed of `kept` in a variant's kernels: `None` if these are not exact, or no exact
+    /// version ran before.
+    pub(super) fn pair(
+        &self,
+        kept: &KeptVersion,
+        variant: VariantId,
+        radius: u32,
+        size: (u32, u32),
+    ) -> Option<Pair> {
+        let subject = Subject::Variant(variant);
+        kept.find_judged(subject).filter(|judged| judged.verdict == Verdict::Exact)?;
+        let before = self.measured_before(kept, subject)?.number;
+        let is_other = before != kept.number;
+        is_other.then_some(Pair {
+            versions: [before, kept.number],
+            variant,
+            radius,
+            size,
+            device: self.devices,
+        })
+    }
+
+    /// Returns the versions to compare now: the one that runs, unless a verdict on a newer one is pending, and the one before.
+    pub(super) fn wanted_pair(
+        &self,
+        variant: VariantId,
+        radius: u32,
+        size: Option<(u32, u32)>,
+    ) -> Option<Pair> {
+        let subject = Subject::Variant(variant);
+        let is_settled = self.waits.is_none() && !self.asked.contains_key(&subject);
+        self.pair(self.version_in_use(subject).filter(|_| is_settled)?, variant, radius, size?)
+    }
+
+    /// Returns the comparison of the speed of `kept` in a variant's kernels.
+    pub(super) fn speed(
+        &self,
+        kept: &KeptVersion,
+        variant: VariantId,
+        radius: u32,
+        size: Option<(u32, u32)>,
+    ) -> Option<Speed> {
+        let pair = self.pair(kept, variant, radius, size?)?;
+        Some(Speed { before: pair.versions[0], state: self.comparison.state(pair) })
+    }
+}
+
+impl LiveKernels {
+    /// Returns true if a comparison of two versions may use the device.
+    pub(in crate::app::player) fn are_compared(&self) -> bool {
+        self.versions.comparison.is_running()
+    }
+
+    /// Ends the comparison of two versions; returns true if its thread has ended.
+    #[must_use]
+    pub(in crate::app::player) fn shut_down(&mut self) -> bool {
+        self.versions.comparison.shut_down()
+    }
+
+    /// Starts, holds or ends the comparison of the version that runs with the one before, and shows its verdict. If `must_wait`
+    /// is true, other work needs the device.
+    pub(in crate::app::player) fn compare(
+        &mut self,
+        must_wait: bool,
+        devices: &Devices,
+        cx: &mut PlayerContext,
+    ) {
+        let versions = &mut self.versions;
+        let done = versions.comparison.job.as_ref().and_then(|(job, of)| match job.poll()? {
+            JobMessage::Progress(()) => None,
+            JobMessage::Done(done) => Some((done, *of, job.is_cancelled())),
+        });
+        if let Some((done, of, is_cancelled)) = done {
+            versions.comparison.job = None;
+            let result = done.unwrap_or_else(|error| Some(Err(format!("{} {}", error.what, error.why))));
+            if let (Some(result), false) = (result, is_cancelled) {
+                if let Ok(compared) = &result {
+                    let text = compared.ratio.verdict();
+                    let [before, now] = of.versions;
+                    cx.overlay.show_message(format!("{} {now} against {before}: {text}", of.variant));
+                }
+                let kept: Vec<u64> = versions.kept.iter().map(|kept| kept.number).collect();
+                versions.comparison.store(of, result, |number| kept.contains(&number));
+                self.refresh(cx);
+                cx.repaints.redraw_soon();
+            }
+        }
+        // A script that counts frames measures the movie alone.
+        if cx.args.frames.is_some() {
+            return;
+        }
+        let (variant, radius) = cx.frames.choice.filter();
+        let versions = &mut self.versions;
+        let wanted = versions.wanted_pair(variant, radius, cx.frames.presenter.screen.size());
+        if let Some((pair, since)) = versions.comparison.want(wanted) {
+            let wait = DELAY.saturating_sub(since);
+            if !wait.is_zero() {
+                cx.repaints.redraw_within(wait);
+            } else if let (Some(device), Some(frame)) =
+                (devices.running.device().cloned(), cx.frames.presenter.screen.frame())
+            {
+                let sources =
+                    pair.versions.map(|number| versions.version(number).map(|kept| kept.sources.clone()));
+                let [Some(before), Some(now)] = sources else { return };
+                let of = Circumstances { variant, radius, size: pair.size, beside: None };
+                let known = |number: u64| versions.version(number).and_then(|kept| kept.time(&of));
+                let [before_version, now_version] = pair.versions;
+                let frame_ms = known(now_version).or_else(|| known(before_version)).map(|median| median.ms);
+                let sources = [before, now];
+                let kernel_timeout = cx.args.trial.timeouts.kernel_timeout;
+                let request =
+                    ComparisonRequest { device, sources, variant, frame, radius, frame_ms, kernel_timeout };
+                match comparison::start(request, &cx.waker) {
+                    Ok(job) => versions.comparison.job = Some((job, pair)),
+                    Err(error) => versions.comparison.store(pair, Err(error.to_string()), |_| true),
+                }
+            }
+        }
+        if let Some((job, _)) = &versions.comparison.job {
+            job.set_open(!must_wait);
+        }
+    }
+}
