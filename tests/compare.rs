@@ -223,3 +223,56 @@ fn the_kernels_of_two_folders_are_timed_in_turns() {
     let missing = ["--kernels", a.to_str().unwrap(), "--kernels", "/nowhere"];
     run(clreel(&[&BENCH[..], &["scalar"], &missing].concat()), 1);
 }
+
+/// Rows of the filters in Rust, of conversions and of whole frames are compared, too, and those of `tune`.
+#[test]
+fn all_rows_of_a_result_are_compared() {
+    let folder = Folder::new("compare-rows");
+    let file = folder.file("a.json");
+    let mut command =
+        clreel(&["bench", "--size", "64x48", "--frames", "10", "--variant", "flat", "--radius", "2"]);
+    command.args(["--native", "--whole-frames", "--conversions", "input", "--save"]).arg(&file);
+    run(command, 0);
+    let file = file.to_str().unwrap();
+    let mut command = clreel(&["compare", "--json", file]);
+    command.arg(file);
+    let compared: Value = serde_json::from_slice(&run(command, 0).stdout).unwrap();
+    let rows = compared["comparisons"][0]["rows"].as_array().unwrap();
+    let verdict_of = |case: &str, row: &str| {
+        let is_it = |one: &&Value| {
+            one["case"].as_str().unwrap().contains(case) && one["row"].as_str().unwrap().starts_with(row)
+        };
+        let found = rows.iter().find(is_it).unwrap_or_else(|| panic!("no {row} of {case}: {rows:?}"));
+        found["verdict"].as_str().unwrap().to_owned()
+    };
+    for (case, row) in [
+        ("radius 2", "flat"),
+        ("radius 2", "native, 1 × plain"),
+        ("whole frames · radius 2", "flat"),
+        ("conversions to RGBA", "yuv420p to buffer"),
+    ] {
+        assert_eq!(verdict_of(case, row), "no difference shown", "{case}, {row}");
+    }
+    // A conversion that became slower is found.
+    let mut slower: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    for times in slower["devices"][0]["conversions"][0]["samples"].as_object_mut().unwrap().values_mut() {
+        for ms in times.as_array_mut().into_iter().flatten() {
+            *ms = json!(ms.as_f64().unwrap() * 100.0);
+        }
+    }
+    let slower = write(&folder, "b.json", &slower);
+    run(clreel(&["compare", file, &slower]), 4);
+    let tuned = folder.file("t.json");
+    let mut command = clreel(&["tune", "--ladder", "vector-add", "--count", "5000", "--save"]);
+    run(
+        {
+            command.arg(&tuned).env("XDG_CACHE_HOME", folder.file("cache"));
+            command
+        },
+        0,
+    );
+    let mut command = clreel(&["compare"]);
+    command.arg(&tuned).arg(&tuned);
+    let table = text(&run(command, 0).stdout);
+    assert!(table.contains("no difference shown") && table.contains("scalar"), "{table}");
+}

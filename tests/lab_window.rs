@@ -113,7 +113,7 @@ fn the_lab_benchmarks_the_frame_on_the_screen_and_the_panel_of_stages_says_why()
     assert!(session.shows("small.mkv at ") && session.shows("64 \u{d7} 48"), "{:?}", session.texts());
     let naive = row(&session, "naive");
     assert!(naive.len() >= 2 && naive[0] != UNKNOWN, "{naive:?}");
-    session.click("Save");
+    session.click("Save run");
     let is_saved = |name: &str| name.starts_with("clreel-bench-") && name.ends_with(".json");
     let saved = || {
         let names = std::fs::read_dir(&here).unwrap().map(|file| file.unwrap().path());

@@ -16,8 +16,13 @@ fn events(trace: &Value) -> &Vec<Value> {
     trace["traceEvents"].as_array().unwrap()
 }
 
+/// Returns the name of an event, or the stage or kind of one that is named by its kernel.
+fn kind(event: &Value) -> &str {
+    event["cat"].as_str().or(event["name"].as_str()).unwrap()
+}
+
 fn count(trace: &Value, name: &str) -> usize {
-    events(trace).iter().filter(|event| event["name"] == name).count()
+    events(trace).iter().filter(|event| kind(event) == name).count()
 }
 
 /// Returns the time of each stage of each frame in milliseconds, by the events of the trace, without OpenGL's own times.
@@ -25,7 +30,7 @@ fn stage_times(trace: &Value) -> BTreeMap<(u64, String), f64> {
     let mut sums = BTreeMap::new();
     for event in events(trace).iter().filter(|event| event["ph"] == "X" && event["pid"] != 3) {
         let Some(frame) = event["args"]["frame"].as_u64() else { continue };
-        let name = event["name"].as_str().unwrap().to_owned();
+        let name = kind(event).to_owned();
         *sums.entry((frame, name)).or_default() += event["dur"].as_f64().unwrap() / 1e3;
     }
     sums

@@ -463,7 +463,18 @@ fn keys_save_pictures_and_statistics_and_show_the_keys() {
     let rows =
         std::fs::read_to_string(&saved_files(&mut session, &here, "clreel-stats-", ".csv", 1)[0]).unwrap();
     let frames = stats["frames"].as_array().unwrap();
-    assert_eq!(rows.lines().count(), frames.len() + 1);
+    assert_eq!(rows.lines().filter(|line| !line.starts_with('#')).count(), frames.len() + 1);
+    // A saved run is a result of `bench` for `clreel compare`; a second one replaces nothing.
+    display.key("ctrl+r");
+    let first = saved_files(&mut session, &here, "clreel-run-", ".json", 1);
+    display.key("ctrl+r");
+    let runs = saved_files(&mut session, &here, "clreel-run-", ".json", 2);
+    assert!(runs.contains(&first[0]) && json(&first[0])["kind"] == "bench");
+    let mut command = clreel(None);
+    let compared = command.arg("compare").args(&runs).output().unwrap();
+    let (table, stderr) =
+        (String::from_utf8_lossy(&compared.stdout), String::from_utf8_lossy(&compared.stderr));
+    assert!(table.contains("radius 7, in the window") && table.contains("running-sum"), "{table}{stderr}");
     assert_eq!(stats["presented"].as_u64(), Some(frames.len() as u64), "all frames without --stats");
 
     // The frame as `snapshot` writes it, without the overlay above it.

@@ -86,6 +86,7 @@ pub(crate) fn is_escape(event: &KeyEvent) -> bool {
 fn ctrl_command(key: char, modifiers: ModifiersState) -> Option<Command> {
     match key {
         'e' if modifiers == ModifiersState::CONTROL => Some(Command::Do(Action::ExportStats)),
+        'r' if modifiers == ModifiersState::CONTROL => Some(Command::Do(Action::SaveRun)),
         'o' if modifiers == ModifiersState::CONTROL => Some(Command::Do(Action::AskForMovie)),
         'd' if modifiers == ModifiersState::CONTROL => Some(Command::Do(Action::NextDevice)),
         // Plus needs Shift on many keyboards.

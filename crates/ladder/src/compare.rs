@@ -87,8 +87,7 @@ impl Place<'_> {
 
     /// Returns the times of the peak kernel, by which changes of the machine are judged; `None` if it was measured by another clock.
     fn control(&self, clock: &str) -> Option<Vec<f64>> {
-        let (_, samples) = self.case.peaks().into_iter().next()?;
-        (samples.clock() == clock).then(|| samples.times())
+        self.case.control()?.times_by(clock)
     }
 
     fn is_noisy(&self) -> bool {
@@ -177,7 +176,10 @@ fn compare_rows(
     }
     if input != other_input {
         let text = |input: Option<(u32, u32, &std::ffi::OsStr)>| {
-            input.map_or_else(String::new, |(w, h, file)| format!("{w}×{h} of {}", file.to_string_lossy()))
+            input.map_or_else(
+                || "generated data".to_owned(),
+                |(w, h, file)| format!("{w}×{h} of {}", file.to_string_lossy()),
+            )
         };
         return Err(format!("other input: {} and {}", text(input), text(other_input)));
     }

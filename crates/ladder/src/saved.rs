@@ -25,8 +25,13 @@ pub const KIND: &str = "bench";
 const MAX_FILE_BYTES: u64 = 64 << 20;
 /// The maximum number of rows that are read: a comparison of each takes some milliseconds.
 const MAX_ROWS: usize = 5000;
+/// The ladder of results that name none: they have a movie as input.
+const MOVIE_LADDER: &str = "box_filter";
 /// The suffix of the keys under which a run has the samples of its peak kernels.
 pub const SAMPLES_SUFFIX: &str = "_samples";
+
+/// The name of the host's clock.
+const WALL: &str = "wall time";
 
 /// When, where and by which program results were measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -112,9 +117,16 @@ impl Samples {
         times.iter().map(|ms| ms.unwrap_or(f64::NAN)).collect()
     }
 
+    /// Returns the times by the clock with this name, as [`Samples::clock`] gives it; `None` if there are none.
+    pub(super) fn times_by(&self, clock: &str) -> Option<Vec<f64>> {
+        let samples = if clock == WALL { Self { device_ms: None, ..self.clone() } } else { self.clone() };
+        let has_times = samples.clock() == clock && samples.times().iter().any(|ms| ms.is_finite());
+        has_times.then(|| samples.times())
+    }
+
     /// Returns the name of the clock of [`Samples::times`].
     pub(super) fn clock(&self) -> &'static str {
-        if self.device_ms.is_some() { "device time" } else { "wall time" }
+        if self.device_ms.is_some() { "device time" } else { WALL }
     }
 }
 
@@ -159,6 +171,8 @@ pub(super) struct SavedDevice {
     #[serde(rename = "type")]
     pub kind: String,
     pub runs: Vec<SavedCase>,
+    conversions: Vec<SavedConversion>,
+    whole_frames: Vec<SavedFrame>,
 }
 
 /// The saved results of a case.
@@ -170,6 +184,11 @@ pub(super) struct SavedCase {
     #[serde(default)]
     pub variants: Vec<SavedRow>,
     pub clock_mhz: Option<SavedClock>,
+    #[serde(default)]
+    native: Vec<SavedNative>,
+    /// The control of a case without peak kernels of its own.
+    #[serde(skip)]
+    control: Option<Samples>,
     /// All other keys: among them the samples of peak kernels.
     #[serde(flatten)]
     others: Map<String, Value>,
@@ -182,28 +201,96 @@ pub(super) struct SavedClock {
     pub mean: f64,
 }
 
+/// The saved results of a filter in Rust.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct SavedNative {
+    threads: u32,
+    vectors: bool,
+    outcome: String,
+    samples: Option<Samples>,
+    noisy: Value,
+}
+
+/// The saved results of a conversion to RGBA.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct SavedConversion {
+    id: String,
+    to: String,
+    corrected: bool,
+    outcome: String,
+    reason: Option<String>,
+    samples: Option<Samples>,
+    noisy: Value,
+}
+
+/// The saved times of a variant's whole frames.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct SavedFrame {
+    id: String,
+    radius: u32,
+    outcome: String,
+    reason: Option<String>,
+    samples: Option<Samples>,
+    noisy: Value,
+}
+
 /// The saved results of a variant.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
 pub(super) struct SavedRow {
     pub id: String,
     /// The index of the folder of kernels, if several were compared.
     pub folder: Option<usize>,
+    /// The parameters, if several configurations of the variant were tried.
+    pub configuration: Option<String>,
+    /// The version of the edited kernels, if there are times of several.
+    pub version: Option<u64>,
     pub outcome: String,
     pub reason: Option<String>,
     pub samples: Option<Samples>,
     pub kernel: Option<KernelFile>,
-    #[serde(default)]
     pub checked: Vec<Value>,
     /// False, or a sentence.
-    #[serde(default)]
     pub noisy: Value,
 }
 
+impl From<SavedNative> for SavedRow {
+    fn from(SavedNative { threads, vectors, outcome, samples, noisy }: SavedNative) -> Self {
+        let id = format!("native, {threads} × {}", if vectors { "vectors" } else { "plain" });
+        Self { id, outcome, samples, noisy, ..Self::verified() }
+    }
+}
+
+impl From<SavedConversion> for SavedRow {
+    fn from(row: SavedConversion) -> Self {
+        let SavedConversion { id, to, corrected, outcome, reason, samples, noisy } = row;
+        let id = format!("{id} to {to}{}", if corrected { ", corrected" } else { "" });
+        Self { id, outcome, reason, samples, noisy, ..Self::verified() }
+    }
+}
+
+impl From<SavedFrame> for SavedRow {
+    fn from(SavedFrame { id, outcome, reason, samples, noisy, .. }: SavedFrame) -> Self {
+        Self { id, outcome, reason, samples, noisy, ..Self::verified() }
+    }
+}
+
 impl SavedRow {
+    /// Returns an empty row whose output counts as compared with the reference: `bench` times conversions, whole frames and filters
+    /// in Rust only if it has compared their output.
+    fn verified() -> Self {
+        Self { checked: vec![Value::Bool(true)], ..Self::default() }
+    }
+
     /// Returns the name in tables.
     pub(super) fn name(&self) -> String {
+        let configuration = self.configuration.as_ref().map(|configuration| format!(" {configuration}"));
         let folder = self.folder.map(|folder| format!(" ({})", folder_letter(folder)));
-        format!("{}{}", self.id, folder.unwrap_or_default())
+        let version = self.version.map(|version| format!(" (version {version})"));
+        [Some(self.id.clone()), configuration, folder, version].into_iter().flatten().collect()
     }
 }
 
@@ -212,7 +299,47 @@ pub fn folder_letter(index: usize) -> char {
     char::from(b'A' + index.min(25) as u8)
 }
 
+impl SavedDevice {
+    /// Adds the filters in Rust to the rows of their cases, and cases for the conversions and the whole frames. Their control is the
+    /// peak kernel of the first case.
+    fn add_cases(&mut self) {
+        let control =
+            self.runs.first().and_then(|case| case.peaks().into_iter().next().map(|(_, peak)| peak));
+        for case in &mut self.runs {
+            case.variants.extend(std::mem::take(&mut case.native).into_iter().map(SavedRow::from));
+        }
+        let clock_mhz = self.runs.first().and_then(|case| case.clock_mhz.clone());
+        let case = |title: String, variants: Vec<SavedRow>| SavedCase {
+            title,
+            variants,
+            clock_mhz: clock_mhz.clone(),
+            native: Vec::new(),
+            control: control.clone(),
+            others: Map::new(),
+        };
+        let rows: Vec<SavedRow> =
+            std::mem::take(&mut self.conversions).into_iter().map(SavedRow::from).collect();
+        let frames = std::mem::take(&mut self.whole_frames);
+        let mut radii: Vec<u32> = frames.iter().map(|frame| frame.radius).collect();
+        radii.dedup();
+        let mut added = Vec::new();
+        for radius in radii {
+            let own = frames.iter().filter(|frame| frame.radius == radius).cloned().map(SavedRow::from);
+            added.push(case(format!("whole frames · radius {radius}"), own.collect()));
+        }
+        if !rows.is_empty() {
+            added.push(case("conversions to RGBA".to_owned(), rows));
+        }
+        self.runs.extend(added);
+    }
+}
+
 impl SavedCase {
+    /// Returns the samples of the kernel whose work is the same in each run, by which changes of the machine are judged.
+    pub(super) fn control(&self) -> Option<Samples> {
+        self.control.clone().or_else(|| self.peaks().into_iter().next().map(|(_, samples)| samples))
+    }
+
     /// Returns the names and samples of the case's peak kernels, the one that moves the same bytes first: its name is the shortest.
     pub(super) fn peaks(&self) -> Vec<(&str, Samples)> {
         let found = self.others.iter().filter_map(|(key, value)| {
@@ -258,7 +385,8 @@ impl Saved {
         if kind_of(path)?.as_deref() != Some(KIND) {
             return Err(refused("It is no saved result of a benchmark."));
         }
-        let saved: Self = read_as(path)?;
+        let mut saved: Self = read_as(path)?;
+        saved.devices.iter_mut().for_each(SavedDevice::add_cases);
         let cases = saved.devices.iter().flat_map(|device| &device.runs);
         let rows: usize = cases.map(|case| case.variants.len() + case.others.len()).sum();
         match (saved.schema, rows) {
@@ -279,7 +407,7 @@ impl Saved {
             .input
             .as_ref()
             .map(|input| (input.width, input.height, Path::new(&input.file).file_name().unwrap_or_default()));
-        (self.ladder.as_deref().unwrap_or_default(), input)
+        (self.ladder.as_deref().unwrap_or(MOVIE_LADDER), input)
     }
 
     /// Describes the results in a line: the program, date and host, and the device if there is one.

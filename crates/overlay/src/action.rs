@@ -82,6 +82,10 @@ pub enum Action {
     TuneNow,
     /// Stop tuning.
     StopTuning,
+    /// Save the times of the filter as a result that `clreel compare` reads.
+    SaveRun,
+    /// Save the results of the Lab as a result that `clreel compare` reads.
+    SaveLab,
     /// Start to benchmark a ladder (variants that compute the same result) in the Lab, the panel for ladders other than the
     /// box filter.
     Measure {

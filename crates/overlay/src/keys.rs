@@ -139,6 +139,7 @@ pub static KEYS: LazyLock<Vec<KeyHelp>> = LazyLock::new(|| {
         key(Files, "s", &["s"], "save the frame as PNG"),
         key(Files, "S", &["S"], "save the window as PNG"),
         key(Files, "Ctrl E", &["Ctrl+e"], "save statistics and a trace"),
+        key(Files, "Ctrl R", &["Ctrl+r"], "save the run for clreel compare"),
     ]);
     keys.extend(SWITCHES.map(|switch| switch.key).map(|(press, effect)| key(View, press, &[press], effect)));
     keys.sort_by_key(|row| row.topic as u8);

@@ -138,7 +138,14 @@ fn show_facts(ui: &mut Ui, view: &View, numbers: &Numbers, actions: &mut Vec<Act
         Sharing::Copy { reason } => format!("{}: {reason}", view.sharing.name()),
     };
     show_fact(ui, "Sharing", &sharing, theme::TEXT, &words::sharing_text(view.sharing));
+    draw_rule(ui);
+    if ui.button("Save run").on_hover_text(SAVE_RUN_HOVER).clicked() {
+        actions.push(Action::SaveRun);
+    }
 }
+
+/// The hover text of the button that saves the run.
+const SAVE_RUN_HOVER: &str = "Save the filter's times in all frames so far, for 'clreel compare' (Ctrl R)";
 
 /// Draws a horizontal line between two parts of the panel.
 fn draw_rule(ui: &mut Ui) {

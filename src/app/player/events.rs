@@ -177,6 +177,8 @@ impl Player<'_> {
             Action::CheckRaces => self.races.toggle(kernels.saved(), cx),
             Action::UseKernels(number) => kernels.use_version(number, cx),
             Action::ExportStats => self.export_stats(),
+            Action::SaveRun => self.save_run(),
+            Action::SaveLab => self.save_lab(),
             Action::DismissNotice(index) => cx.notices.dismiss(index),
             Action::Quit => self.quit = true,
         }

@@ -1,14 +1,22 @@
 //! Files that the window writes during playback: settings, saved pictures, and statistics.
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
 
 use super::Player;
 use crate::app::settings::Settings;
+use base::error::Result;
 use base::save;
 use base::stderr::print_message;
 use base::timing::log;
-use engine::stats::{self, ExportContext, TraceContext, write_trace};
+use engine::stats::{self, ExportContext, TraceContext, UsedKernel, write_trace};
+use ladder::saved::Metadata;
+use opencl::cl::DeviceKind;
+
+/// This program, for the metadata of files.
+const PROGRAM: &str = concat!("clreel ", env!("CARGO_PKG_VERSION"));
 
 impl Player<'_> {
     /// Reports files that were saved since the last call, and writes the settings if they have changed.
@@ -49,22 +57,47 @@ impl Player<'_> {
         self.cx.or_notify(begun);
     }
 
-    /// Starts to save the benchmark of the box filter, if there is one, as `clreel bench --save` does.
-    pub(super) fn save_benchmark(&mut self) {
-        let Some(report) = self.lab.report() else { return };
+    /// Saves the times of the filter as `clreel bench --save` does.
+    pub(super) fn save_run(&mut self) {
+        let (context, recorder) = (self.export_context(), self.cx.frames.recorder.clone());
         let write = move |paths: &[PathBuf]| {
-            let text = format!("{report}\n");
-            let write = |path: &PathBuf| save::atomically(path, |file| file.write_all(text.as_bytes()));
-            paths.iter().try_for_each(write)
+            paths.iter().try_for_each(|path| stats::save_run(path, &recorder, &context))
         };
-        let begun = self.saves.begin("bench", &["json"], write, &self.cx.waker);
+        let begun = self.saves.begin("run", &["json"], write, &self.cx.waker);
         self.cx.or_notify(begun);
+    }
+
+    /// Saves the results of the Lab's ladder as `clreel bench --save` does.
+    pub(super) fn save_lab(&mut self) {
+        self.save_results("lab", self.lab.results());
+    }
+
+    /// Saves the benchmark of the box filter as `clreel bench --save` does.
+    pub(super) fn save_benchmark(&mut self) {
+        self.save_results("bench", self.lab.report());
+    }
+
+    /// Saves results, if there are any, in a file with this name and a number.
+    fn save_results(&mut self, name: &'static str, results: Option<Value>) {
+        let Some(results) = results else { return };
+        let write = move |paths: &[PathBuf]| paths.iter().try_for_each(|path| save_json(path, &results));
+        let begun = self.saves.begin(name, &["json"], write, &self.cx.waker);
+        self.cx.or_notify(begun);
+    }
+
+    /// Returns the kernel files of the variants that have filtered the recorded frames.
+    fn used_kernels(&self) -> Vec<UsedKernel> {
+        let kind = self.devices.running.info().map_or(DeviceKind::Cpu, |info| info.kind);
+        let used = self.cx.frames.recorder.used_versions();
+        used.into_iter().filter_map(|(variant, version)| self.kernels.used(variant, version, kind)).collect()
     }
 
     /// Returns the facts about device and OpenGL for the header of a trace.
     pub(super) fn trace_context(&self) -> TraceContext {
         TraceContext {
-            device: self.devices.running.info().map(|device| device.name.clone()),
+            metadata: Some(Metadata::now(PROGRAM)),
+            kernels: self.used_kernels(),
+            device: self.devices.running.info().cloned(),
             clock: self.devices.running.clock(),
             gl_renderer: Some(self.cx.gl_window.renderer.clone()),
         }
@@ -74,6 +107,8 @@ impl Player<'_> {
     pub(super) fn export_context(&self) -> ExportContext {
         let facts = self.movies.scenes.facts();
         ExportContext {
+            metadata: Metadata::now(PROGRAM),
+            kernels: self.used_kernels(),
             movie: facts.file_name.clone(),
             width: facts.width,
             height: facts.height,
@@ -88,6 +123,14 @@ impl Player<'_> {
             unpaced: self.cx.args.unpaced,
         }
     }
+}
+
+/// Writes JSON to a file.
+fn save_json(path: &Path, value: &Value) -> Result<()> {
+    save::atomically(path, |out| {
+        serde_json::to_writer(&mut *out, value)?;
+        out.write_all(b"\n")
+    })
 }
 
 /// Returns the names of the files as a list for a message.

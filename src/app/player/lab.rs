@@ -26,6 +26,8 @@ pub(super) struct LabMeasurement {
     permits: Option<Sender<()>>,
     /// The name of the step of the measurement that waits for permission.
     next: Option<String>,
+    /// The results of the ladder on the screen, as `clreel bench --save` writes them.
+    results: Option<Value>,
     shown: Lab,
     /// The index in the results of the box filter of the device that is being measured.
     benchmarked: Option<usize>,
@@ -37,6 +39,11 @@ impl LabMeasurement {
     /// Returns the state and the results of the measurement, for the overlay.
     pub(crate) fn shown(&self) -> &Lab {
         &self.shown
+    }
+
+    /// Returns the results to save; `None` before the first ones.
+    pub(crate) fn results(&self) -> Option<Value> {
+        self.results.clone()
     }
 
     /// Returns true if a step of the measurement may be running, so that other work should not use the device.
@@ -75,6 +82,7 @@ impl LabMeasurement {
             self.reports[index] = report;
         } else if !runs.is_empty() {
             self.shown.run = runs.swap_remove(0);
+            self.results = Some(report);
         }
     }
 
@@ -188,7 +196,7 @@ impl LabMeasurement {
         let device = devices.running.info();
         let name = device.map(|info| info.name.clone()).unwrap_or_default();
         self.shown = Lab { case: Some(case), device: name.clone(), benchmark: before, ..Lab::default() };
-        self.benchmarked = None;
+        (self.benchmarked, self.results) = (None, None);
         let (Some(new), Some(info)) = (benchmark, device) else { return };
         let benchmark = &mut self.shown.benchmark;
         if (&benchmark.frame, &benchmark.radii) != (&new.frame, &new.radii) {

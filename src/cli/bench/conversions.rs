@@ -12,6 +12,7 @@ use base::timing::{Series, believed};
 use box_filter::yuv_to_rgba::{Input, Row};
 use ladder::Outcome;
 use ladder::measure::Measurement;
+use ladder::saved::Samples;
 use opencl::memory::Storage;
 use video::{References, read_frame_at};
 
@@ -29,6 +30,9 @@ pub(super) struct Entry<'a> {
     dispatch_ms: Option<Series>,
     wall_ms: Option<Series>,
     noisy: Noisy,
+    /// The times of each run, if the results are saved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    samples: Option<Samples>,
     checked: CheckedEntry<'a>,
 }
 
@@ -85,8 +89,8 @@ pub(super) fn times(rows: &[Row]) -> impl Iterator<Item = (String, &Measurement)
     rows.iter().filter_map(|row| Some((name(row), measurement(row)?)))
 }
 
-/// Converts a row to its entry in the JSON report.
-pub(super) fn entry(row: &Row) -> Entry<'_> {
+/// Converts a row to its entry in the JSON report, with the samples if `has_samples`.
+pub(super) fn entry(row: &Row, has_samples: bool) -> Entry<'_> {
     let times = measurement(row);
     Entry {
         id: &row.id,
@@ -104,6 +108,7 @@ pub(super) fn entry(row: &Row) -> Entry<'_> {
         dispatch_ms: times.and_then(|m| m.dispatch),
         wall_ms: times.and_then(|m| m.wall),
         noisy: Noisy(times.and_then(Measurement::noise)),
+        samples: times.filter(|_| has_samples).map(Samples::of),
         checked: CheckedEntry { sizes: &row.sizes, pictures: row.pictures },
     }
 }

@@ -88,6 +88,9 @@ struct NativeEntry<'a> {
     outcome: &'static str,
     wall_ms: Option<Series>,
     noisy: Noisy,
+    /// The times of each run, if the results are saved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    samples: Option<Samples>,
 }
 
 /// A kernel's or variant's results, in the JSON report.
@@ -102,6 +105,9 @@ struct RowEntry<'a> {
     /// The index of the folder of kernels.
     #[serde(skip_serializing_if = "Option::is_none")]
     folder: Option<usize>,
+    /// The kernels' parameters, if several configurations of the variant were timed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    configuration: Option<&'a str>,
     /// The comparison with the kernels of the first folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     compared: Option<RatioEntry>,
@@ -208,11 +214,12 @@ fn device_report(results: &DeviceResults, is_movie: bool, has_samples: bool) -> 
         device: results.device.as_ref().map(|info| DeviceEntry::new(info, &sharing)),
         peaks: results.peaks,
         runs: results.runs.iter().map(|(_, run)| RunEntry { run, device: results, has_samples }).collect(),
-        conversions: is_movie.then(|| results.conversions.iter().map(entry).collect()),
+        conversions: is_movie
+            .then(|| results.conversions.iter().map(|row| entry(row, has_samples)).collect()),
         whole_frames: results
             .whole_frames
             .as_ref()
-            .map(|rows| rows.iter().map(whole_frames::entry).collect()),
+            .map(|rows| rows.iter().map(|row| whole_frames::entry(row, has_samples)).collect()),
     }
 }
 
@@ -254,7 +261,8 @@ impl Serialize for RunEntry<'_> {
             rows.iter().partition(|row| row.entry.extra.is_some());
         let variants: Vec<_> = variants.into_iter().map(|row| row_entry(self, row)).collect();
         map.serialize_entry("variants", &variants)?;
-        let native: Vec<_> = native.into_iter().filter_map(native_entry).collect();
+        let native: Vec<_> =
+            native.into_iter().filter_map(|row| native_entry(row, self.has_samples)).collect();
         if !native.is_empty() {
             map.serialize_entry("native", &native)?;
         }
@@ -295,6 +303,7 @@ fn row_entry<'a>(entry: &RunEntry<'a>, row: &'a Row) -> RowEntry<'a> {
         reason: row.outcome.reason().or_else(|| run.clock_reason(row)),
         kernel: row.kernel.as_ref(),
         folder: row.folder,
+        configuration: row.configuration.as_deref(),
         compared: run.ratio_of_folders(row).map(RatioEntry::new),
         chosen: row.auto_choice.as_ref().map(|chosen| chosen.config.as_str()),
         tuned: row.auto_choice.as_ref().and_then(|chosen| chosen.from_cache),
@@ -312,13 +321,14 @@ fn row_entry<'a>(entry: &RunEntry<'a>, row: &'a Row) -> RowEntry<'a> {
     }
 }
 
-/// Converts the row of a filter in Rust to its entry in the JSON report; `None` for other rows.
-fn native_entry(row: &Row) -> Option<NativeEntry<'_>> {
+/// Converts the row of a filter in Rust to its entry in the JSON report, with the samples if `has_samples`; `None` for other rows.
+fn native_entry(row: &Row, has_samples: bool) -> Option<NativeEntry<'_>> {
     let times = row.outcome.measured();
     Some(NativeEntry {
         implementation: row.entry.extra.as_ref()?,
         outcome: row.outcome.word(),
         wall_ms: times.and_then(|m| m.wall),
         noisy: noisy(times),
+        samples: times.filter(|_| has_samples).map(Samples::of),
     })
 }

@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::cli::frames::{filter_frame, no_waker, pixels};
 use crate::cli::output::{print_line, table};
 use base::error::{Error, Result};
+use base::timing::noise::Noisy;
 use base::timing::{Series, believed, ms_since};
 use base::verify::{self, Checked, MismatchReport};
 use box_filter::VariantId;
@@ -24,6 +25,7 @@ use engine::{Engine, Pipeline, Request, Slot};
 use ladder::measure::{Measurement, Sample, TaskSamples, TimedTask, alternate, rounds_for};
 use ladder::outcome::{VariantResult, fail};
 use ladder::rounds;
+use ladder::saved::Samples;
 use ladder::{BackEnd, Outcome};
 use opencl::cl::ClContext;
 use opencl::memory::{Rgba, Storage};
@@ -296,10 +298,14 @@ pub(super) struct Entry {
     filter_ms: Option<Series>,
     release_ms: Option<Series>,
     frame_ms: Option<Series>,
+    noisy: Noisy,
+    /// The times of each frame, if the results are saved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    samples: Option<Samples>,
 }
 
-/// Converts a row to its entry in the JSON report.
-pub(super) fn entry(row: &Row) -> Entry {
+/// Converts a row to its entry in the JSON report, with the samples if `has_samples`.
+pub(super) fn entry(row: &Row, has_samples: bool) -> Entry {
     let (times, failure) = (row.outcome.as_ref().ok(), row.failure());
     let [upload_ms, convert_ms, filter_ms, release_ms] = times.map_or([None; 4], |times| times.stages);
     Entry {
@@ -312,6 +318,8 @@ pub(super) fn entry(row: &Row) -> Entry {
         filter_ms,
         release_ms,
         frame_ms: times.map(|times| times.frame.time),
+        noisy: Noisy(times.and_then(|times| times.frame.noise())),
+        samples: times.filter(|_| has_samples).map(|times| Samples::of(&times.frame)),
     }
 }
 

@@ -7,18 +7,26 @@ use std::path::Path;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::{ClothTimes, FrameSample, GlTimes, Recorder, SecondSetting, Setting, Stage, recorder};
+use super::{
+    ClothTimes, FrameSample, GlTimes, Recorder, SecondSetting, Setting, Stage, UsedKernel, recorder,
+};
 use base::error::{Error, Result};
 use base::save;
+use base::text::escaped;
 use base::timing::noise::Noisy;
 use base::timing::{Noise, Series};
 use box_filter::VariantId;
+use ladder::saved::Metadata;
 use opencl::cl::DeviceInfo;
 use opencl::clock::ClockState;
 
 /// Information about the run for the header of the statistics file.
 #[derive(Debug, Clone)]
 pub struct ExportContext {
+    /// Date, program and machine.
+    pub metadata: Metadata,
+    /// The kernel files of the variants that have filtered frames.
+    pub kernels: Vec<UsedKernel>,
     /// The movie's path as the user gave it.
     pub movie: String,
     /// Width of the picture in pixels.
@@ -47,7 +55,7 @@ pub struct ExportContext {
 
 /// Writes the statistics of a run to `path`, as CSV or JSON depending on the file's extension.
 ///
-/// A CSV file has one row for each presented frame. A JSON file has the same rows, preceded by counters and by [`Series`] of the times.
+/// A CSV file has lines of metadata, which begin with `#`, and one row for each presented frame. A JSON file has the same rows, preceded by counters and by [`Series`] of the times.
 /// Times are in seconds if the name ends in `_s`, else in milliseconds. A value that was not measured is empty, or null in JSON. `pack` is
 /// the time of packing on the decoder's thread, and `gl_…` are the device times of OpenGL. `filter_wall` is the filter's wall time, if no
 /// device time is available; `filter` is then empty. `others` is the share of the machine's CPU time that other processes used lately, up
@@ -78,8 +86,33 @@ pub fn export(path: &Path, recorder: &Recorder, context: &ExportContext) -> Resu
     save::atomically(path, |out| write(out, recorder, context))
 }
 
+/// Writes the metadata of a run as lines of CSV that begin with `#`.
+fn write_comments(out: &mut dyn Write, c: &ExportContext) -> io::Result<()> {
+    let Metadata { program, date, host, .. } = &c.metadata;
+    let mut facts = vec![
+        ("program", program.clone()),
+        ("date", date.clone()),
+        ("host", format!("{}, {}, {} × {}", host.name, host.system, host.processors, host.processor)),
+        ("movie", format!("{}×{} {}", c.width, c.height, c.movie)),
+    ];
+    if let Some(DeviceInfo { name, platform, version, driver, .. }) = &c.device {
+        facts.push(("device", format!("{name}, {platform}, {version}, driver {driver}")));
+    }
+    let clock = c.clock.note().map_or_else(String::new, |note| format!(": {note}"));
+    facts.push(("clock", format!("{}{clock}", c.clock.json_name())));
+    facts.push(("opengl", format!("{}, {}", c.gl_renderer, c.sharing)));
+    for UsedKernel { variant, version, kernel, verified } in &c.kernels {
+        let verified = if *verified { "verified" } else { "not verified" };
+        let text = format!("{variant} version {version}, {}, {}, {verified}", kernel.file, kernel.hash);
+        facts.push(("kernel", text));
+    }
+    // A name with a line break must not begin a row.
+    facts.iter().try_for_each(|(name, text)| writeln!(out, "# {name}: {}", escaped(text)))
+}
+
 /// Writes the statistics of the presented frames as CSV, a row for each frame.
-fn write_csv(out: &mut dyn Write, recorder: &Recorder, _: &ExportContext) -> io::Result<()> {
+fn write_csv(out: &mut dyn Write, recorder: &Recorder, context: &ExportContext) -> io::Result<()> {
+    write_comments(out, context)?;
     write!(out, "frame,pts_s,presented_at_s,interval_ms,variant,radius,late,dropped_before")?;
     for stage in Stage::ALL {
         write!(out, ",{}", stage.name())?;
@@ -161,6 +194,12 @@ impl Serialize for Document<'_> {
         let intervals: Vec<_> = r.frames_and_switches().filter_map(steady_interval).collect();
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("schema", &1)?;
+        let Metadata { program, date, host, .. } = &c.metadata;
+        map.serialize_entry("kind", "stats")?;
+        map.serialize_entry("program", program)?;
+        map.serialize_entry("date", date)?;
+        map.serialize_entry("host", host)?;
+        map.serialize_entry("kernels", &c.kernels)?;
         map.serialize_entry(
             "movie",
             &serde_json::json!({"file": c.movie, "width": c.width, "height": c.height, "fps": c.fps}),

@@ -7,6 +7,7 @@ use super::shown::ShownFrames;
 use super::timeline::FRAMES_SHOWN;
 use super::{FrameSample, GlTimes, Span, StageTimes, Timeline};
 use base::timing::{Noise, Series, noise};
+use box_filter::VariantId;
 
 /// The length of the history that the graph can show, in seconds.
 pub(crate) const HISTORY_S: f64 = 10.0;
@@ -237,6 +238,21 @@ impl Recorder {
         let frames = self.frames();
         let before = std::iter::once(None).chain(frames.iter().map(Some));
         frames.iter().zip(before).map(|(s, before)| (s, before.is_some_and(|b| b.setting() != s.setting())))
+    }
+
+    /// Returns the variants that have filtered the recorded frames, each with the number of its version of the kernels.
+    pub fn used_versions(&self) -> Vec<(VariantId, u64)> {
+        let mut used = Vec::new();
+        for frame in self.frames() {
+            let first = Some((frame.variant, frame.versions.first));
+            let second = frame.beside.map(|beside| (beside.variant, frame.versions.beside));
+            for one in [first, second].into_iter().flatten() {
+                if used.last() != Some(&one) && !used.contains(&one) {
+                    used.push(one);
+                }
+            }
+        }
+        used
     }
 
     /// Returns the number of the first of [`frames`](Self::frames), counted from 0 at the first presented frame.

@@ -13,17 +13,21 @@ use std::time::{Duration, Instant, SystemTime};
 use serde::Serialize;
 use serde_json::json;
 
-use super::{FrameSample, Lane, Span, Stage};
+use super::{FrameSample, Lane, Span, Stage, UsedKernel};
 use base::error::Result;
 use base::save;
 use base::timing::log::{Event, Recording, Track};
 use box_filter::VariantId;
 use ladder::BackEnd;
+use ladder::saved::Metadata;
+use opencl::cl::DeviceInfo;
 use opencl::clock::ClockState;
 
 /// The maximum number of rows that show one track (for example, the events of a thread or of a command queue). A track has several rows if
 /// some of its events overlap.
 const MAX_ROWS: usize = 16;
+/// This program, for the trace file.
+const PROGRAM: &str = concat!("clreel ", env!("CARGO_PKG_VERSION"));
 /// The explanation of the host's times, for the trace file.
 const HOST_CLOCK: &str = "Host: the monotonic clock; 0 is when recording began.";
 /// The explanation of OpenCL's times, for the trace file.
@@ -40,8 +44,12 @@ const RECORDING_COST: &str = "What recording took all threads together, from bef
 /// Information about the run for the header of the trace file.
 #[derive(Debug, Clone, Default)]
 pub struct TraceContext {
-    /// The OpenCL device's name, if there is one.
-    pub device: Option<String>,
+    /// Date, program and machine; `None` for those at the time of writing.
+    pub metadata: Option<Metadata>,
+    /// The kernel files of the variants that have filtered frames.
+    pub kernels: Vec<UsedKernel>,
+    /// The OpenCL device, if there is one.
+    pub device: Option<DeviceInfo>,
     /// How far the device's times are used.
     pub clock: ClockState,
     /// The name of OpenGL's renderer, if there is one.
@@ -68,7 +76,14 @@ pub(crate) fn frame_events(number: u64, sample: &FrameSample, spans: &[Span]) ->
         }
     }
     let gl_of = |stage| if stage == Stage::Wipe { gl_beside } else { gl };
-    events.extend(spans.iter().map(|span| stage_event(span, gl_of(span.stage))));
+    let kernel = || match sample.versions.first {
+        1 => sample.variant.to_string(),
+        version => format!("{}, version {version}", sample.variant),
+    };
+    events.extend(spans.iter().map(|span| {
+        let event = stage_event(span, gl_of(span.stage));
+        if span.stage == Stage::Filter { event.with(kernel()) } else { event }
+    }));
     events.into_iter().map(|event| event.with_frame(number)).collect()
 }
 
@@ -106,6 +121,9 @@ pub fn write_trace(path: &Path, recorded: &Recording, context: &TraceContext) ->
 struct Row<'a> {
     ph: &'a str,
     name: &'a str,
+    /// The stage, or the kind of command, of a span that is named by its kernel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cat: Option<&'a str>,
     pid: u32,
     tid: usize,
     ts: f64,
@@ -144,13 +162,17 @@ fn write_events(out: &mut dyn Write, recorded: &Recording, context: &TraceContex
         let to = event.to;
         let row = Row {
             ph: if to.is_some() { "X" } else { "i" },
-            name: event.what,
+            name: event.kernel().unwrap_or(event.what),
+            cat: event.kernel().map(|_| event.what),
             pid: process_of(event.track).0,
             tid: thread_id(event.track, *row),
             ts: microseconds(event.from, began),
             dur: to.map(|to| to.saturating_duration_since(event.from)).map(as_microseconds),
             s: to.is_none().then_some("t"),
-            args: Args { frame: event.frame, detail: event.detail.as_deref() },
+            args: Args {
+                frame: event.frame,
+                detail: event.detail.as_deref().filter(|_| event.kernel().is_none()),
+            },
         };
         out.write_all(b",\n")?;
         serde_json::to_writer(&mut *out, &row)?;
@@ -175,11 +197,18 @@ fn other_data(
     let spent: Duration = of_frames.filter_map(|e| Some(e.to?.saturating_duration_since(e.from))).sum();
     let frame_us = as_microseconds(spent) / count.max(1) as f64;
     let cost_us = recorded.cost_ns as f64 / 1e3 / f64::from(presented.max(1));
+    let metadata = context.metadata.clone().unwrap_or_else(|| Metadata::now(PROGRAM));
     let known = |value: f64| Some((value * 1e6).round() / 1e6).filter(|_| count > 0 && value.is_finite());
     json!({
-        "program": concat!("clreel ", env!("CARGO_PKG_VERSION")),
+        "program": metadata.program,
+        "date": metadata.date,
+        "host": metadata.host,
         "began_unix_s": since_1970.as_secs_f64(),
-        "device": context.device,
+        "device": context.device.as_ref().map(|device| &device.name),
+        "platform": context.device.as_ref().map(|device| &device.platform),
+        "version": context.device.as_ref().map(|device| &device.version),
+        "driver": context.device.as_ref().map(|device| &device.driver),
+        "kernels": context.kernels,
         "clock": context.clock.json_name(),
         "clock_reason": context.clock.note(),
         "gl_renderer": context.gl_renderer,
@@ -282,7 +311,7 @@ fn metadata_events(events: &[&Event], rows: &[usize], context: &TraceContext) ->
     for (event, row) in events.iter().zip(rows) {
         let (pid, called) = process_of(event.track);
         let of = match pid {
-            2 => context.device.as_deref(),
+            2 => context.device.as_ref().map(|device| device.name.as_str()),
             3 => context.gl_renderer.as_deref(),
             _ => None,
         };

@@ -143,7 +143,7 @@ pub(super) fn show(ui: &mut Ui, view: &View, sweep: &mut usize, actions: &mut Ve
         if !is_measured {
             return;
         }
-        if ui.add(Button::new("Save")).on_hover_text("Save all samples as JSON, for clreel compare").clicked()
+        if ui.add(Button::new("Save run")).on_hover_text("Save all samples as JSON, for clreel compare").clicked()
         {
             wanted = Some(Action::SaveBenchmark);
         }

@@ -4,7 +4,7 @@ mod benchmark;
 mod chart;
 mod table;
 
-use egui::{Color32, Ui};
+use egui::{Button, Color32, Ui};
 
 use super::job::{JobState, start_or_stop};
 use super::panel::{Entry, choice_button, line, paragraph};
@@ -127,6 +127,9 @@ const ABOUT: &str = "Benchmarks the box filter on the frame on the screen, or a 
                      in a child process: all variants are validated, then timed in turns.\nIt runs only while the movie is paused, one step at a time, so that \
                      neither affects the other's times.";
 
+/// The hover text of the button that saves the results.
+const SAVE_HOVER: &str = "Save these results, for 'clreel compare'";
+
 /// This panel's key, line in the menu and width.
 pub(super) const ENTRY: Entry = Entry {
     panel: Panel::Lab,
@@ -163,7 +166,15 @@ pub(crate) fn show(ui: &mut Ui, view: &View, selection: &mut Selection, actions:
         selection.size = size;
     }
     let Some((ladder, size)) = selection.current() else { return };
-    show_state(ui, lab, Action::Measure { ladder: ladder.name, size }, |_| (), actions);
+    let can_save = lab.case == Some((ladder.name, size)) && !lab.run.rows.is_empty() && !lab.state.is_under_way();
+    let mut save = None;
+    let others = |ui: &mut Ui| {
+        if ui.add_enabled(can_save, Button::new("Save run")).explain(SAVE_HOVER).clicked() {
+            save = Some(Action::SaveLab);
+        }
+    };
+    show_state(ui, lab, Action::Measure { ladder: ladder.name, size }, others, actions);
+    actions.extend(save);
     let is_its_own = lab.case == Some((ladder.name, size));
     let unknown: Vec<LabRow>;
     let (peak, rows) = match is_its_own && !lab.run.rows.is_empty() {

@@ -124,7 +124,7 @@ fn the_lab_benchmarks_the_frame_on_the_screen_and_keeps_a_column_for_each_device
     fixture.click("box filter");
     (0..2).for_each(|_| drop(fixture.pass(vec![])));
     assert_eq!(fixture.click("Measure"), [Action::Benchmark(vec![7])]);
-    assert!(fixture.find("Save").is_none() && fixture.find("Copy").is_none(), "there is nothing to save");
+    assert!(fixture.find("Save run").is_none() && fixture.find("Copy").is_none(), "there is nothing to save");
     let frame = BenchmarkFrame { movie: "clip.mp4".to_owned(), position_s: 61.5, size: (1280, 720) };
     let devices = vec![benchmarked("First", &[7], 8.0), benchmarked("Second", &[7], 2.0)];
     fixture.lab.benchmark = Benchmark { frame: frame.clone(), radii: vec![7], devices };
@@ -132,7 +132,7 @@ fn the_lab_benchmarks_the_frame_on_the_screen_and_keeps_a_column_for_each_device
     for text in ["clip.mp4 at 1:01.5, 1280 \u{d7} 720", "First", "Second", "8.00", "2.00", "0.500"] {
         assert!(fixture.find(text).is_some(), "'{text}': {:?}", fixture.texts);
     }
-    assert_eq!(fixture.click("Save"), [Action::SaveBenchmark]);
+    assert_eq!(fixture.click("Save run"), [Action::SaveBenchmark]);
     fixture.click("Copy");
     assert!(
         fixture.copied.as_ref().is_some_and(|text| text.contains("| flat | 8.00 | 2.00 |")),

@@ -7,7 +7,9 @@ use base::numbers::thousands;
 use box_filter::color_kernels::Converter;
 use box_filter::tuned::auto_variants;
 use engine::frame_loop::SecondFilter;
+use engine::stats::UsedKernel;
 use ladder::cache::Cache;
+use ladder::saved::KernelFile;
 
 /// The folder of edited kernels that is watched, and the versions of its kernels.
 #[derive(Default)]
@@ -50,6 +52,32 @@ impl LiveKernels {
     pub(in crate::app::player) fn saved(&self) -> Option<(u64, Sources)> {
         let versions = &self.versions;
         versions.version(versions.current).map(|kept| (kept.number, kept.sources.clone()))
+    }
+
+    /// Returns the kernel file of a variant in a version, for the metadata of files; `None` if the variant has no kernels or the
+    /// version is not kept any more.
+    pub(in crate::app::player) fn used(
+        &self,
+        variant: VariantId,
+        version: u64,
+        kind: DeviceKind,
+    ) -> Option<UsedKernel> {
+        let kept = self.versions.version(version);
+        let built_in = Sources::default();
+        let sources = match kept {
+            Some(kept) => &kept.sources,
+            None if self.versions.kept.is_empty() => &built_in,
+            None => return None,
+        };
+        let file = variant.files(kind)?.first()?;
+        let judged = kept.and_then(|kept| kept.find_judged(Subject::Variant(variant)));
+        let is_exact = judged.is_some_and(|judged| judged.verdict == Verdict::Exact);
+        Some(UsedKernel {
+            variant,
+            version,
+            kernel: KernelFile { file: (*file).to_owned(), hash: sources.fingerprint(file).ok()? },
+            verified: is_exact || judged.is_none() && is_same(variant, kind, sources, &built_in),
+        })
     }
 
     /// Processes saved kernels and verdicts, requests verdicts on the current version, and updates the overlay's kernels panel.

@@ -3,6 +3,14 @@
 use std::collections::HashMap;
 
 use super::*;
+use base::timing::Verdict;
+use ladder::compare::compare;
+use ladder::saved::Saved;
+
+/// Returns the lines of CSV without the metadata.
+fn csv_rows(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter(|line| !line.starts_with('#'))
+}
 
 #[test]
 fn csv_has_a_row_for_each_frame_and_a_column_for_each_stage() {
@@ -10,7 +18,10 @@ fn csv_has_a_row_for_each_frame_and_a_column_for_each_stage() {
     let path = scratch.0.join("s.csv");
     export(&path, &three_frames(), &context()).unwrap();
     let text = fs::read_to_string(&path).unwrap();
-    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
+    let (comments, rows): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.starts_with('#'));
+    assert!(comments[0] == "# program: clreel 1" && comments[1].starts_with("# date: 20"), "{text}");
+    assert_eq!(comments.last(), Some(&"# kernel: naive version 1, box_filter/01_naive.cl, 12ab, verified"));
+    let rows: Vec<Vec<&str>> = rows.into_iter().map(|line| line.split(',').collect()).collect();
     assert_eq!(rows.len(), 4);
     assert!(rows.iter().all(|row| row.len() == 8 + Stage::ALL.len() + 25), "{text}");
     assert_eq!(
@@ -58,7 +69,7 @@ fn an_armys_frame_is_told_beside_the_movies() {
         export(&scratch.0.join(name), &recorder, &context()).unwrap();
         fs::read_to_string(scratch.0.join(name)).unwrap()
     });
-    let rows: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    let rows: Vec<Vec<&str>> = csv_rows(&csv).map(|line| line.split(',').collect()).collect();
     let told: Vec<_> = rows[0].iter().zip(&rows[2]).filter(|(name, _)| name.starts_with("cloth_")).collect();
     let wanted = [
         ("cloth_figures", "25"),
@@ -102,9 +113,9 @@ fn each_version_of_the_kernels_is_a_setting_of_its_own() {
         export(&scratch.0.join(name), &recorder, &context()).unwrap();
         fs::read_to_string(scratch.0.join(name)).unwrap()
     });
-    assert!(csv.lines().next().unwrap().ends_with(",version,beside_version"));
+    assert!(csv_rows(&csv).next().unwrap().ends_with(",version,beside_version"));
     let ends: Vec<_> =
-        csv.lines().skip(1).map(|row| row.rsplitn(3, ',').take(2).collect::<Vec<_>>()).collect();
+        csv_rows(&csv).skip(1).map(|row| row.rsplitn(3, ',').take(2).collect::<Vec<_>>()).collect();
     assert_eq!(ends, [["", "1"], ["", "2"], ["", "1"], ["1", "2"]]);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     let told = |of: &serde_json::Value| {
@@ -339,4 +350,47 @@ fn a_full_disk_is_an_error_and_the_device_survives() {
     }
     assert!(fs::metadata("/dev/full").unwrap().file_type().is_char_device());
     assert_eq!(scratch.names().len(), 2, "nothing is left beside them");
+}
+
+/// The saved run is read as a result of `bench`: two runs with the same times have no difference.
+#[test]
+fn a_saved_run_is_compared_as_a_result_of_bench() {
+    let scratch = Scratch::new("run");
+    let path = |name: &str| scratch.0.join(name);
+    let record = |factor: f64, frames: usize| {
+        let mut recorder = Recorder::new(true);
+        for n in 0..frames {
+            let ms = factor * (1.0 + 0.02 * (n % 5) as f64);
+            recorder.push(frame(n as f64 * 0.04, 40.0, ms, VariantId::Naive));
+        }
+        // Neither a frame without a filter nor one in a wipe is saved.
+        recorder.push(frame(9.0, 40.0, 1.0, VariantId::Off));
+        let beside = Some(SecondSetting { variant: VariantId::Flat, radius: 3, compared: false });
+        recorder.push(FrameSample { beside, ..frame(9.1, 40.0, 50.0, VariantId::Naive) });
+        recorder
+    };
+    save_run(&path("a.json"), &record(1.0, 60), &context()).unwrap();
+    save_run(&path("b.json"), &record(1.0, 60), &context()).unwrap();
+    save_run(&path("c.json"), &record(1.5, 60), &context()).unwrap();
+    let saved = |name: &str| Saved::read(&path(name)).unwrap();
+    let verdict = |name: &str| {
+        let rows = compare(&saved("a.json"), &saved(name));
+        assert_eq!(rows.len(), 1, "{rows:?}");
+        assert_eq!(
+            (rows[0].row.as_str(), rows[0].case.as_str()),
+            ("naive", "1280×720 · radius 7, in the window")
+        );
+        rows[0].result.as_ref().unwrap().verdict
+    };
+    assert!(matches!(verdict("b.json"), Verdict::NoDifferenceShown { .. }));
+    assert!(matches!(verdict("c.json"), Verdict::Slower(ratio) if ratio.low > 1.4 && ratio.high < 1.6));
+    // Kernels that were not verified are not compared.
+    let mut unverified = context();
+    unverified.kernels[0].verified = false;
+    save_run(&path("d.json"), &record(1.0, 60), &unverified).unwrap();
+    let rows = compare(&saved("a.json"), &saved("d.json"));
+    assert_eq!(rows[0].result.as_ref().unwrap_err(), "not verified in the later result");
+    // Nothing to save is a sentence.
+    let error = save_run(&path("e.json"), &record(1.0, 0), &context()).unwrap_err();
+    assert!(error.why.contains("No frame of this movie has a time") && !path("e.json").exists(), "{error}");
 }

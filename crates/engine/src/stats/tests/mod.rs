@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use super::*;
 use base::timing::Noise;
 use box_filter::VariantId;
+use ladder::saved::{KernelFile, Metadata};
 
 /// The filter time in milliseconds of a [`frame`] with a `unit` of 1.
 const FILTER: f64 = (Stage::Filter as usize + 1) as f64;
@@ -41,6 +42,13 @@ fn frame(at: f64, interval_ms: f64, unit: f64, variant: VariantId) -> FrameSampl
 
 fn context() -> ExportContext {
     ExportContext {
+        metadata: Metadata::now("clreel 1"),
+        kernels: vec![UsedKernel {
+            variant: VariantId::Naive,
+            version: 1,
+            kernel: KernelFile { file: "box_filter/01_naive.cl".to_owned(), hash: "12ab".to_owned() },
+            verified: true,
+        }],
         movie: "clip \"one\".mp4".into(),
         width: 1280,
         height: 720,

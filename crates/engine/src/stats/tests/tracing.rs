@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::*;
 use crate::stats::trace::{TraceContext, frame_events, repaint_events, write_trace};
 use base::timing::log::{Event, Recording, Track};
+use opencl::cl::DeviceInfo;
 
 fn recorded(began: Instant, events: Vec<Event>) -> Recording {
     let blocks = vec![Arc::new(events)];
@@ -19,15 +20,17 @@ fn recorded(began: Instant, events: Vec<Event>) -> Recording {
 fn written(recorded: &Recording) -> Value {
     let scratch = Scratch::new(&format!("trace-{:?}", std::thread::current().id()));
     let path = scratch.0.join("t.json");
-    let context = TraceContext { device: Some("A \"device\"".into()), ..TraceContext::default() };
+    let device = DeviceInfo { name: "A \"device\"".into(), ..DeviceInfo::made_up() };
+    let context = TraceContext { device: Some(device), ..TraceContext::default() };
     write_trace(&path, recorded, &context).unwrap();
     assert_eq!(scratch.names(), ["t.json"], "nothing is left beside it");
     serde_json::from_slice(&fs::read(&path).unwrap()).unwrap()
 }
 
-/// Returns the trace events with this name.
+/// Returns the trace events with this name, or of this category if they are named by a kernel.
 fn named<'a>(trace: &'a Value, name: &str) -> Vec<&'a Value> {
-    trace["traceEvents"].as_array().unwrap().iter().filter(|event| event["name"] == name).collect()
+    let is_named = |event: &&Value| event["name"] == name || event["cat"] == name;
+    trace["traceEvents"].as_array().unwrap().iter().filter(is_named).collect()
 }
 
 fn spans(base: Instant) -> Vec<Span> {
