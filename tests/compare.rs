@@ -249,7 +249,7 @@ fn all_rows_of_a_result_are_compared() {
         ("radius 2", "flat"),
         ("radius 2", "native, 1 × plain"),
         ("whole frames · radius 2", "flat"),
-        ("conversions to RGBA", "yuv420p to buffer"),
+        ("conversions", "yuv420p to buffer"),
     ] {
         assert_eq!(verdict_of(case, row), "no difference shown", "{case}, {row}");
     }

@@ -169,7 +169,7 @@ fn compare_rows(
 ) -> Result<Compared, String> {
     let ((ladder, input), (other_ladder, other_input)) = (before.work(), after.work());
     if ladder != other_ladder {
-        return Err("other ladder".to_owned());
+        return Err("other ladder or kind of input".to_owned());
     }
     if let Some(why) = device_difference(before, after, then.device, now.device) {
         return Err(why);

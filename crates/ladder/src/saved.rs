@@ -25,8 +25,6 @@ pub const KIND: &str = "bench";
 const MAX_FILE_BYTES: u64 = 64 << 20;
 /// The maximum number of rows that are read: a comparison of each takes some milliseconds.
 const MAX_ROWS: usize = 5000;
-/// The ladder of results that name none: they have a movie as input.
-const MOVIE_LADDER: &str = "box_filter";
 /// The suffix of the keys under which a run has the samples of its peak kernels.
 pub const SAMPLES_SUFFIX: &str = "_samples";
 
@@ -212,7 +210,7 @@ struct SavedNative {
     noisy: Value,
 }
 
-/// The saved results of a conversion to RGBA.
+/// The saved results of a conversion.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 struct SavedConversion {
@@ -230,7 +228,7 @@ struct SavedConversion {
 #[serde(default)]
 struct SavedFrame {
     id: String,
-    radius: u32,
+    title: String,
     outcome: String,
     reason: Option<String>,
     samples: Option<Samples>,
@@ -320,15 +318,15 @@ impl SavedDevice {
         let rows: Vec<SavedRow> =
             std::mem::take(&mut self.conversions).into_iter().map(SavedRow::from).collect();
         let frames = std::mem::take(&mut self.whole_frames);
-        let mut radii: Vec<u32> = frames.iter().map(|frame| frame.radius).collect();
-        radii.dedup();
+        let mut titles: Vec<&str> = frames.iter().map(|frame| frame.title.as_str()).collect();
+        titles.dedup();
         let mut added = Vec::new();
-        for radius in radii {
-            let own = frames.iter().filter(|frame| frame.radius == radius).cloned().map(SavedRow::from);
-            added.push(case(format!("whole frames · radius {radius}"), own.collect()));
+        for title in titles {
+            let own = frames.iter().filter(|frame| frame.title == title).cloned().map(SavedRow::from);
+            added.push(case(title.to_owned(), own.collect()));
         }
         if !rows.is_empty() {
-            added.push(case("conversions to RGBA".to_owned(), rows));
+            added.push(case("conversions".to_owned(), rows));
         }
         self.runs.extend(added);
     }
@@ -407,7 +405,7 @@ impl Saved {
             .input
             .as_ref()
             .map(|input| (input.width, input.height, Path::new(&input.file).file_name().unwrap_or_default()));
-        (self.ladder.as_deref().unwrap_or(MOVIE_LADDER), input)
+        (self.ladder.as_deref().unwrap_or_default(), input)
     }
 
     /// Describes the results in a line: the program, date and host, and the device if there is one.

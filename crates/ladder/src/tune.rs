@@ -107,7 +107,7 @@ impl<C> Trial<C> {
 }
 
 impl<C: Tunable> Trial<C> {
-    /// Returns the variant's id and the parameters, as in "fused STRIPS=2".
+    /// Returns the variant's id and the parameters, as in "one A=2".
     pub fn name(&self) -> String {
         format!("{} {}", self.variant, self.config).trim_end().to_owned()
     }

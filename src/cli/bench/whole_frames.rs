@@ -289,6 +289,7 @@ fn series(times: &[FrameTimes]) -> [Option<Series>; STAGES.len()] {
 /// A variant's times of whole frames in the JSON report.
 #[derive(Serialize)]
 pub(super) struct Entry {
+    title: String,
     radius: u32,
     id: &'static str,
     outcome: &'static str,
@@ -309,6 +310,7 @@ pub(super) fn entry(row: &Row, has_samples: bool) -> Entry {
     let (times, failure) = (row.outcome.as_ref().ok(), row.failure());
     let [upload_ms, convert_ms, filter_ms, release_ms] = times.map_or([None; 4], |times| times.stages);
     Entry {
+        title: format!("whole frames · radius {}", row.radius),
         radius: row.radius,
         id: row.id.as_str(),
         outcome: failure.map_or("ok", Outcome::word),
