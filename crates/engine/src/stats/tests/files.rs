@@ -152,8 +152,7 @@ fn frames_of_a_wipe_are_a_setting_of_their_own() {
         fs::read_to_string(scratch.0.join(name)).unwrap()
     });
     // Behind them nothing of an army.
-    let ends: Vec<&str> = csv
-        .lines()
+    let ends: Vec<&str> = csv_rows(&csv)
         .skip(1)
         .step_by(4)
         .filter_map(|row| row.strip_suffix(",,,,,,,,,,,,1,").or(row.strip_suffix(",,,,,,,,,,,,1,1")))
@@ -218,7 +217,7 @@ fn both(scratch: &Scratch, recorder: &Recorder) -> (Vec<HashMap<String, String>>
         export(&scratch.0.join(name), recorder, &context()).unwrap();
     }
     let csv = fs::read_to_string(scratch.0.join("s.csv")).unwrap();
-    let mut lines = csv.lines().map(|line| line.split(',').map(str::to_owned));
+    let mut lines = csv_rows(&csv).map(|line| line.split(',').map(str::to_owned));
     let names: Vec<String> = lines.next().unwrap().collect();
     let rows = lines.map(|row| names.iter().cloned().zip(row).collect()).collect();
     (rows, serde_json::from_slice(&fs::read(scratch.0.join("s.json")).unwrap()).unwrap())
@@ -323,7 +322,7 @@ fn nothing_measured_is_a_valid_file() {
         (&json["interval_ms"], &json["repaint_ms"]),
         (&serde_json::Value::Null, &serde_json::Value::Null)
     );
-    assert_eq!(fs::read_to_string(scratch.0.join("s.csv")).unwrap().lines().count(), 1);
+    assert_eq!(csv_rows(&fs::read_to_string(scratch.0.join("s.csv")).unwrap()).count(), 1);
 }
 
 #[test]
