@@ -261,7 +261,7 @@ fn the_choice_says_what_it_was_compared_with() {
         |one: Measurement, other: Measurement| choose(&found.trials, &[(0, one), (1, other)]).unwrap();
     // In turns with the default, which is the first trial.
     assert!(matches!(choice(times(1.0, 40), times(0.999, 40)).other, Some((0, Some(Verdict::Faster(_))))));
-    let noisy: Vec<_> = (0..40).map(|round| sample(if round % 2 == 0 { 0.9 } else { 1.05 })).collect();
+    let noisy: Vec<_> = (0..40).map(|round| sample(if round % 2 == 0 { 0.9 } else { 1.25 })).collect();
     let tie = choice(times(1.0, 40), Measurement::from_samples(&noisy).unwrap());
     assert!(
         tie.kept == 0 && matches!(tie.other, Some((1, Some(Verdict::NoDifferenceShown { .. })))),
