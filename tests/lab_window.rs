@@ -137,7 +137,7 @@ fn the_lab_benchmarks_the_frame_on_the_screen_and_the_panel_of_stages_says_why()
     session.wait_for_text("GFLOP/s, ");
     session.wait_for_text("of the copy");
     session.wait_for_text("multiply-adds: ");
-    assert!(session.shows("box_flat_rows") && session.shows("op/byte"), "{:?}", session.texts());
+    assert!(session.shows("flat_rows") && session.shows("op/byte"), "{:?}", session.texts());
     session.quit();
 }
 

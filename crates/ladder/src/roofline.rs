@@ -2,7 +2,7 @@
 //! [peaks](DevicePeaks) draw (S. Williams, A. Waterman, D. Patterson, "Roofline", 2009). Bytes are those that the case requires any
 //! kernel to move, so that a dot moves to the left if a variant needs fewer operations. Both axes are logarithmic.
 //!
-//! [`Roofline::marks`] describes the picture; [`svg`] writes it as SVG, and the window paints it.
+//! [`Roofline::marks`] describes the drawing; [`svg`] writes it as SVG, and the window paints it.
 
 use std::fmt::{self, Write};
 
@@ -99,7 +99,7 @@ pub enum Anchor {
     End,
 }
 
-/// A part of the picture of a roofline. Places are x and y of the plot's coordinates; a text stands on its place.
+/// A part of the drawing of a roofline. Places are x and y of the plot's coordinates; a text stands on its place.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Mark {
     /// A line of the grid.
@@ -126,7 +126,7 @@ impl Roofline {
         &self.dots
     }
 
-    /// Returns the picture in a plot with these left and right, and bottom and top ends. Numbers stand left of the plot and below it.
+    /// Returns the drawing in a plot with these left and right, and bottom and top ends. Numbers stand left of the plot and below it.
     /// Without dots there are no marks.
     pub fn marks(&self, left_right: (f64, f64), bottom_top: (f64, f64)) -> Vec<Mark> {
         let Self { peaks, dots } = self;

@@ -65,7 +65,7 @@ const MOST_OF_TIME: f64 = 0.6;
 /// The number of work-items that a compute unit of a graphics card runs at least at once.
 const ITEMS_PER_UNIT: u64 = 64;
 
-/// What is known about the time of a variant, on the command line and in the window alike.
+/// The facts about the time of a variant, on the command line and in the window alike.
 #[derive(Debug, Clone, Copy)]
 pub struct Evidence<'a> {
     /// The median time in milliseconds.
@@ -81,7 +81,7 @@ pub struct Evidence<'a> {
 }
 
 impl<'a> Evidence<'a> {
-    /// Returns what is known about a row; `None` if it has no times.
+    /// Returns the facts about a row; `None` if it has no times.
     pub fn of(row: &'a Row) -> Option<Self> {
         let measured = row.outcome.measured()?;
         Some(Self {

@@ -25,15 +25,15 @@ pub(crate) fn show(ui: &mut Ui, roofline: &Roofline) {
     );
     let [left, right, top, bottom] = [plot.left(), plot.right(), plot.top(), plot.bottom()].map(f64::from);
     for mark in roofline.marks((left, right), (bottom, top)) {
-        paint(ui, &mark);
+        paint(ui, plot, &mark);
     }
     for (index, dot) in roofline.dots().iter().enumerate() {
         super::panel::line(ui, &format!("{}  {}", index + 1, dot.words()), theme::TEXT);
     }
 }
 
-/// Paints a mark.
-fn paint(ui: &Ui, mark: &Mark) {
+/// Paints a mark. The name of a peak begins in the plot at least, however narrow that is.
+fn paint(ui: &Ui, plot: Rect, mark: &Mark) {
     let painter = ui.painter();
     let text = |at: (f64, f64), anchor: Anchor, words: &str, color| {
         let align = match anchor {
@@ -51,7 +51,13 @@ fn paint(ui: &Ui, mark: &Mark) {
             painter.add(Shape::line_segment(ends.map(point), Stroke::new(1.5, theme::FILTER)));
         }
         Mark::Tick(at, anchor, words) => drop(text(*at, *anchor, words, theme::WEAK)),
-        Mark::RoofName(at, anchor, words) => drop(text(*at, *anchor, words, theme::FILTER)),
+        Mark::RoofName(at, anchor, words) => {
+            let galley = painter.layout_no_wrap(words.clone(), theme::figures(10.5), theme::FILTER);
+            let size = galley.size();
+            let left = if *anchor == Anchor::End { point(*at).x - size.x } else { point(*at).x };
+            let corner = pos2(left.max(plot.left() + 4.0), point(*at).y + 3.0 - size.y);
+            painter.galley(corner, galley, theme::FILTER);
+        }
         Mark::Dot(at, index) => {
             painter.circle_filled(point(*at), DOT_RADIUS, theme::SELECT);
             let number = (index + 1).to_string();

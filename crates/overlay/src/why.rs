@@ -1,13 +1,12 @@
 //! The part of the panel of stages that says why the filter on the screen takes as long as it does: the work of its kernels, rates, shares
 //! of the device's peaks, sentences where numbers carry them, and a roofline of the variants. An unknown number is "–".
 
-use egui::{Align2, Color32, Sense, Ui, pos2, vec2};
+use egui::{Align2, Color32, FontId, Sense, Ui, pos2, vec2};
 
 use super::panel::paragraph;
 use super::stages::show_fact;
 use super::table::Numbers;
 use super::{View, roofline, theme};
-use base::numbers::thousands;
 use base::timing::{Precision, believed, number};
 use engine::stats::{FilterWork, Stage};
 use ladder::roofline::{Dot, Roofline};
@@ -15,7 +14,7 @@ use ladder::why::{DevicePeaks, Evidence, Rates, percent, sentences};
 use ladder::work::LaunchWork;
 use opencl::machine_code::KernelRegisters;
 
-/// What was measured of the device in use, and what its driver reports about the kernels on the screen.
+/// Facts about the device in use: its measured peaks, and what its driver reports about the kernels on the screen.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DeviceFacts {
     /// The measured peaks; `None` until they are measured.
@@ -30,15 +29,15 @@ pub struct DeviceFacts {
 const ROW_HEIGHT: f32 = 15.0;
 /// The columns of the table of kernels after the name, with their widths in points and hover texts.
 const COLUMNS: [(&str, f32, &str); 6] = [
-    ("ms", 54.0, "Median device time of the kernel"),
-    ("reads", 46.0, "Elements read from global memory or images for each pixel, borders and strips included"),
-    ("writes", 46.0, "Elements written to global memory or images for each pixel"),
+    ("ms", 48.0, "Median device time of the kernel"),
+    ("reads", 42.0, "Elements read from global memory or images for each pixel, borders and strips included"),
+    ("writes", 42.0, "Elements written to global memory or images for each pixel"),
     ("barriers", 48.0, "Barriers of the work-group that a work-item passes at most"),
-    ("group", 40.0, "Work-items of a work-group"),
+    ("group", 38.0, "Work-items of a work-group"),
     (
         "registers",
-        56.0,
-        "Registers of a work-item, and bytes that do not fit into them (spills), where the driver reports them",
+        54.0,
+        "Registers of a work-item, where the driver reports them; a sentence names what does not fit into them",
     ),
 ];
 
@@ -57,10 +56,9 @@ pub(crate) fn show(ui: &mut Ui, view: &View, numbers: &Numbers) {
     if let Some(work) = work {
         show_kernels(ui, work, &view.facts.registers, precision);
     }
-    let said = evidence.zip(view.device).zip(view.facts.peaks);
-    for sentence in
-        said.map_or_else(Vec::new, |((evidence, device), peaks)| sentences(&evidence, &peaks, device))
-    {
+    // A sentence that needs a peak is not there without it.
+    let said = evidence.zip(view.device).map(|(evidence, device)| sentences(&evidence, &peaks, device));
+    for sentence in said.unwrap_or_default() {
         paragraph(ui, &sentence, theme::STRONG);
     }
     roofline::show(ui, &live_roofline(view, numbers));
@@ -129,12 +127,15 @@ fn peaks_text(facts: &DeviceFacts) -> String {
 /// Lays the table of kernels out.
 fn show_kernels(ui: &mut Ui, work: &FilterWork, registers: &[KernelRegisters], precision: Precision) {
     ui.spacing_mut().item_spacing.y = 0.0;
-    show_row(ui, "kernel", COLUMNS.map(|(name, ..)| name.to_owned()), theme::WEAK);
+    let head = COLUMNS.map(|(name, ..)| name.to_owned());
+    show_row(ui, "kernel", head, (theme::WEAK, theme::words(10.5)));
     for (pass, name) in work.config.code().kernels.iter().enumerate() {
         let launch = work.work.as_ref().and_then(|work| Some((work.launches.get(pass)?, work.units)));
         let ms = work.pass_ms.get(pass).copied().filter(|ms| ms.is_finite());
         let registers = registers.iter().find(|registers| registers.kernel == *name);
-        show_row(ui, name, cells(launch, ms, registers, precision), theme::TEXT);
+        // The prefix that all kernels have would hide how they differ.
+        let name = name.strip_prefix("box_").unwrap_or(name);
+        show_row(ui, name, cells(launch, ms, registers, precision), (theme::TEXT, theme::figures(10.5)));
     }
     ui.add_space(3.0);
 }
@@ -149,23 +150,19 @@ fn cells(
     let per_pixel = |of: fn(&LaunchWork) -> u64| {
         launch.map(|(launch, units)| number(of(launch) as f64 / units.max(1) as f64))
     };
-    let registers = registers.map(|registers| match registers.spilled_bytes {
-        0 => registers.registers.to_string(),
-        bytes => format!("{}, {} B", registers.registers, thousands(bytes as f64)),
-    });
     [
         ms.map(|ms| believed(ms, &[precision])),
         per_pixel(|launch| launch.reads.elements),
         per_pixel(|launch| launch.writes.elements),
         launch.and_then(|(launch, _)| launch.barriers).map(|barriers| barriers.to_string()),
         launch.map(|(launch, _)| launch.group_size.to_string()),
-        registers,
+        registers.map(|registers| registers.registers.to_string()),
     ]
     .map(|cell| cell.unwrap_or_else(|| theme::UNKNOWN.to_owned()))
 }
 
-/// Lays a row of the table of kernels out.
-fn show_row(ui: &mut Ui, name: &str, cells: [String; 6], color: Color32) {
+/// Lays a row of the table of kernels out; the font is that of the cells.
+fn show_row(ui: &mut Ui, name: &str, cells: [String; 6], (color, font): (Color32, FontId)) {
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), ROW_HEIGHT), Sense::hover());
     let room = rect.width() - COLUMNS.iter().map(|(_, width, _)| width).sum::<f32>();
     let at = (rect.left_center(), Align2::LEFT_CENTER);
@@ -173,13 +170,7 @@ fn show_row(ui: &mut Ui, name: &str, cells: [String; 6], color: Color32) {
     let mut right = rect.left() + room;
     for (cell, (_, width, _)) in cells.iter().zip(COLUMNS) {
         right += width;
-        ui.painter().text(
-            pos2(right, rect.center().y),
-            Align2::RIGHT_CENTER,
-            cell,
-            theme::figures(10.5),
-            color,
-        );
+        ui.painter().text(pos2(right, rect.center().y), Align2::RIGHT_CENTER, cell, font.clone(), color);
     }
     let hovers: Vec<String> = COLUMNS.iter().map(|(name, _, hover)| format!("{name}: {hover}.")).collect();
     response.on_hover_text(format!("{name}\n{}", hovers.join("\n")));

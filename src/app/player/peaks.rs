@@ -1,4 +1,4 @@
-//! What the panel of stages says about the device and the kernels on the screen beyond their times: the device's peaks, which a job measures
+//! Facts about the device and the kernels on the screen for the panel of stages: the device's peaks, which a job measures
 //! once per device and session when the panel is open, and the registers of the kernels, which a job asks the compiler for.
 
 use std::time::Duration;
