@@ -66,10 +66,7 @@ pub enum Wait {
 impl Wait {
     /// Returns true if a pause ends the wait.
     pub fn ends_in_a_pause(self) -> bool {
-        !matches!(
-            self,
-            Wait::Filter | Wait::Lab | Wait::Check | Wait::Peaks | Wait::Tuning | Wait::Versions
-        )
+        !matches!(self, Wait::Filter | Wait::Lab | Wait::Check | Wait::Peaks | Wait::Tuning | Wait::Versions)
     }
 
     /// Returns a sentence about the end of the wait: a pause by the user ends it, or the end of the other work.

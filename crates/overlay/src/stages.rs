@@ -139,7 +139,7 @@ fn show_facts(ui: &mut Ui, view: &View, numbers: &Numbers, actions: &mut Vec<Act
     };
     show_fact(ui, "Sharing", &sharing, theme::TEXT, &words::sharing_text(view.sharing));
     draw_rule(ui);
-    if ui.button("Save run").on_hover_text(SAVE_RUN_HOVER).clicked() {
+    if ui.button("Save run").explain(SAVE_RUN_HOVER).clicked() {
         actions.push(Action::SaveRun);
     }
 }

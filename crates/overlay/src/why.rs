@@ -7,6 +7,7 @@ use super::panel::paragraph;
 use super::stages::show_fact;
 use super::table::Numbers;
 use super::{View, roofline, theme};
+use crate::hover::Explain as _;
 use base::timing::{Precision, believed, number};
 use engine::stats::{FilterWork, Stage};
 use ladder::roofline::{Dot, Roofline};
@@ -173,7 +174,7 @@ fn show_row(ui: &mut Ui, name: &str, cells: [String; 6], (color, font): (Color32
         ui.painter().text(pos2(right, rect.center().y), Align2::RIGHT_CENTER, cell, font.clone(), color);
     }
     let hovers: Vec<String> = COLUMNS.iter().map(|(name, _, hover)| format!("{name}: {hover}.")).collect();
-    response.on_hover_text(format!("{name}\n{}", hovers.join("\n")));
+    response.explain(format!("{name}\n{}", hovers.join("\n")));
 }
 
 /// The hover text of the line of memory.

@@ -51,7 +51,7 @@ pub(super) fn show_version(ui: &mut Ui, version: &Version, view: &View, actions:
             result_to_show(&version.results, view.chosen).and_then(|result| result.speed.as_ref())
         {
             let (color, text, hover) = speed_text(speed);
-            line(ui, &text, color).on_hover_text(hover);
+            line(ui, &text, color).explain(hover);
         }
     });
 }

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use egui::{Align2, Button, Color32, Rect, Sense, Ui, pos2, vec2};
 
 use super::{LabRow, LabRun, chart, show_choices, show_faults, show_state, table};
+use crate::hover::Explain as _;
 use crate::panel::line;
 use crate::{Action, View, theme};
 use base::text;
@@ -143,11 +144,10 @@ pub(super) fn show(ui: &mut Ui, view: &View, sweep: &mut usize, actions: &mut Ve
         if !is_measured {
             return;
         }
-        if ui.add(Button::new("Save run")).on_hover_text("Save all samples as JSON, for clreel compare").clicked()
-        {
+        if ui.add(Button::new("Save run")).explain("Save all samples as JSON, for clreel compare").clicked() {
             wanted = Some(Action::SaveBenchmark);
         }
-        if ui.add(Button::new("Copy")).on_hover_text("Copy the table as Markdown").clicked() {
+        if ui.add(Button::new("Copy")).explain("Copy the table as Markdown").clicked() {
             ui.copy_text(benchmark.markdown());
         }
     };
@@ -200,7 +200,7 @@ fn show_row(ui: &mut Ui, name: &str, cells: &[String], color: Color32) {
             room.width(),
         );
     }
-    response.on_hover_text(cells.join("\n"));
+    response.explain(cells.join("\n"));
 }
 
 #[cfg(test)]

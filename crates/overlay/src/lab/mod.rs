@@ -166,7 +166,8 @@ pub(crate) fn show(ui: &mut Ui, view: &View, selection: &mut Selection, actions:
         selection.size = size;
     }
     let Some((ladder, size)) = selection.current() else { return };
-    let can_save = lab.case == Some((ladder.name, size)) && !lab.run.rows.is_empty() && !lab.state.is_under_way();
+    let can_save =
+        lab.case == Some((ladder.name, size)) && !lab.run.rows.is_empty() && !lab.state.is_under_way();
     let mut save = None;
     let others = |ui: &mut Ui| {
         if ui.add_enabled(can_save, Button::new("Save run")).explain(SAVE_HOVER).clicked() {
