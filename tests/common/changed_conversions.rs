@@ -92,9 +92,9 @@ pub fn small_movie(folder: &Folder) -> PathBuf {
     folder.movie("m.mkv", &Movie { format: Pixel::YUV420P, size: SIZE, ..Movie::default() })
 }
 
-/// A statement at the start of a kernel that makes all its work-items loop for ever: an odd number is never 0. Its result is used,
-/// since rusticl's compiler removes a loop without one, and all that follows it.
-pub const ENDLESS_LOOP: &str = "{ uint odd = 1; while (odd) odd += 2; if (odd) return; }";
+/// A statement at the start of a kernel that makes all its work-items loop for ever: an odd number is never 0. Compilers remove a
+/// loop without volatile accesses, and rusticl's one whose result is not used.
+pub const ENDLESS_LOOP: &str = "{ volatile uint odd = 1; while (odd) odd += 2; if (odd) return; }";
 /// The timeout for kernels in seconds: long enough for a busy machine.
 pub const TIMEOUT_S: &str = "12";
 

@@ -229,7 +229,7 @@ impl<'a> Bars<'a> {
         shapes.extend(Shape::dashed_line(&line, Stroke::new(self.axes.pixel, theme::STRONG), 6.0, 4.0));
         let text = format!("budget {}", theme::ms(budget));
         let galley = ui.painter().layout_no_wrap(text, theme::words(11.0), theme::STRONG);
-        add_label(shapes, pos2(plot.right() - 3.0, y - 1.0), Align2::RIGHT_BOTTOM, galley, theme::STRONG);
+        add_label(shapes, pos2(plot.right() - 3.0, y + 1.0), Align2::RIGHT_TOP, galley, theme::STRONG);
     }
 
     /// Adds a line and a name at each change of the filter, and the name of the first filter. Names that would overlap the next

@@ -34,7 +34,7 @@ const COLUMNS: [(&str, f32, &str); 6] = [
     ("reads", 42.0, "Elements read from global memory or images for each pixel, borders and strips included"),
     ("writes", 42.0, "Elements written to global memory or images for each pixel"),
     ("barriers", 48.0, "Barriers of the work-group that a work-item passes at most"),
-    ("group", 38.0, "Work-items of a work-group"),
+    ("items", 38.0, "Work-items of a work-group"),
     (
         "registers",
         54.0,

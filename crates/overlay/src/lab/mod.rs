@@ -209,19 +209,13 @@ fn show_state(
     actions: &mut Vec<Action>,
 ) {
     let (color, text) = state_text(lab);
-    let failed = matches!(lab.state, JobState::Failed(_));
     ui.horizontal(|ui| {
         let stop = ("Stop", "Stop; results so far are kept", Action::StopMeasuring);
         start_or_stop(ui, &lab.state, ("Measure", ABOUT, start), stop, actions);
         others(ui);
-        if !failed {
-            line(ui, &text, color);
-        }
     });
-    if failed {
-        // The reason stands nowhere else, so it must not be cut.
-        paragraph(ui, &text, color);
-    }
+    // It stands nowhere else, so it must not be cut.
+    paragraph(ui, &text, color);
 }
 
 /// Lays out the reason of each variant that is wrong or fails.

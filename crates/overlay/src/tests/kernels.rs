@@ -253,7 +253,7 @@ fn a_version_that_is_not_validated_yet_has_the_reason() {
     fixture.kernels.versions[0].pending = PendingValidation::OwnGone;
     (0..3).for_each(|_| drop(fixture.pass(vec![])));
     assert!(
-        fixture.find("box_filter/own.cl: own.cl was removed, and 'own' with it").is_some(),
+        fixture.find("own.cl: own.cl was removed, and 'own' with it").is_some(),
         "{:?}",
         fixture.texts
     );

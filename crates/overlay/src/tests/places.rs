@@ -16,7 +16,7 @@ fn points(pixels: Vec2, scale: f32) -> (Vec2, f32) {
 }
 
 /// The beginnings of texts that may be longer than their line: they end with an ellipsis, and the hover text has all of them.
-const LONG: [&str; 4] = ["0: take, ", "Best so far: ", "box_filter/03_flat.cl: flat", "int_sat_rte_float, "];
+const LONG: [&str; 4] = ["0: take, ", "Best so far: ", "03_flat.cl: flat", "int_sat_rte_float, "];
 
 /// Returns what is wrong with the places of the texts of the last pass. With `scrolls`, panels are wider than the window, and
 /// their texts scroll to the side.
