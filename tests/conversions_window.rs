@@ -315,7 +315,7 @@ fn an_edited_conversion_is_judged_and_converts_the_next_frame() {
     session.wait_for_text("Edit the files in");
     session.display.key("d");
     // Room for both panels.
-    for _ in 0..4 {
+    for _ in 0..6 {
         session.display.key("ctrl+minus");
     }
     session.wait_for_text("Repaint");

@@ -58,6 +58,8 @@ impl Rates {
 const MANY_READS: f64 = 8.0;
 /// A share of a peak above which little is left to gain.
 const NEAR_PEAK: f64 = 0.7;
+/// A share of the copy's bandwidth above which the data cannot come from memory.
+const ABOVE_PEAK: f64 = 1.1;
 /// A share of a peak below which the peak is no explanation of the time.
 const FAR_FROM_PEAK: f64 = 0.5;
 /// The share of the time of one of several kernels above which that kernel is named.
@@ -155,8 +157,12 @@ fn peak_sentence(precision: Precision, rates: &Rates, peaks: &DevicePeaks) -> Op
         (rates.operation_share(peaks), "the multiply-adds' rate"),
     ];
     let near = shares.into_iter().filter_map(|(share, what)| Some((share?, what)));
-    let (share, what) = near.filter(|(share, _)| *share >= NEAR_PEAK).max_by(|a, b| a.0.total_cmp(&b.0))?;
-    Some(format!("{} of {what}: little is left.", percent(share, precision)))
+    let near = near.filter(|(share, _)| (NEAR_PEAK..=ABOVE_PEAK).contains(share));
+    if let Some((share, what)) = near.max_by(|a, b| a.0.total_cmp(&b.0)) {
+        return Some(format!("{} of {what}: little is left.", percent(share, precision)));
+    }
+    let cached = rates.copy_share(peaks).filter(|share| *share > ABOVE_PEAK)?;
+    Some(format!("{} of the copy's bandwidth: the data is in a cache.", percent(cached, precision)))
 }
 
 /// Returns a sentence on the kernel that takes most of the time of several.
@@ -236,6 +242,8 @@ mod tests {
         assert_eq!(said(&row(4.0, 2), &PEAKS, &device()), [""; 0]);
         let fast = said(&row(0.1, 2), &PEAKS, &device());
         assert_eq!(fast, ["80 % of the copy's bandwidth: little is left."]);
+        let cached = said(&row(0.04, 2), &PEAKS, &device());
+        assert_eq!(cached, ["200 % of the copy's bandwidth: the data is in a cache."]);
         let unknown = Row { work: None, ..row(4.0, 225) };
         assert_eq!(said(&unknown, &PEAKS, &device()), [""; 0]);
     }

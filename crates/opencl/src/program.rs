@@ -116,16 +116,27 @@ pub fn build_text(cl: &ClContext, file: &str, text: &str, options: &str) -> Resu
 /// Returns an error as [`build`] does, or if the driver returns no binary.
 pub fn binary_and_log(cl: &ClContext, file: &str, options: &str) -> Result<(Vec<u8>, String)> {
     let what = || format!("The machine code of '{file}' is not available from '{}'.", cl.device.info.name);
-    let verbose = if cl.device.info.platform.contains("NVIDIA") { " -cl-nv-verbose" } else { "" };
+    let is_nvidia = cl.device.info.platform.contains("NVIDIA");
+    let verbose = if is_nvidia { " -cl-nv-verbose" } else { "" };
     // The option makes this a different program for the driver than one that may be running: see [`Program::binary`].
     let options = format!("-D CLREEL_MACHINE_CODE {options}{verbose}");
-    let (text, options) = compiler_input(cl, file, &cl.sources().text(file)?, &options)?;
-    builds::try_first(cl, file, &text, &options)?;
+    let source = cl.sources().text(file)?;
+    let (text, first) = compiler_input(cl, file, &source, &options)?;
+    builds::try_first(cl, file, &text, &first)?;
+    // NVIDIA's driver keeps programs on disk, and has no log of one that it finds there, such as the one just tried.
+    let unique = if is_nvidia { format!(" -D CLREEL_BUILD={}", unique_number()) } else { String::new() };
+    let (text, options) = compiler_input(cl, file, &source, &format!("{options}{unique}"))?;
     let _building = crash::mark_building(file, &cl.device.info.name, &options.to_string_lossy());
     let program = Program::from_source(&cl.context, &text).map_err(|e| cl::failed(&what(), &e))?;
     watched(|| program.build(&cl.device, &options)).map_err(|e| cl::failed(&what(), &e))?;
     let binary = program.binary().ok_or_else(|| Error::new(what(), "The driver returns no binary.", ""))?;
     Ok((binary, program.build_log(&cl.device)))
+}
+
+/// Returns a number that no earlier call, in this process or another, has returned.
+fn unique_number() -> u128 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    now.map_or(0, |since| since.as_nanos()) << 32 | u128::from(std::process::id())
 }
 
 /// Creates a program from a binary; `None` if the driver does not accept the binary (any more).

@@ -252,11 +252,7 @@ fn a_version_that_is_not_validated_yet_has_the_reason() {
     fixture.kernels.versions[0].files = vec!["box_filter/own.cl".to_owned()];
     fixture.kernels.versions[0].pending = PendingValidation::OwnGone;
     (0..3).for_each(|_| drop(fixture.pass(vec![])));
-    assert!(
-        fixture.find("own.cl: own.cl was removed, and 'own' with it").is_some(),
-        "{:?}",
-        fixture.texts
-    );
+    assert!(fixture.find("own.cl: own.cl was removed, and 'own' with it").is_some(), "{:?}", fixture.texts);
 }
 
 /// Checks the line of a version whose conversion kernels are worse than its filter kernels: the conversion takes part in
