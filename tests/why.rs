@@ -47,7 +47,7 @@ const STRIDED: &str = "    const int n = (int)get_global_id(1) * width + (int)ge
                        \x20       dst[y * width + x] = mean(src, width, height, radius, scale, x, y);\n";
 
 /// Runs `bench --why` on a kernel of the user's own, and returns its sentences.
-fn sentences(name: &str, statements: &str, change: impl FnOnce(&mut Command)) -> Vec<String> {
+fn sentences(name: &str, statements: &str, change: impl FnOnce(&Folder, &mut Command)) -> Vec<String> {
     let folder = Folder::new(&format!("why-{name}"));
     folder.with("box_filter/own.cl", own(statements).as_bytes());
     let mut command =
@@ -55,7 +55,8 @@ fn sentences(name: &str, statements: &str, change: impl FnOnce(&mut Command)) ->
     command
         .args(["--size", "64x48", "--radius", "1", "--conversions", "none", "--kernels"])
         .arg(folder.file("."));
-    change(&mut command);
+    let other = Folder::new(&format!("why-programs-{name}"));
+    change(&other, &mut command);
     let output = command.output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{name}: {errors}");
@@ -66,9 +67,18 @@ fn sentences(name: &str, statements: &str, change: impl FnOnce(&mut Command)) ->
     why.iter().map(|sentence| sentence.as_str().unwrap().to_owned()).collect()
 }
 
-/// Hides Oclgrind from a command.
-fn without_oclgrind(command: &mut Command) {
-    command.env("PATH", "");
+/// Hides Oclgrind, but no other program, from a command: drivers need a linker. `folder` gets links to the programs.
+fn without_oclgrind(folder: &Folder, command: &mut Command) {
+    for path in std::env::split_paths(&std::env::var_os("PATH").unwrap()) {
+        for program in std::fs::read_dir(path).into_iter().flatten().flatten() {
+            let name = program.file_name();
+            if !name.to_string_lossy().starts_with("oclgrind") {
+                // The first folder with a program of this name counts.
+                let _ = std::os::unix::fs::symlink(program.path(), folder.file(name.to_str().unwrap()));
+            }
+        }
+    }
+    command.env("PATH", folder.file("."));
 }
 
 #[test]
@@ -76,7 +86,7 @@ fn too_few_work_items_are_named() {
     if !is_installed() {
         return;
     }
-    let said = sentences("few", FEW, |_| ());
+    let said = sentences("few", FEW, |_, _| ());
     assert!(said.contains(&format!("own: 1 work-item for {} pixels.", 8 * WIDTH)), "{said:?}");
 }
 
@@ -85,7 +95,7 @@ fn strided_accesses_are_named() {
     if !is_installed() {
         return;
     }
-    let said = sentences("strided", STRIDED, |_| ());
+    let said = sentences("strided", STRIDED, |_, _| ());
     let row = format!("own: neighbouring work-items write {} bytes apart (", 4 * WIDTH);
     assert!(said.iter().any(|sentence| sentence.starts_with(&row)), "{said:?}");
     assert!(!said.iter().any(|sentence| sentence.contains(" for ")), "all work-items compute: {said:?}");
@@ -99,15 +109,15 @@ fn spills_in_the_drivers_log_are_named() {
                ptxas info    : Used 255 registers, 400 bytes cmem[0]\n";
     folder.with("log", log.as_bytes());
     let path = folder.file("log");
-    let with_log = |log: &Path, command: &mut Command| {
-        without_oclgrind(command);
+    let with_log = |log: &Path, folder: &Folder, command: &mut Command| {
+        without_oclgrind(folder, command);
         command.envs(layer::environment(&[("PTX_LOG", log.to_str().unwrap())]));
     };
     let want = "own: 1,024 bytes of each work-item do not fit into its 255 registers (spills).";
-    assert_eq!(sentences("spills", PLAIN, |command| with_log(&path, command)), [want]);
+    assert_eq!(sentences("spills", PLAIN, |folder, command| with_log(&path, folder, command)), [want]);
     folder.with("none", log.replace("1024 bytes spill", "0 bytes spill").as_bytes());
     let none = folder.file("none");
-    assert_eq!(sentences("no-spills", PLAIN, |command| with_log(&none, command)), [""; 0]);
+    assert_eq!(sentences("no-spills", PLAIN, |folder, command| with_log(&none, folder, command)), [""; 0]);
 }
 
 #[test]
@@ -116,6 +126,6 @@ fn nothing_is_said_where_nothing_is_known() {
         assert_eq!(sentences(name, statements, without_oclgrind), [""; 0], "{name}");
     }
     if is_installed() {
-        assert_eq!(sentences("plain-known", PLAIN, |_| ()), [""; 0], "nothing is wrong with it");
+        assert_eq!(sentences("plain-known", PLAIN, |_, _| ()), [""; 0], "nothing is wrong with it");
     }
 }
