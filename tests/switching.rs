@@ -273,6 +273,9 @@ fn kernels_saved_during_a_device_change_are_judged_after_it() {
     // The version before is used, on the next device too.
     save(&original.replacen("int", "imt", 1));
     session.wait_for_text("still running version 2");
+    // The comparison with version 1 has ended.
+    let verdicts = ["faster", "slower", "no difference shown", "not compared"];
+    session.wait("a verdict on the speed", |s| verdicts.iter().any(|verdict| s.shows(verdict)));
     // The table of stages needs the column alone.
     session.display.key("e");
     session.display.key("d");
