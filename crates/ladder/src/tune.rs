@@ -340,7 +340,7 @@ struct Tuner<'c, 'a, 'w, L: Ladder> {
     checked: Vec<Checked>,
     /// For each variant, the index of its best trial in `trials` and the compiled kernels of that trial.
     finalists: Vec<(usize, L::Built)>,
-    /// The same of the default configurations that are not the best of their variants.
+    /// For each variant whose best trial is not the default configuration, the index of the default one's trial and its compiled kernels.
     defaults: Vec<(usize, L::Built)>,
     /// The times of the final runs, each with the index of its trial.
     finals: Vec<(usize, Measurement)>,
