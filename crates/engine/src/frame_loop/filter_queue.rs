@@ -255,6 +255,11 @@ impl FilterQueue {
     pub(super) fn abandon_device(&mut self, mut buffers: Vec<DeviceBuffers>) {
         self.give_up_pairs();
         buffers.extend(self.slots.drain().map(|mut slot| slot.take_device_buffers(false)));
+        for slot in self.flights.slots_mut() {
+            // Its picture may lie in the device's memory.
+            slot.show();
+            buffers.push(slot.take_device_buffers(false));
+        }
         for ticket in self.handoff.abandon(buffers) {
             // The engine has nothing left of them to be cancelled.
             match self.flights.find(ticket) {

@@ -84,6 +84,11 @@ impl Flight {
         std::iter::once(&self.first).chain(&self.second)
     }
 
+    /// Returns the filter of the first side and, in a wipe, that of the second, to change them.
+    fn passes_mut(&mut self) -> impl Iterator<Item = &mut Pass> {
+        std::iter::once(&mut self.first).chain(&mut self.second)
+    }
+
     /// Returns true if all filters of the frame are done.
     pub(super) fn is_done(&self) -> bool {
         self.passes().all(Pass::is_done)
@@ -117,6 +122,14 @@ impl Flights {
     /// Returns the filters of all frames that are being filtered.
     pub(super) fn passes(&self) -> impl Iterator<Item = &Pass> {
         self.list.iter().flat_map(Flight::passes)
+    }
+
+    /// Returns the slots of filtered pictures of frames that are being filtered.
+    pub(super) fn slots_mut(&mut self) -> impl Iterator<Item = &mut Slot> {
+        self.list.iter_mut().flat_map(Flight::passes_mut).filter_map(|pass| match &mut pass.step {
+            Step::Done(slot, _) => Some(slot),
+            Step::Due | Step::Submitted(_) => None,
+        })
     }
 
     /// Returns the index of the flight that has this ticket, and true if the ticket belongs to the flight's second side.

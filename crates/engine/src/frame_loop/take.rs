@@ -190,6 +190,8 @@ impl FrameLoop {
     /// Gives the device up, together with the frames that it is filtering.
     pub(super) fn abandon_device(&mut self) {
         self.filters.try_reclaim();
+        // Frames that came back right now have memory objects of the device, too.
+        self.handle_filter_events();
         // Pictures in the host's memory may lie in the device's.
         self.presenter.upload_pictures();
         if !self.filters.handoff.has_device_thread() {
