@@ -26,6 +26,8 @@ pub struct OpenPanels {
     tuning_started: bool,
     /// Runs while a change of the OpenCL device shows the panel of devices.
     device_change: Timer,
+    /// True if a device was being prepared in the previous pass.
+    device_was_preparing: bool,
     /// The frame at which the panel of the timeline is frozen; `None` if the panel shows the last frames.
     frozen: Option<FrozenFrame>,
 }
@@ -97,9 +99,11 @@ impl OpenPanels {
         self.device_change.is_running()
     }
 
-    /// Ends the display of a change of device when its time is over. The time restarts as long as a device `is_preparing`.
+    /// Ends the display of a change of device when its time is over. The time restarts as long as a device `is_preparing`, and
+    /// when its preparation ends: a paused window may not have been drawn for longer than the time lasts.
     pub(crate) fn expire_device_change(&mut self, ui: &Ui, is_preparing: bool) {
-        if is_preparing && self.device_change.is_running() {
+        let was_preparing = std::mem::replace(&mut self.device_was_preparing, is_preparing);
+        if (is_preparing || was_preparing) && self.device_change.is_running() {
             self.device_change.start();
         }
         self.device_change.update(ui, DEVICE_CHANGE_S);
