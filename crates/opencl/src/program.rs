@@ -120,12 +120,15 @@ pub fn binary_and_log(cl: &ClContext, file: &str, options: &str) -> Result<(Vec<
     let verbose = if is_nvidia { " -cl-nv-verbose" } else { "" };
     // The option makes this a different program for the driver than one that may be running: see [`Program::binary`].
     let options = format!("-D CLREEL_MACHINE_CODE {options}{verbose}");
-    let source = cl.sources().text(file)?;
+    let mut source = cl.sources().text(file)?;
     let (text, first) = compiler_input(cl, file, &source, &options)?;
     builds::try_first(cl, file, &text, &first)?;
-    // NVIDIA's driver keeps programs on disk, and has no log of one that it finds there, such as the one just tried.
-    let unique = if is_nvidia { format!(" -D CLREEL_BUILD={}", unique_number()) } else { String::new() };
-    let (text, options) = compiler_input(cl, file, &source, &format!("{options}{unique}"))?;
+    // NVIDIA's driver keeps the results of ptxas on disk by their PTX, and has no log of one that it finds there, such as that of
+    // the program just tried. A constant makes the PTX a new one; a macro would not.
+    if is_nvidia {
+        source += &format!("\n__constant int clreel_build_{} = 0;\n", unique_number());
+    }
+    let (text, options) = compiler_input(cl, file, &source, &options)?;
     let _building = crash::mark_building(file, &cl.device.info.name, &options.to_string_lossy());
     let program = Program::from_source(&cl.context, &text).map_err(|e| cl::failed(&what(), &e))?;
     watched(|| program.build(&cl.device, &options)).map_err(|e| cl::failed(&what(), &e))?;
