@@ -92,6 +92,7 @@ fn start(
 ) -> LiveRun<Results> {
     let steps = devices.len() * cases.len() * (variants * args.kernels.len().max(1) + args.frames as usize);
     let devices = devices.iter().map(|device| DeviceResults::new(device.as_ref())).collect();
+    let metadata = Metadata::now(concat!("clreel ", env!("CARGO_PKG_VERSION")));
     let results = Results {
         json: args.json,
         live: args.live,
@@ -99,11 +100,8 @@ fn start(
         roofline: args.roofline.clone(),
         save: args.save.clone(),
         folders: if args.kernels.len() > 1 { args.kernels.clone() } else { Vec::new() },
-        metadata: Metadata::now(concat!("clreel ", env!("CARGO_PKG_VERSION"))),
-        input,
         rounds: args.frames,
-        cases,
-        devices,
+        ..Results::new(metadata, input, cases, devices)
     };
     LiveRun::start(results, steps)
 }
@@ -119,19 +117,7 @@ pub(super) fn save_runs(
 ) -> Result<()> {
     let runs = runs.iter().cloned().enumerate().collect();
     let device = DeviceResults { device: Some(device.clone()), runs, ..DeviceResults::new(None) };
-    let results = Results {
-        json: false,
-        live: false,
-        chart: None,
-        roofline: None,
-        save: None,
-        folders: Vec::new(),
-        metadata: metadata.clone(),
-        input: Input::Generated(ladder),
-        rounds: 0,
-        cases: Vec::new(),
-        devices: vec![device],
-    };
+    let results = Results::new(metadata.clone(), Input::Generated(ladder), Vec::new(), vec![device]);
     report::save(&results, path, interrupted)
 }
 

@@ -205,34 +205,27 @@ pub(super) struct SavedClock {
 struct SavedNative {
     threads: u32,
     vectors: bool,
-    outcome: String,
-    samples: Option<Samples>,
-    noisy: Value,
+    #[serde(flatten)]
+    row: SavedRow,
 }
 
 /// The saved results of a conversion.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 struct SavedConversion {
-    id: String,
     to: String,
     corrected: bool,
-    outcome: String,
-    reason: Option<String>,
-    samples: Option<Samples>,
-    noisy: Value,
+    #[serde(flatten)]
+    row: SavedRow,
 }
 
 /// The saved times of a variant's whole frames.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 struct SavedFrame {
-    id: String,
     title: String,
-    outcome: String,
-    reason: Option<String>,
-    samples: Option<Samples>,
-    noisy: Value,
+    #[serde(flatten)]
+    row: SavedRow,
 }
 
 /// The saved results of a variant.
@@ -256,31 +249,24 @@ pub(super) struct SavedRow {
 }
 
 impl From<SavedNative> for SavedRow {
-    fn from(SavedNative { threads, vectors, outcome, samples, noisy }: SavedNative) -> Self {
+    fn from(SavedNative { threads, vectors, row }: SavedNative) -> Self {
         let id = format!("native, {threads} × {}", if vectors { "vectors" } else { "plain" });
-        Self { id, outcome, samples, noisy, ..Self::verified() }
+        Self { id, ..row }.with_verification()
     }
 }
 
 impl From<SavedConversion> for SavedRow {
-    fn from(row: SavedConversion) -> Self {
-        let SavedConversion { id, to, corrected, outcome, reason, samples, noisy } = row;
-        let id = format!("{id} to {to}{}", if corrected { ", corrected" } else { "" });
-        Self { id, outcome, reason, samples, noisy, ..Self::verified() }
-    }
-}
-
-impl From<SavedFrame> for SavedRow {
-    fn from(SavedFrame { id, outcome, reason, samples, noisy, .. }: SavedFrame) -> Self {
-        Self { id, outcome, reason, samples, noisy, ..Self::verified() }
+    fn from(SavedConversion { to, corrected, row }: SavedConversion) -> Self {
+        let id = format!("{} to {to}{}", row.id, if corrected { ", corrected" } else { "" });
+        Self { id, ..row }.with_verification()
     }
 }
 
 impl SavedRow {
-    /// Returns an empty row whose output counts as compared with the reference: `bench` times conversions, whole frames and filters
-    /// in Rust only if it has compared their output.
-    fn verified() -> Self {
-        Self { checked: vec![Value::Bool(true)], ..Self::default() }
+    /// Returns the row with an output that counts as compared with the reference: `bench` times conversions, whole frames and
+    /// filters in Rust only if it has compared their output.
+    fn with_verification(self) -> Self {
+        Self { checked: vec![Value::Bool(true)], ..self }
     }
 
     /// Returns the name in tables.
@@ -322,8 +308,9 @@ impl SavedDevice {
         titles.dedup();
         let mut added = Vec::new();
         for title in titles {
-            let own = frames.iter().filter(|frame| frame.title == title).cloned().map(SavedRow::from);
-            added.push(case(title.to_owned(), own.collect()));
+            let own = frames.iter().filter(|frame| frame.title == title);
+            let rows = own.map(|frame| frame.row.clone().with_verification()).collect();
+            added.push(case(title.to_owned(), rows));
         }
         if !rows.is_empty() {
             added.push(case("conversions".to_owned(), rows));

@@ -53,6 +53,30 @@ pub(super) struct Results {
     pub devices: Vec<DeviceResults>,
 }
 
+impl Results {
+    /// Creates results that are printed as a table and written to no file.
+    pub(super) fn new(
+        metadata: Metadata,
+        input: Input,
+        cases: Vec<Case>,
+        devices: Vec<DeviceResults>,
+    ) -> Self {
+        Self {
+            json: false,
+            live: false,
+            chart: None,
+            save: None,
+            metadata,
+            folders: Vec::new(),
+            roofline: None,
+            input,
+            rounds: 0,
+            cases,
+            devices,
+        }
+    }
+}
+
 /// The results of a benchmark on one device.
 pub(super) struct DeviceResults {
     /// The device; `None` if there is no OpenCL device and no variant needs one.
@@ -264,19 +288,7 @@ mod tests {
         let input = Input::Movie { file: String::new(), size: (1, 1), frames: 1, at_s: None };
         let metadata = Metadata::now("clreel");
         let devices = vec![device];
-        Results {
-            json: false,
-            live: false,
-            chart: None,
-            roofline: None,
-            save: None,
-            folders: Vec::new(),
-            metadata,
-            input,
-            rounds: 9,
-            cases,
-            devices,
-        }
+        Results { rounds: 9, ..Results::new(metadata, input, cases, devices) }
     }
 
     #[test]
