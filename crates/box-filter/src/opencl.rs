@@ -319,6 +319,8 @@ impl BuiltVariant {
             let output = between.filter(|_| !is_last).unwrap_or(dst.mem());
             let scratch = extra.as_ref().filter(|_| is_last);
             let pass = Pass { kernel, is_last, has_scratch: scratch.is_some() };
+            // Before a missing argument is set, whose error would name no number.
+            pass.expect_count(code.file, name)?;
             pass.bind([input, output], scratch, (width, height)).map_err(|e| failed(&what, &e))?;
             passes.push(pass);
         }

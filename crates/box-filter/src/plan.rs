@@ -10,7 +10,7 @@ use base::error::{Error, Result};
 use ladder::measure::sample;
 use ladder::work::{KernelWork, LaunchWork};
 use opencl::cl::{Answer, Event, Mem, Queue, failed};
-use opencl::kernel::{Kernel, Value, enqueue_after, expect_types};
+use opencl::kernel::{Kernel, Value, enqueue_after, expect_count, expect_types};
 use opencl::memory::Storage;
 
 /// Indices of the arguments that all kernels of the ladder share.
@@ -45,6 +45,20 @@ pub(super) struct Pass {
 }
 
 impl Pass {
+    /// Returns the number of the kernel's arguments.
+    fn arguments(&self) -> u32 {
+        1 + match (self.is_last, self.has_scratch) {
+            (false, _) => argument::ROWS,
+            (true, false) => argument::SCALE,
+            (true, true) => argument::SCRATCH,
+        }
+    }
+
+    /// Checks that the kernel `name` in this file takes as many arguments as the plan sets.
+    pub(super) fn expect_count(&self, file: &str, name: &str) -> Result<()> {
+        expect_count(&self.kernel, &format!("{file} ('{name}')"), self.arguments() as usize)
+    }
+
     /// Sets the arguments that do not change: memory and size.
     pub(super) fn bind(
         &self,
@@ -259,11 +273,6 @@ impl Plan {
                     Storage::Buffer => &["uchar4*", "ushort4*"],
                 }
             };
-            let arguments = match (pass.is_last, pass.has_scratch) {
-                (false, _) => argument::ROWS,
-                (true, false) => argument::SCALE,
-                (true, true) => argument::SCRATCH,
-            };
             let wanted = |position| match position {
                 argument::OUTPUT if pass.is_last => memory(output),
                 argument::INPUT | argument::OUTPUT => memory(self.kernels.storage),
@@ -271,8 +280,7 @@ impl Plan {
                 argument::SCALE => &["float"],
                 _ => &["int"],
             };
-            // A missing argument has been refused already when it was set.
-            let types: Vec<&[&str]> = (0..=arguments).map(wanted).collect();
+            let types: Vec<&[&str]> = (0..pass.arguments()).map(wanted).collect();
             expect_types(&pass.kernel, &format!("{} ('{name}')", code.file), &types)?;
         }
         Ok(())

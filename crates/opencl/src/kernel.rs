@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ocl::ffi;
 
-use crate::cl::{Answer, Event, Handle, Mem, Program, Queue, Status, WaitList, failed, text_of};
+use crate::cl::{Answer, Event, Handle, Mem, Program, Queue, Status, WaitList, failed, number_of, text_of};
 use base::error::{Error, ErrorKind, Result};
 
 /// A kernel's argument other than memory.
@@ -210,13 +210,33 @@ pub unsafe fn enqueue_after(
     })
 }
 
-/// Checks that a kernel's arguments have the expected types, since OpenCL checks only their sizes. `types` has the accepted type
-/// names of each argument; an empty list accepts every type. `file` is named in the error. The check passes if the device reports
-/// no types.
+/// Checks that a kernel of the file `file`, which may have been edited, takes `count` arguments.
 ///
 /// # Errors
-/// Returns an error if an argument has another type.
+/// Returns an error with both numbers if it takes more or fewer.
+pub fn expect_count(kernel: &Kernel, file: &str, count: usize) -> Result<()> {
+    let found = number_of::<u32>(|size, to| {
+        // SAFETY: the kernel is alive, and there is room for `size` bytes.
+        unsafe { ffi::clGetKernelInfo(kernel.raw(), ffi::CL_KERNEL_NUM_ARGS, size, to, ptr::null_mut()) }
+    });
+    // Without an answer, a wrong number shows when arguments are set.
+    let Some(found) = found.ok().filter(|found| *found as usize != count) else { return Ok(()) };
+    let arguments = if found == 1 { "argument" } else { "arguments" };
+    Err(Error::new(
+        format!("The kernel in {file} has another number of arguments than expected."),
+        format!("It takes {found} {arguments}, but gets {count}."),
+        "Correct the kernel.",
+    ))
+}
+
+/// Checks that a kernel's arguments have the expected number and types, since OpenCL checks only their sizes. `types` has the
+/// accepted type names of each argument; an empty list accepts every type. `file` is named in the error. The check of types passes
+/// if the device reports none.
+///
+/// # Errors
+/// Returns an error if there are more or fewer arguments, or one has another type.
 pub fn expect_types(kernel: &Kernel, file: &str, types: &[&[&str]]) -> Result<()> {
+    expect_count(kernel, file, types.len())?;
     for (position, wanted) in types.iter().enumerate() {
         let (index, what) = (position as u32, ffi::CL_KERNEL_ARG_TYPE_NAME);
         let found = text_of(|size, to, length| {

@@ -7,7 +7,7 @@ use super::Window;
 use crate::{MAX_RADIUS, Scratch, VariantId};
 use base::error::{Error, Result};
 use opencl::cl::{Answer, ClContext, DeviceKind, Event, Mem, Program, Queue, failed};
-use opencl::kernel::{Kernel, Value, enqueue, expect_types, unique_number};
+use opencl::kernel::{Kernel, Value, enqueue, expect_count, expect_types, unique_number};
 use opencl::memory::{Picture, Storage};
 use opencl::program;
 use video::color::Layout;
@@ -159,6 +159,7 @@ impl PlanarFilter {
             KERNEL_NAME,
             &preparation_error(self.id),
         )?;
+        expect_count(&kernel, self.code.kernel_file(self.for_gpu), argument::SCRATCH as usize + 1)?;
         let units = cl.device.info.units.max(1);
         let for_gpu = self.for_gpu;
         let plan = PlanarPlan {
