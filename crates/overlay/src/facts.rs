@@ -15,6 +15,15 @@ pub(crate) fn shown_filter(view: &View) -> (VariantId, u32) {
     view.shown.map_or((view.chosen, view.radius), |s| (s.variant, s.radius))
 }
 
+/// The sentence in the place of a time if the picture differs from the reference.
+pub(crate) const NOT_TIMED: &str = "not timed: output differs";
+
+/// Returns true if the filter of the picture on the screen has no time, because its output differs from the reference.
+pub(crate) fn is_left_out(view: &View) -> bool {
+    let shown = &view.recorder.shown;
+    shown.setting().is_some_and(|setting| shown.is_left_out(&setting))
+}
+
 /// Returns the variant that `auto` uses, if `auto` has made the picture on the screen; `None` otherwise.
 pub(crate) fn auto_variant(view: &View) -> Option<VariantId> {
     let is_auto = shown_filter(view) == (VariantId::Auto, view.radius) && view.chosen == VariantId::Auto;

@@ -4,7 +4,7 @@
 use egui::{Align2, Rect, Sense, Shape, Stroke, Ui, pos2};
 
 use super::axes::{Axes, add_label, begin_s, snap_to_pixel};
-use super::facts::filter_name;
+use super::facts::{NOT_TIMED, filter_name};
 use super::stage_graph::show_pointed_frame;
 use super::table::Numbers;
 use super::{Action, View, device_name, theme};
@@ -39,6 +39,8 @@ struct Segment<'a> {
     frames: Vec<Bar<'a>>,
     /// Statistics of the filter's times in the last five seconds of the segment; `None` if nothing was filtered.
     summary: Option<Summary>,
+    /// True if the times are left out, because the output differs from the reference.
+    is_left_out: bool,
 }
 
 /// Lays the graph out in `area`. A click on a frame freezes the timeline at it, a click elsewhere opens the timeline.
@@ -48,9 +50,10 @@ pub(crate) fn show(ui: &mut Ui, area: Rect, view: &View, numbers: &Numbers, acti
     if !axes.plot.is_positive() {
         return;
     }
-    let mut segments = segments(axes.frames(history), view.budget_ms);
+    let shown = &view.recorder.shown;
+    let mut segments = segments(axes.frames(history), view.budget_ms, |setting| shown.is_left_out(setting));
     // The newest segment has the headline's number.
-    let shown = view.recorder.shown.last().map(FrameSample::setting);
+    let shown = shown.last().map(FrameSample::setting);
     if let Some(last) = segments.last_mut().filter(|s| Some(s.setting) == shown && s.summary.is_some()) {
         last.summary = numbers.filter().or(last.summary);
     }
@@ -86,7 +89,7 @@ pub(crate) fn show(ui: &mut Ui, area: Rect, view: &View, numbers: &Numbers, acti
         }
     }
     add_names(ui, &axes, &segments, view, &y, &mut shapes);
-    if segments.iter().all(|s| s.summary.is_none()) {
+    if segments.iter().all(|s| s.summary.is_none() && !s.is_left_out) {
         let none = "no filtered frame was presented in the last 10 s";
         let at = axes.plot.center();
         ui.painter().text(at, Align2::CENTER_CENTER, none, theme::words(11.5), theme::WEAK);
@@ -125,6 +128,7 @@ fn add_names(
         }
         let text = match segment.summary {
             Some(s) => format!("{name} {} ms", theme::with_noise(s.p50, s.noise, theme::short_ms)),
+            None if segment.is_left_out => format!("{name} {NOT_TIMED}"),
             None => name,
         };
         let current = n + 1 == segments.len();
@@ -160,8 +164,12 @@ fn name_top(plot: egui::Rangef, line: Option<egui::Rangef>) -> f32 {
     }
 }
 
-/// Divides frames into segments with the same filter.
-fn segments<'a>(frames: impl Iterator<Item = &'a FrameSample>, budget_ms: Option<f64>) -> Vec<Segment<'a>> {
+/// Divides frames into segments with the same filter. `is_left_out` returns true for settings whose times are left out.
+fn segments<'a>(
+    frames: impl Iterator<Item = &'a FrameSample>,
+    budget_ms: Option<f64>,
+    is_left_out: impl Fn(&Setting) -> bool,
+) -> Vec<Segment<'a>> {
     let mut segments: Vec<Segment> = Vec::new();
     for sample in frames {
         let ms = sample.stages[Stage::Filter as usize];
@@ -176,11 +184,12 @@ fn segments<'a>(frames: impl Iterator<Item = &'a FrameSample>, budget_ms: Option
                 let before =
                     segments.last().and_then(|s| s.frames.last()).map_or(f64::NEG_INFINITY, |f| f.to);
                 let from = begin_s(sample, budget_ms).max(before);
-                segments.push(Segment { setting, frames: vec![Bar { from, to, ms, sample }], summary: None });
+                let frames = vec![Bar { from, to, ms, sample }];
+                segments.push(Segment { setting, frames, summary: None, is_left_out: is_left_out(&setting) });
             }
         }
     }
-    for segment in segments.iter_mut().filter(|s| s.setting.variant != VariantId::Off) {
+    for segment in segments.iter_mut().filter(|s| s.setting.variant != VariantId::Off && !s.is_left_out) {
         segment.frames.retain(|f| f.ms > 0.0);
         let end = segment.frames.last().map_or(0.0, |f| f.to);
         let newest = || segment.frames.iter().filter(|f| f.to >= end - SUMMARY_S);
@@ -253,7 +262,7 @@ mod tests {
         for (n, (variant, radius, ms)) in frames.into_iter().chain(more).enumerate() {
             recorder.push(sample(n as u32, variant, radius, ms));
         }
-        let found = segments(recorder.history().iter(), Some(40.0));
+        let found = segments(recorder.history().iter(), Some(40.0), |_| false);
         let median = |s: &Segment| s.summary.map(|summary| summary.p50);
         let found_settings: Vec<_> =
             found.iter().map(|s| (s.setting.variant, s.setting.radius, median(s))).collect();
@@ -273,7 +282,7 @@ mod tests {
             next.versions.first = version;
             recorder.push(next);
         }
-        let versions = segments(recorder.history().iter().skip(6), Some(40.0));
+        let versions = segments(recorder.history().iter().skip(6), Some(40.0), |_| false);
         let found_settings: Vec<_> = versions.iter().map(|s| (s.setting.versions.first, median(s))).collect();
         assert_eq!(found_settings, [(1, Some(8.0)), (1, Some(8.5)), (3, Some(4.0))]);
     }

@@ -128,6 +128,7 @@ fn show_filter_time(ui: &mut Ui, inner: Rect, view: &View, numbers: &Numbers) {
         Some(filter) if is_uncalibrated => ("filter, uncalibrated", theme::fps(filter.p50, filter.noise)),
         Some(filter) => ("filter alone", theme::fps(filter.p50, filter.noise)),
         None if off => ("no filter", String::new()),
+        None if facts::is_left_out(view) => (facts::NOT_TIMED, String::new()),
         None => ("not measured", String::new()),
     };
     ui.painter().text(pos2(right, y - 8.0), Align2::RIGHT_CENTER, above, theme::words(12.0), theme::WEAK);

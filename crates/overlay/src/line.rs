@@ -30,7 +30,10 @@ fn layout_job(view: &View, numbers: &Numbers) -> LayoutJob {
         add(&facts::filter_name(variant, radius, facts::auto_variant(view)), theme::STRONG);
         if variant != VariantId::Off {
             dot(&mut add);
-            add(&format!("{} ms", numbers.filter_time()), theme::FILTER);
+            match facts::is_left_out(view) {
+                true => add(facts::NOT_TIMED, theme::WARN),
+                false => add(&format!("{} ms", numbers.filter_time()), theme::FILTER),
+            }
         }
         dot(&mut add);
         add(&if view.state.plays() { numbers.rate() } else { facts::no_rate() }, theme::TEXT);

@@ -6,7 +6,7 @@ use egui::{
 };
 
 use super::comparison::compare;
-use super::{Action, VariantRow, VariantStatus, View, panel, theme, words};
+use super::{Action, VariantRow, VariantStatus, View, facts, panel, theme, words};
 use crate::hover::Explain as _;
 use box_filter::Group;
 use box_filter::VariantId;
@@ -113,7 +113,7 @@ pub(super) fn time_of<'a>(board: &Board<'a>, row: &VariantRow) -> Time<'a> {
         (_, VariantStatus::Unavailable(_)) => Time::Unknown("not available".to_owned()),
         (Some(score), _) if score.is_at(view.radius, size) => Time::Current(score),
         (Some(score), _) => Time::Old(score),
-        (None, _) if view.kernels.differs(row.id, None) => Time::Unknown("output differs".to_owned()),
+        (None, _) if view.kernels.differs(row.id, None) => Time::Unknown(facts::NOT_TIMED.to_owned()),
         (None, _) if row.id == VariantId::Off => Time::Unknown(String::new()),
         (None, VariantStatus::Building) => Time::Unknown("compiling".to_owned()),
         (None, _) => Time::Unknown(format!("not measured at r = {}", view.radius)),

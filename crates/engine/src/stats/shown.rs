@@ -101,6 +101,12 @@ impl ShownFrames {
         self.scores.leave_out(variant, version, differs);
     }
 
+    /// Returns true if the times of this setting's variant are left out of the statistics, because the pictures of that version of
+    /// its kernels differ from the reference.
+    pub fn is_left_out(&self, setting: &Setting) -> bool {
+        self.scores.leaves_out(setting.variant, setting.versions.first)
+    }
+
     /// Drops the collected frames.
     fn clear(&mut self) {
         self.frames.clear();
