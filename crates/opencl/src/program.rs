@@ -28,6 +28,18 @@ pub struct CompiledProgram {
     program: Program,
 }
 
+impl CompiledProgram {
+    /// Returns the compiler's warnings with the source lines that they name; empty without warnings. Other remarks of compilers,
+    /// such as NVIDIA's empty lines, are none.
+    pub fn warnings(&self, cl: &ClContext) -> String {
+        let log = self.program.build_log(&cl.device);
+        match log.contains("warning") {
+            true => build_log::excerpt(&log, &self.text.to_string_lossy(), cl.sources()),
+            false => String::new(),
+        }
+    }
+}
+
 /// Compiles a kernel file for [`ClContext::with_compiled`]. `None` if the file does not compile; [`build`] then returns the error.
 pub fn precompile(cl: &ClContext, file: &str, options: &str) -> Option<CompiledProgram> {
     let (text, options) = compiler_input(cl, file, &cl.sources().text(file).ok()?, options).ok()?;

@@ -113,6 +113,10 @@ pub(crate) fn show(ui: &mut Ui, room: f32, view: &View, switches: &mut Switches,
             }
             Verdict::Exact => {}
         }
+        if !result.warnings.is_empty() {
+            line(ui, &format!("{}: the compiler warns:", result.subject), theme::WARN);
+            show_log(ui, &result.warnings);
+        }
     }
     show_races(ui, view.races);
     // The source scrolls by itself, so that the texts above it stay visible.
@@ -209,27 +213,35 @@ fn show_races(ui: &mut Ui, races: &RaceReport) {
 /// Lays out an error with its reason, which may be a compiler's log.
 fn show_error(ui: &mut Ui, error: &Error) {
     paragraph(ui, &error.what, theme::ERROR);
-    let is_log = error.why.contains('\n');
-    let font = if is_log { theme::figures(11.0) } else { theme::words(12.0) };
-    let why = |ui: &mut Ui| {
+    if error.why.contains('\n') {
+        show_log(ui, &error.why);
+        return;
+    }
+    for (text, color) in [(&error.why, theme::TEXT), (&error.hint, theme::WEAK)] {
+        if !text.is_empty() {
+            paragraph(ui, text, color);
+        }
+    }
+}
+
+/// Lays out a compiler's log, which scrolls, so that the source below it stays visible.
+fn show_log(ui: &mut Ui, log: &str) {
+    let lines = |ui: &mut Ui| {
         ui.spacing_mut().item_spacing.y = 0.0;
         // The first error may stand below many warnings.
-        let id = egui::Id::unique(("log", &error.what, &error.why));
-        let first = error.why.lines().position(|text| text.contains("error:")).filter(|_| is_log);
+        let id = egui::Id::unique(("log", log));
+        let first = log.lines().position(|text| text.contains("error:"));
         let is_new = ui.data(|data| data.get_temp::<()>(id)).is_none();
         // Each line is a widget of its own, so that the first lines of a long log are visible.
-        for (n, text) in error.why.lines().enumerate() {
-            let line = ui.add(Label::new(RichText::new(text).font(font.clone()).color(theme::TEXT)).wrap());
+        for (n, text) in log.lines().enumerate() {
+            let text = RichText::new(text).font(theme::figures(11.0)).color(theme::TEXT);
+            let line = ui.add(Label::new(text).wrap());
             if is_new && first == Some(n) {
                 ui.scroll_to_rect_animation(line.rect, Some(egui::Align::Min), ScrollAnimation::none());
                 ui.data_mut(|data| data.insert_temp(id, ()));
             }
         }
     };
-    // The log scrolls, so that the source below it stays visible.
-    let log = ScrollArea::vertical().id_salt(&error.what).auto_shrink([false, true]);
-    log.max_height(MAX_LOG_HEIGHT).min_scrolled_height(0.0).show(ui, why);
-    if !error.hint.is_empty() && !is_log {
-        paragraph(ui, &error.hint, theme::WEAK);
-    }
+    let area = ScrollArea::vertical().id_salt(("log", log)).auto_shrink([false, true]);
+    area.max_height(MAX_LOG_HEIGHT).min_scrolled_height(0.0).show(ui, lines);
 }

@@ -94,6 +94,8 @@ pub(crate) struct JudgedVariant {
     pub verdict: Verdict,
     /// The built variant; `None` if it was refused.
     pub made: Option<BuiltFilter>,
+    /// The compiler's warnings; empty without any.
+    pub warnings: String,
     /// True if the variant's kernels differ from the built-in ones.
     pub is_changed: bool,
 }
@@ -143,6 +145,8 @@ pub(super) fn judge(
     let case = TrialCase { variant, version, size, radius: judge.radius, layout };
     let (tried, compiled) = try_beside_compiler(trials, cl, judge, &case, to_texture);
     let is_changed = !matches!(tried, Ok(None));
+    let warnings: Vec<String> = compiled.iter().map(|program| program.warnings(cl)).collect();
+    let warnings = if is_changed { warnings.concat() } else { String::new() };
     let made = tried.and_then(accept).and_then(|report| {
         let began = Instant::now();
         let made = BuiltFilter::build(&cl.with_compiled(compiled), variant, to_texture)?;
@@ -161,7 +165,7 @@ pub(super) fn judge(
         }
         (made, _) => made,
     };
-    JudgedVariant { version: judge.version, case, verdict, made, is_changed }
+    JudgedVariant { version: judge.version, case, verdict, made, warnings, is_changed }
 }
 
 /// Validates the kernels of the YUV to RGBA conversions in a version of the edited kernels, and builds the conversions if all may

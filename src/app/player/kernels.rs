@@ -209,6 +209,12 @@ impl Versions {
                 // Verdicts on older versions are not reported.
                 (number == self.current).then_some((subject, verdict))
             }
+            Finding::Warnings(number, variant, warnings) => {
+                let judged = &mut self.version_mut(number)?.judged;
+                let subject = Subject::Variant(variant);
+                judged.iter_mut().find(|judged| judged.subject == subject)?.warnings = warnings;
+                None
+            }
             Finding::MachineCode(number, variant, code) => {
                 if self.code_of.is_some_and(|of| (of.0, of.1) == (number, variant)) {
                     self.shown.machine_code = Some(code);

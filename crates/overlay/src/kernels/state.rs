@@ -63,6 +63,8 @@ pub struct VersionResult {
     /// The comparison of the speed with that of the version of these kernels that ran before and was exact; `None` without such a
     /// version.
     pub speed: Option<Speed>,
+    /// The compiler's warnings about kernels that may run; empty without any.
+    pub warnings: String,
 }
 
 /// The comparison of the speed of two versions of the same kernels.
@@ -97,7 +99,7 @@ pub enum SpeedState {
 impl VersionResult {
     /// Creates a result without measured times.
     pub fn new(subject: Subject, verdict: Verdict) -> Self {
-        Self { subject, verdict, runs: false, ms: None, noise: None, speed: None }
+        Self { subject, verdict, runs: false, ms: None, noise: None, speed: None, warnings: String::new() }
     }
 
     /// Returns true if the kernels run, but their output differs from the reference.

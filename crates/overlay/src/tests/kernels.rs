@@ -10,8 +10,8 @@ fn version(number: u64, file: &str, verdict: Verdict) -> Version {
     let state = SpeedState::Compared { verdict: ratio.verdict(), rounds: 200, rows: Some(64) };
     let speed = (verdict == Verdict::Exact).then_some(Speed { before: 1, state });
     let runs = number == 3;
-    let judged =
-        VersionResult { subject: Subject::Variant(VariantId::Flat), verdict, runs, ms, noise: None, speed };
+    let subject = Subject::Variant(VariantId::Flat);
+    let judged = VersionResult { runs, ms, speed, ..VersionResult::new(subject, verdict) };
     Version {
         number,
         files: vec![file.to_owned()],

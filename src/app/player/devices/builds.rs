@@ -22,6 +22,8 @@ use overlay::{Subject, Verdict};
 pub(crate) enum Finding {
     /// The verdict on the kernels of a variant or the YUV conversion, in the version of the edited kernels with this number.
     Verdict(u64, Subject, Verdict),
+    /// The compiler's warnings about the kernels of a variant in the version with this number, which may run.
+    Warnings(u64, VariantId, String),
     /// The verdict on the kernels of a variant in the version of the edited kernels with this number, which were built for the
     /// second side of a wipe between two versions.
     OtherVersion(VariantId, u64, Verdict),
@@ -206,6 +208,9 @@ impl Builds {
         }
         let chosen = cx.frames.choice.filter().0;
         self.findings.push(Finding::Verdict(version, Subject::Variant(variant), judged.verdict.clone()));
+        if judged.made.is_some() && !judged.warnings.is_empty() {
+            self.findings.push(Finding::Warnings(version, variant, judged.warnings.clone()));
+        }
         if judged.made.is_some() {
             let differs = !matches!(judged.verdict, Verdict::Exact);
             cx.frames.kernels_changed(variant, Some(version), differs);
