@@ -53,7 +53,7 @@ use lab::LabMeasurement;
 use ladder::BackEnd;
 use movies::Movies;
 use notices::Notices;
-use opencl::cl::Selection;
+use opencl::cl::{DeviceKind, Selection};
 use opencl::event::Waker;
 use opengl::renderer::{max_texture_size, too_large};
 use overlay::{Overlay, Wait};
@@ -290,7 +290,8 @@ impl<'a> Player<'a> {
         };
         self.lab.update(others, cx);
         kernels.update(devices, cx);
-        self.races.update(cx);
+        let kind = devices.running.info().map_or(DeviceKind::Cpu, |info| info.kind);
+        self.races.update(kernels, kind, cx);
         let obstacle = if self.lab.measures() { Some(Wait::Lab) } else { others };
         kernels.compare(obstacle.is_some(), devices, cx);
         let obstacle = obstacle.or_else(|| kernels.are_compared().then_some(Wait::Versions));

@@ -7,11 +7,13 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::PlayerContext;
+use super::kernels::LiveKernels;
 use crate::cli::CheckedCode;
 use base::cleanup::CleanupPath;
 use base::error::{Error, Result};
 use base::jobs::{Job, JobMessage, Reporter};
 use box_filter::VariantId;
+use opencl::cl::DeviceKind;
 use opencl::process::lower_priority;
 use opencl::sandbox::{Cause, Sandbox};
 use opencl::sources::Sources;
@@ -29,17 +31,43 @@ const MAX_OUTPUT: usize = 256 << 10;
 pub(super) struct RaceCheck {
     job: Option<Job<Vec<RaceLine>, u64>>,
     of: Option<CheckedKernels>,
+    /// The sources of the kernels that are checked.
+    sources: Sources,
     shown: RaceReport,
+    /// The number of the current version when it was last compared with `sources`, and true if the variant's kernels were the
+    /// same.
+    compared: Option<(u64, bool)>,
 }
 
+/// The report in the place of one on kernels that are not the current ones.
+static NO_REPORT: RaceReport = RaceReport::Unknown;
+
 impl RaceCheck {
-    /// Returns the state and results of the check for the overlay.
+    /// Returns the state of the check for the overlay. The findings are shown only while the current version has the kernels
+    /// that were checked.
     pub(super) fn shown(&self) -> &RaceReport {
-        &self.shown
+        match self.shown {
+            RaceReport::Found(..) if self.compared.is_some_and(|(_, is_same)| !is_same) => &NO_REPORT,
+            _ => &self.shown,
+        }
     }
 
-    /// Shows new results of the check, if there are some.
-    pub(super) fn update(&mut self, cx: &mut PlayerContext) {
+    /// Compares the kernels that were checked with those of the current version, once for each version. Returns true if it has
+    /// compared them.
+    pub(super) fn compare(&mut self, kernels: &LiveKernels, kind: DeviceKind) -> bool {
+        let current = kernels.shown().current;
+        let is_known = self.compared.is_some_and(|(number, _)| number == current);
+        let Some(of) = self.of.filter(|_| !is_known) else { return false };
+        self.compared = Some((current, kernels.is_current(of.variant, kind, &self.sources)));
+        true
+    }
+
+    /// Shows new results of the check, if there are some; hides them while they are of other kernels than those of `kernels`
+    /// for this kind of device.
+    pub(super) fn update(&mut self, kernels: &LiveKernels, kind: DeviceKind, cx: &mut PlayerContext) {
+        if self.compare(kernels, kind) {
+            cx.repaints.redraw_soon();
+        }
         let Some((message, of)) = self.job.as_ref().and_then(Job::poll).zip(self.of) else { return };
         self.shown = match message {
             JobMessage::Progress(seconds) => RaceReport::Checking(of, seconds),
@@ -59,13 +87,23 @@ impl RaceCheck {
             return;
         }
         let (version, sources) = saved.unzip();
+        let sources = sources.unwrap_or_default();
+        let checked = sources.clone();
         let of = CheckedKernels { variant: cx.frames.choice.filter().0, version };
-        let work = move |reporter: &Reporter<Vec<RaceLine>, u64>| {
-            check(of.variant, &sources.unwrap_or_default(), reporter)
-        };
+        let work = move |reporter: &Reporter<Vec<RaceLine>, u64>| check(of.variant, &checked, reporter);
         if let Some(job) = cx.or_notify(Job::spawn("races", RACE_CHECK_FAILED, &cx.waker, work)) {
-            (self.job, self.of, self.shown) = (Some(job), Some(of), RaceReport::Checking(of, 0));
+            let shown = RaceReport::Checking(of, 0);
+            *self = Self { job: Some(job), of: Some(of), sources, shown, compared: None };
         }
+    }
+}
+
+#[cfg(test)]
+impl RaceCheck {
+    /// Creates a check of these kernels that has ended with a fault.
+    pub(super) fn with_fault(of: CheckedKernels, sources: Sources) -> Self {
+        let shown = RaceReport::Found(of, vec![RaceLine::Fault("A data race.".to_owned())]);
+        Self { of: Some(of), sources, shown, ..Self::default() }
     }
 }
 

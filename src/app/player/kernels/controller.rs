@@ -54,6 +54,18 @@ impl LiveKernels {
         versions.version(versions.current).map(|kept| (kept.number, kept.sources.clone()))
     }
 
+    /// Returns true if the version that was saved or chosen last, or the built-in kernels without a watched folder, have the
+    /// kernels of `variant` with the same texts as `sources`.
+    pub(in crate::app::player) fn is_current(
+        &self,
+        variant: VariantId,
+        kind: DeviceKind,
+        sources: &Sources,
+    ) -> bool {
+        let current = self.saved().map_or_else(Sources::default, |(_, sources)| sources);
+        is_same(variant, kind, &current, sources)
+    }
+
     /// Returns the kernel file of a variant in a version, for the metadata of files; `None` if the variant has no kernels or the
     /// version is not kept any more.
     pub(in crate::app::player) fn used(
