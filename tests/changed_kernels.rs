@@ -804,10 +804,10 @@ fn every_edit_is_judged_and_shown_while_the_movie_plays() {
             &format!("version {number}, {}: {} {:?}", edit.what, edit.line, edit.words),
             |session| {
                 let texts = session.texts();
-                // The number and its button come before the text of the version.
+                // The number and two buttons come before the text of the version.
                 let line =
-                    texts.windows(3).find(|row| row[0].text == number.to_string() && row[1].text == "wipe");
-                let is_there = line.is_some_and(|row| row[2].text.contains(edit.line));
+                    texts.windows(4).find(|row| row[0].text == number.to_string() && row[1].text == "wipe");
+                let is_there = line.is_some_and(|row| row[3].text.contains(edit.line));
                 is_there && edit.words.iter().all(|word| texts.iter().any(|text| text.text.contains(word)))
             },
         );
@@ -895,8 +895,8 @@ fn wait_for_version(session: &mut Session, number: u64, line: &str) {
     session.wait(&format!("version {number}: {line}"), |session| {
         let texts = session.texts();
         let mut rows =
-            texts.windows(3).filter(|row| row[0].text == number.to_string() && row[1].text == "wipe");
-        rows.next().is_some_and(|row| row[2].text.contains(line))
+            texts.windows(4).filter(|row| row[0].text == number.to_string() && row[1].text == "wipe");
+        rows.next().is_some_and(|row| row[3].text.contains(line))
     });
 }
 
@@ -1006,8 +1006,8 @@ fn wait_for_speed(session: &mut Session, number: u64, mark: &str) {
     session.wait(&format!("the speed of version {number}: {mark}"), |session| {
         let texts = session.texts();
         let mut rows =
-            texts.windows(4).filter(|row| row[0].text == number.to_string() && row[1].text == "wipe");
-        rows.next().is_some_and(|row| row[3].text.contains(mark))
+            texts.windows(5).filter(|row| row[0].text == number.to_string() && row[1].text == "wipe");
+        rows.next().is_some_and(|row| row[4].text.contains(mark))
     });
 }
 
@@ -1033,8 +1033,8 @@ fn versions_are_timed_in_turns() {
     save(&folder, FLAT, &flat(MEAN_OF, &format!("{MEAN_OF} ^ (uchar4)(1)")));
     wait_for_version(&mut session, 5, "flat differs in");
     let texts = session.texts();
-    let row = texts.windows(4).find(|row| row[0].text == "5" && row[1].text == "wipe").unwrap();
-    assert_eq!(row[3].text, "4", "the line of the next version");
+    let row = texts.windows(5).find(|row| row[0].text == "5" && row[1].text == "wipe").unwrap();
+    assert_eq!(row[4].text, "4", "the line of the next version");
     assert_eq!(session.quit(), "", "it is told in the panel");
     // Kernels' spans have the names of variant and version, and the rounds those of both versions.
     let trace = json(&trace);

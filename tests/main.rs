@@ -23,6 +23,7 @@ mod hostile_files;
 mod hostile_movies;
 mod impossible_times;
 mod kernel_mutants;
+mod kernel_versions;
 mod lab_window;
 mod ladders;
 mod layers;

@@ -7,6 +7,7 @@
 
 mod current;
 mod disk;
+pub(crate) mod history;
 #[cfg(test)]
 mod tests;
 

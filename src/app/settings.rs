@@ -22,6 +22,8 @@ use overlay::SavedState;
 pub(crate) const SETTINGS_VARIABLE: &str = "CLREEL_SETTINGS";
 /// The allowed range of the user's scale of the overlay, relative to the scale that follows from the window's size.
 pub(crate) const UI_SCALE: std::ops::RangeInclusive<f32> = 0.5..=4.0;
+/// The maximum number of folders of kernels that are remembered.
+pub(crate) const MAX_KERNEL_FOLDERS: usize = 5;
 /// The minimum time between two writes of the settings file.
 const WRITE_INTERVAL: Duration = Duration::from_secs(1);
 /// How long the window waits for the settings file to be read at its start, and to be written at its end.
@@ -34,6 +36,8 @@ const FILE_TIMEOUT: Duration = Duration::from_secs(2);
 pub(crate) struct Settings {
     /// The user's scale of the overlay, relative to the scale that follows from the window's size, in [`UI_SCALE`].
     pub ui_scale: f32,
+    /// The folders of kernels that were edited, the newest first, at most [`MAX_KERNEL_FOLDERS`].
+    pub kernel_folders: Vec<String>,
     /// The state of the overlay: `overlay_visible`, `hint_seen`, `hatched`, and fields of the panels such as `stages_open`,
     /// `graph_folded`. `folded` is `None` until the user folds or unfolds the panel; until then it depends on the window's
     /// size. `column_left` and `column_width` are the side and the width of the column of panels.
@@ -121,7 +125,7 @@ impl Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { ui_scale: 1.0, overlay: SavedState::default() }
+        Self { ui_scale: 1.0, kernel_folders: Vec::new(), overlay: SavedState::default() }
     }
 }
 
@@ -275,6 +279,13 @@ fn path(named: Option<OsString>, config: Option<OsString>, home: Option<OsString
     Some(config.or_else(home)?.join("clreel/settings.json"))
 }
 
+/// Returns the folder of the settings file, which has the user's other files, too; `None` if no settings are saved.
+pub(crate) fn folder() -> Option<PathBuf> {
+    use base::environment::get;
+    let file = path(get(SETTINGS_VARIABLE), get("XDG_CONFIG_HOME"), get("HOME"))?;
+    Some(std::path::absolute(file).ok()?.parent()?.to_owned())
+}
+
 /// Reads and checks the settings file.
 fn read(path: &Path) -> std::result::Result<Settings, Unread> {
     let bytes = match load::bytes(path, load::MAX_LIST_BYTES) {
@@ -284,6 +295,7 @@ fn read(path: &Path) -> std::result::Result<Settings, Unread> {
     let mut settings: Settings = serde_json::from_slice(&bytes).map_err(Unread::damaged)?;
     let scale = settings.ui_scale;
     settings.ui_scale = if scale.is_finite() { scale.clamp(*UI_SCALE.start(), *UI_SCALE.end()) } else { 1.0 };
+    settings.kernel_folders.truncate(MAX_KERNEL_FOLDERS);
     Ok(settings)
 }
 
@@ -359,7 +371,8 @@ mod tests {
         let file = folder.join("new/settings.json");
         let (mut store, settings, error) = open(&file);
         assert_eq!((settings, error), (Settings::default(), None));
-        let mut changed = Settings { ui_scale: 1.5, ..Settings::default() };
+        let folders = vec!["/home/user/kernels".to_owned()];
+        let mut changed = Settings { ui_scale: 1.5, kernel_folders: folders, ..Settings::default() };
         changed.overlay.visible = false;
         for (n, panel) in Panel::ALL.into_iter().enumerate() {
             changed.overlay.open[n] = matches!(panel, Panel::Stages | Panel::Devices);

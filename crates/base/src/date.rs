@@ -1,4 +1,4 @@
-//! Dates of saved results.
+//! Dates of saved files and results.
 
 use std::time::SystemTime;
 
@@ -18,6 +18,24 @@ pub fn utc(time: SystemTime) -> String {
     let year = 400 * era + year + u64::from(month_of_year <= 2);
     let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
     format!("{year:04}-{month_of_year:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
+/// Returns a time as year, month, day, hour, minute and second in the machine's time zone.
+///
+/// # Errors
+/// Returns the seconds since 1970 if the system has no local time for them.
+pub fn local(time: SystemTime) -> Result<[i64; 6], u64> {
+    let seconds = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
+    let since = libc::time_t::try_from(seconds).map_err(|_| seconds)?;
+    // SAFETY: `parts` is a plain struct of numbers (and a pointer that is not used), which the call fills; it reads the
+    // environment, which this program changes at its start alone, before there are other threads.
+    let parts = unsafe {
+        let mut parts: libc::tm = std::mem::zeroed();
+        (!libc::localtime_r(&since, &mut parts).is_null()).then_some(parts)
+    };
+    let p = parts.ok_or(seconds)?;
+    let (year, month) = (i64::from(p.tm_year) + 1900, i64::from(p.tm_mon) + 1);
+    Ok([year, month, p.tm_mday.into(), p.tm_hour.into(), p.tm_min.into(), p.tm_sec.into()])
 }
 
 #[cfg(test)]

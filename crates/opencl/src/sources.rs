@@ -108,6 +108,32 @@ impl Sources {
         Ok(Ok(texts).into())
     }
 
+    /// Creates sources from texts by path, such as `box_filter/01_naive.cl`. Texts that are as they are built in are dropped, as
+    /// [`Sources::read`] does.
+    ///
+    /// # Errors
+    /// Returns the reason if these cannot be the texts of a folder of kernels: there are too many, one is too long, or a path is
+    /// not one of a kernel file inside the folder.
+    pub fn from_texts(texts: BTreeMap<String, String>) -> std::result::Result<Self, String> {
+        if texts.len() > MAX_FILES {
+            return Err(format!("it has more than {MAX_FILES} files"));
+        }
+        if let Some(name) = texts.keys().find(|name| !is_kernel_name(name)) {
+            return Err(format!("'{name}' is no kernel file"));
+        }
+        if texts.values().any(|text| text.len() as u64 > load::MAX_KERNEL_BYTES) {
+            return Err(format!("a text is longer than {} MiB", load::MAX_KERNEL_BYTES >> 20));
+        }
+        let changed = texts.into_iter().filter(|(name, text)| built_in(name) != Some(text));
+        Ok(Ok(changed.map(|(name, text)| (name, Ok(text))).collect()).into())
+    }
+
+    /// Returns the paths and texts of the changed files, without those that could not be read.
+    pub fn changed_texts(&self) -> impl Iterator<Item = (&str, &str)> {
+        let texts = self.0.iter().flatten();
+        texts.filter_map(|(name, text)| Some((name.as_str(), text.as_deref().ok()?)))
+    }
+
     /// Returns the text of a file by its path under `kernels/`.
     ///
     /// # Errors
@@ -188,8 +214,7 @@ impl Sources {
     /// Returns the system's error, also if the folder already exists.
     pub fn write(&self, folder: &Path) -> std::io::Result<()> {
         std::fs::create_dir(folder)?;
-        let texts = self.0.iter().flatten();
-        write_texts(folder, texts.filter_map(|(name, text)| Some((name.as_str(), text.as_deref().ok()?))))
+        write_texts(folder, self.changed_texts())
     }
 
     /// Returns the names of the files that differ between `before` and these sources.
@@ -271,6 +296,16 @@ fn visit_files(folder: &Path, prefix: &str, depth: usize, visit: &mut impl FnMut
 pub fn is_kernel_file(path: &Path) -> bool {
     let is_hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
     !is_hidden && path.extension().is_some_and(|ending| ending == "cl" || ending == "clh")
+}
+
+/// Returns true if a kernel file inside a folder of kernels can have this path, relative to the folder.
+pub fn is_kernel_name(name: &str) -> bool {
+    let parts: Vec<&str> = name.split('/').collect();
+    let is_plain = |part: &&str| !part.is_empty() && *part != "." && *part != "..";
+    parts.len() <= MAX_DEPTH
+        && parts.iter().all(is_plain)
+        && !name.contains(base::text::is_control)
+        && is_kernel_file(Path::new(name))
 }
 
 /// Writes the built-in kernel files into a new folder.
@@ -360,7 +395,7 @@ fn resolve(from: &str, include: &str) -> String {
 
 /// Returns a hash of bytes that detects damage and changes; it does not withstand attacks (FNV-1a: G. Fowler, L. C. Noll, K.-P.
 /// Vo, 1991).
-pub(super) fn hash(bytes: &[u8]) -> u64 {
+pub fn hash(bytes: &[u8]) -> u64 {
     let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, mix)
 }
@@ -399,6 +434,34 @@ mod tests {
         let third = Sources::read(&root).unwrap();
         assert_eq!(third.text("box_filter/03_flat.cl"), Sources::default().text("box_filter/03_flat.cl"));
         std::fs::remove_dir_all(&root).unwrap();
+    }
+
+    #[test]
+    fn texts_from_elsewhere_are_those_of_files_inside_a_folder() {
+        let of = |name: &str| Sources::from_texts(BTreeMap::from([(name.to_owned(), "mine".to_owned())]));
+        for name in ["box_filter/03_flat.cl", "own.clh", "a/b/c/d.cl"] {
+            assert_eq!(of(name).unwrap().text(name).unwrap(), "mine");
+        }
+        for name in [
+            "../x.cl",
+            "/x.cl",
+            "a/../../x.cl",
+            "a//x.cl",
+            "./x.cl",
+            "a/.x.cl",
+            "a/x.txt",
+            "x",
+            "",
+            "a/b/c/d/e.cl",
+            "a/\n.cl",
+        ] {
+            assert!(of(name).is_err(), "{name}");
+        }
+        let flat = "box_filter/03_flat.cl";
+        let same = BTreeMap::from([(flat.to_owned(), Sources::default().text(flat).unwrap())]);
+        assert_eq!(Sources::from_texts(same), Ok(Sources::default()), "it is as it is built in");
+        let long = BTreeMap::from([(flat.to_owned(), "x".repeat((load::MAX_KERNEL_BYTES + 1) as usize))]);
+        assert!(Sources::from_texts(long).is_err());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The requests of the user that the overlay returns to the player.
 
+use crate::kernels::VersionId;
 use crate::panels::Panel;
 use box_filter::VariantId;
 use video::color::Correction;
@@ -106,6 +107,10 @@ pub enum Action {
     StopChecking,
     /// Write all kernels into a new folder, and watch it for edits.
     CopyKernels,
+    /// Watch the folder of kernels at this index of [`crate::Kernels::remembered`], which was edited before.
+    ReopenKernels(usize),
+    /// Write a kernel of the user's own from a template into the watched folder.
+    MakeOwnKernel,
     /// Build the kernels of the watched folder now.
     RebuildKernels,
     /// Start or stop the check of the selected variant's kernels for data races and out-of-bounds accesses.
@@ -114,6 +119,12 @@ pub enum Action {
     UseKernels(u64),
     /// Compare the version of the edited kernels with this number with the running one in a wipe.
     WipeKernels(u64),
+    /// Show the lines in which this version of the edited kernels differs from the files; `None` shows the source again.
+    DiffKernels(Option<VersionId>),
+    /// Write the texts of this version of the edited kernels to the files.
+    RestoreKernels(VersionId),
+    /// Write the selected variant's file in this version of the edited kernels as the user's own kernel.
+    SaveAsOwnKernel(VersionId),
     /// Save the statistics as CSV and JSON.
     ExportStats,
     /// Remove the banner at this index of [`crate::View::notices`].

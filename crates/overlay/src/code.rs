@@ -161,19 +161,24 @@ fn show_lines(ui: &mut Ui, source: &Source, galley: &Arc<Galley>, scrolls: bool)
 
 /// Lays plain text out, such as machine code; only the visible rows cost time.
 pub(super) fn show_plain_text(ui: &mut Ui, text: &str) {
+    let lines: Vec<(&str, Color32)> = text.lines().map(|line| (line, theme::TEXT)).collect();
+    show_plain_lines(ui, &lines);
+}
+
+/// Lays lines of text out, each in its colour; only the visible rows cost time.
+pub(super) fn show_plain_lines(ui: &mut Ui, lines: &[(&str, Color32)]) {
     let font = theme::figures(FONT_SIZE);
     let (height, glyph) = ui.fonts_mut(|fonts| (fonts.row_height(&font), fonts.glyph_width(&font, 'm')));
-    let rows = text.lines().count();
-    let longest = text.lines().map(|line| line.chars().count()).max().unwrap_or(0) as f32;
-    let size = vec2(ui.available_width().max(longest * glyph), height * rows as f32);
+    let longest = lines.iter().map(|(line, _)| line.chars().count()).max().unwrap_or(0) as f32;
+    let size = vec2(ui.available_width().max(longest * glyph), height * lines.len() as f32);
     let (area, _) = ui.allocate_exact_size(size, egui::Sense::hover());
     let clip = ui.clip_rect().intersect(area);
     let painter = ui.painter().with_clip_rect(clip);
     let first = ((clip.top() - area.top()) / height).floor().max(0.0) as usize;
     let count = (clip.height().max(0.0) / height).ceil() as usize + 1;
-    for (row, line) in text.lines().enumerate().skip(first).take(count) {
+    for (row, (line, color)) in lines.iter().enumerate().skip(first).take(count) {
         let at = Pos2::new(area.left(), area.top() + row as f32 * height);
-        painter.text(at, egui::Align2::LEFT_TOP, line, theme::figures(FONT_SIZE), theme::TEXT);
+        painter.text(at, egui::Align2::LEFT_TOP, line, theme::figures(FONT_SIZE), *color);
     }
 }
 

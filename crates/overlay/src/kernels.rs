@@ -1,6 +1,7 @@
 //! The panel of kernels that are edited while the movie plays: their versions with the result of each, data races, source and
 //! machine code.
 
+mod diff;
 mod state;
 mod versions;
 
@@ -16,9 +17,10 @@ use base::error::{Error, Result};
 use box_filter::VariantId;
 use opencl::machine_code::MachineCode;
 
+pub use diff::VersionDiff;
 pub use state::{
-    CheckedKernels, Kernels, PendingValidation, RaceLine, RaceReport, Speed, SpeedState, Subject, Verdict,
-    Version, VersionResult,
+    CheckedKernels, EarlierVersion, EditedFolder, Kernels, PendingValidation, RaceLine, RaceReport, Speed,
+    SpeedState, Subject, Verdict, Version, VersionId, VersionResult,
 };
 pub use versions::result_to_show;
 
@@ -41,6 +43,12 @@ const MACHINE_CODE_HOVER: &str = "Show the machine code of the selected variant 
                                   disassembled object code from AMD, Intel and PoCL, SPIR-V from rusticl";
 /// The hover text of the button that builds and validates the kernels.
 const REBUILD_HOVER: &str = "Build and validate the kernels now, even if no file has changed (F5)";
+/// The hover text of the button that writes a kernel of one's own.
+const OWN_HOVER: &str =
+    "Write box_filter/own.cl, a variant of your own (u), with its contract and a first kernel";
+/// The hover text of the button that watches a folder again.
+const REOPEN_HOVER: &str =
+    "Use the kernels in this folder, which you have edited before, and watch it for changes";
 /// The hover text of the button that copies the kernels to a new folder.
 const COPY_HOVER: &str = "Write all kernels to a new folder and watch it for changes";
 
@@ -58,7 +66,7 @@ pub(crate) fn show(ui: &mut Ui, room: f32, view: &View, switches: &mut Switches,
     let kernels = view.kernels;
     let top = ui.cursor().top();
     if kernels.folder.is_none() && kernels.copying {
-        line(ui, "Copying the kernels\u{2026}", theme::WEAK);
+        line(ui, "Opening the folder of kernels\u{2026}", theme::WEAK);
     } else {
         ui.horizontal(|ui| {
             let (button, hover, action) = match kernels.folder {
@@ -70,11 +78,18 @@ pub(crate) fn show(ui: &mut Ui, room: f32, view: &View, switches: &mut Switches,
             }
             show_races_button(ui, view, actions);
             show_machine_code_button(ui, switches);
-            match &kernels.folder {
-                Some(folder) => line(ui, &format!("Edit the files in {folder}"), theme::TEXT),
-                None => line(ui, "or start clreel with --kernels FOLDER.", theme::WEAK),
-            };
+            let can_make_own = kernels.folder.is_some() && !kernels.has_own;
+            if can_make_own && ui.button("Make own.cl").explain(OWN_HOVER).clicked() {
+                actions.push(Action::MakeOwnKernel);
+            }
+            if kernels.folder.is_none() {
+                line(ui, "or start clreel with --kernels FOLDER.", theme::WEAK);
+            }
         });
+        if let Some(folder) = &kernels.folder {
+            line(ui, &format!("Edit the files in {folder}"), theme::TEXT);
+        }
+        show_edited_folders(ui, kernels, actions);
     }
     if let Some(error) = &kernels.problem {
         show_error(ui, error);
@@ -82,14 +97,11 @@ pub(crate) fn show(ui: &mut Ui, room: f32, view: &View, switches: &mut Switches,
     if let Some(Error { what, why, hint, .. }) = &kernels.slow {
         paragraph(ui, &format!("{what} {why}"), theme::WARN).explain(hint);
     }
-    ui.scope(|ui| {
-        // Ten versions leave room for the source.
-        ui.spacing_mut().item_spacing.y = 2.0;
-        ui.spacing_mut().interact_size.y = 16.0;
-        for version in &kernels.versions {
-            versions::show_version(ui, version, view, actions);
-        }
-    });
+    if let Some(Error { what, why, hint, .. }) = &kernels.history_error {
+        line(ui, what, theme::WARN).explain(format!("{why}\n{hint}"));
+    }
+    versions::show(ui, room, view, actions);
+    let mut refusal = None;
     let current = kernels.versions.iter().find(|version| version.number == kernels.current);
     if let Some(result) = current.and_then(|version| result_to_show(&version.results, view.chosen)) {
         match &result.verdict {
@@ -98,6 +110,7 @@ pub(crate) fn show(ui: &mut Ui, room: f32, view: &View, switches: &mut Switches,
                     Subject::Conversion => kernels.conversion,
                     Subject::Variant(id) => kernels.running.filter(|_| id == view.chosen),
                 };
+                let top = ui.cursor().top();
                 // Above the log, which may be long.
                 if let Some(running) = running {
                     let differs =
@@ -106,6 +119,7 @@ pub(crate) fn show(ui: &mut Ui, room: f32, view: &View, switches: &mut Switches,
                     line(ui, &text, theme::TEXT);
                 }
                 show_error(ui, error);
+                refusal = Some(top..=ui.cursor().top());
             }
             Verdict::Differs(report) => {
                 let text = format!("{} output differs: {report}.", result.subject);
@@ -123,10 +137,10 @@ pub(crate) fn show(ui: &mut Ui, room: f32, view: &View, switches: &mut Switches,
     let height = (room - (ui.cursor().top() - top)).max(MIN_SOURCE_HEIGHT);
     let top = ui.cursor().top();
     let mut scrolls = false;
-    let mut show_source = |ui: &mut Ui| {
-        if let Some(source) = &kernels.source {
-            scrolls = code::show(ui, source);
-        }
+    let mut show_source = |ui: &mut Ui| match (&kernels.diff, &kernels.source) {
+        (Some(diff), _) => diff::show(ui, diff, actions),
+        (None, Some(source)) => scrolls = code::show(ui, source),
+        (None, None) => {}
     };
     let code = kernels.machine_code.as_ref();
     panel::resizable(ui, "source", height, |ui| match (switches.machine_code, ui.available_width()) {
@@ -147,8 +161,33 @@ pub(crate) fn show(ui: &mut Ui, room: f32, view: &View, switches: &mut Switches,
         }
     });
     if scrolls {
-        let shown = Rect::from_x_y_ranges(ui.max_rect().x_range(), top..=ui.min_rect().bottom());
+        let bottom = ui.min_rect().bottom();
+        // Where there is no room for both, the error is in sight, which quotes the line of the source.
+        let range = match refusal {
+            Some(log) if bottom - log.start() <= ui.clip_rect().height() => *log.start()..=bottom,
+            Some(log) => log,
+            None => top..=bottom,
+        };
+        let shown = Rect::from_x_y_ranges(ui.max_rect().x_range(), range);
         ui.scroll_to_rect_animation(shown, None, ScrollAnimation::none());
+    }
+}
+
+/// Lays out the folders that were edited before, each with its edits, and a button that watches it again unless another
+/// folder is watched.
+fn show_edited_folders(ui: &mut Ui, kernels: &Kernels, actions: &mut Vec<Action>) {
+    for (index, EditedFolder { path, edits }) in kernels.remembered.iter().enumerate() {
+        let files = match edits {
+            0 => "no edits".to_owned(),
+            1 => "edits of 1 file".to_owned(),
+            n => format!("edits of {n} files"),
+        };
+        ui.horizontal(|ui| {
+            if kernels.folder.is_none() && ui.button("Reopen").explain(REOPEN_HOVER).clicked() {
+                actions.push(Action::ReopenKernels(index));
+            }
+            line(ui, &format!("{path}: {files}"), theme::TEXT);
+        });
     }
 }
 

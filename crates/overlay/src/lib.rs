@@ -70,8 +70,8 @@ pub use conversions::Conversions;
 pub use devices::{DeviceList, DeviceRow, DeviceState};
 pub use job::{JobState, Wait};
 pub use kernels::{
-    CheckedKernels, Kernels, PendingValidation, RaceLine, RaceReport, Speed, SpeedState, Subject, Verdict,
-    Version, VersionResult, result_to_show,
+    CheckedKernels, EarlierVersion, EditedFolder, Kernels, PendingValidation, RaceLine, RaceReport, Speed,
+    SpeedState, Subject, Verdict, Version, VersionDiff, VersionId, VersionResult, result_to_show,
 };
 pub use keys::{KEYS, KeyHelp, Topic};
 pub use lab::{BOX_FILTER, Benchmark, BenchmarkDevice, BenchmarkFrame, Lab, LabRow, LabRun};

@@ -129,6 +129,7 @@ impl Player<'_> {
                 Err(error) => print_message(&error),
             }
         }
+        self.kernels.finish_storing(&self.cx.waker);
         if let Err(error) = self.settings.keep_now(&self.current_settings()) {
             print_message(&error);
         }

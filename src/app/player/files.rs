@@ -40,7 +40,11 @@ impl Player<'_> {
 
     /// Returns the settings as the user has changed them.
     pub(super) fn current_settings(&self) -> Settings {
-        Settings { ui_scale: self.surface.scale(), overlay: self.cx.overlay.saved_state() }
+        Settings {
+            ui_scale: self.surface.scale(),
+            kernel_folders: self.kernels.folders().to_owned(),
+            overlay: self.cx.overlay.saved_state(),
+        }
     }
 
     /// Saves the statistics as CSV and JSON, and the recorded events as a trace.

@@ -1,17 +1,22 @@
-//! Kernels that are edited while the movie plays. Each save is a version; the last ten are kept, and the newest that may run
-//! filters the movie. [`Versions`] stores the versions and the verdicts on them; [`LiveKernels`] watches the folder and handles
-//! the user's requests.
+//! Kernels that are edited while the movie plays. Each save is a version, and the newest that may run filters the movie. The
+//! last hundred exact versions are kept, also on the disk ([`stored`]), and the last ten others. [`Versions`] stores the versions
+//! and the verdicts on them; [`LiveKernels`] watches the folder and handles the user's requests.
 
 mod changes;
 mod controller;
 mod kept;
 mod refusals;
+mod remembered;
 mod shown;
 mod speed;
+mod stored;
+#[cfg(test)]
+mod stored_tests;
 #[cfg(test)]
 mod tests;
+mod wipes;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -19,6 +24,7 @@ use super::devices::{Devices, Finding, no_own_kernel_error};
 use super::movies::Movies;
 use super::{PlayerContext, save};
 use crate::app::builder::{JudgeRequest, MachineCodeRequest, Request};
+use crate::app::kernels::history::{MAX_STORED, StoredVersion, fingerprint};
 use crate::app::kernels::{CurrentSources, FolderMessage, FolderWatcher};
 use base::error::{Error, ErrorKind, Result, SourceLine};
 use base::jobs::{Job, Waker};
@@ -31,13 +37,14 @@ use kept::{Circumstances, KeptVersion, Median};
 use opencl::cl::DeviceKind;
 use opencl::sources::{self, Sources};
 use overlay::{
-    Kernels, Panel, PendingValidation, Source, Subject, Verdict, Version, VersionResult, result_to_show,
+    Kernels, Panel, PendingValidation, Source, Subject, Verdict, Version, VersionId, VersionResult,
+    result_to_show,
 };
 use refusals::Refusals;
 use speed::SpeedComparison;
 
-/// The maximum number of versions of the edited kernels that are kept.
-const MAX_VERSIONS: usize = 10;
+/// The maximum number of versions that are kept of those that are neither the first nor exact.
+const MAX_OTHERS: usize = 10;
 /// The minimum number of measured frames for which a filter's median time is used.
 const MIN_TIMED_FRAMES: usize = 5;
 
@@ -46,6 +53,14 @@ const MIN_TIMED_FRAMES: usize = 5;
 #[derive(Default)]
 struct Versions {
     kept: VecDeque<KeptVersion>,
+    /// The numbers of failed versions that are not kept any more.
+    failed: BTreeSet<u64>,
+    /// The versions that were on the disk when the folder was first read, the newest first, with the hashes of their texts.
+    earlier: Vec<(u64, StoredVersion)>,
+    /// The texts in the folder when it was last read.
+    in_folder: Option<Sources>,
+    /// The version whose differences from the files are shown.
+    compared: Option<VersionId>,
     /// The number of the newest version; the first one has 1.
     number: u64,
     /// The number of the version that was saved or chosen last.
@@ -102,25 +117,28 @@ impl Versions {
     /// built from them.
     fn read(&mut self, sources: Sources, asked: bool, is_built: bool) {
         self.shown.problem = None;
-        if self.kept.back().is_some_and(|newest| newest.sources == sources) {
+        if self.in_folder.as_ref() == Some(&sources) {
             if asked {
                 self.waits = Some(true);
             }
             return;
         }
+        self.in_folder = Some(sources.clone());
         self.keep(sources, is_built);
         self.use_version(self.number, asked);
     }
 
-    /// Adds a version with these sources. If there are then more than [`MAX_VERSIONS`] versions, drops the oldest one whose kernels are
-    /// not in use.
+    /// Adds a version with these sources, and drops versions of which there are too many.
     fn keep(&mut self, sources: Sources, is_built: bool) {
         let newest = self.kept.back().map(|kept| kept.sources.clone());
         let files = sources.changed_since(&newest.unwrap_or_default());
         self.number += 1;
         let kept = KeptVersion {
             number: self.number,
+            hash: fingerprint(&sources),
             sources,
+            is_replaced: false,
+            is_stored: false,
             files,
             judged: Vec::new(),
             untried: PendingValidation::Unknown,
@@ -128,17 +146,31 @@ impl Versions {
             times: Vec::new(),
         };
         self.kept.push_back(kept);
-        while self.kept.len() > MAX_VERSIONS {
-            // Versions that run are kept in any case.
-            let oldest = self.kept.iter().position(|kept| !self.running.values().any(|n| *n == kept.number));
-            self.kept.remove(oldest.unwrap_or(0));
-        }
+        self.drop_oldest(true, MAX_STORED);
+        self.drop_oldest(false, MAX_OTHERS);
         self.is_late |= self.is_named && !is_built && self.number == 1;
         if is_built && self.number == 1 {
             self.is_built = true;
             let variants = VariantId::ALL.into_iter().map(Subject::Variant);
             self.running = variants.chain([Subject::Conversion]).map(|subject| (subject, 1)).collect();
             self.note_refused_first();
+        }
+    }
+
+    /// Drops the oldest versions that are lasting, or that are not, while there are more than `most` of them. Versions that run,
+    /// the current one and the newest stay in any case.
+    fn drop_oldest(&mut self, are_lasting: bool, most: usize) {
+        let of_kind = |kept: &KeptVersion| kept.is_lasting() == are_lasting;
+        while self.kept.iter().filter(|kept| of_kind(kept)).count() > most {
+            let oldest = self.kept.iter().position(|kept| {
+                let is_used = self.running.values().any(|number| *number == kept.number)
+                    || [self.current, self.number].contains(&kept.number);
+                of_kind(kept) && !is_used
+            });
+            let Some(dropped) = oldest.and_then(|oldest| self.kept.remove(oldest)) else { return };
+            if dropped.has_failed() {
+                self.failed.insert(dropped.number);
+            }
         }
     }
 

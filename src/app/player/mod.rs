@@ -201,7 +201,7 @@ impl<'a> Player<'a> {
             lab: LabMeasurement::default(),
             peaks: PeakMeasurement::default(),
             check: ConversionCheck::default(),
-            kernels: LiveKernels::begin(&sources, waker)?,
+            kernels: LiveKernels::begin(settings.kernel_folders, &sources, waker)?,
             races: RaceCheck::default(),
             visibility: Visibility::default(),
             cpu: CpuLoad::new(),

@@ -6,6 +6,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use base::date;
 use base::error::{Error, Result};
 use base::jobs::{Job, Waker};
 use base::load;
@@ -174,17 +175,12 @@ fn documents(text: &str, home: &Path) -> Option<PathBuf> {
 
 /// Returns the local time as `YYYYmmdd-HHMMSS`, or the seconds since 1970 if the system has no local time.
 fn stamp(now: SystemTime) -> String {
-    let seconds = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs();
-    let since = libc::time_t::try_from(seconds).unwrap_or(0);
-    // SAFETY: `parts` is a plain struct of numbers (and a pointer that is not used), which the call fills; it reads the
-    // environment, which this program changes at its start alone, before there are other threads.
-    let parts = unsafe {
-        let mut parts: libc::tm = std::mem::zeroed();
-        (!libc::localtime_r(&since, &mut parts).is_null()).then_some(parts)
-    };
-    let Some(p) = parts else { return seconds.to_string() };
-    let (year, month) = (p.tm_year + 1900, p.tm_mon + 1);
-    format!("{year:04}{month:02}{:02}-{:02}{:02}{:02}", p.tm_mday, p.tm_hour, p.tm_min, p.tm_sec)
+    match date::local(now) {
+        Ok([year, month, day, hour, minute, second]) => {
+            format!("{year:04}{month:02}{day:02}-{hour:02}{minute:02}{second:02}")
+        }
+        Err(seconds) => seconds.to_string(),
+    }
 }
 
 #[cfg(test)]

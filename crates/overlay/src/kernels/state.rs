@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::diff::VersionDiff;
 use crate::code::Source;
 use base::error::{Error, Result};
 use base::timing::{self, Noise};
@@ -108,6 +109,28 @@ impl VersionResult {
     }
 }
 
+/// A version of the kernels of the watched folder, in requests of the user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VersionId {
+    /// The version with this number since the window was opened.
+    Session(u64),
+    /// The version with this hash of its texts that was kept on the disk.
+    Earlier(u64),
+}
+
+/// A version of the kernels that was kept on the disk before the window was opened.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EarlierVersion {
+    /// The hash of the version's texts.
+    pub hash: u64,
+    /// The local time at which the version was kept.
+    pub time: String,
+    /// The files that differ from the version before.
+    pub files: Vec<String>,
+    /// True if the kernels were exact; false if the version was kept because another one was restored in its place.
+    pub is_exact: bool,
+}
+
 /// A version of the kernels: their text after a save.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Version {
@@ -124,6 +147,8 @@ pub struct Version {
     pub ms: Option<f64>,
     /// The noise of the median `ms`; `None` if it is not noisy.
     pub noise: Option<Noise>,
+    /// The number of failed builds between this version and the next one in the list, which have no lines of their own.
+    pub failures: usize,
 }
 
 /// The part of a version that is still to be validated.
@@ -140,19 +165,39 @@ pub enum PendingValidation {
     OwnGone,
 }
 
+/// A folder of kernels that was edited before and is not watched.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EditedFolder {
+    /// The folder's path.
+    pub path: String,
+    /// The number of files that differ from the built-in ones.
+    pub edits: usize,
+}
+
 /// The edited kernels, with their versions and results.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Kernels {
     /// The path of the folder whose kernel files are watched for edits.
     pub folder: Option<String>,
-    /// True while the kernels are being written into a new folder.
+    /// The folders that were edited before and still exist, the newest first, without `folder`.
+    pub remembered: Vec<EditedFolder>,
+    /// True if the folder has the user's own kernel, the file `own.cl`.
+    pub has_own: bool,
+    /// True while the kernels are being written into a new folder, or a folder is being reopened.
     pub copying: bool,
     /// The error of the last attempt to read or write the folder.
     pub problem: Option<Error>,
     /// The reason why changes of the files are noticed with a delay; `None` if they are noticed at once.
     pub slow: Option<Error>,
+    /// The error of the last attempt to read versions that are kept on the disk, or to keep one there.
+    pub history_error: Option<Error>,
     /// The last versions of the edited kernels, the newest first.
     pub versions: Vec<Version>,
+    /// The versions that were kept on the disk before the window was opened, the newest first, without those that `versions`
+    /// has.
+    pub earlier: Vec<EarlierVersion>,
+    /// The comparison of a version with the files, in the place of the source.
+    pub diff: Option<VersionDiff>,
     /// The number of the version that was saved or selected last.
     pub current: u64,
     /// The number of the version of which the selected variant runs the kernels.

@@ -1,8 +1,10 @@
-//! The list of versions of edited kernels, a line for each with its result.
+//! The list of versions of edited kernels, a line for each with its result, and of versions that were kept on the disk.
 
-use egui::{Color32, Ui, vec2};
+use egui::{Color32, ScrollArea, Ui, vec2};
 
-use super::state::{PendingValidation, Speed, SpeedState, Subject, Verdict, Version, VersionResult};
+use super::state::{
+    EarlierVersion, PendingValidation, Speed, SpeedState, Subject, Verdict, Version, VersionId, VersionResult,
+};
 use crate::hover::Explain as _;
 use crate::panel::{choice_button, line};
 use crate::{Action, View, theme};
@@ -22,9 +24,72 @@ pub fn result_to_show(results: &[VersionResult], chosen: VariantId) -> Option<&V
     results.iter().min_by_key(rank)
 }
 
+/// The height in points of a version's line, and of the space below it.
+const LINE_HEIGHT: f32 = 16.0;
+const LINE_GAP: f32 = 2.0;
+/// The least and the greatest number of lines that are visible at once: a third of the panel, the rest of which has the log and
+/// the source.
+const VISIBLE_LINES: [f32; 2] = [3.0, 10.0];
+
+/// Lays out the list of versions, which scrolls: those since the window was opened, and earlier ones. `room` is the height in
+/// points of the panel.
+pub(super) fn show(ui: &mut Ui, room: f32, view: &View, actions: &mut Vec<Action>) {
+    let kernels = view.kernels;
+    let [least, most] = VISIBLE_LINES.map(|lines| lines * (LINE_HEIGHT + LINE_GAP));
+    let height = (room / 3.0).clamp(least, most);
+    let area = ScrollArea::vertical().id_salt("versions").auto_shrink([false, true]).max_height(height);
+    area.min_scrolled_height(0.0).show(ui, |ui| {
+        ui.spacing_mut().item_spacing.y = LINE_GAP;
+        ui.spacing_mut().interact_size.y = LINE_HEIGHT;
+        for version in &kernels.versions {
+            show_version(ui, version, view, actions);
+            match version.failures {
+                0 => {}
+                1 => _ = line(ui, "1 build failed", theme::WEAK),
+                n => _ = line(ui, &format!("{n} builds failed"), theme::WEAK),
+            }
+        }
+        for version in &kernels.earlier {
+            show_earlier(ui, version, actions);
+        }
+    });
+}
+
+/// Lays out one version that was kept on the disk: a button that compares it with the files, its time, and its result.
+fn show_earlier(ui: &mut Ui, version: &EarlierVersion, actions: &mut Vec<Action>) {
+    ui.horizontal(|ui| {
+        show_diff_button(
+            ui,
+            VersionId::Earlier(version.hash),
+            &format!("the version of {}", version.time),
+            actions,
+        );
+        let result = if version.is_exact { "exact" } else { "kept before another one was restored" };
+        line(ui, &format!("{}  {}: {result}", version.time, file_names(&version.files)), theme::WEAK);
+    });
+}
+
+/// Lays out the button that compares a version with the files in the folder.
+fn show_diff_button(ui: &mut Ui, id: VersionId, name: &str, actions: &mut Vec<Action>) {
+    let hover = format!("Show how {name} differs from the files; restore it, or save it as own.cl");
+    if ui.add(egui::Button::new("diff").small()).explain(hover).clicked() {
+        actions.push(Action::DiffKernels(Some(id)));
+    }
+}
+
+/// Returns the names of a version's changed files without their folders, to leave room for the result.
+fn file_names(files: &[String]) -> String {
+    let name = |file: &String| file.rsplit('/').next().unwrap_or_default().to_owned();
+    match files {
+        [] => "original".to_owned(),
+        [file] => name(file),
+        [file, others @ ..] => format!("{} and {} more", name(file), others.len()),
+    }
+}
+
 /// Lays out one version of the edited kernels: its number, a button that runs it, a button that compares it with the
-/// running version in a wipe, and its result.
-pub(super) fn show_version(ui: &mut Ui, version: &Version, view: &View, actions: &mut Vec<Action>) {
+/// running version in a wipe, a button that compares its text with the files, and its result.
+fn show_version(ui: &mut Ui, version: &Version, view: &View, actions: &mut Vec<Action>) {
     let kernels = view.kernels;
     let is_current = version.number == kernels.current;
     // A refused version does not run; the version before it still does.
@@ -44,6 +109,12 @@ pub(super) fn show_version(ui: &mut Ui, version: &Version, view: &View, actions:
         if ui.add_enabled(can, egui::Button::new("wipe").small()).explain(hover).clicked() {
             actions.push(Action::WipeKernels(version.number));
         }
+        show_diff_button(
+            ui,
+            VersionId::Session(version.number),
+            &format!("version {}", version.number),
+            actions,
+        );
         let (color, text) = version_text(version, is_current, view);
         line(ui, &text, color);
         // Correct and fast are two marks.
@@ -97,13 +168,7 @@ fn is_refused(version: &Version, variant: VariantId) -> bool {
 
 /// Returns a version's changed files and result as text, and its colour.
 fn version_text(version: &Version, is_current: bool, view: &View) -> (Color32, String) {
-    // Without the folder, to leave room for the result.
-    let name = |file: &String| file.rsplit('/').next().unwrap_or_default().to_owned();
-    let files = match version.files.as_slice() {
-        [] => "original".to_owned(),
-        [file] => name(file),
-        [file, others @ ..] => format!("{} and {} more", name(file), others.len()),
-    };
+    let files = file_names(&version.files);
     let Some(result) = result_to_show(&version.results, view.chosen) else {
         if version.files.is_empty() {
             let time = |ms| format!("{} ms", theme::with_noise(ms, version.noise, theme::ms));

@@ -7,6 +7,7 @@ mod conversions;
 mod goldens;
 mod hidden;
 mod hover;
+mod kernel_versions;
 mod kernels;
 mod machine;
 mod mouse;

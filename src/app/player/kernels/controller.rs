@@ -1,7 +1,10 @@
 //! Control of edited kernels: the watched folder, requests for validation, messages about verdicts, and wipes of two versions.
 
 use super::refusals::is_same_error;
+use super::remembered::Remembered;
+use super::stored::Storage;
 use super::*;
+use crate::app::kernels::history::History;
 use base::error::ErrorKind;
 use base::numbers::thousands;
 use box_filter::color_kernels::Converter;
@@ -17,17 +20,24 @@ pub(in crate::app::player) struct LiveKernels {
     watching: Option<FolderWatcher>,
     copying: Option<Job<PathBuf>>,
     pub(super) versions: Versions,
+    pub(super) storage: Storage,
+    remembered: Remembered,
     /// The index of the device for which the second side of a wipe of two versions was built.
-    wiped_on: Option<usize>,
+    pub(super) wiped_on: Option<usize>,
 }
 
 impl LiveKernels {
-    /// Starts to watch the folder of kernels that the environment names, if any.
+    /// Starts to watch the folder of kernels that the environment names, if any. `folders` are the folders that were edited
+    /// before.
     ///
     /// # Errors
     /// If the system cannot start a thread.
-    pub(in crate::app::player) fn begin(current: &CurrentSources, waker: &Waker) -> Result<Self> {
-        let mut live = Self::default();
+    pub(in crate::app::player) fn begin(
+        folders: Vec<String>,
+        current: &CurrentSources,
+        waker: &Waker,
+    ) -> Result<Self> {
+        let mut live = Self { remembered: Remembered::begin(folders, waker)?, ..Self::default() };
         if let Some(folder) = sources::named_folder() {
             live.versions.is_named = true;
             live.watch(&folder, current, waker)?;
@@ -35,12 +45,19 @@ impl LiveKernels {
         Ok(live)
     }
 
-    /// Starts to watch a folder of kernels.
+    /// Starts to watch a folder of kernels, and remembers it.
     fn watch(&mut self, folder: &Path, current: &CurrentSources, waker: &Waker) -> Result<()> {
         let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
         self.versions.shown.folder = Some(base::text::name(&folder));
+        self.remembered.add(&folder);
+        self.storage = Storage::open(&folder, History::of(&folder), waker)?;
         self.watching = Some(FolderWatcher::start(folder, current, waker)?);
         Ok(())
+    }
+
+    /// Returns the folders that were edited, the newest first, for the settings.
+    pub(in crate::app::player) fn folders(&self) -> &[String] {
+        self.remembered.folders()
     }
 
     /// Returns the contents of the overlay's kernels panel.
@@ -95,6 +112,11 @@ impl LiveKernels {
     /// Processes saved kernels and verdicts, requests verdicts on the current version, and updates the overlay's kernels panel.
     pub(in crate::app::player) fn update(&mut self, devices: &mut Devices, cx: &mut PlayerContext) {
         let mut is_new = self.poll_folder(cx);
+        is_new |= self.update_storage(cx);
+        if let Some(folders) = self.remembered.poll() {
+            is_new = true;
+            self.versions.shown.remembered = folders;
+        }
         for finding in devices.builds.take_findings() {
             is_new = true;
             if let Finding::OtherVersion(variant, version, verdict) = finding {
@@ -131,6 +153,9 @@ impl LiveKernels {
         }
         if is_open && cx.overlay.switches.machine_code {
             self.request_machine_code(devices, cx);
+        }
+        if is_new {
+            self.versions.update_diff();
         }
         if is_new || is_open {
             self.refresh(cx);
@@ -302,6 +327,14 @@ impl LiveKernels {
         self.copying = cx.or_notify(job);
     }
 
+    /// Starts to watch the folder at this index of the panel's list, if it still can be read.
+    pub(in crate::app::player) fn reopen(&mut self, index: usize, cx: &mut PlayerContext) {
+        let Some(folder) = self.remembered.path(index).filter(|_| self.copying.is_none()) else { return };
+        let read = move |_: &_| Sources::read(&folder).map(|_| folder);
+        let job = Job::spawn("reopen", "The folder of kernels could not be read.", &cx.waker, read);
+        self.copying = cx.or_notify(job);
+    }
+
     /// Makes the version of the edited kernels with this number the current one again.
     pub(in crate::app::player) fn use_version(&mut self, number: u64, cx: &PlayerContext) {
         self.versions.use_version(number, false);
@@ -312,60 +345,6 @@ impl LiveKernels {
     fn set_current(&self, current: &CurrentSources) {
         if let Some((_, sources)) = self.saved() {
             current.set(sources);
-        }
-    }
-
-    /// Requests that the kernels of the chosen variant are built from the version with this number, for the second side of a
-    /// wipe between that version and the running one.
-    pub(in crate::app::player) fn begin_wipe(
-        &mut self,
-        number: u64,
-        movies: &Movies,
-        devices: &Devices,
-        cx: &mut PlayerContext,
-    ) {
-        let ((variant, radius), device) =
-            (cx.frames.choice.filter(), devices.running.info().map(|info| info.index));
-        let frame = cx.frames.presenter.screen.frame().filter(|_| devices.can_judge() && movies.is_movie());
-        let kept = self.versions.version(number);
-        let (Some(frame), Some(kept), Some(device)) = (frame, kept, device) else { return };
-        if variant.kernels().is_none() {
-            cx.overlay.show_message(format!("'{variant}' has no kernels on RGBA pictures to wipe."));
-            return;
-        }
-        devices.builds.request(Request::Judge(JudgeRequest {
-            version: number,
-            sources: kept.sources.clone(),
-            variants: vec![variant],
-            conversions: Vec::new(),
-            frame,
-            radius,
-            is_second_side: true,
-        }));
-        self.wiped_on = Some(device);
-    }
-
-    /// Begins a wipe that was requested with [`begin_wipe`](Self::begin_wipe), because this version of `variant` was built for
-    /// its second side; or shows why that version was refused.
-    fn begin_built_wipe(variant: VariantId, version: u64, verdict: Verdict, cx: &mut PlayerContext) {
-        match verdict {
-            Verdict::Refused(error) => cx.notify(error, true),
-            Verdict::Exact | Verdict::Differs(_) => {
-                let radius = cx.frames.choice.filter().1;
-                let second = SecondFilter { filter: (variant, radius), version: Some(version) };
-                cx.frames.wipe.set_second(Some(second));
-                cx.repaints.redraw_soon();
-            }
-        }
-    }
-
-    /// Ends a wipe between two versions of the edited kernels if its second side was built for another device.
-    pub(in crate::app::player) fn end_stale_wipe(&self, devices: &Devices, cx: &mut PlayerContext) {
-        let device = devices.running.info().map(|info| info.index);
-        let is_current = self.wiped_on.is_some() && self.wiped_on == device;
-        let is_wiped = cx.frames.wipe.second().is_some_and(|second| second.version.is_some());
-        if is_wiped && !is_current {
-            cx.frames.wipe.set_second(None);
         }
     }
 }

@@ -34,6 +34,12 @@ pub(super) struct Median {
 pub(super) struct KeptVersion {
     pub number: u64,
     pub sources: Sources,
+    /// The hash of the texts, as in the files of the history.
+    pub hash: u64,
+    /// True if the texts were in the folder when another version was restored, so that only this version has them.
+    pub is_replaced: bool,
+    /// True if the version is on the disk.
+    pub is_stored: bool,
     pub files: Vec<String>,
     pub judged: Vec<VersionResult>,
     pub untried: PendingValidation,
@@ -51,6 +57,26 @@ impl KeptVersion {
     /// Returns the result of validating a variant or the conversion in this version, if there is one.
     pub(super) fn find_judged(&self, subject: Subject) -> Option<&VersionResult> {
         self.judged.iter().find(|judged| judged.subject == subject)
+    }
+
+    /// Returns true if all kernels that were validated in this version are exact, and validation has ended.
+    pub(super) fn is_exact(&self) -> bool {
+        let is_over = matches!(self.untried, PendingValidation::Now(0) | PendingValidation::WhenChosen);
+        is_over
+            && !self.judged.is_empty()
+            && self.judged.iter().all(|judged| judged.verdict == Verdict::Exact)
+    }
+
+    /// Returns true if all kernels that were validated in this version were refused.
+    pub(super) fn has_failed(&self) -> bool {
+        let is_refused = |judged: &VersionResult| matches!(judged.verdict, Verdict::Refused(_));
+        !self.judged.is_empty() && self.judged.iter().all(is_refused)
+    }
+
+    /// Returns true if this version is one of those to which the user may want to return: the first, an exact one, or one
+    /// whose texts only this version has.
+    pub(super) fn is_lasting(&self) -> bool {
+        self.number == 1 || self.is_replaced || self.is_exact()
     }
 
     /// Returns true if this version lacks the user's own kernel, the file `box_filter/own.cl`, which the previous version had.

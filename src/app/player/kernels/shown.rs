@@ -1,6 +1,8 @@
 //! The contents of the kernels panel: a row for each version, and the source of a kernel.
 
+use super::stored::local_time;
 use super::*;
+use overlay::EarlierVersion;
 
 impl Versions {
     /// Updates the rows of the kernels panel for the chosen variant, with the times that were measured at this radius and picture
@@ -47,16 +49,48 @@ impl Versions {
                 pending: kept.untried,
                 ms: median.map(|median| median.ms),
                 noise: median.and_then(|median| median.noise),
+                failures: self.failures_before(kept.number),
             }
         };
-        let versions = self.kept.iter().rev().map(row).collect();
+        let versions = self.kept.iter().rev().filter(|kept| !self.is_collapsed(kept)).map(row).collect();
         self.shown.versions = versions;
+        self.shown.earlier = self.earlier_rows();
+        self.shown.has_own = self.has_own();
         self.shown.current = self.current;
         let runs = |subject| {
             self.version_in_use(subject).filter(|kept| !kept.refuses(subject)).map(|kept| kept.number)
         };
         let (running, converts) = (runs(Subject::Variant(chosen)), runs(Subject::Conversion));
         (self.shown.running, self.shown.conversion) = (running, converts);
+    }
+
+    /// Returns true if a version has no line of its own, because it has failed, and nobody uses it.
+    fn is_collapsed(&self, kept: &KeptVersion) -> bool {
+        let is_used = [self.current, self.number].contains(&kept.number)
+            || self.running.values().any(|number| *number == kept.number);
+        kept.has_failed() && !kept.is_lasting() && !is_used
+    }
+
+    /// Returns the number of failed versions without lines of their own between the version with this number and the one that
+    /// has the next line.
+    fn failures_before(&self, number: u64) -> usize {
+        let has_line = |kept: &&KeptVersion| kept.number < number && !self.is_collapsed(kept);
+        let from = self.kept.iter().rev().find(has_line).map_or(0, |kept| kept.number);
+        let collapsed = self.kept.iter().filter(|kept| self.is_collapsed(kept)).map(|kept| kept.number);
+        collapsed.chain(self.failed.iter().copied()).filter(|failed| (from..number).contains(failed)).count()
+    }
+
+    /// Returns the lines of the versions that were on the disk when the folder was first read, without those that are kept.
+    fn earlier_rows(&self) -> Vec<EarlierVersion> {
+        let is_kept = |hash: u64| self.kept.iter().any(|kept| kept.hash == hash);
+        let others = self.earlier.iter().filter(|(hash, _)| !is_kept(*hash));
+        let row = |(hash, version): &(u64, StoredVersion)| EarlierVersion {
+            hash: *hash,
+            time: local_time(version.saved),
+            files: version.files.clone(),
+            is_exact: version.is_exact,
+        };
+        others.map(row).collect()
     }
 
     /// Returns the version to compare the speed with: the last one that ran before `kept` for this variant or conversion and whose
@@ -68,7 +102,7 @@ impl Versions {
         };
         // Going back and forth makes a cycle of versions.
         std::iter::successors(before(kept), |kept| before(kept))
-            .take(MAX_VERSIONS)
+            .take(self.kept.len())
             .find(|kept| !differs(kept))
     }
 

@@ -6,7 +6,7 @@ use crate::app::comparison::Compared;
 use base::timing::{Noise, Ratio};
 use overlay::{Speed, SpeedState};
 
-const FLAT: Subject = Subject::Variant(VariantId::Flat);
+pub(super) const FLAT: Subject = Subject::Variant(VariantId::Flat);
 
 /// Returns kernels in which this file differs from the built-in one.
 fn other(file: &str) -> Sources {
@@ -14,7 +14,7 @@ fn other(file: &str) -> Sources {
 }
 
 /// Saves `sources` as a new version of the kernels; returns the variants that are to be validated.
-fn save(live: &mut Versions, sources: Sources) -> Vec<VariantId> {
+pub(super) fn save(live: &mut Versions, sources: Sources) -> Vec<VariantId> {
     live.keep(sources, true);
     live.current = live.number;
     live.changed(VariantId::Fused, DeviceKind::Cpu, &[], false)
@@ -135,8 +135,8 @@ fn a_median_of_few_frames_replaces_no_settled_one() {
 }
 
 /// The size and the radius of the frames in tests of comparisons.
-const SIZE: (u32, u32) = (64, 48);
-const RADIUS: u32 = 2;
+pub(super) const SIZE: (u32, u32) = (64, 48);
+pub(super) const RADIUS: u32 = 2;
 
 /// Has the current version judged as exact.
 fn pass(live: &mut Versions) {
@@ -279,7 +279,7 @@ fn what_a_save_has_changed_is_shown_also_where_it_is_included() {
     assert_eq!(shown(&mut live, VariantId::Naive), "box_filter/01_naive.cl");
 }
 
-fn sources(texts: serde_json::Value) -> Sources {
+pub(super) fn sources(texts: serde_json::Value) -> Sources {
     Ok(serde_json::from_value(texts).unwrap()).into()
 }
 

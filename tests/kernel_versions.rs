@@ -1,0 +1,137 @@
+//! Versions of edited kernels in the window: folders and versions outlive it, a version is restored to the files, and the panel
+//! makes a kernel of one's own.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::common::window::{Display, Session, clreel, json};
+use testkit::movie::{Folder, Movie, steady};
+
+const FLAT: &str = "box_filter/03_flat.cl";
+const OWN: &str = "box_filter/own.cl";
+
+/// Returns the folder to which the panel copies the kernels.
+fn kernels(folder: &Folder) -> PathBuf {
+    folder.file("clreel-kernels")
+}
+
+/// Returns the built-in file of `flat` with a comment at its end.
+fn flat(comment: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels").join(FLAT);
+    format!("{}// {comment}\n", std::fs::read_to_string(path).unwrap())
+}
+
+/// Writes a file as editors do that replace the old one by renaming.
+fn save(folder: &Folder, file: &str, text: &str) {
+    std::fs::write(kernels(folder).join("new~"), text).unwrap();
+    std::fs::rename(kernels(folder).join("new~"), kernels(folder).join(file)).unwrap();
+}
+
+fn read(folder: &Folder, file: &str) -> String {
+    std::fs::read_to_string(kernels(folder).join(file)).unwrap_or_default()
+}
+
+/// Returns the command of a window that saves its settings in the folder, and works there.
+fn window(display: &Display, folder: &Folder) -> Command {
+    let movie = folder.movie("m.mkv", &Movie { stamps_ms: steady(50), ..Movie::default() });
+    let mut command = clreel(Some(display));
+    command.env("CLREEL_SETTINGS", folder.file("settings/settings.json")).current_dir(folder.file(""));
+    command.arg(movie).args(["--variant", "flat", "--radius", "2"]);
+    command
+}
+
+/// Waits until the window shows the movie filtered by `flat`, and until the panel of kernels shows `text`; opens the panel
+/// if `opens` is true.
+fn wait_for_panel(session: &mut Session, opens: bool, text: &str) {
+    session.resize(1280, 720);
+    session.wait_for_title("flat, r=2");
+    session.wait_for_frames();
+    if opens {
+        session.display.key("e");
+    }
+    session.wait_for_text(text);
+}
+
+#[test]
+fn folder_and_versions_outlive_the_window_and_a_version_is_restored() {
+    let (display, folder) = (Display::start(&[]), Folder::new("versions-restart"));
+    let mut session = Session::start(&display, &mut window(&display, &folder));
+    wait_for_panel(&mut session, true, "Make an editable copy");
+    session.click_until("Make an editable copy", "Edit the files in");
+    session.wait("the copy", |_| read(&folder, FLAT) != "");
+    session.wait_for_text("original: flat");
+    save(&folder, FLAT, &flat("first"));
+    session.wait_for_text("03_flat.cl: flat exact");
+    for broken in ["imt a;\n", "imt b;\n"] {
+        save(&folder, FLAT, broken);
+        session.wait_for_text("does not build");
+        save(&folder, FLAT, &format!("{broken}imt c;\n"));
+    }
+    save(&folder, FLAT, &flat("second"));
+    session.wait_for_text("builds failed");
+    session.wait("two exact versions", |s| {
+        s.texts().iter().filter(|text| text.text.contains("03_flat.cl: flat exact")).count() == 2
+    });
+    assert_eq!(session.quit(), "");
+    let folders = &json(&folder.file("settings/settings.json"))["kernel_folders"];
+    assert_eq!(folders[0].as_str(), kernels(&folder).to_str(), "{folders}");
+    // The next start runs the built-in kernels and offers the folder.
+    let mut session = Session::start(&display, &mut window(&display, &folder));
+    wait_for_panel(&mut session, false, "clreel-kernels: edits of 1 file");
+    session.click_until("Reopen", "Edit the files in");
+    session.wait_for_text("03_flat.cl: exact");
+    assert!(session.shows("03_flat.cl: flat exact") || session.shows("validat"), "{:?}", session.texts());
+    // The text of the older one is compared and restored; the present one stays a version.
+    session.click("diff");
+    session.wait_for_text("Restoring the version of ");
+    session.wait("the lines", |s| s.shows("+// first") && s.shows("-// second"));
+    session.click("Restore to file");
+    session.wait("the restored file", |_| read(&folder, FLAT) == flat("first"));
+    session.wait("the version that was replaced", |s| {
+        s.texts().iter().filter(|text| text.text.contains("03_flat.cl: flat exact")).count() == 2
+    });
+    assert_eq!(session.quit(), "");
+}
+
+#[test]
+fn the_panel_makes_a_kernel_of_ones_own_that_leaves_the_ladders_times() {
+    let (display, folder) = (Display::start(&[]), Folder::new("versions-own"));
+    std::fs::create_dir_all(kernels(&folder).join("box_filter")).unwrap();
+    let mut command = window(&display, &folder);
+    let mut session = Session::start(&display, command.arg("--kernels").arg(kernels(&folder)));
+    wait_for_panel(&mut session, true, "Edit the files in");
+    session.press_until_title("u", "flat");
+    session.wait_for_text("There is no kernel of your own.");
+    let times =
+        |s: &Session| s.texts().iter().filter(|text| text.text.starts_with("not measured at")).count();
+    session.press_until_title("8", "fused");
+    session.wait_for_frames();
+    session.press_until_title("3", "flat");
+    session.wait_for_frames();
+    session.click_until("Make own.cl", "own.cl: own exact");
+    session.wait("the end of the banner", |s| !s.shows("There is no kernel of your own."));
+    let unmeasured = times(&session);
+    session.press_until_title("u", "own, r=2");
+    session.wait_for_frames();
+    // Another filter than the box filter: its error and its time are known, and the others keep their times.
+    save(
+        &folder,
+        OWN,
+        &read(&folder, OWN).replace("convert_uchar4(mean4", "(uchar4)(2) + convert_uchar4(mean4"),
+    );
+    session.wait_for_text("own differs in");
+    session.wait_for_text("differ by up to ");
+    session.wait_for_text("ms (not comparable)");
+    session.wait_for_text("not timed: output differs");
+    assert!(times(&session) < unmeasured + 1, "{:?}", session.texts());
+    // One that takes other arguments than it gets.
+    save(&folder, OWN, &read(&folder, OWN).replace(", float scale)", ")").replace(", scale)", ", 1.0f)"));
+    session.wait_for_text("It takes 7 arguments, but gets 8.");
+    // Compilers report what is odd.
+    let odd = format!("#warning \"odd\"\n{}", flat("warns"));
+    save(&folder, FLAT, &odd);
+    session.press_until_title("3", "flat");
+    session.wait_for_text("flat: the compiler warns:");
+    session.wait_for_text("odd");
+    session.quit();
+}
