@@ -9,6 +9,9 @@ use base::timing::Ratio;
 use box_filter::VariantId;
 use opencl::cl::DeviceInfo;
 
+/// The number of newest frames of which the times are summarised that are left out of the statistics.
+const LEFT_OUT_FRAMES: usize = 64;
+
 /// The newest frames that were filtered with the same [`Setting`], up to the picture on the screen, and the scores of all
 /// variants.
 #[derive(Debug, Clone, Default)]
@@ -16,6 +19,8 @@ pub struct ShownFrames {
     /// The frames, oldest first, each with its number among the presented frames; `None` for a picture that was filtered again. None is
     /// older than [`SUMMARY_S`].
     frames: VecDeque<(Option<u64>, FrameSample)>,
+    /// The filter times of the newest frames that are left out of the statistics, in milliseconds.
+    left_out: VecDeque<f64>,
     scores: Scores,
     /// The setting of the picture on the screen, even if the picture has not been measured.
     setting: Option<Setting>,
@@ -110,16 +115,19 @@ impl ShownFrames {
     /// Drops the collected frames.
     fn clear(&mut self) {
         self.frames.clear();
+        self.left_out.clear();
         self.changes += 1;
         self.is_first = true;
     }
 
     /// Makes the filter times of a sample unknown if they must not count, on either side of a wipe: if the pictures of that
     /// version of the kernels differ from the reference.
-    pub(super) fn remove_excluded(&self, sample: &mut FrameSample) {
+    pub(super) fn remove_excluded(&mut self, sample: &mut FrameSample) {
         let versions = sample.versions;
         if self.scores.leaves_out(sample.variant, versions.first) {
-            sample.stages[Stage::Filter as usize] = f64::NAN;
+            self.begin(sample.setting());
+            self.left_out.push_back(std::mem::replace(&mut sample.stages[Stage::Filter as usize], f64::NAN));
+            self.left_out.drain(..self.left_out.len().saturating_sub(LEFT_OUT_FRAMES));
             sample.work = None;
         }
         sample.beside_filter_ms = sample
@@ -158,6 +166,12 @@ impl ShownFrames {
         if let Some((_, sample)) = self.frames.iter_mut().find(|(of, _)| *of == Some(frame)) {
             sample.gl = times;
         }
+    }
+
+    /// Returns the summary of the filter times that are left out of all other statistics, because the pictures differ from the
+    /// reference; `None` without such times.
+    pub fn left_out(&self) -> Option<Summary> {
+        Summary::of(self.left_out.iter().copied(), None)
     }
 
     /// Returns the summary of a stage's times over the frames; `None` if none was measured.

@@ -57,7 +57,7 @@ pub struct VersionResult {
     pub verdict: Verdict,
     /// True if the kernels of this version are the ones that the player runs.
     pub runs: bool,
-    /// The median of the filter's times in the movie, in milliseconds, if the kernels are exact.
+    /// The median of the filter's times in the movie, in milliseconds, if the kernels are exact, or are the user's own kernel.
     pub ms: Option<f64>,
     /// The noise of `ms`; `None` if it is not noisy.
     pub noise: Option<Noise>,

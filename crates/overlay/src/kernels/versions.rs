@@ -201,7 +201,10 @@ fn version_text(version: &Version, is_current: bool, view: &View) -> (Color32, S
                 String::new()
             };
             let count = theme::thousands(report.count as f64);
-            let text = format!("differs in {count}{of} bytes{}", first.unwrap_or_default());
+            let ms = |ms| format!(", {} ms (not comparable)", theme::with_noise(ms, result.noise, theme::ms));
+            let is_own = result.subject == Subject::Variant(VariantId::Own);
+            let time = result.ms.filter(|_| is_own).map_or_else(String::new, ms);
+            let text = format!("differs in {count}{of} bytes{time}{}", first.unwrap_or_default());
             (theme::WARN, text)
         }
         Verdict::Refused(error) => (theme::ERROR, without_file_name(error).to_owned()),

@@ -9,8 +9,7 @@ use base::error::ErrorKind;
 use base::numbers::thousands;
 use box_filter::color_kernels::Converter;
 use box_filter::tuned::auto_variants;
-use engine::frame_loop::SecondFilter;
-use engine::stats::UsedKernel;
+use engine::stats::{Setting, UsedKernel};
 use ladder::cache::Cache;
 use ladder::saved::KernelFile;
 
@@ -142,6 +141,15 @@ impl LiveKernels {
             let (size, beside) = (score.size, score.beside);
             let of = Circumstances { variant: chosen, radius, size, beside };
             self.versions.time(of, Median { ms: score.ms, n: score.n, noise: score.noise });
+        }
+        // The time of one's own kernel is known even if it computes something else, but is in no comparison.
+        let left_out = cx.frames.recorder.shown.left_out().filter(|left_out| left_out.n >= MIN_TIMED_FRAMES);
+        if let (Some(setting), Some(left_out)) = (cx.frames.recorder.shown.setting(), left_out)
+            && setting.variant == VariantId::Own
+        {
+            let Setting { variant, radius, size, beside, .. } = setting;
+            let median = Median { ms: left_out.p50, n: left_out.n, noise: left_out.noise };
+            self.versions.time(Circumstances { variant, radius, size, beside }, median);
         }
         let is_open = cx.overlay.panels.is_open(Panel::Kernels);
         if is_open {

@@ -19,9 +19,11 @@ impl Versions {
         let ways = if beside.is_some() { &[beside, None][..] } else { &[None] };
         let row = |kept: &KeptVersion| {
             let judged = kept.judged.iter().map(|judged| {
-                let is_exact = judged.verdict == Verdict::Exact;
+                // The user may want to know how long another filter takes.
+                let is_own = judged.subject == Subject::Variant(VariantId::Own);
+                let is_timed = judged.verdict == Verdict::Exact || is_own;
                 let time = |beside| match judged.subject {
-                    Subject::Variant(variant) => kept.time(&of(variant, beside).filter(|_| is_exact)?),
+                    Subject::Variant(variant) => kept.time(&of(variant, beside).filter(|_| is_timed)?),
                     // Its stage has a time, which is of no version.
                     Subject::Conversion => None,
                 };
