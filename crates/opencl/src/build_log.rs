@@ -14,6 +14,25 @@ pub(super) fn excerpt(log: &str, text: &str, sources: &Sources) -> String {
     annotate(&with_file_lines(log, text), &|file| sources.text(file).ok())
 }
 
+/// Returns the warnings of a build log with the source lines that they name. Leaves out warnings about files that are as they are
+/// built in: some compilers warn about these on each build, and the user cannot correct them. `text` is the compiled text.
+pub(super) fn warnings(log: &str, text: &str, sources: &Sources) -> String {
+    let log = with_file_lines(log, text);
+    let (mut kept, mut is_kept) = (Vec::new(), false);
+    for line in log.lines() {
+        if line.contains("warning: ") {
+            let named = line.split_whitespace().find_map(source_line);
+            is_kept = named.is_none_or(|named| sources.has(&named.file));
+        } else if is_end(line) {
+            is_kept = false;
+        }
+        if is_kept {
+            kept.push(line);
+        }
+    }
+    annotate(&kept.join("\n"), &|file| sources.text(file).ok())
+}
+
 /// Returns the lines of kernel files that have errors according to a build log: "error: box_filter/own.cl:4:5: …", or
 /// "box_filter/own.cl:4:5: error: …".
 pub(super) fn error_lines(log: &str) -> impl Iterator<Item = SourceLine> {
@@ -156,6 +175,20 @@ mod tests {
         // Where nothing else is there, they are what there is.
         assert_eq!(annotate("warning: odd\n  2 | odd", &load), "warning: odd\n  2 | odd");
         assert!(annotate("x: error: no\nx: warning: odd", &load).ends_with("… and a warning"));
+    }
+
+    #[test]
+    fn warnings_are_those_about_edited_files() {
+        let flat = "box_filter/03_flat.cl";
+        let sources = Sources::from_texts([(flat.to_owned(), "first\nsecond\n".to_owned())].into()).unwrap();
+        let log = "warning: common/mean.clh:17:30 <a.h:842:28>: the ABI changes\n  17 | int16 mean16\n\
+                   box_filter/03_flat.cl:2:5: warning: unused variable\nwarning: odd option\n2 warnings generated.";
+        assert_eq!(
+            warnings(log, "", &sources),
+            "box_filter/03_flat.cl:2:5: warning: unused variable\n  2 | second\nwarning: odd option"
+        );
+        assert_eq!(warnings("", "", &sources), "");
+        assert_eq!(warnings("note: nothing", "", &sources), "");
     }
 
     #[test]

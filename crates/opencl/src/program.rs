@@ -29,14 +29,10 @@ pub struct CompiledProgram {
 }
 
 impl CompiledProgram {
-    /// Returns the compiler's warnings with the source lines that they name; empty without warnings. Other remarks of compilers,
-    /// such as NVIDIA's empty lines, are none.
+    /// Returns the compiler's warnings about edited files, with the source lines that they name; empty without any.
     pub fn warnings(&self, cl: &ClContext) -> String {
         let log = self.program.build_log(&cl.device);
-        match log.contains("warning") {
-            true => build_log::excerpt(&log, &self.text.to_string_lossy(), cl.sources()),
-            false => String::new(),
-        }
+        build_log::warnings(&log, &self.text.to_string_lossy(), cl.sources())
     }
 }
 
