@@ -111,9 +111,10 @@ pub(super) fn time_of<'a>(board: &Board<'a>, row: &VariantRow) -> Time<'a> {
     let size = view.size();
     match (board.scores.of(row.id), &row.status) {
         (_, VariantStatus::Unavailable(_)) => Time::Unknown("not available".to_owned()),
+        // A score may be of a frame that the version before was still filtering.
+        _ if view.kernels.differs(row.id, None) => Time::Unknown(facts::NOT_TIMED.to_owned()),
         (Some(score), _) if score.is_at(view.radius, size) => Time::Current(score),
         (Some(score), _) => Time::Old(score),
-        (None, _) if view.kernels.differs(row.id, None) => Time::Unknown(facts::NOT_TIMED.to_owned()),
         (None, _) if row.id == VariantId::Off => Time::Unknown(String::new()),
         (None, VariantStatus::Building) => Time::Unknown("compiling".to_owned()),
         (None, _) => Time::Unknown(format!("not measured at r = {}", view.radius)),
