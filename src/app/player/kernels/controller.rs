@@ -47,6 +47,8 @@ impl LiveKernels {
     /// Starts to watch a folder of kernels, and remembers it.
     fn watch(&mut self, folder: &Path, current: &CurrentSources, waker: &Waker) -> Result<()> {
         let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+        // Without a slash at the end, so that a folder is remembered once.
+        let folder: PathBuf = folder.components().collect();
         self.versions.shown.folder = Some(base::text::name(&folder));
         self.remembered.add(&folder);
         self.storage = Storage::open(&folder, History::of(&folder), waker)?;
