@@ -150,6 +150,9 @@ pub struct PlayArgs {
     /// Scene at the start; the key v changes it
     #[arg(long, value_name = "SCENE", value_enum, default_value_t = SceneId::Movie)]
     pub scene: SceneId,
+    /// Show the ladder in large type, one variant after the other, for a projector; the key F6 does so, too
+    #[arg(long)]
+    pub talk: bool,
     /// Movies that refer to other files.
     #[command(flatten)]
     pub references: ReferencesArgs,

@@ -54,5 +54,6 @@ mod window_movies;
 mod window_numbers;
 mod window_open;
 mod window_slow;
+mod window_talk;
 mod without_opencl;
 mod work;

@@ -20,7 +20,7 @@ __kernel void box_naive(__read_only image2d_t src, __write_only image2d_t dst, i
     const int y = row0 + row;
 
     int4 sum = 0;
-    for (int j = -radius; j <= radius; j++)
+    for (int j = -radius; j <= radius; j++) // heart
         for (int i = -radius; i <= radius; i++)
             sum += convert_int4_rte(read_imagef(src, nearest, (int2)(x + i, y + j)) * 255.0f);
 

@@ -22,7 +22,7 @@ __kernel void box_separable_rows(__read_only image2d_t src, __write_only image2d
     const int y = row0 + row;
 
     uint4 sum = 0;
-    for (int i = -radius; i <= radius; i++)
+    for (int i = -radius; i <= radius; i++) // heart
         sum += convert_uint4_rte(read_imagef(src, nearest, (int2)(x + i, y)) * 255.0f);
     write_imageui(sums, (int2)(x, y), sum);
 }
@@ -37,7 +37,7 @@ __kernel void box_separable_columns(__read_only image2d_t sums, __write_only ima
     const int y = row0 + row;
 
     int4 sum = 0;
-    for (int j = -radius; j <= radius; j++)
+    for (int j = -radius; j <= radius; j++) // heart
         sum += convert_int4(read_imageui(sums, nearest, (int2)(x, y + j)));
 
     const int side = 2 * radius + 1;

@@ -20,7 +20,7 @@ __kernel void box_flat_rows(__global const uchar4 *src, __global ushort4 *sums, 
 
     __global const uchar4 *line = src + y * width;
     ushort4 sum = 0;
-    for (int i = -radius; i <= radius; i++)
+    for (int i = -radius; i <= radius; i++) // heart
         sum += convert_ushort4(line[clamp(x + i, 0, width - 1)]);
     sums[y * width + x] = sum;
 }
@@ -35,7 +35,7 @@ __kernel void box_flat_columns(__global const ushort4 *sums, __global uchar4 *ds
     const int y = row0 + row;
 
     int4 sum = 0;
-    for (int j = -radius; j <= radius; j++)
+    for (int j = -radius; j <= radius; j++) // heart
         sum += convert_int4(sums[clamp(y + j, 0, height - 1) * width + x]);
 
     const int side = 2 * radius + 1;

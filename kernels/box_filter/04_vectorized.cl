@@ -36,7 +36,7 @@ __kernel void box_vectorized_rows(__global const uchar4 *src, __global ushort4 *
     ushort16 sum = 0;
     for (int i = begin; i < left; i++)
         sum += convert_ushort16(four_clamped(line, i, width));
-    for (int i = left; i < right; i++)
+    for (int i = left; i < right; i++) // heart
         sum += convert_ushort16(LOAD_UCHAR16(line + i));
     for (int i = right; i < end; i++)
         sum += convert_ushort16(four_clamped(line, i, width));
@@ -63,7 +63,7 @@ __kernel void box_vectorized_columns(__global const ushort4 *sums, __global ucha
     const int n = (2 * radius + 1) * (2 * radius + 1);
     if (x + 4 <= width) {
         int16 sum = 0;
-        for (int j = -radius; j <= radius; j++)
+        for (int j = -radius; j <= radius; j++) // heart
             sum += convert_int16(LOAD_USHORT16(sums + clamp(y + j, 0, height - 1) * width + x));
         STORE_UCHAR16(dst + y * width + x, convert_uchar16(mean16(sum, n, scale)));
         return;

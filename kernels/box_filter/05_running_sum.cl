@@ -43,7 +43,7 @@ __kernel void box_running_sum_rows(__global const uchar4 *src, __global ushort4 
     for (int i = begin - radius; i <= begin + radius; i++)
         sum += convert_ushort4(line[clamp(i, 0, last)]);
     out[begin] = sum;
-    for (int x = begin + 1; x < end; x++) {
+    for (int x = begin + 1; x < end; x++) { // heart
         sum += convert_ushort4(line[min(x + radius, last)]);
         sum -= convert_ushort4(line[max(x - radius - 1, 0)]);
         out[x] = sum;

@@ -161,7 +161,7 @@ __kernel void box_fused(__global const uchar4 *src, __global uchar4 *dst, int wi
         __global const uchar4 *enters = src + min(y + radius, height - 1) * width;
         __global const uchar4 *leaves = src + max(y - 1 - radius, 0) * width;
         int x = 0;
-        for (; x + 4 <= width; x += 4) {
+        for (; x + 4 <= width; x += 4) { // heart
             ushort16 sum = LOAD_USHORT16(columns + x);
             sum += convert_ushort16(LOAD_UCHAR16(enters + x));
             sum -= convert_ushort16(LOAD_UCHAR16(leaves + x));

@@ -299,7 +299,7 @@ box_march(__global const uchar4 *restrict src, DST dst, int width, int height, i
                 for (int i = 0; i < ROWS; i++) {
                     uint4 total = 0;
 #pragma unroll
-                    for (int c = 0; c < COLUMNS; c++) {
+                    for (int c = 0; c < COLUMNS; c++) { // heart
                         sum[c] += column_of(one_of(enters[i][c / 4], c % 4));
                         sum[c] -= column_of(one_of(leaves[i][c / 4], c % 4));
                         columns[turn][i][c][item] = sum[c];

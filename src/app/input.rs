@@ -48,14 +48,16 @@ pub(crate) enum Command {
     MarkPart,
     /// Switch repeating of the movie on or off.
     ToggleLoop,
-    /// Leave fullscreen mode; does nothing in a window.
+    /// In the talk: select the variant this many places later on the ladder.
+    Variant(isize),
+    /// Close what is open over the picture, or leave fullscreen mode; does nothing in a window.
     LeaveFullscreen,
 }
 
-/// Returns the command of a key event, if the key has one. While a key is held, only commands for which that makes sense are
-/// repeated.
-pub(crate) fn command(event: &KeyEvent, modifiers: ModifiersState) -> Option<Command> {
-    let command = command_of(&PressedKey::new(event, modifiers.shift_key()), modifiers)?;
+/// Returns the command of a key event, if the key has one; during the talk, if `talks`, some keys have other commands. While a key
+/// is held, only commands for which that makes sense are repeated.
+pub(crate) fn command(event: &KeyEvent, modifiers: ModifiersState, talks: bool) -> Option<Command> {
+    let command = command_of(&PressedKey::new(event, modifiers.shift_key()), modifiers, talks)?;
     match (command, event.state) {
         (Command::SeekBy { .. }, ElementState::Released) => Some(Command::SeekEnd),
         (_, ElementState::Released) => None,
@@ -66,12 +68,15 @@ pub(crate) fn command(event: &KeyEvent, modifiers: ModifiersState) -> Option<Com
 }
 
 /// Returns the command of a key, pressed or released.
-fn command_of(key: &PressedKey, modifiers: ModifiersState) -> Option<Command> {
+fn command_of(key: &PressedKey, modifiers: ModifiersState, talks: bool) -> Option<Command> {
     let is_shortcut =
         modifiers.intersects(ModifiersState::CONTROL | ModifiersState::ALT | ModifiersState::SUPER);
     match key.logical {
         Key::Named(_) if is_shortcut => None,
-        Key::Named(name) => shift_command(name).filter(|_| key.is_shifted).or_else(|| named_key(name)),
+        Key::Named(name) => {
+            let shifted = shift_command(name).filter(|_| key.is_shifted);
+            shifted.or_else(|| talk_command(name).filter(|_| talks)).or_else(|| named_key(name))
+        }
         _ if is_shortcut => key.characters().find_map(|c| ctrl_command(c, modifiers)),
         _ => key.characters().find_map(character_key),
     }
@@ -135,6 +140,7 @@ fn character_key(key: char) -> Option<Command> {
 fn named_key(key: NamedKey) -> Option<Command> {
     match key {
         NamedKey::F5 => Some(Command::Do(Action::RebuildKernels)),
+        NamedKey::F6 => Some(Command::Do(Action::ToggleTalk)),
         NamedKey::F1 => Some(Command::Do(Action::ToggleKeys)),
         NamedKey::Space => Some(Command::Do(Action::TogglePause)),
         NamedKey::Escape => Some(Command::LeaveFullscreen),
@@ -146,6 +152,18 @@ fn named_key(key: NamedKey) -> Option<Command> {
         NamedKey::PageDown => Some(Command::Chapter(-1)),
         NamedKey::Home => Some(Command::SeekStart),
         NamedKey::Backspace => Some(Command::Speed(None)),
+        _ => None,
+    }
+}
+
+/// Returns the command of a key during the talk, if it has another one than otherwise. The remote controls of lecturers send
+/// PageUp and PageDown.
+fn talk_command(key: NamedKey) -> Option<Command> {
+    match key {
+        NamedKey::ArrowRight | NamedKey::ArrowDown | NamedKey::PageDown => Some(Command::Variant(1)),
+        NamedKey::ArrowLeft | NamedKey::ArrowUp | NamedKey::PageUp => Some(Command::Variant(-1)),
+        NamedKey::Home => Some(Command::Variant(isize::MIN)),
+        NamedKey::End => Some(Command::Variant(isize::MAX)),
         _ => None,
     }
 }
@@ -227,6 +245,7 @@ mod tests {
             ("PageDown", NamedKey::PageDown),
             ("F1", NamedKey::F1),
             ("F5", NamedKey::F5),
+            ("F6", NamedKey::F6),
         ];
         for (name, key) in names {
             if named_key(key).is_some() {
@@ -281,12 +300,40 @@ mod tests {
             (KeyCode::KeyD, "в", "в", ModifiersState::ALT, None),
         ] {
             let key = key(code, text(logical), plain, false);
-            assert_eq!(command_of(&key, modifiers), command, "{logical} at {code:?}, {modifiers:?}");
+            assert_eq!(command_of(&key, modifiers, false), command, "{logical} at {code:?}, {modifiers:?}");
         }
         let shift = ModifiersState::SHIFT;
-        assert_eq!(command_of(&key(KeyCode::KeyL, text("Д"), "д", true), shift), Some(Command::ToggleLoop));
+        let loops = key(KeyCode::KeyL, text("Д"), "д", true);
+        assert_eq!(command_of(&loops, shift, false), Some(Command::ToggleLoop));
         // Without NumLock.
         let home = key(KeyCode::Numpad7, Key::Named(NamedKey::Home), "7", false);
-        assert_eq!(command_of(&home, none), Some(Command::SeekStart));
+        assert_eq!(command_of(&home, none, false), Some(Command::SeekStart));
+    }
+
+    #[test]
+    fn arrows_and_remote_controls_go_on_in_the_talk() {
+        let command = |name, is_shifted, talks| {
+            let modifiers = if is_shifted { ModifiersState::SHIFT } else { ModifiersState::empty() };
+            let key = PressedKey {
+                physical: PhysicalKey::Code(KeyCode::F24),
+                logical: Key::Named(name),
+                plain: Key::Named(name),
+                is_shifted,
+            };
+            command_of(&key, modifiers, talks)
+        };
+        for (name, places) in [
+            (NamedKey::ArrowRight, 1),
+            (NamedKey::PageDown, 1),
+            (NamedKey::ArrowLeft, -1),
+            (NamedKey::PageUp, -1),
+            (NamedKey::Home, isize::MIN),
+            (NamedKey::End, isize::MAX),
+        ] {
+            assert_eq!(command(name, false, true), Some(Command::Variant(places)), "{name:?}");
+            assert_ne!(command(name, false, false), Some(Command::Variant(places)), "{name:?}");
+        }
+        assert_eq!(command(NamedKey::ArrowRight, true, true), seek_by_command(1.0), "Shift seeks");
+        assert_eq!(command(NamedKey::Space, false, true), Some(Command::Do(Action::TogglePause)));
     }
 }

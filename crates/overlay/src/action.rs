@@ -50,6 +50,8 @@ pub enum Action {
     Complete(String),
     /// Hide or show the overlay.
     ToggleOverlay,
+    /// Begin or end the talk, which shows the ladder in large type.
+    ToggleTalk,
     /// Open or close the panel with all keys.
     ToggleKeys,
     /// Reset the column of panels to its default side and width, and unfold the panels.

@@ -101,10 +101,7 @@ pub(super) fn show(ui: &mut Ui, source: &Source) -> bool {
     let refused = source.refused.first().map(|line| format!(", error in line {}", line + 1));
     let what = format!("{}{changed}{}", source.name, refused.unwrap_or_default());
     panel::line(ui, &what, theme::STRONG);
-    let theme = CodeTheme::dark(FONT_SIZE);
-    let mut job = highlight(ui.ctx(), ui.style(), &theme, &source.text, "c");
-    job.wrap.max_width = f32::INFINITY;
-    let galley = ui.painter().layout_job(job);
+    let galley = galley(ui, &source.text, FONT_SIZE);
     let height = ui.available_height();
     // The source next to machine code has another identifier, and scrolls by itself.
     let id = ui.make_persistent_id("source-in-sight");
@@ -124,6 +121,13 @@ pub(super) fn show(ui: &mut Ui, source: &Source) -> bool {
     ui.data_mut(|data| data.insert_temp(id, now));
     // The pass after it counts too: by then the surrounding panel has its size.
     scrolls || before.is_some_and(|before| before.scrolled)
+}
+
+/// Lays source out in highlighted lines of this font size, which are not wrapped.
+pub(super) fn galley(ui: &Ui, source: &str, size: f32) -> Arc<Galley> {
+    let mut job = highlight(ui.ctx(), ui.style(), &CodeTheme::dark(size), source, "c");
+    job.wrap.max_width = f32::INFINITY;
+    ui.painter().layout_job(job)
 }
 
 /// Lays all lines out with their numbers. If `scrolls`, scrolls to [`Source::focus_line`], without animation, since egui

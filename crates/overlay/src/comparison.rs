@@ -5,7 +5,7 @@ use super::theme;
 use base::timing::{Noise, noise};
 use box_filter::VariantId;
 use box_filter::Work;
-use engine::stats::Scores;
+use engine::stats::{Score, Scores};
 
 /// Returns the variants that are compared: those whose times are device times of the same work on the same bytes. The other
 /// back ends are measured by other clocks, `planar` filters other bytes, and `auto` is one of the compared variants under
@@ -43,6 +43,17 @@ pub(crate) enum Comparison {
 }
 
 impl Comparison {
+    /// Compares two variants by their scores, the slow one first.
+    pub(crate) fn between(slow: (VariantId, &Score), fast: (VariantId, &Score)) -> Self {
+        let fewest = if slow.1.n <= fast.1.n { slow } else { fast };
+        let fewest = (fewest.0, fewest.1.n);
+        if fewest.1 < MIN_FRAMES {
+            return Self::Pending { variant: fewest.0, frames: fewest.1 };
+        }
+        let noise = [slow.1.noise, fast.1.noise];
+        Self::Measured { slow: slow.0, fast: fast.0, factor: slow.1.ms / fast.1.ms, noise, fewest }
+    }
+
     /// Returns the title of the scoreboard: the fastest and the slowest measured kernel, such as "fused vs. naive", or "The
     /// ladder" before both are measured.
     pub(crate) fn title(&self) -> String {
@@ -52,12 +63,12 @@ impl Comparison {
         }
     }
 
-    /// Returns the factor, "2,300× faster", or "~2,000× faster" if it is noisy; `None` while too few frames were measured.
+    /// Returns the factor, "2,300×", or "~2,000×" if it is noisy; `None` while too few frames were measured.
     pub(crate) fn factor(&self) -> Option<String> {
         let Self::Measured { factor, noise, .. } = self else { return None };
         // The noise that leaves fewer digits.
         let noise = noise.iter().copied().flatten().min_by_key(Noise::digits);
-        Some(format!("{}\u{d7} faster", theme::with_noise(*factor, noise, theme::short_number)))
+        Some(format!("{}\u{d7}", theme::with_noise(*factor, noise, theme::short_number)))
     }
 
     /// Returns the number of frames of a kernel while a factor of its time may still change: "naive: 2 frames".
@@ -85,13 +96,7 @@ pub(crate) fn compare(scores: &Scores, radius: u32, size: (u32, u32)) -> Option<
         let fast = measured().min_by(|a, b| a.1.ms.total_cmp(&b.1.ms))?;
         let factor = slow.1.ms / fast.1.ms;
         // Kernels that are equally fast within the digits shown are not compared.
-        (slow.0 != fast.0 && factor.is_finite() && factor >= 1.05).then_some((slow, fast, factor))
+        (slow.0 != fast.0 && factor.is_finite() && factor >= 1.05).then(|| Comparison::between(slow, fast))
     };
-    if let Some(((slow, most), (fast, least), factor)) = between(MIN_FRAMES) {
-        let fewest = if most.n <= least.n { (slow, most.n) } else { (fast, least.n) };
-        return Some(Comparison::Measured { slow, fast, factor, noise: [most.noise, least.noise], fewest });
-    }
-    let (slow, fast, _) = between(0)?;
-    let (variant, score) = [slow, fast].into_iter().find(|(_, score)| score.n < MIN_FRAMES)?;
-    Some(Comparison::Pending { variant, frames: score.n })
+    between(MIN_FRAMES).or_else(|| between(0))
 }

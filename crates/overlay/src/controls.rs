@@ -172,6 +172,7 @@ fn picture_lines(view: &View) -> Vec<MenuLine> {
         line("Next scene", "v", "Movie, test card or cloth", Action::NextScene, view.scene.is_some()),
         line("Next device", "Ctrl D", "Filter with the next OpenCL device", Action::NextDevice, false),
         line("Fullscreen", "f", "Enter or leave fullscreen", Action::ToggleFullscreen, false),
+        line("Talk", "F6", "Show the ladder in large type, for a projector", Action::ToggleTalk, false),
         line("Save frame", "s", "Save the filtered picture as a PNG", Action::SaveFrame, false),
         line("Save window", "S", "Save the window with the overlay as a PNG", Action::SaveWindow, false),
         line("Export", "Ctrl E", "Save the statistics and a trace", Action::ExportStats, false),

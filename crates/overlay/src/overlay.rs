@@ -23,7 +23,7 @@ use crate::view::View;
 use crate::wipe::WipeLine;
 use crate::{
     conversions, correction, devices, headline, hover, kernels, keys, lab, line, mouse, notices, scopes,
-    scoreboard, stages, strip, theme, timeline, tuning,
+    scoreboard, stages, strip, talk, theme, timeline, tuning,
 };
 
 /// Points before the text of the folded headline, where its triangle stands.
@@ -34,6 +34,8 @@ const LINE_TEXT_LEFT: f32 = 26.0;
 #[derive(Debug, Default)]
 pub struct Overlay {
     visible: bool,
+    /// True while the talk is shown in place of the panels.
+    talks: bool,
     /// True if the table of keys is open.
     keys_open: bool,
     /// The open panels, and their order in the column.
@@ -131,7 +133,18 @@ impl Overlay {
 
     /// Returns true if this panel is open and the overlay is not hidden.
     pub fn is_panel_visible(&self, panel: Panel) -> bool {
-        self.visible && self.panels.is_open(panel)
+        self.visible && !self.talks && self.panels.is_open(panel)
+    }
+
+    /// Begins or ends the talk, which shows the ladder in large type. It begins also while the overlay is hidden.
+    pub fn toggle_talk(&mut self) {
+        self.talks = !self.is_talk_visible();
+        self.visible |= self.talks;
+    }
+
+    /// Returns true if the talk is on the screen.
+    pub fn is_talk_visible(&self) -> bool {
+        self.visible && self.talks
     }
 
     /// Opens or closes the table of keys.
@@ -161,7 +174,7 @@ impl Overlay {
 
     /// Returns true if the overlay shows measurements of the picture (scopes or heat map), which cost device time.
     pub fn needs_readings(&self) -> bool {
-        self.visible && (self.switches.heat || self.panels.is_open(Panel::Scopes))
+        self.visible && !self.talks && (self.switches.heat || self.panels.is_open(Panel::Scopes))
     }
 
     /// Puts the column of panels back to its default side and width, with unfolded panels.
@@ -194,7 +207,11 @@ impl Overlay {
         let window = ui.max_rect().shrink(theme::GAP);
         self.numbers.refresh(view.recorder, ui.input(|i| i.time));
         let changed = self.hidden.note_changes(view);
-        if self.visible {
+        if self.is_talk_visible() {
+            let free = talk::show(ui, window, view, &self.numbers.scores, &mut actions);
+            self.wipe_line.show(ui, free, view, &self.numbers, &mut actions);
+            self.show_notices(ui, window, free, view, true, &mut actions);
+        } else if self.visible {
             self.show_visible(ui, window, view, &mut actions);
         } else {
             self.show_hidden(ui, window, view, changed, &mut actions);

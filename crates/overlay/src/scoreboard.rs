@@ -158,7 +158,8 @@ pub(crate) fn show(
     let at = inner.right_center();
     let factor = match comparison.and_then(|comparison| comparison.factor()) {
         Some(factor) => {
-            ui.painter().text(at, Align2::RIGHT_CENTER, factor, theme::words(25.0), theme::FILTER)
+            let text = format!("{factor} faster");
+            ui.painter().text(at, Align2::RIGHT_CENTER, text, theme::words(25.0), theme::FILTER)
         }
         None => {
             let can = |row: &VariantRow| {

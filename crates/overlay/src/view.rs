@@ -214,6 +214,8 @@ pub struct View<'a> {
     pub kernels: &'a Kernels,
     /// The data races and out-of-bounds accesses that Oclgrind has found in kernels.
     pub races: &'a RaceReport,
+    /// The [heart](crate::heart) of the selected variant's kernels, for the talk; `None` if it has no kernels.
+    pub heart: Option<&'a str>,
     /// The variant and configuration that [`VariantId::Auto`] uses for this size and radius; `None` until it is built.
     pub auto: Option<&'a AutoChoice>,
 }

@@ -214,6 +214,7 @@ impl Player<'_> {
             conversions: self.check.shown(),
             kernels: self.kernels.shown(),
             races: self.races.shown(),
+            heart: self.talk.heart(),
             auto: auto.as_ref(),
         };
         let (overlay, timer) = (&mut self.cx.overlay, self.cx.frames.presenter.gl_timer());

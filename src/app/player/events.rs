@@ -10,7 +10,7 @@ use crate::app::input::{self, Command};
 use crate::scene::Input;
 use base::error::Result;
 use box_filter::MAX_RADIUS;
-use overlay::Action;
+use overlay::{Action, variant_after};
 
 impl Player<'_> {
     /// Returns true if the user has quit, or the requested number of frames was presented.
@@ -57,7 +57,8 @@ impl Player<'_> {
             if !self.cx.overlay.path_prompt.is_open() {
                 // A dead key would combine with the next key.
                 self.cx.gl_window.window.reset_dead_keys();
-                if let Some(command) = input::command(key, self.modifiers) {
+                let talks = self.cx.overlay.is_talk_visible();
+                if let Some(command) = input::command(key, self.modifiers, talks) {
                     self.execute(command);
                 }
             } else if input::is_escape(key) {
@@ -95,8 +96,13 @@ impl Player<'_> {
                 self.act(Action::SetRadius(radius));
             }
             Command::LeaveFullscreen if cx.overlay.is_key_table_open() => cx.overlay.toggle_key_table(),
+            Command::LeaveFullscreen if cx.overlay.is_talk_visible() => cx.overlay.toggle_talk(),
             Command::LeaveFullscreen if cx.overlay.panels.is_frozen() => cx.overlay.panels.unfreeze(),
             Command::LeaveFullscreen => cx.gl_window.window.set_fullscreen(None),
+            Command::Variant(steps) => {
+                let next = variant_after(devices.running.rows(), cx.frames.choice.filter().0, steps);
+                next.into_iter().for_each(|id| self.act(Action::SetVariant(id)));
+            }
             Command::Movie(step) => movies.playlist.go(step),
             Command::SeekBy { seconds, exact } => navigation.seek_by(seconds, exact, movie, cx),
             Command::SeekEnd => navigation.refine(movie, cx),
@@ -149,6 +155,7 @@ impl Player<'_> {
             Action::Open(path) => movies.playlist.open_typed(&path),
             Action::Complete(typed) => movies.complete(typed, &cx.waker),
             Action::ToggleOverlay => cx.overlay.toggle_visible(),
+            Action::ToggleTalk => cx.overlay.toggle_talk(),
             Action::ToggleKeys => cx.overlay.toggle_key_table(),
             Action::ResetPanels => cx.overlay.reset_panels(),
             Action::MoveColumn => cx.overlay.move_column(),

@@ -20,6 +20,7 @@ mod races;
 mod repaints;
 mod save;
 mod surface;
+mod talk;
 mod texts;
 mod tuning;
 mod visibility;
@@ -61,6 +62,7 @@ use peaks::PeakMeasurement;
 use races::RaceCheck;
 use repaints::Repaints;
 use surface::Surface;
+use talk::Talk;
 use tuning::BackgroundTuning;
 use video::Decoder;
 use visibility::Visibility;
@@ -121,6 +123,7 @@ pub(crate) struct Player<'a> {
     check: ConversionCheck,
     kernels: LiveKernels,
     races: RaceCheck,
+    talk: Talk,
     visibility: Visibility,
     cpu: CpuLoad,
     clock_monitor: ClockMonitor,
@@ -203,6 +206,7 @@ impl<'a> Player<'a> {
             check: ConversionCheck::default(),
             kernels: LiveKernels::begin(settings.kernel_folders, &sources, waker)?,
             races: RaceCheck::default(),
+            talk: Talk::default(),
             visibility: Visibility::default(),
             cpu: CpuLoad::new(),
             clock_monitor: ClockMonitor::default(),
@@ -222,6 +226,9 @@ impl<'a> Player<'a> {
             },
         };
         let of_movie = player.movies.remark.clone();
+        if args.talk {
+            player.cx.overlay.toggle_talk();
+        }
         player.cx.overlay.lacks_drops = player.cx.gl_window.lacks_drops();
         for error in unreadable.into_iter().chain(remark).chain(other_interface).chain(of_movie) {
             player.cx.notify(error, false);
@@ -292,6 +299,7 @@ impl<'a> Player<'a> {
         kernels.update(devices, cx);
         let kind = devices.running.info().map_or(DeviceKind::Cpu, |info| info.kind);
         self.races.update(kernels, kind, cx);
+        self.talk.update(devices, kernels, cx);
         let obstacle = if self.lab.measures() { Some(Wait::Lab) } else { others };
         kernels.compare(obstacle.is_some(), devices, cx);
         let obstacle = obstacle.or_else(|| kernels.are_compared().then_some(Wait::Versions));

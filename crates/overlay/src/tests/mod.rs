@@ -17,6 +17,7 @@ mod pictures;
 mod places;
 mod scoreboard;
 mod seekbar;
+mod talk;
 mod why;
 
 use super::*;
@@ -56,6 +57,7 @@ struct Fixture<'a> {
     races: RaceReport,
     device: Option<opencl::cl::DeviceInfo>,
     clock: opencl::clock::ClockState,
+    heart: Option<String>,
     chosen: VariantId,
     radius: u32,
     paused: bool,
@@ -144,6 +146,7 @@ impl<'a> Fixture<'a> {
             races: RaceReport::default(),
             device: None,
             clock: opencl::clock::ClockState::Trusted,
+            heart: None,
             chosen: VariantId::Flat,
             radius: 7,
             paused: false,
@@ -215,6 +218,7 @@ impl<'a> Fixture<'a> {
             conversions: &self.conversions,
             kernels: &self.kernels,
             races: &self.races,
+            heart: self.heart.as_deref(),
             auto: None,
             readings: self.readings.as_ref(),
             readings_error: None,

@@ -1,4 +1,4 @@
-//! Compares pictures of the overlay with goldens: six states with fixed numbers, drawn by OpenGL without a window.
+//! Compares pictures of the overlay with goldens: seven states with fixed numbers, drawn by OpenGL without a window.
 
 use std::path::Path;
 
@@ -98,7 +98,7 @@ fn state<'a>(machine: &'a Machine, rows: &'a [DeviceRow<'a>], pixels: Vec2, open
 }
 
 #[test]
-fn pictures_of_six_states() {
+fn pictures_of_seven_states() {
     let headless = Headless::new().unwrap();
     let machine = Machine::new();
     let rows = machine.rows();
@@ -110,6 +110,7 @@ fn pictures_of_six_states() {
         ("devices-small", state(vec2(640.0, 360.0), &[Panel::Devices])),
         ("lab-large", state(vec2(1920.0, 1080.0), &[Panel::Lab, Panel::Conversions])),
         ("tuning-left", state(vec2(1280.0, 720.0), &[Panel::Tuning])),
+        ("talk", super::talk::talk(vec2(1280.0, 720.0))),
     ];
     for (name, mut fixture) in states {
         fixture.change(|s| s.column.left = name == "tuning-left");

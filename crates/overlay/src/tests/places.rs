@@ -6,11 +6,11 @@ use super::*;
 use ladder::tune::Status;
 
 /// The sizes of windows in pixels.
-const PIXELS: [Vec2; 4] =
+pub(super) const PIXELS: [Vec2; 4] =
     [vec2(640.0, 360.0), vec2(1280.0, 720.0), vec2(1920.0, 1080.0), vec2(3840.0, 2160.0)];
 
 /// Returns the size in points of a window of these pixels on a display of this scale, and the pixels of a point.
-fn points(pixels: Vec2, scale: f32) -> (Vec2, f32) {
+pub(super) fn points(pixels: Vec2, scale: f32) -> (Vec2, f32) {
     let zoom = crate::zoom(pixels.x / scale, pixels.y / scale);
     (pixels / scale / zoom, scale * zoom)
 }
@@ -20,7 +20,7 @@ const LONG: [&str; 4] = ["0: take, ", "Best so far: ", "03_flat.cl: flat", "int_
 
 /// Returns what is wrong with the places of the texts of the last pass. With `scrolls`, panels are wider than the window, and
 /// their texts scroll to the side.
-fn faults(fixture: &Fixture, scrolls: bool) -> Vec<String> {
+pub(super) fn faults(fixture: &Fixture, scrolls: bool) -> Vec<String> {
     let window = Rect::from_min_size(Pos2::ZERO, fixture.size);
     let mut faults = Vec::new();
     for (n, (text, rect)) in fixture.texts.iter().enumerate() {

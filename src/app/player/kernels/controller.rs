@@ -84,6 +84,13 @@ impl LiveKernels {
         is_same(variant, kind, &current, sources)
     }
 
+    /// Returns the number and the sources of the version whose kernels are in use for a variant; 0 and the built-in sources if it is
+    /// none.
+    pub(in crate::app::player) fn in_use(&self, variant: VariantId) -> (u64, Sources) {
+        let kept = self.versions.version_in_use(Subject::Variant(variant));
+        kept.map(|kept| (kept.number, kept.sources.clone())).unwrap_or_default()
+    }
+
     /// Returns the kernel file of a variant in a version, for the metadata of files; `None` if the variant has no kernels or the
     /// version is not kept any more.
     pub(in crate::app::player) fn used(

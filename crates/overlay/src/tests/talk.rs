@@ -1,0 +1,192 @@
+//! Tests of the talk: what it says of the selected variant, its bars, keys and places.
+
+use super::places::{PIXELS, faults, points};
+use super::*;
+use engine::frame_loop::VariantStatus;
+use opencl::cl::DeviceKind;
+use opencl::sources::Sources;
+
+/// Returns an overlay with the talk, in which `naive` took 845 ms and `flat`, the selected variant, takes 8.45 ms.
+pub(super) fn talk(size: Vec2) -> Fixture<'static> {
+    let mut fixture = Fixture::new(size);
+    for row in &mut fixture.variants {
+        (row.title, row.idea) = (row.id.info().title, row.id.info().idea);
+    }
+    fixture.overlay.toggle_talk();
+    fixture.choose_variant(VariantId::Flat);
+    fixture
+}
+
+impl Fixture<'_> {
+    /// Selects a variant with the heart of its built-in kernels.
+    fn choose_variant(&mut self, id: VariantId) {
+        self.chosen = id;
+        let file = id.files(DeviceKind::Cpu).and_then(|files| files.first().copied());
+        self.heart = file.map(|file| heart(&Sources::default().text(file).unwrap_or_default()));
+        self.pass(vec![]);
+    }
+
+    /// Returns how many bars have this colour.
+    fn bars(&self, color: Color32) -> usize {
+        self.rects.iter().filter(|(rect, fill)| *fill == color && rect.height() < 30.0).count()
+    }
+
+    fn assert_shows(&self, texts: &[&str]) {
+        for text in texts {
+            assert!(self.find(text).is_some(), "no '{text}' in {:?}", self.texts);
+        }
+    }
+
+    /// Returns how many texts equal `text`.
+    fn count(&self, text: &str) -> usize {
+        self.texts.iter().filter(|(other, _)| other == text).count()
+    }
+}
+
+#[test]
+fn the_talk_says_what_the_selected_variant_does_and_takes() {
+    let mut fixture = talk(SIZES[0]);
+    fixture.assert_shows(&[
+        "r = 7 \u{b7} 1280 \u{d7} 720 \u{b7} no OpenCL device",
+        "Flat",
+        "100\u{d7} as fast as naive",
+        "The same two passes on plain buffers, without the sampler.",
+        "naive",
+        "845 ms",
+        "running-sum",
+    ]);
+    assert_eq!(fixture.count("8.45 ms"), 2, "in its row and in large type: {:?}", fixture.texts);
+    assert!(
+        fixture.shows("sum += convert_ushort4(line[clamp(x + i, 0, width - 1)]);"),
+        "{:?}",
+        fixture.texts
+    );
+    assert!(fixture.find("Panels").is_none() && fixture.find("filter alone").is_none());
+    // A bar for each variant that was shown, and the troughs of the ladder's six variants.
+    assert_eq!([theme::FILTER, theme::FILTER_DIM, theme::TROUGH].map(|color| fixture.bars(color)), [1, 1, 6]);
+    fixture.choose_variant(VariantId::Naive);
+    fixture.assert_shows(&["Naive", "the baseline"]);
+    fixture.overlay.toggle_talk();
+    fixture.pass(vec![]);
+    assert!(fixture.find("Panels").is_some() && fixture.find("the baseline").is_none());
+}
+
+#[test]
+fn a_number_of_the_talk_belongs_to_what_stands_beside_it() {
+    let mut fixture = talk(SIZES[0]);
+    // The picture on the screen is still that of `flat`.
+    fixture.choose_variant(VariantId::Fused);
+    assert_eq!(fixture.count("8.45 ms"), 1, "{:?}", fixture.texts);
+    assert_eq!(fixture.count(theme::UNKNOWN), 6, "time, factor and four rows: {:?}", fixture.texts);
+    assert_eq!(fixture.bars(theme::FILTER), 0);
+    fixture.busy = Some(busy(VariantId::Fused, 7, 1.3, Some(12.0)));
+    fixture.pass(vec![]);
+    fixture.assert_shows(&["1.3 of about 12 s"]);
+    fixture.busy = None;
+    fixture.push(VariantId::Fused, 7, 0.37, 20);
+    fixture.pass(vec![]);
+    fixture.assert_shows(&["2,300\u{d7} as fast as naive"]);
+    // At another radius nothing was measured.
+    fixture.radius = 8;
+    fixture.pass(vec![]);
+    assert!(fixture.shows("r = 8") && !fixture.shows(" ms"), "{:?}", fixture.texts);
+    assert_eq!(fixture.count(theme::UNKNOWN), 8, "{:?}", fixture.texts);
+    assert_eq!(fixture.bars(theme::FILTER) + fixture.bars(theme::FILTER_DIM), 0);
+}
+
+#[test]
+fn the_factor_is_to_the_first_variant_that_is_available_and_needs_frames() {
+    let error = || VariantStatus::Unavailable(Error::new("No images.", "", ""));
+    let mut fixture = talk(SIZES[0]);
+    fixture.variants[VariantId::Naive as usize].status = error();
+    fixture.push(VariantId::Separable, 7, 84.5, 20);
+    fixture.push(VariantId::Flat, 7, 8.45, 20);
+    fixture.time += 1.0;
+    fixture.choose_variant(VariantId::Flat);
+    fixture.assert_shows(&["not available", "10\u{d7} as fast as separable"]);
+    fixture.push(VariantId::Fused, 7, 0.5, 1);
+    fixture.choose_variant(VariantId::Fused);
+    fixture.assert_shows(&["fused: 1 of 2 frames"]);
+    // GLSL's time is another clock's.
+    fixture.push(VariantId::Glsl, 7, 3.0, 20);
+    fixture.choose_variant(VariantId::Glsl);
+    fixture.assert_shows(&["GLSL", "3.00 ms", theme::UNKNOWN]);
+    assert!(!fixture.shows("as fast as") && !fixture.shows("// heart"), "{:?}", fixture.texts);
+    fixture.choose_variant(VariantId::Flat);
+    fixture.heart = Some(String::new());
+    fixture.pass(vec![]);
+    fixture.assert_shows(&["No line of this kernel is marked with // heart."]);
+}
+
+#[test]
+fn the_talk_goes_on_along_the_ladder_and_leaves_out_what_is_unavailable() {
+    let error = || VariantStatus::Unavailable(Error::new("No images.", "", ""));
+    let mut rows: Vec<(VariantId, VariantStatus)> =
+        VariantId::ALL.into_iter().map(|id| (id, VariantStatus::Ready)).collect();
+    use VariantId::{Auto, Flat, Fused, Naive, Off, RunningSum, Separable};
+    for (chosen, steps, next) in [
+        (Naive, 1, Some(Separable)),
+        (RunningSum, 1, Some(Fused)),
+        (Fused, 1, None),
+        (Fused, -1, Some(RunningSum)),
+        (Naive, -1, None),
+        (Flat, isize::MIN, Some(Naive)),
+        (Flat, isize::MAX, Some(Fused)),
+        (Off, 1, Some(Naive)),
+        (Auto, -1, Some(Fused)),
+    ] {
+        assert_eq!(variant_after(&rows, chosen, steps), next, "{chosen} {steps}");
+    }
+    rows[Separable as usize].1 = error();
+    assert_eq!(variant_after(&rows, Naive, 1), Some(Flat));
+    assert_eq!(variant_after(&[], Naive, 1), None);
+}
+
+#[test]
+fn the_mouse_selects_variants_and_ends_the_talk() {
+    let mut fixture = talk(SIZES[0]);
+    assert_eq!(fixture.click("fused"), [Action::SetVariant(VariantId::Fused)]);
+    assert_eq!(fixture.click("\u{d7}"), [Action::ToggleTalk]);
+    fixture.overlay.toggle_talk();
+    fixture.pass(vec![]);
+    assert_eq!(fixture.click("Picture"), []);
+    fixture.pass(vec![]);
+    assert!(fixture.find("F6").is_some(), "the menu has the key: {:?}", fixture.texts);
+    assert_eq!(fixture.click("Talk"), [Action::ToggleTalk]);
+}
+
+#[test]
+fn the_talk_begins_while_the_overlay_is_hidden() {
+    let mut fixture = Fixture::new(SIZES[0]);
+    fixture.overlay.toggle_visible();
+    fixture.overlay.toggle_talk();
+    assert!(fixture.overlay.is_talk_visible());
+    // The key that hides the overlay hides the talk, too.
+    fixture.overlay.toggle_visible();
+    fixture.pass(vec![]);
+    assert!(fixture.find("845 ms").is_none() && !fixture.overlay.is_talk_visible());
+    fixture.overlay.toggle_visible();
+    fixture.pass(vec![]);
+    assert!(fixture.find("845 ms").is_some());
+}
+
+#[test]
+fn no_text_of_the_talk_is_cut_or_lies_over_another_and_the_picture_stays_visible() {
+    let mut found = Vec::new();
+    for (pixels, scale) in PIXELS.into_iter().flat_map(|pixels| [(pixels, 1.0), (pixels, 2.0)]) {
+        let (size, scale) = points(pixels, scale);
+        let mut fixture = talk(size);
+        fixture.scale = scale;
+        fixture.variants.push(VariantRow { id: VariantId::Own, ..fixture.variants[0].clone() });
+        for id in VariantId::WITH_OWN {
+            fixture.choose_variant(id);
+            found.extend(faults(&fixture, false).into_iter().map(|fault| format!("{id} at {size}: {fault}")));
+            let right = pos2(size.x * 0.75, size.y * 0.25);
+            let covers =
+                |name| fixture.ctx.read_response(panel::cover_id(name)).unwrap().rect.contains(right);
+            assert!(!["talk", "talk-variant"].into_iter().any(covers), "the picture at {size}");
+        }
+    }
+    found.dedup();
+    assert!(found.is_empty(), "{} faults:\n{}", found.len(), found.join("\n"));
+}
