@@ -15,10 +15,11 @@ use crate::cli::live::Step;
 use base::error::{Error, Result};
 use base::jobs::{Job, Reporter, Waker};
 use base::timing::Series;
+use ladder::saved::KernelFile;
 use opencl::drivers;
 use opencl::process::lower_priority;
 use opencl::sandbox::{Event, Sandbox};
-use overlay::{LabRow, LabRun};
+use overlay::{LabKernel, LabRow, LabRun};
 
 /// Interval in which a measurement checks whether it was cancelled.
 const CANCEL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
@@ -167,6 +168,8 @@ struct Variant {
     outcome: String,
     reason: Option<String>,
     chosen: Option<String>,
+    kernel: Option<KernelFile>,
+    parameters: Option<String>,
     device_ms: Option<Series>,
     wall_ms: Option<Series>,
     gb_s: Option<f64>,
@@ -188,6 +191,10 @@ fn row(variant: &Variant) -> LabRow {
         outcome: if not_timed { String::new() } else { variant.outcome.clone() },
         reason: variant.reason.clone(),
         chosen: variant.chosen.clone(),
+        kernel: variant.kernel.as_ref().map(|kernel| LabKernel {
+            file: kernel.file.clone(),
+            parameters: variant.parameters.clone().unwrap_or_default(),
+        }),
         time: variant.device_ms.or(variant.wall_ms).filter(|_| has_time),
         by_wall: variant.device_ms.is_none(),
         noisy: noisy(Some(&variant.noisy)),
@@ -233,7 +240,7 @@ mod tests {
         let text = format!(
             r#"{{"done": 4, "steps": 9, "next": "timing", "results": {{"devices": [{{"name": "A", "runs": [
                 {{"case": 1, "limit": "copy", "limit_ms": {series}, "limit_noisy": false, "variants": [
-                {{"id": "a", "outcome": "ok", "device_ms": {series}, "wall_ms": null, "gb_s": 3.0, "gflop_s": null,
+                {{"id": "a", "outcome": "ok", "kernel": {{"file": "x.cl", "hash": "1"}}, "parameters": "N=4", "device_ms": {series}, "wall_ms": null, "gb_s": 3.0, "gflop_s": null,
                   "noisy": "Only 1 run."}},
                 {{"id": "b", "outcome": "skipped", "reason": "It was not timed.", "noisy": false}},
                 {{"id": "c", "outcome": "unsupported", "reason": "No room.", "noisy": false}}],
@@ -247,6 +254,8 @@ mod tests {
         assert_eq!(run.peak.as_ref().unwrap().time.unwrap().p50, 2.0);
         let [a, b, c] = run.rows.as_slice() else { panic!("three rows") };
         assert_eq!((a.rate, a.noisy.as_deref()), (Some((3.0, "GB/s")), Some("Only 1 run.")));
+        let kernel = a.kernel.as_ref().map(|kernel| (kernel.file.as_str(), kernel.parameters.as_str()));
+        assert_eq!((kernel, &b.kernel), (Some(("x.cl", "N=4")), &None));
         assert_eq!((b.outcome.as_str(), b.time), ("", None), "nothing is known of it yet");
         assert_eq!((c.outcome.as_str(), c.reason.as_deref()), ("unsupported", Some("No room.")));
         assert!(of(&text, "B").err().unwrap().contains("'A'"));

@@ -120,6 +120,7 @@ fn run_case<L: Ladder>(
             Ok((rounds, checked, prepared)) => {
                 (row.auto_choice, row.checked) = (prepared.auto_choice.clone(), checked);
                 row.kernel = runner.kernel_file(&prepared);
+                row.parameters = prepared.parameters();
                 row.work = runner.work(&prepared, case);
                 if options.registers {
                     row.registers = runner.registers(&prepared);

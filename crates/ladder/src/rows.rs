@@ -96,6 +96,9 @@ pub struct Row {
     pub auto_choice: Option<AutoChoice>,
     /// The kernel file; `None` for variants without kernels, and if the variant was not built.
     pub kernel: Option<KernelFile>,
+    /// The parameters with which the kernels were built, as in `WIDTH=4 GROUP=64`; `None` for variants without kernels or without
+    /// parameters, and if the variant was not built.
+    pub parameters: Option<String>,
     /// The index of the folder of kernels, if the variant's kernels of several folders are compared.
     pub folder: Option<usize>,
     /// The kernels' parameters, if several configurations of the variant were timed.
@@ -120,6 +123,7 @@ impl Row {
             outcome,
             auto_choice: None,
             kernel: None,
+            parameters: None,
             folder: None,
             configuration: None,
             checked: Vec::new(),

@@ -414,6 +414,14 @@ pub struct PreparedVariant<L: Ladder> {
     kernels: Option<(&'static str, Config<L::Code>)>,
 }
 
+impl<L: Ladder> PreparedVariant<L> {
+    /// Returns the parameters of the kernels, as in `WIDTH=4 GROUP=64`; `None` if there are none.
+    pub(super) fn parameters(&self) -> Option<String> {
+        let (_, config) = self.kernels.as_ref()?;
+        Some(config.to_string()).filter(|parameters| !parameters.is_empty())
+    }
+}
+
 /// A variant's id, its parameters, and its compiled kernels.
 pub(super) type BuiltConfig<L> = (&'static str, Config<<L as Ladder>::Code>, <L as Ladder>::Built);
 

@@ -18,8 +18,10 @@ pub mod type_conversions;
 pub mod vector_add;
 
 use ladder::BackEnd;
+use ladder::config::{Config, Tunable as _};
 use ladder::runner::{Ladder, LadderInfo};
 use ladder::variant::Variant;
+use opencl::cl::DeviceKind;
 
 /// Calls the macro `$with` with all ladders of this crate, a line for each: a doc comment with what it computes, its name in
 /// code, its name in JSON, and the ladder.
@@ -61,7 +63,7 @@ pub struct LadderSummary {
 }
 
 /// Facts about a variant, as in [`Variant`].
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct VariantSummary {
     /// The id of the variant, as in [`Variant::id`].
     pub id: &'static str,
@@ -71,13 +73,20 @@ pub struct VariantSummary {
     pub idea: &'static str,
     /// The technology that the variant computes with.
     pub back_end: BackEnd,
+    /// The kernel files for CPU devices and for all others, each with its default parameters as in `WIDTH=4 GROUP=64`; `None` for
+    /// variants without kernels of their own.
+    pub kernels: [Option<(&'static str, String)>; 2],
 }
 
 /// Returns summaries of a ladder's variants.
 fn variants<L: Ladder>(ladder: &L) -> Vec<VariantSummary> {
     let summary = |variant: &Variant<L::Code, L::Host>| {
         let &Variant { id, title, idea, .. } = variant;
-        VariantSummary { id, title, idea, back_end: variant.back_end() }
+        let kernels = [DeviceKind::Cpu, DeviceKind::Gpu].map(|kind| {
+            let code = variant.code(kind)?;
+            Some((code.file(), Config::new(code, kind).to_string()))
+        });
+        VariantSummary { id, title, idea, back_end: variant.back_end(), kernels }
     };
     ladder.variants().iter().map(summary).collect()
 }

@@ -10,6 +10,7 @@ use crate::column::{Column, ColumnState};
 use crate::controls::ControlsState;
 use crate::hatch::Hatch;
 use crate::hidden::{self, HiddenTimers};
+use crate::lab::LabKernel;
 use crate::layout::{self, Layout};
 use crate::messages::Messages;
 use crate::open_panels::OpenPanels;
@@ -140,6 +141,11 @@ impl Overlay {
     pub fn toggle_talk(&mut self) {
         self.talks = !self.is_talk_visible();
         self.visible |= self.talks;
+    }
+
+    /// Returns the kernels of the variant that is selected in the Lab; `None` if it has none, and while the Lab is not shown.
+    pub fn lab_kernel(&self) -> Option<&LabKernel> {
+        self.lab.kernel().filter(|_| self.is_panel_visible(Panel::Lab))
     }
 
     /// Returns true if the talk is on the screen.
@@ -410,7 +416,7 @@ impl Overlay {
             Panel::Tuning => padded(ui, MARGIN, |ui| {
                 tuning::show(ui, view.tuning, view.auto, &mut self.tuning_variant, actions);
             }),
-            Panel::Lab => padded(ui, MARGIN, |ui| lab::show(ui, view, &mut self.lab, actions)),
+            Panel::Lab => padded(ui, MARGIN, |ui| lab::show(ui, view, &mut self.lab, switches, actions)),
             Panel::Conversions => padded(ui, MARGIN, |ui| conversions::show(ui, view.conversions, actions)),
             Panel::Kernels => padded(ui, MARGIN, |ui| {
                 kernels::show(ui, room - MARGIN.sum().y, view, switches, actions);

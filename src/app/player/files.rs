@@ -47,17 +47,22 @@ impl Player<'_> {
         }
     }
 
-    /// Saves the statistics as CSV and JSON, and the recorded events as a trace.
+    /// Saves the statistics as CSV and JSON, the recorded events as a trace, and the results of the Lab, if there are some.
     pub(super) fn export_stats(&mut self) {
         let (context, recorder) = (self.export_context(), self.cx.frames.recorder.clone());
         let (recorded, trace) = (log::copy(), self.trace_context());
+        let lab = [("lab.json", self.lab.results()), ("bench.json", self.lab.report())];
+        let lab: Vec<(&str, Value)> =
+            lab.into_iter().filter_map(|(ending, results)| Some((ending, results?))).collect();
+        let endings: Vec<&str> =
+            ["csv", "json", "trace.json"].into_iter().chain(lab.iter().map(|(ending, _)| *ending)).collect();
         let write = move |paths: &[PathBuf]| {
-            let [tables @ .., last] = paths else { return Ok(()) };
-            tables.iter().try_for_each(|path| stats::export(path, &recorder, &context))?;
+            let [csv, json, last, of_lab @ ..] = paths else { return Ok(()) };
+            [csv, json].into_iter().try_for_each(|path| stats::export(path, &recorder, &context))?;
+            of_lab.iter().zip(&lab).try_for_each(|(path, (_, results))| save_json(path, results))?;
             recorded.map_or(Ok(()), |recorded| write_trace(last, &recorded, &trace))
         };
-        let endings = &["csv", "json", "trace.json"];
-        let begun = self.saves.begin("stats", endings, write, &self.cx.waker);
+        let begun = self.saves.begin("stats", &endings, write, &self.cx.waker);
         self.cx.or_notify(begun);
     }
 

@@ -1,6 +1,8 @@
 //! The measurement of a ladder (a set of variants that compute the same result) in the overlay's Lab. It advances only while the
 //! movie stands still: then no frame is timed, and no work for the movie disturbs the measurement.
 
+mod code;
+
 use std::ffi::OsString;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
@@ -33,6 +35,7 @@ pub(super) struct LabMeasurement {
     benchmarked: Option<usize>,
     /// The results of the box filter on each device, in the format of `clreel bench --save`.
     reports: Vec<Value>,
+    code: code::CodeRequest,
 }
 
 impl LabMeasurement {
@@ -195,7 +198,9 @@ impl LabMeasurement {
         let before = std::mem::take(&mut self.shown.benchmark);
         let device = devices.running.info();
         let name = device.map(|info| info.name.clone()).unwrap_or_default();
-        self.shown = Lab { case: Some(case), device: name.clone(), benchmark: before, ..Lab::default() };
+        let code = std::mem::take(&mut self.shown.code);
+        self.shown =
+            Lab { case: Some(case), device: name.clone(), benchmark: before, code, ..Lab::default() };
         (self.benchmarked, self.results) = (None, None);
         let (Some(new), Some(info)) = (benchmark, device) else { return };
         let benchmark = &mut self.shown.benchmark;

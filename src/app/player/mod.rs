@@ -300,6 +300,7 @@ impl<'a> Player<'a> {
         let kind = devices.running.info().map_or(DeviceKind::Cpu, |info| info.kind);
         self.races.update(kernels, kind, cx);
         self.talk.update(devices, kernels, cx);
+        self.lab.update_code(devices, kernels, cx);
         let obstacle = if self.lab.measures() { Some(Wait::Lab) } else { others };
         kernels.compare(obstacle.is_some(), devices, cx);
         let obstacle = obstacle.or_else(|| kernels.are_compared().then_some(Wait::Versions));

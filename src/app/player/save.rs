@@ -56,11 +56,12 @@ impl SaveJobs {
     pub(super) fn begin(
         &mut self,
         kind: &'static str,
-        endings: &'static [&'static str],
+        endings: &[&'static str],
         write: impl FnOnce(&[PathBuf]) -> Result<()> + Send + 'static,
         waker: &Waker,
     ) -> Result<()> {
-        let save = move |_: &_| save_in(&folders(), kind, SystemTime::now(), endings, write);
+        let endings = endings.to_vec();
+        let save = move |_: &_| save_in(&folders(), kind, SystemTime::now(), &endings, write);
         self.running.push(Job::spawn("save", "A file could not be saved.", waker, save)?);
         Ok(())
     }

@@ -102,6 +102,9 @@ struct RowEntry<'a> {
     reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     kernel: Option<&'a KernelFile>,
+    /// The parameters with which the kernels were built.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parameters: Option<&'a str>,
     /// The index of the folder of kernels.
     #[serde(skip_serializing_if = "Option::is_none")]
     folder: Option<usize>,
@@ -302,6 +305,7 @@ fn row_entry<'a>(entry: &RunEntry<'a>, row: &'a Row) -> RowEntry<'a> {
         outcome: row.outcome.word(),
         reason: row.outcome.reason().or_else(|| run.clock_reason(row)),
         kernel: row.kernel.as_ref(),
+        parameters: row.parameters.as_deref(),
         folder: row.folder,
         configuration: row.configuration.as_deref(),
         compared: run.ratio_of_folders(row).map(RatioEntry::new),

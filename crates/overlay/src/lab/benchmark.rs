@@ -3,14 +3,17 @@
 
 use std::fmt::Write as _;
 
-use egui::{Align2, Button, Color32, Rect, Sense, Ui, pos2, vec2};
+use egui::{Align2, Button, Color32, Ui, pos2, vec2};
 
-use super::{LabRow, LabRun, chart, show_choices, show_faults, show_state, table};
+use super::details::{LabKernel, Variant};
+use super::{LabRow, LabRun, Selection, chart, show_choices, show_faults, show_state, table};
 use crate::hover::Explain as _;
 use crate::panel::line;
 use crate::{Action, View, theme};
 use base::text;
 use base::timing::believed;
+use box_filter::{Config, VariantId};
+use opencl::cl::DeviceKind;
 
 /// The name of the box filter's ladder.
 pub const BOX_FILTER: &str = "box_filter";
@@ -18,8 +21,6 @@ pub const BOX_FILTER: &str = "box_filter";
 const SWEEP: [u32; 5] = [1, 3, 7, 15, 31];
 /// Height in points of a row of the table.
 const ROW_HEIGHT: f32 = 16.0;
-/// Width in points of the names of variants.
-const NAMES_WIDTH: f32 = 112.0;
 
 /// A frame of a movie.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -130,8 +131,28 @@ fn cell(row: Option<&LabRow>) -> String {
     }
 }
 
-/// Lays the benchmark out. `sweep` is 1 if several radii are selected.
-pub(super) fn show(ui: &mut Ui, view: &View, sweep: &mut usize, actions: &mut Vec<Action>) {
+/// Returns the declarations of the variants, with their kernels for this kind of device.
+pub(super) fn declared_variants(kind: DeviceKind) -> Vec<Variant> {
+    let variant = |id: VariantId| {
+        let file = id.files(kind).and_then(<[_]>::first);
+        let parameters = id.kernels().map(|kernels| Config::new(kernels.code(kind), kind).to_string());
+        let kernel = file
+            .map(|file| LabKernel { file: (*file).to_owned(), parameters: parameters.unwrap_or_default() });
+        let info = id.info();
+        Variant { id: info.name, title: info.title, idea: info.idea, kernel }
+    };
+    VariantId::ALL.into_iter().filter(|id| *id != VariantId::Off).map(variant).collect()
+}
+
+/// Lays the benchmark out; `selection.size` is 1 if several radii are selected. Returns the results of the device in use, or of the
+/// first one, at the first radius, for the details of the selected variant.
+pub(super) fn show<'a>(
+    ui: &mut Ui,
+    view: &View<'a>,
+    selection: &mut Selection,
+    actions: &mut Vec<Action>,
+) -> &'a [LabRow] {
+    let sweep = &mut selection.size;
     let choices = [format!("r = {}", view.radius), format!("r = {} to {}", SWEEP[0], SWEEP[SWEEP.len() - 1])];
     if let Some(choice) = show_choices(ui, &choices, &[], *sweep) {
         *sweep = choice;
@@ -151,56 +172,84 @@ pub(super) fn show(ui: &mut Ui, view: &View, sweep: &mut usize, actions: &mut Ve
             ui.copy_text(benchmark.markdown());
         }
     };
-    show_state(ui, view.lab, Action::Benchmark(radii), others, actions);
+    show_state(ui, view, Action::Benchmark(radii), others, actions);
     actions.extend(wanted);
+    let selected = selection.variant.as_str();
     if !is_measured {
         line(ui, "The variants on the frame on the screen: verified, then timed.", theme::WEAK);
-        return;
+        let kind = view.device.map_or(DeviceKind::Cpu, |device| device.kind);
+        let unknown: Vec<LabRow> =
+            declared_variants(kind).iter().map(|variant| LabRow::unknown(variant.id)).collect();
+        let clicked = table::show(ui, None, &unknown, selected);
+        selection.variant = clicked.unwrap_or_else(|| selection.variant.clone());
+        return &[];
     }
     let devices: Vec<&BenchmarkDevice> = benchmark.devices.iter().collect();
     line(ui, &benchmark.frame.words(), theme::WEAK);
-    match (benchmark.radii.as_slice(), devices.as_slice()) {
+    let clicked = match (benchmark.radii.as_slice(), devices.as_slice()) {
         ([radius], [device]) => {
             line(ui, &format!("r = {radius}, on {}", device.name), theme::WEAK);
-            if let Some(run) = device.runs.first() {
-                table::show(ui, run.peak.as_ref(), &run.rows);
-            }
+            let run = device.runs.first();
+            run.and_then(|run| table::show(ui, run.peak.as_ref(), &run.rows, selected))
         }
-        ([radius], devices) => show_columns(ui, *radius, &benchmark.variants(), devices),
-        (radii, devices) => chart::show(ui, radii, &benchmark.variants(), devices),
-    }
+        ([radius], devices) => show_columns(ui, *radius, &benchmark.variants(), devices, selected),
+        (radii, devices) => chart::show(ui, radii, &benchmark.variants(), devices, selected),
+    };
+    selection.variant = clicked.unwrap_or_else(|| selection.variant.clone());
     show_faults(ui, devices.iter().flat_map(|device| &device.runs).flat_map(|run| &run.rows));
+    let in_use = |device: &&BenchmarkDevice| view.device.is_some_and(|info| info.name == device.name);
+    let device = benchmark.devices.iter().find(in_use).or(benchmark.devices.first());
+    device.and_then(|device| device.runs.first()).map_or(&[], |run| run.rows.as_slice())
 }
 
-/// Lays out a row for each variant with a column for each device.
-fn show_columns(ui: &mut Ui, radius: u32, variants: &[&str], devices: &[&BenchmarkDevice]) {
+/// Lays out a row for each variant, of which `selected` is marked, with a column for each device. Returns the variant that was
+/// clicked.
+fn show_columns(
+    ui: &mut Ui,
+    radius: u32,
+    variants: &[&str],
+    devices: &[&BenchmarkDevice],
+    selected: &str,
+) -> Option<String> {
     let names: Vec<String> = devices.iter().map(|device| device.name.clone()).collect();
-    show_row(ui, &format!("r = {radius}, ms"), &names, theme::WEAK);
+    let head = format!("r = {radius}, ms");
+    let width = table::names_width(ui, variants.iter().copied().chain([head.as_str()]));
+    show_row(ui, width, (&head, theme::WEAK, false), &names);
+    let mut clicked = None;
     for variant in variants {
         let cells: Vec<String> = devices.iter().map(|device| cell(device.row(radius, variant))).collect();
-        show_row(ui, variant, &cells, theme::TEXT);
+        if show_row(ui, width, (variant, theme::TEXT, *variant == selected), &cells) {
+            clicked = Some((*variant).to_owned());
+        }
     }
+    clicked
 }
 
-/// Lays out a row of the table of devices: the columns share the width.
-fn show_row(ui: &mut Ui, name: &str, cells: &[String], color: Color32) {
-    let (area, response) = ui.allocate_exact_size(vec2(ui.available_width(), ROW_HEIGHT), Sense::hover());
-    let at = (area.left_center(), Align2::LEFT_CENTER);
-    theme::elided_text(ui, at, name, theme::words(12.0), color, NAMES_WIDTH - 4.0);
-    let width = (area.width() - NAMES_WIDTH) / cells.len().max(1) as f32;
-    for (index, cell) in cells.iter().enumerate() {
-        let left = area.left() + NAMES_WIDTH + width * index as f32;
-        let room = Rect::from_min_size(pos2(left, area.top()), vec2(width - 8.0, area.height()));
-        theme::elided_text(
-            ui,
-            (room.right_center(), Align2::RIGHT_CENTER),
-            cell,
-            theme::figures(11.5),
-            color,
-            room.width(),
-        );
+/// Lays out a row of the table of devices: the name (with its colour, true if selected) in `names` points, and the cells, which share
+/// the rest of the width and have as many lines as they need. Returns true if the row was clicked.
+fn show_row(
+    ui: &mut Ui,
+    names: f32,
+    (name, color, selected): (&str, Color32, bool),
+    cells: &[String],
+) -> bool {
+    let width = (ui.available_width() - names) / cells.len().max(1) as f32;
+    let cell = |cell: &String| {
+        let mut job = egui::text::LayoutJob::simple(cell.clone(), theme::figures(11.5), color, width - 8.0);
+        job.halign = egui::Align::RIGHT;
+        ui.painter().layout_job(job)
+    };
+    let galleys: Vec<_> = cells.iter().map(cell).collect();
+    let height = galleys.iter().map(|galley| galley.size().y).fold(ROW_HEIGHT, f32::max);
+    let (area, response) = table::allocate_row(ui, vec2(ui.available_width(), height), selected);
+    ui.painter().text(area.left_center(), Align2::LEFT_CENTER, name, theme::words(12.0), color);
+    for (index, galley) in galleys.into_iter().enumerate() {
+        let right = area.left() + names + width * (index + 1) as f32 - 8.0;
+        // Such text extends to the left of its position.
+        let at = pos2(right, area.center().y - galley.size().y / 2.0);
+        ui.painter().galley(at, galley, color);
     }
-    response.explain(cells.join("\n"));
+    response.explain(cells.join("\n")).clicked()
 }
 
 #[cfg(test)]

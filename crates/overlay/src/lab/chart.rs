@@ -3,16 +3,17 @@
 use egui::ecolor::Hsva;
 use egui::{Align2, Color32, Pos2, Rect, Sense, Shape, Stroke, Ui, pos2, vec2};
 
-use super::LabRow;
 use super::benchmark::BenchmarkDevice;
+use super::{LabRow, table};
 use crate::theme;
 
 /// Height of a plot in points.
 const HEIGHT: f32 = 200.0;
 /// Space in points left of the plots, for numbers.
 const LEFT: f32 = 54.0;
-/// Space in points above and below the plots, for the devices' names and the radii.
-const ABOVE_AND_BELOW: (f32, f32) = (18.0, 18.0);
+/// Space in points between a device's name and its plot, and below the plots, for the radii.
+const NAME_GAP: f32 = 4.0;
+const BELOW: f32 = 18.0;
 /// Height in points of a line of the legend.
 const LEGEND_HEIGHT: f32 = 15.0;
 
@@ -56,19 +57,31 @@ fn place(radius: u32) -> f64 {
     f64::from(2 * radius + 1).log10()
 }
 
-/// Lays the plots and the legend out.
-pub(super) fn show(ui: &mut Ui, radii: &[u32], variants: &[&str], devices: &[&BenchmarkDevice]) {
+/// Lays the plots and the legend out, in which the variant `selected` is marked. Returns the variant that was clicked.
+pub(super) fn show(
+    ui: &mut Ui,
+    radii: &[u32],
+    variants: &[&str],
+    devices: &[&BenchmarkDevice],
+    selected: &str,
+) -> Option<String> {
     let rows = devices.iter().flat_map(|device| &device.runs).flat_map(|run| &run.rows);
-    let Some(axes) = Axes::new(radii, rows.filter_map(LabRow::ms)) else { return };
-    let size = vec2(ui.available_width(), HEIGHT + ABOVE_AND_BELOW.0 + ABOVE_AND_BELOW.1);
+    let axes = Axes::new(radii, rows.filter_map(LabRow::ms))?;
+    let width = (ui.available_width() - LEFT) / devices.len().max(1) as f32;
+    let name = |device: &&BenchmarkDevice| {
+        ui.painter().layout(device.name.clone(), theme::words(11.5), theme::WEAK, width - 10.0)
+    };
+    let names: Vec<_> = devices.iter().map(name).collect();
+    let above = names.iter().map(|name| name.size().y).fold(0.0, f32::max) + NAME_GAP;
+    let size = vec2(ui.available_width(), HEIGHT + above + BELOW);
     let (area, _) = ui.allocate_exact_size(size, Sense::hover());
-    let width = (area.width() - LEFT) / devices.len().max(1) as f32;
-    for (index, device) in devices.iter().enumerate() {
-        let corner = pos2(area.left() + LEFT + width * index as f32, area.top() + ABOVE_AND_BELOW.0);
+    for (index, (device, name)) in devices.iter().zip(names).enumerate() {
+        let corner = pos2(area.left() + LEFT + width * index as f32, area.top() + above);
         let plot = Rect::from_min_size(corner, vec2(width - 10.0, HEIGHT));
+        ui.painter().galley(plot.left_top() - vec2(0.0, name.size().y + 3.0), name, theme::WEAK);
         draw_plot(ui, plot, (axes, index == 0), radii, variants, device);
     }
-    show_legend(ui, variants);
+    show_legend(ui, variants, selected)
 }
 
 /// Draws the plot of a device; the first one has the numbers of the axis of times.
@@ -81,8 +94,6 @@ fn draw_plot(
     device: &BenchmarkDevice,
 ) {
     let painter = ui.painter();
-    let at = (plot.left_top() + vec2(0.0, -3.0), Align2::LEFT_BOTTOM);
-    theme::elided_text(ui, at, &device.name, theme::words(11.5), theme::WEAK, plot.width());
     let grid = Stroke::new(1.0, theme::RULE);
     for power in axes.y.0 as i32..=axes.y.1 as i32 {
         let ms = 10f64.powi(power);
@@ -119,13 +130,17 @@ fn draw_plot(
     }
 }
 
-/// Lays out the names of the variants with their colours, in as many lines as they need.
-fn show_legend(ui: &mut Ui, variants: &[&str]) {
+/// Lays out the names of the variants with their colours, in as many lines as they need. Returns the one that was clicked.
+fn show_legend(ui: &mut Ui, variants: &[&str], selected: &str) -> Option<String> {
+    let mut clicked = None;
     ui.horizontal_wrapped(|ui| {
         for (index, variant) in variants.iter().enumerate() {
             let galley = ui.painter().layout_no_wrap((*variant).to_owned(), theme::words(11.5), theme::TEXT);
             let size = vec2(galley.size().x + 20.0, LEGEND_HEIGHT);
-            let (area, _) = ui.allocate_exact_size(size, Sense::hover());
+            let (area, response) = table::allocate_row(ui, size, *variant == selected);
+            if response.clicked() {
+                clicked = Some((*variant).to_owned());
+            }
             let y = area.center().y;
             let stroke = Stroke::new(2.0, color(index, variants.len()));
             ui.painter().hline(area.left()..=area.left() + 14.0, y, stroke);
@@ -133,6 +148,7 @@ fn show_legend(ui: &mut Ui, variants: &[&str]) {
             ui.painter().galley(at, galley, theme::TEXT);
         }
     });
+    clicked
 }
 
 #[cfg(test)]

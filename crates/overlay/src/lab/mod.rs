@@ -2,6 +2,7 @@
 
 mod benchmark;
 mod chart;
+mod details;
 mod table;
 
 use egui::{Button, Color32, Ui};
@@ -9,11 +10,15 @@ use egui::{Button, Color32, Ui};
 use super::job::{JobState, start_or_stop};
 use super::panel::{Entry, choice_button, line, paragraph};
 use super::panels::Panel;
+use super::switches::Switches;
 use super::{Action, View, theme};
 use crate::hover::Explain as _;
 use base::timing::{Precision, Series};
 pub use benchmark::{BOX_FILTER, Benchmark, BenchmarkDevice, BenchmarkFrame};
-use ladders::LadderSummary;
+use details::Variant;
+pub use details::{LabCode, LabKernel};
+use ladders::{LadderSummary, VariantSummary};
+use opencl::cl::DeviceKind;
 
 /// A variant of the ladder, or the peak kernel that bounds all variants.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -24,8 +29,10 @@ pub struct LabRow {
     pub outcome: String,
     /// The reason for an outcome without times.
     pub reason: Option<String>,
-    /// The tuned configuration, if the variant has parameters.
+    /// The variant and parameters that an automatic variant has chosen.
     pub chosen: Option<String>,
+    /// The kernels that were measured; `None` for variants without kernels.
+    pub kernel: Option<LabKernel>,
     /// The times in milliseconds: device time, or wall time if there is none.
     pub time: Option<Series>,
     /// True if the times are wall time.
@@ -94,6 +101,8 @@ pub struct Lab {
     pub run: LabRun,
     /// The results of the box filter on all devices.
     pub benchmark: Benchmark,
+    /// The code of the variant that is selected in the Lab.
+    pub code: LabCode,
 }
 
 /// The ladder and the size that the user has selected.
@@ -103,12 +112,16 @@ pub(crate) struct Selection {
     /// The index of the ladder; `None` for the box filter.
     ladder: Option<usize>,
     size: usize,
+    /// The id of the selected variant; empty for the ladder's first one.
+    variant: String,
+    /// The kernels of the selected variant, if it has some.
+    kernel: Option<LabKernel>,
 }
 
 impl Default for Selection {
     /// Returns all ladders, of which the first is selected, with its second size.
     fn default() -> Self {
-        Self { ladders: ladders::all(), ladder: Some(0), size: 1 }
+        Self { ladders: ladders::all(), ladder: Some(0), size: 1, variant: String::new(), kernel: None }
     }
 }
 
@@ -117,6 +130,20 @@ impl Selection {
     fn current(&self) -> Option<(&LadderSummary, &'static str)> {
         let ladder = self.ladders.get(self.ladder?)?;
         Some((ladder, ladder.sizes.get(self.size).or(ladder.sizes.first())?))
+    }
+
+    /// Returns the kernels of the selected variant, whose code the panel shows; `None` if it has none.
+    pub(crate) fn kernel(&self) -> Option<&LabKernel> {
+        self.kernel.as_ref()
+    }
+
+    /// Selects one of `variants`, the first one if the selected variant is of another ladder; returns it.
+    fn select<'a>(&mut self, variants: &'a [Variant]) -> Option<&'a Variant> {
+        let variant = variants.iter().find(|variant| variant.id == self.variant).or(variants.first())?;
+        if variant.id != self.variant {
+            self.variant = variant.id.to_owned();
+        }
+        Some(variant)
     }
 }
 
@@ -127,6 +154,8 @@ const ABOUT: &str = "Benchmarks the box filter on the frame on the screen, or a 
                      in a child process: all variants are validated, then timed in turns.\nIt runs only while the movie is paused, one step at a time, so that \
                      neither affects the other's times.";
 
+/// The hover text of the button that pauses the movie.
+const PAUSE_HOVER: &str = "Pause the movie, so that the measurement continues";
 /// The hover text of the button that saves the results.
 const SAVE_HOVER: &str = "Save these results, for 'clreel compare'";
 
@@ -146,18 +175,55 @@ pub(crate) fn progress(lab: &Lab) -> String {
 }
 
 /// Lays the contents of the panel out.
-pub(crate) fn show(ui: &mut Ui, view: &View, selection: &mut Selection, actions: &mut Vec<Action>) {
-    let lab = view.lab;
+pub(crate) fn show(
+    ui: &mut Ui,
+    view: &View,
+    selection: &mut Selection,
+    switches: &mut Switches,
+    actions: &mut Vec<Action>,
+) {
+    let kind = view.device.map_or(DeviceKind::Cpu, |device| device.kind);
     let first = (spaced_name(BOX_FILTER), "The variants of the box filter on the frame on the screen");
     let others = selection.ladders.iter().map(|ladder| (spaced_name(ladder.name), ladder.about));
     let (names, abouts): (Vec<String>, Vec<&str>) = std::iter::once(first).chain(others).unzip();
     if let Some(index) = show_choices(ui, &names, &abouts, selection.ladder.map_or(0, |index| index + 1)) {
         (selection.ladder, selection.size) = (index.checked_sub(1), 0);
     }
-    let Some(index) = selection.ladder else {
-        benchmark::show(ui, view, &mut selection.size, actions);
-        return;
+    let variants = match selection.current() {
+        Some((ladder, _)) => declared_variants(ladder, kind),
+        None => benchmark::declared_variants(kind),
     };
+    selection.select(&variants);
+    let rows = match selection.ladder {
+        Some(index) => show_ladder(ui, view, index, selection, actions),
+        None => benchmark::show(ui, view, selection, actions),
+    };
+    let Some(variant) = selection.select(&variants) else { return };
+    let row = rows.iter().find(|row| row.name == variant.id);
+    details::show(ui, variant, row, &view.lab.code, switches);
+    selection.kernel = variant.kernel(row);
+}
+
+/// Returns the declarations of a ladder's variants, with their kernels for this kind of device.
+fn declared_variants(ladder: &LadderSummary, kind: DeviceKind) -> Vec<Variant> {
+    let variant = |VariantSummary { id, title, idea, kernels, .. }: VariantSummary| {
+        let [cpu, gpu] = kernels;
+        let kernel = if kind == DeviceKind::Cpu { cpu } else { gpu };
+        let kernel = kernel.map(|(file, parameters)| LabKernel { file: file.to_owned(), parameters });
+        Variant { id, title, idea, kernel }
+    };
+    (ladder.variants)().into_iter().map(variant).collect()
+}
+
+/// Lays out a ladder other than the box filter, given its index. Returns its results.
+fn show_ladder<'a>(
+    ui: &mut Ui,
+    view: &View<'a>,
+    index: usize,
+    selection: &mut Selection,
+    actions: &mut Vec<Action>,
+) -> &'a [LabRow] {
+    let lab = view.lab;
     let sizes: Vec<String> = selection
         .ladders
         .get(index)
@@ -165,7 +231,7 @@ pub(crate) fn show(ui: &mut Ui, view: &View, selection: &mut Selection, actions:
     if let Some(size) = show_choices(ui, &sizes, &[], selection.size) {
         selection.size = size;
     }
-    let Some((ladder, size)) = selection.current() else { return };
+    let Some((ladder, size)) = selection.current() else { return &[] };
     let can_save =
         lab.case == Some((ladder.name, size)) && !lab.run.rows.is_empty() && !lab.state.is_under_way();
     let mut save = None;
@@ -174,7 +240,7 @@ pub(crate) fn show(ui: &mut Ui, view: &View, selection: &mut Selection, actions:
             save = Some(Action::SaveLab);
         }
     };
-    show_state(ui, lab, Action::Measure { ladder: ladder.name, size }, others, actions);
+    show_state(ui, view, Action::Measure { ladder: ladder.name, size }, others, actions);
     actions.extend(save);
     let is_its_own = lab.case == Some((ladder.name, size));
     let unknown: Vec<LabRow>;
@@ -193,25 +259,37 @@ pub(crate) fn show(ui: &mut Ui, view: &View, selection: &mut Selection, actions:
         ),
         false => line(ui, ladder.about, theme::WEAK),
     };
-    table::show(ui, peak, rows);
+    let clicked = table::show(ui, peak, rows, &selection.variant);
+    selection.variant = clicked.unwrap_or_else(|| selection.variant.clone());
     show_faults(ui, peak.into_iter().chain(rows));
     if let Some(remark) = lab.run.remark.as_ref().filter(|_| is_its_own) {
         paragraph(ui, remark, theme::TEXT);
     }
+    if is_its_own { &lab.run.rows } else { &[] }
 }
 
-/// Lays out the button that starts or stops the measurement, the buttons of `others` beside it, and the state.
+/// Lays out the button that starts or stops the measurement, the buttons of `others` beside it, and the state. While the movie
+/// plays, a button pauses it.
 fn show_state(
     ui: &mut Ui,
-    lab: &Lab,
+    view: &View,
     start: Action,
     others: impl FnOnce(&mut Ui),
     actions: &mut Vec<Action>,
 ) {
+    let lab = view.lab;
     let (color, text) = state_text(lab);
     ui.horizontal(|ui| {
         let stop = ("Stop", "Stop; results so far are kept", Action::StopMeasuring);
-        start_or_stop(ui, &lab.state, ("Measure", ABOUT, start), stop, actions);
+        let label = if view.state.plays() { "Pause and measure" } else { "Measure" };
+        let before = actions.len();
+        start_or_stop(ui, &lab.state, (label, ABOUT, start.clone()), stop, actions);
+        let waits =
+            matches!(&lab.state, JobState::Waiting(wait) | JobState::Ending(wait) if wait.ends_in_a_pause());
+        let starts = actions.get(before) == Some(&start) && view.state.plays();
+        if waits && ui.button("Pause").explain(PAUSE_HOVER).clicked() || starts {
+            actions.push(Action::TogglePause);
+        }
         others(ui);
     });
     // It stands nowhere else, so it must not be cut.

@@ -1,6 +1,6 @@
 //! The table of the Lab: a row for each variant and for the peak kernel, with a bar for its median.
 
-use egui::{Align2, Color32, Rect, Sense, Ui, pos2, vec2};
+use egui::{Align2, Color32, Rect, Response, Sense, Ui, pos2, vec2};
 
 use super::LabRow;
 use crate::hover::Explain as _;
@@ -9,8 +9,8 @@ use base::timing::believed;
 
 /// Height in points of a row of the table.
 const ROW_HEIGHT: f32 = 16.0;
-/// Width in points of the names of variants before the bars.
-const NAMES_WIDTH: f32 = 130.0;
+/// The font size of names in points, and the space after them.
+const NAME_FONT_AND_GAP: (f32, f32) = (12.0, 10.0);
 /// Widths in points of the three columns of numbers after the bars.
 const FIGURE_WIDTHS: [f32; 3] = [62.0, 56.0, 92.0];
 /// The least length of a bar in points.
@@ -36,15 +36,38 @@ fn bar_length(ms: f64, all: &[f64]) -> f32 {
     ((ms / least).ln() / (most / least).ln()).clamp(0.0, 1.0) as f32
 }
 
-/// Lays out a row for the peak kernel, if there is one, and for each variant.
-pub(super) fn show(ui: &mut Ui, peak: Option<&LabRow>, rows: &[LabRow]) {
+/// Returns the width in points of the longest of these names, with a gap after it.
+pub(super) fn names_width<'a>(ui: &Ui, names: impl Iterator<Item = &'a str>) -> f32 {
+    let (size, gap) = NAME_FONT_AND_GAP;
+    let width =
+        |name: &str| ui.painter().layout_no_wrap(name.to_owned(), theme::words(size), theme::TEXT).size().x;
+    names.map(width).fold(0.0, f32::max) + gap
+}
+
+/// Allocates a row of this height that a click selects, and marks the one that is `selected`.
+pub(super) fn allocate_row(ui: &mut Ui, size: egui::Vec2, selected: bool) -> (Rect, Response) {
+    let (area, response) = ui.allocate_exact_size(size, Sense::click());
+    if selected {
+        ui.painter().rect_filled(area.expand2(vec2(3.0, 0.0)), 2, theme::SELECTION_BACKGROUND);
+    } else if response.hovered() {
+        ui.painter().rect_filled(area.expand2(vec2(3.0, 0.0)), 2, Color32::from_white_alpha(14));
+    }
+    (area, response)
+}
+
+/// Lays out a row for the peak kernel, if there is one, and for each variant, of which `selected` is marked. Returns the name of the
+/// variant that was clicked.
+pub(super) fn show(ui: &mut Ui, peak: Option<&LabRow>, rows: &[LabRow], selected: &str) -> Option<String> {
     let base = base_row(rows);
     let peak = peak.filter(|peak| peak.ms().is_some() || peak.is_wrong());
     let all: Vec<f64> = rows.iter().chain(peak).filter_map(LabRow::ms).collect();
-    let width = ui.available_width();
+    let in_brackets = peak.map(|peak| format!("({})", peak.name));
+    let names = rows.iter().map(|row| row.name.as_str()).chain(in_brackets.as_deref());
+    let width = (ui.available_width(), names_width(ui, names));
+    let mut clicked = None;
     let unit = rows.iter().find_map(|row| row.rate).map_or("", |(_, unit)| unit);
     let head = ["ms", "factor", unit].map(str::to_owned);
-    show_row(ui, width, ("", theme::WEAK), None, head, theme::WEAK);
+    show_row(ui, width, ("", theme::WEAK, false), None, head, theme::WEAK);
     for row in peak.into_iter().chain(rows) {
         let is_peak = peak.is_some_and(|peak| std::ptr::eq(peak, row));
         let known = row.ms().map(|ms| {
@@ -72,29 +95,35 @@ pub(super) fn show(ui: &mut Ui, peak: Option<&LabRow>, rows: &[LabRow]) {
             true => theme::WEAK,
             false => theme::TEXT,
         };
-        let response = show_row(ui, width, (&name, color), bar, texts, theme::STRONG);
+        let is_selected = !is_peak && row.name == selected;
+        let response = show_row(ui, width, (&name, color, is_selected), bar, texts, theme::STRONG);
+        if response.clicked() && !is_peak {
+            clicked = Some(row.name.clone());
+        }
         if let Some(text) = row_hover_text(row) {
             response.explain(text);
         }
     }
+    clicked
 }
 
-/// Lays out a row: the name, the bar (length, true for the peak kernel, true if noisy), and the figures.
+/// Lays out a row: the name (with its colour, true if selected), the bar (length, true for the peak kernel, true if noisy), and the
+/// figures. The widths are those of the row and of the names.
 fn show_row(
     ui: &mut Ui,
-    width: f32,
-    (name, color): (&str, Color32),
+    (width, names): (f32, f32),
+    (name, color, selected): (&str, Color32, bool),
     bar: Option<(f32, bool, bool)>,
     texts: [String; 3],
     strong: Color32,
-) -> egui::Response {
-    let (area, response) = ui.allocate_exact_size(vec2(width, ROW_HEIGHT), Sense::hover());
+) -> Response {
+    let (area, response) = allocate_row(ui, vec2(width, ROW_HEIGHT), selected);
     let y = area.center().y;
-    let at = (area.left_center(), Align2::LEFT_CENTER);
-    theme::elided_text(ui, at, name, theme::words(12.0), color, NAMES_WIDTH - 4.0);
+    let font = theme::words(NAME_FONT_AND_GAP.0);
+    ui.painter().text(area.left_center(), Align2::LEFT_CENTER, name, font, color);
     let mut right = area.right() - FIGURE_WIDTHS.iter().sum::<f32>();
     if let Some((length, is_peak, is_noisy)) = bar {
-        let left = area.left() + NAMES_WIDTH;
+        let left = area.left() + names;
         let long = ((right - left - 4.0) * length).max(MIN_BAR_LENGTH);
         let rect = Rect::from_min_size(pos2(left, y - BAR_THICKNESS / 2.0), vec2(long, BAR_THICKNESS));
         let fill = if is_peak { theme::IDLE } else { theme::SELECT };

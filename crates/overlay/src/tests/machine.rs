@@ -396,10 +396,11 @@ fn the_lab_shows_nothing_that_was_not_measured_and_factors_of_what_was() {
         let unknown = count(&fixture, "\u{2013}");
         assert!(unknown > 0 && (size != SIZES[0] || unknown >= 2 * variants), "{unknown} at {size}");
         let want = Action::Measure { ladder: "matmul", size: "256,256,256" };
-        assert_eq!(fixture.click("Measure"), [want], "{size}");
+        assert_eq!(fixture.click("Pause and measure"), [want, Action::TogglePause], "{size}");
         assert_eq!(fixture.click("\u{d7}"), [Action::Toggle(Panel::Lab)]);
     }
     let mut fixture = Fixture::new(SIZES[0]);
+    fixture.paused = true;
     fixture.change(|s| s.open[Panel::Lab as usize] = true);
     fixture.lab = measured(JobState::Running("timing, round 3".to_owned()));
     (0..2).for_each(|_| drop(fixture.pass(vec![])));

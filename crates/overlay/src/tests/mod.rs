@@ -9,6 +9,7 @@ mod hidden;
 mod hover;
 mod kernel_versions;
 mod kernels;
+mod lab;
 mod machine;
 mod mouse;
 mod notices;

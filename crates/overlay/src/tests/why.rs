@@ -120,6 +120,7 @@ fn benchmarked(name: &str, radii: &[u32], ms: f64) -> BenchmarkDevice {
 #[test]
 fn the_lab_benchmarks_the_frame_on_the_screen_and_keeps_a_column_for_each_device() {
     let mut fixture = Fixture::new(vec2(1600.0, 1200.0));
+    fixture.paused = true;
     fixture.change(|s| s.open[Panel::Lab as usize] = true);
     (0..2).for_each(|_| drop(fixture.pass(vec![])));
     fixture.click("box filter");

@@ -1,0 +1,94 @@
+//! The selected variant of the Lab: its idea, its parameters, its source and its machine code.
+
+use egui::{ScrollArea, Ui};
+
+use super::LabRow;
+use crate::hover::Explain as _;
+use crate::panel::{choice_button, paragraph, resizable};
+use crate::switches::Switches;
+use crate::{Source, code, theme};
+use base::error::Result;
+use opencl::machine_code::MachineCode;
+
+/// Height in points of source and machine code, unless the user has changed it.
+const CODE_HEIGHT: f32 = 220.0;
+/// The hover text of the button that shows machine code.
+const MACHINE_CODE_HOVER: &str = "Show the machine code of these kernels, compiled with these parameters";
+
+/// The kernels of a variant of a ladder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LabKernel {
+    /// The kernel file's path below `kernels/`.
+    pub file: String,
+    /// The values of the parameters, as in "STRIP_X=64 QUADS=4"; empty if there are none.
+    pub parameters: String,
+}
+
+/// The code of the selected variant's kernels.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct LabCode {
+    /// The kernels to which source and machine code belong.
+    pub kernel: Option<LabKernel>,
+    /// The source.
+    pub source: Option<Source>,
+    /// The machine code; `None` until the driver has returned it.
+    pub machine_code: Option<Result<MachineCode>>,
+}
+
+/// The declaration of a variant that the Lab can measure.
+pub(super) struct Variant {
+    pub id: &'static str,
+    pub title: &'static str,
+    pub idea: &'static str,
+    /// The kernels with the default parameters; `None` for variants without kernels of their own.
+    pub kernel: Option<LabKernel>,
+}
+
+impl Variant {
+    /// Returns the kernels as they were measured with `row`, or with their default parameters.
+    pub(super) fn kernel(&self, row: Option<&LabRow>) -> Option<LabKernel> {
+        row.and_then(|row| row.kernel.clone()).or_else(|| self.kernel.clone())
+    }
+}
+
+/// Lays out a variant with the result `row`, if it was measured; `code` is its code, as soon as that was read.
+pub(super) fn show(
+    ui: &mut Ui,
+    variant: &Variant,
+    row: Option<&LabRow>,
+    code: &LabCode,
+    switches: &mut Switches,
+) {
+    paragraph(ui, &format!("{}: {}", variant.title, variant.idea), theme::STRONG);
+    if let Some(chosen) = row.and_then(|row| row.chosen.as_ref()) {
+        paragraph(ui, &format!("Here: {chosen}"), theme::TEXT);
+    }
+    let Some(kernel) = variant.kernel(row) else { return };
+    let what = if row.is_some_and(|row| row.kernel.is_some()) { "Parameters" } else { "Default parameters" };
+    let parameters = if kernel.parameters.is_empty() { theme::UNKNOWN } else { &kernel.parameters };
+    ui.horizontal_wrapped(|ui| {
+        paragraph(ui, &format!("{what}: {parameters}"), theme::TEXT);
+        let button = choice_button("Machine code", switches.machine_code);
+        if ui.add(button).explain(MACHINE_CODE_HOVER).clicked() {
+            switches.machine_code ^= true;
+        }
+    });
+    // Until it is read, the code is that of the variant before.
+    let Some(source) = code.source.as_ref().filter(|_| code.kernel.as_ref() == Some(&kernel)) else { return };
+    resizable(ui, "lab-source", CODE_HEIGHT, |ui| _ = code::show(ui, source));
+    if !switches.machine_code {
+        return;
+    }
+    match &code.machine_code {
+        None => drop(paragraph(ui, "Querying the driver\u{2026}", theme::WEAK)),
+        Some(Err(error)) => drop(paragraph(ui, &format!("{} {}", error.what, error.why), theme::ERROR)),
+        Some(Ok(code)) => {
+            let facts = [&code.name].into_iter().chain(&code.facts);
+            facts.for_each(|fact| drop(paragraph(ui, fact, theme::TEXT)));
+            resizable(ui, "lab-machine-code", CODE_HEIGHT, |ui| {
+                let area = ScrollArea::both().id_salt("lab-machine-code").auto_shrink(false);
+                area.min_scrolled_height(0.0).show(ui, |ui| code::show_plain_text(ui, &code.text));
+            });
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Tests of the Lab's selected variant, and of its button that pauses the movie.
+
+use super::machine::measured;
+use super::*;
+
+/// Returns an overlay with the Lab, which shows results of matrix multiplication.
+fn lab(state: JobState) -> Fixture<'static> {
+    let mut fixture = Fixture::new(vec2(1600.0, 1000.0));
+    fixture.change(|s| s.open[Panel::Lab as usize] = true);
+    fixture.lab = measured(state);
+    fixture.paused = true;
+    (0..3).for_each(|_| drop(fixture.pass(vec![])));
+    fixture
+}
+
+/// Returns kernels of a file with these parameters.
+fn kernel(file: &str, parameters: &str) -> LabKernel {
+    LabKernel { file: file.to_owned(), parameters: parameters.to_owned() }
+}
+
+#[test]
+fn idea_parameters_source_and_machine_code_are_those_of_the_selected_variant() {
+    let mut fixture = lab(JobState::Done);
+    let variants = (ladders::all()[0].variants)();
+    let of = |id: &str| variants.iter().find(|variant| variant.id == id).unwrap();
+    let first = of("serial");
+    assert!(fixture.find(&format!("{}: {}", first.title, first.idea)).is_some(), "{:?}", fixture.texts);
+    assert!(
+        !fixture.shows("arameters: ") && fixture.overlay.lab_kernel().is_none(),
+        "threads have no kernel"
+    );
+
+    fixture.click("naive");
+    fixture.pass(vec![]);
+    let naive = of("naive");
+    let (file, parameters) = naive.kernels[0].clone().unwrap();
+    assert!(fixture.find(&format!("{}: {}", naive.title, naive.idea)).is_some(), "{:?}", fixture.texts);
+    assert!(fixture.find(&format!("Default parameters: {parameters}")).is_some(), "{:?}", fixture.texts);
+    assert_eq!(fixture.overlay.lab_kernel(), Some(&kernel(file, &parameters)));
+    // The measured ones, as soon as they are known.
+    fixture.lab.run.rows[1].kernel = Some(kernel(file, "GROUP=32"));
+    fixture.pass(vec![]);
+    assert!(fixture.find("Parameters: GROUP=32").is_some(), "{:?}", fixture.texts);
+    assert_eq!(fixture.overlay.lab_kernel(), Some(&kernel(file, "GROUP=32")));
+
+    let source = || Some(Source::new("a.cl".to_owned(), "__kernel void measured() {}", None));
+    let code = |parameters| LabCode {
+        kernel: Some(kernel(file, parameters)),
+        source: source(),
+        machine_code: Some(Err(Error::new("No disassembler.", "Nothing is installed.", ""))),
+    };
+    // The code of other parameters is not theirs.
+    fixture.lab.code = code("GROUP=64");
+    fixture.pass(vec![]);
+    assert!(!fixture.shows("measured()"), "{:?}", fixture.texts);
+    fixture.lab.code = code("GROUP=32");
+    fixture.pass(vec![]);
+    assert!(fixture.shows("measured()") && !fixture.shows("No disassembler."), "{:?}", fixture.texts);
+    fixture.click("Machine code");
+    fixture.pass(vec![]);
+    assert!(fixture.shows("No disassembler. Nothing is installed."), "{:?}", fixture.texts);
+
+    // Another ladder begins with its first variant, and the box filter has its own.
+    fixture.click("vector add");
+    (0..2).for_each(|_| drop(fixture.pass(vec![])));
+    assert!(fixture.shows("Serial: One thread") && fixture.overlay.lab_kernel().is_none());
+    fixture.click("box filter");
+    (0..2).for_each(|_| drop(fixture.pass(vec![])));
+    let file = fixture.overlay.lab_kernel().map(|kernel| kernel.file.as_str());
+    assert_eq!(file, Some("box_filter/01_naive.cl"));
+    fixture.click("vectorized");
+    (0..2).for_each(|_| drop(fixture.pass(vec![])));
+    let idea = VariantId::Vectorized.info().idea;
+    assert!(fixture.shows(idea) && fixture.overlay.lab_kernel().is_some(), "{:?}", fixture.texts);
+    fixture.overlay.panels.toggle(Panel::Lab);
+    fixture.pass(vec![]);
+    assert_eq!(fixture.overlay.lab_kernel(), None, "nobody sees it");
+}
+
+#[test]
+fn the_lab_pauses_the_movie_itself_when_asked() {
+    let start = Action::Measure { ladder: "matmul", size: "256,256,256" };
+    let mut fixture = lab(JobState::Done);
+    assert_eq!(fixture.click("Measure"), [start.clone()]);
+    fixture.paused = false;
+    fixture.pass(vec![]);
+    assert_eq!(fixture.click("Pause and measure"), [start, Action::TogglePause]);
+    for (state, pauses) in [
+        (JobState::Waiting(Wait::Plays), true),
+        (JobState::Ending(Wait::Plays), true),
+        (JobState::Waiting(Wait::Filter), false),
+        (JobState::Running("timing".to_owned()), false),
+    ] {
+        fixture.lab.state = state;
+        fixture.pass(vec![]);
+        assert_eq!(fixture.find("Pause").is_some(), pauses, "{:?}", fixture.lab.state);
+        if pauses {
+            assert_eq!(fixture.click("Pause"), [Action::TogglePause]);
+        }
+        assert_eq!(fixture.click("Stop"), [Action::StopMeasuring]);
+    }
+}
+
+#[test]
+fn no_name_of_the_lab_is_cut() {
+    let long = "a-variant-with-a-name-longer-than-others";
+    let mut fixture = lab(JobState::Done);
+    fixture.lab.run.rows[1].name = long.to_owned();
+    fixture.pass(vec![]);
+    assert!(fixture.find(long).is_some() && fixture.cut.is_empty(), "{:?}", fixture.cut);
+    let device = |name: &str| BenchmarkDevice {
+        name: format!("{name} of a platform with a name that is longer than a column of the table"),
+        driver: "1.0".to_owned(),
+        runs: [3, 7]
+            .map(|radius| LabRun {
+                radius: Some(radius),
+                rows: fixture.lab.run.rows.clone(),
+                ..LabRun::default()
+            })
+            .to_vec(),
+    };
+    let devices = ["First", "Second", "Third"].map(device).to_vec();
+    fixture.click("box filter");
+    for radii in [vec![3], vec![3, 7]] {
+        fixture.lab.benchmark = Benchmark { devices: devices.clone(), radii, ..Benchmark::default() };
+        (0..2).for_each(|_| drop(fixture.pass(vec![])));
+        assert!(fixture.shows("Third of a platform") && fixture.shows(long), "{:?}", fixture.texts);
+        assert!(fixture.cut.is_empty(), "{:?}", fixture.cut);
+    }
+}

@@ -1,0 +1,75 @@
+//! The code of the variant that is selected in the Lab: its source, and its machine code.
+
+use super::LabMeasurement;
+use crate::app::player::PlayerContext;
+use crate::app::player::devices::Devices;
+use crate::app::player::kernels::LiveKernels;
+use base::error::Result;
+use base::jobs::{Job, JobMessage};
+use opencl::cl::{ClContext, Device};
+use opencl::machine_code::{self, MachineCode};
+use opencl::process::lower_priority;
+use opencl::program;
+use opencl::sources::Sources;
+use overlay::{LabCode, LabKernel, Source};
+
+/// The code that was requested last.
+#[derive(Default)]
+pub(super) struct CodeRequest {
+    /// The number of the version of the edited kernels, and the device's index, for which the code was read.
+    of: (u64, Option<usize>),
+    /// Compiles the kernels for their machine code.
+    job: Option<Job<MachineCode>>,
+}
+
+impl LabMeasurement {
+    /// Reads the code of the selected variant again where the variant, the saved kernels or the device have changed. The machine
+    /// code is compiled once it is to be shown, and never during a measurement.
+    pub(in crate::app::player) fn update_code(
+        &mut self,
+        devices: &Devices,
+        kernels: &LiveKernels,
+        cx: &mut PlayerContext,
+    ) {
+        while let Some(message) = self.code.job.as_ref().and_then(Job::poll) {
+            if let JobMessage::Done(code) = message {
+                (self.shown.code.machine_code, self.code.job) = (Some(code), None);
+                cx.repaints.redraw_soon();
+            }
+        }
+        let (version, sources) = kernels.saved().unwrap_or_default();
+        let (device, kernel) = (devices.running.device(), cx.overlay.lab_kernel());
+        let of = (version, device.map(|device| device.info.index));
+        if self.code.of != of || self.shown.code.kernel.as_ref() != kernel {
+            let text =
+                kernel.and_then(|kernel| Some((kernel.file.clone(), sources.text(&kernel.file).ok()?)));
+            let source = text.map(|(file, text)| Source::new(file, &text, None));
+            self.shown.code = LabCode { kernel: kernel.cloned(), source, machine_code: None };
+            self.code = CodeRequest { of, job: None };
+            cx.repaints.redraw_soon();
+        }
+        let is_wanted = cx.overlay.switches.machine_code && self.shown.code.machine_code.is_none();
+        if let (Some(kernel), Some(device)) = (&self.shown.code.kernel, device)
+            && is_wanted
+            && self.code.job.is_none()
+            && !self.measures()
+        {
+            let (device, kernel) = (device.clone(), kernel.clone());
+            let compile = move |_: &_| disassemble(&device, sources, &kernel);
+            match Job::spawn("lab code", "The machine code cannot be shown.", &cx.waker, compile) {
+                Ok(job) => self.code.job = Some(job),
+                Err(error) => self.shown.code.machine_code = Some(Err(error)),
+            }
+        }
+    }
+}
+
+/// Returns the machine code of kernels with their parameters.
+fn disassemble(device: &Device, sources: Sources, kernel: &LabKernel) -> Result<MachineCode> {
+    lower_priority();
+    let cl = ClContext::new(device, sources)?;
+    let options: Vec<String> =
+        kernel.parameters.split_whitespace().map(|parameter| format!("-D {parameter}")).collect();
+    let (binary, log) = program::binary_and_log(&cl, &kernel.file, &options.join(" "))?;
+    machine_code::from_binary(&binary, &log)
+}
