@@ -55,5 +55,6 @@ mod window_numbers;
 mod window_open;
 mod window_slow;
 mod window_talk;
+mod wishes;
 mod without_opencl;
 mod work;
