@@ -7,6 +7,7 @@ use crate::common::window::{Display, Session, clreel, without_desktop};
 use Do::{Click, Key, Type};
 use Sees::{File, Text, Title};
 use testkit::movie::{Folder, Movie, steady};
+use testkit::pair;
 
 /// The greatest number of keys and clicks of a wish.
 const MAX_STEPS: usize = 5;
@@ -77,14 +78,19 @@ fn take(session: &mut Session, step: &Do) {
 }
 
 /// Starts a window with a small paused movie in a folder of its own, to which files are saved.
-fn start<'a>(display: &'a Display, folder: &Folder, more: &[&str]) -> (Session<'a>, PathBuf) {
+fn start<'a>(
+    display: &'a Display,
+    folder: &Folder,
+    environment: &[(&'static str, &'static str)],
+) -> (Session<'a>, PathBuf) {
     let here = folder.file("here");
     std::fs::create_dir_all(&here).unwrap();
     let movie = Movie { size: (64, 48), stamps_ms: steady(500), ..Movie::default() };
     let mut command = without_desktop(display);
     // Documents are saved to the working directory where there is no home.
     command.current_dir(&here).env("HOME", &here).env_remove("XDG_CONFIG_HOME");
-    command.arg(folder.movie("first.mkv", &movie)).args(["--variant", "flat", "--device", "0"]).args(more);
+    command.arg(folder.movie("first.mkv", &movie)).args(["--variant", "flat", "--device", "0"]);
+    command.envs(environment.iter().copied());
     let mut session = Session::start(display, &mut command);
     session.resize(1280, 720);
     session.wait_for_title("flat");
@@ -158,8 +164,28 @@ fn each_wish_about_kernels_takes_five_steps() {
                    if (x < width && y < row0 + rows) dst[y * width + x] = src[y * width + x];\n}\n";
     std::fs::write(kernels.join("own.cl"), student).unwrap();
     let judged = vec![Text("own output differs")];
-    fulfil(&mut session, &here, Wish("have a student's kernel judged", vec![Key("u")], judged), &[]);
+    fulfil(&mut session, &here, Wish("have a student's kernel judged", vec![Key("u")], judged), &[Key("3")]);
+    // Versions are kept of their own accord. The oldest is the lowest in the list.
+    let restore = [Click("diff"), Click("Restore to file")];
+    fulfil(&mut session, &here, Wish("restore a version", restore.to_vec(), vec![]), &[]);
+    let is_restored =
+        |_: &mut Session| std::fs::read_to_string(kernels.join("03_flat.cl")).is_ok_and(|now| now == flat);
+    session.wait("the original text", is_restored);
     session.quit();
 }
 
-// Not yet here: keep and restore versions, and compare two devices.
+#[test]
+fn two_devices_are_compared_in_five_steps() {
+    let (display, folder) = (Display::start(&[]), Folder::new("wishes-devices"));
+    let (mut session, here) = start(&display, &folder, &pair::environment());
+    let names = pair::names(clreel(None));
+    let first = vec![Key("b"), Click("box filter"), Click("Measure")];
+    fulfil(&mut session, &here, Wish("measure a device", first, vec![Text("Done.")]), &[]);
+    let second = vec![Key("ctrl+d"), Click("Measure")];
+    fulfil(&mut session, &here, Wish("measure another device beside it", second, vec![]), &[]);
+    // The list of devices is shown for some seconds.
+    session.wait("a column of each device", |s| {
+        !s.shows("OpenCL devices") && names.iter().all(|name| s.shows(name)) && s.shows("Done.")
+    });
+    session.quit();
+}

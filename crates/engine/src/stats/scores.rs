@@ -42,6 +42,8 @@ pub struct Scores {
     /// Variants and version numbers of edited kernels whose pictures differ from the reference, so that their times are not comparable and
     /// get no score.
     left_out: Vec<(VariantId, u64)>,
+    /// The version of the kernels that is used now, of each variant whose kernels have changed.
+    in_use: Vec<(VariantId, u64)>,
 }
 
 impl Scores {
@@ -60,7 +62,12 @@ impl Scores {
         others: Option<f64>,
         work: Option<WorkTotals>,
     ) {
-        if setting.variant == VariantId::Off || self.leaves_out(setting.variant, setting.versions.first) {
+        let version = setting.versions.first;
+        if setting.variant == VariantId::Off || self.leaves_out(setting.variant, version) {
+            return;
+        }
+        // The frame was being filtered when another version came into use.
+        if self.in_use.iter().any(|&(of, now)| of == setting.variant && now != version) {
             return;
         }
         let mut measured: Vec<f64> = filter_ms.filter(|ms| ms.is_finite() && *ms > 0.0).collect();
@@ -87,6 +94,8 @@ impl Scores {
     /// gets no score.
     pub(super) fn reset(&mut self, variant: VariantId, version: u64, left_out: bool) {
         self.scores.retain(|(of, _)| *of != variant);
+        self.in_use.retain(|(of, _)| *of != variant);
+        self.in_use.push((variant, version));
         self.leave_out(variant, version, left_out);
     }
 

@@ -135,7 +135,10 @@ fn kernels_that_were_changed_have_times_of_their_own_and_wrong_ones_none() {
     recorder.shown.kernels_changed(VariantId::Flat, 1, false);
     push(&mut recorder, 3.0, VariantId::Flat);
     assert_eq!(ms(&recorder, VariantId::Flat), Some(3.0 * FILTER));
-    // A frame on its way when the next version came is still one of the version that makes another picture.
+    // A frame on its way when the next version came has no score, whether that version makes another picture or not.
+    recorder.shown.kernels_changed(VariantId::Flat, 2, false);
+    push(&mut recorder, 1.0, VariantId::Flat);
+    assert_eq!(ms(&recorder, VariantId::Flat), None);
     recorder.shown.kernels_changed(VariantId::Flat, 2, true);
     recorder.shown.kernels_changed(VariantId::Flat, 3, false);
     for (version, known) in [(2, false), (3, true)] {
