@@ -73,7 +73,7 @@ fn folder_and_versions_outlive_the_window_and_a_version_is_restored() {
     let mut session = Session::start(&display, &mut window(&display, &folder));
     wait_for_panel(&mut session, true, "Make an editable copy");
     session.click_until("Make an editable copy", "Edit the files in");
-    session.wait("the copy", |_| read(&folder, FLAT) != "");
+    session.wait("the copy", |_| !read(&folder, FLAT).is_empty());
     session.wait_for_text("original: flat");
     save(&folder, FLAT, &flat("first"));
     wait_for_version(&mut session, 2, "flat exact");

@@ -81,7 +81,7 @@ fn idea_parameters_source_and_machine_code_are_those_of_the_selected_variant() {
 fn the_lab_pauses_the_movie_itself_when_asked() {
     let start = Action::Measure { ladder: "matmul", size: "256,256,256" };
     let mut fixture = lab(JobState::Done);
-    assert_eq!(fixture.click("Measure"), [start.clone()]);
+    assert_eq!(fixture.click("Measure"), std::slice::from_ref(&start));
     fixture.paused = false;
     fixture.pass(vec![]);
     assert_eq!(fixture.click("Pause and measure"), [start, Action::TogglePause]);

@@ -92,7 +92,10 @@ fn state<'a>(machine: &'a Machine, rows: &'a [DeviceRow<'a>], pixels: Vec2, open
     fixture.tuning = searched(Status::Abandoned(9.0));
     fixture.lab = measured(JobState::Waiting(Wait::Plays));
     fixture.conversions = super::conversions::checked();
-    fixture.kernels = super::kernels::edited();
+    // Their version has no times: the other panels are drawn with the built-in kernels.
+    if open.contains(&Panel::Kernels) {
+        fixture.kernels = super::kernels::edited();
+    }
     fixture.change(|s| s.open = Panel::ALL.map(|panel| open.contains(&panel)));
     fixture
 }
