@@ -213,10 +213,13 @@ struct SavedNative {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 struct SavedConversion {
+    id: String,
     to: String,
     corrected: bool,
-    #[serde(flatten)]
-    row: SavedRow,
+    outcome: String,
+    reason: Option<String>,
+    samples: Option<Samples>,
+    noisy: Value,
 }
 
 /// The saved times of a variant's whole frames.
@@ -256,9 +259,11 @@ impl From<SavedNative> for SavedRow {
 }
 
 impl From<SavedConversion> for SavedRow {
-    fn from(SavedConversion { to, corrected, row }: SavedConversion) -> Self {
-        let id = format!("{} to {to}{}", row.id, if corrected { ", corrected" } else { "" });
-        Self { id, ..row }.with_verification()
+    fn from(row: SavedConversion) -> Self {
+        // Its `kernel` is a path, unlike a variant's.
+        let SavedConversion { id, to, corrected, outcome, reason, samples, noisy } = row;
+        let id = format!("{id} to {to}{}", if corrected { ", corrected" } else { "" });
+        Self { id, outcome, reason, samples, noisy, ..Self::default() }.with_verification()
     }
 }
 
