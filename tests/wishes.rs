@@ -179,13 +179,17 @@ fn two_devices_are_compared_in_five_steps() {
     let (display, folder) = (Display::start(&[]), Folder::new("wishes-devices"));
     let (mut session, here) = start(&display, &folder, &pair::environment());
     let names = pair::names(clreel(None));
-    let first = vec![Key("b"), Click("box filter"), Click("Measure")];
+    let first = vec![Key("b"), Click("box filter"), Click("Pause and measure")];
     fulfil(&mut session, &here, Wish("measure a device", first, vec![Text("Done.")]), &[]);
-    let second = vec![Key("ctrl+d"), Click("Measure")];
-    fulfil(&mut session, &here, Wish("measure another device beside it", second, vec![]), &[]);
-    // The list of devices is shown for some seconds.
-    session.wait("a column of each device", |s| {
-        !s.shows("OpenCL devices") && names.iter().all(|name| s.shows(name)) && s.shows("Done.")
-    });
+    fulfil(
+        &mut session,
+        &here,
+        Wish("another device", vec![Key("ctrl+d")], vec![Text("OpenCL devices")]),
+        &[],
+    );
+    // The list of devices moves the Lab for some seconds.
+    session.wait("the end of the list", |s| !s.shows("OpenCL devices"));
+    fulfil(&mut session, &here, Wish("measure it, too", vec![Click("Measure")], vec![]), &[]);
+    session.wait("a column of each device", |s| names.iter().all(|name| s.shows(name)) && s.shows("Done."));
     session.quit();
 }
