@@ -734,7 +734,7 @@ struct Latency {
 
 impl Latency {
     /// Returns `None` if nothing new was shown.
-    fn of(trace: &Value, saved: f64, version: usize) -> Option<Self> {
+    fn of(trace: &Value, saved: f64, version: u64) -> Option<Self> {
         let saved = (saved - trace["otherData"]["began_unix_s"].as_f64()?) * 1e3;
         let events = trace["traceEvents"].as_array()?;
         // Kernels are named by their variant.
@@ -804,10 +804,7 @@ fn every_edit_is_judged_and_shown_while_the_movie_plays() {
             &format!("version {number}, {}: {} {:?}", edit.what, edit.line, edit.words),
             |session| {
                 let texts = session.texts();
-                // The number and two buttons come before the text of the version.
-                let line =
-                    texts.windows(4).find(|row| row[0].text == number.to_string() && row[1].text == "wipe");
-                let is_there = line.is_some_and(|row| row[3].text.contains(edit.line));
+                let is_there = session.version_line(number).is_some_and(|text| text.contains(edit.line));
                 is_there && edit.words.iter().all(|word| texts.iter().any(|text| text.text.contains(word)))
             },
         );
@@ -890,16 +887,6 @@ fn a_slow_kernel_is_verified_completely() {
     assert_eq!(session.quit(), "", "it is told in the panel");
 }
 
-/// Waits until the line of this version in the panel contains `line`.
-fn wait_for_version(session: &mut Session, number: u64, line: &str) {
-    session.wait(&format!("version {number}: {line}"), |session| {
-        let texts = session.texts();
-        let mut rows =
-            texts.windows(4).filter(|row| row[0].text == number.to_string() && row[1].text == "wipe");
-        rows.next().is_some_and(|row| row[3].text.contains(line))
-    });
-}
-
 #[test]
 fn edits_are_seen_after_the_folder_is_replaced_or_linked() {
     let (display, folder) = (Display::start(&[]), Folder::new("changed-replaced"));
@@ -915,29 +902,29 @@ fn edits_are_seen_after_the_folder_is_replaced_or_linked() {
     open_kernel_panel(&mut session);
     // Written through the symbolic link, and by renaming in its target.
     std::fs::write(kernels(&folder).join(FLAT), text("saved")).unwrap();
-    wait_for_version(&mut session, 2, EXACT);
+    session.wait_for_version(2, EXACT);
     std::fs::write(folder.file("new"), text("renamed")).unwrap();
     std::fs::rename(folder.file("new"), folder.file("one").join(FLAT)).unwrap();
-    wait_for_version(&mut session, 3, EXACT);
+    session.wait_for_version(3, EXACT);
     std::os::unix::fs::symlink("two", folder.file("link")).unwrap();
     std::fs::rename(folder.file("link"), kernels(&folder)).unwrap();
-    wait_for_version(&mut session, 4, EXACT);
+    session.wait_for_version(4, EXACT);
     std::fs::write(kernels(&folder).join(FLAT), text("saved in the second one")).unwrap();
-    wait_for_version(&mut session, 5, EXACT);
+    session.wait_for_version(5, EXACT);
     // The folder is removed, and another one takes its place.
     std::fs::remove_file(kernels(&folder)).unwrap();
     session.wait_for_text("cannot be read.");
     std::fs::rename(folder.file("three"), kernels(&folder)).unwrap();
     session.wait("the folder", |s| !s.shows("cannot be read."));
-    wait_for_version(&mut session, 6, EXACT);
+    session.wait_for_version(6, EXACT);
     // A kernel file that is a symbolic link.
     std::fs::write(folder.file("mine.txt"), text("linked")).unwrap();
     std::fs::remove_file(kernels(&folder).join(FLAT)).unwrap();
-    wait_for_version(&mut session, 7, EXACT);
+    session.wait_for_version(7, EXACT);
     std::os::unix::fs::symlink("../../mine.txt", kernels(&folder).join(FLAT)).unwrap();
-    wait_for_version(&mut session, 8, EXACT);
+    session.wait_for_version(8, EXACT);
     std::fs::write(folder.file("mine.txt"), text("saved behind the link")).unwrap();
-    wait_for_version(&mut session, 9, EXACT);
+    session.wait_for_version(9, EXACT);
     assert_eq!(session.quit(), "", "it is told in the panel");
 }
 
@@ -1031,7 +1018,7 @@ fn versions_are_timed_in_turns() {
     // The marks of the other versions stay; one whose output differs has none.
     wait_for_speed(&mut session, 3, "× slower, ");
     save(&folder, FLAT, &flat(MEAN_OF, &format!("{MEAN_OF} ^ (uchar4)(1)")));
-    wait_for_version(&mut session, 5, "flat differs in");
+    session.wait_for_version(5, "flat differs in");
     let texts = session.texts();
     let row = texts.windows(5).find(|row| row[0].text == "5" && row[1].text == "wipe").unwrap();
     assert_eq!(row[4].text, "4", "the line of the next version");

@@ -40,16 +40,6 @@ fn window(display: &Display, folder: &Folder) -> Command {
     command
 }
 
-/// Waits until the line of this version in the panel contains `line`.
-fn wait_for_version(session: &mut Session, number: u64, line: &str) {
-    session.wait(&format!("version {number}: {line}"), |session| {
-        let texts = session.texts();
-        let mut rows =
-            texts.windows(4).filter(|row| row[0].text == number.to_string() && row[1].text == "wipe");
-        rows.next().is_some_and(|row| row[3].text.contains(line))
-    });
-}
-
 /// Returns true if the scoreboard has a time of this variant.
 fn has_time(session: &Session, variant: &str) -> bool {
     session.texts().windows(2).any(|row| row[0].text == variant && row[1].text.ends_with(" ms"))
@@ -76,13 +66,13 @@ fn folder_and_versions_outlive_the_window_and_a_version_is_restored() {
     session.wait("the copy", |_| !read(&folder, FLAT).is_empty());
     session.wait_for_text("original: flat");
     save(&folder, FLAT, &flat("first"));
-    wait_for_version(&mut session, 2, "flat exact");
+    session.wait_for_version(2, "flat exact");
     for (number, broken) in [(3, "imt a;\n"), (4, "imt b;\n")] {
         save(&folder, FLAT, broken);
-        wait_for_version(&mut session, number, "does not build");
+        session.wait_for_version(number, "does not build");
     }
     save(&folder, FLAT, &flat("second"));
-    wait_for_version(&mut session, 5, "flat exact");
+    session.wait_for_version(5, "flat exact");
     session.wait_for_text("2 builds failed");
     assert_eq!(session.quit(), "");
     let folders = &json(&folder.file("settings/settings.json"))["kernel_folders"];
@@ -92,15 +82,15 @@ fn folder_and_versions_outlive_the_window_and_a_version_is_restored() {
     wait_for_panel(&mut session, false, "clreel-kernels: edits of 1 file");
     session.click_until("Reopen", "Edit the files in");
     session.wait_for_text("03_flat.cl: exact");
-    wait_for_version(&mut session, 1, "flat exact");
+    session.wait_for_version(1, "flat exact");
     // The text of the older one is compared and restored; the present one stays a version.
     session.click("diff");
     session.wait_for_text("Restoring the version of ");
     session.wait("the lines", |s| s.shows("+// first") && s.shows("-// second"));
     session.click("Restore to file");
     session.wait("the restored file", |_| read(&folder, FLAT) == flat("first"));
-    wait_for_version(&mut session, 2, "flat exact");
-    wait_for_version(&mut session, 1, "flat exact");
+    session.wait_for_version(2, "flat exact");
+    session.wait_for_version(1, "flat exact");
     assert_eq!(session.quit(), "");
 }
 

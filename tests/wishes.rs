@@ -1,4 +1,4 @@
-//! What users want of the workbench, as a script: each wish takes at most five keys or clicks, typing apart, and its result is read
+//! Plays the wishes of users of the workbench: each wish takes at most five keys or clicks, typing apart, and its result is read
 //! from the overlay's texts, the window's title or the file that was written. Needs PoCL, Xvfb and xdotool.
 
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use testkit::pair;
 /// The greatest number of keys and clicks of a wish.
 const MAX_STEPS: usize = 5;
 
-/// What a user does.
+/// A step of a user.
 #[derive(Clone)]
 enum Do {
     /// Presses a key.
@@ -23,7 +23,7 @@ enum Do {
     Type(String),
 }
 
-/// What a user then sees.
+/// A result that a user sees.
 enum Sees {
     /// One of these texts, which are separated by "|".
     Text(&'static str),

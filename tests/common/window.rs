@@ -291,6 +291,21 @@ impl<'a> Session<'a> {
         self.display.xdotool(&["windowmove", "--sync", &self.window, "0", "0"]);
     }
 
+    /// Waits until the line of this version in the panel of kernels contains `line`.
+    pub fn wait_for_version(&mut self, number: u64, line: &str) {
+        self.wait(&format!("version {number}: {line}"), |s| {
+            s.version_line(number).is_some_and(|text| text.contains(line))
+        });
+    }
+
+    /// Returns the text of this version's line in the panel of kernels.
+    pub fn version_line(&self, number: u64) -> Option<String> {
+        let (texts, number) = (self.texts(), number.to_string());
+        // The number and two buttons come before the text.
+        let line = texts.windows(4).find(|row| row[0].text == number && row[1].text == "wipe")?;
+        Some(line[3].text.clone())
+    }
+
     /// Quits with the key `q` and returns stderr; the exit code must be 0.
     pub fn quit(mut self) -> String {
         self.display.key("q");

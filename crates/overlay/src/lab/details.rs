@@ -15,6 +15,9 @@ const CODE_HEIGHT: f32 = 220.0;
 /// The hover text of the button that shows machine code.
 const MACHINE_CODE_HOVER: &str = "Show the machine code of these kernels, compiled with these parameters";
 
+/// Shown in place of machine code during a measurement.
+const AFTER_MEASUREMENT: &str = "It is compiled once the measurement has ended.";
+
 /// The kernels of a variant of a ladder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LabKernel {
@@ -51,12 +54,13 @@ impl Variant {
     }
 }
 
-/// Lays out a variant with the result `row`, if it was measured; `code` is its code, as soon as that was read.
+/// Lays out a variant with the result `row`, if it was measured. `code` is its code, as soon as that was read, and true if a
+/// measurement is running, during which nothing is compiled.
 pub(super) fn show(
     ui: &mut Ui,
     variant: &Variant,
     row: Option<&LabRow>,
-    code: &LabCode,
+    (code, is_measuring): (&LabCode, bool),
     switches: &mut Switches,
 ) {
     paragraph(ui, &format!("{}: {}", variant.title, variant.idea), theme::STRONG);
@@ -80,6 +84,7 @@ pub(super) fn show(
         return;
     }
     match &code.machine_code {
+        None if is_measuring => drop(paragraph(ui, AFTER_MEASUREMENT, theme::WEAK)),
         None => drop(paragraph(ui, "Querying the driver\u{2026}", theme::WEAK)),
         Some(Err(error)) => drop(paragraph(ui, &format!("{} {}", error.what, error.why), theme::ERROR)),
         Some(Ok(code)) => {

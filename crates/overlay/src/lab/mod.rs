@@ -200,7 +200,8 @@ pub(crate) fn show(
     };
     let Some(variant) = selection.select(&variants) else { return };
     let row = rows.iter().find(|row| row.name == variant.id);
-    details::show(ui, variant, row, &view.lab.code, switches);
+    let is_measuring = matches!(view.lab.state, JobState::Running(_) | JobState::Ending(_));
+    details::show(ui, variant, row, (&view.lab.code, is_measuring), switches);
     selection.kernel = variant.kernel(row);
 }
 

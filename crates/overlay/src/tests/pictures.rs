@@ -92,9 +92,13 @@ fn state<'a>(machine: &'a Machine, rows: &'a [DeviceRow<'a>], pixels: Vec2, open
     fixture.tuning = searched(Status::Abandoned(9.0));
     fixture.lab = measured(JobState::Waiting(Wait::Plays));
     fixture.conversions = super::conversions::checked();
-    // Their version has no times: the other panels are drawn with the built-in kernels.
     if open.contains(&Panel::Kernels) {
+        // The exact version runs, since a version that differs has no times.
         fixture.kernels = super::kernels::edited();
+        fixture.kernels.running = Some(2);
+        for version in &mut fixture.kernels.versions {
+            version.results.iter_mut().for_each(|result| result.runs = version.number == 2);
+        }
     }
     fixture.change(|s| s.open = Panel::ALL.map(|panel| open.contains(&panel)));
     fixture

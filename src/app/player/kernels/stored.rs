@@ -301,7 +301,11 @@ pub(super) fn own_text(text: &str) -> String {
     let names: Vec<&str> = kernel_names(text).collect();
     match names.as_slice() {
         names if names.contains(&"own") => text.to_owned(),
-        [name] => format!("{contract}\n\n{}", text.replacen(&format!("{name}("), "own(", 1)),
+        [name] => {
+            // A comment or another function before the kernel may have its name.
+            let (before, kernel) = text.split_at(text.find("__kernel").unwrap_or_default());
+            format!("{contract}\n\n{before}{}", kernel.replacen(&format!("{name}("), "own(", 1))
+        }
         _ => format!("{contract}\n\n{text}"),
     }
 }

@@ -160,6 +160,8 @@ fn the_text_of_another_kernel_becomes_ones_own_with_its_contract() {
         renamed.starts_with("// ") && renamed.contains("void own(int x) { box_fused_step(); }"),
         "{renamed}"
     );
+    let mentioned = own("// sum() adds.\n__kernel void sum(int x) {}\n");
+    assert!(mentioned.ends_with("// sum() adds.\n__kernel void own(int x) {}\n"), "{mentioned}");
     let two = "__kernel void rows(int x) {}\n__kernel void columns(int x) {}\n";
     assert!(own(two).ends_with(two), "which of them is not known");
 }
