@@ -23,12 +23,29 @@ pub struct Clock {
     started: Option<Instant>,
     /// The speed: seconds of the play timeline per second of real time.
     speed: f64,
+    /// The number of changes other than [`Clock::adjust`].
+    revision: u64,
 }
 
 impl Clock {
     /// Returns a running clock whose position is `pts_ns` at `now`.
     pub fn new(pts_ns: i64, now: Instant) -> Self {
-        Self { base_ns: pts_ns, started: Some(now), speed: 1.0 }
+        Self { base_ns: pts_ns, started: Some(now), speed: 1.0, revision: 0 }
+    }
+
+    /// Returns a position, and the time at which the clock has it; `None` while the clock is paused.
+    pub fn reference(&self) -> (i64, Option<Instant>) {
+        (self.base_ns, self.started)
+    }
+
+    /// Returns the number of changes so far: of position, speed or pause, except adjustments.
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// Moves the position by `ns` nanoseconds, because another clock shows that this one is wrong by that.
+    pub fn adjust(&mut self, ns: i64) {
+        self.base_ns = self.base_ns.saturating_add(ns);
     }
 
     /// Returns the position on the play timeline, in nanoseconds.
@@ -37,7 +54,7 @@ impl Clock {
     }
 
     /// Returns the position at `now`. A `now` before the clock was started counts as the time of the start.
-    pub(crate) fn now_ns_at(&self, now: Instant) -> i64 {
+    pub fn now_ns_at(&self, now: Instant) -> i64 {
         let run = self.started.map_or(0, |started| {
             let real = i64::try_from(now.saturating_duration_since(started).as_nanos()).unwrap_or(i64::MAX);
             // Whole numbers at the usual speed: no rounding however long it runs.
@@ -60,11 +77,13 @@ impl Clock {
     pub fn pause(&mut self, now: Instant) {
         self.base_ns = self.now_ns_at(now);
         self.started = None;
+        self.revision += 1;
     }
 
     /// Continues from the present position at the time `now`; no effect while running.
     pub fn resume(&mut self, now: Instant) {
         self.started.get_or_insert(now);
+        self.revision += 1;
     }
 
     /// Sets the speed at the time `now`, clamped to [`MIN_SPEED`] to [`MAX_SPEED`]; 1 is real time. The position does not jump,
@@ -81,6 +100,7 @@ impl Clock {
     pub fn exclude(&mut self, time: Duration) {
         // If it was set within that time, it now starts in the future and stays at that position until then.
         self.started = self.started.map(|started| started.checked_add(time).unwrap_or(started));
+        self.revision += 1;
     }
 
     /// Returns the speed: seconds of the play timeline per second of real time.
@@ -96,6 +116,7 @@ impl Clock {
     /// Sets the position at the time `now`. A running clock keeps running, a paused one stays paused.
     pub fn resync(&mut self, pts_ns: i64, now: Instant) {
         self.base_ns = pts_ns;
+        self.revision += 1;
         if self.started.is_some() {
             self.started = Some(now);
         }

@@ -6,6 +6,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use super::frame::nanoseconds;
 use super::queue::FrameQueue;
 use super::read_control::ReadControl;
+use super::sound::SoundFeed;
 use crate::color::Staging;
 use base::error::Error;
 
@@ -56,11 +57,19 @@ pub(super) struct Control {
     pub has_failed: AtomicBool,
     /// Memory that the planes of the next frames are packed into.
     staging: Mutex<Option<Staging>>,
+    /// The movie's sound, which continues where the pictures do.
+    pub sound: SoundFeed,
 }
 
 impl Control {
-    /// Creates the state of a movie that plays from its beginning; `wake` is called as [`FrameQueue::new`] describes.
-    pub(crate) fn new(looping: bool, read_control: ReadControl, wake: Box<dyn Fn() + Send>) -> Self {
+    /// Creates the state of a movie with this sound that plays from its beginning; `wake` is called as [`FrameQueue::new`]
+    /// describes.
+    pub(crate) fn new(
+        looping: bool,
+        read_control: ReadControl,
+        sound: SoundFeed,
+        wake: Box<dyn Fn() + Send>,
+    ) -> Self {
         Self {
             queue: FrameQueue::new(wake),
             warning: Mutex::default(),
@@ -70,6 +79,7 @@ impl Control {
             is_still: AtomicBool::new(false),
             has_failed: AtomicBool::new(false),
             staging: Mutex::default(),
+            sound,
         }
     }
 

@@ -19,6 +19,7 @@ use super::orientation::Orientation;
 use super::pass::Pass;
 use super::queue::FrameQueue;
 use super::read_control::{Cancel, ReadControl, References, run_with_timeout};
+use super::sound::SoundFeed;
 use super::worker::Worker;
 use crate::color::matrix::{self, Matrix, Range};
 use crate::color::{self, Staging};
@@ -137,7 +138,13 @@ impl Decoder {
     ) -> Result<Self> {
         let start_ns = nanoseconds(options.start_s);
         let (mut pass, reached) = Pass::open_at(path, start_ns, read_control)?;
-        let control = Control::new(options.looping, read_control.clone(), wake);
+        let tracks = match options.preload {
+            // The frames in memory are played as fast as they are wanted.
+            Some(_) => Vec::new(),
+            None => pass.source().container().sound_tracks(),
+        };
+        let sound = SoundFeed::of_file(path.to_owned(), options.references, tracks, options.cancel.clone());
+        let control = Control::new(options.looping, read_control.clone(), sound, wake);
         let from_beginning = !reached || start_ns == 0;
         if !reached && pass.peek().is_some() {
             let (end_s, instead) = (seconds(pass.end_ns()), "It plays from its beginning.");
@@ -188,7 +195,8 @@ impl Decoder {
             range: Range::Limited,
             ..MovieInfo::without_movie()
         };
-        let control = Control::new(true, ReadControl::new(References::Refused, Cancel::default()), wake);
+        let read_control = ReadControl::new(References::Refused, Cancel::default());
+        let control = Control::new(true, read_control, SoundFeed::of_ticks(), wake);
         Self::start(info, control, move |worker| worker.play_painted(canvas, fps, paint))
     }
 
@@ -198,7 +206,7 @@ impl Decoder {
         read_control.suspend();
         Self {
             info: MovieInfo::without_movie(),
-            control: Arc::new(Control::new(false, read_control, Box::new(|| ()))),
+            control: Arc::new(Control::new(false, read_control, SoundFeed::silence(), Box::new(|| ()))),
             thread: None,
         }
     }
@@ -211,6 +219,11 @@ impl Decoder {
     /// Returns the queue of decoded frames.
     pub fn queue(&self) -> &FrameQueue {
         &self.control.queue
+    }
+
+    /// Returns the movie's sound.
+    pub fn sound(&self) -> &SoundFeed {
+        &self.control.sound
     }
 
     /// Seeks without waiting. The queue is emptied at once. The next frame in it has

@@ -75,6 +75,13 @@ impl Demuxer {
         Ok(Self { container, packet: ffmpeg::Packet::empty(), extent: ReadExtent::default() })
     }
 
+    /// Opens the file at `path` for the stream of sound with this index.
+    pub(super) fn open_sound(path: &Path, stream: usize, read_control: &ReadControl) -> Result<Self> {
+        let mut container = Container::open_sound(path, stream, read_control)?;
+        container.discard_other_streams();
+        Ok(Self { container, packet: ffmpeg::Packet::empty(), extent: ReadExtent::default() })
+    }
+
     /// Returns the opened file.
     pub(super) fn container(&self) -> &Container {
         &self.container
@@ -110,8 +117,8 @@ impl Demuxer {
         &self.packet
     }
 
-    /// Returns true if the packet that was read last belongs to the video stream.
-    pub(super) fn is_video_packet(&self) -> bool {
+    /// Returns true if the packet that was read last belongs to the stream that is played.
+    pub(super) fn is_selected_packet(&self) -> bool {
         self.packet.stream() == self.container.stream()
     }
 
@@ -152,7 +159,7 @@ impl Demuxer {
                 }
                 Err(_) => break,
             }
-            if let Some(stamp_ns) = self.packet_stamp_ns().filter(|_| self.is_video_packet()) {
+            if let Some(stamp_ns) = self.packet_stamp_ns().filter(|_| self.is_selected_packet()) {
                 let duration_ns = self.container.nanoseconds(self.packet.duration());
                 let duration_ns = if duration_ns > 0 { duration_ns } else { frame_ns };
                 let byte = i64::try_from(self.packet.position()).ok().filter(|byte| *byte >= 0);

@@ -9,6 +9,7 @@
 //!   jump), and caches pictures for steps back (`picture_cache`).
 //! - `worker` plays passes into [`queue`] on the decoder's thread and follows the requests in `control`. It packs the planes
 //!   into a device's [`Staging`](crate::color::Staging) memory if a device converts them.
+//! - `sound` reads the sound on a thread of its own.
 //! - [`decoder`] starts and controls that thread, and [`clock`] determines which frame is due.
 
 #![warn(missing_docs, unreachable_pub)]
@@ -38,6 +39,7 @@ mod pass;
 mod picture_cache;
 mod queue;
 mod read_control;
+mod sound;
 mod source;
 mod still;
 mod timeline;
@@ -53,6 +55,7 @@ pub use frame::{FieldOrder, Frame};
 pub use orientation::Orientation;
 pub use queue::FrameQueue;
 pub use read_control::{Cancel, References};
+pub use sound::{Samples, SoundFeed, SoundReader, SoundSegment, SoundTrack, TICK_INTERVAL_S, TICK_S};
 pub use still::{read_frame_at, read_frame_rgba_at, read_frames_rgba};
 
 /// Nanoseconds per second.

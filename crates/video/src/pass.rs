@@ -86,6 +86,15 @@ impl Pass {
         Ok((pass, reached))
     }
 
+    /// Returns the time stamp that counts as the movie's beginning around `movie_ns`, in nanoseconds, and the place in the file from
+    /// which on it does, in bytes; `None` if it does in the whole file.
+    pub(crate) fn origin_at(&self, movie_ns: i64) -> (i64, Option<i64>) {
+        match self.key_frame_index().and_then(|index| index.last_at_or_before(movie_ns)) {
+            Some(key_frame) => (key_frame.origin_ns, Some(key_frame.byte)),
+            None => (self.start_timeline.origin_ns().unwrap_or(0), None),
+        }
+    }
+
     /// Returns the movie's chapters.
     pub(crate) fn chapters(&self) -> Vec<Chapter> {
         self.source.container().chapters(self.start_timeline.origin_ns().unwrap_or(0))

@@ -79,7 +79,7 @@ impl Source {
         let container = demuxer.container();
         let decoder = container.open_decoder()?;
         let frame_ns = container.fps().map_or(SECOND_NS / 25, |fps| (SECOND_NS as f64 / fps) as i64);
-        let matrix = container.video().and_then(|video| orientation::matrix_of_stream(&video));
+        let matrix = container.played().and_then(|video| orientation::matrix_of_stream(&video));
         let ignores_aspect = container.is_still_image(decoder.id());
         Ok(Self {
             demuxer,
@@ -167,7 +167,7 @@ impl Source {
                 return;
             }
         }
-        if !self.demuxer.is_video_packet() {
+        if !self.demuxer.is_selected_packet() {
             return;
         }
         let packet = self.demuxer.packet();
@@ -283,7 +283,11 @@ impl Source {
     /// Returns a warning if the file has alpha in separate pictures that this decoder does not read.
     pub(crate) fn alpha_warning(&self) -> Option<Error> {
         let (container, codec) = (self.container(), self.decoder.codec());
-        alpha::warning(&container.video()?, codec.as_ref().map_or("", |codec| codec.name()), container.path())
+        alpha::warning(
+            &container.played()?,
+            codec.as_ref().map_or("", |codec| codec.name()),
+            container.path(),
+        )
     }
 
     /// Returns the codec's short name, such as "h264".

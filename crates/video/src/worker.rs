@@ -56,6 +56,7 @@ impl Worker {
     /// Plays passes until the decoder is dropped. `from_beginning` is true if the first one begins at the movie's beginning.
     pub(crate) fn play(mut self, mut pass: Pass, from_beginning: bool) {
         self.from_beginning = from_beginning;
+        self.publish_sound(&pass);
         loop {
             let end = self.play_pass(&mut pass);
             let moved = match end {
@@ -139,6 +140,7 @@ impl Worker {
     fn reopen(&mut self, pass: &mut Pass) -> Result<()> {
         self.from_beginning = true;
         pass.reopen()?;
+        self.publish_sound(pass);
         require_picture(pass)
     }
 
@@ -183,7 +185,15 @@ impl Worker {
         // After a wait the first frames are not skipped as late.
         let start = self.start_after_end(self.control.queue.end_ns(), 0);
         self.base_ns = start.saturating_sub(pass.peek().map_or(0, |first| first.movie_ns));
+        self.publish_sound(pass);
         require_picture(pass)
+    }
+
+    /// Publishes where the movie's sound continues: with the picture that comes next.
+    fn publish_sound(&self, pass: &Pass) {
+        let movie_ns = pass.peek().map_or(0, |first| first.movie_ns);
+        let (origin_ns, byte) = pass.origin_at(movie_ns);
+        self.control.sound.publish(self.base_ns, movie_ns, origin_ns, byte);
     }
 
     /// Takes the newest seek, if there is one, and marks the next frame as the first one after the seek.
@@ -238,6 +248,7 @@ impl Worker {
         let at_ns = |n: i64| n.saturating_mul(SECOND_NS) / fps;
         let number_at = |ns: i64| (ns.saturating_mul(fps).saturating_add(fps - 1) / SECOND_NS).max(0);
         let mut next = 0;
+        self.control.sound.publish(self.base_ns, 0, 0, None);
         loop {
             // Late pictures are skipped.
             let behind_ns = self.control.queue.lateness_ns(self.base_ns.saturating_add(at_ns(next)));
@@ -259,6 +270,7 @@ impl Worker {
             let Some(position_ns) = self.next_position(end) else { return };
             next = number_at(position_ns);
             self.base_ns = self.start_after_end(self.control.queue.end_ns(), 0).saturating_sub(at_ns(next));
+            self.control.sound.publish(self.base_ns, at_ns(next), 0, None);
         }
     }
 

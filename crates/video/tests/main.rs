@@ -3,3 +3,4 @@
 mod colors;
 mod media;
 mod seek;
+mod sound;

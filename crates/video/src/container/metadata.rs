@@ -45,7 +45,7 @@ impl Container {
 
     /// Returns the frames per second that the file states, if they are plausible.
     pub(crate) fn fps(&self) -> Option<f64> {
-        let video = self.video()?;
+        let video = self.played()?;
         usable_rate(video.avg_frame_rate()).or(usable_rate(video.rate()))
     }
 
@@ -77,7 +77,7 @@ impl Container {
 
     /// Returns the duration of the video stream in seconds, if the file states it.
     fn stream_duration_s(&self) -> Option<f64> {
-        let duration = self.video()?.duration();
+        let duration = self.played()?.duration();
         (duration > 0).then(|| seconds(self.nanoseconds(duration)))
     }
 

@@ -1,8 +1,9 @@
-//! An opened movie file: its FFmpeg context, its video stream, and what the file states about itself.
+//! An opened movie file: its FFmpeg context, the stream that is played, and what the file states about itself.
 
 mod chapters;
 mod metadata;
 mod open;
+mod sound;
 
 use std::path::Path;
 
@@ -18,16 +19,16 @@ use base::error::Error;
 
 pub use chapters::Chapter;
 
-/// An opened file and its video stream. Fields drop in order: FFmpeg reads through `_io` and `access` as long as `input`
+/// An opened file and one of its streams: of video, or of sound. Fields drop in order: FFmpeg reads through `_io` and `access` as long as `input`
 /// exists.
 pub(super) struct Container {
     input: Input,
     _io: IoContext,
     access: Box<FileAccess>,
     budget: MemoryBudget,
-    /// The index of the video stream in the file.
+    /// The index of the stream in the file.
     stream: usize,
-    /// Unit of the video stream's time stamps, in seconds.
+    /// Unit of the stream's time stamps, in seconds.
     time_base: ffi::AVRational,
 }
 
@@ -57,17 +58,17 @@ impl Container {
         self.budget.max_pixels()
     }
 
-    /// Returns the index of the video stream.
+    /// Returns the index of the stream that is played.
     pub(crate) fn stream(&self) -> usize {
         self.stream
     }
 
-    /// Returns the video stream.
-    pub(crate) fn video(&self) -> Option<ffmpeg::Stream<'_>> {
+    /// Returns the stream that is played.
+    pub(crate) fn played(&self) -> Option<ffmpeg::Stream<'_>> {
         self.input.stream(self.stream)
     }
 
-    /// Makes FFmpeg skip the packets of all streams except the video stream.
+    /// Makes FFmpeg skip the packets of all streams except the one that is played.
     pub(crate) fn discard_other_streams(&mut self) {
         // SAFETY: the context is valid and has nb_streams streams; `discard` is a plain field.
         unsafe {
@@ -88,7 +89,7 @@ impl Container {
         }
     }
 
-    /// Converts a time stamp or duration of the video stream to nanoseconds.
+    /// Converts a time stamp or duration of the stream that is played to nanoseconds.
     pub(crate) fn nanoseconds(&self, stamp: i64) -> i64 {
         to_nanoseconds(stamp, self.time_base)
     }
@@ -98,7 +99,7 @@ impl Container {
         Some(to_nanoseconds(stamp, self.input.stream(stream)?.time_base().into()))
     }
 
-    /// Converts nanoseconds to a time stamp of the video stream.
+    /// Converts nanoseconds to a time stamp of the stream that is played.
     pub(crate) fn stamp(&self, ns: i64) -> i64 {
         rescale(ns, (1, SECOND_NS), (self.time_base.num.into(), self.time_base.den.into()))
     }

@@ -26,6 +26,15 @@ impl Container {
     /// # Errors
     /// The file cannot be read, has another format or no pictures, or FFmpeg cannot open it.
     pub(crate) fn open(path: &Path, read_control: &ReadControl) -> Result<Self> {
+        Self::open_stream(path, read_control, |input| video_stream(input, path))
+    }
+
+    /// Opens the movie at `path` as [`Container::open`] does, with the stream that `select` returns.
+    pub(super) fn open_stream(
+        path: &Path,
+        read_control: &ReadControl,
+        select: impl FnOnce(&Input) -> Result<ffmpeg::Stream<'_>>,
+    ) -> Result<Self> {
         libav::initialise();
         read_control.begin_step();
         let access = FileAccess::new(path, read_control)?;
@@ -41,14 +50,14 @@ impl Container {
         }
         let input = open_input(&access, &io, format, budget)?;
         access.allow_all_requests();
-        let video = video_stream(&input, path)?;
-        let (stream, time_base) = (video.index(), video.time_base().into());
+        let selected = select(&input)?;
+        let (stream, time_base) = (selected.index(), selected.time_base().into());
         Ok(Self { input, _io: io, access, budget, stream, time_base })
     }
 
     /// Opens the decoder for the video stream, with as many threads as FFmpeg chooses and memory allows.
     pub(crate) fn open_decoder(&self) -> Result<ffmpeg::decoder::Video> {
-        let stream = self.video().ok_or_else(|| not_a_movie(self.path(), "It has no stream."))?;
+        let stream = self.played().ok_or_else(|| not_a_movie(self.path(), "It has no stream."))?;
         let parameters = stream.parameters();
         let missing = || {
             let why = format!("This FFmpeg does not decode {}.", describe_codec(&stream));
@@ -248,7 +257,7 @@ fn video_stream<'a>(input: &'a Input, path: &Path) -> Result<ffmpeg::Stream<'a>>
 }
 
 /// Describes a stream's codec, for the middle of a sentence.
-fn describe_codec(stream: &ffmpeg::Stream) -> String {
+pub(super) fn describe_codec(stream: &ffmpeg::Stream) -> String {
     let parameters = stream.parameters();
     // SAFETY: a stream has parameters; the name is a static text for every codec.
     let (name, tag) = unsafe {

@@ -1,0 +1,191 @@
+//! Fills the device's buffers: follows the clock, stretches, and applies the volume.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::ring::{Reader, Stereo};
+use super::stretch::Stretch;
+use super::transport::{Anchor, Shared};
+
+/// Seconds in which the volume goes from silence to its full value, so that nothing clicks.
+const RAMP_S: f32 = 0.005;
+
+/// The part of the sound that runs in the device's callback.
+///
+/// After a start, a seek, a pause or a change of the tempo it takes its position from the clock. From then on positions follow
+/// from the samples that the device consumes, and the window adjusts its clock to them: the sound is never adjusted.
+pub(crate) struct Mixer {
+    shared: Arc<Shared>,
+    reader: Reader,
+    stretch: Stretch,
+    rate: f64,
+    /// The revision of the clock that the position was taken from.
+    revision: Option<u64>,
+    /// The number of samples until the clock starts.
+    delay: usize,
+    /// The present volume, which approaches the one that was set.
+    gain: f32,
+    /// The change of `gain` per sample.
+    gain_step: f32,
+}
+
+impl Mixer {
+    /// Creates a mixer for samples of this rate.
+    pub(crate) fn new(shared: Arc<Shared>, reader: Reader, rate: u32) -> Self {
+        Self {
+            shared,
+            reader,
+            stretch: Stretch::new(rate),
+            rate: rate.into(),
+            revision: None,
+            delay: 0,
+            gain: 0.0,
+            gain_step: 1.0 / (RAMP_S * rate as f32),
+        }
+    }
+
+    /// Fills `out`, whose first sample is heard at `heard_at`.
+    pub(crate) fn mix(&mut self, out: &mut [Stereo], heard_at: Instant) {
+        let transport = self.shared.transport();
+        out.fill([0.0; 2]);
+        if !transport.is_running && self.gain == 0.0 {
+            self.revision = None;
+            self.stretch.reset();
+            // Drops what is to be discarded, so that samples of a new position find space.
+            self.reader.read(i64::MIN, &mut []);
+            return;
+        }
+        if transport.is_running && self.revision != Some(transport.revision) {
+            self.revision = Some(transport.revision);
+            let position_ns = transport.position_ns_at(heard_at);
+            self.stretch.jump(position_ns as f64 * self.rate / 1e9);
+            let wait_s = transport.at.saturating_duration_since(heard_at).as_secs_f64();
+            self.delay = (wait_s * self.rate) as usize;
+        }
+        let silent = self.delay.min(out.len());
+        self.delay -= silent;
+        let position = self.stretch.position(transport.tempo);
+        self.stretch.fill(&mut self.reader, transport.tempo, &mut out[silent..]);
+        if transport.is_running && silent == 0 {
+            let position_ns = (position / self.rate * 1e9) as i64;
+            self.shared.set_anchor(Anchor { revision: transport.revision, position_ns, heard_at });
+        }
+        let wanted = if transport.is_running { self.shared.gain() } else { 0.0 };
+        for sample in out {
+            self.gain += (wanted - self.gain).clamp(-self.gain_step, self.gain_step);
+            *sample = sample.map(|channel| (channel * self.gain).clamp(-1.0, 1.0));
+        }
+    }
+
+    /// Returns the number of samples that wait in the ring.
+    pub(crate) fn waiting(&self) -> usize {
+        self.reader.waiting()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::ring::{Writer, ring};
+    use super::super::transport::Transport;
+    use super::*;
+
+    const RATE: u32 = 48_000;
+
+    struct Bench {
+        shared: Arc<Shared>,
+        writer: Writer,
+        mixer: Mixer,
+        start: Instant,
+    }
+
+    /// Returns a mixer with two seconds of samples, each of which is its position in the ring divided by 100,000.
+    fn bench() -> Bench {
+        let shared = Arc::new(Shared::new());
+        let (mut writer, reader) = ring(2 * RATE as usize);
+        writer.mark(0);
+        writer.write(&(0..2 * RATE).map(|i| [i as f32 / 1e5; 2]).collect::<Vec<_>>());
+        let mixer = Mixer::new(shared.clone(), reader, RATE);
+        Bench { shared, writer, mixer, start: Instant::now() }
+    }
+
+    impl Bench {
+        fn run(&self, revision: u64, is_running: bool, position_ms: i64, at_ms: u64) {
+            let at = self.start + Duration::from_millis(at_ms);
+            let position_ns = position_ms * 1_000_000;
+            let transport = Transport { revision, is_running, is_placed: true, position_ns, at, tempo: 1.0 };
+            self.shared.set_transport(transport, &std::thread::current());
+        }
+
+        /// Returns the positions of the samples in a buffer of 20 ms that is heard at `at_ms`.
+        fn mix(&mut self, at_ms: u64) -> Vec<i64> {
+            let mut out = vec![[0.0; 2]; 960];
+            self.mixer.mix(&mut out, self.start + Duration::from_millis(at_ms));
+            out.iter().map(|sample| (f64::from(sample[0]) * 1e5).round() as i64).collect()
+        }
+    }
+
+    #[test]
+    fn the_position_comes_from_the_clock_when_it_starts() {
+        let mut bench = bench();
+        assert!(bench.mix(0).iter().all(|sample| *sample == 0), "nothing runs");
+        bench.run(1, true, 500, 100);
+        let out = bench.mix(150);
+        assert_eq!(out[900], (24_000 + 2_400 + 900), "50 ms after the start");
+        let anchor = bench.shared.take_anchor().unwrap();
+        assert_eq!((anchor.revision, anchor.position_ns), (1, 550_000_000));
+        // The device's clock goes its own way.
+        assert_eq!(bench.mix(171)[10], 24_000 + 2_400 + 960 + 10);
+        let anchor = bench.shared.take_anchor().unwrap();
+        assert_eq!(anchor.position_ns, 570_000_000);
+        assert_eq!(anchor.heard_at, bench.start + Duration::from_millis(171));
+    }
+
+    #[test]
+    fn a_clock_that_starts_later_is_waited_for() {
+        let mut bench = bench();
+        bench.run(1, true, 500, 110);
+        let out = bench.mix(100);
+        assert!(out[..480].iter().all(|sample| *sample == 0));
+        assert!(bench.shared.take_anchor().is_none(), "nothing is heard at the buffer's beginning");
+        assert!(out[480] > 0 && out[959] > 24_000, "it fades in");
+        assert_eq!(bench.mix(120)[0], 24_000 + 480);
+    }
+
+    #[test]
+    fn a_pause_fades_out_and_continues_where_it_was_heard() {
+        let mut bench = bench();
+        bench.run(1, true, 0, 0);
+        let _ = bench.mix(0);
+        bench.run(2, false, 5, 5);
+        let out = bench.mix(20);
+        assert!(out[100] > 0 && out[300..].iter().all(|sample| *sample == 0));
+        assert!(bench.mix(40).iter().all(|sample| *sample == 0));
+        bench.run(3, true, 5, 1000);
+        let out = bench.mix(1015);
+        assert_eq!(out[959], 960 + 959, "15 ms after the start at 5 ms");
+    }
+
+    #[test]
+    fn volume_changes_gradually() {
+        let mut bench = bench();
+        bench.run(1, true, 1000, 0);
+        let _ = bench.mix(0);
+        bench.shared.set_gain(0.5);
+        let out = bench.mix(20);
+        let steepest = out.windows(2).map(|w| (w[1] - w[0]).abs()).max().unwrap();
+        assert!(steepest < 500, "{steepest}");
+        assert!((out[959] - (48_000 + 960 + 959) / 2).abs() <= 1, "{}", out[959]);
+    }
+
+    #[test]
+    fn a_position_far_away_finds_no_sound_and_no_fault() {
+        let mut bench = bench();
+        bench.writer.discard();
+        for (revision, position_ms) in [(1, i64::MAX / 1_000_000), (2, i64::MIN / 1_000_000), (3, 0)] {
+            bench.run(revision, true, position_ms, 0);
+            assert!(bench.mix(20).iter().all(|sample| *sample == 0));
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! The audio device: PulseAudio (or PipeWire through it) where it runs, otherwise ALSA.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::Thread;
+use std::time::{Duration, Instant};
+
+use cpal::traits::{DeviceTrait as _, HostTrait as _, StreamTrait as _};
+use cpal::{BufferSize, Device, ErrorKind, HostId, OutputCallbackInfo, Stream, StreamConfig};
+
+use super::mixer::Mixer;
+use super::ring::{Stereo, Writer, ring};
+use super::transport::Shared;
+use base::error::{Error, Result};
+
+/// Seconds of samples in a buffer of the device; it has two. Long enough for a machine whose processors are all busy.
+const BUFFER_S: f64 = 0.05;
+/// Seconds of samples in the ring between decoder and device.
+const RING_S: f64 = 1.0;
+/// The time after which opening a stream is given up.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(3);
+/// Where ALSA lists its sound cards.
+const ALSA_CARDS: &str = "/proc/asound/cards";
+
+/// An opened stream of an audio device. Dropping it closes the stream, and waits for the server.
+pub(crate) struct Output {
+    stream: Stream,
+    /// The ring that the stream plays.
+    pub(crate) writer: Writer,
+    /// Samples per second of each channel.
+    pub(crate) rate: u32,
+    /// The device's name.
+    pub(crate) name: String,
+    is_playing: bool,
+}
+
+impl Output {
+    /// Opens the default device, with two channels; `None` without a device. The stream does not play yet. `thread` is woken
+    /// when the ring is half empty and when the device fails.
+    ///
+    /// # Errors
+    /// There is a device, but it cannot be opened.
+    pub(crate) fn open(shared: &Arc<Shared>, thread: &Thread) -> Result<Option<Self>> {
+        let Some(device) = default_device() else { return Ok(None) };
+        let name = device.to_string();
+        let failed = |error: cpal::Error| {
+            Error::new(
+                format!("The audio device '{name}' cannot be opened."),
+                format!("{error}."),
+                "Close other programs that use it, or choose another device in the desktop's settings.",
+            )
+        };
+        let rate = device.default_output_config().map_err(failed)?.sample_rate().clamp(8_000, 384_000);
+        let buffer = (f64::from(rate) * BUFFER_S) as u32;
+        let config = StreamConfig { channels: 2, sample_rate: rate, buffer_size: BufferSize::Fixed(buffer) };
+        let (writer, reader) = ring((f64::from(rate) * RING_S) as usize);
+        let mut mixer = Mixer::new(shared.clone(), reader, rate);
+        let (state, waker) = (shared.clone(), thread.clone());
+        let low = (f64::from(rate) * RING_S / 2.0) as usize;
+        let fill = move |samples: &mut [f32], info: &OutputCallbackInfo| {
+            let timestamp = info.timestamp();
+            let latency = timestamp.playback.duration_since(timestamp.callback);
+            state.set_latency(latency);
+            state.buffers.fetch_add(1, Ordering::Relaxed);
+            let (out, rest): (&mut [Stereo], _) = samples.as_chunks_mut();
+            mixer.mix(out, Instant::now() + latency);
+            rest.fill(0.0);
+            if mixer.waiting() < low {
+                waker.unpark();
+            }
+        };
+        let (state, waker) = (shared.clone(), thread.clone());
+        let fail = move |error: cpal::Error| {
+            // The stream goes on after these.
+            if !matches!(error.kind(), ErrorKind::DeviceChanged | ErrorKind::RealtimeDenied | ErrorKind::Xrun)
+            {
+                state.has_failed.store(true, Ordering::Release);
+                waker.unpark();
+            }
+        };
+        shared.has_failed.store(false, Ordering::Release);
+        let stream = device.build_output_stream(config, fill, fail, Some(OPEN_TIMEOUT)).map_err(failed)?;
+        Ok(Some(Self { stream, writer, rate, name, is_playing: false }))
+    }
+
+    /// Lets the device play, or pauses it. A paused device needs no processor time.
+    ///
+    /// # Errors
+    /// The device has gone.
+    pub(crate) fn set_playing(&mut self, is_playing: bool) -> std::result::Result<(), cpal::Error> {
+        if is_playing != self.is_playing {
+            if is_playing {
+                self.stream.play()?
+            } else {
+                self.stream.pause()?
+            }
+            self.is_playing = is_playing;
+        }
+        Ok(())
+    }
+
+    /// Returns true if the device plays.
+    pub(crate) fn is_playing(&self) -> bool {
+        self.is_playing
+    }
+
+    /// Closes the stream without waiting: a server that has gone may not answer.
+    pub(crate) fn close(self) {
+        // Without another thread the stream is closed here.
+        let _ = std::thread::Builder::new().name("close sound".into()).spawn(move || drop(self));
+    }
+}
+
+/// Returns the default device of the first audio system that has one.
+fn default_device() -> Option<Device> {
+    let device = |id| cpal::host_from_id(id).ok()?.default_output_device();
+    // Under PipeWire and PulseAudio the sound cards themselves are busy.
+    device(HostId::PulseAudio).or_else(|| {
+        // Without a card libasound prints errors on stderr.
+        let cards = std::fs::read_to_string(Path::new(ALSA_CARDS)).unwrap_or_default();
+        let has_card = cards.trim_start().starts_with(|first: char| first.is_ascii_digit());
+        has_card.then(|| device(HostId::Alsa)).flatten()
+    })
+}

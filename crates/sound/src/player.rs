@@ -1,0 +1,425 @@
+//! The thread that decodes a movie's sound into the device's ring.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::output::Output;
+use super::ring::Stereo;
+use super::transport::{Anchor, Shared, Transport};
+use base::error::{Error, Result};
+use base::jobs::Waker;
+use base::threads::join_within;
+use video::{Samples, SoundFeed, SoundReader, SoundSegment};
+
+/// The interval at which a device is looked for while there is none.
+const RETRY: Duration = Duration::from_secs(2);
+/// The time after which the device is paused if the movie does not play.
+const REST: Duration = Duration::from_secs(1);
+/// The longest time that [`Sound::drop`] waits for the thread.
+const END_WAIT: Duration = Duration::from_secs(2);
+/// A device that plays and asks for no buffer in this time has failed: some servers say nothing when a sink disappears.
+const STALL: Duration = Duration::from_secs(3);
+/// Seconds by which the sound may lag behind the clock before decoding continues at the clock's position.
+const MAX_LAG_S: f64 = 0.5;
+/// Nanoseconds by which a time stamp may differ from the end of the samples before it and count as its continuation.
+const TOLERANCE_NS: i64 = 10_000_000;
+
+/// What the window wants to hear, and the results for it.
+struct State {
+    /// What is played; `None` for silence.
+    movie: Option<(SoundFeed, usize)>,
+    /// Increases with each change of `movie`.
+    number: u64,
+    /// Errors that the window has not taken yet.
+    errors: Vec<Error>,
+    /// The name and the rate of the device that is open.
+    device: Option<(String, u32)>,
+}
+
+/// A handle on the sound: on the thread that decodes it, and on the device that plays it.
+pub struct Sound {
+    shared: Arc<Shared>,
+    state: Arc<Mutex<State>>,
+    quit: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Locks the state. A panic while the lock was held leaves it consistent: every change is a single assignment.
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Sound {
+    /// Starts the thread, in silence. `waker` is called when the window should take an error.
+    ///
+    /// # Errors
+    /// If the thread cannot be started.
+    pub fn start(waker: Waker) -> Result<Self> {
+        let state = State { movie: None, number: 0, errors: Vec::new(), device: None };
+        let state = Arc::new(Mutex::new(state));
+        let (shared, quit) = (Arc::new(Shared::new()), Arc::new(AtomicBool::new(false)));
+        let player = Player {
+            shared: shared.clone(),
+            state: state.clone(),
+            quit: quit.clone(),
+            waker,
+            number: 0,
+            feed: None,
+            output: None,
+            retry_at: None,
+            running_at: Instant::now(),
+            buffers: (0, Instant::now()),
+            reader: None,
+            cursor: None,
+            pending: Vec::new(),
+            mark: None,
+            has_reported: false,
+        };
+        let thread = std::thread::Builder::new().name("sound".into()).spawn(move || player.run());
+        let failed =
+            |e| Error::new("The movie plays without sound.", format!("No thread could be started: {e}."), "");
+        Ok(Self { shared, state, quit, thread: Some(thread.map_err(failed)?) })
+    }
+
+    /// Plays the sound of a movie, of the track with this index in [`SoundFeed::tracks`]; `None` plays nothing.
+    pub fn play(&self, movie: Option<(SoundFeed, usize)>) {
+        let mut state = lock(&self.state);
+        state.movie = movie;
+        state.number += 1;
+        drop(state);
+        self.wake();
+    }
+
+    /// Sets the clock that the sound follows.
+    pub fn set_transport(&self, transport: Transport) {
+        if let Some(thread) = &self.thread {
+            self.shared.set_transport(transport, thread.thread());
+        }
+    }
+
+    /// Sets the volume in percent, as it is perceived: amplitudes are its cube, as in PulseAudio.
+    pub fn set_volume(&self, percent: f64) {
+        self.shared.set_gain((percent / 100.0).powi(3) as f32);
+    }
+
+    /// Takes the newest position that the device reported, if there is a new one.
+    pub fn take_anchor(&self) -> Option<Anchor> {
+        self.shared.take_anchor()
+    }
+
+    /// Returns the time from writing a sample to hearing it; zero while no device plays.
+    pub fn latency(&self) -> Duration {
+        self.shared.latency()
+    }
+
+    /// Takes the errors since the last call.
+    pub fn take_errors(&self) -> Vec<Error> {
+        std::mem::take(&mut lock(&self.state).errors)
+    }
+
+    /// Returns the name of the device that is open, and its samples per second.
+    pub fn device(&self) -> Option<(String, u32)> {
+        lock(&self.state).device.clone()
+    }
+
+    /// Stops the sound, and waits for its thread for at most two seconds. Returns false if the thread has not ended, because the
+    /// audio system hangs; the thread is then abandoned.
+    pub fn end(&mut self) -> bool {
+        self.quit.store(true, Ordering::Release);
+        self.wake();
+        // A panic of the thread was already printed.
+        join_within(&mut self.thread, END_WAIT).is_some()
+    }
+
+    /// Wakes the thread.
+    fn wake(&self) {
+        if let Some(thread) = &self.thread {
+            thread.thread().unpark();
+        }
+    }
+}
+
+impl Drop for Sound {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Where decoding is.
+struct Cursor {
+    segment: SoundSegment,
+    /// The position at which decoding started, in samples as `next`.
+    from: i64,
+    /// The position after the last sample that was written, in samples of the device's rate on the play timeline.
+    next: i64,
+    /// No sample was written yet.
+    is_fresh: bool,
+    /// The segment has no more samples.
+    has_ended: bool,
+}
+
+impl Cursor {
+    /// Returns the position after the last sample in nanoseconds.
+    fn next_ns(&self, rate: u32) -> i64 {
+        (i128::from(self.next) * 1_000_000_000 / i128::from(rate)) as i64
+    }
+}
+
+/// The state of the thread. Fields drop in order: the device before the file.
+struct Player {
+    shared: Arc<Shared>,
+    state: Arc<Mutex<State>>,
+    quit: Arc<AtomicBool>,
+    waker: Waker,
+    /// The number of the movie in [`State`] that is played.
+    number: u64,
+    feed: Option<(SoundFeed, usize)>,
+    output: Option<Output>,
+    /// When a device is looked for again.
+    retry_at: Option<Instant>,
+    /// When the clock last ran.
+    running_at: Instant,
+    /// The number of buffers that the device had asked for, and when it last was another one.
+    buffers: (u64, Instant),
+    reader: Option<SoundReader>,
+    cursor: Option<Cursor>,
+    /// Samples that did not fit in the ring.
+    pending: Vec<Stereo>,
+    /// The position of the first of `pending`, if it does not follow the last sample that was written.
+    mark: Option<i64>,
+    /// An error of the device was reported, and no device was opened since.
+    has_reported: bool,
+}
+
+impl Player {
+    /// Runs until the window ends.
+    fn run(mut self) {
+        while !self.quit.load(Ordering::Acquire) {
+            self.take_movie();
+            let rest = self.update_device();
+            if !self.decode() {
+                std::thread::park_timeout(rest);
+            }
+        }
+        self.set_device(None);
+    }
+
+    /// Takes another movie that the window has set.
+    fn take_movie(&mut self) {
+        let state = lock(&self.state);
+        if state.number == self.number {
+            return;
+        }
+        (self.number, self.feed) = (state.number, state.movie.clone());
+        drop(state);
+        if let Some((feed, _)) = &self.feed {
+            feed.set_listener(std::thread::current());
+        }
+        self.close_reader();
+    }
+
+    /// Closes the file, and drops its samples.
+    fn close_reader(&mut self) {
+        (self.reader, self.cursor) = (None, None);
+        self.pending.clear();
+        self.mark = None;
+        if let Some(output) = &self.output {
+            output.writer.discard();
+        }
+    }
+
+    /// Replaces the device.
+    fn set_device(&mut self, output: Option<Output>) {
+        lock(&self.state).device = output.as_ref().map(|output| (output.name.clone(), output.rate));
+        if let Some(before) = std::mem::replace(&mut self.output, output) {
+            before.close();
+        }
+        // Its rate may be another one.
+        self.close_reader();
+        self.shared.set_latency(Duration::ZERO);
+    }
+
+    /// Adds an error for the window to take.
+    fn report(&self, error: Error) {
+        lock(&self.state).errors.push(error);
+        (self.waker)();
+    }
+
+    /// Returns true if the device plays, but has not asked for a buffer for [`STALL`].
+    fn is_stalled(&mut self) -> bool {
+        let buffers = self.shared.buffers.load(Ordering::Relaxed);
+        let is_playing = self.output.as_ref().is_some_and(Output::is_playing);
+        if !is_playing || buffers != self.buffers.0 {
+            self.buffers = (buffers, Instant::now());
+        }
+        self.buffers.1.elapsed() > STALL
+    }
+
+    /// Opens, pauses and closes the device as needed. Returns the longest time until this must be called again.
+    fn update_device(&mut self) -> Duration {
+        let long = Duration::from_secs(3600);
+        if self.shared.has_failed.swap(false, Ordering::AcqRel) || self.is_stalled() {
+            self.set_device(None);
+        }
+        if self.feed.is_none() {
+            if self.output.is_some() {
+                self.set_device(None);
+            }
+            return long;
+        }
+        let now = Instant::now();
+        if self.output.is_none() {
+            if let Some(wait) =
+                self.retry_at.map(|at| at.saturating_duration_since(now)).filter(|w| !w.is_zero())
+            {
+                return wait;
+            }
+            self.retry_at = Some(now + RETRY);
+            match Output::open(&self.shared, &std::thread::current()) {
+                Ok(Some(output)) => {
+                    self.has_reported = false;
+                    self.running_at = Instant::now();
+                    self.buffers.1 = Instant::now();
+                    self.set_device(Some(output));
+                }
+                Ok(None) => return RETRY,
+                Err(error) => {
+                    if !std::mem::replace(&mut self.has_reported, true) {
+                        self.report(error);
+                    }
+                    return RETRY;
+                }
+            }
+        }
+        let is_running = self.shared.transport().is_running;
+        if is_running {
+            self.running_at = now;
+        }
+        let rests = now.saturating_duration_since(self.running_at) >= REST;
+        let Some(output) = &mut self.output else { return RETRY };
+        if output.set_playing(!rests).is_err() {
+            self.set_device(None);
+            return RETRY;
+        }
+        if output.is_playing() { REST } else { long }
+    }
+
+    /// Decodes a little into the ring; returns false if there is nothing to do at present.
+    fn decode(&mut self) -> bool {
+        if self.output.is_none() || self.feed.is_none() {
+            return false;
+        }
+        if let Some((segment, from_ns)) = self.next_start() {
+            self.start(segment, from_ns);
+            return true;
+        }
+        if !self.pending.is_empty() {
+            return self.write_pending();
+        }
+        let Some(cursor) = self.cursor.as_mut().filter(|cursor| !cursor.has_ended) else { return false };
+        let Some(reader) = &mut self.reader else { return false };
+        if let Some(samples) = reader.read() {
+            self.queue(&samples);
+            return true;
+        }
+        cursor.has_ended = true;
+        if let Some(warning) = reader.take_warning() {
+            self.report(warning);
+        }
+        true
+    }
+
+    /// Writes samples that wait for space; returns false if none could be written.
+    fn write_pending(&mut self) -> bool {
+        let Some(output) = &mut self.output else { return false };
+        if let Some(position) = self.mark {
+            if !output.writer.mark(position) {
+                return false;
+            }
+            self.mark = None;
+        }
+        let written = output.writer.write(&self.pending);
+        self.pending.drain(..written);
+        written > 0
+    }
+
+    /// Returns the samples of the device's rate in a time.
+    fn samples_of(&self, ns: i64) -> i64 {
+        let rate = self.output.as_ref().map_or(1, |output| output.rate);
+        (i128::from(ns) * i128::from(rate) / 1_000_000_000) as i64
+    }
+
+    /// Returns the segment at which decoding should start, and the position on the play timeline in nanoseconds; `None` if it
+    /// continues where it is.
+    fn next_start(&self) -> Option<(SoundSegment, i64)> {
+        let (feed, _) = self.feed.as_ref()?;
+        let transport = self.shared.transport();
+        let clock_ns = transport.is_placed.then(|| transport.position_ns_at(Instant::now()));
+        let cursor = self.cursor.as_ref();
+        let next_ns = cursor.map(|cursor| cursor.next_ns(self.output.as_ref().map_or(1, |o| o.rate)));
+        let segment = match clock_ns {
+            Some(clock_ns) => feed.segment_at(next_ns.map_or(clock_ns, |next_ns| next_ns.max(clock_ns)))?,
+            // Until the first picture is shown, the newest seek counts.
+            None => feed.newest_segment()?,
+        };
+        let from_ns = clock_ns.map_or(segment.start_ns, |clock_ns| clock_ns.max(segment.start_ns));
+        match cursor {
+            Some(cursor) if cursor.segment == segment => {
+                let lag_ns = clock_ns.zip(next_ns).map_or(0, |(clock_ns, next_ns)| clock_ns - next_ns);
+                let is_lost = lag_ns as f64 > MAX_LAG_S * 1e9 && !cursor.has_ended;
+                is_lost.then_some((segment, from_ns))
+            }
+            _ => Some((segment, from_ns)),
+        }
+    }
+
+    /// Starts to decode at a position of the play timeline.
+    fn start(&mut self, segment: SoundSegment, from_ns: i64) {
+        self.pending.clear();
+        self.mark = None;
+        let is_placed = self.shared.transport().is_placed;
+        let (Some(output), Some((feed, track))) = (&self.output, &self.feed) else { return };
+        if !is_placed {
+            output.writer.discard();
+        }
+        let opened = match self.reader.take() {
+            Some(reader) => Ok(reader),
+            None => feed.open(*track, output.rate),
+        };
+        let next = self.samples_of(from_ns);
+        let mut cursor = Cursor { segment, from: next, next, is_fresh: true, has_ended: false };
+        match opened {
+            Ok(mut reader) => {
+                let movie_ns = from_ns.saturating_sub(cursor.segment.base_ns);
+                cursor.has_ended = !reader.seek(&cursor.segment, movie_ns);
+                self.reader = Some(reader);
+            }
+            Err(error) => {
+                self.feed = None;
+                self.report(error);
+            }
+        }
+        self.cursor = Some(cursor);
+    }
+
+    /// Makes samples wait to be written, without those before the position at which decoding started.
+    fn queue(&mut self, samples: &Samples) {
+        let Some(cursor) = &self.cursor else { return };
+        let at_ns = cursor.segment.base_ns.saturating_add(samples.movie_ns);
+        let position = self.samples_of(at_ns);
+        let tolerance = self.samples_of(TOLERANCE_NS);
+        let Some(cursor) = &mut self.cursor else { return };
+        let early = usize::try_from(cursor.from.saturating_sub(position)).unwrap_or(0);
+        let Some(samples) = samples.data.get(early..).filter(|samples| !samples.is_empty()) else { return };
+        let position = position.saturating_add(early as i64);
+        if cursor.is_fresh || (position - cursor.next).abs() > tolerance {
+            cursor.is_fresh = false;
+            cursor.next = position;
+            self.mark = Some(position);
+        }
+        cursor.next = cursor.next.saturating_add(samples.len() as i64);
+        self.pending.extend_from_slice(samples);
+    }
+}

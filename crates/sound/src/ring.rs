@@ -1,0 +1,280 @@
+//! A lock-free ring of samples between the thread that decodes and the device's callback. Samples have positions on the play
+//! timeline, counted in frames of the device's rate.
+//!
+//! The writer appends samples, and a [`Mark`] wherever positions do not continue. The reader asks for samples by position:
+//! it drops what is too late, and returns silence where there is nothing.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rtrb::{Consumer, Producer, RingBuffer};
+
+/// One sample of both channels: left and right.
+pub(crate) type Stereo = [f32; 2];
+
+/// The number of marks that fit in a ring.
+const MAX_MARKS: usize = 64;
+
+/// A place in the ring from which positions count anew.
+#[derive(Debug, Clone, Copy)]
+struct Mark {
+    /// The number of samples that were written before.
+    index: u64,
+    /// The position of the next sample.
+    position: i64,
+}
+
+/// The end of a ring that the decoding thread fills.
+pub(crate) struct Writer {
+    samples: Producer<Stereo>,
+    marks: Producer<Mark>,
+    written: u64,
+    discard_to: Arc<AtomicU64>,
+}
+
+/// The end of a ring that the device's callback empties.
+pub(crate) struct Reader {
+    samples: Consumer<Stereo>,
+    marks: Consumer<Mark>,
+    /// The number of samples taken from the ring.
+    taken: u64,
+    /// Position of the next sample in the ring; meaningless before the first mark.
+    next: i64,
+    /// Samples taken from the ring that may be read again; the last one precedes `next`, unless a mark lies between.
+    window: VecDeque<Stereo>,
+    /// Position of the first sample in `window`.
+    start: i64,
+    discard_to: Arc<AtomicU64>,
+}
+
+/// Creates a ring for `capacity` samples.
+pub(crate) fn ring(capacity: usize) -> (Writer, Reader) {
+    let (samples, taken) = RingBuffer::new(capacity);
+    let (marks, taken_marks) = RingBuffer::new(MAX_MARKS);
+    let discard_to = Arc::new(AtomicU64::new(0));
+    let writer = Writer { samples, marks, written: 0, discard_to: discard_to.clone() };
+    let reader = Reader {
+        samples: taken,
+        marks: taken_marks,
+        taken: 0,
+        next: 0,
+        window: VecDeque::with_capacity(capacity),
+        start: 0,
+        discard_to,
+    };
+    (writer, reader)
+}
+
+impl Writer {
+    /// Returns the number of samples that can be written now.
+    pub(crate) fn space(&self) -> usize {
+        self.samples.slots()
+    }
+
+    /// Sets the position of the next sample. Returns false if there are too many marks in the ring.
+    pub(crate) fn mark(&mut self, position: i64) -> bool {
+        self.marks.push(Mark { index: self.written, position }).is_ok()
+    }
+
+    /// Appends as many samples as fit; returns their number.
+    pub(crate) fn write(&mut self, samples: &[Stereo]) -> usize {
+        let count = samples.len().min(self.space());
+        if let Ok(chunk) = self.samples.write_chunk_uninit(count) {
+            self.written += chunk.fill_from_iter(samples.iter().copied()) as u64;
+        }
+        count
+    }
+
+    /// Makes the reader drop everything that was written so far.
+    pub(crate) fn discard(&self) {
+        self.discard_to.store(self.written, Ordering::Release);
+    }
+}
+
+impl Reader {
+    /// Returns the number of samples in the ring.
+    pub(crate) fn waiting(&self) -> usize {
+        self.samples.slots()
+    }
+
+    /// Drops the samples before `position`: they are not read again.
+    pub(crate) fn release(&mut self, position: i64) {
+        let old = usize::try_from(position.saturating_sub(self.start)).unwrap_or(0).min(self.window.len());
+        self.window.drain(..old);
+        self.start = self.start.saturating_add(old as i64);
+    }
+
+    /// Fills `out` with the samples from `position` on, with silence where there are none. Samples before the position of the
+    /// last [`Reader::release`] are silent.
+    pub(crate) fn read(&mut self, position: i64, out: &mut [Stereo]) {
+        self.take_until(position, position.saturating_add(out.len() as i64));
+        out.fill([0.0; 2]);
+        let offset = position.saturating_sub(self.start);
+        let skipped = usize::try_from(offset.saturating_neg()).unwrap_or(0).min(out.len());
+        let from = usize::try_from(offset).unwrap_or(0);
+        let samples = self.window.iter().skip(from);
+        out[skipped..].iter_mut().zip(samples).for_each(|(to, sample)| *to = *sample);
+    }
+
+    /// Returns the position after the last sample in the window.
+    fn window_end(&self) -> i64 {
+        self.start.saturating_add(self.window.len() as i64)
+    }
+
+    /// Drops `count` samples of the ring.
+    fn skip(&mut self, count: u64) {
+        let count = usize::try_from(count).unwrap_or(usize::MAX).min(self.samples.slots());
+        if let Ok(chunk) = self.samples.read_chunk(count) {
+            chunk.commit_all();
+            self.taken += count as u64;
+            self.next = self.next.saturating_add(count as i64);
+        }
+    }
+
+    /// Takes samples from the ring until the window reaches `end`, or the ring is empty. Samples before `begin` are dropped.
+    fn take_until(&mut self, begin: i64, end: i64) {
+        let discard_to = self.discard_to.load(Ordering::Acquire);
+        if self.taken < discard_to {
+            self.window.clear();
+            self.skip(discard_to - self.taken);
+        }
+        loop {
+            let mark = self.marks.peek().ok().copied();
+            // A mark ahead whose position has come replaces the samples before it.
+            if let Some(mark) = mark
+                && (mark.index <= self.taken || mark.position <= self.next)
+            {
+                if mark.position >= end && mark.index <= self.taken {
+                    return;
+                }
+                self.skip(mark.index.saturating_sub(self.taken));
+                if self.taken < mark.index {
+                    return;
+                }
+                let _ = self.marks.pop();
+                self.next = mark.position;
+                continue;
+            }
+            if self.next >= end {
+                return;
+            }
+            let before_mark = mark.map_or(u64::MAX, |mark| mark.index - self.taken);
+            let available = (self.samples.slots() as u64).min(before_mark);
+            if available == 0 {
+                return;
+            }
+            let late = u64::try_from(begin.saturating_sub(self.next)).unwrap_or(0).min(available);
+            if late > 0 {
+                self.skip(late);
+                continue;
+            }
+            // A mark before it cuts the window; one after it leaves silence.
+            let until_mark = mark.map_or(i64::MAX, |mark| mark.position.saturating_sub(self.next));
+            let wanted = end.saturating_sub(self.next).min(until_mark).max(1);
+            let count = available.min(wanted as u64) as usize;
+            self.align_window();
+            let Ok(chunk) = self.samples.read_chunk(count) else { return };
+            self.window.extend(chunk);
+            self.taken += count as u64;
+            self.next = self.next.saturating_add(count as i64);
+        }
+    }
+
+    /// Makes the window end at `next`: cuts it, extends it with silence, or starts it there.
+    fn align_window(&mut self) {
+        let gap = self.next.saturating_sub(self.window_end());
+        if self.window.is_empty() || self.next < self.start || gap > self.window.capacity() as i64 {
+            self.window.clear();
+            self.start = self.next;
+        } else if gap < 0 {
+            self.window.truncate((self.next - self.start) as usize);
+        } else {
+            self.window.extend(std::iter::repeat_n([0.0; 2], gap as usize));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns samples whose left channel counts from `first`.
+    fn ramp(first: i64, count: i64) -> Vec<Stereo> {
+        (first..first + count).map(|value| [value as f32, -1.0]).collect()
+    }
+
+    fn read(reader: &mut Reader, position: i64, count: usize) -> Vec<i64> {
+        let mut out = vec![[9.0; 2]; count];
+        reader.read(position, &mut out);
+        out.iter().map(|sample| sample[0] as i64).collect()
+    }
+
+    #[test]
+    fn samples_have_their_positions() {
+        let (mut writer, mut reader) = ring(100);
+        assert_eq!(read(&mut reader, 0, 3), [0, 0, 0], "silence at first");
+        assert!(writer.mark(10));
+        assert_eq!(writer.write(&ramp(10, 20)), 20);
+        assert_eq!(read(&mut reader, 8, 4), [0, 0, 10, 11]);
+        assert_eq!(read(&mut reader, 8, 4), [0, 0, 10, 11], "once more");
+        reader.release(11);
+        assert_eq!(read(&mut reader, 10, 4), [0, 11, 12, 13]);
+        assert_eq!(read(&mut reader, 25, 8), [25, 26, 27, 28, 29, 0, 0, 0]);
+    }
+
+    #[test]
+    fn late_samples_are_dropped_and_gaps_are_silent() {
+        let (mut writer, mut reader) = ring(100);
+        writer.mark(0);
+        writer.write(&ramp(1, 10));
+        writer.mark(15);
+        writer.write(&ramp(100, 10));
+        assert_eq!(read(&mut reader, 8, 12), [9, 10, 0, 0, 0, 0, 0, 100, 101, 102, 103, 104]);
+        assert_eq!(read(&mut reader, 50, 2), [0, 0]);
+        assert_eq!(writer.space(), 100, "everything was taken");
+    }
+
+    #[test]
+    fn a_mark_replaces_the_samples_after_its_position() {
+        let (mut writer, mut reader) = ring(100);
+        writer.mark(0);
+        writer.write(&ramp(1, 20));
+        // The movie begins again after eight frames.
+        writer.mark(8);
+        writer.write(&ramp(1000, 5));
+        assert_eq!(read(&mut reader, 0, 12), [1, 2, 3, 4, 5, 6, 7, 8, 1000, 1001, 1002, 1003]);
+        let (mut writer, mut reader) = ring(100);
+        writer.mark(0);
+        writer.write(&ramp(1, 20));
+        assert_eq!(read(&mut reader, 0, 12).last(), Some(&12), "taken before the mark came");
+        writer.mark(8);
+        writer.write(&ramp(1000, 9));
+        assert_eq!(read(&mut reader, 6, 6), [7, 8, 1000, 1001, 1002, 1003]);
+    }
+
+    #[test]
+    fn discarding_makes_space() {
+        let (mut writer, mut reader) = ring(16);
+        writer.mark(0);
+        assert_eq!(writer.write(&ramp(1, 20)), 16);
+        writer.discard();
+        assert!(writer.mark(100));
+        assert_eq!(writer.space(), 0);
+        assert_eq!(read(&mut reader, 0, 2), [0, 0]);
+        assert_eq!(writer.space(), 16);
+        writer.write(&ramp(7, 4));
+        assert_eq!(read(&mut reader, 100, 5), [7, 8, 9, 10, 0]);
+    }
+
+    #[test]
+    fn positions_far_apart_cost_nothing() {
+        let (mut writer, mut reader) = ring(16);
+        writer.mark(i64::MAX - 4);
+        writer.write(&ramp(1, 16));
+        assert_eq!(read(&mut reader, 0, 2), [0, 0]);
+        assert_eq!(read(&mut reader, i64::MAX - 8, 6), [0, 0, 0, 0, 1, 2]);
+        writer.mark(i64::MIN);
+        assert_eq!(read(&mut reader, i64::MIN, 2), [0, 0]);
+    }
+}

@@ -1,0 +1,247 @@
+//! A movie's sound: its tracks, where it continues after seeks and loops, and reading it.
+//!
+//! Sound is read by another reader of the same file than the pictures are, on a thread of its own, so that neither waits for
+//! the other. The decoder's thread publishes where its pictures continue as [`SoundSegment`]s.
+
+mod reader;
+mod ticks;
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::Thread;
+
+use super::read_control::{Cancel, References};
+use base::error::Result;
+use reader::FileReader;
+use ticks::Ticks;
+pub use ticks::{TICK_INTERVAL_S, TICK_S};
+
+/// The number of segments that are kept. A movie of one frame that is repeated fills the frame queue with as many passes as it
+/// has places.
+const MAX_SEGMENTS: usize = 32;
+
+/// A track of sound in a movie.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SoundTrack {
+    /// The short name of the codec, such as "aac".
+    pub codec: String,
+    /// Samples per second.
+    pub rate: u32,
+    /// The language or title that the file states; empty without one.
+    pub name: String,
+    /// The index of the stream in the file.
+    pub(crate) stream: usize,
+}
+
+/// A part of the play timeline in which the movie's position increases steadily: until the next segment begins, the movie's
+/// position is the play timeline's less `base_ns`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SoundSegment {
+    /// The segment's number; later ones have larger numbers.
+    number: u64,
+    /// Where the segment begins on the play timeline, in nanoseconds.
+    pub start_ns: i64,
+    /// The position on the play timeline of the movie's beginning, in nanoseconds.
+    pub base_ns: i64,
+    /// The time stamp that counts as the movie's beginning, in nanoseconds.
+    pub(crate) origin_ns: i64,
+    /// The place in the file from which on it does, in bytes; `None` if it does in the whole file.
+    pub(crate) byte: Option<i64>,
+}
+
+/// Consecutive samples of both channels.
+#[derive(Debug, Default)]
+pub struct Samples {
+    /// The position of the first sample in the movie, in nanoseconds; negative before its first picture.
+    pub movie_ns: i64,
+    /// Left and right samples.
+    pub data: Vec<[f32; 2]>,
+}
+
+/// What sounds.
+enum Origin {
+    /// A movie's file.
+    File(PathBuf, References),
+    /// The ticks of painted pictures.
+    Ticks,
+    /// Nothing.
+    Silence,
+}
+
+/// The segments that the decoder's thread has published, and who waits for them.
+#[derive(Default)]
+struct Published {
+    segments: VecDeque<SoundSegment>,
+    count: u64,
+    listener: Option<Thread>,
+}
+
+/// A handle on the sound of one movie, which several threads may use.
+#[derive(Clone)]
+pub struct SoundFeed(Arc<Feed>);
+
+/// The contents of a [`SoundFeed`].
+struct Feed {
+    origin: Origin,
+    tracks: Vec<SoundTrack>,
+    cancel: Cancel,
+    published: Mutex<Published>,
+}
+
+impl SoundFeed {
+    /// Creates the feed of a movie's file with these tracks. Reading ends soon after `cancel` is cancelled.
+    pub(crate) fn of_file(
+        path: PathBuf,
+        references: References,
+        tracks: Vec<SoundTrack>,
+        cancel: Cancel,
+    ) -> Self {
+        Self::new(Origin::File(path, references), tracks, cancel)
+    }
+
+    /// Creates the feed of painted pictures: a tick each second.
+    pub(crate) fn of_ticks() -> Self {
+        let track = SoundTrack { codec: "ticks".to_owned(), rate: 48_000, name: String::new(), stream: 0 };
+        Self::new(Origin::Ticks, vec![track], Cancel::default())
+    }
+
+    /// Creates a feed without sound.
+    pub(crate) fn silence() -> Self {
+        Self::new(Origin::Silence, Vec::new(), Cancel::default())
+    }
+
+    fn new(origin: Origin, tracks: Vec<SoundTrack>, cancel: Cancel) -> Self {
+        Self(Arc::new(Feed { origin, tracks, cancel, published: Mutex::default() }))
+    }
+
+    /// Returns true if both are handles on the sound of the same movie.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Returns the tracks, the one that the file prefers first.
+    pub fn tracks(&self) -> &[SoundTrack] {
+        &self.0.tracks
+    }
+
+    /// Opens the track with this index for samples of this rate.
+    ///
+    /// # Errors
+    /// There is no such track, the file cannot be opened, or nothing decodes the track.
+    pub fn open(&self, track: usize, rate: u32) -> Result<SoundReader> {
+        let reader = match (&self.0.origin, self.0.tracks.get(track)) {
+            (Origin::File(path, references), Some(track)) => Reader::File(Box::new(FileReader::open(
+                path,
+                track.stream,
+                rate,
+                *references,
+                &self.0.cancel,
+            )?)),
+            (Origin::Ticks, Some(_)) => Reader::Ticks(Ticks::new(rate)),
+            _ => Reader::Silence,
+        };
+        Ok(SoundReader(reader))
+    }
+
+    /// Has `thread` woken whenever a segment is published.
+    pub fn set_listener(&self, thread: Thread) {
+        self.lock().listener = Some(thread);
+    }
+
+    /// Returns the segment at this position of the play timeline; before the first one, the first.
+    pub fn segment_at(&self, play_ns: i64) -> Option<SoundSegment> {
+        let published = self.lock();
+        let at = published.segments.iter().rev().find(|segment| segment.start_ns <= play_ns);
+        at.or(published.segments.front()).copied()
+    }
+
+    /// Returns the segment that was published last.
+    pub fn newest_segment(&self) -> Option<SoundSegment> {
+        self.lock().segments.back().copied()
+    }
+
+    /// Publishes that the pictures continue at `movie_ns` of the movie, with its beginning at `base_ns` of the play timeline.
+    /// `origin_ns` and `byte` become those of the segment.
+    pub(crate) fn publish(&self, base_ns: i64, movie_ns: i64, origin_ns: i64, byte: Option<i64>) {
+        let mut published = self.lock();
+        let (number, start_ns) = (published.count, base_ns.saturating_add(movie_ns));
+        published.count += 1;
+        // Segments after the new one's beginning are not played any more.
+        published.segments.retain(|segment| segment.start_ns < start_ns);
+        published.segments.push_back(SoundSegment { number, start_ns, base_ns, origin_ns, byte });
+        if published.segments.len() > MAX_SEGMENTS {
+            published.segments.pop_front();
+        }
+        let listener = published.listener.clone();
+        drop(published);
+        if let Some(listener) = listener {
+            listener.unpark();
+        }
+    }
+
+    /// Locks what was published. A panic while the lock was held leaves it usable.
+    fn lock(&self) -> MutexGuard<'_, Published> {
+        self.0.published.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Reads a track's samples.
+pub struct SoundReader(Reader);
+
+/// The kinds of readers.
+enum Reader {
+    File(Box<FileReader>),
+    Ticks(Ticks),
+    Silence,
+}
+
+impl SoundReader {
+    /// Continues at or before `movie_ns` in the segment. Returns false if the file has no sound there.
+    pub fn seek(&mut self, segment: &SoundSegment, movie_ns: i64) -> bool {
+        match &mut self.0 {
+            Reader::File(file) => file.seek(segment, movie_ns),
+            Reader::Ticks(ticks) => ticks.seek(movie_ns),
+            Reader::Silence => false,
+        }
+    }
+
+    /// Returns the samples that follow; `None` at the end.
+    pub fn read(&mut self) -> Option<Samples> {
+        match &mut self.0 {
+            Reader::File(file) => file.read(),
+            Reader::Ticks(ticks) => Some(ticks.read()),
+            Reader::Silence => None,
+        }
+    }
+
+    /// Returns a warning about damage that was found since the file was opened, once.
+    pub fn take_warning(&mut self) -> Option<base::error::Error> {
+        match &mut self.0 {
+            Reader::File(file) => file.take_warning(),
+            Reader::Ticks(_) | Reader::Silence => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_are_found_by_their_position() {
+        let feed = SoundFeed::silence();
+        assert_eq!(feed.segment_at(0), None);
+        feed.publish(0, 100, 0, None);
+        feed.publish(1000, 0, 0, None);
+        let base = |at| feed.segment_at(at).map(|segment| segment.base_ns);
+        assert_eq!((base(0), base(999), base(1000), base(5000)), (Some(0), Some(0), Some(1000), Some(1000)));
+        // A seek before the second one is reached.
+        feed.publish(-500, 1200, 0, None);
+        assert_eq!((base(699), base(700), base(5000)), (Some(0), Some(-500), Some(-500)));
+        for number in 0..100 {
+            feed.publish(10_000 + number, 0, 0, None);
+        }
+        assert_eq!(base(0), Some(10_068), "the first one that is kept");
+    }
+}

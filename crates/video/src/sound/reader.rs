@@ -1,0 +1,259 @@
+//! Reads the sound of a movie's file.
+
+use std::path::Path;
+
+use ffmpeg_next as ffmpeg;
+use ffmpeg_next::ffi;
+use ffmpeg_next::software::resampling;
+
+use super::{Samples, SoundSegment};
+use crate::demuxer::{Demuxer, FilePlace, MAX_ERRORS_IN_A_ROW, is_recoverable};
+use crate::errors::sentence;
+use crate::read_control::{Cancel, ReadControl, References};
+use crate::timeline::{MAX_JUMP_BACK_NS, MAX_JUMP_FORWARD_NS};
+use base::error::{Error, Result};
+use base::text;
+
+/// Nanoseconds before the target of a seek at which decoding begins, since a decoder's first samples lack what came before.
+const PREROLL_NS: i64 = 100_000_000;
+/// The rates of sound that are played, in samples per second.
+const RATES: std::ops::RangeInclusive<u32> = 1_000..=768_000;
+/// The largest number of samples that one packet may become.
+const MAX_SAMPLES: libc::c_int = 1 << 24;
+/// Nanoseconds by which a time stamp may differ from the end of the samples before it: file formats round them.
+const MAX_ROUNDING_NS: i64 = 30_000_000;
+
+/// Converts samples of one format to pairs of floats.
+struct Resampler {
+    context: resampling::Context,
+    /// Format, rate and layout of the input.
+    input: (ffmpeg::format::Sample, u32, ffmpeg::ChannelLayout),
+}
+
+/// Reads one track of a file.
+pub(super) struct FileReader {
+    demuxer: Demuxer,
+    decoder: ffmpeg::decoder::Audio,
+    resampler: Option<Resampler>,
+    /// The rate of the samples that are returned.
+    rate: u32,
+    stream: usize,
+    /// The time stamp that counts as the movie's beginning, in nanoseconds.
+    origin_ns: i64,
+    /// The movie's position after the last sample that was returned; `None` after a seek.
+    next_ns: Option<i64>,
+    /// Nothing was read since the file was opened.
+    is_at_beginning: bool,
+    /// The file has ended, and the decoder returns its last samples.
+    is_draining: bool,
+    errors_in_a_row: u32,
+    bad_packets: u64,
+    read_error: Option<String>,
+}
+
+impl FileReader {
+    /// Opens the stream with this index of the file at `path`, for samples of this rate.
+    pub(super) fn open(
+        path: &Path,
+        stream: usize,
+        rate: u32,
+        references: References,
+        cancel: &Cancel,
+    ) -> Result<Self> {
+        let read_control = ReadControl::new(references, cancel.clone());
+        let demuxer = Demuxer::open_sound(path, stream, &read_control)?;
+        let decoder = demuxer.container().open_sound_decoder()?;
+        Ok(Self {
+            demuxer,
+            decoder,
+            resampler: None,
+            rate,
+            stream,
+            origin_ns: 0,
+            next_ns: None,
+            is_at_beginning: true,
+            is_draining: false,
+            errors_in_a_row: 0,
+            bad_packets: 0,
+            read_error: None,
+        })
+    }
+
+    /// Continues at or before `movie_ns`; returns false if the file cannot be read there.
+    pub(super) fn seek(&mut self, segment: &SoundSegment, movie_ns: i64) -> bool {
+        self.origin_ns = segment.origin_ns;
+        self.next_ns = None;
+        self.resampler = None;
+        self.errors_in_a_row = 0;
+        if self.is_at_beginning && movie_ns <= PREROLL_NS {
+            return true;
+        }
+        let stamp_ns = self.origin_ns.saturating_add(movie_ns.saturating_sub(PREROLL_NS));
+        let place = segment.byte.map_or(FilePlace::StampNs(stamp_ns), FilePlace::Byte);
+        if self.demuxer.seek(place).is_err() && !self.reopen() {
+            return false;
+        }
+        self.is_at_beginning = false;
+        self.decoder.flush();
+        self.is_draining = false;
+        true
+    }
+
+    /// Opens a file again that cannot seek.
+    fn reopen(&mut self) -> bool {
+        let container = self.demuxer.container();
+        let (path, read_control) = (container.path().to_owned(), container.read_control().clone());
+        let Ok(demuxer) = Demuxer::open_sound(&path, self.stream, &read_control) else { return false };
+        self.demuxer = demuxer;
+        true
+    }
+
+    /// Returns the samples that follow; `None` at the end.
+    pub(super) fn read(&mut self) -> Option<Samples> {
+        self.is_at_beginning = false;
+        loop {
+            let mut frame = ffmpeg::frame::Audio::empty();
+            // SAFETY: the pointer is only compared; an allocation that failed must not reach FFmpeg.
+            if unsafe { frame.as_ptr().is_null() } {
+                self.read_error = Some("memory has run out".into());
+                return None;
+            }
+            match self.decoder.receive_frame(&mut frame) {
+                Ok(()) => match self.convert(&mut frame) {
+                    Some(samples) => {
+                        self.errors_in_a_row = 0;
+                        return Some(samples);
+                    }
+                    None => self.count_error(),
+                },
+                Err(ffmpeg::Error::Eof) => return None,
+                Err(ffmpeg::Error::Other { errno: ffmpeg::error::EAGAIN }) if !self.is_draining => {}
+                Err(_) => self.count_error(),
+            }
+            let read_control = self.demuxer.container().read_control();
+            if read_control.is_cancelled() || self.errors_in_a_row > MAX_ERRORS_IN_A_ROW {
+                return None;
+            }
+            if !self.is_draining {
+                self.send_packet();
+            }
+        }
+    }
+
+    /// Reads a packet and passes it to the decoder; at the end of the file starts to drain the decoder.
+    fn send_packet(&mut self) {
+        match self.demuxer.read_packet() {
+            Ok(()) => {}
+            Err(error) if is_recoverable(error) => {
+                self.count_error();
+                return;
+            }
+            Err(error) => {
+                if self.demuxer.container().read_control().timed_out() {
+                    self.read_error = Some("the file did not answer in time".into());
+                } else if error != ffmpeg::Error::Eof && error != ffmpeg::Error::Exit {
+                    self.read_error = Some(sentence(error));
+                }
+                self.is_draining = true;
+                if self.decoder.send_eof().is_err() {
+                    self.count_error();
+                }
+                return;
+            }
+        }
+        if self.demuxer.is_selected_packet() && self.decoder.send_packet(self.demuxer.packet()).is_err() {
+            self.count_error();
+        }
+    }
+
+    fn count_error(&mut self) {
+        self.bad_packets += 1;
+        self.errors_in_a_row += 1;
+    }
+
+    /// Converts a decoded frame; `None` if its format is not valid or not supported.
+    fn convert(&mut self, frame: &mut ffmpeg::frame::Audio) -> Option<Samples> {
+        let (rate, channels) = (frame.rate(), frame.channels());
+        if !RATES.contains(&rate) || channels == 0 || frame.samples() == 0 {
+            return None;
+        }
+        let stated = frame.channel_layout();
+        let layout = match stated.is_empty() {
+            true => ffmpeg::ChannelLayout::default(channels.into()),
+            false => stated,
+        };
+        let input = (frame.format(), rate, layout);
+        if self.resampler.as_ref().is_none_or(|resampler| resampler.input != input) {
+            self.resampler = None;
+            // FFmpeg would lower the volume of a single channel by 3 dB.
+            let two = if channels == 1 { ffmpeg::ChannelLayout::MONO } else { ffmpeg::ChannelLayout::STEREO };
+            let float = ffmpeg::format::Sample::F32(ffmpeg::format::sample::Type::Packed);
+            let context = resampling::Context::get(input.0, layout, rate, float, two, self.rate);
+            self.resampler = Some(Resampler { context: context.ok()?, input });
+        }
+        let context = &mut self.resampler.as_mut()?.context;
+        let outputs = if channels == 1 { 1 } else { 2 };
+        // SAFETY: the context is open for the frame's format, and the frame has as many samples in each of its planes; the output
+        // has memory for `capacity` samples of each channel.
+        let (delay, data) = unsafe {
+            let raw = context.as_mut_ptr();
+            let delay_ns = ffi::swr_get_delay(raw, 1_000_000_000);
+            let count = frame.samples() as libc::c_int;
+            let capacity = ffi::swr_get_out_samples(raw, count);
+            if !(0..=MAX_SAMPLES).contains(&capacity) {
+                return None;
+            }
+            let mut data = vec![0.0_f32; outputs * capacity as usize];
+            let mut planes = [data.as_mut_ptr().cast::<u8>()];
+            let source = (*frame.as_ptr()).extended_data.cast();
+            let converted = ffi::swr_convert(raw, planes.as_mut_ptr(), capacity, source, count);
+            data.truncate(outputs * usize::try_from(converted).ok()?);
+            (delay_ns, data)
+        };
+        let data: Vec<[f32; 2]> = match outputs {
+            1 => data.into_iter().map(|sample| [sample; 2]).collect(),
+            _ => data.as_chunks().0.to_vec(),
+        };
+        let stamp_ns = frame.timestamp().map(|stamp| self.demuxer.container().nanoseconds(stamp));
+        let movie_ns = self.position(stamp_ns.map(|stamp_ns| stamp_ns.saturating_sub(delay)));
+        let duration_ns = (data.len() as f64 * 1e9 / f64::from(self.rate)) as i64;
+        self.next_ns = Some(movie_ns.saturating_add(duration_ns));
+        Some(Samples { movie_ns, data })
+    }
+
+    /// Returns the movie's position of samples with this time stamp. Samples follow those before, unless their time stamp says
+    /// clearly otherwise; after a jump of time stamps, as [`Timeline`](crate::timeline::Timeline) defines it, they follow too,
+    /// and positions count from another origin.
+    fn position(&mut self, stamp_ns: Option<i64>) -> i64 {
+        let stated_ns = stamp_ns.map(|stamp_ns| stamp_ns.saturating_sub(self.origin_ns));
+        let Some(next_ns) = self.next_ns else { return stated_ns.unwrap_or(0) };
+        let gap_ns = stated_ns.map_or(0, |stated_ns| stated_ns.saturating_sub(next_ns));
+        let allows_jumps = self.demuxer.container().allows_jumps();
+        if gap_ns < -MAX_JUMP_BACK_NS || (allows_jumps && gap_ns > MAX_JUMP_FORWARD_NS) {
+            self.origin_ns = self.origin_ns.saturating_add(gap_ns);
+            return next_ns;
+        }
+        if gap_ns.abs() <= MAX_ROUNDING_NS { next_ns } else { next_ns.saturating_add(gap_ns) }
+    }
+
+    /// Returns a warning about damage since the last call.
+    pub(super) fn take_warning(&mut self) -> Option<Error> {
+        let (bad_packets, read_error) = (std::mem::take(&mut self.bad_packets), self.read_error.take());
+        let mut reasons = Vec::new();
+        reasons.extend(read_error.map(|error| format!("Reading stopped: {error}.")));
+        match bad_packets {
+            0 => {}
+            1 => reasons.push("1 packet could not be decoded.".into()),
+            n => reasons.push(format!("{n} packets could not be decoded.")),
+        }
+        let container = self.demuxer.container();
+        if reasons.is_empty() || container.read_control().is_cancelled() {
+            return None;
+        }
+        Some(Error::new(
+            format!("The sound of '{}' is damaged.", text::name(container.path())),
+            reasons.join(" "),
+            "What could be decoded is played; a new copy of the file may be whole.",
+        ))
+    }
+}
