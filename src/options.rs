@@ -178,7 +178,13 @@ pub struct PlayArgs {
     /// Present frames as soon as they are ready, ignoring their time stamps
     #[arg(long)]
     pub unpaced: bool,
-    /// Decode this many frames into memory first and play them in a loop
+    /// Play without sound [env: CLREEL_NO_AUDIO]
+    #[arg(long)]
+    pub no_audio: bool,
+    /// Volume of the sound in percent; the keys / and * change it, m mutes
+    #[arg(long, value_name = "PERCENT", default_value_t = 100, value_parser = clap::value_parser!(u32).range(0..=100))]
+    pub volume: u32,
+    /// Decode this many frames into memory first and play them in a loop, without sound
     #[arg(long, value_name = "N", value_parser = values::count)]
     pub preload: Option<u32>,
     /// Quit after this many presented frames

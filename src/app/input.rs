@@ -12,6 +12,8 @@ use overlay::{Action, ENTRIES, SWITCHES};
 
 /// The factor by which `[` and `]` change the speed, as in mpv.
 const SPEED_STEP: f64 = 1.1;
+/// The step of the keys for the volume, in percent.
+const VOLUME_STEP: i32 = 5;
 /// The factor by which Ctrl with plus and minus changes the overlay's size.
 const ZOOM_STEP: f32 = 1.1;
 
@@ -62,7 +64,10 @@ pub(crate) fn command(event: &KeyEvent, modifiers: ModifiersState, talks: bool) 
         (Command::SeekBy { .. }, ElementState::Released) => Some(Command::SeekEnd),
         (_, ElementState::Released) => None,
         (Command::SeekBy { seconds, .. }, _) => Some(Command::SeekBy { seconds, exact: !event.repeat }),
-        (command @ (Command::RadiusBy(_) | Command::Step { .. }), _) => Some(command),
+        (
+            command @ (Command::RadiusBy(_) | Command::Step { .. } | Command::Do(Action::ChangeVolume(_))),
+            _,
+        ) => Some(command),
         (command, _) => (!event.repeat).then_some(command),
     }
 }
@@ -125,6 +130,10 @@ fn character_key(key: char) -> Option<Command> {
         ',' => Some(Command::Step { back: true }),
         '[' => Some(Command::Speed(Some(1.0 / SPEED_STEP))),
         ']' => Some(Command::Speed(Some(SPEED_STEP))),
+        'm' => Some(Command::Do(Action::ToggleMute)),
+        '/' => Some(Command::Do(Action::ChangeVolume(-VOLUME_STEP))),
+        '*' => Some(Command::Do(Action::ChangeVolume(VOLUME_STEP))),
+        '#' => Some(Command::Do(Action::NextTrack)),
         'l' => Some(Command::MarkPart),
         'L' => Some(Command::ToggleLoop),
         'f' => Some(Command::Do(Action::ToggleFullscreen)),

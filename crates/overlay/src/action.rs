@@ -40,6 +40,14 @@ pub enum Action {
     NextScene,
     /// Pause or resume.
     TogglePause,
+    /// Switch the sound off or on.
+    ToggleMute,
+    /// Set the volume of the sound in percent.
+    SetVolume(u32),
+    /// Change the volume of the sound by this many percent.
+    ChangeVolume(i32),
+    /// Play the next track of sound.
+    NextTrack,
     /// Enter or leave fullscreen.
     ToggleFullscreen,
     /// Ask the user for a movie to open.

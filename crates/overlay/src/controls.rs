@@ -158,6 +158,7 @@ fn panel_lines(view: &View, state: &ControlsState) -> Vec<MenuLine> {
 /// Returns the lines of the menu of actions on the picture.
 fn picture_lines(view: &View) -> Vec<MenuLine> {
     let line = |text, key, hover, action, on| MenuLine { text, key, hover, action, on };
+    let is_muted = view.sound.is_some_and(|sound| sound.is_muted);
     let is_difference = view.wipe.is_some_and(|wipe| wipe.difference.is_some());
     vec![
         line("Wipe", "w", "Show two filters side by side", Action::ToggleWipe, view.wipe.is_some()),
@@ -169,6 +170,8 @@ fn picture_lines(view: &View) -> Vec<MenuLine> {
             Action::ToggleDifference,
             is_difference,
         ),
+        line("Mute", "m", "Switch the sound off or on", Action::ToggleMute, is_muted),
+        line("Next track", "#", "Play the movie's next track of sound", Action::NextTrack, false),
         line("Next scene", "v", "Movie, test card or cloth", Action::NextScene, view.scene.is_some()),
         line("Next device", "Ctrl D", "Filter with the next OpenCL device", Action::NextDevice, false),
         line("Fullscreen", "f", "Enter or leave fullscreen", Action::ToggleFullscreen, false),

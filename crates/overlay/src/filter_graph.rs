@@ -242,6 +242,7 @@ mod tests {
             gl: GlTimes::default(),
             late: false,
             dropped_before: 0,
+            sound_lag_ms: None,
             variant,
             radius,
             size: (1280, 720),

@@ -57,6 +57,7 @@ mod timeline;
 mod timer;
 mod tuning;
 mod view;
+mod volume;
 mod why;
 mod widgets;
 mod wipe;
@@ -88,7 +89,7 @@ pub use switches::{SWITCHES, Switch, Switches};
 pub use talk::{heart, variant_after};
 pub use texts::texts;
 pub use tuning::Tuning;
-pub use view::{MovieSummary, Notice, PicturePlace, ShownFilter, VariantRow, View, Wipe};
+pub use view::{MovieSummary, Notice, PicturePlace, ShownFilter, SoundView, VariantRow, View, Wipe};
 pub use why::DeviceFacts;
 pub use wipe::WipeLine;
 

@@ -5,7 +5,7 @@ use egui::{
     pos2, vec2,
 };
 
-use super::{Action, View, mouse, theme};
+use super::{Action, View, mouse, theme, volume};
 use crate::hover::Explain as _;
 
 /// Height in points of the bar's row, all of which can be clicked.
@@ -42,7 +42,12 @@ pub(crate) fn show(ui: &mut Ui, row: Rect, view: &View, actions: &mut Vec<Action
         view,
         actions,
     );
-    let row = row.with_min_x(row.left() + 30.0);
+    let mut row = row.with_min_x(row.left() + 30.0);
+    if let Some(sound) = view.sound {
+        let width = volume::width_in(row.width());
+        volume::show(ui, row.with_min_x(row.right() - width), sound, actions);
+        row.max.x -= width + 8.0;
+    }
     let length = duration_s(view);
     let here = view.target_s.unwrap_or(view.movie.position_s);
     let over = ui.interact(row, ui.unique_id().with("wheel over the time"), Sense::hover());

@@ -124,6 +124,17 @@ pub struct Wipe {
     pub difference: Option<Difference>,
 }
 
+/// The sound of what plays.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SoundView {
+    /// The volume in percent.
+    pub volume: u32,
+    /// True if the user has switched the sound off.
+    pub is_muted: bool,
+    /// The track and the device, in sentences.
+    pub text: String,
+}
+
 /// The picture's place in the window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PicturePlace {
@@ -198,6 +209,8 @@ pub struct View<'a> {
     pub speed: f64,
     /// The kind of loop, for display; empty if only the whole movie is repeated.
     pub loop_text: &'a str,
+    /// The sound; `None` if nothing that plays has sound.
+    pub sound: Option<&'a SoundView>,
     /// The target in seconds of a seek that is still under way.
     pub target_s: Option<f64>,
     /// Start and end of the A-B loop in seconds, as far as the user has set them.

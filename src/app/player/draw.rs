@@ -215,6 +215,7 @@ impl Player<'_> {
             kernels: self.kernels.shown(),
             races: self.races.shown(),
             heart: self.talk.heart(),
+            sound: self.sound.shown(),
             auto: auto.as_ref(),
         };
         let (overlay, timer) = (&mut self.cx.overlay, self.cx.frames.presenter.gl_timer());

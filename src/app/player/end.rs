@@ -109,7 +109,7 @@ impl Player<'_> {
         let idle =
             device && builder && tuner && comparison && check && DeviceThread::have_ended(THREADS_TIMEOUT);
         // Threads that still read a file must not run during the process's exit handlers.
-        let reading = !self.movies.end(&mut self.cx.frames);
+        let reading = !self.sound.end() | !self.movies.end(&mut self.cx.frames);
         if idle {
             self.movies.scenes.destroy();
             self.surface.destroy();

@@ -150,6 +150,10 @@ impl Player<'_> {
                 let next = window.fullscreen().is_none().then_some(Fullscreen::Borderless(None));
                 window.set_fullscreen(next);
             }
+            Action::ToggleMute => self.sound.toggle_mute(cx),
+            Action::SetVolume(percent) => self.sound.set_volume(percent, cx),
+            Action::ChangeVolume(by) => self.sound.change_volume(by, cx),
+            Action::NextTrack => self.sound.next_track(cx),
             Action::TogglePause => cx.frames.schedule.toggle_pause(),
             Action::AskForMovie => movies.ask(cx),
             Action::Open(path) => movies.playlist.open_typed(&path),

@@ -19,6 +19,7 @@ mod presses;
 mod races;
 mod repaints;
 mod save;
+mod sound;
 mod surface;
 mod talk;
 mod texts;
@@ -31,6 +32,7 @@ use std::time::{Duration, Instant};
 use winit::event_loop::{ActiveEventLoop, ControlFlow};
 use winit::keyboard::ModifiersState;
 
+use self::sound::SoundControl;
 use super::builder::Builder;
 use super::kernels::CurrentSources;
 use super::playlist::Playlist;
@@ -124,6 +126,7 @@ pub(crate) struct Player<'a> {
     kernels: LiveKernels,
     races: RaceCheck,
     talk: Talk,
+    sound: SoundControl,
     visibility: Visibility,
     cpu: CpuLoad,
     clock_monitor: ClockMonitor,
@@ -192,6 +195,16 @@ impl<'a> Player<'a> {
         frames.waits_for_filter = args.frames.is_some() && variant.back_end() == BackEnd::OpenCl;
         frames.filters.handoff.wait_for_conversions(args.frames.is_some());
         let devices = Devices::new(builder, device, &frames, &sources);
+        let mut cx = PlayerContext {
+            args,
+            frames,
+            overlay: Overlay::new(settings.overlay),
+            notices: Notices::default(),
+            repaints: Repaints::new(),
+            sources,
+            waker: waker.clone(),
+            gl_window,
+        };
         let mut player = Self {
             surface,
             movies,
@@ -204,9 +217,10 @@ impl<'a> Player<'a> {
             lab: LabMeasurement::default(),
             peaks: PeakMeasurement::default(),
             check: ConversionCheck::default(),
-            kernels: LiveKernels::begin(settings.kernel_folders, &sources, waker)?,
+            kernels: LiveKernels::begin(settings.kernel_folders, &cx.sources, waker)?,
             races: RaceCheck::default(),
             talk: Talk::default(),
+            sound: SoundControl::start(&mut cx, waker),
             visibility: Visibility::default(),
             cpu: CpuLoad::new(),
             clock_monitor: ClockMonitor::default(),
@@ -214,16 +228,7 @@ impl<'a> Player<'a> {
             presented: 0,
             quit: false,
             size,
-            cx: PlayerContext {
-                args,
-                frames,
-                overlay: Overlay::new(settings.overlay),
-                notices: Notices::default(),
-                repaints: Repaints::new(),
-                sources,
-                waker: waker.clone(),
-                gl_window,
-            },
+            cx,
         };
         let of_movie = player.movies.remark.clone();
         if args.talk {
@@ -281,6 +286,7 @@ impl<'a> Player<'a> {
         }
         self.update_saved_files();
         let Self { movies, devices, kernels, cx, .. } = self;
+        self.sound.update(cx);
         let (readings, levels) = (cx.overlay.needs_readings(), cx.overlay.switches.levels);
         cx.frames.choice.set_measuring(Measurements { readings, levels });
         wipe::update(movies, devices, kernels, cx);

@@ -342,6 +342,7 @@ mod tests {
             gl: GlTimes::default(),
             late,
             dropped_before: 0,
+            sound_lag_ms: None,
             variant: VariantId::Auto,
             radius: 7,
             size: (1280, 720),

@@ -20,7 +20,7 @@ use engine::stats::Stage;
 use opencl::event::Waker;
 use overlay::MovieSummary;
 use picture::{BACKGROUND_GREY, FIELD, Painter};
-use video::{Canvas, Decoder, Frame};
+use video::{Canvas, Decoder, Frame, TICK_INTERVAL_S, TICK_S};
 
 /// The sizes of the test card in pixels.
 pub(super) const SIZES: [(usize, usize); 6] =
@@ -71,7 +71,8 @@ impl Card {
         let mut painter = None;
         let paint = move |number: u64, canvas: &mut Canvas| {
             let lines = lines.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            painter.get_or_insert_with(|| Painter::new(width, height)).paint(number, &lines, canvas);
+            let painter = painter.get_or_insert_with(|| Painter::new(width, height));
+            painter.paint(number, has_tick(number), &lines, canvas);
         };
         let decoder =
             Decoder::from_painter(Canvas::new(width, height), FRAME_RATE, Box::new(move || waker()), paint)?;
@@ -89,8 +90,15 @@ impl Card {
 pub(crate) fn frame_at(at_s: f64, lines: &[String]) -> Result<Frame> {
     let (width, height) = SIZES[INITIAL_SIZE];
     let mut canvas = Canvas::new(width, height);
-    Painter::new(width, height).paint((at_s.max(0.0) * f64::from(FRAME_RATE)) as u64, lines, &mut canvas);
+    let number = (at_s.max(0.0) * f64::from(FRAME_RATE)) as u64;
+    Painter::new(width, height).paint(number, has_tick(number), lines, &mut canvas);
     canvas.to_frame()
+}
+
+/// Returns true if the sound ticks while this frame is shown.
+fn has_tick(number: u64) -> bool {
+    let at_s = number as f64 / f64::from(FRAME_RATE);
+    at_s.rem_euclid(TICK_INTERVAL_S) < TICK_S
 }
 
 /// Returns the lines of text for the card: variant and radius, measured times, and size of the picture on the screen.
@@ -194,7 +202,8 @@ impl Scene for Card {
     fn panel_contents(&self, ui: &mut egui::Ui) {
         ui.label(
             "Bars of 75 %; ramps of grey, red, green and blue, through which a line goes; lines of 1, 2, 4 and 8 \
-             pixels; a grid; what the engine measures, twice a second.\nThe variant filters all of it. PageUp and \
+             pixels; a grid; what the engine measures, twice a second. Each second the sound ticks, and a white square is \
+             shown.\nThe variant filters all of it. PageUp and \
              PageDown change its size, a drag turns the cube.",
         );
     }

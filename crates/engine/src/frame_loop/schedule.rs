@@ -25,6 +25,13 @@ fn outlasts(end: Instant, now: Instant, nothing_follows: bool) -> bool {
 /// The time in seconds after which the user is told that a picture is awaited or is still being filtered.
 pub(super) const BUSY_AFTER_S: f64 = 0.25;
 
+/// The largest difference between the movie's clock and the sound that is removed gradually, in nanoseconds.
+const MAX_DRIFT_NS: i64 = 60_000_000;
+/// After this many larger differences in a row the clock jumps.
+const JUMP_AFTER: u32 = 4;
+/// The clock is adjusted by one part in this many of a difference, since single positions of the sound are not exact.
+const ADJUSTMENT: i64 = 8;
+
 /// The movie's clock, and the decisions that depend on it.
 pub struct Schedule {
     clock: Clock,
@@ -38,6 +45,12 @@ pub struct Schedule {
     draw_ns: i64,
     /// The number of interruptions so far.
     interruptions: u64,
+    /// The time from a first picture to the start of the clock: that in which its sound reaches the ear.
+    start_delay: Duration,
+    /// The position of the sound less that of the clock, in nanoseconds; `None` while no sound is heard.
+    sound_lead_ns: Option<i64>,
+    /// The number of differences in a row that were too large.
+    large_leads: u32,
 }
 
 impl Schedule {
@@ -50,7 +63,45 @@ impl Schedule {
             restarted_at: Instant::now(),
             draw_ns: 0,
             interruptions: 0,
+            start_delay: Duration::ZERO,
+            sound_lead_ns: None,
+            large_leads: 0,
         }
+    }
+
+    /// Returns the movie's clock. It has no meaning before the first picture is shown.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// Sets the time from a first picture to the start of the clock.
+    pub fn set_start_delay(&mut self, delay: Duration) {
+        self.start_delay = delay;
+    }
+
+    /// Adjusts the clock to the sound, which has the position `position_ns` at `heard_at`.
+    pub fn follow_sound(&mut self, position_ns: i64, heard_at: Instant) {
+        let lead_ns = position_ns.saturating_sub(self.clock.now_ns_at(heard_at));
+        let is_large = lead_ns.saturating_abs() > MAX_DRIFT_NS;
+        self.large_leads = if is_large { self.large_leads + 1 } else { 0 };
+        let adjustment = match () {
+            () if !is_large => lead_ns / ADJUSTMENT,
+            () if self.large_leads >= JUMP_AFTER => lead_ns,
+            () => 0,
+        };
+        self.clock.adjust(adjustment);
+        self.sound_lead_ns = Some(lead_ns - adjustment);
+    }
+
+    /// Notes that no sound is heard.
+    pub fn lose_sound(&mut self) {
+        (self.sound_lead_ns, self.large_leads) = (None, 0);
+    }
+
+    /// Returns how much later than its sound a picture is that is shown now, in milliseconds; `None` while no sound is heard.
+    pub(super) fn sound_lag_ms(&self, frame: &Frame) -> Option<f64> {
+        let sound_ns = self.clock.now_ns().saturating_add(self.sound_lead_ns?);
+        Some(sound_ns.saturating_sub(frame.pts_ns) as f64 / 1e6)
     }
 
     /// Returns true if the movie is paused.
@@ -96,6 +147,7 @@ impl Schedule {
     /// Stops the clock. The next picture that is shown sets the clock to its timestamp and starts it again.
     pub(super) fn restart(&mut self) {
         (self.has_started, self.restarted_at) = (false, Instant::now());
+        self.lose_sound();
     }
 
     /// Leaves the time between the last presented frame and the next one out of the statistics. Call it when something other than playing,
@@ -119,7 +171,11 @@ impl Schedule {
     pub(super) fn note_presented(&mut self, frame: &Frame, draw_ms: Option<f64>) {
         if !self.has_started {
             self.has_started = true;
-            self.clock.resync(frame.pts_ns, Instant::now());
+            self.clock.resync(frame.pts_ns, Instant::now() + self.start_delay);
+            if !self.start_delay.is_zero() {
+                // The next frame comes later than after one frame's duration.
+                self.interrupt();
+            }
         } else if let Some(ms) = draw_ms {
             self.draw_ns += ((ms * 1e6) as i64 - self.draw_ns) / 8;
         }
@@ -224,6 +280,31 @@ mod tests {
         // The next one is late: it is being filtered, or the decoder does not give it.
         assert!(!outlasts(now - ms(12_000), now, false) && outlasts(now - ms(12_000), now, true));
         assert!(!outlasts(now - ms(100), now, true));
+    }
+
+    #[test]
+    fn the_clock_follows_the_sound() {
+        let mut schedule = Schedule::new(false);
+        let start = Instant::now();
+        schedule.clock.resync(0, start);
+        let mut at = start;
+        let ms = Duration::from_millis;
+        // A device whose clock is 30 ms ahead: no jump, but soon in step.
+        for turn in 1..=40 {
+            at = start + ms(50 * turn);
+            schedule.follow_sound((50 * turn as i64 + 30) * 1_000_000, at);
+        }
+        let lead_ms = |schedule: &Schedule, at: Instant, true_ms: i64| {
+            true_ms - schedule.clock.now_ns_at(at) / 1_000_000
+        };
+        assert!(lead_ms(&schedule, at, 2030).abs() <= 1, "{}", lead_ms(&schedule, at, 2030));
+        let revision = schedule.clock.revision();
+        // One wrong position has no effect, a lasting one has.
+        schedule.follow_sound(9_000_000_000, at);
+        assert!(lead_ms(&schedule, at, 2030).abs() <= 1);
+        (0..4).for_each(|_| schedule.follow_sound(9_000_000_000, at));
+        assert_eq!(lead_ms(&schedule, at, 9000), 0);
+        assert_eq!(schedule.clock.revision(), revision, "the sound must not follow in turn");
     }
 
     #[test]

@@ -125,7 +125,7 @@ fn write_csv(out: &mut dyn Write, recorder: &Recorder, context: &ExportContext) 
     for name in ClothTimes::NAMES {
         write!(out, ",cloth_{name}")?;
     }
-    writeln!(out, ",cloth_on_host,cloth_handovers,version,beside_version")?;
+    writeln!(out, ",cloth_on_host,cloth_handovers,version,beside_version,sound_lag")?;
     for (frame, (s, switched)) in (recorder.first_frame()..).zip(recorder.frames_and_switches()) {
         write!(out, "{frame},{:.6},{:.6},", s.pts, s.presented_at)?;
         if let Some(interval) = s.interval_ms {
@@ -159,6 +159,7 @@ fn write_csv(out: &mut dyn Write, recorder: &Recorder, context: &ExportContext) 
         if s.beside.is_some() {
             write!(out, "{}", s.versions.beside)?;
         }
+        write_cell(out, s.sound_lag_ms)?;
         writeln!(out)?;
     }
     Ok(())
@@ -285,6 +286,7 @@ impl Serialize for Row<'_> {
         map.serialize_entry("cloth", &s.cloth.as_deref().map(ClothRow))?;
         map.serialize_entry("version", &s.versions.first)?;
         map.serialize_entry("beside_version", &s.beside.map(|_| s.versions.beside))?;
+        map.serialize_entry("sound_lag", &s.sound_lag_ms.map(|ms| round(ms, 1e4)))?;
         map.end()
     }
 }

@@ -151,6 +151,8 @@ pub struct FrameSample {
     pub late: bool,
     /// The number of frames that were decoded but dropped between the previous frame and this one.
     pub dropped_before: u32,
+    /// How much later than its sound the frame was presented, in milliseconds; `None` if no sound was heard.
+    pub sound_lag_ms: Option<f64>,
     /// The variant that filtered the frame.
     pub variant: VariantId,
     /// The radius of the filter, in pixels.

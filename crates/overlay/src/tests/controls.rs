@@ -204,6 +204,7 @@ fn no_size_and_no_data_break_the_controls() {
                 },
                 late: true,
                 dropped_before: u32::MAX,
+                sound_lag_ms: None,
                 variant: VariantId::Off,
                 radius: MAX_RADIUS,
                 size: (1, 1),

@@ -19,6 +19,7 @@ mod places;
 mod scoreboard;
 mod seekbar;
 mod talk;
+mod volume;
 mod why;
 
 use super::*;
@@ -59,6 +60,7 @@ struct Fixture<'a> {
     device: Option<opencl::cl::DeviceInfo>,
     clock: opencl::clock::ClockState,
     heart: Option<String>,
+    sound: Option<SoundView>,
     chosen: VariantId,
     radius: u32,
     paused: bool,
@@ -100,6 +102,7 @@ impl<'a> Fixture<'a> {
                 gl: GlTimes::default(),
                 late: false,
                 dropped_before: 0,
+                sound_lag_ms: None,
                 variant,
                 radius: 7,
                 size: (1280, 720),
@@ -148,6 +151,7 @@ impl<'a> Fixture<'a> {
             device: None,
             clock: opencl::clock::ClockState::Trusted,
             heart: None,
+            sound: None,
             chosen: VariantId::Flat,
             radius: 7,
             paused: false,
@@ -220,6 +224,7 @@ impl<'a> Fixture<'a> {
             kernels: &self.kernels,
             races: &self.races,
             heart: self.heart.as_deref(),
+            sound: self.sound.as_ref(),
             auto: None,
             readings: self.readings.as_ref(),
             readings_error: None,

@@ -23,7 +23,7 @@ fn csv_has_a_row_for_each_frame_and_a_column_for_each_stage() {
     assert_eq!(comments.last(), Some(&"# kernel: naive version 1, box_filter/01_naive.cl, 12ab, verified"));
     let rows: Vec<Vec<&str>> = rows.into_iter().map(|line| line.split(',').collect()).collect();
     assert_eq!(rows.len(), 4);
-    assert!(rows.iter().all(|row| row.len() == 8 + Stage::ALL.len() + 25), "{text}");
+    assert!(rows.iter().all(|row| row.len() == 8 + Stage::ALL.len() + 26), "{text}");
     assert_eq!(
         rows[0][8 + Stage::ALL.len()..][..12],
         [
@@ -50,6 +50,10 @@ fn csv_has_a_row_for_each_frame_and_a_column_for_each_stage() {
     assert_eq!(rows[0][..4], ["frame", "pts_s", "presented_at_s", "interval_ms"]);
     assert_eq!(rows[0][8 + Stage::Filter as usize], "filter");
     assert_eq!(rows[1][..8], ["0", "0.000000", "0.000000", "", "off", "7", "false", "0"]);
+    assert_eq!(
+        (rows[0].last(), rows[1].last(), rows[2].last()),
+        (Some(&"sound_lag"), Some(&""), Some(&"-3.2500"))
+    );
     assert_eq!(rows[2][3..8], ["40.0000", "naive", "7", "true", "4"]);
     assert_eq!(rows[2][8 + Stage::Filter as usize], format!("{:.4}", 0.25 * FILTER));
     assert_eq!(scratch.names(), ["s.csv"], "nothing is left beside it");

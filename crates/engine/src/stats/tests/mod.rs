@@ -28,6 +28,7 @@ fn frame(at: f64, interval_ms: f64, unit: f64, variant: VariantId) -> FrameSampl
         gl: GlTimes::default(),
         late: false,
         dropped_before: 0,
+        sound_lag_ms: None,
         variant,
         radius: 7,
         size: (1280, 720),
@@ -92,6 +93,7 @@ fn three_frames() -> Recorder {
     recorder.push(FrameSample {
         late: true,
         dropped_before: 4,
+        sound_lag_ms: Some(-3.25),
         pack_ms: Some(0.5),
         ..frame(0.04, 40.0, 0.25, VariantId::Naive)
     });

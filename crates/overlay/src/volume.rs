@@ -1,0 +1,80 @@
+//! The volume of the sound, at the end of the seek bar: a loudspeaker that switches the sound off, and a slider.
+
+use egui::{Color32, CornerRadius, Id, Painter, Pos2, Rect, Sense, Shape, Slider, Stroke, Ui, pos2, vec2};
+
+use super::{Action, SoundView, mouse, theme};
+use crate::hover::Explain as _;
+
+/// Width in points of the loudspeaker.
+const ICON_WIDTH: f32 = 24.0;
+/// Width in points of the slider.
+const SLIDER_WIDTH: f32 = 64.0;
+/// The least width in points of the seek bar's row at which there is a slider.
+const MIN_ROW_WIDTH: f32 = 380.0;
+/// The change of the volume by a step of the mouse wheel, in percent.
+const WHEEL_STEP: i32 = 5;
+
+/// Returns egui's identifier of the loudspeaker.
+pub(crate) fn icon_id() -> Id {
+    Id::unique("loudspeaker")
+}
+
+/// Returns the width in points of the controls in a row of this width.
+pub(crate) fn width_in(row: f32) -> f32 {
+    if row >= MIN_ROW_WIDTH { ICON_WIDTH + SLIDER_WIDTH + 4.0 } else { ICON_WIDTH }
+}
+
+/// Lays out the loudspeaker and, if `rect` is wide enough, the slider.
+pub(crate) fn show(ui: &mut Ui, rect: Rect, sound: &SoundView, actions: &mut Vec<Action>) {
+    let over = ui.interact(rect, ui.unique_id().with("wheel over the volume"), Sense::hover());
+    let steps = mouse::wheel_steps(ui, &over);
+    if steps != 0 {
+        actions.push(Action::ChangeVolume(steps.saturating_mul(WHEEL_STEP)));
+    }
+    let icon = rect.with_max_x(rect.left() + ICON_WIDTH);
+    let response = ui.interact(icon, icon_id(), Sense::click());
+    if response.hovered() {
+        ui.painter().rect_filled(icon, CornerRadius::same(4), Color32::from_white_alpha(22));
+    }
+    draw_loudspeaker(ui.painter(), icon.center(), sound);
+    let state = match sound.is_muted {
+        true => "Muted; m switches the sound on.".to_owned(),
+        false => format!("Volume {} % (/ and * change it, m mutes).", sound.volume),
+    };
+    if response.explain(format!("{state}\n{}", sound.text)).clicked() {
+        actions.push(Action::ToggleMute);
+    }
+    if rect.width() < ICON_WIDTH + SLIDER_WIDTH {
+        return;
+    }
+    let place = Rect::from_min_size(pos2(icon.right() + 4.0, rect.top()), vec2(SLIDER_WIDTH, rect.height()));
+    ui.spacing_mut().slider_width = SLIDER_WIDTH;
+    let mut volume = if sound.is_muted { 0 } else { sound.volume };
+    let slider = ui.put(place, Slider::new(&mut volume, 0..=100).show_value(false));
+    if slider.explain(format!("Volume {} %", sound.volume)).changed() {
+        actions.push(Action::SetVolume(volume));
+    }
+}
+
+/// Draws a loudspeaker with waves, or with a cross if the sound is off.
+fn draw_loudspeaker(painter: &Painter, center: Pos2, sound: &SoundView) {
+    let at = |x: f32, y: f32| center + vec2(x, y);
+    let box_of = Rect::from_min_max(at(-8.0, -2.5), at(-4.0, 2.5));
+    painter.rect_filled(box_of, CornerRadius::ZERO, theme::STRONG);
+    let cone = vec![at(-4.5, -2.5), at(-0.5, -6.0), at(-0.5, 6.0), at(-4.5, 2.5)];
+    painter.add(Shape::convex_polygon(cone, theme::STRONG, Stroke::NONE));
+    let line = Stroke::new(1.5, theme::STRONG);
+    if sound.is_muted || sound.volume == 0 {
+        painter.line_segment([at(2.5, -3.0), at(8.5, 3.0)], line);
+        painter.line_segment([at(2.5, 3.0), at(8.5, -3.0)], line);
+        return;
+    }
+    let waves = if sound.volume < 50 { &[3.5][..] } else { &[3.5, 7.0] };
+    for radius in waves {
+        let arc = (-4..=4).map(|step| {
+            let angle = step as f32 * 0.2;
+            at(radius * angle.cos(), radius * angle.sin())
+        });
+        painter.add(Shape::line(arc.collect(), line));
+    }
+}

@@ -1,0 +1,162 @@
+//! The movie's sound: follows the movie's clock, which in turn follows the sound, and the keys for volume and tracks.
+
+use super::PlayerContext;
+use ::sound::{Sound, Transport};
+use base::jobs::Waker;
+use overlay::SoundView;
+use video::SoundFeed;
+
+/// The largest volume in percent.
+const MAX_VOLUME: u32 = 100;
+
+/// The sound of what plays, and the user's settings for it.
+pub(super) struct SoundControl {
+    /// The thread and the device; `None` if the user wants no sound, or frames are shown as fast as they are filtered.
+    sound: Option<Sound>,
+    feed: Option<SoundFeed>,
+    /// The index of the track that plays.
+    track: usize,
+    volume: u32,
+    is_muted: bool,
+    /// The sound for the overlay.
+    view: Option<SoundView>,
+}
+
+impl SoundControl {
+    /// Starts the sound, unless the command line asks for none.
+    pub(super) fn start(cx: &mut PlayerContext, waker: &Waker) -> Self {
+        let is_refused = cx.args.no_audio || base::environment::get("CLREEL_NO_AUDIO").is_some();
+        let is_wanted = !is_refused && !cx.args.unpaced;
+        let sound = is_wanted.then(|| Sound::start(waker.clone())).and_then(|sound| cx.or_notify(sound));
+        let control =
+            Self { sound, feed: None, track: 0, volume: cx.args.volume, is_muted: false, view: None };
+        control.apply_volume();
+        control
+    }
+
+    /// Plays the sound of the current movie in step with its pictures. Call it in each turn.
+    pub(super) fn update(&mut self, cx: &mut PlayerContext) {
+        let feed = cx.frames.intake.decoder().sound();
+        if self.feed.as_ref().is_none_or(|present| !present.is_same(feed)) {
+            self.feed = Some(feed.clone());
+            self.track = 0;
+            self.play();
+        }
+        let Some(sound) = &self.sound else { return };
+        let schedule = &mut cx.frames.schedule;
+        let transport = Transport::new(schedule.clock(), schedule.has_started());
+        if let Some(anchor) = sound.take_anchor().filter(|anchor| anchor.revision == transport.revision) {
+            schedule.follow_sound(anchor.position_ns, anchor.heard_at);
+        }
+        schedule.set_start_delay(sound.latency());
+        let device = sound.device();
+        if device.is_none() {
+            schedule.lose_sound();
+        }
+        sound.set_transport(Transport::new(schedule.clock(), schedule.has_started()));
+        sound.take_errors().into_iter().for_each(|error| cx.notify(error, false));
+        self.view = self.describe(device);
+    }
+
+    /// Returns the sound for the overlay; `None` if the movie has none, or none is wanted.
+    pub(super) fn shown(&self) -> Option<&SoundView> {
+        self.view.as_ref()
+    }
+
+    /// Returns the description of the sound that plays on this device.
+    fn describe(&self, device: Option<(String, u32)>) -> Option<SoundView> {
+        let tracks = self.feed.as_ref()?.tracks();
+        let track = tracks.get(self.track)?;
+        let name = if track.name.is_empty() { String::new() } else { format!(", {}", track.name) };
+        let number = match tracks.len() {
+            1 => String::new(),
+            count => format!("track {} of {count}{name}: ", self.track + 1),
+        };
+        let device = match device {
+            Some((name, _)) => format!("Device: {name}."),
+            None => "There is no audio device; clreel looks for one every two seconds.".to_owned(),
+        };
+        Some(SoundView {
+            volume: self.volume,
+            is_muted: self.is_muted,
+            text: format!("Sound: {number}{}, {} Hz. {device}", track.codec, track.rate),
+        })
+    }
+
+    /// Hands the current movie and track to the sound's thread.
+    fn play(&self) {
+        if let Some(sound) = &self.sound {
+            let feed = self.feed.clone().filter(|feed| !feed.tracks().is_empty());
+            sound.play(feed.map(|feed| (feed, self.track)));
+        }
+    }
+
+    /// Hands the volume to the device.
+    fn apply_volume(&self) {
+        if let Some(sound) = &self.sound {
+            sound.set_volume(if self.is_muted { 0.0 } else { self.volume.into() });
+        }
+    }
+
+    /// Switches the sound off or on.
+    pub(super) fn toggle_mute(&mut self, cx: &mut PlayerContext) {
+        self.is_muted ^= true;
+        self.changed(cx);
+    }
+
+    /// Sets the volume in percent, and ends muting.
+    pub(super) fn set_volume(&mut self, percent: u32, cx: &mut PlayerContext) {
+        (self.volume, self.is_muted) = (percent.min(MAX_VOLUME), false);
+        self.changed(cx);
+    }
+
+    /// Changes the volume by this many percent.
+    pub(super) fn change_volume(&mut self, by: i32, cx: &mut PlayerContext) {
+        self.set_volume(self.volume.saturating_add_signed(by), cx);
+    }
+
+    /// Applies a change of the volume, and shows it.
+    fn changed(&mut self, cx: &mut PlayerContext) {
+        self.apply_volume();
+        let text = match (self.silence_reason(), self.is_muted) {
+            (Some(reason), _) => reason.to_owned(),
+            (None, true) => "Muted".to_owned(),
+            (None, false) => format!("Volume {} %", self.volume),
+        };
+        cx.overlay.show_message(text);
+    }
+
+    /// Plays the next track of the movie.
+    pub(super) fn next_track(&mut self, cx: &mut PlayerContext) {
+        let tracks = self.feed.as_ref().map_or(&[][..], |feed| feed.tracks());
+        let text = match (self.silence_reason(), tracks.len()) {
+            (Some(reason), _) => reason.to_owned(),
+            (None, 1) => "The movie has one track of sound".to_owned(),
+            (None, count) => {
+                self.track = (self.track + 1) % count;
+                let name = &tracks[self.track].name;
+                let colon = if name.is_empty() { "" } else { ": " };
+                format!("Track {} of {count}{colon}{}", self.track + 1, base::text::escaped(name))
+            }
+        };
+        if tracks.len() > 1 {
+            self.play();
+        }
+        cx.overlay.show_message(text);
+    }
+
+    /// Returns why nothing can be heard, if that is so for reasons other than volume and device.
+    fn silence_reason(&self) -> Option<&'static str> {
+        let has_tracks = self.feed.as_ref().is_some_and(|feed| !feed.tracks().is_empty());
+        match self.sound {
+            None => Some("The sound is off: clreel was started with --no-audio or --unpaced"),
+            Some(_) if !has_tracks => Some("The movie has no sound"),
+            Some(_) => None,
+        }
+    }
+
+    /// Ends the sound's thread; returns false if it still runs.
+    pub(super) fn end(&mut self) -> bool {
+        self.sound.take().is_none_or(|mut sound| sound.end())
+    }
+}
