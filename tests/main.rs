@@ -54,6 +54,7 @@ mod window_movies;
 mod window_numbers;
 mod window_open;
 mod window_slow;
+mod window_sound;
 mod window_talk;
 mod wishes;
 mod without_opencl;

@@ -4,6 +4,7 @@
 // The docs are for those who read the code: `./dev check` makes them of all items.
 #![allow(rustdoc::private_intra_doc_links)]
 
+pub mod audio;
 pub mod display;
 pub mod golden;
 pub mod layer;

@@ -1,0 +1,120 @@
+//! The movie's sound in the window, on an audio server whose sink is recorded: keys, pauses, sinks that come and go.
+
+use std::process::Command;
+use std::time::Duration;
+
+use crate::common::window::{Display, Session, clip, clreel, json};
+use testkit::audio::{AudioServer, Recording};
+use testkit::movie::Folder;
+
+/// A second, in which the clip ticks once.
+const SECOND: Duration = Duration::from_millis(1200);
+/// Louder than the noise of a resampler, more silent than the clip.
+const AUDIBLE: f64 = 0.02;
+
+/// Returns a window's command with sound.
+fn with_sound(display: &Display, server: &AudioServer) -> Command {
+    let mut command = clreel(Some(display));
+    command.env_remove("CLREEL_NO_AUDIO").env("PULSE_SERVER", &server.name).args(["--variant", "off"]);
+    command
+}
+
+/// Waits until a second of the sink is audible or silent.
+fn wait_for_sound(session: &mut Session, recording: &Recording, what: &str, is_audible: bool) {
+    session.wait(what, |_| (recording.loudness(SECOND) > AUDIBLE) == is_audible);
+}
+
+#[test]
+fn the_clip_is_heard_until_it_is_muted_or_paused() {
+    let (display, folder) = (Display::start(&[]), Folder::new("sound"));
+    let server = AudioServer::start(&folder.file("pulse"));
+    let recording = server.record("null");
+    let stats = folder.file("stats.json");
+    let mut command = with_sound(&display, &server);
+    let mut session = Session::start(&display, command.arg(clip()).arg("--stats").arg(&stats));
+    wait_for_sound(&mut session, &recording, "sound", true);
+    session.display.key("m");
+    session.wait_for_text("Muted");
+    wait_for_sound(&mut session, &recording, "silence while muted", false);
+    session.display.key("slash");
+    session.wait_for_text("Volume 95 %");
+    wait_for_sound(&mut session, &recording, "sound after a change of the volume", true);
+    session.press_until_title("space", "paused");
+    wait_for_sound(&mut session, &recording, "silence in a pause", false);
+    session.display.key("space");
+    wait_for_sound(&mut session, &recording, "sound after the pause", true);
+    for key in ["Right", "bracketleft", "bracketright", "BackSpace"] {
+        session.display.key(key);
+        wait_for_sound(&mut session, &recording, "sound after a seek and at another speed", true);
+    }
+    session.display.key("numbersign");
+    session.wait_for_text("The movie has one track of sound");
+    session.quit();
+    let stats = json(&stats);
+    let lags: Vec<f64> =
+        stats["frames"].as_array().unwrap().iter().filter_map(|f| f["sound_lag"].as_f64()).collect();
+    assert!(lags.len() > 10, "frames have their distance from the sound");
+}
+
+#[test]
+fn the_sound_survives_the_loss_of_its_sink_and_of_the_server() {
+    let (display, folder) = (Display::start(&[]), Folder::new("sound-lost"));
+    let server = AudioServer::start(&folder.file("pulse"));
+    let mut command = with_sound(&display, &server);
+    let mut session = Session::start(&display, command.arg(clip()));
+    let recording = server.record("null");
+    wait_for_sound(&mut session, &recording, "sound", true);
+    server.pactl(&["unload-module", "module-null-sink"]);
+    session.wait_for_frames();
+    server.pactl(&["load-module", "module-null-sink", "sink_name=other", "rate=44100"]);
+    let recording = server.record("other");
+    wait_for_sound(&mut session, &recording, "sound on the sink that came", true);
+    drop((recording, server));
+    session.wait_for_frames();
+    session.wait_for_frames();
+    let server = AudioServer::start(&folder.file("pulse"));
+    let recording = server.record("null");
+    wait_for_sound(&mut session, &recording, "sound on the server that came", true);
+    assert!(!session.quit().contains("audio"), "a lost device is no error");
+}
+
+#[test]
+fn the_test_card_ticks_once_a_second() {
+    let (display, folder) = (Display::start(&[]), Folder::new("sound-card"));
+    let server = AudioServer::start(&folder.file("pulse"));
+    let recording = server.record("null");
+    let mut command = with_sound(&display, &server);
+    let mut session = Session::start(&display, command.args(["--scene", "card"]));
+    session.wait("six ticks", |_| ticks(&recording.samples()).len() >= 6);
+    session.quit();
+    // A machine that is busy may have delayed some of them, but not the most.
+    let ticks = ticks(&recording.samples());
+    let steady = ticks.windows(2).filter(|pair| (pair[1] - pair[0]).abs_diff(48_000) < 480).count();
+    assert!(2 * steady > ticks.len(), "{ticks:?}");
+}
+
+/// Returns the index of the first sample of each tick.
+fn ticks(samples: &[i16]) -> Vec<i64> {
+    let loud = samples.iter().enumerate().filter(|(_, sample)| sample.unsigned_abs() > 3_000);
+    let mut ticks: Vec<i64> = Vec::new();
+    let mut last = i64::MIN / 2;
+    for (index, _) in loud {
+        let index = index as i64;
+        if index - last > 4_800 {
+            ticks.push(index);
+        }
+        last = index;
+    }
+    ticks
+}
+
+#[test]
+fn without_audio_the_keys_say_so() {
+    let display = Display::start(&[]);
+    let mut command = clreel(Some(&display));
+    let mut session = Session::start(&display, command.arg(clip()).args(["--variant", "off", "--no-audio"]));
+    session.wait_for_frames();
+    session.display.key("m");
+    session.wait_for_text("The sound is off: clreel was started with --no-audio or --unpaced");
+    session.quit();
+}
