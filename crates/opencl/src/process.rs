@@ -64,6 +64,15 @@ pub fn lower_priority() {
     }
 }
 
+/// Returns true if the calling thread has a lower priority than the process began with, as after [`lower_priority`]. The children
+/// that it starts have it too.
+pub(crate) fn has_low_priority() -> bool {
+    // SAFETY: plain numbers. On Linux the first priority is that of the calling thread, the second one that of the main thread.
+    unsafe {
+        libc::getpriority(libc::PRIO_PROCESS, 0) > libc::getpriority(libc::PRIO_PROCESS, libc::getpid() as _)
+    }
+}
+
 /// Makes the allocator return blocks of 1 MiB and more to the system as soon as they are freed. Call it before any thread is
 /// started.
 ///
@@ -131,6 +140,17 @@ pub fn exit_now(code: u8) -> ! {
 #[cfg(all(test, target_os = "linux", target_env = "gnu"))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lower_priority_is_that_of_one_thread() {
+        let lowered = || {
+            let before = has_low_priority();
+            lower_priority();
+            (before, has_low_priority())
+        };
+        assert_eq!(std::thread::spawn(lowered).join().unwrap(), (false, true));
+        assert!(!std::thread::spawn(has_low_priority).join().unwrap());
+    }
 
     fn resident_kib() -> u64 {
         let status = std::fs::read_to_string("/proc/self/status").unwrap();

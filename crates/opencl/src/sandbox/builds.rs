@@ -1,8 +1,8 @@
 //! Builds every program in the sandbox first, once for each driver, device and program text, so that a compiler that crashes costs
-//! only that program. For each device one child process builds one program after the other. Programs that built without a crash are
-//! recorded in `built.txt` in the user's folder for clreel's caches, a hash each, so that a later start needs no child. A crash is
-//! not recorded, since the driver may be repaired. With `CLREEL_BINARIES=0`, which ignores the builds of earlier starts, no program
-//! is built in the sandbox.
+//! only that program. For each device one child process builds one program after the other, and a second one, of low priority, the
+//! programs of background jobs. Programs that built without a crash are recorded in `built.txt` in the user's folder for clreel's
+//! caches, a hash each, so that a later start needs no child. A crash is not recorded, since the driver may be repaired. With
+//! `CLREEL_BINARIES=0`, which ignores the builds of earlier starts, no program is built in the sandbox.
 
 use std::collections::HashMap;
 use std::ffi::{CStr, CString};
@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::{Cause, Client, Ending, Limit, PREPARATION, START, is_sandboxed, serve};
 use crate::cl::{ClContext, Program};
 use crate::identity::{Identity, by_identity, identity_of};
+use crate::process::has_low_priority;
 use crate::sources::{Sources, hash};
 use crate::{binaries, folders, watch};
 use base::error::{Error, Result};
@@ -39,8 +40,12 @@ struct Request {
 
 /// The results of builds in the sandbox by the hash of the program, from this start of clreel and earlier ones.
 static KNOWN_RESULTS: OnceLock<Mutex<HashMap<u64, Result<()>>>> = OnceLock::new();
-/// The child process for each device.
-static CHILDREN: Mutex<Vec<(Identity, Arc<Mutex<Child>>)>> = Mutex::new(Vec::new());
+/// The child process for each device, and a second one for threads of low priority, which a child inherits: on a busy machine the
+/// programs of the window would wait for a minute for a child that a background job has started.
+static CHILDREN: Mutex<Vec<(ChildKey, Arc<Mutex<Child>>)>> = Mutex::new(Vec::new());
+
+/// The device of a child, and whether its priority is low.
+type ChildKey = (Identity, bool);
 
 /// The state of the child process for one device.
 struct Child {
@@ -79,16 +84,17 @@ pub(crate) fn try_first(cl: &ClContext, file: &str, text: &CStr, options: &CStr)
         return done.clone();
     }
     let identity = identity_of(device);
+    let child_key = (identity.clone(), has_low_priority());
     let child = {
         let mut all = lock(&CHILDREN);
-        let found = all.iter().find(|(of, _)| *of == identity).map(|(_, child)| child.clone());
+        let found = all.iter().find(|(of, _)| *of == child_key).map(|(_, child)| child.clone());
         found.unwrap_or_else(|| {
             let child = Arc::new(Mutex::new(Child {
                 client: Client::new(NAME),
                 timeout_ending: None,
                 is_absent: false,
             }));
-            all.push((identity.clone(), child.clone()));
+            all.push((child_key, child.clone()));
             child
         })
     };
