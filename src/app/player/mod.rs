@@ -58,6 +58,7 @@ use movies::Movies;
 use notices::Notices;
 use opencl::cl::{DeviceKind, Selection};
 use opencl::event::Waker;
+use opencl::sandbox::builds;
 use opengl::renderer::{max_texture_size, too_large};
 use overlay::{Overlay, Wait};
 use peaks::PeakMeasurement;
@@ -275,6 +276,7 @@ impl<'a> Player<'a> {
         let Self { movies, devices, kernels, cx, .. } = self;
         cx.frames.filters.try_reclaim();
         devices.update(cx);
+        builds::release_ended_children();
         // Before the next frame takes the pipeline: where each frame is late, there is no other moment.
         kernels.judge(devices, cx);
         if let Some(info) = movies.update(cx)? {

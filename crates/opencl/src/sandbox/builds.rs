@@ -144,6 +144,16 @@ pub(crate) fn try_first(cl: &ClContext, file: &str, text: &CStr, options: &CStr)
     done
 }
 
+/// Releases children that have ended, as they do after [`IDLE_S`] without requests. Otherwise their process ids, pipes and memory
+/// would stay until the next request. Does not wait for children at work.
+pub fn release_ended_children() {
+    for (_, child) in lock(&CHILDREN).iter() {
+        if let Ok(mut child) = child.try_lock() {
+            child.client.release_ended();
+        }
+    }
+}
+
 /// Returns the path of the file of known results; `None` if the user has no cache folder.
 fn known_results_path() -> Option<PathBuf> {
     folders::cache_folder().map(|folder| folder.join("built.txt"))

@@ -170,6 +170,11 @@ impl Client {
         self.running.as_ref().ok_or_else(gone)?.frame.read_exact_at(bytes, 0)
     }
 
+    /// Releases a child that has ended by itself: its process id, its pipes and the shared memory.
+    pub(super) fn release_ended(&mut self) {
+        self.running.take_if(|running| running.sandbox.group.has_ended());
+    }
+
     /// Ends the child, which kernels may have damaged.
     pub fn end(&mut self) {
         // Ending takes the child a moment, and the caller needs the reply now.
