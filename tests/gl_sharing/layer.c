@@ -3,7 +3,7 @@
 // passes it the driver's table of functions and gets another one back.
 //
 // This file: the table, the options, device properties, planned failures, the log. sharing.c: the sharing.
-// helper.c: an OpenGL context for threads without one.
+// helper.c: an OpenGL context for threads without one. count.c: the number of the application's objects.
 
 #include "layer.h"
 
@@ -698,6 +698,7 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint count, const cl_icd_dispatch
     OVERRIDE(clReleaseKernel);
     OVERRIDE(clReleaseEvent);
     install_sharing(&table);
+    install_counts(&table);
 
     *count_returned = (cl_uint)(length / sizeof(void *));
     *layer = &table;

@@ -74,6 +74,9 @@ bool belongs_to_opengl(cl_mem memory);
 // Returns the function of sharing.c with this name, or NULL: extension functions are looked up by name.
 void *sharing_function(const char *name);
 
+// Makes the functions of the table count the application's objects, if CLREEL_LAYER_COUNTS is set (count.c).
+void install_counts(cl_icd_dispatch *table);
+
 // The OpenGL context to share with, in the application's terms: by GLX or by EGL.
 typedef struct {
     bool egl;

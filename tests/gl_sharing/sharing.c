@@ -93,10 +93,23 @@ static sharing_context *find_sharing(cl_context context) {
 
 static bool is_sharing(cl_context context) { return find_sharing(context) != NULL; }
 
-// Returns NULL if none can be created.
+// Returns a helper that another context of the same OpenGL context has, or NULL.
+static helper *existing_helper(const gl_names *gl) {
+    pthread_mutex_lock(&lock);
+    sharing_context *found = contexts;
+    while (found && !(found->helper && found->gl.context == gl->context && found->gl.display == gl->display)) {
+        found = found->next;
+    }
+    pthread_mutex_unlock(&lock);
+    return found ? found->helper : NULL;
+}
+
+// Returns NULL if none can be created. Contexts share a helper, since none is destroyed: a program that changes its device many
+// times would collect OpenGL contexts.
 static helper *helper_of(sharing_context *sharing) {
     static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&making);
+    if (!sharing->helper) sharing->helper = existing_helper(&sharing->gl);
     if (!sharing->helper) sharing->helper = new_helper(&sharing->gl);
     helper *helper = sharing->helper;
     pthread_mutex_unlock(&making);

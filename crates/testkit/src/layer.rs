@@ -9,7 +9,7 @@ pub fn environment(options: &[(&str, &str)]) -> Vec<(String, OsString)> {
     let library = crate::native::shared_library(
         "clreel_layer",
         "gl_sharing",
-        &["layer.c", "sharing.c", "helper.c"],
+        &["layer.c", "sharing.c", "helper.c", "count.c"],
         &["-lGL", "-lX11", "-ldl", "-pthread"],
     );
     let mut environment = vec![("OPENCL_LAYERS".to_owned(), library.into_os_string())];
