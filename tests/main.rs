@@ -39,6 +39,7 @@ mod reductions;
 mod scenes;
 mod sharing;
 mod sharing_test;
+mod soak;
 mod stalled;
 mod stalled_window;
 mod switching;

@@ -128,7 +128,7 @@ fn the_desktop_dialog_opens_the_selected_file() {
 }
 
 /// Drops files on a window, like a file manager: XDND, version 5, by the freedesktop.org page of that name.
-fn drop_files(display: &Display, window: u32, uris: &str) {
+pub fn drop_files(display: &Display, window: u32, uris: &str) {
     use x11rb::connection::Connection as _;
     use x11rb::protocol::Event;
     use x11rb::protocol::xproto::*;

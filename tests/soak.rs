@@ -1,0 +1,86 @@
+//! A random walk over the real window: keys, mouse, drops, sizes, devices, saved kernels. After each action the window must
+//! answer and draw. After each round it is brought to a state of rest, in which the program must have no more OpenCL and
+//! OpenGL objects, threads, handles and memory than at the first rest.
+//!
+//! `./dev soak` sets the length and the seed; without it, the walk is short. Needs PoCL, Xvfb and xdotool.
+
+mod counts;
+mod pings;
+mod rest;
+mod walk;
+
+use std::time::Duration;
+
+use crate::common::window;
+use counts::{Counts, Memory};
+use testkit::display::Display;
+use walk::Walk;
+
+/// The length of a walk.
+struct Plan {
+    seed: u32,
+    actions: usize,
+    /// The number of actions from one rest to the next.
+    round: usize,
+    /// The time for which the movie plays without input, in all rests together.
+    playing: Duration,
+    /// How long the window may take to answer and to draw.
+    patience: Duration,
+    /// How long jobs may take to end at a rest. Those of low priority starve while other programs use the processor.
+    settling: Duration,
+}
+
+impl Plan {
+    /// Reads the plan of `./dev soak` from the environment; without it, returns that of the tests.
+    fn from_environment() -> Self {
+        let number = |name: &str| {
+            let text = std::env::var(name).ok()?;
+            Some(text.parse::<u32>().unwrap_or_else(|_| panic!("{name}='{text}' is not a whole number")))
+        };
+        let seed = number("CLREEL_SOAK_SEED").unwrap_or(1).max(1);
+        match number("CLREEL_SOAK_ACTIONS") {
+            Some(actions) => Self {
+                seed,
+                actions: actions as usize,
+                round: 250.min(actions as usize),
+                playing: Duration::from_secs(60) * number("CLREEL_SOAK_MINUTES").unwrap_or(0),
+                patience: Duration::from_secs(30),
+                settling: Duration::from_secs(20 * 60),
+            },
+            // About two minutes on an idle machine.
+            None => Self {
+                seed,
+                actions: 160,
+                round: 80,
+                playing: Duration::from_secs(4),
+                patience: window::PATIENCE,
+                settling: window::PATIENCE,
+            },
+        }
+    }
+}
+
+#[test]
+fn random_input_leaves_no_object_thread_handle_or_memory_behind() {
+    let plan = Plan::from_environment();
+    let rounds = plan.actions.div_ceil(plan.round);
+    println!("soak: seed {}, {} actions, {:?} of playing", plan.seed, plan.actions, plan.playing);
+    let display = Display::start(&[]);
+    let mut walk = Walk::start(&display, plan.seed, plan.patience);
+    walk.visit_everything();
+    walk.rest(Duration::ZERO);
+    let first = walk.settled_counts(plan.settling);
+    println!("{}\n{}", Counts::header(), first.row(0));
+    let mut memory = Memory::default();
+    for _ in 0..rounds {
+        for _ in 0..plan.round.min(plan.actions - walk.done) {
+            walk.act();
+        }
+        walk.rest(plan.playing / rounds as u32);
+        let counts = walk.counts_like(&first, plan.settling);
+        println!("{}", counts.row(walk.done));
+        memory.check(&counts, walk.done * 10 >= plan.actions);
+    }
+    println!("longest answer: {:.1} s", walk.longest_answer.as_secs_f64());
+    walk.quit();
+}
