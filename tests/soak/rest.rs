@@ -146,19 +146,22 @@ impl Walk<'_> {
         });
     }
 
+    /// Presses the keys of the radius until the overlay has the one at rest. The title has that of the picture on the screen, which
+    /// may be an older one.
     fn set_radius(&mut self) {
         let began = Instant::now();
         loop {
-            let title = self.session.title();
-            let radius = title.split_once("r=").map_or("", |(_, rest)| rest);
-            let digits = radius.find(|c: char| !c.is_ascii_digit()).map_or(radius, |end| &radius[..end]);
-            let radius: i32 = digits.parse().unwrap_or(7);
-            if radius == 7 && title.contains("vectorized") {
-                return;
+            let texts = self.session.texts();
+            let shown = texts.iter().find_map(|t| t.text.strip_suffix(" px")?.parse::<i32>().ok());
+            match shown {
+                Some(7) => return,
+                Some(radius) => {
+                    let key = if radius > 7 { "minus" } else { "equal" };
+                    self.perform(&Action::Keys(key, radius.abs_diff(7)));
+                }
+                None => {}
             }
-            assert!(began.elapsed() < PATIENCE, "the radius stays: {title}");
-            let key = if radius > 7 { "minus" } else { "equal" };
-            self.perform(&Action::Keys(key, radius.abs_diff(7)));
+            assert!(began.elapsed() < PATIENCE, "the radius stays: {shown:?}");
             std::thread::sleep(Duration::from_millis(500));
         }
     }
