@@ -1,0 +1,141 @@
+"""Plays a file with clreel, as a snapshot or in the window, and judges how it ended."""
+
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from dataclasses import dataclass, field
+
+TIMEOUT_S = 10.0
+MEMORY_BYTES = 2 << 30
+# The window plays damaged movies for this long; then it is asked to quit, since stamps may lie hours apart.
+WINDOW_S = 8.0
+WINDOW_FRAMES = 80
+# Where snapshots are taken: at the start, in the middle of the damage, and after the end, which reads the whole file.
+TIMES_S = (0, 0.6, 3600)
+
+DAMAGE = re.compile(r"^clreel: .* is damaged or cut off\.", re.MULTILINE)
+
+
+@dataclass
+class Outcome:
+    """What a process did, and the faults found in it."""
+
+    code: int
+    stderr: str
+    seconds: float
+    peak_bytes: int
+    killed: bool
+    frames: int = 0
+    faults: list = field(default_factory=list)
+
+    @property
+    def messages(self):
+        return [line for line in self.stderr.splitlines() if line.startswith("clreel: ")]
+
+
+def run_limited(command, env, signals):
+    """Runs a command. `signals` are pairs of seconds and the signal that the process then gets, if it still runs."""
+    with tempfile.TemporaryFile() as stderr:
+        began = time.monotonic()
+        process = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr)
+        timers = [threading.Timer(after, process.send_signal, [number]) for after, number in signals]
+        for timer in timers:
+            timer.start()
+        # Unlike Popen.wait it returns what this process used, with the children that it waited for.
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        for timer in timers:
+            timer.cancel()
+        stderr.seek(0)
+        text = stderr.read().decode(errors="replace")
+    seconds = time.monotonic() - began
+    return Outcome(process.returncode, text, seconds, usage.ru_maxrss * 1024, process.returncode == -signal.SIGKILL)
+
+
+class Player:
+    """Runs clreel without the settings and caches of the user."""
+
+    def __init__(self, clreel, folder, display=None):
+        self.clreel = str(clreel)
+        self.folder = folder
+        dropped = {"WAYLAND_DISPLAY", "CLREEL_KERNELS", "DISPLAY"}
+        self.env = {name: value for name, value in os.environ.items() if name not in dropped}
+        self.env |= {"CLREEL_SETTINGS": "", "XDG_CACHE_HOME": str(folder / "cache")}
+        if display:
+            self.env["DISPLAY"] = display
+
+    def snapshot(self, path, at_s):
+        """Takes an unfiltered snapshot, which needs no OpenCL device, and judges it."""
+        png = path.with_name(path.name + ".png")
+        command = [self.clreel, "snapshot", str(path), "--variant", "off", "--at", str(at_s), "--out", str(png)]
+        outcome = run_limited(command, self.env, [(TIMEOUT_S, signal.SIGKILL)])
+        outcome.frames = int(is_png(png))
+        png.unlink(missing_ok=True)
+        judge(outcome)
+        return outcome
+
+    def warm_up(self, path):
+        """Plays a whole clip, so that the driver's compiler has filled its cache when the damaged ones are timed."""
+        outcome = self.window(path, "running-sum", quit_after_s=120)
+        if outcome.faults or not outcome.frames:
+            raise RuntimeError(f"the undamaged clip does not play: {outcome}")
+
+    def window(self, path, variant, quit_after_s=WINDOW_S):
+        """Plays a file in the window, in a loop, and judges it."""
+        stats = path.with_name(path.name + ".json")
+        command = [self.clreel, str(path), "--variant", variant, "--frames", str(WINDOW_FRAMES), "--stats", str(stats)]
+        signals = [(quit_after_s, signal.SIGTERM), (quit_after_s + TIMEOUT_S, signal.SIGKILL)]
+        outcome = run_limited(command, self.env, signals)
+        outcome.frames = presented(stats)
+        stats.unlink(missing_ok=True)
+        judge(outcome)
+        return outcome
+
+
+def is_png(path):
+    """Returns true if the file is a whole PNG with a size."""
+    data = path.read_bytes() if path.exists() else b""
+    return data[:8] == b"\x89PNG\r\n\x1a\n" and data[16:24] != bytes(8) and data[-8:-4] == b"IEND"
+
+
+def presented(stats):
+    """Returns how many frames a window has presented, by its statistics."""
+    found = re.search(r'"presented"\s*:\s*(\d+)', stats.read_text()) if stats.exists() else None
+    return int(found.group(1)) if found else 0
+
+
+def judge(outcome):
+    """Adds the faults of a run: a crash, a hang, too much memory, or messages that are wrong."""
+    add, text, messages = outcome.faults.append, outcome.stderr, outcome.messages
+    if outcome.killed:
+        add("hang")
+    elif outcome.code < 0:
+        add(f"crash ({signal.Signals(-outcome.code).name})")
+    elif outcome.code not in (0, 1):
+        add(f"exit code {outcome.code}")
+    if outcome.peak_bytes > MEMORY_BYTES:
+        add(f"{outcome.peak_bytes >> 20} MiB of memory")
+    if "panicked" in text:
+        add("panic")
+    if outcome.code == 0 and not outcome.frames:
+        add("success without a frame")
+    if outcome.code == 1 and (outcome.frames or len(messages) != 1):
+        add(f"failure with {outcome.frames} frames and {len(messages)} messages")
+    if len(set(messages)) < len(messages) or len(DAMAGE.findall(text)) > 1:
+        add("a message is repeated")
+    foreign = [line for line in text.splitlines() if line.strip() and not line.startswith(("clreel: ", "  "))]
+    if foreign:
+        add(f"output of something else: {foreign[0][:100]}")
+
+
+def judge_window(window, at_start, at_end, is_cut):
+    """Adds the faults of a window that differs from snapshots at the start and after the end of the file. Only a file that was
+    cut is damaged for both: a seek to the end may meet damage that playing does not, such as a wrong index."""
+    if at_start.code == 0 and not window.frames:
+        window.faults.append("no frame in the window, but in a snapshot")
+    if is_cut and window.frames and DAMAGE.search(at_end.stderr) and not DAMAGE.search(window.stderr):
+        window.faults.append("the damage is not reported")
