@@ -4,6 +4,8 @@
 //! called faster or slower only if both its times and their ratios to the peak kernel of the same rounds show it: the interval
 //! is the smallest one that contains the intervals of both.
 
+use std::collections::BTreeMap;
+
 use super::saved::{Samples, Saved, SavedCase, SavedDevice, SavedRow};
 use base::timing::ratio::MIN_SAMPLES;
 use base::timing::{Precision, Ratio, Series, Verdict, believed};
@@ -79,9 +81,7 @@ impl Place<'_> {
     fn samples(&self) -> Option<Samples> {
         match self.row {
             RowOrPeak::Row(row) => row.samples.clone(),
-            RowOrPeak::Peak(name) => {
-                self.case.peaks().into_iter().find(|(own, _)| *own == name).map(|(_, s)| s)
-            }
+            RowOrPeak::Peak(name) => self.case.peak(name),
         }
     }
 
@@ -105,7 +105,7 @@ fn places(saved: &Saved) -> Vec<Place<'_>> {
     for device in saved.devices() {
         for case in &device.runs {
             let place = |row| Place { device, case, row };
-            places.extend(case.peaks().into_iter().map(|(name, _)| place(RowOrPeak::Peak(name))));
+            places.extend(case.peaks().map(|(name, _)| place(RowOrPeak::Peak(name))));
             places.extend(case.variants.iter().map(|row| place(RowOrPeak::Row(row))));
         }
     }
@@ -114,11 +114,14 @@ fn places(saved: &Saved) -> Vec<Place<'_>> {
 
 /// Compares each row of `after` that `before` has, too.
 pub fn compare(before: &Saved, after: &Saved) -> Vec<Comparison> {
-    let earlier = places(before);
+    let mut earlier: BTreeMap<String, Vec<Place<'_>>> = BTreeMap::new();
+    for place in places(before) {
+        earlier.entry(place.name()).or_default().push(place);
+    }
     let mut comparisons = Vec::new();
     for now in places(after) {
         let name = now.name();
-        let same = earlier.iter().filter(|place| place.name() == name);
+        let same = earlier.get(&name).into_iter().flatten();
         // The same work, or else the row that has most in common, so that the reason names what differs.
         let likeness = |then: &&Place<'_>| {
             let is_device = device_difference(before, after, then.device, now.device).is_none();

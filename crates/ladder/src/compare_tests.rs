@@ -144,3 +144,38 @@ fn rows_of_the_same_device_and_case_are_compared() {
     let rows = compare(&saved(&before), &saved(&without));
     assert!(rows.iter().all(|comparison| comparison.row != "two"));
 }
+
+/// Reads this JSON as a file of saved results.
+fn read(value: &Value) -> Result<Saved, String> {
+    let path = std::env::temp_dir().join(format!("clreel-saved-{}.json", std::process::id()));
+    std::fs::write(&path, value.to_string()).unwrap();
+    let read = Saved::read(&path).map_err(|error| error.why);
+    std::fs::remove_file(&path).unwrap();
+    read
+}
+
+/// Such a file took minutes when rows were counted after they had been grouped.
+#[test]
+fn files_of_too_many_rows_are_refused_before_they_are_grouped() {
+    let mut many = result(10.0, 1.0, 1);
+    many["devices"][0]["whole_frames"] = (0..200_000).map(|n| json!({ "title": n.to_string() })).collect();
+    assert!(read(&many).unwrap_err().contains("more than 5000 rows"));
+}
+
+/// The samples of a peak kernel are looked up by its name.
+#[test]
+fn each_peak_kernel_is_a_row() {
+    let mut peaks = result(10.0, 1.0, 1);
+    for n in 1..=3 {
+        let times = json!({ "device_ms": null, "dispatch_ms": null, "wall_ms": vec![f64::from(n); 30] });
+        peaks["devices"][0]["runs"][0][format!("peak{n}_samples")] = times;
+    }
+    let saved = read(&peaks).unwrap();
+    let rows = compare(&saved, &saved);
+    let median = |name: &str| {
+        let row = rows.iter().find(|row| row.row == name).unwrap();
+        row.result.as_ref().unwrap().medians()[0].clone()
+    };
+    assert_eq!(rows.len(), 5);
+    assert!([1, 2, 3].iter().all(|n| median(&format!("(peak{n})")).starts_with(&n.to_string())));
+}

@@ -289,11 +289,16 @@ pub fn folder_letter(index: usize) -> char {
 }
 
 impl SavedDevice {
+    /// Returns the number of rows and peak kernels.
+    fn row_count(&self) -> usize {
+        let in_case = |case: &SavedCase| case.variants.len() + case.native.len() + case.others.len();
+        self.runs.iter().map(in_case).sum::<usize>() + self.conversions.len() + self.whole_frames.len()
+    }
+
     /// Adds the filters in Rust to the rows of their cases, and cases for the conversions and the whole frames. Their control is the
     /// peak kernel of the first case.
     fn add_cases(&mut self) {
-        let control =
-            self.runs.first().and_then(|case| case.peaks().into_iter().next().map(|(_, peak)| peak));
+        let control = self.runs.first().and_then(|case| case.peaks().next().map(|(_, peak)| peak));
         for case in &mut self.runs {
             case.variants.extend(std::mem::take(&mut case.native).into_iter().map(SavedRow::from));
         }
@@ -327,17 +332,20 @@ impl SavedDevice {
 impl SavedCase {
     /// Returns the samples of the kernel whose work is the same in each run, by which changes of the machine are judged.
     pub(super) fn control(&self) -> Option<Samples> {
-        self.control.clone().or_else(|| self.peaks().into_iter().next().map(|(_, samples)| samples))
+        self.control.clone().or_else(|| self.peaks().next().map(|(_, samples)| samples))
     }
 
     /// Returns the names and samples of the case's peak kernels, the one that moves the same bytes first: its name is the shortest.
-    pub(super) fn peaks(&self) -> Vec<(&str, Samples)> {
-        let found = self.others.iter().filter_map(|(key, value)| {
-            Some((key.strip_suffix(SAMPLES_SUFFIX)?, Samples::deserialize(value).ok()?))
-        });
-        let mut peaks: Vec<_> = found.collect();
-        peaks.sort_by_key(|(name, _)| name.len());
-        peaks
+    pub(super) fn peaks(&self) -> impl Iterator<Item = (&str, Samples)> {
+        let mut names: Vec<&str> =
+            self.others.keys().filter_map(|key| key.strip_suffix(SAMPLES_SUFFIX)).collect();
+        names.sort_by_key(|name| name.len());
+        names.into_iter().filter_map(|name| Some((name, self.peak(name)?)))
+    }
+
+    /// Returns the samples of the peak kernel with this name.
+    pub(super) fn peak(&self, name: &str) -> Option<Samples> {
+        Samples::deserialize(self.others.get(&format!("{name}{SAMPLES_SUFFIX}"))?).ok()
     }
 }
 
@@ -376,11 +384,13 @@ impl Saved {
             return Err(refused("It is no saved result of a benchmark."));
         }
         let mut saved: Self = read_as(path)?;
-        saved.devices.iter_mut().for_each(SavedDevice::add_cases);
-        let cases = saved.devices.iter().flat_map(|device| &device.runs);
-        let rows: usize = cases.map(|case| case.variants.len() + case.others.len()).sum();
+        // Counted before the rows are grouped, which takes too long for millions of them.
+        let rows: usize = saved.devices.iter().map(SavedDevice::row_count).sum();
         match (saved.schema, rows) {
-            (SCHEMA, ..=MAX_ROWS) => Ok(saved),
+            (SCHEMA, ..=MAX_ROWS) => {
+                saved.devices.iter_mut().for_each(SavedDevice::add_cases);
+                Ok(saved)
+            }
             (SCHEMA, _) => Err(refused(&format!("It has more than {MAX_ROWS} rows."))),
             _ => Err(refused("It has the format of another version.")),
         }

@@ -1,6 +1,6 @@
 //! The saved result of a conformance test as JSON, and the differences between two results.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -220,9 +220,13 @@ pub struct Change {
 /// Returns the cases that differ between two results. Devices are matched by name, unless both results have only one.
 pub fn changes(before: &Saved, after: &Saved) -> Vec<Change> {
     let mut changes = Vec::new();
+    let mut earlier: BTreeMap<&str, &DeviceResult> = BTreeMap::new();
+    for device in &before.devices {
+        earlier.entry(&device.name).or_insert(device);
+    }
     for now in &after.devices {
         let only = before.devices.first().filter(|_| before.devices.len() == 1 && after.devices.len() == 1);
-        let Some(then) = before.devices.iter().find(|one| one.name == now.name).or(only) else { continue };
+        let Some(then) = earlier.get(now.name.as_str()).copied().or(only) else { continue };
         let known: BTreeMap<&str, &CaseResult> =
             then.cases.iter().map(|one| (one.case.as_str(), one)).collect();
         let changed = |case: &str, before: &str, after: &str| Change {
@@ -234,9 +238,9 @@ pub fn changes(before: &Saved, after: &Saved) -> Vec<Change> {
             broke: ["ok", "partial"].contains(&before)
                 && ["wrong", "failed", MISSING_IN_DRIVER].contains(&after),
         };
-        let mut seen: Vec<&str> = Vec::new();
+        let mut seen: BTreeSet<&str> = BTreeSet::new();
         for case in &now.cases {
-            seen.push(&case.case);
+            seen.insert(&case.case);
             let was = known.get(case.case.as_str());
             let other_fault = was.is_some_and(|was| was.failure != case.failure);
             let was = was.map_or("missing", |was| was.outcome.as_str());
@@ -249,4 +253,45 @@ pub fn changes(before: &Saved, after: &Saved) -> Vec<Change> {
         changes.extend(missing.map(|(case, was)| changed(case, &was.outcome, "missing")));
     }
     changes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns a result with this many correct cases. The last case is wrong, or missing.
+    fn result(count: usize, last: Option<&str>) -> Saved {
+        let conditions = Conditions { flushes: Vec::new(), changed_kernels: false };
+        let case = CaseResult::new(Case::named("uchar_sat_float").unwrap(), Widths::ALL, Depth::Quick, 1);
+        let ok = |n| CaseResult { case: format!("case {n}"), outcome: "ok".to_owned(), ..case.clone() };
+        let mut cases: Vec<CaseResult> = (0..count).map(ok).collect();
+        match (last, cases.last_mut()) {
+            (Some(outcome), Some(last)) => last.outcome = outcome.to_owned(),
+            _ => drop(cases.pop()),
+        }
+        Saved {
+            schema: 1,
+            kind: "conformance".to_owned(),
+            program: String::new(),
+            depth: String::new(),
+            seed: 1,
+            complete: true,
+            devices: vec![DeviceResult::new(&DeviceInfo::made_up(), conditions, cases)],
+        }
+    }
+
+    /// A file may be 64 MiB long. Half a million cases took minutes when each was searched in a list.
+    #[test]
+    fn changes_of_many_cases_are_found_in_linear_time() {
+        let count = 200_000;
+        let (right, wrong, short) =
+            (result(count, Some("ok")), result(count, Some("wrong")), result(count, None));
+        assert!(changes(&right, &right).is_empty());
+        let found = |after: &Saved| {
+            let changes = changes(&right, after);
+            changes.iter().map(|c| (c.case.clone(), c.after.clone(), c.broke)).collect::<Vec<_>>()
+        };
+        assert_eq!(found(&wrong), [(format!("case {}", count - 1), "wrong".to_owned(), true)]);
+        assert_eq!(found(&short), [(format!("case {}", count - 1), "missing".to_owned(), false)]);
+    }
 }
