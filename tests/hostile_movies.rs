@@ -3,7 +3,7 @@
 
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use base::error::Error;
@@ -224,18 +224,39 @@ fn opening_can_be_cancelled() {
     assert!(Decoder::open(&path, options, Box::new(|| ())).is_err());
 }
 
+/// Writes a movie as an AVI file whose header states this width and height.
+fn large_avi(folder: &Folder, movie: &Movie, side: u32) -> PathBuf {
+    let mut avi = std::fs::read(folder.movie("plain.avi", movie)).expect("read");
+    // BITMAPINFOHEADER: its own size, then width and height.
+    let at = avi.windows(4).position(|w| w == b"strf").expect("a format") + 12;
+    for at in [at, at + 4] {
+        avi[at..at + 4].copy_from_slice(&side.to_le_bytes());
+    }
+    folder.with("large.avi", &avi)
+}
+
+#[test]
+fn a_wrong_size_in_the_container_does_not_matter_if_the_codec_states_its_own() {
+    let folder = Folder::new("wrong-size");
+    for (codec, format) in [(Id::MJPEG, Pixel::YUVJ420P), (Id::MPEG4, Pixel::YUV420P)] {
+        let movie = Movie { codec, format, ..Movie::default() };
+        for side in [16_000, 60_000] {
+            let path = large_avi(&folder, &movie, side);
+            let (frame, _) = read_frame_at(&path, 0.0, References::Refused).expect("a frame");
+            assert_eq!((frame.width(), frame.height()), movie.size, "{codec:?} {side}");
+        }
+    }
+}
+
 #[test]
 fn oversized_pictures_are_refused_before_allocation() {
     let folder = Folder::new("bounds");
-    let movie = Movie { codec: Id::MJPEG, format: Pixel::YUVJ420P, ..Movie::default() };
-    let mut avi = std::fs::read(folder.movie("plain.avi", &movie)).expect("read");
-    // BITMAPINFOHEADER: its own size, then width and height.
-    let at = avi.windows(4).position(|w| w == b"strf").expect("a format") + 12;
-    for (side, at) in [(60_000_u32, at), (60_000, at + 4)] {
-        avi[at..at + 4].copy_from_slice(&side.to_le_bytes());
+    // FFV1 has no size of its own. The smaller one is too large for a file of some kilobytes only.
+    for side in [8_000, 60_000] {
+        let error = open_error(&large_avi(&folder, &Movie { codec: Id::FFV1, ..Movie::default() }, side));
+        let size = format!("{side}×{side}");
+        assert!(error.what.contains("too large") && error.why.contains(&size), "{error}");
     }
-    let error = open_error(&folder.with("large.avi", &avi));
-    assert!(error.what.contains("too large") && error.why.contains("60000×60000"), "{error}");
 
     // A PNG of 60000×60000: signature, header, and some of its data.
     let mut png = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR".to_vec();

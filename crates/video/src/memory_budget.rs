@@ -1,4 +1,4 @@
-//! Limits on FFmpeg's allocations, derived from the free memory, because damaged files can request any size.
+//! Limits on FFmpeg's allocations, derived from the free memory and the file's size, because damaged files can request any size.
 
 use std::path::Path;
 
@@ -13,6 +13,11 @@ use base::text;
 const MAX_PIXELS: u64 = 16384 * 16384;
 /// Pictures of this many pixels are accepted on every machine.
 const MIN_PIXELS: u64 = 1920 * 1080;
+/// Pictures of this many pixels, twice those of 4K, are accepted in files of any size.
+const SMALL_FILE_PIXELS: u64 = 4096 * 4096;
+/// The number of pixels that are accepted for each byte of a file if pictures are larger. A black picture has about as many in
+/// MJPEG; a flipped bit in the header of a file of 60 KB may declare 185 million, which fill 2 GB.
+const PIXELS_PER_BYTE: u64 = 512;
 /// The assumed number of bytes of a pixel.
 const PIXEL_BYTES: u64 = 4;
 /// The number of pictures of the largest accepted size that must fit into memory.
@@ -25,25 +30,31 @@ const MIN_ALLOCATION: u64 = 64 << 20;
 /// Pictures in use besides those of the decoder's threads: up to 16 references, and some that wait to be shown.
 const OTHER_PICTURES: u64 = 24;
 
-/// Free memory when the movie was opened, in bytes, and the limits that follow from it.
+/// Free memory and the file's size when the movie was opened, in bytes, and the limits that follow from them.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct MemoryBudget(u64);
+pub(super) struct MemoryBudget {
+    free: u64,
+    file: u64,
+}
 
 impl MemoryBudget {
-    /// Returns the memory that is free now; no limit where the system does not report it.
-    pub(crate) fn from_free_memory() -> Self {
-        Self(memory::free().unwrap_or(u64::MAX))
+    /// Returns the limits for the memory that is free now, without a limit where the system does not report it, and for a movie in
+    /// a file of `file` bytes; `u64::MAX` if its pictures may be in other files.
+    pub(crate) fn from_free_memory(file: u64) -> Self {
+        Self { free: memory::free().unwrap_or(u64::MAX), file }
     }
 
     /// Returns the number of pixels of the largest accepted picture.
     pub(crate) fn max_pixels(self) -> i64 {
-        (self.0 / (PIXEL_BYTES * MIN_PICTURES)).clamp(MIN_PIXELS, MAX_PIXELS) as i64
+        let plausible = self.file.saturating_mul(PIXELS_PER_BYTE).max(SMALL_FILE_PIXELS);
+        let fit = (self.free / (PIXEL_BYTES * MIN_PICTURES)).max(MIN_PIXELS);
+        fit.min(plausible).min(MAX_PIXELS) as i64
     }
 
     /// Limits each allocation of FFmpeg, in the whole process, to half of the free memory.
     pub(crate) fn limit_allocations(self) {
         // SAFETY: the function sets a number for the whole process.
-        unsafe { ffi::av_max_alloc((self.0 / 2).clamp(MIN_ALLOCATION, MAX_ALLOCATION) as usize) };
+        unsafe { ffi::av_max_alloc((self.free / 2).clamp(MIN_ALLOCATION, MAX_ALLOCATION) as usize) };
     }
 
     /// Returns the number of decoder threads for pictures of this size; 0 lets FFmpeg choose. Each thread has pictures of its
@@ -52,7 +63,7 @@ impl MemoryBudget {
         let side = |side: c_int| u64::from(side.max(0).unsigned_abs());
         let bytes = side(width).saturating_mul(side(height)).saturating_mul(PIXEL_BYTES).max(1);
         let cores = std::thread::available_parallelism().map_or(1, usize::from) as u64;
-        let fit = self.0 / 2 / bytes;
+        let fit = self.free / 2 / bytes;
         if fit >= OTHER_PICTURES + cores { 0 } else { fit.saturating_sub(OTHER_PICTURES).max(1) as c_int }
     }
 
@@ -75,13 +86,24 @@ mod tests {
 
     #[test]
     fn limits_follow_the_free_memory() {
-        let (small, large) = (MemoryBudget(256 << 20), MemoryBudget(1 << 40));
+        let budget = |free| MemoryBudget { free, file: u64::MAX };
+        let (small, large) = (budget(256 << 20), budget(1 << 40));
         assert_eq!(small.max_pixels(), 16 << 20);
         assert_eq!(large.max_pixels(), 1 << 28);
-        assert_eq!(MemoryBudget(0).max_pixels(), 1920 * 1080);
+        assert_eq!(budget(0).max_pixels(), 1920 * 1080);
         assert_eq!(large.threads(3840, 2160), 0);
         assert_eq!(small.threads(3840, 2160), 1, "one thread even where memory is short");
         assert_eq!(small.threads(320, 180), 0);
         assert_eq!(small.threads(-1, -1), 0);
+    }
+
+    #[test]
+    fn small_files_have_no_huge_pictures() {
+        let max_pixels = |file| MemoryBudget { free: 1 << 40, file }.max_pixels();
+        assert_eq!((max_pixels(0), max_pixels(32 << 10)), (1 << 24, 1 << 24), "4K twice in any file");
+        // A file of 60 KB whose header has a flipped bit, and a flat 8K picture in MJPEG.
+        assert!(max_pixels(61_641) < 13_616 * 13_616);
+        assert!(max_pixels(583_000) > 7680 * 4320);
+        assert_eq!((max_pixels(1 << 20), max_pixels(u64::MAX)), (1 << 28, 1 << 28));
     }
 }

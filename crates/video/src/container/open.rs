@@ -39,7 +39,10 @@ impl Container {
         read_control.begin_step();
         let access = FileAccess::new(path, read_control)?;
         let io = access.open_io().ok_or_else(|| no_memory(path))?;
-        let budget = MemoryBudget::from_free_memory();
+        let budget = MemoryBudget::from_free_memory(match read_control.references() {
+            References::Refused => access.bytes(),
+            References::Allowed => u64::MAX,
+        });
         budget.limit_allocations();
         let format = probe(&io, path).map_err(|error| open_error(&access, error))?;
         if read_control.references() == References::Refused {
@@ -159,33 +162,64 @@ fn open_input(
             return Err(open_error(access, opened.into()));
         }
         let input = Input::wrap_with_interrupt(context, interrupt.guard);
-        check_picture_sizes(context, access.path(), budget)?;
-        let found = ffi::avformat_find_stream_info(context, std::ptr::null_mut());
-        if found < 0 {
-            return Err(open_error(access, found.into()));
-        }
-        check_picture_sizes(context, access.path(), budget)?;
+        let stated = picture_sizes(context);
+        read_stream_info(context, budget).map_err(|error| open_error(access, error))?;
+        check_picture_sizes(&stated, &picture_sizes(context), access.path(), budget)?;
         Ok(input)
     }
 }
 
-/// Refuses streams whose pictures are too large, before anything is decoded.
+/// Reads the properties of all streams, for which FFmpeg may decode their first pictures. Decoders ignore a size that the container
+/// states if it is too large: most codecs state the size, too, and only the container may be damaged.
 ///
 /// # Safety
 /// The context is a valid one of an opened file.
-unsafe fn check_picture_sizes(
-    context: *const ffi::AVFormatContext,
+unsafe fn read_stream_info(context: *mut ffi::AVFormatContext, budget: MemoryBudget) -> Ffmpeg<()> {
+    let mut options = ffmpeg::Dictionary::new();
+    options.set("max_pixels", &budget.max_pixels().to_string());
+    // SAFETY: FFmpeg reads as many dictionaries as there are streams before the call, and may replace them; all are freed.
+    unsafe {
+        let copy = |_| {
+            let mut copied = std::ptr::null_mut();
+            ffi::av_dict_copy(&mut copied, options.as_ptr(), 0);
+            copied
+        };
+        let mut of_streams: Vec<_> = (0..(*context).nb_streams).map(copy).collect();
+        let found = ffi::avformat_find_stream_info(context, of_streams.as_mut_ptr());
+        of_streams.iter_mut().for_each(|one| ffi::av_dict_free(one));
+        if found < 0 { Err(found.into()) } else { Ok(()) }
+    }
+}
+
+/// Returns the width and the height of the pictures of each stream.
+///
+/// # Safety
+/// The context is a valid one of an opened file.
+unsafe fn picture_sizes(context: *const ffi::AVFormatContext) -> Vec<(libc::c_int, libc::c_int)> {
+    // SAFETY: the context has so many streams, and each has parameters.
+    let size = |index: u32| unsafe {
+        let parameters = (**(*context).streams.add(index as usize)).codecpar;
+        ((*parameters).width, (*parameters).height)
+    };
+    // SAFETY: the context is valid.
+    (0..unsafe { (*context).nb_streams }).map(size).collect()
+}
+
+/// Refuses streams whose pictures are too large, before any is decoded for the screen. `stated` has the sizes that the container
+/// states, `found` those that the codecs state: none where the container's was ignored and the codec states no other.
+fn check_picture_sizes(
+    stated: &[(libc::c_int, libc::c_int)],
+    found: &[(libc::c_int, libc::c_int)],
     path: &Path,
     budget: MemoryBudget,
 ) -> Result<()> {
-    // SAFETY: the context has so many streams, and each has parameters.
-    unsafe {
-        for index in 0..(*context).nb_streams as usize {
-            let parameters = (**(*context).streams.add(index)).codecpar;
-            let (width, height) = ((*parameters).width, (*parameters).height);
-            if i64::from(width.max(0)) * i64::from(height.max(0)) > budget.max_pixels() {
-                return Err(budget.too_large(path, width, height));
-            }
+    for (index, found) in found.iter().enumerate() {
+        let (width, height) = *match found {
+            (0, 0) => stated.get(index).unwrap_or(found),
+            found => found,
+        };
+        if i64::from(width.max(0)) * i64::from(height.max(0)) > budget.max_pixels() {
+            return Err(budget.too_large(path, width, height));
         }
     }
     Ok(())
