@@ -12,6 +12,8 @@
 
 mod app;
 pub mod cli;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod gl_window;
 mod options;
 mod probe;

@@ -9,7 +9,7 @@
 //! jumps through a null pointer.
 
 pub(crate) mod cases;
-mod known;
+pub(crate) mod known;
 
 use std::io;
 use std::time::Instant;

@@ -58,7 +58,7 @@ impl Entry {
 
 /// The contents of the cache file.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct File {
+pub(crate) struct File {
     schema: u32,
     devices: Vec<Entry>,
 }
@@ -173,8 +173,13 @@ fn read(path: &Path) -> Option<File> {
         }
         text => text.unwrap_or_default(),
     };
-    let file: Option<File> = serde_json::from_slice(&text).ok();
-    Some(file.filter(|file| file.schema == SCHEMA).unwrap_or(File { schema: SCHEMA, devices: Vec::new() }))
+    Some(parse(&text))
+}
+
+/// Parses the contents of the cache file; invalid ones count as empty.
+pub(crate) fn parse(contents: &[u8]) -> File {
+    let file: Option<File> = serde_json::from_slice(contents).ok();
+    file.filter(|file| file.schema == SCHEMA).unwrap_or(File { schema: SCHEMA, devices: Vec::new() })
 }
 
 /// Writes the cache file through a temporary file, so that other processes never read half of it. Does not sync to the disk, so

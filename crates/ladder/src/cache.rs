@@ -169,8 +169,11 @@ impl Cache {
         read.unwrap_or_else(|why| Self::ignored(&path, &why))
     }
 
-    /// Parses the contents of the cache file. Returns an error if they are damaged or have another format version.
-    fn parse(text: &[u8]) -> std::result::Result<Self, Unread> {
+    /// Parses the contents of the cache file.
+    ///
+    /// # Errors
+    /// Returns an error if they are damaged or have another format version.
+    pub fn parse(text: &[u8]) -> std::result::Result<Self, Unread> {
         let cache: Self = serde_json::from_slice(text).map_err(Unread::damaged)?;
         if cache.schema != SCHEMA {
             return Err(Unread::damaged(format!("its schema is {}, not {SCHEMA}", cache.schema)));

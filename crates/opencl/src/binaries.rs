@@ -26,7 +26,7 @@ use base::{load, save};
 /// The environment variable that overrides whether contexts keep binaries of compiled programs.
 const BINARIES_VARIABLE: &str = "CLREEL_BINARIES";
 /// The first bytes of a file with a binary: the file's type and the version of its format.
-const MAGIC: &[u8] = b"clreel program 1\n";
+pub const MAGIC: &[u8] = b"clreel program 1\n";
 /// The maximum size of a file, in bytes.
 const MAX_FILE_BYTES: u64 = 16 << 20;
 /// The maximum number of files, enough for all variants on several devices and drivers.
@@ -64,15 +64,7 @@ impl BinaryFile {
             return None;
         }
         let bytes = load::bytes(&self.path, MAX_FILE_BYTES).ok()?;
-        let (hashed, rest) = bytes.strip_prefix(MAGIC)?.split_first_chunk::<8>()?;
-        if u64::from_le_bytes(*hashed) != hash(rest) {
-            return None;
-        }
-        let (length, rest) = rest.split_first_chunk::<8>()?;
-        let (key, binary) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
-        if key != self.key.as_bytes() || binary.is_empty() {
-            return None;
-        }
+        let binary = binary_of(&bytes, &self.key)?;
         // If this fails, the file seems older than it is.
         let file = File::options().append(true).open(&self.path);
         let _ = file.and_then(|file| file.set_modified(SystemTime::now()));
@@ -98,6 +90,17 @@ impl BinaryFile {
             remove_oldest(folder, MAX_FILES, MAX_TOTAL_BYTES);
         }
     }
+}
+
+/// Returns the binary in the contents of a file; `None` if they are damaged, or the program's key is another one.
+pub fn binary_of<'a>(contents: &'a [u8], key: &str) -> Option<&'a [u8]> {
+    let (hashed, rest) = contents.strip_prefix(MAGIC)?.split_first_chunk::<8>()?;
+    if u64::from_le_bytes(*hashed) != hash(rest) {
+        return None;
+    }
+    let (length, rest) = rest.split_first_chunk::<8>()?;
+    let (own, binary) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
+    (own == key.as_bytes() && !binary.is_empty()).then_some(binary)
 }
 
 /// Returns true if binaries of earlier starts may be used: `CLREEL_BINARIES` does not forbid it.

@@ -5,7 +5,8 @@
 // `./dev check` builds the docs with private items.
 #![allow(rustdoc::private_intra_doc_links)]
 
-mod binaries;
+#[doc(hidden)] // For the fuzz targets.
+pub mod binaries;
 mod build_log;
 pub mod cards;
 pub mod cl;

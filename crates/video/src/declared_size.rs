@@ -34,7 +34,7 @@ const ASF_PROPERTIES_GUID: [u8; 16] =
     [0xa1, 0xdc, 0xab, 0x8c, 0x47, 0xa9, 0xcf, 0x11, 0x8e, 0xe4, 0, 0xc0, 0x0c, 0x20, 0x53, 0x65];
 
 /// Returns the least size in bytes of the complete `file`; `None` if its container states none.
-pub(super) fn declared_bytes(file: &File) -> Option<u64> {
+pub fn declared_bytes(file: &File) -> Option<u64> {
     let start = FileBytes::read_at(file, 0, HEADER_BYTES)?;
     if start.big_endian(0, 4)? == u64::from(EBML_ID) {
         matroska_end(file)

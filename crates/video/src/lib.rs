@@ -25,7 +25,8 @@ mod clock;
 pub mod color;
 mod container;
 mod control;
-mod declared_size;
+#[doc(hidden)] // For the fuzz targets.
+pub mod declared_size;
 mod decoder;
 mod demuxer;
 mod errors;

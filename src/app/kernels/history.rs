@@ -120,8 +120,12 @@ impl History {
 
     /// Reads and checks the file of a version.
     fn read(&self, path: &Path) -> std::result::Result<StoredVersion, Unread> {
-        let bytes = load::bytes(path, load::MAX_LIST_BYTES)?;
-        let file: VersionFile = serde_json::from_slice(&bytes).map_err(Unread::damaged)?;
+        self.parse(&load::bytes(path, load::MAX_LIST_BYTES)?)
+    }
+
+    /// Parses and checks the contents of a version's file.
+    pub(crate) fn parse(&self, contents: &[u8]) -> std::result::Result<StoredVersion, Unread> {
+        let file: VersionFile = serde_json::from_slice(contents).map_err(Unread::damaged)?;
         if file.schema != SCHEMA {
             return Err(Unread::damaged(format!("its format is {}, not {SCHEMA}", file.schema)));
         }
