@@ -89,8 +89,8 @@ fn an_armys_frame_is_told_beside_the_movies() {
         ("cloth_handovers", "2"),
     ];
     assert_eq!(told.iter().map(|(name, value)| (**name, **value)).collect::<Vec<_>>(), wanted);
-    let end = rows[1].len() - 13;
-    assert_eq!((&rows[1][end..end + 11], &rows[1][end + 11..]), (&[""; 11][..], &["1", ""][..]));
+    let end = rows[1].len() - 14;
+    assert_eq!((&rows[1][end..end + 11], &rows[1][end + 11..]), (&[""; 11][..], &["1", "", ""][..]));
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert!(json["frames"][0]["cloth"].is_null());
     let cloth = &json["frames"][1]["cloth"];
@@ -117,9 +117,9 @@ fn each_version_of_the_kernels_is_a_setting_of_its_own() {
         export(&scratch.0.join(name), &recorder, &context()).unwrap();
         fs::read_to_string(scratch.0.join(name)).unwrap()
     });
-    assert!(csv_rows(&csv).next().unwrap().ends_with(",version,beside_version"));
+    assert!(csv_rows(&csv).next().unwrap().ends_with(",version,beside_version,sound_lag"));
     let ends: Vec<_> =
-        csv_rows(&csv).skip(1).map(|row| row.rsplitn(3, ',').take(2).collect::<Vec<_>>()).collect();
+        csv_rows(&csv).skip(1).map(|row| row.rsplitn(4, ',').skip(1).take(2).collect::<Vec<_>>()).collect();
     assert_eq!(ends, [["", "1"], ["", "2"], ["", "1"], ["1", "2"]]);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     let told = |of: &serde_json::Value| {
@@ -159,7 +159,7 @@ fn frames_of_a_wipe_are_a_setting_of_their_own() {
     let ends: Vec<&str> = csv_rows(&csv)
         .skip(1)
         .step_by(4)
-        .filter_map(|row| row.strip_suffix(",,,,,,,,,,,,1,").or(row.strip_suffix(",,,,,,,,,,,,1,1")))
+        .filter_map(|row| row.strip_suffix(",,,,,,,,,,,,1,,").or(row.strip_suffix(",,,,,,,,,,,,1,1,")))
         .collect();
     assert!(ends[0].ends_with(",,false,") && ends[1].ends_with(",fused r=3,false,2.5000"), "{ends:?}");
     assert!(
