@@ -160,7 +160,7 @@ class Studio:
         return self.made(clip, number, inputs, maps)
 
     def mistimed(self, clip, sound, offset_s, number):
-        """Returns a movie whose sound is of another codec or begins at another time, or which is only sound."""
+        """Returns a movie whose sound is of another codec or begins at another time."""
         inputs = ["-i", self.segment(clip.video, SIZE, 0.0, DURATION_S), "-itsoffset", offset_s, "-i", self.tone(sound)]
         return self.made(clip, number, inputs, ["-map", "1:a", "-map", "0:v"])
 

@@ -6,6 +6,8 @@ import headers
 # Declared widths and heights that no decoder should trust.
 SIZES = [(0, 0), (1, 1), (65535, 65535), (16384, 16384), (32767, 1), (1, 65535), (30000, 30000), (65535, 180), (320, 0),
          (7, 5), (16000, 9000), (640, 360), (318, 178)]
+# Codecs of another sound track that a container takes.
+OTHER_SOUNDS = {"webm": ["opus", "vorbis"], "ogg": ["opus", "vorbis", "flac"]}
 # Sizes of joined parts, and extreme shapes, which the encoders accept.
 PART_SIZES = [(320, 180), (176, 144), (64, 48), (640, 360), (32, 32)]
 SHAPES = [(2048, 16), (16, 2048), (16, 16), (4080, 32)]
@@ -118,9 +120,10 @@ class Damage:
         return self.spoilt(self.studio.crowded(clip, order, number), rng, number)
 
     def sound(self, clip, rng, number):
-        """Breaks the sound track: its packets, its header, its codec, its begin; or leaves out the pictures."""
+        """Breaks the sound track: its packets, its header, its codec, its beginning."""
         if number % 6 == 5:
-            return self.studio.mistimed(clip, rng.choice(["aac", "mp3", "ac3", "opus"]), rng.choice([-5, 3, 40000]), number)
+            sounds = OTHER_SOUNDS.get(clip.container, ["aac", "mp3"])
+            return self.studio.mistimed(clip, rng.choice(sounds), rng.choice([-5, 3, 40000]), number)
         data = bytearray(clip.data)
         if number % 6 == 4:
             for at in headers.sound_header_bytes(clip.container, data):
