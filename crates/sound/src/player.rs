@@ -75,6 +75,7 @@ impl Sound {
             cursor: None,
             pending: Vec::new(),
             mark: None,
+            has_warned: false,
             has_reported: false,
         };
         let thread = std::thread::Builder::new().name("sound".into()).spawn(move || player.run());
@@ -189,6 +190,8 @@ struct Player {
     pending: Vec<Stereo>,
     /// The position of the first of `pending`, if it does not follow the last sample that was written.
     mark: Option<i64>,
+    /// Damage of this movie's sound was reported; a movie that is repeated has the same damage again.
+    has_warned: bool,
     /// An error of the device was reported, and no device was opened since.
     has_reported: bool,
 }
@@ -214,6 +217,7 @@ impl Player {
         }
         (self.number, self.feed) = (state.number, state.movie.clone());
         drop(state);
+        self.has_warned = false;
         if let Some((feed, _)) = &self.feed {
             feed.set_listener(std::thread::current());
         }
@@ -325,7 +329,8 @@ impl Player {
             return true;
         }
         cursor.has_ended = true;
-        if let Some(warning) = reader.take_warning() {
+        if let Some(warning) = reader.take_warning().filter(|_| !self.has_warned) {
+            self.has_warned = true;
             self.report(warning);
         }
         true
