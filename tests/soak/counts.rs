@@ -1,4 +1,4 @@
-//! What a process has at rest: OpenCL and OpenGL objects, as the tests' layer and `tests/gl_watch` count them, threads, handles,
+//! Counts of a process at rest: OpenCL and OpenGL objects, as the tests' layer and `tests/gl_watch` count them, threads, handles,
 //! child processes, and memory.
 
 use std::fmt::Write as _;
@@ -38,7 +38,7 @@ pub fn pictures(folder: &Path, pid: u32) -> i64 {
     tally(folder, "opengl", pid).get(OPENGL.len()).copied().unwrap_or(0)
 }
 
-/// What a process has.
+/// The objects, threads, handles and children of a process.
 pub struct Counts {
     opencl: Vec<i64>,
     opengl: Vec<i64>,
@@ -46,7 +46,7 @@ pub struct Counts {
     threads: Vec<String>,
     /// The number of threads with the priority of background jobs.
     pub jobs: usize,
-    /// What its handles refer to, sorted.
+    /// The targets of its handles, sorted.
     handles: Vec<String>,
     /// The commands of its child processes, sorted.
     children: Vec<String>,

@@ -9,7 +9,7 @@ use crate::common::window::{PATIENCE, Session, Text};
 /// The state of rest, as the window's title begins. Its variant is never edited: versions of the same variant are compared in a
 /// pause, by a job of low priority.
 pub const AT_REST: &str = "rest.mkv - vectorized, r=7";
-/// What the key for swapping the sides of a wipe says without a wipe.
+/// The message of the key that swaps the sides of a wipe, if there is no wipe.
 const ONE_FILTER: &str = "There is one filter";
 /// How long a child process of the program lives without work, and some seconds more.
 const IDLE: Duration = Duration::from_secs(35);

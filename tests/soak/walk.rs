@@ -31,7 +31,7 @@ const TWO_DEVICES: [(&str, &str); 2] = [("OCL_ICD_VENDORS", "pocl.icd"), ("POCL_
 /// How many actions are printed after a failure.
 const TRAIL: usize = 30;
 
-/// What a user does.
+/// An action of a user.
 #[derive(Debug)]
 pub enum Action {
     Key(&'static str),

@@ -26,9 +26,9 @@ const MAX_LAG_S: f64 = 0.5;
 /// Nanoseconds by which a time stamp may differ from the end of the samples before it and count as its continuation.
 const TOLERANCE_NS: i64 = 10_000_000;
 
-/// What the window wants to hear, and the results for it.
+/// The movie to play, and results for the window.
 struct State {
-    /// What is played; `None` for silence.
+    /// The movie and the index of its track; `None` for silence.
     movie: Option<(SoundFeed, usize)>,
     /// Increases with each change of `movie`.
     number: u64,

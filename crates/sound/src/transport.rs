@@ -65,7 +65,7 @@ pub struct Anchor {
     pub heard_at: Instant,
 }
 
-/// What the window, the decoding thread and the device's callback share.
+/// The state that the window, the decoding thread and the device's callback share.
 pub(crate) struct Shared {
     transport: Mutex<Transport>,
     anchor: Mutex<Option<Anchor>>,

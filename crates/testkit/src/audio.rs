@@ -96,7 +96,7 @@ impl Drop for AudioServer {
     }
 }
 
-/// What a sink has played since the recording began.
+/// The samples that a sink has played since the recording began.
 pub struct Recording {
     recorder: Child,
     samples: Arc<Mutex<Vec<i16>>>,

@@ -59,7 +59,7 @@ pub struct Samples {
     pub data: Vec<[f32; 2]>,
 }
 
-/// What sounds.
+/// The source of a feed's samples.
 enum Origin {
     /// A movie's file.
     File(PathBuf, References),
