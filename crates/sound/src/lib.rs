@@ -20,5 +20,5 @@ mod ring;
 mod stretch;
 mod transport;
 
-pub use player::Sound;
+pub use player::{Sound, SoundStatus};
 pub use transport::{Anchor, Transport};

@@ -26,6 +26,18 @@ const MAX_LAG_S: f64 = 0.5;
 /// Nanoseconds by which a time stamp may differ from the end of the samples before it and count as its continuation.
 const TOLERANCE_NS: i64 = 10_000_000;
 
+/// The state of the device and the track, for the user.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum SoundStatus {
+    /// There is no device, or it cannot be opened; one is looked for every two seconds.
+    #[default]
+    NoDevice,
+    /// The track cannot be played; the reason was reported as an error.
+    NoTrack,
+    /// The device with this name is open.
+    Device(Arc<str>),
+}
+
 /// The movie to play, and results for the window.
 struct State {
     /// The movie and the index of its track; `None` for silence.
@@ -34,8 +46,7 @@ struct State {
     number: u64,
     /// Errors that the window has not taken yet.
     errors: Vec<Error>,
-    /// The name and the rate of the device that is open.
-    device: Option<(String, u32)>,
+    status: SoundStatus,
 }
 
 /// A handle on the sound: on the thread that decodes it, and on the device that plays it.
@@ -57,7 +68,7 @@ impl Sound {
     /// # Errors
     /// If the thread cannot be started.
     pub fn start(waker: Waker) -> Result<Self> {
-        let state = State { movie: None, number: 0, errors: Vec::new(), device: None };
+        let state = State { movie: None, number: 0, errors: Vec::new(), status: SoundStatus::NoDevice };
         let state = Arc::new(Mutex::new(state));
         let (shared, quit) = (Arc::new(Shared::new()), Arc::new(AtomicBool::new(false)));
         let player = Player {
@@ -120,9 +131,9 @@ impl Sound {
         std::mem::take(&mut lock(&self.state).errors)
     }
 
-    /// Returns the name of the device that is open, and its samples per second.
-    pub fn device(&self) -> Option<(String, u32)> {
-        lock(&self.state).device.clone()
+    /// Returns the state of the device and the track.
+    pub fn status(&self) -> SoundStatus {
+        lock(&self.state).status.clone()
     }
 
     /// Stops the sound, and waits for its thread for at most two seconds. Returns false if the thread has not ended, because the
@@ -218,6 +229,7 @@ impl Player {
         (self.number, self.feed) = (state.number, state.movie.clone());
         drop(state);
         self.has_warned = false;
+        self.retry_at = None;
         if let Some((feed, _)) = &self.feed {
             feed.set_listener(std::thread::current());
         }
@@ -236,7 +248,8 @@ impl Player {
 
     /// Replaces the device.
     fn set_device(&mut self, output: Option<Output>) {
-        lock(&self.state).device = output.as_ref().map(|output| (output.name.clone(), output.rate));
+        let name = output.as_ref().map(|output| output.name.as_str().into());
+        lock(&self.state).status = name.map_or(SoundStatus::NoDevice, SoundStatus::Device);
         if let Some(before) = std::mem::replace(&mut self.output, output) {
             before.close();
         }
@@ -402,8 +415,12 @@ impl Player {
                 self.reader = Some(reader);
             }
             Err(error) => {
+                // The device is not needed for it.
                 self.feed = None;
+                self.set_device(None);
+                lock(&self.state).status = SoundStatus::NoTrack;
                 self.report(error);
+                return;
             }
         }
         self.cursor = Some(cursor);

@@ -8,7 +8,7 @@ use ffmpeg_next as ffmpeg;
 use ffmpeg_next::ffi;
 
 use super::container::Container;
-use super::errors::Ffmpeg;
+use super::errors::{Ffmpeg, sentence};
 use super::key_frames::{KeyFrameIndex, KeyFrameScan};
 use super::read_control::ReadControl;
 use base::error::Result;
@@ -17,7 +17,7 @@ use base::error::Result;
 pub(super) const MAX_ERRORS_IN_A_ROW: u32 = 256;
 
 /// Returns true if reading may continue with the next packet after this error.
-pub(super) fn is_recoverable(error: ffmpeg::Error) -> bool {
+fn is_recoverable(error: ffmpeg::Error) -> bool {
     matches!(error, ffmpeg::Error::InvalidData | ffmpeg::Error::Other { errno: ffmpeg::error::EAGAIN })
 }
 
@@ -46,6 +46,18 @@ impl ReadExtent {
             false => self.other_streams_end_ns = self.other_streams_end_ns.max(end_ns),
         }
     }
+}
+
+/// The result of [`Demuxer::read_for_decoder`].
+pub(super) enum PacketRead {
+    /// There is a packet of the stream that is played.
+    Selected,
+    /// There is a packet of another stream.
+    Other,
+    /// A packet was damaged; reading continues after it.
+    Damaged,
+    /// The file has ended, or was cancelled, or cannot be read any further for this reason.
+    End(Option<String>),
 }
 
 /// A place in a file at which reading continues.
@@ -98,10 +110,24 @@ impl Demuxer {
     }
 
     /// Reads the next packet of any stream.
-    pub(super) fn read_packet(&mut self) -> Ffmpeg<()> {
+    fn read_packet(&mut self) -> Ffmpeg<()> {
         self.read_untracked()?;
         self.extent.add(&self.packet, &self.container);
         Ok(())
+    }
+
+    /// Reads the next packet of any stream, and tells errors that end the file from those that do not.
+    pub(super) fn read_for_decoder(&mut self) -> PacketRead {
+        match self.read_packet() {
+            Ok(()) if self.is_selected_packet() => PacketRead::Selected,
+            Ok(()) => PacketRead::Other,
+            Err(error) if is_recoverable(error) => PacketRead::Damaged,
+            Err(_) if self.container.read_control().timed_out() => {
+                PacketRead::End(Some("the file did not answer in time".into()))
+            }
+            Err(ffmpeg::Error::Eof | ffmpeg::Error::Exit) => PacketRead::End(None),
+            Err(error) => PacketRead::End(Some(sentence(error))),
+        }
     }
 
     /// Reads the next packet of any stream, which does not count as read.
@@ -118,7 +144,7 @@ impl Demuxer {
     }
 
     /// Returns true if the packet that was read last belongs to the stream that is played.
-    pub(super) fn is_selected_packet(&self) -> bool {
+    fn is_selected_packet(&self) -> bool {
         self.packet.stream() == self.container.stream()
     }
 

@@ -10,8 +10,8 @@ use ffmpeg_next::ffi;
 use super::SECOND_NS;
 use super::alpha;
 use super::container::Container;
-use super::demuxer::{Demuxer, FilePlace, MAX_ERRORS_IN_A_ROW, is_recoverable};
-use super::errors::{Ffmpeg, is_unsupported, sentence};
+use super::demuxer::{Demuxer, FilePlace, MAX_ERRORS_IN_A_ROW, PacketRead};
+use super::errors::{Ffmpeg, is_unsupported};
 use super::key_frames::{self, KeyFrameIndex};
 use super::orientation::{self, Matrix};
 use super::read_control::ReadControl;
@@ -148,27 +148,18 @@ impl Source {
 
     /// Reads a packet and passes it to the decoder; at the end of the file starts to drain the decoder.
     fn send_packet(&mut self) {
-        match self.demuxer.read_packet() {
-            Ok(()) => {}
-            Err(error) if is_recoverable(error) => {
-                self.count_error();
-                return;
-            }
-            Err(error) => {
-                if self.read_control().timed_out() {
-                    self.damage.read_error = Some("the file did not answer in time".into());
-                } else if error != ffmpeg::Error::Eof && error != ffmpeg::Error::Exit {
-                    self.damage.read_error = Some(sentence(error));
-                }
+        match self.demuxer.read_for_decoder() {
+            PacketRead::Selected => {}
+            PacketRead::Other => return,
+            PacketRead::Damaged => return self.count_error(),
+            PacketRead::End(error) => {
+                self.damage.read_error = error.or(self.damage.read_error.take());
                 self.is_draining = true;
                 if self.decoder.send_eof().is_err() {
                     self.count_error();
                 }
                 return;
             }
-        }
-        if !self.demuxer.is_selected_packet() {
-            return;
         }
         let packet = self.demuxer.packet();
         if packet.is_corrupt() {

@@ -1,7 +1,7 @@
 //! The movie's sound: follows the movie's clock, which in turn follows the sound, and the keys for volume and tracks.
 
 use super::PlayerContext;
-use ::sound::{Sound, Transport};
+use ::sound::{Sound, SoundStatus, Transport};
 use base::jobs::Waker;
 use overlay::SoundView;
 use video::SoundFeed;
@@ -18,7 +18,9 @@ pub(super) struct SoundControl {
     track: usize,
     volume: u32,
     is_muted: bool,
-    /// The sound for the overlay.
+    /// The device and track that `view` describes.
+    status: SoundStatus,
+    /// The sound for the overlay; `None` if the movie has none, or none is wanted.
     view: Option<SoundView>,
 }
 
@@ -28,8 +30,15 @@ impl SoundControl {
         let is_refused = cx.args.no_audio || base::environment::get("CLREEL_NO_AUDIO").is_some();
         let is_wanted = !is_refused && !cx.args.unpaced;
         let sound = is_wanted.then(|| Sound::start(waker.clone())).and_then(|sound| cx.or_notify(sound));
-        let control =
-            Self { sound, feed: None, track: 0, volume: cx.args.volume, is_muted: false, view: None };
+        let control = Self {
+            sound,
+            feed: None,
+            track: 0,
+            volume: cx.args.volume,
+            is_muted: false,
+            status: SoundStatus::default(),
+            view: None,
+        };
         control.apply_volume();
         control
     }
@@ -49,32 +58,43 @@ impl SoundControl {
             schedule.follow_sound(anchor.position_ns, anchor.heard_at);
         }
         schedule.set_start_delay(sound.latency());
-        let device = sound.device();
-        if device.is_none() {
+        let status = sound.status();
+        if !matches!(status, SoundStatus::Device(_)) {
             schedule.lose_sound();
         }
         sound.set_transport(Transport::new(schedule.clock(), schedule.has_started()));
         sound.take_errors().into_iter().for_each(|error| cx.notify(error, false));
-        self.view = self.describe(device);
+        if status != self.status {
+            self.status = status;
+            self.describe();
+        }
     }
 
-    /// Returns the sound for the overlay; `None` if the movie has none, or none is wanted.
+    /// Returns the sound for the overlay.
     pub(super) fn shown(&self) -> Option<&SoundView> {
         self.view.as_ref()
     }
 
-    /// Returns the description of the sound that plays on this device.
-    fn describe(&self, device: Option<(String, u32)>) -> Option<SoundView> {
-        let tracks = self.feed.as_ref()?.tracks();
+    /// Describes the sound for the overlay anew.
+    fn describe(&mut self) {
+        self.view = self.described();
+    }
+
+    /// Returns the description of the sound; `None` if the movie has none, or none is wanted.
+    fn described(&self) -> Option<SoundView> {
+        let tracks = self.feed.as_ref().filter(|_| self.sound.is_some())?.tracks();
         let track = tracks.get(self.track)?;
         let name = if track.name.is_empty() { String::new() } else { format!(", {}", track.name) };
         let number = match tracks.len() {
             1 => String::new(),
             count => format!("track {} of {count}{name}: ", self.track + 1),
         };
-        let device = match device {
-            Some((name, _)) => format!("Device: {name}."),
-            None => "There is no audio device; clreel looks for one every two seconds.".to_owned(),
+        let device = match &self.status {
+            SoundStatus::Device(name) => format!("Device: {name}."),
+            SoundStatus::NoTrack => "This track cannot be played.".to_owned(),
+            SoundStatus::NoDevice => {
+                "There is no audio device; clreel looks for one every two seconds.".to_owned()
+            }
         };
         Some(SoundView {
             volume: self.volume,
@@ -84,11 +104,12 @@ impl SoundControl {
     }
 
     /// Hands the current movie and track to the sound's thread.
-    fn play(&self) {
+    fn play(&mut self) {
         if let Some(sound) = &self.sound {
             let feed = self.feed.clone().filter(|feed| !feed.tracks().is_empty());
             sound.play(feed.map(|feed| (feed, self.track)));
         }
+        self.describe();
     }
 
     /// Hands the volume to the device.
@@ -118,6 +139,7 @@ impl SoundControl {
     /// Applies a change of the volume, and shows it.
     fn changed(&mut self, cx: &mut PlayerContext) {
         self.apply_volume();
+        self.describe();
         let text = match (self.silence_reason(), self.is_muted) {
             (Some(reason), _) => reason.to_owned(),
             (None, true) => "Muted".to_owned(),

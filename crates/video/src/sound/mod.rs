@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::Thread;
 
 use super::read_control::{Cancel, References};
-use base::error::Result;
+use base::error::{Error, Result};
 use reader::FileReader;
 use ticks::Ticks;
 pub use ticks::{TICK_INTERVAL_S, TICK_S};
@@ -139,7 +139,7 @@ impl SoundFeed {
                 &self.0.cancel,
             )?)),
             (Origin::Ticks, Some(_)) => Reader::Ticks(Ticks::new(rate)),
-            _ => Reader::Silence,
+            _ => return Err(Error::new("The sound cannot be played.", "The movie has no such track.", "")),
         };
         Ok(SoundReader(reader))
     }
@@ -193,7 +193,6 @@ pub struct SoundReader(Reader);
 enum Reader {
     File(Box<FileReader>),
     Ticks(Ticks),
-    Silence,
 }
 
 impl SoundReader {
@@ -202,7 +201,6 @@ impl SoundReader {
         match &mut self.0 {
             Reader::File(file) => file.seek(segment, movie_ns),
             Reader::Ticks(ticks) => ticks.seek(movie_ns),
-            Reader::Silence => false,
         }
     }
 
@@ -211,15 +209,14 @@ impl SoundReader {
         match &mut self.0 {
             Reader::File(file) => file.read(),
             Reader::Ticks(ticks) => Some(ticks.read()),
-            Reader::Silence => None,
         }
     }
 
     /// Returns a warning about damage that was found since the file was opened, once.
-    pub fn take_warning(&mut self) -> Option<base::error::Error> {
+    pub fn take_warning(&mut self) -> Option<Error> {
         match &mut self.0 {
             Reader::File(file) => file.take_warning(),
-            Reader::Ticks(_) | Reader::Silence => None,
+            Reader::Ticks(_) => None,
         }
     }
 }

@@ -7,8 +7,7 @@ use ffmpeg_next::ffi;
 use ffmpeg_next::software::resampling;
 
 use super::{Samples, SoundSegment};
-use crate::demuxer::{Demuxer, FilePlace, MAX_ERRORS_IN_A_ROW, is_recoverable};
-use crate::errors::sentence;
+use crate::demuxer::{Demuxer, FilePlace, MAX_ERRORS_IN_A_ROW, PacketRead};
 use crate::read_control::{Cancel, ReadControl, References};
 use crate::timeline::{MAX_JUMP_BACK_NS, MAX_JUMP_FORWARD_NS};
 use base::error::{Error, Result};
@@ -142,26 +141,17 @@ impl FileReader {
 
     /// Reads a packet and passes it to the decoder; at the end of the file starts to drain the decoder.
     fn send_packet(&mut self) {
-        match self.demuxer.read_packet() {
-            Ok(()) => {}
-            Err(error) if is_recoverable(error) => {
-                self.count_error();
-                return;
-            }
-            Err(error) => {
-                if self.demuxer.container().read_control().timed_out() {
-                    self.read_error = Some("the file did not answer in time".into());
-                } else if error != ffmpeg::Error::Eof && error != ffmpeg::Error::Exit {
-                    self.read_error = Some(sentence(error));
-                }
+        let sent = match self.demuxer.read_for_decoder() {
+            PacketRead::Selected => self.decoder.send_packet(self.demuxer.packet()),
+            PacketRead::Other => Ok(()),
+            PacketRead::Damaged => return self.count_error(),
+            PacketRead::End(error) => {
+                self.read_error = error.or(self.read_error.take());
                 self.is_draining = true;
-                if self.decoder.send_eof().is_err() {
-                    self.count_error();
-                }
-                return;
+                self.decoder.send_eof()
             }
-        }
-        if self.demuxer.is_selected_packet() && self.decoder.send_packet(self.demuxer.packet()).is_err() {
+        };
+        if sent.is_err() {
             self.count_error();
         }
     }
