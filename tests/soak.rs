@@ -1,6 +1,6 @@
 //! A random walk over the real window: keys, mouse, drops, sizes, devices, saved kernels. After each action the window must
-//! answer and draw. After each round it is brought to a state of rest, in which the program must have no more OpenCL and
-//! OpenGL objects, threads, handles and memory than at the first rest.
+//! answer and draw. After each round it is brought to a state of rest, in which the program must have as many OpenCL and OpenGL
+//! objects, threads and handles as at the first rest, and no more memory.
 //!
 //! `./dev soak` sets the length and the seed; without it, the walk is short. Needs PoCL, Xvfb and xdotool.
 
@@ -13,7 +13,9 @@ use std::time::Duration;
 
 use crate::common::window;
 use counts::{Counts, Memory};
+use testkit::audio::AudioServer;
 use testkit::display::Display;
+use testkit::movie::Folder;
 use walk::Walk;
 
 /// The length of a walk.
@@ -65,8 +67,9 @@ fn random_input_leaves_no_object_thread_handle_or_memory_behind() {
     let plan = Plan::from_environment();
     let rounds = plan.actions.div_ceil(plan.round);
     println!("soak: seed {}, {} actions, {:?} of playing", plan.seed, plan.actions, plan.playing);
-    let display = Display::start(&[]);
-    let mut walk = Walk::start(&display, plan.seed, plan.patience);
+    let (display, folder) = (Display::start(&[]), Folder::new("soak"));
+    let server = AudioServer::start(&folder.file("pulse"));
+    let mut walk = Walk::start(&display, &server, folder, plan.seed, plan.patience);
     walk.visit_everything();
     walk.rest(Duration::ZERO);
     let first = walk.settled_counts(plan.settling);

@@ -12,10 +12,11 @@ const SECOND: Duration = Duration::from_millis(1200);
 /// Louder than the noise of a resampler, more silent than the clip.
 const AUDIBLE: f64 = 0.02;
 
-/// Returns a window's command with sound.
-fn with_sound(display: &Display, server: &AudioServer) -> Command {
+/// Returns a window's command with sound, for a user who has never run a client of PulseAudio.
+fn with_sound(display: &Display, server: &AudioServer, folder: &Folder) -> Command {
     let mut command = clreel(Some(display));
-    command.env_remove("CLREEL_NO_AUDIO").env("PULSE_SERVER", &server.name).args(["--variant", "off"]);
+    command.env_remove("CLREEL_NO_AUDIO").env_remove("PULSE_COOKIE").env("PULSE_SERVER", &server.name);
+    command.env("HOME", folder.file("home")).args(["--variant", "off"]);
     command
 }
 
@@ -30,7 +31,7 @@ fn the_clip_is_heard_until_it_is_muted_or_paused() {
     let server = AudioServer::start(&folder.file("pulse"));
     let recording = server.record("null");
     let stats = folder.file("stats.json");
-    let mut command = with_sound(&display, &server);
+    let mut command = with_sound(&display, &server, &folder);
     let mut session = Session::start(&display, command.arg(clip()).arg("--stats").arg(&stats));
     wait_for_sound(&mut session, &recording, "sound", true);
     session.display.key("m");
@@ -60,7 +61,7 @@ fn the_clip_is_heard_until_it_is_muted_or_paused() {
 fn the_sound_survives_the_loss_of_its_sink_and_of_the_server() {
     let (display, folder) = (Display::start(&[]), Folder::new("sound-lost"));
     let server = AudioServer::start(&folder.file("pulse"));
-    let mut command = with_sound(&display, &server);
+    let mut command = with_sound(&display, &server, &folder);
     let mut session = Session::start(&display, command.arg(clip()));
     let recording = server.record("null");
     wait_for_sound(&mut session, &recording, "sound", true);
@@ -83,7 +84,7 @@ fn the_test_card_ticks_once_a_second() {
     let (display, folder) = (Display::start(&[]), Folder::new("sound-card"));
     let server = AudioServer::start(&folder.file("pulse"));
     let recording = server.record("null");
-    let mut command = with_sound(&display, &server);
+    let mut command = with_sound(&display, &server, &folder);
     let mut session = Session::start(&display, command.args(["--scene", "card"]));
     session.wait("six ticks", |_| ticks(&recording.samples()).len() >= 6);
     session.quit();

@@ -189,24 +189,23 @@ impl Walk<'_> {
             self.wait_in_pause();
             let now = self.counts();
             assert!(began.elapsed() < settling + IDLE, "the window does not come to rest: {}", now.row(0));
-            if now.jobs > 0 || !(now.excess(&last).is_empty() && last.excess(&now).is_empty()) {
+            if now.jobs > 0 || !now.changes(&last).is_empty() {
                 (last, since) = (now, Instant::now());
             }
         }
         self.counts()
     }
 
-    /// Waits until no count exceeds that of the first rest, and returns them: jobs may end a while after they were stopped. Fewer
-    /// are possible, as the program makes some textures on demand.
+    /// Waits until the counts are those of the first rest, and returns them: jobs may end a while after they were stopped.
     pub fn counts_like(&mut self, first: &Counts, settling: Duration) -> Counts {
         let began = Instant::now();
         loop {
             let counts = self.counts();
-            let excess = counts.excess(first);
-            if excess.is_empty() {
+            let changes = counts.changes(first);
+            if changes.is_empty() {
                 return counts;
             }
-            assert!(began.elapsed() < settling, "more than at the first rest:\n{excess}");
+            assert!(began.elapsed() < settling, "other counts than at the first rest:\n{changes}");
             self.wait_in_pause();
         }
     }

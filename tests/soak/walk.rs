@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use base::random::Xorshift;
 use ffmpeg_next::format::Pixel;
+use testkit::audio::AudioServer;
 use testkit::display::Display;
 use testkit::movie::{Folder, Movie, steady};
 use testkit::{layer, native};
@@ -20,7 +21,8 @@ use crate::window_open::drop_files;
 /// panel starts a job of low priority, which takes minutes on a busy machine.
 const KEYS: &str = "0 1 2 3 4 5 6 7 8 9 minus equal space p Left Right Up Down shift+Left shift+Right shift+Up shift+Down w x D f \
     i question F1 period comma Home End Prior Next bracketleft bracketright BackSpace l L less greater y u c e F5 v H a F6 Escape \
-    ctrl+plus ctrl+minus ctrl+0 g t b k h s S ctrl+e ctrl+r ctrl+d";
+    ctrl+plus ctrl+minus ctrl+0 g t b k h s S ctrl+e ctrl+r ctrl+d m slash asterisk \
+    numbersign";
 /// The sizes of the window. Few, since the overlay keeps glyphs for each.
 pub const SIZES: [(u32, u32); 6] = [(1280, 720), (640, 360), (900, 611), (320, 200), (1000, 300), (400, 700)];
 /// Texts that are not clicked: they end the program, ask for a file, switch something on whose state no text tells, choose
@@ -95,10 +97,15 @@ pub struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Starts the window with two OpenCL devices, a folder of edited kernels and the libraries that count.
-    pub fn start(display: &'a Display, seed: u32, patience: Duration) -> Self {
+    /// Starts the window with sound on this server, two OpenCL devices, a folder of edited kernels and the libraries that count.
+    pub fn start(
+        display: &'a Display,
+        server: &AudioServer,
+        folder: Folder,
+        seed: u32,
+        patience: Duration,
+    ) -> Self {
         let keys = KEYS.split_whitespace().collect();
-        let folder = Folder::new("soak");
         let movie = |name: &str, movie: Movie| folder.movie(name, &movie);
         let chapters = vec![(0, "one"), (2000, "two"), (5000, "three")];
         let movies = vec![
@@ -128,6 +135,7 @@ impl<'a> Walk<'a> {
         command.envs(layer::environment(&[("COUNTS", counts.to_str().unwrap())])).envs(TWO_DEVICES);
         let watch = native::shared_library("clreel_gl_watch", "gl_watch", &["watch.c"], &["-ldl"]);
         command.env("LD_PRELOAD", watch).env("WATCH_COUNTS", &counts);
+        command.env_remove("CLREEL_NO_AUDIO").env("PULSE_SERVER", &server.name);
         // Programs are cached, as for a user.
         command.env_remove("CLREEL_BINARIES").env("XDG_CACHE_HOME", folder.file("cache"));
         command

@@ -1,5 +1,8 @@
 //! The audio device: PulseAudio (or PipeWire through it) where it runs, otherwise ALSA.
 
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -20,6 +23,8 @@ const BUFFER_S: f64 = 0.05;
 const RING_S: f64 = 1.0;
 /// The time after which opening a stream is given up.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(3);
+/// The size of PulseAudio's cookie.
+const COOKIE_BYTES: usize = 256;
 /// Where ALSA lists its sound cards.
 const ALSA_CARDS: &str = "/proc/asound/cards";
 
@@ -112,8 +117,25 @@ impl Output {
     }
 }
 
+/// Creates the cookie file that PulseAudio's clients share, as its own library does, if there is a server and no such file. A server
+/// refuses clients that send no cookie, even where it needs none. Without the file there is no sound, so errors need no message.
+fn create_cookie() {
+    if pulseaudio::socket_path_from_env().is_none() || pulseaudio::cookie_path_from_env().is_some() {
+        return;
+    }
+    let Some(folder) = std::env::home_dir().map(|home| home.join(".config/pulse")) else { return };
+    let mut cookie = [0; COOKIE_BYTES];
+    let is_random = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut cookie)).is_ok();
+    let is_there = DirBuilder::new().recursive(true).mode(0o700).create(&folder).is_ok();
+    if is_random && is_there {
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(folder.join("cookie"));
+        let _ = file.and_then(|mut file| file.write_all(&cookie));
+    }
+}
+
 /// Returns the default device of the first audio system that has one.
 fn default_device() -> Option<Device> {
+    create_cookie();
     let device = |id| cpal::host_from_id(id).ok()?.default_output_device();
     // Under PipeWire and PulseAudio the sound cards themselves are busy.
     device(HostId::PulseAudio).or_else(|| {
