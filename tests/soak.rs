@@ -9,7 +9,7 @@ mod pings;
 mod rest;
 mod walk;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::common::window;
 use counts::{Counts, Memory};
@@ -44,7 +44,7 @@ impl Plan {
             Some(actions) => Self {
                 seed,
                 actions: actions as usize,
-                round: 250.min(actions as usize),
+                round: (actions as usize).div_ceil(40).max(250).min(actions as usize),
                 playing: Duration::from_secs(60) * number("CLREEL_SOAK_MINUTES").unwrap_or(0),
                 patience: Duration::from_secs(30),
                 settling: Duration::from_secs(20 * 60),
@@ -73,7 +73,12 @@ fn random_input_leaves_no_object_thread_handle_or_memory_behind() {
     walk.visit_everything();
     walk.rest(Duration::ZERO);
     let first = walk.settled_counts(plan.settling);
-    println!("{}\n{}", Counts::header(), first.row(0));
+    let began = Instant::now();
+    let print = |counts: &Counts, actions| {
+        println!("{:>5.1}  {}", began.elapsed().as_secs_f64() / 60.0, counts.row(actions));
+    };
+    println!("  min  {}", Counts::header());
+    print(&first, 0);
     let mut memory = Memory::default();
     for _ in 0..rounds {
         for _ in 0..plan.round.min(plan.actions - walk.done) {
@@ -81,7 +86,7 @@ fn random_input_leaves_no_object_thread_handle_or_memory_behind() {
         }
         walk.rest(plan.playing / rounds as u32);
         let counts = walk.counts_like(&first, plan.settling);
-        println!("{}", counts.row(walk.done));
+        print(&counts, walk.done);
         memory.check(&counts, walk.done * 10 >= plan.actions);
     }
     println!("longest answer: {:.1} s", walk.longest_answer.as_secs_f64());
