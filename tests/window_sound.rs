@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::common::window::{Display, Session, clip, clreel, json};
 use testkit::audio::{AudioServer, Recording};
-use testkit::movie::Folder;
+use testkit::movie::{Folder, Movie, steady};
 
 /// A second, in which the clip ticks once.
 const SECOND: Duration = Duration::from_millis(1200);
@@ -77,6 +77,27 @@ fn the_sound_survives_the_loss_of_its_sink_and_of_the_server() {
     let recording = server.record("null");
     wait_for_sound(&mut session, &recording, "sound on the server that came", true);
     assert!(!session.quit().contains("audio"), "a lost device is no error");
+}
+
+#[test]
+fn movies_with_and_without_sound_share_a_connection() {
+    let (display, folder) = (Display::start(&[]), Folder::new("sound-list"));
+    let server = AudioServer::start(&folder.file("pulse"));
+    let silent = folder.movie("silent.mkv", &Movie { stamps_ms: steady(250), ..Movie::default() });
+    let mut command = with_sound(&display, &server, &folder);
+    let mut session = Session::start(&display, command.arg(clip()).arg(silent));
+    let connections = || server.pactl(&["list", "short", "clients"]).lines().count() - 1;
+    session.wait("a connection", |_| connections() == 1);
+    for _ in 0..30 {
+        session.display.xdotool(&["key", "--delay", "80", "greater", "greater", "greater"]);
+    }
+    session.press_until_title("greater", "silent.mkv");
+    session.wait_for_frames();
+    assert_eq!(connections(), 1);
+    session.press_until_title("greater", "clip.mp4");
+    let recording = server.record("null");
+    wait_for_sound(&mut session, &recording, "sound after a movie without it", true);
+    session.quit();
 }
 
 #[test]

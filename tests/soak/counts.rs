@@ -102,6 +102,11 @@ impl Counts {
         OPENGL.iter().position(|name| *name == "vertex arrays").map_or(0, |at| self.opengl[at])
     }
 
+    /// Returns true if the audio device is open: its client has a thread with the name of the thread that opened it.
+    pub fn has_audio_device(&self) -> bool {
+        self.threads.iter().filter(|name| *name == "sound").count() > 1
+    }
+
     /// Returns the resident memory without PoCL's leak, in KiB.
     fn own_kib(&self) -> i64 {
         self.resident_kib - LEAK_PER_BUILD_KIB * self.builds

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::counts::Counts;
 use super::walk::{Action, Edit, KERNELS, SIZES, Walk};
-use crate::common::window::{PATIENCE, Session, Text};
+use crate::common::window::{PATIENCE, Session, Text, clip};
 
 /// The state of rest, as the window's title begins. Its variant is never edited: versions of the same variant are compared in a
 /// pause, by a job of low priority.
@@ -32,6 +32,13 @@ impl Walk<'_> {
         }
         for number in 0..self.movies.len() {
             self.perform(&Action::Drop(vec![number]));
+            if self.movies[number] == clip() {
+                let began = Instant::now();
+                while !self.counts().has_audio_device() {
+                    assert!(began.elapsed() < PATIENCE, "the clip has no sound");
+                    self.wait_in_pause();
+                }
+            }
         }
         for (width, height) in SIZES.into_iter().rev() {
             self.perform(&Action::Resize(width, height));

@@ -32,9 +32,9 @@ pub enum SoundStatus {
     /// There is no device, or it cannot be opened; one is looked for every two seconds.
     #[default]
     NoDevice,
-    /// The track cannot be played; the reason was reported as an error.
+    /// The movie has no sound, or the track cannot be played; the reason was then reported as an error.
     NoTrack,
-    /// The device with this name is open.
+    /// The device with this name plays the track.
     Device(Arc<str>),
 }
 
@@ -232,8 +232,22 @@ impl Player {
         self.retry_at = None;
         if let Some((feed, _)) = &self.feed {
             feed.set_listener(std::thread::current());
+            self.publish_device();
+        } else {
+            self.set_status(SoundStatus::NoTrack);
         }
         self.close_reader();
+    }
+
+    /// Sets the status.
+    fn set_status(&self, status: SoundStatus) {
+        lock(&self.state).status = status;
+    }
+
+    /// Sets the status to the present device.
+    fn publish_device(&self) {
+        let name = self.output.as_ref().map(|output| output.name.as_str().into());
+        self.set_status(name.map_or(SoundStatus::NoDevice, SoundStatus::Device));
     }
 
     /// Closes the file, and drops its samples.
@@ -248,11 +262,10 @@ impl Player {
 
     /// Replaces the device.
     fn set_device(&mut self, output: Option<Output>) {
-        let name = output.as_ref().map(|output| output.name.as_str().into());
-        lock(&self.state).status = name.map_or(SoundStatus::NoDevice, SoundStatus::Device);
         if let Some(before) = std::mem::replace(&mut self.output, output) {
             before.close();
         }
+        self.publish_device();
         // Its rate may be another one.
         self.close_reader();
         self.shared.set_latency(Duration::ZERO);
@@ -275,13 +288,16 @@ impl Player {
     }
 
     /// Opens, pauses and closes the device as needed. Returns the longest time until this must be called again.
+    ///
+    /// The device stays open, paused, while nothing is to be played: when a stream is closed soon after it was opened, the client
+    /// of PulseAudio may keep its thread and its connection for good, and a server has 64 connections.
     fn update_device(&mut self) -> Duration {
         let long = Duration::from_secs(3600);
         if self.shared.has_failed.swap(false, Ordering::AcqRel) || self.is_stalled() {
             self.set_device(None);
         }
         if self.feed.is_none() {
-            if self.output.is_some() {
+            if self.output.as_mut().is_some_and(|output| output.set_playing(false).is_err()) {
                 self.set_device(None);
             }
             return long;
@@ -415,10 +431,8 @@ impl Player {
                 self.reader = Some(reader);
             }
             Err(error) => {
-                // The device is not needed for it.
                 self.feed = None;
-                self.set_device(None);
-                lock(&self.state).status = SoundStatus::NoTrack;
+                self.set_status(SoundStatus::NoTrack);
                 self.report(error);
                 return;
             }

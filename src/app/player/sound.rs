@@ -1,5 +1,7 @@
 //! The movie's sound: follows the movie's clock, which in turn follows the sound, and the keys for volume and tracks.
 
+use std::time::Duration;
+
 use super::PlayerContext;
 use ::sound::{Sound, SoundStatus, Transport};
 use base::jobs::Waker;
@@ -57,9 +59,11 @@ impl SoundControl {
         if let Some(anchor) = sound.take_anchor().filter(|anchor| anchor.revision == transport.revision) {
             schedule.follow_sound(anchor.position_ns, anchor.heard_at);
         }
-        schedule.set_start_delay(sound.latency());
         let status = sound.status();
-        if !matches!(status, SoundStatus::Device(_)) {
+        if matches!(status, SoundStatus::Device(_)) {
+            schedule.set_start_delay(sound.latency());
+        } else {
+            schedule.set_start_delay(Duration::ZERO);
             schedule.lose_sound();
         }
         sound.set_transport(Transport::new(schedule.clock(), schedule.has_started()));

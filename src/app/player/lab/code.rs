@@ -18,8 +18,10 @@ use overlay::{LabCode, LabKernel, Source};
 pub(super) struct CodeRequest {
     /// The number of the version of the edited kernels, and the device's index, for which the code was read.
     of: (u64, Option<usize>),
-    /// Compiles the kernels for their machine code.
+    /// Compiles the kernels for their machine code. Only one at a time: it cannot be interrupted, and has an OpenCL context.
     job: Option<Job<MachineCode>>,
+    /// The job compiles for a former request.
+    is_stale: bool,
 }
 
 impl LabMeasurement {
@@ -33,7 +35,10 @@ impl LabMeasurement {
     ) {
         while let Some(message) = self.code.job.as_ref().and_then(Job::poll) {
             if let JobMessage::Done(code) = message {
-                (self.shown.code.machine_code, self.code.job) = (Some(code), None);
+                self.code.job = None;
+                if !std::mem::take(&mut self.code.is_stale) {
+                    self.shown.code.machine_code = Some(code);
+                }
                 cx.repaints.redraw_soon();
             }
         }
@@ -45,7 +50,7 @@ impl LabMeasurement {
                 kernel.and_then(|kernel| Some((kernel.file.clone(), sources.text(&kernel.file).ok()?)));
             let source = text.map(|(file, text)| Source::new(file, &text, None));
             self.shown.code = LabCode { kernel: kernel.cloned(), source, machine_code: None };
-            self.code = CodeRequest { of, job: None };
+            (self.code.of, self.code.is_stale) = (of, self.code.job.is_some());
             cx.repaints.redraw_soon();
         }
         let is_wanted = cx.overlay.switches.machine_code && self.shown.code.machine_code.is_none();
