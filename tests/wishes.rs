@@ -108,7 +108,9 @@ fn each_wish_about_the_ladder_takes_five_steps() {
     let mut play = |name, does: &[Do], sees: Vec<Sees>, after: &[Do]| {
         fulfil(&mut session, &here, Wish(name, does.to_vec(), sees), after);
     };
-    let walk = [Key("F6"), Key("Home"), Key("Right"), Key("Right")];
+    // The first variant must have filtered a frame before the next one is compared with it.
+    play("begin the ladder", &[Key("F6"), Key("Home")], vec![Title("naive")], &[]);
+    let walk = [Key("Right"), Key("Right")];
     play("walk the ladder", &walk, vec![Title("flat"), Text("as fast as naive")], &[Key("Escape")]);
     play(
         "fill a projector",
