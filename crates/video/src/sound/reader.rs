@@ -25,8 +25,8 @@ const MAX_ROUNDING_NS: i64 = 30_000_000;
 /// Converts samples of one format to pairs of floats.
 struct Resampler {
     context: resampling::Context,
-    /// Format, rate and layout of the input.
-    input: (ffmpeg::format::Sample, u32, ffmpeg::ChannelLayout),
+    /// Format and rate of the input, its number of channels, and the bit mask of their places.
+    input: (ffmpeg::format::Sample, u32, u16, u64),
 }
 
 /// Reads one track of a file.
@@ -167,12 +167,13 @@ impl FileReader {
         if !RATES.contains(&rate) || channels == 0 || frame.samples() == 0 {
             return None;
         }
-        let stated = frame.channel_layout();
-        let layout = match stated.is_empty() {
-            true => ffmpeg::ChannelLayout::default(channels.into()),
-            false => stated,
+        // A layout that is not a bit mask of places (none, ambisonics, or a list of its own) is replaced by the usual one. Nothing
+        // of a layout is kept, as its list belongs to the frame.
+        let layout = match frame.channel_layout() {
+            layout if layout.bits().count_ones() == channels.into() => layout,
+            _ => ffmpeg::ChannelLayout::default(channels.into()),
         };
-        let input = (frame.format(), rate, layout);
+        let input = (frame.format(), rate, channels, layout.bits());
         if self.resampler.as_ref().is_none_or(|resampler| resampler.input != input) {
             self.resampler = None;
             // FFmpeg would lower the volume of a single channel by 3 dB.
