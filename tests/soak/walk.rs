@@ -376,7 +376,7 @@ impl<'a> Walk<'a> {
                 self.session.title()
             );
             // In a pause nothing changes by itself.
-            if nudged.elapsed() > Duration::from_millis(80) {
+            if nudged.elapsed() > Duration::from_millis(40) {
                 self.session.display.xdotool(&[
                     "mousemove_relative",
                     "1",

@@ -89,6 +89,16 @@ fn return_freed_memory() {
     }
 }
 
+/// Returns memory that was freed in small blocks to the system, which glibc keeps otherwise: 70 to 100 MiB after some hundred
+/// programs were built. Takes 0.3 to 7 ms.
+pub fn trim_memory() {
+    // SAFETY: the call takes a number, and may be made on any thread.
+    #[cfg(target_env = "gnu")]
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
 /// The maximum amount of freed memory, in bytes, that [`keep_memory`] lets the allocator keep.
 #[cfg(target_env = "gnu")]
 const KEPT_BYTES: libc::c_int = 256 << 20;

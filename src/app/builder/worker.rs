@@ -16,6 +16,7 @@ use box_filter::trial::{Case, LaunchMode, Target, Trials};
 use engine::{Comparer, Scopes, TrialCase};
 use opencl::cl::{ClContext, is_device_failure, list_devices};
 use opencl::memory::Storage;
+use opencl::process::trim_memory;
 use opencl::sources::{Sources, named_folder};
 use opencl::watch;
 use video::color::Layout;
@@ -145,6 +146,7 @@ impl<'a> Worker<'a> {
                     self.trials.make_ready(&context.cl);
                 }
                 self.shared.lock().busy = None;
+                trim_memory();
                 requests.recv().map_err(|_| TryRecvError::Disconnected)
             } else {
                 requests.try_recv()
