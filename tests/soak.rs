@@ -1,6 +1,6 @@
 //! A random walk over the real window: keys, mouse, drops, sizes, devices, saved kernels. After each action the window must
-//! answer and draw. After each round it is brought to a state of rest, in which the program must have as many OpenCL and OpenGL
-//! objects, threads and handles as at the first rest, and no more memory.
+//! answer and draw. After each round it is brought to a state of rest, in which the program must have no more OpenCL and
+//! OpenGL objects, threads, handles and memory than at the first rest.
 //!
 //! `./dev soak` sets the length and the seed; without it, the walk is short. Needs PoCL, Xvfb and xdotool.
 

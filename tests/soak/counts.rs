@@ -135,16 +135,15 @@ impl Counts {
         )
     }
 
-    /// Returns a line for each number that differs from that in `first`, with the names of what was added and removed. Memory is
-    /// left out, and so are the fences of frames in flight.
-    pub fn changes(&self, first: &Self) -> String {
+    /// Returns a line for each number that is greater than that in `first`, with the names of what was added and removed. Memory
+    /// is left out, and so are the fences of frames in flight.
+    pub fn excess(&self, first: &Self) -> String {
         let mut text = String::new();
         for (api, names, now, then) in [
             ("OpenCL", &OPENCL[..], &self.opencl, &first.opencl),
             ("OpenGL", &OPENGL[..], &self.opengl, &first.opengl),
         ] {
-            for ((name, now), then) in names.iter().zip(now).zip(then).filter(|((_, now), then)| now != then)
-            {
+            for ((name, now), then) in names.iter().zip(now).zip(then).filter(|((_, now), then)| now > then) {
                 if *name != "fences" || *now > SLOTS {
                     let _ = writeln!(text, "  {api} {name}: {now}, at first {then}");
                 }
@@ -156,7 +155,7 @@ impl Counts {
             ("children", &self.children, &first.children),
         ] {
             let (more, fewer) = (without(now, then), without(then, now));
-            if now.len() != then.len() {
+            if now.len() > then.len() {
                 let _ = writeln!(
                     text,
                     "  {what}: {}, at first {}; more: {more:?}, fewer: {fewer:?}",
