@@ -170,7 +170,7 @@ impl FileReader {
         // A layout that is not a bit mask of places (none, ambisonics, or a list of its own) is replaced by the usual one. Nothing
         // of a layout is kept, as its list belongs to the frame.
         let layout = match frame.channel_layout() {
-            layout if layout.bits().count_ones() == channels.into() => layout,
+            layout if layout.bits().count_ones() == u32::from(channels) => layout,
             _ => ffmpeg::ChannelLayout::default(channels.into()),
         };
         let input = (frame.format(), rate, channels, layout.bits());
