@@ -87,11 +87,8 @@ impl Walk<'_> {
         // A hidden overlay may hide a talk.
         self.repeat("the overlay", &["Escape", "i"], |session| session.shows("Panels"));
         self.close_panels();
-        for (n, key) in [(0, "H"), (1, "a")] {
-            if self.switched[n] % 2 == 1 {
-                self.perform(&Action::Key(key));
-            }
-        }
+        self.switch_off("H", "Heat map off");
+        self.switch_off("a", "Auto-levels off");
         self.repeat("the movie's scene", &["v"], |session| {
             !session.title().contains("test card") && !session.title().contains("on shirts")
         });
@@ -154,6 +151,17 @@ impl Walk<'_> {
             assert!(began.elapsed() < PATIENCE, "panels stay open: {texts:?}");
             self.session.click_at(at);
             self.expect_life();
+        }
+    }
+
+    /// Presses a key that switches something on or off, once or twice, until the window shows the message that it is off.
+    fn switch_off(&mut self, key: &'static str, off: &str) {
+        let on = off.replace(" off", " on");
+        self.perform(&Action::Key(key));
+        self.session.wait(off, |session| session.shows(&on) || session.shows(off));
+        if self.session.shows(&on) {
+            self.perform(&Action::Key(key));
+            self.session.wait_for_text(off);
         }
     }
 

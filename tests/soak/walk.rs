@@ -25,9 +25,9 @@ const KEYS: &str = "0 1 2 3 4 5 6 7 8 9 minus equal space p Left Right Up Down s
     numbersign";
 /// The sizes of the window. Few, since the overlay keeps glyphs for each.
 pub const SIZES: [(u32, u32); 6] = [(1280, 720), (640, 360), (900, 611), (320, 200), (1000, 300), (400, 700)];
-/// Texts that are not clicked: they end the program, ask for a file, switch something on whose state no text tells, choose
-/// another folder of kernels, or open the panel of the key `d`.
-const SPARED: [&str; 6] = ["Quit", "Open", "Heat map", "Auto-levels", "Make an editable copy", "Stages"];
+/// Texts that are not clicked: they end the program, ask for a file, choose another folder of kernels, or open the panel of the
+/// key `d`.
+const SPARED: [&str; 4] = ["Quit", "Open", "Make an editable copy", "Stages"];
 /// Makes PoCL offer two devices. Its other kind of device, `basic`, deadlocks now and then (docs/drivers.md).
 const TWO_DEVICES: [(&str, &str); 2] = [("OCL_ICD_VENDORS", "pocl.icd"), ("POCL_DEVICES", "pthread pthread")];
 /// How many actions are printed after a failure.
@@ -87,8 +87,6 @@ pub struct Walk<'a> {
     /// The keys that may be pressed.
     pub keys: Vec<&'static str>,
     size: (u32, u32),
-    /// How often the keys of the heat map and of the auto-levels were pressed.
-    pub switched: [usize; 2],
     pub trail: VecDeque<String>,
     /// The number of random actions so far.
     pub done: usize,
@@ -159,7 +157,6 @@ impl<'a> Walk<'a> {
             movies,
             keys,
             size,
-            switched: [0; 2],
             trail: VecDeque::new(),
             done: 0,
             patience,
@@ -232,13 +229,7 @@ impl<'a> Walk<'a> {
         }
         let display = self.session.display;
         match action {
-            Action::Key(key) => {
-                let typed = self.session.shows("Open a movie");
-                for (switched, own) in self.switched.iter_mut().zip(["H", "a"]) {
-                    *switched += usize::from(*key == own && !typed);
-                }
-                display.key(key);
-            }
+            Action::Key(key) => display.key(key),
             Action::Keys(key, times) => {
                 let keys = vec![*key; *times as usize];
                 display.xdotool(&[&["key", "--delay", "5"], &keys[..]].concat());

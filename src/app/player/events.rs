@@ -5,7 +5,7 @@ use winit::window::Fullscreen;
 
 use super::movies::navigate;
 use super::surface::INPUT_REPAINT;
-use super::{Player, wipe};
+use super::{Player, PlayerContext, wipe};
 use crate::app::input::{self, Command};
 use crate::scene::Input;
 use base::error::Result;
@@ -133,8 +133,14 @@ impl Player<'_> {
             }
             Action::SetCorrection(correction) => self.colors.set(correction, &mut cx.frames),
             Action::ToggleCorrection => self.colors.toggle(&mut cx.frames),
-            Action::ToggleHeat => cx.overlay.switches.heat ^= true,
-            Action::ToggleLevels => cx.overlay.switches.levels ^= true,
+            Action::ToggleHeat => {
+                cx.overlay.switches.heat ^= true;
+                show_switch("Heat map", cx.overlay.switches.heat, cx);
+            }
+            Action::ToggleLevels => {
+                cx.overlay.switches.levels ^= true;
+                show_switch("Auto-levels", cx.overlay.switches.levels, cx);
+            }
             Action::Seek { to_s, exact } => {
                 movies.navigation.seek_to(to_s, exact, movies.scenes.facts(), cx);
             }
@@ -199,4 +205,9 @@ impl Player<'_> {
             Action::Quit => self.quit = true,
         }
     }
+}
+
+/// Shows the new state of something that a key switches.
+fn show_switch(name: &str, is_on: bool, cx: &mut PlayerContext) {
+    cx.overlay.show_message(format!("{name} {}", if is_on { "on" } else { "off" }));
 }
