@@ -128,8 +128,12 @@ fn create_cookie() {
     let is_random = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut cookie)).is_ok();
     let is_there = DirBuilder::new().recursive(true).mode(0o700).create(&folder).is_ok();
     if is_random && is_there {
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(folder.join("cookie"));
-        let _ = file.and_then(|mut file| file.write_all(&cookie));
+        let path = folder.join("cookie");
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+        // On a full disk a part of a cookie would be refused for good.
+        if file.is_ok_and(|mut file| file.write_all(&cookie).is_err()) {
+            let _ = std::fs::remove_file(path);
+        }
     }
 }
 
