@@ -3,7 +3,7 @@
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::Thread;
@@ -123,7 +123,8 @@ fn create_cookie() {
     if pulseaudio::socket_path_from_env().is_none() || pulseaudio::cookie_path_from_env().is_some() {
         return;
     }
-    let Some(folder) = std::env::home_dir().map(|home| home.join(".config/pulse")) else { return };
+    let Some(home) = base::environment::get("HOME").map(PathBuf::from) else { return };
+    let folder = home.join(".config/pulse");
     let mut cookie = [0; COOKIE_BYTES];
     let is_random = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut cookie)).is_ok();
     let is_there = DirBuilder::new().recursive(true).mode(0o700).create(&folder).is_ok();
