@@ -62,6 +62,9 @@ impl Plan {
     }
 }
 
+/// How often the program may come to rest again if its memory is too large.
+const RESTS: usize = 2;
+
 #[test]
 fn random_input_leaves_no_object_thread_handle_or_memory_behind() {
     let plan = Plan::from_environment();
@@ -85,8 +88,17 @@ fn random_input_leaves_no_object_thread_handle_or_memory_behind() {
             walk.act();
         }
         walk.rest(plan.playing / rounds as u32);
-        let counts = walk.counts_like(&first, plan.settling);
+        let mut counts = walk.counts_like(&first, plan.settling);
         print(&counts, walk.done);
+        // A context of PoCL that has compiled a program keeps some 110 MiB until it is released; a rest begins with new contexts.
+        for _ in 0..RESTS {
+            if memory.allows(&counts) {
+                break;
+            }
+            walk.rest(Duration::ZERO);
+            counts = walk.counts_like(&first, plan.settling);
+            print(&counts, walk.done);
+        }
         memory.check(&counts, walk.done * 10 >= plan.actions);
     }
     println!("longest answer: {:.1} s", walk.longest_answer.as_secs_f64());

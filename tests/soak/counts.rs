@@ -188,19 +188,19 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Asserts that the memory is at most a tenth greater than that of the first call with `counts` true, and less than
-    /// [`MOST_KIB`].
-    pub fn check(&mut self, counts: &Counts, is_base: bool) {
+    /// Returns true if the memory is at most a tenth greater than that of the first call of [`Memory::check`] with `is_base` true, and at
+    /// most [`MOST_KIB`].
+    pub fn allows(&self, counts: &Counts) -> bool {
         let own = counts.own_kib();
-        assert!(own <= MOST_KIB, "{} MiB of memory", own / 1024);
-        match self.base_kib {
-            Some(base) => assert!(
-                own * 10 <= base * 11,
-                "{} MiB of memory, {} MiB after the first tenth",
-                own / 1024,
-                base / 1024
-            ),
-            None => self.base_kib = is_base.then_some(own),
+        own <= MOST_KIB && self.base_kib.is_none_or(|base| own * 10 <= base * 11)
+    }
+
+    /// Asserts that the memory is allowed; with `is_base` true, the first call sets the memory with which later ones are compared.
+    pub fn check(&mut self, counts: &Counts, is_base: bool) {
+        let (own, base) = (counts.own_kib() / 1024, self.base_kib.map(|kib| kib / 1024));
+        assert!(self.allows(counts), "{own} MiB of memory, after the first tenth {base:?}");
+        if is_base {
+            self.base_kib.get_or_insert(counts.own_kib());
         }
     }
 }

@@ -13,6 +13,8 @@ pub const AT_REST: &str = "rest.mkv - vectorized, r=7";
 const ONE_FILTER: &str = "There is one filter";
 /// How long the movie plays at four times its speed at a rest.
 const FAST: Duration = Duration::from_secs(2);
+/// How long a button must stay in its place before a click.
+const STEADY: Duration = Duration::from_millis(300);
 /// How long a child process of the program lives without work, and some seconds more.
 const IDLE: Duration = Duration::from_secs(35);
 
@@ -141,14 +143,35 @@ impl Walk<'_> {
         panic!("{keys:?} do not lead to {what}: {:?}", self.session.texts());
     }
 
+    /// Returns the place that `find` finds in the window's texts, once it has stayed the same for [`STEADY`]; `None` if there is none.
+    /// Banners come and go by themselves and move what is below them, so that a click could hit another button.
+    fn steady_place(&self, find: impl Fn(&[Text]) -> Option<(i32, i32)>) -> Option<(i32, i32)> {
+        let (began, mut before) = (Instant::now(), None);
+        loop {
+            let place = find(&self.session.texts());
+            if place.is_none() || place == before {
+                return place;
+            }
+            assert!(began.elapsed() < PATIENCE, "moves: {place:?}, {before:?}");
+            before = place;
+            std::thread::sleep(STEADY);
+        }
+    }
+
     /// Stops all jobs, and closes all panels and banners.
     fn close_panels(&mut self) {
         let began = Instant::now();
-        loop {
+        let button = |texts: &[Text]| {
+            let find = |text: &str| texts.iter().find(|t| t.text == text).map(Text::center);
+            find("Stop").or_else(|| find("\u{d7}"))
+        };
+        while let Some(at) = self.steady_place(button) {
             let texts = self.session.texts();
-            let button = |text: &str| texts.iter().find(|t| t.text == text).map(Text::center);
-            let Some(at) = button("Stop").or_else(|| button("\u{d7}")) else { return };
             assert!(began.elapsed() < PATIENCE, "panels stay open: {texts:?}");
+            // A banner has the reason, should the walk fail later on.
+            let sentences: Vec<&String> =
+                texts.iter().map(|text| &text.text).filter(|text| text.ends_with('.')).collect();
+            self.trail.push_back(format!("closes {sentences:?}"));
             self.session.click_at(at);
             self.expect_life();
         }
@@ -201,7 +224,8 @@ impl Walk<'_> {
         for device in ["1: ", "0: "] {
             let row = |texts: &[Text]| texts.iter().find(|text| text.text.starts_with(device)).cloned();
             self.session.wait("the list of devices", |s| row(&s.texts()).is_some());
-            self.session.click(&row(&self.session.texts()).unwrap().text);
+            let at = self.steady_place(|texts| row(texts).as_ref().map(Text::center));
+            self.session.click_at(at.unwrap_or_else(|| panic!("no row of device {device}")));
             self.session.wait("the other device", |s| {
                 let texts = s.texts();
                 let is_beside =

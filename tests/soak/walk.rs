@@ -224,7 +224,7 @@ impl<'a> Walk<'a> {
     /// Performs an action and waits for signs of life.
     pub fn perform(&mut self, action: &Action) {
         self.trail.push_back(format!("{}: {action:?}", self.done));
-        if self.trail.len() > TRAIL {
+        while self.trail.len() > TRAIL {
             self.trail.pop_front();
         }
         let display = self.session.display;
