@@ -197,8 +197,8 @@ impl Memory {
 
     /// Asserts that the memory is allowed; with `is_base` true, the first call sets the memory with which later ones are compared.
     pub fn check(&mut self, counts: &Counts, is_base: bool) {
-        let (own, base) = (counts.own_kib() / 1024, self.base_kib.map(|kib| kib / 1024));
-        assert!(self.allows(counts), "{own} MiB of memory, after the first tenth {base:?}");
+        let (own, base) = (counts.own_kib() / 1024, self.base_kib.unwrap_or_default() / 1024);
+        assert!(self.allows(counts), "{own} MiB of memory, {base} MiB after the first tenth");
         if is_base {
             self.base_kib.get_or_insert(counts.own_kib());
         }

@@ -123,8 +123,8 @@ fn create_cookie() {
     if pulseaudio::socket_path_from_env().is_none() || pulseaudio::cookie_path_from_env().is_some() {
         return;
     }
-    let Some(home) = base::environment::get("HOME").map(PathBuf::from) else { return };
-    let folder = home.join(".config/pulse");
+    let home = base::environment::get("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+    let Some(folder) = home.map(|home| home.join(".config/pulse")) else { return };
     let mut cookie = [0; COOKIE_BYTES];
     let is_random = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut cookie)).is_ok();
     let is_there = DirBuilder::new().recursive(true).mode(0o700).create(&folder).is_ok();
