@@ -152,10 +152,11 @@ fn without_a_working_device_one_banner_reports_unfiltered_playback() {
     for untrue in ["goes on with", "anew", "could not be tried"] {
         assert_eq!(banners(&session, untrue), 0, "{untrue}: {:?}", session.texts());
     }
-    // The device works again: the banner disappears.
+    // The device works again: the banner disappears, and the chosen variant runs again.
     std::fs::remove_file(&failing).unwrap();
     session.display.key("ctrl+d");
     session.wait("no banner", |s| !s.shows("The movie goes on unfiltered"));
+    session.wait_for_title("flat");
     session.press_until_title("4", "vectorized");
     session.quit();
 }

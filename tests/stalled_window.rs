@@ -2,6 +2,7 @@
 //! names the device, another one takes over, and the window can be closed.
 
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use crate::common::window::{Display, Session, clreel, json, wait_for_exit};
 use testkit::layer;
@@ -171,4 +172,42 @@ fn a_device_that_times_out_is_replaced_by_another() {
         assert!(stderr.contains("does not respond.\n  A driver call timed out after"), "{stderr}");
         assert_eq!(json(&folder.file("s.json"))["device"]["index"], 1, "{stderr}");
     }
+}
+
+#[test]
+fn a_device_in_use_that_times_out_is_named_while_another_one_is_opened() {
+    let (display, folder) = (Display::start(&[]), Folder::new("stalled-both"));
+    let (log, now) = (folder.file("log"), folder.file("now"));
+    let plan = [
+        ("FAIL", "clFlush:1:hang,clCreateContext:1:stall"),
+        ("FAIL_WHILE", now.to_str().unwrap()),
+        ("LOG", log.to_str().unwrap()),
+    ];
+    let mut command = clreel(Some(&display));
+    command.envs(layer::environment(&plan)).envs(pair::environment());
+    let movie = Movie { size: (64, 48), stamps_ms: steady(100), ..Movie::default() };
+    command.arg(folder.movie("small.mkv", &movie)).args(["--variant", "flat", "--device", "0"]);
+    command.args(["--device-timeout", "15", "--stats"]).arg(folder.file("s.json"));
+    let mut session = Session::start(&display, &mut command);
+    session.wait_for_title("flat");
+    session.wait("all programs built", |session| !session.shows("compiling"));
+    std::fs::write(&now, "").unwrap();
+    let has_hung = |function: &str| {
+        std::fs::read_to_string(&log).unwrap_or_default().contains(&format!("planned-hang {function}"))
+    };
+    session.wait("a frame that hangs", |_| has_hung("clFlush"));
+    // The device in use reaches its timeout first.
+    std::thread::sleep(Duration::from_secs(3));
+    session.display.key("ctrl+d");
+    session.wait("a context that hangs", |_| has_hung("clCreateContext"));
+    // A second context is made for the other device.
+    session.wait_for_frames();
+    std::fs::remove_file(&now).unwrap();
+    session.wait_for_text(&format!("clreel goes on with '{}'.", names()[1]));
+    session.wait_for_title("flat");
+    let stderr = session.quit();
+    let is_named =
+        |name: &str| stderr.contains(&format!("'{name}' does not respond.\n  A driver call timed out"));
+    assert!(is_named(&names()[0]) && !is_named(&names()[1]), "{stderr}");
+    assert_eq!(json(&folder.file("s.json"))["device"]["index"], 1, "{stderr}");
 }

@@ -136,6 +136,7 @@ impl Devices {
             _ => {}
         }
         self.builds.prefer(id);
+        self.recovery.forget_variant();
         Ok(())
     }
 
@@ -304,6 +305,10 @@ impl Devices {
             cx.frames.waits_for_filter = false;
             if self.running.device().is_some() {
                 self.recovery.confirm(cx);
+                if let Some(variant) = self.recovery.take_variant() {
+                    cx.frames.choice.choose(variant, cx.frames.choice.filter().1);
+                    self.builds.prefer(variant);
+                }
             }
         }
     }
@@ -322,23 +327,25 @@ impl Devices {
         cx.repaints.redraw_soon();
     }
 
-    /// Shows which driver does not respond. Abandons the device that is being opened, or else the one in use, if its thread has
+    /// Shows which driver does not respond. Abandons the device that is being opened, and the one in use, if its own thread has
     /// been in one call for too long; builds have timeouts of their own. Returns the time when to call this again; `None` if no
     /// driver is in a call.
     pub(crate) fn check_unresponsive_drivers(&mut self, cx: &mut PlayerContext) -> Option<Instant> {
         let next = self.silence.update(&self.list, &self.running, &self.candidate, cx);
-        let opening = self.candidate.opening().map_or(Duration::ZERO, |opening| opening.elapsed(cx));
-        let (silent, limit) =
-            (cx.frames.filters.handoff.silent_for().max(opening), cx.args.trial.timeouts.device_timeout);
-        if !watch::is_given_up(silent, limit) {
-            return next;
-        }
-        let timed_out = |device: &Device, call| watch::timed_out(&device.info.name, call, silent);
-        if let Some(opening) = self.candidate.take_opening() {
-            let failure = opening.failed(timed_out(opening.device(), "a context is made"));
+        let limit = cx.args.trial.timeouts.device_timeout;
+        let timed_out = |device: &Device, call, silent| watch::timed_out(&device.info.name, call, silent);
+        let silent = self.candidate.opening().map_or(Duration::ZERO, |opening| opening.elapsed(cx));
+        if watch::is_given_up(silent, limit)
+            && let Some(opening) = self.candidate.take_opening()
+        {
+            let failure = opening.failed(timed_out(opening.device(), "a context is made", silent));
             self.candidate_failed(DeviceFailure { is_silent: true, ..failure }, cx);
-        } else if let Some(running) = self.running.device() {
-            self.running_failed(timed_out(running, "a frame is filtered"), true, cx);
+        }
+        let silent = cx.frames.filters.handoff.silent_for();
+        if watch::is_given_up(silent, limit)
+            && let Some(running) = self.running.device()
+        {
+            self.running_failed(timed_out(running, "a frame is filtered", silent), true, cx);
         }
         next
     }

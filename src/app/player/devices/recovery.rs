@@ -2,7 +2,8 @@
 //!
 //! There is one rule, [`next_attempt`]: the device is opened again, then without sharing, then each other device is opened; if
 //! none works, the movie is shown unfiltered. Each attempt is made once, until a device has run the chosen variant for longer
-//! than [`FORGIVEN_AFTER`] or the user chooses a device. If a replacement fails, the same rule applies to the replacement.
+//! than [`FORGIVEN_AFTER`] or the user chooses a device. If a replacement fails, the same rule applies to the replacement. Once a
+//! device that the user chooses then works, it filters with the variant that ran before.
 //!
 //! One banner reports the failure and the attempt. It states success only once the chosen variant runs.
 
@@ -11,6 +12,7 @@ use std::time::{Duration, Instant};
 use crate::app::player::PlayerContext;
 use base::error::Error;
 use base::stderr::print_message;
+use box_filter::VariantId;
 use engine::sharing::Sharing;
 use ladder::BackEnd;
 use opencl::cl::Device;
@@ -83,6 +85,8 @@ pub(in crate::app::player) struct Recovery {
     /// The time since which the chosen variant runs; `None` since the last failure.
     works_since: Option<Instant>,
     banner: Option<Error>,
+    /// The variant that ran when no attempt was left: it is chosen again once a device works.
+    variant_to_restore: Option<VariantId>,
 }
 
 impl Recovery {
@@ -111,14 +115,28 @@ impl Recovery {
 
     /// Reports that no device is left to try. Returns the error, which makes all OpenCL variants unavailable.
     pub(super) fn give_up(&mut self, cx: &mut PlayerContext) -> Option<Error> {
-        let hint = match cx.frames.choice.filter().0.back_end() {
-            BackEnd::OpenCl => "The movie goes on unfiltered; Ctrl+D tries the next device.",
+        let chosen = cx.frames.choice.filter().0;
+        let hint = match chosen.back_end() {
+            BackEnd::OpenCl => {
+                self.variant_to_restore = Some(chosen);
+                "The movie goes on unfiltered; Ctrl+D tries the next device."
+            }
             _ => "Ctrl+D tries the next device.",
         };
         match std::mem::replace(&mut self.state, State::GivenUp) {
             State::Trying(failure) => Some(self.report(failure.error, hint.to_owned(), cx)),
             State::Idle | State::GivenUp => None,
         }
+    }
+
+    /// Forgets the variant that ran when no attempt was left, because the user has chosen one.
+    pub(super) fn forget_variant(&mut self) {
+        self.variant_to_restore = None;
+    }
+
+    /// Removes and returns the variant that ran when no attempt was left and that is to be chosen again; `None` if there is none.
+    pub(super) fn take_variant(&mut self) -> Option<VariantId> {
+        self.variant_to_restore.take()
     }
 
     /// Shows which device was opened to replace the failed one; `sharing` is the sharing of the opened device.
