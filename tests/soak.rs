@@ -44,7 +44,7 @@ impl Plan {
             Some(actions) => Self {
                 seed,
                 actions: actions as usize,
-                round: (actions as usize).div_ceil(40).max(250).min(actions as usize),
+                round: (actions as usize).div_ceil(20).max(250).min(actions as usize),
                 playing: Duration::from_secs(60) * number("CLREEL_SOAK_MINUTES").unwrap_or(0),
                 patience: Duration::from_secs(30),
                 settling: Duration::from_secs(20 * 60),

@@ -21,7 +21,7 @@ const OPENGL: [&str; 10] = [
 ];
 
 /// Frames in flight: the picture of each may have a fence.
-const SLOTS: i64 = 3;
+pub const SLOTS: i64 = 3;
 /// The priority of the program's background jobs.
 const JOB_PRIORITY: &str = "15";
 /// PoCL's own leak for each program that it builds, in KiB.
@@ -95,6 +95,11 @@ impl Counts {
             status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB"));
         let resident_kib = resident.and_then(|kib| kib.trim().parse().ok()).unwrap_or(0);
         Self { opencl, opengl, threads, jobs, handles, children, resident_kib, builds }
+    }
+
+    /// Returns the number of OpenCL's kernel objects.
+    pub fn kernels(&self) -> i64 {
+        OPENCL.iter().position(|name| *name == "kernels").map_or(0, |at| self.opencl[at])
     }
 
     /// Returns the number of OpenGL's vertex arrays.

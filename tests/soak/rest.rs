@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::counts::Counts;
+use super::counts::{Counts, SLOTS};
 use super::walk::{Action, Edit, KERNELS, SIZES, Walk};
 use crate::common::window::{PATIENCE, Session, Text, clip};
 
@@ -11,8 +11,12 @@ use crate::common::window::{PATIENCE, Session, Text, clip};
 pub const AT_REST: &str = "rest.mkv - vectorized, r=7";
 /// The message of the key that swaps the sides of a wipe, if there is no wipe.
 const ONE_FILTER: &str = "There is one filter";
-/// How long the movie plays at four times its speed at a rest.
+/// The kernel objects that `vectorized` has for each slot: one for the rows, one for the columns.
+const KERNELS_PER_SLOT: i64 = 2;
+/// How long the movie plays at four times its speed at a rest, at least.
 const FAST: Duration = Duration::from_secs(2);
+/// How long it may take until all slots exist. Later rests may have no more of them than the first one.
+const FILLING: Duration = Duration::from_secs(60);
 /// How long a button must stay in its place before a click.
 const STEADY: Duration = Duration::from_millis(300);
 /// How long a child process of the program lives without work, and some seconds more.
@@ -108,13 +112,7 @@ impl Walk<'_> {
         }
         self.change_devices();
         self.close_panels();
-        // Faster than the window draws, so that all three slots for frames in flight exist.
-        self.perform(&Action::Keys("bracketright", 4));
-        let began = Instant::now();
-        while began.elapsed() < FAST {
-            self.session.wait_for_frames();
-        }
-        self.perform(&Action::Key("BackSpace"));
+        self.fill_slots();
         let began = Instant::now();
         while began.elapsed() < playing {
             self.session.wait_for_frames();
@@ -126,6 +124,18 @@ impl Walk<'_> {
         self.session.wait_for_title(&format!("{AT_REST}, paused"));
         let saved = std::fs::read_dir(self.folder.file("saved")).unwrap();
         saved.flatten().for_each(|file| _ = std::fs::remove_file(file.path()));
+    }
+
+    /// Plays the movie faster than the window draws until all slots for frames in flight exist. If the filter is fast, the third one
+    /// may take more than [`FAST`].
+    fn fill_slots(&mut self) {
+        self.perform(&Action::Keys("bracketright", 4));
+        let began = Instant::now();
+        let are_full = |counts: &Counts| counts.kernels() >= SLOTS * KERNELS_PER_SLOT;
+        while began.elapsed() < FAST || began.elapsed() < FILLING && !are_full(&self.counts()) {
+            self.session.wait_for_frames();
+        }
+        self.perform(&Action::Key("BackSpace"));
     }
 
     /// Presses these keys in turn until the window is in a state. Each press has some seconds to take effect.

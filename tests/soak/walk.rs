@@ -1,7 +1,10 @@
 //! The walk: what a user may do, and the signs of life that must follow.
 
 use std::collections::VecDeque;
+use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
+use std::process::{ChildStderr, Command};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use base::random::Xorshift;
@@ -92,6 +95,15 @@ pub struct Walk<'a> {
     pub done: usize,
     pub patience: Duration,
     pub longest_answer: Duration,
+    /// Reads the program's messages, and returns them once it has ended.
+    messages: Option<JoinHandle<String>>,
+}
+
+/// Prints the lines of a process on stderr, and returns them. They must be read while it runs: a full pipe (64 KiB) would block it.
+fn print_messages(stderr: ChildStderr) -> String {
+    let lines = BufReader::new(stderr).split(b'\n').map_while(Result::ok);
+    let lines = lines.map(|line| String::from_utf8_lossy(&line).into_owned());
+    lines.inspect(|line| eprintln!("{line}")).collect::<Vec<_>>().join("\n")
 }
 
 impl<'a> Walk<'a> {
@@ -143,6 +155,8 @@ impl<'a> Walk<'a> {
         command.arg("--kernels").arg(folder.file("kernels")).args(["--kernel-timeout", "5"]);
         command.arg(&movies[0]).args(["--variant", "vectorized", "--device", "0"]);
         let mut session = Session::start(display, &mut command);
+        let stderr = session.child.as_mut().unwrap().stderr.take().unwrap();
+        let messages = std::thread::spawn(move || print_messages(stderr));
         let size = SIZES[0];
         session.resize(size.0, size.1);
         session.wait_for_title(AT_REST);
@@ -161,14 +175,16 @@ impl<'a> Walk<'a> {
             done: 0,
             patience,
             longest_answer: Duration::ZERO,
+            messages: Some(messages),
         }
     }
 
     pub fn quit(mut self) {
         self.session.display.key("q");
         let child = self.session.child.take().unwrap();
-        let (code, stderr) = crate::common::window::wait_for_exit(child);
-        assert_eq!(code, Some(0), "{stderr}");
+        let (code, _) = crate::common::window::wait_for_exit(child);
+        let messages = self.messages.take().unwrap().join().unwrap();
+        assert!(code == Some(0) && !messages.contains("panicked"), "exit code {code:?}: {messages}");
     }
 
     // ------------------------------------------------------------------------------------------------------ actions
@@ -353,6 +369,17 @@ impl<'a> Walk<'a> {
         self.longest_answer = self.longest_answer.max(began.elapsed());
     }
 
+    /// Returns the stacks of the program's threads, as gdb prints them.
+    fn stacks(&self) -> String {
+        let pid = self.session.child.as_ref().unwrap().id().to_string();
+        let gdb =
+            Command::new("gdb").args(["-p", &pid, "-batch", "-ex", "thread apply all backtrace 25"]).output();
+        match gdb {
+            Ok(output) => String::from_utf8_lossy(&output.stdout).into_owned(),
+            Err(error) => format!("No stacks of its threads: gdb does not start ({error})."),
+        }
+    }
+
     fn wait_for_life(&mut self, began: Instant, what: &str, is_done: impl Fn(&mut Self) -> bool) {
         let mut nudged = began;
         while !is_done(self) {
@@ -360,12 +387,10 @@ impl<'a> Walk<'a> {
                 // Prints why.
                 self.session.wait("the walk's end", |_| false);
             }
-            assert!(
-                began.elapsed() < self.patience,
-                "no {what} within {:?}: {}",
-                self.patience,
-                self.session.title()
-            );
+            if began.elapsed() >= self.patience {
+                let (title, stacks) = (self.session.title(), self.stacks());
+                panic!("no {what} within {:?}: {title}\n{stacks}", self.patience);
+            }
             // In a pause nothing changes by itself.
             if nudged.elapsed() > Duration::from_millis(40) {
                 self.session.display.xdotool(&[
