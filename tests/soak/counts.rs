@@ -40,6 +40,11 @@ pub fn pictures(folder: &Path, pid: u32) -> i64 {
     tally(folder, "opengl", pid).get(OPENGL.len()).copied().unwrap_or(0)
 }
 
+/// Returns the number that stands at the place of `name` in `names`.
+fn number(names: &[&str], numbers: &[i64], name: &str) -> i64 {
+    names.iter().position(|other| *other == name).map_or(0, |at| numbers[at])
+}
+
 /// The objects, threads, handles and children of a process.
 pub struct Counts {
     opencl: Vec<i64>,
@@ -99,12 +104,12 @@ impl Counts {
 
     /// Returns the number of OpenCL's kernel objects.
     pub fn kernels(&self) -> i64 {
-        OPENCL.iter().position(|name| *name == "kernels").map_or(0, |at| self.opencl[at])
+        number(&OPENCL, &self.opencl, "kernels")
     }
 
     /// Returns the number of OpenGL's vertex arrays.
     pub fn vertex_arrays(&self) -> i64 {
-        OPENGL.iter().position(|name| *name == "vertex arrays").map_or(0, |at| self.opengl[at])
+        number(&OPENGL, &self.opengl, "vertex arrays")
     }
 
     /// Returns true if the audio device is open: its client has a thread with the name of the thread that opened it.

@@ -305,9 +305,11 @@ impl Devices {
             cx.frames.waits_for_filter = false;
             if self.running.device().is_some() {
                 self.recovery.confirm(cx);
-                if let Some(variant) = self.recovery.take_variant() {
+                if let Some(variant) = self.recovery.take_variant()
+                    && cx.frames.choice.filter().0 == VariantId::Off
+                    && cx.or_notify(self.prefer(variant)).is_some()
+                {
                     cx.frames.choice.choose(variant, cx.frames.choice.filter().1);
-                    self.builds.prefer(variant);
                 }
             }
         }
@@ -327,25 +329,25 @@ impl Devices {
         cx.repaints.redraw_soon();
     }
 
-    /// Shows which driver does not respond. Abandons the device that is being opened, and the one in use, if its own thread has
+    /// Shows which driver does not respond. Abandons the device in use, and the one that is being opened, if its own thread has
     /// been in one call for too long; builds have timeouts of their own. Returns the time when to call this again; `None` if no
     /// driver is in a call.
     pub(crate) fn check_unresponsive_drivers(&mut self, cx: &mut PlayerContext) -> Option<Instant> {
         let next = self.silence.update(&self.list, &self.running, &self.candidate, cx);
         let limit = cx.args.trial.timeouts.device_timeout;
         let timed_out = |device: &Device, call, silent| watch::timed_out(&device.info.name, call, silent);
+        let silent = cx.frames.filters.handoff.silent_for();
+        if watch::is_given_up(silent, limit)
+            && let Some(running) = self.running.device()
+        {
+            self.running_failed(timed_out(running, "a frame is filtered", silent), true, cx);
+        }
         let silent = self.candidate.opening().map_or(Duration::ZERO, |opening| opening.elapsed(cx));
         if watch::is_given_up(silent, limit)
             && let Some(opening) = self.candidate.take_opening()
         {
             let failure = opening.failed(timed_out(opening.device(), "a context is made", silent));
             self.candidate_failed(DeviceFailure { is_silent: true, ..failure }, cx);
-        }
-        let silent = cx.frames.filters.handoff.silent_for();
-        if watch::is_given_up(silent, limit)
-            && let Some(running) = self.running.device()
-        {
-            self.running_failed(timed_out(running, "a frame is filtered", silent), true, cx);
         }
         next
     }
