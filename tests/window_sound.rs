@@ -80,6 +80,23 @@ fn the_sound_survives_the_loss_of_its_sink_and_of_the_server() {
 }
 
 #[test]
+fn a_suspended_sink_is_reported_and_plays_once_it_is_resumed() {
+    let (display, folder) = (Display::start(&[]), Folder::new("sound-suspended"));
+    let server = AudioServer::start(&folder.file("pulse"));
+    let mut command = with_sound(&display, &server, &folder);
+    let mut session = Session::start(&display, command.arg(clip()));
+    let recording = server.record("null");
+    wait_for_sound(&mut session, &recording, "sound", true);
+    server.pactl(&["suspend-sink", "null", "1"]);
+    session.wait_for_text("stopped playing.");
+    session.wait_for_text("It asked for no sound for 6 s.");
+    server.pactl(&["suspend-sink", "null", "0"]);
+    let recording = server.record("null");
+    wait_for_sound(&mut session, &recording, "sound once the sink is resumed", true);
+    session.quit();
+}
+
+#[test]
 fn movies_with_and_without_sound_share_a_connection() {
     let (display, folder) = (Display::start(&[]), Folder::new("sound-list"));
     let server = AudioServer::start(&folder.file("pulse"));

@@ -19,8 +19,11 @@ const RETRY: Duration = Duration::from_secs(2);
 const REST: Duration = Duration::from_secs(1);
 /// The longest time that [`Sound::drop`] waits for the thread.
 const END_WAIT: Duration = Duration::from_secs(2);
-/// A device that plays and asks for no buffer in this time has failed: some servers say nothing when a sink disappears.
+/// A device that plays and asks for no buffer in this time is opened again: some servers say nothing when a sink disappears.
 const STALL: Duration = Duration::from_secs(3);
+/// The longest such time. It doubles with each stall of a device that does not play in between: a sink that is suspended goes on by
+/// itself, and a stream that is closed may leave its connection at the server.
+const MAX_STALL: Duration = Duration::from_secs(30);
 /// Seconds by which the sound may lag behind the clock before decoding continues at the clock's position.
 const MAX_LAG_S: f64 = 0.5;
 /// Nanoseconds by which a time stamp may differ from the end of the samples before it and count as its continuation.
@@ -81,7 +84,9 @@ impl Sound {
             output: None,
             retry_at: None,
             running_at: Instant::now(),
+            opened_at: Instant::now(),
             buffers: (0, Instant::now()),
+            stall: STALL,
             reader: None,
             cursor: None,
             pending: Vec::new(),
@@ -193,8 +198,12 @@ struct Player {
     retry_at: Option<Instant>,
     /// When the clock last ran.
     running_at: Instant,
+    /// When the device was opened.
+    opened_at: Instant,
     /// The number of buffers that the device had asked for, and when it last was another one.
     buffers: (u64, Instant),
+    /// How long the device may ask for no buffer: [`STALL`] to [`MAX_STALL`].
+    stall: Duration,
     reader: Option<SoundReader>,
     cursor: Option<Cursor>,
     /// Samples that did not fit in the ring.
@@ -203,7 +212,7 @@ struct Player {
     mark: Option<i64>,
     /// Damage of this movie's sound was reported; a movie that is repeated has the same damage again.
     has_warned: bool,
-    /// An error of the device was reported, and no device was opened since.
+    /// An error of the device was reported, and no device has played since.
     has_reported: bool,
 }
 
@@ -277,14 +286,38 @@ impl Player {
         (self.waker)();
     }
 
-    /// Returns true if the device plays, but has not asked for a buffer for [`STALL`].
+    /// Reports an error of the device, unless one was reported since a device played.
+    fn report_device(&mut self, error: Error) {
+        if !std::mem::replace(&mut self.has_reported, true) {
+            self.report(error);
+        }
+    }
+
+    /// Returns true if the device plays, but has not asked for a buffer for [`Self::stall`]. The second time in a row is reported.
     fn is_stalled(&mut self) -> bool {
+        let Some(output) = &self.output else { return false };
         let buffers = self.shared.buffers.load(Ordering::Relaxed);
-        let is_playing = self.output.as_ref().is_some_and(Output::is_playing);
-        if !is_playing || buffers != self.buffers.0 {
+        let is_other = buffers != self.buffers.0;
+        if is_other || !output.is_playing() {
             self.buffers = (buffers, Instant::now());
         }
-        self.buffers.1.elapsed() > STALL
+        // A suspended device asks for its first buffers, too.
+        if is_other && output.is_playing() && self.opened_at.elapsed() > STALL {
+            (self.stall, self.has_reported) = (STALL, false);
+        }
+        if self.buffers.1.elapsed() <= self.stall {
+            return false;
+        }
+        if self.stall > STALL {
+            let error = Error::new(
+                format!("The audio device '{}' stopped playing.", output.name),
+                format!("It asked for no sound for {} s.", self.stall.as_secs()),
+                "Resume it, close other programs that use it, or choose another device in the desktop's settings.",
+            );
+            self.report_device(error);
+        }
+        self.stall = (2 * self.stall).min(MAX_STALL);
+        true
     }
 
     /// Opens, pauses and closes the device as needed. Returns the longest time until this must be called again.
@@ -312,16 +345,13 @@ impl Player {
             self.retry_at = Some(now + RETRY);
             match Output::open(&self.shared, &std::thread::current()) {
                 Ok(Some(output)) => {
-                    self.has_reported = false;
-                    self.running_at = Instant::now();
-                    self.buffers.1 = Instant::now();
+                    let now = Instant::now();
+                    (self.opened_at, self.running_at, self.buffers.1) = (now, now, now);
                     self.set_device(Some(output));
                 }
                 Ok(None) => return RETRY,
                 Err(error) => {
-                    if !std::mem::replace(&mut self.has_reported, true) {
-                        self.report(error);
-                    }
+                    self.report_device(error);
                     return RETRY;
                 }
             }
