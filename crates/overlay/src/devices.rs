@@ -13,7 +13,7 @@ use engine::sharing::Sharing;
 use opencl::cl::DeviceInfo;
 
 /// The panel's least width in points.
-const WIDTH: f32 = 280.0;
+const WIDTH: f32 = 220.0;
 
 /// The state of an OpenCL device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

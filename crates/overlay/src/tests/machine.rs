@@ -115,6 +115,20 @@ fn the_devices_tell_what_is_known_and_a_click_changes_to_one() {
 }
 
 #[test]
+fn the_narrowest_column_shows_the_state_of_devices() {
+    let machine = Machine::new();
+    let rows = machine.rows();
+    let mut fixture = Fixture::new(SIZES[0]);
+    fixture.change(|s| (s.open[Panel::Devices as usize], s.column.width) = (true, Some(1.0)));
+    fixture.devices = DeviceList { rows: Some(&rows), remarks: &[], is_pending: true };
+    fixture.pass(vec![]);
+    fixture.pass(vec![]);
+    for text in ["0: First", "in use", "2: Third", "initializing"] {
+        assert!(fixture.find(text).is_some(), "'{text}' is missing: {:?}", fixture.texts);
+    }
+}
+
+#[test]
 fn a_change_of_device_shows_the_list_for_some_seconds_and_as_long_as_it_takes() {
     let info = device_info(0, "First");
     let row = |state| [DeviceRow { info: &info, sharing: None, state, failure: None }];
