@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::common::window::{Display, Session, clip, clreel, json};
 use testkit::audio::{AudioServer, Recording};
-use testkit::movie::{Folder, Movie, steady};
+use testkit::movie::{Folder, Movie, TONE_BASE, TONE_RISE, steady};
 
 /// A second, in which the clip ticks once.
 const SECOND: Duration = Duration::from_millis(1200);
@@ -145,6 +145,90 @@ fn ticks(samples: &[i16]) -> Vec<i64> {
         last = index;
     }
     ticks
+}
+
+/// Returns the time of the movie, in seconds, that is heard at each beginning of sound after silence. The sound is that of test
+/// movies, whose frequency tells the time.
+fn beginnings(samples: &[i16]) -> Vec<f64> {
+    const RATE: f64 = testkit::audio::RATE as f64;
+    let mut found = Vec::new();
+    let mut silent_from = 0;
+    for (index, sample) in samples.iter().enumerate() {
+        if sample.unsigned_abs() < 700 {
+            continue;
+        }
+        // Twelve milliseconds, so that neither a crossing of zero nor a fade counts.
+        if index - std::mem::replace(&mut silent_from, index + 1) < 576 {
+            continue;
+        }
+        let Some(piece) = samples.get(index + 480..index + 480 + 9_600) else { break };
+        let crossings: Vec<f64> = (1..piece.len())
+            .filter(|at| piece[at - 1] < 0 && piece[*at] >= 0)
+            .map(|at| {
+                let (before, after) = (f64::from(piece[at - 1]), f64::from(piece[at]));
+                (480.0 + at as f64 - 1.0 + before / (before - after)) / RATE
+            })
+            .collect();
+        // The slope of a line through the crossings is the frequency in their middle.
+        let middle = crossings.iter().sum::<f64>() / crossings.len() as f64;
+        let middle_count = (crossings.len() as f64 - 1.0) / 2.0;
+        let (mut above, mut below) = (0.0, 0.0);
+        for (count, at) in crossings.iter().enumerate() {
+            above += (at - middle) * (count as f64 - middle_count);
+            below += (at - middle).powi(2);
+        }
+        found.push((above / below - TONE_BASE) / TONE_RISE - middle);
+    }
+    found
+}
+
+/// Waits until sound has begun `count` times, and requires that it begins with the movie each time: at most 10 ms of the decoded samples
+/// may be missing.
+fn require_beginnings(session: &mut Session, recording: &Recording, count: usize, what: &str) {
+    session.wait(what, |_| beginnings(&recording.samples()).len() >= count);
+    let begins = beginnings(&recording.samples());
+    assert!(begins.iter().all(|at| at.abs() <= 0.010), "{what}: begins at {begins:?} s");
+}
+
+#[test]
+fn sound_is_heard_from_the_first_sample() {
+    let (display, folder) = (Display::start(&[]), Folder::new("sound-first"));
+    let server = AudioServer::start(&folder.file("pulse"));
+    // The sound ends before the pictures, as that of many movies does.
+    let movie = Movie { stamps_ms: steady(80), sound_ms: Some(2700), ..Movie::default() };
+    let [one, two] = ["one.mkv", "two.mkv"].map(|name| folder.movie(name, &movie));
+    let recording = server.record("null");
+    let mut session = Session::start(&display, with_sound(&display, &server, &folder).arg(&one));
+    require_beginnings(&mut session, &recording, 3, "a start and two loops");
+    session.display.key("Home");
+    require_beginnings(&mut session, &recording, 4, "a seek");
+    session.quit();
+    let recording = server.record("null");
+    let mut session = Session::start(&display, with_sound(&display, &server, &folder).args([&one, &two]));
+    require_beginnings(&mut session, &recording, 2, "the next movie after the end of one");
+    for count in 3..6 {
+        session.display.key("greater");
+        require_beginnings(&mut session, &recording, count, "a change of the movie by a key");
+    }
+    session.quit();
+}
+
+#[test]
+fn a_sink_that_wakes_slowly_plays_from_the_first_sample() {
+    let (display, folder) = (Display::start(&[]), Folder::new("sound-idle"));
+    let server = AudioServer::start(&folder.file("pulse"));
+    let movie = Movie { stamps_ms: steady(200), sound_ms: Some(8000), ..Movie::default() };
+    let movie = folder.movie("movie.mkv", &movie);
+    let recording = server.record("null");
+    server.pactl(&["suspend-sink", "null", "1"]);
+    let mut session = Session::start(&display, with_sound(&display, &server, &folder).arg(&movie));
+    std::thread::sleep(Duration::from_millis(500));
+    server.pactl(&["suspend-sink", "null", "0"]);
+    require_beginnings(&mut session, &recording, 1, "a start");
+    server.pactl(&["suspend-sink", "null", "1"]);
+    session.display.key("Home");
+    session.wait_for_text("The sound begins later than the picture.");
+    session.quit();
 }
 
 #[test]

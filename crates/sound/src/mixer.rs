@@ -1,19 +1,21 @@
 //! Fills the device's buffers: follows the clock, stretches, and applies the volume.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use super::ring::{Reader, Stereo};
 use super::stretch::Stretch;
-use super::transport::{Anchor, Shared};
+use super::transport::{Anchor, Shared, Transport};
 
 /// Seconds in which the volume goes from silence to its full value, so that nothing clicks.
 const RAMP_S: f32 = 0.005;
 
 /// The part of the sound that runs in the device's callback.
 ///
-/// After a start, a seek, a pause or a change of the tempo it takes its position from the clock. From then on positions follow
-/// from the samples that the device consumes, and the window adjusts its clock to them: the sound is never adjusted.
+/// After a start, a seek or a pause the clock waits: the sound begins with the first sample, and says when it is heard. After a
+/// change of the tempo it takes its position from the clock. From then on positions follow from the samples that the device
+/// consumes, and the window adjusts its clock to them: the sound is never adjusted.
 pub(crate) struct Mixer {
     shared: Arc<Shared>,
     reader: Reader,
@@ -23,6 +25,8 @@ pub(crate) struct Mixer {
     revision: Option<u64>,
     /// The number of samples until the clock starts.
     delay: usize,
+    /// The number of times that the sound went back to the beginning of a segment.
+    delays: u32,
     /// The present volume, which approaches the one that was set.
     gain: f32,
     /// The change of `gain` per sample.
@@ -39,6 +43,7 @@ impl Mixer {
             rate: rate.into(),
             revision: None,
             delay: 0,
+            delays: 0,
             gain: 0.0,
             gain_step: 1.0 / (RAMP_S * rate as f32),
         }
@@ -47,6 +52,31 @@ impl Mixer {
     /// Fills `out`, whose first sample is heard at `heard_at`.
     pub(crate) fn mix(&mut self, out: &mut [Stereo], heard_at: Instant) {
         let transport = self.shared.transport();
+        let is_new = self.revision != Some(transport.revision);
+        if !transport.is_running || !is_new || !transport.waits_for_sound {
+            return self.mix_part(out, &transport, heard_at);
+        }
+        let stopped = Transport { is_running: false, ..transport };
+        if !self.shared.can_begin(transport.revision) {
+            return self.mix_part(out, &stopped, heard_at);
+        }
+        // The former position fades out first.
+        let fade = if self.gain > 0.0 { (1.0 / self.gain_step) as usize + 1 } else { 0 };
+        let (before, out) = out.split_at_mut(fade.min(out.len()));
+        if !before.is_empty() {
+            self.mix_part(before, &stopped, heard_at);
+        }
+        let heard_at = heard_at + Duration::from_secs_f64(before.len() as f64 / self.rate);
+        self.stretch.reset();
+        self.reader.resume();
+        self.stretch.jump(transport.position_ns as f64 * self.rate / 1e9);
+        (self.revision, self.delay) = (Some(transport.revision), 0);
+        self.mix_part(out, &transport, heard_at);
+        self.shared.has_begun.store(true, Ordering::Release);
+    }
+
+    /// Fills a part of a buffer in which the clock does not change.
+    fn mix_part(&mut self, out: &mut [Stereo], transport: &Transport, heard_at: Instant) {
         out.fill([0.0; 2]);
         if !transport.is_running && self.gain == 0.0 {
             self.revision = None;
@@ -55,20 +85,29 @@ impl Mixer {
             self.reader.read(i64::MIN, &mut []);
             return;
         }
-        if transport.is_running && self.revision != Some(transport.revision) {
+        let is_new = self.revision != Some(transport.revision);
+        if transport.is_running && (is_new || self.reader.is_held()) {
             self.revision = Some(transport.revision);
             let position_ns = transport.position_ns_at(heard_at);
+            self.reader.resume();
             self.stretch.jump(position_ns as f64 * self.rate / 1e9);
             let wait_s = transport.at.saturating_duration_since(heard_at).as_secs_f64();
             self.delay = (wait_s * self.rate) as usize;
         }
         let silent = self.delay.min(out.len());
         self.delay -= silent;
-        let position = self.stretch.position(transport.tempo);
+        let mut position = self.stretch.position(transport.tempo);
+        if let Some(begin) = self.reader.missed_beginning(position as i64) {
+            self.stretch.reset();
+            self.stretch.jump(begin as f64);
+            position = begin as f64;
+            self.delays = self.delays.wrapping_add(1);
+        }
         self.stretch.fill(&mut self.reader, transport.tempo, &mut out[silent..]);
         if transport.is_running && silent == 0 {
             let position_ns = (position / self.rate * 1e9) as i64;
-            self.shared.set_anchor(Anchor { revision: transport.revision, position_ns, heard_at });
+            let (revision, delays) = (transport.revision, self.delays);
+            self.shared.set_anchor(Anchor { revision, position_ns, heard_at, delays });
         }
         let wanted = if transport.is_running { self.shared.gain() } else { 0.0 };
         for sample in out {
@@ -104,18 +143,28 @@ mod tests {
     fn bench() -> Bench {
         let shared = Arc::new(Shared::new());
         let (mut writer, reader) = ring(2 * RATE as usize);
-        writer.mark(0);
+        writer.mark(0, false);
         writer.write(&(0..2 * RATE).map(|i| [i as f32 / 1e5; 2]).collect::<Vec<_>>());
         let mixer = Mixer::new(shared.clone(), reader, RATE);
         Bench { shared, writer, mixer, start: Instant::now() }
     }
 
     impl Bench {
+        fn set(&self, transport: Transport) {
+            self.shared.set_transport(transport, &std::thread::current());
+        }
+
         fn run(&self, revision: u64, is_running: bool, position_ms: i64, at_ms: u64) {
             let at = self.start + Duration::from_millis(at_ms);
             let position_ns = position_ms * 1_000_000;
-            let transport = Transport { revision, is_running, is_placed: true, position_ns, at, tempo: 1.0 };
-            self.shared.set_transport(transport, &std::thread::current());
+            self.set(Transport {
+                revision,
+                is_running,
+                position_ns,
+                at,
+                is_placed: true,
+                ..Transport::stopped()
+            });
         }
 
         /// Returns the positions of the samples in a buffer of 20 ms that is heard at `at_ms`.
@@ -140,6 +189,73 @@ mod tests {
         let anchor = bench.shared.take_anchor().unwrap();
         assert_eq!(anchor.position_ns, 570_000_000);
         assert_eq!(anchor.heard_at, bench.start + Duration::from_millis(171));
+    }
+
+    #[test]
+    fn a_clock_that_waits_starts_with_the_first_sample() {
+        let mut bench = bench();
+        let at = bench.start + Duration::from_secs(2);
+        let waiting = Transport {
+            is_placed: true,
+            is_running: true,
+            waits_for_sound: true,
+            at,
+            ..Transport::stopped()
+        };
+        bench.set(Transport { revision: 1, position_ns: 500_000_000, ..waiting });
+        assert!(bench.mix(100).iter().all(|sample| *sample == 0), "its samples are not in the ring");
+        bench.shared.ready.store(1, Ordering::Relaxed);
+        bench.shared.buffers.store(8, Ordering::Relaxed);
+        assert!(bench.mix(120).iter().all(|sample| *sample == 0), "the device does not play");
+        bench.shared.played_from.store(7, Ordering::Relaxed);
+        assert!(bench.mix(140).iter().all(|sample| *sample == 0), "the first buffer may wait for the device");
+        assert!(bench.shared.take_anchor().is_none());
+        bench.shared.buffers.store(9, Ordering::Relaxed);
+        let out = bench.mix(160);
+        assert_eq!((out[240], out[959]), (24_240, 24_959));
+        let anchor = bench.shared.take_anchor().unwrap();
+        assert_eq!(
+            (anchor.position_ns, anchor.heard_at),
+            (500_000_000, bench.start + Duration::from_millis(160))
+        );
+        // A pause that waits again, before the sound is silent: it fades out first.
+        bench.set(Transport { revision: 2, position_ns: 510_000_000, ..waiting });
+        bench.shared.ready.store(2, Ordering::Relaxed);
+        let out = bench.mix(180);
+        assert_eq!(out[959], 24_480 + 959 - 240);
+        assert_eq!(bench.shared.take_anchor().unwrap().position_ns, 510_000_000);
+    }
+
+    #[test]
+    fn samples_that_are_discarded_while_it_plays_are_followed_by_others() {
+        let mut bench = bench();
+        bench.run(1, true, 0, 0);
+        let _ = bench.mix(0);
+        // The track was opened again, at the clock's position.
+        bench.writer.discard();
+        let _ = bench.mix(20);
+        bench.writer.mark(1920, false);
+        bench.writer.write(&(1920..8000).map(|i| [i as f32 / 1e5; 2]).collect::<Vec<_>>());
+        assert_eq!(bench.mix(40)[900], 2820);
+    }
+
+    #[test]
+    fn a_segment_that_comes_late_is_heard_from_its_beginning() {
+        let mut bench = bench();
+        bench.run(1, true, 1900, 0);
+        let _ = bench.mix(0);
+        let _ = bench.shared.take_anchor();
+        for turn in 1..6 {
+            let _ = bench.mix(20 * turn);
+        }
+        assert_eq!(bench.shared.take_anchor().unwrap().delays, 0);
+        // The movie was repeated at 2 s; the sound is 20 ms beyond that.
+        bench.writer.mark(2 * i64::from(RATE), true);
+        bench.writer.write(&vec![[0.5; 2]; 4800]);
+        let out = bench.mix(120);
+        assert_eq!(out[0], 50_000);
+        let anchor = bench.shared.take_anchor().unwrap();
+        assert_eq!((anchor.position_ns, anchor.delays), (2_000_000_000, 1));
     }
 
     #[test]

@@ -38,6 +38,7 @@ pub(crate) struct Output {
     /// The device's name.
     pub(crate) name: String,
     is_playing: bool,
+    shared: Arc<Shared>,
 }
 
 impl Output {
@@ -66,12 +67,11 @@ impl Output {
         let fill = move |samples: &mut [f32], info: &OutputCallbackInfo| {
             let timestamp = info.timestamp();
             let latency = timestamp.playback.duration_since(timestamp.callback);
-            state.set_latency(latency);
             state.buffers.fetch_add(1, Ordering::Relaxed);
             let (out, rest): (&mut [Stereo], _) = samples.as_chunks_mut();
             mixer.mix(out, Instant::now() + latency);
             rest.fill(0.0);
-            if mixer.waiting() < low {
+            if mixer.waiting() < low || state.has_begun.load(Ordering::Relaxed) {
                 waker.unpark();
             }
         };
@@ -85,8 +85,9 @@ impl Output {
             }
         };
         shared.has_failed.store(false, Ordering::Release);
+        shared.played_from.store(u64::MAX, Ordering::Release);
         let stream = device.build_output_stream(config, fill, fail, Some(OPEN_TIMEOUT)).map_err(failed)?;
-        Ok(Some(Self { stream, writer, rate, name, is_playing: false }))
+        Ok(Some(Self { stream, writer, rate, name, is_playing: false, shared: shared.clone() }))
     }
 
     /// Lets the device play, or pauses it. A paused device needs no processor time.
@@ -95,11 +96,14 @@ impl Output {
     /// The device has gone.
     pub(crate) fn set_playing(&mut self, is_playing: bool) -> std::result::Result<(), cpal::Error> {
         if is_playing != self.is_playing {
-            if is_playing {
-                self.stream.play()?
+            let played_from = if is_playing {
+                self.stream.play()?;
+                self.shared.buffers.load(Ordering::Relaxed)
             } else {
-                self.stream.pause()?
-            }
+                self.stream.pause()?;
+                u64::MAX
+            };
+            self.shared.played_from.store(played_from, Ordering::Release);
             self.is_playing = is_playing;
         }
         Ok(())

@@ -24,16 +24,20 @@ const STALL: Duration = Duration::from_secs(3);
 /// The longest such time. It doubles with each stall of a device that does not play in between: a sink that is suspended goes on by
 /// itself, and a stream that is closed may leave its connection at the server.
 const MAX_STALL: Duration = Duration::from_secs(30);
-/// Seconds by which the sound may lag behind the clock before decoding continues at the clock's position.
-const MAX_LAG_S: f64 = 0.5;
+/// Nanoseconds by which the sound may lag behind the clock before decoding continues at the clock's position.
+const MAX_LAG_NS: i64 = 500_000_000;
+/// Nanoseconds of sound that are decoded before the sound of a clock that waits begins.
+const READY_NS: i64 = 200_000_000;
 /// Nanoseconds by which a time stamp may differ from the end of the samples before it and count as its continuation.
 const TOLERANCE_NS: i64 = 10_000_000;
 
 /// The state of the device and the track, for the user.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum SoundStatus {
-    /// There is no device, or it cannot be opened; one is looked for every two seconds.
+    /// The device and the track are being opened.
     #[default]
+    Opening,
+    /// There is no device, or it cannot be opened; one is looked for every two seconds.
     NoDevice,
     /// The movie has no sound, or the track cannot be played; the reason was then reported as an error.
     NoTrack,
@@ -71,7 +75,7 @@ impl Sound {
     /// # Errors
     /// If the thread cannot be started.
     pub fn start(waker: Waker) -> Result<Self> {
-        let state = State { movie: None, number: 0, errors: Vec::new(), status: SoundStatus::NoDevice };
+        let state = State { movie: None, number: 0, errors: Vec::new(), status: SoundStatus::Opening };
         let state = Arc::new(Mutex::new(state));
         let (shared, quit) = (Arc::new(Shared::new()), Arc::new(AtomicBool::new(false)));
         let player = Player {
@@ -100,16 +104,19 @@ impl Sound {
         Ok(Self { shared, state, quit, thread: Some(thread.map_err(failed)?) })
     }
 
-    /// Plays the sound of a movie, of the track with this index in [`SoundFeed::tracks`]; `None` plays nothing.
+    /// Plays the sound of a movie, of the track with this index in [`SoundFeed::tracks`]; `None` plays nothing. The sound is silent
+    /// until [`Sound::set_transport`] is called again: the clock so far is the former movie's.
     pub fn play(&self, movie: Option<(SoundFeed, usize)>) {
+        self.set_transport(Transport::stopped());
         let mut state = lock(&self.state);
+        state.status = if movie.is_some() { SoundStatus::Opening } else { SoundStatus::NoTrack };
         state.movie = movie;
         state.number += 1;
         drop(state);
         self.wake();
     }
 
-    /// Sets the clock that the sound follows.
+    /// Sets the clock that the sound follows: that of the movie which plays.
     pub fn set_transport(&self, transport: Transport) {
         if let Some(thread) = &self.thread {
             self.shared.set_transport(transport, thread.thread());
@@ -124,11 +131,6 @@ impl Sound {
     /// Takes the newest position that the device reported, if there is a new one.
     pub fn take_anchor(&self) -> Option<Anchor> {
         self.shared.take_anchor()
-    }
-
-    /// Returns the time from writing a sample to hearing it; zero while no device plays.
-    pub fn latency(&self) -> Duration {
-        self.shared.latency()
     }
 
     /// Takes the errors since the last call.
@@ -173,6 +175,10 @@ struct Cursor {
     next: i64,
     /// No sample was written yet.
     is_fresh: bool,
+    /// Decoding started at the segment's beginning, so that no sample of it may be lost.
+    begins: bool,
+    /// The [`Transport::revision`] of the waiting clock that this is for; `None` before that clock has a position.
+    revision: Option<u64>,
     /// The segment has no more samples.
     has_ended: bool,
 }
@@ -180,8 +186,73 @@ struct Cursor {
 impl Cursor {
     /// Returns the position after the last sample in nanoseconds.
     fn next_ns(&self, rate: u32) -> i64 {
-        (i128::from(self.next) * 1_000_000_000 / i128::from(rate)) as i64
+        ns_of(self.next, rate)
     }
+
+    /// Returns true if decoding started, before that clock had a position, where the sound of a clock that waits begins.
+    fn serves(&self, transport: &Transport) -> bool {
+        let is_there = self.begins && self.revision.is_none();
+        transport.waits_for_sound && is_there && self.segment.start_ns == transport.position_ns
+    }
+}
+
+/// Returns the time of a position in samples of this rate.
+fn ns_of(position: i64, rate: u32) -> i64 {
+    (i128::from(position) * 1_000_000_000 / i128::from(rate)) as i64
+}
+
+/// Returns the position in samples of this rate, of a time.
+fn position_of(ns: i64, rate: u32) -> i64 {
+    (i128::from(ns) * i128::from(rate) / 1_000_000_000) as i64
+}
+
+/// Where decoding is to start.
+#[derive(Debug, PartialEq)]
+struct Start {
+    segment: SoundSegment,
+    /// The position on the play timeline in nanoseconds.
+    from_ns: i64,
+    /// As [`Cursor::revision`].
+    revision: Option<u64>,
+    /// What is in the ring is of another position.
+    is_fresh: bool,
+}
+
+/// Returns where decoding should start, of a feed whose decoding is at `cursor`; `None` if it continues there. `rate` is the device's.
+fn next_start(cursor: Option<&Cursor>, feed: &SoundFeed, transport: &Transport, rate: u32) -> Option<Start> {
+    if !transport.is_placed {
+        // The first picture of the newest seek is on its way.
+        let segment = feed.newest_segment()?;
+        let is_there = cursor
+            .is_some_and(|cursor| cursor.segment == segment && cursor.begins && cursor.revision.is_none());
+        let start = Start { segment, from_ns: segment.start_ns, revision: None, is_fresh: true };
+        return (!is_there).then_some(start);
+    }
+    let clock_ns = transport.position_ns_at(Instant::now());
+    let starts = |revision, is_fresh| {
+        let segment = feed.segment_at(clock_ns)?;
+        Some(Start { segment, from_ns: clock_ns.max(segment.start_ns), revision, is_fresh })
+    };
+    let revision = transport.waits_for_sound.then_some(transport.revision);
+    let Some(cursor) = cursor else { return starts(revision, true) };
+    if revision.is_some() && cursor.revision != revision {
+        return starts(revision, true);
+    }
+    let next_ns = cursor.next_ns(rate);
+    if let Some(segment) = feed.segment_after(&cursor.segment) {
+        // The sound may end before the pictures do.
+        let is_over = cursor.has_ended || next_ns >= segment.start_ns || clock_ns >= segment.start_ns;
+        let is_lost = clock_ns.saturating_sub(segment.start_ns) > MAX_LAG_NS;
+        return match () {
+            () if is_lost => starts(cursor.revision, false),
+            () if is_over => {
+                Some(Start { segment, from_ns: segment.start_ns, revision: cursor.revision, is_fresh: false })
+            }
+            () => None,
+        };
+    }
+    let lags = clock_ns.saturating_sub(next_ns) > MAX_LAG_NS && !cursor.has_ended;
+    if lags { starts(cursor.revision, false) } else { None }
 }
 
 /// The state of the thread. Fields drop in order: the device before the file.
@@ -208,8 +279,9 @@ struct Player {
     cursor: Option<Cursor>,
     /// Samples that did not fit in the ring.
     pending: Vec<Stereo>,
-    /// The position of the first of `pending`, if it does not follow the last sample that was written.
-    mark: Option<i64>,
+    /// The position of the first of `pending`, if it does not follow the last sample that was written, and whether a segment begins
+    /// there.
+    mark: Option<(i64, bool)>,
     /// Damage of this movie's sound was reported; a movie that is repeated has the same damage again.
     has_warned: bool,
     /// An error of the device was reported, and no device has played since.
@@ -220,6 +292,9 @@ impl Player {
     /// Runs until the window ends.
     fn run(mut self) {
         while !self.quit.load(Ordering::Acquire) {
+            if self.shared.has_begun.swap(false, Ordering::AcqRel) {
+                (self.waker)();
+            }
             self.take_movie();
             let rest = self.update_device();
             if !self.decode() {
@@ -241,16 +316,22 @@ impl Player {
         self.retry_at = None;
         if let Some((feed, _)) = &self.feed {
             feed.set_listener(std::thread::current());
-            self.publish_device();
-        } else {
-            self.set_status(SoundStatus::NoTrack);
+            if self.output.is_some() {
+                self.publish_device();
+            }
         }
         self.close_reader();
     }
 
-    /// Sets the status.
+    /// Sets the status of the movie that is played, and wakes the window if it is another one.
     fn set_status(&self, status: SoundStatus) {
-        lock(&self.state).status = status;
+        let mut state = lock(&self.state);
+        if state.number != self.number || state.status == status {
+            return;
+        }
+        state.status = status;
+        drop(state);
+        (self.waker)();
     }
 
     /// Sets the status to the present device.
@@ -274,10 +355,11 @@ impl Player {
         if let Some(before) = std::mem::replace(&mut self.output, output) {
             before.close();
         }
-        self.publish_device();
+        if self.feed.is_some() {
+            self.publish_device();
+        }
         // Its rate may be another one.
         self.close_reader();
-        self.shared.set_latency(Duration::ZERO);
     }
 
     /// Adds an error for the window to take.
@@ -349,8 +431,12 @@ impl Player {
                     (self.opened_at, self.running_at, self.buffers.1) = (now, now, now);
                     self.set_device(Some(output));
                 }
-                Ok(None) => return RETRY,
+                Ok(None) => {
+                    self.publish_device();
+                    return RETRY;
+                }
                 Err(error) => {
+                    self.publish_device();
                     self.report_device(error);
                     return RETRY;
                 }
@@ -371,18 +457,25 @@ impl Player {
 
     /// Decodes a little into the ring; returns false if there is nothing to do at present.
     fn decode(&mut self) -> bool {
-        if self.output.is_none() || self.feed.is_none() {
-            return false;
+        let Some(rate) = self.output.as_ref().map(|output| output.rate) else { return false };
+        let Some((feed, _)) = &self.feed else { return false };
+        let transport = self.shared.transport();
+        if let Some(cursor) = self.cursor.as_mut().filter(|cursor| cursor.serves(&transport)) {
+            cursor.revision = Some(transport.revision);
         }
-        if let Some((segment, from_ns)) = self.next_start() {
-            self.start(segment, from_ns);
+        if let Some(start) = next_start(self.cursor.as_ref(), feed, &transport, rate) {
+            self.start(start);
             return true;
         }
-        if !self.pending.is_empty() {
-            return self.write_pending();
-        }
+        let worked = self.write_pending() || self.read();
+        self.note_ready(&transport, rate);
+        worked
+    }
+
+    /// Decodes the next samples, unless others wait; returns false if there are none.
+    fn read(&mut self) -> bool {
         let Some(cursor) = self.cursor.as_mut().filter(|cursor| !cursor.has_ended) else { return false };
-        let Some(reader) = &mut self.reader else { return false };
+        let Some(reader) = self.reader.as_mut().filter(|_| self.pending.is_empty()) else { return false };
         if let Some(samples) = reader.read() {
             self.queue(&samples);
             return true;
@@ -395,11 +488,24 @@ impl Player {
         true
     }
 
+    /// Notes that the sound of a clock that waits can begin: its first samples are in the ring, or all that there are.
+    fn note_ready(&self, transport: &Transport, rate: u32) {
+        let Some(cursor) = self.cursor.as_ref().filter(|cursor| cursor.revision == Some(transport.revision))
+        else {
+            return;
+        };
+        let written = cursor.next - self.pending.len() as i64 - cursor.from;
+        let is_whole = cursor.has_ended && self.pending.is_empty();
+        if is_whole || written >= position_of(READY_NS, rate) {
+            self.shared.ready.store(transport.revision, Ordering::Release);
+        }
+    }
+
     /// Writes samples that wait for space; returns false if none could be written.
     fn write_pending(&mut self) -> bool {
-        let Some(output) = &mut self.output else { return false };
-        if let Some(position) = self.mark {
-            if !output.writer.mark(position) {
+        let Some(output) = self.output.as_mut().filter(|_| !self.pending.is_empty()) else { return false };
+        if let Some((position, begins)) = self.mark {
+            if !output.writer.mark(position, begins) {
                 return false;
             }
             self.mark = None;
@@ -409,51 +515,22 @@ impl Player {
         written > 0
     }
 
-    /// Returns the samples of the device's rate in a time.
-    fn samples_of(&self, ns: i64) -> i64 {
-        let rate = self.output.as_ref().map_or(1, |output| output.rate);
-        (i128::from(ns) * i128::from(rate) / 1_000_000_000) as i64
-    }
-
-    /// Returns the segment at which decoding should start, and the position on the play timeline in nanoseconds; `None` if it
-    /// continues where it is.
-    fn next_start(&self) -> Option<(SoundSegment, i64)> {
-        let (feed, _) = self.feed.as_ref()?;
-        let transport = self.shared.transport();
-        let clock_ns = transport.is_placed.then(|| transport.position_ns_at(Instant::now()));
-        let cursor = self.cursor.as_ref();
-        let next_ns = cursor.map(|cursor| cursor.next_ns(self.output.as_ref().map_or(1, |o| o.rate)));
-        let segment = match clock_ns {
-            Some(clock_ns) => feed.segment_at(next_ns.map_or(clock_ns, |next_ns| next_ns.max(clock_ns)))?,
-            // Until the first picture is shown, the newest seek counts.
-            None => feed.newest_segment()?,
-        };
-        let from_ns = clock_ns.map_or(segment.start_ns, |clock_ns| clock_ns.max(segment.start_ns));
-        match cursor {
-            Some(cursor) if cursor.segment == segment => {
-                let lag_ns = clock_ns.zip(next_ns).map_or(0, |(clock_ns, next_ns)| clock_ns - next_ns);
-                let is_lost = lag_ns as f64 > MAX_LAG_S * 1e9 && !cursor.has_ended;
-                is_lost.then_some((segment, from_ns))
-            }
-            _ => Some((segment, from_ns)),
-        }
-    }
-
     /// Starts to decode at a position of the play timeline.
-    fn start(&mut self, segment: SoundSegment, from_ns: i64) {
+    fn start(&mut self, Start { segment, from_ns, revision, is_fresh }: Start) {
+        let (Some(output), Some((feed, track))) = (&self.output, &self.feed) else { return };
         self.pending.clear();
         self.mark = None;
-        let is_placed = self.shared.transport().is_placed;
-        let (Some(output), Some((feed, track))) = (&self.output, &self.feed) else { return };
-        if !is_placed {
+        if is_fresh {
             output.writer.discard();
         }
         let opened = match self.reader.take() {
             Some(reader) => Ok(reader),
             None => feed.open(*track, output.rate),
         };
-        let next = self.samples_of(from_ns);
-        let mut cursor = Cursor { segment, from: next, next, is_fresh: true, has_ended: false };
+        let from = position_of(from_ns, output.rate);
+        let begins = from_ns == segment.start_ns;
+        let mut cursor =
+            Cursor { segment, from, next: from, is_fresh: true, begins, revision, has_ended: false };
         match opened {
             Ok(mut reader) => {
                 let movie_ns = from_ns.saturating_sub(cursor.segment.base_ns);
@@ -472,18 +549,17 @@ impl Player {
 
     /// Makes samples wait to be written, without those before the position at which decoding started.
     fn queue(&mut self, samples: &Samples) {
-        let Some(cursor) = &self.cursor else { return };
+        let (Some(cursor), Some(output)) = (&mut self.cursor, &self.output) else { return };
         let at_ns = cursor.segment.base_ns.saturating_add(samples.movie_ns);
-        let position = self.samples_of(at_ns);
-        let tolerance = self.samples_of(TOLERANCE_NS);
-        let Some(cursor) = &mut self.cursor else { return };
+        let position = position_of(at_ns, output.rate);
+        let tolerance = position_of(TOLERANCE_NS, output.rate);
         let early = usize::try_from(cursor.from.saturating_sub(position)).unwrap_or(0);
         let Some(samples) = samples.data.get(early..).filter(|samples| !samples.is_empty()) else { return };
         let position = position.saturating_add(early as i64);
         if cursor.is_fresh || (position - cursor.next).abs() > tolerance {
+            self.mark = Some((position, cursor.is_fresh && cursor.begins));
             cursor.is_fresh = false;
             cursor.next = position;
-            self.mark = Some(position);
         }
         cursor.next = cursor.next.saturating_add(samples.len() as i64);
         self.pending.extend_from_slice(samples);

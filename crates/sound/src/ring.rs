@@ -23,6 +23,8 @@ struct Mark {
     index: u64,
     /// The position of the next sample.
     position: i64,
+    /// A segment begins there, of which no sample may be lost.
+    begins: bool,
 }
 
 /// The end of a ring that the decoding thread fills.
@@ -30,7 +32,18 @@ pub(crate) struct Writer {
     samples: Producer<Stereo>,
     marks: Producer<Mark>,
     written: u64,
-    discard_to: Arc<AtomicU64>,
+    marked: u64,
+    discarded: Arc<Discarded>,
+}
+
+/// What the reader is to drop: everything that was written before the last [`Writer::discard`].
+#[derive(Default)]
+struct Discarded {
+    /// The number of calls.
+    count: AtomicU64,
+    /// The numbers of samples and of marks that were written before.
+    samples: AtomicU64,
+    marks: AtomicU64,
 }
 
 /// The end of a ring that the device's callback empties.
@@ -39,29 +52,41 @@ pub(crate) struct Reader {
     marks: Consumer<Mark>,
     /// The number of samples taken from the ring.
     taken: u64,
+    /// The number of marks taken from the ring.
+    taken_marks: u64,
     /// Position of the next sample in the ring; meaningless before the first mark.
     next: i64,
     /// Samples taken from the ring that may be read again; the last one precedes `next`, unless a mark lies between.
     window: VecDeque<Stereo>,
     /// Position of the first sample in `window`.
     start: i64,
-    discard_to: Arc<AtomicU64>,
+    discarded: Arc<Discarded>,
+    /// The number of calls of [`Writer::discard`] that were obeyed.
+    obeyed: u64,
+    /// Samples were discarded since the last [`Reader::resume`]: what follows in the ring is of another position, and is kept.
+    is_held: bool,
+    /// The largest number of samples by which the beginning of a segment may be missed and made up for.
+    max_delay: i64,
 }
 
 /// Creates a ring for `capacity` samples.
 pub(crate) fn ring(capacity: usize) -> (Writer, Reader) {
     let (samples, taken) = RingBuffer::new(capacity);
     let (marks, taken_marks) = RingBuffer::new(MAX_MARKS);
-    let discard_to = Arc::new(AtomicU64::new(0));
-    let writer = Writer { samples, marks, written: 0, discard_to: discard_to.clone() };
+    let discarded = Arc::<Discarded>::default();
+    let writer = Writer { samples, marks, written: 0, marked: 0, discarded: discarded.clone() };
     let reader = Reader {
         samples: taken,
         marks: taken_marks,
         taken: 0,
+        taken_marks: 0,
         next: 0,
         window: VecDeque::with_capacity(capacity),
         start: 0,
-        discard_to,
+        discarded,
+        obeyed: 0,
+        is_held: true,
+        max_delay: capacity as i64 / 2,
     };
     (writer, reader)
 }
@@ -72,9 +97,12 @@ impl Writer {
         self.samples.slots()
     }
 
-    /// Sets the position of the next sample. Returns false if there are too many marks in the ring.
-    pub(crate) fn mark(&mut self, position: i64) -> bool {
-        self.marks.push(Mark { index: self.written, position }).is_ok()
+    /// Sets the position of the next sample. `begins` is true if a segment begins there. Returns false if there are too many marks in
+    /// the ring.
+    pub(crate) fn mark(&mut self, position: i64, begins: bool) -> bool {
+        let is_marked = self.marks.push(Mark { index: self.written, position, begins }).is_ok();
+        self.marked += u64::from(is_marked);
+        is_marked
     }
 
     /// Appends as many samples as fit; returns their number.
@@ -86,9 +114,11 @@ impl Writer {
         count
     }
 
-    /// Makes the reader drop everything that was written so far.
+    /// Makes the reader drop everything that was written so far, and keep what follows until [`Reader::resume`].
     pub(crate) fn discard(&self) {
-        self.discard_to.store(self.written, Ordering::Release);
+        self.discarded.samples.store(self.written, Ordering::Relaxed);
+        self.discarded.marks.store(self.marked, Ordering::Relaxed);
+        self.discarded.count.fetch_add(1, Ordering::Release);
     }
 }
 
@@ -96,6 +126,29 @@ impl Reader {
     /// Returns the number of samples in the ring.
     pub(crate) fn waiting(&self) -> usize {
         self.samples.slots()
+    }
+
+    /// Lets samples be taken that were written after the last [`Writer::discard`].
+    pub(crate) fn resume(&mut self) {
+        self.drop_discarded();
+        if std::mem::replace(&mut self.is_held, false) {
+            self.window.clear();
+        }
+    }
+
+    /// Returns true if samples were discarded since the last [`Reader::resume`].
+    pub(crate) fn is_held(&mut self) -> bool {
+        self.drop_discarded();
+        self.is_held
+    }
+
+    /// Returns the beginning of the segment that comes next if it lies before `position`: its samples were written too late. A beginning
+    /// that was missed by more than half of the ring is not made up for.
+    pub(crate) fn missed_beginning(&mut self, position: i64) -> Option<i64> {
+        self.drop_discarded();
+        let mark = self.marks.peek().ok().filter(|mark| mark.begins && !self.is_held)?;
+        let missed = position.saturating_sub(mark.position);
+        (0 < missed && missed <= self.max_delay).then_some(mark.position)
     }
 
     /// Drops the samples before `position`: they are not read again.
@@ -132,12 +185,29 @@ impl Reader {
         }
     }
 
+    /// Drops what is to be discarded. The window stays until [`Reader::resume`], so that it can fade out.
+    fn drop_discarded(&mut self) {
+        let count = self.discarded.count.load(Ordering::Acquire);
+        if self.obeyed == count {
+            return;
+        }
+        (self.obeyed, self.is_held) = (count, true);
+        self.skip(self.discarded.samples.load(Ordering::Relaxed).saturating_sub(self.taken));
+        while self.taken_marks < self.discarded.marks.load(Ordering::Relaxed) && self.take_mark() {}
+    }
+
+    /// Removes the next mark; returns false if there is none.
+    fn take_mark(&mut self) -> bool {
+        let is_taken = self.marks.pop().is_ok();
+        self.taken_marks += u64::from(is_taken);
+        is_taken
+    }
+
     /// Takes samples from the ring until the window reaches `end`, or the ring is empty. Samples before `begin` are dropped.
     fn take_until(&mut self, begin: i64, end: i64) {
-        let discard_to = self.discard_to.load(Ordering::Acquire);
-        if self.taken < discard_to {
-            self.window.clear();
-            self.skip(discard_to - self.taken);
+        self.drop_discarded();
+        if self.is_held {
+            return;
         }
         loop {
             let mark = self.marks.peek().ok().copied();
@@ -152,7 +222,7 @@ impl Reader {
                 if self.taken < mark.index {
                     return;
                 }
-                let _ = self.marks.pop();
+                self.take_mark();
                 self.next = mark.position;
                 continue;
             }
@@ -204,6 +274,13 @@ mod tests {
         (first..first + count).map(|value| [value as f32, -1.0]).collect()
     }
 
+    /// Returns a ring whose reader takes samples.
+    fn started(capacity: usize) -> (Writer, Reader) {
+        let (writer, mut reader) = ring(capacity);
+        reader.resume();
+        (writer, reader)
+    }
+
     fn read(reader: &mut Reader, position: i64, count: usize) -> Vec<i64> {
         let mut out = vec![[9.0; 2]; count];
         reader.read(position, &mut out);
@@ -212,9 +289,9 @@ mod tests {
 
     #[test]
     fn samples_have_their_positions() {
-        let (mut writer, mut reader) = ring(100);
+        let (mut writer, mut reader) = started(100);
         assert_eq!(read(&mut reader, 0, 3), [0, 0, 0], "silence at first");
-        assert!(writer.mark(10));
+        assert!(writer.mark(10, false));
         assert_eq!(writer.write(&ramp(10, 20)), 20);
         assert_eq!(read(&mut reader, 8, 4), [0, 0, 10, 11]);
         assert_eq!(read(&mut reader, 8, 4), [0, 0, 10, 11], "once more");
@@ -225,10 +302,10 @@ mod tests {
 
     #[test]
     fn late_samples_are_dropped_and_gaps_are_silent() {
-        let (mut writer, mut reader) = ring(100);
-        writer.mark(0);
+        let (mut writer, mut reader) = started(100);
+        writer.mark(0, false);
         writer.write(&ramp(1, 10));
-        writer.mark(15);
+        writer.mark(15, false);
         writer.write(&ramp(100, 10));
         assert_eq!(read(&mut reader, 8, 12), [9, 10, 0, 0, 0, 0, 0, 100, 101, 102, 103, 104]);
         assert_eq!(read(&mut reader, 50, 2), [0, 0]);
@@ -237,44 +314,79 @@ mod tests {
 
     #[test]
     fn a_mark_replaces_the_samples_after_its_position() {
-        let (mut writer, mut reader) = ring(100);
-        writer.mark(0);
+        let (mut writer, mut reader) = started(100);
+        writer.mark(0, false);
         writer.write(&ramp(1, 20));
         // The movie begins again after eight frames.
-        writer.mark(8);
+        writer.mark(8, false);
         writer.write(&ramp(1000, 5));
         assert_eq!(read(&mut reader, 0, 12), [1, 2, 3, 4, 5, 6, 7, 8, 1000, 1001, 1002, 1003]);
-        let (mut writer, mut reader) = ring(100);
-        writer.mark(0);
+        let (mut writer, mut reader) = started(100);
+        writer.mark(0, false);
         writer.write(&ramp(1, 20));
         assert_eq!(read(&mut reader, 0, 12).last(), Some(&12), "taken before the mark came");
-        writer.mark(8);
+        writer.mark(8, false);
         writer.write(&ramp(1000, 9));
         assert_eq!(read(&mut reader, 6, 6), [7, 8, 1000, 1001, 1002, 1003]);
     }
 
     #[test]
     fn discarding_makes_space() {
-        let (mut writer, mut reader) = ring(16);
-        writer.mark(0);
+        let (mut writer, mut reader) = started(16);
+        writer.mark(0, false);
         assert_eq!(writer.write(&ramp(1, 20)), 16);
+        assert_eq!(read(&mut reader, 0, 2), [1, 2]);
         writer.discard();
-        assert!(writer.mark(100));
-        assert_eq!(writer.space(), 0);
-        assert_eq!(read(&mut reader, 0, 2), [0, 0]);
+        assert!(writer.mark(100, false));
+        assert_eq!(writer.space(), 2);
+        assert_eq!(read(&mut reader, 0, 2), [1, 2], "until it resumes, the former samples can fade out");
         assert_eq!(writer.space(), 16);
         writer.write(&ramp(7, 4));
+        assert_eq!(read(&mut reader, 200, 2), [0, 0], "nothing is taken");
+        reader.resume();
         assert_eq!(read(&mut reader, 100, 5), [7, 8, 9, 10, 0]);
     }
 
     #[test]
+    fn a_beginning_that_comes_late_is_made_up_for() {
+        let (mut writer, mut reader) = started(100);
+        writer.mark(0, true);
+        writer.write(&ramp(1, 20));
+        assert_eq!(reader.missed_beginning(0), None);
+        assert_eq!(read(&mut reader, 0, 30).last(), Some(&0));
+        writer.mark(25, true);
+        writer.write(&ramp(1, 20));
+        assert_eq!(reader.missed_beginning(25), None, "in time");
+        assert_eq!(reader.missed_beginning(80), None, "too late");
+        assert_eq!(reader.missed_beginning(30), Some(25));
+        assert_eq!(read(&mut reader, 25, 3), [1, 2, 3]);
+        assert_eq!(reader.missed_beginning(28), None);
+        // A gap in the sound is no beginning.
+        writer.mark(50, false);
+        writer.write(&ramp(1, 4));
+        assert_eq!(read(&mut reader, 45, 1), [0]);
+        assert_eq!(reader.missed_beginning(60), None);
+    }
+
+    #[test]
+    fn marks_without_samples_are_discarded_too() {
+        let (mut writer, mut reader) = started(16);
+        writer.mark(90, true);
+        writer.discard();
+        writer.mark(10, true);
+        writer.write(&ramp(1, 4));
+        reader.resume();
+        assert_eq!(read(&mut reader, 10, 4), [1, 2, 3, 4]);
+    }
+
+    #[test]
     fn positions_far_apart_cost_nothing() {
-        let (mut writer, mut reader) = ring(16);
-        writer.mark(i64::MAX - 4);
+        let (mut writer, mut reader) = started(16);
+        writer.mark(i64::MAX - 4, false);
         writer.write(&ramp(1, 16));
         assert_eq!(read(&mut reader, 0, 2), [0, 0]);
         assert_eq!(read(&mut reader, i64::MAX - 8, 6), [0, 0, 0, 0, 1, 2]);
-        writer.mark(i64::MIN);
+        writer.mark(i64::MIN, false);
         assert_eq!(read(&mut reader, i64::MIN, 2), [0, 0]);
     }
 }

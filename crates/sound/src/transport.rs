@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::Thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use video::Clock;
 
@@ -12,10 +12,13 @@ use video::Clock;
 pub struct Transport {
     /// Changes when the position jumps, the tempo changes or the clock stops or continues; not when it is adjusted to the sound.
     pub revision: u64,
-    /// False in a pause, and while the first picture after a start or a seek is not shown.
+    /// False in a pause, and while the first picture after a start or a seek is not filtered.
     pub is_running: bool,
-    /// True if the position is known: the first picture after a start or a seek was shown.
+    /// True if the position is known: the first picture after a start or a seek is filtered.
     pub is_placed: bool,
+    /// True if the clock waits for the sound: the sound begins with the sample at `position_ns`, as soon as it can. Otherwise it
+    /// joins at the clock's position.
+    pub waits_for_sound: bool,
     /// The position at `at` in nanoseconds.
     pub position_ns: i64,
     /// When the clock has this position. A later time means that the clock starts then.
@@ -26,12 +29,13 @@ pub struct Transport {
 
 impl Transport {
     /// Returns the state of `clock`. `is_placed` is true if its position is valid; the sound is silent otherwise.
-    pub fn new(clock: &Clock, is_placed: bool) -> Self {
+    pub fn new(clock: &Clock, is_placed: bool, waits_for_sound: bool) -> Self {
         let (position_ns, started) = clock.reference();
         Self {
             revision: clock.revision(),
             is_running: is_placed && started.is_some(),
             is_placed,
+            waits_for_sound,
             position_ns,
             at: started.unwrap_or_else(Instant::now),
             tempo: clock.speed(),
@@ -41,7 +45,15 @@ impl Transport {
     /// Returns a clock that stands, without a position.
     pub(crate) fn stopped() -> Self {
         let at = Instant::now();
-        Self { revision: 0, is_running: false, is_placed: false, position_ns: 0, at, tempo: 1.0 }
+        Self {
+            revision: 0,
+            is_running: false,
+            is_placed: false,
+            waits_for_sound: false,
+            position_ns: 0,
+            at,
+            tempo: 1.0,
+        }
     }
 
     /// Returns the position at `now` in nanoseconds. Before a clock that runs was started, it has the position of its start.
@@ -63,6 +75,8 @@ pub struct Anchor {
     pub position_ns: i64,
     /// When that position is heard.
     pub heard_at: Instant,
+    /// The number of times that the sound went back, because its next segment came late: the clock must go back at once.
+    pub delays: u32,
 }
 
 /// The state that the window, the decoding thread and the device's callback share.
@@ -71,12 +85,16 @@ pub(crate) struct Shared {
     anchor: Mutex<Option<Anchor>>,
     /// The bits of the factor by which samples are multiplied.
     gain: AtomicU32,
-    /// The time from writing a sample to hearing it, in microseconds; 0 while unknown.
-    latency_us: AtomicU32,
     /// The device has failed: its stream must be opened again.
     pub(crate) has_failed: AtomicBool,
     /// The number of buffers that the device has asked for.
     pub(crate) buffers: AtomicU64,
+    /// The value of `buffers` when the device last started to play; `u64::MAX` while it does not play.
+    pub(crate) played_from: AtomicU64,
+    /// The [`Transport::revision`] whose first samples are in the ring; `u64::MAX` at first.
+    pub(crate) ready: AtomicU64,
+    /// The sound of a clock that waits has begun, and the window does not know yet.
+    pub(crate) has_begun: AtomicBool,
 }
 
 impl Shared {
@@ -86,10 +104,21 @@ impl Shared {
             transport: Mutex::new(Transport::stopped()),
             anchor: Mutex::default(),
             gain: AtomicU32::new(1.0_f32.to_bits()),
-            latency_us: AtomicU32::new(0),
             has_failed: AtomicBool::new(false),
             buffers: AtomicU64::new(0),
+            played_from: AtomicU64::new(u64::MAX),
+            ready: AtomicU64::new(u64::MAX),
+            has_begun: AtomicBool::new(false),
         }
+    }
+
+    /// Returns true if the sound of a clock with this revision can begin: its samples are in the ring, and the device consumes what it
+    /// gets. The first buffer of a stream, or after a pause, is asked for at once and heard when the device has woken up, which may
+    /// take more than a second.
+    pub(crate) fn can_begin(&self, revision: u64) -> bool {
+        let buffers = self.buffers.load(Ordering::Relaxed);
+        let plays = buffers > self.played_from.load(Ordering::Acquire).saturating_add(1);
+        plays && self.ready.load(Ordering::Acquire) == revision
     }
 
     /// Returns the clock.
@@ -126,15 +155,5 @@ impl Shared {
     /// Sets the factor by which samples are multiplied.
     pub(crate) fn set_gain(&self, gain: f32) {
         self.gain.store(gain.to_bits(), Ordering::Relaxed);
-    }
-
-    /// Returns the time from writing a sample to hearing it; zero while no device plays.
-    pub(crate) fn latency(&self) -> Duration {
-        Duration::from_micros(self.latency_us.load(Ordering::Relaxed).into())
-    }
-
-    /// Sets the time from writing a sample to hearing it.
-    pub(crate) fn set_latency(&self, latency: Duration) {
-        self.latency_us.store(u32::try_from(latency.as_micros()).unwrap_or(0), Ordering::Relaxed);
     }
 }

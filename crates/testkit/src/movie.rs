@@ -45,7 +45,7 @@ pub struct Movie {
     pub tags: Option<(u32, u32)>,
     /// The duration of the last frame in milliseconds, where the container stores it.
     pub last_ms: Option<i64>,
-    /// The duration of a silent audio stream in milliseconds.
+    /// The duration in milliseconds of an audio stream with [`tone`].
     pub sound_ms: Option<i64>,
     /// Start and duration of a subtitle in milliseconds.
     pub subtitle_ms: Option<(i64, i64)>,
@@ -175,9 +175,11 @@ impl Movie {
         let time_base = output.stream(0).expect("the stream").time_base();
 
         if let (Some(stream), Some(length_ms)) = (sound, self.sound_ms) {
-            // Silence in packets of a tenth of a second.
+            // Packets of a tenth of a second.
             for start_ms in (0..length_ms).step_by(100) {
-                let data = vec![0; 2 * SOUND_RATE as usize / 10];
+                let time = |sample: i32| start_ms as f64 / 1e3 + f64::from(sample) / f64::from(SOUND_RATE);
+                let samples = (0..SOUND_RATE / 10).map(|sample| (16_384.0 * tone(time(sample))) as i16);
+                let data: Vec<u8> = samples.flat_map(i16::to_le_bytes).collect();
                 write_packet(&mut output, stream, &data, (self.offset_ms + start_ms, 100));
             }
         }
@@ -214,7 +216,17 @@ impl Movie {
     }
 }
 
-/// The sample rate of the silence; FLV supports it too.
+/// Returns the sample at `t` seconds of a tone that rises by [`TONE_RISE`], so that its frequency tells the time.
+pub fn tone(t: f64) -> f64 {
+    (std::f64::consts::TAU * (TONE_BASE * t + TONE_RISE / 2.0 * t * t)).sin()
+}
+
+/// The frequency of [`tone`] at its beginning, in hertz.
+pub const TONE_BASE: f64 = 600.0;
+/// Hertz by which the frequency of [`tone`] rises in a second.
+pub const TONE_RISE: f64 = 200.0;
+
+/// The sample rate of the tone; FLV supports it too.
 const SOUND_RATE: i32 = 11025;
 
 /// Adds an audio stream of 16-bit samples; returns its index.

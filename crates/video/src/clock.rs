@@ -23,7 +23,7 @@ pub struct Clock {
     started: Option<Instant>,
     /// The speed: seconds of the play timeline per second of real time.
     speed: f64,
-    /// The number of changes other than [`Clock::adjust`].
+    /// The number of changes other than [`Clock::adjust`] and [`Clock::start_with_sound`].
     revision: u64,
 }
 
@@ -38,9 +38,16 @@ impl Clock {
         (self.base_ns, self.started)
     }
 
-    /// Returns the number of changes so far: of position, speed or pause, except adjustments.
+    /// Returns the number of changes so far: of position, speed or pause, except those that follow the sound.
     pub fn revision(&self) -> u64 {
         self.revision
+    }
+
+    /// Starts a running clock at `pts_ns` at the time `at`, because the sound that it waited for is heard then.
+    pub fn start_with_sound(&mut self, pts_ns: i64, at: Instant) {
+        if self.started.is_some() {
+            (self.base_ns, self.started) = (pts_ns, Some(at));
+        }
     }
 
     /// Moves the position by `ns` nanoseconds, because another clock shows that this one is wrong by that.

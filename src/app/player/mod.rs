@@ -298,6 +298,7 @@ impl<'a> Player<'a> {
             true => Tick { redraw: false, wake_at: None },
             false => movies.scenes.current_mut().tick(&mut cx.frames),
         };
+        self.sound.publish_clock(&cx.frames.schedule);
         devices.handle_frame_needs(cx);
         let others = match self.check.shown().state.is_under_way() {
             true => Some(Wait::Check),

@@ -1,10 +1,10 @@
 //! The movie's sound: follows the movie's clock, which in turn follows the sound, and the keys for volume and tracks.
 
-use std::time::Duration;
-
 use super::PlayerContext;
 use ::sound::{Sound, SoundStatus, Transport};
+use base::error::Error;
 use base::jobs::Waker;
+use engine::frame_loop::Schedule;
 use overlay::SoundView;
 use video::SoundFeed;
 
@@ -45,7 +45,7 @@ impl SoundControl {
         control
     }
 
-    /// Plays the sound of the current movie in step with its pictures. Call it in each turn.
+    /// Plays the sound of the current movie, and lets its clock follow it. Call it in each turn, before the frames'.
     pub(super) fn update(&mut self, cx: &mut PlayerContext) {
         let feed = cx.frames.intake.decoder().sound();
         if self.feed.as_ref().is_none_or(|present| !present.is_same(feed)) {
@@ -54,23 +54,32 @@ impl SoundControl {
             self.play();
         }
         let Some(sound) = &self.sound else { return };
-        let schedule = &mut cx.frames.schedule;
-        let transport = Transport::new(schedule.clock(), schedule.has_started());
-        if let Some(anchor) = sound.take_anchor().filter(|anchor| anchor.revision == transport.revision) {
-            schedule.follow_sound(anchor.position_ns, anchor.heard_at);
-        }
         let status = sound.status();
-        if matches!(status, SoundStatus::Device(_)) {
-            schedule.set_start_delay(sound.latency());
-        } else {
-            schedule.set_start_delay(Duration::ZERO);
+        let schedule = &mut cx.frames.schedule;
+        schedule.set_expects_sound(matches!(status, SoundStatus::Opening | SoundStatus::Device(_)));
+        let revision = schedule.clock().revision();
+        if let Some(anchor) = sound.take_anchor().filter(|anchor| anchor.revision == revision) {
+            schedule.follow_sound(anchor.position_ns, anchor.heard_at, anchor.delays);
+        }
+        if !matches!(status, SoundStatus::Device(_)) {
             schedule.lose_sound();
         }
-        sound.set_transport(Transport::new(schedule.clock(), schedule.has_started()));
+        let is_late = schedule.give_up_sound();
         sound.take_errors().into_iter().for_each(|error| cx.notify(error, false));
+        if is_late {
+            cx.notify(late_sound(&status), false);
+        }
         if status != self.status {
             self.status = status;
             self.describe();
+        }
+    }
+
+    /// Hands the movie's clock to the sound. Call it in each turn, after the frames'.
+    pub(super) fn publish_clock(&self, schedule: &Schedule) {
+        if let Some(sound) = &self.sound {
+            let waits = schedule.waits_for_sound();
+            sound.set_transport(Transport::new(schedule.clock(), schedule.is_placed(), waits));
         }
     }
 
@@ -95,6 +104,7 @@ impl SoundControl {
         };
         let device = match &self.status {
             SoundStatus::Device(name) => format!("Device: {name}."),
+            SoundStatus::Opening => "The device is being opened.".to_owned(),
             SoundStatus::NoTrack => "This track cannot be played.".to_owned(),
             SoundStatus::NoDevice => {
                 "There is no audio device; clreel looks for one every two seconds.".to_owned()
@@ -167,6 +177,7 @@ impl SoundControl {
         };
         if tracks.len() > 1 {
             self.play();
+            cx.frames.schedule.wait_for_sound();
         }
         cx.overlay.show_message(text);
     }
@@ -185,4 +196,14 @@ impl SoundControl {
     pub(super) fn end(&mut self) -> bool {
         self.sound.take().is_none_or(|mut sound| sound.end())
     }
+}
+
+/// Returns the warning that the picture plays without its sound so far.
+fn late_sound(status: &SoundStatus) -> Error {
+    let device = match status {
+        SoundStatus::Device(name) => format!("The audio device '{name}' has played nothing for two seconds."),
+        _ => "The audio device could not be opened within two seconds.".to_owned(),
+    };
+    let hint = "If nothing is heard, close other programs that use the device, or choose another one in the desktop's settings.";
+    Error::new("The sound begins later than the picture.", device, hint)
 }

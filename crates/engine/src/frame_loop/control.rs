@@ -126,14 +126,14 @@ impl FrameLoop {
         // Packed planes lie in the memory of a device that may go meanwhile.
         frames.iter().for_each(|frame| drop(frame.packed.take()));
         let parked = self.intake.park(frames);
-        self.start_over();
+        self.start_over(true);
         parked
     }
 
     /// Plays a movie in place of the current one. The picture on the screen stays until the first new picture is ready.
     pub fn play(&mut self, ParkedMovie { decoder, frames }: ParkedMovie) {
         self.intake.play(decoder);
-        self.start_over();
+        self.start_over(true);
         self.intake.resume(frames);
     }
 
@@ -142,13 +142,14 @@ impl FrameLoop {
     pub fn seek(&mut self, to: Seek) -> bool {
         let has_sought = self.intake.seek(to);
         if has_sought {
-            self.start_over();
+            // While the position is dragged, pictures come first.
+            self.start_over(!matches!(to, Seek::Keyframe(_)));
         }
         has_sought
     }
 
-    /// Gives up all frames between the decoder and the screen. The next frame starts the movie's clock.
-    fn start_over(&mut self) {
+    /// Gives up all frames between the decoder and the screen. The next frame starts the movie's clock, with its sound if `with_sound`.
+    fn start_over(&mut self, with_sound: bool) {
         // First, so that no frame that is given up is taken again.
         self.intake.restart();
         self.filters.generation = self.intake.generation;
@@ -158,7 +159,7 @@ impl FrameLoop {
         self.handle_filter_events();
         let ready = self.presenter.remove(|_| true);
         self.give_up(ready);
-        self.schedule.restart();
+        self.schedule.restart(with_sound);
         self.schedule.interrupt();
         self.choice.failed = None;
     }

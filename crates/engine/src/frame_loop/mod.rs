@@ -155,6 +155,9 @@ impl FrameLoop {
         while self.submit() {}
         self.filters.compare_next(self.wipe.compares());
         self.handle_filter_events();
+        if let Some(first) = self.presenter.ready().front() {
+            self.schedule.place(first.origin.frame.pts_ns);
+        }
         // Last: the device is at work meanwhile.
         self.presenter.upload_pictures();
         if self.wipe.second().is_none() {

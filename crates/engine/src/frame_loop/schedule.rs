@@ -29,6 +29,8 @@ pub(super) const BUSY_AFTER_S: f64 = 0.25;
 const MAX_DRIFT_NS: i64 = 60_000_000;
 /// After this many larger differences in a row the clock jumps.
 const JUMP_AFTER: u32 = 4;
+/// How long the clock waits for the first sample to be heard: a sink that was idle may take more than a second to wake up.
+const SOUND_WAIT: Duration = Duration::from_secs(2);
 /// The clock is adjusted by one part in this many of a difference, since single positions of the sound are not exact.
 const ADJUSTMENT: i64 = 8;
 
@@ -37,16 +39,24 @@ pub struct Schedule {
     clock: Clock,
     /// Pictures are shown as soon as they are filtered, instead of at their timestamps.
     is_unpaced: bool,
-    /// The movie's clock runs, because its first picture was shown. False again after a seek, a step or another movie.
+    /// The first picture was shown. False again after a seek, a step or another movie.
     has_started: bool,
+    /// The clock has a position: the first picture was shown, or waits for its sound.
+    is_placed: bool,
     /// When the loop was created, or the last seek, step or other movie began.
     restarted_at: Instant,
     /// The moving average of the time for drawing and swapping, in nanoseconds.
     draw_ns: i64,
     /// The number of interruptions so far.
     interruptions: u64,
-    /// The time from a first picture to the start of the clock: that in which its sound reaches the ear.
-    start_delay: Duration,
+    /// A device is to play the movie's sound.
+    expects_sound: bool,
+    /// The next first picture waits for its sound; false for a seek of which only the picture counts.
+    picture_waits: bool,
+    /// Until when the clock waits for the first sample to be heard; `None` if it does not wait.
+    waits_until: Option<Instant>,
+    /// The number of times that the sound has gone back, as it reported last.
+    sound_delays: u32,
     /// The position of the sound less that of the clock, in nanoseconds; `None` while no sound is heard.
     sound_lead_ns: Option<i64>,
     /// The number of differences in a row that were too large.
@@ -60,10 +70,14 @@ impl Schedule {
             clock: Clock::new(0, Instant::now()),
             is_unpaced,
             has_started: false,
+            is_placed: false,
             restarted_at: Instant::now(),
             draw_ns: 0,
             interruptions: 0,
-            start_delay: Duration::ZERO,
+            expects_sound: false,
+            picture_waits: true,
+            waits_until: None,
+            sound_delays: 0,
             sound_lead_ns: None,
             large_leads: 0,
         }
@@ -74,20 +88,63 @@ impl Schedule {
         &self.clock
     }
 
-    /// Sets the time from a first picture to the start of the clock.
-    pub fn set_start_delay(&mut self, delay: Duration) {
-        self.start_delay = delay;
+    /// Sets whether a device is to play the movie's sound, so that the clock waits for it after a start, a seek and a pause.
+    pub fn set_expects_sound(&mut self, expects_sound: bool) {
+        self.expects_sound = expects_sound;
+        if !expects_sound {
+            self.stop_waiting();
+        }
     }
 
-    /// Adjusts the clock to the sound, which has the position `position_ns` at `heard_at`.
-    pub fn follow_sound(&mut self, position_ns: i64, heard_at: Instant) {
+    /// Returns true if the clock waits for the first sample to be heard.
+    pub fn waits_for_sound(&self) -> bool {
+        self.waits_until.is_some()
+    }
+
+    /// Returns true, and lets the clock run without sound, if it has waited for too long.
+    pub fn give_up_sound(&mut self) -> bool {
+        let is_late = self.waits_until.is_some_and(|until| Instant::now() >= until);
+        if is_late {
+            self.stop_waiting();
+        }
+        is_late
+    }
+
+    /// Lets the clock wait until the sound of its position is heard, if a device is to play it.
+    pub fn wait_for_sound(&mut self) {
+        let now = Instant::now();
+        if self.is_placed && self.expects_sound && !self.is_unpaced && !self.is_paused() {
+            let until = now + SOUND_WAIT;
+            // Until then the clock stands, even if nobody looks at it.
+            self.clock.resync(self.clock.now_ns_at(now), until);
+            self.waits_until = Some(until);
+            self.lose_sound();
+            self.interrupt();
+        }
+    }
+
+    /// Lets a clock run that waits for the sound.
+    fn stop_waiting(&mut self) {
+        if self.waits_until.take().is_some() {
+            let now = Instant::now();
+            self.clock.resync(self.clock.now_ns_at(now), now);
+        }
+    }
+
+    /// Follows the sound, which has the position `position_ns` at `heard_at`: starts the clock if it waits for that, otherwise adjusts it.
+    /// `delays` is the number of times that the sound has gone back to the beginning of a segment.
+    pub fn follow_sound(&mut self, position_ns: i64, heard_at: Instant, delays: u32) {
+        if self.waits_until.take().is_some() {
+            self.clock.start_with_sound(position_ns, heard_at);
+        }
         let lead_ns = position_ns.saturating_sub(self.clock.now_ns_at(heard_at));
         let is_large = lead_ns.saturating_abs() > MAX_DRIFT_NS;
         self.large_leads = if is_large { self.large_leads + 1 } else { 0 };
+        let went_back = std::mem::replace(&mut self.sound_delays, delays) != delays;
         let adjustment = match () {
-            () if !is_large => lead_ns / ADJUSTMENT,
-            () if self.large_leads >= JUMP_AFTER => lead_ns,
-            () => 0,
+            () if went_back || self.large_leads >= JUMP_AFTER => lead_ns,
+            () if is_large => 0,
+            () => lead_ns / ADJUSTMENT,
         };
         self.clock.adjust(adjustment);
         self.sound_lead_ns = Some(lead_ns - adjustment);
@@ -117,9 +174,11 @@ impl Schedule {
     /// Pauses or resumes the movie.
     pub fn toggle_pause(&mut self) {
         if self.clock.is_paused() {
-            self.clock.resume(Instant::now())
+            self.clock.resume(Instant::now());
+            self.wait_for_sound();
         } else {
-            self.clock.pause(Instant::now())
+            self.waits_until = None;
+            self.clock.pause(Instant::now());
         }
         self.interrupt();
     }
@@ -141,13 +200,32 @@ impl Schedule {
             self.toggle_pause();
         }
         // The next frame sets the clock, as the first one did.
-        self.restart();
+        self.restart(true);
     }
 
-    /// Stops the clock. The next picture that is shown sets the clock to its timestamp and starts it again.
-    pub(super) fn restart(&mut self) {
-        (self.has_started, self.restarted_at) = (false, Instant::now());
+    /// Stops the clock. The next picture sets the clock to its timestamp and starts it again: when its sound is heard if `with_sound`,
+    /// otherwise at once.
+    pub(super) fn restart(&mut self, with_sound: bool) {
+        (self.has_started, self.is_placed, self.restarted_at) = (false, false, Instant::now());
+        (self.picture_waits, self.waits_until) = (with_sound, None);
         self.lose_sound();
+    }
+
+    /// Notes that a first picture with the timestamp `pts_ns` is filtered: the clock is set to it, and waits for the sound if a device is
+    /// to play it.
+    pub(super) fn place(&mut self, pts_ns: i64) {
+        let waits = self.picture_waits && self.expects_sound && !self.is_unpaced;
+        if waits && !self.is_placed && !self.is_paused() {
+            self.is_placed = true;
+            self.clock.resync(pts_ns, Instant::now());
+            self.wait_for_sound();
+        }
+    }
+
+    /// Returns true if the clock has a position: the first picture after a start, a seek or a step is on the screen, or waits for its
+    /// sound.
+    pub fn is_placed(&self) -> bool {
+        self.is_placed
     }
 
     /// Leaves the time between the last presented frame and the next one out of the statistics. Call it when something other than playing,
@@ -163,18 +241,15 @@ impl Schedule {
 
     /// Returns true if a restart takes long: its first picture has been awaited for longer than [`BUSY_AFTER_S`].
     pub(super) fn is_restart_slow(&self) -> bool {
-        !self.has_started && self.restarted_at.elapsed().as_secs_f64() > BUSY_AFTER_S
+        !self.is_placed && self.restarted_at.elapsed().as_secs_f64() > BUSY_AFTER_S
     }
 
     /// Notes that a movie frame was shown. The first frame after a restart starts the clock; every further frame updates the average of
     /// the drawing time with `draw_ms`, if given.
     pub(super) fn note_presented(&mut self, frame: &Frame, draw_ms: Option<f64>) {
-        if !self.has_started {
-            self.has_started = true;
-            self.clock.resync(frame.pts_ns, Instant::now() + self.start_delay);
-            if !self.start_delay.is_zero() {
-                // The next frame comes later than after one frame's duration.
-                self.interrupt();
+        if !std::mem::replace(&mut self.has_started, true) {
+            if !std::mem::replace(&mut self.is_placed, true) {
+                self.clock.resync(frame.pts_ns, Instant::now());
             }
         } else if let Some(ms) = draw_ms {
             self.draw_ns += ((ms * 1e6) as i64 - self.draw_ns) / 8;
@@ -214,14 +289,27 @@ impl Schedule {
 
     /// Returns when drawing a frame should begin, so that it is on the screen at its timestamp; `None` in a pause.
     pub(super) fn draw_at(&self, frame: &Frame) -> Option<Instant> {
-        self.clock.instant_of(self.draw_at_ns(frame))
+        self.first_draw_at().or_else(|| self.clock.instant_of(self.draw_at_ns(frame)))
+    }
+
+    /// Returns when drawing the first picture should begin, so that it is on the screen when its sound is heard; `None` if it does not
+    /// wait for that.
+    fn first_draw_at(&self) -> Option<Instant> {
+        let (_, started) = self.clock.reference();
+        let draw = Duration::from_nanos(u64::try_from(self.draw_ns).unwrap_or(0));
+        started.filter(|_| self.is_placed && !self.has_started).map(|at| at.checked_sub(draw).unwrap_or(at))
     }
 
     /// Returns true if a filtered frame should be drawn now.
     pub(super) fn is_due(&self, origin: &Origin) -> bool {
         let is_paused = self.is_paused();
-        let now = !self.has_started || self.is_unpaced && !is_paused || origin.replaces_shown;
-        now || !is_paused && self.draw_at_ns(&origin.frame) <= self.clock.now_ns()
+        if self.is_unpaced && !is_paused || origin.replaces_shown {
+            return true;
+        }
+        if !self.has_started {
+            return self.first_draw_at().is_none_or(|at| at <= Instant::now());
+        }
+        !is_paused && self.draw_at_ns(&origin.frame) <= self.clock.now_ns()
     }
 
     /// Returns true if the frame's timestamp has passed, so that the frame replaces the one before it.
@@ -292,7 +380,7 @@ mod tests {
         // A device whose clock is 30 ms ahead: no jump, but soon in step.
         for turn in 1..=40 {
             at = start + ms(50 * turn);
-            schedule.follow_sound((50 * turn as i64 + 30) * 1_000_000, at);
+            schedule.follow_sound((50 * turn as i64 + 30) * 1_000_000, at, 0);
         }
         let lead_ms = |schedule: &Schedule, at: Instant, true_ms: i64| {
             true_ms - schedule.clock.now_ns_at(at) / 1_000_000
@@ -300,11 +388,43 @@ mod tests {
         assert!(lead_ms(&schedule, at, 2030).abs() <= 1, "{}", lead_ms(&schedule, at, 2030));
         let revision = schedule.clock.revision();
         // One wrong position has no effect, a lasting one has.
-        schedule.follow_sound(9_000_000_000, at);
+        schedule.follow_sound(9_000_000_000, at, 0);
         assert!(lead_ms(&schedule, at, 2030).abs() <= 1);
-        (0..4).for_each(|_| schedule.follow_sound(9_000_000_000, at));
+        (0..4).for_each(|_| schedule.follow_sound(9_000_000_000, at, 0));
         assert_eq!(lead_ms(&schedule, at, 9000), 0);
         assert_eq!(schedule.clock.revision(), revision, "the sound must not follow in turn");
+        // The sound went back to the beginning of a segment.
+        schedule.follow_sound(8_800_000_000, at, 1);
+        assert_eq!(lead_ms(&schedule, at, 8800), 0);
+    }
+
+    #[test]
+    fn a_first_picture_waits_for_its_sound() {
+        let mut schedule = Schedule::new(false);
+        schedule.place(5);
+        assert!(!schedule.is_placed(), "without sound the picture that is shown sets the clock");
+        schedule.set_expects_sound(true);
+        schedule.place(5_000_000_000);
+        assert!(schedule.is_placed() && schedule.waits_for_sound() && !schedule.has_started());
+        assert_eq!(schedule.clock.now_ns(), 5_000_000_000);
+        assert!(schedule.first_draw_at().unwrap() > Instant::now() + Duration::from_secs(1));
+        let revision = schedule.clock.revision();
+        let heard_at = Instant::now() + Duration::from_millis(90);
+        schedule.follow_sound(5_000_000_000, heard_at, 0);
+        assert!(!schedule.waits_for_sound());
+        assert_eq!(schedule.first_draw_at(), Some(heard_at));
+        assert_eq!(schedule.clock.now_ns_at(heard_at + Duration::from_millis(40)), 5_040_000_000);
+        assert_eq!(schedule.clock.revision(), revision, "the sound has begun and must not begin again");
+        // A seek of which only the picture counts, and a device that goes while it is waited for.
+        schedule.restart(false);
+        schedule.place(7);
+        assert!(!schedule.is_placed());
+        schedule.restart(true);
+        schedule.place(7_000_000_000);
+        assert!(schedule.waits_for_sound());
+        schedule.set_expects_sound(false);
+        assert!(!schedule.waits_for_sound() && schedule.first_draw_at().unwrap() <= Instant::now());
+        assert!(schedule.clock.revision() > revision + 1);
     }
 
     #[test]

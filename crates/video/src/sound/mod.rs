@@ -156,6 +156,11 @@ impl SoundFeed {
         at.or(published.segments.front()).copied()
     }
 
+    /// Returns the segment that follows this one; `None` if it is the last one so far.
+    pub fn segment_after(&self, segment: &SoundSegment) -> Option<SoundSegment> {
+        self.lock().segments.iter().find(|other| other.number > segment.number).copied()
+    }
+
     /// Returns the segment that was published last.
     pub fn newest_segment(&self) -> Option<SoundSegment> {
         self.lock().segments.back().copied()
