@@ -13,3 +13,4 @@ pub mod native;
 pub mod pair;
 pub mod shape;
 pub mod sway;
+pub mod track;

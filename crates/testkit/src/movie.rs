@@ -10,6 +10,8 @@ use ffmpeg_next as ffmpeg;
 use ffmpeg_next::codec::Id;
 use ffmpeg_next::format::Pixel;
 
+use crate::track::Track;
+
 /// The properties of a test movie.
 #[derive(Clone)]
 pub struct Movie {
@@ -47,6 +49,8 @@ pub struct Movie {
     pub last_ms: Option<i64>,
     /// The duration in milliseconds of an audio stream with [`tone`].
     pub sound_ms: Option<i64>,
+    /// Tracks of sound, which are not silent.
+    pub tracks: Vec<Track>,
     /// Start and duration of a subtitle in milliseconds.
     pub subtitle_ms: Option<(i64, i64)>,
 }
@@ -72,6 +76,7 @@ impl Default for Movie {
             tags: None,
             last_ms: None,
             sound_ms: None,
+            tracks: Vec::new(),
             subtitle_ms: None,
         }
     }
@@ -163,6 +168,7 @@ impl Movie {
             };
         }
         let sound = self.sound_ms.map(|_| add_sound(&mut output));
+        let tracks: Vec<_> = self.tracks.iter().map(|track| track.add(&mut output)).collect();
         let subtitle = self.subtitle_ms.map(|_| add_subtitle(&mut output));
         let ends = self.chapters.iter().skip(1).map(|(start, _)| *start).chain([i64::from(i32::MAX)]);
         for (id, ((start, title), end)) in self.chapters.iter().zip(ends).enumerate() {
@@ -183,6 +189,7 @@ impl Movie {
                 write_packet(&mut output, stream, &data, (self.offset_ms + start_ms, 100));
             }
         }
+        tracks.into_iter().for_each(|track| track.write(&mut output));
         if let (Some(stream), Some((start_ms, length_ms))) = (subtitle, self.subtitle_ms) {
             write_packet(&mut output, stream, b"What is said", (self.offset_ms + start_ms, length_ms));
         }
