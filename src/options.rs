@@ -12,7 +12,7 @@ use crate::gl_window::Interface;
 use crate::window_system::WindowSystem;
 use box_filter::{VariantId, join_ids};
 use ladder::sizes::Sizes;
-use video::References;
+use video::{Language, Languages, OpenPolicy, References};
 
 /// Returns the help text of `--variant`, with the ids of all variants.
 fn variant_help() -> String {
@@ -128,6 +128,12 @@ impl ReferencesArgs {
     pub fn get(self) -> References {
         if self.allow_references { References::Allowed } else { References::Refused }
     }
+
+    /// Returns the policy for opening movies, whose sound is in one of these languages, or else in the system's.
+    pub fn policy(self, wanted: &[Language]) -> OpenPolicy {
+        let system = base::environment::text("LANG").and_then(|code| Language::from_code(&code));
+        OpenPolicy { references: self.get(), languages: Languages { wanted: wanted.to_vec(), system } }
+    }
 }
 
 /// A scene: a way of showing the movie in the window.
@@ -181,6 +187,10 @@ pub struct PlayArgs {
     /// Play without sound [env: CLREEL_NO_AUDIO]
     #[arg(long)]
     pub no_audio: bool,
+    /// Languages of the sound, the best one first: codes such as en, eng or pt-BR, separated by commas; the key # plays the next
+    /// track [default: the file's default track, then LANG]
+    #[arg(long, value_name = "CODE,…", value_delimiter = ',', value_parser = values::language)]
+    pub audio_language: Vec<Language>,
     /// Volume of the sound in percent; the keys / and * change it, m mutes
     #[arg(long, value_name = "PERCENT", default_value_t = 100, value_parser = clap::value_parser!(u32).range(0..=100))]
     pub volume: u32,

@@ -75,7 +75,7 @@ pub(crate) fn run(args: &PlayArgs) -> Result<()> {
     let options = OpenOptions {
         start_s: args.start,
         preload: args.preload,
-        references: args.references.get(),
+        policy: args.references.policy(&args.audio_language),
         ..OpenOptions::default()
     };
     let mut playlist = Playlist::new(files, options, waker.clone());

@@ -153,7 +153,7 @@ fn context(device: &Device) -> Result<ClContext> {
 /// Reads the frame of the movie that `--at` selects.
 fn movie_frame(args: &SnapshotArgs) -> Result<Frame> {
     let file = args.file.clone().map_or_else(bundled_clip, Ok)?;
-    let (frame, warning) = read_frame_at(&file, args.at, args.references.get())?;
+    let (frame, warning) = read_frame_at(&file, args.at, args.references.policy(&[]))?;
     if let Some(warning) = warning {
         print_message(&warning);
     }

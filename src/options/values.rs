@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 
 use box_filter::{MAX_RADIUS, VariantId};
+use video::Language;
 use video::address::path_of;
 
 /// Parses an integer from `min` to `max`.
@@ -69,6 +70,11 @@ pub(super) fn sizes<const COUNT: usize>(s: &str) -> Result<[u32; COUNT], String>
 /// Parses a count of at least 1 that may exceed 32 bits.
 pub(super) fn large_count(s: &str) -> Result<u64, String> {
     integer(s, 1, u64::MAX)
+}
+
+/// Parses the code of a language, such as `en`, `eng` or `pt-BR`.
+pub(super) fn language(s: &str) -> Result<Language, String> {
+    Language::from_code(s).ok_or_else(|| "expected a code of a language such as en, eng or pt-BR".to_owned())
 }
 
 /// Parses a time in a movie, as seconds, `M:S` or `H:M:S`. Returns seconds.

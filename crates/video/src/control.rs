@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use super::duration::MovieDuration;
 use super::frame::nanoseconds;
 use super::queue::FrameQueue;
 use super::read_control::ReadControl;
@@ -10,7 +11,7 @@ use super::sound::SoundFeed;
 use crate::color::Staging;
 use base::error::Error;
 
-/// The target of a seek. Times are in seconds from the movie's first frame; after the end they mean its last frame.
+/// The target of a seek. Times are in seconds from the movie's beginning; after the end they mean its last frame.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Seek {
     /// The frame that is shown at this time.
@@ -55,6 +56,8 @@ pub(super) struct Control {
     pub is_still: AtomicBool,
     /// True if no frame follows because the movie could not be read any further.
     pub has_failed: AtomicBool,
+    /// The movie's duration.
+    pub duration: MovieDuration,
     /// Memory that the planes of the next frames are packed into.
     staging: Mutex<Option<Staging>>,
     /// The movie's sound, which continues where the pictures do.
@@ -78,6 +81,7 @@ impl Control {
             read_control,
             is_still: AtomicBool::new(false),
             has_failed: AtomicBool::new(false),
+            duration: MovieDuration::default(),
             staging: Mutex::default(),
             sound,
         }

@@ -18,7 +18,7 @@ use super::frame::{
 use super::orientation::Orientation;
 use super::pass::Pass;
 use super::queue::FrameQueue;
-use super::read_control::{Cancel, ReadControl, References, run_with_timeout};
+use super::read_control::{Cancel, OpenPolicy, ReadControl, References, run_with_timeout};
 use super::sound::SoundFeed;
 use super::worker::Worker;
 use crate::color::matrix::{self, Matrix, Range};
@@ -34,15 +34,15 @@ const END_WAIT: Duration = Duration::from_secs(2);
 /// Options of [`Decoder::open`].
 #[derive(Debug, Clone)]
 pub struct OpenOptions {
-    /// Start position, in seconds from the movie's first frame.
+    /// Start position, in seconds from the movie's beginning.
     pub start_s: f64,
     /// True to play the movie again at its end.
     pub looping: bool,
     /// Number of frames to decode to memory before [`Decoder::open`] returns; only these frames are played. `None` decodes
     /// frames while playing.
     pub preload: Option<u32>,
-    /// Policy for other files that the movie refers to.
-    pub references: References,
+    /// Other files that the movie refers to, and languages of its sound.
+    pub policy: OpenPolicy,
     /// Lets another thread cancel opening, and the reading that follows.
     pub cancel: Cancel,
 }
@@ -53,7 +53,7 @@ impl Default for OpenOptions {
             start_s: 0.0,
             looping: true,
             preload: None,
-            references: References::default(),
+            policy: OpenPolicy::default(),
             cancel: Cancel::default(),
         }
     }
@@ -76,7 +76,7 @@ pub struct MovieInfo {
     pub fields: FieldOrder,
     /// Frames per second as the file states them (an average for variable rates).
     pub fps: Option<f64>,
-    /// Duration in seconds as the file states it.
+    /// Duration in seconds as the file states it; [`Decoder::duration_s`] follows what has been read.
     pub duration_s: Option<f64>,
     /// Chapters, sorted by their start.
     pub chapters: Vec<Chapter>,
@@ -123,7 +123,7 @@ impl Decoder {
     /// nothing in it can be decoded; opening was cancelled, or reading takes too long. A start after the end is no error:
     /// the movie plays from its beginning, with a warning.
     pub fn open(path: &Path, options: OpenOptions, wake: Box<dyn Fn() + Send>) -> Result<Self> {
-        let read_control = ReadControl::new(options.references, options.cancel.clone());
+        let read_control = ReadControl::new(options.policy.clone(), options.cancel.clone());
         run_with_timeout(path, &read_control, move |path, read_control| {
             Self::open_here(path, &options, read_control, wake)
         })
@@ -143,11 +143,14 @@ impl Decoder {
             Some(_) => Vec::new(),
             None => pass.source().container().sound_tracks(),
         };
-        let sound = SoundFeed::of_file(path.to_owned(), options.references, tracks, options.cancel.clone());
+        let preferred = pass.source().container().sound();
+        let references = options.policy.references;
+        let sound =
+            SoundFeed::of_file(path.to_owned(), references, (tracks, preferred), options.cancel.clone());
         let control = Control::new(options.looping, read_control.clone(), sound, wake);
         let from_beginning = !reached || start_ns == 0;
         if !reached && pass.peek().is_some() {
-            let (end_s, instead) = (seconds(pass.end_ns()), "It plays from its beginning.");
+            let (end_s, instead) = (seconds(pass.movie_end_ns()), "It plays from its beginning.");
             control.set_warning(Some(past_the_end(path, options.start_s, end_s, instead)));
             pass = Pass::open(path, read_control)?;
         }
@@ -214,6 +217,12 @@ impl Decoder {
     /// Returns the movie's properties.
     pub fn info(&self) -> &MovieInfo {
         &self.info
+    }
+
+    /// Returns the movie's duration in seconds: as the file states it, or as far as frames were decoded if that is longer, until
+    /// the end was seen; `None` if it is not known yet.
+    pub fn duration_s(&self) -> Option<f64> {
+        self.control.duration.get().map(seconds).or(self.info.duration_s)
     }
 
     /// Returns the queue of decoded frames.
@@ -343,7 +352,7 @@ fn movie_info(path: &Path, pass: &Pass, first: &TimedPicture) -> MovieInfo {
         orientation: Orientation::of_picture(&first.video),
         fields: FieldOrder::of_picture(&first.video),
         fps: source.container().fps(),
-        duration_s: source.container().duration_s(),
+        duration_s: pass.stated_duration_ns().map(seconds),
         chapters: pass.chapters(),
         codec: source.codec_name().to_owned(),
         pixel_format: matrix::format_name(&first.video),

@@ -26,7 +26,9 @@ fn is_recoverable(error: ffmpeg::Error) -> bool {
 pub(super) struct ReadExtent {
     /// The latest end of a video packet, decoded or not.
     pub video_end_ns: Option<i64>,
-    /// The latest end of a packet of any other stream; `None` if packets of other streams are not read.
+    /// The end of the last packet of the sound that plays with the pictures.
+    pub sound_end_ns: Option<i64>,
+    /// The latest end of a packet of any stream but that of the pictures; `None` if packets of other streams are not read.
     pub other_streams_end_ns: Option<i64>,
     /// The largest byte offset at which a packet of any stream ends, of the packets whose position FFmpeg knows.
     pub end_byte: u64,
@@ -41,6 +43,9 @@ impl ReadExtent {
         let Some(stamp) = packet.pts().or(packet.dts()) else { return };
         let end = stamp.saturating_add(packet.duration().max(0));
         let end_ns = container.nanoseconds_of(packet.stream(), end);
+        if Some(packet.stream()) == container.sound() {
+            self.sound_end_ns = end_ns;
+        }
         match packet.stream() == container.stream() {
             true => self.video_end_ns = self.video_end_ns.max(end_ns),
             false => self.other_streams_end_ns = self.other_streams_end_ns.max(end_ns),

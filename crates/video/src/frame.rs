@@ -75,7 +75,7 @@ pub struct Frame {
     /// The time at which the frame is due on the play timeline, on which times increase across loops and seeks. Strictly
     /// increases from frame to frame. The first frame is at 0, or near the requested start.
     pub pts_ns: i64,
-    /// The frame's position in the movie, in seconds from the movie's first frame.
+    /// The frame's position in the movie, in seconds from the movie's beginning.
     pub movie_s: f64,
     /// The time until the next frame is due, or the expected time if the next frame is not known.
     pub duration_ns: i64,

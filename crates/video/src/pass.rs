@@ -7,12 +7,12 @@ use super::SECOND_NS;
 use super::container::Chapter;
 use super::demuxer::FilePlace;
 use super::errors::{CONVERT_HINT, cannot_decode, no_memory};
-use super::frame::{TimedPicture, nanoseconds, seconds};
+use super::frame::{TimedPicture, seconds};
 use super::key_frames::KeyFrameIndex;
 use super::picture_cache::PictureCache;
 use super::read_control::ReadControl;
 use super::source::{DecodedPicture, Skip, Source};
-use super::timeline::Timeline;
+use super::timeline::{MAX_JUMP_FORWARD_NS, Timeline};
 use base::error::{Error, Result};
 use base::text;
 
@@ -22,6 +22,14 @@ const SEEK_STEPS_NS: [i64; 4] = [0, SECOND_NS / 5, 5 * SECOND_NS, 30 * SECOND_NS
 
 /// A complete file has at most this many bytes after its last packet, plus a fraction of its size: an index, or tags.
 const MAX_TRAILER_BYTES: u64 = 64 << 10;
+
+/// A picture that stands for at least so many nanoseconds before the target of a seek begins at the target. Others begin at their
+/// own time, so that a step back leads to the picture before.
+const MIN_HELD_NS: i64 = SECOND_NS;
+
+/// The most nanoseconds by which sound may begin before the pictures where the file states no longer duration: an hour would be a wrong
+/// time stamp.
+const MAX_LEAD_NS: i64 = 60 * SECOND_NS;
 
 /// Reads a movie's pictures in display order, one picture ahead, so that a picture's duration is the distance to the next.
 pub(super) struct Pass {
@@ -80,6 +88,7 @@ impl Pass {
         // The first picture lasts until the second one: its stated duration is often only an average.
         pass.fill_lookahead(2);
         if pass.lookahead.get(1).is_some_and(|second| second.movie_ns > at_ns) {
+            pass.begin_within_picture(at_ns);
             return Ok((pass, true));
         }
         let reached = pass.seek(at_ns)?;
@@ -95,18 +104,37 @@ impl Pass {
         }
     }
 
+    /// Returns the duration of the movie as the file states it, in nanoseconds; `None` if it states none.
+    pub(crate) fn stated_duration_ns(&self) -> Option<i64> {
+        self.source.container().stated_duration_ns(self.start_timeline.origin_ns().unwrap_or(0))
+    }
+
     /// Returns the movie's chapters.
     pub(crate) fn chapters(&self) -> Vec<Chapter> {
         self.source.container().chapters(self.start_timeline.origin_ns().unwrap_or(0))
     }
 
-    /// Seeks so that the picture shown at `at_ns` comes next. Returns `false` if the movie ends before `at_ns`, so that the
+    /// Seeks so that the picture shown at `at_ns` comes next, and begins there if it has been standing for a second or more. Returns `false` if the movie ends before `at_ns`, so that the
     /// movie's last picture comes next, or if reading was interrupted.
     ///
     /// # Errors
     /// The file can neither seek nor be opened again.
     pub(crate) fn seek(&mut self, at_ns: i64) -> Result<bool> {
-        self.seek_exact(at_ns, false)
+        let reached = self.seek_exact(at_ns, false)?;
+        if reached {
+            self.begin_within_picture(at_ns);
+        }
+        Ok(reached)
+    }
+
+    /// Lets the next picture begin at `at_ns` if it has been standing for long: the sound continues there, and so does the next seek
+    /// by some seconds.
+    fn begin_within_picture(&mut self, at_ns: i64) {
+        let held = |first: &&mut TimedPicture| at_ns.saturating_sub(first.movie_ns) >= MIN_HELD_NS;
+        if let Some(first) = self.lookahead.front_mut().filter(held) {
+            let end_ns = first.movie_ns.saturating_add(first.duration_ns);
+            (first.movie_ns, first.duration_ns) = (at_ns, end_ns.saturating_sub(at_ns).max(1));
+        }
     }
 
     /// Seeks as [`Pass::seek`] does, and caches the pictures before `at_ns` for further steps back. Pictures that the last
@@ -173,7 +201,7 @@ impl Pass {
         // There are no index entries far after the end.
         let known_end = match self.key_frame_index() {
             Some(index) => index.end_ns,
-            None => self.source.container().duration_s().map_or(i64::MAX, nanoseconds).max(self.end_ns),
+            None => self.stated_duration_ns().unwrap_or(i64::MAX).max(self.end_ns),
         };
         let from = at_ns.min(known_end);
         for step in SEEK_STEPS_NS {
@@ -220,9 +248,11 @@ impl Pass {
     fn take_lookahead(&mut self) -> Option<TimedPicture> {
         self.fill_lookahead(2);
         let mut current = self.lookahead.pop_front()?;
-        if let Some(next) = self.lookahead.front() {
-            current.duration_ns = next.movie_ns.saturating_sub(current.movie_ns);
-        }
+        current.duration_ns = match self.lookahead.front() {
+            Some(next) => next.movie_ns.saturating_sub(current.movie_ns),
+            // The last picture stands until the sound ends.
+            None => current.duration_ns.max(self.movie_end_ns().saturating_sub(current.movie_ns)),
+        };
         Some(current)
     }
 
@@ -234,6 +264,21 @@ impl Pass {
             Some((read, origin)) if self.has_skips => self.end_ns.max(read.saturating_sub(origin)),
             _ => self.end_ns,
         }
+    }
+
+    /// Returns the end of the movie, in nanoseconds: that of its last picture or of its sound, as far as they have been read.
+    pub(crate) fn movie_end_ns(&self) -> i64 {
+        let (end_ns, container) = (self.end_ns(), self.source.container());
+        let sound_ns = self.source.demuxer().extent().sound_end_ns.zip(self.timeline.origin_ns());
+        let sound_ns = sound_ns.map_or(i64::MIN, |(sound_ns, origin)| sound_ns.saturating_sub(origin));
+        // Around a jump of time stamps the sound's may belong to another origin.
+        let is_near = sound_ns.saturating_sub(end_ns) <= MAX_JUMP_FORWARD_NS;
+        if is_near || !container.allows_jumps() { end_ns.max(sound_ns) } else { end_ns }
+    }
+
+    /// Returns true if the file was read to its end.
+    pub(crate) fn has_seen_end(&self) -> bool {
+        self.source.has_ended() && !self.is_interrupted()
     }
 
     /// Sets which packets are not decoded, from the next packet on.
@@ -314,10 +359,24 @@ impl Pass {
         while self.lookahead.len() < count
             && let Some(DecodedPicture { video, stamp_ns, duration_ns }) = self.source.next_picture()
         {
+            if self.timeline.origin_ns().is_none() {
+                let max_lead_ns = self.max_lead_ns();
+                self.timeline.begin(stamp_ns, self.source.sound_start_ns(), max_lead_ns);
+            }
             let movie_ns = self.timeline.position(stamp_ns, duration_ns);
+            // The first picture stands until it would begin.
+            let lead_ns = if movie_ns == 0 { self.timeline.lead_ns() } else { 0 };
+            let duration_ns = duration_ns.saturating_add(lead_ns);
             self.end_ns = self.end_ns.max(movie_ns.saturating_add(duration_ns));
             self.lookahead.push_back(TimedPicture { video, movie_ns, duration_ns });
         }
+    }
+
+    /// Returns the most nanoseconds by which the sound may begin before the pictures.
+    fn max_lead_ns(&self) -> i64 {
+        let container = self.source.container();
+        let duration_ns = container.stated_duration_ns(0).filter(|_| !container.allows_jumps());
+        duration_ns.unwrap_or(0).max(MAX_LEAD_NS)
     }
 
     /// Returns the index of key frames, if time stamps jump.
@@ -370,7 +429,8 @@ impl Pass {
                 }
                 (Some(_), Some(_)) => return true,
                 (Some(last), None) => {
-                    return at_ns < last.movie_ns.saturating_add(last.duration_ns);
+                    let end_ns = last.movie_ns.saturating_add(last.duration_ns);
+                    return at_ns < end_ns.max(self.movie_end_ns());
                 }
                 (None, _) => return false,
             };

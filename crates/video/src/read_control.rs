@@ -7,6 +7,7 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
 use super::errors::cannot_open;
+use super::languages::Languages;
 use base::error::{Error, Result};
 use base::text;
 
@@ -30,6 +31,22 @@ pub enum References {
     Allowed,
 }
 
+/// How a movie is opened.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OpenPolicy {
+    /// Policy for other files that the movie refers to.
+    pub references: References,
+    /// The languages that select the track of sound. Positions in the movie count from the first sample of that track, if it is
+    /// earlier than the first picture.
+    pub languages: Languages,
+}
+
+impl From<References> for OpenPolicy {
+    fn from(references: References) -> Self {
+        Self { references, languages: Languages::default() }
+    }
+}
+
 /// Cancels opening, or the reading that follows it, from another thread.
 pub use base::jobs::Cancel;
 
@@ -40,7 +57,7 @@ pub(super) struct ReadControl(Arc<State>);
 /// The state that all clones of a [`ReadControl`] share.
 struct State {
     cancel: Cancel,
-    references: References,
+    policy: OpenPolicy,
     timeout: Duration,
     start: Instant,
     /// The time at which the present step began, in milliseconds since `start`.
@@ -59,17 +76,17 @@ struct State {
 
 impl ReadControl {
     /// Creates the control of a movie's reading, which ends when `cancel` is cancelled or a step takes longer than the timeout.
-    pub(crate) fn new(references: References, cancel: Cancel) -> Self {
+    pub(crate) fn new(policy: impl Into<OpenPolicy>, cancel: Cancel) -> Self {
         let seconds = base::environment::seconds(TIMEOUT_VARIABLE);
         let timeout = seconds.and_then(|s| Duration::try_from_secs_f64(s).ok()).filter(|s| !s.is_zero());
-        Self::with_timeout(references, cancel, timeout.unwrap_or(DEFAULT_TIMEOUT))
+        Self::with_timeout(policy.into(), cancel, timeout.unwrap_or(DEFAULT_TIMEOUT))
     }
 
     /// Creates the control of a movie's reading, with this timeout of a step.
-    fn with_timeout(references: References, cancel: Cancel, timeout: Duration) -> Self {
+    fn with_timeout(policy: OpenPolicy, cancel: Cancel, timeout: Duration) -> Self {
         Self(Arc::new(State {
             cancel,
-            references,
+            policy,
             timeout,
             start: Instant::now(),
             step_start_ms: AtomicU64::new(0),
@@ -83,7 +100,12 @@ impl ReadControl {
 
     /// Returns the policy for other files that the movie refers to.
     pub(crate) fn references(&self) -> References {
-        self.0.references
+        self.0.policy.references
+    }
+
+    /// Returns the languages that select the track of sound.
+    pub(crate) fn languages(&self) -> &Languages {
+        &self.0.policy.languages
     }
 
     /// Cancels reading, which then ends soon.
@@ -240,7 +262,7 @@ mod tests {
     use super::*;
 
     fn short(cancel: &Cancel) -> ReadControl {
-        ReadControl::with_timeout(References::Refused, cancel.clone(), Duration::from_millis(20))
+        ReadControl::with_timeout(OpenPolicy::default(), cancel.clone(), Duration::from_millis(20))
     }
 
     #[test]

@@ -15,6 +15,7 @@ use super::errors::{Ffmpeg, is_unsupported};
 use super::key_frames::{self, KeyFrameIndex};
 use super::orientation::{self, Matrix};
 use super::read_control::ReadControl;
+use super::sound_start::SoundStart;
 use base::error::{Error, Result};
 
 /// The damage found so far: the packets that could not be read or decoded, and the reasons.
@@ -59,6 +60,7 @@ pub(super) struct Source {
     ignores_aspect: bool,
     /// The display matrix of the whole stream, if it has one.
     matrix: Option<Matrix>,
+    sound_start: SoundStart,
     skip: Skip,
     /// Pictures with an earlier time stamp will be discarded, so pictures before it that no other picture references are
     /// not decoded.
@@ -81,12 +83,14 @@ impl Source {
         let frame_ns = container.fps().map_or(SECOND_NS / 25, |fps| (SECOND_NS as f64 / fps) as i64);
         let matrix = container.played().and_then(|video| orientation::matrix_of_stream(&video));
         let ignores_aspect = container.is_still_image(decoder.id());
+        let sound_start = SoundStart::new(container);
         Ok(Self {
             demuxer,
             decoder,
             frame_ns,
             ignores_aspect,
             matrix,
+            sound_start,
             skip: Skip::Nothing,
             skip_before_ns: None,
             is_draining: false,
@@ -150,7 +154,9 @@ impl Source {
     fn send_packet(&mut self) {
         match self.demuxer.read_for_decoder() {
             PacketRead::Selected => {}
-            PacketRead::Other => return,
+            PacketRead::Other => {
+                return self.sound_start.add(self.demuxer.packet(), self.demuxer.container());
+            }
             PacketRead::Damaged => return self.count_error(),
             PacketRead::End(error) => {
                 self.damage.read_error = error.or(self.damage.read_error.take());
@@ -220,6 +226,17 @@ impl Source {
         }
         alpha::drop_unused_alpha(self.decoder.id(), &mut video);
         DecodedPicture { video, stamp_ns, duration_ns }
+    }
+
+    /// Returns the time stamp of the first sample of the movie's sound in nanoseconds, once its first picture was decoded; `None`
+    /// without sound.
+    pub(crate) fn sound_start_ns(&mut self) -> Option<i64> {
+        self.sound_start.finish(self.demuxer.container())
+    }
+
+    /// Returns true if the file was read to its end.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.is_draining && self.damage.read_error.is_none()
     }
 
     /// Sets the time stamp before which pictures that no other picture references are not decoded; `None` decodes all of

@@ -6,7 +6,7 @@ use super::decoder::{picture_remarks, remarks_message};
 use super::errors::past_the_end;
 use super::frame::{Frame, nanoseconds, seconds};
 use super::pass::Pass;
-use super::read_control::{Cancel, ReadControl, References, run_with_timeout};
+use super::read_control::{Cancel, OpenPolicy, ReadControl, run_with_timeout};
 use crate::color::RgbaConverter;
 use base::error::{Error, Result};
 use base::memory::{count_in_free_memory, picture_memory};
@@ -16,15 +16,19 @@ use base::memory::{count_in_free_memory, picture_memory};
 ///
 /// # Errors
 /// As for [`Decoder::open`](super::Decoder::open).
-pub fn read_frame_at(path: &Path, at_s: f64, references: References) -> Result<(Frame, Option<Error>)> {
-    let read_control = ReadControl::new(references, Cancel::default());
+pub fn read_frame_at(
+    path: &Path,
+    at_s: f64,
+    policy: impl Into<OpenPolicy>,
+) -> Result<(Frame, Option<Error>)> {
+    let read_control = ReadControl::new(policy, Cancel::default());
     run_with_timeout(path, &read_control, move |path, read_control| frame_at(path, at_s, read_control))
 }
 
 /// Reads the frame on the calling thread; see [`read_frame_at`].
 fn frame_at(path: &Path, at_s: f64, read_control: &ReadControl) -> Result<(Frame, Option<Error>)> {
     let (mut pass, reached) = Pass::open_at(path, nanoseconds(at_s), read_control)?;
-    let end_s = seconds(pass.end_ns());
+    let end_s = seconds(pass.movie_end_ns());
     let alpha_warning = pass.source().alpha_warning();
     let Some(picture) = pass.next() else {
         return Err(pass.no_pictures_error());
@@ -59,9 +63,9 @@ pub fn read_frames_rgba(
     path: &Path,
     count: usize,
     size: Option<(u32, u32)>,
-    references: References,
+    policy: impl Into<OpenPolicy>,
 ) -> Result<RgbaFrames> {
-    let read_control = ReadControl::new(references, Cancel::default());
+    let read_control = ReadControl::new(policy, Cancel::default());
     run_with_timeout(path, &read_control, move |path, read_control| {
         frames_rgba(path, count, size, read_control)
     })
@@ -75,9 +79,9 @@ pub fn read_frame_rgba_at(
     path: &Path,
     at_s: f64,
     size: Option<(u32, u32)>,
-    references: References,
+    policy: impl Into<OpenPolicy>,
 ) -> Result<RgbaFrames> {
-    let (frame, warning) = read_frame_at(path, at_s, references)?;
+    let (frame, warning) = read_frame_at(path, at_s, policy)?;
     let (width, height) = size.unwrap_or((frame.width(), frame.height()));
     let mut rgba = picture_memory(width, height)?;
     RgbaConverter::new().convert_scaled(&frame.picture, (width, height), &mut rgba)?;

@@ -13,8 +13,11 @@ pub(super) const MAX_JUMP_FORWARD_NS: i64 = 10 * SECOND_NS;
 /// Converts the time stamps of one pass through a file to positions in the movie.
 #[derive(Debug, Clone)]
 pub(super) struct Timeline {
-    /// The time stamp that counts as position 0: the first frame's, until a jump moves it.
+    /// The time stamp that counts as position 0: that of the movie's beginning, until a jump moves it.
     origin_ns: Option<i64>,
+    /// The time stamp of the movie's first frame, which is shown from position 0 on; `None` before it, and where another origin
+    /// counts.
+    first_ns: Option<i64>,
     /// The position of the last frame in nanoseconds; `None` before the first frame and after a seek.
     last_ns: Option<i64>,
     /// The expected duration of the last frame in nanoseconds; 0 before the first frame and after a seek.
@@ -26,30 +29,47 @@ pub(super) struct Timeline {
 impl Timeline {
     /// Creates the timeline of a file that is read from its beginning.
     pub(crate) fn new(allows_jumps: bool) -> Self {
-        Self { origin_ns: None, last_ns: None, last_duration_ns: 0, allows_jumps }
+        Self { origin_ns: None, first_ns: None, last_ns: None, last_duration_ns: 0, allows_jumps }
     }
 
-    /// Returns the time stamp that counts as position 0, once there was a frame.
+    /// Sets the beginning of the movie: the earlier one of the first frame's time stamp and `sound_ns`, that of the first sample
+    /// of its sound. Sound that begins more than `max_lead_ns` before the frame does not count, since one of the time stamps is wrong.
+    pub(crate) fn begin(&mut self, stamp_ns: Option<i64>, sound_ns: Option<i64>, max_lead_ns: i64) {
+        let first_ns = stamp_ns.unwrap_or(0);
+        let is_earlier = |sound_ns: &i64| (0..=max_lead_ns).contains(&first_ns.saturating_sub(*sound_ns));
+        let sound_ns = sound_ns.filter(|sound_ns| stamp_ns.is_some() && is_earlier(sound_ns));
+        (self.first_ns, self.origin_ns) = (Some(first_ns), sound_ns.or(Some(first_ns)));
+    }
+
+    /// Returns how long the sound plays before the movie's first frame would begin, in nanoseconds.
+    pub(crate) fn lead_ns(&self) -> i64 {
+        self.first_ns.zip(self.origin_ns).map_or(0, |(first, origin)| first.saturating_sub(origin))
+    }
+
+    /// Returns the time stamp that counts as position 0, once the movie has begun.
     pub(crate) fn origin_ns(&self) -> Option<i64> {
         self.origin_ns
     }
 
     /// Returns a timeline for the frames after a seek, on which the time stamp `origin_ns` counts as position 0.
     pub(crate) fn after_seek(&self, origin_ns: i64) -> Self {
-        Self { origin_ns: Some(origin_ns), ..Self::new(self.allows_jumps) }
+        let first_ns = self.first_ns.filter(|_| self.origin_ns == Some(origin_ns));
+        Self { origin_ns: Some(origin_ns), first_ns, ..Self::new(self.allows_jumps) }
     }
 
     /// Returns the position of the next frame. `stamp_ns` is its time stamp, `duration_ns` its expected duration.
     ///
     /// A missing time stamp follows from the previous frame. A position that does not increase is set half a frame after
     /// the previous frame, so that one wrong time stamp does not shift all later frames. After a jump back of more than a
-    /// second, frames continue after the previous one.
+    /// second, frames continue after the previous one. The movie's first frame is at position 0, also if the sound begins
+    /// before it.
     pub(crate) fn position(&mut self, stamp_ns: Option<i64>, duration_ns: i64) -> i64 {
         let position = match (self.origin_ns, self.last_ns) {
             (None, _) => {
-                self.origin_ns = Some(stamp_ns.unwrap_or(0));
+                self.begin(stamp_ns, None, 0);
                 0
             }
+            (Some(_), None) if stamp_ns <= self.first_ns => 0,
             (Some(origin), None) => stamp_ns.map_or(0, |stamp| stamp.saturating_sub(origin)).max(0),
             (Some(origin), Some(last)) => {
                 let expected = last.saturating_add(self.last_duration_ns.max(1));
@@ -57,6 +77,7 @@ impl Timeline {
                 let gap = position.saturating_sub(last);
                 if gap < -MAX_JUMP_BACK_NS || (self.allows_jumps && gap > MAX_JUMP_FORWARD_NS) {
                     self.origin_ns = Some(origin.saturating_add(position.saturating_sub(expected)));
+                    self.first_ns = None;
                     expected
                 } else if gap <= 0 {
                     last.saturating_add((self.last_duration_ns / 2).max(1))
@@ -124,6 +145,32 @@ mod tests {
     fn a_gap_is_closed_only_in_formats_with_jumps() {
         assert_eq!(position(true, &[Some(0), Some(60_000), Some(60_040)]), [0, 40, 80]);
         assert_eq!(position(false, &[Some(0), Some(60_000), Some(60_040)]), [0, 60_000, 60_040]);
+    }
+
+    #[test]
+    fn sound_may_begin_before_the_pictures() {
+        let mut timeline = Timeline::new(false);
+        timeline.begin(Some(3000 * MS), Some(500 * MS), 5000 * MS);
+        let positions = [3000, 3040, 3080].map(|ms| timeline.position(Some(ms * MS), 40 * MS) / MS);
+        assert_eq!((positions, timeline.lead_ns() / MS), ([0, 2540, 2580], 2500), "the first one stands");
+        // After a seek to it, the first frame begins at 0 again.
+        let mut after = timeline.after_seek(500 * MS);
+        assert_eq!([3000, 3040].map(|ms| after.position(Some(ms * MS), 40 * MS) / MS), [0, 2540]);
+        assert_eq!(timeline.after_seek(500 * MS).position(Some(3080 * MS), 40 * MS), 2580 * MS);
+        // On another origin, after a jump, no frame is the first one.
+        assert_eq!(timeline.after_seek(0).position(Some(3000 * MS), 40 * MS), 3000 * MS);
+    }
+
+    #[test]
+    fn sound_that_begins_later_or_far_too_early_moves_nothing() {
+        for sound_ms in [3001, 8000, -2001, i64::MIN / MS] {
+            let mut timeline = Timeline::new(false);
+            timeline.begin(Some(3000 * MS), Some(sound_ms * MS), 5000 * MS);
+            assert_eq!((timeline.origin_ns(), timeline.lead_ns()), (Some(3000 * MS), 0), "{sound_ms}");
+        }
+        let mut timeline = Timeline::new(false);
+        timeline.begin(None, Some(-1000 * MS), 5000 * MS);
+        assert_eq!(timeline.origin_ns(), Some(0), "the frame's time stamp is not known");
     }
 
     #[test]

@@ -56,6 +56,7 @@ impl Worker {
     /// Plays passes until the decoder is dropped. `from_beginning` is true if the first one begins at the movie's beginning.
     pub(crate) fn play(mut self, mut pass: Pass, from_beginning: bool) {
         self.from_beginning = from_beginning;
+        self.state_duration(&pass);
         self.publish_sound(&pass);
         loop {
             let end = self.play_pass(&mut pass);
@@ -111,6 +112,9 @@ impl Worker {
     /// when the decoder is being dropped.
     fn handle_movie_end(&mut self, pass: &mut Pass, count: usize) -> Option<Result<()>> {
         let still = self.from_beginning && count < 2;
+        if pass.has_seen_end() {
+            self.control.duration.set_seen(pass.movie_end_ns(), pass.source().container().access().bytes());
+        }
         self.control.set_warning(pass.warning());
         // A movie of one picture is not looped.
         self.control.is_still.store(still, Ordering::Relaxed);
@@ -131,7 +135,7 @@ impl Worker {
         if self.control.requests().section.is_some() {
             return Some(self.repeat_section(pass, 0));
         }
-        self.base_ns = self.start_after_end(self.base_ns.saturating_add(pass.end_ns()), FAR_LATE_NS);
+        self.base_ns = self.start_after_end(self.base_ns.saturating_add(pass.movie_end_ns()), FAR_LATE_NS);
         Some(self.reopen(pass))
     }
 
@@ -140,6 +144,7 @@ impl Worker {
     fn reopen(&mut self, pass: &mut Pass) -> Result<()> {
         self.from_beginning = true;
         pass.reopen()?;
+        self.state_duration(pass);
         self.publish_sound(pass);
         require_picture(pass)
     }
@@ -194,6 +199,11 @@ impl Worker {
         let movie_ns = pass.peek().map_or(0, |first| first.movie_ns);
         let (origin_ns, byte) = pass.origin_at(movie_ns);
         self.control.sound.publish(self.base_ns, movie_ns, origin_ns, byte);
+    }
+
+    /// Publishes the duration that the file states.
+    fn state_duration(&self, pass: &Pass) {
+        self.control.duration.state(pass.stated_duration_ns(), pass.source().container().access().bytes());
     }
 
     /// Takes the newest seek, if there is one, and marks the next frame as the first one after the seek.
@@ -313,6 +323,7 @@ impl Worker {
         let queued = self.control.queue.push(frame);
         self.control.read_control.note_progress();
         if queued {
+            self.control.duration.extend(movie_ns.saturating_add(duration_ns));
             self.number += 1;
             self.seeked = false;
         }

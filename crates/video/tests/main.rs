@@ -1,6 +1,8 @@
 //! Decoding of movies that are encoded by the tests.
 
 mod colors;
+mod durations;
 mod media;
 mod seek;
 mod sound;
+mod tracks;

@@ -50,7 +50,7 @@ impl SoundControl {
         let feed = cx.frames.intake.decoder().sound();
         if self.feed.as_ref().is_none_or(|present| !present.is_same(feed)) {
             self.feed = Some(feed.clone());
-            self.track = 0;
+            self.track = feed.preferred_track();
             self.play();
         }
         let Some(sound) = &self.sound else { return };

@@ -72,7 +72,7 @@ pub(in crate::cli) fn run(args: &BenchArgs) -> Result<u8> {
     }
     let count = MAX_FRAMES.min(args.frames as usize);
     let clip = match args.at {
-        Some(at_s) => video::read_frame_rgba_at(&file, at_s, args.size, args.references.get())?,
+        Some(at_s) => video::read_frame_rgba_at(&file, at_s, args.size, args.references.policy(&[]))?,
         None => video::read_frames_rgba(&file, count, args.size, args.references.get())?,
     };
     if let Some(warning) = &clip.warning {

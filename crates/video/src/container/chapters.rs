@@ -15,7 +15,7 @@ const MAX_TITLE: usize = 80;
 /// A chapter of a movie.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chapter {
-    /// The chapter's start, in seconds from the movie's first frame.
+    /// The chapter's start, in seconds from the movie's beginning.
     pub start_s: f64,
     /// The chapter's title; may be empty.
     pub title: String,
@@ -23,7 +23,7 @@ pub struct Chapter {
 
 impl Container {
     /// Returns the chapters that begin before the end of the movie, sorted by their start. Of several chapters with the
-    /// same start, only the first one is returned. `origin_ns` is the first frame's time stamp.
+    /// same start, only the first one is returned. `origin_ns` is the time stamp of the movie's beginning.
     pub(crate) fn chapters(&self, origin_ns: i64) -> Vec<Chapter> {
         let mut chapters = Vec::new();
         // SAFETY: the context is valid and has so many chapters; each is valid or null, and so is its title, which ends with
@@ -48,7 +48,8 @@ impl Container {
             }
         }
         // A shortened movie may keep the chapters of its removed end.
-        chapters.retain(|c| self.duration_s().is_none_or(|end| c.start_s < end));
+        let end_s = self.stated_duration_ns(origin_ns).map(seconds);
+        chapters.retain(|c| end_s.is_none_or(|end| c.start_s < end));
         chapters.sort_by(|a, b| a.start_s.total_cmp(&b.start_s));
         chapters.dedup_by(|later, first| later.start_s == first.start_s);
         chapters

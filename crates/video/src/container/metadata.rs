@@ -5,7 +5,8 @@ use std::os::unix::fs::FileExt as _;
 use ffmpeg_next::codec::Id;
 use ffmpeg_next::ffi;
 
-use super::Container;
+use super::{Container, to_nanoseconds};
+use crate::SECOND_NS;
 use crate::frame::{seconds, usable_rate};
 
 /// A duration that the container states, to find files that are cut off.
@@ -49,9 +50,63 @@ impl Container {
         usable_rate(video.avg_frame_rate()).or(usable_rate(video.rate()))
     }
 
-    /// Returns the duration of the video stream, or else of the whole file, in seconds; `None` if the file states neither.
-    pub(crate) fn duration_s(&self) -> Option<f64> {
-        self.stream_duration_s().or(self.file_duration_s())
+    /// Returns the duration of the movie as the file states it, in nanoseconds; `None` if it states none. `origin_ns` is the time
+    /// stamp of the movie's beginning.
+    pub(crate) fn stated_duration_ns(&self, origin_ns: i64) -> Option<i64> {
+        self.stated_end_ns()
+            .map(|end_ns| end_ns.saturating_sub(origin_ns))
+            .filter(|duration_ns| *duration_ns > 0)
+    }
+
+    /// Returns the end of the pictures and of their sound as the file states it, as a time stamp in nanoseconds; `None` if it
+    /// states none.
+    ///
+    /// It is the end of the whole file: the durations of single streams may be wrong, such as those of an MP4 whose pictures
+    /// come at a variable rate. Only if another stream, such as one of subtitles, lasts that long, the played streams count.
+    fn stated_end_ns(&self) -> Option<i64> {
+        let (mut played_ns, mut others_ns) = (None, None);
+        for stream in self.input.streams().filter(|stream| stream.duration() > 0) {
+            let start = if stream.start_time() == ffi::AV_NOPTS_VALUE { 0 } else { stream.start_time() };
+            let end = start.saturating_add(stream.duration());
+            let end_ns = Some(to_nanoseconds(end, stream.time_base().into()));
+            let latest = if self.plays(stream.index()) { &mut played_ns } else { &mut others_ns };
+            *latest = end_ns.max(*latest);
+        }
+        let Some(file_ns) = self.file_end_ns() else { return played_ns };
+        let is_of_others = others_ns.is_some_and(|end_ns| end_ns.saturating_add(SECOND_NS / 10) >= file_ns);
+        Some(played_ns.filter(|_| is_of_others && self.stream_duration_s().is_some()).unwrap_or(file_ns))
+    }
+
+    /// Returns the end of the whole file as a time stamp in nanoseconds, if its duration is known.
+    fn file_end_ns(&self) -> Option<i64> {
+        let duration = self.input.duration();
+        // SAFETY: the context is valid; the field is a plain number.
+        let start = unsafe { (*self.input.as_ptr()).start_time };
+        let start = if start == ffi::AV_NOPTS_VALUE || self.states_end() { 0 } else { start };
+        let unit = ffi::AVRational { num: 1, den: ffi::AV_TIME_BASE };
+        (duration > 0).then(|| to_nanoseconds(start.saturating_add(duration), unit))
+    }
+
+    /// Returns true if the duration of the file is the time stamp of its end, wherever the first picture is. So it is by
+    /// definition in MP4 and QuickTime; the writers of Matroska differ, and FFmpeg's states the end.
+    fn states_end(&self) -> bool {
+        let input = self.input.format();
+        let is = |name| input.name().split(',').any(|part| part == name);
+        let by_ffmpeg = self.input.metadata().get("encoder").is_some_and(|writer| writer.starts_with("Lavf"));
+        is("mov") || (is("matroska") && by_ffmpeg)
+    }
+
+    /// Returns the time stamp of the sound's beginning in nanoseconds as the file states it.
+    pub(crate) fn stated_sound_start_ns(&self) -> Option<i64> {
+        let stream = self.input.stream(self.sound?)?;
+        let start = Some(stream.start_time()).filter(|start| *start != ffi::AV_NOPTS_VALUE)?;
+        // SAFETY: a stream has parameters; the fields are plain numbers.
+        let (padding, rate) = unsafe {
+            let parameters = &*stream.parameters().as_ptr();
+            (parameters.initial_padding.max(0), parameters.sample_rate)
+        };
+        let padding_ns = to_nanoseconds(padding.into(), ffi::AVRational { num: 1, den: rate });
+        Some(to_nanoseconds(start, stream.time_base().into()).saturating_add(padding_ns))
     }
 
     /// Returns the duration that the file states; `None` if FFmpeg only estimates the duration.
@@ -64,7 +119,8 @@ impl Container {
         if method != ffi::AVDurationEstimationMethod::AVFMT_DURATION_FROM_STREAM {
             return None;
         }
-        let end_s = self.file_duration_s()?;
+        let duration = Some(self.input.duration()).filter(|duration| *duration > 0)?;
+        let end_s = duration as f64 / f64::from(ffi::AV_TIME_BASE);
         Some(DeclaredDuration { end_s, tolerance_s: 0.5 + 0.05 * end_s, of_pictures: false })
     }
 
@@ -79,11 +135,5 @@ impl Container {
     fn stream_duration_s(&self) -> Option<f64> {
         let duration = self.played()?.duration();
         (duration > 0).then(|| seconds(self.nanoseconds(duration)))
-    }
-
-    /// Returns the duration of the whole file in seconds, if it is known.
-    fn file_duration_s(&self) -> Option<f64> {
-        let duration = self.input.duration();
-        (duration > 0).then(|| duration as f64 / f64::from(ffi::AV_TIME_BASE))
     }
 }

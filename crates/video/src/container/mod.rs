@@ -28,6 +28,8 @@ pub(super) struct Container {
     budget: MemoryBudget,
     /// The index of the stream in the file.
     stream: usize,
+    /// The index of the stream of sound that plays with the pictures; `None` without one, and in a file opened for its sound.
+    sound: Option<usize>,
     /// Unit of the stream's time stamps, in seconds.
     time_base: ffi::AVRational,
 }
@@ -68,15 +70,25 @@ impl Container {
         self.input.stream(self.stream)
     }
 
-    /// Makes FFmpeg skip the packets of all streams except the one that is played.
+    /// Returns the index of the stream of sound that plays with the pictures, unless the user selects another one.
+    pub(crate) fn sound(&self) -> Option<usize> {
+        self.sound
+    }
+
+    /// Makes FFmpeg skip the packets of all streams except the one that is played and its sound.
     pub(crate) fn discard_other_streams(&mut self) {
         // SAFETY: the context is valid and has nb_streams streams; `discard` is a plain field.
         unsafe {
             let context = self.input.as_mut_ptr();
-            for index in (0..(*context).nb_streams as usize).filter(|&index| index != self.stream) {
+            for index in (0..(*context).nb_streams as usize).filter(|&index| !self.plays(index)) {
                 (*(*(*context).streams.add(index))).discard = ffi::AVDiscard::AVDISCARD_ALL;
             }
         }
+    }
+
+    /// Returns true if the stream with this index is played.
+    fn plays(&self, index: usize) -> bool {
+        index == self.stream || Some(index) == self.sound
     }
 
     /// Returns the pixel aspect ratio that the picture or the stream states.

@@ -26,7 +26,9 @@ impl Container {
     /// # Errors
     /// The file cannot be read, has another format or no pictures, or FFmpeg cannot open it.
     pub(crate) fn open(path: &Path, read_control: &ReadControl) -> Result<Self> {
-        Self::open_stream(path, read_control, |input| video_stream(input, path))
+        let mut container = Self::open_stream(path, read_control, |input| video_stream(input, path))?;
+        container.sound = container.preferred_sound(read_control.languages());
+        Ok(container)
     }
 
     /// Opens the movie at `path` as [`Container::open`] does, with the stream that `select` returns.
@@ -55,7 +57,7 @@ impl Container {
         access.allow_all_requests();
         let selected = select(&input)?;
         let (stream, time_base) = (selected.index(), selected.time_base().into());
-        Ok(Self { input, _io: io, access, budget, stream, time_base })
+        Ok(Self { input, _io: io, access, budget, stream, sound: None, time_base })
     }
 
     /// Opens the decoder for the video stream, with as many threads as FFmpeg chooses and memory allows.

@@ -4,15 +4,27 @@ use std::path::Path;
 
 use ffmpeg_next as ffmpeg;
 use ffmpeg_next::codec::Id;
+use ffmpeg_next::ffi;
 use ffmpeg_next::media::Type;
 
 use super::Container;
 use super::open::describe_codec;
 use crate::errors::{CONVERT_HINT, cannot_decode, sentence};
+use crate::languages::{Language, Languages};
 use crate::read_control::ReadControl;
 use crate::sound::SoundTrack;
 use base::error::{Error, Result};
 use base::text;
+
+/// The flags of tracks that are not the movie's own sound: of commentary, descriptions of the pictures, versions for people who
+/// hear badly, versions without speech or singing, and parts that another track completes.
+const SECONDARY: libc::c_int = ffi::AV_DISPOSITION_COMMENT
+    | ffi::AV_DISPOSITION_VISUAL_IMPAIRED
+    | ffi::AV_DISPOSITION_DESCRIPTIONS
+    | ffi::AV_DISPOSITION_HEARING_IMPAIRED
+    | ffi::AV_DISPOSITION_CLEAN_EFFECTS
+    | ffi::AV_DISPOSITION_KARAOKE
+    | ffi::AV_DISPOSITION_DEPENDENT;
 
 impl Container {
     /// Opens the movie at `path` as [`Container::open`] does, for its stream of sound with this index.
@@ -26,13 +38,13 @@ impl Container {
         })
     }
 
-    /// Opens the decoder for the stream of sound.
-    pub(crate) fn open_sound_decoder(&self) -> Result<ffmpeg::decoder::Audio> {
+    /// Opens the decoder for the stream of sound with this index.
+    pub(crate) fn open_sound_decoder(&self, stream: usize) -> Result<ffmpeg::decoder::Audio> {
         let missing = |what: String| {
             let why = format!("Its sound is silent: this FFmpeg does not decode {what}.");
             cannot_decode(self.path(), why, CONVERT_HINT)
         };
-        let stream = self.played().ok_or_else(|| missing("a stream that has gone".into()))?;
+        let stream = self.input.stream(stream).ok_or_else(|| missing("a stream that has gone".into()))?;
         let parameters = stream.parameters();
         let codec = ffmpeg::decoder::find(parameters.id()).ok_or_else(|| missing(describe_codec(&stream)))?;
         let failed = |error| {
@@ -47,16 +59,58 @@ impl Container {
         decoder.open_as(codec).and_then(|opened| opened.audio()).map_err(failed)
     }
 
-    /// Returns the tracks of sound, the one that the file prefers first.
+    /// Returns the tracks of sound in the order of the file: those of the picture's programme, and those that belong to none.
     pub(crate) fn sound_tracks(&self) -> Vec<SoundTrack> {
+        let others = self.streams_of_other_programmes();
         let streams = self.input.streams().filter(|stream| {
             let parameters = stream.parameters();
-            parameters.medium() == Type::Audio && parameters.id() != Id::None
+            parameters.medium() == Type::Audio
+                && parameters.id() != Id::None
+                && !others.contains(&stream.index())
         });
-        let mut tracks: Vec<SoundTrack> = streams.map(|stream| track(&stream)).collect();
-        let best = self.input.streams().best(Type::Audio).map(|stream| stream.index());
-        tracks.sort_by_key(|track| Some(track.stream) != best);
-        tracks
+        streams.map(|stream| track(&stream)).collect()
+    }
+
+    /// Returns the stream of sound that plays unless the user selects another one; `None` if there is no sound.
+    ///
+    /// Tracks come first that can be decoded, then those that are not meant for a part of the audience or as an addition; then
+    /// decide the languages that the user asked for, the flag of the file's default, the system's language, and the order of
+    /// the file.
+    pub(super) fn preferred_sound(&self, languages: &Languages) -> Option<usize> {
+        let rank = |track: &SoundTrack| {
+            let stream = self.input.stream(track.stream)?;
+            // SAFETY: a stream is valid; the field is a plain number.
+            let flags = unsafe { (*stream.as_ptr()).disposition };
+            let language = stream.metadata().get("language").and_then(Language::from_code);
+            let wanted = languages.wanted.iter().position(|wanted| Some(wanted) == language.as_ref());
+            Some((
+                track.rate == 0 || self.open_sound_decoder(track.stream).is_err(),
+                flags & SECONDARY != 0,
+                wanted.unwrap_or(usize::MAX),
+                flags & ffi::AV_DISPOSITION_DEFAULT == 0,
+                language.is_none() || language != languages.system,
+            ))
+        };
+        self.sound_tracks().iter().min_by_key(|track| rank(track)).map(|track| track.stream)
+    }
+
+    /// Returns the streams that belong to programmes, but to none that has the pictures: their time stamps are those of another
+    /// clock.
+    fn streams_of_other_programmes(&self) -> Vec<usize> {
+        // SAFETY: the context is valid and has so many programmes; each is valid and has so many indices.
+        let programmes: Vec<Vec<usize>> = unsafe {
+            let context = self.input.as_ptr();
+            let programme = |index| &**(*context).programs.add(index as usize);
+            let indices = |programme: &ffi::AVProgram| {
+                let index = |at| *programme.stream_index.add(at as usize) as usize;
+                (0..programme.nb_stream_indexes).map(index).collect()
+            };
+            (0..(*context).nb_programs).map(|index| indices(programme(index))).collect()
+        };
+        let (own, others): (Vec<_>, Vec<_>) =
+            programmes.into_iter().partition(|streams| streams.contains(&self.stream));
+        let is_own = |stream: &usize| own.iter().any(|streams| streams.contains(stream));
+        others.into_iter().flatten().filter(|stream| !own.is_empty() && !is_own(stream)).collect()
     }
 }
 

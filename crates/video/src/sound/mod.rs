@@ -53,7 +53,7 @@ pub struct SoundSegment {
 /// Consecutive samples of both channels.
 #[derive(Debug, Default)]
 pub struct Samples {
-    /// The position of the first sample in the movie, in nanoseconds; negative before its first picture.
+    /// The position of the first sample in the movie, in nanoseconds; negative before its beginning.
     pub movie_ns: i64,
     /// Left and right samples.
     pub data: Vec<[f32; 2]>,
@@ -85,34 +85,37 @@ pub struct SoundFeed(Arc<Feed>);
 struct Feed {
     origin: Origin,
     tracks: Vec<SoundTrack>,
+    /// The index of the track that plays at first.
+    preferred: usize,
     cancel: Cancel,
     published: Mutex<Published>,
 }
 
 impl SoundFeed {
-    /// Creates the feed of a movie's file with these tracks. Reading ends soon after `cancel` is cancelled.
+    /// Creates the feed of a movie's file with these tracks, and the stream of the one that plays at first. Reading ends soon after `cancel` is cancelled.
     pub(crate) fn of_file(
         path: PathBuf,
         references: References,
-        tracks: Vec<SoundTrack>,
+        (tracks, preferred): (Vec<SoundTrack>, Option<usize>),
         cancel: Cancel,
     ) -> Self {
-        Self::new(Origin::File(path, references), tracks, cancel)
+        let preferred = tracks.iter().position(|track| Some(track.stream) == preferred).unwrap_or(0);
+        Self::new(Origin::File(path, references), (tracks, preferred), cancel)
     }
 
     /// Creates the feed of painted pictures: a tick each second.
     pub(crate) fn of_ticks() -> Self {
         let track = SoundTrack { codec: "ticks".to_owned(), rate: 48_000, name: String::new(), stream: 0 };
-        Self::new(Origin::Ticks, vec![track], Cancel::default())
+        Self::new(Origin::Ticks, (vec![track], 0), Cancel::default())
     }
 
     /// Creates a feed without sound.
     pub(crate) fn silence() -> Self {
-        Self::new(Origin::Silence, Vec::new(), Cancel::default())
+        Self::new(Origin::Silence, (Vec::new(), 0), Cancel::default())
     }
 
-    fn new(origin: Origin, tracks: Vec<SoundTrack>, cancel: Cancel) -> Self {
-        Self(Arc::new(Feed { origin, tracks, cancel, published: Mutex::default() }))
+    fn new(origin: Origin, (tracks, preferred): (Vec<SoundTrack>, usize), cancel: Cancel) -> Self {
+        Self(Arc::new(Feed { origin, tracks, preferred, cancel, published: Mutex::default() }))
     }
 
     /// Returns true if both are handles on the sound of the same movie.
@@ -120,9 +123,14 @@ impl SoundFeed {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Returns the tracks, the one that the file prefers first.
+    /// Returns the tracks in the order of the file.
     pub fn tracks(&self) -> &[SoundTrack] {
         &self.0.tracks
+    }
+
+    /// Returns the index of the track that plays unless the user selects another one.
+    pub fn preferred_track(&self) -> usize {
+        self.0.preferred
     }
 
     /// Opens the track with this index for samples of this rate.

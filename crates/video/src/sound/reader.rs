@@ -61,7 +61,7 @@ impl FileReader {
     ) -> Result<Self> {
         let read_control = ReadControl::new(references, cancel.clone());
         let demuxer = Demuxer::open_sound(path, stream, &read_control)?;
-        let decoder = demuxer.container().open_sound_decoder()?;
+        let decoder = demuxer.container().open_sound_decoder(stream)?;
         Ok(Self {
             demuxer,
             decoder,

@@ -196,13 +196,16 @@ impl Movies {
         }
     }
 
-    /// Copies the position and the size of the picture on the screen into the movie's facts, for the overlay and the
+    /// Copies the position and the size of the picture on the screen, and the movie's duration, into the movie's facts, for the overlay and the
     /// statistics.
     pub(super) fn note_shown(&mut self, frames: &FrameLoop) {
         let in_list = self.playlist.list_position().filter(|_| self.scenes.plays_movie());
         let facts = self.scenes.facts_mut();
         facts.position_s = frames.presenter.screen.position_s();
         // While a movie opens, the picture on the screen is another scene's.
+        if !facts.is_opening() {
+            facts.duration_s = frames.intake.decoder().duration_s();
+        }
         if let Some((width, height)) = frames.presenter.screen.size().filter(|_| !facts.is_opening()) {
             (facts.width, facts.height) = (width, height);
         }

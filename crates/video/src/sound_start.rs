@@ -1,0 +1,49 @@
+//! Finds where a movie's sound begins, from the packets of its track that are read before the first picture.
+
+use ffmpeg_next as ffmpeg;
+
+use super::container::Container;
+
+/// The time stamp of the first sample of the sound that plays with the pictures.
+pub(super) struct SoundStart {
+    /// Decodes until the first sample is found.
+    decoder: Option<ffmpeg::decoder::Audio>,
+    /// The first sample's time stamp in nanoseconds.
+    first_ns: Option<i64>,
+}
+
+impl SoundStart {
+    /// Starts to look for the first sample of the container's sound.
+    pub(super) fn new(container: &Container) -> Self {
+        let decoder = container.sound().and_then(|stream| container.open_sound_decoder(stream).ok());
+        Self { decoder, first_ns: None }
+    }
+
+    /// Decodes a packet that does not belong to the pictures, unless the first sample is known already. A decoder drops samples that
+    /// only prepare it, and packets that it cannot decode without those before.
+    pub(super) fn add(&mut self, packet: &ffmpeg::Packet, container: &Container) {
+        let Some(decoder) = self.decoder.as_mut().filter(|_| Some(packet.stream()) == container.sound())
+        else {
+            return;
+        };
+        // What cannot be decoded has no sample.
+        let _ = decoder.send_packet(packet);
+        let mut frame = ffmpeg::frame::Audio::empty();
+        // SAFETY: the pointer is only compared; an allocation that failed must not reach FFmpeg.
+        while unsafe { !frame.as_ptr().is_null() } && decoder.receive_frame(&mut frame).is_ok() {
+            let stamp = frame.timestamp().filter(|_| frame.samples() > 0);
+            self.first_ns = stamp.and_then(|stamp| container.nanoseconds_of(packet.stream(), stamp));
+            if self.first_ns.is_some() {
+                self.decoder = None;
+                return;
+            }
+        }
+    }
+
+    /// Returns the first sample's time stamp in nanoseconds, as the file states it if no sample was decoded, and stops looking
+    /// for it. `None` without sound.
+    pub(super) fn finish(&mut self, container: &Container) -> Option<i64> {
+        self.decoder = None;
+        self.first_ns.or_else(|| container.stated_sound_start_ns())
+    }
+}
