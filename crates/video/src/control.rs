@@ -111,7 +111,7 @@ impl Control {
     }
 
     /// Requests a seek, and empties the queue, which then accepts only frames at the seek's target. No effect in a movie of
-    /// one picture.
+    /// one picture without sound.
     pub(crate) fn seek(&self, to: Seek) {
         if self.is_still.load(Ordering::Relaxed) {
             return;

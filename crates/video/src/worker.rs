@@ -111,12 +111,12 @@ impl Worker {
     /// Handles the end of the movie: plays the movie again, handles a seek, or waits for a request to do so. Returns `None`
     /// when the decoder is being dropped.
     fn handle_movie_end(&mut self, pass: &mut Pass, count: usize) -> Option<Result<()>> {
-        let still = self.from_beginning && count < 2;
+        let still = self.from_beginning && count < 2 && pass.movie_end_ns() <= pass.end_ns();
         if pass.has_seen_end() {
             self.control.duration.set_seen(pass.movie_end_ns(), pass.source().container().access().bytes());
         }
         self.control.set_warning(pass.warning());
-        // A movie of one picture is not looped.
+        // A movie of one picture is not looped, unless its sound lasts longer.
         self.control.is_still.store(still, Ordering::Relaxed);
         let (looping, section) = {
             let requests = self.control.requests();

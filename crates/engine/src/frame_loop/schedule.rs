@@ -112,15 +112,24 @@ impl Schedule {
 
     /// Lets the clock wait until the sound of its position is heard, if a device is to play it.
     pub fn wait_for_sound(&mut self) {
-        let now = Instant::now();
-        if self.is_placed && self.expects_sound && !self.is_unpaced && !self.is_paused() {
-            let until = now + SOUND_WAIT;
+        if self.is_placed {
+            self.wait_at(self.clock.now_ns());
+        }
+    }
+
+    /// Lets the clock wait at the position `at_ns` until the sound there is heard, if it runs and a device is to play the sound. Returns
+    /// true if it waits.
+    fn wait_at(&mut self, at_ns: i64) -> bool {
+        let waits = self.expects_sound && !self.is_unpaced && !self.is_paused();
+        if waits {
+            let until = Instant::now() + SOUND_WAIT;
             // Until then the clock stands, even if nobody looks at it.
-            self.clock.resync(self.clock.now_ns_at(now), until);
+            self.clock.resync(at_ns, until);
             self.waits_until = Some(until);
             self.lose_sound();
             self.interrupt();
         }
+        waits
     }
 
     /// Lets a clock run that waits for the sound.
@@ -214,11 +223,8 @@ impl Schedule {
     /// Notes that a first picture with the timestamp `pts_ns` is filtered: the clock is set to it, and waits for the sound if a device is
     /// to play it.
     pub(super) fn place(&mut self, pts_ns: i64) {
-        let waits = self.picture_waits && self.expects_sound && !self.is_unpaced;
-        if waits && !self.is_placed && !self.is_paused() {
-            self.is_placed = true;
-            self.clock.resync(pts_ns, Instant::now());
-            self.wait_for_sound();
+        if self.picture_waits && !self.is_placed {
+            self.is_placed = self.wait_at(pts_ns);
         }
     }
 

@@ -52,7 +52,7 @@ impl FrameLoop {
         let frame = self.presenter.screen.shown().map(|shown| &shown.origin.frame);
         let still_ns = STILL_DURATION.as_nanos() as i64;
         let is_past = frame.is_some_and(|frame| {
-            let duration_ns = if frame.number == 0 { still_ns } else { frame.duration_ns };
+            let duration_ns = frame.duration_ns.max(if frame.number == 0 { still_ns } else { 0 });
             schedule.is_past(frame, duration_ns)
         });
         let end = frame.and_then(|frame| schedule.end_of(frame));
