@@ -297,7 +297,7 @@ fn read(path: &Path) -> std::result::Result<Settings, Unread> {
 
 /// Parses and checks the contents of the settings file.
 pub(crate) fn parse(contents: &[u8]) -> std::result::Result<Settings, Unread> {
-    let mut settings: Settings = serde_json::from_slice(contents).map_err(Unread::damaged)?;
+    let mut settings: Settings = load::json(contents)?;
     let scale = settings.ui_scale;
     settings.ui_scale = if scale.is_finite() { scale.clamp(*UI_SCALE.start(), *UI_SCALE.end()) } else { 1.0 };
     settings.kernel_folders.truncate(MAX_KERNEL_FOLDERS);

@@ -178,7 +178,7 @@ fn read(path: &Path) -> Option<File> {
 
 /// Parses the contents of the cache file; invalid ones count as empty.
 pub(crate) fn parse(contents: &[u8]) -> File {
-    let file: Option<File> = serde_json::from_slice(contents).ok();
+    let file: Option<File> = load::json(contents).ok();
     file.filter(|file| file.schema == SCHEMA).unwrap_or(File { schema: SCHEMA, devices: Vec::new() })
 }
 

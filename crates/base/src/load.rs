@@ -7,6 +7,8 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
+use serde::de::DeserializeOwned;
+
 /// Maximum size of settings, caches and lists in bytes.
 pub const MAX_LIST_BYTES: u64 = 4 << 20;
 /// Maximum size of kernel files in bytes.
@@ -119,6 +121,38 @@ pub fn text(path: &Path, max: u64) -> Result<String, Unread> {
     String::from_utf8(bytes(path, max)?).map_err(Unread::damaged)
 }
 
+/// Reads a file like [`bytes`], as a program's text in any encoding that contains ASCII, such as UTF-8 and Latin-1. The text has
+/// all bytes of the file: see [`text::from_bytes`](crate::text::from_bytes).
+///
+/// # Errors
+/// If the file does not exist, is longer than `max` bytes, is not regular or in UTF-16, or reading fails.
+pub fn source(path: &Path, max: u64) -> Result<String, Unread> {
+    let bytes = bytes(path, max)?;
+    without_mark(&bytes)?;
+    Ok(crate::text::from_bytes(&bytes))
+}
+
+/// Parses JSON, with or without a byte-order mark at its beginning.
+///
+/// # Errors
+/// If the bytes are in UTF-16 or no valid JSON.
+pub fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Unread> {
+    serde_json::from_slice(without_mark(bytes)?).map_err(Unread::damaged)
+}
+
+/// Returns the bytes of a text without UTF-8's byte-order mark.
+///
+/// # Errors
+/// If the text is in UTF-16 or UTF-32: it begins with their byte-order marks, or one of its first two bytes is zero.
+fn without_mark(bytes: &[u8]) -> Result<&[u8], Unread> {
+    match bytes {
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [0, _, ..] | [_, 0, ..] => {
+            Err(Unread::damaged("it is in UTF-16 or UTF-32; save it in UTF-8"))
+        }
+        _ => Ok(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,8 +194,27 @@ mod tests {
         }
         assert!(matches!(bytes(&at("none"), 8), Err(Unread::Missing)));
         assert!(matches!(bytes(&at("eight/none"), 8), Err(Unread::Refused(_))));
-        fs::write(at("nine"), [0xff]).unwrap();
+        for utf16 in [&b"\xff\xfea\0"[..], b"\xfe\xff\0a", b"a\0", b"\0a"] {
+            fs::write(at("nine"), utf16).unwrap();
+            let error = source(&at("nine"), 8).unwrap_err().to_string();
+            assert!(error.contains("UTF-16"), "{error}");
+        }
+        fs::write(at("nine"), b"caf\xe9").unwrap();
         assert!(matches!(text(&at("nine"), 8), Err(Unread::Damaged(_))));
+        assert_eq!(&*crate::text::to_bytes(&source(&at("nine"), 8).unwrap()), b"caf\xe9");
         fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_byte_order_mark_of_json_is_skipped_and_utf16_is_named() {
+        assert_eq!(json::<Vec<u32>>(b"\xef\xbb\xbf[1, 2]").unwrap(), [1, 2]);
+        assert_eq!(json::<u32>(b"7").unwrap(), 7);
+        let why = |bytes: &[u8]| json::<Vec<u32>>(bytes).unwrap_err().to_string();
+        let utf16: Vec<u8> = "[1, 2]".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        for bytes in [&utf16[..], &[&b"\xff\xfe"[..], &utf16].concat(), b"\xfe\xff\0["] {
+            assert_eq!(why(bytes), "It is invalid: it is in UTF-16 or UTF-32; save it in UTF-8.");
+        }
+        assert!(why(b"").contains("EOF"), "{}", why(b""));
+        assert!(why(b"[").contains("line 1"));
     }
 }

@@ -26,8 +26,9 @@ pub fn escaped_lines(text: &str) -> Cow<'_, str> {
     with_escapes(text, |c| is_control(c) && c != '\n' && c != '\t')
 }
 
-/// Returns the text with the characters escaped for which `is_escaped` returns true.
+/// Returns the text with the characters escaped for which `is_escaped` returns true, or that stand for bytes that are not UTF-8.
 fn with_escapes(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
+    let is_escaped = |c: char| is_escaped(c) || foreign_byte(c).is_some();
     if !text.contains(&is_escaped) {
         return Cow::Borrowed(text);
     }
@@ -37,7 +38,10 @@ fn with_escapes(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
             c if !is_escaped(c) => escaped.push(c),
             '\n' | '\r' | '\t' => escaped.extend(c.escape_default()),
             c if c.is_ascii() => push_byte(&mut escaped, c as u8),
-            c => escaped.extend(c.escape_unicode()),
+            c => match foreign_byte(c) {
+                Some(byte) => push_byte(&mut escaped, byte),
+                None => escaped.extend(c.escape_unicode()),
+            },
         }
     }
     Cow::Owned(escaped)
@@ -57,6 +61,55 @@ pub fn unicode(name: impl AsRef<OsStr>) -> String {
         chunk.invalid().iter().for_each(|byte| push_byte(&mut text, *byte));
     }
     text
+}
+
+/// The first of the characters that stand for bytes that are not UTF-8 in [`from_bytes`]. They are the last ones of Unicode, have
+/// no meaning, and no text has them.
+const FIRST_FOREIGN: u32 = 0x10_ff00;
+
+/// Returns the byte that a character of [`from_bytes`] stands for; `None` for other characters.
+fn foreign_byte(c: char) -> Option<u8> {
+    u32::from(c)
+        .checked_sub(FIRST_FOREIGN)
+        .and_then(|byte| u8::try_from(byte).ok())
+        .filter(|byte| *byte >= 0x80)
+}
+
+/// Converts bytes to text, so that [`to_bytes`] returns the same bytes, also where they are not UTF-8: in texts in Latin-1 a
+/// character stands for each such byte. Messages show it as `\xff`.
+pub fn from_bytes(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    let push = |text: &mut String, byte: &u8| text.extend(char::from_u32(FIRST_FOREIGN + u32::from(*byte)));
+    for chunk in bytes.utf8_chunks() {
+        let valid = chunk.valid();
+        if valid.contains(|c| foreign_byte(c).is_some()) {
+            for c in valid.chars() {
+                match foreign_byte(c) {
+                    None => text.push(c),
+                    Some(_) => c.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| push(&mut text, &byte)),
+                }
+            }
+        } else {
+            text += valid;
+        }
+        chunk.invalid().iter().for_each(|byte| push(&mut text, byte));
+    }
+    text
+}
+
+/// Converts a text of [`from_bytes`] back to its bytes.
+pub fn to_bytes(text: &str) -> Cow<'_, [u8]> {
+    if !text.contains(|c| foreign_byte(c).is_some()) {
+        return Cow::Borrowed(text.as_bytes());
+    }
+    let mut bytes = Vec::with_capacity(text.len());
+    for c in text.chars() {
+        match foreign_byte(c) {
+            Some(byte) => bytes.push(byte),
+            None => bytes.extend(c.encode_utf8(&mut [0; 4]).bytes()),
+        }
+    }
+    Cow::Owned(bytes)
 }
 
 /// Appends a byte that is not UTF-8, as `\xff`.
@@ -83,6 +136,19 @@ mod tests {
         assert_eq!(escaped("4pm.\u{202e}gpj"), "4pm.\\u{202e}gpj");
         assert_eq!(escaped("a\u{2028}b\u{feff}\u{2066}\u{200f}"), "a\\u{2028}b\\u{feff}\\u{2066}\\u{200f}");
         assert_eq!(escaped_lines("a\n\tb\x1bc"), "a\n\tb\\x1bc");
+    }
+
+    #[test]
+    fn text_of_bytes_has_all_of_them() {
+        let foreign = "a\u{10ffe9}\u{10ff41}";
+        for bytes in
+            [&b"caf\xe9 // \xe2\x82"[..], "caf\u{e9}".as_bytes(), b"\xff\xfe", b"", foreign.as_bytes()]
+        {
+            assert_eq!(&*to_bytes(&from_bytes(bytes)), bytes, "{bytes:?}");
+        }
+        assert_eq!(from_bytes("caf\u{e9}".as_bytes()), "caf\u{e9}");
+        assert_eq!(escaped(&from_bytes(b"caf\xe9\n")), "caf\\xe9\\n");
+        assert_eq!(escaped_lines(&from_bytes(b"caf\xe9\n")), "caf\\xe9\n");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::time::SystemTime;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -363,10 +364,10 @@ pub fn kind_of(path: &Path) -> Result<Option<String>> {
 }
 
 /// Reads a saved result as a type of the keys that are wanted.
-fn read_as<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<T> {
+fn read_as<T: DeserializeOwned>(path: &Path) -> Result<T> {
     let what = || format!("The result '{}' cannot be read.", path.display());
     let bytes = load::bytes(path, MAX_FILE_BYTES).map_err(|why| Error::new(what(), why.to_string(), HINT))?;
-    serde_json::from_slice(&bytes).map_err(|e| Error::new(what(), format!("{e}."), HINT))
+    load::json(&bytes).map_err(|why| Error::new(what(), why.to_string(), HINT))
 }
 
 /// The suggestion to the user if a file is no saved result.

@@ -125,7 +125,7 @@ impl History {
 
     /// Parses and checks the contents of a version's file.
     pub(crate) fn parse(&self, contents: &[u8]) -> std::result::Result<StoredVersion, Unread> {
-        let file: VersionFile = serde_json::from_slice(contents).map_err(Unread::damaged)?;
+        let file: VersionFile = load::json(contents)?;
         if file.schema != SCHEMA {
             return Err(Unread::damaged(format!("its format is {}, not {SCHEMA}", file.schema)));
         }
@@ -212,7 +212,7 @@ pub(crate) fn write_texts(folder: &Path, texts: &[(String, String)]) -> Result<(
             // An error of the folder shows when the file is written.
             let _ = std::fs::create_dir_all(parent);
         }
-        save::atomically(&path, |out| out.write_all(text.as_bytes()))?;
+        save::atomically(&path, |out| out.write_all(&base::text::to_bytes(text)))?;
     }
     Ok(())
 }

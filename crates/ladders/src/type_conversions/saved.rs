@@ -180,8 +180,7 @@ impl Saved {
         let hint = "Choose a file that `clreel conformance --save` wrote.";
         let bytes =
             load::bytes(path, MAX_FILE_BYTES).map_err(|why| Error::new(what(), why.to_string(), hint))?;
-        let saved: Self =
-            serde_json::from_slice(&bytes).map_err(|e| Error::new(what(), format!("{e}."), hint))?;
+        let saved: Self = load::json(&bytes).map_err(|why| Error::new(what(), why.to_string(), hint))?;
         match saved.schema == 1 && saved.kind == "conformance" {
             true => Ok(saved),
             false => Err(Error::new(what(), "It is no result of this version.", hint)),
