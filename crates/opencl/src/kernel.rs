@@ -94,9 +94,10 @@ impl Kernel {
     /// error.
     ///
     /// # Errors
-    /// Returns an error if the file has no kernel of this name, or the driver reports an error.
+    /// Returns an error if the file has no kernel of this name, the kernel needs more local memory than the device has, or the
+    /// driver reports an error.
     pub fn from_file(program: &Program, file: &str, name: &str, what: &str) -> Result<Self> {
-        Self::new(program, name).map_err(|status| {
+        let kernel = Self::new(program, name).map_err(|status| {
             if status.0 != ffi::CL_INVALID_KERNEL_NAME {
                 return failed(what, &status);
             }
@@ -104,7 +105,43 @@ impl Kernel {
             let why = "clreel looks for a kernel of that name in this file.";
             let hint = "Give the kernel that name, or choose another variant.";
             Error { kind: ErrorKind::OpenCl(status.0), ..Error::new(what, why, hint) }
-        })
+        })?;
+        // Some drivers abort at the launch instead of returning an error.
+        match kernel.local_memory(program) {
+            Some((wanted, available)) if wanted > available => Err(Error {
+                kind: ErrorKind::OpenCl(ffi::CL_OUT_OF_RESOURCES),
+                ..Error::new(
+                    format!("The kernel '{name}' in {file} needs more local memory than the device has."),
+                    format!(
+                        "It declares {wanted} bytes for each work-group; the device has {available} bytes."
+                    ),
+                    "Make its __local arrays smaller.",
+                )
+            }),
+            _ => Ok(kernel),
+        }
+    }
+
+    /// Returns how many bytes of local memory a work-group of the kernel needs, without those of arguments that were not set, and
+    /// how many the device has; `None` if the driver does not tell.
+    fn local_memory(&self, program: &Program) -> Option<(u64, u64)> {
+        let device = number_of::<usize>(|size, to| {
+            // SAFETY: the program is alive, and there is room for its one device.
+            unsafe {
+                ffi::clGetProgramInfo(program.raw(), ffi::CL_PROGRAM_DEVICES, size, to, ptr::null_mut())
+            }
+        });
+        let device = device.ok()? as *mut c_void;
+        let wanted = number_of::<u64>(|size, to| {
+            let what = ffi::CL_KERNEL_LOCAL_MEM_SIZE;
+            // SAFETY: the kernel and its device are alive, and there is room for `size` bytes.
+            unsafe { ffi::clGetKernelWorkGroupInfo(self.raw(), device, what, size, to, ptr::null_mut()) }
+        });
+        let available = number_of::<u64>(|size, to| {
+            // SAFETY: the device is alive, and there is room for `size` bytes.
+            unsafe { ffi::clGetDeviceInfo(device, ffi::CL_DEVICE_LOCAL_MEM_SIZE, size, to, ptr::null_mut()) }
+        });
+        Some((wanted.ok()?, available.ok().filter(|bytes| *bytes > 0)?))
     }
 
     /// Sets the argument at `index` for all later launches, unless it already has this value.
