@@ -20,6 +20,7 @@ pub mod folders;
 pub mod guarded;
 pub mod host_block;
 pub mod identity;
+mod includes;
 pub mod kernel;
 pub mod machine_code;
 pub mod memory;

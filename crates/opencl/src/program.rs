@@ -1,15 +1,25 @@
 //! Compiles kernel files for a device. The text is that of the context's [`Sources`](crate::sources::Sources).
 
+mod header_test;
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, NulError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
+
+use ocl::ffi::{CL_BUILD_PROGRAM_FAILURE, CL_COMPILE_PROGRAM_FAILURE, CL_LINK_PROGRAM_FAILURE};
 
 use crate::binaries::BinaryFile;
 use crate::build_log;
-use crate::cl::{self, ClContext, Program};
+use crate::cl::{self, ClContext, Program, Refused, Source};
 use crate::crash;
+use crate::includes::Unit;
 use crate::sandbox::{self, BUILD, LAUNCH, PREPARATION, builds};
 use crate::watch;
 use base::error::{Error, ErrorKind, Result};
+use base::stderr::print_message;
 use base::timing::log::{self, Event};
 
 /// Calls `compile`, which calls a compiler or makes a driver load a binary, under a watchdog, because such calls may hang or
@@ -23,37 +33,72 @@ fn watched<T, E>(compile: impl FnOnce() -> std::result::Result<T, E>) -> std::re
 /// A compiled program with its whole text and its options, for [`ClContext::with_compiled`].
 #[derive(Debug, Clone)]
 pub struct CompiledProgram {
-    text: CString,
-    options: CString,
+    input: CompilerInput,
     program: Program,
+    log: String,
 }
 
 impl CompiledProgram {
     /// Returns the compiler's warnings about edited files, with the source lines that they name; empty without any.
     pub fn warnings(&self, cl: &ClContext) -> String {
-        let log = self.program.build_log(&cl.device);
-        build_log::warnings(&log, &self.text.to_string_lossy(), cl.sources())
+        build_log::warnings(&self.log, &self.input.unit, cl.sources())
     }
 }
 
 /// Compiles a kernel file for [`ClContext::with_compiled`]. `None` if the file does not compile; [`build`] then returns the error.
 pub fn precompile(cl: &ClContext, file: &str, options: &str) -> Option<CompiledProgram> {
-    let (text, options) = compiler_input(cl, file, &cl.sources().text(file).ok()?, options).ok()?;
-    let _building = crash::mark_building(file, &cl.device.info.name, &options.to_string_lossy());
-    let program = Program::from_source(&cl.context, &text).ok()?;
-    program.build(&cl.device, &options).ok()?;
-    Some(CompiledProgram { text, options, program })
+    let input = CompilerInput::new(cl, file, &cl.sources().text(file).ok()?, options).ok()?;
+    let _building = crash::mark_building(file, &cl.device.info.name, &input.options());
+    let (program, log) = input.compile(cl).ok()?;
+    Some(CompiledProgram { input, program, log })
 }
 
-/// Returns the text and the options that the compiler gets for a kernel file: the text `text` with its includes, and `options`.
-fn compiler_input(cl: &ClContext, file: &str, text: &str, options: &str) -> Result<(CString, CString)> {
-    let with_nul = |e: NulError| {
-        let what = format!("The kernel file '{file}' does not build.");
-        let kind = ErrorKind::KernelDoesNotBuild(Vec::new());
-        Error { kind, ..Error::new(what, format!("{e}."), "") }
-    };
-    let text = CString::new(cl.sources().expand(file, text)?).map_err(with_nul)?;
-    Ok((text, CString::new(format!("-cl-kernel-arg-info {options}")).map_err(with_nul)?))
+/// What the compiler gets for a kernel file.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct CompilerInput {
+    /// The text of the file with the files that it includes.
+    pub(crate) unit: Unit,
+    /// The same, as it is passed to the compiler.
+    pub(crate) source: Source,
+    /// The compiler's options.
+    pub(crate) options: CString,
+}
+
+impl CompilerInput {
+    /// Returns the input for the kernel file `file`, with the text `text`, its includes, and `options`.
+    ///
+    /// # Errors
+    /// Returns an error if the includes are too long together, or there is a zero in the text.
+    fn new(cl: &ClContext, file: &str, text: &str, options: &str) -> Result<Self> {
+        let mut unit = cl.sources().unit(file, text)?;
+        if !unit.headers.is_empty() && !header_test::takes_headers(cl) {
+            unit = cl.sources().unit_without_headers(file, text)?;
+        }
+        Self::of_unit(unit, options).map_err(|e| {
+            let what = format!("The kernel file '{file}' does not build.");
+            let kind = ErrorKind::KernelDoesNotBuild(Vec::new());
+            Error { kind, ..Error::new(what, format!("{e}."), "") }
+        })
+    }
+
+    /// Returns the input for a text with its headers.
+    fn of_unit(unit: Unit, options: &str) -> std::result::Result<Self, NulError> {
+        let bytes = |text: &str| CString::new(base::text::to_bytes(text));
+        let headers = unit.headers.iter().map(|(name, text)| Ok((bytes(name)?, bytes(text)?)));
+        let source =
+            Source { text: bytes(&unit.text)?, headers: headers.collect::<std::result::Result<_, _>>()? };
+        Ok(Self { unit, source, options: CString::new(format!("-cl-kernel-arg-info {options}"))? })
+    }
+
+    /// Returns the options as text.
+    fn options(&self) -> Cow<'_, str> {
+        self.options.to_string_lossy()
+    }
+
+    /// Compiles this for the context's device. Returns the program and the compiler's log.
+    fn compile(&self, cl: &ClContext) -> std::result::Result<(Program, String), Refused> {
+        Program::compile(&cl.context, &cl.device, &self.source, &self.options)
+    }
 }
 
 /// Compiles a kernel file for the context's device. `options` are compiler options, such as `-D STRIP=64`. If the binary was kept
@@ -71,26 +116,25 @@ pub fn build(cl: &ClContext, file: &str, options: &str) -> Result<Program> {
 /// Returns an error as [`build`] does.
 pub fn build_text(cl: &ClContext, file: &str, text: &str, options: &str) -> Result<Program> {
     let what = || format!("The kernel file '{file}' does not build for '{}'.", cl.device.info.name);
-    let (text, options) = compiler_input(cl, file, text, options)?;
-    let is_same = |compiled: &&CompiledProgram| (&compiled.text, &compiled.options) == (&text, &options);
-    if let Some(compiled) = cl.compiled().iter().find(is_same) {
+    let input = CompilerInput::new(cl, file, text, options)?;
+    if let Some(compiled) = cl.compiled().iter().find(|compiled| compiled.input == input) {
         return Ok(compiled.program.clone());
     }
-    let binary_file = BinaryFile::of(cl, &text.to_string_lossy(), &options.to_string_lossy());
+    let binary_file = BinaryFile::of(cl, &input.unit.whole(), &input.options());
     let began = Instant::now();
-    let event = |name| [Event::since(name, began).with(format!("{file} {}", options.to_string_lossy()))];
-    let _building = crash::mark_building(file, &cl.device.info.name, &options.to_string_lossy());
+    let event = |name| [Event::since(name, began).with(format!("{file} {}", input.options()))];
+    let _building = crash::mark_building(file, &cl.device.info.name, &input.options());
     let kept = binary_file.as_ref().and_then(BinaryFile::get);
-    if let Some(program) = kept.and_then(|binary| load_binary(cl, &binary, &options)) {
+    if let Some(program) = kept.and_then(|binary| load_binary(cl, &binary, &input.options)) {
         log::record(|| event("load"));
         return Ok(program);
     }
-    builds::try_first(cl, file, &text, &options)?;
-    let program = Program::from_source(&cl.context, &text).map_err(|e| cl::failed(&what(), &e))?;
-    let built = watched(|| program.build(&cl.device, &options));
+    builds::try_first(cl, file, &input)?;
+    let built = watched(|| input.compile(cl));
     log::record(|| event("build"));
     match built {
-        Ok(()) => {
+        Ok((program, log)) => {
+            report_warnings(&build_log::warnings(&log, &input.unit, cl.sources()));
             if let Some(file) = binary_file
                 && let Some(binary) = program.binary()
             {
@@ -99,22 +143,40 @@ pub fn build_text(cl: &ClContext, file: &str, text: &str, options: &str) -> Resu
             Ok(program)
         }
         // A failure of the device that no kernel file causes: all files have the same message.
-        Err(e) if e.0 == ocl::ffi::CL_COMPILER_NOT_AVAILABLE => {
+        Err(Refused { status, .. }) if status.0 == ocl::ffi::CL_COMPILER_NOT_AVAILABLE => {
             let what = format!("The driver of '{}' compiles no kernels.", cl.device.info.name);
             let hint = "Choose another device with --device; `clreel devices` lists them.".to_owned();
-            Err(Error { hint, ..cl::failed(&what, &e) })
+            Err(Error { hint, ..cl::failed(&what, &status) })
         }
-        Err(e) => {
-            let log = program.build_log(&cl.device);
-            let failed = cl::failed(&what(), &e);
-            let log = build_log::excerpt(&log, &text.to_string_lossy(), cl.sources());
-            let is_text = e.0 == ocl::ffi::CL_BUILD_PROGRAM_FAILURE;
+        Err(Refused { status, log }) => {
+            let failed = cl::failed(&what(), &status);
+            let log = build_log::excerpt(&log, &input.unit, cl.sources());
+            let is_text = [CL_BUILD_PROGRAM_FAILURE, CL_COMPILE_PROGRAM_FAILURE, CL_LINK_PROGRAM_FAILURE]
+                .contains(&status.0);
             let lines = || build_log::error_lines(&log).collect();
             let kind = if is_text { ErrorKind::KernelDoesNotBuild(lines()) } else { failed.kind };
             let why = if log.is_empty() { failed.why } else { format!("The compiler says:\n{log}") };
             let hint = "Correct the kernel, or choose another variant.".to_owned();
             Err(Error { why, hint, kind, ..failed })
         }
+    }
+}
+
+/// True if compilers' warnings about edited kernels are printed.
+static PRINTS_WARNINGS: AtomicBool = AtomicBool::new(false);
+
+/// Prints the compilers' warnings about edited kernels from here on, each once, on stderr.
+pub fn print_warnings() {
+    PRINTS_WARNINGS.store(true, Ordering::Relaxed);
+}
+
+/// Prints warnings, unless they were printed before.
+fn report_warnings(warnings: &str) {
+    /// The warnings that were printed.
+    static PRINTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let is_new = || PRINTED.lock().unwrap_or_else(PoisonError::into_inner).insert(warnings.to_owned());
+    if !warnings.is_empty() && PRINTS_WARNINGS.load(Ordering::Relaxed) && is_new() {
+        print_message(format!("The compiler warns about kernels:\n{warnings}"));
     }
 }
 
@@ -129,19 +191,18 @@ pub fn binary_and_log(cl: &ClContext, file: &str, options: &str) -> Result<(Vec<
     // The option makes this a different program for the driver than one that may be running: see [`Program::binary`].
     let options = format!("-D CLREEL_MACHINE_CODE {options}{verbose}");
     let mut source = cl.sources().text(file)?;
-    let (text, first) = compiler_input(cl, file, &source, &options)?;
-    builds::try_first(cl, file, &text, &first)?;
+    builds::try_first(cl, file, &CompilerInput::new(cl, file, &source, &options)?)?;
     // NVIDIA's driver keeps the results of ptxas on disk by their PTX, and has no log of one that it finds there, such as that of
     // the program just tried. A constant makes the PTX a new one; a macro would not.
     if is_nvidia {
         source += &format!("\n__constant int clreel_build_{} = 0;\n", unique_number());
     }
-    let (text, options) = compiler_input(cl, file, &source, &options)?;
-    let _building = crash::mark_building(file, &cl.device.info.name, &options.to_string_lossy());
-    let program = Program::from_source(&cl.context, &text).map_err(|e| cl::failed(&what(), &e))?;
-    watched(|| program.build(&cl.device, &options)).map_err(|e| cl::failed(&what(), &e))?;
+    let input = CompilerInput::new(cl, file, &source, &options)?;
+    let _building = crash::mark_building(file, &cl.device.info.name, &input.options());
+    let (program, log) =
+        watched(|| input.compile(cl)).map_err(|refused| cl::failed(&what(), &refused.status))?;
     let binary = program.binary().ok_or_else(|| Error::new(what(), "The driver returns no binary.", ""))?;
-    Ok((binary, program.build_log(&cl.device)))
+    Ok((binary, log))
 }
 
 /// Returns a number that no earlier call, in this process or another, has returned.

@@ -6,13 +6,13 @@
 //! compiled.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use base::error::{Error, ErrorKind, Result, SourceLine};
+use crate::includes::{self, Unit};
+use base::error::{Error, ErrorKind, Result};
 use base::load::{self, Unread};
 
 /// The kernel files that are built in, as pairs of a path under `kernels/` and a text. `build.rs` lists them.
@@ -25,12 +25,12 @@ pub(crate) const KERNELS_VARIABLE: &str = "CLREEL_KERNELS";
 pub const BUILT_IN_HINT: &str =
     "To use the built-in kernels, start clreel without --kernels and CLREEL_KERNELS.";
 
+/// The endings of the names of kernel files: of kernels, and of files that these include.
+const FILE_ENDINGS: [&str; 6] = ["cl", "clh", "h", "hpp", "inc", "def"];
 /// The maximum depth to which a folder of kernels is searched.
 const MAX_DEPTH: usize = 4;
 /// The maximum number of kernel files that are read from a folder.
 const MAX_FILES: usize = 500;
-/// The maximum depth of nested includes.
-const MAX_INCLUDE_DEPTH: usize = 8;
 
 /// Returns the folder of kernels that the environment names; `None` if the variable is not set or empty.
 pub fn named_folder() -> Option<PathBuf> {
@@ -89,10 +89,11 @@ impl Sources {
                 "Name another folder.",
             ));
         }
-        let mut texts = BTreeMap::new();
+        let (root, mut texts) = (folder.canonicalize().unwrap_or_default(), BTreeMap::new());
         visit_files(folder, "", MAX_DEPTH, &mut |path, name| {
             if let Some(name) = name.filter(|_| texts.len() < MAX_FILES) {
-                match load::text(path, load::MAX_KERNEL_BYTES) {
+                let read = || load::source(path, load::MAX_KERNEL_BYTES);
+                match require_inside(&root, path).and_then(|()| read()) {
                     Ok(text) if built_in(name) == Some(&text) => {}
                     Ok(text) => drop(texts.insert(name.to_owned(), Ok(text))),
                     // The file was deleted after the folder was listed.
@@ -144,18 +145,28 @@ impl Sources {
         self.files()?.get(name).cloned().unwrap_or_else(built_in)
     }
 
-    /// Returns the text of a kernel file in which each `#include "…"` is replaced by the text of the included file, so that the
-    /// compiler needs no include path. `#line` directives make the build log refer to the original files and line numbers.
+    /// Returns the text of a kernel file with the texts of the files that it includes, in a form for comparisons.
     ///
     /// # Errors
-    /// Returns an error as [`Sources::text`] does, or if includes nest too deeply or are too long together.
-    pub(super) fn expanded(&self, name: &str) -> Result<String> {
-        self.expand(name, &self.text(name)?)
+    /// Returns an error as [`Sources::text`] does, or if the included files are too long together.
+    pub(super) fn whole_text(&self, name: &str) -> Result<String> {
+        self.unit(name, &self.text(name)?).map(|unit| unit.whole())
     }
 
-    /// Expands the includes of `text`, which is used as the text of the file `name`.
-    pub(super) fn expand(&self, name: &str, text: &str) -> Result<String> {
-        expand(name, text, &|name| self.text(name))
+    /// Returns `text`, which is used as the text of the file `name`, with the files that it includes.
+    ///
+    /// # Errors
+    /// Returns an error if the included files are too long together.
+    pub(super) fn unit(&self, name: &str, text: &str) -> Result<Unit> {
+        includes::resolve(name, text, &|name| self.text(name))
+    }
+
+    /// Returns `text` as [`Sources::unit`] does, but without headers, for compilers that take none.
+    ///
+    /// # Errors
+    /// Returns an error if the included files are too long together.
+    pub(super) fn unit_without_headers(&self, name: &str, text: &str) -> Result<Unit> {
+        includes::repeat(name, text, &|name| self.text(name))
     }
 
     /// Returns true if the folder of kernels has the file `name` with another text than the built-in one.
@@ -185,8 +196,8 @@ impl Sources {
     /// Returns true if a file with its includes differs from the built-in one, or is not built in: such a file has not been
     /// checked by anybody. False for a file that cannot be read, since it cannot be compiled either.
     pub fn is_changed(&self, name: &str) -> bool {
-        let built_in = || Self::default().expanded(name).ok();
-        !self.is_built_in() && self.expanded(name).is_ok_and(|text| built_in() != Some(text))
+        let built_in = || Self::default().whole_text(name).ok();
+        !self.is_built_in() && self.whole_text(name).is_ok_and(|text| built_in() != Some(text))
     }
 
     /// Returns true if a kernel file (`.cl`) whose path begins with `prefix` [is changed](Self::is_changed).
@@ -197,7 +208,7 @@ impl Sources {
 
     /// Returns true if a file, with its includes, has the same text in both sources; false if it cannot be read in one of them.
     pub fn is_same(&self, other: &Self, name: &str) -> bool {
-        matches!((self.expanded(name), other.expanded(name)), (Ok(one), Ok(other)) if one == other)
+        matches!((self.whole_text(name), other.whole_text(name)), (Ok(one), Ok(other)) if one == other)
     }
 
     /// Returns a hash of a file with its includes, as 16 hexadecimal digits.
@@ -205,7 +216,7 @@ impl Sources {
     /// # Errors
     /// Returns an error if a file is missing or cannot be read.
     pub fn fingerprint(&self, name: &str) -> Result<String> {
-        Ok(format!("{:016x}", hash(self.expanded(name)?.as_bytes())))
+        Ok(format!("{:016x}", hash(self.whole_text(name)?.as_bytes())))
     }
 
     /// Writes the changed files into the new folder `folder`. Files that could not be read are left out.
@@ -265,6 +276,16 @@ fn unreadable_error(what: &str, why: &str, hint: &str) -> Error {
     Error { kind: ErrorKind::KernelsUnreadable, ..error }
 }
 
+/// Checks that a header is a file of the folder `root`. Kernels may be links to other places; a header of a folder from elsewhere
+/// must not pass other files to the compiler, which quotes them in its log.
+fn require_inside(root: &Path, path: &Path) -> std::result::Result<(), Unread> {
+    let is_header = path.extension().is_some_and(|ending| ending != "cl");
+    match is_header && path.canonicalize().is_ok_and(|real| !real.starts_with(root)) {
+        true => Err(Unread::WrongKind("It is a link that leaves the folder of kernels.".to_owned())),
+        false => Ok(()),
+    }
+}
+
 /// Returns the paths of a folder, its subfolders and its kernel files. Any change of the kernels changes a file or folder with one
 /// of these paths.
 pub fn paths(folder: &Path) -> Vec<PathBuf> {
@@ -292,10 +313,10 @@ fn visit_files(folder: &Path, prefix: &str, depth: usize, visit: &mut impl FnMut
     }
 }
 
-/// Returns true if the file name ends in `.cl` or `.clh` and is not hidden. Hidden files belong to editors.
+/// Returns true if the file name ends as those of kernels and headers do, and is not hidden. Hidden files belong to editors.
 pub fn is_kernel_file(path: &Path) -> bool {
     let is_hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-    !is_hidden && path.extension().is_some_and(|ending| ending == "cl" || ending == "clh")
+    !is_hidden && path.extension().is_some_and(|ending| FILE_ENDINGS.iter().any(|known| ending == *known))
 }
 
 /// Returns true if a kernel file inside a folder of kernels can have this path, relative to the folder.
@@ -324,73 +345,9 @@ fn write_texts<'a>(folder: &Path, texts: impl Iterator<Item = (&'a str, &'a str)
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent)?;
         }
-        std::fs::write(path, text)?;
+        std::fs::write(path, base::text::to_bytes(text))?;
     }
     Ok(())
-}
-
-/// Replaces each `#include "…"` in the text of the file `name` by the text of the included file. The result may be at most four
-/// times as long as the longest kernel file that is allowed.
-fn expand(name: &str, text: &str, load: &dyn Fn(&str) -> Result<String>) -> Result<String> {
-    let mut out = String::new();
-    expand_into(&mut out, name, text, MAX_INCLUDE_DEPTH, load)?;
-    Ok(out)
-}
-
-/// Appends the text of the file `name` to `out`, with its includes replaced. `depth` is the depth of nested includes.
-fn expand_into(
-    out: &mut String,
-    name: &str,
-    text: &str,
-    depth: usize,
-    load: &dyn Fn(&str) -> Result<String>,
-) -> Result<()> {
-    let _ = writeln!(out, "#line 1 \"{name}\"");
-    for (number, line) in text.lines().enumerate() {
-        let include = line.trim_start().strip_prefix("#include").and_then(|r| r.trim().strip_prefix('"'));
-        let Some((include, _)) = include.and_then(|rest| rest.split_once('"')) else {
-            out.push_str(line);
-            out.push('\n');
-            continue;
-        };
-        if depth == 0 {
-            return Err(build_error(name, number + 1, "Its includes nest too deeply"));
-        }
-        let path = resolve(name, include);
-        let text = load(&path).map_err(|error| match error.kind == ErrorKind::NoKernelFile {
-            true => {
-                Error { why: format!("{name} includes it at line {}. {}", number + 1, error.why), ..error }
-            }
-            false => error,
-        })?;
-        expand_into(out, &path, &text, depth - 1, load)?;
-        let _ = writeln!(out, "#line {} \"{name}\"", number + 2);
-        if out.len() as u64 > 4 * load::MAX_KERNEL_BYTES {
-            return Err(build_error(name, number + 1, "Its includes are too long together"));
-        }
-    }
-    Ok(())
-}
-
-/// Returns the error that a kernel file does not build because of its line `number`. `why` is the start of the reason.
-fn build_error(name: &str, number: usize, why: &str) -> Error {
-    let what = format!("The kernel file '{name}' does not build.");
-    let kind = ErrorKind::KernelDoesNotBuild(vec![SourceLine { file: name.to_owned(), number }]);
-    Error { kind, ..Error::new(what, format!("{why}, at line {number}."), "") }
-}
-
-/// Returns the path under `kernels/` of the file that the file `from` includes as `include`.
-fn resolve(from: &str, include: &str) -> String {
-    let mut parts: Vec<&str> = from.split('/').collect();
-    parts.pop();
-    for part in include.split('/') {
-        match part {
-            ".." => drop(parts.pop()),
-            "." | "" => {}
-            name => parts.push(name),
-        }
-    }
-    parts.join("/")
 }
 
 /// Returns a hash of bytes that detects damage and changes; it does not withstand attacks (FNV-1a: G. Fowler, L. C. Noll, K.-P.
@@ -437,6 +394,37 @@ mod tests {
     }
 
     #[test]
+    fn a_header_that_is_a_link_out_of_the_folder_is_not_read() {
+        use std::os::unix::fs::symlink;
+        let root = std::env::temp_dir().join(format!("clreel-links-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&root);
+        let kernels = root.join("kernels");
+        std::fs::create_dir_all(kernels.join("common")).unwrap();
+        std::fs::create_dir(root.join("out")).unwrap();
+        std::fs::write(root.join("out/x.clh"), "outside").unwrap();
+        std::fs::write(kernels.join("common/in.clh"), "inside").unwrap();
+        for (name, target) in [
+            ("inner.clh", "common/in.clh"),
+            ("outer.clh", "../out/x.clh"),
+            ("folder", "../out"),
+            ("own.cl", "../out/x.clh"),
+        ] {
+            symlink(target, kernels.join(name)).unwrap();
+        }
+        symlink("kernels", root.join("link")).unwrap();
+        for folder in [&kernels, &root.join("link")] {
+            let sources = Sources::read(folder).unwrap();
+            assert_eq!(sources.text("inner.clh").as_deref(), Ok("inside"));
+            assert_eq!(sources.text("own.cl").as_deref(), Ok("outside"), "a kernel may be a link");
+            for name in ["outer.clh", "folder/x.clh"] {
+                let error = sources.text(name).unwrap_err();
+                assert_eq!(error.why, "It is a link that leaves the folder of kernels.", "{name}");
+            }
+        }
+        std::fs::remove_dir_all(&root).unwrap();
+    }
+
+    #[test]
     fn texts_from_elsewhere_are_those_of_files_inside_a_folder() {
         let of = |name: &str| Sources::from_texts(BTreeMap::from([(name.to_owned(), "mine".to_owned())]));
         for name in ["box_filter/03_flat.cl", "own.clh", "a/b/c/d.cl"] {
@@ -465,52 +453,10 @@ mod tests {
     }
 
     #[test]
-    fn includes_are_expanded_and_lines_keep_their_numbers() {
-        let load = |name: &str| match name {
-            "common/a.clh" => Ok("int a;\n".to_owned()),
-            other => panic!("asked for {other}"),
-        };
-        let text =
-            expand("box_filter/x.cl", "// one\n#include \"../common/a.clh\"\nint b;\n", &load).unwrap();
-        assert_eq!(
-            text,
-            "#line 1 \"box_filter/x.cl\"\n// one\n#line 1 \"common/a.clh\"\nint a;\n#line 3 \"box_filter/x.cl\"\nint b;\n"
-        );
-    }
-
-    #[test]
-    fn an_include_that_is_missing_is_named_with_who_includes_it() {
-        let load = |name: &str| match name {
-            "common/a.clh" => Ok("int a;\n#include \"b.clh\"\n".to_owned()),
-            _ => Sources::default().text(name),
-        };
-        let error = expand("box_filter/x.cl", "#include \"../common/a.clh\"\n", &load).unwrap_err();
-        assert_eq!(error.what, "There is no kernel file 'common/b.clh'.");
-        assert!(error.why.starts_with("common/a.clh includes it at line 2. It is "), "{error}");
-    }
-
-    #[test]
-    fn a_file_that_includes_itself_is_an_error() {
-        let load = |_: &str| Ok("#include \"x.cl\"\n".to_owned());
-        assert!(expand("x.cl", "#include \"x.cl\"\n", &load).is_err());
-    }
-
-    #[test]
-    fn includes_that_multiply_end() {
-        // Each file takes in the next one a thousand times.
-        let load = |name: &str| {
-            let next = name.trim_end_matches(".cl").parse::<u32>().unwrap() + 1;
-            Ok(format!("#include \"{next}.cl\"\n").repeat(if next < 5 { 1000 } else { 0 }))
-        };
-        let error = expand("0.cl", &load("0.cl").unwrap(), &load).unwrap_err().to_string();
-        assert!(error.contains("too long"), "{error}");
-    }
-
-    #[test]
-    fn every_embedded_file_expands() {
+    fn every_embedded_file_is_one_text() {
         for (name, text) in EMBEDDED {
-            let expanded = Sources::default().expand(name, text).unwrap();
-            assert!(!expanded.contains("#include"), "{name}");
+            let unit = Sources::default().unit(name, text).unwrap();
+            assert!(!unit.text.contains("#include") && unit.headers.is_empty(), "{name}");
         }
     }
 

@@ -154,7 +154,7 @@ fn replace_and_save(watched: &Watched) {
     watched.save(FLAT, "saved behind the other link");
     // Links to files, whatever these are called, which are written, replaced, and left for others.
     std::fs::create_dir(watched.path("elsewhere")).unwrap();
-    let (one, other) = (watched.path("elsewhere/flat.txt"), watched.path("other.c"));
+    let (one, other) = (watched.path("elsewhere/flat.txt"), watched.kernel("other.c"));
     for (name, target) in [(FLAT, &one), (MEAN, &other)] {
         std::fs::write(target, "linked").unwrap();
         std::fs::remove_file(watched.kernel(name)).unwrap();

@@ -31,6 +31,7 @@ pub(super) use handle::{Handle, number_of, text_of};
 pub use image::{Channel, Image};
 pub use opengl::{event_of_fence, hand_over};
 pub use program::Program;
+pub(super) use program::{Refused, Source};
 pub(super) use queue::WaitList;
 pub use queue::{Context, Event, Queue};
 pub use select::{Selection, select, select_device};

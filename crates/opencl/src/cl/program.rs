@@ -1,15 +1,41 @@
 //! Programs, released with their last clone.
 
-use std::ffi::{CStr, c_void};
+use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr;
 
 use ocl::ffi;
+use serde::{Deserialize, Serialize};
 
 use super::device::Device;
 use super::handle::{Handle, lines_of};
 use super::queue::Context;
 use super::status::{Answer, Status};
 use base::memory::zeroed;
+
+/// The text of a program and the headers that it includes by name, as they are passed to a compiler.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Source {
+    /// The text.
+    pub(crate) text: CString,
+    /// The names and texts of the headers.
+    pub(crate) headers: Vec<(CString, CString)>,
+}
+
+/// A program that was not compiled.
+#[derive(Debug)]
+pub(crate) struct Refused {
+    /// The status of the call that failed.
+    pub(crate) status: Status,
+    /// The compiler's log; empty if the driver gives none.
+    pub(crate) log: String,
+}
+
+impl From<Status> for Refused {
+    /// Makes the failure of a call that has no log.
+    fn from(status: Status) -> Self {
+        Self { status, log: String::new() }
+    }
+}
 
 /// A program of kernels. Clones share it.
 #[derive(Debug, Clone)]
@@ -27,6 +53,74 @@ impl Program {
         unsafe {
             let raw = ffi::clCreateProgramWithSource(context.raw(), 1, &start, &len, &mut status);
             Handle::new(raw, status, ffi::clReleaseProgram).map(Self)
+        }
+    }
+
+    /// Compiles a program for the device, and waits until it is built. Returns it with the compiler's log. Headers are passed to
+    /// `clCompileProgram`; without any, `clBuildProgram` compiles the text.
+    ///
+    /// # Errors
+    /// Returns an error if the program does not compile.
+    pub(crate) fn compile(
+        context: &Context,
+        device: &Device,
+        source: &Source,
+        options: &CStr,
+    ) -> Result<(Self, String), Refused> {
+        let program = Self::from_source(context, &source.text)?;
+        let refused = |program: &Self, status| Refused { status, log: program.build_log(device) };
+        if source.headers.is_empty() {
+            program.build(device, options).map_err(|status| refused(&program, status))?;
+            let log = program.build_log(device);
+            return Ok((program, log));
+        }
+        let headers = source.headers.iter().map(|(_, text)| Self::from_source(context, text));
+        let headers = headers.collect::<Answer<Vec<Self>>>()?;
+        let raw: Vec<*mut c_void> = headers.iter().map(Self::raw).collect();
+        let names: Vec<*const c_char> = source.headers.iter().map(|(name, _)| name.as_ptr()).collect();
+        let (id, count) = (device.id.raw(), names.len() as u32);
+        // SAFETY: program, device and headers are alive; there are as many names as headers, and each ends with a zero, as the
+        // options do. No callback is passed: the call waits.
+        let compiled = Status::check(unsafe {
+            let (options, raw, names) = (options.as_ptr(), raw.as_ptr(), names.as_ptr());
+            ffi::clCompileProgram(program.raw(), 1, &id, options, count, raw, names, None, ptr::null_mut())
+        });
+        compiled.map_err(|status| refused(&program, status))?;
+        // PoCL 3.1 keeps the types of arguments only with this option, which Intel's linker refuses.
+        let linked = program.link(context, device, c"-cl-kernel-arg-info");
+        let linked = linked.or_else(|_| program.link(context, device, c""))?;
+        Ok((linked, program.build_log(device)))
+    }
+
+    /// Links a compiled program.
+    ///
+    /// # Errors
+    /// Returns an error if the program refers to functions that it lacks.
+    fn link(&self, context: &Context, device: &Device, options: &CStr) -> Result<Self, Refused> {
+        let (id, compiled, mut status) = (device.id.raw(), self.raw(), 0);
+        // SAFETY: context, device and program are alive, and the options end with a zero. No callback is passed: the call waits.
+        let raw = unsafe {
+            let options = options.as_ptr();
+            ffi::clLinkProgram(
+                context.raw(),
+                1,
+                &id,
+                options,
+                1,
+                &compiled,
+                None,
+                ptr::null_mut(),
+                &mut status,
+            )
+        };
+        // After a failure there may be a program that has the log.
+        // SAFETY: the reference that came back is given away.
+        let program = (!raw.is_null()).then(|| unsafe { Handle::new(raw, 0, ffi::clReleaseProgram) });
+        let program = program.transpose()?.map(Self);
+        match (program, Status::check(status)) {
+            (Some(program), Ok(())) => Ok(program),
+            (Some(program), Err(status)) => Err(Refused { status, log: program.build_log(device) }),
+            (None, result) => Err(result.err().unwrap_or(Status(ffi::CL_LINK_PROGRAM_FAILURE)).into()),
         }
     }
 

@@ -40,6 +40,9 @@ pub fn status_name(code: i32) -> String {
         -6 => "CL_OUT_OF_HOST_MEMORY",
         -10 => "CL_IMAGE_FORMAT_NOT_SUPPORTED",
         -11 => "CL_BUILD_PROGRAM_FAILURE",
+        -15 => "CL_COMPILE_PROGRAM_FAILURE",
+        -16 => "CL_LINKER_NOT_AVAILABLE",
+        -17 => "CL_LINK_PROGRAM_FAILURE",
         -14 => "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST",
         -30 => "CL_INVALID_VALUE",
         -33 => "CL_INVALID_DEVICE",
@@ -80,7 +83,7 @@ pub fn failed(what: &str, status: &Status) -> Error {
 /// allowed.
 pub fn is_device_failure(error: &Error) -> bool {
     let ErrorKind::OpenCl(status) = error.kind else { return false };
-    let program = matches!(status, -3 | -11 | -43 | -47..=-45 | -52..=-49);
+    let program = matches!(status, -3 | -11 | -17..=-15 | -43 | -47..=-45 | -52..=-49);
     let size_or_format = matches!(status, -10 | -40..=-39 | -56..=-53 | -61 | -63);
     !program && !size_or_format
 }

@@ -5,7 +5,7 @@
 //! `CLREEL_BINARIES=0`, which ignores the builds of earlier starts, no program is built in the sandbox.
 
 use std::collections::HashMap;
-use std::ffi::{CStr, CString};
+use std::ffi::CString;
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -15,9 +15,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use super::{Cause, Client, Ending, Limit, PREPARATION, START, is_sandboxed, serve};
-use crate::cl::{ClContext, Program};
+use crate::cl::{ClContext, Program, Source};
 use crate::identity::{Identity, by_identity, identity_of};
 use crate::process::has_low_priority;
+use crate::program::CompilerInput;
 use crate::sources::{Sources, hash};
 use crate::{binaries, folders, watch};
 use base::error::{Error, Result};
@@ -34,7 +35,7 @@ const IDLE_S: libc::c_uint = 30;
 #[derive(Debug, Serialize, Deserialize)]
 struct Request {
     device: Identity,
-    text: CString,
+    source: Source,
     options: CString,
 }
 
@@ -67,17 +68,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 ///
 /// # Errors
 /// Returns an error if the driver crashes or times out.
-pub(crate) fn try_first(cl: &ClContext, file: &str, text: &CStr, options: &CStr) -> Result<()> {
+pub(crate) fn try_first(cl: &ClContext, file: &str, input: &CompilerInput) -> Result<()> {
     if is_sandboxed() || !binaries::may_use_binaries() || cl.sources().is_changed(file) {
         return Ok(());
     }
     let device = &cl.device;
-    let key = binaries::key(
-        &device.info,
-        &binaries::loader_layers(),
-        &text.to_string_lossy(),
-        &options.to_string_lossy(),
-    );
+    let options = input.options.to_string_lossy();
+    let key = binaries::key(&device.info, &binaries::loader_layers(), &input.unit.whole(), &options);
     let hash = hash(key.as_bytes());
     let known = KNOWN_RESULTS.get_or_init(|| Mutex::new(read_known()));
     if let Some(done) = lock(known).get(&hash) {
@@ -107,7 +104,7 @@ pub(crate) fn try_first(cl: &ClContext, file: &str, text: &CStr, options: &CStr)
     if child.is_absent {
         return Ok(());
     }
-    let request = Request { device: identity, text: text.to_owned(), options: options.to_owned() };
+    let request = Request { device: identity, source: input.source.clone(), options: input.options.clone() };
     // The user's limit is for builds, not for loading drivers.
     let limit = |step: &str, _| Limit::new(watch::timeout().filter(|_| step != START), PREPARATION);
     let why = format!("The driver of '{}' compiles each program in the sandbox first.", device.info.name);
@@ -195,8 +192,7 @@ pub fn run_child(frame: u32) -> ! {
         if let Some((_, cl)) = &known {
             talk.step(super::BUILD);
             // Errors of the compiler are reported by the process that builds the program next.
-            let program = Program::from_source(&cl.context, &request.text);
-            let _ = program.map(|program| program.build(&cl.device, &request.options));
+            let _ = Program::compile(&cl.context, &cl.device, &request.source, &request.options);
         }
         // SAFETY: a plain number.
         unsafe { libc::alarm(IDLE_S) };

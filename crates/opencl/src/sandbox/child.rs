@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::os::fd::{AsRawFd as _, FromRawFd as _};
 use std::os::unix::fs::FileExt as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -12,7 +11,7 @@ use serde::de::DeserializeOwned;
 
 use super::client::Message;
 use crate::process::{exit_now, keep_memory};
-use base::exit;
+use base::{exit, stdout};
 
 /// The pipe to the parent process.
 static PARENT: OnceLock<Mutex<File>> = OnceLock::new();
@@ -39,16 +38,8 @@ pub fn end_with_parent() {
 /// # Errors
 /// Returns an error if the system reports one.
 pub fn enter() -> io::Result<()> {
-    let nothing = File::options().write(true).open("/dev/null")?;
-    // SAFETY: stdout is open, the new descriptor is nobody else's, and the last call takes numbers of open files.
-    let taken = unsafe {
-        let taken = libc::fcntl(libc::STDOUT_FILENO, libc::F_DUPFD_CLOEXEC, 3);
-        if taken < 0 || libc::dup2(nothing.as_raw_fd(), libc::STDOUT_FILENO) < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        File::from_raw_fd(taken)
-    };
-    let _ = PARENT.set(Mutex::new(taken));
+    stdout::separate(File::options().write(true).open("/dev/null")?)?;
+    let _ = PARENT.set(Mutex::new(stdout::results()?));
     Ok(())
 }
 

@@ -1,0 +1,489 @@
+//! Resolves the `#include` directives of kernel files, so that a compiler reads nothing but the kernel files that it is given.
+//!
+//! The conditions around a directive are left to the compiler, whose predefined macros nobody else knows: each directive is replaced
+//! by the text of its file, and one whose file is missing by an `#error`, which has no effect where the directive would have none.
+//! Only files that include themselves cannot be written that way. They are passed to `clCompileProgram` as named headers. No name
+//! that a kernel file has written reaches the compiler, since drivers look such names up on the disk.
+
+mod macros;
+mod pieces;
+mod scan;
+mod shape;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use base::error::{Error, ErrorKind, Result, SourceLine};
+use base::load::MAX_KERNEL_BYTES;
+use macros::{Condition, HeaderName, Macros};
+use pieces::{Piece, PieceWriter, definition_marker, error_line, header_name, line_name, once_marker};
+use scan::{Directive, Scan, scan};
+use shape::{fault, guard, has_once, is_include, is_once};
+
+/// The maximum depth of nested includes, as in clang.
+const MAX_DEPTH: usize = 200;
+/// The maximum number of rounds in which further files are found by the macros of others.
+const MAX_ROUNDS: usize = 8;
+/// The maximum length of a text with its includes, in bytes.
+const MAX_BYTES: usize = 4 * MAX_KERNEL_BYTES as usize;
+
+/// The text of a program, and the headers that it includes by name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Unit {
+    /// The text of the kernel file.
+    pub(crate) text: String,
+    /// The names and texts of headers; empty if the text includes none.
+    pub(crate) headers: Vec<(String, String)>,
+}
+
+impl Unit {
+    /// Returns the text with its headers: equal for equal units only.
+    pub(crate) fn whole(&self) -> String {
+        let mut whole = self.text.clone();
+        for (name, text) in &self.headers {
+            let _ = write!(whole, "\n// {name} {}\n{text}", text.len());
+        }
+        whole
+    }
+}
+
+/// Returns the text `text` of the kernel file `name` with its includes. `load` returns the text of another kernel file by its path.
+///
+/// # Errors
+/// Returns an error if the includes are too long together.
+pub(crate) fn resolve(name: &str, text: &str, load: &dyn Fn(&str) -> Result<String>) -> Result<Unit> {
+    let files = Files::read(name, text, load);
+    let mut whole = String::new();
+    match files.write(&mut whole, 0, &mut Vec::new(), Form::Inline) {
+        Ok(()) => Ok(Unit { text: whole, headers: Vec::new() }),
+        Err(Stop::TooLong(file, line)) => {
+            Err(build_error(&files.all[file].name, line, "Its includes are too long together"))
+        }
+        Err(Stop::Cycle) => Ok(Unit { text: files.named(0), headers: files.headers() }),
+    }
+}
+
+/// Returns the text of a kernel file as [`resolve`] does, for compilers that take no named headers: files that include themselves
+/// are repeated to the depth that is possible.
+///
+/// # Errors
+/// Returns an error if the includes are too long together.
+pub(crate) fn repeat(name: &str, text: &str, load: &dyn Fn(&str) -> Result<String>) -> Result<Unit> {
+    let files = Files::read(name, text, load);
+    let mut failed = Ok(());
+    for depth in [MAX_DEPTH, 100, 50, 20, 10, 5, 2] {
+        let mut whole = String::new();
+        failed = files.write(&mut whole, 0, &mut Vec::new(), Form::Repeated(depth));
+        if failed.is_ok() {
+            return Ok(Unit { text: whole, headers: Vec::new() });
+        }
+    }
+    let (file, line) = match failed {
+        Err(Stop::TooLong(file, line)) => (file, line),
+        _ => (0, 1),
+    };
+    Err(build_error(&files.all[file].name, line, "Its includes are too long together"))
+}
+
+/// Returns the error that a kernel file does not build because of its line `number`. `why` is the start of the reason.
+fn build_error(name: &str, number: usize, why: &str) -> Error {
+    let what = format!("The kernel file '{name}' does not build.");
+    let kind = ErrorKind::KernelDoesNotBuild(vec![SourceLine { file: name.to_owned(), number }]);
+    Error { kind, ..Error::new(what, format!("{why}, at line {number}."), "") }
+}
+
+/// A form in which includes are written.
+#[derive(Clone, Copy, PartialEq)]
+enum Form {
+    /// The text of the included file; an error if a file includes itself.
+    Inline,
+    /// The text of the included file, to this depth.
+    Repeated(usize),
+    /// An include of the file by its name.
+    Named,
+}
+
+/// The reason why a text cannot be written.
+enum Stop {
+    /// A file includes itself.
+    Cycle,
+    /// The text becomes too long in this file, at this line.
+    TooLong(usize, usize),
+}
+
+/// A kernel file that may be included.
+struct File {
+    name: String,
+    text: String,
+    pieces: Vec<Piece>,
+    /// A sentence about a fault that would reach beyond the file.
+    fault: Option<&'static str>,
+    /// The macro that guards the whole text of the file.
+    guard: Option<String>,
+    /// True if the file has no text where it includes itself, because of a `#pragma once` or a guard.
+    ends_recursion: bool,
+    /// True if the file has a `#pragma once`.
+    has_once: bool,
+    /// True if the file is imported, and so included once at most.
+    is_imported: bool,
+}
+
+/// Kernel files, beginning with the one that is compiled.
+struct Files<'a> {
+    all: Vec<File>,
+    scans: Vec<Scan>,
+    macros: Macros,
+    /// The definitions of each file by the index of the directive: numbers of the macro and of the definition.
+    definitions: Vec<BTreeMap<usize, (usize, usize)>>,
+    load: &'a dyn Fn(&str) -> Result<String>,
+    /// The errors of files that cannot be included, by path.
+    refused: BTreeMap<String, Error>,
+}
+
+impl<'a> Files<'a> {
+    /// Reads a file and all files that it may include.
+    fn read(name: &str, text: &str, load: &'a dyn Fn(&str) -> Result<String>) -> Self {
+        let mut files = Self {
+            all: Vec::new(),
+            scans: Vec::new(),
+            macros: Macros::default(),
+            definitions: Vec::new(),
+            load,
+            refused: BTreeMap::new(),
+        };
+        files.add(name, text);
+        // Each round may read further files, with further definitions of macros that includes name.
+        for _ in 0..MAX_ROUNDS {
+            let known = (files.all.len(), files.refused.len());
+            let mut at = 0;
+            while at < files.all.len() {
+                for index in 0..files.scans[at].directives.len() {
+                    let directive = files.scans[at].directives[index].clone();
+                    if is_include(&directive) {
+                        drop(files.targets(at, &directive));
+                    } else if directive.operand.contains(HAS_INCLUDE) {
+                        drop(files.with_known_files(at, &directive.operand));
+                    }
+                }
+                at += 1;
+            }
+            if known == (files.all.len(), files.refused.len()) {
+                break;
+            }
+        }
+        let all = files.scans.iter().flat_map(|scan| &scan.directives);
+        let undefined: BTreeSet<&str> =
+            all.filter(|one| one.name == "undef").map(Directive::first_name).collect();
+        for file in &mut files.all {
+            file.ends_recursion |= file.guard.as_deref().is_some_and(|guard| !undefined.contains(guard));
+        }
+        let needed = files.macros_of_includes();
+        let mut at = 0;
+        while at < files.all.len() {
+            files.all[at].pieces = files.pieces(at, &needed);
+            at += 1;
+        }
+        files
+    }
+
+    /// Adds a file; returns its index.
+    fn add(&mut self, name: &str, text: &str) -> usize {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n").replace('\r', "\n");
+        let text = text.as_str();
+        let scan = scan(text);
+        let mut definitions = BTreeMap::new();
+        for (index, directive) in scan.directives.iter().enumerate() {
+            if directive.name == "define" {
+                definitions.extend(self.macros.add(directive).map(|numbers| (index, numbers)));
+            }
+        }
+        let is_main = self.all.is_empty();
+        self.all.push(File {
+            name: name.to_owned(),
+            text: text.to_owned(),
+            pieces: Vec::new(),
+            fault: fault(&scan).filter(|_| !is_main),
+            guard: guard(&scan),
+            ends_recursion: !is_main && is_once(&scan),
+            has_once: !is_main && has_once(&scan),
+            is_imported: false,
+        });
+        self.scans.push(scan);
+        self.definitions.push(definitions);
+        self.all.len() - 1
+    }
+
+    /// Returns the index of the file with this path, and reads it if necessary.
+    ///
+    /// # Errors
+    /// Returns an error if the file cannot be read.
+    fn find(&mut self, path: &str) -> Result<usize> {
+        if let Some(at) = self.all.iter().position(|file| file.name == path) {
+            return Ok(at);
+        }
+        if let Some(error) = self.refused.get(path) {
+            return Err(error.clone());
+        }
+        let read = (self.load)(path).map(|text| self.add(path, &text));
+        read.inspect_err(|error| drop(self.refused.insert(path.to_owned(), error.clone())))
+    }
+
+    /// Returns the index of the file that a file includes by this name.
+    ///
+    /// # Errors
+    /// Returns a message if there is no such file.
+    fn included(&mut self, from: usize, name: &HeaderName) -> std::result::Result<usize, String> {
+        let (name, is_quoted) = match name {
+            HeaderName::Quoted(name) => (name, true),
+            HeaderName::Angled(name) => (name, false),
+        };
+        let folder = self.all[from].name.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let (beside, below) = (joined(folder, name), joined("", name));
+        // As in C, a name in quotes is looked for beside its file first.
+        let places = [beside.filter(|_| is_quoted), below];
+        let mut failed = None;
+        for path in places.into_iter().flatten() {
+            match self.find(&path) {
+                Ok(at) => return Ok(at),
+                Err(error) => {
+                    let is_missing = error.kind == ErrorKind::NoKernelFile;
+                    failed.get_or_insert(format!("{} {}", error.what, error.why));
+                    if !is_missing {
+                        break;
+                    }
+                }
+            }
+        }
+        Err(failed.unwrap_or_else(|| format!("'{name}' is outside the folder of kernels.")))
+    }
+
+    /// Returns the files that an include may name, with the definitions of macros in force then, or a message about the file.
+    fn targets(
+        &mut self,
+        from: usize,
+        directive: &Directive,
+    ) -> Vec<(Condition, std::result::Result<usize, String>)> {
+        let names = match HeaderName::parse(&directive.operand) {
+            Some(name) => vec![(Condition::new(), name)],
+            None => {
+                let file = self.all[from].name.clone();
+                self.macros.header_names(&directive.operand, &file).unwrap_or_default()
+            }
+        };
+        names.into_iter().map(|(condition, name)| (condition, self.included(from, &name))).collect()
+    }
+}
+
+impl Files<'_> {
+    /// Splits a file at its includes, and adapts the directives that depend on files. `needed` has the macros whose definitions get a
+    /// marker.
+    fn pieces(&mut self, at: usize, needed: &BTreeSet<usize>) -> Vec<Piece> {
+        let text = self.all[at].text.clone();
+        let directives = self.scans[at].directives.clone();
+        let mut writer = PieceWriter::new(&self.all[at].name, &text);
+        // For each conditional around the current line: whether it has lines that are not in the file. If the compiler skips them,
+        // it skips their `#line` directives, too.
+        let mut has_added_lines: Vec<bool> = Vec::new();
+        for (index, directive) in directives.iter().enumerate() {
+            let mut adds_lines = true;
+            match directive.name.as_str() {
+                _ if is_include(directive) => {
+                    let targets = self.targets(at, directive);
+                    if directive.name == "import" {
+                        targets
+                            .iter()
+                            .filter_map(|(_, target)| target.as_ref().ok())
+                            .for_each(|file| self.all[*file].is_imported = true);
+                    }
+                    writer.replace_include(directive, targets);
+                }
+                "embed" => writer.replace(directive, &error_line("Kernel files cannot embed other files.")),
+                "pragma" if directive.first_name() == "once" => {
+                    let defines =
+                        if at == 0 { String::new() } else { format!("#define {}\n", once_marker(at)) };
+                    writer.replace(directive, &defines);
+                }
+                "if" | "elif" if directive.operand.contains(HAS_INCLUDE) => {
+                    let operand = self.with_known_files(at, &directive.operand);
+                    writer.replace(directive, &format!("#{} {operand}\n", directive.name));
+                }
+                "define" | "undef"
+                    if self
+                        .macros
+                        .number(directive.first_name())
+                        .is_some_and(|number| needed.contains(&number)) =>
+                {
+                    let number = self.macros.number(directive.first_name()).unwrap_or_default();
+                    let chosen = self.definitions[at].get(&index).map_or(0, |(_, chosen)| *chosen);
+                    let marker = definition_marker(number);
+                    writer.insert(directive, &format!("#undef {marker}\n#define {marker} {chosen}\n"));
+                }
+                _ => {
+                    adds_lines = false;
+                    let closes = directive.is_alternative() || directive.name == "endif";
+                    if closes && has_added_lines.last() == Some(&true) {
+                        writer.insert(directive, "");
+                    }
+                }
+            }
+            match directive.depth_change() {
+                1 => has_added_lines.push(false),
+                -1 => drop(has_added_lines.pop()),
+                _ => {}
+            }
+            if adds_lines {
+                has_added_lines.fill(true);
+            }
+        }
+        writer.into_pieces()
+    }
+
+    /// Returns the macros on which the name in an include of any file may depend.
+    fn macros_of_includes(&self) -> BTreeSet<usize> {
+        let mut needed = BTreeSet::new();
+        for (scan, file) in self.scans.iter().zip(&self.all) {
+            let all = scan
+                .directives
+                .iter()
+                .filter(|one| is_include(one) && HeaderName::parse(&one.operand).is_none());
+            let names = all.filter_map(|one| self.macros.header_names(&one.operand, &file.name)).flatten();
+            needed.extend(names.flat_map(|(condition, _)| condition.into_keys()));
+        }
+        needed
+    }
+
+    /// Returns the operand of an `#if` with the value of each `__has_include`.
+    fn with_known_files(&mut self, from: usize, operand: &str) -> String {
+        let (mut out, mut rest) = (String::new(), operand);
+        while let Some(start) = rest.find(HAS_INCLUDE) {
+            let (before, after) = rest.split_at(start);
+            out += before;
+            let after = &after[HAS_INCLUDE.len()..];
+            match after.trim_start().strip_prefix('(') {
+                Some(argument) => {
+                    let known =
+                        HeaderName::parse(argument).is_some_and(|name| self.included(from, &name).is_ok());
+                    out += if known { "1" } else { "0" };
+                    rest = argument.split_once(')').map_or("", |(_, rest)| rest);
+                }
+                // As in `defined(__has_include)`.
+                None => {
+                    out += HAS_INCLUDE;
+                    rest = after;
+                }
+            }
+        }
+        out + rest
+    }
+
+    /// Returns the file with this index, with its includes by their names.
+    fn named(&self, at: usize) -> String {
+        let mut text = String::new();
+        // Without the texts of other files it neither becomes too long nor contains itself.
+        let _ = self.write(&mut text, at, &mut Vec::new(), Form::Named);
+        text
+    }
+
+    /// Returns the names and texts of all files, for includes by name.
+    fn headers(&self) -> Vec<(String, String)> {
+        (0..self.all.len()).map(|at| (header_name(at), self.named(at))).collect()
+    }
+
+    /// Appends a file with its includes. `around` has the files that include it, from the outermost one.
+    fn write(
+        &self,
+        out: &mut String,
+        at: usize,
+        around: &mut Vec<usize>,
+        form: Form,
+    ) -> std::result::Result<(), Stop> {
+        let file = &self.all[at];
+        let is_limited = file.has_once || file.is_imported;
+        if is_limited {
+            let _ = writeln!(out, "#ifndef {}", once_marker(at));
+        }
+        if file.is_imported {
+            let _ = writeln!(out, "#define {}", once_marker(at));
+        }
+        let _ = writeln!(out, "#line 1 \"{}\"", line_name(&file.name));
+        around.push(at);
+        match file.fault {
+            Some(fault) => *out += &error_line(fault),
+            None => {
+                for piece in &file.pieces {
+                    match piece {
+                        Piece::Text(text) => *out += text,
+                        Piece::Include { file, line } => {
+                            self.write_include(out, (*file, *line), around, form)?
+                        }
+                    }
+                }
+            }
+        }
+        around.pop();
+        if !out.ends_with('\n') {
+            out.push('\n');
+        }
+        // The next line does not continue the last one of the file.
+        let last = file.text.trim_end();
+        if last.ends_with('\\') || last.ends_with("??/") {
+            out.push('\n');
+        }
+        if is_limited {
+            *out += "#endif\n";
+        }
+        Ok(())
+    }
+
+    /// Appends an include of a file, at this line of the last file of `around`.
+    fn write_include(
+        &self,
+        out: &mut String,
+        (file, line): (usize, usize),
+        around: &mut Vec<usize>,
+        form: Form,
+    ) -> std::result::Result<(), Stop> {
+        if form == Form::Named {
+            let _ = writeln!(out, "#include \"{}\"", header_name(file));
+            return Ok(());
+        }
+        let mut max_depth = MAX_DEPTH;
+        if around.contains(&file) {
+            match form {
+                _ if self.all[file].ends_recursion => return Ok(()),
+                Form::Repeated(depth) => max_depth = depth,
+                _ => return Err(Stop::Cycle),
+            }
+        }
+        if around.len() > max_depth {
+            *out += &error_line("The includes nest too deeply.");
+            return Ok(());
+        }
+        let from = around.last().copied().unwrap_or_default();
+        self.write(out, file, around, form)?;
+        if out.len() > MAX_BYTES { Err(Stop::TooLong(from, line)) } else { Ok(()) }
+    }
+}
+
+/// The operator of `#if` that asks for a file.
+const HAS_INCLUDE: &str = "__has_include";
+
+/// Returns the path under `kernels/` of a file that is named in a folder there; `None` if the path leaves `kernels/`.
+fn joined(folder: &str, name: &str) -> Option<String> {
+    if name.starts_with('/') {
+        return None;
+    }
+    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    for part in name.split('/') {
+        match part {
+            ".." => drop(parts.pop()?),
+            "." | "" => {}
+            name => parts.push(name),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;
