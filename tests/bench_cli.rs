@@ -429,3 +429,91 @@ fn a_damaged_tuning_cache_is_ignored_with_one_warning_and_rewritten() {
     let stderr = text(&home.run(&small).stderr);
     assert!(stderr.lines().all(|line| line.contains("rows are noisy")), "{stderr}");
 }
+
+/// Adds a statement at the beginning of the first kernel.
+fn with_statement(text: &str, statement: &str) -> String {
+    text.replacen("\n{", &format!("\n{{\n    {statement}"), 1)
+}
+
+#[test]
+fn what_kernels_print_is_on_stderr_and_stdout_has_results_only() {
+    let print = "if (get_global_id(0) + get_global_id(1) == 0) printf(\"printed by a kernel\\n\");";
+    let kernels = Kernels::with("printf", "03_flat.cl", |text| with_statement(&text, print));
+    let output = kernels.bench("flat");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).starts_with('{'), "{}", text(&output.stdout));
+    assert_eq!(json(&output)["devices"][0]["runs"][0]["variants"][0]["outcome"], "ok");
+    assert!(text(&output.stderr).contains("\nprinted by a kernel\n"), "{}", text(&output.stderr));
+    // Files of results are named by what was the standard output.
+    let args = ["bench", "--size", "70x50", "--frames", "2", "--radius", "3", "--variant", "flat", "--json"];
+    let mut command = clreel(&args);
+    let output = command.args(["--save", "/dev/stdout"]).env("CLREEL_KERNELS", &kernels.0).output().unwrap();
+    assert!(
+        text(&output.stdout).contains("\"samples\"") || text(&output.stdout).contains("_samples"),
+        "{}",
+        text(&output.stdout)
+    );
+    assert!(!text(&output.stdout).contains("printed"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn kernels_with_a_byte_order_mark_or_in_latin1_compile() {
+    let kernels = Kernels::with("latin1", "03_flat.cl", |text| format!("\u{feff}{text}"));
+    let mut mean = b"\xef\xbb\xbf// caf\xe9\n".to_vec();
+    mean.extend(
+        std::fs::read(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("kernels/common/mean.clh")).unwrap(),
+    );
+    kernels.0.with("common/mean.clh", &mean);
+    let output = kernels.bench("flat");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
+    let utf16: Vec<u8> = "// two bytes".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    kernels.0.with("common/mean.clh", &utf16);
+    let output = kernels.bench("flat");
+    let reason = json(&output)["devices"][0]["runs"][0]["variants"][0]["reason"].to_string();
+    assert!(reason.contains("03_flat.cl:") && reason.contains("it is in UTF-16"), "{reason}");
+}
+
+#[test]
+fn saved_results_with_a_byte_order_mark_are_read_and_utf16_is_named() {
+    let folder = Folder::new("bench-encoding");
+    let saved = folder.file("saved.json");
+    let args =
+        ["bench", "--size", "70x50", "--frames", "5", "--radius", "3", "--variant", "native", "--save"];
+    let output = clreel(&args).arg(&saved).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let plain = std::fs::read(&saved).unwrap();
+    folder.with("mark.json", &[&b"\xef\xbb\xbf"[..], &plain].concat());
+    let compare = |name: &str| clreel(&["compare"]).args([&saved, &folder.file(name)]).output().unwrap();
+    assert_eq!(compare("mark.json").status.code(), Some(0), "{}", text(&compare("mark.json").stderr));
+    let utf16 = text(&plain).encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>();
+    folder.with("utf16.json", &[&b"\xff\xfe"[..], &utf16].concat());
+    let output = compare("utf16.json");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        text(&output.stderr).contains("It is invalid: it is in UTF-16 or UTF-32; save it in UTF-8."),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
+#[test]
+fn local_memory_beyond_the_devices_is_named_in_bytes() {
+    let array = "local volatile int huge[4000000]; huge[get_local_id(0)] = 1;";
+    let kernels = Kernels::with("local", "03_flat.cl", |text| with_statement(&text, array));
+    let output = kernels.bench("flat");
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let reason = json(&output)["devices"][0]["runs"][0]["variants"][0]["reason"].to_string();
+    assert!(reason.contains("needs more local memory than the device has"), "{reason}");
+    assert!(reason.contains("16000000 bytes for each work-group; the device has "), "{reason}");
+    assert!(!reason.contains("outside their memory"), "{reason}");
+}
+
+#[test]
+fn warnings_about_edited_kernels_are_printed_once() {
+    let kernels = Kernels::with("warnings", "03_flat.cl", |text| format!("#warning look at this\n{text}"));
+    let output = kernels.bench("flat,fused");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let stderr = text(&output.stderr);
+    assert_eq!(stderr.matches("The compiler warns").count(), 1, "{stderr}");
+    assert!(stderr.contains("box_filter/03_flat.cl:1:2: look at this"), "{stderr}");
+}

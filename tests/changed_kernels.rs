@@ -599,8 +599,12 @@ const EDITS: &[Edit] = &[
     edit(
         "an include that is called otherwise",
         |f| save(f, FLAT, &flat("mean.clh", "maen.clh")),
-        "There is no kernel file 'common/maen.clh'.",
-        &["box_filter/03_flat.cl includes it at line 10.", "still running version 3"],
+        "does not build",
+        &[
+            "box_filter/03_flat.cl:10:",
+            "There is no kernel file 'common/maen.clh'.",
+            "still running version 3",
+        ],
     ),
     edit("deleted: what is built in", |f| std::fs::remove_file(kernels(f).join(FLAT)).unwrap(), EXACT, &[]),
     edit("a kernel of one's own", |f| save(f, OWN, &own_kernel("")), "own.cl: own exact", &["own"]),
@@ -648,7 +652,7 @@ const FURTHER_EDITS: &[Edit] = &[
         "an include that includes itself",
         |f| save(f, FLAT, &format!("#include \"03_flat.cl\"\n{}", original("03_flat.cl"))),
         "does not build",
-        &["nest too deeply"],
+        &["nested too deeply"],
     ),
     edit(
         "in two pieces",
@@ -926,6 +930,22 @@ fn edits_are_seen_after_the_folder_is_replaced_or_linked() {
     std::fs::write(folder.file("mine.txt"), text("saved behind the link")).unwrap();
     session.wait_for_version(9, EXACT);
     assert_eq!(session.quit(), "", "it is told in the panel");
+}
+
+#[test]
+fn what_a_kernel_prints_is_in_the_panel_and_on_stderr() {
+    let (display, folder) = (Display::start(&[]), Folder::new("changed-printf"));
+    std::fs::create_dir_all(kernels(&folder).join("box_filter")).unwrap();
+    let mut command = window(&display, &folder, &["--variant", "flat", "--radius", "2"]);
+    let mut session = Session::start(&display, &mut command);
+    open_kernel_panel(&mut session);
+    save(&folder, FLAT, &flat("    dst[", "    if (x + y == 0) printf(\"printed\\n\");\n    dst["));
+    session.wait_for_version(1, EXACT);
+    session.wait_for_text("Printed by kernels:");
+    session.wait("the line", |s| s.shows("printed"));
+    save(&folder, FLAT, &original("03_flat.cl"));
+    session.wait("no line", |s| !s.shows("Printed by kernels:"));
+    assert!(session.quit().contains("printed\n"));
 }
 
 /// Without the panel, which has a line for each save, a banner has the reason why a version does not run.

@@ -29,17 +29,18 @@ use crate::options::{
 use crate::probe;
 use base::cleanup;
 use base::environment;
-use base::error::Result;
+use base::error::{Error, Result};
 use base::exit;
 use base::save;
 use base::stderr::print_message;
+use base::stdout;
 use base::timing::log;
 use box_filter::yuv_to_rgba::Selection;
 use box_filter::{Group, VariantId};
 use engine::stats::{TraceContext, write_trace};
 use opencl::cl::{Device, Listing, list, list_devices, no_device, select_device};
 use opencl::sources::{self, Sources};
-use opencl::{crash, drivers, process, sandbox, watch};
+use opencl::{crash, drivers, process, program, sandbox, watch};
 
 pub(crate) use check_kernels::CheckedCode;
 pub use compare::CompareArgs;
@@ -201,6 +202,19 @@ pub fn run(cli: &Cli) -> Result<u8> {
     if let Some(folder) = &kernels {
         process::set_kernels(folder);
     }
+    let separated = match &cli.command {
+        None => stdout::capture(),
+        // Their standard output is a pipe to another process of clreel, which takes what drivers print into account.
+        Some(
+            Command::AskDriver
+            | Command::AskSharing { .. }
+            | Command::TryKernels { .. }
+            | Command::RunKernels { .. }
+            | Command::CountKernels { .. },
+        ) => Ok(()),
+        Some(_) => stdout::separate(std::io::stderr()),
+    };
+    separated.map_err(|e| Error::new("The standard output cannot be used.", format!("{e}."), ""))?;
     if matches!(
         cli.command,
         Some(Command::Bench(_) | Command::Tune(_) | Command::Snapshot(_) | Command::CheckKernels(_))
@@ -231,6 +245,9 @@ pub fn run(cli: &Cli) -> Result<u8> {
                 watch::end_process_after(timeouts.device_timeout);
             }
         }
+    }
+    if matches!(cli.command, Some(Command::Bench(_) | Command::Tune(_) | Command::Snapshot(_))) {
+        program::print_warnings();
     }
     match &cli.command {
         None => crate::app::run(&cli.play).map(|()| exit::DONE),

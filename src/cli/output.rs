@@ -7,6 +7,7 @@ use comfy_table::{CellAlignment, Row, Table, presets};
 use serde::Serialize;
 
 use base::error::{Error, Result};
+use base::stdout;
 use base::text::{escaped_lines, is_control};
 use ladder::clock_speed::ClockSpeed;
 
@@ -18,7 +19,7 @@ pub(crate) fn print_line(text: impl std::fmt::Display) -> Result<()> {
 
 /// Prints a text and a line end on stdout; a closed pipe is no error.
 fn print(text: &str) -> Result<()> {
-    match writeln!(std::io::stdout().lock(), "{text}") {
+    match stdout::results().and_then(|mut out| out.write_all(format!("{text}\n").as_bytes())) {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => {
             Err(Error::new("The result could not be written to the standard output.", format!("{e}."), ""))
         }

@@ -16,6 +16,7 @@ pub mod numbers;
 pub mod random;
 pub mod save;
 pub mod stderr;
+pub mod stdout;
 pub mod text;
 pub mod threads;
 pub mod timing;

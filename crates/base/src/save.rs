@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cleanup::CleanupPath;
 use crate::error::{Error, Result};
+use crate::stdout;
 
 /// Writes a temporary file in the same folder, syncs it, and renames it to `path`. Links are followed. A device or a pipe
 /// is written directly, since renaming would replace it.
@@ -14,7 +15,7 @@ use crate::error::{Error, Result};
 /// # Errors
 /// If writing fails; the temporary file is removed, and an existing file at `path` stays.
 pub fn atomically(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<()> {
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let target = target_of(path);
     let result = if fs::metadata(&target).is_ok_and(|m| !m.is_file()) {
         File::options().write(true).open(&target).and_then(|file| write_all(file, write).map(drop))
     } else {
@@ -28,7 +29,7 @@ pub fn atomically(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::R
 /// # Errors
 /// If writing would fail.
 pub fn can_write(path: &Path) -> Result<()> {
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let target = target_of(path);
     match fs::metadata(&target).map(|m| m.file_type()) {
         // Opening a pipe would block until it has a reader, and closing it would end the reader's input.
         Ok(kind) if kind.is_fifo() => return Ok(()),
@@ -45,6 +46,12 @@ pub fn can_write(path: &Path) -> Result<()> {
     });
     let _ = fs::remove_file(&part);
     written.map_err(|e| write_error(path, &e))
+}
+
+/// Returns the file that `path` refers to, with links followed.
+fn target_of(path: &Path) -> PathBuf {
+    let path = stdout::named(path);
+    fs::canonicalize(&path).unwrap_or(path)
 }
 
 /// Writes a temporary file next to `target`, syncs it, and renames it to `target`.

@@ -41,6 +41,8 @@ const RACES_HOVER: &str = "Detect data races and out-of-bounds accesses: run the
 /// The hover text of the button that shows machine code.
 const MACHINE_CODE_HOVER: &str = "Show the machine code of the selected variant next to its source: PTX from NVIDIA's drivers, \
                                   disassembled object code from AMD, Intel and PoCL, SPIR-V from rusticl";
+/// The hover text of the lines that kernels have printed.
+const PRINTED_HOVER: &str = "What printf() in a kernel and the driver have printed since this version was saved: the first 100 lines, all on stderr";
 /// The hover text of the button that builds and validates the kernels.
 const REBUILD_HOVER: &str = "Build and validate the kernels now, even if no file has changed (F5)";
 /// The hover text of the button that writes a kernel of one's own.
@@ -131,6 +133,10 @@ pub(crate) fn show(ui: &mut Ui, room: f32, view: &View, switches: &mut Switches,
             line(ui, &format!("{}: the compiler warns:", result.subject), theme::WARN);
             show_log(ui, &result.warnings);
         }
+    }
+    if !kernels.printed.is_empty() {
+        line(ui, "Printed by kernels:", theme::TEXT).explain(PRINTED_HOVER);
+        show_log(ui, &kernels.printed.join("\n"));
     }
     show_races(ui, view.races);
     // The source scrolls by itself, so that the texts above it stay visible.

@@ -28,6 +28,7 @@ use crate::app::kernels::history::{MAX_STORED, StoredVersion, fingerprint};
 use crate::app::kernels::{CurrentSources, FolderMessage, FolderWatcher};
 use base::error::{Error, ErrorKind, Result, SourceLine};
 use base::jobs::{Job, Waker};
+use base::stdout;
 use box_filter::machine_code::PictureInfo;
 use box_filter::{OWN_FILE, VariantId};
 use changes::is_same;
@@ -237,6 +238,8 @@ impl Versions {
                 if may_run {
                     kept.times.retain(|(of, _)| Subject::Variant(of.variant) != subject);
                     self.running.insert(subject, number);
+                    // Kept until now were those of the version before.
+                    stdout::forget_printed_lines();
                 }
                 // Verdicts on older versions are not reported.
                 (number == self.current).then_some((subject, verdict))

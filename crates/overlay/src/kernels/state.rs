@@ -204,6 +204,8 @@ pub struct Kernels {
     pub running: Option<u64>,
     /// The number of the version of which the conversion from YUV to RGBA runs the kernels.
     pub conversion: Option<u64>,
+    /// The first lines that kernels have printed since the version `current` was saved or selected.
+    pub printed: Vec<String>,
     /// The source of the selected variant's kernels.
     pub source: Option<Source>,
     /// The machine code of the selected variant, once the driver has returned it.

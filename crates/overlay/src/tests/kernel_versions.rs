@@ -164,6 +164,19 @@ fn warnings_of_a_build_that_succeeds_are_shown_below_the_versions() {
     }
 }
 
+#[test]
+fn what_kernels_print_is_shown_below_the_versions() {
+    let mut fixture = Fixture::new(vec2(1280.0, 720.0));
+    fixture.kernels = edited();
+    open(&mut fixture);
+    assert!(!fixture.shows("Printed by kernels:"), "{:?}", fixture.texts);
+    fixture.kernels.printed = vec!["x is 7".to_owned(), "x is 8".to_owned()];
+    (0..3).for_each(|_| drop(fixture.pass(vec![])));
+    for text in ["Printed by kernels:", "x is 7", "x is 8"] {
+        assert!(fixture.shows(text), "{text}: {:?}", fixture.texts);
+    }
+}
+
 /// Checks that the first error is visible with the lines that belong to it, below a long list of versions, and in a small
 /// window.
 #[test]

@@ -120,6 +120,11 @@ impl LiveKernels {
     /// Processes saved kernels and verdicts, requests verdicts on the current version, and updates the overlay's kernels panel.
     pub(in crate::app::player) fn update(&mut self, devices: &mut Devices, cx: &mut PlayerContext) {
         let mut is_new = self.poll_folder(cx);
+        base::stdout::printed_lines(|lines| {
+            if self.versions.shown.printed != lines {
+                self.versions.shown.printed = lines.to_vec();
+            }
+        });
         is_new |= self.update_storage(cx);
         if let Some(folders) = self.remembered.poll() {
             is_new = true;
