@@ -255,8 +255,7 @@ const INTERLACED_BOUND: f64 = 0.85;
 const DEEP_ALPHA: f64 = 0.125;
 
 fn set_interlaced(frame: &mut Video, interlaced: bool) {
-    // SAFETY: the frame is valid and owned; the field is a plain number.
-    unsafe { (*frame.as_mut_ptr()).interlaced_frame = i32::from(interlaced) };
+    testkit::movie::set_fields(frame, interlaced, true);
 }
 
 #[test]
@@ -413,7 +412,7 @@ fn colour_bars_have_their_known_values() {
 }
 
 #[test]
-fn formats_outside_of_the_contract_are_left_to_swscale() {
+fn formats_outside_of_the_contract_have_no_layout() {
     for format in [
         Pixel::PAL8,
         Pixel::MonoBlack,

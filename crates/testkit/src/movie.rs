@@ -212,8 +212,7 @@ impl Movie {
             let mut frame = ffmpeg::frame::Video::new(self.format, self.size.0, self.size.1);
             (self.paint)(self.first + index, &mut frame);
             frame.set_pts(Some(stamp));
-            // SAFETY: the frame is valid and owned; the field is a plain number.
-            unsafe { (*frame.as_mut_ptr()).top_field_first = i32::from(self.top_first) };
+            set_fields(&mut frame, false, self.top_first);
             encoder.send_frame(&frame).expect("a frame is encoded");
             drain(&mut encoder);
         }
@@ -232,6 +231,25 @@ pub fn tone(t: f64) -> f64 {
 pub const TONE_BASE: f64 = 600.0;
 /// Hertz by which the frequency of [`tone`] rises in a second.
 pub const TONE_RISE: f64 = 200.0;
+
+/// Marks a picture as interlaced, and its top field as the first one.
+pub fn set_fields(picture: &mut ffmpeg::frame::Video, interlaced: bool, top_first: bool) {
+    // SAFETY: the frame is valid and owned; all are plain numbers.
+    unsafe {
+        let frame = &mut *picture.as_mut_ptr();
+        #[cfg(not(ffmpeg_8_0))]
+        {
+            (frame.interlaced_frame, frame.top_field_first) = (interlaced.into(), top_first.into());
+        }
+        #[cfg(ffmpeg_8_0)]
+        for (flag, is_set) in [
+            (ffmpeg::ffi::AV_FRAME_FLAG_INTERLACED, interlaced),
+            (ffmpeg::ffi::AV_FRAME_FLAG_TOP_FIELD_FIRST, top_first),
+        ] {
+            frame.flags = if is_set { frame.flags | flag } else { frame.flags & !flag };
+        }
+    }
+}
 
 /// The sample rate of the tone; FLV supports it too.
 const SOUND_RATE: i32 = 11025;

@@ -1,6 +1,8 @@
 //! Colours of flat pictures, which are built plane by plane, converted, and compared with the standards' formulas.
 
-use ffmpeg_next::ffi::{AVColorRange, AVColorSpace};
+use std::ffi::CStr;
+
+use ffmpeg_next::ffi::{self, AVColorRange, AVColorSpace};
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
 use video::color::{Matrix, Range, RgbaConverter};
@@ -455,7 +457,195 @@ fn a_wrong_destination_is_refused() {
     assert!(error.why.contains("16×16"), "{error}");
 }
 
-/// Compares planes with alpha, which swscale converts, and without, which `rows` converts, at the hardest possible edges.
+/// Width and height of a block of one colour, in which the middle pixel depends on no other colour.
+const BLOCK: usize = 16;
+/// Blocks in a row of the picture of codes.
+const BLOCKS: usize = 21;
+const LUMA_CODES: [u8; 9] = [0, 16, 41, 81, 126, 145, 210, 240, 255];
+const CHROMA_CODES: [u8; 7] = [0, 16, 64, 128, 192, 240, 255];
+
+/// Returns the triple of a block: every combination of luma and chroma, also those far outside of RGB.
+fn triple_of(block: usize) -> [u8; 3] {
+    let at = |codes: &[u8], index: usize| codes[index % codes.len()];
+    [at(&LUMA_CODES, block), at(&CHROMA_CODES, block / 9), at(&CHROMA_CODES, block / 63)]
+}
+
+/// Returns all pixel formats of this FFmpeg, with their descriptions.
+fn formats() -> Vec<(Pixel, &'static ffi::AVPixFmtDescriptor)> {
+    let mut formats = Vec::new();
+    let mut next = std::ptr::null();
+    // SAFETY: descriptions are static, and the iteration begins with null.
+    while let Some(format) = unsafe { ffi::av_pix_fmt_desc_next(next).as_ref() } {
+        next = format;
+        // SAFETY: as above.
+        formats.push((unsafe { ffi::av_pix_fmt_desc_get_id(format) }.into(), format));
+    }
+    formats
+}
+
+/// Returns the number that stores a sample of 8 bits in a component of `depth` bits.
+fn stored(code: u8, depth: u32, range: Range, is_float: bool) -> u32 {
+    match (is_float, depth, range) {
+        (true, 32, _) => (f32::from(code) / 255.0).to_bits(),
+        // 0, 1/2 and 1 as binary16.
+        (true, ..) => [0, 0x3800, 0x3c00][usize::from(code) / 127],
+        (_, 0..=8, _) => u32::from(code) >> (8 - depth),
+        (_, _, Range::Limited) => u32::from(code) << (depth - 8),
+        _ => (u64::from(code) * ((1u64 << depth) - 1) / 255) as u32,
+    }
+}
+
+/// Returns a picture with a block of each triple, and opaque alpha; `None` where the description does not fit the format.
+fn picture_of_codes(pixel: Pixel, format: &ffi::AVPixFmtDescriptor, range: Range) -> Option<Video> {
+    let side = (BLOCK * BLOCKS) as u32;
+    let mut frame = Video::new(pixel, side, side);
+    for plane in 0..frame.planes() {
+        frame.data_mut(plane).fill(0);
+    }
+    let (flags, count) = (format.flags as i32, usize::from(format.nb_components));
+    let is_rgb = flags & ffi::AV_PIX_FMT_FLAG_RGB != 0;
+    for (component, comp) in format.comp[..count].iter().enumerate() {
+        let is_alpha = flags & ffi::AV_PIX_FMT_FLAG_ALPHA != 0 && component + 1 == count;
+        let is_chroma = !is_rgb && count > 2 && (1..3).contains(&component);
+        let log2 = if is_chroma { (format.log2_chroma_w, format.log2_chroma_h) } else { (0, 0) };
+        let (columns, rows) = ((side as usize) >> log2.0, (side as usize) >> log2.1);
+        for y in 0..rows {
+            let row: Vec<u32> = (0..columns)
+                .map(|x| {
+                    let block = ((y << log2.1) / BLOCK) * BLOCKS + (x << log2.0) / BLOCK;
+                    let (code, range) = match is_alpha {
+                        true => (255, Range::Full),
+                        false => (triple_of(block)[component], range),
+                    };
+                    stored(code, comp.depth as u32, range, flags & ffi::AV_PIX_FMT_FLAG_FLOAT != 0)
+                })
+                .collect();
+            // SAFETY: the frame is valid, and has this row; the numbers have four bytes.
+            unsafe {
+                let raw = frame.as_mut_ptr();
+                let planes = (&raw mut (*raw).data).cast();
+                let lines = (&raw const (*raw).linesize).cast();
+                let (y, component, columns) = (y as i32, component as i32, columns as i32);
+                ffi::av_write_image_line2(
+                    row.as_ptr().cast(),
+                    planes,
+                    lines,
+                    format,
+                    0,
+                    y,
+                    component,
+                    columns,
+                    4,
+                );
+            }
+        }
+    }
+    Some(frame)
+}
+
+/// Saturated colours of every kind, in every format that has a description of its samples, by several matrices and ranges.
+#[test]
+fn saturated_codes_are_exact_in_every_format() {
+    let mut converter = RgbaConverter::new();
+    let mut wrong = Vec::new();
+    let mut checked = 0;
+    for (pixel, format) in formats() {
+        let flags = format.flags as i32;
+        let outside = ffi::AV_PIX_FMT_FLAG_PAL | ffi::AV_PIX_FMT_FLAG_HWACCEL | ffi::AV_PIX_FMT_FLAG_BAYER;
+        // The description of UYYVYY411 is not that of its bytes.
+        if flags & outside != 0 || matches!(pixel, Pixel::XYZ12LE | Pixel::XYZ12BE | Pixel::UYYVYY411) {
+            continue;
+        }
+        // SAFETY: every format has a name.
+        let name = unsafe { CStr::from_ptr(format.name) }.to_string_lossy();
+        let is_rgb = flags & ffi::AV_PIX_FMT_FLAG_RGB != 0;
+        let is_grey = format.nb_components < 3;
+        for (space, matrix) in [
+            (AVColorSpace::AVCOL_SPC_SMPTE170M, Matrix::Bt601),
+            (AVColorSpace::AVCOL_SPC_BT709, Matrix::Bt709),
+            (AVColorSpace::AVCOL_SPC_BT2020_NCL, Matrix::Bt2020),
+            (AVColorSpace::AVCOL_SPC_YCGCO, Matrix::Ycgco),
+        ] {
+            for range in [Range::Limited, Range::Full] {
+                let range = if is_rgb || name.contains("yuvj") { Range::Full } else { range };
+                let mut frame = picture_of_codes(pixel, format, range).unwrap();
+                tag(
+                    &mut frame,
+                    space,
+                    match range {
+                        Range::Limited => AVColorRange::AVCOL_RANGE_MPEG,
+                        Range::Full => AVColorRange::AVCOL_RANGE_JPEG,
+                    },
+                );
+                let side = BLOCK * BLOCKS;
+                let mut rgba = vec![0x5a; 4 * side * side];
+                if let Err(error) = converter.convert(&frame, &mut rgba) {
+                    wrong.push(format!("{name}: {error}"));
+                    continue;
+                }
+                checked += 1;
+                let mut worst = (0.0, [0; 3], [0; 3]);
+                for block in 0..BLOCKS * BLOCKS {
+                    let code = triple_of(block);
+                    let (x, y) = (block % BLOCKS * BLOCK + BLOCK / 2, block / BLOCKS * BLOCK + BLOCK / 2);
+                    let got = &rgba[4 * (y * side + x)..][..4];
+                    // What is stored may have fewer bits.
+                    let stored = [0, 1, 2].map(|component| {
+                        let depth = format.comp[component].depth as u32;
+                        match (flags & ffi::AV_PIX_FMT_FLAG_FLOAT != 0, depth) {
+                            (true, 16) => [0.0, 127.5, 255.0][usize::from(code[component]) / 127],
+                            (false, 1..8) => {
+                                f64::from(code[component] >> (8 - depth)) * 255.0
+                                    / f64::from((1 << depth) - 1)
+                            }
+                            _ => f64::from(code[component]),
+                        }
+                    });
+                    let grey = |level: f64| match range {
+                        Range::Limited => ((level - 16.0) * 255.0 / 219.0).clamp(0.0, 255.0),
+                        Range::Full => level,
+                    };
+                    let expected = match (is_rgb, is_grey) {
+                        (true, _) => stored,
+                        (_, true) if name == "monow" => [grey(255.0 - stored[0]); 3],
+                        (_, true) => [grey(stored[0]); 3],
+                        _ => rgb_of(code.map(u16::from), matrix, range, 8),
+                    };
+                    let off = difference(got, expected);
+                    if off > worst.0 {
+                        worst = (off, code, [got[0], got[1], got[2]]);
+                    }
+                }
+                if worst.0 > TOLERANCE {
+                    let (off, code, got) = worst;
+                    wrong.push(format!("{name} {matrix} {range}: {code:?} is {got:?}, off by {off:.1}"));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty() && checked > 500, "{checked} checked, wrong:\n{}", wrong.join("\n"));
+}
+
+/// The colour of the issue of bright blue that became yellow.
+#[test]
+fn bright_blue_is_blue_at_every_depth() {
+    for (format, depth) in [(Pixel::YUVA444P, 8), (Pixel::YUV444P14LE, 14), (Pixel::YUV444P16LE, 16)] {
+        let mut frame = Video::new(format, 32, 8);
+        for (plane, code) in [240_u16, 255, 128, 255].into_iter().enumerate().take(frame.planes()) {
+            let code = (code << (depth - 8)).to_le_bytes();
+            fill(&mut frame, plane, if depth == 8 { &code[..1] } else { &code });
+        }
+        tag(&mut frame, AVColorSpace::AVCOL_SPC_SMPTE170M, AVColorRange::AVCOL_RANGE_MPEG);
+        let rgba = convert(&mut RgbaConverter::new(), &frame);
+        assert!(
+            rgba.chunks_exact(4).all(|pixel| pixel == [255, 211, 255, 255]),
+            "{format:?}: {:?}",
+            &rgba[..4]
+        );
+    }
+}
+
+/// Compares planes with alpha and without, at the hardest possible edges.
 #[test]
 fn formats_with_all_rows_of_chroma_keep_their_edges() {
     for (with, without) in [(Pixel::YUVA422P, Pixel::YUV422P), (Pixel::YUVA444P, Pixel::YUV444P)] {
@@ -485,6 +675,7 @@ fn formats_with_all_rows_of_chroma_keep_their_edges() {
 fn with_alpha(format: Pixel, planes: [usize; 4], steps: [(usize, usize); 4]) -> [Video; 2] {
     const ALPHAS: [u8; 8] = [0, 1, 127, 128, 254, 255, 64, 200];
     let (components, mut both) = (planes.len(), [Video::new(format, 40, 12), Video::new(format, 40, 12)]);
+    let unit = if matches!(format, Pixel::GBRAP16LE | Pixel::RGBA64LE) { 2 } else { 1 };
     for (at, frame) in both.iter_mut().enumerate() {
         for plane in 0..frame.planes() {
             frame.data_mut(plane).fill(0);
@@ -493,12 +684,14 @@ fn with_alpha(format: Pixel, planes: [usize; 4], steps: [(usize, usize); 4]) -> 
             let (plane, (start, step)) = (planes[component], steps[component]);
             let stride = frame.stride(plane);
             for (y, row) in frame.data_mut(plane).chunks_mut(stride).enumerate() {
-                for (x, sample) in row.iter_mut().skip(start).step_by(step).enumerate() {
-                    *sample = match (component, at) {
+                for (x, sample) in row[start..].chunks_mut(step).enumerate() {
+                    // Both bytes of a word are equal, so that its full range is that of a byte.
+                    let unit = sample.len().min(unit);
+                    sample[..unit].fill(match (component, at) {
                         (3, 0) => ALPHAS[(x / 4 + y / 4) % 8],
                         (3, _) => 255,
                         _ => ((x / 4 * 37 + y / 4 * 91 + component * 60) % 220) as u8 + 18,
-                    };
+                    });
                 }
             }
         }
@@ -506,20 +699,19 @@ fn with_alpha(format: Pixel, planes: [usize; 4], steps: [(usize, usize); 4]) -> 
     both
 }
 
-/// Pictures that swscale converts are premultiplied, as those that the kernels convert.
+/// Pictures whose alpha is read apart are premultiplied, as those that the kernels convert.
 #[test]
 fn hidden_colours_are_not_shown() {
     let mut converter = RgbaConverter::new();
     let bytes = [(0, 1); 4];
-    // Of words the high byte of little-endian ones.
-    let words = [(1, 2); 4];
+    let words = [(0, 2); 4];
     for (format, planes, steps) in [
         (Pixel::YUVA444P, [0, 1, 2, 3], bytes),
         (Pixel::YUVA422P, [0, 1, 2, 3], bytes),
         (Pixel::YUVA420P, [0, 1, 2, 3], bytes),
         (Pixel::YA8, [0, 0, 0, 0], [(0, 2), (0, 2), (0, 2), (1, 2)]),
         (Pixel::GBRAP16LE, [0, 1, 2, 3], words),
-        (Pixel::RGBA64LE, [0; 4], [(1, 8), (3, 8), (5, 8), (7, 8)]),
+        (Pixel::RGBA64LE, [0; 4], [(0, 8), (2, 8), (4, 8), (6, 8)]),
         (Pixel::BGRA, [0; 4], [(0, 4), (1, 4), (2, 4), (3, 4)]),
     ] {
         let [hidden, opaque] = with_alpha(format, planes, steps);

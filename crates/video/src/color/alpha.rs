@@ -5,8 +5,8 @@
 //! 1. A colour becomes `(colour·alpha + largest/2) / largest`, rounded down, where `largest` is `2^depth - 1`: this rounds to
 //!    the nearest, without ties. For 8 bits it is `(c·a + 127) / 255`. Transparent pixels lose their colour, so that
 //!    computations on single channels (filters, scaling, interpolation) cannot reveal it. Opaque pixels keep their bytes.
-//! 2. Samples of 8 to 12 bits that the contract of [`color`](super) covers are multiplied at their own depth, before all
-//!    other steps. Pictures that swscale converts are multiplied as RGBA8.
+//! 2. RGB samples of 8 to 12 bits that the contract of [`color`](super) covers are multiplied at their own depth, before all
+//!    other steps. Other pictures are multiplied as RGBA8.
 //! 3. Files store straight colours: `min((255·c + a/2) / a, 255)`, rounded down, and 0 in all channels where alpha is 0.
 //!    Premultiplied again these give the same bytes.
 

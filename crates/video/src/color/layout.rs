@@ -121,7 +121,7 @@ impl Layout {
 
     /// Sets `planes` and `components`: a plane for each component, one after the other, with samples of `unit` bytes and rows
     /// of a multiple of `alignment` bytes.
-    fn pack(&mut self, unit: usize, alignment: usize) {
+    pub(super) fn pack(&mut self, unit: usize, alignment: usize) {
         let mut end = 0;
         for index in 0..self.count() {
             let (width, height) = self.size_of(index);

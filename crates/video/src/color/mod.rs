@@ -50,7 +50,6 @@
 
 pub(crate) mod alpha;
 pub(crate) mod correction;
-mod fields;
 pub(crate) mod layout;
 pub(crate) mod matrix;
 pub mod planes;
@@ -58,6 +57,7 @@ pub mod reference;
 pub(crate) mod remarks;
 mod rgba;
 mod rows;
+mod samples;
 mod staging;
 
 pub(crate) use alpha::has_alpha;

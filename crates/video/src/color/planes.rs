@@ -24,6 +24,11 @@ const ALIGNMENT: usize = 64;
 /// 9 to 12 bits in two bytes, the low one first. That is for example yuv420p, yuv422p, yuv444p, nv12, yuyv422, gray,
 /// rgb24, bgra, rgb0, gbrp, yuv420p10le, p010le, yuv444p12le, gray12le.
 pub fn layout_of(frame: &ffmpeg::frame::Video) -> Option<Layout> {
+    color_layout_of(frame).filter(|layout| layout.alpha || !alpha::has_alpha(frame))
+}
+
+/// Returns the layout of the colours of `frame` as [`layout_of`] does, also if YCbCr or grey has alpha, which is not part of it.
+pub(super) fn color_layout_of(frame: &ffmpeg::frame::Video) -> Option<Layout> {
     let (width, height) = (frame.width(), frame.height());
     let format = libav::descriptor(frame.format())?;
     let flags = format.flags as i32;
@@ -35,13 +40,14 @@ pub fn layout_of(frame: &ffmpeg::frame::Video) -> Option<Layout> {
     let is_rgb = flags & ffi::AV_PIX_FMT_FLAG_RGB != 0;
     let alpha = flags & ffi::AV_PIX_FMT_FLAG_ALPHA != 0;
     let is_xyz = matches!(frame.format(), ffmpeg::format::Pixel::XYZ12LE | ffmpeg::format::Pixel::XYZ12BE);
-    let family = match (format.nb_components, is_rgb, alpha) {
-        (1, false, false) => Family::Grey,
-        (3, false, false) => Family::Ycbcr,
-        (3, true, false) | (4, true, true) => Family::Rgb,
+    let (family, count) = match (format.nb_components, is_rgb, alpha) {
+        (1, false, false) | (2, false, true) => (Family::Grey, 1),
+        (3, false, false) | (4, false, true) => (Family::Ycbcr, 3),
+        (3, true, false) => (Family::Rgb, 3),
+        (4, true, true) => (Family::Rgb, 4),
         _ => return None,
     };
-    let comp = &format.comp[..usize::from(format.nb_components)];
+    let comp = &format.comp[..count];
     let (depth, shift) = (comp[0].depth as u32, comp[0].shift as u32);
     let wide = depth > 8;
     let big_endian = wide && flags & ffi::AV_PIX_FMT_FLAG_BE != 0;
@@ -109,7 +115,7 @@ pub fn layout_of(frame: &ffmpeg::frame::Video) -> Option<Layout> {
         range,
         planes,
         components,
-        alpha,
+        alpha: count == 4,
     };
     Some(layout.with_fields(frame.is_interlaced()))
 }
@@ -153,16 +159,16 @@ pub fn pack(frame: &ffmpeg::frame::Video, layout: &Layout, block: &mut [u8]) -> 
     Ok(())
 }
 
-/// Returns the rows of the planes of `frame` in FFmpeg's memory. `layout` must be [`layout_of`] the frame.
+/// Returns the rows of the planes of `frame` in FFmpeg's memory. `layout` must be [`color_layout_of`] the frame.
 ///
 /// # Errors
 /// `layout` is another picture's, or the frame's planes are not in memory.
 pub(super) fn rows_of<'a>(frame: &'a ffmpeg::frame::Video, layout: &Layout) -> Result<[Rows<'a>; 4]> {
     let refuse = |why: &str| Err(Error::new("A picture could not be read.", why, ""));
-    if layout_of(frame).as_ref() != Some(layout) {
+    if color_layout_of(frame).as_ref() != Some(layout) {
         return refuse("It has another layout than expected.");
     }
-    let mut planes = [Rows { start: ptr::null(), line: 0, bytes: 0, count: 0, frame: PhantomData }; 4];
+    let mut planes = [Rows { start: ptr::null(), line: 0, bytes: 0, count: 0, memory: PhantomData }; 4];
     for (index, plane) in layout.planes.iter().enumerate().filter(|(_, plane)| plane.row > 0) {
         // SAFETY: the frame is valid for as long as it is borrowed; both are plain fields.
         let (start, line) = unsafe { ((*frame.as_ptr()).data[index], (*frame.as_ptr()).linesize[index]) };
@@ -170,9 +176,23 @@ pub(super) fn rows_of<'a>(frame: &'a ffmpeg::frame::Video, layout: &Layout) -> R
             return refuse("Its planes are not in memory.");
         }
         planes[index] =
-            Rows { start, line: line as isize, bytes: plane.row, count: plane.rows, frame: PhantomData };
+            Rows { start, line: line as isize, bytes: plane.row, count: plane.rows, memory: PhantomData };
     }
     Ok(planes)
+}
+
+/// Returns the rows of the planes of a packed `block`; `None` if it is too small for `layout`.
+pub(super) fn rows_in<'a>(block: &'a [u8], layout: &Layout) -> Option<[Rows<'a>; 4]> {
+    if block.len() < layout.bytes() {
+        return None;
+    }
+    Some(layout.planes.map(|plane| Rows {
+        start: block[plane.offset..].as_ptr(),
+        line: plane.stride as isize,
+        bytes: plane.row,
+        count: plane.rows,
+        memory: PhantomData,
+    }))
 }
 
 /// Copies of at least this many bytes use several threads: one core does not use the whole memory bandwidth.
@@ -180,7 +200,7 @@ const MIN_THREADED_COPY: usize = 2 << 20;
 /// The largest number of copying threads; more are not faster.
 const MAX_COPY_THREADS: usize = 4;
 
-/// Rows of a plane in FFmpeg's memory: `count` rows, `line` bytes apart (negative if stored bottom up), each of at least
+/// Rows of a plane in memory: `count` rows, `line` bytes apart (negative if stored bottom up), each of at least
 /// `bytes` bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Rows<'a> {
@@ -191,10 +211,10 @@ pub(super) struct Rows<'a> {
     bytes: usize,
     /// The number of rows of the plane.
     count: usize,
-    frame: PhantomData<&'a [u8]>,
+    memory: PhantomData<&'a [u8]>,
 }
 
-// SAFETY: the rows are only read, while the frame that they belong to is borrowed.
+// SAFETY: the rows are only read, while the memory that they belong to is borrowed.
 unsafe impl Send for Rows<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for Rows<'_> {}

@@ -1,28 +1,24 @@
 //! Converts a decoded picture of any format to RGBA8 on the CPU: full range, rows without gaps.
 //!
-//! Formats that [`layout_of`] covers are converted by `rows`, byte for byte as the contract of [`color`](crate::color)
-//! requires, so that a picture is the same wherever it is converted. swscale cannot do that: where chroma has half the rows
-//! it is off by up to 226 levels at edges, since even its accurate mode uses the nearest row.
+//! All YCbCr, grey and RGB pictures are converted by `rows`, byte for byte as the contract of [`color`](crate::color) requires:
+//! from their own planes where [`layout_of`](super::planes::layout_of) covers these, otherwise from planes that [`samples`] makes
+//! of them. Every channel is within 2 levels of the exact value by the matrix and range of [`matrix`](super::matrix), clipped to 0
+//! to 255, of any code triple. Alpha that is not part of a layout is read apart, and multiplied as in [`alpha`](super::alpha).
 //!
-//! swscale converts all other formats, and scales. Every channel of a flat area is within 2 levels of the exact value by the
-//! matrix and range of [`matrix`], clipped to 0 to 255. That also holds at edges of chroma if chroma has all rows (4:1:1, or
-//! 4:2:2 with alpha or 14 bits, are within 0.5 of the interpolation between the samples); with fewer rows, edges are off as
-//! above. The fields of [interlaced](crate::color#fields) pictures are converted separately. Alpha is 255 in formats without
-//! it; otherwise colours are premultiplied as in [`alpha`](super::alpha). A picture with alpha or fields is converted before
-//! it is scaled, so that hidden colours or different moments are not mixed. Code triples far outside of RGB, such as
-//! (225, 255, 0), may come out wrong: a sum overflows in swscale where a channel would reach twice its largest value.
+//! swscale, FFmpeg's converter, looks up palettes, interpolates mosaics of sensors, converts XYZ, and scales RGBA. It converts no
+//! YCbCr: its accurate paths turn a channel into 0 where the sum of a saturated code triple exceeds twice the largest value, so that
+//! bright blue becomes yellow, and where chroma has half the rows they take the nearest one.
 
-use std::ffi::CStr;
 use std::ptr;
 
 use ffmpeg_next as ffmpeg;
 use ffmpeg_next::ffi;
 
 use super::alpha::{has_alpha, premultiply};
-use super::fields::{field, has_fields, new_picture};
-use super::matrix::{self, Matrix, Range};
-use super::planes::{layout_of, siting_of};
+use super::matrix;
+use super::planes::color_layout_of;
 use super::rows;
+use super::samples::Samples;
 use crate::libav;
 use base::error::{Error, Result};
 use base::memory::{picture_memory, zeroed};
@@ -37,23 +33,21 @@ const GROUP_PIXELS: u32 = 16;
 struct ContextKey {
     source: (u32, u32),
     format: ffmpeg::format::Pixel,
-    matrix: Matrix,
-    range: Range,
-    siting: (u32, u32),
     target: (u32, u32),
 }
 
 impl ContextKey {
-    /// Returns swscale's flags: bicubic if the picture is scaled, and accurate rounding.
+    /// Returns swscale's flags: bicubic if the picture is scaled, accurate rounding, and a colour for each pixel instead of one for
+    /// two.
     fn flags(&self) -> i32 {
         use ffmpeg::software::scaling::Flags;
         let filter = if self.source == self.target { Flags::BILINEAR } else { Flags::BICUBIC };
-        let flags = filter | Flags::ACCURATE_RND | Flags::FULL_CHR_H_INT;
+        let flags = filter | Flags::ACCURATE_RND | Flags::FULL_CHR_H_INT | Flags::FULL_CHR_H_INP;
         flags.bits()
     }
 }
 
-/// Converts pictures to RGBA8 with rows without gaps. swscale's context is kept until the size, format or colours change.
+/// Converts pictures to RGBA8 with rows without gaps. swscale's context is kept until the size or format changes.
 pub struct RgbaConverter {
     context: *mut ffi::SwsContext,
     key: Option<ContextKey>,
@@ -76,7 +70,26 @@ impl RgbaConverter {
     /// # Errors
     /// When `dst` has another size, or the picture's format cannot be read.
     pub fn convert(&mut self, frame: &ffmpeg::frame::Video, dst: &mut [u8]) -> Result<()> {
-        self.convert_scaled(frame, (frame.width(), frame.height()), dst)
+        let size = (frame.width(), frame.height());
+        expect_size(dst, size)?;
+        if let Some(layout) = color_layout_of(frame) {
+            rows::convert(frame, &layout, dst)?;
+            if layout.alpha {
+                return Ok(());
+            }
+        } else if let Some(samples) = Samples::of(frame) {
+            let (layout, block) = samples.to_planes()?;
+            rows::convert_block(&block, &layout, dst)?;
+        } else {
+            self.convert_by_swscale(frame, size, dst)?;
+        }
+        if has_alpha(frame) {
+            if let Some(samples) = Samples::of(frame) {
+                samples.copy_alpha(dst);
+            }
+            premultiply(dst);
+        }
+        Ok(())
     }
 
     /// Converts `frame` to `dst` and scales it to `size` (width and height, in pixels).
@@ -90,31 +103,14 @@ impl RgbaConverter {
         dst: &mut [u8],
     ) -> Result<()> {
         let whole = (frame.width(), frame.height());
-        let (has_alpha, has_fields) = (has_alpha(frame), has_fields(frame));
         if size == whole {
-            if let Some(layout) = layout_of(frame) {
-                return rows::convert(frame, &layout, dst);
-            }
-            if matrix::of_picture(frame).0 == Matrix::Ycgco {
-                self.convert_ycgco(frame, dst)?;
-            } else if has_fields {
-                self.convert_fields(frame, dst)?;
-            } else {
-                self.convert_by_swscale(frame, frame, size, dst)?;
-            }
-            if has_alpha {
-                premultiply(dst);
-            }
-            return Ok(());
+            return self.convert(frame, dst);
         }
-        if !has_alpha && !has_fields && matrix::of_picture(frame).0 != Matrix::Ycgco {
-            return self.convert_by_swscale(frame, frame, size, dst);
-        }
-        let mut converted = new_picture(ffmpeg::format::Pixel::RGBA, whole)?;
+        let mut converted = new_picture(whole)?;
         let mut rgba = picture_memory(whole.0, whole.1)?;
         self.convert(frame, &mut rgba)?;
         libav::fill_plane(&mut converted, 0, &rgba, whole.0 as usize * PIXEL_BYTES);
-        self.convert_by_swscale(&converted, &converted, size, dst)?;
+        self.convert_by_swscale(&converted, size, dst)?;
         // swscale's filter overshoots at edges, but no colour may exceed its alpha.
         for pixel in dst.chunks_exact_mut(PIXEL_BYTES) {
             let alpha = pixel[3];
@@ -123,51 +119,17 @@ impl RgbaConverter {
         Ok(())
     }
 
-    /// Converts a YCgCo picture of a format that [`layout_of`] does not cover. swscale does not support YCgCo, so it converts
-    /// only the format, to one that `rows` can convert.
-    fn convert_ycgco(&mut self, frame: &ffmpeg::frame::Video, dst: &mut [u8]) -> Result<()> {
-        let size = (frame.width(), frame.height());
-        expect_size(dst, size)?;
-        let known = ycgco_444(frame)?;
-        let mut rgba = picture_memory(size.0, size.1)?;
-        self.convert(&known, &mut rgba)?;
-        if has_alpha(frame) {
-            // Only the alpha of this result is correct.
-            self.convert_by_swscale(frame, frame, size, dst)?;
-            rgba.chunks_exact_mut(PIXEL_BYTES)
-                .zip(dst.chunks_exact(PIXEL_BYTES))
-                .for_each(|(to, from)| to[3] = from[3]);
-        }
-        dst.copy_from_slice(&rgba);
-        Ok(())
-    }
-
-    /// Converts the two fields of an interlaced picture, each as a picture of its own.
-    fn convert_fields(&mut self, frame: &ffmpeg::frame::Video, dst: &mut [u8]) -> Result<()> {
-        let row = frame.width() as usize * PIXEL_BYTES;
-        expect_size(dst, (frame.width(), frame.height()))?;
-        for parity in 0..2 {
-            let field = field(frame, parity)?;
-            let mut rgba = picture_memory(field.width(), field.height())?;
-            self.convert_by_swscale(&field, frame, (field.width(), field.height()), &mut rgba)?;
-            let lines = dst.chunks_exact_mut(row).skip(parity).step_by(2);
-            lines.zip(rgba.chunks_exact(row)).for_each(|(to, from)| to.copy_from_slice(from));
-        }
-        Ok(())
-    }
-
-    /// Converts `frame` by swscale, with the matrix, range and siting of `whole`, of which it may be a field.
+    /// Converts and scales `frame` by swscale.
     fn convert_by_swscale(
         &mut self,
         frame: &ffmpeg::frame::Video,
-        whole: &ffmpeg::frame::Video,
         size: (u32, u32),
         dst: &mut [u8],
     ) -> Result<()> {
         let (width, height) = size;
         let row = width as usize * PIXEL_BYTES;
         expect_size(dst, size)?;
-        self.prepare(frame, whole, size)?;
+        self.prepare(frame, size)?;
         if width.is_multiple_of(GROUP_PIXELS) {
             return self.scale(frame, dst, row);
         }
@@ -187,16 +149,9 @@ impl RgbaConverter {
     }
 
     /// Creates the swscale context for this picture, unless the present context fits.
-    fn prepare(
-        &mut self,
-        frame: &ffmpeg::frame::Video,
-        whole: &ffmpeg::frame::Video,
-        target: (u32, u32),
-    ) -> Result<()> {
-        let (matrix, range) = matrix::of_picture(whole);
+    fn prepare(&mut self, frame: &ffmpeg::frame::Video, target: (u32, u32)) -> Result<()> {
         let source = (frame.width(), frame.height());
-        let key =
-            ContextKey { source, format: frame.format(), matrix, range, siting: siting_of(whole), target };
+        let key = ContextKey { source, format: frame.format(), target };
         if self.key == Some(key) {
             return Ok(());
         }
@@ -210,7 +165,7 @@ impl RgbaConverter {
         };
         let format = ffi::AVPixelFormat::from(key.format);
         // SAFETY: the context is owned, and freed with `self` whatever fails. Options are plain numbers with swscale's own
-        // names for them; it refuses those that it cannot do. The tables come from swscale and are static.
+        // names for them; it refuses those that it cannot do.
         unsafe {
             if ffi::sws_isSupportedInput(format) == 0 {
                 return Err(unsupported());
@@ -219,7 +174,7 @@ impl RgbaConverter {
             if self.context.is_null() {
                 return Err(unsupported());
             }
-            let mut options = vec![
+            let options = [
                 (c"srcw", i64::from(source.0)),
                 (c"srch", i64::from(source.1)),
                 (c"src_format", i64::from(format as i32)),
@@ -228,19 +183,14 @@ impl RgbaConverter {
                 (c"dst_format", i64::from(ffi::AVPixelFormat::AV_PIX_FMT_RGBA as i32)),
                 (c"sws_flags", i64::from(key.flags())),
             ];
-            options.extend(chroma_siting(key.format, key.siting));
             for (name, value) in options {
                 if ffi::av_opt_set_int(self.context.cast(), name.as_ptr(), value, 0) < 0 {
                     return Err(unsupported());
                 }
             }
-            let table = ffi::sws_getCoefficients(coefficients(matrix));
-            let full = i32::from(range == Range::Full);
             if ffi::sws_init_context(self.context, ptr::null_mut(), ptr::null_mut()) < 0 {
                 return Err(unsupported());
             }
-            // This fails for RGB sources, which have no matrix.
-            ffi::sws_setColorspaceDetails(self.context, table, full, table, 1, 0, 1 << 16, 1 << 16);
         }
         self.key = Some(key);
         Ok(())
@@ -304,51 +254,9 @@ pub(super) fn expect_size(dst: &[u8], (width, height): (u32, u32)) -> Result<()>
     Ok(())
 }
 
-/// Copies the samples of a YCgCo picture to 4:4:4 planes of 8 bits, or of 12 bits if they have more than 8.
-fn ycgco_444(frame: &ffmpeg::frame::Video) -> Result<ffmpeg::frame::Video> {
-    use ffmpeg::format::Pixel;
-    use ffmpeg::software::scaling::{Context, Flags};
-    let (width, height) = (frame.width(), frame.height());
-    let is_deep = libav::descriptor(frame.format()).is_some_and(|format| format.comp[0].depth > 8);
-    let to = if is_deep { Pixel::YUV444P12LE } else { Pixel::YUV444P };
-    let mut known = new_picture(to, (width, height))?;
-    let flags = Flags::BILINEAR | Flags::ACCURATE_RND | Flags::FULL_CHR_H_INT;
-    let converted = Context::get(frame.format(), width, height, to, width, height, flags)
-        .and_then(|mut context| context.run(frame, &mut known));
-    converted.map_err(|error| {
-        let what = format!("Cannot convert pictures of the format {}.", matrix::format_name(frame));
-        Error::new(what, format!("swscale says: {error}."), "Convert the movie to yuv420p first.")
-    })?;
-    let (_, range) = matrix::of_picture(frame);
-    known.set_color_space(ffmpeg::util::color::Space::YCGCO);
-    known.set_color_range(match range {
-        Range::Full => ffmpeg::util::color::Range::JPEG,
-        Range::Limited => ffmpeg::util::color::Range::MPEG,
-    });
-    Ok(known)
-}
-
-/// Returns swscale's options for the location of the first chroma sample, in 1/256 of a pixel, along the axes on which
-/// chroma is subsampled.
-fn chroma_siting(
-    format: ffmpeg::format::Pixel,
-    siting: (u32, u32),
-) -> impl Iterator<Item = (&'static CStr, i64)> {
-    let subsampling =
-        libav::descriptor(format).map_or((0, 0), |format| (format.log2_chroma_w, format.log2_chroma_h));
-    let axes = [(c"src_h_chr_pos", subsampling.0, siting.0), (c"src_v_chr_pos", subsampling.1, siting.1)];
-    let position = |log2: u8, siting: u32| i64::from(((128 << log2) - 128) * siting);
-    axes.into_iter().filter(|axis| axis.1 > 0).map(move |(name, log2, siting)| (name, position(log2, siting)))
-}
-
-/// Returns swscale's constant for the matrix.
-fn coefficients(matrix: Matrix) -> i32 {
-    match matrix {
-        // YCgCo pictures are not converted to RGB with this.
-        Matrix::Rgb | Matrix::Bt601 | Matrix::Ycgco => ffi::SWS_CS_ITU601,
-        Matrix::Bt709 => ffi::SWS_CS_ITU709,
-        Matrix::Bt2020 => ffi::SWS_CS_BT2020,
-        Matrix::Smpte240m => ffi::SWS_CS_SMPTE240M,
-        Matrix::Fcc => ffi::SWS_CS_FCC,
-    }
+/// Allocates an RGBA picture.
+fn new_picture((width, height): (u32, u32)) -> Result<ffmpeg::frame::Video> {
+    let failed =
+        || Error::new("Cannot convert the picture.", "There is no memory for it.", "Close other programs.");
+    libav::allocate_picture(ffmpeg::format::Pixel::RGBA, width, height).ok_or_else(failed)
 }

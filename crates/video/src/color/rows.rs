@@ -6,10 +6,10 @@
 use ffmpeg_next::frame::Video;
 
 use super::alpha::premultiply_samples;
-use super::planes::{Rows, rows_of};
+use super::planes::{Rows, rows_in, rows_of};
 use super::rgba::expect_size;
 use crate::color::{Coefficients, FRACTION_BITS, Family, Layout};
-use base::error::Result;
+use base::error::{Error, Result};
 use base::threads::{all_threads, share};
 
 /// The least number of pixels per thread: on a busy machine, waiting for another thread costs more than it saves in a small
@@ -20,23 +20,33 @@ const MAX_THREADS: usize = 4;
 /// Strips of rows per thread; with several, a delayed thread does not delay the others.
 const STRIPS_PER_THREAD: usize = 4;
 
-/// Converts `frame` to `rgba`. `layout` must be [`layout_of`](super::planes::layout_of) the frame.
+/// Converts the colours of `frame` to `rgba`. `layout` must be [`color_layout_of`](super::planes::color_layout_of) the frame.
 ///
 /// # Errors
 /// When `layout` is another picture's, `rgba` has another size, or the frame's planes are not in memory.
 pub(crate) fn convert(frame: &Video, layout: &Layout, rgba: &mut [u8]) -> Result<()> {
-    let pixels = layout.width as usize * layout.height as usize;
-    convert_on(frame, layout, rgba, (pixels / MIN_PIXELS_PER_THREAD).clamp(1, all_threads().min(MAX_THREADS)))
+    convert_planes(rows_of(frame, layout)?, layout, rgba, threads_for(layout))
 }
 
-/// Converts as [`convert`] does, on this number of threads.
-fn convert_on(frame: &Video, layout: &Layout, rgba: &mut [u8], threads: usize) -> Result<()> {
+/// Converts a packed block to `rgba`.
+///
+/// # Errors
+/// When `block` is too small for `layout`, or `rgba` has another size.
+pub(super) fn convert_block(block: &[u8], layout: &Layout, rgba: &mut [u8]) -> Result<()> {
+    let too_small = || Error::new("Cannot convert the picture.", "Its planes are too small.", "");
+    convert_planes(rows_in(block, layout).ok_or_else(too_small)?, layout, rgba, threads_for(layout))
+}
+
+/// Returns the number of threads that convert a picture fastest.
+fn threads_for(layout: &Layout) -> usize {
+    let pixels = layout.width as usize * layout.height as usize;
+    (pixels / MIN_PIXELS_PER_THREAD).clamp(1, all_threads().min(MAX_THREADS))
+}
+
+/// Converts these planes on this number of threads.
+fn convert_planes(planes: [Rows; 4], layout: &Layout, rgba: &mut [u8], threads: usize) -> Result<()> {
     expect_size(rgba, (layout.width, layout.height))?;
-    let picture = PictureRows {
-        layout: *layout,
-        planes: rows_of(frame, layout)?,
-        coefficients: Coefficients::of(layout),
-    };
+    let picture = PictureRows { layout: *layout, planes, coefficients: Coefficients::of(layout) };
     let strips = if threads > 1 { STRIPS_PER_THREAD * threads } else { 1 };
     let rows = (layout.height as usize).div_ceil(strips);
     let strip = rows * layout.width as usize * 4;
@@ -278,6 +288,10 @@ mod tests {
     use super::*;
     use crate::color::planes::layout_of;
 
+    fn convert_on(frame: &Video, layout: &Layout, rgba: &mut [u8], threads: usize) -> Result<()> {
+        convert_planes(rows_of(frame, layout)?, layout, rgba, threads)
+    }
+
     /// Returns a picture with noise in every plane.
     fn noise(format: Pixel, width: u32, height: u32) -> Video {
         let mut frame = Video::new(format, width, height);
@@ -299,8 +313,7 @@ mod tests {
         for (format, interlaced) in formats.into_iter().flat_map(|format| [(format, false), (format, true)]) {
             for (width, height) in [(37, 61), (16, 2), (5, 1)] {
                 let mut frame = noise(format, width, height);
-                // SAFETY: the frame is valid and owned; the field is a plain number.
-                unsafe { (*frame.as_mut_ptr()).interlaced_frame = i32::from(interlaced) };
+                testkit::movie::set_fields(&mut frame, interlaced, true);
                 let layout = layout_of(&frame).unwrap();
                 let mut whole = vec![0x5a; layout.rgba_bytes()];
                 convert_on(&frame, &layout, &mut whole, 1).unwrap();

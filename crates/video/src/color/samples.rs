@@ -1,0 +1,559 @@
+//! Reads the samples of pictures that the contract of [`color`](super) does not cover, and copies them to planes that it
+//! covers, so that the rows of [`rows`](super::rows) convert these pictures, too.
+//!
+//! The planes have the depth of the samples where that is 8 to 12 bits. Samples of fewer bits become 8, those of more, and
+//! floating-point numbers, 12: limited range is shifted, full range is scaled, both to the nearest level. Chroma of which one
+//! sample belongs to four columns or rows (4:1:1, 4:1:0) is interpolated linearly by its siting, to a sample for each pixel.
+
+use ffmpeg_next as ffmpeg;
+use ffmpeg_next::ffi;
+use ffmpeg_next::format::Pixel;
+
+use super::matrix::{self, Range};
+use super::planes::siting_of;
+use super::{Component, Family, Layout, Plane};
+use crate::libav;
+use base::error::Result;
+use base::memory::zeroed;
+use base::threads::{all_threads, share};
+
+/// The largest depth of samples that the contract covers.
+const MAX_DEPTH: u32 = 12;
+/// The depth of interpolated chroma of 8 bits, and its fraction.
+const INTERPOLATED: (u32, u32) = (12, 4);
+/// The largest logarithm of the columns or rows for each chroma sample.
+const QUARTER: u8 = 2;
+/// Planes of at least this many bytes are read by several threads.
+const MIN_THREADED: usize = 1 << 19;
+/// The largest number of threads that read a plane.
+const MAX_THREADS: usize = 4;
+
+/// The samples of a picture in host memory, of any format whose description tells where each of them lies.
+#[derive(Clone, Copy)]
+pub(super) struct Samples<'a> {
+    picture: &'a ffmpeg::frame::Video,
+    format: &'static ffi::AVPixFmtDescriptor,
+}
+
+// SAFETY: the picture is only read, while it is borrowed.
+unsafe impl Send for Samples<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Samples<'_> {}
+
+impl<'a> Samples<'a> {
+    /// Returns the samples of `picture`; `None` for palettes, mosaics, XYZ, and pictures that are not in host memory.
+    pub(super) fn of(picture: &'a ffmpeg::frame::Video) -> Option<Self> {
+        let format = libav::descriptor(picture.format())?;
+        let outside = ffi::AV_PIX_FMT_FLAG_PAL | ffi::AV_PIX_FMT_FLAG_HWACCEL | ffi::AV_PIX_FMT_FLAG_BAYER;
+        let is_xyz = matches!(picture.format(), Pixel::XYZ12LE | Pixel::XYZ12BE);
+        let subsampling = format.log2_chroma_w.max(format.log2_chroma_h);
+        let is_empty = picture.width() == 0 || picture.height() == 0;
+        if format.flags as i32 & outside != 0 || is_xyz || subsampling > QUARTER || is_empty {
+            return None;
+        }
+        let samples = Self { picture, format };
+        (0..usize::from(format.nb_components))
+            .all(|component| samples.is_in_memory(component))
+            .then_some(samples)
+    }
+
+    /// Returns true if the rows of a component lie within those of its plane. UYYVYY411, whose description is wrong, fails.
+    fn is_in_memory(&self, component: usize) -> bool {
+        let comp = &self.format.comp[component];
+        let bits =
+            |count: i32| count.max(0) as usize * if self.has(ffi::AV_PIX_FMT_FLAG_BITSTREAM) { 1 } else { 8 };
+        let last = (self.size_of(component).0 as usize - 1) * bits(comp.step) + bits(comp.offset);
+        let end = last + (comp.depth + comp.shift).max(0) as usize;
+        // SAFETY: the frame is valid; both are plain fields, of as many planes as a description may name.
+        let (start, line) = unsafe {
+            let raw = self.picture.as_ptr();
+            ((*raw).data[comp.plane as usize], (*raw).linesize[comp.plane as usize])
+        };
+        !start.is_null() && (1..=32).contains(&comp.depth) && end <= 8 * line.unsigned_abs() as usize
+    }
+
+    /// Returns true if the format has a flag.
+    fn has(&self, flag: i32) -> bool {
+        self.format.flags as i32 & flag != 0
+    }
+
+    /// Returns true if a component is chroma.
+    fn is_chroma(&self, component: usize) -> bool {
+        self.format.nb_components >= 3 && !self.has(ffi::AV_PIX_FMT_FLAG_RGB) && (1..3).contains(&component)
+    }
+
+    /// Returns the logarithms of the columns and the rows for each sample of a component.
+    fn subsampling(&self, component: usize) -> (u32, u32) {
+        let format = self.format;
+        match self.is_chroma(component) {
+            true => (format.log2_chroma_w.into(), format.log2_chroma_h.into()),
+            false => (0, 0),
+        }
+    }
+
+    /// Returns the number of columns and of rows of a component.
+    fn size_of(&self, component: usize) -> (u32, u32) {
+        let (across, down) = self.subsampling(component);
+        (self.picture.width().div_ceil(1 << across), self.picture.height().div_ceil(1 << down))
+    }
+
+    /// Reads row `y` of a component.
+    fn read_row(&self, component: usize, y: u32, levels: &Levels, to: &mut [u16]) {
+        let scale = levels.scale;
+        match levels.meaning {
+            Meaning::Same => self.read_numbers(component, y, to, |stored| stored as u16),
+            Meaning::Table(ref table) => {
+                self.read_numbers(component, y, to, |stored| {
+                    table.get(stored as usize).copied().unwrap_or(0)
+                });
+            }
+            Meaning::Computed => self.read_numbers(component, y, to, |stored| scale.level(stored)),
+        }
+    }
+
+    /// Reads the stored numbers of row `y` of a component, and converts each by `sample`.
+    #[inline(always)]
+    fn read_numbers(&self, component: usize, y: u32, to: &mut [u16], sample: impl Fn(u32) -> u16) {
+        let comp = &self.format.comp[component];
+        if self.has(ffi::AV_PIX_FMT_FLAG_BITSTREAM) {
+            let mut numbers = vec![0; to.len()];
+            self.read_bits(component, y, &mut numbers);
+            to.iter_mut().zip(numbers).for_each(|(to, stored)| *to = sample(stored));
+            return;
+        }
+        let (bits, shift) = ((comp.depth + comp.shift) as u32, comp.shift as u32);
+        let unit = bits.div_ceil(8).next_power_of_two() as usize;
+        let is_big_endian = self.has(ffi::AV_PIX_FMT_FLAG_BE);
+        // Samples within the second byte of a pair with the high byte first are described as one byte before it.
+        let offset = (comp.offset + i32::from(is_big_endian && unit == 1)) as usize;
+        let step = comp.step as usize;
+        // SAFETY: the plane holds this row, to the end of its last sample (`is_in_memory`), and the frame is borrowed.
+        let row = unsafe {
+            let raw = self.picture.as_ptr();
+            let plane = comp.plane as usize;
+            let start = (*raw).data[plane].offset(y as isize * (*raw).linesize[plane] as isize).add(offset);
+            std::slice::from_raw_parts(start, (to.len() - 1) * step + unit)
+        };
+        let mask = u32::MAX >> (32 - comp.depth);
+        let sample = |stored: u32| sample(stored >> shift & mask);
+        match (unit, is_big_endian) {
+            (1, _) => each::<1>(row, step, to, |[byte]| sample(byte.into())),
+            (2, false) => each::<2>(row, step, to, |bytes| sample(u16::from_le_bytes(bytes).into())),
+            (2, true) => each::<2>(row, step, to, |bytes| sample(u16::from_be_bytes(bytes).into())),
+            (_, false) => each::<4>(row, step, to, |bytes| sample(u32::from_le_bytes(bytes))),
+            (_, true) => each::<4>(row, step, to, |bytes| sample(u32::from_be_bytes(bytes))),
+        }
+    }
+
+    /// Reads the numbers of row `y` of a component of a format whose samples do not begin at bytes.
+    fn read_bits(&self, component: usize, y: u32, to: &mut [u32]) {
+        // SAFETY: the frame is valid, its planes hold this row (`is_in_memory`), which is read with the picture's own line sizes,
+        // and `to` holds a number of four bytes for each of its columns.
+        unsafe {
+            let raw = self.picture.as_ptr();
+            ffi::av_read_image_line2(
+                to.as_mut_ptr().cast(),
+                (&raw const (*raw).data).cast_mut().cast(),
+                (&raw const (*raw).linesize).cast(),
+                self.format,
+                0,
+                y as libc::c_int,
+                component as libc::c_int,
+                to.len() as libc::c_int,
+                0,
+                size_of::<u32>() as libc::c_int,
+            );
+        }
+    }
+
+    /// Returns the conversion of a component's stored numbers to samples of `depth` bits.
+    fn levels(&self, component: usize, depth: u32, range: Range) -> Levels {
+        let bits = self.format.comp[component].depth as u32;
+        let is_inverted = self.picture.format() == Pixel::MonoWhite;
+        let is_float = self.has(ffi::AV_PIX_FMT_FLAG_FLOAT);
+        let scale = Scale { bits, depth, range, is_inverted, is_float };
+        let pixels = u64::from(self.picture.width()) * u64::from(self.picture.height());
+        let meaning = match bits {
+            _ if bits == depth && !is_inverted && !is_float => Meaning::Same,
+            // Elsewhere the table takes longer than the samples.
+            ..=16 if pixels >> bits > 0 => {
+                Meaning::Table((0..1 << bits).map(|number| scale.level(number)).collect())
+            }
+            _ => Meaning::Computed,
+        };
+        Levels { scale, meaning }
+    }
+
+    /// Copies the picture's alpha, if its format has any, to that of RGBA pixels.
+    pub(super) fn copy_alpha(&self, rgba: &mut [u8]) {
+        if !self.has(ffi::AV_PIX_FMT_FLAG_ALPHA) {
+            return;
+        }
+        let component = usize::from(self.format.nb_components) - 1;
+        let levels = self.levels(component, 8, Range::Full);
+        let width = self.picture.width() as usize;
+        let mut row = vec![0; width];
+        for (y, pixels) in (0..).zip(rgba.chunks_exact_mut(4 * width)) {
+            self.read_row(component, y, &levels, &mut row);
+            pixels.chunks_exact_mut(4).zip(&row).for_each(|(pixel, alpha)| pixel[3] = *alpha as u8);
+        }
+    }
+
+    /// Copies the colours, without alpha, to planes that the contract covers. Returns the layout and the packed block of these.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub(super) fn to_planes(self) -> Result<(Layout, Vec<u8>)> {
+        let layout = self.layout();
+        let mut block = zeroed(layout.bytes())?;
+        let mut rest = block.as_mut_slice();
+        let mut end = 0;
+        for (component, plane) in layout.planes.iter().enumerate().take(layout.count()) {
+            let (_, from_plane) = rest.split_at_mut(plane.offset - end);
+            let (rows, after) = from_plane.split_at_mut(plane.stride * plane.rows);
+            self.copy_plane(&layout, component, rows);
+            (rest, end) = (after, plane.offset + plane.stride * plane.rows);
+        }
+        Ok((layout, block))
+    }
+
+    /// Returns the layout of the planes.
+    fn layout(&self) -> Layout {
+        let count =
+            usize::from(self.format.nb_components) - usize::from(self.has(ffi::AV_PIX_FMT_FLAG_ALPHA));
+        let family = match count {
+            1 | 2 => Family::Grey,
+            _ if self.has(ffi::AV_PIX_FMT_FLAG_RGB) => Family::Rgb,
+            _ => Family::Ycbcr,
+        };
+        let bits = || self.format.comp[..count].iter().map(|comp| comp.depth as u32);
+        let most = bits().max().unwrap_or(8);
+        let (across, down) = if family == Family::Ycbcr { self.subsampling(1) } else { (0, 0) };
+        let (depth, fraction) = match most {
+            _ if across.max(down) > 1 => INTERPOLATED,
+            9..=MAX_DEPTH if bits().all(|bits| bits == most) => (most, 0),
+            0..=8 => (8, 0),
+            _ => (MAX_DEPTH, 0),
+        };
+        let (matrix, range) = matrix::of_picture(self.picture);
+        let mut layout = Layout {
+            width: self.picture.width(),
+            height: self.picture.height(),
+            family,
+            depth,
+            fraction,
+            shift: 0,
+            wide: depth > 8,
+            subsampled: (across == 1, down == 1),
+            interlaced: false,
+            siting: siting_of(self.picture),
+            matrix,
+            range: if family == Family::Rgb { Range::Full } else { range },
+            planes: [Plane::default(); 4],
+            components: [Component::default(); 4],
+            alpha: false,
+        };
+        layout.pack(if layout.wide { 2 } else { 1 }, 4);
+        layout.with_fields(self.picture.is_interlaced())
+    }
+
+    /// Copies a component to the rows of its plane in a block.
+    fn copy_plane(self, layout: &Layout, component: usize, rows: &mut [u8]) {
+        let (stride, columns) = (layout.planes[component].stride, layout.size_of(component).0 as usize);
+        let levels = self.levels(component, layout.depth - layout.fraction, layout.range);
+        let threads = if rows.len() < MIN_THREADED { 1 } else { all_threads().min(MAX_THREADS) };
+        let strip_rows = (rows.len() / stride).div_ceil(threads);
+        share(rows.chunks_mut(strip_rows * stride).enumerate(), threads, |(strip, rows)| {
+            let mut reader = PlaneReader::new(self, layout, component, &levels);
+            let mut line = vec![0; columns];
+            for (y, row) in (strip * strip_rows..).zip(rows.chunks_mut(stride)) {
+                reader.read(y as u32, &mut line);
+                match layout.wide {
+                    true => {
+                        row.as_chunks_mut().0.iter_mut().zip(&line).for_each(|(to, v)| *to = v.to_le_bytes())
+                    }
+                    false => row.iter_mut().zip(&line).for_each(|(to, v)| *to = *v as u8),
+                }
+            }
+        });
+    }
+}
+
+/// Calls `sample` for the number of `UNIT` bytes at each `step`-th byte of `row`.
+#[inline(always)]
+fn each<const UNIT: usize>(row: &[u8], step: usize, to: &mut [u16], sample: impl Fn([u8; UNIT]) -> u16) {
+    if step == UNIT {
+        to.iter_mut().zip(row.as_chunks().0).for_each(|(to, bytes)| *to = sample(*bytes));
+        return;
+    }
+    for (to, bytes) in to.iter_mut().zip(row.chunks(step)) {
+        *to = bytes.first_chunk().map_or(0, |bytes| sample(*bytes));
+    }
+}
+
+/// Reads the rows of a component's plane in a [`Layout`] from those of the picture.
+struct PlaneReader<'a> {
+    samples: Samples<'a>,
+    component: usize,
+    levels: &'a Levels,
+    fraction: u32,
+    siting: (u32, u32),
+    /// True if the picture has a sample for four of the plane's columns, and for four of its rows.
+    is_quarter: (bool, bool),
+    row: Vec<u16>,
+    /// A row of the picture's samples after vertical interpolation, with its edges repeated.
+    interpolated: Vec<u32>,
+}
+
+impl<'a> PlaneReader<'a> {
+    /// Creates the reader of a component's plane.
+    fn new(samples: Samples<'a>, layout: &Layout, component: usize, levels: &'a Levels) -> Self {
+        let (across, down) = samples.subsampling(component);
+        let columns = samples.size_of(component).0 as usize;
+        let is_quarter = (across == u32::from(QUARTER), down == u32::from(QUARTER));
+        let (fraction, siting) = (layout.fraction, layout.siting);
+        let (row, interpolated) = (vec![0; columns], vec![0; columns + 2]);
+        Self { samples, component, levels, fraction, siting, is_quarter, row, interpolated }
+    }
+
+    /// Reads the plane's row `y`.
+    fn read(&mut self, y: u32, line: &mut [u16]) {
+        if self.is_quarter == (false, false) {
+            self.samples.read_row(self.component, y, self.levels, line);
+            line.iter_mut().for_each(|sample| *sample <<= self.fraction);
+            return;
+        }
+        let last = i64::from(self.samples.size_of(self.component).1) - 1;
+        let (row, part) = if self.is_quarter.1 { eighths(y.into(), self.siting.1) } else { (y.into(), 0) };
+        self.interpolated.fill(0);
+        for (row, weight) in [(row, 8 - part), (row + 1, part)] {
+            if weight > 0 {
+                let row = row.clamp(0, last) as u32;
+                self.samples.read_row(self.component, row, self.levels, &mut self.row);
+                let sums = self.interpolated[1..].iter_mut().zip(&self.row);
+                sums.for_each(|(to, sample)| *to += weight * u32::from(*sample));
+            }
+        }
+        let columns = self.row.len();
+        (self.interpolated[0], self.interpolated[columns + 1]) =
+            (self.interpolated[1], self.interpolated[columns]);
+        let sample = |sum: u32, scale: u32| (((sum << self.fraction) + scale / 2) / scale) as u16;
+        if !self.is_quarter.0 {
+            line.iter_mut().zip(&self.interpolated[1..]).for_each(|(to, sum)| *to = sample(*sum, 8));
+            return;
+        }
+        // The two samples around each of four pixels are the same relative to these.
+        let around = [0, 1, 2, 3].map(|pixel| eighths(pixel, self.siting.0));
+        let around = around.map(|(sample, part)| ((sample + 1) as usize, part));
+        for (to, near) in line.chunks_mut(4).zip(self.interpolated.windows(3)) {
+            for (to, (left, part)) in to.iter_mut().zip(around) {
+                *to = sample((8 - part) * near[left] + part * near[left + 1], 64);
+            }
+        }
+    }
+}
+
+/// Returns the sample before a pixel along an axis with a sample for four pixels, and the pixel's distance from it in eighths of
+/// that to the next sample.
+fn eighths(pixel: i64, siting: u32) -> (i64, u32) {
+    let place = 2 * pixel - 3 * i64::from(siting);
+    (place.div_euclid(8), place.rem_euclid(8) as u32)
+}
+
+/// The conversion of stored numbers to samples.
+struct Levels {
+    scale: Scale,
+    meaning: Meaning,
+}
+
+/// The way in which a sample follows from a stored number.
+enum Meaning {
+    /// It is that number.
+    Same,
+    /// It stands in a table.
+    Table(Vec<u16>),
+    /// It is computed.
+    Computed,
+}
+
+/// The meaning of stored numbers of `bits` bits as samples of `depth` bits.
+#[derive(Clone, Copy)]
+struct Scale {
+    bits: u32,
+    depth: u32,
+    range: Range,
+    /// True if 0 is white.
+    is_inverted: bool,
+    is_float: bool,
+}
+
+impl Scale {
+    /// Returns the sample of a stored number.
+    fn level(&self, stored: u32) -> u16 {
+        let largest = (1u64 << self.depth) - 1;
+        if self.is_float {
+            let value = if self.bits == 32 { f32::from_bits(stored) } else { half(stored as u16) };
+            // The cast rounds down, and turns NaN into 0. `round` is a call on processors without SSE 4.1.
+            return (value.clamp(0.0, 1.0) * largest as f32 + 0.5) as u16;
+        }
+        let stored_largest = (1u64 << self.bits) - 1;
+        let stored = if self.is_inverted { stored_largest - u64::from(stored) } else { stored.into() };
+        let level = match (self.bits.checked_sub(self.depth), self.range) {
+            (Some(0), _) => stored,
+            (Some(more), Range::Limited) => ((stored + (1 << (more - 1))) >> more).min(largest),
+            (None, Range::Limited) if self.bits >= 8 => stored << (self.depth - self.bits),
+            _ => (stored * largest + stored_largest / 2) / stored_largest,
+        };
+        level as u16
+    }
+}
+
+/// Converts a number of IEEE 754's binary16 format.
+fn half(bits: u16) -> f32 {
+    let (exponent, fraction) = (u32::from(bits >> 10 & 31), u32::from(bits & 1023));
+    let magnitude = match exponent {
+        0 => fraction as f32 / (1u32 << 24) as f32,
+        31 => f32::from_bits(0x7f80_0000 | fraction << 13),
+        _ => f32::from_bits((exponent + 112) << 23 | fraction << 13),
+    };
+    if bits >> 15 == 1 { -magnitude } else { magnitude }
+}
+
+#[cfg(test)]
+mod tests {
+    use ffmpeg_next::frame::Video;
+
+    use super::*;
+    use crate::color::reference;
+
+    /// Returns a picture with noise in every plane.
+    fn noise(format: Pixel, width: u32, height: u32) -> Video {
+        let mut frame = Video::new(format, width, height);
+        let mut state = 0x9e37_79b9_u32;
+        for plane in 0..frame.planes() {
+            for byte in frame.data_mut(plane) {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                *byte = (state >> 24) as u8;
+            }
+        }
+        frame
+    }
+
+    /// Compares each chroma sample with the linear interpolation between those of the picture, for every siting.
+    #[test]
+    fn chroma_of_four_pixels_is_interpolated() {
+        use ffi::AVChromaLocation as Location;
+        for (format, down) in [(Pixel::YUV411P, 0), (Pixel::YUV410P, 2), (Pixel::YUVJ411P, 0)] {
+            for (location, siting) in [
+                (Location::AVCHROMA_LOC_LEFT, (0.0, 1.0)),
+                (Location::AVCHROMA_LOC_CENTER, (1.0, 1.0)),
+                (Location::AVCHROMA_LOC_TOPLEFT, (0.0, 0.0)),
+                (Location::AVCHROMA_LOC_BOTTOM, (1.0, 2.0)),
+            ] {
+                for (width, height) in [(37, 23), (4, 4), (1, 1), (16, 3)] {
+                    let mut frame = noise(format, width, height);
+                    // SAFETY: the frame is valid and owned; the field is plain.
+                    unsafe { (*frame.as_mut_ptr()).chroma_location = location };
+                    let (layout, block) = Samples::of(&frame).unwrap().to_planes().unwrap();
+                    assert_eq!((layout.depth, layout.fraction, layout.subsampled), (12, 4, (false, false)));
+                    let at = |plane: usize, x: f64, y: f64, columns: u32, rows: u32| {
+                        let place = |at: f64, count: u32| at.clamp(0.0, f64::from(count - 1));
+                        let (x, y) = (place(x, columns), place(y, rows));
+                        let sample = |x: f64, y: f64| {
+                            f64::from(frame.data(plane)[frame.stride(plane) * y as usize + x as usize])
+                        };
+                        let row = |y: f64| {
+                            let part = x - x.floor();
+                            (1.0 - part) * sample(x.floor(), y) + part * sample(x.ceil(), y)
+                        };
+                        let part = y - y.floor();
+                        (1.0 - part) * row(y.floor()) + part * row(y.ceil())
+                    };
+                    for (x, y) in (0..height).flat_map(|y| (0..width).map(move |x| (x, y))) {
+                        for plane in 0..3 {
+                            let got = reference::sample(
+                                &layout,
+                                &block,
+                                layout.components[plane],
+                                x as usize,
+                                y as usize,
+                            );
+                            let (x, y) = (f64::from(x), f64::from(y));
+                            let exact = match (plane, down) {
+                                (0, _) => at(0, x, y, width, height),
+                                (_, 0) => at(plane, (x - 1.5 * siting.0) / 4.0, y, width.div_ceil(4), height),
+                                _ => {
+                                    let (x, y) = ((x - 1.5 * siting.0) / 4.0, (y - 1.5 * siting.1) / 4.0);
+                                    at(plane, x, y, width.div_ceil(4), height.div_ceil(4))
+                                }
+                            };
+                            let off = (f64::from(got) / 16.0 - exact).abs();
+                            assert!(
+                                off <= 1.0 / 32.0,
+                                "{format:?} {width}×{height} {x},{y} plane {plane}: {off}"
+                            );
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Samples with the high byte first have the planes of those with the low one first, also in interlaced pictures.
+    #[test]
+    fn the_order_of_bytes_does_not_matter() {
+        use crate::color::RgbaConverter;
+        for (little, big) in [
+            (Pixel::YUV420P10LE, Pixel::YUV420P10BE),
+            (Pixel::YUV422P12LE, Pixel::YUV422P12BE),
+            (Pixel::YUV420P16LE, Pixel::YUV420P16BE),
+            (Pixel::GRAY16LE, Pixel::GRAY16BE),
+            (Pixel::RGB48LE, Pixel::RGB48BE),
+            (Pixel::GBRAP12LE, Pixel::GBRAP12BE),
+        ] {
+            for interlaced in [false, true] {
+                let mut frames = [noise(little, 38, 14), noise(big, 38, 14)];
+                for plane in 0..frames[1].planes() {
+                    frames[1]
+                        .data_mut(plane)
+                        .as_chunks_mut::<2>()
+                        .0
+                        .iter_mut()
+                        .for_each(|pair| pair.reverse());
+                }
+                // The alpha of one is multiplied at its own depth.
+                let tolerance = u8::from(little == Pixel::GBRAP12LE);
+                let [a, b] = frames.map(|mut frame| {
+                    testkit::movie::set_fields(&mut frame, interlaced, true);
+                    let mut rgba = vec![0; 38 * 14 * 4];
+                    RgbaConverter::new().convert(&frame, &mut rgba).unwrap();
+                    rgba
+                });
+                let off = a.iter().zip(&b).map(|(a, b)| a.abs_diff(*b)).max();
+                assert!(off <= Some(tolerance), "{little:?} {interlaced}: {off:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn half_precision_numbers_are_read() {
+        for (bits, value) in [(0, 0.0), (0x3c00, 1.0), (0x3800, 0.5), (0xc000, -2.0), (1, 2.0_f32.powi(-24))]
+        {
+            assert_eq!(half(bits), value);
+        }
+        assert!(half(0x7c00).is_infinite() && half(0x7e00).is_nan());
+        let scale = Scale { bits: 16, depth: 8, range: Range::Full, is_inverted: false, is_float: true };
+        assert_eq!([0x7e00, 0xbc00, 0x3c00, 0x7c00].map(|bits| scale.level(bits)), [0, 0, 255, 255]);
+    }
+
+    #[test]
+    fn depths_are_rounded_to_the_nearest() {
+        let level = |bits, depth, range, stored| {
+            Scale { bits, depth, range, is_inverted: false, is_float: false }.level(stored)
+        };
+        assert_eq!([0, 8, 31].map(|v| level(5, 8, Range::Full, v)), [0, 66, 255]);
+        assert_eq!([0, 7, 8, 0xffff].map(|v| level(16, 12, Range::Limited, v)), [0, 0, 1, 4095]);
+        assert_eq!([0, 0x8000, 0xffff].map(|v| level(16, 12, Range::Full, v)), [0, 2048, 4095]);
+        assert_eq!(level(32, 12, Range::Full, u32::MAX), 4095);
+    }
+}
