@@ -94,7 +94,7 @@ make_system() {
     why="the crates and settings of this machine could not be copied"
     {
         echo "deb $archive $suite main${components:+ $components}"
-        echo "deb $archive $suite-updates main${components:+ $components}"
+        if [[ $suite != sid ]]; then echo "deb $archive $suite-updates main${components:+ $components}"; fi
     } > "$folder/etc/apt/sources.list" || return 1
     # Copies replace links, whose targets do not exist in a bare system.
     for file in /etc/resolv.conf /etc/ssl/certs/ca-certificates.crt; do

@@ -1,36 +1,46 @@
-//! The container formats that are opened: those whose files contain everything that they show.
+//! The container formats that are opened: all that FFmpeg offers, except those that refer to other files, run programs or render text.
 
+use std::ffi::CStr;
 use std::path::Path;
+use std::sync::OnceLock;
+
+use ffmpeg_next::ffi;
 
 use super::errors::{not_a_movie, not_playable};
 use base::error::{Error, Result};
 
-/// FFmpeg's names of the self-contained formats, separated by spaces. Add one only if its demuxer opens no other file.
-const SELF_CONTAINED: &[&str] = &[
-    // Containers of movies.
-    "mov matroska avi mpegts mpeg asf asf_o flv kux ogg nut mxf gxf wtv rm ivr ivf nuv nsv dv lxf ty dhav pva \
-     vivo smjpeg mxg ifv lvf luodat mlv cine ser swf yuv4mpegpipe rawvideo bitpacked v210 v210x filmstrip r3d \
-     fits",
-    // Streams without a container.
-    "h261 h263 h264 hevc vvc evc m4v mpegvideo mjpeg mjpeg_2000 ingenient cavsvideo avs2 avs3 av1 obu vc1 vc1test \
-     dirac dnxhd ipu apv",
-    // Animations and games.
-    "gif apng flic anm cdxl cdg 4xm avs bethsoftvid bfi bink bmv c93 dfa dsicin dxa ea ea_cdata film_cpk gdv hnm \
-     idcin iff ipmovie iss iv8 jv lmlm4 mm mods moflex mtv mv mvi nc pmp psxstr paf rl2 roq rpl sga siff \
-     simbiosis_imx smk smush svs thp 3dostr tiertexseq tmv txd vividas vmd wc3movie wsvqa xmv yop argo_brp",
-    // Pictures, each in a file of its own.
-    "image2 ico msp alias_pix brender_pix bmp_pipe cri_pipe dds_pipe dpx_pipe exr_pipe gem_pipe gif_pipe hdr_pipe \
-     j2k_pipe jpeg_pipe jpegls_pipe jpegxl_pipe jpegxl_anim pam_pipe pbm_pipe pcx_pipe pfm_pipe pgmyuv_pipe \
-     pgm_pipe pgx_pipe phm_pipe photocd_pipe pictor_pipe png_pipe ppm_pipe psd_pipe qdraw_pipe qoi_pipe sgi_pipe \
-     sunrast_pipe tiff_pipe vbn_pipe webp_pipe xbm_pipe xpm_pipe xwd_pipe",
-    // Sound, so that the error can state that there are no pictures. Some of these may have a cover.
-    "aac ac3 eac3 aiff amr ape au caf dts dtshd flac loas mp3 mpc mpc8 tak truehd tta w64 wav wv",
-];
+/// The only opened format whose demuxer opens its files itself: it calls [`access::open`](super::access::open) as the others do.
+const OPENS_FILES: &str = "image2";
 
-/// Returns each name of [`SELF_CONTAINED`].
-fn self_contained() -> impl Iterator<Item = &'static str> {
-    SELF_CONTAINED.iter().flat_map(|names| names.split_whitespace())
+/// Returns FFmpeg's names of the formats that are opened. They come from the library, so that those of newer versions are among
+/// them. A demuxer that opens further files is refused where it does ([`access`](super::access)), whatever its name.
+fn opened() -> &'static [String] {
+    static OPENED: OnceLock<Vec<String>> = OnceLock::new();
+    OPENED.get_or_init(|| {
+        let mut opened = Vec::new();
+        let mut state = std::ptr::null_mut();
+        // SAFETY: the iterator's state begins as null; formats are static.
+        while let Some(format) = unsafe { ffi::av_demuxer_iterate(&mut state).as_ref() } {
+            // SAFETY: every format has a name.
+            let names = unsafe { CStr::from_ptr(format.name) }.to_string_lossy();
+            let opens_files = format.flags & ffi::AVFMT_NOFILE != 0 && names != OPENS_FILES;
+            if !opens_files && !names.split(',').any(is_refused) {
+                opened.extend(names.split(',').map(str::to_owned));
+            }
+        }
+        opened
+    })
 }
+
+/// Returns true for formats that are refused, whatever the library says of them.
+fn is_refused(name: &str) -> bool {
+    PLAYLISTS.iter().any(|(playlist, _)| *playlist == name)
+        || TEXT_FORMATS.contains(&name)
+        || INTERPRETED.contains(&name)
+}
+
+/// Formats whose files are programs, or are drawn or played by an interpreter with a file access of its own.
+const INTERPRETED: &[&str] = &["avisynth", "vapoursynth", "libgme", "libmodplug", "libopenmpt", "svg_pipe"];
 
 /// Formats that refer to other files, each with its description.
 const PLAYLISTS: &[(&str, &str)] = &[
@@ -40,25 +50,28 @@ const PLAYLISTS: &[(&str, &str)] = &[
     ("concat", "an ffconcat list"),
     ("imf", "an IMF playlist"),
     ("sdp", "a description of a stream in a network (SDP)"),
+    ("rtsp", "an address of a stream in a network"),
+    ("rtp", "a stream in a network"),
+    ("sap", "an announcement of a stream in a network"),
     ("vobsub", "an index of subtitles in another file"),
 ];
 
 /// Formats that FFmpeg renders from text.
 const TEXT_FORMATS: &[&str] = &["tty", "bin", "xbin", "adf", "idf"];
 
-/// Returns the value of FFmpeg's option `format_whitelist`: the names of the self-contained formats, separated by commas.
+/// Returns the value of FFmpeg's option `format_whitelist`: the names of the formats that are opened, separated by commas.
 pub(super) fn whitelist() -> String {
-    self_contained().collect::<Vec<_>>().join(",")
+    opened().join(",")
 }
 
-/// Refuses formats that are not self-contained. `names` are FFmpeg's short names of the format, separated by commas,
+/// Refuses formats that are not opened. `names` are FFmpeg's short names of the format, separated by commas,
 /// `title` is its long name.
 ///
 /// # Errors
-/// The format is not on the list of self-contained formats.
+/// The format is not among those that are opened.
 pub(super) fn check(path: &Path, names: &str, title: &str) -> Result<()> {
     let is_one_of = |list: &[&str]| names.split(',').any(|name| list.contains(&name));
-    if self_contained().any(|name| is_one_of(&[name])) {
+    if opened().iter().any(|name| is_one_of(&[name])) {
         return Ok(());
     }
     if is_one_of(TEXT_FORMATS) {
@@ -85,10 +98,6 @@ pub(super) fn refers_to_others(path: &Path, what_it_is: &str) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use std::ffi::CStr;
-
-    use ffmpeg_next::ffi;
-
     use super::*;
 
     #[test]
@@ -108,30 +117,57 @@ mod tests {
         }
     }
 
+    /// Returns the names and the flags of all demuxers.
+    fn demuxers() -> Vec<(&'static str, i32)> {
+        let mut demuxers = Vec::new();
+        let mut state = std::ptr::null_mut();
+        // SAFETY: the iterator's state starts as null; formats are static.
+        while let Some(format) = unsafe { ffi::av_demuxer_iterate(&mut state).as_ref() } {
+            // SAFETY: every format has a name.
+            demuxers.push((unsafe { CStr::from_ptr(format.name) }.to_str().unwrap(), format.flags));
+        }
+        demuxers
+    }
+
+    /// Every format that the library has is opened, unless there is a reason against it, so that none has to be named here first.
     #[test]
-    fn format_lists_do_not_overlap() {
-        assert!(PLAYLISTS.iter().all(|(name, _)| self_contained().all(|one| one != *name)));
-        assert!(TEXT_FORMATS.iter().all(|name| self_contained().all(|one| one != *name)));
-        let mut sorted: Vec<_> = self_contained().collect();
-        sorted.sort_unstable();
-        sorted.dedup();
-        assert_eq!(sorted.len(), self_contained().count(), "each stands there once");
+    fn the_formats_are_those_of_the_library() {
+        let list = whitelist();
+        for (names, flags) in demuxers() {
+            let is_opened = flags & ffi::AVFMT_NOFILE == 0 && !names.split(',').any(is_refused);
+            assert_eq!(
+                check(Path::new("x"), names, "").is_ok(),
+                is_opened || names == OPENS_FILES,
+                "{names}"
+            );
+            assert_eq!(
+                names.split(',').all(|name| list.split(',').any(|one| one == name)),
+                is_opened || names == OPENS_FILES
+            );
+        }
+        for usual in
+            ["mov", "matroska", "mpegts", "avi", "flv", "ogg", "gif", "png_pipe", "webp_pipe", "mp3", "dcstr"]
+        {
+            check(Path::new("x"), usual, "").unwrap();
+        }
+    }
+
+    #[test]
+    fn formats_that_refer_to_others_are_known_to_the_library() {
+        for name in ["hls", "concat", "tty", "vobsub", "sdp"] {
+            assert!(demuxers().iter().any(|(names, _)| names.split(',').any(|one| one == name)), "{name}");
+            assert!(!whitelist().split(',').any(|one| one == name), "{name}");
+        }
     }
 
     /// FFmpeg marks most demuxers that open files themselves by a flag.
     #[test]
     fn image2_is_the_only_allowed_format_that_opens_files_itself() {
-        let mut state = std::ptr::null_mut();
-        let mut seen = 0;
-        // SAFETY: the iterator's state starts as null; formats are static.
-        while let Some(format) = unsafe { ffi::av_demuxer_iterate(&mut state).as_ref() } {
-            // SAFETY: every format has a name.
-            let names = unsafe { CStr::from_ptr(format.name) }.to_str().unwrap();
-            if format.flags & ffi::AVFMT_NOFILE != 0 && check(Path::new("x"), names, "").is_ok() {
-                assert_eq!(names, "image2");
-                seen += 1;
-            }
-        }
-        assert_eq!(seen, 1);
+        let of_files = demuxers().into_iter().filter(|(_, flags)| flags & ffi::AVFMT_NOFILE != 0);
+        let allowed: Vec<_> = of_files
+            .map(|(names, _)| names)
+            .filter(|names| check(Path::new("x"), names, "").is_ok())
+            .collect();
+        assert_eq!(allowed, [OPENS_FILES]);
     }
 }
