@@ -90,6 +90,9 @@ fn show_facts(ui: &mut Ui, view: &View, numbers: &Numbers, actions: &mut Vec<Act
     for remark in &movie.remarks {
         show_fact(ui, "Note", remark, theme::WARN, &format!("{remark}\n{}", words::UNSUPPORTED_PROPERTY));
     }
+    if let Some(note) = &movie.note {
+        show_fact(ui, "Note", note, theme::TEXT, &format!("{note}\n{}", words::FLAGGED_PACKETS));
+    }
     draw_rule(ui);
 
     let recorder = view.recorder;

@@ -60,6 +60,8 @@ pub struct MovieSummary {
     pub format: String,
     /// The properties of the file that clreel does not support, a clause for each.
     pub remarks: Vec<String>,
+    /// A clause about damage that the file states, and that the pictures do not have.
+    pub note: Option<String>,
     /// The movie's number in the playlist, from 1, and the length of the playlist; `None` for a single movie.
     pub in_list: Option<(usize, usize)>,
     /// The order of the fields, if the movie is interlaced.

@@ -259,6 +259,10 @@ pub(crate) const FORMAT: &str = "Codec and pixel format (FFmpeg's names), YUV ma
 pub(crate) const UNSUPPORTED_PROPERTY: &str =
     "The file requests this, and clreel does not support it: the picture does not look as intended.";
 
+/// The hover text of packets that are marked as damaged.
+pub(crate) const FLAGGED_PACKETS: &str =
+    "The file or its format marks them, as where recordings were joined. The decoder found no error in them.";
+
 /// The hover text of the time between repaints.
 pub(crate) const REPAINT: &str = "Time between repaints of the window, with or without a new frame: \
     median and 95th percentile.\nA slow variant does not slow repaints down.";

@@ -45,6 +45,10 @@ pub struct Movie {
     pub paint: fn(usize, &mut ffmpeg::frame::Video),
     /// The matrix and the transfer characteristics in the stream's tags (ITU-T H.273).
     pub tags: Option<(u32, u32)>,
+    /// The primaries in the stream's tags (ITU-T H.273).
+    pub primaries: Option<u32>,
+    /// The profile and the base layer's compatibility in the stream's configuration record of Dolby Vision.
+    pub dolby_vision: Option<(u8, u8)>,
     /// The duration of the last frame in milliseconds, where the container stores it.
     pub last_ms: Option<i64>,
     /// The duration in milliseconds of an audio stream with [`tone`].
@@ -74,6 +78,8 @@ impl Default for Movie {
             top_first: false,
             paint: paint_grey,
             tags: None,
+            primaries: None,
+            dolby_vision: None,
             last_ms: None,
             sound_ms: None,
             tracks: Vec::new(),
@@ -144,6 +150,10 @@ impl Movie {
                 (&raw mut (*context).color_trc).cast::<u32>().write(transfer);
             }
         }
+        if let Some(primaries) = self.primaries {
+            // SAFETY: as above.
+            unsafe { (&raw mut (*encoder.as_mut_ptr()).color_primaries).cast::<u32>().write(primaries) };
+        }
         let mut options = ffmpeg::Dictionary::new();
         if self.codec == Id::MPEG4 {
             // Flat frames of different greys look like scene cuts, and every frame would become a key frame.
@@ -166,6 +176,10 @@ impl Movie {
             unsafe {
                 (*stream.as_mut_ptr()).sample_aspect_ratio = ffmpeg::Rational::from(self.pixel_aspect).into()
             };
+            if let Some((profile, compatibility)) = self.dolby_vision {
+                // Version 1.0, level 1, with metadata and a base layer.
+                add_dolby_vision(&mut stream, [1, 0, profile, 1, 1, 0, 1, compatibility, 0]);
+            }
         }
         let sound = self.sound_ms.map(|_| add_sound(&mut output));
         let tracks: Vec<_> = self.tracks.iter().map(|track| track.add(&mut output)).collect();
@@ -177,6 +191,10 @@ impl Movie {
         // The index of an MP4 goes to the front, so that a truncated file can still be opened.
         let mut options = ffmpeg::Dictionary::new();
         options.set("movflags", "faststart");
+        if self.dolby_vision.is_some() {
+            // FFmpeg's records are an extension.
+            options.set("strict", "unofficial");
+        }
         output.write_header_with(options).expect("the header is written");
         let time_base = output.stream(0).expect("the stream").time_base();
 
@@ -231,6 +249,24 @@ pub fn tone(t: f64) -> f64 {
 pub const TONE_BASE: f64 = 600.0;
 /// Hertz by which the frequency of [`tone`] rises in a second.
 pub const TONE_RISE: f64 = 200.0;
+
+/// Adds a configuration record of Dolby Vision to a stream.
+fn add_dolby_vision(stream: &mut ffmpeg::format::stream::StreamMut, record: [u8; 9]) {
+    let kind = ffmpeg::ffi::AVPacketSideDataType::AV_PKT_DATA_DOVI_CONF;
+    // SAFETY: the stream is valid, and FFmpeg owns the data, which have this length.
+    unsafe {
+        let stream = stream.as_mut_ptr();
+        #[cfg(not(ffmpeg_8_0))]
+        let data = ffmpeg::ffi::av_stream_new_side_data(stream, kind, record.len() as _);
+        #[cfg(ffmpeg_8_0)]
+        let data = {
+            let parameters = &mut *(*stream).codecpar;
+            let (all, count) = (&mut parameters.coded_side_data, &mut parameters.nb_coded_side_data);
+            (*ffmpeg::ffi::av_packet_side_data_new(all, count, kind, record.len(), 0)).data
+        };
+        data.copy_from_nonoverlapping(record.as_ptr(), record.len());
+    }
+}
 
 /// Marks a picture as interlaced, and its top field as the first one.
 pub fn set_fields(picture: &mut ffmpeg::frame::Video, interlaced: bool, top_first: bool) {

@@ -48,6 +48,8 @@ pub(super) struct Control {
     pub queue: FrameQueue,
     /// A warning about the movie; the first one stays.
     warning: Mutex<Option<Error>>,
+    /// A clause about packets that are marked as damaged, but could be decoded.
+    note: Mutex<Option<String>>,
     requests: Mutex<Requests>,
     /// Notified when a request or the cancellation has changed.
     changed: Condvar,
@@ -76,6 +78,7 @@ impl Control {
         Self {
             queue: FrameQueue::new(wake),
             warning: Mutex::default(),
+            note: Mutex::default(),
             requests: Mutex::new(Requests { looping, ..Requests::default() }),
             changed: Condvar::new(),
             read_control,
@@ -96,6 +99,16 @@ impl Control {
     pub(crate) fn set_warning(&self, warning: Option<Error>) {
         let mut present = self.warning.lock().unwrap_or_else(PoisonError::into_inner);
         *present = present.take().or(warning);
+    }
+
+    /// Returns the clause about packets that are marked as damaged, if there is one.
+    pub(crate) fn note(&self) -> Option<String> {
+        self.note.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Replaces the clause about packets that are marked as damaged.
+    pub(crate) fn set_note(&self, note: Option<String>) {
+        *self.note.lock().unwrap_or_else(PoisonError::into_inner) = note;
     }
 
     /// Returns the memory that the planes of the next frames are packed into, if any.

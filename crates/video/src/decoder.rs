@@ -11,6 +11,7 @@ use ffmpeg_next::frame::Video;
 use super::canvas::Canvas;
 use super::container::Chapter;
 use super::control::{Control, Seek};
+use super::dolby_vision;
 use super::errors::past_the_end;
 use super::frame::{
     FieldOrder, TimedPicture, ignored_aspect, nanoseconds, picture_bytes, pixel_aspect, seconds,
@@ -20,6 +21,7 @@ use super::pass::Pass;
 use super::queue::FrameQueue;
 use super::read_control::{Cancel, OpenPolicy, ReadControl, References, run_with_timeout};
 use super::sound::SoundFeed;
+use super::source::Source;
 use super::worker::Worker;
 use crate::color::matrix::{self, Matrix, Range};
 use crate::color::{self, Staging};
@@ -299,6 +301,12 @@ impl Decoder {
         join_within(&mut self.thread, END_WAIT).is_some()
     }
 
+    /// Returns a clause about packets that the file marks as damaged, if all of them could be decoded; `None` if there are none, or none
+    /// was read yet.
+    pub fn note(&self) -> Option<String> {
+        self.control.note()
+    }
+
     /// Returns a warning about a movie that plays nevertheless, such as a file that is cut off. The warning may appear
     /// while playing, and then stays.
     pub fn warning(&self) -> Option<Error> {
@@ -358,13 +366,15 @@ fn movie_info(path: &Path, pass: &Pass, first: &TimedPicture) -> MovieInfo {
         pixel_format: matrix::format_name(&first.video),
         matrix,
         range,
-        remarks: picture_remarks(&first.video),
+        remarks: picture_remarks(source, &first.video),
     }
 }
 
-/// Returns a clause for each property of a picture that is not shown as its file requests.
-pub(super) fn picture_remarks(picture: &Video) -> Vec<String> {
-    let mut remarks = color::remarks::of_picture(picture);
+/// Returns a clause for each property of a picture of `source` that is not shown as its file requests.
+pub(super) fn picture_remarks(source: &Source, picture: &Video) -> Vec<String> {
+    let stream = source.container().played();
+    let mut remarks = Vec::from_iter(dolby_vision::remark(stream.as_ref(), picture));
+    remarks.extend(color::remarks::of_picture(picture));
     if let Some((width, height)) = ignored_aspect(picture) {
         remarks.push(format!("pixels of {width}:{height} cannot be, and are shown as squares"));
     }

@@ -25,11 +25,13 @@ mod clock;
 pub mod color;
 mod container;
 mod control;
+mod cropping;
 #[doc(hidden)] // For the fuzz targets.
 pub mod declared_size;
 mod decoder;
 mod demuxer;
 mod duration;
+mod dolby_vision;
 mod errors;
 mod formats;
 mod frame;

@@ -3,6 +3,7 @@
 use std::ffi::CStr;
 use std::sync::Once;
 
+use ffmpeg_next::codec::packet::side_data::SideData;
 use ffmpeg_next::ffi;
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
@@ -35,6 +36,16 @@ pub(crate) unsafe fn string(text: *const libc::c_char) -> String {
 pub(crate) fn descriptor(format: Pixel) -> Option<&'static ffi::AVPixFmtDescriptor> {
     // SAFETY: the function returns null or a static descriptor.
     unsafe { ffi::av_pix_fmt_desc_get(format.into()).as_ref() }
+}
+
+/// Returns a stream's side data by FFmpeg's name of their kind. Kinds that newer libraries add have no number in older ones.
+pub(crate) fn stream_side_data<'a>(stream: &'a ffmpeg_next::Stream, name: &CStr) -> Option<SideData<'a>> {
+    stream.side_data().find(|data| {
+        // SAFETY: the data belong to the stream; FFmpeg returns null or a static text.
+        let kind = unsafe { ffi::av_packet_side_data_name((*data.as_ptr()).type_) };
+        // SAFETY: as above.
+        !kind.is_null() && unsafe { CStr::from_ptr(kind) } == name
+    })
 }
 
 /// Allocates a picture; `None` when memory has run out.

@@ -3,6 +3,7 @@
 use ffmpeg_next as ffmpeg;
 use ffmpeg_next::ffi;
 
+use super::libav;
 use base::error::Result;
 use base::memory::picture_memory;
 
@@ -85,9 +86,7 @@ fn matrix(data: &[u8]) -> Option<Matrix> {
 
 /// Returns the display matrix of a stream, if it has one.
 pub(super) fn matrix_of_stream(stream: &ffmpeg::Stream) -> Option<Matrix> {
-    let kind = ffmpeg::codec::packet::side_data::Type::DisplayMatrix;
-    let data = stream.side_data().find(|data| data.kind() == kind)?;
-    matrix(data.data())
+    matrix(libav::stream_side_data(stream, c"Display Matrix")?.data())
 }
 
 /// Attaches the display matrix `matrix` to a picture that has none of its own.

@@ -314,6 +314,13 @@ impl Pass {
             1 => reasons.push("1 packet could not be decoded.".into()),
             n => reasons.push(format!("{n} packets could not be decoded.")),
         }
+        if damage.flagged_packets > 0 {
+            match damage.damaged_pictures {
+                0 => {}
+                1 => reasons.push("1 picture has errors.".into()),
+                n => reasons.push(format!("{n} pictures have errors.")),
+            }
+        }
         reasons.extend(self.missing_end_sentence());
         (!reasons.is_empty()).then(|| {
             Error::new(
@@ -322,6 +329,19 @@ impl Pass {
                 "What could be decoded is played; a new copy of the file may be whole.",
             )
         })
+    }
+
+    /// Returns a clause about packets that are marked as damaged, if all of them could be decoded without errors.
+    pub(crate) fn note(&self) -> Option<String> {
+        let damage = self.source.damage();
+        if damage.bad_packets + damage.damaged_pictures > 0 {
+            return None;
+        }
+        match damage.flagged_packets {
+            0 => None,
+            1 => Some("1 packet is marked as damaged; it could be decoded".to_owned()),
+            n => Some(format!("{n} packets are marked as damaged; all could be decoded")),
+        }
     }
 
     /// Returns a sentence if the file's end is missing, once the file has been read.

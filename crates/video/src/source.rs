@@ -10,6 +10,7 @@ use ffmpeg_next::ffi;
 use super::SECOND_NS;
 use super::alpha;
 use super::container::Container;
+use super::cropping::Cropping;
 use super::demuxer::{Demuxer, FilePlace, MAX_ERRORS_IN_A_ROW, PacketRead};
 use super::errors::{Ffmpeg, is_unsupported};
 use super::key_frames::{self, KeyFrameIndex};
@@ -18,11 +19,18 @@ use super::read_control::ReadControl;
 use super::sound_start::SoundStart;
 use base::error::{Error, Result};
 
+/// FFmpeg's flag of pictures whose references are missing, such as the first ones after a cut.
+const FF_DECODE_ERROR_MISSING_REFERENCE: libc::c_int = 2;
+
 /// The damage found so far: the packets that could not be read or decoded, and the reasons.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Damage {
-    /// Packets that the demuxer or the decoder refused, or that are marked as damaged.
+    /// Packets that the demuxer or the decoder refused.
     pub bad_packets: u64,
+    /// Packets that are marked as damaged, for example where recordings were joined. The decoder gets them, too.
+    pub flagged_packets: u64,
+    /// Pictures in which the decoder found errors, other than missing references.
+    pub damaged_pictures: u64,
     /// True if some packets were refused because memory was short.
     pub no_memory: bool,
     /// True if some packets were refused because this FFmpeg does not implement a feature that they use.
@@ -61,6 +69,8 @@ pub(super) struct Source {
     /// The display matrix of the whole stream, if it has one.
     matrix: Option<Matrix>,
     sound_start: SoundStart,
+    /// The cropping that the container states, if it states any.
+    cropping: Option<Cropping>,
     skip: Skip,
     /// Pictures with an earlier time stamp will be discarded, so pictures before it that no other picture references are
     /// not decoded.
@@ -82,6 +92,7 @@ impl Source {
         let decoder = container.open_decoder()?;
         let frame_ns = container.fps().map_or(SECOND_NS / 25, |fps| (SECOND_NS as f64 / fps) as i64);
         let matrix = container.played().and_then(|video| orientation::matrix_of_stream(&video));
+        let cropping = container.played().and_then(|video| Cropping::of_stream(&video));
         let ignores_aspect = container.is_still_image(decoder.id());
         let sound_start = SoundStart::new(container);
         Ok(Self {
@@ -91,6 +102,7 @@ impl Source {
             ignores_aspect,
             matrix,
             sound_start,
+            cropping,
             skip: Skip::Nothing,
             skip_before_ns: None,
             is_draining: false,
@@ -169,7 +181,7 @@ impl Source {
         }
         let packet = self.demuxer.packet();
         if packet.is_corrupt() {
-            self.damage.bad_packets += 1;
+            self.damage.flagged_packets += 1;
         }
         if let Skip::KeysUntil(target) = self.skip {
             if !packet.is_key() {
@@ -219,8 +231,15 @@ impl Source {
             true => ffi::AVRational { num: 1, den: 1 },
             false => container.pixel_aspect(&mut video),
         };
-        // SAFETY: the frame is valid and owned; the ratio is a plain field.
-        unsafe { (*video.as_mut_ptr()).sample_aspect_ratio = aspect };
+        // SAFETY: the frame is valid and owned; both are plain fields.
+        let errors = unsafe {
+            (*video.as_mut_ptr()).sample_aspect_ratio = aspect;
+            (*video.as_ptr()).decode_error_flags
+        };
+        self.damage.damaged_pictures += u64::from(errors & !FF_DECODE_ERROR_MISSING_REFERENCE != 0);
+        if let Some(cropping) = &self.cropping {
+            cropping.apply(&mut video);
+        }
         if let Some(matrix) = &self.matrix {
             orientation::default_matrix(&mut video, matrix);
         }

@@ -36,8 +36,8 @@ fn frame_at(path: &Path, at_s: f64, read_control: &ReadControl) -> Result<(Frame
     let warning = (!reached).then(|| {
         pass.warning().unwrap_or_else(|| past_the_end(path, at_s, end_s, "Its last picture is used."))
     });
-    let warning =
-        warning.or(alpha_warning).or_else(|| remarks_message(path, &picture_remarks(&picture.video)));
+    let remarks = || remarks_message(path, &picture_remarks(pass.source(), &picture.video));
+    let warning = warning.or(alpha_warning).or_else(remarks);
     Ok((Frame::still(picture.video, picture.movie_ns, picture.duration_ns), warning))
 }
 
@@ -103,7 +103,7 @@ fn frames_rgba(
     let count = count_in_free_memory(count, width as usize * height as usize * 4);
     let mut converter = RgbaConverter::new();
     let mut frames = Vec::new();
-    let mut warning = remarks_message(path, &picture_remarks(&first.video));
+    let mut warning = remarks_message(path, &picture_remarks(pass.source(), &first.video));
     while frames.len() < count {
         let Some(picture) = pass.next() else {
             warning = pass.warning().or(warning);

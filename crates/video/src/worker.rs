@@ -84,6 +84,9 @@ impl Worker {
         let mut began = Instant::now();
         while let Some(picture) = pass.next() {
             count += 1;
+            if let Some(note) = pass.note() {
+                self.control.set_note(Some(note));
+            }
             log::record(|| [Event::since("decode", began).with(format!("picture {}", self.number))]);
             self.keep_up(pass, self.base_ns.saturating_add(picture.movie_ns));
             if !self.push(picture.video, picture.movie_ns, picture.duration_ns) {
@@ -115,6 +118,7 @@ impl Worker {
         if pass.has_seen_end() {
             self.control.duration.set_seen(pass.movie_end_ns(), pass.source().container().access().bytes());
         }
+        self.control.set_note(pass.note());
         self.control.set_warning(pass.warning());
         // A movie of one picture is not looped, unless its sound lasts longer.
         self.control.is_still.store(still, Ordering::Relaxed);

@@ -3,6 +3,7 @@
 mod colors;
 mod durations;
 mod media;
+mod properties;
 mod seek;
 mod sound;
 mod tracks;

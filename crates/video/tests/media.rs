@@ -14,16 +14,16 @@ use video::{Decoder, Frame, OpenOptions, Orientation, References, read_frame_at,
 
 const MS: i64 = 1_000_000;
 
-fn open(path: &Path, options: OpenOptions) -> Result<Decoder, Error> {
+pub(crate) fn open(path: &Path, options: OpenOptions) -> Result<Decoder, Error> {
     Decoder::open(path, options, Box::new(|| ()))
 }
 
-fn once() -> OpenOptions {
+pub(crate) fn once() -> OpenOptions {
     OpenOptions { looping: false, ..OpenOptions::default() }
 }
 
 /// Returns the next `count` frames, fewer at the end of the movie. The timeout only turns a hang into a failure.
-fn take(decoder: &Decoder, count: usize) -> Vec<Frame> {
+pub(crate) fn take(decoder: &Decoder, count: usize) -> Vec<Frame> {
     let limit = Instant::now() + Duration::from_secs(120);
     let mut frames = Vec::new();
     while frames.len() < count && !decoder.queue().is_finished() {

@@ -128,6 +128,7 @@ impl<'a> Fixture<'a> {
                 format: "h264, yuv420p, BT.709, limited".into(),
                 in_list: None,
                 remarks: Vec::new(),
+                note: None,
                 fields: FieldOrder::Progressive,
                 position_s: 1.0,
                 duration_s: Some(10.0),

@@ -161,6 +161,12 @@ pub(super) fn unsupported_matrix_remark(picture: &ffmpeg::frame::Video) -> Optio
     Some(format!("{name} is not supported: colours are shown as {}", matrix_name(picture)))
 }
 
+/// Returns true if the picture's colours depend on its primaries: grey has no colours, and swscale converts XYZ.
+pub(super) fn has_primaries(picture: &ffmpeg::frame::Video) -> bool {
+    use ffmpeg::format::Pixel;
+    model(picture) != Model::Grey && !matches!(picture.format(), Pixel::XYZ12LE | Pixel::XYZ12BE)
+}
+
 /// Returns the name of the matrix that a picture is converted with.
 fn matrix_name(picture: &ffmpeg::frame::Video) -> String {
     match of_picture(picture).0 {

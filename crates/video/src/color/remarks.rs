@@ -9,8 +9,38 @@ use super::matrix;
 pub(crate) fn of_picture(picture: &ffmpeg::frame::Video) -> Vec<String> {
     // SAFETY: the frame is valid. The field is a 32-bit enumeration that comes from the file, so it is read as the
     // integer that it is in C.
-    let transfer = unsafe { (&raw const (*picture.as_ptr()).color_trc).cast::<u32>().read() };
-    matrix::unsupported_matrix_remark(picture).into_iter().chain(transfer_remark(transfer)).collect()
+    let [transfer, primaries] = unsafe {
+        let frame = picture.as_ptr();
+        [
+            (&raw const (*frame).color_trc).cast::<u32>().read(),
+            (&raw const (*frame).color_primaries).cast::<u32>().read(),
+        ]
+    };
+    let of_matrix = matrix::unsupported_matrix_remark(picture).into_iter();
+    // Without tone mapping HDR has no right colours anyway.
+    let is_hdr = matches!(transfer, 16 | 18);
+    let of_primaries = primaries_remark(primaries).filter(|_| !is_hdr && matrix::has_primaries(picture));
+    of_matrix.chain(transfer_remark(transfer)).chain(of_primaries).collect()
+}
+
+/// Returns a clause about primaries that differ visibly from those of BT.709; `None` for all others. Those of BT.601 and similar
+/// ones differ little.
+fn primaries_remark(primaries: u32) -> Option<String> {
+    let name = match primaries {
+        0..=3 | 5..=7 | 22 => return None,
+        4 => "BT.470 M",
+        8 => "film",
+        9 => "BT.2020",
+        10 => "XYZ",
+        11 => "DCI-P3",
+        12 => "Display P3",
+        number => {
+            return Some(format!(
+                "the primaries of number {number} are not known: colours are shown as BT.709"
+            ));
+        }
+    };
+    Some(format!("wide gamut ({name}), shown as if it were BT.709: colours look pale"))
 }
 
 /// Returns a clause about transfer characteristics whose pictures look pale or dark without a conversion; `None` for all
@@ -28,7 +58,9 @@ fn transfer_remark(transfer: u32) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use ffmpeg_next::ffi::{AVColorSpace as Space, AVColorTransferCharacteristic as Transfer};
+    use ffmpeg_next::ffi::{
+        AVColorPrimaries as Primaries, AVColorSpace as Space, AVColorTransferCharacteristic as Transfer,
+    };
     use ffmpeg_next::format::Pixel;
 
     use super::*;
@@ -41,6 +73,58 @@ mod tests {
             (*picture.as_mut_ptr()).color_trc = transfer;
         }
         of_picture(&picture)
+    }
+
+    #[test]
+    fn wide_gamut_is_reported() {
+        let of = |format, primaries: u32, transfer| {
+            let mut picture = ffmpeg::frame::Video::new(format, 64, 48);
+            // SAFETY: the frame is valid and owned. The primaries are written as the integer that they are in C.
+            unsafe {
+                let frame = picture.as_mut_ptr();
+                (&raw mut (*frame).color_primaries).cast::<u32>().write(primaries);
+                (*frame).color_trc = transfer;
+            }
+            of_picture(&picture).join("; ")
+        };
+        for (primaries, name) in [
+            (Primaries::AVCOL_PRI_BT470M, "BT.470 M"),
+            (Primaries::AVCOL_PRI_FILM, "film"),
+            (Primaries::AVCOL_PRI_BT2020, "BT.2020"),
+            (Primaries::AVCOL_PRI_SMPTE428, "XYZ"),
+            (Primaries::AVCOL_PRI_SMPTE431, "DCI-P3"),
+            (Primaries::AVCOL_PRI_SMPTE432, "Display P3"),
+        ] {
+            let told = format!("wide gamut ({name}), shown as if it were BT.709: colours look pale");
+            for format in [Pixel::YUV420P, Pixel::YUV420P10LE, Pixel::GBRP, Pixel::RGB48BE, Pixel::PAL8] {
+                for transfer in [
+                    Transfer::AVCOL_TRC_UNSPECIFIED,
+                    Transfer::AVCOL_TRC_BT709,
+                    Transfer::AVCOL_TRC_BT2020_10,
+                    Transfer::AVCOL_TRC_IEC61966_2_1,
+                ] {
+                    assert_eq!(of(format, primaries as u32, transfer), told, "{format:?}");
+                }
+            }
+            let pq = of(Pixel::YUV420P10LE, primaries as u32, Transfer::AVCOL_TRC_SMPTE2084);
+            assert_eq!(pq, "HDR (PQ), shown without tone mapping");
+            for colourless in [Pixel::GRAY8, Pixel::GRAY16LE, Pixel::YA8, Pixel::XYZ12LE] {
+                assert_eq!(of(colourless, primaries as u32, Transfer::AVCOL_TRC_BT709), "", "{colourless:?}");
+            }
+        }
+        for usual in [
+            Primaries::AVCOL_PRI_RESERVED0,
+            Primaries::AVCOL_PRI_BT709,
+            Primaries::AVCOL_PRI_UNSPECIFIED,
+            Primaries::AVCOL_PRI_RESERVED,
+            Primaries::AVCOL_PRI_BT470BG,
+            Primaries::AVCOL_PRI_SMPTE170M,
+            Primaries::AVCOL_PRI_SMPTE240M,
+            Primaries::AVCOL_PRI_EBU3213,
+        ] {
+            assert_eq!(of(Pixel::YUV420P, usual as u32, Transfer::AVCOL_TRC_BT709), "");
+        }
+        assert!(of(Pixel::YUV420P, 77, Transfer::AVCOL_TRC_BT709).contains("number 77"));
     }
 
     #[test]

@@ -111,12 +111,11 @@ impl Container {
 
     /// Returns the duration that the file states; `None` if FFmpeg only estimates the duration.
     pub(crate) fn declared_duration(&self) -> Option<DeclaredDuration> {
-        if let Some(end_s) = self.stream_duration_s().filter(|_| self.states_each_duration()) {
+        let is_of_stream = self.states_duration && self.states_each_duration();
+        if let Some(end_s) = self.stream_duration_s().filter(|_| is_of_stream) {
             return Some(DeclaredDuration { end_s, tolerance_s: 0.5 + 0.02 * end_s, of_pictures: true });
         }
-        // SAFETY: the context is valid; the field is a plain number.
-        let method = unsafe { (*self.input.as_ptr()).duration_estimation_method };
-        if method != ffi::AVDurationEstimationMethod::AVFMT_DURATION_FROM_STREAM {
+        if !self.is_duration_of_header() {
             return None;
         }
         let duration = Some(self.input.duration()).filter(|duration| *duration > 0)?;
@@ -124,11 +123,19 @@ impl Container {
         Some(DeclaredDuration { end_s, tolerance_s: 0.5 + 0.05 * end_s, of_pictures: false })
     }
 
+    /// Returns true if the durations are those that the file states; otherwise FFmpeg estimates them.
+    fn is_duration_of_header(&self) -> bool {
+        // SAFETY: the context is valid; the field is a plain number.
+        let method = unsafe { (*self.input.as_ptr()).duration_estimation_method };
+        method == ffi::AVDurationEstimationMethod::AVFMT_DURATION_FROM_STREAM
+    }
+
     /// Returns true if the container states the duration of each stream, not only of the whole file. ASF files do not
     /// count: they state the duration of the whole file for each stream.
     pub(crate) fn states_each_duration(&self) -> bool {
         let is_asf = self.input.format().name().starts_with("asf");
-        !is_asf && self.stream_duration_s().is_some()
+        let is_of_file = !self.states_duration && self.is_duration_of_header();
+        !is_asf && !is_of_file && self.stream_duration_s().is_some()
     }
 
     /// Returns the duration of the video stream in seconds, if the file states it.

@@ -30,6 +30,8 @@ pub(super) struct Container {
     stream: usize,
     /// The index of the stream of sound that plays with the pictures; `None` without one, and in a file opened for its sound.
     sound: Option<usize>,
+    /// True if the container states a duration for the stream, and FFmpeg did not take it from the whole file.
+    states_duration: bool,
     /// Unit of the stream's time stamps, in seconds.
     time_base: ffi::AVRational,
 }

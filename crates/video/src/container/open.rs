@@ -53,11 +53,12 @@ impl Container {
                 unsafe { (libav::string((*format).name), libav::string((*format).long_name)) };
             formats::check(path, &names, &title)?;
         }
-        let input = open_input(&access, &io, format, budget)?;
+        let (input, states_duration) = open_input(&access, &io, format, budget)?;
         access.allow_all_requests();
         let selected = select(&input)?;
         let (stream, time_base) = (selected.index(), selected.time_base().into());
-        Ok(Self { input, _io: io, access, budget, stream, sound: None, time_base })
+        let states_duration = states_duration.get(stream).copied().unwrap_or(false);
+        Ok(Self { input, _io: io, access, budget, stream, sound: None, states_duration, time_base })
     }
 
     /// Opens the decoder for the video stream, with as many threads as FFmpeg chooses and memory allows.
@@ -124,13 +125,14 @@ fn probe(io: &IoContext, path: &Path) -> Ffmpeg<*const ffi::AVInputFormat> {
     }
 }
 
-/// Opens the container with this format through `access`, and reads its streams' properties.
+/// Opens the container with this format through `access`, and reads its streams' properties. Returns also for each stream whether
+/// the container states its duration.
 fn open_input(
     access: &FileAccess,
     io: &IoContext,
     format: *const ffi::AVInputFormat,
     budget: MemoryBudget,
-) -> Result<Input> {
+) -> Result<(Input, Vec<bool>)> {
     let read_control = access.read_control().clone();
     let interrupt = ffmpeg::util::interrupt::new(Box::new(move || read_control.must_stop()));
     let mut options = ffmpeg::Dictionary::new();
@@ -165,9 +167,11 @@ fn open_input(
         }
         let input = Input::wrap_with_interrupt(context, interrupt.guard);
         let stated = picture_sizes(context);
+        // FFmpeg fills in the others when it reads the properties of the streams.
+        let states_duration = input.streams().map(|stream| stream.duration() > 0).collect();
         read_stream_info(context, budget).map_err(|error| open_error(access, error))?;
         check_picture_sizes(&stated, &picture_sizes(context), access.path(), budget)?;
-        Ok(input)
+        Ok((input, states_duration))
     }
 }
 

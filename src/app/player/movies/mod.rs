@@ -209,6 +209,7 @@ impl Movies {
         if let Some((width, height)) = frames.presenter.screen.size().filter(|_| !facts.is_opening()) {
             (facts.width, facts.height) = (width, height);
         }
+        facts.note = frames.intake.decoder().note().filter(|_| !facts.is_opening());
         facts.in_list = in_list;
     }
 

@@ -1,0 +1,115 @@
+//! Cropping that the container states, such as Matroska's PixelCrop elements and QuickTime's clean aperture. FFmpeg 7.1 and newer
+//! ones report it; cropping that the codec states is done by the decoder.
+
+use ffmpeg_next as ffmpeg;
+use ffmpeg_next::ffi;
+
+use crate::libav;
+
+/// The number of columns and rows at each edge that are not shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Cropping {
+    top: usize,
+    bottom: usize,
+    left: usize,
+    right: usize,
+}
+
+impl Cropping {
+    /// Returns the cropping that the container states for a stream, if any.
+    pub(super) fn of_stream(stream: &ffmpeg::Stream) -> Option<Self> {
+        Self::parse(libav::stream_side_data(stream, c"Frame Cropping")?.data())
+    }
+
+    /// Reads FFmpeg's side data: four little-endian numbers.
+    fn parse(data: &[u8]) -> Option<Self> {
+        let [top, bottom, left, right] =
+            data.as_chunks().0.first_chunk()?.map(|edge| u32::from_le_bytes(edge) as usize);
+        Some(Self { top, bottom, left, right })
+            .filter(|cropping| [top, bottom, left, right] != [0; 4] && cropping.fits())
+    }
+
+    /// Returns true if no sum of these numbers overflows.
+    fn fits(&self) -> bool {
+        let limit = i32::MAX as usize / 2;
+        [self.top, self.bottom, self.left, self.right].iter().all(|edge| *edge <= limit)
+    }
+
+    /// Crops a picture, unless nothing would be left of it.
+    pub(super) fn apply(&self, picture: &mut ffmpeg::frame::Video) {
+        let (width, height) = (picture.width() as usize, picture.height() as usize);
+        if self.left + self.right >= width || self.top + self.bottom >= height {
+            return;
+        }
+        // SAFETY: the frame is valid and owned, and what is cropped lies within it. FFmpeg changes the size and moves the pointers to
+        // the planes, which its other owners keep. If it refuses, the picture stays as it is.
+        unsafe {
+            let frame = picture.as_mut_ptr();
+            (*frame).crop_top = self.top as _;
+            (*frame).crop_bottom = self.bottom as _;
+            (*frame).crop_left = self.left as _;
+            (*frame).crop_right = self.right as _;
+            if ffi::av_frame_apply_cropping(frame, ffi::AV_FRAME_CROP_UNALIGNED as libc::c_int) < 0 {
+                ((*frame).crop_top, (*frame).crop_bottom) = (0, 0);
+                ((*frame).crop_left, (*frame).crop_right) = (0, 0);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ffmpeg_next::format::Pixel;
+
+    use super::*;
+    use crate::color::RgbaConverter;
+
+    fn side_data(edges: [u32; 4]) -> Vec<u8> {
+        edges.iter().flat_map(|edge| edge.to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn edges_are_cropped_from_pictures() {
+        for format in [Pixel::YUV420P, Pixel::NV12, Pixel::RGB24, Pixel::YUV444P10LE, Pixel::YUVA420P] {
+            let mut whole = ffmpeg::frame::Video::new(format, 40, 24);
+            for plane in 0..whole.planes() {
+                whole
+                    .data_mut(plane)
+                    .iter_mut()
+                    .enumerate()
+                    .for_each(|(at, byte)| *byte = (at * 7 % 120) as u8);
+            }
+            let rgba_of = |picture: &ffmpeg::frame::Video| {
+                let mut rgba = vec![0; 4 * (picture.width() * picture.height()) as usize];
+                RgbaConverter::new().convert(picture, &mut rgba).unwrap();
+                rgba
+            };
+            let before = rgba_of(&whole);
+            Cropping::parse(&side_data([4, 2, 6, 10])).unwrap().apply(&mut whole);
+            assert_eq!((whole.width(), whole.height()), (24, 18));
+            let after = rgba_of(&whole);
+            for (y, row) in after.chunks_exact(4 * 24).enumerate() {
+                // At an edge chroma is interpolated from what is left.
+                for (x, pixel) in
+                    row.chunks_exact(4).enumerate().skip(1).take(22).filter(|_| (1..17).contains(&y))
+                {
+                    assert_eq!(pixel, &before[4 * ((y + 4) * 40 + x + 6)..][..4], "{format:?} {x},{y}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn impossible_cropping_is_ignored() {
+        for edges in [[0, 0, 40, 0], [12, 12, 0, 0], [0, 0, 20, 20], [u32::MAX / 2, 0, 0, 0]] {
+            let mut picture = ffmpeg::frame::Video::new(Pixel::YUV420P, 40, 24);
+            if let Some(cropping) = Cropping::parse(&side_data(edges)) {
+                cropping.apply(&mut picture);
+            }
+            assert_eq!((picture.width(), picture.height()), (40, 24), "{edges:?}");
+        }
+        assert_eq!(Cropping::parse(&side_data([0; 4])), None);
+        assert_eq!(Cropping::parse(&side_data([u32::MAX; 4])), None);
+        assert_eq!(Cropping::parse(&[1; 15]), None);
+    }
+}

@@ -1,0 +1,207 @@
+//! Properties that files state about their pictures and packets: primaries, Dolby Vision, cropping, and flags of damage.
+
+use std::path::Path;
+
+use ffmpeg_next::codec::Id;
+use ffmpeg_next::format::Pixel;
+use testkit::movie::{Folder, Movie, steady};
+use video::{Decoder, OpenOptions, References, read_frame_at};
+
+use crate::media::{once, open, take};
+
+/// Returns the remarks about a movie, and checks that they are a warning without a window.
+fn remarks(path: &Path) -> String {
+    let decoder = open(path, once()).expect("plays");
+    let remarks = decoder.info().remarks.join("; ");
+    let (_, warning) = read_frame_at(path, 0.0, References::Refused).expect("a frame");
+    assert_eq!(warning.is_some(), !remarks.is_empty(), "{}", path.display());
+    remarks
+}
+
+#[test]
+fn wide_gamut_is_named() {
+    let folder = Folder::new("primaries");
+    for (name, primaries, transfer, told) in [
+        ("bt2020.mkv", 9, 1, "wide gamut (BT.2020), shown as if it were BT.709: colours look pale"),
+        ("bt2020.mp4", 9, 14, "wide gamut (BT.2020), shown as if it were BT.709: colours look pale"),
+        ("p3.mkv", 12, 13, "wide gamut (Display P3), shown as if it were BT.709: colours look pale"),
+        ("p3.mov", 11, 1, "wide gamut (DCI-P3), shown as if it were BT.709: colours look pale"),
+        ("hdr.mkv", 9, 16, "HDR (PQ), shown without tone mapping"),
+        ("bt709.mkv", 1, 1, ""),
+        ("bt601.mkv", 6, 6, ""),
+        ("untagged.mkv", 2, 2, ""),
+    ] {
+        let codec = if name.ends_with("mkv") { Id::FFV1 } else { Id::MPEG4 };
+        let movie =
+            Movie { codec, tags: Some((9, transfer)), primaries: Some(primaries), ..Movie::default() };
+        assert_eq!(remarks(&folder.movie(name, &movie)), told, "{name}");
+    }
+}
+
+#[test]
+fn dolby_vision_without_a_compatible_base_layer_is_named() {
+    let folder = Folder::new("dolby-vision");
+    for container in ["mp4", "mkv"] {
+        for (profile, compatibility, is_named) in [
+            (5, 0, true),
+            (10, 0, true),
+            (8, 1, false),
+            (8, 4, false),
+            (10, 1, false),
+            (7, 6, false),
+            (4, 2, false),
+            (9, 2, false),
+        ] {
+            let movie = Movie { dolby_vision: Some((profile, compatibility)), ..Movie::default() };
+            let name = format!("{profile}.{compatibility}.{container}");
+            let told = remarks(&folder.movie(&name, &movie));
+            let named =
+                format!("Dolby Vision profile {profile}, shown without its conversion: colours are wrong");
+            assert_eq!(told, if is_named { named } else { String::new() }, "{name}");
+        }
+    }
+}
+
+/// Size of the packets of a transport stream.
+const TS_PACKET: usize = 188;
+
+/// Returns true for a packet of the transport stream's video.
+fn is_video(packet: &[u8]) -> bool {
+    u16::from_be_bytes([packet[1] & 0x1f, packet[2]]) == 256
+}
+
+/// Plays a movie to its end. Returns the number of its pictures.
+fn play(path: &Path) -> (usize, Decoder) {
+    let decoder = open(path, once()).expect("plays");
+    let count = take(&decoder, 1000).len();
+    (count, decoder)
+}
+
+/// At the seam of joined streams the counter of packets jumps, and FFmpeg flags what stands before it.
+#[test]
+fn packets_that_are_flagged_but_decoded_are_no_damage() {
+    let folder = Folder::new("flagged");
+    for (codec, b_frames) in [(Id::MPEG4, 0), (Id::MPEG4, 2)] {
+        let movie = Movie { codec, b_frames, stamps_ms: steady(50), ..Movie::default() };
+        let first = std::fs::read(folder.movie("a.ts", &movie)).expect("read");
+        let mut second = first.clone();
+        for packet in second.chunks_exact_mut(TS_PACKET).filter(|packet| is_video(packet)) {
+            packet[3] = packet[3] & 0xf0 | (packet[3] + 5) & 0x0f;
+        }
+        let joined = folder.with("joined.ts", &[first, second].concat());
+        let (count, decoder) = play(&joined);
+        assert_eq!((count, decoder.warning()), (100, None), "{codec:?}");
+        let note = decoder.note();
+        assert!(note.as_ref().is_some_and(|note| note.contains("marked as damaged")), "{codec:?}: {note:?}");
+        assert!(decoder.info().remarks.is_empty(), "{codec:?}");
+        // Nor is it a warning without a window.
+        let (_, warning) = read_frame_at(&joined, 3.0, References::Refused).expect("a frame");
+        assert_eq!(warning, None, "{codec:?}");
+        let (_, decoder) = play(&folder.movie("whole.ts", &movie));
+        assert_eq!((decoder.warning(), decoder.note()), (None, None), "{codec:?}");
+    }
+}
+
+/// Where packets of the stream are lost, pictures have errors.
+#[test]
+fn flagged_packets_with_errors_are_damage() {
+    let folder = Folder::new("lost");
+    for (codec, b_frames) in [(Id::MPEG4, 0), (Id::MPEG4, 2)] {
+        let movie = Movie {
+            codec,
+            b_frames,
+            size: (320, 240),
+            stamps_ms: steady(50),
+            paint: |index, frame| {
+                for (at, sample) in frame.data_mut(0).iter_mut().enumerate() {
+                    *sample = ((at * 31 + index * 17) % 211) as u8;
+                }
+            },
+            ..Movie::default()
+        };
+        let whole = std::fs::read(folder.movie("whole.ts", &movie)).expect("read");
+        let packets: Vec<_> = whole.chunks_exact(TS_PACKET).collect();
+        let kept = packets.iter().enumerate().filter(|(at, packet)| !is_video(packet) || at % 40 != 20);
+        let lost: Vec<u8> = kept.flat_map(|(_, packet)| packet.iter().copied()).collect();
+        let (_, decoder) = play(&folder.with("lost.ts", &lost));
+        let warning = decoder.warning().unwrap_or_else(|| panic!("{codec:?}: no warning"));
+        assert!(warning.what.contains("damaged"), "{warning}");
+        assert_eq!(decoder.note(), None);
+    }
+}
+
+/// The duration of a file with one picture is that of its sound, and FFmpeg takes it for the stream's where it does not know better.
+#[test]
+fn one_picture_and_a_song_lack_nothing() {
+    let folder = Folder::new("song");
+    for (name, codec, format) in [
+        ("song.mkv", Id::MPEG4, Pixel::YUV420P),
+        ("png.mkv", Id::PNG, Pixel::RGB24),
+        ("song.avi", Id::MJPEG, Pixel::YUVJ420P),
+        ("song.flv", Id::FLV1, Pixel::YUV420P),
+        ("song.mov", Id::MPEG4, Pixel::YUV420P),
+        ("song.nut", Id::MPEG4, Pixel::YUV420P),
+    ] {
+        for b_frames in [0, 2] {
+            let b_frames = if codec == Id::MPEG4 { b_frames } else { 0 };
+            let movie = Movie {
+                codec,
+                format,
+                b_frames,
+                stamps_ms: vec![0],
+                sound_ms: Some(6000),
+                ..Movie::default()
+            };
+            let path = folder.movie(name, &movie);
+            let (count, decoder) = play(&path);
+            assert_eq!((count, decoder.warning()), (1, None), "{name}, {b_frames} B-frames");
+        }
+    }
+}
+
+/// A clean aperture of 40×30 in pictures of 64×48, 4 columns to the right and 2 rows down from the centre (ISO/IEC 14496-12).
+#[test]
+fn cropping_of_the_container_is_applied_where_ffmpeg_reports_it() {
+    let folder = Folder::new("clap");
+    let movie = Movie {
+        tags: Some((1, 1)),
+        pixel_aspect: (1, 1),
+        paint: |_, frame| {
+            let stride = frame.stride(0);
+            for (y, row) in frame.data_mut(0).chunks_mut(stride).enumerate() {
+                row.iter_mut().enumerate().for_each(|(x, sample)| *sample = (20 + 2 * x + y) as u8);
+            }
+            (1..3).for_each(|plane| frame.data_mut(plane).fill(128));
+        },
+        ..Movie::default()
+    };
+    let mut bytes = std::fs::read(folder.movie("whole.mp4", &movie)).expect("read");
+    let at = |name: &[u8]| bytes.windows(4).position(|window| window == name).map(|at| at - 4);
+    let size_at = |at: usize| u32::from_be_bytes(*bytes[at..].first_chunk().expect("a size")) as usize;
+    // The boxes of colour, pixels and bit rate stand in a row, and have the length of a clean aperture and more.
+    let boxes: Vec<usize> = [b"colr", b"pasp", b"btrt"].into_iter().filter_map(|name| at(name)).collect();
+    let (start, end) = (boxes[0], boxes.last().map(|last| last + size_at(*last)).expect("boxes"));
+    assert_eq!(boxes.windows(2).filter(|pair| pair[0] + size_at(pair[0]) != pair[1]).count(), 0, "{boxes:?}");
+    let mut clap = [&40_u32.to_be_bytes()[..], b"clap"].concat();
+    for number in [40, 1, 30, 1, 4, 1, 2, 1_u32] {
+        clap.extend(number.to_be_bytes());
+    }
+    let free = end - start - clap.len();
+    clap.extend((free as u32).to_be_bytes());
+    clap.extend(b"free");
+    clap.resize(end - start, 0);
+    bytes[start..end].copy_from_slice(&clap);
+    let path = folder.with("clap.mp4", &bytes);
+    let decoder = open(&path, OpenOptions { looping: false, ..OpenOptions::default() }).expect("plays");
+    // SAFETY: the function only returns a number.
+    let reports = unsafe { ffmpeg_next::ffi::avcodec_version() } >= 61 << 16 | 19 << 8;
+    let expected = if reports { ((40, 30), (16, 11)) } else { ((64, 48), (0, 0)) };
+    let info = decoder.info();
+    assert_eq!((info.width, info.height), expected.0);
+    let frame = &take(&decoder, 1)[0];
+    assert_eq!((frame.width(), frame.height()), expected.0);
+    let first = frame.picture.data(0)[0];
+    let (x, y) = expected.1;
+    let original = (20 + 2 * x + y) as u8;
+    assert!(first.abs_diff(original) <= 4, "{first}, expected {original}");
+}
