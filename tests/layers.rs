@@ -1,5 +1,5 @@
 //! Structural rules that the compiler does not check: code outside the ladders names no variant, common code of ladders
-//! names no ladder, the architecture page names existing files, and kernels avoid code that crashes some compilers.
+//! names no ladder, the architecture page names existing files, and kernels are portable.
 
 mod names;
 mod paths;
@@ -248,7 +248,7 @@ fn a_named_variant_is_found() {
     }
 }
 
-/// Returns OpenCL C code that some compilers crash on, with its line (rusticl of Mesa 25.0 and 26.2: docs/drivers.md).
+/// Returns OpenCL C code that built-in kernels avoid, with its line: not every driver compiles it.
 fn pitfalls(text: &str) -> Vec<(usize, &'static str)> {
     const NUMBERS: [&str; 10] =
         ["char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "float", "double"];
@@ -293,7 +293,7 @@ fn pitfalls(text: &str) -> Vec<(usize, &'static str)> {
 }
 
 #[test]
-fn kernels_avoid_code_that_crashes_compilers() {
+fn kernels_avoid_code_that_is_not_portable() {
     let folder = root().join("kernels");
     let mut folders = vec![folder.clone()];
     let mut seen = 0;
@@ -313,7 +313,7 @@ fn kernels_avoid_code_that_crashes_compilers() {
 }
 
 #[test]
-fn code_that_crashes_compilers_is_found() {
+fn code_that_is_not_portable_is_found() {
     let lines_with_crate = "typedef uchar __attribute__((ext_vector_type(64))) bytes_t;\nuint32 many;\n\
         // (uint *)& in a comment\nvoid store(DST dst)\n{\n    write_imagef(dst, x, c);\n}\n\
         __kernel void\nall(DST dst)\n{\n    write_imagef(dst, x, c);\n    const uint *a = (const uint *)&y;\n\

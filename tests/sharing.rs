@@ -375,7 +375,7 @@ fn the_graphics_card_that_drives_the_window_is_selected() {
     assert_eq!(taken(&options, &["--device", "1"]), names[1]);
 }
 
-/// ocl-icd's wrapper of this query crashes if the driver lacks the function: only a child process makes it.
+/// Only a child process asks for the device that drives OpenGL, since not every loader and driver survives the query.
 #[test]
 fn a_crash_in_the_query_for_the_opengl_device_does_not_prevent_sharing() {
     let (display, folder) = (Display::start(&[]), Folder::new("sharing-question"));

@@ -116,7 +116,7 @@ fn shared_buffer(
     let function =
         unsafe { ffi::clGetExtensionFunctionAddressForPlatform(platform, c"clCreateFromGLBuffer".as_ptr()) };
     if function.is_null() && cl.device.info.platform == "Portable Computing Language" {
-        return Err("PoCL has no clCreateFromGLBuffer, and would end the process".into());
+        return Err("PoCL has no clCreateFromGLBuffer".into());
     }
     let bytes = i32::try_from(u64::from(size.0) * u64::from(size.1) * 4)?;
     // SAFETY: the context is current.

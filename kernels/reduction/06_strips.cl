@@ -3,7 +3,7 @@
 // A strip is as high as a block and SPAN vectors wide. It is read by pairs of rows, which is what a processor's caches like;
 // the sums of its columns stay in the first-level cache. Only at the end does a block add up its columns.
 // From the luminance on the two rows of a pair share a vector, each with half of each lane. No vector is longer than OpenCL C
-// has them, 16 elements: rusticl aborts when it compiles a longer one.
+// has them, 16 elements.
 //
 // src      width*height pixels, RGBA, 8 bits a channel, no gap between rows
 // parts    one for each group: see frames.clh

@@ -31,7 +31,7 @@ pub const SIZES: [(u32, u32); 6] = [(1280, 720), (640, 360), (900, 611), (320, 2
 /// Texts that are not clicked: they end the program, ask for a file, choose another folder of kernels, or open the panel of the
 /// key `d`.
 const SPARED: [&str; 4] = ["Quit", "Open", "Make an editable copy", "Stages"];
-/// Makes PoCL offer two devices. Its other kind of device, `basic`, deadlocks now and then (docs/drivers.md).
+/// Makes PoCL offer two devices of its usual kind; `basic` sometimes stops responding (docs/drivers.md).
 const TWO_DEVICES: [(&str, &str); 2] = [("OCL_ICD_VENDORS", "pocl.icd"), ("POCL_DEVICES", "pthread pthread")];
 /// How many actions are printed after a failure.
 const TRAIL: usize = 30;

@@ -68,7 +68,7 @@ impl ClContext {
     /// # Errors
     /// Returns an error if the driver makes no queue, or is older than OpenCL 1.2.
     pub fn from_context(device: &Device, context: Context, sources: Sources) -> Result<Self> {
-        // Such a driver may lack functions of later versions, so that calls would crash.
+        // Such a driver may lack functions of later versions, which must not be called then.
         if is_before_1_2(&device.info.version) {
             let why = format!("It supports {}, and clreel needs OpenCL 1.2.", device.info.version);
             return Err(unusable_error(device, why));

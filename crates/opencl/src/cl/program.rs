@@ -163,9 +163,8 @@ impl Program {
 
     /// Returns the driver's binary of a program that was built for one device; `None` if the driver gives none.
     ///
-    /// PoCL compiles every kernel once more for the binary, for work-groups of any size. Before version 6 it also ends the process
-    /// if at that time a kernel runs that declares its work-group size and belongs to a program with the same text and options, in
-    /// any context, since PoCL confuses the two programs. Call this function only while no such kernel runs.
+    /// PoCL compiles every kernel once more for the binary, for work-groups of any size. Call this function only while no kernel of
+    /// a program with the same text and options runs, in any context: PoCL before version 6 confuses the two programs.
     pub(crate) fn binary(&self) -> Option<Vec<u8>> {
         let ask = |what, size, to: *mut c_void| {
             // SAFETY: the program is alive, and `to` has room for `size` bytes.

@@ -282,7 +282,7 @@ impl DriverGuard {
         if let Some(by) = self.skip.iter().find(|part| driver.is_named(part)) {
             return Err(Verdict::Skipped { by: by.clone() });
         }
-        // Some of these registrations crash ocl-icd.
+        // Loaders are not prepared for all of these registrations, so none is handed to one.
         if let Some(reason) = driver.fault() {
             return Err(Verdict::Empty { reason, overlooked_by: None });
         }
