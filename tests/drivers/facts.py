@@ -4,6 +4,8 @@
 Needs pyopencl and NumPy: python3 -m pip install pyopencl==2026.1.4 numpy==2.2.6
 """
 
+import ctypes
+import time
 import warnings
 
 import numpy as np
@@ -19,7 +21,7 @@ class Driver:
     """A device, and the facts about it."""
 
     def __init__(self, device):
-        self.context = cl.Context([device])
+        self.device, self.context = device, cl.Context([device])
         self.queue = cl.CommandQueue(self.context, properties=cl.command_queue_properties.PROFILING_ENABLE)
         self.double = "cl_khr_fp64" in device.extensions
 
@@ -106,6 +108,42 @@ class Driver:
         self.queue.finish()
         times = {name: [getattr(event.profile, t) for t in ("queued", "submit", "start", "end")] for name, event in commands.items()}
         return f"queued, submit, start and end in ns: {times}"
+
+    def command_buffers(self):
+        if "cl_khr_command_buffer" not in self.device.extensions:
+            return "not offered"
+        pointer, loader = ctypes.c_void_p, ctypes.CDLL("libOpenCL.so.1")
+        loader.clGetExtensionFunctionAddressForPlatform.restype = pointer
+        loader.clGetExtensionFunctionAddressForPlatform.argtypes = [pointer, ctypes.c_char_p]
+
+        def function(name, result, *arguments):
+            address = loader.clGetExtensionFunctionAddressForPlatform(self.device.platform.int_ptr, name)
+            return ctypes.CFUNCTYPE(result, *arguments)(address)
+
+        number, error, event = ctypes.c_uint, ctypes.c_int(), pointer()
+        create = function(b"clCreateCommandBufferKHR", pointer, number, pointer, pointer, pointer)
+        record = function(b"clCommandNDRangeKernelKHR", ctypes.c_int, *[pointer] * 4, number, *[pointer] * 3, number, *[pointer] * 3)
+        finalize = function(b"clFinalizeCommandBufferKHR", ctypes.c_int, pointer)
+        enqueue = function(b"clEnqueueCommandBufferKHR", ctypes.c_int, number, pointer, pointer, number, pointer, pointer)
+        source = """__kernel void k(__global float *o)
+            { float s = *o; for (int i = 0; i < 20000; ++i) s = s * 1.0001f + 0.5f; o[get_global_id(0)] = s; }"""
+        kernel = cl.Kernel(cl.Program(self.context, source).build(), "k")
+        memory = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 4096)
+        kernel.set_args(memory)
+        queues, size = (pointer * 1)(self.queue.int_ptr), (ctypes.c_size_t * 1)(1024)
+        buffer = create(1, ctypes.cast(queues, pointer), None, ctypes.addressof(error))
+        for _ in range(4):
+            record(buffer, None, None, kernel.int_ptr, 1, None, ctypes.addressof(size), None, 0, None, None, None)
+        if error.value or finalize(buffer):
+            return "not made"
+        for _ in range(2):  # the first one includes compiling
+            began = time.monotonic()
+            if enqueue(0, None, buffer, 0, None, ctypes.addressof(event)):
+                return "not run"
+            done = cl.Event.from_int_ptr(event.value)
+            done.wait()
+            wall = time.monotonic() - began
+        return f"START to END of its event {(done.profile.end - done.profile.start) / 1e6} ms, wall time {wall * 1e3:.1f} ms"
 
     def functions(self):
         missing = []
