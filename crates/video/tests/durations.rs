@@ -271,6 +271,20 @@ fn pictures_that_begin_late_without_sound_begin_at_zero() {
 }
 
 #[test]
+fn the_last_picture_stands_until_the_sound_ends() {
+    let folder = Folder::new("sound-longer");
+    for count in [1, 20] {
+        let movie = Movie { stamps_ms: steady(count), sound_ms: Some(3000), ..Movie::default() };
+        let decoder = open(&folder.movie("movie.mkv", &movie), true);
+        let frames: Vec<Frame> = (0..=count).map(|_| next(&decoder).expect("it is repeated")).collect();
+        let (last, again) = (&frames[count - 1], &frames[count]);
+        let length_ms = (again.pts_ns - frames[0].pts_ns) / 1_000_000;
+        assert_eq!((again.movie_s, last.pts_ns + last.duration_ns), (0.0, again.pts_ns), "{count}");
+        assert!((2990..=3010).contains(&length_ms), "{count} pictures: {length_ms}");
+    }
+}
+
+#[test]
 fn a_duration_that_nobody_states_is_known_at_the_end() {
     let folder = Folder::new("no-duration");
     let movie = Movie { stamps_ms: steady(50), ..Movie::default() };
