@@ -268,12 +268,13 @@ impl Pass {
 
     /// Returns the end of the movie, in nanoseconds: that of its last picture or of its sound, as far as they have been read.
     pub(crate) fn movie_end_ns(&self) -> i64 {
-        let (end_ns, container) = (self.end_ns(), self.source.container());
-        let sound_ns = self.source.demuxer().extent().sound_end_ns.zip(self.timeline.origin_ns());
+        let (end_ns, origin) = (self.end_ns(), self.timeline.origin_ns());
+        let sound_ns = self.source.demuxer().extent().sound_end_ns.zip(origin);
         let sound_ns = sound_ns.map_or(i64::MIN, |(sound_ns, origin)| sound_ns.saturating_sub(origin));
-        // Around a jump of time stamps the sound's may belong to another origin.
+        // After a jump of time stamps the sound's may belong to another origin.
+        let has_jumped = origin != self.start_timeline.origin_ns();
         let is_near = sound_ns.saturating_sub(end_ns) <= MAX_JUMP_FORWARD_NS;
-        if is_near || !container.allows_jumps() { end_ns.max(sound_ns) } else { end_ns }
+        if is_near || !has_jumped { end_ns.max(sound_ns) } else { end_ns }
     }
 
     /// Returns true if the file was read to its end.

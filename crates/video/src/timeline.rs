@@ -18,7 +18,8 @@ pub(super) struct Timeline {
     /// The time stamp of the movie's first frame, which is shown from position 0 on; `None` before it, and where another origin
     /// counts.
     first_ns: Option<i64>,
-    /// The position of the last frame in nanoseconds; `None` before the first frame and after a seek.
+    /// The position of the last frame in nanoseconds, of the movie's first frame by its time stamp; `None` before the first frame and
+    /// after a seek.
     last_ns: Option<i64>,
     /// The expected duration of the last frame in nanoseconds; 0 before the first frame and after a seek.
     last_duration_ns: i64,
@@ -69,7 +70,11 @@ impl Timeline {
                 self.begin(stamp_ns, None, 0);
                 0
             }
-            (Some(_), None) if stamp_ns <= self.first_ns => 0,
+            (Some(_), None) if stamp_ns <= self.first_ns => {
+                // The next frame follows the time stamp, so that the time between them is no jump.
+                (self.last_ns, self.last_duration_ns) = (Some(self.lead_ns()), duration_ns);
+                return 0;
+            }
             (Some(origin), None) => stamp_ns.map_or(0, |stamp| stamp.saturating_sub(origin)).max(0),
             (Some(origin), Some(last)) => {
                 let expected = last.saturating_add(self.last_duration_ns.max(1));
@@ -159,6 +164,11 @@ mod tests {
         assert_eq!(timeline.after_seek(500 * MS).position(Some(3080 * MS), 40 * MS), 2580 * MS);
         // On another origin, after a jump, no frame is the first one.
         assert_eq!(timeline.after_seek(0).position(Some(3000 * MS), 40 * MS), 3000 * MS);
+        // A lead of more than the largest step is no jump.
+        let mut timeline = Timeline::new(true);
+        timeline.begin(Some(20_000 * MS), Some(0), 60_000 * MS);
+        let positions = [20_000, 20_040, 80_000].map(|ms| timeline.position(Some(ms * MS), 40 * MS) / MS);
+        assert_eq!(positions, [0, 20_040, 20_080]);
     }
 
     #[test]

@@ -73,6 +73,8 @@ impl Container {
             *latest = end_ns.max(*latest);
         }
         let Some(file_ns) = self.file_end_ns() else { return played_ns };
+        // A fragmented MP4 states the sum of its fragments.
+        let file_ns = if self.states_end() { file_ns.max(played_ns.unwrap_or(i64::MIN)) } else { file_ns };
         let is_of_others = others_ns.is_some_and(|end_ns| end_ns.saturating_add(SECOND_NS / 10) >= file_ns);
         Some(played_ns.filter(|_| is_of_others && self.stream_duration_s().is_some()).unwrap_or(file_ns))
     }
@@ -88,12 +90,12 @@ impl Container {
     }
 
     /// Returns true if the duration of the file is the time stamp of its end, wherever the first picture is. So it is by
-    /// definition in MP4 and QuickTime; the writers of Matroska differ, and FFmpeg's states the end.
+    /// definition in MP4, QuickTime and NUT; the writers of Matroska differ, and FFmpeg's states the end.
     fn states_end(&self) -> bool {
         let input = self.input.format();
         let is = |name| input.name().split(',').any(|part| part == name);
         let by_ffmpeg = self.input.metadata().get("encoder").is_some_and(|writer| writer.starts_with("Lavf"));
-        is("mov") || (is("matroska") && by_ffmpeg)
+        is("mov") || is("nut") || (is("matroska") && by_ffmpeg)
     }
 
     /// Returns the time stamp of the sound's beginning in nanoseconds as the file states it.
