@@ -96,6 +96,10 @@ make_system() {
         echo "deb $archive $suite main${components:+ $components}"
         if [[ $suite != sid ]]; then echo "deb $archive $suite-updates main${components:+ $components}"; fi
     } > "$folder/etc/apt/sources.list" || return 1
+    # The lists of sid expire after a week, and a mirror may be behind.
+    if [[ $suite == sid ]]; then
+        echo 'Acquire::Check-Valid-Until "false";' > "$folder/etc/apt/apt.conf.d/no-expiry" || return 1
+    fi
     # Copies replace links, whose targets do not exist in a bare system.
     for file in /etc/resolv.conf /etc/ssl/certs/ca-certificates.crt; do
         if [[ -e $file ]]; then cp -L --remove-destination "$file" "$folder$file" || return 1; fi

@@ -35,6 +35,22 @@ fn panels_fold_by_themselves_in_a_small_window_and_by_click() {
     assert_eq!(fixture.click_pause(), [Action::TogglePause]);
 }
 
+/// Remarks are also a banner; a note is not.
+#[test]
+fn remarks_and_notes_about_the_movie_stand_in_the_stages() {
+    let (remark, note) = ("wide gamut (BT.2020)", "2 packets are marked as damaged");
+    let mut fixture = Fixture::new(SIZES[0]);
+    fixture.movie.remarks = vec![remark.to_owned()];
+    fixture.movie.note = Some(note.to_owned());
+    fixture.turn(Panel::Stages, true);
+    for text in [remark, note] {
+        assert!(fixture.find(text).is_some(), "{text}: {:?}", fixture.texts);
+    }
+    fixture.movie.note = None;
+    fixture.pass(vec![]);
+    assert!(fixture.find(note).is_none() && fixture.find(remark).is_some());
+}
+
 /// Returns egui's identifier of the area of a panel.
 fn cover_of(panel: Panel) -> egui::Id {
     let name = if panel == Panel::Numbers { "headline" } else { panel.name() };
