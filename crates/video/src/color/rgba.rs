@@ -1,7 +1,7 @@
 //! Converts a decoded picture of any format to RGBA8 on the CPU: full range, rows without gaps.
 //!
 //! All YCbCr, grey and RGB pictures are converted by `rows`, byte for byte as the contract of [`color`](crate::color) requires:
-//! from their own planes where [`layout_of`](super::planes::layout_of) covers these, otherwise from planes that [`samples`] makes
+//! from their own planes where [`layout_of`](super::planes::layout_of) covers these, otherwise from planes that [`samples`](super::samples) makes
 //! of them. Every channel is within 2 levels of the exact value by the matrix and range of [`matrix`](super::matrix), clipped to 0
 //! to 255, of any code triple. Alpha that is not part of a layout is read apart, and multiplied as in [`alpha`](super::alpha).
 //!
