@@ -11,7 +11,9 @@ use super::trial::{Times, add_elapsed};
 use super::types::{Case, Form, Type, Widths};
 use super::values::COUNT_MULTIPLE;
 use base::error::{Error, Result};
-use opencl::cl::{self, Buffer, ClContext, Device, DeviceInfo, Status, enqueue_unmap, failed, flush};
+use opencl::cl::{
+    self, Buffer, ClContext, Device, DeviceInfo, DeviceKind, Status, enqueue_unmap, failed, flush,
+};
 use opencl::kernel::{Kernel, Value, enqueue, expect_types};
 use opencl::memory::allocation_flags;
 use opencl::program;
@@ -21,6 +23,9 @@ pub const KERNEL_FILE: &str = "conversions/01_all_forms.cl";
 /// The least size in bytes of a canary, an area of known bytes before, between or after the outputs that shows writes outside
 /// them. Outputs are aligned to this size.
 const MIN_CANARY_BYTES: usize = 4096;
+/// The maximum count of numbers that a work-item converts in one launch. A number takes at most four rounds of a kernel's loops,
+/// and all loops of a work-item together may end after 65,535 rounds without an error (rusticl 22.3).
+const MAX_NUMBERS_PER_ITEM: usize = 4096;
 
 /// The floating-point capabilities of a device.
 #[derive(Debug, Clone, Copy)]
@@ -149,7 +154,7 @@ pub(crate) fn options(device: &DeviceInfo, from: Type, to: Type) -> String {
         from.name(),
         to.name(),
         u8::from(to.is_integer()),
-        u8::from(device.kind == opencl::cl::DeviceKind::Cpu)
+        u8::from(device.kind == DeviceKind::Cpu)
     );
     for (of, word) in [(Type::Half, " -DHALF"), (Type::Double, " -DDOUBLE")] {
         if from == of || to == of {
@@ -272,13 +277,20 @@ impl TestBuffers {
 
 /// Returns the number of work-items of a launch, and of a work-group.
 fn work_size(device: &DeviceInfo, count: usize) -> (usize, usize) {
-    if device.kind == opencl::cl::DeviceKind::Cpu {
-        // A few ranges of numbers for each core.
-        return ((device.units as usize * 4).min(count / COUNT_MULTIPLE).max(1), 1);
+    let items = work_items(device.kind, device.units, count).min(count / COUNT_MULTIPLE).max(1);
+    if device.kind == DeviceKind::Cpu {
+        return (items, 1);
     }
     let group = device.max_work_group_size.clamp(1, 256);
-    let most = device.units.max(1) as usize * 2048;
-    ((count / COUNT_MULTIPLE).clamp(1, most).next_multiple_of(group), group)
+    (items.next_multiple_of(group), group)
+}
+
+/// Returns the number of work-items that share `count` numbers: as many as a device with `units` compute units needs to be busy,
+/// and more if there would be too many numbers for each.
+pub(super) fn work_items(kind: DeviceKind, units: u32, count: usize) -> usize {
+    // On a CPU a few ranges of numbers for each core.
+    let per_unit = if kind == DeviceKind::Cpu { 4 } else { 2048 };
+    (units.max(1) as usize * per_unit).max(count.div_ceil(MAX_NUMBERS_PER_ITEM))
 }
 
 /// Returns how many of `bytes`, which lie `from` bytes behind the beginning of the buffer, no longer hold junk.
@@ -330,7 +342,30 @@ fn compare(
 
 #[cfg(test)]
 mod tests {
+    use super::super::run::PART_NUMBERS;
     use super::*;
+
+    #[test]
+    fn loops_of_a_work_item_stay_short() {
+        let forms = [1, 1, 2, 3, 4, 8, 16]; // of the widths and of the assignment
+        for kind in [DeviceKind::Cpu, DeviceKind::Gpu, DeviceKind::Accelerator] {
+            for units in [0, 1, 2, 64] {
+                let device = DeviceInfo { kind, units, ..DeviceInfo::made_up() };
+                for count in
+                    [1, 47, 999, 1 << 20, PART_NUMBERS].map(|n: usize| n.next_multiple_of(COUNT_MULTIPLE))
+                {
+                    let (items, group) = work_size(&device, count);
+                    let rounds: usize = forms.iter().map(|width| (count / width).div_ceil(items)).sum();
+                    assert!(rounds <= 16_384, "{kind:?}, {units} units, {count} numbers: {rounds} rounds");
+                    assert_eq!(
+                        (items % group, items > 0),
+                        (0, true),
+                        "{kind:?}, {units} units, {count} numbers"
+                    );
+                }
+            }
+        }
+    }
 
     #[test]
     fn an_uncompiled_case_is_an_error() {

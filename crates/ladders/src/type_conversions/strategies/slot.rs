@@ -8,11 +8,11 @@ use std::time::Instant;
 use ocl::ffi;
 
 use super::{CONVERSION, THREAD_PART_NUMBERS, WIDTHS};
-use crate::type_conversions::device::options;
+use crate::type_conversions::device::{options, work_items};
 use base::error::Result;
 use base::timing::log::{self, Event};
 use ladder::measure::device_spans;
-use opencl::cl::{self, Buffer, ClContext, Queue, Status, enqueue_unmap, failed, flush};
+use opencl::cl::{self, Buffer, ClContext, DeviceKind, Queue, Status, enqueue_unmap, failed, flush};
 use opencl::kernel::{Kernel, Value, enqueue};
 use opencl::memory::allocation_flags;
 use opencl::program;
@@ -29,8 +29,8 @@ fn conversion_error(status: Status) -> base::error::Error {
 #[derive(Debug)]
 pub struct Kernels {
     kernels: Vec<(&'static str, Mutex<Kernel>)>,
-    /// The maximum number of work-items in one launch.
-    items: usize,
+    /// The kind of the device, and its number of compute units.
+    device: (DeviceKind, u32),
     /// The count of numbers that a work-item converts at once.
     each: usize,
     /// The number of work-items in a work-group.
@@ -56,10 +56,8 @@ impl Kernels {
             Ok((*name, Mutex::new(kernel)))
         };
         let kernels = names.iter().map(kernel).collect::<Result<_>>()?;
-        let units = cl.device.info.units.max(1) as usize;
-        let items = if cl.is_cpu() { units * 4 } else { units * 2048 };
         let (group, each) = (group.max(1), if names == ALL_WIDTHS { 16 } else { 1 });
-        Ok(Self { kernels, items: items.next_multiple_of(group), each, group })
+        Ok(Self { kernels, device: (cl.device.info.kind, cl.device.info.units), each, group })
     }
 }
 
@@ -165,8 +163,10 @@ impl Slot {
             index += 1;
         }
         // No more work-items than have something to do, since each adds to the counts.
-        let useful = numbers.first().map_or(1, |count| (*count as usize).div_ceil(kernels.each).max(1));
-        let items = kernels.items.min(useful.next_multiple_of(kernels.group));
+        let count = numbers.first().map_or(1, |count| *count as usize);
+        let useful = count.div_ceil(kernels.each).max(1);
+        let (kind, units) = kernels.device;
+        let items = work_items(kind, units, count).min(useful).next_multiple_of(kernels.group);
         let (items, group) = ([items, 1, 1], [kernels.group, 1, 1]);
         // SAFETY: the arguments are set, and the kernels look at the count.
         Ok(Some(unsafe { enqueue(&self.queue, &kernel, 1, items, group) }.map_err(conversion_error)?))
