@@ -280,11 +280,7 @@ fn an_mp4_with_late_pictures_lasts_until_its_last_picture() {
 fn pictures_that_begin_late_without_sound_begin_at_zero() {
     let folder = Folder::new("empty-edit");
     for name in ["a.mp4", "a.mov", "a.mkv", "a.ts", "a.nut", "a.flv"] {
-        let codec = match name {
-            "a.ts" => Id::MPEG4,
-            "a.flv" => Id::FLV1,
-            _ => Id::MPEG4,
-        };
+        let codec = if name == "a.flv" { Id::FLV1 } else { Id::MPEG4 };
         let movie = Movie { codec, offset_ms: 1000, stamps_ms: steady(25), ..Movie::default() };
         let (positions, [stated, seen]) = play(&folder.movie(name, &movie));
         let told = format!("{name}: {positions:?}, {stated:?}, {seen:?}");
@@ -326,9 +322,8 @@ fn a_duration_that_nobody_states_is_known_at_the_end() {
 fn a_file_that_grows_is_followed() {
     let folder = Folder::new("growing");
     for name in ["a.ts", "a.mkv"] {
-        let codec = if name == "a.ts" { Id::MPEG4 } else { Id::MPEG4 };
         let track = Track { span_ms: (0, 8000), ..Track::default() };
-        let movie = Movie { codec, stamps_ms: steady(200), tracks: vec![track], ..Movie::default() };
+        let movie = Movie { stamps_ms: steady(200), tracks: vec![track], ..Movie::default() };
         let bytes = std::fs::read(folder.movie(name, &movie)).unwrap();
         let (half, rest) = bytes.split_at(bytes.len() / 2);
         let path = folder.with(&format!("growing-{name}"), half);
