@@ -1,10 +1,12 @@
-//! `clreel check-kernels`: data races and bad accesses by Oclgrind. Without Oclgrind only the error message is tested.
+//! `clreel check-kernels`: data races and bad accesses by Oclgrind. Without Oclgrind only the error message is tested, and the
+//! tests are counted as skipped.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use crate::common::window::{clreel, wait_for_exit};
 use testkit::movie::Folder;
+use testkit::programs;
 
 /// Returns `03_flat.cl` with the first `from` replaced by `to`.
 fn flat(from: &str, to: &str) -> String {
@@ -32,17 +34,17 @@ fn check(folder: &Folder, arguments: &[&str]) -> (Option<i32>, String, String) {
     (code, std::fs::read_to_string(stdout).unwrap(), stderr)
 }
 
-/// Returns true if Oclgrind is installed.
-pub fn is_installed() -> bool {
-    let path = std::env::var_os("PATH").unwrap();
-    std::env::split_paths(&path).any(|bin| bin.join("oclgrind").is_file())
+/// Returns true if Oclgrind is installed; otherwise the calling test is counted as skipped.
+#[track_caller]
+pub fn has_oclgrind() -> bool {
+    programs::has(&["oclgrind"])
 }
 
 #[test]
 fn oclgrind_finds_injected_faults_and_none_in_the_built_in_kernels() {
     let folder = Folder::new("check-shipped");
     let (code, stdout, stderr) = check(&folder, &[]);
-    if !is_installed() {
+    if !has_oclgrind() {
         assert!(code == Some(1) && stderr.contains("Oclgrind is not installed."), "{stderr}");
         return;
     }
@@ -71,7 +73,7 @@ fn oclgrind_finds_injected_faults_and_none_in_the_built_in_kernels() {
 
 #[test]
 fn a_hang_or_build_failure_does_not_stop_checks_of_other_variants() {
-    if !is_installed() {
+    if !has_oclgrind() {
         return;
     }
     let folder = Folder::new("check-others");
@@ -111,7 +113,7 @@ fn variants_that_cannot_be_checked_are_reported_with_the_reason() {
         assert_eq!((got, stdout.as_str()), (Some(code), ""), "{arguments:?}: {stderr}");
         assert!(stderr.contains(reason), "{arguments:?}: {stderr}");
     }
-    if is_installed() {
+    if has_oclgrind() {
         let (code, stdout, stderr) = check(&folder, &["--variant", "auto,planar"]);
         assert_eq!((code, stdout.lines().count()), (Some(0), 2), "{stdout}{stderr}");
         assert!(stderr.starts_with("clreel: Skipped: 'auto' "), "{stderr}");

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::window::{Display, Session, clreel, json};
+use crate::common::window::{Display, Session, clreel, json, presented_frames};
 use ladders::cloth::model::{Figure, SHIRT_VERTICES};
 use serde_json::Value;
 use testkit::layer;
@@ -98,13 +98,13 @@ fn vertices_are_written_to_opengl_buffers_and_all_are_released() {
             .map(|function| handovers(&log, function, army));
         assert!(acquired > 8 && acquired == released, "{army}: {acquired} acquired, {released} released");
     }
-    assert!(layer::calls(&log, "misuse").is_empty());
+    layer::assert_no_misuse(&log, "");
     assert_recorded_steps(&json(&stats), &json(&trace));
 }
 
 /// Asserts that statistics and trace have every step under its own name.
 fn assert_recorded_steps(stats: &Value, trace: &Value) {
-    let frames = stats["frames"].as_array().unwrap();
+    let frames = presented_frames(stats);
     let shared = frames.iter().map(|frame| &frame["cloth"]).filter(|cloth| cloth["acquire"].is_number());
     let mut count = 0;
     for cloth in shared {
@@ -171,6 +171,7 @@ fn a_buffer_that_cannot_be_shared_is_copied_with_the_reason() {
             all.join(" ").contains(reason)
         });
         session.quit();
+        layer::assert_written(&log);
         assert_eq!(handovers(&log, "clEnqueueAcquireGLObjects", 1), 0, "{options:?}");
     }
 }

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::window::{Display, Session, Text, clip, clreel, json, png, succeed};
+use crate::common::window::{Display, Session, Text, clip, clreel, json, png, presented_frames, succeed};
 use box_filter::VariantId;
 use serde_json::Value;
 use testkit::layer;
@@ -60,7 +60,7 @@ impl Setup {
         let stderr = succeed(command);
         let stats = json(&stats);
         // The frame on the screen at the end.
-        let at = stats["frames"].as_array().unwrap().last().unwrap()["pts_s"].as_f64().unwrap();
+        let at = presented_frames(&stats).last().unwrap()["pts_s"].as_f64().unwrap();
         (png(&picture).2, at, stats, stderr)
     }
 
@@ -245,7 +245,7 @@ fn shared_frames_are_not_read_back_to_the_host() {
         layer::calls(&log, "clEnqueueReleaseGLObjects").len(),
     );
     assert!(acquired >= 45 && acquired == released, "{acquired} acquired, {released} released");
-    assert!(layer::calls(&log, "misuse").is_empty());
+    layer::assert_no_misuse(&log, "");
     // The same count finds the copies of the path without sharing.
     assert!(reads(&run(&["--no-sharing"])) >= 45);
 }
@@ -274,7 +274,7 @@ fn change_all(gl: &str) {
     session.quit();
     let stats = json(&stats);
     assert_eq!(stats["sharing"], "zero-copy", "{}", stats["sharing_reason"]);
-    assert!(layer::calls(&log, "misuse").is_empty());
+    layer::assert_no_misuse(&log, "");
 }
 
 #[test]
@@ -476,7 +476,7 @@ fn failures_during_a_frame_are_recovered_from() {
         assert_eq!(stats["sharing"], sharing, "{plan}: {stderr}");
         assert_eq!(stats["device"]["index"], 0, "{plan}: {stderr}");
         // The filter runs again at the end.
-        let last = stats["frames"].as_array().unwrap().last().unwrap().clone();
+        let last = presented_frames(&stats).last().unwrap().clone();
         assert_eq!(last["variant"], "running-sum", "{plan}: {stderr}");
     }
 }
@@ -498,7 +498,7 @@ fn a_device_that_keeps_failing_is_replaced_by_another() {
         assert!(is_on_screen(&shown, &said), "{plan}: not on the screen: {shown:?}");
         assert_eq!(stats["device"]["name"], other.as_str(), "{plan}: {stderr}");
         assert_eq!(stats["sharing"], "zero-copy", "{plan}: {stderr}");
-        let last = stats["frames"].as_array().unwrap().last().unwrap().clone();
+        let last = presented_frames(&stats).last().unwrap().clone();
         assert_eq!(last["variant"], "running-sum", "{plan}: {stderr}");
     }
 }
@@ -515,7 +515,7 @@ fn without_device_memory_the_movie_plays_unfiltered() {
         command.arg(&movie).args(["--variant", "running-sum", "--frames", "45", "--stats"]).arg(&stats);
         let stderr = succeed(command);
         assert!(stderr.contains("CL_MEM_OBJECT_ALLOCATION_FAILURE"), "{plan}: {stderr}");
-        let last = json(&stats)["frames"].as_array().unwrap().last().unwrap().clone();
+        let last = presented_frames(&json(&stats)).last().unwrap().clone();
         assert_eq!(last["variant"], "off", "{plan}: {stderr}");
     }
 }

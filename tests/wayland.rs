@@ -1,5 +1,5 @@
 //! The window on a headless Wayland compositor: keys, sizes, scale 2, and its end while it is hidden. No time is asserted.
-//! Without sway and wtype the tests are skipped.
+//! Without sway and wtype the tests are skipped, and `./dev test` counts them.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};

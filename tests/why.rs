@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 use testkit::movie::Folder;
 
-use crate::check_kernels::is_installed;
+use crate::check_kernels::has_oclgrind;
 use crate::common::ladder::{clreel, rows};
 use testkit::layer;
 
@@ -83,7 +83,7 @@ fn without_oclgrind(folder: &Folder, command: &mut Command) {
 
 #[test]
 fn too_few_work_items_are_named() {
-    if !is_installed() {
+    if !has_oclgrind() {
         return;
     }
     let said = sentences("few", FEW, |_, _| ());
@@ -92,7 +92,7 @@ fn too_few_work_items_are_named() {
 
 #[test]
 fn strided_accesses_are_named() {
-    if !is_installed() {
+    if !has_oclgrind() {
         return;
     }
     let said = sentences("strided", STRIDED, |_, _| ());
@@ -125,7 +125,7 @@ fn nothing_is_said_where_nothing_is_known() {
     for (name, statements) in [("plain", PLAIN), ("few-unknown", FEW), ("strided-unknown", STRIDED)] {
         assert_eq!(sentences(name, statements, without_oclgrind), [""; 0], "{name}");
     }
-    if is_installed() {
+    if has_oclgrind() {
         assert_eq!(sentences("plain-known", PLAIN, |_, _| ()), [""; 0], "nothing is wrong with it");
     }
 }

@@ -1,9 +1,9 @@
-//! The formulas of reads and writes ([`Ladder::work`]) against Oclgrind's count of the same launches. Without Oclgrind nothing is
-//! counted.
+//! The formulas of reads and writes ([`Ladder::work`]) against Oclgrind's count of the same launches. Without Oclgrind the
+//! tests are skipped.
 
 use serde_json::{Value, json};
 
-use crate::check_kernels::is_installed;
+use crate::check_kernels::has_oclgrind;
 use crate::common::ladder::clreel;
 use box_filter::{BoxFilter, VariantId};
 use ladder::runner::Ladder;
@@ -11,11 +11,15 @@ use ladder::variant::Variant;
 use ladders::matmul::Matmul;
 use ladders::reduction::REDUCTION;
 use opencl::cl::DeviceKind;
+use testkit::programs;
+
+/// The launches with which Oclgrind 21.10 itself crashes now and then: ladder, variant, and true for the code for CPUs.
+const CRASHES: &[(&str, &str, bool)] = &[("box_filter", "running-sum", true)];
 
 /// Counts a variant's kernels in each of `cases`, with the code for CPUs or for graphics cards; returns a list of formulas and counts.
-/// Returns `None` if Oclgrind itself crashes three times, as Oclgrind 21.10 does with some launches.
+/// Returns `None` if Oclgrind itself crashes each time, and [`CRASHES`] has the launch: then the test is counted as skipped.
 fn count(ladder: &str, id: &str, cpu: bool, cases: &[String]) -> Option<Vec<Value>> {
-    for _ in 0..3 {
+    for _ in 0..6 {
         let mut command = clreel(&["count-kernels", ladder, id]);
         command.args(cases).args(cpu.then_some("--cpu")).env_remove("CLREEL_KERNELS");
         let output = command.output().unwrap();
@@ -25,8 +29,24 @@ fn count(ladder: &str, id: &str, cpu: bool, cases: &[String]) -> Option<Vec<Valu
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(errors.contains("Oclgrind crashed in the sandbox"), "{ladder} {id}, cpu {cpu}: {errors}");
     }
-    eprintln!("not counted: {ladder} {id}, cpu {cpu}: Oclgrind crashes");
+    leave_out(ladder, id, cpu);
     None
+}
+
+/// Counts a launch with which Oclgrind crashes as skipped.
+///
+/// # Panics
+/// Panics if [`CRASHES`] does not have it.
+fn leave_out(ladder: &str, id: &str, cpu: bool) {
+    let what = format!("Oclgrind crashes with {ladder} {id}, cpu {cpu}");
+    assert!(CRASHES.contains(&(ladder, id, cpu)), "{what}");
+    programs::skip(&what);
+}
+
+#[test]
+#[should_panic(expected = "Oclgrind crashes with box_filter flat, cpu true")]
+fn a_launch_that_crashes_oclgrind_is_a_failure() {
+    leave_out("box_filter", "flat", true);
 }
 
 /// Compares the formula of a launch with its count, to the element in images and to the byte in buffers.
@@ -53,29 +73,30 @@ fn compare_all<L: Ladder>(ladder: &L, skipped: &[&str], cases: &[L::Case]) {
     let name = L::INFO.name;
     let cases: Vec<String> = cases.iter().map(|case| serde_json::to_string(case).unwrap()).collect();
     let has_code = |variant: &&Variant<L::Code, L::Host>| variant.code(DeviceKind::Cpu).is_some();
-    let mut compared = 0;
+    let (mut compared, mut expected) = (0, 0);
     for variant in ladder.variants().iter().filter(has_code).filter(|variant| !skipped.contains(&variant.id))
     {
         for cpu in [true, false] {
             let Some(counted) = count(name, variant.id, cpu, &cases) else { continue };
+            expected += cases.len();
             assert_eq!(counted.len(), cases.len(), "{}", variant.id);
-            for (case, entry) in cases.iter().zip(&counted).filter(|(_, entry)| !entry["work"].is_null()) {
+            for (case, entry) in cases.iter().zip(&counted) {
                 let what = format!("{name} {}, cpu {cpu}, {case}", variant.id);
                 let launches =
                     |list: &Value| list.as_array().unwrap_or_else(|| panic!("{what}: {entry}")).clone();
                 let (formulas, counts) = (launches(&entry["work"]["launches"]), launches(&entry["launches"]));
-                assert_eq!(formulas.len(), counts.len(), "{what}");
+                assert!(!formulas.is_empty() && formulas.len() == counts.len(), "{what}: {entry}");
                 formulas.iter().zip(&counts).for_each(|(formula, count)| compare(&what, formula, count));
                 compared += 1;
             }
         }
     }
-    assert!(compared >= 6 * cases.len(), "{compared}");
+    assert!(compared == expected && compared >= 2 * 6 * cases.len(), "{compared} of {expected}");
 }
 
 #[test]
 fn formulas_of_the_box_filter_are_oclgrinds_count() {
-    if !is_installed() {
+    if !has_oclgrind() {
         return;
     }
     let cases: Vec<_> = [(37, 11), (21, 13)]
@@ -87,7 +108,7 @@ fn formulas_of_the_box_filter_are_oclgrinds_count() {
 
 #[test]
 fn formulas_of_matmul_are_oclgrinds_count() {
-    if !is_installed() {
+    if !has_oclgrind() {
         return;
     }
     let shapes = [json!({ "m": 37, "n": 21, "k": 19 }), json!({ "m": 5, "n": 61, "k": 260 })];
@@ -96,7 +117,7 @@ fn formulas_of_matmul_are_oclgrinds_count() {
 
 #[test]
 fn formulas_of_the_reduction_are_oclgrinds_count() {
-    if !is_installed() {
+    if !has_oclgrind() {
         return;
     }
     let pictures = [(67, 33, 16), (132, 129, 64), (131, 65, 32)];

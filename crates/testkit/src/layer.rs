@@ -17,6 +17,30 @@ pub fn environment(options: &[(&str, &str)]) -> Vec<(String, OsString)> {
     environment
 }
 
+/// Returns true if this process was started with the variables of [`environment`].
+pub fn is_active() -> bool {
+    std::env::vars_os().any(|(name, _)| name.to_string_lossy().starts_with("CLREEL_LAYER_"))
+}
+
+/// Asserts that the layer has recorded no misuse in a process that has ended.
+///
+/// # Panics
+/// Panics if it has, or if its log is missing or empty: then nothing was recorded.
+pub fn assert_no_misuse(log: &Path, case: &str) {
+    assert_written(log);
+    let misuse = calls(log, "misuse");
+    assert!(misuse.is_empty(), "{case}: {misuse:?}");
+}
+
+/// Asserts that the layer has written its log in a process that has ended.
+///
+/// # Panics
+/// Panics if the log is missing or empty.
+pub fn assert_written(log: &Path) {
+    let length = std::fs::metadata(log).map_or(0, |file| file.len());
+    assert!(length > 0, "the layer has written nothing to {}", log.display());
+}
+
 /// Returns the lines of the layer's log for `function`.
 pub fn calls(log: &Path, function: &str) -> Vec<String> {
     let text = std::fs::read_to_string(log).unwrap_or_default();

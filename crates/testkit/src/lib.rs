@@ -11,6 +11,7 @@ pub mod layer;
 pub mod movie;
 pub mod native;
 pub mod pair;
+pub mod programs;
 pub mod shape;
 pub mod sway;
 pub mod track;

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::programs;
+
 /// The user and the group that run sway if root runs the tests: sway refuses to run as root.
 const NOBODY: u32 = 65534;
 /// The output has 1280×720 pixels. Windows keep the size that the program gives them.
@@ -28,19 +30,17 @@ pub struct Sway {
 }
 
 impl Sway {
-    /// Starts a compositor. Prints a message and returns `None` if sway or wtype is not installed.
+    /// Starts a compositor. Returns `None` if the calling test is to be skipped, since sway or wtype is not installed.
     ///
     /// # Panics
-    /// Panics if sway does not start.
+    /// Panics if sway does not start, and as [`programs::has`] does.
+    #[track_caller]
     pub fn start() -> Option<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let is_installed =
-            |name: &str| std::env::split_paths(&path).any(|folder| folder.join(name).is_file());
-        if let Some(missing) = ["sway", "swaymsg", "wtype"].into_iter().find(|name| !is_installed(name)) {
-            eprintln!("skipped: {missing} is not installed; ./dev test installs it");
+        if !programs::has(&["sway", "swaymsg", "wtype"]) {
             return None;
         }
+        let path = std::env::var_os("PATH").unwrap_or_default();
         let name = format!("clreel-sway-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let folder = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&folder).unwrap();

@@ -108,17 +108,12 @@ impl Side {
     }
 }
 
-/// Returns true in a process started by [`run_under_layer`], where the tests' OpenCL layer is loaded. With `--include-ignored`,
-/// the tests for that process also run in a process without the layer.
-fn is_child() -> bool {
-    std::env::args().any(|argument| argument == "--ignored")
-}
-
 /// The part of [`shared_and_copied_vertices_are_the_same_picture`] that runs in a child process with the OpenCL layer.
 #[test]
 #[ignore = "runs under the layer, in a process of its own"]
 fn under_the_layer() {
-    if !is_child() {
+    // With `--ignored` or `--include-ignored` it also runs in a process without the layer.
+    if !layer::is_active() {
         return;
     }
     let headless = Headless::new().unwrap();
@@ -185,7 +180,7 @@ fn shared_and_copied_vertices_are_the_same_picture() {
     let handed = ["clEnqueueAcquireGLObjects", "clEnqueueReleaseGLObjects"].map(vertices);
     let twice = (1..FRAMES).filter(|n| is_twice(*n)).count();
     assert_eq!(handed, [ARMIES.len() * (FRAMES - 1 + twice); 2]);
-    assert!(layer::calls(&log, "misuse").is_empty());
+    layer::assert_no_misuse(&log, "");
     std::fs::remove_file(log).unwrap();
 }
 
@@ -233,7 +228,7 @@ fn plan() -> String {
 #[test]
 #[ignore = "runs under the layer, in a process of its own"]
 fn refused_under_the_layer() {
-    if !is_child() {
+    if !layer::is_active() {
         return;
     }
     let headless = Headless::new().unwrap();
@@ -276,6 +271,6 @@ fn where_the_driver_refuses_a_later_handover_vertices_are_copied_from_then_on() 
     let options = [("FAIL", plan.as_str()), ("FAIL_WHILE", COUNTS)];
     let log = run_under_layer("refused_under_the_layer", &options);
     assert_eq!(layer::calls(&log, "planned-failure").len(), REFUSALS.len());
-    assert!(layer::calls(&log, "misuse").is_empty());
+    layer::assert_no_misuse(&log, "");
     std::fs::remove_file(log).unwrap();
 }

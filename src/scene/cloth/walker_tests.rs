@@ -96,7 +96,7 @@ fn armies_come_and_go_and_wild_orders_leave_them_sane() {
 
 #[test]
 fn another_device_goes_on_where_the_one_before_was_and_each_step_changes_sides() {
-    let Some(device) = list_devices().into_iter().next() else { return };
+    let device = list_devices().into_iter().next().expect("an OpenCL device");
     let cl = ClContext::new(&device, Sources::default()).unwrap();
     let (mut plain, mut simulation) = (ArmySimulation::default(), ArmySimulation::default());
     let mut worst = 0.0_f32;

@@ -80,7 +80,9 @@ fn cloth_stays_sane_whatever_happens_and_comes_to_rest_in_its_place() {
 /// Runs this test on each device of the machine.
 #[test]
 fn cloth_stays_sane_on_a_device() {
-    for device in list_devices() {
+    let devices = list_devices();
+    assert!(!devices.is_empty(), "an OpenCL device");
+    for device in devices {
         let cl = ClContext::new(&device, Sources::default()).unwrap();
         stays_sane(Chain::new(1, Some(&cl)).unwrap(), 10_000);
     }
@@ -149,8 +151,8 @@ fn furthest(a: &[f32], b: &[f32]) -> f32 {
 
 #[test]
 fn steps_move_between_host_and_device_with_their_state() {
-    let cl = list_devices().first().map(|device| ClContext::new(device, Sources::default()).unwrap());
-    let Some(cl) = cl else { return };
+    let device = list_devices().into_iter().next().expect("an OpenCL device");
+    let cl = ClContext::new(&device, Sources::default()).unwrap();
     let drag = Some(Drag { at: [0.0, 1.0, 0.1], pull: [0.02, 0.01, 0.03], radius: 0.3 });
     // Eight in a vector, and one more.
     let (mut host, mut device) = (Chain::new(9, None).unwrap(), Chain::new(9, Some(&cl)).unwrap());

@@ -1,0 +1,51 @@
+//! Programs that a test needs beside the driver. `./dev test` counts the tests that lack one.
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::panic::Location;
+
+/// The file to which skipped tests add a line: the test, the Debian package that it lacks or `-`, and the reason, with tabs between.
+const SKIPS: &str = "CLREEL_SKIPS";
+
+/// Returns true if a program of this name is in `PATH`.
+pub fn is_installed(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
+/// Returns true if all these programs are installed. Otherwise the calling test must return, and is counted as skipped.
+///
+/// # Panics
+/// Panics if a program is missing and nobody counts skipped tests, as `./dev test` does: a test must not pass without a result.
+#[track_caller]
+pub fn has(programs: &[&str]) -> bool {
+    let Some(missing) = programs.iter().find(|program| !is_installed(program)) else { return true };
+    let package = if *missing == "swaymsg" { "sway" } else { missing };
+    let Some(file) = std::env::var_os(SKIPS) else {
+        panic!(
+            "{missing} is not installed. Install the package {package}, or run ./dev test, which counts skipped tests."
+        );
+    };
+    record(file, package, &format!("{missing} is not installed"), Location::caller());
+    false
+}
+
+/// Counts a part of the calling test as skipped for a reason that no package removes, such as a fault of another program.
+#[track_caller]
+pub fn skip(reason: &str) {
+    eprintln!("skipped: {reason}");
+    if let Some(file) = std::env::var_os(SKIPS) {
+        record(file, "-", reason, Location::caller());
+    }
+}
+
+fn record(file: OsString, package: &str, reason: &str, caller: &Location) {
+    // libtest names a thread by its test, except for the main thread, in which it runs a single test.
+    let thread = std::thread::current();
+    let place = format!("{}:{}", caller.file(), caller.line());
+    let test = thread.name().filter(|name| *name != "main").unwrap_or(&place);
+    let mut file =
+        std::fs::File::options().append(true).create(true).open(file).expect("the file of skipped tests");
+    // One write, since tests of other processes write to it too.
+    file.write_all(format!("{test}\t{package}\t{reason}\n").as_bytes()).expect("the file of skipped tests");
+}
