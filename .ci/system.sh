@@ -82,12 +82,17 @@ read_row() {
     return 1
 }
 
+# can_make_system NAME: reads the row of a system; returns 1 and sets "$why" if this machine lacks what installs it.
+can_make_system() {
+    read_row "$1" || return 1
+    if [[ ! -e ${DEBOOTSTRAP_DIR:-/usr/share/debootstrap}/scripts/$suite ]]; then why="this debootstrap does not know $suite" && return 1; fi
+    if [[ ! -e $keyring ]]; then why="its archive's keys are missing ($keyring)" && return 1; fi
+}
+
 # make_system NAME FOLDER LOG: installs a system. On failure returns 1 or debootstrap's code, and sets "$why".
 make_system() {
     local folder=$2 log=$3 rc=0 file
-    read_row "$1" || return 1
-    if [[ ! -e /usr/share/debootstrap/scripts/$suite ]]; then why="this debootstrap does not know $suite" && return 1; fi
-    if [[ ! -e $keyring ]]; then why="its archive's keys are missing ($keyring)" && return 1; fi
+    can_make_system "$1" || return 1
     run_in_namespace debootstrap --variant=minbase --include=ca-certificates --keyring="$keyring" "$suite" "$folder" "$archive" \
         > "$log" 2>&1 || rc=$?
     if [[ $rc -ne 0 ]]; then why="debootstrap failed: $(tail -n 1 "$log")" && return "$rc"; fi
