@@ -7,9 +7,11 @@ use std::process::{Command, Stdio};
 
 use crate::common::changed_conversions::{ENDLESS_LOOP, TIMEOUT_S};
 use crate::common::window;
-use crate::common::window::{Display, Session, clip, clreel, json, png, succeed, wait_for_exit};
+use crate::common::window::{
+    Display, Session, clip, clreel, json, png, presented_frames, succeed, wait_for_exit,
+};
 use box_filter::VariantId;
-use serde_json::Value;
+use serde_json::{Value, json};
 use testkit::movie::{Folder, Movie, steady};
 
 /// A statement that writes to an unmapped address.
@@ -363,7 +365,7 @@ fn counted_frames_wait_for_the_trial_of_modified_kernels() {
         let mut command = window(&display, &folder, &["--variant", variant, "--frames", "3", "--stats"]);
         command.arg(&stats);
         succeed(command);
-        let frames = json(&stats)["frames"].as_array().unwrap().clone();
+        let frames = presented_frames(&json(&stats)).to_vec();
         assert!(frames.len() == 3 && frames.iter().all(|f| f["variant"] == variant), "{frames:?}");
     }
 }
@@ -704,18 +706,51 @@ const FURTHER_EDITS: &[Edit] = &[
     ),
 ];
 
-/// Returns the longest time between two presented frames between two times (in seconds since 1970), in milliseconds, by
-/// a trace.
-fn longest_gap(trace: &Value, from: f64, to: f64) -> f64 {
+/// Returns the longest time without a presented frame that overlaps an interval (in seconds since 1970), in milliseconds, by a
+/// trace. A gap that begins before the interval or ends after it counts as a whole. Where there is no frame before or after, a
+/// gap begins or ends with the interval.
+pub fn longest_gap(trace: &Value, from: f64, to: f64) -> f64 {
     let began = trace["otherData"]["began_unix_s"].as_f64().unwrap();
     let events = trace["traceEvents"].as_array().unwrap().iter();
-    let mut swaps: Vec<f64> = events
+    let mut times: Vec<f64> = events
         .filter(|event| event["name"] == "swap")
         .map(|event| began + (event["ts"].as_f64().unwrap() + event["dur"].as_f64().unwrap()) / 1e6)
-        .filter(|at| (from..to).contains(at))
         .collect();
-    swaps.sort_by(f64::total_cmp);
-    swaps.windows(2).map(|pair| (pair[1] - pair[0]) * 1e3).fold(0.0, f64::max)
+    if !times.iter().any(|at| *at <= from) {
+        times.push(from);
+    }
+    if !times.iter().any(|at| *at >= to) {
+        times.push(to);
+    }
+    times.sort_by(f64::total_cmp);
+    let overlaps = |pair: &&[f64]| pair[1] > from && pair[0] < to;
+    times.windows(2).filter(overlaps).map(|pair| (pair[1] - pair[0]) * 1e3).fold(0.0, f64::max)
+}
+
+/// Plants freezes in traces.
+#[test]
+fn a_freeze_that_begins_with_the_save_is_a_gap() {
+    let trace = |swaps: &[f64]| {
+        let swap = |at: &f64| json!({ "name": "swap", "ts": at * 1e6 - 500.0, "dur": 500.0 });
+        json!({
+            "otherData": { "began_unix_s": 1000.0 },
+            "traceEvents": swaps.iter().map(swap).collect::<Vec<_>>(),
+        })
+    };
+    let steady = |from: u32, to: u32| (from..to).map(|n| f64::from(n) * 0.04);
+    let gap = |swaps: &[f64]| longest_gap(&trace(swaps), 1002.0, 1006.0).round();
+    assert_eq!(gap(&steady(0, 250).collect::<Vec<_>>()), 40.0);
+    // From the save on, for 3 s; and to the end, or to the end of the trace.
+    let frozen: Vec<_> = steady(0, 51).chain(steady(125, 250)).collect();
+    assert_eq!(gap(&frozen), 3000.0);
+    let frozen: Vec<_> = steady(0, 76).chain(steady(200, 250)).collect();
+    assert_eq!(gap(&frozen), 5000.0);
+    assert_eq!(gap(&steady(0, 76).collect::<Vec<_>>()), 3000.0);
+    // No frame at all, none before the save, and a freeze elsewhere.
+    assert_eq!(gap(&[]), 4000.0);
+    assert_eq!(gap(&steady(100, 250).collect::<Vec<_>>()), 2000.0);
+    let elsewhere: Vec<_> = steady(20, 151).chain(steady(500, 501)).collect();
+    assert_eq!(longest_gap(&trace(&elsewhere), 1002.0, 1006.0 - 0.02).round(), 40.0);
 }
 
 /// Returns start and end of a span of a trace, in milliseconds since the start of the trace.
@@ -817,7 +852,9 @@ fn every_edit_is_judged_and_shown_while_the_movie_plays() {
         }
         session.wait_for_title(edit.runs);
         session.wait_for_frames();
-        made.push((edit.what, number, [from, saved, now()]));
+        let is_accepted =
+            edit.line == EXACT || edit.line.contains("flat differs in") || edit.line.contains("flat exact");
+        made.push((edit.what, number, is_accepted, [from, saved, now()]));
     }
     // The user's own kernel becomes a variant with a key, is marked as different, and disappears with its file.
     let from = now();
@@ -831,7 +868,7 @@ fn every_edit_is_judged_and_shown_while_the_movie_plays() {
     session.wait_for_text("own.cl was removed, and 'own' with it");
     session.press_until_title("3", "flat, r=2");
     session.wait_for_frames();
-    made.push(("one's own that differs, is chosen, and deleted", number + 1, [from, from, now()]));
+    made.push(("one's own that differs, is chosen, and deleted", number + 1, false, [from, from, now()]));
     if long.is_none() {
         // A click returns to an exact version.
         session.click("8");
@@ -858,17 +895,28 @@ fn every_edit_is_judged_and_shown_while_the_movie_plays() {
     let judged =
         |of: &str| trace["traceEvents"].as_array().unwrap().iter().any(|e| e["args"]["detail"] == of);
     assert!(judged("version 2 of flat") && !judged("version 2 of auto"));
-    for (what, number, [from, saved, to]) in made {
-        print!("{what}: still for {:.0} ms at most", longest_gap(&trace, from, to));
-        if let Some(shown) = Latency::of(&trace, saved, number) {
-            let ([judged, verdict], [tried, built]) = (shown.parts, shown.compilers);
-            print!(", shown after {:.0} ms, aim {:.0} (", shown.all, shown.target_ms());
-            print!(
-                "judged from {judged:.0} to {verdict:.0}; the compiler {tried:.0}, and {built:.0} in the window)"
-            );
+    // The rows of the table in docs/kernel_editing.md.
+    println!(
+        "| edit of `flat` | until the frame is on the screen | longest stall of the window | aim | judged | compiler, built |"
+    );
+    let mut shown = 0;
+    for (what, number, is_accepted, [from, saved, to]) in made {
+        let stall = longest_gap(&trace, from, to);
+        let latency = Latency::of(&trace, saved, number).filter(|_| is_accepted);
+        match &latency {
+            Some(Latency { all, parts: [judged, verdict], compilers: [tried, built], .. }) => {
+                let aim = latency.as_ref().map_or(f64::NAN, Latency::target_ms);
+                assert!(all.is_finite() && *all >= 0.0, "{what}: no frame was shown after the verdict");
+                println!(
+                    "| {what} | {all:.0} | {stall:.0} | {aim:.0} | {judged:.0} to {verdict:.0} | {tried:.0}, {built:.0} |"
+                );
+            }
+            None => println!("| {what} | rejected | {stall:.0} | | | |"),
         }
-        println!();
+        assert_eq!(latency.is_some(), is_accepted, "{what}: it is not in the trace");
+        shown += usize::from(is_accepted);
     }
+    assert_eq!(shown, if long.is_some() { 6 } else { 3 }, "accepted edits of flat");
 }
 
 /// A kernel that takes seconds for the current frame is still verified completely, on all pictures and with canaries.
