@@ -1,8 +1,34 @@
 //! Goldens: files in `tests/goldens` with the output that users and scripts rely on. A test produces the text again, and
 //! [`check`] compares both. `UPDATE_GOLDENS=1 ./dev test goldens` rewrites them; read the diff before you commit.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+
+thread_local! {
+    /// The names of the goldens that this thread has compared.
+    static COMPARED: RefCell<BTreeSet<String>> = const { RefCell::new(BTreeSet::new()) };
+}
+
+/// Adds a golden to those that this thread has compared. [`check_by`] does it.
+pub fn note_compared(name: &str) {
+    COMPARED.with_borrow_mut(|names| names.insert(name.to_owned()));
+}
+
+/// Asserts that this thread, a test that has made all comparisons of a folder, has compared each golden there with this extension.
+///
+/// # Panics
+/// Panics if there is one that no test opens any more.
+pub fn assert_all_compared(below: &str, extension: &str) {
+    let files = std::fs::read_dir(folder().join(below)).unwrap().map(|file| file.unwrap().path());
+    let files = files.filter(|path| path.extension().is_some_and(|end| end == extension));
+    let names: BTreeSet<String> =
+        files.map(|path| format!("{below}/{}", path.file_name().unwrap().to_string_lossy())).collect();
+    let compared = COMPARED.with_borrow(BTreeSet::clone);
+    let left: Vec<_> = names.difference(&compared).collect();
+    assert!(left.is_empty(), "no test compares {left:?} any more");
+}
 
 /// A line of a diff of two texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +57,7 @@ pub fn check(name: &str, now: &str) {
 /// Panics if they differ, unless `UPDATE_GOLDENS` is set: then the golden is rewritten. Equal lines stay as the
 /// golden has them.
 pub fn check_by(name: &str, now: &str, same: impl Fn(&str, &str) -> bool) {
+    note_compared(name);
     let path = folder().join(name);
     let golden = std::fs::read_to_string(&path).unwrap_or_default();
     let lines = diff(&golden, now, same);

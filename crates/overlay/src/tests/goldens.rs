@@ -6,7 +6,7 @@ use super::machine::{Machine, measured, searched};
 use super::*;
 use engine::{Difference, Request};
 use ladder::tune::Status;
-use testkit::golden::{check, distinct_lines};
+use testkit::golden::{assert_all_compared, check, distinct_lines};
 use video::color::Correction;
 
 /// Compares the texts of the fixture with the golden file of this name, after two passes: the second one uses the heights
@@ -39,6 +39,14 @@ fn panel(name: &str, open: impl FnOnce(&mut Fixture)) {
 }
 
 #[test]
+fn texts_of_all_states() {
+    texts_of_the_window();
+    texts_of_the_panels();
+    texts_of_the_devices();
+    texts_of_messages();
+    assert_all_compared("overlay", "txt");
+}
+
 fn texts_of_the_window() {
     holds_texts("window", &mut Fixture::new(SIZES[0]));
     holds_texts("small", &mut Fixture::new(SIZES[1]));
@@ -49,7 +57,6 @@ fn texts_of_the_window() {
     check("overlay/hidden.txt", &distinct_lines(hidden.texts.iter().map(|(text, _)| text.as_str())));
 }
 
-#[test]
 fn texts_of_the_panels() {
     panel("keys", |f| f.overlay.toggle_key_table());
     panel("correction", |f| f.correction = Some(Correction::NEUTRAL));
@@ -96,6 +103,11 @@ fn texts_of_the_panels() {
         f.conversions = checked();
         f.conversions.state = JobState::Done;
     });
+    panel("kernels-none", |f| f.change(|s| s.open[Panel::Kernels as usize] = true));
+    panel("kernels", |f| {
+        f.change(|s| s.open[Panel::Kernels as usize] = true);
+        f.kernels = super::kernels::edited();
+    });
     panel("tuning-idle", |f| f.change(|s| s.open[Panel::Tuning as usize] = true));
     panel("tuning-done", |f| {
         f.change(|s| s.open[Panel::Tuning as usize] = true);
@@ -104,7 +116,6 @@ fn texts_of_the_panels() {
     });
 }
 
-#[test]
 fn texts_of_the_devices() {
     let machine = Machine::new();
     let rows = machine.rows();
@@ -115,7 +126,6 @@ fn texts_of_the_devices() {
     holds_beyond("devices", &mut fixture);
 }
 
-#[test]
 fn texts_of_messages() {
     panel("paused", |f| f.paused = true);
     panel("part", |f| f.part = (Some(1.0), Some(2.0)));

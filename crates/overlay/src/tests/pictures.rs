@@ -64,7 +64,9 @@ fn read(path: &Path) -> Option<Picture> {
 /// Compares a picture with the golden of this name, or writes the golden if goldens are to be rewritten. A picture that differs
 /// is written to the folder of temporary files.
 fn check(name: &str, picture: &Picture) {
-    let path = testkit::golden::folder().join(format!("overlay/{name}.png"));
+    let name = format!("overlay/{name}.png");
+    testkit::golden::note_compared(&name);
+    let path = testkit::golden::folder().join(&name);
     let golden = read(&path);
     let differing =
         golden.as_ref().filter(|golden| (golden.0, golden.1) == (picture.0, picture.1)).map(|golden| {
@@ -77,7 +79,7 @@ fn check(name: &str, picture: &Picture) {
     if testkit::golden::is_update() {
         return write(&path, picture);
     }
-    let now = std::env::temp_dir().join(format!("clreel-{name}.png"));
+    let now = std::env::temp_dir().join(name.replace("overlay/", "clreel-"));
     write(&now, picture);
     panic!("{differing:?} pixels of {} differ: compare it with {}", path.display(), now.display());
 }
@@ -123,4 +125,5 @@ fn pictures_of_seven_states() {
         fixture.change(|s| s.column.left = name == "tuning-left");
         check(name, &draw(&mut fixture, &headless));
     }
+    testkit::golden::assert_all_compared("overlay", "png");
 }
