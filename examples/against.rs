@@ -135,13 +135,33 @@ fn one_series(arguments: &Arguments, builds: &[Build; 2], number: usize) -> Resu
                 [builds[0].turn()?, after]
             }
         };
-        for (name, before) in before {
-            if let Some(after) = after.get(&name) {
-                ratios.entry(name).or_default().push((before, *after));
-            }
+        for (name, pair) in pairs(before, &after)? {
+            ratios.entry(name).or_default().push(pair);
         }
     }
     Ok(ratios)
+}
+
+/// Returns each figure of a turn, before and after.
+///
+/// # Errors
+/// Fails if one of the builds lacks a figure of the other, or has one that is no positive number: its ratio would show nothing.
+fn pairs(before: Figures, after: &Figures) -> Result<BTreeMap<String, (f64, f64)>, Failure> {
+    if let Some(name) = after.keys().find(|name| !before.contains_key(*name)) {
+        return Err(format!("only the later build has the figure '{name}'").into());
+    }
+    if before.is_empty() {
+        return Err("the builds have no figures".into());
+    }
+    let pair = |(name, before): (String, f64)| {
+        let after =
+            *after.get(&name).ok_or_else(|| format!("only the earlier build has the figure '{name}'"))?;
+        if !(before > 0.0 && before.is_finite() && after > 0.0 && after.is_finite()) {
+            return Err(format!("the figure '{name}' is {before} before and {after} after").into());
+        }
+        Ok((name, (before, after)))
+    };
+    before.into_iter().map(pair).collect()
 }
 
 /// Returns true if the turns, each before and after, show a slowdown: the median of the ratios is more than noise, and most
@@ -153,7 +173,7 @@ fn is_slower(turns: &[(f64, f64)]) -> bool {
 }
 
 fn ratios(turns: &[(f64, f64)]) -> Vec<f64> {
-    turns.iter().filter(|(before, _)| *before > 0.0).map(|(before, after)| after / before).collect()
+    turns.iter().map(|(before, after)| after / before).collect()
 }
 
 fn median(values: &[f64]) -> f64 {
@@ -231,6 +251,15 @@ impl<'a> Build<'a> {
         let told: Value = serde_json::from_slice(&std::fs::read(&out)?)?;
         let variants =
             told["devices"][0]["runs"][0]["variants"].as_array().ok_or("bench gave no variants")?;
+        let asked = self.arguments.variant.split(',').count();
+        if variants.len() < asked {
+            return Err(format!(
+                "bench of {} has {} rows of {asked}",
+                self.program.display(),
+                variants.len()
+            )
+            .into());
+        }
         let mut figures = Figures::new();
         for variant in variants {
             let median = |clock: &str| variant[clock]["p50"].as_f64();
@@ -301,6 +330,23 @@ mod tests {
         assert!(!is_slower(&[(10.0, 10.2), (10.0, 10.1), (9.0, 9.2), (10.0, 10.2), (20.0, 20.2)]), "noise");
         assert!(!is_slower(&[(10.0, 12.0), (10.0, 12.0), (9.0, 12.0), (10.0, 9.0), (20.0, 19.0)]), "3 of 5");
         assert!(!is_slower(&[(10.0, 9.0); 5]));
+    }
+
+    #[test]
+    fn a_figure_that_a_build_lacks_is_an_error() {
+        let figures =
+            |list: &[(&str, f64)]| list.iter().map(|(name, ms)| ((*name).to_owned(), *ms)).collect();
+        let [both, one]: [Figures; 2] = [figures(&[("a", 1.0), ("b", 2.0)]), figures(&[("a", 3.0)])];
+        assert_eq!(pairs(both.clone(), &both).unwrap().len(), 2);
+        let refused =
+            |before: &Figures, after: &Figures| pairs(before.clone(), after).unwrap_err().to_string();
+        assert!(refused(&both, &one).contains("only the earlier build has the figure 'b'"));
+        assert!(refused(&one, &both).contains("only the later build has the figure 'b'"));
+        assert!(refused(&Figures::new(), &Figures::new()).contains("no figures"));
+        for wrong in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            let wrong = figures(&[("a", wrong)]);
+            assert!(refused(&wrong, &one).contains("'a'") && refused(&one, &wrong).contains("'a'"));
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use testkit::layer;
 use testkit::movie::{Folder, Movie, steady};
 
 use crate::common::process::text;
-use crate::common::window::{Display, Session, clreel, json, succeed};
+use crate::common::window::{Display, Session, clreel, json, presented_frames, succeed};
 
 /// Faults of clocks, with a part of the reason that the user reads.
 const TIMES: [(&str, &str); 9] = [
@@ -136,7 +136,7 @@ fn the_window_shows_wall_times_instead_of_impossible_ones() {
             "{lie}: {stats}"
         );
         // Frames before the comparison of the clocks have wall times only if their device times are impossible.
-        let frames = stats["frames"].as_array().unwrap().clone();
+        let frames = presented_frames(&stats).to_vec();
         let last = frames.iter().rfind(|frame| frame["variant"] == "flat").unwrap();
         for stage in ["upload", "convert", "filter", "release"] {
             assert!(last[stage].is_null(), "{lie}, {stage}: {last}");
@@ -156,7 +156,7 @@ fn the_window_shows_wall_times_instead_of_impossible_ones() {
     succeed(command);
     let stats = json(&stats);
     let is_compared = |frame: &&Value| frame["compared"] == true;
-    let last = stats["frames"].as_array().unwrap().iter().rfind(is_compared).unwrap();
+    let last = presented_frames(&stats).iter().rfind(is_compared).unwrap();
     assert!(last["difference"].is_null(), "{last}");
     let mut command = clreel(Some(&display));
     command.envs(layer::environment(&[("FAKE_GPU", "1"), ("TIMES", "counted")]));

@@ -1,7 +1,7 @@
 //! The filter on planes in the window on a virtual display: a key selects it, it shows the picture that `snapshot` writes,
 //! and a message has the reason if the device cannot run it. No time is asserted.
 
-use crate::common::window::{Display, Session, clip, clreel, json, png, snapshot, succeed};
+use crate::common::window::{Display, Session, clip, clreel, json, png, presented_frames, snapshot, succeed};
 use ffmpeg_next::codec::Id;
 use ffmpeg_next::format::Pixel;
 use testkit::movie::{Folder, Movie};
@@ -29,7 +29,7 @@ fn a_key_selects_planar_among_filters_on_rgba() {
     session.quit();
 
     let stats = json(&stats);
-    let frames = stats["frames"].as_array().unwrap();
+    let frames = presented_frames(&stats);
     let filtered: Vec<_> = frames.iter().filter(|f| f["variant"] == "planar").collect();
     assert!(!filtered.is_empty());
     for stage in ["filter", "convert"] {
@@ -51,7 +51,7 @@ fn play(format: Pixel, codec: Id) -> (Vec<String>, String) {
     command.arg("--stats").arg(&stats).arg("--save-frame").arg(&shot);
     let stderr = succeed(command);
     let stats = json(&stats);
-    let frames = stats["frames"].as_array().unwrap();
+    let frames = presented_frames(&stats);
     let names: Vec<_> = frames.iter().map(|f| f["variant"].as_str().unwrap().to_owned()).collect();
     if names.iter().all(|name| name == "planar") {
         let at = frames.last().unwrap()["pts_s"].as_f64().unwrap();

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use crate::common::window::{Display, Session, clip, clreel, json, succeed};
+use crate::common::window::{Display, Session, clip, clreel, json, presented_frames, succeed};
 use serde_json::Value;
 use testkit::layer;
 use testkit::movie::{Folder, Movie, steady};
@@ -31,7 +31,7 @@ fn play(
 }
 
 fn last_variant(stats: &Value) -> &str {
-    stats["frames"].as_array().unwrap().last().unwrap()["variant"].as_str().unwrap()
+    presented_frames(&stats).last().unwrap()["variant"].as_str().unwrap()
 }
 
 /// Counts the errors on stderr.
@@ -47,7 +47,7 @@ fn without_event_times_the_stages_are_unknown() {
     let (stats, stderr) = play(&display, &folder, &options, &[], &["--frames", "12"]);
     assert_eq!((error_count(&stderr), last_variant(&stats)), (0, "running-sum"), "{stderr}");
     let of_filter = |f: &&Value| f["variant"] == "running-sum";
-    let frames: Vec<&Value> = stats["frames"].as_array().unwrap().iter().filter(of_filter).collect();
+    let frames: Vec<&Value> = presented_frames(&stats).iter().filter(of_filter).collect();
     for frame in &frames {
         for stage in ["upload", "acquire", "convert", "filter", "release"] {
             assert!(frame[stage].is_null(), "{stage}: {frame}");

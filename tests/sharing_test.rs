@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::window::{Display, Session, clip, clreel, json, run, succeed};
+use crate::common::window::{Display, Session, clip, clreel, json, presented_frames, run, succeed};
 use serde_json::Value;
 use testkit::layer;
 use testkit::movie::Folder;
@@ -31,7 +31,7 @@ fn play_20_frames(folder: &Folder, mut command: Command) -> (String, String, Str
         command
     });
     let stats: Value = json(&stats);
-    let last = stats["frames"].as_array().unwrap().last().unwrap();
+    let last = presented_frames(&stats).last().unwrap();
     assert_eq!(last["variant"], "flat", "{stderr}");
     let text = |key: &str| stats[key].as_str().unwrap().to_owned();
     (text("sharing"), text("sharing_reason"), stderr)

@@ -33,6 +33,12 @@ struct Plan {
 }
 
 impl Plan {
+    /// Returns the number of actions from one rest to the next: at most half of the walk, since the memory of a later round is compared
+    /// with that of an earlier one.
+    fn round(actions: usize) -> usize {
+        actions.div_ceil(20).max(250).min(actions.div_ceil(2))
+    }
+
     /// Reads the plan of `./dev soak` from the environment; without it, returns that of the tests.
     fn from_environment() -> Self {
         let number = |name: &str| {
@@ -44,7 +50,7 @@ impl Plan {
             Some(actions) => Self {
                 seed,
                 actions: actions as usize,
-                round: (actions as usize).div_ceil(20).max(250).min(actions as usize),
+                round: Self::round(actions as usize),
                 playing: Duration::from_secs(60) * number("CLREEL_SOAK_MINUTES").unwrap_or(0),
                 patience: Duration::from_secs(30),
                 settling: Duration::from_secs(20 * 60),
@@ -59,6 +65,14 @@ impl Plan {
                 settling: window::PATIENCE,
             },
         }
+    }
+}
+
+#[test]
+fn a_walk_has_at_least_two_rounds() {
+    for actions in [2_usize, 3, 160, 249, 250, 251, 499, 500, 5000, 20_000] {
+        let rounds = actions.div_ceil(Plan::round(actions));
+        assert!((2..=20).contains(&rounds), "{actions} actions in {rounds} rounds");
     }
 }
 
@@ -101,6 +115,7 @@ fn random_input_leaves_no_object_thread_handle_or_memory_behind() {
         }
         memory.check(&counts, walk.done * 10 >= plan.actions);
     }
+    assert!(memory.comparisons() > 0, "the memory of {} actions was compared with nothing", walk.done);
     println!("longest answer: {:.1} s", walk.longest_answer.as_secs_f64());
     walk.quit();
 }

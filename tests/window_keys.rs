@@ -4,7 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use crate::common::window::{Display, Session, Text, clip, clreel, json, png, snapshot, stamps};
+use crate::common::window::{
+    Display, Session, Text, clip, clreel, json, png, presented_frames, snapshot, stamps,
+};
 use testkit::movie::{Folder, Movie, with_display_matrix, with_full_disk};
 
 /// Waits for `count` non-empty files in `folder` whose names begin and end so, and returns their paths.
@@ -90,7 +92,7 @@ fn keys_change_variant_radius_pause_and_overlay() {
     session.quit();
 
     let stats = json(&stats);
-    let frames = stats["frames"].as_array().unwrap();
+    let frames = presented_frames(&stats);
     let mut order: Vec<String> = frames.iter().map(|f| format!("{}{}", f["variant"], f["radius"])).collect();
     order.dedup();
     let order: Vec<String> = order.into_iter().map(|s| s.replace('"', "")).collect();
@@ -152,7 +154,7 @@ fn dragging_the_line_uncovers_the_current_frame() {
         let is_hint = |t: &Text| ["Panels", "shows the keys", "Saved"].iter().any(|w| t.text.contains(w));
         session.wait("the overlay's end", |s| !s.texts().iter().any(is_hint));
         session.quit();
-        let at = json(&stats)["frames"].as_array().unwrap().last().unwrap()["pts_s"].as_f64().unwrap();
+        let at = presented_frames(&json(&stats)).last().unwrap()["pts_s"].as_f64().unwrap();
         let (width, height, seen) = png(&shot);
         let sides = [(first, "9"), ("flat", "8")].map(|(id, r)| snapshot(&folder, &clip(), at, id, r).2);
         // Except the line itself, and its handle.
@@ -175,7 +177,7 @@ fn both_sides_of_an_unpaced_wipe_are_right() {
         let mut command = clreel(Some(&display));
         command.args(["--wipe", &wipe, "--unpaced", "--frames", "40", "--stats"]).arg(&stats);
         assert!(command.arg("--screenshot").arg(&shot).status().unwrap().success());
-        let at = json(&stats)["frames"].as_array().unwrap().last().unwrap()["pts_s"].as_f64().unwrap();
+        let at = presented_frames(&json(&stats)).last().unwrap()["pts_s"].as_f64().unwrap();
         let (width, _, seen) = png(&shot);
         // Areas without panels, left and right of the line and below the names of the sides.
         for ((id, radius), columns) in sides.into_iter().zip([400..634, 646..880]) {
@@ -198,7 +200,7 @@ fn every_frame_of_a_wipe_has_both_sides() {
         command.args(compared.then_some("--difference")).arg("--save-frame").arg(&saved);
         assert!(command.status().unwrap().success());
         let stats = json(&stats);
-        let frames = stats["frames"].as_array().unwrap();
+        let frames = presented_frames(&stats);
         let has_both = |f: &serde_json::Value| f["variant"] == "off" || f["beside"] == "off";
         assert!(frames.len() == 12 && frames.iter().all(has_both), "{frames:#?}");
         let is_filtered = |f: &serde_json::Value| f["variant"] == "flat" || f["beside"] == "flat r=15";
@@ -265,7 +267,7 @@ fn a_wipe_shows_two_filters_and_their_differences() {
     session.quit();
 
     let stats = json(&stats);
-    let frames = stats["frames"].as_array().unwrap();
+    let frames = presented_frames(&stats);
     let is_wiped = |frame: &&serde_json::Value| !frame["beside"].is_null();
     let wiped: Vec<_> = frames.iter().filter(is_wiped).collect();
     assert!(!wiped.is_empty() && wiped.len() < frames.len(), "{} of {}", wiped.len(), frames.len());
@@ -347,7 +349,7 @@ fn the_difference_map_and_its_labels_belong_to_the_frame_on_the_screen() {
     session.wait("the overlay's end", |s| !s.shows("Colours") && s.shows("fused r=9"));
     session.quit();
 
-    let at = json(&stats)["frames"].as_array().unwrap().last().unwrap()["pts_s"].as_f64().unwrap();
+    let at = presented_frames(&json(&stats)).last().unwrap()["pts_s"].as_f64().unwrap();
     let map = folder.file("map.png");
     let mut command = clreel(None);
     let at = (at + 1e-4).to_string();
@@ -381,7 +383,7 @@ fn a_filter_selected_in_a_pause_stays_selected() {
     session.quit();
     let stats = json(&stats);
     let mut order: Vec<&str> =
-        stats["frames"].as_array().unwrap().iter().map(|f| f["variant"].as_str().unwrap()).collect();
+        presented_frames(&stats).iter().map(|f| f["variant"].as_str().unwrap()).collect();
     order.dedup();
     // Unfiltered until the filter is built, then filtered, then unfiltered for good.
     let expected = ["off", "running-sum", "off"];
@@ -434,7 +436,7 @@ fn colours_are_corrected_with_and_without_a_filter() {
     session.wait("the overlay's end", |s| s.texts().is_empty());
     session.quit();
     let stats = json(&stats);
-    let frames = stats["frames"].as_array().unwrap();
+    let frames = presented_frames(&stats);
     for variant in ["off", "running-sum", "separable"] {
         let last = frames.iter().rev().find(|f| f["variant"] == variant).unwrap();
         assert!(last["correct"].as_f64().unwrap() > 0.0, "{variant}: {last}");
@@ -462,7 +464,7 @@ fn keys_save_pictures_and_statistics_and_show_the_keys() {
     assert!(whole.count() as u64 == trace["otherData"]["frames"], "without --trace");
     let rows =
         std::fs::read_to_string(&saved_files(&mut session, &here, "clreel-stats-", ".csv", 1)[0]).unwrap();
-    let frames = stats["frames"].as_array().unwrap();
+    let frames = presented_frames(&stats);
     assert_eq!(rows.lines().filter(|line| !line.starts_with('#')).count(), frames.len() + 1);
     // A saved run is a result of `bench` for `clreel compare`; a second one replaces nothing.
     display.key("ctrl+r");
@@ -603,7 +605,7 @@ fn scopes_heat_map_and_levels_have_keys_buttons_and_stages() {
     session.wait_for_frames();
     session.quit();
     let stats = json(&stats);
-    let frames = stats["frames"].as_array().unwrap();
+    let frames = presented_frames(&stats);
     let took = |stage: &str| frames.iter().filter(|f| f[stage].as_f64().unwrap() > 0.0).count();
     assert!(frames[0]["reduce"] == 0.0 && frames[0]["levels"] == 0.0, "{}", frames[0]);
     assert!(took("reduce") > took("levels") && took("levels") > 0, "{} {}", took("reduce"), took("levels"));

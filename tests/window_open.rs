@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::common::window::{Display, PATIENCE, Session, json, without_desktop};
+use crate::common::window::{Display, PATIENCE, Session, json, presented_frames, without_desktop};
 use testkit::movie::{Folder, Movie, steady};
 
 /// The title of the input field for a path.
@@ -251,7 +251,7 @@ fn the_seek_bar_seeks_and_the_column_keeps_side_and_width() {
     session.wait("its new side", |s| s.texts().iter().any(|t| t.text == "Tuning" && t.x < 100.0));
     let tuning = session.find("Tuning").center();
     session.quit();
-    let frames = json(&stats)["frames"].as_array().unwrap().clone();
+    let frames = presented_frames(&json(&stats)).to_vec();
     let shown: Vec<f64> = frames.iter().map(|f| f["pts_s"].as_f64().unwrap()).collect();
     let near = |s: f64| shown.iter().any(|t| (t - s).abs() < 0.1);
     assert!(near(2.0), "the middle: {shown:?}");

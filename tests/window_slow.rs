@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::common::window::{Display, Session, clreel, run, wait_for_exit};
+use crate::common::window::{Display, Session, clreel, presented_frames, run, wait_for_exit};
 use testkit::movie::{Folder, Movie, make_pipe, steady};
 
 /// Returns a list whose file is a pipe without a writer: FFmpeg's open cannot be interrupted there.
@@ -96,6 +96,6 @@ fn the_window_handles_keys_while_final_files_are_written() {
     let (code, stderr) = wait_for_exit(session.child.take().unwrap());
     assert_eq!(code, Some(0), "{stderr}");
     let written: serde_json::Value = serde_json::from_str(&text).unwrap();
-    assert!(!written["frames"].as_array().unwrap().is_empty());
+    assert!(!presented_frames(&written).is_empty());
     assert!(shot.exists(), "the others were written, too");
 }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::common::window::{Display, Session, clip, clreel, json, png, snapshot, succeed};
+use crate::common::window::{Display, Session, clip, clreel, json, png, presented_frames, snapshot, succeed};
 use base::verify::poisoned;
 use box_filter::pictures::noise;
 use box_filter::reference::reference;
@@ -56,7 +56,7 @@ fn play(name: &str, with_opencl: bool) {
         session.quit();
 
         let stats = json(&stats);
-        let frames = stats["frames"].as_array().unwrap();
+        let frames = presented_frames(&stats);
         let filtered: Vec<_> = frames.iter().filter(|f| f["variant"] == id).collect();
         assert!(filtered.iter().any(|f| f["radius"] == 7) && filtered.iter().any(|f| f["radius"] == 8));
         // The device's time, or elapsed time where the device has none: exactly one of them.
@@ -96,7 +96,7 @@ fn the_command_line_selects_host_and_gl_filters_without_opencl() {
         command.args(["--radius", "12", "--stats"]).arg(&stats).arg("--save-frame").arg(&shot);
         succeed(command);
         let stats = json(&stats);
-        let frames = stats["frames"].as_array().unwrap();
+        let frames = presented_frames(&stats);
         assert_eq!(frames.len(), 4);
         assert!(frames.iter().all(|f| f["variant"] == id && f["radius"] == 12));
         let at = frames.last().unwrap()["pts_s"].as_f64().unwrap();
@@ -118,7 +118,7 @@ fn a_wipe_continues_without_an_unavailable_side() {
         command.arg("--difference").arg("--stats").arg(&stats);
         let stderr = succeed(command);
         let stats = json(&stats);
-        let last = stats["frames"].as_array().unwrap().last().unwrap().clone();
+        let last = presented_frames(&stats).last().unwrap().clone();
         assert!(last["variant"] == "native" && last["beside"].as_str() == beside, "{last}");
         assert!(last["difference"] == 0.0 && last["compared"] == false, "{last}");
         assert_eq!(last["wipe"].as_f64().unwrap() > 0.0, beside.is_some(), "{last}");

@@ -363,8 +363,18 @@ pub fn play_movie(display: &Display, folder: &Folder, movie: &Path, arguments: &
     (json(&stats), stderr)
 }
 
+/// Returns the rows of the presented frames in statistics.
+///
+/// # Panics
+/// Panics if there are none: what a test asserts of each frame would hold.
+pub fn presented_frames(stats: &Value) -> &[Value] {
+    let frames = stats["frames"].as_array().unwrap_or_else(|| panic!("no list of frames: {stats}"));
+    assert!(!frames.is_empty(), "no frame was presented: {stats}");
+    frames
+}
+
 /// Returns the time stamps of the presented frames in milliseconds.
 pub fn stamps(stats: &Value) -> Vec<i64> {
-    let frames = stats["frames"].as_array().unwrap();
+    let frames = presented_frames(stats);
     frames.iter().map(|f| (f["pts_s"].as_f64().unwrap() * 1e3).round() as i64).collect()
 }

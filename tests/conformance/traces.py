@@ -36,12 +36,21 @@ def traced(binary, device, count, variant):
     spans = [(None if event["name"] == "convert" else event["tid"], event["name"], event["ts"] / 1e3,
               (event["ts"] + event["dur"]) / 1e3) for event in events if event["name"] == "convert" or event["name"] in HOST]
     made = sorted(span[2] for span in spans if span[1] == "numbers and reference")
-    began = made[-(-(-count // (SHARE if variant == "threads" else PART)))]
-    return [(thread, name, start - began, end - began) for thread, name, start, end in spans if start >= began]
+    parts = -(-count // (SHARE if variant == "threads" else PART))
+    if len(made) < parts:
+        sys.exit(f"traces: the trace of {variant} has {len(made)} of {parts} parts")
+    began = made[-parts]
+    last = [(thread, name, start - began, end - began) for thread, name, start, end in spans if start >= began]
+    for name in ["convert", "compare"]:
+        if not any(span[1] == name for span in last):
+            sys.exit(f"traces: the trace of {variant} has no '{name}'")
+    return last
 
 
 def main():
     binary, device, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    if not VARIANTS:
+        sys.exit("traces: tests/goldens/variants.txt has no variant of conversions")
     rows = [(variant, traced(binary, device, count, variant)) for variant in VARIANTS]
     longest = max(span[3] for _, spans in rows for span in spans)
     first = max(span[3] for span in rows[0][1])

@@ -17,6 +17,9 @@ WINDOW_FRAMES = 80
 # Where snapshots are taken: at the start, in the middle of the damage, and after the end, which reads the whole file.
 TIMES_S = (0, 0.6, 3600)
 
+# The beginning of a file by which a window is judged: it plays for longer, even if it starts late on a busy machine.
+BEGINNING_S = 2.0
+
 DAMAGE = re.compile(r"^clreel: .* is damaged or cut off\.", re.MULTILINE)
 
 
@@ -108,6 +111,27 @@ def presented(stats):
     return int(found.group(1)) if found else 0
 
 
+def frames_at_start(path):
+    """Returns how many frames ffprobe decodes from the first seconds of a file, of which most must be shown."""
+    command = ["ffprobe", "-v", "quiet", "-select_streams", "v:0", "-read_intervals", "%+60", "-show_entries",
+               "frame=best_effort_timestamp_time", "-of", "csv=p=0", "file:" + str(path)]
+    try:
+        printed = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60).stdout
+    except subprocess.TimeoutExpired as expired:
+        printed = (expired.stdout or b"").decode()
+    return count_at_start(printed)
+
+
+def count_at_start(printed):
+    """Counts the time stamps in ffprobe's output that lie in the first seconds, in order, after the first one."""
+    stamps = [float(line.strip(",")) for line in printed.splitlines() if re.fullmatch(r"-?[0-9.]+,?", line)]
+    count, latest = 0, None
+    for stamp in stamps:
+        if latest is None or latest < stamp < stamps[0] + BEGINNING_S:
+            count, latest = count + 1, stamp
+    return count
+
+
 def judge(outcome):
     """Adds the faults of a run: a crash, a hang, too much memory, or messages that are wrong."""
     add, text, messages = outcome.faults.append, outcome.stderr, outcome.messages
@@ -132,11 +156,15 @@ def judge(outcome):
         add(f"output of something else: {foreign[0][:100]}")
 
 
-def judge_window(window, at_start, at_end, is_cut):
-    """Adds the faults of a window that differs from snapshots at the start and after the end of the file. Only a file that was
-    cut is damaged for both: a seek to the end may meet damage that playing does not, such as a wrong index."""
+def judge_window(window, at_start, at_end, is_cut, decodable):
+    """Adds the faults of a window that differs from snapshots at the start and after the end of the file, or that shows less than
+    half of the frames that are decodable in its beginning. Only a file that was cut is damaged for both: a seek to the end may meet
+    damage that playing does not, such as a wrong index."""
     # A picture of 1 by 65,535 pixels fits into a PNG, but into no texture.
     if at_start.code == 0 and not window.frames and "too large to be shown" not in window.stderr:
         window.faults.append("no frame in the window, but in a snapshot")
+    expected = min(decodable, WINDOW_FRAMES)
+    if 0 < window.frames < expected / 2:
+        window.faults.append(f"{window.frames} frames in the window, {decodable} decodable in the first {BEGINNING_S:g} s")
     if is_cut and window.frames and DAMAGE.search(at_end.stderr) and not DAMAGE.search(window.stderr):
         window.faults.append("the damage is not reported")

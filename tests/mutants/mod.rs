@@ -12,7 +12,7 @@ pub mod tokens;
 pub mod trial;
 pub mod witness;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -271,9 +271,10 @@ pub fn line(tried: &TrialResult) -> String {
     format!("{number:3} {rule}, {file}:{line}: {from} → {to}: {end}{shown}")
 }
 
-/// Returns true if no mutant survives and none is broken.
+/// Returns true if mutants were tried, none survives and none is broken.
 pub fn is_good(tried: &[TrialResult]) -> bool {
-    tried.iter().all(|tried| matches!(tried.verdict, Verdict::Caught(_) | Verdict::Equal(_)))
+    !tried.is_empty()
+        && tried.iter().all(|tried| matches!(tried.verdict, Verdict::Caught(_) | Verdict::Equal(_)))
 }
 
 /// Formats the counts of all results as a sentence.
@@ -303,7 +304,16 @@ pub fn main(args: &Args, tools: &Tools) -> Result<u8, String> {
             && args.rule.as_ref().is_none_or(|rule| mutant.rule == rule)
             && (args.number.is_empty() || args.number.contains(&mutant.number))
     };
+    let all_numbers: HashSet<usize> = chosen.iter().map(|mutant| mutant.number).collect();
+    if let Some(number) = args.number.iter().find(|number| !all_numbers.contains(number)) {
+        return Err(format!("There is no mutant {number}. --list prints the mutants with their numbers."));
+    }
     let chosen: Vec<Mutant> = chosen.into_iter().filter(wanted).collect();
+    if chosen.is_empty() {
+        return Err(
+            "There is no such mutant. --list prints the mutants with their rules and files.".to_owned()
+        );
+    }
     if args.list {
         for Mutant { number, rule, file, line, from, to, .. } in &chosen {
             println!("{number:3} {rule}, {file}:{line}: {from} → {to}");

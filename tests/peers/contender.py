@@ -7,8 +7,10 @@ from pathlib import Path
 
 
 def frames(path, size):
-    """Returns the frames of a file, `size` bytes each."""
+    """Returns the frames of a file, `size` bytes each. Raises a RuntimeError if there is none, or a part of one."""
     data = Path(path).read_bytes()
+    if not data or len(data) % size:
+        raise RuntimeError(f"{len(data)} bytes are no frames of {size}")
     return [data[at:at + size] for at in range(0, len(data) - size + 1, size)]
 
 
@@ -44,5 +46,7 @@ def answer(library, words):
             for _ in range(int(warm)):
                 library.run(name, int(radius), int(frame))
             wall, device = library.run(name, int(radius), int(frame))
+            if not (wall > 0 and device > 0):
+                raise RuntimeError(f"a run took {wall} ns, {device} ns on the device")
             return f"{wall} {device}"
     raise ValueError("this request is not known")

@@ -19,7 +19,7 @@ from pathlib import Path
 import ladder
 import npp
 import report as reports
-from timing import CLIP_FRAMES, DEVICE, WALL, Contender, Judge, one_radius
+from timing import CLIP_FRAMES, DEVICE, WALL, Contender, Judge, faults, one_radius
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -234,15 +234,21 @@ def main():
         folder = install_npp() if has_nvidia() else None
         commands = {"npp": [sys.executable, HERE / "npp_peer.py", folder]} if folder else {}
         found.append(measure("gpu", args, commands, npp.versions(folder) if folder else []))
+    failed = False
     for report in found:
         text = reports.table(report)
         if not args.report:
             name = "gpu-peers" if report["clock"] == "device" else "peers"
             (WORK / f"{name}.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
             (WORK / f"{name}.md").write_text(text, encoding="utf-8")
-        if args.publish:
+        wrong = [] if args.report else faults(report)
+        if args.publish and not wrong:
             reports.publish(report, ROOT)
         print(text)
+        for fault in wrong:
+            say(f"fault: {fault}")
+        failed |= bool(wrong)
+    sys.exit(failed)
 
 
 if __name__ == "__main__":

@@ -77,13 +77,25 @@ class Judge:
 
 
 def with_border(got, want, row, border):
-    """Returns the picture `got`, of `row` bytes a row, with `border` pixels on all sides from the picture `want`."""
+    """Returns the picture `got`, of `row` bytes a row, with `border` pixels on all sides from the picture `want`. Raises a RuntimeError
+    if nothing is left to compare."""
     height, edge = len(want) // row, 4 * border
     if 2 * border >= height or 2 * edge >= row:
-        return want
+        raise RuntimeError("its windows reach over the border everywhere")
     inner = (want[at:at + edge] + got[at + edge:at + row - edge] + want[at + row - edge:at + row]
              for at in range(border * row, (height - border) * row, row))
     return b"".join([want[:border * row], *inner, want[(height - border) * row:]])
+
+
+def faults(report):
+    """Returns what is wrong with a report: contenders that differ from the reference by more than their
+    tolerance, or no measurement at all. FFmpeg's filters may differ by more, which the table says."""
+    results = report["results"]
+    found = [f"{one['name']}, radius {one['radius']} at {one['size']}: {one['note']}"
+             for one in results if one["wrong"] and one["name"] not in FFMPEG]
+    if not any(one["ms"] for one in results):
+        found.append("nothing was timed")
+    return found
 
 
 def one_radius(entries, judge, size, width, radius, rounds, clock, warm, known):

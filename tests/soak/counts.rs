@@ -67,6 +67,7 @@ impl Counts {
         let mut opencl = tally(folder, "opencl", pid);
         let builds = opencl.split_off(OPENCL.len())[0];
         let mut opengl = tally(folder, "opengl", pid);
+        assert!(opengl.len() > OPENGL.len(), "OpenGL's objects are not counted: {opengl:?}");
         opengl.truncate(OPENGL.len());
         let process = Path::new("/proc").join(pid.to_string());
         // Threads and handles may end while they are listed.
@@ -98,7 +99,7 @@ impl Counts {
         let status = std::fs::read_to_string(process.join("status")).unwrap_or_default();
         let resident =
             status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB"));
-        let resident_kib = resident.and_then(|kib| kib.trim().parse().ok()).unwrap_or(0);
+        let resident_kib = resident.and_then(|kib| kib.trim().parse().ok()).expect("the process's memory");
         Self { opencl, opengl, threads, jobs, handles, children, resident_kib, builds }
     }
 
@@ -195,6 +196,7 @@ fn without(list: &[String], other: &[String]) -> Vec<String> {
 #[derive(Default)]
 pub struct Memory {
     base_kib: Option<i64>,
+    comparisons: usize,
 }
 
 impl Memory {
@@ -209,8 +211,40 @@ impl Memory {
     pub fn check(&mut self, counts: &Counts, is_base: bool) {
         let (own, base) = (counts.own_kib() / 1024, self.base_kib.unwrap_or_default() / 1024);
         assert!(self.allows(counts), "{own} MiB of memory, {base} MiB after the first tenth");
+        self.comparisons += usize::from(self.base_kib.is_some());
         if is_base {
             self.base_kib.get_or_insert(counts.own_kib());
         }
+    }
+
+    /// Returns how many times the memory was compared with that of the first tenth.
+    pub fn comparisons(&self) -> usize {
+        self.comparisons
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Plants memory that grows in a walk of two rounds, the fewest that a walk has.
+    #[test]
+    fn memory_that_grows_in_the_second_round_is_a_failure() {
+        let at = |mib: i64| Counts {
+            opencl: vec![0; OPENCL.len()],
+            opengl: vec![0; OPENGL.len()],
+            threads: Vec::new(),
+            jobs: 0,
+            handles: Vec::new(),
+            children: Vec::new(),
+            resident_kib: mib * 1024,
+            builds: 0,
+        };
+        let mut memory = Memory::default();
+        memory.check(&at(200), true);
+        assert_eq!(memory.comparisons(), 0, "one round is compared with nothing");
+        memory.check(&at(219), true);
+        assert_eq!(memory.comparisons(), 1);
+        assert!(!memory.allows(&at(221)) && !Memory::default().allows(&at(601)));
     }
 }
