@@ -4,6 +4,7 @@ mod bench_cli;
 mod changed_kernels;
 mod charts;
 mod check_kernels;
+mod checks;
 mod cli;
 mod cloth_shared;
 mod common;
