@@ -133,8 +133,8 @@ pub fn build_text(cl: &ClContext, file: &str, text: &str, options: &str) -> Resu
     let built = watched(|| input.compile(cl));
     log::record(|| event("build"));
     match built {
-        Ok((program, log)) => {
-            report_warnings(&build_log::warnings(&log, &input.unit, cl.sources()));
+        Ok((program, _)) => {
+            report_warnings(cl, file, &input);
             if let Some(file) = binary_file
                 && let Some(binary) = program.binary()
             {
@@ -170,12 +170,20 @@ pub fn print_warnings() {
     PRINTS_WARNINGS.store(true, Ordering::Relaxed);
 }
 
-/// Prints warnings, unless they were printed before.
-fn report_warnings(warnings: &str) {
-    /// The warnings that were printed.
+/// Prints the compiler's warnings about a kernel file that was built from `input`, once for each text. Compiles it again with another
+/// option: drivers that keep programs, such as PoCL, have no log of one that was built before.
+fn report_warnings(cl: &ClContext, file: &str, input: &CompilerInput) {
+    /// The texts whose warnings were printed.
     static PRINTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-    let is_new = || PRINTED.lock().unwrap_or_else(PoisonError::into_inner).insert(warnings.to_owned());
-    if !warnings.is_empty() && PRINTS_WARNINGS.load(Ordering::Relaxed) && is_new() {
+    let is_new = || PRINTED.lock().unwrap_or_else(PoisonError::into_inner).insert(input.unit.whole());
+    if !PRINTS_WARNINGS.load(Ordering::Relaxed) || !cl.sources().is_changed(file) || !is_new() {
+        return;
+    }
+    let options = format!("{} -D CLREEL_WARNINGS={}", input.options(), unique_number());
+    let again = CString::new(options).map(|options| CompilerInput { options, ..input.clone() });
+    let Some(Ok((_, log))) = again.ok().map(|again| watched(|| again.compile(cl))) else { return };
+    let warnings = build_log::warnings(&log, &input.unit, cl.sources());
+    if !warnings.is_empty() {
         print_message(format!("The compiler warns about kernels:\n{warnings}"));
     }
 }
