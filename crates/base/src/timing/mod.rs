@@ -4,7 +4,9 @@
 pub(crate) mod cpu;
 pub mod log;
 pub mod noise;
+mod period;
 pub mod ratio;
+mod run;
 pub(crate) mod series;
 
 pub use cpu::{CpuLoad, CpuReading, CpuTimes, load_per_core};

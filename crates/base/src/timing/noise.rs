@@ -18,7 +18,7 @@ pub const MIN_SAMPLES: usize = 5;
 /// Maximum ratio of 95th percentile to median of a series that is not noisy.
 const MAX_SPREAD: f64 = 1.5;
 /// Maximum fraction of the machine that other processes use beside a series that is not noisy.
-const MAX_OTHERS: f64 = 0.1;
+pub const MAX_OTHERS: f64 = 0.1;
 /// The maximum number of significant digits.
 const DIGITS: usize = 3;
 /// The maximum number of significant digits of a median of fewer than [`MIN_SAMPLES`] samples.

@@ -6,13 +6,14 @@
 //!   section 3.2; J.-Y. Le Boudec, "Performance Evaluation of Computer and Communication Systems", 2010, theorem 2.1).
 //! - Times that were measured in turns form pairs. The ratio of each pair cancels what slows down both, so the interval is that
 //!   of the median of these ratios.
-//! - Times of different runs form no pairs. The interval is that of a bootstrap of blocks of successive samples, since
-//!   successive times are not independent (H. R. Künsch, "The Jackknife and the Bootstrap for General Stationary
-//!   Observations", 1989; D. N. Politis and J. P. Romano, "A Circular Block-Resampling Procedure", 1992).
+//! - Times of different runs form no pairs. Each run has the interval of its median ([`super::run`]), and the interval of the ratio
+//!   follows from both (G. Y. Zou and A. Donner, "Construction of Confidence Limits about Effect Measures", 2008). It is never
+//!   narrower than what two processes differ by that do the same.
 
 use std::fmt;
 
-use crate::random::Xorshift;
+pub use super::run::NoInterval;
+use super::run::RunMedian;
 
 /// The level of confidence of an interval.
 #[derive(Debug, Clone, Copy)]
@@ -32,12 +33,10 @@ pub const VERDICT: Confidence = Confidence { error: 0.01, z: 2.576 };
 pub const MIN_SAMPLES: usize = 8;
 /// The number of samples above which the normal distribution approximates the binomial one.
 const MAX_EXACT: usize = 1000;
-/// The number of resamples of a bootstrap.
-const RESAMPLES: usize = 2000;
-/// The maximum number of samples of a bootstrap: more are thinned out evenly.
-const MAX_BOOTSTRAP: usize = 2000;
-/// The seed of the bootstrap's random numbers, so that a comparison has the same result when it is repeated.
-const SEED: u32 = 0x9e37_79b9;
+/// The difference, as a logarithm, by which the medians of two processes may differ that do the same work on the same machine: they
+/// have their memory and code at other addresses (T. Mytkowicz and others, "Producing Wrong Data Without Doing Anything Obviously
+/// Wrong!", 2009), which no time within a run shows.
+const BETWEEN_RUNS: f64 = 0.03;
 
 /// Returns the indices of the two of `n` sorted samples between which the median lies with this confidence; `None` if there are
 /// too few samples.
@@ -61,7 +60,7 @@ pub fn median_ranks(n: usize, confidence: Confidence) -> Option<(usize, usize)> 
 }
 
 /// Returns the median of samples, and changes their order; NaN if there are none.
-fn median(samples: &mut [f64]) -> f64 {
+pub(super) fn median(samples: &mut [f64]) -> f64 {
     let n = samples.len();
     if n == 0 {
         return f64::NAN;
@@ -97,42 +96,25 @@ impl Ratio {
     }
 
     /// Compares times of different runs, in the order in which they were measured. Times that are not positive numbers are left
-    /// out. Returns `None` if fewer than [`MIN_SAMPLES`] of either are left.
-    pub fn of_runs(before: &[f64], after: &[f64]) -> Option<Self> {
-        let logs = |times: &[f64]| {
-            let logs: Vec<f64> = times.iter().filter(|ms| is_time(ms)).map(|ms| ms.ln()).collect();
-            let step = logs.len().div_ceil(MAX_BOOTSTRAP).max(1);
-            logs.into_iter().step_by(step).collect::<Vec<_>>()
-        };
-        let (before, after) = (logs(before), logs(after));
-        if before.len().min(after.len()) < MIN_SAMPLES {
-            return None;
-        }
-        let estimate = median(&mut before.clone()) - median(&mut after.clone());
-        let mut random = Xorshift::new(SEED);
-        let mut resample = |logs: &[f64]| {
-            let n = logs.len();
-            let block = (n as f64).cbrt().ceil() as usize;
-            let mut drawn = Vec::with_capacity(n + block);
-            while drawn.len() < n {
-                let start = random.draw() as usize % n;
-                drawn.extend((start..start + block).map(|at| logs[at % n]));
-            }
-            drawn.truncate(n);
-            median(&mut drawn)
-        };
-        let mut ratios: Vec<f64> = (0..RESAMPLES).map(|_| resample(&before) - resample(&after)).collect();
-        ratios.sort_unstable_by(f64::total_cmp);
-        let outside = (0.5 * VERDICT.error * RESAMPLES as f64) as usize;
-        let (low, high) = (ratios[outside], ratios[RESAMPLES - 1 - outside]);
-        Some(Self { low: low.exp(), estimate: estimate.exp(), high: high.exp() })
+    /// out.
+    ///
+    /// # Errors
+    /// Returns the index of a run without an interval, 0 for the first one, and the reason.
+    pub fn of_runs(before: &[f64], after: &[f64]) -> Result<Self, (usize, NoInterval)> {
+        let of = |run: usize, times: &[f64]| RunMedian::of(&logs(times)).map_err(|why| (run, why));
+        let (before, after) = (of(0, before)?, of(1, after)?);
+        let estimate = before.estimate - after.estimate;
+        let width = |a: f64, b: f64| a.hypot(b).hypot(BETWEEN_RUNS);
+        let low = estimate - width(before.estimate - before.low, after.high - after.estimate);
+        let high = estimate + width(before.high - before.estimate, after.estimate - after.low);
+        Ok(Self { low: low.exp(), estimate: estimate.exp(), high: high.exp() })
     }
 
-    /// Returns this ratio with a wider interval, for times of two runs. `control` is the ratio of work that is the same in both
-    /// runs: by as much as that has changed, in either direction, other work may have changed without a cause of its own.
+    /// Returns this ratio with a wider interval, for times of two runs. `control` is the ratio of the times of work that is the same
+    /// in both runs: by as much as that has changed, in either direction, other work may have changed without a cause of its own.
     #[must_use]
-    pub fn widened_by(self, control: Self) -> Self {
-        let factor = control.estimate.max(1.0 / control.estimate);
+    pub fn widened_by(self, control: f64) -> Self {
+        let factor = control.max(1.0 / control);
         Self { low: self.low / factor, high: self.high * factor, ..self }
     }
 
@@ -184,6 +166,18 @@ impl Ratio {
         let decimals = self.decimals();
         format!("{:.decimals$} to {:.decimals$}", self.low, self.high)
     }
+}
+
+/// Returns the ratio of the medians of two runs; `None` if one of them has fewer than [`MIN_SAMPLES`] times.
+pub fn of_medians(before: &[f64], after: &[f64]) -> Option<f64> {
+    let [before, after] = [before, after].map(logs);
+    let has_enough = before.len().min(after.len()) >= MIN_SAMPLES;
+    has_enough.then(|| (median(&mut { before }) - median(&mut { after })).exp())
+}
+
+/// Returns the logarithms of the times that are positive numbers.
+fn logs(times: &[f64]) -> Vec<f64> {
+    times.iter().filter(|ms| is_time(ms)).map(|ms| ms.ln()).collect()
 }
 
 /// Returns true for a positive number.
