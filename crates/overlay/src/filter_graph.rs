@@ -251,6 +251,7 @@ mod tests {
             versions: Default::default(),
             beside_filter_ms: None,
             others: None,
+            beside_work: false,
             cloth: None,
         }
     }

@@ -314,6 +314,7 @@ impl<'a> Player<'a> {
         kernels.compare(obstacle.is_some(), devices, cx);
         let obstacle = obstacle.or_else(|| kernels.are_compared().then_some(Wait::Versions));
         self.tuning.yield_to(obstacle);
+        cx.frames.recorder.set_other_work(obstacle.is_some() || self.tuning.is_running());
         let obstacle = obstacle.or_else(|| self.tuning.obstacle(devices, cx));
         self.peaks.update(devices, obstacle, cx);
         self.tuning.update(devices, cx);

@@ -67,7 +67,7 @@ impl BackgroundTuning {
 
     /// Returns the reason why no other background work should use the device now: a search that runs, or a movie that needs the time.
     pub(super) fn obstacle(&self, devices: &Devices, cx: &PlayerContext) -> Option<Wait> {
-        if self.is_searching() && matches!(self.shown.state, JobState::Running(_)) {
+        if self.is_running() {
             return Some(Wait::Tuning);
         }
         devices.running.device().and_then(|device| activity(device, cx).obstacle(true))
@@ -100,6 +100,11 @@ impl BackgroundTuning {
     /// Returns true if a search is running or waiting, and was not cancelled.
     fn is_searching(&self) -> bool {
         self.tuner.as_ref().is_some_and(|tuner| !tuner.is_cancelled())
+    }
+
+    /// Returns true if a search uses the device.
+    pub(super) fn is_running(&self) -> bool {
+        self.is_searching() && matches!(self.shown.state, JobState::Running(_))
     }
 
     /// Cancels the search.
@@ -351,6 +356,7 @@ mod tests {
             versions: Default::default(),
             beside_filter_ms: None,
             others: None,
+            beside_work: false,
             cloth: None,
         }
     }

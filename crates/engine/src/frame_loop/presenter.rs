@@ -295,6 +295,7 @@ impl Presenter {
             versions: setting.versions,
             beside_filter_ms: second.and_then(|second| second.filter_ms()),
             others: None,
+            beside_work: false,
             cloth: if is_new { self.cloth.take() } else { None },
         };
         if !is_new {

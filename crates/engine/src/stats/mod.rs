@@ -171,6 +171,8 @@ pub struct FrameSample {
     pub cloth: Option<Box<ClothTimes>>,
     /// The part of the machine's CPU time that other processes used lately, 0 to 1, if known. The [`Recorder`] fills it in.
     pub others: Option<f64>,
+    /// True if this program used the device for other work since the previous frame, such as tuning. The [`Recorder`] fills it in.
+    pub beside_work: bool,
 }
 
 impl FrameSample {

@@ -83,6 +83,8 @@ pub struct Recorder {
     repaint_gap: bool,
     /// The part of the machine's CPU time that other processes used lately, 0 to 1, if known.
     others: Option<f64>,
+    /// True if this program uses the device for other work, and if it has since the last sample.
+    other_work: [bool; 2],
 }
 
 impl Recorder {
@@ -107,7 +109,14 @@ impl Recorder {
             frame_gap: false,
             repaint_gap: false,
             others: None,
+            other_work: [false; 2],
         }
+    }
+
+    /// Sets whether this program uses the device for other work than the movie. The samples meanwhile, and the one after it, are not
+    /// saved as a run: their filter may have waited.
+    pub fn set_other_work(&mut self, is_running: bool) {
+        self.other_work = [is_running, self.other_work[1] || is_running];
     }
 
     /// Sets the part of the machine's CPU time that other processes used lately, 0 to 1, for the next samples.
@@ -123,6 +132,8 @@ impl Recorder {
             sample.interval_ms = None;
         }
         sample.others = self.others;
+        sample.beside_work = self.other_work[1];
+        self.other_work[1] = self.other_work[0];
         self.shown.push(Some(self.presented), sample.clone());
         // Needed for the frames on the screen only, and larger than all the rest.
         sample.work = None;

@@ -35,8 +35,8 @@ fn serialize_id<S: Serializer>(id: &VariantId, to: S) -> std::result::Result<S::
     to.serialize_str(id.as_str())
 }
 
-/// Writes the times of the filter to `path`. Frames of another size or device than the last one, of wipes, and those right after a
-/// change of the variant are left out.
+/// Writes the times of the filter to `path`. Frames of another size or device than the last one, of wipes, those right after a
+/// change of the variant, and those beside other work on the device, such as tuning, are left out.
 ///
 /// # Errors
 /// If no frame with a time is left, the directory is missing or read-only, or the disk is full.
@@ -69,6 +69,7 @@ fn rows<'a>(recorder: &'a Recorder, context: &ExportContext) -> Rows<'a> {
         let is_of_run = sample.size == (context.width, context.height)
             && sample.device == device
             && sample.beside.is_none()
+            && !sample.beside_work
             && sample.variant != VariantId::Off;
         let has_time = sample.stages[Stage::Filter as usize] > 0.0;
         if switched || !is_of_run || !has_time {

@@ -213,6 +213,7 @@ fn no_size_and_no_data_break_the_controls() {
                 versions: Default::default(),
                 beside_filter_ms: None,
                 others: None,
+                beside_work: false,
                 cloth: None,
             };
             fixture.recorder.push(sample.clone());

@@ -111,6 +111,7 @@ impl<'a> Fixture<'a> {
                 versions: Default::default(),
                 beside_filter_ms: None,
                 others: None,
+                beside_work: false,
                 cloth: None,
             });
         }

@@ -392,7 +392,16 @@ fn a_saved_run_is_compared_as_a_result_of_bench() {
     unverified.kernels[0].verified = false;
     save_run(&path("d.json"), &record(1.0, 60), &unverified).unwrap();
     let rows = compare(&saved("a.json"), &saved("d.json"));
-    assert_eq!(rows[0].result.as_ref().unwrap_err(), "not verified in the later result");
+    assert_eq!(rows[0].result.as_ref().unwrap_err().reason, "not verified in the later result");
+    // Frames beside other work on the device are left out, and the one after it.
+    let mut beside_work = record(1.0, 60);
+    for n in 0..60 {
+        beside_work.set_other_work(n < 30);
+        beside_work.push(frame(10.0 + n as f64 * 0.04, 40.0, 3.0, VariantId::Naive));
+    }
+    save_run(&path("f.json"), &beside_work, &context()).unwrap();
+    let rows = compare(&saved("a.json"), &saved("f.json"));
+    assert_eq!(rows[0].times.map(|times| times.unwrap().series.n), [60, 60 + 60 - 31]);
     // Nothing to save is a sentence.
     let error = save_run(&path("e.json"), &record(1.0, 0), &context()).unwrap_err();
     assert!(error.why.contains("No frame of this movie has a time") && !path("e.json").exists(), "{error}");

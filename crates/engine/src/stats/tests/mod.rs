@@ -37,6 +37,7 @@ fn frame(at: f64, interval_ms: f64, unit: f64, variant: VariantId) -> FrameSampl
         versions: Default::default(),
         beside_filter_ms: None,
         others: None,
+        beside_work: false,
         cloth: None,
     }
 }
