@@ -31,6 +31,9 @@ pub struct CompareArgs {
     /// Accepted slowdown in percent: the exit code is 4 if a row is slower by more, with 99 % confidence
     #[arg(long, value_name = "PERCENT", default_value_t = 0.0, value_parser = values::percent)]
     pub threshold: f64,
+    /// Fail with exit code 1 if another result has no times of a row of the first one
+    #[arg(long)]
+    pub require_all: bool,
     /// Print a table in Markdown
     #[arg(long, group = "format")]
     pub markdown: bool,
@@ -46,14 +49,14 @@ pub struct CompareArgs {
 }
 
 /// The comparison of a saved result with the first one.
-struct Compared {
+struct ResultComparison {
     /// Descriptions of the first and of the other result.
     titles: [String; 2],
     rows: Vec<Comparison>,
 }
 
 /// Compares saved results; returns the exit code: 3 if an output was right in the first result and is wrong in another, 4 if a row
-/// became slower than the threshold allows, 1 if nothing could be compared.
+/// became slower than the threshold allows, 1 if nothing could be compared or a required row is missing.
 ///
 /// # Errors
 /// If a file cannot be read or is no saved result, or the chart cannot be written.
@@ -63,8 +66,9 @@ pub(super) fn run(args: &CompareArgs) -> Result<u8> {
         let saved = args.files.iter().map(|file| Saved::read(file)).collect::<Result<Vec<_>>>()?;
         return compare_benchmarks(args, &saved);
     }
-    if args.markdown || args.csv || args.chart.is_some() {
-        return Ok(usage("compare", "--markdown, --csv and --chart apply to results of `clreel bench`"));
+    if args.markdown || args.csv || args.chart.is_some() || args.require_all {
+        let why = "--markdown, --csv, --chart and --require-all apply to results of `clreel bench`";
+        return Ok(usage("compare", why));
     }
     let saved = args.files.iter().map(|file| SavedConformance::read(file)).collect::<Result<Vec<_>>>()?;
     let Some((first, others)) = saved.split_first() else { return Ok(exit::USAGE) };
@@ -75,11 +79,11 @@ pub(super) fn run(args: &CompareArgs) -> Result<u8> {
 /// Compares results of benchmarks with the first one; returns the exit code.
 fn compare_benchmarks(args: &CompareArgs, saved: &[Saved]) -> Result<u8> {
     let Some((first, others)) = saved.split_first() else { return Ok(exit::USAGE) };
-    let compared = |other: &Saved| Compared {
+    let compared = |other: &Saved| ResultComparison {
         titles: [first.describe(), other.describe()],
         rows: compare(first, other),
     };
-    let all: Vec<Compared> = others.iter().map(compared).collect();
+    let all: Vec<ResultComparison> = others.iter().map(compared).collect();
     // The results are printed even if the chart cannot be written.
     let charted = args.chart.as_ref().map_or(Ok(()), |path| {
         let panels: Vec<_> = all.iter().map(|one| (one.titles[1].as_str(), one.rows.as_slice())).collect();
@@ -88,21 +92,28 @@ fn compare_benchmarks(args: &CompareArgs, saved: &[Saved]) -> Result<u8> {
     });
     print::print(args, &all)?;
     charted?;
-    Ok(exit_code(&all, args.threshold))
+    Ok(exit_code(&all, args))
 }
 
-/// Returns the exit code of the comparisons, and reports if there are none.
-fn exit_code(all: &[Compared], threshold: f64) -> u8 {
+/// Returns the exit code of the comparisons, and reports rows that are missing, or that none has a verdict.
+fn exit_code(all: &[ResultComparison], args: &CompareArgs) -> u8 {
     let rows = || all.iter().flat_map(|one| &one.rows);
     let verdicts = || rows().filter_map(|row| row.result.as_ref().ok());
+    let missing = rows().filter(|row| args.require_all && row.is_missing());
+    let missing: Vec<String> = missing.map(|row| format!("{} ({})", row.row, row.case)).collect();
+    if !missing.is_empty() {
+        print_message(format!("No times of these rows of the first result: {}.", missing.join(", ")));
+    }
     if rows().any(|row| row.broke) {
         exit::MISMATCH
-    } else if verdicts().any(|compared| compared.verdict.is_slower_by(threshold)) {
+    } else if verdicts().any(|compared| compared.verdict.is_slower_by(args.threshold)) {
         exit::SLOWER
     } else if verdicts().next().is_none() {
-        print_message("Nothing could be compared.");
+        print_message("No row has a verdict.");
         exit::FAILED
-    } else {
+    } else if missing.is_empty() {
         exit::DONE
+    } else {
+        exit::FAILED
     }
 }

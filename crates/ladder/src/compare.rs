@@ -1,40 +1,61 @@
-//! The comparison of saved results: for each row that both have a verdict, or the reason why the rows are not comparable.
+//! The comparison of saved results: for each row that both have a verdict, or the reason why there is none. A row that the later
+//! result lacks is a row of the comparison, too.
 //!
-//! The results come from different runs. A machine that was slower for a while would make all rows of one run slower, so a row is
-//! called faster or slower only if both its times and their ratios to the peak kernel of the same rounds show it: the interval
-//! is the smallest one that contains the intervals of both.
+//! The results come from different runs, and what the machine did meanwhile is no property of a row. So an interval is widened by as
+//! much as the peak kernel, whose work is the same in both runs, has changed between them ([`Ratio::widened_by`]), and times on the
+//! processor by as much as other processes can explain ([`load_factor`]).
 
-use std::collections::BTreeMap;
+mod places;
 
-use super::saved::{Samples, Saved, SavedCase, SavedDevice, SavedRow};
-use base::timing::ratio::MIN_SAMPLES;
+use std::collections::HashMap;
+
+use super::saved::{Saved, SavedCase, SavedDevice};
+use base::timing::noise::MAX_OTHERS;
+use base::timing::ratio::{MIN_SAMPLES, NoInterval, of_medians};
 use base::timing::{Precision, Ratio, Series, Verdict, believed};
+use places::{Index, Place, RowOrPeak, places};
 
 /// The largest difference of the mean clock speeds of two results, relative to the faster one, at which times are comparable.
 const MAX_CLOCK_CHANGE: f64 = 0.05;
 
-/// The comparison of a row that both results have.
+/// The comparison of a row of two results.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
-    /// The device's name in the later result; empty without a device.
+    /// The device's name in the later result, or in the earlier one if the row is gone; empty without a device.
     pub device: String,
-    /// The title of the case in the later result.
+    /// The title of the case.
     pub case: String,
     /// The row's name; that of a peak kernel is in parentheses.
     pub row: String,
-    /// The times and the verdict, or the reason why the rows are not comparable, as a clause.
-    pub result: Result<Compared, String>,
+    /// The earlier and the later times in milliseconds; `None` where a row has no times that count.
+    pub times: [Option<Times>; 2],
+    /// The verdict, or the reason why there is none.
+    pub result: Result<Compared, NoVerdict>,
     /// True if the output was right in the earlier result and is wrong in the later one.
     pub broke: bool,
 }
 
-/// The times of a row in two results, and the verdict.
-#[derive(Debug, Clone, PartialEq)]
+/// The times of a row in one result.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Times {
+    /// The times in milliseconds.
+    pub series: Series,
+    /// True if the times are noisy.
+    pub is_noisy: bool,
+}
+
+impl Times {
+    /// Returns the median as text, with the digits that its interval allows and the mark of noise.
+    pub fn median(&self) -> String {
+        // The load of other processes is in `is_noisy` only.
+        let others = self.is_noisy.then_some(1.0);
+        believed(self.series.p50, &[Precision::of(&self.series, others)])
+    }
+}
+
+/// The verdict on a row of two results.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Compared {
-    /// The earlier and the later times in milliseconds.
-    pub times: [Series; 2],
-    /// For each result true if its times are noisy.
-    pub noisy: [bool; 2],
     /// The earlier time divided by the later one, with the interval of the verdict.
     pub ratio: Ratio,
     /// The verdict on the later result.
@@ -43,139 +64,225 @@ pub struct Compared {
     pub changed_kernel: Option<bool>,
 }
 
-impl Compared {
-    /// Returns the medians as text, with the digits that their intervals allow and the mark of noise.
-    pub fn medians(&self) -> [String; 2] {
-        [0, 1].map(|at| {
-            // The load of other processes is in `noisy` only.
-            let others = self.noisy[at].then_some(1.0);
-            believed(self.times[at].p50, &[Precision::of(&self.times[at], others)])
-        })
-    }
+/// Why a row has no verdict.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NoVerdict {
+    /// The kind of reason.
+    pub kind: NoVerdictKind,
+    /// The reason as a clause.
+    pub reason: String,
 }
 
-/// A row with the case and the device that it belongs to.
-#[derive(Clone, Copy)]
-struct Place<'a> {
-    device: &'a SavedDevice,
-    case: &'a SavedCase,
-    row: RowOrPeak<'a>,
+/// The kinds of reasons for which a row has no verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoVerdictKind {
+    /// The later result does not have the row.
+    Gone,
+    /// The same work was measured on another device, or by another processor.
+    OtherDevice,
+    /// The work is not the same, or a row has no times that count.
+    NotComparable,
+    /// The times repeat too seldom for an interval.
+    LongPeriod,
 }
 
-/// A row of a variant, or the samples of a peak kernel.
-#[derive(Clone, Copy)]
-enum RowOrPeak<'a> {
-    Row(&'a SavedRow),
-    Peak(&'a str),
-}
-
-impl Place<'_> {
-    fn name(&self) -> String {
-        match self.row {
-            RowOrPeak::Row(row) => row.name(),
-            RowOrPeak::Peak(name) => format!("({name})"),
+impl NoVerdictKind {
+    /// Returns the kind in tables, CSV and JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Gone => "gone",
+            Self::OtherDevice => "other device",
+            Self::NotComparable => "not comparable",
+            Self::LongPeriod => "no verdict",
         }
     }
+}
 
-    /// Returns the samples, if the row has any.
-    fn samples(&self) -> Option<Samples> {
-        match self.row {
-            RowOrPeak::Row(row) => row.samples.clone(),
-            RowOrPeak::Peak(name) => self.case.peak(name),
-        }
-    }
-
-    /// Returns the times of the peak kernel, by which changes of the machine are judged; `None` if it was measured by another clock.
-    fn control(&self, clock: &str) -> Option<Vec<f64>> {
-        self.case.control()?.times_by(clock)
-    }
-
-    fn is_noisy(&self) -> bool {
-        matches!(self.row, RowOrPeak::Row(row) if row.noisy.is_string())
-    }
-
-    fn is_mismatch(&self) -> bool {
-        matches!(self.row, RowOrPeak::Row(row) if row.outcome == "mismatch")
+/// Formats the kind and the reason, as in "other device: 'D' and 'E'".
+impl std::fmt::Display for NoVerdict {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.kind.as_str(), self.reason)
     }
 }
 
-/// Returns all rows of a saved result.
-fn places(saved: &Saved) -> Vec<Place<'_>> {
-    let mut places = Vec::new();
-    for device in saved.devices() {
-        for case in &device.runs {
-            let place = |row| Place { device, case, row };
-            places.extend(case.peaks().map(|(name, _)| place(RowOrPeak::Peak(name))));
-            places.extend(case.variants.iter().map(|row| place(RowOrPeak::Row(row))));
-        }
+impl Comparison {
+    /// Returns the medians as text; `None` where a row has no times that count.
+    pub fn medians(&self) -> [Option<String>; 2] {
+        self.times.map(|times| times.map(|times| times.median()))
     }
-    places
+
+    /// Returns true if the earlier result has times of the row, and the later one has none.
+    pub fn is_missing(&self) -> bool {
+        matches!(self.times, [Some(_), None])
+    }
 }
 
-/// Compares each row of `after` that `before` has, too.
+/// Compares each row of `after` with that of `before`. Rows with times that only `before` has follow.
 pub fn compare(before: &Saved, after: &Saved) -> Vec<Comparison> {
-    let mut earlier: BTreeMap<String, Vec<Place<'_>>> = BTreeMap::new();
-    for place in places(before) {
-        earlier.entry(place.name()).or_default().push(place);
-    }
+    let (earlier, later) = (places(before), places(after));
+    let index = Index::new(before, &earlier);
+    let mut is_found = vec![false; earlier.len()];
+    let mut controls = Controls::default();
+    let mut same: HashMap<*const SavedDevice, Vec<usize>> = HashMap::new();
     let mut comparisons = Vec::new();
-    for now in places(after) {
+    for now in &later {
         let name = now.name();
-        let same = earlier.get(&name).into_iter().flatten();
-        // The same work, or else the row that has most in common, so that the reason names what differs.
-        let likeness = |then: &&Place<'_>| {
-            let is_device = device_difference(before, after, then.device, now.device).is_none();
-            (is_device, then.case.title == now.case.title)
-        };
-        // The first of several that are equally alike.
-        let Some(then) = same.rev().max_by_key(likeness) else { continue };
+        let same = same.entry(std::ptr::from_ref(now.device)).or_insert_with(|| {
+            let devices = before.devices().iter().enumerate();
+            let is_same = |then: &SavedDevice| device_difference(before, after, then, now.device).is_none();
+            devices.filter(|(_, then)| is_same(then)).map(|(at, _)| at).collect()
+        });
+        let Some(at) = index.find(&name, now, same) else { continue };
+        let then = &earlier[at];
+        is_found[at] |= then.case.title == now.case.title;
         comparisons.push(Comparison {
             device: now.device.name.clone(),
             case: now.case.title.clone(),
             row: name,
-            result: compare_rows(before, after, then, &now),
+            times: [then.times(), now.times()],
+            result: compare_rows((before, after), then, now, &mut controls),
             broke: now.is_mismatch() && !then.is_mismatch(),
         });
     }
+    let gone = index.visible().filter(|at| !is_found[*at]).map(|at| &earlier[at]);
+    comparisons.extend(gone.filter_map(|then| {
+        Some(Comparison {
+            device: then.device.name.clone(),
+            case: then.case.title.clone(),
+            row: then.name(),
+            times: [Some(then.times()?), None],
+            result: Err(NoVerdict {
+                kind: NoVerdictKind::Gone,
+                reason: "the later result does not have this row".to_owned(),
+            }),
+            broke: false,
+        })
+    }));
     comparisons
 }
 
-/// Returns why two devices are not the same one; `None` if they are. The driver may differ: that is what is compared then.
+/// Returns true if the processor is the device, or computes without one.
+fn on_processor(device: &SavedDevice) -> bool {
+    ["cpu", ""].contains(&device.kind.as_str())
+}
+
+/// Returns in what two devices differ; `None` if they are the same one. The driver may differ: that is what is compared then.
 fn device_difference(before: &Saved, after: &Saved, then: &SavedDevice, now: &SavedDevice) -> Option<String> {
-    let differs = |what: &str, then: &str, now: &str| {
-        (then != now).then(|| format!("other {what}: '{then}' and '{now}'"))
-    };
+    let differs =
+        |what: &str, then: &str, now: &str| (then != now).then(|| format!("{what}'{then}' and '{now}'"));
     let (host, other) = (&before.metadata.host, &after.metadata.host);
-    // A graphics card is the same one in another machine; without a device the processor computes.
-    let on_processor = ["cpu", ""].contains(&now.kind.as_str());
+    // A graphics card is the same one in another machine.
+    let is_on_processor = on_processor(now);
     let processor =
-        || on_processor.then(|| differs("processor", &host.processor, &other.processor)).flatten();
+        || is_on_processor.then(|| differs("processor ", &host.processor, &other.processor)).flatten();
     let count = || {
         let (then, now) = (host.processors, other.processors);
-        (on_processor && then != now).then(|| format!("other number of processors: {then} and {now}"))
+        (is_on_processor && then != now).then(|| format!("{then} and {now} processors"))
     };
-    differs("device", &then.name, &now.name)
-        .or_else(|| differs("platform", &then.platform, &now.platform))
+    differs("", &then.name, &now.name)
+        .or_else(|| differs("platform ", &then.platform, &now.platform))
         .or_else(processor)
         .or_else(count)
+}
+
+/// Returns the factor by which the times of two runs on the processor may differ because of other processes, from the part of the
+/// machine that these used in each run.
+///
+/// A part of p leaves 1 − p to the program, so a change of p explains a change of the times. Beyond [`MAX_OTHERS`], where times are
+/// noisy, threads also wait for others that were interrupted: the times of the window on two busy cores, with parts of 0.62 to 0.82,
+/// differed by factors up to 6 between equal runs.
+fn load_factor(others: [f64; 2]) -> f64 {
+    let [least, most] = [others[0].min(others[1]), others[0].max(others[1])];
+    let noisy = (most - MAX_OTHERS).max(0.0);
+    (1.0 - least) / (1.0 - most) / (1.0 - noisy).powi(2)
+}
+
+/// The changes of the peak kernels between two results, by the addresses of the cases and the clock: those of a case apply to all of
+/// its rows.
+#[derive(Default)]
+struct Controls(HashMap<(*const SavedCase, *const SavedCase, &'static str), Option<f64>>);
+
+impl Controls {
+    /// Returns the ratio of the times of the peak kernels of two cases; `None` if one has none by this clock.
+    fn ratio(&mut self, then: &Place<'_>, now: &Place<'_>, clock: &'static str) -> Option<f64> {
+        let key = (std::ptr::from_ref(then.case), std::ptr::from_ref(now.case), clock);
+        *self.0.entry(key).or_insert_with(|| of_medians(&then.control(clock)?, &now.control(clock)?))
+    }
 }
 
 /// Compares a row of two results.
 ///
 /// # Errors
-/// Returns the reason why they are not comparable, as a clause.
+/// Returns the reason why there is no verdict.
 fn compare_rows(
-    before: &Saved,
-    after: &Saved,
+    (before, after): (&Saved, &Saved),
     then: &Place<'_>,
     now: &Place<'_>,
-) -> Result<Compared, String> {
+    controls: &mut Controls,
+) -> Result<Compared, NoVerdict> {
+    let not_comparable = |reason: String| NoVerdict { kind: NoVerdictKind::NotComparable, reason };
+    require_same_work((before, after), then, now).map_err(not_comparable)?;
+    let sample = |place: &Place<'_>, when: &str| {
+        let none = || format!("no samples in the {when} result; `clreel bench --save` writes them");
+        place.samples().ok_or_else(|| not_comparable(none()))
+    };
+    let [first, second] = [sample(then, "earlier")?, sample(now, "later")?];
+    let times = [first.times(), second.times()];
+    if times.iter().flatten().any(|ms| *ms <= 0.0) {
+        return Err(not_comparable("samples that are no times".to_owned()));
+    }
+    if let Some(reason) = device_difference(before, after, then.device, now.device) {
+        return Err(NoVerdict { kind: NoVerdictKind::OtherDevice, reason });
+    }
+    if first.clock() != second.clock() {
+        return Err(not_comparable(format!("other clock: {} and {}", first.clock(), second.clock())));
+    }
+    if let [Some(mhz), Some(other)] =
+        [then, now].map(|place| place.case.clock_mhz.as_ref().map(|clock| clock.mean))
+        && (mhz - other).abs() > MAX_CLOCK_CHANGE * mhz.max(other)
+    {
+        return Err(not_comparable(format!("other clock speed: {mhz:.0} and {other:.0} MHz")));
+    }
+    let ratio = Ratio::of_runs(&times[0], &times[1]).map_err(|(run, why)| match why {
+        NoInterval::TooFew => {
+            not_comparable(format!("too few samples: a verdict needs {MIN_SAMPLES} of each"))
+        }
+        NoInterval::LongPeriod { period, samples } => NoVerdict {
+            kind: NoVerdictKind::LongPeriod,
+            reason: format!(
+                "the {} times repeat every {period} samples; of {samples} samples that is too seldom, 8 periods are needed",
+                ["earlier", "later"][run],
+            ),
+        },
+    })?;
+    let ratio = match controls.ratio(then, now, first.clock()) {
+        Some(control) => ratio.widened_by(control),
+        None => ratio,
+    };
+    let ratio = match on_processor(now.device) || first.is_by_wall() {
+        true => ratio.widened_by(load_factor([then.others(), now.others()])),
+        false => ratio,
+    };
+    let kernel = |place: &Place<'_>| match place.row {
+        RowOrPeak::Row(row) => row.kernel.clone(),
+        RowOrPeak::Peak(_) => None,
+    };
+    let changed_kernel = kernel(then).zip(kernel(now)).map(|(then, now)| then != now);
+    Ok(Compared { ratio, verdict: ratio.verdict(), changed_kernel })
+}
+
+/// Requires that two rows are the same work, and have results that count.
+///
+/// # Errors
+/// Returns in what they differ, or what they lack, as a clause.
+fn require_same_work(
+    (before, after): (&Saved, &Saved),
+    then: &Place<'_>,
+    now: &Place<'_>,
+) -> Result<(), String> {
     let ((ladder, input), (other_ladder, other_input)) = (before.work(), after.work());
     if ladder != other_ladder {
         return Err("other ladder or kind of input".to_owned());
-    }
-    if let Some(why) = device_difference(before, after, then.device, now.device) {
-        return Err(why);
     }
     if input != other_input {
         let text = |input: Option<(u32, u32, &std::ffi::OsStr)>| {
@@ -200,41 +307,7 @@ fn compare_rows(
             }
         }
     }
-    let [first, second] = [then, now].map(Place::samples);
-    let no_samples =
-        |when: &str| format!("no samples in the {when} result; `clreel bench --save` writes them");
-    let first = first.ok_or_else(|| no_samples("earlier"))?;
-    let second = second.ok_or_else(|| no_samples("later"))?;
-    if first.clock() != second.clock() {
-        return Err(format!("other clock: {} and {}", first.clock(), second.clock()));
-    }
-    if let [Some(mhz), Some(other)] =
-        [then, now].map(|place| place.case.clock_mhz.as_ref().map(|clock| clock.mean))
-        && (mhz - other).abs() > MAX_CLOCK_CHANGE * mhz.max(other)
-    {
-        return Err(format!("other clock speed: {mhz:.0} and {other:.0} MHz"));
-    }
-    let times = [first.times(), second.times()];
-    if times.iter().flatten().any(|ms| *ms <= 0.0) {
-        return Err("samples that are no times".to_owned());
-    }
-    let few = || format!("too few samples: a verdict needs {MIN_SAMPLES} of each");
-    let ratio = Ratio::of_runs(&times[0], &times[1]).ok_or_else(few)?;
-    let controls = then.control(first.clock()).zip(now.control(second.clock()));
-    let control = controls.and_then(|(control, other)| Ratio::of_runs(&control, &other));
-    let ratio = control.map_or(ratio, |control| ratio.widened_by(control));
-    let [Some(one), Some(other)] = times.map(|times| Series::of(&times)) else { return Err(few()) };
-    let kernel = |place: &Place<'_>| match place.row {
-        RowOrPeak::Row(row) => row.kernel.clone(),
-        RowOrPeak::Peak(_) => None,
-    };
-    Ok(Compared {
-        times: [one, other],
-        noisy: [then.is_noisy(), now.is_noisy()],
-        ratio,
-        verdict: ratio.verdict(),
-        changed_kernel: kernel(then).zip(kernel(now)).map(|(then, now)| then != now),
-    })
+    Ok(())
 }
 
 #[cfg(test)]

@@ -104,18 +104,17 @@ fn write_row(out: &mut String, row: &Comparison, end: f64, top: f64) -> fmt::Res
             )?;
             write_text(out, "small", AXIS.1 + 16.0, middle + 4.0, &verdict.to_string())?;
         }
-        Err(_) => write_text(out, "small", AXIS.1 + 16.0, middle + 4.0, "not comparable")?,
+        Err(why) => write_text(out, "small", AXIS.1 + 16.0, middle + 4.0, why.kind.as_str())?,
     }
     writeln!(out, "</g>")
 }
 
 /// Describes a row in a sentence, for its tooltip.
 fn sentence(row: &Comparison) -> String {
-    match &row.result {
-        Ok(compared) => {
-            let [before, after] = compared.medians();
-            format!("{}: {}; {before} and {after} ms", row.row, compared.verdict)
-        }
-        Err(why) => format!("{}: not comparable: {why}", row.row),
+    let result =
+        row.result.as_ref().map_or_else(ToString::to_string, |compared| compared.verdict.to_string());
+    match row.medians() {
+        [Some(before), Some(after)] => format!("{}: {result}; {before} and {after} ms", row.row),
+        _ => format!("{}: {result}", row.row),
     }
 }

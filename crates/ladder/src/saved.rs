@@ -125,7 +125,12 @@ impl Samples {
 
     /// Returns the name of the clock of [`Samples::times`].
     pub(super) fn clock(&self) -> &'static str {
-        if self.device_ms.is_some() { "device time" } else { WALL }
+        if self.is_by_wall() { WALL } else { "device time" }
+    }
+
+    /// Returns true if [`Samples::times`] are wall times.
+    pub(super) fn is_by_wall(&self) -> bool {
+        self.device_ms.is_none()
     }
 }
 
@@ -221,6 +226,7 @@ struct SavedConversion {
     reason: Option<String>,
     samples: Option<Samples>,
     noisy: Value,
+    others: Option<f64>,
 }
 
 /// The saved times of a variant's whole frames.
@@ -250,6 +256,8 @@ pub(super) struct SavedRow {
     pub checked: Vec<Value>,
     /// False, or a sentence.
     pub noisy: Value,
+    /// The part of the machine that other processes used, 0 to 1, if it is known.
+    pub others: Option<f64>,
 }
 
 impl From<SavedNative> for SavedRow {
@@ -262,9 +270,9 @@ impl From<SavedNative> for SavedRow {
 impl From<SavedConversion> for SavedRow {
     fn from(row: SavedConversion) -> Self {
         // Its `kernel` is a path, unlike a variant's.
-        let SavedConversion { id, to, corrected, outcome, reason, samples, noisy } = row;
+        let SavedConversion { id, to, corrected, outcome, reason, samples, noisy, others } = row;
         let id = format!("{id} to {to}{}", if corrected { ", corrected" } else { "" });
-        Self { id, outcome, reason, samples, noisy, ..Self::default() }.with_verification()
+        Self { id, outcome, reason, samples, noisy, others, ..Self::default() }.with_verification()
     }
 }
 

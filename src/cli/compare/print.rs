@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 
-use super::{CompareArgs, Compared};
+use super::{CompareArgs, ResultComparison};
 use crate::cli::output::{print_json, print_line, table};
 use base::error::Result;
 use base::text::escaped;
 use base::timing::Verdict;
-use ladder::compare::Comparison;
+use ladder::compare::{Compared, Comparison};
 
 /// The JSON report.
 #[derive(Serialize)]
@@ -30,9 +30,9 @@ struct RowEntry {
     device: String,
     case: String,
     row: String,
-    /// "faster", "slower", "no difference shown" or "not comparable"
+    /// "faster", "slower" or "no difference shown"; without a verdict "gone", "other device", "not comparable" or "no verdict"
     verdict: &'static str,
-    /// Why the rows are not comparable.
+    /// Why there is no verdict.
     reason: Option<String>,
     before_ms: Option<f64>,
     after_ms: Option<f64>,
@@ -46,19 +46,20 @@ struct RowEntry {
 impl RowEntry {
     fn new(row: &Comparison) -> Self {
         let compared = row.result.as_ref().ok();
+        let [before_ms, after_ms] = row.times.map(|times| times.map(|times| times.series.p50));
         Self {
             device: row.device.clone(),
             case: row.case.clone(),
             row: row.row.clone(),
-            verdict: match compared.map(|compared| compared.verdict) {
-                Some(Verdict::Faster(_)) => "faster",
-                Some(Verdict::Slower(_)) => "slower",
-                Some(Verdict::NoDifferenceShown { .. }) => "no difference shown",
-                None => "not comparable",
+            verdict: match &row.result {
+                Ok(Compared { verdict: Verdict::Faster(_), .. }) => "faster",
+                Ok(Compared { verdict: Verdict::Slower(_), .. }) => "slower",
+                Ok(Compared { verdict: Verdict::NoDifferenceShown { .. }, .. }) => "no difference shown",
+                Err(why) => why.kind.as_str(),
             },
-            reason: row.result.as_ref().err().cloned(),
-            before_ms: compared.map(|compared| compared.times[0].p50),
-            after_ms: compared.map(|compared| compared.times[1].p50),
+            reason: row.result.as_ref().err().map(|why| why.reason.clone()),
+            before_ms,
+            after_ms,
             ratio: compared.map(|compared| compared.ratio.estimate),
             ratio_low: compared.map(|compared| compared.ratio.low),
             ratio_high: compared.map(|compared| compared.ratio.high),
@@ -84,10 +85,10 @@ const CSV_HEADER: &str =
     "device,case,row,verdict,reason,before_ms,after_ms,ratio,ratio_low,ratio_high,kernel_changed";
 
 /// Prints all comparisons in the format that the user chose.
-pub(super) fn print(args: &CompareArgs, all: &[Compared]) -> Result<()> {
-    let entries = |one: &Compared| one.rows.iter().map(RowEntry::new).collect::<Vec<_>>();
+pub(super) fn print(args: &CompareArgs, all: &[ResultComparison]) -> Result<()> {
+    let entries = |one: &ResultComparison| one.rows.iter().map(RowEntry::new).collect::<Vec<_>>();
     if args.json {
-        let entry = |one: &Compared| {
+        let entry = |one: &ResultComparison| {
             let [before, after] = one.titles.clone();
             ComparisonEntry { before, after, rows: entries(one) }
         };
@@ -117,20 +118,20 @@ pub(super) fn print(args: &CompareArgs, all: &[Compared]) -> Result<()> {
     Ok(())
 }
 
+/// The cell of a time that was not measured, or does not count.
+const NOT_MEASURED: &str = "–";
 /// The header of tables; times are in milliseconds.
 const HEADER: [&str; 4] = ["row", "A ms", "B ms", "B compared with A"];
 
 /// Returns the cells of a row of a table.
 fn cells(row: &Comparison) -> [String; 4] {
-    let name = escaped(&row.row).into_owned();
-    match &row.result {
-        Ok(compared) => {
-            let [before, after] = compared.medians();
-            let kernel = if compared.changed_kernel == Some(true) { "; other kernel" } else { "" };
-            [name, before, after, format!("{}{kernel}", compared.verdict)]
-        }
-        Err(why) => [name, String::new(), String::new(), format!("not comparable: {}", escaped(why))],
-    }
+    let [before, after] = row.medians().map(|median| median.unwrap_or_else(|| NOT_MEASURED.to_owned()));
+    let result = match &row.result {
+        Ok(Compared { verdict, changed_kernel: Some(true), .. }) => format!("{verdict}; other kernel"),
+        Ok(Compared { verdict, .. }) => verdict.to_string(),
+        Err(why) => escaped(&why.to_string()).into_owned(),
+    };
+    [escaped(&row.row).into_owned(), before, after, result]
 }
 
 /// Prints rows as a table.
@@ -161,11 +162,12 @@ fn print_markdown(rows: &[Comparison]) -> Result<()> {
 /// Returns a sentence with the number of rows of each verdict.
 fn summary(rows: &[Comparison]) -> String {
     let count = |verdict: &str| rows.iter().filter(|row| RowEntry::new(row).verdict == verdict).count();
-    let parts =
-        ["faster", "slower", "no difference shown", "not comparable"].map(|verdict| match count(verdict) {
-            0 => String::new(),
-            count => format!("{count} {verdict}"),
-        });
+    let verdicts =
+        ["faster", "slower", "no difference shown", "no verdict", "other device", "not comparable", "gone"];
+    let parts = verdicts.map(|verdict| match count(verdict) {
+        0 => String::new(),
+        count => format!("{count} {verdict}"),
+    });
     let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     if parts.is_empty() {
         "The results have no row in common.".to_owned()
