@@ -62,7 +62,8 @@ fn selected_variants<'a, T>(
     deduplicate(&names).into_iter().map(find).collect()
 }
 
-/// Runs `clreel bench`; returns the exit code: 3 if a variant differs from the reference, 1 if one failed.
+/// Runs `clreel bench`; returns the exit code: 3 if a variant differs from the reference, 1 if one failed, 4 if the second folder's
+/// kernels are slower than the threshold allows.
 ///
 /// # Errors
 /// If a variant needs a device and there is none, the movie has no decodable frame, or the chart cannot be written.
@@ -78,6 +79,9 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8> {
     }
     if args.kernels.len() > 2 {
         return Ok(usage("bench", "--kernels may be given twice, to compare the kernels of two folders"));
+    }
+    if args.threshold.is_some() && args.kernels.len() < 2 {
+        return Ok(usage("bench", "--threshold applies to two folders: --kernels A --kernels B"));
     }
     args.ladder.ladder.bench(args)
 }
@@ -100,6 +104,7 @@ fn start(
         roofline: args.roofline.clone(),
         save: args.save.clone(),
         folders: if args.kernels.len() > 1 { args.kernels.clone() } else { Vec::new() },
+        threshold: args.threshold.unwrap_or_default(),
         rounds: args.frames,
         ..Results::new(metadata, input, cases, devices)
     };
@@ -124,7 +129,7 @@ pub(super) fn save_runs(
 /// Returns true if the benchmark should go on: false only if `--fail-fast` is set and a variant has failed or differs from the
 /// reference.
 fn should_continue(args: &BenchArgs, live: &LiveRun<Results>) -> bool {
-    !args.fail_fast || live.results().exit_code() == exit::DONE
+    !args.fail_fast || live.results().check_code() == exit::DONE
 }
 
 /// Returns the kernels of the second folder of `--kernels`; `None` if there is only one.

@@ -377,6 +377,10 @@ pub struct BenchArgs {
     /// folders are timed in turns and compared [env: CLREEL_KERNELS]
     #[arg(long, value_name = "DIR")]
     pub kernels: Vec<PathBuf>,
+    /// Accepted slowdown in percent of the second folder's kernels: the exit code is 4 if one is slower by more, with 99 %
+    /// confidence [default: 0]
+    #[arg(long, value_name = "PERCENT", value_parser = values::percent)]
+    pub threshold: Option<f64>,
     /// Timeouts.
     #[command(flatten)]
     pub timeouts: TimeoutArgs,

@@ -45,6 +45,8 @@ pub(super) struct Results {
     pub metadata: Metadata,
     /// The folders of kernels, if two are compared.
     pub folders: Vec<PathBuf>,
+    /// The accepted slowdown of the second folder's kernels in percent.
+    pub threshold: f64,
     /// The path of the SVG with rooflines to write, if `--roofline` is set.
     pub roofline: Option<PathBuf>,
     pub input: Input,
@@ -68,6 +70,7 @@ impl Results {
             save: None,
             metadata,
             folders: Vec::new(),
+            threshold: 0.0,
             roofline: None,
             input,
             rounds: 0,
@@ -228,8 +231,19 @@ impl Results {
         ladder.replace('_', " ")
     }
 
-    /// Returns the exit code of the results so far: 3 if a variant differs from the reference, else 1 if one failed.
+    /// Returns the exit code of the results so far: 3 if a variant differs from the reference, else 1 if one failed, else 4 if a
+    /// kernel of the second folder is slower than that of the first one by more than the threshold.
     pub(crate) fn exit_code(&self) -> u8 {
+        let runs = || self.devices.iter().flat_map(|device| device.runs.iter().map(|(_, run)| run));
+        let mut ratios = runs().flat_map(|run| run.rows.iter().filter_map(|row| run.ratio_of_folders(row)));
+        match self.check_code() {
+            exit::DONE if ratios.any(|ratio| ratio.verdict().is_slower_by(self.threshold)) => exit::SLOWER,
+            code => code,
+        }
+    }
+
+    /// Returns the exit code of the outputs so far: 3 if a variant differs from the reference, else 1 if one failed.
+    pub(crate) fn check_code(&self) -> u8 {
         let (mut differs, mut fails) = (false, false);
         for device in &self.devices {
             let variants = device.runs.iter().flat_map(|(_, run)| run.outcomes());
