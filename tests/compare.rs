@@ -127,7 +127,88 @@ fn wrong_output_outranks_slower_rows() {
         other
     });
     let output = run(clreel(&["compare", &a, &other]), 1);
-    assert!(text(&output.stderr).contains("Nothing could be compared"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("No row has a verdict."), "{}", text(&output.stderr));
+}
+
+/// Returns the result without the rows of the variant `id`.
+fn without(result: &Value, id: &str) -> Value {
+    let mut result = result.clone();
+    result["devices"][0]["runs"][0]["variants"].as_array_mut().unwrap().retain(|row| row["id"] != id);
+    result
+}
+
+#[test]
+fn rows_that_are_gone_are_named_and_can_be_required() {
+    let folder = Folder::new("compare-gone");
+    let result = save(&folder, "a.json");
+    let a = write(&folder, "a.json", &result);
+    let gone = write(&folder, "gone.json", &without(&result, "scalar"));
+    let output = run(clreel(&["compare", &a, &gone]), 0);
+    let told = text(&output.stdout);
+    assert!(told.contains("gone: the later result does not have this row"), "{told}");
+    assert!(told.contains("2 no difference shown, 1 gone."), "{told}");
+    let output = run(clreel(&["compare", &a, &gone, "--require-all"]), 1);
+    let told = text(&output.stderr);
+    assert!(told.contains("No times of these rows of the first result: scalar ("), "{told}");
+    run(clreel(&["compare", &a, &a, "--require-all"]), 0);
+    // A row that only the later result has is not required.
+    run(clreel(&["compare", &gone, &a, "--require-all"]), 0);
+    // A row that was left out is there, and has no times.
+    let mut skipped = result.clone();
+    for row in skipped["devices"][0]["runs"][0]["variants"].as_array_mut().unwrap() {
+        if row["id"] == "scalar" {
+            row["outcome"] = json!("skipped");
+        }
+    }
+    let skipped = write(&folder, "skipped.json", &skipped);
+    run(clreel(&["compare", &a, &skipped]), 0);
+    run(clreel(&["compare", &a, &skipped, "--require-all"]), 1);
+    // In each of several results; what became slower comes first.
+    run(clreel(&["compare", &a, &a, &gone, "--require-all"]), 1);
+    let slow = write(&folder, "slow.json", &scale(&without(&result, "scalar"), "serial", 1e6));
+    run(clreel(&["compare", &a, &slow, "--require-all"]), 4);
+    let csv = text(&run(clreel(&["compare", &a, &gone, "--csv"]), 0).stdout);
+    let line = csv.lines().find(|line| line.contains(",\"scalar\",")).unwrap();
+    assert!(line.contains(",gone,") && line.ends_with(",,,,,"), "{line}");
+    let report: Value =
+        serde_json::from_slice(&run(clreel(&["compare", &a, &gone, "--json"]), 0).stdout).unwrap();
+    let rows = report["comparisons"][0]["rows"].as_array().unwrap();
+    let row = rows.iter().find(|row| row["row"] == "scalar").unwrap();
+    assert_eq!(
+        (&row["verdict"], row["before_ms"].is_number(), &row["after_ms"]),
+        (&json!("gone"), true, &Value::Null)
+    );
+}
+
+#[test]
+fn results_of_two_devices_stand_side_by_side() {
+    let folder = Folder::new("compare-devices");
+    let result = save(&folder, "a.json");
+    let a = write(&folder, "a.json", &result);
+    let mut other = scale(&result, "scalar", 3.0);
+    other["devices"][0]["name"] = json!("Another");
+    let device = write(&folder, "device.json", &other);
+    let mut other = scale(&result, "scalar", 3.0);
+    other["host"]["processor"] = json!("Another");
+    let machine = write(&folder, "machine.json", &other);
+    for other in [&device, &machine] {
+        let output = run(clreel(&["compare", &a, other]), 1);
+        assert!(text(&output.stderr).contains("No row has a verdict."), "{}", text(&output.stderr));
+        let told = text(&output.stdout);
+        let line = told.lines().find(|line| line.trim_start().starts_with("scalar")).unwrap();
+        assert!(line.contains("other device: ") && !line.contains('–'), "{told}");
+        let cells = line.split_whitespace().take(3).count();
+        assert_eq!((cells, told.contains("3 other device.")), (3, true), "{told}");
+        let output = run(clreel(&["compare", &a, other, "--json"]), 1);
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        for row in report["comparisons"][0]["rows"].as_array().unwrap() {
+            assert!(row["before_ms"].is_number() && row["after_ms"].is_number(), "{row}");
+            assert_eq!((&row["verdict"], &row["ratio"]), (&json!("other device"), &Value::Null));
+        }
+        // The rows are there.
+        let output = run(clreel(&["compare", &a, other, "--require-all"]), 1);
+        assert!(!text(&output.stderr).contains("No times"), "{}", text(&output.stderr));
+    }
 }
 
 #[test]
@@ -204,11 +285,17 @@ fn the_kernels_of_two_folders_are_timed_in_turns() {
     let (a, b) = (same.file(""), slow.0.file(""));
     let folders = ["--kernels", a.to_str().unwrap(), "--kernels", b.to_str().unwrap()];
     let args = [&BENCH[..], &["serial,scalar"], &folders].concat();
-    let told = text(&run(clreel(&args), 0).stdout);
+    let told = text(&run(clreel(&args), 4).stdout);
     assert!(told.contains("scalar (B) compared with A: ") && told.contains("× slower, "), "{told}");
     assert!(told.contains("A: ") && told.contains("B: "), "{told}");
     let report: Value =
-        serde_json::from_slice(&run(clreel(&[&args[..], &["--json"]].concat()), 0).stdout).unwrap();
+        serde_json::from_slice(&run(clreel(&[&args[..], &["--json"]].concat()), 4).stdout).unwrap();
+    // A slowdown that is accepted, and the other direction.
+    run(clreel(&[&args[..], &["--threshold", "1000000"]].concat()), 0);
+    let reverse = ["--kernels", b.to_str().unwrap(), "--kernels", a.to_str().unwrap()];
+    run(clreel(&[&BENCH[..], &["serial,scalar"], &reverse].concat()), 0);
+    let once = [&BENCH[..], &["scalar", "--threshold", "5"], &folders[..2]].concat();
+    assert!(text(&run(clreel(&once), 2).stderr).contains("--threshold applies to two folders"));
     let folders_of: Vec<_> = rows(&report).iter().map(|row| row["folder"].clone()).collect();
     assert_eq!(folders_of, [Value::Null, json!(0), json!(1)], "threads have no kernels");
     let rows = rows(&report);
@@ -277,4 +364,55 @@ fn all_rows_of_a_result_are_compared() {
     command.arg(&tuned).arg(&tuned);
     let table = text(&run(command, 0).stdout);
     assert!(table.contains("no difference shown") && table.contains("scalar"), "{table}");
+}
+
+/// `tests/verdicts` reads the verdicts that the program prints. Here the program is a script that prints a result with equal times.
+#[test]
+fn the_script_of_verdicts_notices_a_verdict_that_is_wrong() {
+    let folder = Folder::new("compare-script");
+    let times: Vec<f64> = (0..40).map(|at| 1.0 + 0.01 * f64::from(at % 7)).collect();
+    let run_script = |verdict: &str, low: f64, arguments: &[&str]| {
+        let row = |folder: u32, compared: Value| {
+            json!({ "id": "flat", "folder": folder, "outcome": "ok", "compared": compared,
+                    "samples": { "device_ms": null, "wall_ms": times } })
+        };
+        let told = json!({ "ratio": 1.0, "low": low, "high": 1.0, "verdict": verdict });
+        let rows = [row(0, Value::Null), row(1, told)];
+        let saved = json!({ "devices": [{ "runs": [{ "title": "n=7", "variants": rows }] }] });
+        let result = write(&folder, "result.json", &saved);
+        let word = if verdict.contains("faster") { "faster" } else { "no difference shown" };
+        let row =
+            json!({ "row": "flat", "verdict": word, "ratio": 1.0, "ratio_low": low, "ratio_high": 1.0 });
+        let compared = write(&folder, "compared.json", &json!({ "comparisons": [{ "rows": [row] }] }));
+        let script = format!(
+            "#!/bin/sh\nif [ \"$1\" = compare ]; then exec cat '{compared}'; fi\n\
+             while [ \"$1\" != --save ]; do shift; done\nexec cp '{result}' \"$2\"\n"
+        );
+        let program = folder.with("clreel", script.as_bytes());
+        let mut permissions = std::fs::metadata(&program).unwrap().permissions();
+        std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o755);
+        std::fs::set_permissions(&program, permissions).unwrap();
+        let mut command = Command::new("python3");
+        command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/verdicts")).args(arguments);
+        let output =
+            command.env("CLREEL", &program).output().expect("python3 (package python3) is installed");
+        (output.status.success(), text(&output.stdout) + &text(&output.stderr))
+    };
+    let [turns, two] = [&["--runs", "2", "--rounds", "40"][..], &["--pairs", "2", "--bench"][..]];
+    let equal = "no difference shown (below 0.1 %)";
+    for arguments in [turns, two] {
+        let (is_right, told) = run_script(equal, 1.0, arguments);
+        assert!(is_right && told.contains("| 2 | 0 |"), "{told}");
+        let (is_right, told) = run_script("9.0× faster, 8.9 to 9.1", 1.0, arguments);
+        assert!(!is_right && told.contains("the program says 'faster'"), "{told}");
+    }
+    // An interval that is not that of the samples; two runs are not computed again, and each false claim counts.
+    let (is_right, told) = run_script("1.1× faster, 1.1 to 1.1", 1.1, turns);
+    assert!(!is_right && told.contains("is not"), "{told}");
+    let (is_right, told) = run_script("1.1× faster, 1.1 to 1.1", 1.1, two);
+    assert!(!is_right && told.contains("2 of 2 pairs claim a difference"), "{told}");
+    let (is_right, told) = run_script("nothing", 1.0, turns);
+    assert!(!is_right && told.contains("no verdict: 'nothing'"), "{told}");
+    let (is_right, told) = run_script(equal, 1.0, &["--runs", "0"]);
+    assert!(!is_right && told.contains("no rows were compared"), "{told}");
 }
