@@ -195,10 +195,9 @@ fn results_of_two_devices_stand_side_by_side() {
         let output = run(clreel(&["compare", &a, other]), 1);
         assert!(text(&output.stderr).contains("No row has a verdict."), "{}", text(&output.stderr));
         let told = text(&output.stdout);
-        let line = told.lines().find(|line| line.trim_start().starts_with("scalar")).unwrap();
+        let line = told.lines().find(|line| line.contains(" scalar ")).unwrap();
         assert!(line.contains("other device: ") && !line.contains('–'), "{told}");
-        let cells = line.split_whitespace().take(3).count();
-        assert_eq!((cells, told.contains("3 other device.")), (3, true), "{told}");
+        assert!(told.contains("3 other device."), "{told}");
         let output = run(clreel(&["compare", &a, other, "--json"]), 1);
         let report: Value = serde_json::from_slice(&output.stdout).unwrap();
         for row in report["comparisons"][0]["rows"].as_array().unwrap() {
@@ -346,7 +345,8 @@ fn all_rows_of_a_result_are_compared() {
     let mut slower: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
     for times in slower["devices"][0]["conversions"][0]["samples"].as_object_mut().unwrap().values_mut() {
         for ms in times.as_array_mut().into_iter().flatten() {
-            *ms = json!(ms.as_f64().unwrap() * 100.0);
+            // More than a busy machine explains.
+            *ms = json!(ms.as_f64().unwrap() * 1e6);
         }
     }
     let slower = write(&folder, "b.json", &slower);
