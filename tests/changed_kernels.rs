@@ -988,7 +988,7 @@ fn what_a_kernel_prints_is_in_the_panel_and_on_stderr() {
     let mut session = Session::start(&display, &mut command);
     open_kernel_panel(&mut session);
     save(&folder, FLAT, &flat("    dst[", "    if (x + y == 0) printf(\"printed\\n\");\n    dst["));
-    session.wait_for_version(1, EXACT);
+    session.wait_for_version(2, EXACT);
     session.wait_for_text("Printed by kernels:");
     session.wait("the line", |s| s.shows("printed"));
     save(&folder, FLAT, &original("03_flat.cl"));

@@ -171,13 +171,20 @@ fn common_code_of_ladders_names_no_single_ladder() {
     assert!(["running-sum", "register-tiles", "group-linear", "one-pass"].iter().all(|id| ids.contains(id)));
     assert!(ENGLISH.iter().chain(&COMMON).all(|id| ids.contains(id)), "each is a variant");
     let mut files = 0;
-    for entry in std::fs::read_dir(root().join("crates/ladder/src")).unwrap() {
-        let path = entry.unwrap().path();
-        assert!(path.is_file(), "{}: read it, too", path.display());
-        let found =
-            words_of_one_ladder(&path.display().to_string(), &std::fs::read_to_string(&path).unwrap(), &ids);
-        assert!(found.is_empty(), "{}: {found:?}", path.display());
-        files += 1;
+    let mut folders = vec![root().join("crates/ladder/src")];
+    while let Some(folder) = folders.pop() {
+        let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let (below, paths): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
+        folders.extend(below);
+        for path in paths {
+            let found = words_of_one_ladder(
+                &path.display().to_string(),
+                &std::fs::read_to_string(&path).unwrap(),
+                &ids,
+            );
+            assert!(found.is_empty(), "{}: {found:?}", path.display());
+            files += 1;
+        }
     }
     assert!(files >= 6, "it has read them");
 }

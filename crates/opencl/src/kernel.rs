@@ -123,8 +123,16 @@ impl Kernel {
     }
 
     /// Returns how many bytes of local memory a work-group of the kernel needs, without those of arguments that were not set, and
-    /// how many the device has; `None` if the driver does not tell.
+    /// how many the device has; `None` if it needs none, or the driver does not tell.
     fn local_memory(&self, program: &Program) -> Option<(u64, u64)> {
+        let wanted = number_of::<u64>(|size, to| {
+            let what = ffi::CL_KERNEL_LOCAL_MEM_SIZE;
+            // The program has one device, which need not be named.
+            let device = ptr::null_mut();
+            // SAFETY: the kernel is alive, and there is room for `size` bytes.
+            unsafe { ffi::clGetKernelWorkGroupInfo(self.raw(), device, what, size, to, ptr::null_mut()) }
+        });
+        let wanted = wanted.ok().filter(|bytes| *bytes > 0)?;
         let device = number_of::<usize>(|size, to| {
             // SAFETY: the program is alive, and there is room for its one device.
             unsafe {
@@ -132,16 +140,11 @@ impl Kernel {
             }
         });
         let device = device.ok()? as *mut c_void;
-        let wanted = number_of::<u64>(|size, to| {
-            let what = ffi::CL_KERNEL_LOCAL_MEM_SIZE;
-            // SAFETY: the kernel and its device are alive, and there is room for `size` bytes.
-            unsafe { ffi::clGetKernelWorkGroupInfo(self.raw(), device, what, size, to, ptr::null_mut()) }
-        });
         let available = number_of::<u64>(|size, to| {
             // SAFETY: the device is alive, and there is room for `size` bytes.
             unsafe { ffi::clGetDeviceInfo(device, ffi::CL_DEVICE_LOCAL_MEM_SIZE, size, to, ptr::null_mut()) }
         });
-        Some((wanted.ok()?, available.ok().filter(|bytes| *bytes > 0)?))
+        Some((wanted, available.ok().filter(|bytes| *bytes > 0)?))
     }
 
     /// Sets the argument at `index` for all later launches, unless it already has this value.
