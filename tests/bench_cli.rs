@@ -471,7 +471,7 @@ fn kernels_with_a_byte_order_mark_or_in_latin1_compile() {
 fn saved_results_with_a_byte_order_mark_are_read_and_utf16_is_named() {
     let folder = Folder::new("bench-encoding");
     let saved = folder.file("saved.json");
-    let args = ["bench", "--size", "70x50", "--frames", "5", "--radius", "3", "--variant", "native"];
+    let args = ["bench", "--size", "70x50", "--frames", "50", "--radius", "3", "--variant", "native"];
     let output = clreel(&args).arg("--save").arg(&saved).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let plain = std::fs::read(&saved).unwrap();
