@@ -29,7 +29,7 @@ pub fn escaped_lines(text: &str) -> Cow<'_, str> {
 /// Returns the text with the characters escaped for which `is_escaped` returns true, or that stand for bytes that are not UTF-8.
 fn with_escapes(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
     let is_escaped = |c: char| is_escaped(c) || foreign_byte(c).is_some();
-    if !text.contains(&is_escaped) {
+    if !text.contains(is_escaped) {
         return Cow::Borrowed(text);
     }
     let mut escaped = String::with_capacity(text.len() + 8);
