@@ -31,7 +31,7 @@ fn play(
 }
 
 fn last_variant(stats: &Value) -> &str {
-    presented_frames(&stats).last().unwrap()["variant"].as_str().unwrap()
+    presented_frames(stats).last().unwrap()["variant"].as_str().unwrap()
 }
 
 /// Counts the errors on stderr.

@@ -58,7 +58,7 @@ fn parse_wait(part: &str) -> Option<(f64, Option<f64>)> {
 }
 
 fn rows<'a>(stats: &'a Value, variant: &str) -> Vec<&'a Value> {
-    let frames = presented_frames(&stats);
+    let frames = presented_frames(stats);
     frames.iter().filter(|f| f["variant"] == variant).collect()
 }
 

@@ -206,7 +206,7 @@ fn periods_are_the_smallest_ones() {
     for period in 2..=50 {
         for n in [8 * period, 1000, 1999, 2047, 2049, 5000] {
             // The first value of each period is larger, so that no shorter period is nearly one.
-            let first = |at: usize| if at % period == 0 { 2000.0 } else { 0.0 };
+            let first = |at: usize| if at.is_multiple_of(period) { 2000.0 } else { 0.0 };
             let pattern = |at: usize| first(at) + f64::from(mix((at % period) as u32) % 1000);
             let values: Vec<f64> = (0..n.max(16)).map(pattern).collect();
             // Above 2,048 values the means of several are compared.
