@@ -165,7 +165,7 @@ fn a_device_that_fails_during_the_change_leaves_the_old_one_in_use() {
         let stderr = session.quit();
         assert!(stderr.contains(why) && stderr.contains("clreel goes on with"), "{plan}: {stderr}");
         assert_eq!(json(&stats)["sharing"], "zero-copy", "{plan}: {stderr}");
-        layer::assert_no_misuse(&log, &plan.to_string());
+        layer::assert_no_misuse(&log, plan);
     }
 }
 
