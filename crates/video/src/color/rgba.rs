@@ -2,7 +2,7 @@
 //!
 //! All YCbCr, grey and RGB pictures are converted by `rows`, byte for byte as the contract of [`color`](crate::color) requires:
 //! from their own planes where [`layout_of`](super::planes::layout_of) covers these, otherwise from planes that [`samples`](super::samples) makes
-//! of them. Every channel is within 2 levels of the exact value by the matrix and range of [`matrix`](super::matrix), clipped to 0
+//! of them. Every channel is within 2 levels of the exact value by the matrix and range of [`matrix`], clipped to 0
 //! to 255, of any code triple. Alpha that is not part of a layout is read apart, and multiplied as in [`alpha`](super::alpha).
 //!
 //! swscale, FFmpeg's converter, looks up palettes, interpolates mosaics of sensors, converts XYZ, and scales RGBA. It converts no
