@@ -87,7 +87,7 @@ fn last_line(printed: &str) -> &str {
 
 // ---------------------------------------------------------------------------------------------------- ./dev test
 
-/// What cargo prints of a test binary.
+/// Returns the message that cargo prints of a test binary.
 fn artifact(fakes: &Fakes, name: &str) -> String {
     let (manifest, executable) = (fakes.0.file("Cargo.toml"), fakes.0.file(&format!("bin/{name}")));
     let messages = json!({

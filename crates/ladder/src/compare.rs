@@ -78,7 +78,7 @@ pub struct NoVerdict {
 pub enum NoVerdictKind {
     /// The later result does not have the row.
     Gone,
-    /// The same work was measured on another device, or by another processor.
+    /// Both rows are of equal work, on two devices or machines.
     OtherDevice,
     /// The work is not the same, or a row has no times that count.
     NotComparable,

@@ -53,12 +53,12 @@ pub fn precompile(cl: &ClContext, file: &str, options: &str) -> Option<CompiledP
     Some(CompiledProgram { input, program, log })
 }
 
-/// What the compiler gets for a kernel file.
+/// The input of the compiler for one kernel file.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct CompilerInput {
     /// The text of the file with the files that it includes.
     pub(crate) unit: Unit,
-    /// The same, as it is passed to the compiler.
+    /// That text as it is passed to the compiler.
     pub(crate) source: Source,
     /// The compiler's options.
     pub(crate) options: CString,

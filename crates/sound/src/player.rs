@@ -214,7 +214,7 @@ struct Start {
     from_ns: i64,
     /// As [`Cursor::revision`].
     revision: Option<u64>,
-    /// What is in the ring is of another position.
+    /// True if the samples in the ring are of another position, and are discarded.
     is_fresh: bool,
 }
 

@@ -36,7 +36,7 @@ pub(crate) struct Writer {
     discarded: Arc<Discarded>,
 }
 
-/// What the reader is to drop: everything that was written before the last [`Writer::discard`].
+/// The extent of what the reader is to drop: everything that was written before the last [`Writer::discard`].
 #[derive(Default)]
 struct Discarded {
     /// The number of calls.

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 #[derive(Default)]
 pub(super) struct MovieDuration(Mutex<State>);
 
-/// What is known about the duration.
+/// The duration as far as it is known.
 #[derive(Default)]
 struct State {
     /// The duration; `None` while it is not known.

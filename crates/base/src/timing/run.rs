@@ -79,7 +79,7 @@ fn side(value: f64, median: f64) -> f64 {
 /// Returns the variance with which the mean of a series varies from run to run, times the number of values: 0.25 for independent
 /// values of −0.5 and 0.5.
 ///
-/// What is stronger in slow waves than in faster ones changes slowly, and another run has another stretch of it. So this part is not
+/// The excess of slow waves over faster ones changes slowly, and another run has another stretch of it. So this part is not
 /// divided by the number of waves, as if the run had seen all of it.
 fn slow_variance(values: &[f64]) -> f64 {
     let waves = WAVES.min(values.len() - 1);

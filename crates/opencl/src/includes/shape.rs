@@ -1,4 +1,4 @@
-//! What the directives of a file tell of it as a whole: faults, guards against including it twice.
+//! Properties of a file that follow from its directives: faults, and guards against including it twice.
 
 use super::scan::{Directive, Scan};
 
