@@ -147,6 +147,20 @@ impl Coefficients {
     }
 }
 
+/// Returns a picture with noise in every plane.
+#[cfg(test)]
+fn noise(format: ffmpeg_next::format::Pixel, width: u32, height: u32) -> ffmpeg_next::frame::Video {
+    let mut frame = ffmpeg_next::frame::Video::new(format, width, height);
+    let mut state = 0x9e37_79b9_u32;
+    for plane in 0..frame.planes() {
+        for byte in frame.data_mut(plane) {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            *byte = (state >> 24) as u8;
+        }
+    }
+    frame
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

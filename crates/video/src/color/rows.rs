@@ -286,23 +286,11 @@ mod tests {
     use ffmpeg_next::format::Pixel;
 
     use super::*;
+    use crate::color::noise;
     use crate::color::planes::layout_of;
 
     fn convert_on(frame: &Video, layout: &Layout, rgba: &mut [u8], threads: usize) -> Result<()> {
         convert_planes(rows_of(frame, layout)?, layout, rgba, threads)
-    }
-
-    /// Returns a picture with noise in every plane.
-    fn noise(format: Pixel, width: u32, height: u32) -> Video {
-        let mut frame = Video::new(format, width, height);
-        let mut state = 0x9e37_79b9_u32;
-        for plane in 0..frame.planes() {
-            for byte in frame.data_mut(plane) {
-                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                *byte = (state >> 24) as u8;
-            }
-        }
-        frame
     }
 
     /// Checks that the number of threads, and so the division into strips, does not change the result: at the border of two

@@ -421,23 +421,10 @@ fn half(bits: u16) -> f32 {
 
 #[cfg(test)]
 mod tests {
-    use ffmpeg_next::frame::Video;
 
     use super::*;
+    use crate::color::noise;
     use crate::color::reference;
-
-    /// Returns a picture with noise in every plane.
-    fn noise(format: Pixel, width: u32, height: u32) -> Video {
-        let mut frame = Video::new(format, width, height);
-        let mut state = 0x9e37_79b9_u32;
-        for plane in 0..frame.planes() {
-            for byte in frame.data_mut(plane) {
-                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                *byte = (state >> 24) as u8;
-            }
-        }
-        frame
-    }
 
     /// Compares each chroma sample with the linear interpolation between those of the picture, for every siting.
     #[test]
