@@ -142,6 +142,8 @@ pub struct Version {
     pub results: Vec<VersionResult>,
     /// The part of this version that is still to be validated.
     pub pending: PendingValidation,
+    /// True if this version lacks the user's own kernel, the file `own.cl`, which the previous version had.
+    pub lost_own: bool,
     /// The median of the selected variant's filter times in the movie, in milliseconds, if they were measured with this
     /// version.
     pub ms: Option<f64>,
@@ -161,8 +163,6 @@ pub enum PendingValidation {
     Now(usize),
     /// Each variant is validated when it is first selected, because the version is older than the window.
     WhenChosen,
-    /// Nothing: the user's own kernel (the file `own.cl`) was removed, and no other kernel has changed.
-    OwnGone,
 }
 
 /// A folder of kernels that was edited before and is not watched.

@@ -169,15 +169,17 @@ fn is_refused(version: &Version, variant: VariantId) -> bool {
 /// Returns a version's changed files and result as text, and its colour.
 fn version_text(version: &Version, is_current: bool, view: &View) -> (Color32, String) {
     let files = file_names(&version.files);
-    let Some(result) = result_to_show(&version.results, view.chosen) else {
+    // Results of variants that are not in use tell less than that the own kernel is gone.
+    let tells = |result: &&VersionResult| !version.lost_own || result.subject.is_used(view.chosen);
+    let Some(result) = result_to_show(&version.results, view.chosen).filter(tells) else {
         if version.files.is_empty() {
             let time = |ms| format!("{} ms", theme::with_noise(ms, version.noise, theme::ms));
             let ms = version.ms.map_or(theme::UNKNOWN.to_owned(), time);
             return (theme::WEAK, format!("{files}: {} {ms}", view.chosen));
         }
         let state = match version.pending {
+            _ if version.lost_own => "own.cl was removed, and 'own' with it",
             PendingValidation::Now(0) => "no effect on this device",
-            PendingValidation::OwnGone => "own.cl was removed, and 'own' with it",
             PendingValidation::WhenChosen => "validated when a variant is selected",
             // Validation of a version ends when another one is saved or selected.
             _ if !is_current => "not validated, superseded",
@@ -210,10 +212,7 @@ fn version_text(version: &Version, is_current: bool, view: &View) -> (Color32, S
         Verdict::Refused(error) => (theme::ERROR, without_file_name(error).to_owned()),
     };
     let rest = match version.pending {
-        PendingValidation::Unknown
-        | PendingValidation::WhenChosen
-        | PendingValidation::OwnGone
-        | PendingValidation::Now(0) => String::new(),
+        PendingValidation::Unknown | PendingValidation::WhenChosen | PendingValidation::Now(0) => String::new(),
         PendingValidation::Now(n) if !is_current => format!(" ({n} more not validated)"),
         PendingValidation::Now(n) => format!(" ({n} more to validate)"),
     };

@@ -18,6 +18,7 @@ pub(super) fn version(number: u64, file: &str, verdict: Verdict) -> Version {
         files: vec![file.to_owned()],
         results: vec![judged],
         pending: PendingValidation::Now(0),
+        lost_own: false,
         ms,
         noise: None,
         failures: 0,
@@ -42,6 +43,7 @@ pub(super) fn edited() -> Kernels {
         files: Vec::new(),
         results: Vec::new(),
         pending: PendingValidation::Now(0),
+        lost_own: false,
         ms: None,
         noise: None,
         failures: 0,
@@ -253,9 +255,14 @@ fn a_version_that_is_not_validated_yet_has_the_reason() {
     (0..3).for_each(|_| drop(fixture.pass(vec![])));
     assert!(fixture.find("03_flat.cl: no effect on this device").is_some());
     fixture.kernels.versions[0].files = vec!["box_filter/own.cl".to_owned()];
-    fixture.kernels.versions[0].pending = PendingValidation::OwnGone;
-    (0..3).for_each(|_| drop(fixture.pass(vec![])));
-    assert!(fixture.find("own.cl: own.cl was removed, and 'own' with it").is_some(), "{:?}", fixture.texts);
+    fixture.kernels.versions[0].lost_own = true;
+    // A result of a variant that is not in use stands behind it.
+    for subject in [None, Some(Subject::Variant(VariantId::Auto))] {
+        let result = |subject| VersionResult::new(subject, Verdict::Exact);
+        fixture.kernels.versions[0].results = subject.into_iter().map(result).collect();
+        (0..3).for_each(|_| drop(fixture.pass(vec![])));
+        assert!(fixture.find("own.cl: own.cl was removed, and 'own' with it").is_some(), "{:?}", fixture.texts);
+    }
 }
 
 /// Checks the line of a version whose conversion kernels are worse than its filter kernels: the conversion takes part in

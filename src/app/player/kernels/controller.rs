@@ -291,7 +291,6 @@ impl LiveKernels {
         let count = variants.len() + usize::from(!conversions.is_empty());
         kept.untried = match count {
             0 if when_chosen => PendingValidation::WhenChosen,
-            0 if kept.lost_own_kernel() => PendingValidation::OwnGone,
             count => PendingValidation::Now(count),
         };
         if count > 0 {

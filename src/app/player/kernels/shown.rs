@@ -49,6 +49,7 @@ impl Versions {
                 files: kept.files.clone(),
                 results: judged.collect(),
                 pending: kept.untried,
+                lost_own: kept.lost_own_kernel(),
                 ms: median.map(|median| median.ms),
                 noise: median.and_then(|median| median.noise),
                 failures: self.failures_before(kept.number),
