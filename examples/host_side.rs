@@ -1,35 +1,27 @@
-//! The effect of each improvement of the host's share of a frame: no blocking calls, host memory that the device can
-//! use, two frames in flight, a queue for uploads, or one out-of-order queue with events; and a kernel that does two
-//! steps at once. Prints Markdown tables; exit code 1 if one of the ways gives other bytes.
+//! The cost of the host's share of a frame, by kind of memory, number of waits, frames in flight and queues. Prints Markdown
+//! tables; exit code 1 if one of the ways gives other bytes.
 //!
 //! `cargo run --release --example host_side -- [--device SEL] [--size WxH,…] [--rounds N]`
 //!
-//! Each way takes a series of RGBA frames through the filter: the host writes a frame (as a decoder does), the device
-//! uploads, filters and downloads it, the host reads it (as OpenGL's upload does). The time of a frame is that of the
-//! series divided by the number of frames. All ways take turns on the same frames, each after a short series that is not
-//! timed, so that its memory is in the caches.
+//! Each way takes a series of RGBA frames through the filter: the host writes a frame (*fill*, as a decoder does), the device
+//! gets it (*up*), filters it (*kernel*) and hands it back (*back*), and the host reads it (*read*, as OpenGL's upload does).
+//! The time of a frame is that of the series divided by the number of frames; where each call waits, so are those of the steps.
+//! All ways take turns on the same frames, each after a short series that is not timed, so that its memory is in the caches.
 
 use std::ptr::NonNull;
 use std::time::Instant;
 
 use base::timing::{Series, ms_since};
-use box_filter::VariantId;
-use box_filter::color_kernels::{Converter, Corrector, KernelCache, PlaneBlock};
 use box_filter::pictures::noise;
-use box_filter::{BuiltVariant, Plan, Scratch};
+use box_filter::{BuiltVariant, Plan, Scratch, VariantId};
 use clap::Parser;
-use ffmpeg_next::format::Pixel;
-use ffmpeg_next::frame::Video;
-use ladder::measure;
 use ocl::ffi;
 use opencl::cl::{self, Buffer, ClContext, Event, Queue, enqueue_unmap};
 use opencl::event::wait_in_queue;
 use opencl::host_block::HostBlock;
-use opencl::memory::{Picture, Storage};
+use opencl::memory::Picture;
 use opencl::process;
 use opencl::sources::Sources;
-use opencl::timer;
-use video::color::{Correction, RgbaColors};
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -37,22 +29,50 @@ const RADIUS: u32 = 7;
 /// The number of frames in a series, and of different ones among them.
 const SERIES: usize = 24;
 const FRAMES: usize = 3;
+const STEPS: [&str; 5] = ["fill", "up", "kernel", "back", "read"];
 
-/// Measures each improvement of the host's share of a frame.
+/// Measures the host's share of a frame.
 #[derive(Parser)]
 struct Arguments {
     /// Index, part of a name, cpu or gpu.
     #[arg(long)]
     device: Option<String>,
     /// Sizes of the frame, in pixels.
-    #[arg(long, default_value = "1280x720,3840x2160", value_delimiter = ',')]
+    #[arg(long, default_value = "1280x720,1920x1080,3840x2160", value_delimiter = ',')]
     size: Vec<String>,
     /// Series of each way.
     #[arg(long, default_value_t = 12)]
     rounds: usize,
 }
 
-/// The way of frames to the device and back.
+/// The memory that the host writes and reads, and how it reaches the device.
+#[derive(Clone, Copy, PartialEq)]
+enum Memory {
+    /// Plain memory, written to and read from plain buffers.
+    Plain,
+    /// Memory that the driver allocated, written to and read from plain buffers.
+    Pinned,
+    /// Plain buffers, mapped.
+    Mapped,
+    /// Buffers with `ALLOC_HOST_PTR`, mapped.
+    AllocMapped,
+    /// Buffers with `USE_HOST_PTR`, mapped.
+    UseMapped,
+}
+
+impl Memory {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain buffers; write and read plain memory",
+            Self::Pinned => "plain buffers; write and read mapped `ALLOC_HOST_PTR`",
+            Self::Mapped => "plain buffers, mapped",
+            Self::AllocMapped => "`ALLOC_HOST_PTR`, mapped",
+            Self::UseMapped => "`USE_HOST_PTR`, mapped",
+        }
+    }
+}
+
+/// The path of frames to the device and back.
 #[derive(Clone, Copy)]
 struct Way {
     name: &'static str,
@@ -61,47 +81,24 @@ struct Way {
     waits: bool,
     /// The number of frames in flight.
     slots: usize,
-    queues: Queues,
+    /// A second queue for uploads.
+    uploads: bool,
 }
 
-#[derive(Clone, Copy, PartialEq)]
-enum Queues {
-    /// One in-order queue.
-    One,
-    /// A second in-order queue for uploads.
-    Two,
-    /// One out-of-order queue: each command waits for the events of those that it needs.
-    OutOfOrder,
+/// Returns all ways: each with every kind of memory that it can differ by.
+fn ways() -> Vec<Way> {
+    use Memory::{AllocMapped, Mapped, Pinned, Plain, UseMapped};
+    let of = |name, memories: &[Memory], waits, slots, uploads| {
+        memories.iter().map(|&memory| Way { name, memory, waits, slots, uploads }).collect::<Vec<_>>()
+    };
+    [
+        of("each call waits", &[Plain, Pinned, Mapped, AllocMapped, UseMapped], true, 1, false),
+        of("one wait per frame", &[Plain, Pinned, UseMapped], false, 1, false),
+        of("two frames in flight", &[Pinned, UseMapped], false, 2, false),
+        of("two frames in flight, second queue for uploads", &[Pinned, UseMapped], false, 2, true),
+    ]
+    .concat()
 }
-
-#[derive(Clone, Copy, PartialEq)]
-enum Memory {
-    /// Write and read, from and to plain memory.
-    Plain,
-    /// Write and read, from and to memory that the driver allocated.
-    Pinned,
-    /// The kernels' buffers lie in host memory, and are mapped.
-    Mapped,
-}
-
-const fn way(name: &'static str, memory: Memory, waits: bool, slots: usize, queues: Queues) -> Way {
-    Way { name, memory, waits, slots, queues }
-}
-
-const WAYS: [Way; 12] = [
-    way("each call waits; plain memory", Memory::Plain, true, 1, Queues::One),
-    way("… pinned memory", Memory::Pinned, true, 1, Queues::One),
-    way("… mapped", Memory::Mapped, true, 1, Queues::One),
-    way("one wait a frame; plain memory", Memory::Plain, false, 1, Queues::One),
-    way("… pinned memory", Memory::Pinned, false, 1, Queues::One),
-    way("… mapped", Memory::Mapped, false, 1, Queues::One),
-    way("two frames on their way; pinned memory", Memory::Pinned, false, 2, Queues::One),
-    way("… mapped", Memory::Mapped, false, 2, Queues::One),
-    way("… and a queue for uploads; pinned memory", Memory::Pinned, false, 2, Queues::Two),
-    way("… mapped", Memory::Mapped, false, 2, Queues::Two),
-    way("… or a queue without order; pinned memory", Memory::Pinned, false, 2, Queues::OutOfOrder),
-    way("… mapped", Memory::Mapped, false, 2, Queues::OutOfOrder),
-];
 
 fn main() -> Result<(), Failure> {
     process::prepare();
@@ -110,16 +107,15 @@ fn main() -> Result<(), Failure> {
     let cl = ClContext::new(&device, Sources::from_environment())?;
     let info = &device.info;
     println!("{} ({}, driver {}), fused, r={RADIUS}", info.name, info.version, info.driver);
-    println!(
-        "{} series of {SERIES} frames, ms a frame; median and least, medians of the rest",
-        arguments.rounds
-    );
+    println!("{} series of {SERIES} frames, medians in ms a frame", arguments.rounds);
     let mut wrong = 0;
     for size in &arguments.size {
         let (width, height) = size.split_once('x').ok_or("--size is WIDTHxHEIGHT")?;
-        let bench = Bench::new(&cl, (width.parse()?, height.parse()?))?;
-        wrong += bench.time_ways(size, arguments.rounds)?;
-        bench.time_merged(size, arguments.rounds)?;
+        wrong +=
+            Bench::new(&cl, (width.parse()?, height.parse()?))?.time_ways(size, arguments.rounds.max(1))?;
+    }
+    if wrong > 0 {
+        eprintln!("{wrong} ways gave other bytes than the first one");
     }
     // PoCL may wait for its threads in its exit handlers.
     process::exit_now(u8::from(wrong > 0))
@@ -128,18 +124,25 @@ fn main() -> Result<(), Failure> {
 struct Bench<'a> {
     cl: &'a ClContext,
     uploads: Queue,
-    /// `None` if the device has none.
-    without_order: Option<Queue>,
     filter: BuiltVariant,
     size: (u32, u32),
     frames: Vec<Vec<u8>>,
 }
 
-/// The time of a series: milliseconds per frame, and the part of the uploads that overlaps other work of the device.
-struct Taken {
-    frame_ms: f64,
-    upload_ms: f64,
-    beside_ms: f64,
+/// Milliseconds per frame of a series: its steps, then all.
+type Taken = [f64; STEPS.len() + 1];
+
+/// The clock of the steps of a series.
+struct Steps {
+    times: Taken,
+    last: Instant,
+}
+
+impl Steps {
+    fn done(&mut self, step: usize) {
+        self.times[step] += ms_since(self.last);
+        self.last = Instant::now();
+    }
 }
 
 impl<'a> Bench<'a> {
@@ -147,22 +150,16 @@ impl<'a> Bench<'a> {
         let len = size.0 as usize * size.1 as usize * 4;
         let frames = noise(FRAMES * len).chunks_exact(len).map(<[u8]>::to_vec).collect();
         let filter = BuiltVariant::build(cl, VariantId::Fused)?;
-        let properties = ffi::CL_QUEUE_PROFILING_ENABLE | ffi::CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
-        let without_order = Queue::new(&cl.context, &cl.device, properties, cl.clock().clone()).ok();
-        Ok(Self { cl, uploads: cl.extra_queue()?, without_order, filter, size, frames })
+        Ok(Self { cl, uploads: cl.extra_queue()?, filter, size, frames })
     }
 
     /// Times all ways and prints them; returns the number of ways with other bytes than the first one.
     fn time_ways(&self, size: &str, rounds: usize) -> Result<usize, Failure> {
-        let mut ways = Vec::new();
-        for way in WAYS {
-            if way.queues == Queues::OutOfOrder && self.without_order.is_none() {
-                println!("The device has no queue without order.");
-                continue;
-            }
-            ways.push((way, self.slots(&way)?, Vec::<Taken>::new()));
-        }
-        let mut results: Vec<Vec<Vec<u8>>> = vec![vec![Vec::new(); FRAMES]; ways.len()];
+        let mut ways = ways()
+            .into_iter()
+            .map(|way| Ok((way, self.slots(&way)?, Vec::<Taken>::new())))
+            .collect::<Result<Vec<_>, Failure>>()?;
+        let mut results: Vec<Vec<Vec<u8>>> = vec![vec![vec![0; self.frames[0].len()]; FRAMES]; ways.len()];
         for round in 0..=rounds {
             for position in 0..ways.len() {
                 let at = (position + round) % ways.len();
@@ -175,32 +172,26 @@ impl<'a> Bench<'a> {
                 }
             }
         }
-        println!("\n| {size} | a frame | least | upload | of it beside other work |\n|---|---|---|---|---|");
-        let median = |taken: &[Taken], of: fn(&Taken) -> f64| {
-            Series::of(&taken.iter().map(of).collect::<Vec<_>>()).map_or(f64::NAN, |series| series.p50)
-        };
+        println!("\n| {size} | memory | {} | all |\n|---|---|{}", STEPS.join(" | "), "---:|".repeat(6));
         for (way, _, taken) in &ways {
-            let upload = median(taken, |t| t.upload_ms);
-            let beside = median(taken, |t| t.beside_ms);
-            let (frame, least) = (median(taken, |t| t.frame_ms), taken.iter().map(|t| t.frame_ms));
-            let least = least.fold(f64::INFINITY, f64::min);
-            println!("| {} | {frame:.3} | {least:.3} | {upload:.3} | {beside:.3} |", way.name);
+            let median = |step: usize| {
+                let samples: Vec<f64> = taken.iter().map(|t| t[step]).collect();
+                Series::of(&samples).map_or(f64::NAN, |series| series.p50)
+            };
+            let steps = (0..STEPS.len()).map(|step| match way.waits {
+                true => format!("{:.3} | ", median(step)),
+                false => " | ".to_owned(),
+            });
+            let steps: String = steps.collect();
+            println!("| {} | {} | {steps}{:.3} |", way.name, way.memory.name(), median(STEPS.len()));
         }
-        let wrong = results.iter().filter(|result| **result != results[0]).count();
-        if wrong > 0 {
-            eprintln!("{wrong} ways gave other bytes than the first one");
-        }
-        Ok(wrong)
+        Ok(results.iter().filter(|result| **result != results[0]).count())
     }
 
     fn slots(&self, way: &Way) -> Result<Vec<Slot>, Failure> {
-        // The kernels of all plans run on one in-order queue, so they can share scratch memory; out of order they cannot.
-        let mut shared = Scratch::new();
-        let slot = |_| match way.queues {
-            Queues::OutOfOrder => Slot::new(self, way.memory, &mut Scratch::new()),
-            Queues::One | Queues::Two => Slot::new(self, way.memory, &mut shared),
-        };
-        (0..way.slots).map(slot).collect()
+        // The kernels of all plans run on one in-order queue, so they can share scratch memory.
+        let mut scratch = Scratch::new();
+        (0..way.slots).map(|_| Slot::new(self, way.memory, &mut scratch)).collect()
     }
 
     /// Takes `count` frames through the filter; the last result of each frame is stored in `results`.
@@ -211,136 +202,52 @@ impl<'a> Bench<'a> {
         count: usize,
         results: &mut [Vec<u8>],
     ) -> Result<Taken, Failure> {
-        let (queue, uploads) = match (way.queues, &self.without_order) {
-            (Queues::OutOfOrder, Some(queue)) => (queue, queue),
-            (Queues::Two, _) => (&self.cl.queue, &self.uploads),
-            _ => (&self.cl.queue, &self.cl.queue),
-        };
-        let by_events = way.queues == Queues::OutOfOrder;
-        let mut ran = Vec::new();
-        results.iter_mut().for_each(|result| result.resize(self.frames[0].len(), 0));
+        let queue = &self.cl.queue;
+        let uploads = if way.uploads { &self.uploads } else { queue };
         let began = Instant::now();
+        let mut steps = Steps { times: [0.0; STEPS.len() + 1], last: began };
         for n in 0..count + slots.len() {
             let slot = &mut slots[n % way.slots];
             if let Some(frame) = slot.frame.take() {
-                slot.finish(&mut ran)?;
-                results[frame].copy_from_slice(slot.from.bytes());
+                slot.last.drain(..).try_for_each(|event| event.wait_for())?;
+                results[frame].copy_from_slice(slot.output());
+                steps.done(4);
             }
             if n >= count {
                 continue;
             }
-            let frame = n % FRAMES;
-            slot.into.bytes_mut().copy_from_slice(&self.frames[frame]);
-            slot.upload(uploads, way.waits)?;
-            if way.queues == Queues::Two {
+            slot.input().copy_from_slice(&self.frames[n % FRAMES]);
+            steps.done(0);
+            let upload = slot.upload(uploads, way.waits)?;
+            if way.uploads {
                 uploads.flush()?;
-                if let Some(upload) = slot.uploads.last() {
-                    wait_in_queue(queue, upload)?;
-                }
+                wait_in_queue(queue, &upload)?;
             }
-            slot.work.extend(match by_events {
-                true => slot.plan.enqueue_all_after(queue, &slot.uploads)?,
-                false => slot.plan.enqueue_all(queue)?,
-            });
+            steps.done(1);
+            let _filtered = slot.plan.enqueue_all(queue)?;
             if way.waits {
                 queue.finish()?;
             }
-            slot.download(queue, way.waits, by_events)?;
+            steps.done(2);
+            slot.download(queue, way.waits)?;
             queue.flush()?;
-            slot.frame = Some(frame);
+            slot.frame = Some(n % FRAMES);
+            steps.done(3);
         }
-        let frame_ms = ms_since(began) / count as f64;
-        let per_frame = |ns: u64| ns as f64 * 1e-6 / count as f64;
-        let upload_ns = ran.iter().filter(|r| r.upload).map(|r| r.to - r.from).sum();
-        Ok(Taken { frame_ms, upload_ms: per_frame(upload_ns), beside_ms: per_frame(overlap_ns(&ran)) })
-    }
-
-    /// Times conversion and correction by one kernel, and by two with a picture between them.
-    fn time_merged(&self, size: &str, rounds: usize) -> Result<(), Failure> {
-        let (cl, queue, (width, height)) = (self.cl, &self.cl.queue, self.size);
-        let mut video = Video::new(Pixel::YUV420P, width, height);
-        for plane in 0..3 {
-            let len = video.data(plane).len();
-            video.data_mut(plane).copy_from_slice(&noise(len + plane)[plane..]);
-        }
-        let layout = Converter::supports(&video).ok_or("the device converts no planes")?;
-        let mut planes = PlaneBlock::new(cl, &layout)?;
-        planes.fill(&video)?;
-        let between = Picture::alloc(cl, Storage::Buffer, width, height)?;
-        let to = Picture::alloc(cl, Storage::Buffer, width, height)?;
-        let (mut converter, mut corrector) = (Converter::new(cl), Corrector::new(cl));
-        let correction = Correction { brightness: 0.1, contrast: 1.2, ..Correction::NEUTRAL };
-        let _uploaded = planes.to_device(cl, queue)?;
-        let (block, kernels) = (planes.device_memory()?, &mut KernelCache::default());
-        let (mut one, mut two) = (Vec::new(), Vec::new());
-        for round in 0..=rounds * 4 {
-            let merged = measure::sample(queue, |q| {
-                Ok(vec![converter.enqueue(q, kernels, &layout, block, &to, &correction)?])
-            })?;
-            let separate = measure::sample(queue, |q| {
-                let neutral = Correction::NEUTRAL;
-                let converted = converter.enqueue(q, kernels, &layout, block, &between, &neutral)?;
-                let corrected = corrector.enqueue(
-                    q,
-                    kernels,
-                    &between,
-                    &to,
-                    self.size,
-                    &correction,
-                    RgbaColors::of_layout(&layout),
-                )?;
-                Ok(vec![converted, corrected])
-            })?;
-            if round > 0 {
-                one.push(merged);
-                two.push(separate);
-            }
-        }
-        println!("\n| {size} | device | least | wall |\n|---|---|---|---|");
-        for (name, samples) in [("conversion and correction in one kernel", one), ("in two", two)] {
-            let Some(taken) = measure::Measurement::from_samples(&samples) else { continue };
-            let wall = taken.wall.map_or(f64::NAN, |wall| wall.p50);
-            println!("| {name} | {:.3} | {:.3} | {wall:.3} |", taken.time.p50, taken.time.min);
-        }
-        Ok(())
+        steps.times[STEPS.len()] = ms_since(began);
+        Ok(steps.times.map(|ms| ms / count as f64))
     }
 }
 
-/// A command of the device, on its clock, in nanoseconds.
-struct Ran {
-    upload: bool,
-    from: u64,
-    to: u64,
-}
-
-/// Returns how long uploads overlapped other commands.
-fn overlap_ns(ran: &[Ran]) -> u64 {
-    let (uploads, mut others): (Vec<&Ran>, Vec<&Ran>) = ran.iter().partition(|r| r.upload);
-    others.sort_unstable_by_key(|other| other.from);
-    let beside = |upload: &&Ran| {
-        // Two commands that run at once are counted once.
-        let mut until = upload.from;
-        let mut new = |other: &&Ran| {
-            let (from, to) = (other.from.max(until), other.to.min(upload.to));
-            until = until.max(to);
-            to.saturating_sub(from)
-        };
-        others.iter().map(&mut new).sum::<u64>()
-    };
-    uploads.iter().map(beside).sum()
-}
-
-/// Memory for a frame in flight. Pictures are dropped before the memory in which they may lie.
+/// Memory for a frame in flight. Buffers are dropped before the memory in which they may lie.
 struct Slot {
-    memory: Memory,
     plan: Plan,
-    input: Buffer,
-    output: Buffer,
-    into: HostBlock,
-    from: HostBlock,
-    maps: Option<[NonNull<u8>; 2]>,
-    uploads: Vec<Event>,
-    work: Vec<Event>,
+    buffers: [Buffer; 2],
+    /// The host's memory for input and output: mapped buffers, or blocks that are copied to and from the buffers.
+    host: [NonNull<u8>; 2],
+    is_mapped: bool,
+    _blocks: Option<[HostBlock; 2]>,
+    /// The last commands of the frame.
     last: Vec<Event>,
     frame: Option<usize>,
 }
@@ -351,73 +258,78 @@ impl Slot {
         let len = bench.frames[0].len();
         let block =
             || if memory == Memory::Pinned { HostBlock::pinned(cl, len) } else { HostBlock::new(len) };
-        let (into, from) = (block()?, block()?);
-        let picture = |block: &HostBlock| match memory {
-            // SAFETY: the block has this length, starts at a page, and drops after the picture.
-            Memory::Mapped => unsafe {
-                Picture::from_host(cl, Storage::Buffer, width, height, block.start().as_ptr())
-            },
-            _ => Picture::alloc(cl, Storage::Buffer, width, height),
+        let blocks = match memory {
+            Memory::Mapped | Memory::AllocMapped => None,
+            Memory::Plain | Memory::Pinned | Memory::UseMapped => Some([block()?, block()?]),
         };
-        let (src, dst) = (picture(&into)?, picture(&from)?);
+        let host = blocks.as_ref().map_or([NonNull::dangling(); 2], |[from, to]| [from.start(), to.start()]);
+        let buffer = |at: usize| match memory {
+            // SAFETY: the block has this length, and outlives the buffer: it drops after it.
+            Memory::UseMapped => unsafe { Buffer::in_place(&cl.context, host[at].as_ptr(), len) },
+            Memory::AllocMapped => {
+                Buffer::new(&cl.context, ffi::CL_MEM_READ_WRITE | ffi::CL_MEM_ALLOC_HOST_PTR, len)
+            }
+            Memory::Plain | Memory::Pinned | Memory::Mapped => {
+                Buffer::new(&cl.context, ffi::CL_MEM_READ_WRITE, len)
+            }
+        };
+        let (src, dst) = (Picture::Buffer(buffer(0)?), Picture::Buffer(buffer(1)?));
         let plan = bench.filter.plan(cl, &src, &dst, scratch, width, height, RADIUS)?;
         let (Picture::Buffer(input), Picture::Buffer(output)) = (src, dst) else {
             return Err("a picture is no buffer".into());
         };
-        let (uploads, work, last) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Self { memory, plan, input, output, into, from, maps: None, uploads, work, last, frame: None })
+        let is_mapped = !matches!(memory, Memory::Plain | Memory::Pinned);
+        let (buffers, last) = ([input, output], Vec::new());
+        let mut slot = Self { plan, buffers, host, is_mapped, _blocks: blocks, last, frame: None };
+        if is_mapped {
+            slot.download(&cl.queue, true)?;
+            slot.last.clear();
+            if memory == Memory::UseMapped && slot.host != host {
+                return Err("USE_HOST_PTR: the driver maps another address".into());
+            }
+        }
+        Ok(slot)
     }
 
-    fn upload(&mut self, queue: &Queue, waits: bool) -> Result<(), Failure> {
-        if self.memory == Memory::Mapped {
-            for (map, buffer) in self.maps.take().into_iter().flatten().zip([&self.input, &self.output]) {
-                self.uploads.push(enqueue_unmap(queue, buffer.mem(), map)?);
-            }
+    fn input(&mut self) -> &mut [u8] {
+        // SAFETY: the host's memory has this length, and is the host's until `upload`.
+        unsafe { std::slice::from_raw_parts_mut(self.host[0].as_ptr(), self.buffers[0].len()) }
+    }
+
+    fn output(&self) -> &[u8] {
+        // SAFETY: the host's memory has this length, and is the host's once the events of `download` have ended.
+        unsafe { std::slice::from_raw_parts(self.host[1].as_ptr(), self.buffers[1].len()) }
+    }
+
+    /// Hands the input to the device; returns the event of the last command.
+    fn upload(&mut self, queue: &Queue, waits: bool) -> Result<Event, Failure> {
+        let ([input, output], [from, to]) = (&self.buffers, self.host);
+        let event = if self.is_mapped {
+            let _input = enqueue_unmap(queue, input.mem(), from)?;
+            enqueue_unmap(queue, output.mem(), to)?
         } else {
-            let from = self.into.bytes();
-            // SAFETY: the block stays untouched until `finish`.
-            self.uploads.push(unsafe { self.input.enqueue_write(queue, from.as_ptr(), from.len(), waits) }?);
-        }
+            // SAFETY: the block stays untouched until the events of `download` have ended.
+            unsafe { input.enqueue_write(queue, from.as_ptr(), input.len(), waits) }?
+        };
         if waits {
             queue.finish()?;
         }
-        Ok(())
+        Ok(event)
     }
 
-    /// Requests the result, after the kernels: by the queue's order or, out of order, by their events.
-    fn download(&mut self, queue: &Queue, waits: bool, by_events: bool) -> Result<(), Failure> {
-        let after = if by_events { &self.work[self.work.len().saturating_sub(1)..] } else { &[] };
-        if self.memory == Memory::Mapped {
-            // The host's block, in which the buffers lie, is not touched until `finish`.
+    /// Requests the output, after the kernels.
+    fn download(&mut self, queue: &Queue, waits: bool) -> Result<(), Failure> {
+        let [input, output] = &self.buffers;
+        if self.is_mapped {
             let flags = ffi::CL_MAP_WRITE_INVALIDATE_REGION;
-            let (input, first) = self.input.enqueue_map(queue, flags, self.input.len(), waits, after)?;
-            let (output, last) =
-                self.output.enqueue_map(queue, ffi::CL_MAP_READ, self.output.len(), waits, after)?;
-            if output != self.from.start() {
-                return Err("the driver maps another address than the frame's".into());
-            }
-            self.maps = Some([input, output]);
+            let (from, first) = input.enqueue_map(queue, flags, input.len(), waits)?;
+            let (to, last) = output.enqueue_map(queue, ffi::CL_MAP_READ, output.len(), waits)?;
+            self.host = [from, to];
             self.last.extend([first, last]);
         } else {
-            let into = self.from.bytes_mut();
-            // SAFETY: the block stays untouched until `finish`.
-            let read =
-                unsafe { self.output.enqueue_read(queue, into.as_mut_ptr(), into.len(), waits, after) };
-            self.last.push(read?);
-        }
-        Ok(())
-    }
-
-    /// Waits for the frame, and records when its commands ran.
-    fn finish(&mut self, ran: &mut Vec<Ran>) -> Result<(), Failure> {
-        for last in &self.last {
-            last.wait_for()?;
-        }
-        let uploads = self.uploads.drain(..).map(|event| (true, event));
-        let others = self.work.drain(..).chain(self.last.drain(..)).map(|event| (false, event));
-        for (upload, event) in uploads.chain(others) {
-            let (from, to) = timer::span_ns(&event)?;
-            ran.push(Ran { upload, from, to });
+            let to = self.host[1].as_ptr();
+            // SAFETY: the block stays untouched until this event has ended.
+            self.last.push(unsafe { output.enqueue_read(queue, to, output.len(), waits) }?);
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use base::error::{Error, Result};
 use ladder::measure::sample;
 use ladder::work::{KernelWork, LaunchWork};
 use opencl::cl::{Answer, Event, Mem, Queue, failed};
-use opencl::kernel::{Kernel, Value, enqueue_after, expect_count, expect_types};
+use opencl::kernel::{self, Kernel, Value, expect_count, expect_types};
 use opencl::memory::Storage;
 
 /// Indices of the arguments that all kernels of the ladder share.
@@ -84,8 +84,8 @@ impl Pass {
         Ok(())
     }
 
-    /// Enqueues the kernel for a band of rows, after the events `waits`.
-    fn enqueue(&self, queue: &Queue, rows: Range<u32>, launch: &Launch, waits: &[Event]) -> Answer<Event> {
+    /// Enqueues the kernel for a band of rows.
+    fn enqueue(&self, queue: &Queue, rows: Range<u32>, launch: &Launch) -> Answer<Event> {
         let count = rows.end - rows.start;
         self.kernel.set(argument::ROW0, Value::Int(rows.start as i32))?;
         self.kernel.set(argument::ROWS, Value::Int(count as i32))?;
@@ -93,7 +93,7 @@ impl Pass {
         let (global, local) = ([across, down, 1], [launch.local[0], launch.local[1], 1]);
         // SAFETY: `bind` and `set_radius` have set every argument, `check_arguments` has compared their types,
         // the memory is as large as the kernels expect, and they stay inside it for any rows of the picture.
-        unsafe { enqueue_after(queue, &self.kernel, 2, global, local, waits) }
+        unsafe { kernel::enqueue(queue, &self.kernel, 2, global, local) }
     }
 }
 
@@ -197,11 +197,6 @@ impl Plan {
     /// # Errors
     /// When the band is empty or leaves the picture, or the device refuses.
     pub fn enqueue(&self, queue: &Queue, pass: usize, rows: Range<u32>) -> Result<Event> {
-        self.enqueue_after(queue, pass, rows, &[])
-    }
-
-    /// Enqueues `pass` for a band of rows, after the events `waits`.
-    fn enqueue_after(&self, queue: &Queue, pass: usize, rows: Range<u32>, waits: &[Event]) -> Result<Event> {
         let what = || format!("'{}' could not be started.", self.kernels.id);
         let Some(p) = self.passes.get(pass).filter(|_| rows.start < rows.end && rows.end <= self.height)
         else {
@@ -209,7 +204,7 @@ impl Plan {
             return Err(Error::new(what(), why, ""));
         };
         let launch = (self.config.code().launch)(&self.config, pass, &self.extent(rows.end - rows.start));
-        p.enqueue(queue, rows, &launch, waits).map_err(|e| failed(&what(), &e))
+        p.enqueue(queue, rows, &launch).map_err(|e| failed(&what(), &e))
     }
 
     /// Predicts the wall time of one run in milliseconds, from bands of increasing height until one takes long enough to be
@@ -247,20 +242,6 @@ impl Plan {
     /// Enqueues all passes over all rows, and returns their events without waiting.
     pub fn enqueue_all(&self, queue: &Queue) -> Result<Vec<Event>> {
         (0..self.passes()).map(|pass| self.enqueue(queue, pass, 0..self.height)).collect()
-    }
-
-    /// As [`Plan::enqueue_all`], for an out-of-order queue: each pass waits for the previous one, and the first one for
-    /// `waits`.
-    ///
-    /// # Errors
-    /// When the device refuses.
-    pub fn enqueue_all_after(&self, queue: &Queue, waits: &[Event]) -> Result<Vec<Event>> {
-        let mut all = Vec::with_capacity(self.passes());
-        for pass in 0..self.passes() {
-            let waits = all.last().map_or(waits, std::slice::from_ref);
-            all.push(self.enqueue_after(queue, pass, 0..self.height, waits)?);
-        }
-        Ok(all)
     }
 
     /// Checks that the kernels declare their arguments with the types that the plan sets: OpenCL itself checks only sizes.

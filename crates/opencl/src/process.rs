@@ -18,7 +18,7 @@ use super::folders;
 ///
 /// NVIDIA's OpenGL yields the processor while it waits, and gets it back only after 0.3 ms. Each release of a shared texture waits
 /// for OpenGL for a few microseconds, and so took 0.3 ms. With `__GL_YIELD=USLEEP`, which the driver's manual describes, it takes
-/// 0.07 ms (H200, driver 580; `examples/handover_cost`). If `__GLX_VENDOR_LIBRARY_NAME` names that driver, as for a second graphics
+/// 0.07 ms (H200, driver 580; docs/window.md). If `__GLX_VENDOR_LIBRARY_NAME` names that driver, as for a second graphics
 /// card, the driver is already loaded and has read its variables: the process then executes itself again.
 pub fn prepare() {
     return_freed_memory();

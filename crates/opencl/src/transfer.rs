@@ -32,7 +32,7 @@ pub fn enqueue_map(
     let row = width as usize * 4;
     let mapped = match picture {
         Picture::Buffer(buffer) => {
-            buffer.enqueue_map(&cl.queue, flags, buffer.len(), false, &[]).map(|(at, event)| (at, row, event))
+            buffer.enqueue_map(&cl.queue, flags, buffer.len(), false).map(|(at, event)| (at, row, event))
         }
         Picture::Image(image) => image.enqueue_map(&cl.queue, flags),
     };
@@ -80,7 +80,7 @@ pub unsafe fn enqueue_read(cl: &ClContext, picture: &Picture, into: NonNull<u8>)
     // SAFETY: the caller vouches for the memory.
     let event = unsafe {
         match picture {
-            Picture::Buffer(buffer) => buffer.enqueue_read(&cl.queue, into, buffer.len(), false, &[]),
+            Picture::Buffer(buffer) => buffer.enqueue_read(&cl.queue, into, buffer.len(), false),
             Picture::Image(image) => image.enqueue_read(&cl.queue, into, false),
         }
     };

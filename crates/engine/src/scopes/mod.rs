@@ -322,7 +322,7 @@ impl Scopes {
         if let Some(numbers) = readings {
             let (into, results) = (numbers.0.start().as_ptr(), &memory.results);
             // SAFETY: the block has room for it, and stays with the job until the device is done with it.
-            let event = unsafe { results.enqueue_read(queue, into, results.len(), false, &[]) };
+            let event = unsafe { results.enqueue_read(queue, into, results.len(), false) };
             measured.reduce.push(event.map_err(refused)?);
             measured.numbers = Some(numbers);
         }

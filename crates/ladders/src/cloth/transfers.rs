@@ -101,7 +101,7 @@ fn download(
     if let Some(host) = &mut arrays.host {
         let (to, len) = (host.vertex_bytes.as_mut_ptr(), host.vertex_bytes.len());
         // SAFETY: the vector has so many bytes, which nobody touches until the queue was waited for.
-        events.push(unsafe { from.enqueue_read(queue, to, len, false, &[]) }?);
+        events.push(unsafe { from.enqueue_read(queue, to, len, false) }?);
     } else if transfer == Transfer::InPlace {
         map_and_unmap(queue, from, CL_MAP_READ, events)?;
     }
@@ -115,7 +115,7 @@ fn map_and_unmap(
     access: cl_map_flags,
     events: &mut Vec<Event>,
 ) -> Answer<()> {
-    let (at, mapped): (NonNull<u8>, Event) = buffer.enqueue_map(queue, access, buffer.len(), false, &[])?;
+    let (at, mapped): (NonNull<u8>, Event) = buffer.enqueue_map(queue, access, buffer.len(), false)?;
     events.extend([mapped, enqueue_unmap(queue, buffer.mem(), at)?]);
     Ok(())
 }

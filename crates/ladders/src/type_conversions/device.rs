@@ -261,7 +261,7 @@ impl TestBuffers {
         add_elapsed(&mut began, &mut times.device);
         wanted.fill(case, input);
         add_elapsed(&mut began, &mut times.reference);
-        let mapped = output.enqueue_map(queue, ffi::CL_MAP_READ, layout.total_bytes(), true, &[]);
+        let mapped = output.enqueue_map(queue, ffi::CL_MAP_READ, layout.total_bytes(), true);
         let (mapped, _event) = mapped.map_err(whole)?;
         // SAFETY: the mapping is complete and has so many bytes.
         let got = unsafe { std::slice::from_raw_parts(mapped.as_ptr(), layout.total_bytes()) };

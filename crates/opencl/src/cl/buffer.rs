@@ -6,7 +6,7 @@ use std::ptr::{self, NonNull};
 use ocl::ffi::{self, CL_INVALID_VALUE, CL_MEM_COPY_HOST_PTR, CL_MEM_READ_WRITE, CL_MEM_USE_HOST_PTR};
 
 use super::handle::Handle;
-use super::queue::{Context, Event, Queue, WaitList};
+use super::queue::{Context, Event, Queue};
 use super::status::{Answer, Status};
 
 /// Flags of memory (`CL_MEM_…`).
@@ -156,7 +156,7 @@ impl Buffer {
             return Err(Status(CL_INVALID_VALUE));
         }
         // SAFETY: the call waits.
-        unsafe { self.enqueue_read(queue, bytes.as_mut_ptr(), bytes.len(), true, &[]) }.map(drop)
+        unsafe { self.enqueue_read(queue, bytes.as_mut_ptr(), bytes.len(), true) }.map(drop)
     }
 
     /// Enqueues a copy of `len` bytes from the host address `from` to the beginning of the buffer. The driver reports an error if
@@ -183,8 +183,8 @@ impl Buffer {
         })
     }
 
-    /// Enqueues a copy of the buffer's first `len` bytes to the host address `into`, to begin after the events `after` are
-    /// complete. The driver reports an error if the buffer is shorter. If `waits` is true, the call returns after the copy.
+    /// Enqueues a copy of the buffer's first `len` bytes to the host address `into`. The driver reports an error if the
+    /// buffer is shorter. If `waits` is true, the call returns after the copy.
     ///
     /// # Errors
     /// Returns an error if the driver reports one.
@@ -197,14 +197,11 @@ impl Buffer {
         into: *mut u8,
         len: usize,
         waits: bool,
-        after: &[Event],
     ) -> Answer<Event> {
-        let list = WaitList::of(after);
-        let ((count, list), waits) = (list.raw(), u32::from(waits));
-        let (queue, mem) = (queue.raw(), self.mem.raw());
+        let (queue, mem, waits) = (queue.raw(), self.mem.raw(), u32::from(waits));
         Event::from_call(|event| {
-            // SAFETY: queue, buffer and events are alive; the caller vouches for the room.
-            unsafe { ffi::clEnqueueReadBuffer(queue, mem, waits, 0, len, into.cast(), count, list, event) }
+            // SAFETY: queue and buffer are alive; the caller vouches for the room.
+            unsafe { ffi::clEnqueueReadBuffer(queue, mem, waits, 0, len, into.cast(), 0, ptr::null(), event) }
         })
     }
 
@@ -237,8 +234,8 @@ impl Buffer {
         })
     }
 
-    /// Enqueues the mapping of the buffer's first `len` bytes for the host, to begin after the events `after` are complete. The
-    /// driver reports an error if the buffer is shorter. Returns the mapped address and the command's event; the host must not
+    /// Enqueues the mapping of the buffer's first `len` bytes for the host. The driver reports an error if the buffer is
+    /// shorter. Returns the mapped address and the command's event; the host must not
     /// access the memory before the event is complete. If `waits` is true, the call returns after that.
     ///
     /// # Errors
@@ -249,16 +246,13 @@ impl Buffer {
         flags: ffi::cl_map_flags,
         len: usize,
         waits: bool,
-        after: &[Event],
     ) -> Answer<(NonNull<u8>, Event)> {
-        let list = WaitList::of(after);
-        let ((count, list), waits) = (list.raw(), u32::from(waits));
-        let (queue, mem) = (queue.raw(), self.mem.raw());
+        let (queue, mem, waits) = (queue.raw(), self.mem.raw(), u32::from(waits));
         let (mut at, mut status) = (ptr::null_mut(), 0);
         let event = Event::from_call(|event| {
-            // SAFETY: queue, buffer and events are alive.
+            // SAFETY: queue and buffer are alive.
             at = unsafe {
-                ffi::clEnqueueMapBuffer(queue, mem, waits, flags, 0, len, count, list, event, &mut status)
+                ffi::clEnqueueMapBuffer(queue, mem, waits, flags, 0, len, 0, ptr::null(), event, &mut status)
             };
             status
         })?;

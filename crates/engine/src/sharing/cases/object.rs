@@ -151,9 +151,7 @@ impl Object {
         unsafe {
             match &self.in_opencl {
                 ClMemory::Image(image) => image.enqueue_read(queue, into.as_mut_ptr(), false),
-                ClMemory::Buffer(buffer) => {
-                    buffer.enqueue_read(queue, into.as_mut_ptr(), into.len(), false, &[])
-                }
+                ClMemory::Buffer(buffer) => buffer.enqueue_read(queue, into.as_mut_ptr(), into.len(), false),
             }
         }
         .map(drop)

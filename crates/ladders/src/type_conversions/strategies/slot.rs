@@ -200,7 +200,7 @@ impl Slot {
 
     /// Enqueues the mapping of the first `bytes` bytes of `buffer` with these flags.
     fn enqueue_mapping(&self, buffer: &Buffer, flags: ffi::cl_map_flags, bytes: usize) -> Result<Mapping> {
-        let mapped = buffer.enqueue_map(&self.queue, flags, bytes, false, &[]);
+        let mapped = buffer.enqueue_map(&self.queue, flags, bytes, false);
         let (at, event) = mapped.map_err(conversion_error)?;
         Ok(Mapping { at, event, bytes })
     }
