@@ -95,8 +95,7 @@ fn v_cycles_through_the_scenes_and_keeps_the_movies_position() {
     session.wait_for_frames();
     session.press_until_title("v", "clip.mp4 - flat, r=8");
     session.wait_for_frames();
-    session.display.key("Prior");
-    session.wait_for_text("This movie has no chapters");
+    session.press_until_message("Prior", "This movie has no chapters");
     session.quit();
 }
 

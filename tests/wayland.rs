@@ -81,11 +81,12 @@ impl<'a> Window<'a> {
             entries.filter(|path| path.extension().is_some_and(|end| end == "png")).collect::<Vec<_>>()
         };
         self.sway.key(&["shift"], "S");
-        self.wait_for_text("clreel-window-");
+        self.wait("the picture", |_| {
+            pictures().first().is_some_and(|path| path.metadata().is_ok_and(|file| file.len() > 0))
+        });
         let [picture] = &pictures()[..] else { panic!("{:?}", pictures()) };
         let (width, height, _) = png(picture);
         std::fs::remove_file(picture).unwrap();
-        self.wait("the end of the message", |w| !w.texts().iter().any(|t| t.text.contains("Saved")));
         (width, height)
     }
 

@@ -34,8 +34,7 @@ fn the_clip_is_heard_until_it_is_muted_or_paused() {
     let mut command = with_sound(&display, &server, &folder);
     let mut session = Session::start(&display, command.arg(clip()).arg("--stats").arg(&stats));
     wait_for_sound(&mut session, &recording, "sound", true);
-    session.display.key("m");
-    session.wait_for_text("Muted");
+    session.press_until_message("m", "Muted");
     wait_for_sound(&mut session, &recording, "silence while muted", false);
     session.display.key("slash");
     session.wait_for_text("Volume 95 %");
@@ -48,8 +47,7 @@ fn the_clip_is_heard_until_it_is_muted_or_paused() {
         session.display.key(key);
         wait_for_sound(&mut session, &recording, "sound after a seek and at another speed", true);
     }
-    session.display.key("numbersign");
-    session.wait_for_text("The movie has one track of sound");
+    session.press_until_message("numbersign", "The movie has one track of sound");
     session.quit();
     let stats = json(&stats);
     let lags: Vec<f64> = presented_frames(&stats).iter().filter_map(|f| f["sound_lag"].as_f64()).collect();
@@ -236,7 +234,6 @@ fn without_audio_the_keys_say_so() {
     let mut command = clreel(Some(&display));
     let mut session = Session::start(&display, command.arg(clip()).args(["--variant", "off", "--no-audio"]));
     session.wait_for_frames();
-    session.display.key("m");
-    session.wait_for_text("The sound is off: clreel was started with --no-audio or --unpaced");
+    session.press_until_message("m", "The sound is off: clreel was started with --no-audio or --unpaced");
     session.quit();
 }

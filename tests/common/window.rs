@@ -10,8 +10,12 @@ use serde_json::Value;
 pub use testkit::display::Display;
 use testkit::movie::Folder;
 
-/// The timeout of every wait: generous, for a loaded machine.
-pub const PATIENCE: Duration = Duration::from_secs(300);
+/// The timeout of a wait for a state of the window. The state must be one that stays: a text that vanishes may come and go
+/// while a busy machine does not run the test.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The timeout of a process that works until it ends.
+const RUN_LIMIT: Duration = Duration::from_secs(300);
 
 pub fn clip() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/clip.mp4")
@@ -46,7 +50,7 @@ pub fn clreel(display: Option<&Display>) -> Command {
 }
 
 /// Waits for a child process and returns its exit code and stderr, without messages of compilers. Kills it after
-/// [`PATIENCE`].
+/// [`RUN_LIMIT`].
 pub fn wait_for_exit(mut child: Child) -> (Option<i32>, String) {
     let mut stderr = child.stderr.take();
     let reader = std::thread::spawn(move || {
@@ -61,7 +65,7 @@ pub fn wait_for_exit(mut child: Child) -> (Option<i32>, String) {
         if let Some(status) = child.try_wait().unwrap() {
             break status.code();
         }
-        if began.elapsed() > PATIENCE {
+        if began.elapsed() > RUN_LIMIT {
             let _ = child.kill();
             let _ = child.wait();
             panic!("clreel did not end; stderr: {}", reader.join().unwrap());
@@ -186,6 +190,50 @@ impl<'a> Session<'a> {
     pub fn press_until_title(&mut self, key: &str, part: &str) {
         self.display.key(key);
         self.wait_for_title(part);
+    }
+
+    /// Presses a key until the message `part` appears, which vanishes after some seconds. Repeating the key must lead to the
+    /// message again.
+    pub fn press_until_message(&mut self, key: &str, part: &str) {
+        let mut pressed: Option<Instant> = None;
+        self.wait(&format!("{part} after {key}"), |s| {
+            if s.shows(part) {
+                return true;
+            }
+            if pressed.is_none_or(|pressed| pressed.elapsed() > Duration::from_secs(10)) {
+                s.display.key(key);
+                pressed = Some(Instant::now());
+            }
+            false
+        });
+    }
+
+    /// Moves the slider for contrast in the open panel of colours to its left end. A banner that appears moves the panel: a
+    /// click that missed is undone and repeated.
+    pub fn minimize_contrast(&mut self) {
+        let mut clicked: Option<Instant> = None;
+        self.wait("the least contrast", |s| {
+            let texts = s.texts();
+            let value = |name: &str| {
+                let at = texts.iter().position(|t| t.text == name)?;
+                texts[..at].last()?.text.parse::<f32>().ok()
+            };
+            let others = [("brightness", 0.0), ("saturation", 1.0), ("gamma", 1.0)];
+            let has_missed = others.iter().any(|(name, neutral)| value(name).is_some_and(|v| v != *neutral));
+            if !has_missed && value("contrast") == Some(0.0) {
+                return true;
+            }
+            if clicked.is_none_or(|clicked| clicked.elapsed() > Duration::from_secs(5)) {
+                if has_missed {
+                    s.click("reset");
+                }
+                let (title, contrast) = (s.find("Colour correction"), s.find("contrast"));
+                // The slider's rail begins below the triangle before the panel's title.
+                s.click_at((title.x as i32 - 10, contrast.center().1));
+                clicked = Some(Instant::now());
+            }
+            false
+        });
     }
 
     /// Returns the texts of the overlay in the order of painting; none before the first picture.
