@@ -297,7 +297,7 @@ fn a_name_that_no_test_has_is_a_failure() {
     let tools = Tools { clreel, witness: Vec::new(), as_gpu: Vec::new(), kernels: root("kernels"), work };
     for wrong in [
         &["--file", "no-such-file"][..],
-        &["--rule", "windwo"],
+        &["--operator", "boudn"],
         &["--number", "1,99999"],
         &["--list", "--file", "x/y"],
     ] {

@@ -6,7 +6,9 @@
 //! once more with that size and radius. `./dev mutants` runs all of them, `tests/kernel_mutants.rs` a few.
 
 pub mod cases;
-pub mod rules;
+pub mod equal;
+pub mod files;
+pub mod operators;
 pub mod table;
 pub mod tokens;
 pub mod trial;
@@ -22,7 +24,7 @@ use std::time::{Duration, Instant};
 use clap::Parser;
 use serde::{Deserialize, Serialize};
 
-use rules::Mutant;
+use files::Mutant;
 use trial::{BenchResult, Tools, Verdict, WitnessResult, verdict};
 
 /// `./dev mutants`: makes mutants of the kernels and lists those that `clreel bench` does not notice.
@@ -38,9 +40,12 @@ pub struct Args {
     /// Only files whose path contains this, as in march
     #[arg(long, value_name = "PART")]
     pub file: Option<String>,
-    /// Only this rule, as in window
-    #[arg(long, value_name = "RULE")]
-    pub rule: Option<String>,
+    /// Only this operator, as in bound
+    #[arg(long, value_name = "OPERATOR")]
+    pub operator: Option<String>,
+    /// Every place of every operator, some thousand mutants, instead of ten for each file
+    #[arg(long)]
+    pub all: bool,
     /// Only these, by number
     #[arg(long, value_name = "N,...", value_delimiter = ',')]
     pub number: Vec<usize>,
@@ -100,10 +105,12 @@ fn hash(text: &str) -> String {
 pub fn quick(mutants: &[Mutant]) -> Vec<Mutant> {
     let mut files: Vec<&str> = mutants.iter().map(|mutant| mutant.file).collect();
     files.dedup();
-    // A different rule for each file: the first rules of all files are alike.
+    // A different operator for each file: the first operators of all files are alike.
     let of = |(number, file): (usize, &&str)| {
-        let all: Vec<&Mutant> =
-            mutants.iter().filter(|mutant| mutant.file == *file && mutant.equal.is_none()).collect();
+        let all: Vec<&Mutant> = mutants
+            .iter()
+            .filter(|mutant| mutant.file == *file && mutant.is_selected && mutant.equal.is_none())
+            .collect();
         all[(1 + number % 3) * all.len() / 4].clone()
     };
     files.iter().enumerate().map(of).collect()
@@ -254,7 +261,7 @@ impl Controls<'_> {
 
 /// Formats a result as a line.
 pub fn line(tried: &TrialResult) -> String {
-    let Mutant { number, rule, file, line, from, to, .. } = &tried.mutant;
+    let Mutant { number, operator, file, line, from, to, .. } = &tried.mutant;
     let end = match &tried.verdict {
         Verdict::Caught(_) => "caught".to_owned(),
         Verdict::Equal(_) => "equal".to_owned(),
@@ -266,9 +273,10 @@ pub fn line(tried: &TrialResult) -> String {
         WitnessResult::Case(_, what) if !matches!(tried.verdict, Verdict::Caught(_)) => {
             format!("\n    shows itself in {what}")
         }
+        _ if tried.verdict == Verdict::Unseen => format!("\n    {}", tried.mutant.changed),
         _ => String::new(),
     };
-    format!("{number:3} {rule}, {file}:{line}: {from} → {to}: {end}{shown}")
+    format!("{number:4} {operator}, {file}:{line}: {from} → {to}: {end}{shown}")
 }
 
 /// Returns true if mutants were tried, none survives and none is broken.
@@ -294,14 +302,15 @@ pub fn summary(tried: &[TrialResult]) -> String {
 /// Runs the whole tool; returns the exit code.
 ///
 /// # Errors
-/// Fails if the rules do not match the kernels, or a file cannot be written.
+/// Fails if the list of equal mutants does not match the kernels, or a file cannot be written.
 pub fn main(args: &Args, tools: &Tools) -> Result<u8, String> {
-    let all = rules::mutants(&tools.kernels)?;
-    let whole = !args.quick && args.file.is_none() && args.rule.is_none() && args.number.is_empty();
+    let all = files::mutants(&tools.kernels)?;
+    let whole = !args.quick && args.file.is_none() && args.operator.is_none() && args.number.is_empty();
     let chosen = if args.quick { quick(&all) } else { all };
     let wanted = |mutant: &Mutant| {
         args.file.as_ref().is_none_or(|part| mutant.file.contains(part.as_str()))
-            && args.rule.as_ref().is_none_or(|rule| mutant.rule == rule)
+            && args.operator.as_ref().is_none_or(|operator| mutant.operator == operator)
+            && (args.all || !args.number.is_empty() || mutant.is_selected)
             && (args.number.is_empty() || args.number.contains(&mutant.number))
     };
     let all_numbers: HashSet<usize> = chosen.iter().map(|mutant| mutant.number).collect();
@@ -311,12 +320,12 @@ pub fn main(args: &Args, tools: &Tools) -> Result<u8, String> {
     let chosen: Vec<Mutant> = chosen.into_iter().filter(wanted).collect();
     if chosen.is_empty() {
         return Err(
-            "There is no such mutant. --list prints the mutants with their rules and files.".to_owned()
+            "There is no such mutant. --list prints the mutants with their operators and files.".to_owned()
         );
     }
     if args.list {
-        for Mutant { number, rule, file, line, from, to, .. } in &chosen {
-            println!("{number:3} {rule}, {file}:{line}: {from} → {to}");
+        for Mutant { number, operator, file, line, from, to, .. } in &chosen {
+            println!("{number:4} {operator}, {file}:{line}: {from} → {to}");
         }
         return Ok(0);
     }

@@ -1,38 +1,43 @@
-//! The page docs/mutants.md: how many mutants of each rule `clreel bench` catches, and why some cannot be caught.
+//! The page docs/mutants.md: how many mutants of each operator `clreel bench` catches, and why some cannot be caught.
 
 use std::fmt::Write;
 
-use super::rules::Mutant;
+use super::files::Mutant;
 use super::trial::{Verdict, WitnessResult};
 use super::{TrialResult, summary};
 
 const INTRODUCTION: &str = "# Mutants of the kernels
 
-A mutant is a kernel file with one place changed, such as `<=` to `<`. `./dev mutants` makes them by the rules in
-`tests/mutants/rules`, runs `clreel bench` with each and expects bench to report a wrong result (*caught*). A mutant that
+A mutant is a kernel file with one place changed, such as `<=` to `<`. The operators of
+`tests/mutants/operators.rs` make them, some in each file; `./dev mutants` runs `clreel bench` with each and expects bench to report a wrong result (*caught*). A mutant that
 computes the same bytes in every case is *equal*. One that changes a byte and passes bench *survives*: a gap in the checks.
 
-    ./dev mutants --publish      # tries all of them (hours) and writes this page
+    ./dev mutants --publish      # tries them (an hour and more) and writes this page
+    ./dev mutants --all          # changes every place, not ten in each file
     ./dev mutants --list         # each mutant with its number, file, line and change
     ./dev mutants --number 12,40 # tries two and prints the message of bench
 
 ";
 
-/// Returns the page: the counts of each rule, the reasons of equal mutants, and the mutants that nothing caught.
+/// Returns the page: the counts of each operator, the reasons of equal mutants, and the mutants that nothing caught.
 pub fn markdown(tried: &[TrialResult]) -> String {
     let mut out = String::from(INTRODUCTION);
     let minutes = tried.iter().map(|tried| tried.spent_s).sum::<f64>() / 60.0;
     let _ = writeln!(out, "{}. {}: {minutes:.0} minutes of processor time.\n", summary(tried), machine());
-    let mut rules: Vec<&str> = tried.iter().map(|tried| tried.mutant.rule).collect();
-    rules.sort_unstable();
-    rules.dedup();
-    out.push_str("| rule | mutants | caught | equal | survive |\n|---|---:|---:|---:|---:|\n");
-    for rule in rules {
-        let of: Vec<&TrialResult> = tried.iter().filter(|tried| tried.mutant.rule == rule).collect();
+    let mut operators: Vec<&str> = tried.iter().map(|tried| tried.mutant.operator).collect();
+    operators.sort_unstable();
+    operators.dedup();
+    out.push_str("| operator | mutants | caught | equal | survive |\n|---|---:|---:|---:|---:|\n");
+    for operator in operators {
+        let of: Vec<&TrialResult> = tried.iter().filter(|tried| tried.mutant.operator == operator).collect();
         let caught = of.iter().filter(|tried| matches!(tried.verdict, Verdict::Caught(_))).count();
         let equal = of.iter().filter(|tried| matches!(tried.verdict, Verdict::Equal(_))).count();
-        let _ =
-            writeln!(out, "| {rule} | {} | {caught} | {equal} | {} |", of.len(), of.len() - caught - equal);
+        let _ = writeln!(
+            out,
+            "| {operator} | {} | {caught} | {equal} | {} |",
+            of.len(),
+            of.len() - caught - equal
+        );
     }
     out.push_str(&equal_mutants(tried));
     out.push_str(&open_mutants(tried));
@@ -78,19 +83,19 @@ fn open_mutants(tried: &[TrialResult]) -> String {
             Verdict::Survives | Verdict::Unseen => "passes".to_owned(),
             Verdict::Broken(why) => cell(why),
         };
-        let Mutant { number, rule, file, line, from, to, .. } = mutant;
+        let Mutant { number, operator, file, line, from, to, .. } = mutant;
         let case = match seen {
             WitnessResult::Case(_, what) => cell(what),
             WitnessResult::Nowhere => "no case".to_owned(),
             WitnessResult::Broken(why) => cell(why),
         };
         let (from, to) = (code(from), code(to));
-        let _ = writeln!(rows, "| {number} | {rule} | {file}:{line} | {from} → {to} | {case} | {said} |");
+        let _ = writeln!(rows, "| {number} | {operator} | {file}:{line} | {from} → {to} | {case} | {said} |");
     }
     if rows.is_empty() {
         return rows;
     }
-    let head = "| | rule | file:line | change | shows itself in | bench |\n|---:|---|---|---|---|---|\n";
+    let head = "| | operator | file:line | change | shows itself in | bench |\n|---:|---|---|---|---|---|\n";
     format!("\n## Not caught\n\n{head}{rows}")
 }
 
@@ -128,14 +133,16 @@ mod tests {
     fn trial_result(number: usize, verdict: Verdict) -> TrialResult {
         let mutant = Mutant {
             number,
-            rule: "window",
+            operator: "bound",
             file: "box_filter/03_flat.cl",
             line: 10 + number,
             from: "<=".into(),
             to: "<".into(),
+            changed: String::new(),
             text: String::new(),
             equal: None,
             by_device: false,
+            is_selected: true,
             runners: &[],
         };
         TrialResult { mutant, seen: WitnessResult::Nowhere, verdict, spent_s: 60.0 }
@@ -145,12 +152,12 @@ mod tests {
     fn equal_mutants_are_grouped_by_reason_and_caught_ones_counted() {
         let (equal, caught) = (|| Verdict::Equal("Rows twice."), || Verdict::Caught("noise".into()));
         let page = markdown(&[trial_result(1, equal()), trial_result(2, caught()), trial_result(3, equal())]);
-        assert!(page.contains("| window | 3 | 1 | 2 | 0 |"), "{page}");
+        assert!(page.contains("| bound | 3 | 1 | 2 | 0 |"), "{page}");
         assert!(page.contains("| Rows twice. | 2 | box_filter/03_flat.cl:11, 13 |"), "{page}");
         assert!(!page.contains("noise") && !page.contains("Not caught"), "{page}");
         let page = markdown(&[trial_result(1, caught()), trial_result(2, Verdict::Survives)]);
         assert!(
-            page.contains("| 2 | window | box_filter/03_flat.cl:12 | `<=` → `<` | no case | passes |"),
+            page.contains("| 2 | bound | box_filter/03_flat.cl:12 | `<=` → `<` | no case | passes |"),
             "{page}"
         );
         assert!(!page.contains("Equal, and why"), "{page}");

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 pub use super::cases::Case;
 use super::cases::Runner;
-use super::rules::Mutant;
+use super::files::Mutant;
 use super::witness::{self, cases_of};
 
 /// The timeout for one process, on a machine that may be busy.
@@ -62,9 +62,9 @@ pub enum Verdict {
     Caught(String),
     /// The mutant changes a byte, and bench does not report it.
     Survives,
-    /// No case distinguishes the mutant, and the rule is marked as equal for this reason.
+    /// No case distinguishes the mutant, and it is listed as equal for this reason.
     Equal(&'static str),
-    /// No case distinguishes the mutant, and the rule is not marked as equal: it needs a case, or the mark.
+    /// No case distinguishes the mutant, and it is not listed as equal: it needs a case, or an entry in the list.
     Unseen,
     /// The mutant or its trial failed.
     Broken(String),

@@ -38,7 +38,7 @@ use video::color::planes::layout_of;
 use video::color::{Correction, Layout, RgbaColors, convert_reference, correct_reference};
 
 use super::cases::{Case, Content, Runner, cases};
-use super::rules::{Mutant, mutants};
+use super::files::{Mutant, mutants};
 
 /// The environment variable that makes a process a witness: a mutant's number, a colon, and the output file.
 pub const VARIABLE: &str = "CLREEL_MUTANTS_WITNESS";
@@ -53,7 +53,7 @@ pub fn run_if_requested(kernels: &Path) -> bool {
     let Ok(task) = std::env::var(VARIABLE) else { return false };
     let (number, path) = task.split_once(':').expect("a number and a file");
     let mut to = File::create(path).expect("the witness's file");
-    let mutants = mutants(kernels).expect("rules that match");
+    let mutants = mutants(kernels).expect("a list that matches");
     let number: usize = number.parse().expect("a mutant's number");
     // Mutant 0 is the original kernels, in every case of every mutant.
     let mut all: Vec<Case> = Vec::new();
