@@ -12,7 +12,7 @@ use testkit::movie::Folder;
 
 /// The timeout of a wait for a state of the window. The state must be one that stays: a text that vanishes may come and go
 /// while a busy machine does not run the test.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The timeout of a process that works until it ends.
 const RUN_LIMIT: Duration = Duration::from_secs(300);
