@@ -65,7 +65,7 @@ struct Bar(Option<ProgressBar>);
 impl Bar {
     /// Shows the progress of the frame, if it takes long.
     fn show(&mut self, progress: Progress) {
-        if progress.elapsed_s < BAR_DELAY.as_secs_f64() {
+        if progress.elapsed_s() < BAR_DELAY.as_secs_f64() {
             return;
         }
         // A terminal that is stopped (Ctrl+S) must not count as a driver that hangs.
@@ -75,8 +75,8 @@ impl Bar {
             style.map_or_else(|_| ProgressBar::new(1000), |style| ProgressBar::new(1000).with_style(style))
         });
         bar.set_position((progress.fraction * 1e3) as u64);
-        let all = progress.total_s.map_or_else(String::new, |all| format!(" of about {all:.0}"));
-        bar.set_message(format!("{:.0}{all} s", progress.elapsed_s));
+        let all = progress.total_s().map_or_else(String::new, |all| format!(" of about {all:.0}"));
+        bar.set_message(format!("{:.0}{all} s", progress.elapsed_s()));
     }
 }
 

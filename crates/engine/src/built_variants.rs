@@ -46,6 +46,12 @@ impl BuiltVariants {
         self.get(kernels).is_some() || kernels.1.is_none() && self.planar.contains_key(&kernels.0)
     }
 
+    /// Returns all kernels that are built.
+    pub(crate) fn kernels(&self) -> impl Iterator<Item = KernelsId> {
+        let other = self.other_version.iter().map(|built| (built.id(), built.version()));
+        self.built.keys().chain(self.planar.keys()).map(|id| (*id, None)).chain(other)
+    }
+
     /// Returns the built kernels of a variant that filters RGBA; `None` if they are not built. A `version` of `None` stands for
     /// the version in use.
     pub(super) fn get(&self, (variant, version): KernelsId) -> Option<&BuiltVariant> {

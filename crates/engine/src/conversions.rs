@@ -11,7 +11,6 @@ use super::speed_model::ConversionTime;
 use super::{Pipeline, Slot};
 use base::error::Result;
 use box_filter::VariantId;
-use box_filter::color_kernels::check::intended_kernel_file;
 use box_filter::color_kernels::{ConvertProgram, Converter, Corrector};
 use opencl::cl::{ClContext, Event};
 use opencl::memory::Storage;
@@ -163,33 +162,18 @@ impl Conversions {
         self.known.trust.insert((*layout, storage), Trust::Refused);
     }
 
-    /// Returns the conversions to test when kernels were edited: from this layout, and from the layout of its filtered planes.
-    /// These are all conversions that frames have requested, and one conversion to a buffer for each kernel file that no
-    /// requested conversion uses. Each is returned with its kernel file.
-    pub fn of(&self, layout: &Layout) -> Vec<(Layout, Storage, &'static str)> {
-        let all = |storage: Storage| {
-            let with_file = move |layout| (layout, storage, intended_kernel_file(&self.cl, &layout, storage));
-            [*layout, layout.filtered()].into_iter().map(with_file)
-        };
-        let was_requested =
-            |(layout, storage, _): &(Layout, Storage, _)| self.known.trust.contains_key(&(*layout, *storage));
-        let mut found: Vec<_> =
-            all(Storage::Buffer).chain(all(Storage::Image)).filter(was_requested).collect();
-        for one in all(Storage::Buffer) {
-            if found.iter().all(|(.., file)| *file != one.2) {
-                found.push(one);
-            }
-        }
-        found
+    /// Returns the conversions that frames have requested, whether they can be used or not.
+    pub(super) fn requested(&self) -> impl Iterator<Item = (Layout, Storage)> {
+        self.known.trust.keys().copied()
     }
 
     /// Returns the conversions that the builder should build and check. Each is returned once.
-    pub fn take_missing(&mut self) -> Vec<(Layout, Storage)> {
+    pub(super) fn take_missing(&mut self) -> Vec<(Layout, Storage)> {
         std::mem::take(&mut self.known.missing)
     }
 
     /// Returns the conversions and corrections in use that should be checked on whole pictures in spare time. Each is returned once.
-    pub fn take_unchecked(&mut self) -> Vec<Check> {
+    pub(super) fn take_unchecked(&mut self) -> Vec<Check> {
         std::mem::take(&mut self.known.unchecked)
     }
 

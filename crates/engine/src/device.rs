@@ -1,36 +1,43 @@
-//! Setting and removing the engine's OpenCL device, and queries about what it can do.
+//! Setting and removing the engine's OpenCL device, and what is known about it where it is not used.
 
+use super::conversions::Check;
 use super::job::Job;
 use super::request::KernelsId;
 use super::slot::DeviceBuffers;
-use super::{Engine, Pipeline, Ticket};
+use super::{AutoChoice, Engine, Pipeline, Slot, TrialCase};
+use base::error::{Error, Result};
 use box_filter::VariantId;
+use box_filter::color_kernels::check::intended_kernel_file;
 use ladder::BackEnd;
+use opencl::memory::Storage;
 use video::Frame;
-use video::color::Staging;
+use video::color::{Layout, Staging};
 
 /// A device that was removed from its engine, with its frames and memory objects. It must be released on the thread that makes the
 /// device's calls.
 pub(crate) struct RemovedDevice {
     /// The unfinished frames of the device.
-    jobs: Vec<Job>,
+    _jobs: Vec<Job>,
     /// The device's memory objects of unused slots, and of slots whose frames do not use the device. A slot is the memory of one picture.
     buffers: Vec<DeviceBuffers>,
+    /// Slots that are not needed any more.
+    slots: Vec<Slot>,
     pipeline: Pipeline,
 }
 
-// SAFETY: as the engine, of which it is a part.
+// SAFETY: a removed device goes to the thread that releases it as a whole, with all clones of what it shares within itself. OpenCL's
+// objects may be released on any thread; the names of OpenGL's are deleted where the context is current.
 unsafe impl Send for RemovedDevice {}
 
 impl RemovedDevice {
-    /// Returns the tickets of the unfinished frames, which are lost with the device.
-    pub(crate) fn tickets(&self) -> impl Iterator<Item = Ticket> {
-        self.jobs.iter().map(|job| job.ticket)
-    }
-
-    /// Adds the device's memory objects of further slots, to be released together with the device.
-    pub(crate) fn add(&mut self, buffers: impl IntoIterator<Item = DeviceBuffers>) {
+    /// Adds memory objects and slots, to be released together with the device.
+    pub(crate) fn add(
+        &mut self,
+        buffers: impl IntoIterator<Item = DeviceBuffers>,
+        slots: impl IntoIterator<Item = Slot>,
+    ) {
         self.buffers.extend(buffers);
+        self.slots.extend(slots);
     }
 
     /// Returns the pinned memory in which the decoder's thread packs planes for this device, if there is any.
@@ -50,6 +57,97 @@ impl RemovedDevice {
     }
 }
 
+/// What the device of an engine can do now. It is known also to threads that do not have the engine, because workers report it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct DeviceStatus {
+    /// The device is a CPU; `None` without a device.
+    is_cpu: Option<bool>,
+    built: Vec<KernelsId>,
+    /// Edited kernels that are being tried in a sandbox, and the radius.
+    pending: Vec<(KernelsId, u32)>,
+    /// The conversions that frames have requested.
+    conversions: Vec<(Layout, Storage)>,
+    /// Frames can be measured, or why not; `None` until the scopes' kernels are built.
+    scopes: Option<Result<()>>,
+    /// The kernels that compare two pictures are built, or could not be built.
+    pub(crate) has_comparer: bool,
+    /// The last frame was loaded as planes.
+    pub(crate) takes_planes: bool,
+    /// What `auto` uses for the picture size and radius that [`Pipeline::watch_auto`] was called with.
+    pub(crate) auto: Option<AutoChoice>,
+}
+
+impl DeviceStatus {
+    /// Returns true if these kernels, a variant and its version as in [`Request`](super::Request), can be requested at this radius: the
+    /// variant uses no OpenCL, or the kernels are built and no trial of them is in progress.
+    pub fn can_filter(&self, kernels: KernelsId, radius: u32) -> bool {
+        kernels.0.back_end().does_without_opencl()
+            || self.built.contains(&kernels) && !self.pending.contains(&(kernels, radius))
+    }
+
+    /// Returns true if frames of this variant can be measured for scopes and auto-levels: always on the processor, and on an OpenCL device
+    /// once the scopes' kernels are built.
+    pub fn can_measure(&self, variant: VariantId) -> bool {
+        match variant.back_end() {
+            BackEnd::Native | BackEnd::Glsl => true,
+            BackEnd::Nothing => !self.has_device() || self.scopes == Some(Ok(())),
+            BackEnd::OpenCl => self.scopes == Some(Ok(())),
+        }
+    }
+
+    /// Returns the error because of which the scopes cannot be used on this device, if there is one.
+    pub fn scopes_error(&self) -> Option<&Error> {
+        self.scopes.as_ref()?.as_ref().err()
+    }
+
+    /// Returns true if the variant is built in the version in use.
+    pub fn has_built(&self, variant: VariantId) -> bool {
+        self.built.contains(&(variant, None))
+    }
+
+    /// Returns true if there is a device.
+    pub(crate) fn has_device(&self) -> bool {
+        self.is_cpu.is_some()
+    }
+
+    /// Returns the conversions to test when kernels were edited: from this layout, and from the layout of its filtered planes.
+    /// These are all conversions that frames have requested, and one conversion to a buffer for each kernel file that no
+    /// requested conversion uses. Each is returned with its kernel file.
+    pub fn conversions_to_test(&self, layout: &Layout) -> Vec<(Layout, Storage, &'static str)> {
+        let is_cpu = self.is_cpu.unwrap_or_default();
+        let all = |storage: Storage| {
+            let file = move |layout: &_| intended_kernel_file(is_cpu, layout, storage);
+            [*layout, layout.filtered()].into_iter().map(move |layout| (layout, storage, file(&layout)))
+        };
+        let was_requested =
+            |(layout, storage, _): &(Layout, Storage, _)| self.conversions.contains(&(*layout, *storage));
+        let mut found: Vec<_> =
+            all(Storage::Buffer).chain(all(Storage::Image)).filter(was_requested).collect();
+        for one in all(Storage::Buffer) {
+            if found.iter().all(|(.., file)| *file != one.2) {
+                found.push(one);
+            }
+        }
+        found
+    }
+}
+
+/// A program or a result that frames need and that is missing, to be requested from the builder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]
+pub enum Need {
+    /// The kernels of the scopes, for pictures of this size.
+    Scopes((u32, u32)),
+    /// The kernels that compare two pictures.
+    Comparer,
+    /// The program that converts planes of this layout to RGBA in this storage.
+    Conversion(Layout, Storage),
+    /// A trial of edited kernels.
+    Trial(TrialCase),
+    /// The check of a conversion or correction in use, in spare time.
+    Check(Check),
+}
+
 impl Engine {
     /// Returns the pipeline of the OpenCL device; `None` without a device.
     pub fn pipeline(&self) -> Option<&Pipeline> {
@@ -61,28 +159,9 @@ impl Engine {
         self.pipeline.as_mut()
     }
 
-    /// Returns the pinned memory in which the decoder should pack the planes of later frames; `None` if the last frame was not loaded as
-    /// planes.
-    pub(crate) fn staging(&self) -> Option<&Staging> {
-        self.pipeline.as_ref().filter(|_| self.loader.took_planes)?.staging()
-    }
-
-    /// Returns true if these kernels, a variant and its version as in [`Request`](super::Request), can be requested at this radius: the
-    /// variant uses no OpenCL, or the kernels are built and no trial of them is in progress.
-    pub fn can_filter(&self, kernels: KernelsId, radius: u32) -> bool {
-        let on_device = |p: &Pipeline| p.variants.has(kernels) && !p.trials.is_pending(kernels, radius);
-        kernels.0.back_end().does_without_opencl() || self.pipeline.as_ref().is_some_and(on_device)
-    }
-
-    /// Returns true if frames of this variant can be measured for scopes and auto-levels: always on the processor, and on an OpenCL device
-    /// once the scopes' kernels are built.
-    pub fn can_measure(&self, variant: VariantId) -> bool {
-        let is_there = |pipeline: &Pipeline| matches!(pipeline.meters.scopes(), Some(Ok(())));
-        match variant.back_end() {
-            BackEnd::Native | BackEnd::Glsl => true,
-            BackEnd::Nothing => self.pipeline.as_ref().is_none_or(is_there),
-            BackEnd::OpenCl => self.pipeline.as_ref().is_some_and(is_there),
-        }
+    /// Returns what the device can do now.
+    pub fn status(&self) -> DeviceStatus {
+        self.pipeline.as_ref().map_or_else(DeviceStatus::default, Pipeline::status)
     }
 
     /// Returns true if frames of this format cannot be converted on the device yet for these kernels, but will be once the conversion's
@@ -107,7 +186,36 @@ impl Engine {
         let (jobs, kept): (Vec<Job>, Vec<Job>) =
             self.jobs.list.drain(..).partition(|job| job.on_device.is_some());
         self.jobs.list = kept.into();
-        let buffers = self.jobs.list.iter_mut().map(|job| job.slot.take_device_buffers(true)).collect();
-        Some(RemovedDevice { jobs, buffers, pipeline })
+        let buffers = self.jobs.take_device_buffers();
+        Some(RemovedDevice { _jobs: jobs, buffers, slots: Vec::new(), pipeline })
+    }
+}
+
+impl Pipeline {
+    /// Returns what the device can do now.
+    pub(crate) fn status(&self) -> DeviceStatus {
+        DeviceStatus {
+            is_cpu: Some(self.cl.is_cpu()),
+            built: self.variants.kernels().collect(),
+            pending: self.trials.pending().collect(),
+            conversions: self.conversions.requested().collect(),
+            scopes: self.meters.scopes().map(|scopes| scopes.map_err(Clone::clone)),
+            has_comparer: self.meters.has_comparer(),
+            takes_planes: self.took_planes,
+            auto: self.auto_for.and_then(|(size, radius)| self.variants.auto(size, radius)),
+        }
+    }
+
+    /// Sets the picture size and radius for which the status says what `auto` uses.
+    pub(crate) fn watch_auto(&mut self, size: (u32, u32), radius: u32) {
+        self.auto_for = Some((size, radius));
+    }
+
+    /// Returns the programs and results that frames needed and that were not returned before.
+    pub(crate) fn take_needs(&mut self) -> Vec<Need> {
+        let conversions = self.conversions.take_missing().into_iter();
+        let needs = conversions.map(|(layout, storage)| Need::Conversion(layout, storage));
+        let needs = needs.chain(self.trials.take_missing().into_iter().map(Need::Trial));
+        needs.chain(self.conversions.take_unchecked().into_iter().map(Need::Check)).collect()
     }
 }

@@ -6,7 +6,7 @@ use std::fmt;
 use std::time::Instant;
 
 use super::slot::SlotContent;
-use super::{Engine, Pipeline, Slot, ThreadRole};
+use super::{Engine, Pipeline, Slot};
 use base::error::{Error, Result};
 use base::memory::picture_memory;
 use base::numbers::thousands;
@@ -368,8 +368,8 @@ impl Engine {
             let why = "An OpenCL device compares them, and there is none.";
             return Err(Error::new(COMPARISON_FAILED, why, "Choose a device with Ctrl+D."));
         };
-        if self.role == ThreadRole::Both {
-            pipeline.make_map_ready(map);
+        if self.has_opengl {
+            pipeline.slot_preparation().prepare_map(map);
         }
         pipeline.compare(a, b, map)
     }

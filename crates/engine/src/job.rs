@@ -8,7 +8,7 @@ use super::bands::Bands;
 use super::device_job::DeviceJob;
 use super::plans::PlanKey;
 use super::scopes::Readings;
-use super::slot::ResultIn;
+use super::slot::{DeviceBuffers, ResultIn};
 use super::{Finished, HOLD_MS, Outcome, Progress, Slot, Stages, Ticket};
 use base::error::Error;
 
@@ -45,13 +45,14 @@ impl Job {
 
     /// Returns how much of the frame's work is done and how long the rest is predicted to take.
     pub(super) fn progress(&self) -> Progress {
-        let elapsed_s = self.elapsed().as_secs_f64();
-        let Some((_, bands)) = &self.filter else { return Progress { elapsed_s, ..Progress::default() } };
-        let (predicted_ms, fraction) = (bands.predicted_ms(), bands.fraction());
-        let total_s = bands.total_s().map(|total| total.max(elapsed_s));
-        let left = || predicted_ms * (1.0 - fraction);
-        let remaining_ms = total_s.map_or_else(left, |total| (total - elapsed_s).max(0.0) * 1e3);
-        Progress { predicted_ms, remaining_ms, elapsed_s, fraction, total_s }
+        let bands = self.filter.as_ref().map(|(_, bands)| bands);
+        Progress {
+            predicted_ms: self.predicted_ms(),
+            started: self.started,
+            fraction: bands.map_or(0.0, Bands::fraction),
+            predicted_s: bands.and_then(Bands::total_s),
+            is_enqueued: self.is_all_enqueued(),
+        }
     }
 
     /// Returns the part of the filter's work that is done, 0 to 1, and the predicted time of the bands in flight, in milliseconds. Returns
@@ -110,19 +111,14 @@ impl Jobs {
         next.is_some_and(|job| job.is_held(self.may_take_long))
     }
 
-    /// Returns true if not all commands of a frame are in the device's queue yet, so that another frame would have to wait.
-    pub fn is_queue_busy(&self) -> bool {
-        self.list.iter().any(|job| !job.is_all_enqueued())
+    /// Takes the device's memory objects out of the frames' slots, to be dropped when the device is idle.
+    pub(crate) fn take_device_buffers(&mut self) -> Vec<DeviceBuffers> {
+        self.list.iter_mut().map(|job| job.slot.take_device_buffers(true)).collect()
     }
 
-    /// Returns true if a frame uses the OpenCL device.
-    pub(crate) fn has_device_work(&self) -> bool {
-        self.list.iter().any(|job| job.on_device.is_some())
-    }
-
-    /// Returns true if the device is running a frame. The frame cannot be stopped and may take minutes.
-    pub(crate) fn is_device_at_work(&self) -> bool {
-        self.list.iter().any(|job| job.on_device.is_some() && job.started.is_some())
+    /// Returns true if no frame is unfinished.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.list.is_empty()
     }
 }
 

@@ -64,6 +64,7 @@ pub use bands::Bands;
 pub use built_variants::{AutoChoice, BuiltVariants};
 pub use conversions::{Check, Conversions};
 pub(crate) use device::RemovedDevice;
+pub use device::{DeviceStatus, Need};
 use device_job::Colors;
 pub use difference::{Comparer, Difference, PictureSource};
 pub use filter::TextureFilter;
@@ -93,24 +94,9 @@ pub struct Engine {
     next: u64,
     /// The error with which the device failed. No frame continues until the device is removed.
     failure: Option<Error>,
-    /// The engine works only on frames of this role.
-    role: ThreadRole,
+    /// The engine does OpenGL's part of a frame itself ([`SlotPreparation`](pipeline::SlotPreparation)).
+    has_opengl: bool,
     waker: Waker,
-}
-
-// SAFETY: an engine goes to another thread as a whole, with all clones of what it shares within itself. OpenCL's objects may
-// be used on any thread; OpenGL's are used on the window's side alone.
-unsafe impl Send for Engine {}
-
-/// The APIs (OpenCL, OpenGL) that the thread with the engine may call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ThreadRole {
-    /// OpenCL and OpenGL: the thread works on all frames.
-    Both,
-    /// OpenGL: the thread works on frames that do not use the OpenCL device.
-    Window,
-    /// OpenCL: the thread works on frames that use the OpenCL device, and finishes those that need no filter.
-    Device,
 }
 
 impl Engine {
@@ -124,7 +110,8 @@ impl Engine {
     /// Creates an engine without a device that can run the variant `glsl`. The OpenGL context must be current whenever the engine is used.
     /// `waker` is called, on any thread, when [`Engine::poll`] should be called.
     pub fn with_opengl(gl: Arc<glow::Context>, waker: Waker) -> Self {
-        Self::with_loader(Loader::new(GlslFilter::new(gl).map(Rc::new), waker.clone()), waker)
+        let loader = Loader::new(GlslFilter::new(gl).map(Rc::new), waker.clone());
+        Self { has_opengl: true, ..Self::with_loader(loader, waker) }
     }
 
     /// Creates an engine without a device that loads frames with `loader`.
@@ -136,7 +123,7 @@ impl Engine {
             jobs: Jobs::default(),
             next: 0,
             failure: None,
-            role: ThreadRole::Both,
+            has_opengl: false,
             waker,
         }
     }
@@ -153,16 +140,32 @@ impl Engine {
         request: Request,
         mut slot: Slot,
     ) -> std::result::Result<Ticket, (Slot, Refusal)> {
-        let mut stages = Stages::default();
-        if self.role == ThreadRole::Both {
-            self.make_ready(&mut slot, &request, &mut stages);
+        let (ticket, mut stages) = (Ticket(self.next), Stages::default());
+        self.next += 1;
+        let is_for_device = self.has_opengl && !request.variant.back_end().does_without_opencl();
+        if let Some(pipeline) = self.pipeline.as_ref().filter(|_| is_for_device) {
+            pipeline.slot_preparation().prepare(&mut slot, &request, &mut stages);
         }
+        self.submit_as(ticket, frame, request, slot, stages).map(|()| ticket)
+    }
+
+    /// Submits a frame under a ticket of the caller, as [`Engine::submit`] does. OpenGL's part is done already, with these times.
+    ///
+    /// # Errors
+    /// If the request is refused: the slot and the reason.
+    #[allow(clippy::result_large_err, reason = "the slot comes back")]
+    pub(crate) fn submit_as(
+        &mut self,
+        ticket: Ticket,
+        frame: &Frame,
+        request: Request,
+        mut slot: Slot,
+        mut stages: Stages,
+    ) -> std::result::Result<(), (Slot, Refusal)> {
         let pipeline = self.pipeline.as_mut().filter(|_| !request.variant.back_end().does_without_opencl());
         match self.loader.load_and_prepare(pipeline, frame, &request, &mut slot, &mut stages) {
             Err(refusal) => Err((slot, refusal)),
             Ok(PreparedFrame { on_device, filter, in_texture, readings }) => {
-                let ticket = Ticket(self.next);
-                self.next += 1;
                 let (started, cancelled, error) = (None, false, None);
                 let filter =
                     filter.map(|(key, filter)| (key, Bands::new(request.kernels(), filter, &self.speeds)));
@@ -179,42 +182,14 @@ impl Engine {
                     readings: readings.map(Arc::new),
                 });
                 self.start_waiting();
-                Ok(ticket)
+                Ok(())
             }
-        }
-    }
-
-    /// Returns true if this request goes to the OpenCL device: there is a device, and the variant may use OpenCL.
-    pub(crate) fn is_for_device(&self, request: &Request) -> bool {
-        self.pipeline.is_some() && !request.variant.back_end().does_without_opencl()
-    }
-
-    /// Does OpenGL's part of a request before the device uses the slot: waits until OpenGL has finished with the slot's
-    /// texture, and adds the time to `stages`.
-    pub(crate) fn make_ready(&self, slot: &mut Slot, request: &Request, stages: &mut Stages) {
-        let began = Instant::now();
-        let pipeline = self.pipeline.as_ref().filter(|_| self.is_for_device(request));
-        if pipeline.is_some_and(|pipeline| pipeline.make_ready(slot, request)) {
-            stages.record(Stage::Acquire, began);
-        }
-    }
-
-    /// Returns true if the thread that has the engine now may make the API calls of this job.
-    fn belongs_to_this_thread(&self, job: &Job) -> bool {
-        match self.role {
-            ThreadRole::Both => true,
-            ThreadRole::Window => job.on_device.is_none(),
-            // A frame without work must not hold up the frames behind it.
-            ThreadRole::Device => job.on_device.is_some() || job.filter.is_none(),
         }
     }
 
     /// Returns the frame that was submitted first if it is finished; otherwise `None`. Never waits.
     pub fn poll(&mut self) -> Option<Finished> {
         if self.failure.is_some() {
-            return None;
-        }
-        if self.jobs.list.front().is_some_and(|job| !self.belongs_to_this_thread(job)) {
             return None;
         }
         let mut job = self.jobs.list.pop_front()?;
@@ -247,7 +222,6 @@ impl Engine {
             let is_held = job.is_held(self.jobs.may_take_long);
             let works = job.on_device.is_some() || job.filter.is_some();
             let may = if job.on_device.is_some() { is_queue_free } else { !job.in_texture || at == 0 };
-            let may = may && self.belongs_to_this_thread(&job);
             if works && may && !is_held && job.started.is_none() && !job.cancelled && job.error.is_none() {
                 self.jobs.may_take_long = false;
                 job.error = self.start(&mut job).err();
@@ -377,29 +351,5 @@ impl Engine {
             self.jobs.may_take_long = true;
             self.start_waiting();
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use box_filter::VariantId;
-    use video::Canvas;
-
-    #[test]
-    fn a_frame_that_nothing_is_done_to_waits_for_no_thread() {
-        let mut engine = Engine::new(Arc::new(|| {}));
-        let frame = Canvas::new(4, 2).to_frame().unwrap();
-        let mut ask = |variant| {
-            let request = Request::new(variant, 1);
-            engine.role = ThreadRole::Both;
-            engine.submit(&frame, request, Slot::in_memory(4, 2)).map_err(|(_, e)| e.into_error()).unwrap();
-            engine.role = ThreadRole::Device;
-            let on_device_thread = engine.poll().map(|finished| finished.outcome);
-            engine.role = ThreadRole::Window;
-            (on_device_thread, engine.wait().unwrap().map(|finished| finished.outcome))
-        };
-        assert!(matches!(ask(VariantId::Off), (Some(Outcome::Done), None)));
-        assert!(matches!(ask(VariantId::Native), (None, Some(Outcome::Done))), "it is the window's");
     }
 }

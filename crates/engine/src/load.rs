@@ -44,8 +44,6 @@ pub(super) struct Loader {
     converter: RgbaConverter,
     /// Frames are converted on the device only with programs that were checked for the frames' pixel format.
     pub(super) only_checked: bool,
-    /// The last frame was loaded as planes.
-    pub(super) took_planes: bool,
     waker: Waker,
 }
 
@@ -54,7 +52,7 @@ impl Loader {
     /// filter has finished a picture.
     pub(super) fn new(glsl: Result<Rc<GlslFilter>, Error>, waker: Waker) -> Self {
         let converter = RgbaConverter::new();
-        Self { native: None, glsl, converter, only_checked: false, took_planes: false, waker }
+        Self { native: None, glsl, converter, only_checked: false, waker }
     }
 
     /// Returns true if frames of this format cannot be converted on the device yet for these kernels, but will be once the conversion's
@@ -102,17 +100,18 @@ impl Loader {
         stages: &mut Stages,
     ) -> Result<RgbaColors, Refusal> {
         let to_texture = slot.texture().is_some();
-        self.took_planes = false;
         // Other back ends than OpenCL take RGBA from the host, whatever the device could convert.
-        if let Some(pipeline) = pipeline
-            && let Some(layout) =
+        if let Some(pipeline) = pipeline {
+            pipeline.took_planes = false;
+            if let Some(layout) =
                 pipeline.conversion(&frame.picture, request.kernels(), to_texture, self.only_checked)
-        {
-            let began = Instant::now();
-            stages.pack_ms = pipeline.load_planes(slot, frame, &layout).map_err(Refusal::NotLoaded)?;
-            stages.record(Stage::Upload, began);
-            self.took_planes = true;
-            return Ok(RgbaColors::of_layout(&layout));
+            {
+                let began = Instant::now();
+                stages.pack_ms = pipeline.load_planes(slot, frame, &layout).map_err(Refusal::NotLoaded)?;
+                stages.record(Stage::Upload, began);
+                pipeline.took_planes = true;
+                return Ok(RgbaColors::of_layout(&layout));
+            }
         }
         let began = Instant::now();
         let input = slot.input().map_err(Refusal::NotLoaded)?;

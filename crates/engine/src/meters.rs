@@ -2,7 +2,7 @@
 //! are unavailable.
 
 use super::device_job::DeviceJob;
-use super::scopes::{self, MeasurementPlan, Readings, Scopes};
+use super::scopes::{MeasurementPlan, Readings, Scopes};
 use super::{Comparer, Request};
 use base::error::{Error, Result};
 use opencl::cl::{ClContext, failed};
@@ -12,10 +12,7 @@ use opencl::memory::{Picture, Storage};
 #[derive(Default)]
 pub struct Meters {
     scopes: Option<Result<Scopes>>,
-    /// The class of picture sizes for which the scopes' kernels were last requested.
-    requested_scopes: Option<&'static str>,
     comparer: Option<Result<Comparer>>,
-    is_comparer_requested: bool,
 }
 
 impl Meters {
@@ -35,41 +32,19 @@ impl Meters {
         self.scopes.as_ref().map(|scopes| scopes.as_ref().map(|_| ()))
     }
 
-    /// Returns true if the builder should build the scopes' kernels for pictures of `size`, because none or those for another
-    /// class of picture sizes were requested last. Remembers this request.
-    pub fn request_scopes(&mut self, size: (u32, u32)) -> bool {
-        let class = scopes::class(size);
-        self.requested_scopes.replace(class) != Some(class)
-    }
-
     /// Returns true if the comparer is built or could not be built.
     pub(super) fn has_comparer(&self) -> bool {
         self.comparer.is_some()
     }
 
-    /// Returns true if the builder should build the comparer (the kernels that compare two pictures), because it does not exist
-    /// and was not requested. Remembers this request.
-    pub fn request_comparer(&mut self) -> bool {
-        !self.has_comparer() && !std::mem::replace(&mut self.is_comparer_requested, true)
-    }
-
-    /// Forgets which kernels were requested from the builder, so that they are requested again.
-    pub(super) fn forget_requests(&mut self) {
-        self.requested_scopes = None;
-        self.is_comparer_requested = false;
-    }
-
-    /// Returns the comparer, and builds it if it is missing. After an error it may be requested again.
+    /// Returns the comparer, and builds it if it is missing.
     ///
     /// # Errors
     /// If the comparer could not be built.
     pub(super) fn comparer(&mut self, cl: &ClContext) -> Result<&mut Comparer> {
         let comparer = match self.comparer.take() {
             Some(Ok(comparer)) => comparer,
-            missing => {
-                self.is_comparer_requested = false;
-                missing.unwrap_or_else(|| Comparer::new(cl))?
-            }
+            missing => missing.unwrap_or_else(|| Comparer::new(cl))?,
         };
         self.comparer.insert(Ok(comparer)).as_mut().map_err(|error| error.clone())
     }

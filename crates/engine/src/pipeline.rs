@@ -15,7 +15,7 @@ use super::conversions::Conversions;
 use super::device_job::DeviceJob;
 use super::meters::Meters;
 use super::trials::Trials;
-use super::{Request, Slot};
+use super::{Request, Slot, Stages};
 use crate::sharing::Sharing;
 use crate::stats::{Lane, Stage};
 use base::error::{Error, Result};
@@ -58,6 +58,10 @@ pub struct Pipeline {
     pub(super) device_clock: DeviceClock,
     /// The kernels that measure and compare frames.
     pub meters: Meters,
+    /// The last frame was loaded as planes.
+    pub(super) took_planes: bool,
+    /// The picture size and radius for which the choice of `auto` is reported.
+    pub(super) auto_for: Option<((u32, u32), u32)>,
 }
 
 /// Device memory for one picture, which all frames share. It is replaced when another storage or size is needed.
@@ -104,6 +108,8 @@ impl Pipeline {
             planes: PictureBuffer::default(),
             device_clock: DeviceClock::new(cl.clock()),
             meters: Meters::default(),
+            took_planes: false,
+            auto_for: None,
             cl,
         }
     }
@@ -215,27 +221,13 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Returns true if the device can write the picture into this pixel buffer of OpenGL. OpenGL then copies the picture from
-    /// there into the texture.
-    fn can_write_into(&self, pixels: &PixelBuffer) -> bool {
-        !self.cl.uses_host_memory() || pixels.is_aligned()
-    }
-
-    /// Does OpenGL's part before the device uses the slot for this request. Returns true if there was anything to wait for, even if OpenGL
-    /// had already finished.
-    pub(super) fn make_ready(&self, slot: &mut Slot, request: &Request) -> bool {
-        let is_filtered =
-            request.variant != VariantId::Off || request.correction.is_some() || request.measures();
-        let shares = self.to_texture() && slot.texture().is_some();
-        (is_filtered || !self.cl.is_cpu())
-            && slot.prepare_for_device(shares, |pixels| self.can_write_into(pixels))
-    }
-
-    /// Does OpenGL's part before a map of differences is written into the slot `map`.
-    pub(super) fn make_map_ready(&self, map: &mut Slot) {
-        map.prepare_for_device(self.to_texture() && map.texture().is_some(), |pixels| {
-            self.can_write_into(pixels)
-        });
+    /// Returns the device's properties on which OpenGL's part of a frame depends.
+    pub(crate) fn slot_preparation(&self) -> SlotPreparation {
+        SlotPreparation {
+            shares_textures: self.to_texture(),
+            is_cpu: self.cl.is_cpu(),
+            uses_host_memory: self.cl.uses_host_memory(),
+        }
     }
 
     /// Returns the last frame after its conversion to RGBA on the device, before the filter; for checks. Waits for the device.
@@ -263,18 +255,47 @@ impl Pipeline {
         filter && uploads
     }
 
-    /// Forgets the trials, conversions and measuring kernels that were requested from the builder and have no result, for example because
-    /// the builder's thread was abandoned. Frames request them again.
+    /// Forgets the trials and conversions that were requested from the builder and have no result, for example because the builder's thread
+    /// was abandoned. Frames request them again.
     pub fn forget_requests(&mut self) {
         self.trials.forget_requests();
         self.conversions.forget_requests();
-        self.meters.forget_requests();
     }
 
     /// Returns the [`Lane`] in which uploads are shown: a lane of their own if uploads have a queue of their own, else the
     /// device's.
     pub(super) fn upload_lane(&self) -> Lane {
         if self.uploads.is_some() { Lane::Upload } else { Lane::Device }
+    }
+}
+
+/// OpenGL's part before a device uses a slot, with the properties of the device on which it depends. It is done where OpenGL's context is
+/// current, so that the device's thread needs no OpenGL.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SlotPreparation {
+    shares_textures: bool,
+    is_cpu: bool,
+    uses_host_memory: bool,
+}
+
+impl SlotPreparation {
+    /// Waits until OpenGL has finished with the slot, if the request needs that, and adds the time to `stages`.
+    pub(crate) fn prepare(self, slot: &mut Slot, request: &Request, stages: &mut Stages) {
+        let began = Instant::now();
+        let is_filtered =
+            request.variant != VariantId::Off || request.correction.is_some() || request.measures();
+        if (is_filtered || !self.is_cpu) && self.prepare_map(slot) {
+            stages.record(Stage::Acquire, began);
+        }
+    }
+
+    /// Waits until OpenGL has finished with the slot of a map of differences. Returns true if there was anything to wait for, even if
+    /// OpenGL had already finished.
+    pub(crate) fn prepare_map(self, slot: &mut Slot) -> bool {
+        let shares = self.shares_textures && slot.texture().is_some();
+        // The device writes into the pixel buffer, from where OpenGL copies the picture into the texture.
+        let can_write_into = |pixels: &PixelBuffer| !self.uses_host_memory || pixels.is_aligned();
+        slot.prepare_for_device(shares, can_write_into)
     }
 }
 

@@ -89,6 +89,8 @@ pub enum Refusal {
     /// The variant's kernels were edited and are still being tried in a sandbox, or the requested version has just been replaced by
     /// another one.
     TrialPending,
+    /// Something that the filter needs is not built yet: the frame is to be submitted again later.
+    NotReady,
     /// The device failed or ran out of memory.
     Failed(Error),
     /// The frame could not be loaded, so that there is no picture to filter.
@@ -102,6 +104,10 @@ impl Refusal {
             Refusal::Unsupported(error) | Refusal::Failed(error) | Refusal::NotLoaded(error) => error,
             Refusal::TrialPending => {
                 let why = "Its kernels are changed, and are being tried in a process of their own.";
+                Error::new("A frame cannot be filtered yet.", why, "Try again soon.")
+            }
+            Refusal::NotReady => {
+                let why = "A program that it needs is being built.";
                 Error::new("A frame cannot be filtered yet.", why, "Try again soon.")
             }
         }
@@ -187,19 +193,37 @@ impl Stages {
 }
 
 /// The progress of a frame in the engine.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Progress {
     /// The time of the frame's filter as predicted before it was started, in milliseconds. It is a guess if the variant has not been
     /// measured.
     pub predicted_ms: f64,
-    /// The predicted time of the filter work that is left, in milliseconds.
-    pub remaining_ms: f64,
-    /// The time since the frame was started, in seconds; 0 before.
-    pub elapsed_s: f64,
+    /// When the frame was started, if it was.
+    pub(super) started: Option<Instant>,
     /// The part of the filter's work that is done, 0 to 1.
     pub fraction: f64,
-    /// The predicted time from the frame's start to its end, in seconds; `None` while nothing was measured.
-    pub total_s: Option<f64>,
+    /// The predicted time from the frame's start to its end, in seconds, at the end of its last band; `None` while nothing was measured.
+    pub(super) predicted_s: Option<f64>,
+    /// No command of the frame is left to enqueue on the device, so that the next frame need not wait.
+    pub is_enqueued: bool,
+}
+
+impl Progress {
+    /// Returns the time since the frame was started, in seconds; 0 before.
+    pub fn elapsed_s(&self) -> f64 {
+        self.started.map_or(0.0, |at| at.elapsed().as_secs_f64())
+    }
+
+    /// Returns the predicted time from the frame's start to its end, in seconds; `None` while nothing was measured.
+    pub fn total_s(&self) -> Option<f64> {
+        self.predicted_s.map(|total| total.max(self.elapsed_s()))
+    }
+
+    /// Returns the predicted time of the filter work that is left, in milliseconds.
+    pub fn remaining_ms(&self) -> f64 {
+        let left_s = self.predicted_s.map(|total| (total - self.elapsed_s()).max(0.0));
+        left_s.map_or(self.predicted_ms * (1.0 - self.fraction), |left_s| left_s * 1e3)
+    }
 }
 
 impl Stages {

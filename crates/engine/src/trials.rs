@@ -71,7 +71,7 @@ impl Trials {
     }
 
     /// Returns the trials that should be made. Each is returned once.
-    pub fn take_missing(&mut self) -> Vec<TrialCase> {
+    pub(super) fn take_missing(&mut self) -> Vec<TrialCase> {
         std::mem::take(&mut self.missing)
     }
 
@@ -80,12 +80,10 @@ impl Trials {
         self.cases.insert(case, Some(result));
     }
 
-    /// Returns true if a trial (a run in a sandbox) of these kernels at this radius is requested or running, so that they cannot be used
-    /// yet.
-    pub(crate) fn is_pending(&self, kernels: KernelsId, radius: u32) -> bool {
-        self.cases
-            .iter()
-            .any(|(case, result)| result.is_none() && (case.kernels(), case.radius) == (kernels, radius))
+    /// Returns the kernels and radii whose trial (a run in a sandbox) is requested or running, so that they cannot be used yet.
+    pub(crate) fn pending(&self) -> impl Iterator<Item = (KernelsId, u32)> {
+        let pending = self.cases.iter().filter(|(_, result)| result.is_none());
+        pending.map(|(case, _)| (case.kernels(), case.radius))
     }
 
     /// Returns true if these kernels were edited and their trial (a run in a sandbox) for such frames has no result yet; requests the trial

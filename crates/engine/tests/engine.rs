@@ -282,18 +282,21 @@ fn readings_and_levels_are_those_of_the_filtered_frame() {
     let gl = &headless.gl;
     let mut engine = Engine::with_opengl(gl.clone(), Arc::new(|| {}));
     assert!(
-        engine.can_measure(VariantId::Off),
+        engine.status().can_measure(VariantId::Off),
         "without a device the processor measures what nothing filters"
     );
     // Variants on buffers and on images.
     add_device(&mut engine, &[VariantId::Fused, VariantId::Naive]);
-    assert!(!engine.can_measure(VariantId::Fused), "nothing is built for it");
-    assert!(!engine.can_measure(VariantId::Off), "the device has it");
+    assert!(!engine.status().can_measure(VariantId::Fused), "nothing is built for it");
+    assert!(!engine.status().can_measure(VariantId::Off), "the device has it");
     let on_processor = [VariantId::Native, VariantId::Glsl];
-    assert!(on_processor.into_iter().all(|id| engine.can_measure(id)), "the processor measures these");
+    assert!(
+        on_processor.into_iter().all(|id| engine.status().can_measure(id)),
+        "the processor measures these"
+    );
     let cl = engine.pipeline().unwrap().cl().clone();
     engine.pipeline_mut().unwrap().meters.set_scopes(Scopes::build(&cl, SIZE));
-    assert!(engine.can_measure(VariantId::Fused) && engine.can_measure(VariantId::Off));
+    assert!(engine.status().can_measure(VariantId::Fused) && engine.status().can_measure(VariantId::Off));
     let mut without_device = Engine::new(Arc::new(|| {}));
     let ways = [(true, false), (true, true), (false, true), (false, false)];
     use VariantId::{Fused, Glsl, Naive, Native, Off};
@@ -391,7 +394,7 @@ fn an_unsupported_request_is_refused_and_returns_its_slot() {
         slot = back;
     }
     add_device(&mut engine, &[]);
-    assert!(!engine.can_filter((VariantId::Fused, None), 3));
+    assert!(!engine.status().can_filter((VariantId::Fused, None), 3));
     let (slot, _) = engine.submit(&frame, request(VariantId::Fused, 3), slot).expect_err("is refused");
     let native = request(VariantId::Native, 3);
     submit(&mut engine, &frame, native, slot);
@@ -408,9 +411,9 @@ fn a_slow_request_is_held_and_can_be_cancelled() {
     let long = submit(&mut engine, &frame, request(VariantId::Naive, MAX_RADIUS), slots());
     let next = submit(&mut engine, &frame, request(VariantId::Naive, 2), slots());
     assert!(engine.jobs.is_holding() && engine.jobs.progress(long).predicted_ms > 3000.0);
-    assert!(engine.poll().is_none() && engine.jobs.progress(long).elapsed_s == 0.0, "it is not started");
+    assert!(engine.poll().is_none() && engine.jobs.progress(long).elapsed_s() == 0.0, "it is not started");
     assert!(
-        engine.jobs.is_queue_busy() && engine.jobs.progress(next).elapsed_s == 0.0,
+        !engine.jobs.progress(next).is_enqueued && engine.jobs.progress(next).elapsed_s() == 0.0,
         "nor what comes after it"
     );
     engine.jobs.cancel(long);
@@ -423,7 +426,10 @@ fn a_slow_request_is_held_and_can_be_cancelled() {
     let first_slot = first.slot.unwrap();
     let held = submit(&mut engine, &frame, request(VariantId::Naive, MAX_RADIUS), first_slot);
     engine.jobs.cancel(held);
-    assert!(!engine.jobs.is_holding() && !engine.jobs.is_queue_busy(), "what is cancelled is not waited for");
+    assert!(
+        !engine.jobs.is_holding() && engine.jobs.progress(held).is_enqueued,
+        "what is cancelled is not waited for"
+    );
     let cancelled = wait(&mut engine);
     assert!(cancelled.ticket == held && matches!(cancelled.outcome, Outcome::Cancelled));
     // Cancelled between bands.
@@ -434,7 +440,7 @@ fn a_slow_request_is_held_and_can_be_cancelled() {
     }
     let progress = engine.jobs.progress(long);
     assert!(
-        progress.fraction < 1.0 && progress.remaining_ms > 0.0 && progress.elapsed_s > 0.0,
+        progress.fraction < 1.0 && progress.remaining_ms() > 0.0 && progress.elapsed_s() > 0.0,
         "{progress:?}"
     );
     engine.jobs.cancel(long);

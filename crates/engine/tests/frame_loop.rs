@@ -1,6 +1,7 @@
 //! The frame loop without a window: what a change of its parts means for the picture on the screen and the frames on their way.
 
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use crate::context;
@@ -130,16 +131,28 @@ fn a_movie_plays_to_its_end_from_where_it_was_parked() {
     assert!(player.frames.shut_down());
 }
 
-#[test]
-fn a_device_filters_compares_and_goes() {
-    let mut player = Player::new("loop-device");
+/// Returns a device with the variant `flat` and the comparer, and its thread.
+fn device() -> (Pipeline, DeviceThread) {
     let cl = context();
     let sharing = Sharing::Copy { reason: "there is no window".to_owned() };
     let mut pipeline = Pipeline::new(cl.clone(), &sharing);
     pipeline.variants.add(BuiltVariant::build(&cl, VariantId::Flat).unwrap());
     pipeline.meters.set_comparer(Comparer::new_compiled(&cl, false));
-    let thread = DeviceThread::start(&cl.device.info.name).unwrap();
-    player.frames.set_device(Some((pipeline, thread, false)));
+    (pipeline, DeviceThread::start(&cl.device.info.name).unwrap())
+}
+
+#[test]
+fn a_device_filters_compares_and_goes() {
+    for calls_here in [false, true] {
+        filter_compare_and_go(calls_here);
+    }
+}
+
+/// Plays with a device whose calls are made on a thread of its own or, with `calls_here`, on this one.
+fn filter_compare_and_go(calls_here: bool) {
+    let mut player = Player::new("loop-device");
+    let (pipeline, thread) = device();
+    player.frames.set_device(Some((pipeline, thread, calls_here)));
     player.frames.choice.choose(VariantId::Flat, 4);
     player.until("the third frame", |frames| frames.recorder.presented() >= 3);
     player.frames.schedule.toggle_pause();
@@ -156,4 +169,25 @@ fn a_device_filters_compares_and_goes() {
     player.expect((VariantId::Off, 4));
     assert_eq!(player.frames.choice.filter(), (VariantId::Flat, 4), "for the next device");
     assert!(player.frames.shut_down() && player.frames.errors.is_empty());
+}
+
+#[test]
+fn a_driver_that_stalls_stops_nothing_else() {
+    let mut player = Player::new("loop-stall");
+    let (pipeline, thread) = device();
+    player.frames.set_device(Some((pipeline, thread, false)));
+    player.frames.choice.choose(VariantId::Flat, 4);
+    player.until("the third frame", |frames| frames.recorder.presented() >= 3);
+    let (sender, stalled) = channel::<()>();
+    player.frames.filters.workers.with_pipeline(move |_| {
+        let _ = stalled.recv();
+    });
+    player.until("the call", |frames| frames.filters.workers.silent_for() > Duration::ZERO);
+    assert!(player.frames.filters.workers.is_installing(), "no frame is taken before that");
+    let presented = player.frames.recorder.presented();
+    player.frames.set_device(None);
+    player.until("other frames", |frames| frames.recorder.presented() >= presented + 3);
+    assert!(player.frames.filters.workers.silent_for().is_zero());
+    drop(sender);
+    assert!(player.frames.shut_down(), "the device was released after that");
 }

@@ -16,7 +16,7 @@ type Work = Box<dyn FnOnce() + Send>;
 /// A handle of the thread of a device. When it is dropped, the thread ends after finishing its queued work.
 #[derive(Debug)]
 pub struct DeviceThread {
-    work: Sender<(&'static str, Work)>,
+    work: Sender<(Option<&'static str>, Work)>,
 }
 
 impl DeviceThread {
@@ -25,11 +25,11 @@ impl DeviceThread {
     /// # Errors
     /// Returns an error if the system cannot start a thread.
     pub fn start(device: &str) -> Result<Self> {
-        let (work, received) = channel::<(&'static str, Work)>();
+        let (work, received) = channel::<(Option<&'static str>, Work)>();
         let name = device.to_owned();
         let run = move || {
             for (what, work) in received {
-                let _watched = watch::on_device(&name, what);
+                let _watched = what.map(|what| watch::on_device(&name, what));
                 work();
             }
             RUNNING_THREADS.fetch_sub(1, Ordering::SeqCst);
@@ -58,7 +58,17 @@ impl DeviceThread {
 
     /// Queues `work` for the thread; `what` describes the work in messages, as in "a frame is filtered".
     pub fn run(&self, what: &'static str, work: impl FnOnce() + Send + 'static) {
-        if let Err(refused) = self.work.send((what, Box::new(work))) {
+        self.queue(Some(what), Box::new(work));
+    }
+
+    /// Queues work that waits for messages, and registers its calls of the driver with [`watch`] itself.
+    pub fn serve(&self, work: impl FnOnce() + Send + 'static) {
+        self.queue(None, Box::new(work));
+    }
+
+    /// Queues `work` for the thread.
+    fn queue(&self, what: Option<&'static str>, work: Work) {
+        if let Err(refused) = self.work.send((what, work)) {
             // The thread has panicked. Dropping the work could call the driver on this thread.
             std::mem::forget(refused);
         }

@@ -147,8 +147,8 @@ impl Player<'_> {
         let devices = self.devices.rows();
         let size = self.cx.frames.presenter.screen.size();
         let auto =
-            size.and_then(|size| self.cx.frames.filters.handoff.auto(size, self.cx.frames.choice.filter().1));
-        let not_measured = self.cx.frames.filters.handoff.scopes_error().cloned();
+            size.and_then(|size| self.cx.frames.filters.workers.auto(size, self.cx.frames.choice.filter().1));
+        let not_measured = self.cx.frames.filters.workers.status().scopes_error().cloned();
         let readings = self.cx.frames.presenter.screen.readings();
         let scene = self.movies.scenes.current();
         let playing = Playing {

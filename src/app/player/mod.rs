@@ -194,7 +194,7 @@ impl<'a> Player<'a> {
         }
         // A script that counts frames wants all of them filtered; a user wants to see something at once.
         frames.waits_for_filter = args.frames.is_some() && variant.back_end() == BackEnd::OpenCl;
-        frames.filters.handoff.wait_for_conversions(args.frames.is_some());
+        frames.filters.waits_for_conversions = args.frames.is_some();
         let devices = Devices::new(builder, device, &frames, &sources);
         let mut cx = PlayerContext {
             args,
@@ -274,10 +274,9 @@ impl<'a> Player<'a> {
             return Ok(None);
         }
         let Self { movies, devices, kernels, cx, .. } = self;
-        cx.frames.filters.try_reclaim();
+        cx.frames.filters.collect();
         devices.update(cx);
         builds::release_ended_children();
-        // Before the next frame takes the pipeline: where each frame is late, there is no other moment.
         kernels.judge(devices, cx);
         if let Some(info) = movies.update(cx)? {
             self.size = WindowSize::new(event_loop, displayed_size(&info), frame_size(&cx.gl_window.window));

@@ -141,7 +141,7 @@ impl Cloth {
             self.device = Some(device);
             let (sender, receiver) = channel();
             self.awaited = Some(receiver);
-            frames.filters.with_pipeline(move |pipeline| {
+            frames.filters.workers.with_pipeline(move |pipeline| {
                 // Another device may have been requested meanwhile.
                 let _ = sender.send((pipeline.cl().clone(), pipeline.sharing().clone()));
             });

@@ -189,8 +189,8 @@ impl Converter {
 }
 
 /// Returns the kernel file that is meant for planes of this layout and a destination with this storage on a device.
-pub fn intended_kernel_file(cl: &ClContext, layout: &Layout, storage: Storage) -> &'static str {
-    if super::rows::is_suitable(cl, layout, storage) { ROWS_FILE } else { CONVERT_FILE }
+pub fn intended_kernel_file(is_cpu: bool, layout: &Layout, storage: Storage) -> &'static str {
+    if super::rows::is_suitable(is_cpu, layout, storage) { ROWS_FILE } else { CONVERT_FILE }
 }
 
 /// Returns the layout with a few rows only. An odd height, which ends within a row of chroma, stays odd.
@@ -204,7 +204,7 @@ pub fn compare_converted(cl: &ClContext, planes: &Layout, got: &[u8], want: &[u8
     if got == want {
         return None;
     }
-    let file = intended_kernel_file(cl, planes, Storage::Buffer);
+    let file = intended_kernel_file(cl.is_cpu(), planes, Storage::Buffer);
     let mut report = empty_report(want.len());
     add_differences(&mut report, planes.width as usize * 4, 0, got, want);
     Some(mismatch_error(

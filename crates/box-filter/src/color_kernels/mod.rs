@@ -72,7 +72,7 @@ impl Class {
             subsampled: (ycbcr && layout.subsampled.0, ycbcr && layout.subsampled.1),
             ycgco: ycbcr && layout.matrix == Matrix::Ycgco,
             to_image: storage == Storage::Image,
-            rows: rows::is_suitable(cl, layout, storage),
+            rows: rows::is_suitable(cl.is_cpu(), layout, storage),
         }
     }
 

@@ -34,10 +34,10 @@ const STRIPS_PER_UNIT: u32 = 2;
 const LINE_MARGIN: usize = 96;
 
 /// Returns true if the kernel for whole rows supports planes of this layout and destinations with this storage, and is
-/// faster than the general kernel on this device.
-pub(super) fn is_suitable(cl: &ClContext, layout: &Layout, storage: Storage) -> bool {
+/// faster than the general kernel on this kind of device.
+pub(super) fn is_suitable(is_cpu: bool, layout: &Layout, storage: Storage) -> bool {
     let roomy = |at: usize| layout.components[at].step == 1 && layout.planes[at].stride.is_multiple_of(64);
-    cl.is_cpu()
+    is_cpu
         && storage == Storage::Buffer
         && layout.family == Family::Ycbcr
         && (layout.wide, layout.depth, layout.shift) == (true, 12, 0)

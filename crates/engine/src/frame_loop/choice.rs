@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use super::Filter;
-use crate::{Engine, Measurements, Request};
+use crate::{DeviceStatus, Measurements, Request};
 use box_filter::VariantId;
 use video::color::Correction;
 
@@ -101,19 +101,18 @@ impl Choice {
         }
     }
 
-    /// Returns the request for a frame that is taken now: the chosen filter if the engine can use it now, else none, with the chosen
-    /// correction and measurements.
-    pub(super) fn current_request(&self, engine: Option<&Engine>) -> Request {
-        let can_filter = engine.is_some_and(|engine| engine.can_filter((self.variant, None), self.radius));
+    /// Returns the request for a frame that is taken now: the chosen filter if it can be used now, else none, with the chosen correction
+    /// and measurements. `status` is that of the device.
+    pub(super) fn current_request(&self, status: &DeviceStatus) -> Request {
+        let can_filter = status.can_filter((self.variant, None), self.radius);
         let variant = if can_filter { self.variant } else { VariantId::Off };
-        self.request((variant, self.radius), engine)
+        self.request((variant, self.radius), status)
     }
 
-    /// Returns the request for a frame with this filter, and with the chosen correction and those measurements that the engine can make.
-    pub(super) fn request(&self, (variant, radius): Filter, engine: Option<&Engine>) -> Request {
-        let can_measure = engine.is_some_and(|engine| engine.can_measure(variant));
+    /// Returns the request for a frame with this filter, and with the chosen correction and those measurements that can be made.
+    pub(super) fn request(&self, (variant, radius): Filter, status: &DeviceStatus) -> Request {
         let Measurements { readings, levels } =
-            if can_measure { self.measuring } else { Measurements::default() };
+            if status.can_measure(variant) { self.measuring } else { Measurements::default() };
         Request { variant, version: None, radius, correction: self.correction, readings, levels }
     }
 

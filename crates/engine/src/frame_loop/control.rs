@@ -52,10 +52,10 @@ impl FrameLoop {
     /// and all statistics leave out a time in which the process was stopped, as by Ctrl+Z or a debugger. Call it at the start
     /// of each turn of the loop, before anything that depends on time.
     pub fn update(&mut self) {
-        if let Some(stopped) = self.stops.check(self.filters.handoff.calls_here) {
+        if let Some(stopped) = self.stops.check(self.filters.workers.calls_drivers_here()) {
             self.schedule.exclude_stop(stopped);
             self.choice.exclude_stop(stopped);
-            self.filters.handoff.exclude_stop(stopped);
+            self.filters.workers.exclude_stop(stopped);
             self.presenter.stop_ended = Some(Instant::now());
         }
         let now = Settings::of(&self.schedule, &self.choice, &self.wipe);
@@ -66,7 +66,8 @@ impl FrameLoop {
         }
         if before.is_paused && !now.is_paused && !self.shown_stays() {
             // The next frame goes before the picture on the screen.
-            self.filters.cancel(|flight, _, _| flight.origin.replaces_shown);
+            let limit_ms = |replaces_shown| if replaces_shown { f64::NEG_INFINITY } else { f64::INFINITY };
+            self.filters.cancel(|flight, _| limit_ms(flight.origin.replaces_shown));
         }
         if now != (Settings { is_paused: now.is_paused, interruptions: now.interruptions, ..before }) {
             self.apply_filters(before, now);
@@ -77,8 +78,7 @@ impl FrameLoop {
     /// be filtered again. The next turn of the loop filters that picture if it stays there, and in a pause also the frames that
     /// are ready.
     fn apply_filters(&mut self, before: Settings, now: Settings) {
-        // With the frame that is being submitted: it may be one to be cancelled.
-        self.filters.try_reclaim();
+        self.filters.is_postponed = false;
         // A slider that moves or a key that is held must not keep every frame from being finished.
         let limit_ms = match () {
             () if now.filter == before.filter => f64::INFINITY,
@@ -91,9 +91,7 @@ impl FrameLoop {
             () if now.is_paused => 0.0,
             () => NEARLY_DONE_MS.min(limit_ms),
         };
-        self.filters.cancel(|_, side, remaining_ms| {
-            remaining_ms > if side == WipeSide::First { limit_ms } else { second_limit_ms }
-        });
+        self.filters.cancel(|_, side| if side == WipeSide::First { limit_ms } else { second_limit_ms });
         if now.second.is_none() {
             self.filters.drop_second_sides();
         }
@@ -112,9 +110,6 @@ impl FrameLoop {
 
     /// Takes the current movie out of the loop, so that it can be resumed at its position later. No movie plays after that.
     pub fn park(&mut self) -> ParkedMovie {
-        // With the frame that is being submitted.
-        self.filters.try_reclaim();
-        self.handle_filter_events();
         let is_current = |origin: &&Origin| self.intake.is_current(origin);
         let flights = &self.filters.flights;
         let origins = self.presenter.origins().chain(flights.origins()).filter(is_current);
@@ -152,8 +147,8 @@ impl FrameLoop {
     fn start_over(&mut self, with_sound: bool) {
         // First, so that no frame that is given up is taken again.
         self.intake.restart();
-        self.filters.generation = self.intake.generation;
-        self.filters.cancel(|_, _, _| true);
+        self.filters.is_postponed = false;
+        self.filters.cancel(|_, _| f64::NEG_INFINITY);
         self.filters.drop_second_sides();
         self.filters.give_up_pairs();
         self.handle_filter_events();
@@ -172,7 +167,7 @@ impl FrameLoop {
         if let Some((pipeline, thread, calls_here)) = device {
             // The failure of the former device is obsolete.
             self.failure = None;
-            self.filters.handoff.set_device(pipeline, thread, calls_here);
+            self.filters.workers.set_device(pipeline, thread, calls_here);
             self.schedule.interrupt();
         }
         self.device_changes += 1;

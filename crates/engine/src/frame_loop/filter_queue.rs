@@ -1,16 +1,18 @@
-//! The frames in their filters, and the engine that filters them. What becomes of a frame that leaves the queue is decided by the loop:
-//! the queue reports it as a [`FilterEvent`].
+//! The frames in their filters, and the workers that filter them. What becomes of a frame that leaves the queue is decided by the loop: the
+//! queue reports it as a [`FilterEvent`].
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::Origin;
-use super::flights::{Flight, Flights, Step};
-use super::handoff::{EngineHandoff, Handback, ReturnWhen, WorkResult};
+use super::flights::{Flight, Flights, Pass, Step};
 use super::pairs::Pair;
 use super::presenter::ReadyFrame;
 use super::slots::{SlotPool, WipeSide};
-use crate::{DeviceBuffers, Engine, Finished, Outcome, Pipeline, Request};
+use super::wipe::must_take_turns;
+use super::worker::{Event, Submission};
+use super::workers::{WorkerHandle, Workers};
+use super::{Filter, Origin};
+use crate::{DeviceBuffers, Engine, Finished, Outcome, Refusal, Request, Slot, Ticket};
 use base::error::Error;
 use base::jobs::Waker;
 use box_filter::VariantId;
@@ -25,7 +27,8 @@ pub(super) enum FilterEvent {
     Ready(ReadyFrame),
     /// A frame was cancelled or given up.
     Dropped(Origin),
-    /// A frame was refused because of its filter or device, which is reported as well: the frame is to be filtered otherwise.
+    /// A frame was refused because of its filter or device, which is reported as well, or because something that it needs is not built yet:
+    /// the frame is to be filtered otherwise or later.
     Refused(Origin),
     /// This request failed for a frame, and no other filter would help.
     FrameFailed(Origin, Request, Error),
@@ -39,175 +42,237 @@ pub(super) enum FilterEvent {
     DeviceFailed(Error),
 }
 
-/// The frames that are being filtered or compared, the engine, and the memory of pictures.
+/// The frames that are being filtered or compared, the workers, and the memory of pictures.
 pub struct FilterQueue {
     pub(super) gl: Arc<glow::Context>,
-    /// The engine, and the device's thread that it is handed to.
-    pub handoff: EngineHandoff,
+    /// The workers that filter the frames.
+    pub workers: Workers,
     pub(super) slots: SlotPool,
     pub(super) flights: Flights,
-    /// The value of [`Origin::generation`] of frames that are not outdated by a seek or another movie.
-    pub(super) generation: u64,
     pub(super) events: VecDeque<FilterEvent>,
+    /// The number of the next ticket.
+    next: u64,
+    /// A frame was put back because something that it needs is not built yet. No frame is taken until something else is built or chosen.
+    pub(super) is_postponed: bool,
+    /// Frames wait for the device's conversion program instead of being converted on the host while it is built. For scripts.
+    pub waits_for_conversions: bool,
 }
 
 impl FilterQueue {
-    /// Creates an empty queue whose engine has no device. `waker` wakes the window's loop.
-    pub(super) fn new(gl: Arc<glow::Context>, waker: Waker) -> Self {
+    /// Creates an empty queue. Frames that use no OpenCL device are filtered by `engine`. `waker` wakes the window's loop.
+    pub(super) fn new(gl: Arc<glow::Context>, engine: Engine, waker: Waker) -> Self {
         Self {
-            handoff: EngineHandoff::new(gl.clone(), waker),
+            workers: Workers::new(engine, waker),
             slots: SlotPool::new(gl.clone()),
             flights: Flights::default(),
-            generation: 0,
             events: VecDeque::new(),
+            next: 0,
+            is_postponed: false,
+            waits_for_conversions: false,
             gl,
         }
     }
 
-    /// Runs `work` with the device's pipeline on the thread that makes the device's calls. `work` waits until the engine is
-    /// available.
-    pub fn with_pipeline(&mut self, work: impl FnOnce(&mut Pipeline) + Send + 'static) {
-        self.handoff.pipeline_work.push(Box::new(work));
-        let handback = self.handoff.run_pipeline_work();
-        self.handle_handback(handback);
-    }
-
-    /// Runs `work` with the engine on the device's thread, where it may call OpenCL, and handles its result. See
-    /// [`EngineHandoff::run_on_device_thread`].
-    pub(super) fn run_on_device_thread(
-        &mut self,
-        what: &'static str,
-        when: ReturnWhen,
-        work: impl FnOnce(&mut Engine) -> WorkResult + Send + 'static,
-    ) {
-        let handback = self.handoff.run_on_device_thread(what, when, work);
-        self.handle_handback(handback);
-    }
-
-    /// Tries to reclaim the engine from the device's thread. The first call after each hand-over waits up to 20 ms; later calls
-    /// do not wait. Returns true if the engine is back.
-    pub fn try_reclaim(&mut self) -> bool {
-        let handback = self.handoff.try_reclaim();
-        self.handle_handback(handback)
-    }
-
-    /// Processes the results that came back with the engine from the device's thread, if any: a submitted frame, a comparison, and finished
-    /// frames. Returns true if the window's thread has the engine now.
-    pub(super) fn handle_handback(&mut self, handback: Option<Handback>) -> bool {
-        if let Some(Handback { result, finished }) = handback {
-            match result {
-                WorkResult::Submitted(pending, result) => self.handle_submit_result(pending, result),
-                WorkResult::Compared(pair, map, compared) => self.handle_comparison(*pair, map, compared),
-                WorkResult::Nothing => {}
+    /// Processes the events of the workers. Never waits.
+    pub fn collect(&mut self) {
+        let next = |workers: &mut Workers| workers.all_mut().find_map(WorkerHandle::receive);
+        while let Some(event) = next(&mut self.workers) {
+            match event {
+                Event::Progress(_) => self.is_postponed = false,
+                Event::Finished(finished) => self.finish(finished),
+                Event::Refused(ticket, slot, refusal) => self.handle_refusal(ticket, slot, refusal),
+                Event::Compared(pair, map, compared) => self.handle_comparison(*pair, map, compared),
+                Event::Failed(error) => self.events.push_back(FilterEvent::DeviceFailed(error)),
             }
-            finished.into_iter().for_each(|finished| self.finish(finished));
         }
-        self.handoff.engine().is_some()
     }
 
-    /// Takes the frames that the engine has finished, and starts frames that waited for them.
-    pub(super) fn collect(&mut self) {
-        if !self.try_reclaim() {
-            return;
-        }
-        let handback = self.handoff.run_pipeline_work();
-        self.handle_handback(handback);
-        let has_finished = self.collect_without_opencl();
-        let has_device_work = self.handoff.engine().is_some_and(|engine| engine.jobs.has_device_work());
-        if has_device_work && (has_finished || self.handoff.needs_poll()) {
-            self.run_on_device_thread("a frame is filtered", ReturnWhen::WorkDone, |engine| {
-                // A frame of the device may have waited for one that the window's thread has finished.
-                engine.start_waiting();
-                WorkResult::Nothing
-            });
-            self.collect_without_opencl();
-        }
-        let failure = self.handoff.engine_mut().and_then(|engine| engine.failure.take());
-        self.events.extend(failure.map(FilterEvent::DeviceFailed));
+    /// Submits a frame that was taken, with its filter and, in a wipe, that of the second side, which
+    /// [`FilterQueue::submit_second`] submits. `chosen` is the chosen filter, for which the frame waits in scripts, even
+    /// if it is not filtered yet.
+    pub(super) fn submit(&mut self, origin: Origin, first: Pass, second: Option<Pass>, chosen: Filter) {
+        let slot = match self.slots.take(&origin.frame, WipeSide::First, &mut self.workers) {
+            Ok(slot) => slot,
+            Err(error) => {
+                self.events.push_back(FilterEvent::FrameFailed(origin, first.request, error));
+                return;
+            }
+        };
+        self.flights.list.push_back(Flight { origin, first, second });
+        let chosen = Some(chosen).filter(|_| self.waits_for_conversions);
+        self.submit_side(self.flights.list.len() - 1, WipeSide::First, slot, chosen);
     }
 
-    /// Takes the finished frames whose end needs no OpenCL call; returns true if there was one.
-    pub(super) fn collect_without_opencl(&mut self) -> bool {
-        let mut has_finished = false;
-        while let Some(engine) = self.handoff.engine_mut() {
-            engine.start_waiting();
-            let Some(finished) = engine.poll() else { break };
-            self.finish(finished);
-            has_finished = true;
+    /// Submits the filter of the wipe's second side, `chosen`, for the first flight that waits for it, unless that filter has to wait for
+    /// the first side's. Returns `None` if no flight waits, then true if another frame may be submitted.
+    pub(super) fn submit_second(&mut self, chosen: Option<Filter>) -> Option<bool> {
+        let is_due = |flight: &Flight| flight.second.as_ref().is_some_and(Pass::is_due);
+        let index = self.flights.list.iter().position(is_due)?;
+        let flight = self.flights.list.get(index)?;
+        let variants = [flight.first.request.variant, flight.second.as_ref()?.request.variant];
+        if must_take_turns(variants) && !flight.first.is_done() {
+            return Some(false);
         }
-        has_finished
+        match self.slots.take(&flight.origin.frame, WipeSide::Second, &mut self.workers) {
+            Ok(slot) => {
+                let chosen = chosen.filter(|_| self.waits_for_conversions);
+                self.submit_side(index, WipeSide::Second, slot, chosen);
+            }
+            Err(error) => {
+                self.events.push_back(FilterEvent::WipeFailed(error));
+                self.drop_second_side(index);
+            }
+        }
+        Some(true)
     }
 
-    /// Assigns a frame that the engine has finished to its [`Flight`], and completes or gives up the flight.
-    fn finish(&mut self, finished: Finished) {
-        let Finished { ticket, outcome, slot, stages, readings } = finished;
-        let Some((index, is_second)) = self.flights.find(ticket) else {
-            // The frame was given up.
-            slot.into_iter().for_each(|slot| self.handoff.discard(slot));
+    /// Submits a filter of the flight at `index` into this slot.
+    fn submit_side(&mut self, index: usize, side: WipeSide, slot: Slot, waits_for: Option<Filter>) {
+        let Some(flight) = self.flights.list.get_mut(index) else { return };
+        let frame = flight.origin.frame.clone();
+        let Some(pass) = flight.pass_mut(side) else { return };
+        let (ticket, request) = (Ticket(self.next), pass.request);
+        self.next += 1;
+        pass.step = Step::Submitted(ticket);
+        self.workers.submit(Submission { ticket, frame, request, slot, waits_for }, pass);
+        // A frame without a filter is done already.
+        if request.variant == VariantId::Off {
+            self.collect();
+        }
+    }
+
+    /// Handles the refusal of a request. While the kernels of the first side must still be tried, the frame is submitted without a filter
+    /// instead.
+    fn handle_refusal(&mut self, ticket: Ticket, slot: Slot, refusal: Refusal) {
+        let Some((index, side)) = self.flights.find(ticket) else { return self.workers.discard(slot) };
+        let Some(pass) = self.flights.list.get_mut(index).and_then(|flight| flight.pass_mut(side)) else {
             return;
         };
-        let Some(flight) = self.flights.list.get_mut(index) else { return };
-        let pass = if is_second { flight.second.as_mut() } else { Some(&mut flight.first) };
-        let Some(pass) = pass else { return };
+        let (request, is_first) = (pass.request, side == WipeSide::First);
+        if matches!(refusal, Refusal::TrialPending) && is_first {
+            // Shown unfiltered until the kernels are tried.
+            pass.request = Request { variant: VariantId::Off, ..request };
+            pass.version = 1;
+            return self.submit_side(index, side, slot, None);
+        }
+        if matches!(refusal, Refusal::NotReady) {
+            self.is_postponed = true;
+            self.slots.put([(side, slot)]);
+            // Also if it is the second side: both wait.
+            return self.refuse(index);
+        }
+        self.workers.discard(slot);
+        let can_go_without = request.variant != VariantId::Off || request.correction.is_some();
+        let event = match refusal {
+            // The first side is shown alone until then.
+            Refusal::TrialPending | Refusal::NotReady => None,
+            Refusal::Failed(error) => Some(FilterEvent::DeviceFailed(error)),
+            // Without its filter, or as the last resort without the correction, the frame can be shown.
+            Refusal::Unsupported(error) if is_first && can_go_without => {
+                Some(FilterEvent::VariantFailed(request.variant, error))
+            }
+            Refusal::Unsupported(error) | Refusal::NotLoaded(error) if is_first => {
+                let origin = self.remove(index);
+                let failed = origin.map(|origin| FilterEvent::FrameFailed(origin, request, error));
+                return self.events.extend(failed);
+            }
+            Refusal::Unsupported(error) | Refusal::NotLoaded(error) => Some(FilterEvent::WipeFailed(error)),
+        };
+        self.events.extend(event);
+        match side {
+            WipeSide::First => self.refuse(index),
+            WipeSide::Second => self.drop_second_side(index),
+        }
+    }
+
+    /// Removes the flight at `index`, whose frame is to be filtered otherwise or later.
+    fn refuse(&mut self, index: usize) {
+        let refused = self.remove(index).map(FilterEvent::Refused);
+        self.events.extend(refused);
+    }
+
+    /// Assigns a finished frame to its [`Flight`], and completes or gives up the flight.
+    fn finish(&mut self, finished: Finished) {
+        let Finished { ticket, outcome, slot, stages, readings } = finished;
+        let Some((index, side)) = self.flights.find(ticket) else {
+            // The frame was given up.
+            slot.into_iter().for_each(|slot| self.workers.discard(slot));
+            return;
+        };
+        let Some(pass) = self.flights.list.get_mut(index).and_then(|flight| flight.pass_mut(side)) else {
+            return;
+        };
         pass.stages.add(stages);
         let variant = pass.request.variant;
         match (outcome, slot) {
             (Outcome::Done, Some(slot)) => {
                 pass.step = Step::Done(slot, readings);
-                self.complete(index);
-            }
-            (outcome, slot) if is_second => {
-                self.slots.put(slot.map(|slot| (WipeSide::Second, slot)));
-                self.drop_second_side(index);
-                if let Outcome::Failed(error) = outcome {
-                    self.events.push_back(FilterEvent::WipeFailed(error));
-                }
+                self.complete();
             }
             (outcome, slot) => {
                 pass.step = Step::Due;
                 if let Outcome::Failed(error) = outcome {
-                    // The device itself works; its failure is reported by `collect`.
-                    self.events.push_back(FilterEvent::VariantFailed(variant, error));
+                    // The device itself works; its failure is an event of its own.
+                    self.events.push_back(match side {
+                        WipeSide::First => FilterEvent::VariantFailed(variant, error),
+                        WipeSide::Second => FilterEvent::WipeFailed(error),
+                    });
                 }
-                self.slots.put(slot.map(|slot| (WipeSide::First, slot)));
-                self.give_up(index);
+                self.slots.put(slot.map(|slot| (side, slot)));
+                match side {
+                    WipeSide::First => self.give_up(index),
+                    WipeSide::Second => self.drop_second_side(index),
+                }
             }
         }
     }
 
-    /// Removes the flight at `index` if all of its filters are done. The frame is ready then or, in a wipe, waits to be compared.
-    fn complete(&mut self, index: usize) {
-        if !self.flights.list.get(index).is_some_and(Flight::is_done) {
-            return;
-        }
-        match self.flights.list.remove(index).and_then(Flight::into_pictures) {
-            Some((origin, first, Some(second))) => {
-                self.flights.pairs.push_back(Pair { origin, first, second });
+    /// Removes the flights whose filters are done, in the order in which the frames were taken. Such a frame is ready or, in a wipe, waits
+    /// to be compared.
+    fn complete(&mut self) {
+        while let Some(flight) = self.flights.list.pop_front_if(|flight| flight.is_done()) {
+            match flight.into_pictures() {
+                Some((origin, first, Some(second))) => {
+                    self.flights.pairs.push_back(Pair { origin, first, second });
+                }
+                Some((origin, picture, None)) => {
+                    self.events.push_back(FilterEvent::Ready(ReadyFrame::new(origin, picture, None)));
+                }
+                None => {}
             }
-            Some((origin, picture, None)) => {
-                self.events.push_back(FilterEvent::Ready(ReadyFrame::new(origin, picture, None)));
-            }
-            None => {}
         }
     }
 
-    /// Gives up the frame that is being filtered at `index`: cancels its work in the engine, and frees its slots.
-    fn give_up(&mut self, index: usize) {
-        let Some(Flight { origin, first, second }) = self.flights.list.remove(index) else { return };
+    /// Removes the flight at `index`: cancels its work, and frees its slots. Returns the frame's origin.
+    fn remove(&mut self, index: usize) -> Option<Origin> {
+        let Flight { origin, first, second } = self.flights.list.remove(index)?;
         for (pass, side) in [(Some(first), WipeSide::First), (second, WipeSide::Second)] {
-            match pass.map(|pass| pass.step) {
-                Some(Step::Submitted(ticket)) => self.handoff.cancel([ticket]),
-                Some(Step::Done(slot, _)) => self.slots.put([(side, slot)]),
-                Some(Step::Due) | None => {}
-            }
+            self.end(pass, side);
         }
-        self.events.push_back(FilterEvent::Dropped(origin));
+        self.complete();
+        Some(origin)
+    }
+
+    /// Ends one filter of a frame that is given up: cancels its work, and frees its slot.
+    fn end(&mut self, pass: Option<Pass>, side: WipeSide) {
+        match pass.map(|pass| pass.step) {
+            Some(Step::Submitted(ticket)) => self.workers.cancel(ticket, f64::NEG_INFINITY),
+            Some(Step::Done(slot, _)) => self.slots.put([(side, slot)]),
+            Some(Step::Due) | None => {}
+        }
+    }
+
+    /// Gives up the frame that is being filtered at `index`.
+    fn give_up(&mut self, index: usize) {
+        let dropped = self.remove(index).map(FilterEvent::Dropped);
+        self.events.extend(dropped);
     }
 
     /// Gives up the frames that wait for their second side or to be compared.
     pub(super) fn give_up_pairs(&mut self) {
         self.flights.comparing = None;
-        while let Some(index) = self.flights.list.iter().position(|flight| flight.first.is_done()) {
+        let waits_for_second = |flight: &Flight| flight.first.is_done() && flight.second.is_some();
+        while let Some(index) = self.flights.list.iter().position(waits_for_second) {
             self.give_up(index);
         }
         for flight in &mut self.flights.list {
@@ -219,17 +284,17 @@ impl FilterQueue {
         }
     }
 
-    /// Cancels the unstarted work of each running filter for which `condition` returns true. `condition` receives the filter's
-    /// flight, its side of the wipe, and its remaining time in milliseconds.
-    pub(super) fn cancel(&mut self, condition: impl Fn(&Flight, WipeSide, f64) -> bool) {
-        let mut tickets = Vec::new();
+    /// Cancels the unstarted work of each running filter that is predicted to take longer than the limit that `limit_ms` returns for its
+    /// flight and its side of the wipe, in milliseconds from now.
+    pub(super) fn cancel(&mut self, limit_ms: impl Fn(&Flight, WipeSide) -> f64) {
         for flight in &self.flights.list {
             for (pass, side) in flight.passes().zip([WipeSide::First, WipeSide::Second]) {
-                let is_wanted = condition(flight, side, self.handoff.progress(pass).remaining_ms);
-                tickets.extend(pass.ticket().filter(|_| is_wanted));
+                let limit_ms = limit_ms(flight, side);
+                if let Some(ticket) = pass.ticket().filter(|_| limit_ms < f64::INFINITY) {
+                    self.workers.cancel(ticket, limit_ms);
+                }
             }
         }
-        self.handoff.cancel(tickets);
     }
 
     /// Removes the filter of the wipe's second side from all frames that are being filtered, and cancels that filter where it was
@@ -241,18 +306,16 @@ impl FilterQueue {
     }
 
     /// Removes the filter of the wipe's second side from the flight at `index`. The frame is shown with its first side only.
-    pub(super) fn drop_second_side(&mut self, index: usize) {
-        match self.flights.list.get_mut(index).and_then(|flight| flight.second.take()).map(|pass| pass.step) {
-            Some(Step::Submitted(ticket)) => self.handoff.cancel([ticket]),
-            Some(Step::Done(slot, _)) => self.slots.put([(WipeSide::Second, slot)]),
-            Some(Step::Due) | None => {}
-        }
-        self.complete(index);
+    fn drop_second_side(&mut self, index: usize) {
+        let second = self.flights.list.get_mut(index).and_then(|flight| flight.second.take());
+        self.end(second, WipeSide::Second);
+        self.complete();
     }
 
     /// Gives the device up, with the frames that it is filtering. `buffers` are its memory objects in slots whose frames are
     /// not being filtered.
     pub(super) fn abandon_device(&mut self, mut buffers: Vec<DeviceBuffers>) {
+        self.is_postponed = false;
         self.give_up_pairs();
         buffers.extend(self.slots.drain().map(|mut slot| slot.take_device_buffers(false)));
         for slot in self.flights.slots_mut() {
@@ -260,22 +323,21 @@ impl FilterQueue {
             slot.show();
             buffers.push(slot.take_device_buffers(false));
         }
-        for ticket in self.handoff.abandon(buffers) {
-            // The engine has nothing left of them to be cancelled.
+        for ticket in self.workers.abandon(buffers) {
+            // The device's worker has nothing left of them to be cancelled.
             match self.flights.find(ticket) {
-                Some((index, true)) => self.drop_second_side(index),
-                Some((index, false)) => self.give_up(index),
+                Some((index, WipeSide::Second)) => self.drop_second_side(index),
+                Some((index, WipeSide::First)) => self.give_up(index),
                 None => {}
             }
         }
     }
 
-    /// Returns true if no further frame should be submitted now. This is so while the engine is on the device's thread, while
-    /// the device has a frame that takes so long that a second one would only wait, and while not all commands of a frame are
-    /// in the device's queue: all frames share the memory between their steps, so commands of another frame must not come
-    /// between.
+    /// Returns true if no further frame should be submitted now: while the device has a frame that takes so long that a second one would
+    /// only wait, and while not all commands of a frame are in the device's queue: all frames share the memory between their steps, so
+    /// commands of another frame must not come between.
     pub(super) fn is_busy(&self) -> bool {
-        self.handoff.engine().is_none_or(|engine| engine.jobs.is_queue_busy())
-            || self.flights.passes().any(|pass| self.handoff.progress(pass).predicted_ms > SLOW_MS)
+        self.workers.is_queue_busy()
+            || self.flights.passes().any(|pass| self.workers.progress(pass).predicted_ms > SLOW_MS)
     }
 }

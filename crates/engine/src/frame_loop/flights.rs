@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::pairs::Pair;
+use super::slots::WipeSide;
 use crate::{Readings, Request, Slot, Stages, Ticket};
 use video::Frame;
 
@@ -27,9 +28,9 @@ pub(super) struct Origin {
 /// How far one filter of a frame is.
 #[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]
 pub(super) enum Step {
-    /// The filter has not been submitted to the engine.
+    /// The filter has not been submitted to a worker.
     Due,
-    /// The filter was submitted to the engine under this ticket.
+    /// The filter was submitted to a worker under this ticket.
     Submitted(Ticket),
     /// The filtered picture is in the slot, though perhaps not in the slot's texture yet. The readings of the scopes come with it if they
     /// were requested.
@@ -46,7 +47,7 @@ pub(super) struct Pass {
 }
 
 impl Pass {
-    /// Returns true if this filter is not submitted to the engine yet.
+    /// Returns true if this filter is not submitted yet.
     pub(super) fn is_due(&self) -> bool {
         matches!(self.step, Step::Due)
     }
@@ -89,6 +90,14 @@ impl Flight {
         std::iter::once(&mut self.first).chain(&mut self.second)
     }
 
+    /// Returns the filter of one side, to change it.
+    pub(super) fn pass_mut(&mut self, side: WipeSide) -> Option<&mut Pass> {
+        match side {
+            WipeSide::First => Some(&mut self.first),
+            WipeSide::Second => self.second.as_mut(),
+        }
+    }
+
     /// Returns true if all filters of the frame are done.
     pub(super) fn is_done(&self) -> bool {
         self.passes().all(Pass::is_done)
@@ -109,7 +118,7 @@ pub(super) struct Flights {
     pub(super) list: VecDeque<Flight>,
     /// Frames of a wipe with both sides filtered that wait to be compared.
     pub(super) pairs: VecDeque<Pair>,
-    /// The frame whose sides are being compared on the device's thread.
+    /// The frame whose sides are being compared by the device's worker.
     pub(super) comparing: Option<Arc<Frame>>,
 }
 
@@ -132,19 +141,13 @@ impl Flights {
         })
     }
 
-    /// Returns the index of the flight that has this ticket, and true if the ticket belongs to the flight's second side.
-    pub(super) fn find(&self, ticket: Ticket) -> Option<(usize, bool)> {
+    /// Returns the index of the flight that has this ticket, and the side that it belongs to.
+    pub(super) fn find(&self, ticket: Ticket) -> Option<(usize, WipeSide)> {
         self.list.iter().enumerate().find_map(|(index, flight)| {
-            let pass = flight.passes().position(|pass| pass.ticket() == Some(ticket))?;
-            Some((index, pass > 0))
+            let mut sides = flight.passes().zip([WipeSide::First, WipeSide::Second]);
+            let (_, side) = sides.find(|(pass, _)| pass.ticket() == Some(ticket))?;
+            Some((index, side))
         })
-    }
-
-    /// Returns the index of the flight of `frame` whose second side is not submitted yet. Several flights may have the same
-    /// frame, because a cancelled flight may still be running.
-    pub(super) fn find_due_second(&self, frame: &Arc<Frame>) -> Option<usize> {
-        let is_due = |flight: &Flight| flight.second.as_ref().is_some_and(Pass::is_due);
-        self.list.iter().position(|flight| is_due(flight) && Arc::ptr_eq(&flight.origin.frame, frame))
     }
 
     /// Returns the frames that are being filtered or wait to be compared.

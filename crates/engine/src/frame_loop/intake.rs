@@ -128,11 +128,6 @@ impl Intake {
         self.dropped += frames;
     }
 
-    /// Puts a frame back that was taken too early, to be taken next.
-    pub(super) fn put_back(&mut self, frame: Arc<Frame>) {
-        self.returned.push_front((frame, 0));
-    }
-
     /// Takes back a frame whose filter or filtered picture was given up. In a pause, or if the frame is to stay on the screen for long, the
     /// frame is queued to be filtered again; otherwise it counts as dropped. Does nothing for a frame that is on the screen already, or
     /// that was taken before the last seek.

@@ -1,13 +1,13 @@
 //! The player's frame loop: a state machine that brings frames from the decoder to the screen and never waits for a device.
 //!
 //! ```text
-//! decoder ─take─▶ submit ─▶ engine (≤ 2 flights) ─▶ ready ─draw─▶ shown ─swap─▶ statistics
-//! intake          filter queue: handoff, flights    presenter
+//! decoder ─take─▶ submit ─▶ worker (≤ 2 flights) ─▶ ready ─draw─▶ shown ─swap─▶ statistics
+//! intake          filter queue: workers, flights    presenter
 //! ```
 //!
 //! [`FrameLoop`] coordinates its parts, which keep their fields private: [`intake`] has the decoder and the frames to be filtered again,
 //! [`schedule`] the movie's clock, [`choice`] and [`wipe`] the filters of both sides, [`filter_queue`] the frames that are being filtered,
-//! with the memory of pictures ([`slots`]) and the engine between the window's and the device's thread ([`handoff`], [`abandoned`]),
+//! with the memory of pictures ([`slots`]) and the [`workers`] that filter them ([`worker`]),
 //! [`presenter`] the filtered frames, and [`stops`] the times in which the process was stopped.
 //!
 //! The window queries and changes the parts directly. What a change means for the frames on their way is done by the next
@@ -16,30 +16,29 @@
 //! A frame is filtered ahead of its time and waits until it is due; the picture on the screen keeps its slot until the next one takes
 //! its place.
 
-mod abandoned;
 mod choice;
 mod control;
 mod filter_queue;
 mod flights;
 mod gl_times;
-mod handoff;
 mod intake;
 mod pairs;
 mod presenter;
 mod schedule;
 mod screen;
-mod signal;
 mod slots;
 mod state;
 mod status;
 mod stops;
-mod submit;
 mod take;
 mod wipe;
+mod worker;
+mod workers;
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use crate::Engine;
 use crate::stats::Recorder;
 use base::error::Error;
 use base::jobs::Waker;
@@ -49,10 +48,8 @@ use control::Settings;
 pub use filter_queue::FilterQueue;
 use flights::{Origin, Picture};
 pub use gl_times::GlTimings;
-pub use handoff::EngineHandoff;
-use handoff::{POLL_INTERVAL, SHUTDOWN_TIMEOUT};
 pub use intake::{Intake, ParkedMovie};
-use opengl::timer;
+use opengl::{names, timer};
 pub use presenter::{DrawTimes, Presenter};
 pub use schedule::Schedule;
 pub use screen::Screen;
@@ -60,6 +57,9 @@ pub use status::{Busy, VariantStatus};
 pub use stops::StopDetector;
 use video::Decoder;
 pub use wipe::{Filter, SecondFilter, ShownWipe, Wipe};
+use worker::POLL_INTERVAL;
+use workers::SHUTDOWN_TIMEOUT;
+pub use workers::Workers;
 
 /// Plays a movie: has its frames filtered and shows each frame when it is due.
 pub struct FrameLoop {
@@ -75,7 +75,7 @@ pub struct FrameLoop {
     pub choice: Choice,
     /// The filter of the second side.
     pub wipe: Wipe,
-    /// The frames that are being filtered, and the engine.
+    /// The frames that are being filtered, and the workers that filter them.
     pub filters: FilterQueue,
     /// The filtered frames, and the one on the screen.
     pub presenter: Presenter,
@@ -88,6 +88,8 @@ pub struct FrameLoop {
     pub errors: Vec<(Option<VariantId>, Error)>,
     /// Why the device failed, until the window takes it. The loop has no device then.
     pub failure: Option<Error>,
+    /// The overlay has announced that the frame that is held back will take long.
+    is_hold_announced: bool,
     /// The number of changes of the device so far.
     device_changes: u32,
     /// The settings for which the frames on their way were last adapted.
@@ -113,13 +115,12 @@ impl FrameLoop {
         unpaced: bool,
         waker: Waker,
     ) -> Self {
-        let filters = FilterQueue::new(gl.clone(), waker);
-        let engine = filters.handoff.engine();
-        let glsl = match engine.map(|engine| &engine.loader.glsl) {
-            Some(Ok(filter)) => Ok(filter.clock()),
-            Some(Err(error)) => Err(Some(error.clone())),
-            None => Err(None),
+        let engine = Engine::with_opengl(gl.clone(), waker.clone());
+        let glsl = match &engine.loader.glsl {
+            Ok(filter) => Ok(filter.clock()),
+            Err(error) => Err(Some(error.clone())),
         };
+        let filters = FilterQueue::new(gl.clone(), engine, waker);
         let (schedule, choice, wipe) = (Schedule::new(unpaced), Choice::new(), Wipe::default());
         Self {
             glsl,
@@ -135,18 +136,21 @@ impl FrameLoop {
             waits_for_filter: false,
             errors: Vec::new(),
             failure: None,
+            is_hold_announced: false,
             device_changes: 0,
         }
     }
 
-    /// Runs one turn: collects finished frames, submits the frames that are due, and returns what the window should do next. Waits only
-    /// briefly, for the engine.
+    /// Runs one turn: collects finished frames, submits the frames that are due, and returns what the window should do next. Never
+    /// waits for a device that has a thread of its own.
     pub fn tick(&mut self) -> Tick {
         self.update();
         if let Some(now_ns) = self.schedule.pace_ns() {
             self.intake.decoder().queue().set_clock(now_ns);
         }
-        self.filters.handoff.abandoned.reap();
+        self.filters.workers.abandoned.reap();
+        // OpenGL objects that were dropped on other threads.
+        names::delete_pending(&self.filters.gl);
         self.presenter.gl_times.collect(&mut self.recorder);
         self.filters.collect();
         self.handle_filter_events();
@@ -161,11 +165,10 @@ impl FrameLoop {
         // Last: the device is at work meanwhile.
         self.presenter.upload_pictures();
         if self.wipe.second().is_none() {
-            self.filters.slots.discard_second(&self.filters.handoff);
+            self.filters.slots.discard_second(&mut self.filters.workers);
         }
-        // The driver's callbacks wake the loop, and the engine does when it is back; a driver without callbacks is polled.
-        let polls = !self.filters.flights.list.is_empty() && self.filters.handoff.engine().is_some();
-        let poll = polls.then(|| Instant::now() + POLL_INTERVAL);
+        // The workers' events wake the loop; those on this thread are polled, for drivers without callbacks.
+        let poll = self.filters.workers.needs_polls().then(|| Instant::now() + POLL_INTERVAL);
         // The event that makes room wakes the loop if there is none, the decoder if there is no frame, and the builder if a frame was
         // taken that has to wait for its filter.
         let may_take = !self.intake.has_frame_to_refilter() && self.has_room();
@@ -190,7 +193,7 @@ impl FrameLoop {
     /// Records that the window's buffers were swapped; returns true if the swap showed a new movie frame.
     pub fn swapped(&mut self, times: DrawTimes, timings: GlTimings) -> bool {
         self.update();
-        self.filters.handoff.announce_hold();
+        self.is_hold_announced |= self.filters.workers.is_holding();
         let is_idle = self.schedule.is_paused() && self.filters.flights.list.is_empty();
         self.presenter.swapped(times, timings, is_idle, &mut self.schedule, &mut self.recorder)
     }
@@ -199,19 +202,21 @@ impl FrameLoop {
     /// with its memory. Returns true if the device, and every device that was given up before, is idle.
     #[must_use]
     pub fn shut_down(&mut self) -> bool {
-        self.filters.cancel(|_, _, _| true);
+        self.filters.cancel(|_, _| f64::NEG_INFINITY);
+        let began = Instant::now();
         self.filters.collect();
-        self.handle_filter_events();
-        if !self.filters.try_reclaim() {
-            let handback = self.filters.handoff.receive(SHUTDOWN_TIMEOUT);
-            if !self.filters.handle_handback(handback) {
-                return false;
-            }
+        while self.filters.workers.device_jobs().next().is_some() && began.elapsed() < SHUTDOWN_TIMEOUT {
+            std::thread::sleep(Duration::from_millis(1));
+            self.filters.collect();
         }
-        if self.filters.handoff.engine().is_some_and(|engine| engine.jobs.is_device_at_work()) {
+        self.handle_filter_events();
+        if self.filters.workers.device_jobs().any(|progress| progress.started.is_some()) {
+            // A kernel cannot be stopped and may take minutes.
             return false;
         }
         self.abandon_device();
-        self.filters.handoff.abandoned.wait()
+        let is_released = self.filters.workers.abandoned.wait();
+        names::delete_pending(&self.filters.gl);
+        is_released
     }
 }

@@ -1,15 +1,12 @@
 //! Frames with both sides of a wipe filtered: they are compared if requested, and then ready.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use super::Origin;
 use super::filter_queue::{FilterEvent, FilterQueue};
 use super::flights::Picture;
-use super::handoff::{ReturnWhen, WorkResult};
 use super::presenter::ReadyFrame;
 use super::slots::WipeSide;
-use super::wipe::has_comparer;
 use crate::stats::{self, Span, Stage};
 use crate::{Difference, Request, Slot, Stages};
 use base::error::Result;
@@ -103,20 +100,19 @@ impl SecondSide {
 }
 
 impl FilterQueue {
-    /// Compares the two sides of the next frame that waits to be compared, on the device's thread. If `compares` is false or
+    /// Sends the next frame that waits to be compared to the device's worker. If `compares` is false or
     /// the comparison's kernels are missing, all waiting frames become ready without a comparison.
     pub(super) fn compare_next(&mut self, compares: bool) {
-        let engine = self.handoff.engine();
-        if compares && engine.is_none() {
-            return;
-        }
-        let Some(engine) = engine.filter(|engine| compares && has_comparer(Some(engine))) else {
+        if !compares || !self.workers.status().has_comparer {
             let ready = self.flights.pairs.drain(..).map(|pair| FilterEvent::Ready(pair.into_ready(None)));
             self.events.extend(ready);
             return;
-        };
+        }
+        if self.flights.comparing.is_some() {
+            return;
+        }
         let Some(mut pair) = self.flights.pairs.pop_front() else { return };
-        let mut map = match self.slots.take(pair.frame(), WipeSide::Second, &self.handoff) {
+        let map = match self.slots.take(pair.frame(), WipeSide::Second, &mut self.workers) {
             Ok(map) => map,
             Err(error) => {
                 self.events.extend([
@@ -132,16 +128,8 @@ impl FilterQueue {
             self.handle_comparison(pair, map, Err(error));
             return;
         }
-        if let Some(pipeline) = engine.pipeline() {
-            pipeline.make_map_ready(&mut map);
-        }
         self.flights.comparing = Some(pair.frame().clone());
-        self.run_on_device_thread("two pictures are compared", ReturnWhen::WorkDone, move |engine| {
-            let began = Instant::now();
-            let compared = engine.compare(&pair.first.slot, &pair.second.slot, &mut map);
-            pair.first.stages.spans.push(Span::since(Stage::Difference, began));
-            WorkResult::Compared(Box::new(pair), map, compared)
-        });
+        self.workers.compare(Box::new(pair), map);
     }
 
     /// Handles the result of a comparison: the frame becomes ready. `map` is the slot with the map of the differences;
@@ -151,7 +139,7 @@ impl FilterQueue {
         let compared = match compared {
             Ok((difference, ms)) => Some((map, difference, ms)),
             Err(error) => {
-                self.handoff.discard(map);
+                self.workers.discard(map);
                 self.events.push_back(FilterEvent::ComparisonFailed(error));
                 None
             }
@@ -172,6 +160,7 @@ impl Stages {
 mod tests {
     use super::*;
     use crate::stats::Lane;
+    use std::time::Instant;
 
     #[test]
     fn the_second_side_is_a_stage_of_its_own() {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::handoff::EngineHandoff;
+use super::workers::Workers;
 use crate::Slot;
 use base::error::Result;
 use video::Frame;
@@ -32,10 +32,10 @@ impl SlotPool {
     ///
     /// # Errors
     /// If the frame is larger than the driver's textures, or memory runs out.
-    pub(super) fn take(&mut self, frame: &Frame, side: WipeSide, handoff: &EngineHandoff) -> Result<Slot> {
+    pub(super) fn take(&mut self, frame: &Frame, side: WipeSide, workers: &mut Workers) -> Result<Slot> {
         let size = (frame.width(), frame.height());
         let slots = &mut self.free[side as usize];
-        slots.extract_if(.., |slot| slot.size() != size).for_each(|slot| handoff.discard(slot));
+        slots.extract_if(.., |slot| slot.size() != size).for_each(|slot| workers.discard(slot));
         match slots.pop() {
             Some(slot) => Ok(slot),
             None => Slot::new(&self.gl, size.0, size.1),
@@ -51,8 +51,8 @@ impl SlotPool {
     }
 
     /// Drops the free slots of the wipe's second side.
-    pub(super) fn discard_second(&mut self, handoff: &EngineHandoff) {
-        self.free[WipeSide::Second as usize].drain(..).for_each(|slot| handoff.discard(slot));
+    pub(super) fn discard_second(&mut self, workers: &mut Workers) {
+        self.free[WipeSide::Second as usize].drain(..).for_each(|slot| workers.discard(slot));
     }
 
     /// Removes and returns all free slots.

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use super::schedule::BUSY_AFTER_S;
 use super::{Busy, FrameLoop};
+use crate::Request;
 use crate::stats::Playing;
-use crate::{Progress, Request};
 
 /// While the device works on a frame for longer than this, the overlay is repainted without waiting for the frame.
 const SLOW_FRAME_MS: f64 = 50.0;
@@ -37,12 +37,10 @@ impl FrameLoop {
 
     /// Returns true if every frame was shown and no frame is left to decode or to filter again.
     pub fn is_finished(&self) -> bool {
-        let engine = self.filters.handoff.engine();
-        engine.is_some()
-            && self.intake.is_finished()
+        self.intake.is_finished()
             && self.frames_ahead() == 0
             && !self.intake.has_frame_to_refilter()
-            && self.shown_to_refilter(&self.choice.current_request(engine)).is_none()
+            && self.shown_to_refilter(&self.choice.current_request(self.filters.workers.status())).is_none()
     }
 
     /// Returns the state of playback, without the conditions that only the window knows.
@@ -71,37 +69,38 @@ impl FrameLoop {
 
     /// Returns the picture that the user is waiting for. It is the first picture with the chosen filter if that has been
     /// awaited for longer than [`BUSY_AFTER_S`]; otherwise the oldest frame that is being filtered, if its filter has taken
-    /// that long. There is no delay for a picture that the engine holds back because its filter will take long. In a wipe the
+    /// that long. There is no delay for a picture that is held back because its filter will take long. In a wipe the
     /// names are those of the first side.
     pub fn busy(&self) -> Option<Busy> {
-        let handoff = &self.filters.handoff;
-        let is_late = |elapsed_s: f64| elapsed_s > BUSY_AFTER_S || handoff.is_holding();
+        let workers = &self.filters.workers;
+        let is_late = |elapsed_s: f64| elapsed_s > BUSY_AFTER_S || workers.is_holding();
         let is_awaited = self.choice.is_awaited(self.presenter.screen.filter());
         let awaited = self.choice.elapsed().filter(|_| is_awaited).map(|elapsed| elapsed.as_secs_f64());
         if let Some(elapsed_s) = awaited.filter(|elapsed_s| is_late(*elapsed_s)) {
             let (variant, radius) = self.choice.filter();
             let is_it = |request: &Request| (request.variant, request.radius) == (variant, radius);
             let flight = self.filters.flights.list.iter().find(|flight| is_it(&flight.first.request));
-            let progress = flight.map(|flight| handoff.progress(&flight.first));
+            let progress = flight.map(|flight| workers.progress(&flight.first));
             return Some(Busy {
                 variant,
                 radius,
                 fraction: progress.map_or(0.0, |progress| progress.fraction as f32),
                 elapsed_s,
-                predicted_s: progress.and_then(|p| Some(elapsed_s - p.elapsed_s + p.total_s?)),
+                predicted_s: progress.and_then(|p| Some(elapsed_s - p.elapsed_s() + p.total_s()?)),
             });
         }
         let flight = self.filters.flights.list.front()?;
         let pass = flight.passes().find(|pass| !pass.is_done())?;
-        let Progress { fraction, elapsed_s, total_s, .. } = handoff.progress(pass);
+        let progress = workers.progress(pass);
+        let (fraction, elapsed_s) = (progress.fraction as f32, progress.elapsed_s());
         let Request { variant, radius, .. } = flight.first.request;
-        let fraction = fraction as f32;
-        is_late(elapsed_s).then_some(Busy { variant, radius, fraction, elapsed_s, predicted_s: total_s })
+        let predicted_s = progress.total_s();
+        is_late(elapsed_s).then_some(Busy { variant, radius, fraction, elapsed_s, predicted_s })
     }
 
     /// Returns true if a frame takes the device so long that the overlay should be repainted meanwhile.
     pub fn is_slow(&self) -> bool {
-        let mut all = self.filters.flights.passes().map(|pass| self.filters.handoff.progress(pass));
-        all.any(|progress| progress.predicted_ms.max(progress.elapsed_s * 1e3) > SLOW_FRAME_MS)
+        let mut all = self.filters.flights.passes().map(|pass| self.filters.workers.progress(pass));
+        all.any(|progress| progress.predicted_ms.max(progress.elapsed_s() * 1e3) > SLOW_FRAME_MS)
     }
 }

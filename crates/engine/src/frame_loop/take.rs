@@ -6,11 +6,9 @@ use std::time::Instant;
 use super::FrameLoop;
 use super::filter_queue::FilterEvent;
 use super::flights::{Pass, Step};
-use super::handoff::{ReturnWhen, WorkResult};
 use super::intake::Intake;
 use super::presenter::ReadyFrame;
 use super::schedule::Schedule;
-use super::submit::{PendingSide, PendingSubmit};
 use crate::stats::Stage;
 use crate::{Request, Stages};
 use box_filter::VariantId;
@@ -22,32 +20,29 @@ const MAX_AHEAD: usize = 2;
 impl FrameLoop {
     /// Submits one frame if one is due and there is room for it; returns true if another one may follow.
     pub(super) fn submit(&mut self) -> bool {
-        let Some(engine) = self.filters.handoff.engine() else { return false };
-        let staging = engine.staging().cloned();
-        self.intake.set_staging(staging);
+        self.intake.set_staging(self.filters.workers.staging().cloned());
         // Before frames are dropped as late.
         self.update();
-        if self.filters.handoff.is_holding() {
-            if self.filters.handoff.take_announced_hold() {
-                let start = |engine: &mut crate::Engine| {
-                    engine.start_held();
-                    WorkResult::Nothing
-                };
-                self.filters.run_on_device_thread("a frame is filtered", ReturnWhen::WorkDone, start);
-                self.handle_filter_events();
+        if self.filters.workers.is_holding() {
+            if std::mem::take(&mut self.is_hold_announced) {
+                self.filters.workers.start_held();
             }
             return false;
         }
-        let is_drawn = self.presenter.is_due(&self.schedule);
-        // The device's thread keeps the engine while a picture is drawn.
-        let when = if is_drawn { ReturnWhen::Reclaimed } else { ReturnWhen::WorkDone };
-        if let Some(may_follow) = self.filters.submit_second(when) {
+        // Only the next frame that is held is to be announced.
+        self.is_hold_announced = false;
+        let chosen_second = self.wipe.second().map(|second| second.filter);
+        if let Some(may_follow) = self.filters.submit_second(chosen_second) {
             self.handle_filter_events();
             return may_follow;
         }
+        // What was built may be what the next frame needs.
+        if self.filters.is_postponed || self.filters.workers.is_installing() {
+            return false;
+        }
         let began = Instant::now();
         // Fixed for this frame, whatever is chosen meanwhile.
-        let request = self.choice.current_request(self.filters.handoff.engine());
+        let request = self.choice.current_request(self.filters.workers.status());
         let interval_ns = self.presenter.screen.frame_interval_ns();
         let taken = match self.shown_to_refilter(&request) {
             Some(_) if self.filters.is_busy() => None,
@@ -56,32 +51,18 @@ impl FrameLoop {
             None => self.intake.take(&self.schedule, interval_ns).map(|frame| (frame, false)),
         };
         let Some((frame, replaces_shown)) = taken else { return false };
-        let handoff = &mut self.filters.handoff;
-        let second = self.wipe.request(&self.choice, handoff.engine());
-        let second_waits = match (self.wipe.second(), second) {
-            (Some(second), Some(request)) => handoff.must_wait(&frame, &request, second.filter),
-            _ => false,
-        };
-        if handoff.must_wait(&frame, &request, self.choice.filter()) || second_waits {
-            if !replaces_shown {
-                self.intake.put_back(frame);
-            }
-            return false;
-        }
+        let second = self.wipe.request(&self.choice, self.filters.workers.status());
         let mut stages = Stages::default();
         stages.record(Stage::Take, began);
-        let origin = self.intake.origin(frame.clone(), self.device_changes, replaces_shown);
+        let origin = self.intake.origin(frame, self.device_changes, replaces_shown);
         let pass = |request: Request, stages| {
             let version = request.version.unwrap_or_else(|| self.choice.version(request.variant));
             Pass { request, version, stages, step: Step::Due }
         };
         let second = second.map(|request| pass(request, Stages::default()));
-        // The second side follows at once.
-        let when = if second.is_some() { ReturnWhen::WorkDone } else { when };
-        let side = PendingSide::First(origin, second);
-        self.filters.submit(PendingSubmit { frame, pass: pass(request, stages), side, when });
+        self.filters.submit(origin, pass(request, stages), second, self.choice.filter());
         self.handle_filter_events();
-        self.filters.handoff.engine().is_some()
+        true
     }
 
     /// Returns the frame on the screen if it stays there and should be filtered again: `wanted` makes another picture of it, the device
@@ -98,7 +79,7 @@ impl FrameLoop {
             && shown.origin.device == self.device_changes
             // Readings that are not wanted any more do no harm.
             && (request.readings || !wanted.readings)
-            && self.wipe.is_satisfied(shown.second.as_deref(), &self.choice, self.filters.handoff.engine());
+            && self.wipe.is_satisfied(shown.second.as_deref(), &self.choice, self.filters.workers.status());
         if is_satisfied && !shown.origin.is_outdated || self.choice.failed.as_ref() == Some(wanted) {
             return None;
         }
@@ -120,9 +101,9 @@ impl FrameLoop {
         let limit = if has_started { MAX_AHEAD } else { 1 };
         let is_others_turn =
             self.wipe.takes_turns(self.choice.filter()) && ahead > self.presenter.ready().len();
-        let handoff = &self.filters.handoff;
+        let status = self.filters.workers.status();
         let waits = self.waits_for_filter
-            || handoff.waits_for_conversions && self.wipe.must_wait(&self.choice, handoff.engine())
+            || self.filters.waits_for_conversions && self.wipe.must_wait(&self.choice, status)
             || self.schedule.is_paused() && has_started;
         ahead < limit && !waits && !is_others_turn && !self.filters.is_busy()
     }
@@ -189,12 +170,12 @@ impl FrameLoop {
 
     /// Gives the device up, together with the frames that it is filtering.
     pub(super) fn abandon_device(&mut self) {
-        self.filters.try_reclaim();
-        // Frames that came back right now have memory objects of the device, too.
+        self.filters.collect();
+        // Frames that are finished right now have memory objects of the device, too.
         self.handle_filter_events();
         // Pictures in the host's memory may lie in the device's.
         self.presenter.upload_pictures();
-        if !self.filters.handoff.has_device_thread() {
+        if !self.filters.workers.status().has_device() {
             return;
         }
         self.intake.set_staging(None);

@@ -10,7 +10,7 @@
 
 use super::choice::Choice;
 use super::pairs::SecondSide;
-use crate::{Difference, Engine, Request};
+use crate::{DeviceStatus, Difference, Request};
 use base::error::Error;
 use box_filter::VariantId;
 use ladder::BackEnd;
@@ -122,20 +122,18 @@ impl Wipe {
     }
 
     /// Returns the request for the second side of a frame; `None` if there is no second side or its filter cannot be used now.
-    pub(super) fn request(&self, choice: &Choice, engine: Option<&Engine>) -> Option<Request> {
+    pub(super) fn request(&self, choice: &Choice, status: &DeviceStatus) -> Option<Request> {
         let SecondFilter { filter: (variant, radius), version } = self.active_second()?;
-        let engine = engine?;
-        let can = variant == VariantId::Off || engine.can_filter((variant, version), radius);
-        let request = choice.request((variant, radius), Some(engine));
+        let can = variant == VariantId::Off || status.can_filter((variant, version), radius);
+        let request = choice.request((variant, radius), status);
         // The scopes show the first side.
         can.then_some(Request { version, readings: false, ..request })
     }
 
     /// Returns true if frames must wait until the second side's filter or the comparison's kernels are built.
-    pub(super) fn must_wait(&self, choice: &Choice, engine: Option<&Engine>) -> bool {
-        let has_device = engine.is_some_and(|engine| engine.pipeline().is_some());
-        let lacks_map = self.compares && has_device && !has_comparer(engine);
-        self.active_second().is_some() && (self.request(choice, engine).is_none() || lacks_map)
+    pub(super) fn must_wait(&self, choice: &Choice, status: &DeviceStatus) -> bool {
+        let lacks_map = self.compares && status.has_device() && !status.has_comparer;
+        self.active_second().is_some() && (self.request(choice, status).is_none() || lacks_map)
     }
 
     /// Returns true if a picture with this second side needs no further filter or comparison: the second side has the chosen
@@ -144,12 +142,12 @@ impl Wipe {
         &self,
         second: Option<&SecondSide>,
         choice: &Choice,
-        engine: Option<&Engine>,
+        status: &DeviceStatus,
     ) -> bool {
-        match (second, self.request(choice, engine)) {
+        match (second, self.request(choice, status)) {
             (None, None) => true,
             (Some(second), Some(wanted)) => {
-                let can_compare = self.compares && has_comparer(engine);
+                let can_compare = self.compares && status.has_comparer;
                 second.request.makes_same_picture(&wanted) && second.difference().is_some() == can_compare
             }
             _ => false,
@@ -161,12 +159,6 @@ impl Wipe {
     pub(super) fn takes_turns(&self, first: Filter) -> bool {
         self.second.is_some_and(|second| must_take_turns([first.0, second.filter.0]))
     }
-}
-
-/// Returns true if the device has the kernels that compare two pictures.
-pub(super) fn has_comparer(engine: Option<&Engine>) -> bool {
-    let pipeline = engine.and_then(|engine| engine.pipeline());
-    pipeline.is_some_and(|pipeline| pipeline.meters.has_comparer())
 }
 
 /// Returns true if the filters of the two sides must not run at the same time, because they would use the same processor and prolong each

@@ -212,7 +212,9 @@ fn version_text(version: &Version, is_current: bool, view: &View) -> (Color32, S
         Verdict::Refused(error) => (theme::ERROR, without_file_name(error).to_owned()),
     };
     let rest = match version.pending {
-        PendingValidation::Unknown | PendingValidation::WhenChosen | PendingValidation::Now(0) => String::new(),
+        PendingValidation::Unknown | PendingValidation::WhenChosen | PendingValidation::Now(0) => {
+            String::new()
+        }
         PendingValidation::Now(n) if !is_current => format!(" ({n} more not validated)"),
         PendingValidation::Now(n) => format!(" ({n} more to validate)"),
     };

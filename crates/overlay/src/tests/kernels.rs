@@ -261,7 +261,11 @@ fn a_version_that_is_not_validated_yet_has_the_reason() {
         let result = |subject| VersionResult::new(subject, Verdict::Exact);
         fixture.kernels.versions[0].results = subject.into_iter().map(result).collect();
         (0..3).for_each(|_| drop(fixture.pass(vec![])));
-        assert!(fixture.find("own.cl: own.cl was removed, and 'own' with it").is_some(), "{:?}", fixture.texts);
+        assert!(
+            fixture.find("own.cl: own.cl was removed, and 'own' with it").is_some(),
+            "{:?}",
+            fixture.texts
+        );
     }
 }
 

@@ -13,7 +13,7 @@ use base::verify::MismatchReport;
 use box_filter::VariantId;
 use engine::frame_loop::VariantStatus;
 use engine::sharing::Sharing;
-use engine::{Measurements, Pipeline, TrialCase};
+use engine::{Measurements, Need, Pipeline, TrialCase};
 use opencl::cl::is_device_failure;
 use opencl::machine_code::MachineCode;
 use overlay::{Subject, Verdict};
@@ -190,7 +190,7 @@ impl Builds {
             running.statuses.set(id, status);
             running.report_failed_trials(cx);
         }
-        cx.frames.filters.with_pipeline(move |pipeline| add(pipeline, part));
+        cx.frames.filters.workers.with_pipeline(move |pipeline| add(pipeline, part));
         None
     }
 
@@ -301,8 +301,8 @@ impl Builds {
         let variants = running.statuses.building();
         let to_texture = *running.sharing() == Sharing::ZeroCopy;
         let Some(requests) = self.builder.sender() else { return };
-        cx.frames.filters.with_pipeline(move |pipeline| {
-            pipeline.forget_requests();
+        cx.frames.filters.workers.forget_requests();
+        cx.frames.filters.workers.with_pipeline(move |pipeline| {
             let (cl, corrector) = (pipeline.cl().clone(), !pipeline.conversions.can_correct());
             // The window may be gone.
             let _ = requests.send(Request::Start(Start { number, cl, to_texture, variants, corrector }));
@@ -321,22 +321,14 @@ impl Builds {
         let (measures, compares) =
             (cx.frames.choice.measuring() != Measurements::default(), cx.frames.wipe.compares());
         let measured_size = cx.frames.presenter.screen.size().filter(|_| measures);
-        if let Some(pipeline) = cx.frames.filters.handoff.pipeline_mut() {
-            if let Some(size) = measured_size.filter(|size| pipeline.meters.request_scopes(*size)) {
-                self.request(Request::Scopes(size));
-            }
-            if compares && pipeline.meters.request_comparer() {
-                self.request(Request::Comparer);
-            }
-            for (layout, storage) in pipeline.conversions.take_missing() {
-                self.request(Request::Convert(layout, storage));
-            }
-            for case in pipeline.trials.take_missing() {
-                self.request(Request::Try(case));
-            }
-            for check in pipeline.conversions.take_unchecked() {
-                self.request(Request::Check(check));
-            }
+        for need in cx.frames.filters.workers.take_needs(measured_size, compares) {
+            self.request(match need {
+                Need::Scopes(size) => Request::Scopes(size),
+                Need::Comparer => Request::Comparer,
+                Need::Conversion(layout, storage) => Request::Convert(layout, storage),
+                Need::Trial(case) => Request::Try(case),
+                Need::Check(check) => Request::Check(check),
+            });
         }
     }
 

@@ -87,7 +87,6 @@ impl Devices {
         }
         self.poll_opening(cx);
         self.promote_if_ready(cx);
-        // Here before the next frame has the engine; and after it, where none has.
         self.builds.request_missing(&self.candidate, cx);
     }
 
@@ -295,13 +294,7 @@ impl Devices {
             self.candidate_failed(failure, cx);
         }
         // There is nothing to wait for where the choice has changed, or the filter came with the device.
-        let filters = cx
-            .frames
-            .filters
-            .handoff
-            .pipeline_mut()
-            .is_some_and(|pipeline| pipeline.variants.has((chosen, None)));
-        if chosen.back_end() != BackEnd::OpenCl || filters {
+        if chosen.back_end() != BackEnd::OpenCl || cx.frames.filters.workers.status().has_built(chosen) {
             cx.frames.waits_for_filter = false;
             if self.running.device().is_some() {
                 self.recovery.confirm(cx);
@@ -336,7 +329,7 @@ impl Devices {
         let next = self.silence.update(&self.list, &self.running, &self.candidate, cx);
         let limit = cx.args.trial.timeouts.device_timeout;
         let timed_out = |device: &Device, call, silent| watch::timed_out(&device.info.name, call, silent);
-        let silent = cx.frames.filters.handoff.silent_for();
+        let silent = cx.frames.filters.workers.silent_for();
         if watch::is_given_up(silent, limit)
             && let Some(running) = self.running.device()
         {

@@ -170,7 +170,7 @@ impl LiveKernels {
             let kind = devices.running.info().map_or(DeviceKind::Cpu, |info| info.kind);
             // The source of `auto` is that of the variant that it uses.
             let auto = size.filter(|_| chosen == VariantId::Auto);
-            let auto = auto.and_then(|size| cx.frames.filters.handoff.auto(size, radius));
+            let auto = auto.and_then(|size| cx.frames.filters.workers.auto(size, radius));
             self.versions.update_source(auto.map_or(chosen, |auto| auto.variant), kind);
         }
         if is_open && cx.overlay.switches.machine_code {
@@ -251,7 +251,8 @@ impl LiveKernels {
     }
 
     /// Requests validation of the kernels that the current version changes, if that was not requested yet. Does nothing while
-    /// another device is being prepared or the device's thread has the pipeline; later calls then make the request.
+    /// another device is being prepared, or while the device's worker has not installed all that was built; later calls then make the
+    /// request.
     pub(in crate::app::player) fn judge(&mut self, devices: &mut Devices, cx: &mut PlayerContext) {
         let versions = &mut self.versions;
         let Some(asked) = versions.waits.filter(|_| devices.can_judge()) else { return };
@@ -269,13 +270,12 @@ impl LiveKernels {
         let variants = versions.changed(chosen, kind, &parts, asked);
         devices.builds.begin_judging(&mut devices.running, versions.current, &variants);
         // The builder may be about to restart: it would judge for the device before.
-        if cx.frames.filters.handoff.has_pipeline_work() {
+        if cx.frames.filters.workers.is_installing() {
             return;
         }
-        // The pipeline, which knows the conversions in use, may be on the device's thread.
-        let Some(pipeline) = cx.frames.filters.handoff.pipeline_mut() else { return };
         let layout = Converter::supports(&frame.picture);
-        let wanted = layout.map_or_else(Vec::new, |layout| pipeline.conversions.of(&layout));
+        let status = cx.frames.filters.workers.status();
+        let wanted = layout.map_or_else(Vec::new, |layout| status.conversions_to_test(&layout));
         versions.waits = None;
         let when_chosen = versions.is_tried_when_chosen(kind, wanted.iter().map(|(.., file)| *file));
         let files: Vec<&str> = wanted.iter().map(|(.., file)| *file).collect();

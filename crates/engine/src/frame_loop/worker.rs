@@ -1,0 +1,468 @@
+//! Workers: each owns an engine, with the device's pipeline and the frames that it filters, and stays on one thread. The frame loop sends
+//! [`Command`]s to it and receives [`Event`]s.
+//!
+//! A [`ThreadWorker`] has a thread of its own, so that a driver's call that stalls stops nothing else: the picture stands still, the
+//! overlay is drawn, and another device gets a worker of its own. A [`WindowWorker`] runs on the window's thread: for shaders, for the
+//! filter in Rust, which has a thread of its own, and for drivers that need OpenGL's context.
+//!
+//! OpenGL's part of a frame is done on the window's thread before the frame is submitted, so that a worker makes no calls of OpenGL but
+//! those of its filters.
+
+use std::collections::VecDeque;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::Filter;
+use super::pairs::Pair;
+use crate::stats::{Span, Stage};
+use crate::{
+    DeviceBuffers, DeviceStatus, Difference, Engine, Finished, Need, Pipeline, Progress, Refusal,
+    RemovedDevice, Request, Slot, Stages, Ticket,
+};
+use base::error::Result;
+use base::jobs::Waker;
+use opencl::device_thread::DeviceThread;
+use opencl::watch;
+use video::Frame;
+use video::color::Staging;
+
+/// The interval in which frames are polled, for drivers without callbacks.
+pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(5);
+
+/// How long a worker without frames waits for a command at a time.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(3600);
+
+/// A frame to be filtered.
+pub(super) struct Submission {
+    pub(super) ticket: Ticket,
+    pub(super) frame: Arc<Frame>,
+    pub(super) request: Request,
+    pub(super) slot: Slot,
+    /// The frame waits until everything is built that the chosen filter needs. Otherwise only variants that filter planes wait, for
+    /// their conversion.
+    pub(super) waits_for: Option<Filter>,
+}
+
+/// Work with the device's pipeline.
+pub(super) type PipelineWork = Box<dyn FnOnce(&mut Pipeline) + Send>;
+
+/// The end of a worker: everything that it has to release, with the events that nobody has received.
+pub(super) struct Leave {
+    /// The device's memory objects of slots.
+    buffers: Vec<DeviceBuffers>,
+    events: Receiver<Event>,
+    /// Receives true when everything is released, and false if the device could not finish its commands.
+    released: Sender<bool>,
+}
+
+/// A message to a worker.
+#[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]
+pub(super) enum Command {
+    /// Filters a frame.
+    Submit(Box<Submission>),
+    /// Cancels the unstarted work of a frame if its filter is predicted to take more than this many milliseconds from now.
+    Cancel(Ticket, f64),
+    /// Starts the frame that is held back because its filter will take long.
+    StartHeld,
+    /// Compares the two sides of a wipe; the slot receives the map of their differences.
+    Compare(Box<Pair>, Slot),
+    /// Runs work with the device's pipeline, such as to add programs that were built. Without a device, drops it.
+    Install(PipelineWork),
+    /// Polls the frames: a command of the device has completed.
+    Poll,
+    /// Releases the device with everything that is on it, and ends the worker.
+    Leave(Box<Leave>),
+}
+
+impl Command {
+    /// Returns what the worker does, for messages about drivers that do not respond.
+    fn description(&self) -> &'static str {
+        match self {
+            Self::Submit(_) => "a frame is handed over",
+            Self::Cancel(..) | Self::StartHeld | Self::Poll => "a frame is filtered",
+            Self::Compare(..) => "two pictures are compared",
+            Self::Install(_) => "what was built is taken over",
+            Self::Leave(_) => "it is left",
+        }
+    }
+}
+
+/// The state of a worker.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Report {
+    /// The unfinished frames, with their progress.
+    pub(super) jobs: Vec<(Ticket, Progress)>,
+    /// A frame is held back because its filter will take long.
+    pub(super) is_holding: bool,
+    /// The number of [`Command::Install`]s that were carried out so far.
+    pub(super) installed: usize,
+    /// What the device can do.
+    pub(super) status: DeviceStatus,
+    /// What frames have needed since the last report and is missing.
+    pub(super) needs: Vec<Need>,
+}
+
+/// A message of a worker.
+#[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]
+pub(super) enum Event {
+    /// The state of the worker has changed.
+    Progress(Report),
+    /// A frame is finished.
+    Finished(Finished),
+    /// The request for a frame is refused.
+    Refused(Ticket, Slot, Refusal),
+    /// The two sides of a wipe were compared. The slot has the map of their differences; the result has the differences and the device's
+    /// time in milliseconds.
+    Compared(Box<Pair>, Slot, Result<(Difference, f64)>),
+    /// The device has failed. The worker does nothing more than to release it.
+    Failed(base::error::Error),
+}
+
+impl Event {
+    /// Returns the slots in the event.
+    fn into_slots(self) -> Vec<Slot> {
+        match self {
+            Self::Progress(_) | Self::Failed(_) => Vec::new(),
+            Self::Finished(finished) => finished.slot.into_iter().collect(),
+            Self::Refused(_, slot, _) => vec![slot],
+            Self::Compared(pair, map, _) => pair.into_slots().into_iter().chain([map]).collect(),
+        }
+    }
+}
+
+/// A worker as the frame loop sees it. When it is dropped, its device is given up, too.
+pub(super) trait Worker {
+    /// Sends a command. Never waits for a device, unless the worker runs on this thread.
+    fn send(&mut self, command: Command);
+
+    /// Returns the next event, if there is one. Never waits.
+    fn receive(&mut self) -> Option<Event>;
+
+    /// Returns true if the worker runs on this thread, where [`Worker::receive`] polls its frames.
+    fn is_here(&self) -> bool {
+        false
+    }
+
+    /// Returns for how long the worker has been in its current call; zero if it waits for commands.
+    fn silent_for(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    /// Leaves a time in which the process was stopped out of [`Worker::silent_for`], because the stop also stopped the worker.
+    fn exclude_stop(&mut self, _stopped: Duration) {}
+
+    /// Takes the device's memory objects out of the slots of unfinished frames that go on without the device.
+    fn take_device_buffers(&mut self) -> Vec<DeviceBuffers> {
+        Vec::new()
+    }
+
+    /// Gives the device up, together with its frames and `buffers`, its memory objects of slots. Everything is released on the device's
+    /// thread, which takes as long as the current call does, for ever if that never returns. The receiver gets true when everything is
+    /// released, and false if the device could not finish its commands.
+    fn leave(&mut self, buffers: Vec<DeviceBuffers>) -> Receiver<bool>;
+}
+
+/// An engine that carries out commands, and the events that come of them.
+struct WorkerCore {
+    engine: Engine,
+    events: VecDeque<Event>,
+    reported: Report,
+    installed: usize,
+    has_failed: bool,
+}
+
+impl WorkerCore {
+    /// Creates the state of a worker with this engine.
+    fn new(engine: Engine) -> Self {
+        let reported = Report { status: engine.status(), ..Report::default() };
+        Self { engine, events: VecDeque::new(), reported, installed: 0, has_failed: false }
+    }
+
+    /// Returns true if a frame must wait until the programs that it needs are built, checked and, if they were edited, tried in a
+    /// sandbox. Variants that filter planes need the device's conversion.
+    fn must_wait(&mut self, Submission { frame, request, waits_for, .. }: &Submission) -> bool {
+        self.engine.loader.only_checked = waits_for.is_some();
+        let needs_conversion = waits_for.is_some() || request.variant.reads_planes();
+        if needs_conversion && self.engine.lacks_conversion(frame, request.kernels(), true) {
+            return true;
+        }
+        // The filter is the chosen one, even if the request is for the unfiltered frame.
+        let (Some((variant, radius)), Some(pipeline)) = (waits_for, self.engine.pipeline_mut()) else {
+            return false;
+        };
+        pipeline.trials.needs_trial(&frame.picture, (*variant, request.version), *radius)
+    }
+
+    /// Carries out a command.
+    fn execute(&mut self, command: Command) {
+        match command {
+            Command::Submit(submission) if self.must_wait(&submission) => {
+                let Submission { ticket, slot, .. } = *submission;
+                self.events.push_back(Event::Refused(ticket, slot, Refusal::NotReady));
+            }
+            Command::Submit(submission) => {
+                let Submission { ticket, frame, request, slot, .. } = *submission;
+                let submitted = self.engine.submit_as(ticket, &frame, request, slot, Stages::default());
+                let refused = submitted.err().map(|(slot, refusal)| Event::Refused(ticket, slot, refusal));
+                self.events.extend(refused);
+            }
+            Command::Cancel(ticket, limit_ms) => {
+                if self.engine.jobs.progress(ticket).remaining_ms() > limit_ms {
+                    self.engine.jobs.cancel(ticket);
+                }
+            }
+            Command::StartHeld => self.engine.start_held(),
+            Command::Compare(mut pair, mut map) => {
+                let began = Instant::now();
+                let compared = self.engine.compare(&pair.first.slot, &pair.second.slot, &mut map);
+                pair.first.stages.spans.push(Span::since(Stage::Difference, began));
+                self.events.push_back(Event::Compared(pair, map, compared));
+            }
+            Command::Install(work) => {
+                self.engine.pipeline_mut().map(work);
+                self.installed += 1;
+            }
+            Command::Poll | Command::Leave(_) => {}
+        }
+    }
+
+    /// Returns true if there are frames to be polled.
+    fn has_work(&self) -> bool {
+        !self.engine.jobs.is_empty() && !self.has_failed
+    }
+
+    /// Starts and polls frames, and reports what has changed.
+    fn advance(&mut self) {
+        if self.has_failed {
+            return;
+        }
+        self.engine.start_waiting();
+        while let Some(finished) = self.engine.poll() {
+            self.reported.jobs.retain(|(ticket, _)| *ticket != finished.ticket);
+            self.events.push_back(Event::Finished(finished));
+        }
+        if let Some(error) = self.engine.failure.take() {
+            self.has_failed = true;
+            self.events.push_back(Event::Failed(error));
+        }
+        self.report();
+    }
+
+    /// Adds a report to the events if something has changed.
+    fn report(&mut self) {
+        let report = Report {
+            jobs: self.engine.jobs.progress_of_all(),
+            is_holding: self.engine.jobs.is_holding(),
+            installed: self.installed,
+            needs: self.engine.pipeline_mut().map(Pipeline::take_needs).unwrap_or_default(),
+            status: self.engine.status(),
+        };
+        if report != self.reported {
+            self.reported = Report { needs: Vec::new(), ..report.clone() };
+            self.events.push_back(Event::Progress(report));
+        }
+    }
+
+    /// Removes the device from the engine, with all frames and slots that are still here.
+    fn remove_device(&mut self) -> Option<RemovedDevice> {
+        let mut device = self.engine.remove_device()?;
+        device.add([], self.events.drain(..).flat_map(Event::into_slots));
+        Some(device)
+    }
+}
+
+/// Releases a device, and then its pinned memory for uploads, once no other thread uses that memory.
+fn release(device: RemovedDevice, released: &Sender<bool>) {
+    let staging = device.staging().cloned();
+    let is_idle = device.release();
+    if let Some(staging) = staging {
+        release_staging(staging, is_idle);
+    }
+    // The receiver is gone if the window is.
+    let _ = released.send(is_idle);
+}
+
+/// Releases a device's staging memory, the pinned host memory in which the planes of frames are packed for the upload. Waits until no other
+/// thread uses the memory. If `is_idle` is false, the device may still read the memory, so the memory is leaked instead.
+fn release_staging(staging: Staging, is_idle: bool) {
+    if !is_idle {
+        std::mem::forget(staging);
+        return;
+    }
+    staging.close();
+    let _host = watch::on_host();
+    while !staging.is_unused() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A worker on the window's thread.
+pub(super) struct WindowWorker {
+    state: WorkerCore,
+    /// The thread that releases the device, if there is one.
+    thread: Option<DeviceThread>,
+}
+
+impl WindowWorker {
+    /// Creates a worker with this engine. The device, if there is one, is released on `thread`.
+    pub(super) fn new(engine: Engine, thread: Option<DeviceThread>) -> Self {
+        Self { state: WorkerCore::new(engine), thread }
+    }
+}
+
+impl Worker for WindowWorker {
+    /// Carries out the command at once.
+    fn send(&mut self, command: Command) {
+        self.state.execute(command);
+    }
+
+    /// Polls the frames, and returns the next event.
+    fn receive(&mut self) -> Option<Event> {
+        if self.state.events.is_empty() {
+            self.state.advance();
+        }
+        self.state.events.pop_front()
+    }
+
+    fn is_here(&self) -> bool {
+        true
+    }
+
+    fn take_device_buffers(&mut self) -> Vec<DeviceBuffers> {
+        self.state.engine.jobs.take_device_buffers()
+    }
+
+    fn leave(&mut self, buffers: Vec<DeviceBuffers>) -> Receiver<bool> {
+        let (sender, released) = channel();
+        if let (Some(mut device), Some(thread)) = (self.state.remove_device(), self.thread.take()) {
+            device.add(buffers, []);
+            thread.run("it is left", move || release(device, &sender));
+        }
+        released
+    }
+}
+
+/// Since when a worker is in its current call; `None` while it waits.
+#[derive(Clone, Default)]
+struct BusySince(Arc<Mutex<Option<Instant>>>);
+
+impl BusySince {
+    /// Locks the time.
+    fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs a call with a device; `what` describes it. After a panic the worker stays silent.
+    fn call<T>(&self, device: &str, what: &'static str, call: impl FnOnce() -> T) -> T {
+        let _watched = watch::on_device(device, what);
+        *self.lock() = Some(Instant::now());
+        let result = call();
+        *self.lock() = None;
+        result
+    }
+}
+
+/// A worker on a thread of its own.
+pub(super) struct ThreadWorker {
+    commands: Sender<Command>,
+    /// The worker's events; `None` once it was given up.
+    events: Option<Receiver<Event>>,
+    busy_since: BusySince,
+    /// The thread ends with the worker.
+    _thread: DeviceThread,
+}
+
+impl ThreadWorker {
+    /// Starts a worker on `thread`, with the engine that `engine` creates there. The function gets the waker to be called when a command
+    /// of the device completes. `device` is the device's name, and `wake` wakes the window's loop.
+    pub(super) fn start(
+        thread: DeviceThread,
+        device: String,
+        engine: impl FnOnce(Waker) -> Engine + Send + 'static,
+        wake: Waker,
+    ) -> Self {
+        let (commands, received) = channel();
+        let (sender, events) = channel();
+        let busy_since = BusySince::default();
+        let (completed, busy) = (commands.clone(), busy_since.clone());
+        thread.serve(move || {
+            // The receiver is gone if the worker is.
+            let waker: Waker = Arc::new(move || drop(completed.send(Command::Poll)));
+            let mut state = WorkerCore::new(engine(waker));
+            loop {
+                let timeout = if state.has_work() { POLL_INTERVAL } else { IDLE_TIMEOUT };
+                let mut next = match received.recv_timeout(timeout) {
+                    Err(RecvTimeoutError::Disconnected) => return,
+                    received => received.ok(),
+                };
+                while let Some(command) = next {
+                    let what = command.description();
+                    if let Command::Leave(leave) = command {
+                        return busy.call(&device, what, || end(state, *leave));
+                    }
+                    busy.call(&device, what, || state.execute(command));
+                    next = received.try_recv().ok();
+                }
+                busy.call(&device, "a frame is filtered", || state.advance());
+                if state.events.is_empty() {
+                    continue;
+                }
+                // The receiver is only gone if the worker was left, which ends this loop.
+                state.events.drain(..).for_each(|event| drop(sender.send(event)));
+                wake();
+            }
+        });
+        Self { commands, events: Some(events), busy_since, _thread: thread }
+    }
+}
+
+/// Ends a worker: releases its device with everything that is on it.
+fn end(mut state: WorkerCore, Leave { buffers, events, released }: Leave) {
+    if let Some(mut device) = state.remove_device() {
+        device.add(buffers, events.try_iter().flat_map(Event::into_slots));
+        release(device, &released);
+    }
+}
+
+impl Worker for ThreadWorker {
+    fn send(&mut self, command: Command) {
+        if let Err(refused) = self.commands.send(command) {
+            // The thread has panicked. Dropping the command could call the driver on this thread.
+            std::mem::forget(refused);
+        }
+    }
+
+    fn receive(&mut self) -> Option<Event> {
+        self.events.as_ref()?.try_recv().ok()
+    }
+
+    fn silent_for(&self) -> Duration {
+        self.busy_since.lock().map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
+    fn exclude_stop(&mut self, stopped: Duration) {
+        if let Some(since) = self.busy_since.lock().as_mut() {
+            *since = since.checked_add(stopped).unwrap_or(*since);
+        }
+    }
+
+    fn leave(&mut self, buffers: Vec<DeviceBuffers>) -> Receiver<bool> {
+        let (sender, released) = channel();
+        if let Some(events) = self.events.take() {
+            let leave = Leave { buffers, events, released: sender };
+            self.send(Command::Leave(Box::new(leave)));
+        }
+        released
+    }
+}
+
+impl Drop for ThreadWorker {
+    fn drop(&mut self) {
+        drop(self.leave(Vec::new()));
+    }
+}
+
+#[cfg(test)]
+#[path = "worker_tests.rs"]
+mod tests;

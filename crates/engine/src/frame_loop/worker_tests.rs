@@ -1,0 +1,173 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::*;
+use crate::Outcome;
+use crate::frame_loop::Origin;
+use crate::frame_loop::flights::Picture;
+use box_filter::VariantId;
+use box_filter::pictures::noise;
+use box_filter::reference::reference;
+use video::Canvas;
+use video::color::RgbaConverter;
+
+/// A worker without a device, and the count of the times that it has woken the loop.
+fn start(on_thread: bool) -> (Box<dyn Worker>, Arc<AtomicUsize>) {
+    let woken = Arc::new(AtomicUsize::new(0));
+    let counted = woken.clone();
+    let wake: Waker = Arc::new(move || {
+        counted.fetch_add(1, Ordering::SeqCst);
+    });
+    let worker: Box<dyn Worker> = match on_thread {
+        true => {
+            let thread = DeviceThread::start("a test's").unwrap();
+            Box::new(ThreadWorker::start(thread, "a test's".to_owned(), Engine::new, wake))
+        }
+        false => Box::new(WindowWorker::new(Engine::new(wake), None)),
+    };
+    (worker, woken)
+}
+
+/// Runs a test with a worker on a thread of its own and with one on this thread.
+fn with_both_hosts(test: impl Fn(Box<dyn Worker>)) {
+    [true, false].into_iter().for_each(|on_thread| test(start(on_thread).0));
+}
+
+/// Returns the worker's next event for which `wanted` returns a value; waits for it.
+fn expect<T>(worker: &mut Box<dyn Worker>, wanted: impl Fn(Event) -> Option<T>) -> T {
+    let began = Instant::now();
+    loop {
+        match worker.receive() {
+            Some(event) => match wanted(event) {
+                Some(value) => return value,
+                None => continue,
+            },
+            None => std::thread::sleep(Duration::from_millis(1)),
+        }
+        assert!(began.elapsed() < Duration::from_secs(60), "there is no such event");
+    }
+}
+
+fn finished(event: Event) -> Option<Finished> {
+    if let Event::Finished(finished) = event { Some(finished) } else { None }
+}
+
+fn frame() -> Arc<Frame> {
+    let mut canvas = Canvas::new(33, 9);
+    canvas.planes[0] = noise(33 * 9);
+    Arc::new(canvas.to_frame().unwrap())
+}
+
+fn submission(ticket: u64, variant: VariantId, radius: u32) -> Command {
+    let request = Request::new(variant, radius);
+    let slot = Slot::in_memory(33, 9);
+    let submission = Submission { ticket: Ticket(ticket), frame: frame(), request, slot, waits_for: None };
+    Command::Submit(Box::new(submission))
+}
+
+#[test]
+fn frames_are_finished_in_their_order() {
+    let mut unfiltered = vec![0; 33 * 9 * 4];
+    RgbaConverter::new().convert(&frame().picture, &mut unfiltered).unwrap();
+    with_both_hosts(|mut worker| {
+        for (ticket, variant) in [(7, VariantId::Native), (8, VariantId::Off), (9, VariantId::Native)] {
+            worker.send(submission(ticket, variant, 2));
+        }
+        for ticket in 7..10 {
+            let finished = expect(&mut worker, finished);
+            assert!(finished.ticket == Ticket(ticket) && matches!(finished.outcome, Outcome::Done));
+            let pixels = finished.slot.as_ref().and_then(Slot::pixels).unwrap().to_vec();
+            let radius = if ticket == 8 { 0 } else { 2 };
+            assert!(pixels == reference(&unfiltered, 33, 9, radius), "{ticket}");
+        }
+        assert!(worker.receive().is_none() && worker.silent_for() == Duration::ZERO);
+    });
+}
+
+#[test]
+fn unfinished_frames_are_reported_until_they_are_finished() {
+    with_both_hosts(|mut worker| {
+        worker.send(submission(1, VariantId::Native, 128));
+        let jobs = expect(&mut worker, |event| match event {
+            Event::Progress(report) => Some(report.jobs),
+            Event::Finished(_) => Some(Vec::new()),
+            _ => None,
+        });
+        // It may be finished so soon that there is no progress to report.
+        if let Some((ticket, progress)) = jobs.first() {
+            assert!(*ticket == Ticket(1) && progress.is_enqueued);
+            expect(&mut worker, finished);
+        }
+    });
+}
+
+#[test]
+fn a_cancelled_frame_comes_back_and_one_that_is_nearly_done_goes_on() {
+    with_both_hosts(|mut worker| {
+        worker.send(submission(1, VariantId::Native, 1));
+        worker.send(Command::Cancel(Ticket(1), f64::INFINITY));
+        assert!(matches!(expect(&mut worker, finished).outcome, Outcome::Done));
+        worker.send(submission(2, VariantId::Native, 1));
+        worker.send(Command::Cancel(Ticket(2), f64::NEG_INFINITY));
+        let Finished { ticket, outcome, slot, .. } = expect(&mut worker, finished);
+        // It was cancelled, unless it was finished before.
+        assert!(ticket == Ticket(2) && !matches!(outcome, Outcome::Failed(_)) && slot.is_some());
+    });
+}
+
+#[test]
+fn what_needs_a_device_is_refused_without_one() {
+    with_both_hosts(|mut worker| {
+        worker.send(submission(3, VariantId::Flat, 1));
+        let (ticket, refusal) = expect(&mut worker, |event| match event {
+            Event::Refused(ticket, _, refusal) => Some((ticket, refusal)),
+            _ => None,
+        });
+        assert!(ticket == Ticket(3) && matches!(refusal, Refusal::Unsupported(_)));
+        let origin = Origin {
+            frame: frame(),
+            dropped_before: 0,
+            generation: 0,
+            device: 0,
+            replaces_shown: false,
+            is_outdated: false,
+        };
+        let picture = || Picture {
+            request: Request::new(VariantId::Off, 0),
+            version: 1,
+            stages: Stages::default(),
+            slot: Slot::in_memory(33, 9),
+            readings: None,
+        };
+        let pair = Pair { origin, first: picture(), second: picture() };
+        worker.send(Command::Compare(Box::new(pair), Slot::in_memory(33, 9)));
+        let compared = expect(&mut worker, |event| match event {
+            Event::Compared(.., compared) => Some(compared),
+            _ => None,
+        });
+        assert!(compared.is_err());
+    });
+}
+
+#[test]
+fn what_is_installed_is_counted_and_reported() {
+    with_both_hosts(|mut worker| {
+        for count in 1..3 {
+            worker.send(Command::Install(Box::new(|_| ())));
+            let installed = expect(&mut worker, |event| match event {
+                Event::Progress(report) => Some(report.installed),
+                _ => None,
+            });
+            assert_eq!(installed, count);
+        }
+    });
+}
+
+#[test]
+fn a_thread_wakes_the_loop_with_its_events_and_ends_with_its_worker() {
+    let (mut worker, woken) = start(true);
+    worker.send(submission(1, VariantId::Off, 0));
+    expect(&mut worker, finished);
+    assert!(woken.load(Ordering::SeqCst) > 0);
+    // There is no device to be released, so that nothing is reported, and the sender is dropped.
+    assert!(worker.leave(Vec::new()).recv().is_err());
+}

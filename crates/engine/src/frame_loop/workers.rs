@@ -1,0 +1,318 @@
+//! The workers as the frame loop sees them: one for frames that use no OpenCL device, and one for the device, if there is one. What their
+//! events say of unfinished frames and of the device is kept here.
+
+use std::sync::mpsc::{Receiver, TryRecvError};
+use std::time::{Duration, Instant};
+
+use super::flights::Pass;
+use super::pairs::Pair;
+use super::worker::{Command, Event, Report, Submission, ThreadWorker, WindowWorker, Worker};
+use crate::pipeline::SlotPreparation;
+use crate::{
+    AutoChoice, DeviceBuffers, DeviceStatus, Engine, Finished, Need, Pipeline, Progress, Slot, Ticket, scopes,
+};
+use base::jobs::Waker;
+use opencl::device_thread::DeviceThread;
+use video::color::Staging;
+
+/// How long closing the window waits for the workers, and for the release of devices that were given up.
+pub(super) const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(300);
+
+/// A worker, and its state as it was last reported.
+pub(super) struct WorkerHandle {
+    worker: Box<dyn Worker>,
+    report: Report,
+    /// The unfinished frames, with those that the worker has not reported yet.
+    sent: Vec<Ticket>,
+    /// The number of [`Command::Install`]s that were sent.
+    installs: usize,
+}
+
+impl WorkerHandle {
+    /// Creates the state of a worker without frames, whose device can do this.
+    fn new(worker: impl Worker + 'static, status: DeviceStatus) -> Self {
+        let report = Report { status, ..Report::default() };
+        Self { worker: Box::new(worker), report, sent: Vec::new(), installs: 0 }
+    }
+
+    /// Returns the worker's next event, and updates the state with it.
+    pub(super) fn receive(&mut self) -> Option<Event> {
+        let mut event = self.worker.receive()?;
+        match &mut event {
+            Event::Progress(report) => {
+                let mut needs = std::mem::take(&mut self.report.needs);
+                self.report = std::mem::take(report);
+                needs.append(&mut self.report.needs);
+                self.report.needs = needs;
+            }
+            Event::Finished(Finished { ticket, .. }) | Event::Refused(ticket, ..) => {
+                self.sent.retain(|sent| sent != ticket);
+            }
+            Event::Compared(..) | Event::Failed(_) => {}
+        }
+        Some(event)
+    }
+
+    /// Returns the progress of a frame; `None` if the worker does not have it, or has not reported it yet.
+    fn progress(&self, ticket: Ticket) -> Option<Progress> {
+        let sent = self.sent.iter().find(|sent| **sent == ticket)?;
+        self.report.jobs.iter().find(|(known, _)| known == sent).map(|(_, progress)| *progress)
+    }
+
+    /// Returns the progress of the unfinished frames.
+    fn jobs(&self) -> impl Iterator<Item = Progress> {
+        self.sent.iter().map(|ticket| self.progress(*ticket).unwrap_or_default())
+    }
+}
+
+/// The OpenCL device in use, with its worker.
+struct DeviceInUse {
+    state: WorkerHandle,
+    preparation: SlotPreparation,
+    staging: Option<Staging>,
+    /// The class of picture sizes for which the scopes' kernels were last requested.
+    requested_scopes: Option<&'static str>,
+    is_comparer_requested: bool,
+    /// The picture size and radius for which the choice of `auto` is reported.
+    auto_for: Option<((u32, u32), u32)>,
+}
+
+/// The workers, and what is known of the device.
+pub struct Workers {
+    /// The worker for frames that use no OpenCL device.
+    local: WorkerHandle,
+    device: Option<DeviceInUse>,
+    pub(super) abandoned: AbandonedDevices,
+    waker: Waker,
+}
+
+impl Workers {
+    /// Creates the worker for frames that use no OpenCL device, with this engine. `waker` wakes the window's loop.
+    pub(super) fn new(engine: Engine, waker: Waker) -> Self {
+        Self {
+            local: WorkerHandle::new(WindowWorker::new(engine, None), DeviceStatus::default()),
+            device: None,
+            abandoned: AbandonedDevices::default(),
+            waker,
+        }
+    }
+
+    /// Starts the worker of a device. The device's calls are made on `thread` or, with `calls_here`, on the window's thread.
+    pub(super) fn set_device(&mut self, pipeline: Pipeline, thread: DeviceThread, calls_here: bool) {
+        let (preparation, staging) = (pipeline.slot_preparation(), pipeline.staging().cloned());
+        let (status, name) = (pipeline.status(), pipeline.cl().device.info.name.clone());
+        let engine = move |waker| {
+            let mut engine = Engine::new(waker);
+            engine.set_device(pipeline);
+            engine
+        };
+        let waker = self.waker.clone();
+        let state = match calls_here {
+            true => WorkerHandle::new(WindowWorker::new(engine(waker), Some(thread)), status),
+            false => WorkerHandle::new(ThreadWorker::start(thread, name, engine, waker), status),
+        };
+        self.device = Some(DeviceInUse {
+            state,
+            preparation,
+            staging,
+            requested_scopes: None,
+            is_comparer_requested: false,
+            auto_for: None,
+        });
+    }
+
+    /// Returns the workers.
+    fn all(&self) -> impl Iterator<Item = &WorkerHandle> {
+        self.device.iter().map(|device| &device.state).chain([&self.local])
+    }
+
+    /// Returns the workers, to send them commands.
+    pub(super) fn all_mut(&mut self) -> impl Iterator<Item = &mut WorkerHandle> {
+        self.device.iter_mut().map(|device| &mut device.state).chain([&mut self.local])
+    }
+
+    /// Returns what the device can do, as its worker last reported it.
+    pub fn status(&self) -> &DeviceStatus {
+        let state = self.device.as_ref().map_or(&self.local, |device| &device.state);
+        &state.report.status
+    }
+
+    /// Does OpenGL's part of a frame, and submits the frame to its worker.
+    pub(super) fn submit(&mut self, mut submission: Submission, pass: &mut Pass) {
+        let is_for_device = !submission.request.variant.back_end().does_without_opencl();
+        let state = match self.device.as_mut().filter(|_| is_for_device) {
+            Some(device) => {
+                device.preparation.prepare(&mut submission.slot, &submission.request, &mut pass.stages);
+                &mut device.state
+            }
+            None => &mut self.local,
+        };
+        state.sent.push(submission.ticket);
+        state.worker.send(Command::Submit(Box::new(submission)));
+    }
+
+    /// Prepares the slot of a map of differences, and has the two sides compared. Does nothing without a device.
+    pub(super) fn compare(&mut self, pair: Box<Pair>, mut map: Slot) {
+        if let Some(device) = &mut self.device {
+            device.preparation.prepare_map(&mut map);
+            device.state.worker.send(Command::Compare(pair, map));
+        }
+    }
+
+    /// Runs `work` with the device's pipeline on the thread that makes the device's calls. Drops it if there is no device.
+    pub fn with_pipeline(&mut self, work: impl FnOnce(&mut Pipeline) + Send + 'static) {
+        if let Some(DeviceInUse { state, .. }) = &mut self.device {
+            state.installs += 1;
+            state.worker.send(Command::Install(Box::new(work)));
+        }
+    }
+
+    /// Returns true if work that was passed to [`Workers::with_pipeline`] has not been done yet.
+    pub fn is_installing(&self) -> bool {
+        self.all().any(|state| state.installs != state.report.installed)
+    }
+
+    /// Cancels the unstarted work of a frame if its filter is predicted to take more than `limit_ms` milliseconds from now.
+    pub(super) fn cancel(&mut self, ticket: Ticket, limit_ms: f64) {
+        let state = self.all_mut().find(|state| state.sent.contains(&ticket));
+        state.into_iter().for_each(|state| state.worker.send(Command::Cancel(ticket, limit_ms)));
+    }
+
+    /// Drops a slot. Its memory objects on the device are released on the device's thread.
+    pub(super) fn discard(&mut self, mut slot: Slot) {
+        let buffers = slot.take_device_buffers(false);
+        self.with_pipeline(move |_| drop(buffers));
+    }
+
+    /// Returns the progress of one filter of a frame; all zeros if the filter is not submitted or is done.
+    pub(super) fn progress(&self, pass: &Pass) -> Progress {
+        let ticket = pass.ticket();
+        ticket.and_then(|ticket| self.all().find_map(|state| state.progress(ticket))).unwrap_or_default()
+    }
+
+    /// Returns true if not all commands of a frame are in its device's queue yet, so that another frame would have to wait.
+    pub(super) fn is_queue_busy(&self) -> bool {
+        self.all().any(|state| state.jobs().any(|progress| !progress.is_enqueued))
+    }
+
+    /// Returns the progress of the device's unfinished frames.
+    pub(super) fn device_jobs(&self) -> impl Iterator<Item = Progress> {
+        self.device.iter().flat_map(|device| device.state.jobs())
+    }
+
+    /// Returns true if the window's thread has to poll unfinished frames, for drivers without callbacks.
+    pub(super) fn needs_polls(&self) -> bool {
+        self.all().any(|state| state.worker.is_here() && !state.sent.is_empty())
+    }
+
+    /// Returns true if the window's thread makes a device's calls, because the driver needs OpenGL's context for them. It may have to wait
+    /// for the driver.
+    pub(super) fn calls_drivers_here(&self) -> bool {
+        self.device.as_ref().is_some_and(|device| device.state.worker.is_here())
+    }
+
+    /// Returns the memory in which the decoder should pack the planes of later frames; `None` if the last frame was not loaded as planes.
+    pub(super) fn staging(&self) -> Option<&Staging> {
+        self.device.as_ref().filter(|device| device.state.report.status.takes_planes)?.staging.as_ref()
+    }
+
+    /// Returns true if a frame is held back because its filter will take long.
+    pub(super) fn is_holding(&self) -> bool {
+        self.all().any(|state| state.report.is_holding)
+    }
+
+    /// Starts the frame that is held back, if there is one.
+    pub(super) fn start_held(&mut self) {
+        for state in self.all_mut().filter(|state| state.report.is_holding) {
+            state.report.is_holding = false;
+            state.worker.send(Command::StartHeld);
+        }
+    }
+
+    /// Returns how long the device has been in one call; zero if it is in none.
+    pub fn silent_for(&self) -> Duration {
+        self.device.as_ref().map_or(Duration::ZERO, |device| device.state.worker.silent_for())
+    }
+
+    /// Leaves a time in which the process was stopped out of [`Workers::silent_for`].
+    pub(super) fn exclude_stop(&mut self, stopped: Duration) {
+        self.all_mut().for_each(|state| state.worker.exclude_stop(stopped));
+    }
+
+    /// Returns the variant and parameters that `auto` uses for this picture size and radius, as last reported.
+    pub fn auto(&mut self, size: (u32, u32), radius: u32) -> Option<AutoChoice> {
+        let device = self.device.as_mut()?;
+        if device.auto_for.replace((size, radius)) != Some((size, radius)) {
+            self.with_pipeline(move |pipeline| pipeline.watch_auto(size, radius));
+        }
+        self.status().auto.clone()
+    }
+
+    /// Returns what is missing for frames and was not returned before. `measured` is the size of the pictures that are to be measured, if
+    /// any, and `compares` says that the sides of a wipe are compared.
+    pub fn take_needs(&mut self, measured: Option<(u32, u32)>, compares: bool) -> Vec<Need> {
+        let Some(device) = &mut self.device else { return Vec::new() };
+        if let Some(size) = measured {
+            let class = scopes::class(size);
+            if device.requested_scopes.replace(class) != Some(class) {
+                device.state.report.needs.push(Need::Scopes(size));
+            }
+        }
+        let needs_comparer = compares && !device.state.report.status.has_comparer;
+        if needs_comparer && !device.is_comparer_requested {
+            device.state.report.needs.push(Need::Comparer);
+        }
+        // An error uses the comparer up, and ends the comparison.
+        device.is_comparer_requested = needs_comparer;
+        std::mem::take(&mut device.state.report.needs)
+    }
+
+    /// Forgets what was requested from the builder, so that it is requested again.
+    pub fn forget_requests(&mut self) {
+        if let Some(device) = &mut self.device {
+            device.state.report.needs.clear();
+            (device.requested_scopes, device.is_comparer_requested) = (None, false);
+            self.with_pipeline(Pipeline::forget_requests);
+        }
+    }
+
+    /// Gives the device up, together with its frames and `buffers`, its memory objects of slots. Returns the tickets of the lost frames.
+    pub(super) fn abandon(&mut self, mut buffers: Vec<DeviceBuffers>) -> Vec<Ticket> {
+        let Some(DeviceInUse { mut state, .. }) = self.device.take() else { return Vec::new() };
+        buffers.extend(self.local.worker.take_device_buffers());
+        self.abandoned.unreleased.push(state.worker.leave(buffers));
+        std::mem::take(&mut state.sent)
+    }
+}
+
+/// The devices that were given up.
+#[derive(Default)]
+pub(super) struct AbandonedDevices {
+    /// Receives true or false from each device that is not released yet.
+    unreleased: Vec<Receiver<bool>>,
+    /// A device could not finish its commands. Memory of OpenCL and OpenGL stays allocated for it until the process ends.
+    is_lost: bool,
+}
+
+impl AbandonedDevices {
+    /// Removes the devices that are released.
+    pub(super) fn reap(&mut self) {
+        self.unreleased.retain(|released| {
+            let released = released.try_recv();
+            // The sender is gone if the thread has panicked.
+            self.is_lost |= matches!(released, Ok(false) | Err(TryRecvError::Disconnected));
+            released == Err(TryRecvError::Empty)
+        });
+    }
+
+    /// Waits up to [`SHUTDOWN_TIMEOUT`] until all devices are released. Returns true if every device that was given up has been
+    /// released and had finished its commands.
+    pub(super) fn wait(&mut self) -> bool {
+        let began = Instant::now();
+        while !self.unreleased.is_empty() && began.elapsed() < SHUTDOWN_TIMEOUT {
+            self.reap();
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        self.unreleased.is_empty() && !self.is_lost
+    }
+}
