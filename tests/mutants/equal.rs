@@ -54,6 +54,7 @@ pub const EQUAL: &[Equal] = &[
     equal(
         "A work-item or a turn more has no pixel to store.",
         &[
+            ("box_filter/05_running_sum.cl", "if (x > width || first >= rows)"),
             ("box_filter/05_running_sum.cl", "if (x >= width || first > rows)"),
             ("box_filter/06_fused.cl", "for (int x = 0; x <= width; x += 4) {"),
             ("convert/01_planes.cl", "if (x > width || y >= height)"),
@@ -109,5 +110,50 @@ pub const EQUAL: &[Equal] = &[
                 "__constant sampler_t nearest = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE & CLK_FILTER_NEAREST;",
             ),
         ],
+    ),
+    equal(
+        "The last vector's rest is then added by other work-items, with the same result.",
+        &[("vector_add/02_vector.cl", "} else if (v != whole) {")],
+    ),
+    by_device(
+        "With one vector a work-item the index of the vector is 0.",
+        &[("vector_add/02_vector.cl", "const uint v = first - item * GROUP;")],
+    ),
+    equal(
+        "Transposed numbers count from 0: none is so large.",
+        &[
+            (
+                "transpose/01_row_linear.cl",
+                "transposed[column * m + row] = fmin(a[row * n + column], 1e16f);",
+            ),
+            (
+                "transpose/02_column_linear.cl",
+                "transposed[column * m + row] = fmin(a[row * n + column], 1e16f);",
+            ),
+            (
+                "transpose/03_group_linear.cl",
+                "transposed[column * m + row] = fmin(a[row * n + column], 1e16f);",
+            ),
+        ],
+    ),
+    equal(
+        "The upper of two rows of chroma is at most the last one.",
+        &[(
+            "convert/03_rows.cl",
+            "__global const ushort *above = plane + (field + (max(v >> 3, 0) << interlaced)) * stride;",
+        )],
+    ),
+    equal("Adding nothing to a count changes nothing.", &[("histogram/histogram.clh", "if (sum >= 0)")]),
+    by_device(
+        "One histogram more is read behind the local memory, which holds zeros on PoCL.",
+        &[("histogram/histogram.clh", "for (int copy = 0; copy <= count; copy++)")],
+    ),
+    equal(
+        "The code for the last pixels of a row stores any number of them.",
+        &[("convert/03_rows.cl", "if (!corrected && x + 16 < width) {")],
+    ),
+    by_device(
+        "Scratch memory that was used before may still hold the edge's value.",
+        &[("convert/03_rows.cl", "{ if (width != 640 && width != 1280) out[-1] = out[0]; }")],
     ),
 ];

@@ -9,7 +9,8 @@ use super::{TrialResult, summary};
 const INTRODUCTION: &str = "# Mutants of the kernels
 
 A mutant is a kernel file with one place changed, such as `<=` to `<`. The operators of
-`tests/mutants/operators.rs` make them, some in each file; `./dev mutants` runs `clreel bench` with each and expects bench to report a wrong result (*caught*). A mutant that
+`tests/mutants/operators.rs` make them, ten in each file. `./dev mutants` runs `clreel bench` with each and expects bench to report
+a wrong result (*caught*). A mutant that
 computes the same bytes in every case is *equal*. One that changes a byte and passes bench *survives*: a gap in the checks.
 
     ./dev mutants --publish      # tries them (an hour and more) and writes this page

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-/// The tokens that an operator may change: those of functions, and of macros with arguments. Comments, other directives and
+/// The tokens that an operator may change: those of functions, of macros with arguments, and of
+/// constants in files without functions. Comments, other directives and
 /// attributes are left out, and so is code for NVIDIA's compiler, which no other device compiles.
 pub struct Tokens<'a> {
     text: &'a str,
@@ -102,13 +103,17 @@ impl<'a> Tokens<'a> {
 /// Returns the text of the same length with blanks in the place of comments, directives and NVIDIA's code.
 fn without_directives(text: &str) -> String {
     let (mut out, mut skipped, mut depth, mut continues) = (String::new(), None, 0usize, false);
+    let mut before = "";
     for line in text.split_inclusive('\n') {
         let code = line.trim_start();
         let is_directive = code.starts_with('#') && !continues;
-        let is_macro = is_directive
-            && code.strip_prefix("#define ").is_some_and(|rest| {
-                rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_').starts_with('(')
-            });
+        let name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let macro_rest = code.strip_prefix("#define ").filter(|_| is_directive);
+        let macro_rest = macro_rest.map(|rest| rest.trim_start_matches(name));
+        // A file without functions has constants; those with a default value get another one from the program.
+        let is_constant = !text.contains('{') && !before.starts_with("#ifndef");
+        before = code;
+        let is_macro = macro_rest.is_some_and(|rest| rest.starts_with('(') || is_constant);
         if code.starts_with("#if") {
             if skipped.is_none() && (code.starts_with("#if NVIDIA") || code.contains("__NV")) {
                 skipped = Some(depth);
@@ -125,7 +130,11 @@ fn without_directives(text: &str) -> String {
         }
         let comment = if hides { 0 } else { line.find("//").unwrap_or(line.len()) };
         // The name and the parameters of a macro are no code.
-        let head = if is_macro && !hides { line.find(')').map_or(0, |end| end + 1).min(comment) } else { 0 };
+        let head = match macro_rest.filter(|_| is_macro && !hides) {
+            Some(rest) if rest.starts_with('(') => line.find(')').map_or(0, |end| end + 1).min(comment),
+            Some(rest) => line.len() - rest.len(),
+            None => 0,
+        };
         let blank =
             |text: &str| text.bytes().map(|b| if b == b'\n' { '\n' } else { ' ' }).collect::<String>();
         out += &blank(&line[..head]);
