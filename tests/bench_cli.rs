@@ -10,6 +10,7 @@ use box_filter::VariantId;
 use serde_json::Value;
 use testkit::movie::Folder;
 
+use crate::common::ladder::{has_status, trials};
 use crate::common::process::{json, send_signal, text, with_default_action};
 
 fn clreel(args: &[&str]) -> Command {
@@ -62,18 +63,20 @@ fn json_has_every_variant_checked_and_timed() {
     let output = run(&args);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let report = json(&output);
-    let whole = report["devices"][0]["whole_frames"].as_array().unwrap();
+    let all = report["devices"][0]["runs"].as_array().unwrap();
+    let of = |key: &'static str| all.iter().filter(move |run| !run["case"][key].is_null());
+    let whole: Vec<&Value> = of("whole_frames").flat_map(|run| run["variants"].as_array().unwrap()).collect();
     assert_eq!(whole.len(), 2 * (VariantId::ALL.len() - 1), "each variant at each radius");
     for row in whole {
         assert!(row["outcome"] == "ok" && row["reason"].is_null(), "{row}");
-        assert_series(&row["frame_ms"], 3);
-        let median = |stage: &str| row[stage]["p50"].as_f64();
+        assert_series(&row["wall_ms"], 3);
+        let median = |stage: &str| row["stages_ms"][stage]["p50"].as_f64();
         // Not every OpenGL driver has timer queries.
-        assert!(row["id"] == "glsl" || median("filter_ms") > Some(0.0), "{row}");
-        assert!(median("filter_ms").unwrap_or(0.0) <= row["frame_ms"]["max"].as_f64().unwrap(), "{row}");
-        assert!(row["convert_ms"]["p50"].as_f64() > Some(0.0), "{row}");
+        assert!(row["id"] == "glsl" || median("filter") > Some(0.0), "{row}");
+        assert!(median("filter").unwrap_or(0.0) <= row["wall_ms"]["max"].as_f64().unwrap(), "{row}");
+        assert!(median("convert") > Some(0.0), "{row}");
     }
-    assert_eq!(report["schema"], 1);
+    assert_eq!((&report["schema"], &report["ladder"]), (&2.into(), &"box_filter".into()));
     assert_eq!(
         (report["input"]["width"].as_u64(), report["input"]["height"].as_u64()),
         (Some(101), Some(67))
@@ -84,13 +87,14 @@ fn json_has_every_variant_checked_and_timed() {
         assert!(device[field].as_str().is_some_and(|s| !s.is_empty()), "{field} in {device}");
     }
     assert!(["cpu", "gpu", "accelerator"].contains(&device["type"].as_str().unwrap()));
-    let runs = device["runs"].as_array().unwrap();
-    assert_eq!(runs.iter().map(|r| r["radius"].as_u64().unwrap()).collect::<Vec<_>>(), [0, 5]);
+    let runs: Vec<&Value> = of("radius").filter(|run| run["case"]["whole_frames"].is_null()).collect();
+    assert_eq!(runs.iter().map(|r| r["case"]["radius"].as_u64().unwrap()).collect::<Vec<_>>(), [0, 5]);
     for run in runs {
-        assert_series(&run["copy_ms"], 3);
-        assert_series(&run["planes_copy_ms"], 3);
-        for of in [&run["copy_noisy"], &run["planes_copy_noisy"]] {
-            assert!(of.as_str().is_some_and(|why| why.starts_with("Only 3 runs")), "{of}");
+        let peaks = run["peaks"].as_array().unwrap();
+        assert_eq!(peaks.iter().map(|peak| &peak["id"]).collect::<Vec<_>>(), ["copy", "copy of planes"]);
+        for peak in peaks {
+            assert_series(&peak["device_ms"], 3);
+            assert!(peak["noisy"].as_str().is_some_and(|why| why.starts_with("Only 3 runs")), "{peak}");
         }
         let variants = run["variants"].as_array().unwrap();
         let ids: Vec<_> = variants.iter().map(|v| v["id"].as_str().unwrap()).collect();
@@ -100,11 +104,7 @@ fn json_has_every_variant_checked_and_timed() {
             let id = variant["id"].as_str().unwrap();
             let kind = if matches!(id, "glsl" | "native") { id } else { "opencl" };
             assert_eq!((&variant["outcome"], &variant["kind"]), (&"ok".into(), &kind.into()), "{variant}");
-            assert_eq!(
-                (&variant["reason"], &variant["max_abs_diff"]),
-                (&Value::Null, &0.into()),
-                "{variant}"
-            );
+            assert_eq!((&variant["reason"], &variant["max_error"]), (&Value::Null, &0.0.into()), "{variant}");
             let checked = &variant["checked"];
             let through = checked.as_array().unwrap().last().unwrap();
             assert_eq!(through["ways"][0], "through the engine", "{checked}");
@@ -177,7 +177,7 @@ fn load_from_other_processes_marks_rows_noisy_and_rounds_times() {
     let output = clreel(&args).arg("--json").output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let run = &json(&output)["devices"][0]["runs"][0];
-    for noisy in [&run["copy_noisy"], &run["variants"][0]["noisy"], &run["variants"][1]["noisy"]] {
+    for noisy in [&run["peaks"][0]["noisy"], &run["variants"][0]["noisy"], &run["variants"][1]["noisy"]] {
         assert!(
             noisy.as_str().is_some_and(|why| why.to_lowercase().contains("other processes used")),
             "{run}"
@@ -272,8 +272,7 @@ fn ctrl_c_during_tune_prints_finished_trials_and_keeps_finished_searches() {
     let output = signal_and_wait(libc::SIGINT, child);
     assert_eq!(output.status.signal(), Some(libc::SIGINT), "{}", text(&output.stderr));
     let report = json(&output);
-    let first = &report["runs"][0]["trials"];
-    assert!(first.as_array().unwrap().iter().any(|trial| trial["status"] == "kept"), "{first}");
+    assert!(trials(&report).iter().any(|trial| has_status(trial, "kept")), "{report}");
     assert!(report["interrupted"].as_str().unwrap().contains("searches are complete and saved."));
     assert!(home.file().exists(), "the finished search is in the cache");
 }
@@ -287,7 +286,7 @@ fn a_kernel_with_wrong_output_is_a_mismatch_without_times() {
     let variants = &report["devices"][0]["runs"][0]["variants"];
     let flat = &variants[0];
     assert_eq!(flat["outcome"], "mismatch");
-    assert!(flat["max_abs_diff"].as_u64().is_some_and(|d| d > 0), "{flat}");
+    assert!(flat["max_error"].as_f64().is_some_and(|error| error > 0.0), "{flat}");
     assert!(flat["reason"].as_str().is_some_and(|r| r.contains("differ")), "{flat}");
     for clock in ["device_ms", "dispatch_ms", "wall_ms"] {
         assert_eq!(flat[clock], Value::Null);
@@ -361,12 +360,13 @@ fn variants_without_opencl_are_timed_without_a_driver() {
     let report = json(&output);
     assert_eq!(report["devices"].as_array().map(Vec::len), Some(1));
     let (device, run) = (&report["devices"][0], &report["devices"][0]["runs"][0]);
-    assert!(device["name"].is_null() && run["copy_ms"].is_null(), "{device}");
+    assert!(device["name"].is_null() && run["peaks"][0]["wall_ms"].is_null(), "{device}");
     for (variant, id) in run["variants"].as_array().unwrap().iter().zip(["native", "glsl"]) {
         assert_eq!((&variant["id"], &variant["outcome"]), (&id.into(), &"ok".into()), "{variant}");
         assert_series(&variant["wall_ms"], 2);
     }
-    assert!(run["native"].as_array().is_some_and(|grid| !grid.is_empty()), "{run}");
+    let is_native = |row: &&Value| row["implementation"]["threads"].is_u64();
+    assert!(run["variants"].as_array().unwrap().iter().filter(is_native).count() > 0, "{run}");
     let table = text(&bench("native", &[]).stdout);
     assert!(table.contains("without OpenCL") && !table.contains("(copy)"), "{table}");
     // A variant that needs a device, or an explicit device, is an error.
@@ -402,13 +402,13 @@ impl CacheHome {
 fn auto_uses_the_tuned_configuration() {
     let home = CacheHome::new("tune");
     let tuned = json(&home.run(&["tune", "--size", "160x90", "--radius", "5", "--json"]));
-    let run = &tuned["runs"][0];
-    assert_eq!((run["width"].as_u64(), run["radius"].as_u64()), (Some(160), Some(5)));
-    let trials = run["trials"].as_array().unwrap();
-    let best = trials.iter().find(|t| t["status"] == "kept").expect("a kept one");
-    let timed = ["ok", "finalist", "kept"];
-    assert!(trials.iter().all(|t| t["ms"].is_null() != timed.contains(&t["status"].as_str().unwrap())));
-    let wanted = format!("{} {}", best["variant"].as_str().unwrap(), best["configuration"].as_str().unwrap());
+    let case = &tuned["devices"][0]["runs"][0]["case"];
+    assert_eq!((case["width"].as_u64(), case["radius"].as_u64()), (Some(160), Some(5)));
+    let trials = trials(&tuned);
+    let best = trials.iter().find(|trial| has_status(trial, "kept")).expect("a kept one");
+    let is_timed = |trial: &Value| ["ok", "finalist", "kept"].iter().any(|status| has_status(trial, status));
+    assert!(trials.iter().all(|trial| trial["trial"]["ms"].is_null() != is_timed(trial)));
+    let wanted = format!("{} {}", best["id"].as_str().unwrap(), best["configuration"].as_str().unwrap());
 
     let bench =
         ["bench", "--size", "170x80", "--frames", "1", "--variant", "auto", "--json", "--radius", "4,16"];

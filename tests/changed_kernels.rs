@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::common::changed_conversions::{ENDLESS_LOOP, TIMEOUT_S};
+use crate::common::ladder::{has_status, trials};
 use crate::common::window;
 use crate::common::window::{
     Display, Session, clip, clreel, json, png, presented_frames, succeed, wait_for_exit,
@@ -173,13 +174,13 @@ fn tune_skips_variants_that_crash_or_hang() {
     let (code, stdout, stderr) = output(&folder, command);
     assert_eq!(code, Some(0), "{stderr}");
     let report: Value = serde_json::from_str(&stdout).unwrap();
-    let trials = report["runs"][0]["trials"].as_array().unwrap();
+    let trials = trials(&report);
     for (id, part) in [("flat", "SIGSEGV"), ("vectorized", "timed out after")] {
-        let of: Vec<_> = trials.iter().filter(|t| t["variant"] == id).collect();
+        let of: Vec<_> = trials.iter().filter(|t| t["id"] == id).collect();
         assert_eq!(of.len(), 1, "it is not tried again with every value");
-        assert!(of[0]["status"] == "failed" && of[0]["reason"].as_str().unwrap().contains(part), "{}", of[0]);
+        assert!(has_status(of[0], "failed") && of[0]["reason"].as_str().unwrap().contains(part), "{}", of[0]);
     }
-    let best: Vec<_> = trials.iter().filter(|t| t["status"] == "kept").map(|t| &t["variant"]).collect();
+    let best: Vec<_> = trials.iter().filter(|t| has_status(t, "kept")).map(|t| &t["id"]).collect();
     assert!(best.contains(&&Value::from("fused")), "{best:?}");
     let cache = std::fs::read_to_string(folder.file("cache/clreel/tuning.json")).unwrap();
     assert!(cache.contains("fused") && !cache.contains("flat") && !cache.contains("vectorized"));

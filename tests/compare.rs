@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
+use ladder::results::Report;
 use serde_json::{Value, json};
 use testkit::movie::Folder;
 
@@ -73,7 +74,10 @@ fn saved_results_have_their_samples_and_are_compared() {
         let is_kernel = row["kind"] == "opencl";
         assert_eq!(row["kernel"]["hash"].as_str().is_some_and(|hash| hash.len() == 16), is_kernel, "{row}");
     }
-    assert_eq!(result["devices"][0]["runs"][0]["limit_samples"]["wall_ms"].as_array().unwrap().len(), 40);
+    assert_eq!(
+        result["devices"][0]["runs"][0]["peaks"][0]["samples"]["wall_ms"].as_array().unwrap().len(),
+        40
+    );
     let a = write(&folder, "a.json", &result);
     let slow = write(&folder, "slow.json", &scale(&result, "scalar", 1000.0));
     let output = run(clreel(&["compare", &a, &a]), 0);
@@ -344,7 +348,9 @@ fn all_rows_of_a_result_are_compared() {
     }
     // A conversion that became slower is found.
     let mut slower: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
-    for times in slower["devices"][0]["conversions"][0]["samples"].as_object_mut().unwrap().values_mut() {
+    let runs = slower["devices"][0]["runs"].as_array_mut().unwrap();
+    let conversions = runs.iter_mut().find(|run| run["title"] == "conversions").unwrap();
+    for times in conversions["variants"][0]["samples"].as_object_mut().unwrap().values_mut() {
         for ms in times.as_array_mut().into_iter().flatten() {
             // More than a busy machine explains.
             *ms = json!(ms.as_f64().unwrap() * 1e6);
@@ -365,6 +371,29 @@ fn all_rows_of_a_result_are_compared() {
     command.arg(&tuned).arg(&tuned);
     let table = text(&run(command, 0).stdout);
     assert!(table.contains("no difference shown") && table.contains("scalar"), "{table}");
+}
+
+/// The verdicts are those of the version that has written these files; only peak kernels had other names. `tests/schema-1` has for each
+/// kind of result two files, and the CSV of their comparison.
+#[test]
+fn results_of_schema_1_have_the_verdicts_of_before() {
+    let folder = Folder::new("compare-schema-1");
+    for (kind, code) in [("box", 3), ("ladder", 4), ("tune", 0), ("window", 0)] {
+        let file = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/schema-1").join(name);
+        let files = ["a", "b"].map(|end| file(&format!("{kind}-{end}.json")).to_str().unwrap().to_owned());
+        let [before, after] = &files;
+        let told = text(&run(clreel(&["compare", before, after, "--csv"]), code).stdout);
+        assert_eq!(told, std::fs::read_to_string(file(&format!("{kind}.csv"))).unwrap(), "{kind}");
+        // Saved in today's format it is the same result, and is compared with one of schema 1.
+        let read = Report::read(Path::new(after)).unwrap();
+        let path = folder.file(&format!("{kind}.json"));
+        read.save(&path).unwrap();
+        assert_eq!(Report::read(&path).unwrap(), read, "{kind}");
+        let saved: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        assert_eq!((&saved["schema"], saved["ladder"].is_string()), (&json!(2), true), "{kind}");
+        let path = path.to_str().unwrap();
+        assert_eq!(text(&run(clreel(&["compare", before, path, "--csv"]), code).stdout), told, "{kind}");
+    }
 }
 
 /// `tests/verdicts` reads the verdicts that the program prints. Here the program is a script that prints a result with equal times.

@@ -8,6 +8,7 @@ use crate::common::changed_conversions::{
     CORRECT, MUTANTS, Mutant, PLANES, ROWS, SIZE, TIMEOUT_S, endless_kernel, kernels, mutant, small_movie,
     take_snapshot,
 };
+use crate::common::ladder;
 use crate::common::process::{json, text};
 use crate::common::window::{clip, clreel};
 use serde_json::Value;
@@ -30,7 +31,13 @@ fn conversions(mut command: Command, code: i32) -> Vec<Value> {
     let output = command.output().unwrap();
     let report = json(&output);
     assert_eq!(output.status.code(), Some(code), "{} {report:#}", text(&output.stderr));
-    report["devices"][0]["conversions"].as_array().unwrap().clone()
+    // With the keys that name the conversion.
+    let named = |mut row: Value| {
+        let implementation = row["implementation"].take();
+        row.as_object_mut().unwrap().extend(implementation.as_object().unwrap().clone());
+        row
+    };
+    ladder::conversions(&report["devices"][0]).into_iter().map(named).collect()
 }
 
 #[test]
@@ -41,20 +48,24 @@ fn bench_checks_all_conversions_and_times_those_of_the_movie() {
     let timed = |row: &&Value| !row["device_ms"].is_null();
     for row in &all {
         assert_eq!((&row["outcome"], &row["reason"]), (&"ok".into(), &Value::Null), "{row}");
-        assert_eq!(row["max_abs_diff"], 0, "{row}");
-        let sizes = row["checked"]["sizes"].as_array().unwrap();
-        assert!(sizes.contains(&serde_json::json!([1, 1])) && sizes.len() > 5, "{row}");
-        assert!(row["checked"]["pictures"].as_u64() >= Some(sizes.len() as u64), "{row}");
-        let own = ["yuv420p", "yuv420p-filtered", "rgba"].map(Value::from).contains(&row["id"]);
+        assert_eq!(row["max_error"], 0.0, "{row}");
+        let sizes = row["checked"][0]["sizes"].as_array().unwrap();
+        assert!(sizes.contains(&Value::from("1x1")) && sizes.len() > 5, "{row}");
+        assert!(row["pictures"].as_u64() >= Some(sizes.len() as u64), "{row}");
+        let own = ["yuv420p", "yuv420p-filtered", "rgba"].map(Value::from).contains(&row["conversion"]);
         assert_eq!(timed(&row), own, "{row}");
-        assert_eq!(sizes.contains(&serde_json::json!([SIZE.0, SIZE.1])), own, "its whole size: {row}");
+        assert_eq!(
+            sizes.contains(&Value::from(format!("{}x{}", SIZE.0, SIZE.1))),
+            own,
+            "its whole size: {row}"
+        );
     }
     for (id, kernel) in [("nv12", PLANES), ("p010le", PLANES), ("yuyv422", PLANES), ("gray-filtered", PLANES)]
     {
         for to in ["buffer", "image"] {
             for corrected in [false, true] {
                 let is = |row: &&Value| {
-                    row["id"] == id
+                    row["conversion"] == id
                         && row["to"] == to
                         && row["corrected"] == corrected
                         && row["kernel"] == kernel
@@ -63,7 +74,7 @@ fn bench_checks_all_conversions_and_times_those_of_the_movie() {
             }
         }
     }
-    assert!(all.iter().any(|row| row["kernel"] == ROWS && row["id"] == "yuv420p-filtered"));
+    assert!(all.iter().any(|row| row["kernel"] == ROWS && row["conversion"] == "yuv420p-filtered"));
     for row in all.iter().filter(timed) {
         assert_eq!(row["device_ms"]["n"], 2, "{row}");
     }
@@ -83,10 +94,10 @@ fn bench_reports_each_faulty_conversion() {
         command.env("CLREEL_KERNELS", changed.file(""));
         let rows = conversions(command, 3);
         let wrong: Vec<&Value> = rows.iter().filter(|row| row["outcome"] == "mismatch").collect();
-        let named = wrong.iter().filter(|row| row["id"] == id && row["kernel"] == kernel);
+        let named = wrong.iter().filter(|row| row["conversion"] == id && row["kernel"] == kernel);
         assert!(named.count() > 0, "{name}: {wrong:#?}");
         for row in wrong {
-            assert!(row["device_ms"].is_null() && row["max_abs_diff"].as_u64() > Some(0), "{name}: {row}");
+            assert!(row["device_ms"].is_null() && row["max_error"].as_f64() > Some(0.0), "{name}: {row}");
             assert!(row["reason"].as_str().unwrap().contains("differ"), "{name}: {row}");
         }
     }
@@ -100,7 +111,7 @@ fn fail_fast_stops_at_the_first_faulty_conversion() {
     let mut command = bench(&movie, "all");
     command.arg("--fail-fast").env("CLREEL_KERNELS", changed.file(""));
     let rows = conversions(command, 3);
-    assert!(rows.iter().all(|row| row["id"] == "yuv420p" && row["device_ms"].is_null()), "{rows:#?}");
+    assert!(rows.iter().all(|row| row["conversion"] == "yuv420p" && row["device_ms"].is_null()), "{rows:#?}");
     assert!(rows.iter().any(|row| row["outcome"] == "mismatch"), "{rows:#?}");
 }
 
@@ -116,7 +127,7 @@ fn bench_continues_without_conversions_that_never_end() {
         let mut command = bench(&movie, "all");
         command.args(["--kernel-timeout", TIMEOUT_S]).env("CLREEL_KERNELS", changed.file(""));
         let rows = conversions(command, 1);
-        let of = |id| rows.iter().filter(move |row| row["id"] == id);
+        let of = |id| rows.iter().filter(move |row| row["conversion"] == id);
         for row in of(fails) {
             let why = row["reason"].as_str().unwrap_or_default();
             assert!(row["outcome"] == "failed" && why.contains("timed out after"), "{file}: {row}");

@@ -50,7 +50,7 @@ fn a_wrong_frame_from_the_engine_is_a_mismatch() {
     for row in &rows[..2] {
         let reason = row["reason"].as_str().unwrap();
         assert!(row["outcome"] == "mismatch" && reason.contains("through the engine"), "{row}");
-        assert!(row["device_ms"].is_null() && row["max_abs_diff"] == 1, "{row}");
+        assert!(row["device_ms"].is_null() && row["max_error"] == 1.0, "{row}");
     }
     assert_eq!(rows[2]["outcome"], "ok", "{}", rows[2]);
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 use testkit::layer;
 use testkit::movie::{Folder, Movie, steady};
 
+use crate::common::ladder::{conversions, trials};
 use crate::common::process::text;
 use crate::common::window::{Display, Session, clreel, json, presented_frames, succeed};
 
@@ -49,10 +50,10 @@ fn bench_shows_wall_times_and_the_reason() {
         assert!(flat["reason"].as_str().is_some_and(|why| why.contains(reason)), "{lie}: {flat}");
         assert_eq!(run_of["clock"], "rejected", "{lie}: {run_of}");
         // A copy of 14 kB takes some microseconds with all that is around it.
-        assert!(run_of["copy_ms"]["p50"].as_f64() > Some(0.001), "{lie}: {run_of}");
+        assert!(run_of["peaks"][0]["wall_ms"]["p50"].as_f64() > Some(0.001), "{lie}: {run_of}");
         // A variant that the driver does not time has a time.
         assert!(native["wall_ms"]["p50"].as_f64() > Some(0.0), "{lie}: {native}");
-        for conversion in report["devices"][0]["conversions"].as_array().unwrap() {
+        for conversion in conversions(&report["devices"][0]) {
             assert!(conversion["device_ms"].is_null(), "{lie}: {conversion}");
         }
     }
@@ -106,10 +107,10 @@ fn tune_compares_wall_times() {
         let output = run(lie, &args, &folder);
         assert_eq!(output.status.code(), Some(0), "{lie}: {}", text(&output.stderr));
         let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-        let run_of = &report["runs"][0];
+        let run_of = &report["devices"][0]["runs"][0];
         assert_eq!(run_of["clock"], "rejected", "{lie}: {run_of}");
-        for trial in run_of["trials"].as_array().unwrap().iter().filter(|trial| !trial["ms"].is_null()) {
-            assert!(trial["ms"].as_f64() > Some(0.001), "{lie}: {trial}");
+        for trial in trials(&report).iter().filter(|trial| !trial["trial"]["ms"].is_null()) {
+            assert!(trial["trial"]["ms"].as_f64() > Some(0.001), "{lie}: {trial}");
         }
         let cache = json(&folder.file("cache/clreel/tuning.json")).to_string();
         assert!(!cache.contains("e-6"), "{lie}: no kernel takes a nanosecond: {cache}");

@@ -9,7 +9,7 @@ use ladders::vector_add::VectorAdd;
 use serde_json::Value;
 use testkit::movie::Folder;
 
-use crate::common::ladder::{Kernels as Changed, clreel, rows};
+use crate::common::ladder::{Kernels as Changed, clreel, has_status, rows, trials};
 use crate::common::process::json;
 
 fn vector_add(args: &[&str]) -> Command {
@@ -23,13 +23,14 @@ fn every_variant_of_vector_add_is_right_and_timed() {
     let output = vector_add(&["--count", "1,65537"]).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let report = json(&output);
-    assert_eq!((&report["schema"], &report["ladder"]), (&Value::from(1), &Value::from("vector_add")));
+    assert_eq!((&report["schema"], &report["ladder"]), (&Value::from(2), &Value::from("vector_add")));
     let runs = report["devices"][0]["runs"].as_array().unwrap();
     let counts: Vec<u64> = runs.iter().map(|run| run["case"]["count"].as_u64().unwrap()).collect();
     assert_eq!(counts, [1, 65_537]);
     let ids: Vec<&str> = VectorAdd.variants().iter().map(|variant| variant.id).collect();
     for run in runs {
-        assert_eq!((&run["limit"], &run["limit_ms"]["n"]), (&"three-stream copy".into(), &2.into()));
+        let peak = &run["peaks"][0];
+        assert_eq!((&peak["id"], &peak["device_ms"]["n"]), (&"three-stream copy".into(), &2.into()));
         let variants = run["variants"].as_array().unwrap();
         assert_eq!(variants.iter().map(|row| row["id"].as_str().unwrap()).collect::<Vec<_>>(), ids);
         for row in variants {
@@ -71,7 +72,8 @@ fn every_mapping_of_transpose_is_right_and_the_fastest_is_explained() {
         runs.iter().map(|run| (run["case"]["m"].as_u64(), run["case"]["n"].as_u64())).collect();
     assert_eq!(sizes, [(Some(257), Some(300)), (Some(1), Some(64))]);
     for run in runs {
-        assert_eq!((&run["limit"], &run["limit_ms"]["n"]), (&"copy".into(), &2.into()));
+        let peak = &run["peaks"][0];
+        assert_eq!((&peak["id"], &peak["device_ms"]["n"]), (&"copy".into(), &2.into()));
         let rows = run["variants"].as_array().unwrap();
         assert_eq!(rows.len(), variants.len());
         assert!(rows.iter().all(|row| row["outcome"] == "ok" && row["max_error"] == 0.0), "{run}");
@@ -136,7 +138,7 @@ fn without_opencl_host_variants_are_timed() {
     let output = without(&["--variant", "serial,threads-vectors", "--count", "1000"]);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let report = json(&output);
-    assert!(report["devices"][0]["runs"][0]["limit_ms"].is_null());
+    assert!(report["devices"][0]["runs"][0]["peaks"][0]["wall_ms"].is_null());
     assert!(rows(&report).iter().all(|row| row["outcome"] == "ok"), "{report}");
     let output = without(&["--count", "1000"]);
     assert_eq!(output.status.code(), Some(1));
@@ -273,8 +275,9 @@ fn a_peak_kernel_that_fails_does_not_affect_variants() {
         assert_eq!(output.status.code(), Some(code), "{to}: {}", String::from_utf8_lossy(&output.stderr));
         let report = json(&output);
         for run in report["devices"][0]["runs"].as_array().unwrap() {
-            assert!(run["limit_ms"].is_null() && run["limit_noisy"] == false, "{run}");
-            assert!(run["limit_reason"].as_str().unwrap().contains(words), "{run}");
+            let peak = &run["peaks"][0];
+            assert!(peak["wall_ms"].is_null() && peak["noisy"] == false, "{run}");
+            assert!(peak["reason"].as_str().unwrap().contains(words), "{run}");
         }
         let rows = rows(&report);
         assert!(rows.len() == 4 && rows.iter().all(|row| row["outcome"] == "ok"), "{report}");
@@ -286,8 +289,8 @@ fn a_peak_kernel_that_fails_does_not_affect_variants() {
     }
     // The built-in one has no reason.
     let report = json(&vector_add(&["--count", "1000", "--variant", "serial"]).output().unwrap());
-    let run = &report["devices"][0]["runs"][0];
-    assert!(run.get("limit_reason").is_none() && !run["limit_ms"].is_null(), "{run}");
+    let peak = &report["devices"][0]["runs"][0]["peaks"][0];
+    assert!(peak["reason"].is_null() && !peak["wall_ms"].is_null(), "{peak}");
 }
 
 /// If no kernel is right, `auto` reports how one differs.
@@ -369,37 +372,34 @@ impl Home {
     }
 }
 
-/// Returns the trials of the only run.
-fn trials(report: &Value) -> Vec<Value> {
-    assert_eq!(report["runs"].as_array().map(Vec::len), Some(1));
-    report["runs"][0]["trials"].as_array().unwrap().clone()
-}
-
 #[test]
 fn auto_uses_the_configuration_that_tune_stored_for_the_class() {
     let home = Home::new("tuned");
     let output = home.tune("5000").output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let report = json(&output);
-    assert_eq!((&report["schema"], &report["ladder"]), (&1.into(), &"vector_add".into()));
-    let run = &report["runs"][0];
+    assert_eq!((&report["schema"], &report["ladder"]), (&2.into(), &"vector_add".into()));
+    let runs = report["devices"][0]["runs"].as_array().unwrap();
+    let [run] = runs.as_slice() else { panic!("{report}") };
     assert_eq!((&run["case"]["count"], &run["class"]), (&5000.into(), &"small".into()));
-    assert_eq!((&run["limit"], &run["limit_ms"]["n"]), (&"three-stream copy".into(), &40.into()));
+    let peak = &run["peaks"][0];
+    assert_eq!((&peak["id"], &peak["device_ms"]["n"]), (&"three-stream copy".into(), &40.into()));
     let trials = trials(&report);
-    let ms = |trial: &Value| trial["ms"].as_f64();
+    let ms = |trial: &Value| trial["trial"]["ms"].as_f64();
     for trial in &trials {
-        let timed = ["ok", "finalist", "kept"].contains(&trial["status"].as_str().unwrap());
-        assert_eq!((timed, timed), (ms(trial).is_some(), trial["percent_of_limit"].is_number()), "{trial}");
+        let timed = ["ok", "finalist", "kept"].iter().any(|status| has_status(trial, status));
+        let has_share = trial["trial"]["percent_of_peak"].is_number();
+        assert_eq!((timed, timed), (ms(trial).is_some(), has_share), "{trial}");
     }
     let finalists: Vec<_> =
-        trials.iter().filter(|t| ["finalist", "kept"].iter().any(|s| t["status"] == *s)).collect();
-    let has = |id: &str| finalists.iter().any(|trial| trial["variant"] == id);
+        trials.iter().filter(|t| ["finalist", "kept"].iter().any(|status| has_status(t, status))).collect();
+    let has = |id: &str| finalists.iter().any(|trial| trial["id"] == id);
     assert!(has("scalar") && has("vector"), "one of each variant that has kernels: {finalists:?}");
-    let kept: Vec<_> = trials.iter().filter(|trial| trial["status"] == "kept").collect();
+    let kept: Vec<_> = trials.iter().filter(|trial| has_status(trial, "kept")).collect();
     let [best] = kept.as_slice() else { panic!("{kept:?}") };
-    let choice = run["choice"].as_str().unwrap();
-    assert!(choice.contains("is kept") && choice.starts_with(best["variant"].as_str().unwrap()), "{choice}");
-    let wanted = format!("{} {}", best["variant"].as_str().unwrap(), best["configuration"].as_str().unwrap());
+    let choice = run["remark"].as_str().unwrap();
+    assert!(choice.contains("is kept") && choice.starts_with(best["id"].as_str().unwrap()), "{choice}");
+    let wanted = format!("{} {}", best["id"].as_str().unwrap(), best["configuration"].as_str().unwrap());
     for entry in home.cache()["entries"].as_array().unwrap() {
         assert_eq!((&entry["ladder"], &entry["class"]), (&"vector_add".into(), &"small".into()), "{entry}");
     }
@@ -497,12 +497,12 @@ fn tune_neither_times_nor_stores_wrong_kernels() {
         let output = tries.find(|output| output.status.code() != Some(0)).expect("a mismatch");
         assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
         let trials = trials(&json(&output));
-        let scalar = trials.iter().filter(|trial| trial["variant"] == "scalar");
-        for trial in scalar.filter(|trial| words != "as it is timed" || trial["status"] != "abandoned") {
-            assert!(trial["status"] == "mismatch" && trial["ms"].is_null(), "{trial}");
+        let scalar = trials.iter().filter(|trial| trial["id"] == "scalar");
+        for trial in scalar.filter(|trial| words != "as it is timed" || !has_status(trial, "abandoned")) {
+            assert!(has_status(trial, "mismatch") && trial["trial"]["ms"].is_null(), "{trial}");
             assert!(trial["reason"].as_str().unwrap().contains(words), "{trial}");
         }
-        assert_eq!(trials.iter().filter(|trial| trial["status"] == "kept").count(), 1);
+        assert_eq!(trials.iter().filter(|trial| has_status(trial, "kept")).count(), 1);
         let cache = home.cache();
         let kept: Vec<_> = cache["entries"].as_array().unwrap().iter().map(|e| &e["variant"]).collect();
         assert_eq!(kept, ["vector"]);
@@ -518,11 +518,11 @@ fn tune_skips_a_variant_that_crashes() {
     let output = home.tune("1000").env("CLREEL_KERNELS", &kernels.0).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let trials = trials(&json(&output));
-    let scalar: Vec<_> = trials.iter().filter(|trial| trial["variant"] == "scalar").collect();
+    let scalar: Vec<_> = trials.iter().filter(|trial| trial["id"] == "scalar").collect();
     assert_eq!(scalar.len(), 1);
-    assert!(scalar[0]["status"] == "failed", "{}", scalar[0]);
+    assert!(has_status(scalar[0], "failed"), "{}", scalar[0]);
     assert!(scalar[0]["reason"].as_str().unwrap().contains("crashed in the sandbox"), "{}", scalar[0]);
-    assert!(trials.iter().any(|trial| trial["variant"] == "vector" && trial["status"] == "kept"));
+    assert!(trials.iter().any(|trial| trial["id"] == "vector" && has_status(trial, "kept")));
 }
 
 /// A peak kernel that cannot run gives a message, and its own numbers are missing.
@@ -535,9 +535,12 @@ fn tune_continues_without_a_broken_peak_kernel() {
     assert_eq!(output.status.code(), Some(0), "{stderr}");
     assert!(stderr.contains("vector_add/limit.cl"), "{stderr}");
     let report = json(&output);
-    assert!(report["runs"][0]["limit_ms"].is_null(), "{report}");
-    let is_final = |trial: &Value| ["finalist", "kept"].iter().any(|status| trial["status"] == *status);
+    assert!(report["devices"][0]["runs"][0]["peaks"][0]["wall_ms"].is_null(), "{report}");
+    let is_final = |trial: &Value| ["finalist", "kept"].iter().any(|status| has_status(trial, status));
     let best: Vec<_> = trials(&report).into_iter().filter(is_final).collect();
     assert!(best.len() >= 2);
-    assert!(best.iter().all(|trial| trial["ms"].is_number() && trial["percent_of_limit"].is_null()));
+    assert!(
+        best.iter()
+            .all(|trial| trial["trial"]["ms"].is_number() && trial["trial"]["percent_of_peak"].is_null())
+    );
 }

@@ -44,7 +44,8 @@ fn every_variant_of_the_reduction_is_right_and_timed() {
     assert_eq!(blocks, [16, 32, 64]);
     for run in runs(&report) {
         assert_eq!((&run["case"]["width"], &run["case"]["height"]), (&333.into(), &217.into()));
-        assert_eq!((&run["limit"], &run["limit_ms"]["n"]), (&"plain read".into(), &2.into()));
+        let peak = &run["peaks"][0];
+        assert_eq!((&peak["id"], &peak["device_ms"]["n"]), (&"plain read".into(), &2.into()));
         let rows = rows(&run);
         assert_eq!(rows.iter().map(|row| row["id"].as_str().unwrap()).collect::<Vec<_>>(), ids);
         for row in rows {

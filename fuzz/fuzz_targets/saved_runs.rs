@@ -9,8 +9,8 @@ use std::path::PathBuf;
 
 use ladder::compare::compare;
 use ladder::ratio_chart;
-use ladder::saved::Saved;
-use ladders::type_conversions::saved::{Saved as SavedConformance, changes};
+use ladder::results::Report;
+use ladders::type_conversions::saved::{Saved, changes};
 use libfuzzer_sys::fuzz_target;
 
 /// Returns a file in memory with these contents.
@@ -28,11 +28,11 @@ fn memory_file(contents: &[u8]) -> File {
 fuzz_target!(|contents: &[u8]| {
     let file = memory_file(contents);
     let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
-    if let Ok(saved) = Saved::read(&path) {
+    if let Ok(saved) = Report::read(&path) {
         let rows = compare(&saved, &saved);
         let _ = (saved.describe(), ratio_chart::svg("before", &[("after", &rows)]));
     }
-    if let Ok(saved) = SavedConformance::read(&path) {
+    if let Ok(saved) = Saved::read(&path) {
         let _ = (saved.depth(), saved.widths());
         let _ = changes(&saved, &saved);
     }

@@ -15,23 +15,19 @@ mod table;
 mod whole_frames;
 mod why;
 
-use std::path::Path;
-
 use crate::cli::live::LiveRun;
 use crate::cli::{BenchArgs, deduplicate, exit, selected_devices, usage, working_devices};
 use base::error::{Error, Result};
 use base::save;
 use ladder::BackEnd;
 use ladder::rounds::BenchOptions;
-use ladder::rows::{Case, CaseRun};
-use ladder::saved::Metadata;
-use opencl::cl::{Device, DeviceInfo};
+use opencl::cl::Device;
 use opencl::sandbox;
 use opencl::sources::Sources;
 
 pub(super) use box_filter::run as box_filter;
 pub(super) use generic::run as generic;
-use results::{DeviceResults, Input, Results};
+use results::Results;
 
 /// The value of `--variant` that selects all variants.
 const ALL: &str = "all";
@@ -86,44 +82,11 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8> {
     args.ladder.ladder.bench(args)
 }
 
-/// Starts the progress bar and the collection of results for `variants` variants in each of `cases` on each device.
-fn start(
-    args: &BenchArgs,
-    input: Input,
-    cases: Vec<Case>,
-    devices: &[Option<Device>],
-    variants: usize,
-) -> LiveRun<Results> {
-    let steps = devices.len() * cases.len() * (variants * args.kernels.len().max(1) + args.frames as usize);
-    let devices = devices.iter().map(|device| DeviceResults::new(device.as_ref())).collect();
-    let metadata = Metadata::now(concat!("clreel ", env!("CARGO_PKG_VERSION")));
-    let results = Results {
-        json: args.json,
-        live: args.live,
-        chart: args.chart.clone(),
-        roofline: args.roofline.clone(),
-        save: args.save.clone(),
-        folders: if args.kernels.len() > 1 { args.kernels.clone() } else { Vec::new() },
-        threshold: args.threshold.unwrap_or_default(),
-        rounds: args.frames,
-        ..Results::new(metadata, input, cases, devices)
-    };
+/// Starts the progress bar and the collection of results for `variants` variants in each case on each device.
+fn start(results: Results, variants: usize) -> LiveRun<Results> {
+    let (args, runs) = (&results.args, results.devices.len() * results.cases.len());
+    let steps = runs * (variants * args.kernels.len().max(1) + args.frames as usize);
     LiveRun::start(results, steps)
-}
-
-/// Saves results that another command has measured on a device with generated data of a ladder.
-pub(super) fn save_runs(
-    path: &Path,
-    metadata: &Metadata,
-    ladder: &'static str,
-    device: &DeviceInfo,
-    runs: &[CaseRun],
-    interrupted: Option<&str>,
-) -> Result<()> {
-    let runs = runs.iter().cloned().enumerate().collect();
-    let device = DeviceResults { device: Some(device.clone()), runs, ..DeviceResults::new(None) };
-    let results = Results::new(metadata.clone(), Input::Generated(ladder), Vec::new(), vec![device]);
-    report::save(&results, path, interrupted)
 }
 
 /// Returns true if the benchmark should go on: false only if `--fail-fast` is set and a variant has failed or differs from the

@@ -16,7 +16,7 @@ use base::stderr::print_message;
 use base::{exit, save};
 use ladder::compare::{Comparison, compare};
 use ladder::ratio_chart;
-use ladder::saved::{Saved, kind_of};
+use ladder::results::{Report, kind_of};
 use ladders::type_conversions::saved::Saved as SavedConformance;
 
 /// The kind of the saved results of `clreel conformance`.
@@ -63,7 +63,7 @@ struct ResultComparison {
 pub(super) fn run(args: &CompareArgs) -> Result<u8> {
     let kinds = args.files.iter().map(|file| kind_of(file)).collect::<Result<Vec<_>>>()?;
     if kinds.iter().any(|kind| kind.as_deref() != Some(CONFORMANCE)) {
-        let saved = args.files.iter().map(|file| Saved::read(file)).collect::<Result<Vec<_>>>()?;
+        let saved = args.files.iter().map(|file| Report::read(file)).collect::<Result<Vec<_>>>()?;
         return compare_benchmarks(args, &saved);
     }
     if args.markdown || args.csv || args.chart.is_some() || args.require_all {
@@ -77,9 +77,9 @@ pub(super) fn run(args: &CompareArgs) -> Result<u8> {
 }
 
 /// Compares results of benchmarks with the first one; returns the exit code.
-fn compare_benchmarks(args: &CompareArgs, saved: &[Saved]) -> Result<u8> {
+fn compare_benchmarks(args: &CompareArgs, saved: &[Report]) -> Result<u8> {
     let Some((first, others)) = saved.split_first() else { return Ok(exit::USAGE) };
-    let compared = |other: &Saved| ResultComparison {
+    let compared = |other: &Report| ResultComparison {
         titles: [first.describe(), other.describe()],
         rows: compare(first, other),
     };

@@ -13,9 +13,9 @@ use opencl::cards;
 use opencl::cl::{DeviceInfo, UNNAMED, list_devices, no_device};
 use opencl::drivers::{self, Driver, Verdict};
 
-/// A device in the JSON of `clreel devices` and `clreel bench`.
+/// A device in the JSON of `clreel devices`.
 #[derive(Serialize)]
-pub(crate) struct DeviceEntry {
+struct DeviceEntry {
     #[serde(flatten)]
     info: DeviceInfo,
     sharing: &'static str,
@@ -23,8 +23,7 @@ pub(crate) struct DeviceEntry {
 }
 
 impl DeviceEntry {
-    /// Creates the entry of a device.
-    pub(crate) fn new(info: &DeviceInfo, sharing: &Sharing) -> Self {
+    fn new(info: &DeviceInfo, sharing: &Sharing) -> Self {
         let sharing_reason = sharing.reason().to_owned();
         Self { info: info.clone(), sharing: sharing.name(), sharing_reason }
     }

@@ -3,10 +3,6 @@
 
 mod report;
 
-use std::path::PathBuf;
-
-use crate::cli::bench;
-use crate::cli::devices::DeviceEntry;
 use crate::cli::ladders::{selected_cases, size_option_ids};
 use crate::cli::live::{LiveResults, LiveRun};
 use crate::cli::output::{print_json, print_line};
@@ -18,20 +14,19 @@ use base::stderr::print_message;
 use base::timing::Noise;
 use base::timing::noise;
 use box_filter::BoxFilter;
-use box_filter::tuned::RADIUS_RANGES;
+use box_filter::tuned::{RADIUS_RANGES, radius_range};
 use engine::sharing::Sharing;
 use ladder::cache::{self, Cache, Entry};
 use ladder::config::{Config, Tunable};
-use ladder::rows::CaseRun;
+use ladder::results::{DeviceReport, Metadata, Report};
 use ladder::runner::{Ladder, LadderRunner, cache_class};
-use ladder::saved::Metadata;
 use ladder::trial::Child;
 use ladder::tune::{self as searching, SearchObserver, Trial, max_trials};
 use opencl::cl::{ClContext, DeviceInfo, select_device};
 use opencl::sources::Sources;
 use opencl::watch::{self, WorkGuard};
 
-use report::{Report, Run, Target, TrialEntry, print_run};
+use report::{Run, Target, TrialRow, print_run};
 
 /// Tunes the box filter; returns the exit code: 3 if the output of a configuration differs from the reference.
 ///
@@ -52,13 +47,17 @@ pub(super) fn box_filter(args: &TuneArgs) -> Result<u8> {
         .iter()
         .flat_map(|&size| {
             let ladder = move || BoxFilter::on_noise(size);
-            radii.iter().map(move |&radius| (ladder(), ladder().case(radius), Target::pictures(size, radius)))
+            radii.iter().map(move |&radius| (ladder(), radius, ladder().case(radius)))
         })
         .collect();
-    let targets = all.iter().map(|(.., target)| target.clone()).collect();
-    let cases: Vec<_> = all.iter().map(|(ladder, case, _)| (ladder, case)).collect();
+    let target = |(ladder, radius, case): &(_, u32, _)| {
+        let (first, last) = radius_range(*radius);
+        Target::new(ladder, case, Some(format!("{first} to {last}")))
+    };
+    let targets = all.iter().map(target).collect();
+    let cases: Vec<_> = all.iter().map(|(ladder, _, case)| (ladder, case)).collect();
     cases.iter().try_for_each(|(ladder, case)| require(ladder.describe(case).memory))?;
-    search_all(args, None, &cl, targets, &cases)
+    search_all(args, &cl, targets, &cases)
 }
 
 /// Tunes a ladder other than the box filter; returns as [`box_filter()`] does.
@@ -71,16 +70,15 @@ pub(super) fn generic<L: Ladder>(ladder: &L, args: &TuneArgs) -> Result<u8> {
         Err(why) => return Ok(usage("tune", &why)),
     };
     let (_watched, cl) = device(args)?;
-    let targets = cases.iter().map(|case| Target::case(ladder, case)).collect();
+    let targets = cases.iter().map(|case| Target::new(ladder, case, None)).collect();
     let cases: Vec<_> = cases.iter().map(|case| (ladder, case)).collect();
-    search_all(args, Some(L::INFO.name), &cl, targets, &cases)
+    search_all(args, &cl, targets, &cases)
 }
 
 /// Tunes a ladder for each of `cases`, which `targets` describe in the same order; stores the results in the cache and prints
-/// all of them. `name` is `None` for the box filter. Returns the exit code.
+/// all of them. Returns the exit code.
 fn search_all<L: Ladder>(
     args: &TuneArgs,
-    name: Option<&'static str>,
     cl: &ClContext,
     targets: Vec<Target>,
     cases: &[(&L, &L::Case)],
@@ -89,14 +87,12 @@ fn search_all<L: Ladder>(
     let configs = |(ladder, case): &(&L, &L::Case)| searching::initial_configs(*ladder, info, case);
     let max_trials = cases.iter().map(|case| max_trials(&configs(case))).max().unwrap_or(0);
     let results = Results {
-        json: args.json,
-        ladder: name,
+        args: args.clone(),
+        ladder: L::INFO.name,
         device: info.clone(),
         runs: Vec::new(),
         current: None,
         total: targets.len(),
-        save: args.save.clone(),
-        finals: Vec::new(),
         metadata: Metadata::now(concat!("clreel ", env!("CARGO_PKG_VERSION"))),
     };
     let live = LiveRun::start(results, targets.len() * max_trials);
@@ -113,8 +109,7 @@ fn search_all<L: Ladder>(
             live.skip_to((n + 1) * max_trials);
             let mut results = live.results();
             results.current = None;
-            results.runs.push(Run::new(target, &found));
-            results.finals.push(found.case_run(&runner, case));
+            results.runs.push(Run::new(target, &found, found.case_run(&runner, case)));
             drop(results);
             // Stored after each search, so that an interruption loses only the current one; loaded each time, because other
             // processes may have stored results meanwhile.
@@ -123,7 +118,7 @@ fn search_all<L: Ladder>(
                 known.as_ref().is_some_and(|known| entries.iter().any(|entry| entry.same_search(known)))
             };
             if let Some(earlier) = searched.iter().rposition(|known| same(&known)) {
-                let (now, before) = (&target.short, &targets[earlier].short);
+                let (now, before) = (&target.case.short, &targets[earlier].case.short);
                 print_message(format_args!(
                     "The result at {now} replaces the one at {before}: both are of the same class."
                 ));
@@ -138,7 +133,8 @@ fn search_all<L: Ladder>(
     let ended = search_each();
     let results = live.finish()?;
     ended?;
-    let wrong = results.runs.iter().flat_map(|run| &run.trials).any(|trial| trial.status == "mismatch");
+    let wrong =
+        results.runs.iter().flat_map(|run| &run.trials).any(|trial| trial.tuning.status == "mismatch");
     Ok(if wrong { exit::MISMATCH } else { exit::DONE })
 }
 
@@ -152,21 +148,34 @@ fn device(args: &TuneArgs) -> Result<(WorkGuard, ClContext)> {
     ClContext::new(&device, Sources::from_environment()).map(|cl| (watched, cl))
 }
 
-/// The results of all searches so far, and the options for printing them.
+/// The results of all searches so far.
 struct Results {
-    json: bool,
-    ladder: Option<&'static str>,
+    args: TuneArgs,
+    ladder: &'static str,
     device: DeviceInfo,
     runs: Vec<Run>,
     /// The trials of the search in progress, if there is one.
     current: Option<Run>,
     /// Number of all searches, including those still to be made.
     total: usize,
-    /// The path of the JSON file to write, if `--save` is set.
-    save: Option<PathBuf>,
-    /// The final runs of each search, to be saved.
-    finals: Vec<CaseRun>,
     metadata: Metadata,
+}
+
+impl Results {
+    /// Reports all searches, with samples the completed ones only; `interrupted` is a sentence about what is missing.
+    fn report(&self, interrupted: Option<&str>, has_samples: bool) -> Report {
+        let sharing = Sharing::copy("tune opens no window; `clreel devices` tests sharing");
+        let runs = self.runs.iter().chain(self.current.iter().filter(|_| !has_samples));
+        let device = DeviceReport {
+            runs: runs.map(|run| run.report(has_samples)).collect(),
+            ..DeviceReport::new(Some(&self.device), (sharing.name(), sharing.reason()))
+        };
+        Report {
+            interrupted: interrupted.map(str::to_owned),
+            devices: vec![device],
+            ..Report::new(self.metadata.clone(), self.ladder)
+        }
+    }
 }
 
 /// The observer of a search: stores the trials, and advances the progress bar.
@@ -178,7 +187,7 @@ struct ProgressObserver<'a> {
 impl<C: Tunable> SearchObserver<C> for ProgressObserver<'_> {
     /// Advances the progress bar, and stores the trials so far.
     fn begin_trial(&mut self, variant: &'static str, config: &Config<C>, trials: &[Trial<C>]) {
-        self.live.next_step(&format!("{variant} {config}, {}", self.target.short));
+        self.live.next_step(&format!("{variant} {config}, {}", self.target.case.short));
         self.live.results().current = Some(Run::in_progress(self.target, trials));
     }
 
@@ -192,20 +201,11 @@ impl LiveResults for Results {
     /// Prints the results of all searches, as JSON or as tables, and saves the final runs.
     fn print(&self, interrupted: Option<&str>) -> Result<()> {
         // The results are printed even if the file cannot be written, and vice versa.
-        let saved = self.save.as_ref().map_or(Ok(()), |path| {
-            let (device, ladder) = (&self.device, self.ladder.unwrap_or(BoxFilter::INFO.name));
-            bench::save_runs(path, &self.metadata, ladder, device, &self.finals, interrupted)
-        });
+        let report = |has_samples| self.report(interrupted, has_samples);
+        let saved = self.args.save.as_ref().map_or(Ok(()), |path| report(true).save(path));
         let runs = || self.runs.iter().chain(&self.current);
-        if self.json {
-            let sharing = Sharing::copy("tune opens no window; `clreel devices` tests sharing");
-            print_json(&Report {
-                schema: 1,
-                ladder: self.ladder,
-                device: DeviceEntry::new(&self.device, &sharing),
-                interrupted: interrupted.map(str::to_owned),
-                runs: runs().map(Run::entry).collect(),
-            })?;
+        if self.args.json {
+            print_json(&report(false))?;
         } else {
             runs().try_for_each(|run| print_run(&self.device.name, run))?;
             // Once: it is the same for all cases.
@@ -215,11 +215,11 @@ impl LiveResults for Results {
         }
         let mut rows: Vec<(String, Option<Noise>)> = Vec::new();
         for run in runs() {
-            let Target { short, peak, .. } = &run.target;
-            let timed = run.trials.iter().filter(|t| t.ms.is_some());
-            let name = |t: &TrialEntry| format!("{} {}, {short}", t.variant, t.configuration);
-            rows.extend(timed.map(|t| (name(t), t.noisy.0)));
-            rows.extend(run.peak.as_ref().map(|_| (format!("{peak}, {short}"), run.peak_noise())));
+            let (short, peak) = (&run.target.case.short, run.target.peak());
+            let timed = run.trials.iter().filter(|t| t.tuning.ms.is_some());
+            let name = |t: &TrialRow| format!("{} {}, {short}", t.variant, t.configuration);
+            rows.extend(timed.map(|t| (name(t), t.noise)));
+            rows.extend(run.peak().map(|measured| (format!("{peak}, {short}"), measured.noise())));
         }
         if let Some(noisy) = noise::summary(&rows) {
             print_message(&noisy);
@@ -233,7 +233,7 @@ impl LiveResults for Results {
         let current = match &self.current {
             Some(run) => format!(
                 " The search at {} stopped after {} configurations and is not saved.",
-                run.target.short,
+                run.target.case.short,
                 run.trials.len()
             ),
             None => String::new(),

@@ -23,6 +23,22 @@ pub fn rows(report: &Value) -> Vec<Value> {
     runs.flat_map(|run| run["variants"].as_array().unwrap().clone()).collect()
 }
 
+/// Returns the rows of the conversions to RGBA on a device.
+pub fn conversions(device: &Value) -> Vec<Value> {
+    let runs = device["runs"].as_array().unwrap().iter().filter(|run| run["title"] == "conversions");
+    runs.flat_map(|run| run["variants"].as_array().unwrap().clone()).collect()
+}
+
+/// Returns the trials of the first case that `tune` has searched.
+pub fn trials(report: &Value) -> Vec<Value> {
+    report["devices"][0]["runs"][0]["variants"].as_array().unwrap().clone()
+}
+
+/// Returns true if a trial has this status.
+pub fn has_status(trial: &Value, status: &str) -> bool {
+    trial["trial"]["status"] == status
+}
+
 /// A folder with a modified kernel file; removed when dropped.
 pub struct Kernels(pub Folder);
 

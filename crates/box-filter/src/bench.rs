@@ -462,9 +462,8 @@ impl Ladder for BoxFilter<'_> {
     const INFO: LadderInfo = LadderInfo {
         name: "box_filter",
         peaks: &[
-            PeakKernel { key: "copy", name: "copy", note: None, computes: false },
+            PeakKernel { name: "copy", note: None, computes: false },
             PeakKernel {
-                key: "planes_copy",
                 name: "copy of planes",
                 note: Some(
                     "planar: the same frames as planes of 4:2:0, with its own reference and its own copy",
@@ -515,7 +514,7 @@ impl Ladder for BoxFilter<'_> {
             input_count: pictures,
             // The smallest size checks large radii however slow the machine is.
             max_check_run_ms: (is_other && case.size != RADII_SIZES[0]).then_some(OTHER_RADIUS_MS),
-            json: json!({ "radius": radius }),
+            json: json!({ "width": width, "height": height, "radius": radius }),
             class: class.as_str(),
             cache_class: Some(tuned::cache_class(class, radius)),
             is_frame: true,

@@ -9,11 +9,11 @@ mod places;
 
 use std::collections::HashMap;
 
-use super::saved::{Saved, SavedCase, SavedDevice};
+use super::results::{DeviceReport, Report, RunReport};
 use base::timing::noise::MAX_OTHERS;
 use base::timing::ratio::{MIN_SAMPLES, NoInterval, of_medians};
 use base::timing::{Precision, Ratio, Series, Verdict, believed};
-use places::{Index, Place, RowOrPeak, places};
+use places::{Index, Place, places};
 
 /// The largest difference of the mean clock speeds of two results, relative to the faster one, at which times are comparable.
 const MAX_CLOCK_CHANGE: f64 = 0.05;
@@ -118,26 +118,26 @@ impl Comparison {
 }
 
 /// Compares each row of `after` with that of `before`. Rows with times that only `before` has follow.
-pub fn compare(before: &Saved, after: &Saved) -> Vec<Comparison> {
+pub fn compare(before: &Report, after: &Report) -> Vec<Comparison> {
     let (earlier, later) = (places(before), places(after));
     let index = Index::new(before, &earlier);
     let mut is_found = vec![false; earlier.len()];
     let mut controls = Controls::default();
-    let mut same: HashMap<*const SavedDevice, Vec<usize>> = HashMap::new();
+    let mut same: HashMap<*const DeviceReport, Vec<usize>> = HashMap::new();
     let mut comparisons = Vec::new();
     for now in &later {
         let name = now.name();
         let same = same.entry(std::ptr::from_ref(now.device)).or_insert_with(|| {
-            let devices = before.devices().iter().enumerate();
-            let is_same = |then: &SavedDevice| device_difference(before, after, then, now.device).is_none();
+            let devices = before.devices.iter().enumerate();
+            let is_same = |then: &DeviceReport| device_difference(before, after, then, now.device).is_none();
             devices.filter(|(_, then)| is_same(then)).map(|(at, _)| at).collect()
         });
         let Some(at) = index.find(&name, now, same) else { continue };
         let then = &earlier[at];
-        is_found[at] |= then.case.title == now.case.title;
+        is_found[at] |= then.run.title == now.run.title;
         comparisons.push(Comparison {
-            device: now.device.name.clone(),
-            case: now.case.title.clone(),
+            device: now.device.text("name").to_owned(),
+            case: now.run.title.clone(),
             row: name,
             times: [then.times(), now.times()],
             result: compare_rows((before, after), then, now, &mut controls),
@@ -147,8 +147,8 @@ pub fn compare(before: &Saved, after: &Saved) -> Vec<Comparison> {
     let gone = index.visible().filter(|at| !is_found[*at]).map(|at| &earlier[at]);
     comparisons.extend(gone.filter_map(|then| {
         Some(Comparison {
-            device: then.device.name.clone(),
-            case: then.case.title.clone(),
+            device: then.device.text("name").to_owned(),
+            case: then.run.title.clone(),
             row: then.name(),
             times: [Some(then.times()?), None],
             result: Err(NoVerdict {
@@ -162,12 +162,17 @@ pub fn compare(before: &Saved, after: &Saved) -> Vec<Comparison> {
 }
 
 /// Returns true if the processor is the device, or computes without one.
-fn on_processor(device: &SavedDevice) -> bool {
-    ["cpu", ""].contains(&device.kind.as_str())
+fn on_processor(device: &DeviceReport) -> bool {
+    ["cpu", ""].contains(&device.text("type"))
 }
 
 /// Returns in what two devices differ; `None` if they are the same one. The driver may differ: that is what is compared then.
-fn device_difference(before: &Saved, after: &Saved, then: &SavedDevice, now: &SavedDevice) -> Option<String> {
+fn device_difference(
+    before: &Report,
+    after: &Report,
+    then: &DeviceReport,
+    now: &DeviceReport,
+) -> Option<String> {
     let differs =
         |what: &str, then: &str, now: &str| (then != now).then(|| format!("{what}'{then}' and '{now}'"));
     let (host, other) = (&before.metadata.host, &after.metadata.host);
@@ -179,8 +184,8 @@ fn device_difference(before: &Saved, after: &Saved, then: &SavedDevice, now: &Sa
         let (then, now) = (host.processors, other.processors);
         (is_on_processor && then != now).then(|| format!("{then} and {now} processors"))
     };
-    differs("", &then.name, &now.name)
-        .or_else(|| differs("platform ", &then.platform, &now.platform))
+    differs("", then.text("name"), now.text("name"))
+        .or_else(|| differs("platform ", then.text("platform"), now.text("platform")))
         .or_else(processor)
         .or_else(count)
 }
@@ -200,12 +205,12 @@ fn load_factor(others: [f64; 2]) -> f64 {
 /// The changes of the peak kernels between two results, by the addresses of the cases and the clock: those of a case apply to all of
 /// its rows.
 #[derive(Default)]
-struct Controls(HashMap<(*const SavedCase, *const SavedCase, &'static str), Option<f64>>);
+struct Controls(HashMap<(*const RunReport, *const RunReport, &'static str), Option<f64>>);
 
 impl Controls {
     /// Returns the ratio of the times of the peak kernels of two cases; `None` if one has none by this clock.
     fn ratio(&mut self, then: &Place<'_>, now: &Place<'_>, clock: &'static str) -> Option<f64> {
-        let key = (std::ptr::from_ref(then.case), std::ptr::from_ref(now.case), clock);
+        let key = (std::ptr::from_ref(then.run), std::ptr::from_ref(now.run), clock);
         *self.0.entry(key).or_insert_with(|| of_medians(&then.control(clock)?, &now.control(clock)?))
     }
 }
@@ -215,18 +220,17 @@ impl Controls {
 /// # Errors
 /// Returns the reason why there is no verdict.
 fn compare_rows(
-    (before, after): (&Saved, &Saved),
+    (before, after): (&Report, &Report),
     then: &Place<'_>,
     now: &Place<'_>,
     controls: &mut Controls,
 ) -> Result<Compared, NoVerdict> {
     let not_comparable = |reason: String| NoVerdict { kind: NoVerdictKind::NotComparable, reason };
     require_same_work((before, after), then, now).map_err(not_comparable)?;
-    let sample = |place: &Place<'_>, when: &str| {
-        let none = || format!("no samples in the {when} result; `clreel bench --save` writes them");
-        place.samples().ok_or_else(|| not_comparable(none()))
-    };
-    let [first, second] = [sample(then, "earlier")?, sample(now, "later")?];
+    let none =
+        |when| not_comparable(format!("no samples in the {when} result; `clreel bench --save` writes them"));
+    let first = then.row.samples.as_ref().ok_or_else(|| none("earlier"))?;
+    let second = now.row.samples.as_ref().ok_or_else(|| none("later"))?;
     let times = [first.times(), second.times()];
     if times.iter().flatten().any(|ms| *ms <= 0.0) {
         return Err(not_comparable("samples that are no times".to_owned()));
@@ -238,7 +242,7 @@ fn compare_rows(
         return Err(not_comparable(format!("other clock: {} and {}", first.clock(), second.clock())));
     }
     if let [Some(mhz), Some(other)] =
-        [then, now].map(|place| place.case.clock_mhz.as_ref().map(|clock| clock.mean))
+        [then, now].map(|place| place.control_run().clock_mhz.as_ref().map(|clock| clock.mean))
         && (mhz - other).abs() > MAX_CLOCK_CHANGE * mhz.max(other)
     {
         return Err(not_comparable(format!("other clock speed: {mhz:.0} and {other:.0} MHz")));
@@ -263,11 +267,7 @@ fn compare_rows(
         true => ratio.widened_by(load_factor([then.others(), now.others()])),
         false => ratio,
     };
-    let kernel = |place: &Place<'_>| match place.row {
-        RowOrPeak::Row(row) => row.kernel.clone(),
-        RowOrPeak::Peak(_) => None,
-    };
-    let changed_kernel = kernel(then).zip(kernel(now)).map(|(then, now)| then != now);
+    let changed_kernel = then.row.kernel.as_ref().zip(now.row.kernel.as_ref()).map(|(then, now)| then != now);
     Ok(Compared { ratio, verdict: ratio.verdict(), changed_kernel })
 }
 
@@ -276,14 +276,14 @@ fn compare_rows(
 /// # Errors
 /// Returns in what they differ, or what they lack, as a clause.
 fn require_same_work(
-    (before, after): (&Saved, &Saved),
+    (before, after): (&Report, &Report),
     then: &Place<'_>,
     now: &Place<'_>,
 ) -> Result<(), String> {
-    let ((ladder, input), (other_ladder, other_input)) = (before.work(), after.work());
-    if ladder != other_ladder {
-        return Err("other ladder or kind of input".to_owned());
+    if before.ladder != after.ladder {
+        return Err(format!("other ladder: {} and {}", before.ladder, after.ladder));
     }
+    let (input, other_input) = (before.movie(), after.movie());
     if input != other_input {
         let text = |input: Option<(u32, u32, &std::ffi::OsStr)>| {
             input.map_or_else(
@@ -293,18 +293,16 @@ fn require_same_work(
         };
         return Err(format!("other input: {} and {}", text(input), text(other_input)));
     }
-    if then.case.title != now.case.title {
-        return Err(format!("other case: {} and {}", then.case.title, now.case.title));
+    if then.run.title != now.run.title {
+        return Err(format!("other case: {} and {}", then.run.title, now.run.title));
     }
-    for (place, when) in [(then, "earlier"), (now, "later")] {
-        if let RowOrPeak::Row(row) = place.row {
-            let why = || row.reason.as_deref().and_then(|why| why.lines().next()).unwrap_or_default();
-            match row.outcome.as_str() {
-                "ok" if row.checked.is_empty() => return Err(format!("not verified in the {when} result")),
-                "ok" => {}
-                "mismatch" => return Err(format!("wrong output in the {when} result: {}", why())),
-                outcome => return Err(format!("{outcome} in the {when} result: {}", why())),
-            }
+    for (place, when) in [(then, "earlier"), (now, "later")].into_iter().filter(|(place, _)| !place.is_peak) {
+        let why = || place.row.reason.as_deref().and_then(|why| why.lines().next()).unwrap_or_default();
+        match place.row.outcome.as_str() {
+            "ok" if place.row.checked.is_empty() => return Err(format!("not verified in the {when} result")),
+            "ok" => {}
+            "mismatch" => return Err(format!("wrong output in the {when} result: {}", why())),
+            outcome => return Err(format!("{outcome} in the {when} result: {}", why())),
         }
     }
     Ok(())

@@ -1,7 +1,6 @@
 //! Tests of the comparison of saved results: verdicts, and unlike work that is refused.
 
 use super::*;
-use crate::saved::{KIND, SCHEMA};
 use base::random::Xorshift;
 use serde_json::{Value, json};
 
@@ -15,13 +14,14 @@ fn samples(ms: f64, seed: u32) -> Vec<f64> {
 fn result(ms: f64, peak_ms: f64, seed: u32) -> Value {
     let of = |ms, seed| json!({ "device_ms": samples(ms, seed), "dispatch_ms": null, "wall_ms": samples(ms, seed) });
     json!({
-        "schema": SCHEMA, "kind": KIND, "program": "clreel 1.0.0", "date": "2026-11-27T10:28:09Z",
+        "schema": 2, "kind": "bench", "program": "clreel 1.0.0", "date": "2026-11-27T10:28:09Z",
         "host": { "name": "here", "system": "Linux 6", "processor": "P", "processors": 2 },
-        "ladder": null, "input": { "file": "/a/clip.mp4", "width": 64, "height": 48 },
+        "ladder": "filter", "input": { "file": "/a/clip.mp4", "width": 64, "height": 48 },
         "devices": [{
             "name": "D", "platform": "P", "version": "3.0", "driver": "1", "type": "cpu",
             "runs": [{
-                "title": "n=7", "clock_mhz": { "mean": 1000.0 }, "limit_samples": of(peak_ms, seed + 1),
+                "title": "n=7", "clock_mhz": { "mean": 1000.0 },
+                "peaks": [{ "id": "copy", "outcome": "ok", "samples": of(peak_ms, seed + 1) }],
                 "variants": [{
                     "id": "one", "outcome": "ok", "reason": null, "noisy": false, "others": 0.01,
                     "samples": of(ms, seed),
@@ -32,7 +32,7 @@ fn result(ms: f64, peak_ms: f64, seed: u32) -> Value {
     })
 }
 
-fn saved(value: &Value) -> Saved {
+fn saved(value: &Value) -> Report {
     serde_json::from_value(value.clone()).unwrap()
 }
 
@@ -63,7 +63,7 @@ fn rows_are_faster_slower_or_not_different() {
     }
     let all = compare(&saved(&before), &saved(&result(12.0, 1.2, 5)));
     assert_eq!(all.len(), 2, "the peak kernel is a row of its own");
-    assert_eq!(all[0].row, "(limit)");
+    assert_eq!(all[0].row, "(copy)");
     assert!(matches!(all[0].result.as_ref().unwrap().verdict, Verdict::NoDifferenceShown { .. }));
     let row = compare_one(&before, &before);
     assert!(row.times.iter().all(|times| !times.unwrap().is_noisy));
@@ -161,9 +161,9 @@ fn rows_that_the_later_result_lacks_are_gone() {
     assert_eq!(gone(&renamed, &before), [row("two")], "a new row is no row of the comparison");
     assert!(compare(&saved(&before), &saved(&renamed)).iter().all(|row| row.row != "two"));
     let other_case = with(&before, "/devices/0/runs/0/title", json!("n=8"));
-    assert_eq!(gone(&before, &other_case), [row("(limit)"), row("one")]);
+    assert_eq!(gone(&before, &other_case), [row("(copy)"), row("one")]);
     for path in ["/devices", "/devices/0/runs"] {
-        assert_eq!(gone(&before, &with(&before, path, json!([]))), [row("(limit)"), row("one")], "{path}");
+        assert_eq!(gone(&before, &with(&before, path, json!([]))), [row("(copy)"), row("one")], "{path}");
     }
     // A row without times is there, and is missing: one that had none before is not.
     for (key, value) in [("outcome", json!("failed")), ("checked", json!([])), ("samples", Value::Null)] {
@@ -249,10 +249,10 @@ fn times_that_repeat_too_seldom_have_no_verdict_and_are_named() {
 }
 
 /// Reads this JSON as a file of saved results.
-fn read(value: &Value) -> Result<Saved, String> {
+fn read(value: &Value) -> Result<Report, String> {
     let path = std::env::temp_dir().join(format!("clreel-saved-{}.json", std::process::id()));
     std::fs::write(&path, value.to_string()).unwrap();
-    let read = Saved::read(&path).map_err(|error| error.why);
+    let read = Report::read(&path).map_err(|error| error.why);
     std::fs::remove_file(&path).unwrap();
     read
 }
@@ -261,17 +261,22 @@ fn read(value: &Value) -> Result<Saved, String> {
 #[test]
 fn files_of_too_many_rows_are_refused_before_they_are_grouped() {
     let mut many = result(10.0, 1.0, 1);
+    many["schema"] = json!(1);
     many["devices"][0]["whole_frames"] = (0..200_000).map(|n| json!({ "title": n.to_string() })).collect();
     assert!(read(&many).unwrap_err().contains("more than 5000 rows"));
+    // Nor does a document that is no object end the program.
+    for odd in [json!(["bench", 1]), json!({ "kind": "bench", "schema": 1, "devices": [7] })] {
+        assert!(read(&odd).is_err(), "{odd}");
+    }
 }
 
-/// The samples of a peak kernel are looked up by its name.
 #[test]
 fn each_peak_kernel_is_a_row() {
     let mut peaks = result(10.0, 1.0, 1);
     for n in 1..=3 {
         let times = json!({ "device_ms": null, "dispatch_ms": null, "wall_ms": vec![f64::from(n); 30] });
-        peaks["devices"][0]["runs"][0][format!("peak{n}_samples")] = times;
+        let all = peaks["devices"][0]["runs"][0]["peaks"].as_array_mut().unwrap();
+        all.push(json!({ "id": format!("peak{n}"), "outcome": "ok", "samples": times }));
     }
     let saved = read(&peaks).unwrap();
     let rows = compare(&saved, &saved);

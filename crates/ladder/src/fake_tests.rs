@@ -165,8 +165,8 @@ impl<const BUDGET: bool> Ladder for FakeLadder<BUDGET> {
     const INFO: LadderInfo = LadderInfo {
         name: "made",
         peaks: &[
-            PeakKernel { key: "first", name: "first", note: None, computes: false },
-            PeakKernel { key: "nobody's", name: "nobody's", note: None, computes: false },
+            PeakKernel { name: "first", note: None, computes: false },
+            PeakKernel { name: "nobody's", note: None, computes: false },
         ],
         inputs: &["noise"],
         check_budget_ms: if BUDGET { Some(250.0) } else { None },

@@ -1,6 +1,6 @@
 //! The benchmark harness of every ladder. A ladder is a set of variants, that is implementations of the same computation. The
 //! harness checks and times them ([`runner`], [`check`], [`measure`], [`rounds`]), tunes their parameters ([`tune`],
-//! [`cache`]), and holds the results for tables, charts and JSON ([`rows`], [`chart`]), and compares saved results ([`saved`], [`compare`]).
+//! [`cache`]), and holds the results for tables and charts ([`rows`], [`chart`]), and writes, reads and compares them as JSON ([`results`], [`compare`]).
 
 #![warn(missing_docs, unreachable_pub)]
 // Docs are built for all items (`./dev check`).
@@ -23,11 +23,11 @@ pub mod ladder_trial;
 pub mod measure;
 pub mod outcome;
 pub mod ratio_chart;
+pub mod results;
 pub mod roofline;
 pub mod rounds;
 pub mod rows;
 pub mod runner;
-pub mod saved;
 mod search;
 pub mod sizes;
 pub mod trial;

@@ -6,11 +6,10 @@
 use std::cell::RefCell;
 
 use super::outcome::{VariantResult, fail};
-use super::rows::{CaseRun, Row, Turn, not_timed};
+use super::rows::{CaseRun, Row, Turn, folder_letter, not_timed};
 use super::runner::{CaseBuffers, ComparedRun, Ladder, LadderRunner, PreparedVariant};
 use super::{BackEnd, Outcome};
 use crate::measure::{self, Sample, TaskResults, TimedTask};
-use crate::saved::folder_letter;
 use crate::variant::{Variant, Work};
 use base::error::Result;
 use base::timing::Series;

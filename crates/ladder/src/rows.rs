@@ -1,12 +1,12 @@
 //! The results of a benchmark as data: a [`CaseRun`] for each case, with peak kernels and rows. Tables, charts and JSON are made
 //! from these types alone, so they look the same for all ladders.
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{BackEnd, NOT_TIMED, Outcome};
 use crate::clock_speed::ClockSpeed;
 use crate::measure::{Measurement, TaskResults, TaskSamples};
-use crate::saved::KernelFile;
 use crate::work::KernelWork;
 use base::timing::{Ratio, number};
 use base::verify::{Accuracy, Checked};
@@ -45,12 +45,10 @@ pub enum Throughput {
 }
 
 /// Names and kind of a peak kernel: a kernel that moves the same bytes as the variants, or does the same operations, and nothing
-/// else, so that its speed is an upper bound. Files and JSON keys of peak kernels are called `limit`.
+/// else, so that its speed is an upper bound. Files of peak kernels are called `limit`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PeakKernel {
-    /// The prefix of the peak kernel's keys in JSON.
-    pub key: &'static str,
-    /// The name for people.
+    /// The name in tables and JSON.
     pub name: &'static str,
     /// A note for the rows that are compared with this peak kernel, if any.
     pub note: Option<&'static str>,
@@ -73,6 +71,20 @@ pub struct Entry {
     pub peak: Option<usize>,
     /// A description in JSON, for a row that is not a variant of the ladder, such as a library.
     pub extra: Option<Value>,
+}
+
+/// The kernel file of a variant.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelFile {
+    /// The path below `kernels/`.
+    pub file: String,
+    /// A hash of the text, with all includes.
+    pub hash: String,
+}
+
+/// Returns the letter that stands for a folder of kernels, by its index: A for the first one.
+pub fn folder_letter(index: usize) -> char {
+    char::from(b'A' + index.min(25) as u8)
 }
 
 /// The kernels that an automatic variant, such as `auto`, has chosen on a device.

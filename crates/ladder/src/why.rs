@@ -1,7 +1,7 @@
 //! Why a variant is as fast as it is: its rates, the shares that it reaches of what the device was measured to do, and sentences
 //! where numbers carry them. Nothing here knows a variant's name.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::rows::Row;
 use crate::work::{KernelWork, LaunchWork, WorkTotals};
@@ -11,7 +11,8 @@ use opencl::cl::{DeviceInfo, DeviceKind};
 use opencl::machine_code::KernelRegisters;
 
 /// The measured peaks of a device; `None` where that could not be measured.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct DevicePeaks {
     /// Bytes that a copy within the device's memory reads and writes, in GB/s.
     pub copy_gb_s: Option<f64>,

@@ -8,10 +8,10 @@
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Mul};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Elements that are moved between global memory, images included, and work-items.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transfer {
     /// The number of elements.
     pub elements: u64,

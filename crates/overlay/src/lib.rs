@@ -76,9 +76,7 @@ pub use kernels::{
     SpeedState, Subject, Verdict, Version, VersionDiff, VersionId, VersionResult, result_to_show,
 };
 pub use keys::{KEYS, KeyHelp, Topic};
-pub use lab::{
-    BOX_FILTER, Benchmark, BenchmarkDevice, BenchmarkFrame, Lab, LabCode, LabKernel, LabRow, LabRun,
-};
+pub use lab::{BOX_FILTER, Benchmark, BenchmarkDevice, BenchmarkFrame, Lab, LabCode, LabKernel};
 pub use open_panels::OpenPanels;
 pub use overlay::{Overlay, SavedState, zoom};
 pub use panel::Entry;

@@ -1,18 +1,13 @@
 //! Files that the window writes during playback: settings, saved pictures, and statistics.
 
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
-
-use serde_json::Value;
+use std::path::PathBuf;
 
 use super::Player;
 use crate::app::settings::Settings;
-use base::error::Result;
-use base::save;
 use base::stderr::print_message;
 use base::timing::log;
 use engine::stats::{self, ExportContext, TraceContext, UsedKernel, write_trace};
-use ladder::saved::Metadata;
+use ladder::results::{Metadata, Report};
 use opencl::cl::DeviceKind;
 
 /// This program, for the metadata of files.
@@ -52,14 +47,14 @@ impl Player<'_> {
         let (context, recorder) = (self.export_context(), self.cx.frames.recorder.clone());
         let (recorded, trace) = (log::copy(), self.trace_context());
         let lab = [("lab.json", self.lab.results()), ("bench.json", self.lab.report())];
-        let lab: Vec<(&str, Value)> =
+        let lab: Vec<(&str, Report)> =
             lab.into_iter().filter_map(|(ending, results)| Some((ending, results?))).collect();
         let endings: Vec<&str> =
             ["csv", "json", "trace.json"].into_iter().chain(lab.iter().map(|(ending, _)| *ending)).collect();
         let write = move |paths: &[PathBuf]| {
             let [csv, json, last, of_lab @ ..] = paths else { return Ok(()) };
             [csv, json].into_iter().try_for_each(|path| stats::export(path, &recorder, &context))?;
-            of_lab.iter().zip(&lab).try_for_each(|(path, (_, results))| save_json(path, results))?;
+            of_lab.iter().zip(&lab).try_for_each(|(path, (_, results))| results.save(path))?;
             recorded.map_or(Ok(()), |recorded| write_trace(last, &recorded, &trace))
         };
         let begun = self.saves.begin("stats", &endings, write, &self.cx.waker);
@@ -87,9 +82,9 @@ impl Player<'_> {
     }
 
     /// Saves results, if there are any, in a file with this name and a number.
-    fn save_results(&mut self, name: &'static str, results: Option<Value>) {
+    fn save_results(&mut self, name: &'static str, results: Option<Report>) {
         let Some(results) = results else { return };
-        let write = move |paths: &[PathBuf]| paths.iter().try_for_each(|path| save_json(path, &results));
+        let write = move |paths: &[PathBuf]| paths.iter().try_for_each(|path| results.save(path));
         let begun = self.saves.begin(name, &["json"], write, &self.cx.waker);
         self.cx.or_notify(begun);
     }
@@ -132,14 +127,6 @@ impl Player<'_> {
             unpaced: self.cx.args.unpaced,
         }
     }
-}
-
-/// Writes JSON to a file.
-fn save_json(path: &Path, value: &Value) -> Result<()> {
-    save::atomically(path, |out| {
-        serde_json::to_writer(&mut *out, value)?;
-        out.write_all(b"\n")
-    })
 }
 
 /// Returns the names of the files as a list for a message.

@@ -7,14 +7,13 @@ use std::ffi::OsString;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
-use serde_json::Value;
-
 use super::PlayerContext;
 use super::devices::Devices;
 use super::movies::Movies;
 use crate::app::lab::{self, LabRequest, Progress};
 use base::error::Error;
 use base::jobs::{Job, JobMessage};
+use ladder::results::Report;
 use overlay::{Benchmark, BenchmarkDevice, BenchmarkFrame, JobState, Lab, Wait};
 
 /// How long a closing window waits for the process that measures to exit.
@@ -29,12 +28,12 @@ pub(super) struct LabMeasurement {
     /// The name of the step of the measurement that waits for permission.
     next: Option<String>,
     /// The results of the ladder on the screen, as `clreel bench --save` writes them.
-    results: Option<Value>,
+    results: Option<Report>,
     shown: Lab,
     /// The index in the results of the box filter of the device that is being measured.
     benchmarked: Option<usize>,
     /// The results of the box filter on each device, in the format of `clreel bench --save`.
-    reports: Vec<Value>,
+    reports: Vec<Option<Report>>,
     code: code::CodeRequest,
 }
 
@@ -45,7 +44,7 @@ impl LabMeasurement {
     }
 
     /// Returns the results to save; `None` before the first ones.
-    pub(crate) fn results(&self) -> Option<Value> {
+    pub(crate) fn results(&self) -> Option<Report> {
         self.results.clone()
     }
 
@@ -75,27 +74,26 @@ impl LabMeasurement {
 
     /// Stores the results before the measurement's next step.
     fn take_progress(&mut self, progress: Progress) {
-        let Progress { steps, next, mut runs, report } = progress;
+        let Progress { steps, next, report } = progress;
         (self.shown.steps, self.next) = (steps, next);
+        let runs = report.devices.first().map_or(&[][..], |device| &device.runs);
         if let Some(index) = self.benchmarked {
             if let Some(to) = self.shown.benchmark.devices.get_mut(index) {
-                to.runs = runs;
+                to.runs = runs.to_vec();
             }
-            self.reports.resize(self.shown.benchmark.devices.len(), Value::Null);
-            self.reports[index] = report;
-        } else if !runs.is_empty() {
-            self.shown.run = runs.swap_remove(0);
+            self.reports.resize(self.shown.benchmark.devices.len(), None);
+            self.reports[index] = Some(report);
+        } else if let Some(run) = runs.first() {
+            self.shown.run = run.clone();
             self.results = Some(report);
         }
     }
 
     /// Returns the results of the box filter on all devices in the format of `clreel bench --save`; `None` if there are none.
-    pub(super) fn report(&self) -> Option<Value> {
-        let devices = |report: &Value| report["devices"].as_array().cloned().unwrap_or_default();
-        let all: Vec<Value> = self.reports.iter().flat_map(devices).collect();
-        let mut report = self.reports.iter().rev().find(|report| !report.is_null())?.clone();
-        report["devices"] = Value::Array(all);
-        Some(report)
+    pub(super) fn report(&self) -> Option<Report> {
+        let reports = || self.reports.iter().flatten();
+        let devices = reports().flat_map(|report| report.devices.clone()).collect();
+        Some(Report { devices, ..reports().next_back()?.clone() })
     }
 
     /// Takes the results that have arrived since the last call; returns true if there were some.
@@ -220,7 +218,7 @@ impl LabMeasurement {
         });
         benchmark.devices[index].runs.clear();
         if let Some(report) = self.reports.get_mut(index) {
-            *report = Value::Null;
+            *report = None;
         }
         self.benchmarked = Some(index);
     }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::results::{Input, ProgressObserver, Results};
+use super::results::{ProgressObserver, Results};
 use super::whole_frames::Client;
 use super::why;
 use super::{
@@ -19,6 +19,7 @@ use box_filter::trial::Trials;
 use box_filter::whole_frames::TestFrame;
 use box_filter::yuv_to_rgba::{self, Selection};
 use box_filter::{BoxFilter, Code, OWN_FILE, VariantId};
+use ladder::results::Input;
 use ladder::rounds;
 use ladder::runner::{Ladder as _, LadderRunner, describe_case};
 use ladder::trial::Child;
@@ -88,12 +89,18 @@ pub(in crate::cli) fn run(args: &BenchArgs) -> Result<u8> {
         Selection::All | Selection::Input => conversions::input(&file, size, args.references.get())?,
     };
 
-    let file_name = file.display().to_string();
-    let input = Input::Movie { file: file_name, size, frames: clip.frames.len(), at_s: args.at };
+    let input = Input {
+        file: file.display().to_string(),
+        width: size.0,
+        height: size.1,
+        frames: clip.frames.len(),
+        at_s: args.at,
+    };
     let ladder = BoxFilter::on_noise(size);
     let cases: Vec<_> = radii.iter().map(|radius| ladder.case(*radius)).collect();
     let named = cases.iter().map(|case| describe_case(&ladder, case)).collect();
-    let live = start(args, input, named, &devices, variants.len());
+    let results = Results { input: Some(input), ..Results::new(args, BoxFilter::INFO.name, named, &devices) };
+    let live = start(results, variants.len());
     let mut child = Child::new(BoxFilter::INFO.name, args.timeouts.kernel_timeout);
     let second_sources = second_sources(args)?;
     let mut second_child = Child::new(BoxFilter::INFO.name, args.timeouts.kernel_timeout);

@@ -2,46 +2,19 @@
 
 use std::path::Path;
 
-use serde::Serialize;
+use serde_json::json;
 
 use super::reasons::Reasons;
 use crate::cli::output::{print_line, table};
 use base::error::Result;
-use base::timing::noise::Noisy;
-use base::timing::{Series, believed};
+use base::timing::believed;
+use base::verify::Checked;
 use box_filter::yuv_to_rgba::{Input, Row};
-use ladder::Outcome;
 use ladder::measure::Measurement;
-use ladder::saved::Samples;
+use ladder::results::{RowReport, RunReport};
+use ladder::{BackEnd, NOT_TIMED, Outcome};
 use opencl::memory::Storage;
 use video::{References, read_frame_at};
-
-/// A conversion in the JSON report.
-#[derive(Serialize)]
-pub(super) struct Entry<'a> {
-    id: &'a str,
-    kernel: &'static str,
-    to: &'static str,
-    corrected: bool,
-    outcome: &'static str,
-    reason: Option<String>,
-    max_abs_diff: Option<u8>,
-    device_ms: Option<Series>,
-    dispatch_ms: Option<Series>,
-    wall_ms: Option<Series>,
-    noisy: Noisy,
-    /// The times of each run, if the results are saved.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    samples: Option<Samples>,
-    checked: CheckedEntry<'a>,
-}
-
-/// The pictures with which a conversion was compared, in the JSON report.
-#[derive(Serialize)]
-struct CheckedEntry<'a> {
-    sizes: &'a [(u32, u32)],
-    pictures: usize,
-}
 
 /// Reads the first frame of a movie, scaled to `size`, as input for the conversions; `None` if no kernel converts its format.
 ///
@@ -50,11 +23,6 @@ struct CheckedEntry<'a> {
 pub(super) fn input(file: &Path, size: (u32, u32), references: References) -> Result<Option<Input>> {
     let (frame, _) = read_frame_at(file, 0.0, references)?;
     Ok(Input::of(&frame.picture, size))
-}
-
-/// Returns the word for a row's outcome, such as `ok`.
-fn outcome_word(row: &Row) -> &'static str {
-    row.outcome.as_ref().err().map_or("ok", Outcome::word)
 }
 
 /// Returns the times of a row, if it was timed.
@@ -89,28 +57,46 @@ pub(super) fn times(rows: &[Row]) -> impl Iterator<Item = (String, &Measurement)
     rows.iter().filter_map(|row| Some((name(row), measurement(row)?)))
 }
 
-/// Converts a row to its entry in the JSON report, with the samples if `has_samples`.
-pub(super) fn entry(row: &Row, has_samples: bool) -> Entry<'_> {
-    let times = measurement(row);
-    Entry {
-        id: &row.id,
-        kernel: row.kernel,
-        to: destination(row),
-        corrected: row.corrected,
-        outcome: outcome_word(row),
-        reason: reason(row),
-        max_abs_diff: match &row.outcome {
-            Ok(_) => Some(0),
-            Err(Outcome::Mismatch(report)) => Some(report.max_abs_diff.ceil() as u8),
-            Err(_) => None,
-        },
-        device_ms: times.and_then(|m| m.device),
-        dispatch_ms: times.and_then(|m| m.dispatch),
-        wall_ms: times.and_then(|m| m.wall),
-        noisy: Noisy(times.and_then(Measurement::noise)),
-        samples: times.filter(|_| has_samples).map(Samples::of),
-        checked: CheckedEntry { sizes: &row.sizes, pictures: row.pictures },
-    }
+/// Reports the conversions as a case; `None` if there are none. The samples are included if `has_samples`.
+pub(super) fn report(rows: &[Row], has_samples: bool) -> Option<RunReport> {
+    let row = |row: &Row| {
+        let outcome = match &row.outcome {
+            Ok(Some(measured)) => Outcome::Ok(measured.clone()),
+            Ok(None) => Outcome::Skipped(NOT_TIMED.to_owned()),
+            Err(outcome) => outcome.clone(),
+        };
+        let report = RowReport::of_outcome(name(row), &outcome, has_samples);
+        let checked = Checked {
+            sizes: row.sizes.iter().map(|(width, height)| format!("{width}x{height}")).collect(),
+            inputs: vec![format!("{} pictures", row.pictures)],
+            ..Checked::default()
+        };
+        RowReport {
+            kind: Some(BackEnd::OpenCl.as_str().to_owned()),
+            outcome: row.outcome.as_ref().err().map_or("ok", Outcome::word).to_owned(),
+            reason: reason(row),
+            implementation: Some(json!({
+                "conversion": row.id,
+                "kernel": row.kernel,
+                "to": destination(row),
+                "corrected": row.corrected,
+                "pictures": row.pictures,
+            })),
+            max_error: match &row.outcome {
+                Ok(_) => Some(0.0),
+                Err(Outcome::Mismatch(report)) => Some(report.max_abs_diff),
+                Err(_) => None,
+            },
+            checked: row.outcome.is_ok().then_some(checked).into_iter().collect(),
+            ..report
+        }
+    };
+    (!rows.is_empty()).then(|| RunReport {
+        title: "conversions".to_owned(),
+        case: json!({ "conversions": "RGBA" }),
+        variants: rows.iter().map(row).collect(),
+        ..RunReport::default()
+    })
 }
 
 /// Prints a table of the rows with times, the number of exact conversions, and the reasons of failures.

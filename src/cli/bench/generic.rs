@@ -1,6 +1,6 @@
 //! `clreel bench --ladder NAME` for all ladders except the box filter.
 
-use super::results::{Input, ProgressObserver};
+use super::results::{ProgressObserver, Results};
 use super::{devices, measure_peaks, options, second_sources, selected_variants, should_continue, start};
 use crate::cli::ladders::selected_cases;
 use crate::cli::{BenchArgs, usage};
@@ -24,7 +24,7 @@ pub(in crate::cli) fn run<L: Ladder>(ladder: &L, args: &BenchArgs) -> Result<u8>
     };
     let devices = devices(args, variants.iter().map(|variant| variant.back_end()))?;
     let named = cases.iter().map(|case| describe_case(ladder, case)).collect();
-    let live = start(args, Input::Generated(L::INFO.name), named, &devices, variants.len());
+    let live = start(Results::new(args, L::INFO.name, named, &devices), variants.len());
     let sources = Sources::from_environment();
     let mut child = Child::new(L::INFO.name, args.timeouts.kernel_timeout);
     let second_sources = second_sources(args)?;

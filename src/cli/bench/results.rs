@@ -6,77 +6,52 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::{conversions, report, table, whole_frames};
-use crate::cli::exit;
 use crate::cli::live::{LiveResults, LiveRun};
+use crate::cli::output::print_json;
+use crate::cli::{BenchArgs, exit};
 use base::error::{Error, Result};
 use base::save;
 use base::stderr::print_message;
 use base::timing::{Noise, noise};
-use box_filter::BoxFilter;
 use box_filter::yuv_to_rgba;
 use ladder::chart;
 use ladder::measure::Measurement;
+use ladder::results::{Input, Metadata};
 use ladder::roofline::{self, Panel};
 use ladder::rounds::BenchObserver;
 use ladder::rows::{Case, CaseRun};
-use ladder::runner::Ladder as _;
-use ladder::saved::Metadata;
 use ladder::why::DevicePeaks;
 use ladder::{NOT_TIMED, Outcome};
 use opencl::cl::{Device, DeviceInfo};
 
-/// The input of a benchmark.
-pub(super) enum Input {
-    /// `frames` frames of a movie from its beginning, or the one at the time `at_s`, scaled to `size`.
-    Movie { file: String, size: (u32, u32), frames: usize, at_s: Option<f64> },
-    /// Data that the ladder of this name generates.
-    Generated(&'static str),
-}
-
-/// The results of a benchmark so far, and the options for printing them.
+/// The results of a benchmark so far.
 pub(super) struct Results {
-    pub json: bool,
-    /// True if the window started this process and reads the results.
-    pub live: bool,
-    /// The path of the SVG chart to write, if `--chart` is set.
-    pub chart: Option<PathBuf>,
-    /// The path of the JSON file to write, if `--save` is set.
-    pub save: Option<PathBuf>,
+    pub args: BenchArgs,
     pub metadata: Metadata,
-    /// The folders of kernels, if two are compared.
-    pub folders: Vec<PathBuf>,
-    /// The accepted slowdown of the second folder's kernels in percent.
-    pub threshold: f64,
-    /// The path of the SVG with rooflines to write, if `--roofline` is set.
-    pub roofline: Option<PathBuf>,
-    pub input: Input,
-    pub rounds: u32,
+    /// The ladder's name.
+    pub ladder: &'static str,
+    /// The movie whose frames are filtered; `None` for generated data.
+    pub input: Option<Input>,
     pub cases: Vec<Case>,
     pub devices: Vec<DeviceResults>,
 }
 
 impl Results {
-    /// Creates results that are printed as a table and written to no file.
+    /// Creates the empty results of a ladder on generated data.
     pub(super) fn new(
-        metadata: Metadata,
-        input: Input,
+        args: &BenchArgs,
+        ladder: &'static str,
         cases: Vec<Case>,
-        devices: Vec<DeviceResults>,
+        devices: &[Option<Device>],
     ) -> Self {
-        Self {
-            json: false,
-            live: false,
-            chart: None,
-            save: None,
-            metadata,
-            folders: Vec::new(),
-            threshold: 0.0,
-            roofline: None,
-            input,
-            rounds: 0,
-            cases,
-            devices,
-        }
+        let metadata = Metadata::now(concat!("clreel ", env!("CARGO_PKG_VERSION")));
+        let devices = devices.iter().map(|device| DeviceResults::new(device.as_ref())).collect();
+        Self { args: args.clone(), metadata, ladder, input: None, cases, devices }
+    }
+
+    /// Returns the folders of kernels, if two are compared.
+    pub(super) fn folders(&self) -> &[PathBuf] {
+        if self.args.kernels.len() > 1 { &self.args.kernels } else { &[] }
     }
 }
 
@@ -151,9 +126,10 @@ impl LiveResults for Results {
     fn print(&self, interrupted: Option<&str>) -> Result<()> {
         // The results are printed even if a file cannot be written, and vice versa.
         let charted = self.write_chart(interrupted).and(self.write_roofline());
-        let saved = self.save.as_ref().map_or(Ok(()), |path| report::save(self, path, interrupted));
-        match self.json {
-            true => report::print(self, interrupted)?,
+        let saved =
+            self.args.save.as_ref().map_or(Ok(()), |path| report::report(self, interrupted, true).save(path));
+        match self.args.json {
+            true => print_json(&report::report(self, interrupted, false))?,
             false => table::print(self)?,
         }
         if let Some(noisy) = noise::summary(&self.noise_by_row()) {
@@ -181,8 +157,8 @@ impl LiveResults for Results {
                 let rows = run.rows.iter().filter(|row| untimed(&row.outcome));
                 missing.extend(rows.map(|row| format!("{} at {short}{on}", row.entry.name)));
                 let most = run.timed().map(|(_, measured)| measured.time.n).max().unwrap_or(0);
-                if most < self.rounds as usize {
-                    few.push(format!("{most} of {} rounds at {short}{on}", self.rounds));
+                if most < self.args.frames as usize {
+                    few.push(format!("{most} of {} rounds at {short}{on}", self.args.frames));
                 }
             }
         }
@@ -195,14 +171,14 @@ impl LiveResults for Results {
 
     /// Returns the JSON report if the window started this process, with all samples, since the window may save it.
     fn for_window(&self) -> Option<impl Serialize> {
-        self.live.then(|| report::report(self, None, true))
+        self.args.live.then(|| report::report(self, None, true))
     }
 }
 
 impl Results {
     /// Writes the chart, if one was requested.
     fn write_chart(&self, interrupted: Option<&str>) -> Result<()> {
-        let Some(path) = &self.chart else { return Ok(()) };
+        let Some(path) = &self.args.chart else { return Ok(()) };
         let mut panels = Vec::new();
         for device in &self.devices {
             panels.extend(device.runs.iter().map(|(_, run)| (device.name(), run)));
@@ -213,7 +189,7 @@ impl Results {
 
     /// Writes the rooflines, if they were requested.
     fn write_roofline(&self) -> Result<()> {
-        let Some(path) = &self.roofline else { return Ok(()) };
+        let Some(path) = &self.args.roofline else { return Ok(()) };
         let panels = self.devices.iter().flat_map(|device| {
             let panel = |run| Panel { device: device.name(), run, peaks: device.peaks.unwrap_or_default() };
             device.runs.iter().map(move |(_, run)| panel(run))
@@ -224,11 +200,7 @@ impl Results {
 
     /// Returns the name of the ladder, for titles.
     fn ladder_title(&self) -> String {
-        let ladder = match self.input {
-            Input::Movie { .. } => BoxFilter::INFO.name,
-            Input::Generated(ladder) => ladder,
-        };
-        ladder.replace('_', " ")
+        self.ladder.replace('_', " ")
     }
 
     /// Returns the exit code of the results so far: 3 if a variant differs from the reference, else 1 if one failed, else 4 if a
@@ -237,7 +209,12 @@ impl Results {
         let runs = || self.devices.iter().flat_map(|device| device.runs.iter().map(|(_, run)| run));
         let mut ratios = runs().flat_map(|run| run.rows.iter().filter_map(|row| run.ratio_of_folders(row)));
         match self.check_code() {
-            exit::DONE if ratios.any(|ratio| ratio.verdict().is_slower_by(self.threshold)) => exit::SLOWER,
+            exit::DONE
+                if ratios
+                    .any(|ratio| ratio.verdict().is_slower_by(self.args.threshold.unwrap_or_default())) =>
+            {
+                exit::SLOWER
+            }
             code => code,
         }
     }
@@ -279,11 +256,13 @@ impl Results {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use box_filter::VariantId;
+    use crate::cli::{Cli, Command};
     use box_filter::bench::all_variants;
+    use box_filter::{BoxFilter, VariantId};
+    use clap::Parser as _;
     use ladder::measure::Sample;
     use ladder::rows::Row;
-    use ladder::runner::describe_case;
+    use ladder::runner::{Ladder as _, describe_case};
     use opencl::memory::Rgba;
 
     fn results(runs: Vec<(u32, Vec<(VariantId, Outcome)>)>) -> Results {
@@ -298,11 +277,11 @@ mod tests {
             let rows = outcomes.into_iter().map(row).collect();
             (index, CaseRun { rows, ..CaseRun::new(case(radius)) })
         });
-        let device = DeviceResults { runs: runs.collect(), ..DeviceResults::new(None) };
-        let input = Input::Movie { file: String::new(), size: (1, 1), frames: 1, at_s: None };
-        let metadata = Metadata::now("clreel");
-        let devices = vec![device];
-        Results { rounds: 9, ..Results::new(metadata, input, cases, devices) }
+        let cli = Cli::parse_from(["clreel", "bench", "--frames", "9"]);
+        let Some(Command::Bench(args)) = cli.command else { panic!("{cli:?}") };
+        let mut results = Results::new(&args, BoxFilter::INFO.name, cases, &[None]);
+        results.devices[0].runs = runs.collect();
+        results
     }
 
     #[test]

@@ -4,7 +4,7 @@ use comfy_table::Table;
 
 use super::conversions;
 use super::reasons::Reasons;
-use super::results::{Input, Results};
+use super::results::Results;
 use super::whole_frames;
 use super::why;
 use crate::cli::output::{self, print_line};
@@ -14,13 +14,13 @@ use base::verify::Checked;
 use ladder::Outcome;
 use ladder::clock_speed::ClockSpeed;
 use ladder::measure::Measurement;
-use ladder::rows::{CaseRun, Row, Throughput};
-use ladder::saved::folder_letter;
+use ladder::results::Input;
+use ladder::rows::{CaseRun, Row, Throughput, folder_letter};
 use opencl::clock::ClockState;
 
 /// Prints all tables, and the reasons and notes below them.
 pub(super) fn print(results: &Results) -> Result<()> {
-    for (index, folder) in results.folders.iter().enumerate() {
+    for (index, folder) in results.folders().iter().enumerate() {
         print_line(format!("{}: {}", folder_letter(index), base::text::name(folder)))?;
     }
     for device in &results.devices {
@@ -32,7 +32,8 @@ pub(super) fn print(results: &Results) -> Result<()> {
             print_line(format!("The speed of this device's clock cannot be read. {why}\n"))?;
         }
         why::print(device)?;
-        if let Input::Movie { size, .. } = results.input {
+        if let Some(Input { width, height, .. }) = &results.input {
+            let size = (*width, *height);
             whole_frames::print(device.name(), size, device.whole_frames.as_deref().unwrap_or_default())?;
             conversions::print(device.name(), size, &device.conversions, &mut reasons)?;
         }

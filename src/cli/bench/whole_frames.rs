@@ -7,12 +7,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
-use serde::Serialize;
+use serde_json::json;
 
 use crate::cli::frames::{filter_frame, no_waker, pixels};
 use crate::cli::output::{print_line, table};
 use base::error::{Error, Result};
-use base::timing::noise::Noisy;
 use base::timing::{Series, believed, ms_since};
 use base::verify::{self, Checked, MismatchReport};
 use box_filter::VariantId;
@@ -22,10 +21,10 @@ use engine::glsl::Offscreen;
 use engine::sharing::Sharing;
 use engine::stats::Stage;
 use engine::{Engine, Pipeline, Request, Slot};
-use ladder::measure::{Measurement, Sample, TaskSamples, TimedTask, alternate, rounds_for};
+use ladder::measure::{Sample, TaskSamples, TimedTask, alternate, rounds_for};
 use ladder::outcome::{VariantResult, fail};
+use ladder::results::{RowReport, RunReport};
 use ladder::rounds;
-use ladder::saved::Samples;
 use ladder::{BackEnd, Outcome};
 use opencl::cl::ClContext;
 use opencl::memory::{Rgba, Storage};
@@ -76,20 +75,18 @@ struct EngineSlot {
 pub(super) struct Row {
     radius: u32,
     id: VariantId,
-    outcome: std::result::Result<Times, Box<Outcome>>,
+    /// The times from the request until the picture is complete.
+    outcome: Outcome,
+    /// The times of the stages; `None` for those that did not run.
+    stages: [Option<Series>; STAGES.len()],
+    checked: Checked,
 }
 
 impl Row {
     /// Returns the outcome of a variant that has no times; `None` if it has times.
     pub(super) fn failure(&self) -> Option<&Outcome> {
-        self.outcome.as_ref().err().map(|outcome| &**outcome)
+        Some(&self.outcome).filter(|outcome| outcome.measured().is_none())
     }
-}
-
-/// The times of a variant's whole frames.
-struct Times {
-    stages: [Option<Series>; STAGES.len()],
-    frame: Measurement,
 }
 
 /// The times of one frame in milliseconds: of each stage, and in all from the request until the picture is complete.
@@ -212,6 +209,8 @@ impl<'a> Client<'a> {
     ) -> Result<Vec<Row>> {
         self.convert_on_device()?;
         let (mut rows, mut ready) = (Vec::new(), Vec::new());
+        let checked = self.original.checked();
+        let row = |id, outcome, stages| Row { radius, id, outcome, stages, checked: checked.clone() };
         let correct = self.correct.iter().filter(|(id, of, _)| ids.contains(id) && *of == radius);
         for (id, _, ms) in correct.copied().collect::<Vec<_>>() {
             let _watched = watch::step("whole frames are compared", ms);
@@ -220,8 +219,8 @@ impl<'a> Client<'a> {
                 .map(|times| rounds_for(times.frame_ms, options.rounds, options.selected_by_name))
             {
                 Ok(Ok(rounds)) => ready.push((id, rounds, ms)),
-                Ok(Err(why)) => rows.push(Row { radius, id, outcome: Err(Box::new(Outcome::Skipped(why))) }),
-                Err(outcome) => rows.push(Row { radius, id, outcome: Err(outcome) }),
+                Ok(Err(why)) => rows.push(row(id, Outcome::Skipped(why), [None; STAGES.len()])),
+                Err(outcome) => rows.push(row(id, *outcome, [None; STAGES.len()])),
             }
         }
         let (client, times) = (RefCell::new(self), RefCell::new(vec![Vec::new(); ready.len()]));
@@ -247,12 +246,11 @@ impl<'a> Client<'a> {
         })?;
         drop(tasks);
         for (((id, ..), result), times) in ready.iter().zip(&results).zip(times.borrow().iter()) {
-            let outcome = match result.as_ref().map(TaskSamples::measurement) {
-                Ok(Some(frame)) => Ok(Times { stages: series(times), frame }),
+            rows.push(match result.as_ref().map(TaskSamples::measurement) {
+                Ok(Some(frame)) => row(*id, Outcome::Ok(frame), series(times)),
                 Ok(None) => continue,
-                Err(outcome) => Err(outcome.clone()),
-            };
-            rows.push(Row { radius, id: *id, outcome });
+                Err(outcome) => row(*id, Outcome::clone(outcome), [None; STAGES.len()]),
+            });
         }
         Ok(rows)
     }
@@ -286,43 +284,22 @@ fn series(times: &[FrameTimes]) -> [Option<Series>; STAGES.len()] {
     })
 }
 
-/// A variant's times of whole frames in the JSON report.
-#[derive(Serialize)]
-pub(super) struct Entry {
-    title: String,
-    radius: u32,
-    id: &'static str,
-    outcome: &'static str,
-    reason: Option<String>,
-    upload_ms: Option<Series>,
-    convert_ms: Option<Series>,
-    filter_ms: Option<Series>,
-    release_ms: Option<Series>,
-    frame_ms: Option<Series>,
-    noisy: Noisy,
-    /// The times of each frame, if the results are saved.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    samples: Option<Samples>,
-}
-
-/// Converts a row to its entry in the JSON report, with the samples if `has_samples`.
-pub(super) fn entry(row: &Row, has_samples: bool) -> Entry {
-    let (times, failure) = (row.outcome.as_ref().ok(), row.failure());
-    let [upload_ms, convert_ms, filter_ms, release_ms] = times.map_or([None; 4], |times| times.stages);
-    Entry {
-        title: format!("whole frames · radius {}", row.radius),
-        radius: row.radius,
-        id: row.id.as_str(),
-        outcome: failure.map_or("ok", Outcome::word),
-        reason: failure.and_then(Outcome::reason),
-        upload_ms,
-        convert_ms,
-        filter_ms,
-        release_ms,
-        frame_ms: times.map(|times| times.frame.time),
-        noisy: Noisy(times.and_then(|times| times.frame.noise())),
-        samples: times.filter(|_| has_samples).map(|times| Samples::of(&times.frame)),
-    }
+/// Reports whole frames, a case for each radius, with the samples if `has_samples`.
+pub(super) fn reports(rows: &[Row], has_samples: bool) -> impl Iterator<Item = RunReport> {
+    let row = move |row: &Row| RowReport {
+        kind: Some(row.id.back_end().as_str().to_owned()),
+        stages_ms: row.outcome.measured().map_or_else(Default::default, |_| {
+            STAGES.iter().zip(row.stages).map(|(stage, times)| (stage.name().to_owned(), times)).collect()
+        }),
+        checked: row.outcome.measured().map(|_| row.checked.clone()).into_iter().collect(),
+        ..RowReport::of_outcome(row.id.as_str(), &row.outcome, has_samples)
+    };
+    rows.chunk_by(|a, b| a.radius == b.radius).map(move |rows| RunReport {
+        title: format!("whole frames · radius {}", rows[0].radius),
+        case: json!({ "whole_frames": true, "radius": rows[0].radius }),
+        variants: rows.iter().map(row).collect(),
+        ..RunReport::default()
+    })
 }
 
 /// Prints a table of medians for each radius, and the reasons of failures.
@@ -333,13 +310,13 @@ pub(super) fn print(device: &str, (width, height): (u32, u32), rows: &[Row]) -> 
         let header = ["variant"].into_iter().chain(STAGES.map(Stage::name)).chain(["frame", "n", "fps"]);
         let mut table = table(header, 1..usize::MAX);
         for row in of_radius {
-            let Ok(times) = &row.outcome else { continue };
-            let (frame, precision) = (&times.frame.time, [times.frame.precision()]);
+            let Some(measured) = row.outcome.measured() else { continue };
+            let (frame, precision) = (&measured.time, [measured.precision()]);
             let shown = |series: &Option<Series>| {
                 series.as_ref().map_or_else(String::new, |series| believed(series.p50, &precision))
             };
             let mut cells = vec![row.id.as_str().to_owned()];
-            cells.extend(times.stages.iter().map(shown));
+            cells.extend(row.stages.iter().map(shown));
             cells.extend([believed(frame.p50, &precision), frame.n.to_string()]);
             cells.push(believed(1000.0 / frame.p50.max(1e-6), &precision));
             table.add_row(cells);

@@ -1,10 +1,9 @@
 //! Why each variant is as fast as it is, in `bench`: the work of each kernel, rates, shares of the device's peaks, and sentences; as a
-//! table, as JSON and as a roofline.
+//! table.
 
 use std::path::PathBuf;
 
 use comfy_table::Table;
-use serde::Serialize;
 
 use super::results::DeviceResults;
 use crate::cli::BenchArgs;
@@ -22,68 +21,6 @@ use ladder::work::{KernelWork, LaunchWork};
 use opencl::cl::DeviceKind;
 use opencl::sandbox::{Limit, PREPARATION};
 use opencl::sources::Sources;
-
-/// The work of a variant, in the JSON report.
-#[derive(Serialize)]
-pub(super) struct WorkEntry<'a> {
-    /// The name of an element of the input.
-    unit: &'static str,
-    reads_per_unit: f64,
-    writes_per_unit: f64,
-    /// Bytes that any kernel must move.
-    bytes: u64,
-    /// Bytes that these kernels read and write, caches included.
-    moved_bytes: u64,
-    operations: u64,
-    gb_s: Option<f64>,
-    gflop_s: Option<f64>,
-    /// Shares of the device's peaks; `null` without `--why`.
-    copy_share: Option<f64>,
-    read_share: Option<f64>,
-    operation_share: Option<f64>,
-    kernels: Vec<KernelEntry<'a>>,
-}
-
-/// The work of a kernel's launch, in the JSON report.
-#[derive(Serialize)]
-struct KernelEntry<'a> {
-    #[serde(flatten)]
-    launch: &'a LaunchWork,
-    ms: Option<f64>,
-    registers: Option<u64>,
-    spilled_bytes: Option<u64>,
-}
-
-/// Returns a variant's work for the JSON report; `None` if it is not known.
-pub(super) fn entry(row: &Row, peaks: Option<DevicePeaks>) -> Option<WorkEntry<'_>> {
-    let work = row.work.as_ref()?;
-    let peaks = peaks.unwrap_or_default();
-    let evidence = Evidence::of(row);
-    let rates = evidence.and_then(|evidence| evidence.rates());
-    let kernels = work.launches.iter().enumerate().map(|(index, launch)| {
-        let registers = row.registers.iter().find(|kernel| kernel.kernel == launch.kernel);
-        KernelEntry {
-            launch,
-            ms: row.launch_ms.get(index).copied(),
-            registers: registers.map(|kernel| kernel.registers),
-            spilled_bytes: registers.map(|kernel| kernel.spilled_bytes),
-        }
-    });
-    Some(WorkEntry {
-        unit: work.unit,
-        reads_per_unit: work.reads_per_unit(),
-        writes_per_unit: work.writes_per_unit(),
-        bytes: work.least_bytes,
-        moved_bytes: work.bytes(),
-        operations: work.operations(),
-        gb_s: rates.map(|rates| rates.gb_s),
-        gflop_s: rates.map(|rates| rates.gflop_s).filter(|rate| *rate > 0.0),
-        copy_share: rates.and_then(|rates| rates.copy_share(&peaks)),
-        read_share: rates.and_then(|rates| rates.read_share(&peaks)),
-        operation_share: rates.and_then(|rates| rates.operation_share(&peaks)),
-        kernels: kernels.collect(),
-    })
-}
 
 /// Returns the sentences on a variant; `None` if the device's peaks were not measured.
 pub(super) fn why(results: &DeviceResults, row: &Row) -> Option<Vec<String>> {

@@ -8,7 +8,8 @@
 
 use std::fmt;
 
-use serde::{Serialize, Serializer};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Series;
 use super::ratio::{PRINTED, median_ranks};
@@ -173,14 +174,36 @@ impl fmt::Display for Noise {
 }
 
 /// The value of the field `noisy` in JSON: `false`, or the reasons as a sentence.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Noisy(pub Option<Noise>);
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Noisy(pub Option<String>);
+
+impl From<Option<Noise>> for Noisy {
+    fn from(noise: Option<Noise>) -> Self {
+        Self(noise.map(|noise| noise.to_string()))
+    }
+}
 
 impl Serialize for Noisy {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.0 {
             None => serializer.serialize_bool(false),
-            Some(noise) => serializer.collect_str(noise),
+            Some(why) => serializer.serialize_str(why),
+        }
+    }
+}
+
+impl<'a> Deserialize<'a> for Noisy {
+    fn deserialize<D: Deserializer<'a>>(from: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Value {
+            Sentence(String),
+            Flag(Option<bool>),
+        }
+        match Value::deserialize(from)? {
+            Value::Sentence(why) => Ok(Self(Some(why))),
+            Value::Flag(Some(true)) => Err(D::Error::custom("noisy without a reason")),
+            Value::Flag(_) => Ok(Self(None)),
         }
     }
 }
@@ -238,8 +261,11 @@ mod tests {
 
     #[test]
     fn json_has_false_or_the_sentence() {
-        let json = |noise| serde_json::to_string(&Noisy(noise)).unwrap();
+        let json = |noise| serde_json::to_string(&Noisy::from(noise)).unwrap();
         assert_eq!(json(None), "false");
+        let read = |text| serde_json::from_str::<Noisy>(text).ok().map(|noisy| noisy.0);
+        assert_eq!([read("false"), read("null"), read("1")], [Some(None), Some(None), None]);
+        assert_eq!(read("\"Only 1 run.\""), Some(Some("Only 1 run.".to_owned())));
         let one = Noise::of(&series(&[2.0]), Some(0.5));
         assert_eq!(json(one), "\"Only 1 run, other processes used 50 % of the machine.\"");
     }

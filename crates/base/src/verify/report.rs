@@ -111,7 +111,8 @@ impl fmt::Display for MismatchReport {
 }
 
 /// The scope of a check: all combinations of inputs, sizes and launches.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Checked {
     /// Sizes of the pictures, as in `1280x720`.
     pub sizes: Vec<String>,

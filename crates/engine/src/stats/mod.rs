@@ -3,6 +3,7 @@
 //! There is one [`FrameSample`] for each presented movie frame. The overlay and `--stats FILE` show them.
 
 mod cloth;
+mod columns;
 mod export;
 pub(crate) mod playing;
 pub mod recorder;
@@ -224,6 +225,11 @@ pub struct Setting {
 }
 
 impl Setting {
+    /// Returns true if there was a wipe and its two sides were compared.
+    pub(crate) fn is_compared(&self) -> bool {
+        self.beside.is_some_and(|beside| beside.compared)
+    }
+
     /// Returns the filter of the wipe's second side as text, such as "flat r=7"; `None` without a wipe.
     pub(crate) fn second_side_text(&self) -> Option<String> {
         let SecondSetting { variant, radius, .. } = self.beside?;

@@ -19,7 +19,7 @@ use base::save;
 use base::timing::log::{Event, Recording, Track};
 use box_filter::VariantId;
 use ladder::BackEnd;
-use ladder::saved::Metadata;
+use ladder::results::Metadata;
 use opencl::cl::DeviceInfo;
 use opencl::clock::ClockState;
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::Times;
-use crate::saved::{Samples, Saved, SavedCase, SavedDevice, SavedRow};
+use crate::results::{DeviceReport, Report, RowReport, RunReport};
 use base::timing::Series;
 
 /// The largest part of the machine that other processes can be known to use beside a row.
@@ -12,74 +12,60 @@ const MOST_OTHERS: f64 = 0.99;
 /// A row with the case and the device that it belongs to.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'a> {
-    pub(super) device: &'a SavedDevice,
-    pub(super) case: &'a SavedCase,
-    pub(super) row: RowOrPeak<'a>,
+    pub(super) device: &'a DeviceReport,
+    pub(super) run: &'a RunReport,
+    pub(super) row: &'a RowReport,
+    /// True if the row is a peak kernel, whose output is not compared with a reference.
+    pub(super) is_peak: bool,
 }
 
-/// A row of a variant, or the samples of a peak kernel.
-#[derive(Clone, Copy)]
-pub(super) enum RowOrPeak<'a> {
-    Row(&'a SavedRow),
-    Peak(&'a str),
-}
-
-impl Place<'_> {
+impl<'a> Place<'a> {
     pub(super) fn name(&self) -> String {
-        match self.row {
-            RowOrPeak::Row(row) => row.name(),
-            RowOrPeak::Peak(name) => format!("({name})"),
-        }
+        if self.is_peak { format!("({})", self.row.id) } else { self.row.name() }
     }
 
-    /// Returns the samples, if the row has any.
-    pub(super) fn samples(&self) -> Option<Samples> {
-        match self.row {
-            RowOrPeak::Row(row) => row.samples.clone(),
-            RowOrPeak::Peak(name) => self.case.peak(name),
-        }
+    /// Returns the case by whose peak kernel and clock changes of the machine are judged: the first one of the device if the case
+    /// has no peak kernels.
+    pub(super) fn control_run(&self) -> &'a RunReport {
+        let first = self.device.runs.first().filter(|_| self.run.peaks.is_empty());
+        first.unwrap_or(self.run)
     }
 
-    /// Returns the times of the peak kernel, by which changes of the machine are judged; `None` if it was measured by another clock.
+    /// Returns the times of the peak kernel, whose work is the same in each run; `None` if it was measured by another clock.
     pub(super) fn control(&self, clock: &str) -> Option<Vec<f64>> {
-        self.case.control()?.times_by(clock)
+        self.control_run().peaks.iter().find_map(|peak| peak.samples.as_ref())?.times_by(clock)
     }
 
     /// Returns the times, if the row was verified and has positive ones only.
     pub(super) fn times(&self) -> Option<Times> {
-        let is_noisy = match self.row {
-            RowOrPeak::Row(row) if row.outcome != "ok" || row.checked.is_empty() => return None,
-            RowOrPeak::Row(row) => row.noisy.is_string(),
-            RowOrPeak::Peak(_) => false,
-        };
-        let times = self.samples()?.times();
+        let is_verified = self.row.outcome == "ok" && !self.row.checked.is_empty();
+        let times = self.row.samples.as_ref().filter(|_| is_verified || self.is_peak)?.times();
         let series = Series::of(&times).filter(|series| series.min > 0.0)?;
-        Some(Times { series, is_noisy })
+        Some(Times { series, is_noisy: self.row.noisy.0.is_some() })
     }
 
     /// Returns the part of the machine that other processes used, 0 to 1; 0 if it is unknown.
     pub(super) fn others(&self) -> f64 {
-        let of = |row: &SavedRow| row.others.unwrap_or(0.0);
-        let others = match self.row {
-            RowOrPeak::Row(row) => of(row),
-            RowOrPeak::Peak(_) => self.case.variants.iter().map(of).fold(0.0, f64::max),
-        };
-        others.clamp(0.0, MOST_OTHERS)
+        let of = |row: &RowReport| row.others.unwrap_or(0.0);
+        // Schema 1 has none of peak kernels.
+        let rows = if self.is_peak { self.run.variants.as_slice() } else { std::slice::from_ref(self.row) };
+        rows.iter().map(of).fold(0.0, f64::max).clamp(0.0, MOST_OTHERS)
     }
 
     pub(super) fn is_mismatch(&self) -> bool {
-        matches!(self.row, RowOrPeak::Row(row) if row.outcome == "mismatch")
+        self.row.outcome == "mismatch"
     }
 }
 
 /// Returns all rows of a saved result.
-pub(super) fn places(saved: &Saved) -> Vec<Place<'_>> {
+pub(super) fn places(saved: &Report) -> Vec<Place<'_>> {
     let mut places = Vec::new();
-    for device in saved.devices() {
-        for case in &device.runs {
-            let place = |row| Place { device, case, row };
-            places.extend(case.peaks().map(|(name, _)| place(RowOrPeak::Peak(name))));
-            places.extend(case.variants.iter().map(|row| place(RowOrPeak::Row(row))));
+    for device in &saved.devices {
+        for run in &device.runs {
+            let place = |row, is_peak| Place { device, run, row, is_peak };
+            let peaks = run.peaks.iter().filter(|peak| peak.samples.is_some());
+            places.extend(peaks.map(|peak| place(peak, true)));
+            places.extend(run.variants.iter().map(|row| place(row, false)));
         }
     }
     places
@@ -94,11 +80,11 @@ pub(super) struct Index<'a> {
 
 impl<'a> Index<'a> {
     /// Returns the index of `places`, the rows of `saved`.
-    pub(super) fn new(saved: &'a Saved, places: &[Place<'a>]) -> Self {
+    pub(super) fn new(saved: &'a Report, places: &[Place<'a>]) -> Self {
         let mut by_name: HashMap<String, BTreeMap<(usize, &str), usize>> = HashMap::new();
         for (at, place) in places.iter().enumerate() {
-            let device = saved.devices().iter().position(|device| std::ptr::eq(device, place.device));
-            let key = (device.unwrap_or_default(), place.case.title.as_str());
+            let device = saved.devices.iter().position(|device| std::ptr::eq(device, place.device));
+            let key = (device.unwrap_or_default(), place.run.title.as_str());
             by_name.entry(place.name()).or_default().entry(key).or_insert(at);
         }
         Self { by_name }
@@ -115,7 +101,7 @@ impl<'a> Index<'a> {
     /// that the reason names what differs. `same` has the indices of the devices that are the same one.
     pub(super) fn find(&self, name: &str, wanted: &Place<'_>, same: &[usize]) -> Option<usize> {
         let rows = self.by_name.get(name)?;
-        let title = wanted.case.title.as_str();
+        let title = wanted.run.title.as_str();
         let of_both = || same.iter().find_map(|device| rows.get(&(*device, title)));
         let of_case = || rows.iter().find(|((_, of), _)| *of == title).map(|(_, at)| at);
         let of_device = || rows.iter().find(|((device, _), _)| same.contains(device)).map(|(_, at)| at);

@@ -142,7 +142,7 @@ impl Ladder for Cloth {
 
     const INFO: LadderInfo = LadderInfo {
         name: "cloth",
-        peaks: &[PeakKernel { key: "limit", name: "copy", note: None, computes: false }],
+        peaks: &[PeakKernel { name: "copy", note: None, computes: false }],
         peak_file: PEAK_FILE,
         inputs: buffers::INPUT_NAMES,
         options: &["army"],

@@ -66,7 +66,7 @@ impl Ladder for Matmul {
 
     const INFO: LadderInfo = LadderInfo {
         name: "matmul",
-        peaks: &[PeakKernel { key: "limit", name: "multiply-adds alone", note: None, computes: true }],
+        peaks: &[PeakKernel { name: "multiply-adds alone", note: None, computes: true }],
         peak_file: codes::PEAK_FILE,
         inputs: inputs::INPUT_NAMES,
         options: &["mnk"],

@@ -125,7 +125,7 @@ impl<D: PixelReduction> Ladder for PictureLadder<D> {
 
     const INFO: LadderInfo = LadderInfo {
         name: D::NAME,
-        peaks: &[PeakKernel { key: "limit", name: "plain read", note: None, computes: false }],
+        peaks: &[PeakKernel { name: "plain read", note: None, computes: false }],
         peak_file: super::kernels::PEAK.file,
         inputs: pictures::INPUT_NAMES,
         options: D::OPTIONS,

@@ -123,7 +123,7 @@ impl Ladder for Transpose {
 
     const INFO: LadderInfo = LadderInfo {
         name: "transpose",
-        peaks: &[PeakKernel { key: "limit", name: "copy", note: None, computes: false }],
+        peaks: &[PeakKernel { name: "copy", note: None, computes: false }],
         peak_file: kernels::PEAK_FILE,
         inputs: &["counting", "alternating"],
         options: &["mn"],

@@ -74,7 +74,7 @@ impl Ladder for VectorAdd {
 
     const INFO: LadderInfo = LadderInfo {
         name: "vector_add",
-        peaks: &[PeakKernel { key: "limit", name: "three-stream copy", note: None, computes: false }],
+        peaks: &[PeakKernel { name: "three-stream copy", note: None, computes: false }],
         peak_file: kernels::PEAK_FILE,
         inputs: inputs::INPUT_NAMES,
         options: &["count"],

@@ -6,13 +6,14 @@ use std::fmt::Write as _;
 use egui::{Align2, Button, Color32, Ui, pos2, vec2};
 
 use super::details::{LabKernel, Variant};
-use super::{LabRow, LabRun, Selection, chart, show_choices, show_faults, show_state, table};
+use super::{Selection, chart, show_choices, show_faults, show_state, table};
 use crate::hover::Explain as _;
 use crate::panel::line;
 use crate::{Action, View, theme};
 use base::text;
 use base::timing::believed;
 use box_filter::{Config, VariantId};
+use ladder::results::{RowReport, RunReport};
 use opencl::cl::DeviceKind;
 
 /// The name of the box filter's ladder.
@@ -50,14 +51,14 @@ pub struct BenchmarkDevice {
     /// The platform and the driver.
     pub driver: String,
     /// The results of each radius.
-    pub runs: Vec<LabRun>,
+    pub runs: Vec<RunReport>,
 }
 
 impl BenchmarkDevice {
     /// Returns the row of a variant at a radius; `None` if it is not there.
-    pub(super) fn row(&self, radius: u32, variant: &str) -> Option<&LabRow> {
-        let run = self.runs.iter().find(|run| run.radius == Some(radius))?;
-        run.rows.iter().find(|row| row.name == variant)
+    pub(super) fn row(&self, radius: u32, variant: &str) -> Option<&RowReport> {
+        let run = self.runs.iter().find(|run| run.case["radius"] == radius)?;
+        run.variants.iter().find(|row| row.id == variant)
     }
 }
 
@@ -76,9 +77,9 @@ impl Benchmark {
     /// Returns the names of the variants, in the order of the ladder.
     fn variants(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
-        for row in self.devices.iter().flat_map(|device| &device.runs).flat_map(|run| &run.rows) {
-            if !names.contains(&row.name.as_str()) {
-                names.push(&row.name);
+        for row in self.devices.iter().flat_map(|device| &device.runs).flat_map(|run| &run.variants) {
+            if !names.contains(&row.id.as_str()) {
+                names.push(&row.id);
             }
         }
         names
@@ -122,12 +123,11 @@ impl Benchmark {
 }
 
 /// Returns the time of a row, or the word for its outcome.
-fn cell(row: Option<&LabRow>) -> String {
+fn cell(row: Option<&RowReport>) -> String {
     let Some(row) = row else { return theme::UNKNOWN.to_owned() };
-    match (row.ms(), row.outcome.as_str()) {
-        (Some(ms), _) => believed(ms, &[row.precision()]),
-        (None, "" | "ok") => theme::UNKNOWN.to_owned(),
-        (None, word) => word.to_owned(),
+    match row.ms() {
+        Some(ms) => believed(ms, &[row.precision()]),
+        None => row.word().unwrap_or(theme::UNKNOWN).to_owned(),
     }
 }
 
@@ -151,7 +151,7 @@ pub(super) fn show<'a>(
     view: &View<'a>,
     selection: &mut Selection,
     actions: &mut Vec<Action>,
-) -> &'a [LabRow] {
+) -> &'a [RowReport] {
     let sweep = &mut selection.size;
     let choices = [format!("r = {}", view.radius), format!("r = {} to {}", SWEEP[0], SWEEP[SWEEP.len() - 1])];
     if let Some(choice) = show_choices(ui, &choices, &[], *sweep) {
@@ -178,8 +178,8 @@ pub(super) fn show<'a>(
     if !is_measured {
         line(ui, "The variants on the frame on the screen: verified, then timed.", theme::WEAK);
         let kind = view.device.map_or(DeviceKind::Cpu, |device| device.kind);
-        let unknown: Vec<LabRow> =
-            declared_variants(kind).iter().map(|variant| LabRow::unknown(variant.id)).collect();
+        let unknown: Vec<RowReport> =
+            declared_variants(kind).iter().map(|variant| RowReport::unknown(variant.id)).collect();
         let clicked = table::show(ui, None, &unknown, selected);
         selection.variant = clicked.unwrap_or_else(|| selection.variant.clone());
         return &[];
@@ -190,16 +190,16 @@ pub(super) fn show<'a>(
         ([radius], [device]) => {
             line(ui, &format!("r = {radius}, on {}", device.name), theme::WEAK);
             let run = device.runs.first();
-            run.and_then(|run| table::show(ui, run.peak.as_ref(), &run.rows, selected))
+            run.and_then(|run| table::show(ui, run.peaks.first(), &run.variants, selected))
         }
         ([radius], devices) => show_columns(ui, *radius, &benchmark.variants(), devices, selected),
         (radii, devices) => chart::show(ui, radii, &benchmark.variants(), devices, selected),
     };
     selection.variant = clicked.unwrap_or_else(|| selection.variant.clone());
-    show_faults(ui, devices.iter().flat_map(|device| &device.runs).flat_map(|run| &run.rows));
+    show_faults(ui, devices.iter().flat_map(|device| &device.runs).flat_map(|run| &run.variants));
     let in_use = |device: &&BenchmarkDevice| view.device.is_some_and(|info| info.name == device.name);
     let device = benchmark.devices.iter().find(in_use).or(benchmark.devices.first());
-    device.and_then(|device| device.runs.first()).map_or(&[], |run| run.rows.as_slice())
+    device.and_then(|device| device.runs.first()).map_or(&[], |run| run.variants.as_slice())
 }
 
 /// Lays out a row for each variant, of which `selected` is marked, with a column for each device. Returns the variant that was
@@ -256,14 +256,19 @@ fn show_row(
 mod tests {
     use super::*;
     use base::timing::Series;
+    use serde_json::json;
 
     /// Returns the results of two variants at these radii; the second one has no time.
     fn device(name: &str, radii: &[u32], ms: f64) -> BenchmarkDevice {
-        let row = |name: &str, time| LabRow { time, outcome: "ok".to_owned(), ..LabRow::unknown(name) };
+        let row = |name: &str, device_ms| RowReport {
+            device_ms,
+            outcome: "ok".to_owned(),
+            ..RowReport::unknown(name)
+        };
         let run = |radius: &u32| {
-            let failed = LabRow { outcome: "mismatch".to_owned(), ..LabRow::unknown("b") };
+            let failed = RowReport { outcome: "mismatch".to_owned(), ..RowReport::unknown("b") };
             let rows = vec![row("a", Series::of(&[ms * f64::from(*radius); 9])), failed];
-            LabRun { radius: Some(*radius), rows, ..LabRun::default() }
+            RunReport { case: json!({ "radius": radius }), variants: rows, ..RunReport::default() }
         };
         BenchmarkDevice {
             name: name.to_owned(),

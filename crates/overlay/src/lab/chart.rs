@@ -4,8 +4,9 @@ use egui::ecolor::Hsva;
 use egui::{Align2, Color32, Pos2, Rect, Sense, Shape, Stroke, Ui, pos2, vec2};
 
 use super::benchmark::BenchmarkDevice;
-use super::{LabRow, table};
+use super::table;
 use crate::theme;
+use ladder::results::RowReport;
 
 /// Height of a plot in points.
 const HEIGHT: f32 = 200.0;
@@ -65,8 +66,8 @@ pub(super) fn show(
     devices: &[&BenchmarkDevice],
     selected: &str,
 ) -> Option<String> {
-    let rows = devices.iter().flat_map(|device| &device.runs).flat_map(|run| &run.rows);
-    let axes = Axes::new(radii, rows.filter_map(LabRow::ms))?;
+    let rows = devices.iter().flat_map(|device| &device.runs).flat_map(|run| &run.variants);
+    let axes = Axes::new(radii, rows.filter_map(RowReport::ms))?;
     let width = (ui.available_width() - LEFT) / devices.len().max(1) as f32;
     let name = |device: &&BenchmarkDevice| {
         ui.painter().layout(device.name.clone(), theme::words(11.5), theme::WEAK, width - 10.0)

@@ -2,12 +2,12 @@
 
 use egui::{ScrollArea, Ui};
 
-use super::LabRow;
 use crate::hover::Explain as _;
 use crate::panel::{choice_button, paragraph, resizable};
 use crate::switches::Switches;
 use crate::{Source, code, theme};
 use base::error::Result;
+use ladder::results::RowReport;
 use opencl::machine_code::MachineCode;
 
 /// Height in points of source and machine code, unless the user has changed it.
@@ -49,8 +49,12 @@ pub(super) struct Variant {
 
 impl Variant {
     /// Returns the kernels as they were measured with `row`, or with their default parameters.
-    pub(super) fn kernel(&self, row: Option<&LabRow>) -> Option<LabKernel> {
-        row.and_then(|row| row.kernel.clone()).or_else(|| self.kernel.clone())
+    pub(super) fn kernel(&self, row: Option<&RowReport>) -> Option<LabKernel> {
+        let of_row = |row: &RowReport| {
+            let file = row.kernel.as_ref()?.file.clone();
+            Some(LabKernel { file, parameters: row.parameters.clone().unwrap_or_default() })
+        };
+        row.and_then(of_row).or_else(|| self.kernel.clone())
     }
 }
 
@@ -59,7 +63,7 @@ impl Variant {
 pub(super) fn show(
     ui: &mut Ui,
     variant: &Variant,
-    row: Option<&LabRow>,
+    row: Option<&RowReport>,
     (code, is_measuring): (&LabCode, bool),
     switches: &mut Switches,
 ) {

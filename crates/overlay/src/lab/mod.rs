@@ -13,78 +13,12 @@ use super::panels::Panel;
 use super::switches::Switches;
 use super::{Action, View, theme};
 use crate::hover::Explain as _;
-use base::timing::{Precision, Series};
 pub use benchmark::{BOX_FILTER, Benchmark, BenchmarkDevice, BenchmarkFrame};
 use details::Variant;
 pub use details::{LabCode, LabKernel};
+use ladder::results::{RowReport, RunReport};
 use ladders::{LadderSummary, VariantSummary};
 use opencl::cl::DeviceKind;
-
-/// A variant of the ladder, or the peak kernel that bounds all variants.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct LabRow {
-    /// The variant's id.
-    pub name: String,
-    /// The outcome in a word, such as "ok", "mismatch" or "unsupported"; empty if not measured yet.
-    pub outcome: String,
-    /// The reason for an outcome without times.
-    pub reason: Option<String>,
-    /// The variant and parameters that an automatic variant has chosen.
-    pub chosen: Option<String>,
-    /// The kernels that were measured; `None` for variants without kernels.
-    pub kernel: Option<LabKernel>,
-    /// The times in milliseconds: device time, or wall time if there is none.
-    pub time: Option<Series>,
-    /// True if the times are wall time.
-    pub by_wall: bool,
-    /// The reason for noisy times, if they are noisy.
-    pub noisy: Option<String>,
-    /// The throughput, as a number and its unit.
-    pub rate: Option<(f64, &'static str)>,
-}
-
-impl LabRow {
-    /// Creates the row of a variant that was not measured.
-    pub fn unknown(name: &str) -> Self {
-        Self { name: name.to_owned(), ..Self::default() }
-    }
-
-    /// Returns the median of the times in milliseconds.
-    fn ms(&self) -> Option<f64> {
-        self.time.map(|time| time.p50).filter(|ms| *ms > 0.0)
-    }
-
-    /// Returns the first line of the reason if the variant is wrong or fails.
-    fn fault(&self) -> Option<&str> {
-        let reason = self.reason.as_deref().filter(|_| self.is_wrong())?;
-        reason.lines().next()
-    }
-
-    /// Returns true if the variant has a wrong output, or fails.
-    fn is_wrong(&self) -> bool {
-        ["mismatch", "failed"].contains(&self.outcome.as_str())
-    }
-
-    /// Returns the digits with which the times are shown, and whether they are noisy.
-    fn precision(&self) -> Precision {
-        // The CPU use of other processes is in `noisy` only.
-        let others = self.noisy.as_ref().map(|_| 1.0);
-        self.time.map_or(Precision::from(None), |time| Precision::of(&time, others))
-    }
-}
-
-/// The results of a case.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct LabRun {
-    /// The radius in pixels, if this is a case of the box filter.
-    pub radius: Option<u32>,
-    /// The peak kernel, which bounds all variants.
-    pub peak: Option<LabRow>,
-    /// The variants in the order of the ladder.
-    pub rows: Vec<LabRow>,
-    /// The ladder's conclusion from the times: the fastest variant, and why.
-    pub remark: Option<String>,
-}
 
 /// The state and the results of the Lab.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -98,7 +32,7 @@ pub struct Lab {
     /// The number of finished steps, and of all steps.
     pub steps: (u64, u64),
     /// The results of a ladder other than the box filter.
-    pub run: LabRun,
+    pub run: RunReport,
     /// The results of the box filter on all devices.
     pub benchmark: Benchmark,
     /// The code of the variant that is selected in the Lab.
@@ -199,7 +133,7 @@ pub(crate) fn show(
         None => benchmark::show(ui, view, selection, actions),
     };
     let Some(variant) = selection.select(&variants) else { return };
-    let row = rows.iter().find(|row| row.name == variant.id);
+    let row = rows.iter().find(|row| row.id == variant.id);
     let is_measuring = matches!(view.lab.state, JobState::Running(_) | JobState::Ending(_));
     details::show(ui, variant, row, (&view.lab.code, is_measuring), switches);
     selection.kernel = variant.kernel(row);
@@ -223,7 +157,7 @@ fn show_ladder<'a>(
     index: usize,
     selection: &mut Selection,
     actions: &mut Vec<Action>,
-) -> &'a [LabRow] {
+) -> &'a [RowReport] {
     let lab = view.lab;
     let sizes: Vec<String> = selection
         .ladders
@@ -234,7 +168,7 @@ fn show_ladder<'a>(
     }
     let Some((ladder, size)) = selection.current() else { return &[] };
     let can_save =
-        lab.case == Some((ladder.name, size)) && !lab.run.rows.is_empty() && !lab.state.is_under_way();
+        lab.case == Some((ladder.name, size)) && !lab.run.variants.is_empty() && !lab.state.is_under_way();
     let mut save = None;
     let others = |ui: &mut Ui| {
         if ui.add_enabled(can_save, Button::new("Save run")).explain(SAVE_HOVER).clicked() {
@@ -244,11 +178,11 @@ fn show_ladder<'a>(
     show_state(ui, view, Action::Measure { ladder: ladder.name, size }, others, actions);
     actions.extend(save);
     let is_its_own = lab.case == Some((ladder.name, size));
-    let unknown: Vec<LabRow>;
-    let (peak, rows) = match is_its_own && !lab.run.rows.is_empty() {
-        true => (lab.run.peak.as_ref(), lab.run.rows.as_slice()),
+    let unknown: Vec<RowReport>;
+    let (peak, rows) = match is_its_own && !lab.run.variants.is_empty() {
+        true => (lab.run.peaks.first(), lab.run.variants.as_slice()),
         false => {
-            unknown = (ladder.variants)().iter().map(|variant| LabRow::unknown(variant.id)).collect();
+            unknown = (ladder.variants)().iter().map(|variant| RowReport::unknown(variant.id)).collect();
             (None, unknown.as_slice())
         }
     };
@@ -266,7 +200,7 @@ fn show_ladder<'a>(
     if let Some(remark) = lab.run.remark.as_ref().filter(|_| is_its_own) {
         paragraph(ui, remark, theme::TEXT);
     }
-    if is_its_own { &lab.run.rows } else { &[] }
+    if is_its_own { &lab.run.variants } else { &[] }
 }
 
 /// Lays out the button that starts or stops the measurement, the buttons of `others` beside it, and the state. While the movie
@@ -298,11 +232,11 @@ fn show_state(
 }
 
 /// Lays out the reason of each variant that is wrong or fails.
-fn show_faults<'a>(ui: &mut Ui, rows: impl Iterator<Item = &'a LabRow>) {
+fn show_faults<'a>(ui: &mut Ui, rows: impl Iterator<Item = &'a RowReport>) {
     for row in rows {
-        let Some(fault) = row.fault() else { continue };
-        let response = paragraph(ui, &format!("{}: {fault}", row.name), theme::WARN);
-        response.explain(row.reason.as_deref().unwrap_or_default());
+        let Some(reason) = row.reason.as_deref().filter(|_| row.is_wrong()) else { continue };
+        let fault = reason.lines().next().unwrap_or_default();
+        paragraph(ui, &format!("{}: {fault}", row.id), theme::WARN).explain(reason);
     }
 }
 

@@ -2,10 +2,10 @@
 
 use egui::{Align2, Color32, Rect, Response, Sense, Ui, pos2, vec2};
 
-use super::LabRow;
 use crate::hover::Explain as _;
 use crate::theme;
 use base::timing::believed;
+use ladder::results::RowReport;
 
 /// Height in points of a row of the table.
 const ROW_HEIGHT: f32 = 16.0;
@@ -20,7 +20,7 @@ const BAR_THICKNESS: f32 = 9.0;
 
 /// Returns the row with whose time the table's factors compare the other times: the first variant, or the slowest if the
 /// first has no time. Returns `None` if no variant has a time.
-fn base_row(rows: &[LabRow]) -> Option<&LabRow> {
+fn base_row(rows: &[RowReport]) -> Option<&RowReport> {
     let slowest = || {
         let timed = rows.iter().filter(|row| row.ms().is_some());
         timed.max_by(|a, b| f64::total_cmp(&a.ms().unwrap_or(0.0), &b.ms().unwrap_or(0.0)))
@@ -57,15 +57,20 @@ pub(super) fn allocate_row(ui: &mut Ui, size: egui::Vec2, selected: bool) -> (Re
 
 /// Lays out a row for the peak kernel, if there is one, and for each variant, of which `selected` is marked. Returns the name of the
 /// variant that was clicked.
-pub(super) fn show(ui: &mut Ui, peak: Option<&LabRow>, rows: &[LabRow], selected: &str) -> Option<String> {
+pub(super) fn show(
+    ui: &mut Ui,
+    peak: Option<&RowReport>,
+    rows: &[RowReport],
+    selected: &str,
+) -> Option<String> {
     let base = base_row(rows);
     let peak = peak.filter(|peak| peak.ms().is_some() || peak.is_wrong());
-    let all: Vec<f64> = rows.iter().chain(peak).filter_map(LabRow::ms).collect();
-    let in_brackets = peak.map(|peak| format!("({})", peak.name));
-    let names = rows.iter().map(|row| row.name.as_str()).chain(in_brackets.as_deref());
+    let all: Vec<f64> = rows.iter().chain(peak).filter_map(RowReport::ms).collect();
+    let in_brackets = peak.map(|peak| format!("({})", peak.id));
+    let names = rows.iter().map(|row| row.id.as_str()).chain(in_brackets.as_deref());
     let width = (ui.available_width(), names_width(ui, names));
     let mut clicked = None;
-    let unit = rows.iter().find_map(|row| row.rate).map_or("", |(_, unit)| unit);
+    let unit = rows.iter().find_map(RowReport::rate).map_or("", |(_, unit)| unit);
     let head = ["ms", "factor", unit].map(str::to_owned);
     show_row(ui, width, ("", theme::WEAK, false), None, head, theme::WEAK);
     for row in peak.into_iter().chain(rows) {
@@ -78,27 +83,23 @@ pub(super) fn show(ui: &mut Ui, peak: Option<&LabRow>, rows: &[LabRow], selected
                 let both = [base.precision(), row.precision()];
                 Some(if is_base { "1".to_owned() } else { believed(factor, &both) })
             });
-            let rate = row.rate.map(|(rate, _)| believed(rate, &own)).unwrap_or_default();
+            let rate = row.rate().map(|(rate, _)| believed(rate, &own)).unwrap_or_default();
             [believed(ms, &own), factor.unwrap_or_default(), rate]
         });
-        let bar = row.ms().map(|ms| (bar_length(ms, &all), is_peak, row.noisy.is_some()));
+        let bar = row.ms().map(|ms| (bar_length(ms, &all), is_peak, row.noisy.0.is_some()));
         let texts = known.unwrap_or_else(|| {
-            let word = match row.outcome.as_str() {
-                "" | "ok" => theme::UNKNOWN.to_owned(),
-                word => word.to_owned(),
-            };
-            [theme::UNKNOWN.to_owned(), String::new(), word]
+            [theme::UNKNOWN.to_owned(), String::new(), row.word().unwrap_or(theme::UNKNOWN).to_owned()]
         });
-        let name = if is_peak { format!("({})", row.name) } else { row.name.clone() };
+        let name = if is_peak { format!("({})", row.id) } else { row.id.clone() };
         let color = match is_peak {
             _ if row.is_wrong() => theme::ERROR,
             true => theme::WEAK,
             false => theme::TEXT,
         };
-        let is_selected = !is_peak && row.name == selected;
+        let is_selected = !is_peak && row.id == selected;
         let response = show_row(ui, width, (&name, color, is_selected), bar, texts, theme::STRONG);
         if response.clicked() && !is_peak {
-            clicked = Some(row.name.clone());
+            clicked = Some(row.id.clone());
         }
         if let Some(text) = row_hover_text(row) {
             response.explain(text);
@@ -145,12 +146,12 @@ fn show_row(
 }
 
 /// Returns the hover text of a variant's row in the table.
-fn row_hover_text(row: &LabRow) -> Option<String> {
-    let Some(time) = row.time else { return row.reason.clone() };
-    let clock = if row.by_wall { "wall time" } else { "device time" };
+fn row_hover_text(row: &RowReport) -> Option<String> {
+    let Some(time) = row.time() else { return row.reason.clone() };
+    let clock = if row.device_ms.is_none() { "wall time" } else { "device time" };
     let figure = |ms: f64| believed(ms, &[row.precision()]);
     let chosen = row.chosen.as_ref().map(|chosen| format!("{chosen}\n")).unwrap_or_default();
-    let noisy = row.noisy.as_ref().map(|why| format!("\nNoisy: {why}")).unwrap_or_default();
+    let noisy = row.noisy.0.as_ref().map(|why| format!("\nNoisy: {why}")).unwrap_or_default();
     let (p50, min, p95) = (figure(time.p50), figure(time.min), figure(time.p95));
     Some(format!("{chosen}{clock} in ms, {} runs: p50 {p50}, min {min}, p95 {p95}{noisy}", time.n))
 }
@@ -174,8 +175,11 @@ mod tests {
     #[test]
     fn factors_are_to_the_first_or_to_the_slowest_that_has_a_time() {
         let time = |ms: f64| Series::of(&[ms; 9]);
-        let row = |name: &str, ms: Option<f64>| LabRow { time: ms.and_then(time), ..LabRow::unknown(name) };
-        let name = |rows: &[LabRow]| base_row(rows).map(|row| row.name.clone());
+        let row = |name: &str, ms: Option<f64>| RowReport {
+            device_ms: ms.and_then(time),
+            ..RowReport::unknown(name)
+        };
+        let name = |rows: &[RowReport]| base_row(rows).map(|row| row.id.clone());
         assert_eq!(name(&[row("a", Some(2.0)), row("b", Some(5.0))]).as_deref(), Some("a"));
         let rows = [row("a", None), row("b", Some(2.0)), row("c", Some(5.0))];
         assert_eq!(name(&rows).as_deref(), Some("c"));

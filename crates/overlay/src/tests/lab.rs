@@ -2,6 +2,8 @@
 
 use super::machine::measured;
 use super::*;
+use ladder::results::RunReport;
+use ladder::rows::KernelFile;
 
 /// Returns an overlay with the Lab, which shows results of matrix multiplication.
 fn lab(state: JobState) -> Fixture<'static> {
@@ -38,7 +40,9 @@ fn idea_parameters_source_and_machine_code_are_those_of_the_selected_variant() {
     assert!(fixture.find(&format!("Default parameters: {parameters}")).is_some(), "{:?}", fixture.texts);
     assert_eq!(fixture.overlay.lab_kernel(), Some(&kernel(file, &parameters)));
     // The measured ones, as soon as they are known.
-    fixture.lab.run.rows[1].kernel = Some(kernel(file, "GROUP=32"));
+    let measured = &mut fixture.lab.run.variants[1];
+    measured.kernel = Some(KernelFile { file: file.to_owned(), hash: String::new() });
+    measured.parameters = Some("GROUP=32".to_owned());
     fixture.pass(vec![]);
     assert!(fixture.find("Parameters: GROUP=32").is_some(), "{:?}", fixture.texts);
     assert_eq!(fixture.overlay.lab_kernel(), Some(&kernel(file, "GROUP=32")));
@@ -105,17 +109,17 @@ fn the_lab_pauses_the_movie_itself_when_asked() {
 fn no_name_of_the_lab_is_cut() {
     let long = "a-variant-with-a-name-longer-than-others";
     let mut fixture = lab(JobState::Done);
-    fixture.lab.run.rows[1].name = long.to_owned();
+    fixture.lab.run.variants[1].id = long.to_owned();
     fixture.pass(vec![]);
     assert!(fixture.find(long).is_some() && fixture.cut.is_empty(), "{:?}", fixture.cut);
     let device = |name: &str| BenchmarkDevice {
         name: format!("{name} of a platform with a name that is longer than a column of the table"),
         driver: "1.0".to_owned(),
         runs: [3, 7]
-            .map(|radius| LabRun {
-                radius: Some(radius),
-                rows: fixture.lab.run.rows.clone(),
-                ..LabRun::default()
+            .map(|radius| RunReport {
+                case: serde_json::json!({ "radius": radius }),
+                variants: fixture.lab.run.variants.clone(),
+                ..RunReport::default()
             })
             .to_vec(),
     };

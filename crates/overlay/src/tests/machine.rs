@@ -2,6 +2,7 @@
 
 use super::*;
 use engine::sharing::Sharing;
+use ladder::results::{RowReport, RunReport};
 use opencl::cl::DeviceInfo;
 
 pub(super) fn device_info(index: usize, name: &str) -> DeviceInfo {
@@ -377,22 +378,27 @@ fn a_click_on_a_spike_freezes_its_frame_until_it_is_let_go() {
 /// measured yet.
 pub(super) fn measured(state: JobState) -> Lab {
     use base::timing::Series;
+    use base::timing::noise::Noisy;
     let time = |ms: f64| Series::of(&[ms; 9]);
-    let row = |name: &str, ms: Option<f64>| LabRow {
-        time: ms.and_then(time),
-        rate: ms.map(|ms| (268.4 / ms, "GFLOP/s")),
-        ..LabRow::unknown(name)
+    let row = |name: &str, ms: Option<f64>| RowReport {
+        device_ms: ms.and_then(time),
+        gflop_s: ms.map(|ms| 268.4 / ms),
+        ..RowReport::unknown(name)
     };
     let mut rows =
         vec![row("serial", Some(80.0)), row("naive", Some(120.0)), row("constant", None), row("auto", None)];
-    rows[1].noisy = Some("Other processes used 40 % of the machine.".to_owned());
+    rows[1].noisy = Noisy(Some("Other processes used 40 % of the machine.".to_owned()));
     (rows[2].outcome, rows[2].reason) = ("unsupported".to_owned(), Some("No room.".to_owned()));
     Lab {
         state,
         case: Some(("matmul", "256,256,256")),
         device: "First".to_owned(),
         steps: (17, 24),
-        run: LabRun { peak: Some(row("multiply-adds alone", Some(2.0))), rows, ..LabRun::default() },
+        run: RunReport {
+            peaks: vec![row("multiply-adds alone", Some(2.0))],
+            variants: rows,
+            ..RunReport::default()
+        },
         ..Lab::default()
     }
 }
@@ -444,12 +450,12 @@ fn the_lab_says_what_is_wrong_with_whom() {
     let mut fixture = Fixture::new(vec2(1600.0, 1000.0));
     fixture.change(|s| s.open[Panel::Lab as usize] = true);
     fixture.lab = measured(JobState::Done);
-    let wrong = |row: &mut LabRow, outcome: &str, reason: &str| {
-        (row.outcome, row.reason, row.time) = (outcome.to_owned(), Some(reason.to_owned()), None);
+    let wrong = |row: &mut RowReport, outcome: &str, reason: &str| {
+        (row.outcome, row.reason, row.device_ms) = (outcome.to_owned(), Some(reason.to_owned()), None);
     };
-    wrong(&mut fixture.lab.run.rows[1], "mismatch", "3 of 9 floats differ");
-    wrong(&mut fixture.lab.run.rows[3], "failed", "It does not build.\n  Line 7.");
-    wrong(fixture.lab.run.peak.as_mut().unwrap(), "failed", "It did not end.");
+    wrong(&mut fixture.lab.run.variants[1], "mismatch", "3 of 9 floats differ");
+    wrong(&mut fixture.lab.run.variants[3], "failed", "It does not build.\n  Line 7.");
+    wrong(&mut fixture.lab.run.peaks[0], "failed", "It did not end.");
     (0..2).for_each(|_| drop(fixture.pass(vec![])));
     let said =
         ["naive: 3 of 9 floats differ", "auto: It does not build.", "multiply-adds alone: It did not end."];

@@ -11,7 +11,7 @@ use box_filter::color_kernels::Converter;
 use box_filter::tuned::auto_variants;
 use engine::stats::{Setting, UsedKernel};
 use ladder::cache::Cache;
-use ladder::saved::KernelFile;
+use ladder::rows::KernelFile;
 
 /// The folder of edited kernels that is watched, and the versions of its kernels.
 #[derive(Default)]

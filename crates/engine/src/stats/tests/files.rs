@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::*;
 use base::timing::Verdict;
 use ladder::compare::compare;
-use ladder::saved::Saved;
+use ladder::results::Report;
 
 /// Returns the lines of CSV without the metadata.
 fn csv_rows(text: &str) -> impl Iterator<Item = &str> {
@@ -375,7 +375,7 @@ fn a_saved_run_is_compared_as_a_result_of_bench() {
     save_run(&path("a.json"), &record(1.0, 60), &context()).unwrap();
     save_run(&path("b.json"), &record(1.0, 60), &context()).unwrap();
     save_run(&path("c.json"), &record(1.5, 60), &context()).unwrap();
-    let saved = |name: &str| Saved::read(&path(name)).unwrap();
+    let saved = |name: &str| Report::read(&path(name)).unwrap();
     let verdict = |name: &str| {
         let rows = compare(&saved("a.json"), &saved(name));
         assert_eq!(rows.len(), 1, "{rows:?}");

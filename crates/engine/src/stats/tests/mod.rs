@@ -10,7 +10,8 @@ use std::path::PathBuf;
 use super::*;
 use base::timing::Noise;
 use box_filter::VariantId;
-use ladder::saved::{KernelFile, Metadata};
+use ladder::results::Metadata;
+use ladder::rows::KernelFile;
 
 /// The filter time in milliseconds of a [`frame`] with a `unit` of 1.
 const FILTER: f64 = (Stage::Filter as usize + 1) as f64;

@@ -268,12 +268,7 @@ impl Ladder for HostStrategies {
 
     const INFO: LadderInfo = LadderInfo {
         name: "conversions",
-        peaks: &[PeakKernel {
-            key: "limit",
-            name: "reference alone, on all cores",
-            note: None,
-            computes: false,
-        }],
+        peaks: &[PeakKernel { name: "reference alone, on all cores", note: None, computes: false }],
         peak_file: WIDTHS_FILE,
         inputs: &["right", "some wanted wrong"],
         options: &["count"],

@@ -1,0 +1,246 @@
+//! The columns of `--stats`: CSV, JSON and the table of docs/numbers.md have them from here.
+
+use std::sync::LazyLock;
+
+use serde_json::{Map, Value};
+
+use super::{ClothTimes, FrameSample, GlTimes, Stage};
+
+/// A presented frame.
+pub(super) struct Row<'a> {
+    pub(super) frame: u64,
+    pub(super) sample: &'a FrameSample,
+    /// True if the previous frame had another setting.
+    pub(super) switched: bool,
+}
+
+/// The value of a column for a frame.
+enum Cell {
+    /// A number with this many digits after the point: the clock provides no further ones.
+    Number(f64, usize),
+    Other(Value),
+}
+
+impl Cell {
+    /// Returns milliseconds, or a part of the machine; nothing if they were not measured.
+    fn measured(value: impl Into<Option<f64>>) -> Self {
+        let value = value.into().filter(|value| value.is_finite());
+        value.map_or(Self::Other(Value::Null), |value| Self::Number(value, 4))
+    }
+
+    fn seconds(value: f64) -> Self {
+        Self::Number(value, 6)
+    }
+
+    fn csv(self) -> String {
+        match self {
+            Self::Number(value, digits) => format!("{value:.digits$}"),
+            Self::Other(Value::Null) => String::new(),
+            Self::Other(Value::String(text)) => text,
+            Self::Other(Value::Array(words)) => {
+                words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ")
+            }
+            Self::Other(value) => value.to_string(),
+        }
+    }
+
+    fn json(self) -> Value {
+        match self {
+            Self::Number(value, digits) => {
+                let per_unit = 10f64.powi(digits as i32);
+                ((value * per_unit).round() / per_unit).into()
+            }
+            Self::Other(value) => value,
+        }
+    }
+}
+
+/// Wraps a value that is no measured number; `None` is nothing.
+fn other(value: impl Into<Value>) -> Cell {
+    Cell::Other(value.into())
+}
+
+/// A column.
+struct Column {
+    /// The name; in the object `cloth` of JSON and after `cloth_` in CSV if the column is in a group of this name.
+    name: &'static str,
+    read: Box<dyn Fn(&Row<'_>) -> Cell + Send + Sync>,
+}
+
+/// Columns with a common meaning.
+#[cfg_attr(not(test), expect(dead_code, reason = "a test compares title and meaning with docs/numbers.md"))]
+struct Group {
+    /// The object in JSON that has the values, and the prefix of the names in CSV; empty for none.
+    object: &'static str,
+    columns: Vec<Column>,
+    /// The name of all columns in docs/numbers.md; empty to list them.
+    title: &'static str,
+    /// The meaning, for docs/numbers.md.
+    about: &'static str,
+}
+
+impl Group {
+    fn csv_name(&self, column: &Column) -> String {
+        if self.object.is_empty() {
+            column.name.to_owned()
+        } else {
+            format!("{}_{}", self.object, column.name)
+        }
+    }
+}
+
+fn column(name: &'static str, read: impl Fn(&Row<'_>) -> Cell + Send + Sync + 'static) -> Column {
+    Column { name, read: Box::new(read) }
+}
+
+fn group(about: &'static str, columns: Vec<Column>) -> Group {
+    Group { object: "", columns, title: "", about }
+}
+
+/// Returns a column about the crowd of figures.
+fn cloth(name: &'static str, read: impl Fn(&ClothTimes) -> Cell + Send + Sync + 'static) -> Column {
+    column(name, move |row| row.sample.cloth.as_deref().map_or(other(Value::Null), &read))
+}
+
+/// All columns in order.
+static GROUPS: LazyLock<Vec<Group>> = LazyLock::new(|| {
+    let stages = Stage::ALL.map(|stage| column(stage.name(), move |r| Cell::measured(r.sample.stage(stage))));
+    let gl = GlTimes::default().named().into_iter().enumerate();
+    let gl = gl.map(|(at, (name, _))| column(name, move |r| Cell::measured(r.sample.gl.named()[at].1)));
+    let steps = ClothTimes::NAMES.into_iter().enumerate();
+    let steps = steps.map(|(at, name)| cloth(name, move |of| Cell::measured(of.ms[at])));
+    let on_host = |of: &ClothTimes| other(of.steps_on_host().collect::<Vec<_>>());
+    let mut of_cloth = vec![cloth("figures", |of| other(of.figures))];
+    of_cloth.extend(steps);
+    of_cloth.extend([cloth("on_host", on_host), cloth("handovers", |of| other(of.handovers))]);
+    vec![
+        group(
+            "number of the row, position in the movie, time since playback began",
+            vec![
+                column("frame", |r| other(r.frame)),
+                column("pts_s", |r| Cell::seconds(r.sample.pts)),
+                column("presented_at_s", |r| Cell::seconds(r.sample.presented_at)),
+            ],
+        ),
+        group(
+            "ms since the previous frame was presented",
+            vec![column("interval_ms", |r| Cell::measured(r.sample.interval_ms))],
+        ),
+        group(
+            "filter",
+            vec![
+                column("variant", |r| other(r.sample.variant.as_str())),
+                column("radius", |r| other(r.sample.radius)),
+            ],
+        ),
+        group(
+            "late or not; frames dropped between the previous one and this one",
+            vec![
+                column("late", |r| other(r.sample.late)),
+                column("dropped_before", |r| other(r.sample.dropped_before)),
+            ],
+        ),
+        Group { title: "a stage's name", ..group("ms", stages.into()) },
+        group(
+            "ms of the decoder's thread to prepare the planes in pinned memory",
+            vec![column("pack", |r| Cell::measured(r.sample.pack_ms))],
+        ),
+        group(
+            "ms of OpenGL's device to fetch the picture, draw it, and draw the overlay; empty with a software OpenGL, which draws in *swap*",
+            gl.collect(),
+        ),
+        group(
+            "size; true if the interval is mostly a wait for another variant",
+            vec![
+                column("width", |r| other(r.sample.size.0)),
+                column("height", |r| other(r.sample.size.1)),
+                column("switched", |r| other(r.switched)),
+            ],
+        ),
+        group(
+            "wall time of `native`, of `glsl` without timer queries, and of kernels whose device has no [trusted clock](#the-devices-clock); their `filter` is empty",
+            vec![column("filter_wall", |r| Cell::measured(r.sample.filter_wall_ms()))],
+        ),
+        group(
+            "part of the machine that other processes used",
+            vec![column("others", |r| Cell::measured(r.sample.others))],
+        ),
+        group(
+            "second side of a wipe: its filter, whether the sides were compared, and its filter's time",
+            vec![
+                column("beside", |r| other(r.sample.setting().second_side_text())),
+                column("compared", |r| other(r.sample.setting().is_compared())),
+                column("beside_filter", |r| Cell::measured(r.sample.beside_filter_ms)),
+            ],
+        ),
+        Group {
+            object: "cloth",
+            title: "`cloth_…`",
+            ..group("steps of the scene [cloth](cloth.md#the-scene); in JSON the object `cloth`", of_cloth)
+        },
+        group(
+            "version of edited kernels, 1 for the first",
+            vec![
+                column("version", |r| other(r.sample.versions.first)),
+                column("beside_version", |r| other(r.sample.beside.map(|_| r.sample.versions.beside))),
+            ],
+        ),
+        group(
+            "ms by which the picture was presented later than its sound was heard; empty without sound",
+            vec![column("sound_lag", |r| Cell::measured(r.sample.sound_lag_ms))],
+        ),
+    ]
+});
+
+/// Returns the names of the columns in CSV.
+pub(super) fn csv_header() -> String {
+    let names = GROUPS.iter().flat_map(|group| group.columns.iter().map(|column| group.csv_name(column)));
+    names.collect::<Vec<_>>().join(",")
+}
+
+/// Returns a row of CSV.
+pub(super) fn csv(row: &Row<'_>) -> String {
+    let columns = GROUPS.iter().flat_map(|group| &group.columns);
+    columns.map(|column| (column.read)(row).csv()).collect::<Vec<_>>().join(",")
+}
+
+/// Returns a row of JSON. The object of a group without values is `null`.
+pub(super) fn json(row: &Row<'_>) -> Value {
+    let mut fields = Map::new();
+    for group in GROUPS.iter() {
+        let values = group.columns.iter().map(|column| (column.name.to_owned(), (column.read)(row).json()));
+        if group.object.is_empty() {
+            fields.extend(values);
+        } else {
+            let object: Map<String, Value> = values.collect();
+            let has_values = object.values().any(|value| !value.is_null());
+            fields.insert(group.object.to_owned(), Some(object).filter(|_| has_values).into());
+        }
+    }
+    fields.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The table of the documentation is that of the columns.
+    #[test]
+    fn the_documentation_has_the_table_of_the_columns() {
+        let line = |group: &Group| {
+            let names = group.columns.iter().map(|column| format!("`{}`", column.name));
+            let title = match group.title {
+                "" => names.collect::<Vec<_>>().join(", "),
+                title => title.to_owned(),
+            };
+            format!("| {title} | {} |\n", group.about)
+        };
+        let table: String = GROUPS.iter().map(line).collect();
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/numbers.md");
+        let text = std::fs::read_to_string(page).unwrap();
+        assert!(
+            text.contains(&format!("| column | meaning |\n|---|---|\n{table}\n")),
+            "docs/numbers.md lacks:\n{table}"
+        );
+    }
+}

@@ -1,0 +1,552 @@
+//! The results of benchmarks as JSON, schema 2: `bench`, `tune`, the Lab and *Save run* write a [`Report`], and `compare` and the Lab
+//! read it.
+//!
+//! A file may come from another machine or another version, or be damaged: unknown keys are ignored, missing ones make rows not
+//! comparable, and texts are escaped when they are printed. Files of schema 1 are converted when they are read ([`schema_1`]).
+
+mod of_runs;
+mod schema_1;
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::io::Write as _;
+use std::path::Path;
+use std::time::SystemTime;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::NOT_TIMED;
+use super::measure::{Measurement, Sample};
+use super::rows::{KernelFile, folder_letter};
+use super::why::DevicePeaks;
+use super::work::Transfer;
+use base::date;
+use base::error::{Error, Result};
+use base::text::escaped;
+use base::timing::noise::Noisy;
+use base::timing::{Precision, Ratio, Series};
+use base::verify::Checked;
+use base::{load, save};
+use opencl::cl::DeviceInfo;
+
+/// The version of the file format.
+const SCHEMA: u32 = 2;
+/// The kind of results that this module reads and writes.
+const KIND: &str = "bench";
+/// The maximum size of a file that is read, in bytes.
+const MAX_FILE_BYTES: u64 = 64 << 20;
+/// The maximum number of rows that are read: a comparison of each takes some milliseconds.
+const MAX_ROWS: usize = 5000;
+
+/// The name of the host's clock.
+const WALL: &str = "wall time";
+
+/// When, where and by which program results were measured.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Metadata {
+    /// The program and its version.
+    pub program: String,
+    /// The date and time in UTC, as in RFC 3339.
+    pub date: String,
+    /// The machine.
+    pub host: Host,
+}
+
+/// The machine on which results were measured; texts are empty if they are unknown.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Host {
+    /// The name in the network.
+    pub name: String,
+    /// The operating system's kernel and its version.
+    pub system: String,
+    /// The processor's name.
+    pub processor: String,
+    /// The number of logical processors that this process may use.
+    pub processors: usize,
+}
+
+impl Host {
+    /// Returns the machine that this process runs on.
+    fn here() -> Self {
+        let line = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+        let cpus = line("/proc/cpuinfo");
+        let name = cpus.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+        Self {
+            name: line("/proc/sys/kernel/hostname"),
+            system: format!("{} {}", line("/proc/sys/kernel/ostype"), line("/proc/sys/kernel/osrelease")),
+            processor: name.map(|(_, name)| name.trim().to_owned()).unwrap_or_default(),
+            processors: std::thread::available_parallelism().map_or(0, usize::from),
+        }
+    }
+}
+
+impl Metadata {
+    /// Returns the metadata of results that `program` measures here and now.
+    pub fn now(program: &str) -> Self {
+        Self { program: program.to_owned(), date: date::utc(SystemTime::now()), host: Host::here() }
+    }
+}
+
+/// The results of a benchmark on all devices.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// The version of the format.
+    pub schema: u32,
+    /// The kind of results: "bench".
+    pub kind: String,
+    /// When, where and by which program they were measured.
+    #[serde(flatten)]
+    pub metadata: Metadata,
+    /// The ladder's name.
+    #[serde(default)]
+    pub ladder: String,
+    /// The movie whose frames are filtered; `None` for generated data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<Input>,
+    /// Sentences about missing results, if a signal ended the benchmark.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interrupted: Option<String>,
+    /// The folders of kernels, if two are compared.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub folders: Vec<String>,
+    /// The results on each device.
+    pub devices: Vec<DeviceReport>,
+}
+
+/// The movie that a benchmark has filtered.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Input {
+    /// The path, as the user gave it.
+    pub file: String,
+    /// Width of the frames.
+    pub width: u32,
+    /// Height of the frames.
+    pub height: u32,
+    /// The number of frames.
+    pub frames: usize,
+    /// The time of the frame in seconds, if one was chosen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_s: Option<f64>,
+}
+
+/// The results on one device.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DeviceReport {
+    /// The device's properties, as `clreel devices --json` lists them; empty if the benchmark needed no device.
+    #[serde(flatten)]
+    pub properties: Map<String, Value>,
+    /// The measured peaks of the device, if they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peaks: Option<DevicePeaks>,
+    /// The results of each case.
+    pub runs: Vec<RunReport>,
+}
+
+/// The results of a case.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RunReport {
+    /// The title, which identifies the case.
+    pub title: String,
+    /// The case's parameters.
+    pub case: Value,
+    /// The class of cases to which a tuning result applies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class: Option<String>,
+    /// The peak kernels, the one that bounds all variants first. Empty for cases of whole frames, conversions and the window.
+    pub peaks: Vec<RowReport>,
+    /// The variants.
+    pub variants: Vec<RowReport>,
+    /// The conclusion from the times.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remark: Option<String>,
+    /// How far the device's times are used.
+    pub clock: Option<String>,
+    /// Why the device's times are not used, or were not compared with wall times.
+    pub clock_reason: Option<String>,
+    /// The speed of the device's clock.
+    pub clock_mhz: Option<ClockReport>,
+    /// Why the speed is unknown.
+    pub clock_mhz_reason: Option<String>,
+}
+
+/// The speed of the device's clock in the timed rounds, in MHz.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ClockReport {
+    /// The mean.
+    pub mean: f64,
+    limit: Option<f64>,
+    /// The means of the slowest and the fastest quarter of the rounds; `null` if they are fewer than five.
+    min_quarter: Option<f64>,
+    max_quarter: Option<f64>,
+    /// True if the quarters differ by more than 5 %.
+    changed: bool,
+    /// The reasons for which the clock was slowed down.
+    throttled: Option<String>,
+    governor: Option<String>,
+}
+
+/// The results of a variant or of a peak kernel.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RowReport {
+    /// The variant's id, or the peak kernel's name.
+    pub id: String,
+    /// The technology that the variant computes with; missing for peak kernels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// The outcome in a word, such as "ok", "mismatch" or "unsupported"; empty if nothing was measured.
+    pub outcome: String,
+    /// Why there are no times, or why they are wall times.
+    pub reason: Option<String>,
+    /// A description of a row that is no variant of the ladder: a filter in Rust, or a conversion.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub implementation: Option<Value>,
+    /// The kernel file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<KernelFile>,
+    /// The parameters with which the kernels were built.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<String>,
+    /// The index of the folder of kernels, if two are compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folder: Option<usize>,
+    /// The kernels' parameters, if several configurations of the variant were timed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub configuration: Option<String>,
+    /// The version of the edited kernels, if there are times of several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<u64>,
+    /// The comparison with the kernels of the first folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compared: Option<RatioReport>,
+    /// The variant and parameters that an automatic variant has chosen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chosen: Option<String>,
+    /// True if that choice comes from `clreel tune`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tuned: Option<bool>,
+    /// What `tune` found out about the configuration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trial: Option<TuningReport>,
+    /// The largest error of an element of the output.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_error: Option<f64>,
+    /// The largest accepted error; missing if results must be equal byte for byte.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound: Option<f64>,
+    /// Device times.
+    pub device_ms: Option<Series>,
+    /// Times from enqueueing to the start.
+    pub dispatch_ms: Option<Series>,
+    /// Wall times.
+    pub wall_ms: Option<Series>,
+    /// The times of a whole frame's stages.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub stages_ms: BTreeMap<String, Option<Series>>,
+    /// Throughput in bytes and in operations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gb_s: Option<f64>,
+    /// Operations in billions per second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gflop_s: Option<f64>,
+    /// Reads, writes and operations of the kernels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub work: Option<WorkReport>,
+    /// Sentences on the time, if they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<Vec<String>>,
+    /// Why the times are noisy, if they are.
+    pub noisy: Noisy,
+    /// The part of the machine that other processes used meanwhile, 0 to 1, if it is known.
+    pub others: Option<f64>,
+    /// The times of each run, if the results are saved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub samples: Option<Samples>,
+    /// The comparisons with the reference; empty if the outcome is not "ok", and for peak kernels.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub checked: Vec<Checked>,
+}
+
+/// A configuration that `tune` has tried.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TuningReport {
+    /// "kept", "finalist", "ok", "abandoned", "mismatch" or "failed".
+    pub status: String,
+    /// The time to compile the configuration; `None` if it was not compiled in this process.
+    pub compile_ms: Option<f64>,
+    /// The median of the final runs for the best trials, the minimum for the others.
+    pub ms: Option<f64>,
+    /// The fastest run of the trial.
+    pub min_ms: Option<f64>,
+    /// The median of the final runs.
+    pub median_ms: Option<f64>,
+    /// The speed in percent of the peak kernel's.
+    pub percent_of_peak: Option<f64>,
+}
+
+/// The ratio of two times with the interval of 99 % confidence: above 1 if the second one is faster.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RatioReport {
+    ratio: f64,
+    low: f64,
+    high: f64,
+    verdict: String,
+}
+
+impl From<Ratio> for RatioReport {
+    fn from(ratio: Ratio) -> Self {
+        let Ratio { low, estimate, high } = ratio;
+        Self { ratio: estimate, low, high, verdict: ratio.verdict().to_string() }
+    }
+}
+
+/// The work of a variant.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WorkReport {
+    /// The name of an element of the input.
+    unit: String,
+    reads_per_unit: f64,
+    writes_per_unit: f64,
+    /// Bytes that any kernel must move.
+    bytes: u64,
+    /// Bytes that these kernels read and write, caches included.
+    moved_bytes: u64,
+    operations: u64,
+    gb_s: Option<f64>,
+    gflop_s: Option<f64>,
+    /// Shares of the device's peaks, if these were measured.
+    copy_share: Option<f64>,
+    read_share: Option<f64>,
+    operation_share: Option<f64>,
+    kernels: Vec<LaunchReport>,
+}
+
+/// The work of a kernel's launch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct LaunchReport {
+    kernel: String,
+    reads: Transfer,
+    writes: Transfer,
+    operations: u64,
+    barriers: Option<u64>,
+    work_items: u64,
+    group_size: u64,
+    ms: Option<f64>,
+    registers: Option<u64>,
+    spilled_bytes: Option<u64>,
+}
+
+/// The times of each run of a variant or peak kernel, in the order of the rounds, in milliseconds. A time that the device's driver
+/// reports wrongly is `None`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Samples {
+    /// Device times; `None` if they are not used.
+    pub device_ms: Option<Vec<Option<f64>>>,
+    /// Times from enqueueing to the start; `None` if they are not used.
+    #[serde(default)]
+    pub dispatch_ms: Option<Vec<Option<f64>>>,
+    /// Wall times.
+    pub wall_ms: Vec<Option<f64>>,
+}
+
+impl Samples {
+    /// Returns the samples of a measurement.
+    pub fn of(measured: &Measurement) -> Self {
+        // JSON has no NaN.
+        let of = |ms: fn(&Sample) -> Option<f64>| {
+            measured.samples.iter().map(move |s| ms(s).filter(|ms| ms.is_finite()))
+        };
+        Self {
+            device_ms: measured.device.map(|_| of(|s| s.device_ms).collect()),
+            dispatch_ms: measured.dispatch.map(|_| of(|s| s.dispatch_ms).collect()),
+            wall_ms: of(|s| Some(s.wall_ms)).collect(),
+        }
+    }
+
+    /// Returns the times by which variants are compared, NaN for those that are missing: device times, or wall times if device times
+    /// are not used.
+    pub(super) fn times(&self) -> Vec<f64> {
+        let times = self.device_ms.as_ref().unwrap_or(&self.wall_ms);
+        times.iter().map(|ms| ms.unwrap_or(f64::NAN)).collect()
+    }
+
+    /// Returns the times by the clock with this name, as [`Samples::clock`] gives it; `None` if there are none.
+    pub(super) fn times_by(&self, clock: &str) -> Option<Vec<f64>> {
+        let samples = if clock == WALL { Self { device_ms: None, ..self.clone() } } else { self.clone() };
+        let has_times = samples.clock() == clock && samples.times().iter().any(|ms| ms.is_finite());
+        has_times.then(|| samples.times())
+    }
+
+    /// Returns the name of the clock of [`Samples::times`].
+    pub(super) fn clock(&self) -> &'static str {
+        if self.is_by_wall() { WALL } else { "device time" }
+    }
+
+    /// Returns true if [`Samples::times`] are wall times.
+    pub(super) fn is_by_wall(&self) -> bool {
+        self.device_ms.is_none()
+    }
+}
+
+impl RowReport {
+    /// Creates the row of a variant or peak kernel of which nothing is known.
+    pub fn unknown(id: impl Into<String>) -> Self {
+        Self { id: id.into(), ..Self::default() }
+    }
+
+    /// Returns the name in tables.
+    pub(super) fn name(&self) -> String {
+        let configuration = self.configuration.as_ref().map(|configuration| format!(" {configuration}"));
+        let folder = self.folder.map(|folder| format!(" ({})", folder_letter(folder)));
+        let version = self.version.map(|version| format!(" (version {version})"));
+        [Some(self.id.clone()), configuration, folder, version].into_iter().flatten().collect()
+    }
+
+    /// Returns the times by which variants are compared: device times, or wall times if there are none.
+    pub fn time(&self) -> Option<Series> {
+        self.device_ms.or(self.wall_ms)
+    }
+
+    /// Returns the median of these times in milliseconds.
+    pub fn ms(&self) -> Option<f64> {
+        self.time().map(|time| time.p50).filter(|ms| *ms > 0.0)
+    }
+
+    /// Returns the digits with which the times are shown, and whether they are noisy.
+    pub fn precision(&self) -> Precision {
+        // The CPU use of other processes is in `noisy`, too.
+        let others = self.noisy.0.as_ref().map(|_| 1.0);
+        self.time().map_or(Precision::from(None), |time| Precision::of(&time, others))
+    }
+
+    /// Returns the throughput as a number and its unit.
+    pub fn rate(&self) -> Option<(f64, &'static str)> {
+        let gflop_s = self.gflop_s.map(|rate| (rate, "GFLOP/s"));
+        gflop_s.or(self.gb_s.map(|rate| (rate, "GB/s")))
+    }
+
+    /// Returns the outcome of a row without times in a word; `None` if it has times or was not measured yet.
+    pub fn word(&self) -> Option<&str> {
+        let is_known =
+            !["", "ok"].contains(&self.outcome.as_str()) && self.reason.as_deref() != Some(NOT_TIMED);
+        is_known.then_some(&self.outcome)
+    }
+
+    /// Returns true if the variant has a wrong output, or fails.
+    pub fn is_wrong(&self) -> bool {
+        ["mismatch", "failed"].contains(&self.outcome.as_str())
+    }
+}
+
+impl DeviceReport {
+    /// Creates the results on a device, without runs. `sharing` is the name of the way in which it shares frames with OpenGL, and
+    /// the reason for it.
+    pub fn new(device: Option<&DeviceInfo>, sharing: (&str, &str)) -> Self {
+        let mut report = Self::default();
+        if let Some(Ok(Value::Object(properties))) = device.map(serde_json::to_value) {
+            report.properties = properties;
+            let sharing = [("sharing", sharing.0), ("sharing_reason", sharing.1)];
+            report.properties.extend(sharing.map(|(key, text)| (key.to_owned(), text.into())));
+        }
+        report
+    }
+
+    /// Returns a property, such as "name", "platform" or "driver"; empty if it is unknown.
+    pub fn text(&self, property: &str) -> &str {
+        self.properties.get(property).and_then(Value::as_str).unwrap_or_default()
+    }
+}
+
+/// Returns the kind of saved results: "bench" for those of this module; `None` if they have none.
+///
+/// # Errors
+/// Returns an error if the file cannot be read, or is no JSON.
+pub fn kind_of(path: &Path) -> Result<Option<String>> {
+    Ok(read_as::<Format>(path)?.kind)
+}
+
+/// The keys of a file by which the others are read.
+#[derive(Deserialize)]
+struct Format {
+    kind: Option<String>,
+    schema: Option<Value>,
+}
+
+/// Reads saved results as a type of the keys that are wanted.
+fn read_as<T: DeserializeOwned>(path: &Path) -> Result<T> {
+    let bytes = load::bytes(path, MAX_FILE_BYTES).map_err(|why| refused(path, why))?;
+    load::json(&bytes).map_err(|why| refused(path, why))
+}
+
+/// Returns the error for a file that has no results of a benchmark.
+fn refused(path: &Path, why: impl ToString) -> Error {
+    let what = format!("The result '{}' cannot be read.", path.display());
+    Error::new(what, why.to_string(), "Choose a file that `clreel bench --save` wrote.")
+}
+
+impl Report {
+    /// Creates the report of results of a ladder, without devices.
+    pub fn new(metadata: Metadata, ladder: &str) -> Self {
+        Self { schema: SCHEMA, kind: KIND.to_owned(), metadata, ladder: ladder.to_owned(), ..Self::default() }
+    }
+
+    /// Reads saved results from a file.
+    ///
+    /// # Errors
+    /// Returns an error if the file cannot be read, or has no results of a benchmark in this format or in that of schema 1.
+    pub fn read(path: &Path) -> Result<Self> {
+        let Format { kind, schema } = read_as(path)?;
+        if kind.as_deref() != Some(KIND) {
+            return Err(refused(path, "It is no saved result of a benchmark."));
+        }
+        let saved: Self = match schema.as_ref().and_then(Value::as_u64) {
+            Some(1) => {
+                serde_json::from_value(schema_1::convert(read_as(path)?)).map_err(|why| refused(path, why))?
+            }
+            Some(2) => read_as(path)?,
+            _ => return Err(refused(path, "It has the format of another version.")),
+        };
+        let runs = saved.devices.iter().flat_map(|device| &device.runs);
+        match runs.map(|run| run.peaks.len() + run.variants.len()).sum::<usize>() {
+            ..=MAX_ROWS => Ok(saved),
+            _ => Err(refused(path, format!("It has more than {MAX_ROWS} rows."))),
+        }
+    }
+
+    /// Writes the results to a file.
+    ///
+    /// # Errors
+    /// Returns an error if the directory is missing or read-only, or the disk is full.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        save::atomically(path, |file| {
+            serde_json::to_writer(&mut *file, self)?;
+            file.write_all(b"\n")
+        })
+    }
+
+    /// Returns the size and the name of the input, if it is a movie.
+    pub(super) fn movie(&self) -> Option<(u32, u32, &OsStr)> {
+        let Input { file, width, height, .. } = self.input.as_ref()?;
+        Some((*width, *height, Path::new(file).file_name().unwrap_or_default()))
+    }
+
+    /// Describes the results in a line: the program, date and host, and the device if there is one.
+    pub fn describe(&self) -> String {
+        let Metadata { program, date, host } = &self.metadata;
+        let mut text = format!("{program}, {date}, {}", host.name);
+        if let [device] = self.devices.as_slice()
+            && !device.text("name").is_empty()
+        {
+            text.push_str(&format!(", {}, driver {}", device.text("name"), device.text("driver")));
+        }
+        escaped(&text).into_owned()
+    }
+}
