@@ -4,6 +4,8 @@ pages."""
 import math
 from pathlib import Path
 
+import timing
+
 IDS = Path(__file__).resolve().parents[1] / "goldens" / "ids.txt"
 COLOURS = {"best": "#2f6fd6", "opencv": "#d1722b", "halide": "#3a9a5b", "libblur": "#9b59b6", "avgblur": "#c2529b", "memcpy": "#888888"}
 STYLE = """<style>text{font:13px sans-serif;fill:#24292f}line{stroke:#888;stroke-opacity:.4}
@@ -16,13 +18,14 @@ def variants():
     return {line.split(":")[0]: line.split(", ")[1] for line in lines}
 
 
-def best(results):
+def best(runs):
     """Returns clreel's shortest time by radius."""
-    times, mine = {}, variants()
-    for one in results:
-        if one["ms"] and one["name"] in mine:
-            times[one["radius"]] = min(times.get(one["radius"], math.inf), one["ms"])
-    return times
+    found, mine = {}, variants()
+    for run in runs:
+        own = [timing.median(one) for one in run["variants"] if timing.median(one) and one["id"] in mine]
+        if own:
+            found[run["case"]["radius"]] = min(own)
+    return found
 
 
 def document(width, height, title, parts):
@@ -35,14 +38,15 @@ def bar(x, y, length, colour, label):
             f'<text x="{x + max(length, 1) + 6:.1f}" y="{y + 12}">{label}</text>')
 
 
-def peers(results):
+def peers(runs):
     """Returns the milliseconds of clreel's fastest variant and of each library, by radius."""
-    mine, own, parts, y = best(results), variants(), [], 36
+    mine, own, parts, y = best(runs), variants(), [], 36
     # FFmpeg's OpenCL filters take so long that no other bar could be seen.
-    theirs = [one for one in results if one["ms"] and one["name"] not in own and one["name"] in COLOURS]
-    longest = max([one["ms"] for one in theirs] + list(mine.values()))
+    theirs = [(run["case"]["radius"], one["id"], timing.median(one)) for run in runs for one in timing.rows(run)
+              if timing.median(one) and one["id"] not in own and one["id"] in COLOURS]
+    longest = max([ms for *_, ms in theirs] + list(mine.values()))
     for radius in mine:
-        rows = [("best", mine[radius])] + [(one["name"], one["ms"]) for one in theirs if one["radius"] == radius]
+        rows = [("best", mine[radius])] + [(name, ms) for at, name, ms in theirs if at == radius]
         parts.append(f'<text x="10" y="{y + 12}">r = {radius}</text>')
         for name, ms in rows:
             label = f"{'clreel' if name == 'best' else name} {ms:.2f} ms"
@@ -52,9 +56,10 @@ def peers(results):
     return document(720, y + 6, "Box filter of a 1280×720 RGBA frame: milliseconds, shorter is better", parts)
 
 
-def ladder(results, radius):
+def ladder(runs, radius):
     """Draws the variants from naive to fused at one radius, on a logarithmic scale, with their speed-up over naive."""
-    times = {one["name"]: one["ms"] for one in results if one["radius"] == radius and one["ms"]}
+    rows = [one for run in runs if run["case"]["radius"] == radius for one in run["variants"]]
+    times = {one["id"]: timing.median(one) for one in rows if timing.median(one)}
     # auto is one of the others.
     steps = [name for name in times if variants().get(name) == "opencl" and name != "auto"]
     if len(steps) < 2:
@@ -73,11 +78,11 @@ def ladder(results, radius):
 
 
 def write(report, folder):
-    results = [one for one in report["results"] if one["size"] == "720p"]
-    if not best(results):
+    runs = [run for device in report["devices"] for run in device["runs"] if run["case"]["size"] == "720p"]
+    if not best(runs):
         return
-    (folder / "peers.svg").write_text(peers(results), encoding="utf-8")
-    radius = 7 if any(one["radius"] == 7 for one in results) else results[0]["radius"]
-    picture = ladder(results, radius)
+    (folder / "peers.svg").write_text(peers(runs), encoding="utf-8")
+    radii = [run["case"]["radius"] for run in runs]
+    picture = ladder(runs, 7 if 7 in radii else radii[0])
     if picture:
         (folder / "ladder.svg").write_text(picture, encoding="utf-8")

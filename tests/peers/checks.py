@@ -33,7 +33,11 @@ class Judge:
 
 def report(levels, prepare=("1.0",), run=("1000000", "1000000")):
     entries = [(Answers({"prepare": prepare, "run": run}), "opencv")]
-    return {"results": timing.one_radius(entries, Judge(levels), "720p", 1280, 7, 3, 0, 0, {})}
+    return with_rows(timing.one_radius(entries, Judge(levels), "720p", 1280, 7, 3, 0, 0, {}))
+
+
+def with_rows(rows):
+    return {"devices": [{"runs": [{"title": "720p · radius 7", "variants": rows, "peaks": []}]}]}
 
 
 class Faults(unittest.TestCase):
@@ -43,7 +47,7 @@ class Faults(unittest.TestCase):
         self.assertEqual(timing.faults(report(tolerance)), [])
         self.assertEqual(len(timing.faults(report(0x5A))), 1, "its output was never written")
         self.assertEqual(timing.faults(report(0, RuntimeError("no"))), ["nothing was timed"])
-        self.assertEqual(timing.faults({"results": []}), ["nothing was timed"])
+        self.assertEqual(timing.faults(with_rows([])), ["nothing was timed"])
 
     def test_a_comparison_of_nothing_is_an_error(self):
         want, got = bytes(4 * 9 * 9), bytes([1] * 4 * 9 * 9)

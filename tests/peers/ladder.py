@@ -6,10 +6,11 @@ All of them take turns in one loop. Times are the device's where it reports one,
 
 import json
 import os
-import statistics
 import sys
 from pathlib import Path
 
+import report as reports
+import timing
 from timing import DEVICE, Contender
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -20,11 +21,12 @@ WARM = {"cpu": 1, "gpu": 3}
 
 
 def measure(name, kind, device, commands, cases, say):
-    """Returns the report: for each case the median and the shortest time of each contender, in milliseconds."""
+    """Returns the report: for each case the times of each contender."""
     processes = [Contender([PEER, name, device or kind]), *map(Contender, commands)]
-    report = {"ladder": name, "device": "", "results": []}
+    on = {"name": "", "type": kind, "runs": []}
+    report = reports.new(name, on, [])
     try:
-        report["device"] = " ".join(processes[0].ask("device"))
+        on["name"] = " ".join(processes[0].ask("device"))
     except RuntimeError as error:
         say(f"clreel found no {kind} to compute on: {error}.")
         sys.exit(1)
@@ -44,8 +46,11 @@ def measure(name, kind, device, commands, cases, say):
                 except RuntimeError as error:
                     say(f"{one} is left out: {error}.")
                     entries.remove(entry)
-        rows = [{"name": one, "ms": statistics.median(times), "least": min(times)} for _, one, times in entries]
-        report["results"].append({"case": case, "rows": rows})
+        rows = [{**timing.row(one), "outcome": "ok", "samples": {"device_ms": times, "wall_ms": []}, "checked": [{}]}
+                for _, one, times in entries]
+        text = ", ".join(f"{key} {value}" for key, value in case.items())
+        on["runs"].append({"title": text, "case": case, "peaks": [one for one in rows if one["id"] == "peak"],
+                           "variants": [one for one in rows if one["id"] != "peak"]})
     for process in processes:
         process.end()
     return report
@@ -53,12 +58,13 @@ def measure(name, kind, device, commands, cases, say):
 
 def table(report):
     """Returns the report as Markdown."""
-    lines = [f"{report['ladder']} on {report['device']}, {ROUNDS} rounds in turn"]
-    for result in report["results"]:
-        peak = next((row["ms"] for row in result["rows"] if row["name"] == "peak"), None)
-        case = ", ".join(f"{key} {value}" for key, value in result["case"].items())
-        lines += ["", f"| {case} | median ms | least ms | × peak |", "|---|---:|---:|---:|"]
-        for row in result["rows"]:
-            times = f"{row['ms'] / peak:.2f}" if peak else ""
-            lines.append(f"| {row['name']} | {row['ms']:.4g} | {row['least']:.4g} | {times} |")
+    [device] = report["devices"]
+    lines = [f"{report['ladder']} on {device['name']}, {ROUNDS} rounds in turn"]
+    for run in device["runs"]:
+        peak = next(map(timing.median, run["peaks"]), None)
+        lines += ["", f"| {run['title']} | median ms | least ms | × peak |", "|---|---:|---:|---:|"]
+        for row in run["peaks"] + run["variants"]:
+            ms = timing.median(row)
+            times = f"{ms / peak:.2f}" if peak else ""
+            lines.append(f"| {row['id']} | {ms:.4g} | {min(row['samples']['device_ms']):.4g} | {times} |")
     return "\n".join(lines) + "\n"

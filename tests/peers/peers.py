@@ -123,17 +123,17 @@ def has_nvidia():
 def measure(kind, args, commands, versions):
     """Returns the report of one kind of device, cpu or gpu."""
     on_gpu = kind == "gpu"
-    report = {"schema": 2, "clock": "device" if on_gpu else "wall", "machine": reports.machine(versions, not on_gpu),
-              "device": "", "sizes": [], "results": []}
+    device = {"name": "", "type": kind, "runs": []}
+    report = reports.new("box_filter", device, versions)
     processes = {"clreel": Contender([PEER, "serve", args.device or kind])}
     try:
-        report["device"] = " ".join(processes["clreel"].ask("device"))
+        device["name"] = " ".join(processes["clreel"].ask("device"))
     except RuntimeError as error:
         say(f"clreel found no {kind} to compute on: {error}.")
         sys.exit(1)
     for name, command in commands.items():
         # Libraries on the graphics card take the one that clreel uses.
-        processes[name] = Contender([*command, report["device"]] if on_gpu else command)
+        processes[name] = Contender([*command, device["name"]] if on_gpu else command)
     known = {}
     frames = WORK / "frames.rgba"
     for size in args.size or SIZES:
@@ -153,7 +153,6 @@ def measure(kind, args, commands, versions):
         if "clreel" not in is_open:
             say(f"{size} is left out: nothing can be checked without clreel.")
             continue
-        report["sizes"].append(size)
         for radius in args.radius or RADII:
             say(f"{kind}, {size}, radius {radius}")
             try:
@@ -164,7 +163,9 @@ def measure(kind, args, commands, versions):
             # On a CPU each runs after another's work, the copy too, so that the caches are in the same state for all. A graphics
             # card reaches its clock rate after some runs.
             how = (GPU_ROUNDS, DEVICE, 3) if on_gpu else (rounds, WALL, 0)
-            report["results"] += one_radius(entries, judge, size, width, radius, *how, known)
+            found = one_radius(entries, judge, size, width, radius, *how, known)
+            case = {"size": size, "width": width, "height": height, "radius": radius}
+            device["runs"].append(reports.run(f"{size} · radius {radius}", case, found))
             judge.end()
     for process in processes.values():
         process.end()
@@ -238,7 +239,7 @@ def main():
     for report in found:
         text = reports.table(report)
         if not args.report:
-            name = "gpu-peers" if report["clock"] == "device" else "peers"
+            name = "gpu-peers" if report["devices"][0]["type"] == "gpu" else "peers"
             (WORK / f"{name}.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
             (WORK / f"{name}.md").write_text(text, encoding="utf-8")
         wrong = [] if args.report else faults(report)

@@ -7,16 +7,25 @@ import platform
 import subprocess
 
 import charts
+import timing
 
 
-def machine(versions, processor_too):
-    """Returns the table's first line, about the machine and the libraries."""
+def new(ladder, device, libraries):
+    """Returns the report of results on a device, in the format that docs/compare.md describes; the libraries and the load at the
+    start are keys of its own."""
     model = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo", encoding="utf-8")
                   if line.startswith("model name")), platform.machine())
-    facts = {"date": datetime.date.today().isoformat(), "libraries": versions}
-    if processor_too:
-        facts.update(processor=model, cores=len(os.sched_getaffinity(0)), load=round(os.getloadavg()[0], 1))
-    return facts
+    date = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    host = {"name": platform.node(), "system": f"{platform.system()} {platform.release()}", "processor": model,
+            "processors": len(os.sched_getaffinity(0))}
+    return {"schema": 2, "kind": "bench", "program": "clreel ./dev peers", "date": date, "host": host, "ladder": ladder,
+            "libraries": libraries, "load": round(os.getloadavg()[0], 1), "devices": [device]}
+
+
+def run(title, case, rows):
+    """Returns the results of a case. What filters nothing is a peak kernel."""
+    peaks = [one for one in rows if one["id"] in timing.UNCHECKED]
+    return {"title": title, "case": case, "peaks": peaks, "variants": [one for one in rows if one not in peaks]}
 
 
 def versions_of(python, lock):
@@ -45,37 +54,39 @@ def number(value):
 
 def table(report):
     """Returns Markdown: a line about the machine, a table for each size, and notes on single runs."""
-    facts, on_gpu = report["machine"], report["clock"] == "device"
+    [device], host = report["devices"], report["host"]
+    on_gpu = device["type"] == "gpu"
     unit, scale, clock = ("µs", 1000, "device") if on_gpu else ("ms", 1, "wall")
-    first = [report["device"], "; ".join(facts["libraries"]), facts["date"]]
+    first = [device["name"], "; ".join(report["libraries"]), report["date"][:10]]
     if not on_gpu:
-        first.insert(0, f"{facts['processor']}, {facts['cores']} cores")
-        first.append(f"load {facts['load']} at the start")
+        first.insert(0, f"{host['processor']}, {host['processors']} cores")
+        first.append(f"load {report['load']} at the start")
     text = [f"{'; '.join(part for part in first if part)}. Medians of {clock} time in {unit}; in brackets the time as a "
             "multiple of clreel's best.", ""]
-    for size in report["sizes"]:
-        results = [one for one in report["results"] if one["size"] == size]
-        names = list(dict.fromkeys(one["name"] for one in results))
-        radii = list(dict.fromkeys(one["radius"] for one in results))
-        best = charts.best(results)
+    notes = []
+    for size in dict.fromkeys(run["case"]["size"] for run in device["runs"]):
+        runs = [run for run in device["runs"] if run["case"]["size"] == size]
+        radii = [run["case"]["radius"] for run in runs]
+        best = charts.best(runs)
         text += [f"| {size} | " + " | ".join(f"r = {radius}" for radius in radii) + " |", "|---" * (len(radii) + 1) + "|"]
-        for name in names:
+        for name in dict.fromkeys(one["id"] for run in runs for one in timing.rows(run)):
             cells = []
-            for radius in radii:
-                one = next(r for r in results if r["name"] == name and r["radius"] == radius)
-                factor = f" ({one['ms'] / best[radius]:.2f}×)" if one["ms"] and radius in best else ""
-                wrong = ", wrong" if one["wrong"] and one["ms"] else ""
-                cells.append(f"{number(one['ms'] * scale)}{factor}{wrong}" if one["ms"] else one["note"].split(":")[0])
+            for radius, run in zip(radii, runs):
+                one = next((one for one in timing.rows(run) if one["id"] == name), timing.row(name))
+                ms, why = timing.median(one), one["reason"] or ""
+                factor = f" ({ms / best[radius]:.2f}×)" if ms and radius in best else ""
+                is_wrong = one["outcome"] == "mismatch"
+                cells.append(f"{number(ms * scale)}{factor}{', wrong' if is_wrong else ''}" if ms else why.split(":")[0])
+                if why and (name in ("halide", "auto", "npp", "npp-advanced") or not ms or is_wrong):
+                    notes.append(f"{name} r={radius} {size}: {why}")
             text.append(f"| {name} | " + " | ".join(cells) + " |")
         text.append("")
-    notes = [f"{one['name']} r={one['radius']} {one['size']}: {one['note']}" for one in report["results"] if one["note"]
-             and (one["name"] in ("halide", "auto", "npp", "npp-advanced") or not one["ms"] or one["wrong"])]
     return "\n".join(text + ["- " + note for note in notes]) + "\n"
 
 
 def publish(report, root):
     """Rewrites the table in docs/peers.md, and for a CPU the charts."""
-    mark = "gpu-peers" if report["clock"] == "device" else "peers"
+    mark = "gpu-peers" if report["devices"][0]["type"] == "gpu" else "peers"
     if mark == "peers":
         charts.write(report, root / "assets")
     page = root / "docs" / "peers.md"

@@ -1,5 +1,5 @@
 """timing - checks contenders, then times them in turn. They are processes that answer as `examples/peer.rs` describes. The
-results have the median and the shortest time for each name and radius."""
+results are rows of the format that docs/compare.md describes."""
 
 import statistics
 import subprocess
@@ -87,47 +87,67 @@ def with_border(got, want, row, border):
     return b"".join([want[:border * row], *inner, want[(height - border) * row:]])
 
 
+def row(name):
+    """Returns the row of a contender that was not timed."""
+    return {"id": name, "outcome": "skipped", "reason": None, "max_error": None, "samples": None, "checked": []}
+
+
+def median(one):
+    """Returns the median of a row's times in milliseconds, or None."""
+    samples = one["samples"] or {}
+    times = samples.get("device_ms") or samples.get("wall_ms")
+    return statistics.median(times) if times else None
+
+
+def rows(run):
+    """Returns the rows of a case, those that filter nothing last."""
+    return run["variants"] + run["peaks"]
+
+
 def faults(report):
     """Returns what is wrong with a report: contenders that differ from the reference by more than their
     tolerance, or no measurement at all. FFmpeg's filters may differ by more, which the table says."""
-    results = report["results"]
-    found = [f"{one['name']}, radius {one['radius']} at {one['size']}: {one['note']}"
-             for one in results if one["wrong"] and one["name"] not in FFMPEG]
-    if not any(one["ms"] for one in results):
+    runs = [run for device in report["devices"] for run in device["runs"]]
+    found = [f"{one['id']}, {run['title']}: {one['reason']}"
+             for run in runs for one in run["variants"] if one["outcome"] == "mismatch" and one["id"] not in FFMPEG]
+    if not any(median(one) for run in runs for one in run["variants"]):
         found.append("nothing was timed")
     return found
 
 
 def one_radius(entries, judge, size, width, radius, rounds, clock, warm, known):
-    """Prepares, checks and times all contenders at one radius; returns a list of results. `clock` is the index of the time that
+    """Prepares, checks and times all contenders at one radius; returns a list of rows. `clock` is the index of the time that
     counts, `warm` the number of untimed runs before each timed one, `known` the time of each at the first size, and that size.
     A contender that fails is left out from then on, and the others continue."""
     results, ready = [], []
     for contender, name in entries:
-        result = {"size": size, "name": name, "radius": radius, "note": "", "ms": None, "difference": 0, "wrong": False}
+        result = row(name)
         results.append(result)
         before_ms, before_size = known.get((name, radius), (0, size))
         if before_ms > LARGE_MS:
-            result["note"] = f"left out: too slow at {before_size}"
+            result["reason"] = f"left out: too slow at {before_size}"
             continue
         try:
             ms, *note = contender.ask("prepare", name, radius)
-            result["note"] = " ".join(note)
+            notes, is_wrong = [" ".join(note)] if note else [], False
             if float(ms) > SLOW_MS:
-                result["note"] = f"left out: one run takes about {float(ms) / 1000:.1f} s"
+                result["reason"] = f"left out: one run takes about {float(ms) / 1000:.1f} s"
                 known.setdefault((name, radius), (float(ms), size))
                 continue
             if name not in UNCHECKED:
-                result["difference"], percent = judge.difference(contender, name, radius, width)
-                if result["difference"]:
-                    off = f"up to {result['difference']} levels off in {percent:.3g} % of the bytes"
-                    result["note"] = "; ".join(part for part in (result["note"], off) if part)
-            result["wrong"] = result["difference"] > TOLERANCE.get(name, 0)
-            if result["wrong"] and name not in TOLERANCE:
-                result["note"] = f"wrong: {result['note']}"
-                continue
+                result["max_error"], percent = judge.difference(contender, name, radius, width)
+                result["checked"] = [{"sizes": [size], "pictures": ["the clip", "noise"]}]
+                if result["max_error"]:
+                    notes.append(f"up to {result['max_error']} levels off in {percent:.3g} % of the bytes")
+                is_wrong = result["max_error"] > TOLERANCE.get(name, 0)
+            result["reason"] = "; ".join(notes) or None
+            if is_wrong:
+                result["outcome"] = "mismatch"
+                if name not in TOLERANCE:
+                    result["reason"] = f"wrong: {result['reason']}"
+                    continue
         except RuntimeError as error:
-            result["note"] = f"left out: {error}"
+            result["reason"] = f"left out: {error}"
             continue
         turns = min(rounds, max(3, int(TOTAL_MS / (2 * max(float(ms), 0.01)))))
         ready.append((contender, name, result, turns, warm if float(ms) < 50 else 0, []))
@@ -137,11 +157,14 @@ def one_radius(entries, judge, size, width, radius, rounds, clock, warm, known):
             if turn >= turns:
                 continue
             try:
-                times.append(int(contender.ask("run", name, radius, turn % CLIP_FRAMES, before)[clock]) / 1e6)
+                times.append(contender.ask("run", name, radius, turn % CLIP_FRAMES, before))
             except RuntimeError as error:
-                result["note"] = f"left out: {error}"
+                result.update(outcome="skipped", reason=f"left out: {error}")
                 ready.remove(entry)
     for _, name, result, _, _, times in ready:
-        result.update(ms=statistics.median(times), least=min(times), rounds=len(times))
-        known.setdefault((name, radius), (result["ms"], size))
+        wall, device = ([int(one[index]) / 1e6 for one in times] for index in (WALL, DEVICE))
+        result["samples"] = {"device_ms": device if clock == DEVICE else None, "wall_ms": wall}
+        if result["outcome"] == "skipped":
+            result["outcome"] = "ok"
+        known.setdefault((name, radius), (median(result), size))
     return results
