@@ -238,7 +238,7 @@ impl Kernels {
         assert_eq!(entry["outcome"], "mismatch", "{entry}");
         let reason = entry["reason"].as_str().unwrap();
         assert!(words.iter().all(|word| reason.contains(word)), "{words:?} in {reason}");
-        assert!(entry["device_ms"].is_null() && entry["checked"] == Value::Array(Vec::new()), "{entry}");
+        assert!(entry["device_ms"].is_null() && entry["checked"].is_null(), "{entry}");
     }
 }
 

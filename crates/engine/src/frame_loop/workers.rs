@@ -248,10 +248,12 @@ impl Workers {
         self.status().auto.clone()
     }
 
-    /// Returns what is missing for frames and was not returned before. `measured` is the size of the pictures that are to be measured, if
-    /// any, and `compares` says that the sides of a wipe are compared.
+    /// Returns what is missing for frames and was not returned before; nothing while work with the pipeline is under way. `measured` is
+    /// the size of the pictures that are to be measured, if any, and `compares` says that the sides of a wipe are compared.
     pub fn take_needs(&mut self, measured: Option<(u32, u32)>, compares: bool) -> Vec<Need> {
-        let Some(device) = &mut self.device else { return Vec::new() };
+        // The builder may be about to be started again by work that is under way: requests before that would be lost.
+        let is_settled = |device: &&mut DeviceInUse| device.state.installs == device.state.report.installed;
+        let Some(device) = self.device.as_mut().filter(is_settled) else { return Vec::new() };
         if let Some(size) = measured {
             let class = scopes::class(size);
             if device.requested_scopes.replace(class) != Some(class) {
