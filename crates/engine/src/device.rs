@@ -57,7 +57,7 @@ impl RemovedDevice {
     }
 }
 
-/// What the device of an engine can do now. It is known also to threads that do not have the engine, because workers report it.
+/// The abilities of an engine's device at a moment. Workers report them, so that threads without the engine know them, too.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DeviceStatus {
     /// The device is a CPU; `None` without a device.
@@ -73,7 +73,7 @@ pub struct DeviceStatus {
     pub(crate) has_comparer: bool,
     /// The last frame was loaded as planes.
     pub(crate) takes_planes: bool,
-    /// What `auto` uses for the picture size and radius that [`Pipeline::watch_auto`] was called with.
+    /// The choice of `auto` for the picture size and radius that [`Pipeline::watch_auto`] was called with.
     pub(crate) auto: Option<AutoChoice>,
 }
 

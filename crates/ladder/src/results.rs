@@ -232,7 +232,7 @@ pub struct RowReport {
     /// True if that choice comes from `clreel tune`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tuned: Option<bool>,
-    /// What `tune` found out about the configuration.
+    /// The results of `tune` for the configuration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trial: Option<TuningReport>,
     /// The largest error of an element of the output.

@@ -97,9 +97,9 @@ pub(super) struct Report {
     pub(super) is_holding: bool,
     /// The number of [`Command::Install`]s that were carried out so far.
     pub(super) installed: usize,
-    /// What the device can do.
+    /// The abilities of the device.
     pub(super) status: DeviceStatus,
-    /// What frames have needed since the last report and is missing.
+    /// Programs and results that frames have needed since the last report and that are missing.
     pub(super) needs: Vec<Need>,
 }
 

@@ -33,7 +33,7 @@ fn with_both_hosts(test: impl Fn(Box<dyn Worker>)) {
 }
 
 /// Returns the worker's next event for which `wanted` returns a value; waits for it.
-fn expect<T>(worker: &mut Box<dyn Worker>, wanted: impl Fn(Event) -> Option<T>) -> T {
+fn expect<T>(worker: &mut Box<dyn Worker>, mut wanted: impl FnMut(Event) -> Option<T>) -> T {
     let began = Instant::now();
     loop {
         match worker.receive() {
@@ -86,17 +86,19 @@ fn frames_are_finished_in_their_order() {
 #[test]
 fn unfinished_frames_are_reported_until_they_are_finished() {
     with_both_hosts(|mut worker| {
-        worker.send(submission(1, VariantId::Native, 128));
-        let jobs = expect(&mut worker, |event| match event {
-            Event::Progress(report) => Some(report.jobs),
-            Event::Finished(_) => Some(Vec::new()),
-            _ => None,
-        });
-        // It may be finished so soon that there is no progress to report.
-        if let Some((ticket, progress)) = jobs.first() {
-            assert!(*ticket == Ticket(1) && progress.is_enqueued);
-            expect(&mut worker, finished);
+        // Several at once, so that they are not all finished before the first report.
+        (1..11).for_each(|ticket| worker.send(submission(ticket, VariantId::Native, 128)));
+        let (mut reported, mut left) = (0, 10);
+        while left > 0 {
+            left -= expect(&mut worker, |event| {
+                if let Event::Progress(report) = &event {
+                    assert!(report.jobs.iter().all(|(_, progress)| progress.is_enqueued));
+                    reported += report.jobs.len();
+                }
+                finished(event).map(|_| 1)
+            });
         }
+        assert!(reported > 0, "no report of an unfinished frame");
     });
 }
 
@@ -106,11 +108,13 @@ fn a_cancelled_frame_comes_back_and_one_that_is_nearly_done_goes_on() {
         worker.send(submission(1, VariantId::Native, 1));
         worker.send(Command::Cancel(Ticket(1), f64::INFINITY));
         assert!(matches!(expect(&mut worker, finished).outcome, Outcome::Done));
-        worker.send(submission(2, VariantId::Native, 1));
-        worker.send(Command::Cancel(Ticket(2), f64::NEG_INFINITY));
-        let Finished { ticket, outcome, slot, .. } = expect(&mut worker, finished);
-        // It was cancelled, unless it was finished before.
-        assert!(ticket == Ticket(2) && !matches!(outcome, Outcome::Failed(_)) && slot.is_some());
+        // Of several frames at once the last ones have not begun when they are cancelled.
+        let tickets = 2..12;
+        tickets.clone().for_each(|ticket| worker.send(submission(ticket, VariantId::Native, 128)));
+        tickets.clone().for_each(|ticket| worker.send(Command::Cancel(Ticket(ticket), f64::NEG_INFINITY)));
+        let all: Vec<Finished> = tickets.map(|_| expect(&mut worker, finished)).collect();
+        assert!(all.iter().all(|one| one.slot.is_some() && !matches!(one.outcome, Outcome::Failed(_))));
+        assert!(all.iter().any(|one| matches!(one.outcome, Outcome::Cancelled)), "none was cancelled");
     });
 }
 
