@@ -31,6 +31,9 @@ const MAX_DRIFT_NS: i64 = 60_000_000;
 const JUMP_AFTER: u32 = 4;
 /// How long the clock waits for the first sample to be heard: a sink that was idle may take more than a second to wake up.
 const SOUND_WAIT: Duration = Duration::from_secs(2);
+/// How long the first picture waits for its sound; then it is shown and stands still until the clock runs. Sinks that are awake take
+/// half of that.
+const PICTURE_WAIT: Duration = Duration::from_millis(400);
 /// The clock is adjusted by one part in this many of a difference, since single positions of the sound are not exact.
 const ADJUSTMENT: i64 = 8;
 
@@ -137,6 +140,7 @@ impl Schedule {
         if self.waits_until.take().is_some() {
             let now = Instant::now();
             self.clock.resync(self.clock.now_ns_at(now), now);
+            self.interrupt();
         }
     }
 
@@ -145,6 +149,8 @@ impl Schedule {
     pub fn follow_sound(&mut self, position_ns: i64, heard_at: Instant, delays: u32) {
         if self.waits_until.take().is_some() {
             self.clock.start_with_sound(position_ns, heard_at);
+            // The picture may have stood still.
+            self.interrupt();
         }
         let lead_ns = position_ns.saturating_sub(self.clock.now_ns_at(heard_at));
         let is_large = lead_ns.saturating_abs() > MAX_DRIFT_NS;
@@ -298,12 +304,18 @@ impl Schedule {
         self.first_draw_at().or_else(|| self.clock.instant_of(self.draw_at_ns(frame)))
     }
 
-    /// Returns when drawing the first picture should begin, so that it is on the screen when its sound is heard; `None` if it does not
-    /// wait for that.
+    /// Returns when drawing the first picture should begin, so that it is on the screen when its sound is heard, or has waited for
+    /// [`PICTURE_WAIT`]; `None` if it does not wait for that.
     fn first_draw_at(&self) -> Option<Instant> {
         let (_, started) = self.clock.reference();
         let draw = Duration::from_nanos(u64::try_from(self.draw_ns).unwrap_or(0));
-        started.filter(|_| self.is_placed && !self.has_started).map(|at| at.checked_sub(draw).unwrap_or(at))
+        let at = started.filter(|_| self.is_placed && !self.has_started)?;
+        let at = if self.waits_for_sound() {
+            at.checked_sub(SOUND_WAIT - PICTURE_WAIT)
+        } else {
+            at.checked_sub(draw)
+        };
+        at.or(started)
     }
 
     /// Returns true if a filtered frame should be drawn now.
@@ -413,7 +425,9 @@ mod tests {
         schedule.place(5_000_000_000);
         assert!(schedule.is_placed() && schedule.waits_for_sound() && !schedule.has_started());
         assert_eq!(schedule.clock.now_ns(), 5_000_000_000);
-        assert!(schedule.first_draw_at().unwrap() > Instant::now() + Duration::from_secs(1));
+        // A device that has slept for long delays the clock, and the picture only for a short time.
+        let (draw_at, now) = (schedule.first_draw_at().unwrap(), Instant::now());
+        assert!(draw_at > now + PICTURE_WAIT / 2 && draw_at <= now + PICTURE_WAIT);
         let revision = schedule.clock.revision();
         let heard_at = Instant::now() + Duration::from_millis(90);
         schedule.follow_sound(5_000_000_000, heard_at, 0);
