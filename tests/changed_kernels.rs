@@ -879,9 +879,12 @@ fn every_edit_is_judged_and_shown_while_the_movie_plays() {
         session.click_at(at[1].center());
         session.wait_for_text("flat (version 3) r=2");
         session.press_until_title("w", "flat, r=2");
+        // The result is shown beside the kernels that were checked.
+        session.wait("Oclgrind", |s| s.shows("flat: no data races") || s.shows("Oclgrind is not installed."));
     }
-    session.wait("Oclgrind", |s| s.shows("flat: no data races") || s.shows("Oclgrind is not installed."));
     let stderr = session.quit();
+    // PoCL's compiler prints this line itself if includes nest too deeply.
+    let stderr = stderr.replace("2 errors generated.\n", "");
     // All other messages were in the panel only.
     assert!(stderr.starts_with("clreel: There is no kernel of your own."), "{stderr}");
     assert_eq!(stderr.matches("clreel:").count(), 1, "{stderr}");
