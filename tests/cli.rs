@@ -514,7 +514,7 @@ fn every_variant_and_key_is_in_the_documentation() {
     }
     // The page has the groups of the keys panel, each with its rows.
     let groups: Vec<(&str, &str)> = keys.split("\n## ").filter_map(|part| part.split_once('\n')).collect();
-    for overlay::KeyHelp { topic, keys, .. } in overlay::KEYS.iter() {
+    for overlay::Binding { topic, keys, .. } in overlay::BINDINGS.iter() {
         let group = groups.iter().find(|(title, _)| *title == topic.title());
         let (_, rows) = group.unwrap_or_else(|| panic!("docs/keys.md has no group {}", topic.title()));
         let row = format!("| `{keys}` |");
@@ -528,7 +528,7 @@ fn readme_is_short() {
     let readme = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
     let words = readme.split_whitespace().count();
     assert!(readme.lines().count() < 120 && words < 1100, "{} lines, {words} words", readme.lines().count());
-    let everyday = overlay::KEYS.iter().filter(|key| key.topic == overlay::Topic::Everyday).count();
+    let everyday = overlay::BINDINGS.iter().filter(|key| key.topic == overlay::Topic::Everyday).count();
     let (_, keys) = readme.split_once("## Keys").unwrap();
     let (keys, _) = keys.split_once("## ").unwrap();
     let rows = keys.lines().filter(|line| line.starts_with("| ")).count() - 1;

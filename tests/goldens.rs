@@ -11,7 +11,7 @@ use crate::common::window::{Display, Session, clreel, succeed};
 use box_filter::VariantId;
 use clap::CommandFactory as _;
 use ladder::BackEnd;
-use overlay::KEYS;
+use overlay::BINDINGS;
 use serde_json::{Value, json};
 use testkit::golden;
 use testkit::golden::{check, check_by, without_numbers};
@@ -77,8 +77,15 @@ fn ids_and_keys() {
         }
     }
     check("variants.txt", &variants);
-    let line = |key: &overlay::KeyHelp| format!("{} [{}]: {}\n", key.keys, key.presses.join(" "), key.effect);
-    check("keys.txt", &KEYS.iter().map(line).collect::<String>());
+    let line = |key: &overlay::Binding| {
+        format!(
+            "{} [{}]: {}\n",
+            key.keys,
+            key.presses.iter().map(|(press, _)| press.as_str()).collect::<Vec<_>>().join(" "),
+            key.effect
+        )
+    };
+    check("keys.txt", &BINDINGS.iter().map(line).collect::<String>());
 }
 
 #[test]

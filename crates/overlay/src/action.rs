@@ -1,4 +1,4 @@
-//! The requests of the user that the overlay returns to the player.
+//! The requests of the user: what keys, buttons and the mouse ask the player to do.
 
 use crate::kernels::VersionId;
 use crate::panels::Panel;
@@ -12,6 +12,12 @@ pub enum Action {
     SetVariant(VariantId),
     /// Filter with this radius in pixels from the next frame on.
     SetRadius(u32),
+    /// Change the radius by this many pixels.
+    ChangeRadius(i32),
+    /// In the talk: select the variant this many places later on the ladder.
+    ChangeVariant(isize),
+    /// Play the movie this many places later in the list.
+    ChangeMovie(isize),
     /// Seek in the movie.
     Seek {
         /// The position to seek to, in seconds of the movie.
@@ -19,6 +25,30 @@ pub enum Action {
         /// True to decode to the exact frame, false to stop at a key frame, as while the seek bar is dragged.
         exact: bool,
     },
+    /// Seek by this many seconds.
+    SeekBy {
+        /// The distance in seconds; negative: back.
+        seconds: f64,
+        /// True for the exact frame; false while the key is held.
+        exact: bool,
+    },
+    /// Stop seeking: the key of [`Action::SeekBy`] was released.
+    EndSeek,
+    /// Seek to the movie's beginning.
+    SeekStart,
+    /// Seek by this many chapters, or change the size of a scene that has sizes by this many steps.
+    SeekChapter(isize),
+    /// Pause, and show the next frame or the previous one.
+    Step {
+        /// True for the previous frame.
+        back: bool,
+    },
+    /// Change the speed by this factor; `None` restores the movie's own speed.
+    ChangeSpeed(Option<f64>),
+    /// Mark the beginning of the section to repeat, then its end, then remove both marks.
+    MarkPart,
+    /// Switch repeating of the movie on or off.
+    ToggleLoop,
     /// Start or end a wipe, which shows a second filter on the right side of the picture.
     ToggleWipe,
     /// Exchange the filters of a wipe's sides.
@@ -50,6 +80,8 @@ pub enum Action {
     NextTrack,
     /// Enter or leave fullscreen.
     ToggleFullscreen,
+    /// Close what is open over the picture, or leave fullscreen; does nothing otherwise.
+    Leave,
     /// Ask the user for a movie to open.
     AskForMovie,
     /// Open the movie at this path, as the user has typed it.
@@ -141,4 +173,14 @@ pub enum Action {
     DismissNotice(usize),
     /// Close the window.
     Quit,
+}
+
+impl Action {
+    /// Returns true if a key that is held repeats the action.
+    pub fn repeats(&self) -> bool {
+        matches!(
+            self,
+            Self::SeekBy { .. } | Self::ChangeRadius(_) | Self::Step { .. } | Self::ChangeVolume(_)
+        )
+    }
 }

@@ -4,6 +4,7 @@ use egui::{
     Align2, Button, Color32, CornerRadius, Popup, Rect, Response, RichText, Sense, Slider, Ui, pos2, vec2,
 };
 
+use super::bindings::key_of;
 use super::open_panels::OpenPanels;
 use super::{Action, ENTRIES, Entry, View, mouse, theme, words};
 use crate::hover::Explain as _;
@@ -132,8 +133,6 @@ fn text_button(ui: &mut Ui, rect: Rect, text: &str, on: bool) -> Response {
 /// A line of a menu.
 struct MenuLine {
     text: &'static str,
-    /// The key with the same effect; empty if there is none.
-    key: &'static str,
     hover: &'static str,
     action: Action,
     /// True to mark the line, because what it switches is on.
@@ -144,41 +143,34 @@ struct MenuLine {
 fn panel_lines(view: &View, state: &ControlsState) -> Vec<MenuLine> {
     let line = |panel: &Entry| MenuLine {
         text: panel.menu.0,
-        key: panel.key.map_or("", |(key, _)| key),
         hover: panel.menu.1,
         action: panel.action(),
         on: state.panels.is_shown(panel.panel, view),
     };
     let panels = ENTRIES.iter().filter(|panel| panel.is_available(view.scene.is_some()));
     let (text, hover) = if state.column_left { LEFT } else { RIGHT };
-    let side = MenuLine { text, key: "", hover, action: Action::MoveColumn, on: false };
+    let side = MenuLine { text, hover, action: Action::MoveColumn, on: false };
     panels.map(line).chain([side]).collect()
 }
 
 /// Returns the lines of the menu of actions on the picture.
 fn picture_lines(view: &View) -> Vec<MenuLine> {
-    let line = |text, key, hover, action, on| MenuLine { text, key, hover, action, on };
+    let line = |text, hover, action, on| MenuLine { text, hover, action, on };
     let is_muted = view.sound.is_some_and(|sound| sound.is_muted);
     let is_difference = view.wipe.is_some_and(|wipe| wipe.difference.is_some());
     vec![
-        line("Wipe", "w", "Show two filters side by side", Action::ToggleWipe, view.wipe.is_some()),
-        line("Swap sides", "x", "Exchange the filters of a wipe's sides", Action::SwapSides, false),
-        line(
-            "Difference",
-            "D",
-            "Map where the sides of a wipe differ",
-            Action::ToggleDifference,
-            is_difference,
-        ),
-        line("Mute", "m", "Switch the sound off or on", Action::ToggleMute, is_muted),
-        line("Next track", "#", "Play the movie's next track of sound", Action::NextTrack, false),
-        line("Next scene", "v", "Movie, test card or cloth", Action::NextScene, view.scene.is_some()),
-        line("Next device", "Ctrl D", "Filter with the next OpenCL device", Action::NextDevice, false),
-        line("Fullscreen", "f", "Enter or leave fullscreen", Action::ToggleFullscreen, false),
-        line("Talk", "F6", "Show the ladder in large type, for a projector", Action::ToggleTalk, false),
-        line("Save frame", "s", "Save the filtered picture as a PNG", Action::SaveFrame, false),
-        line("Save window", "S", "Save the window with the overlay as a PNG", Action::SaveWindow, false),
-        line("Export", "Ctrl E", "Save the statistics and a trace", Action::ExportStats, false),
+        line("Wipe", "Show two filters side by side", Action::ToggleWipe, view.wipe.is_some()),
+        line("Swap sides", "Exchange the filters of a wipe's sides", Action::SwapSides, false),
+        line("Difference", "Map where the sides of a wipe differ", Action::ToggleDifference, is_difference),
+        line("Mute", "Switch the sound off or on", Action::ToggleMute, is_muted),
+        line("Next track", "Play the movie's next track of sound", Action::NextTrack, false),
+        line("Next scene", "Movie, test card or cloth", Action::NextScene, view.scene.is_some()),
+        line("Next device", "Filter with the next OpenCL device", Action::NextDevice, false),
+        line("Fullscreen", "Enter or leave fullscreen", Action::ToggleFullscreen, false),
+        line("Talk", "Show the ladder in large type, for a projector", Action::ToggleTalk, false),
+        line("Save frame", "Save the filtered picture as a PNG", Action::SaveFrame, false),
+        line("Save window", "Save the window with the overlay as a PNG", Action::SaveWindow, false),
+        line("Export", "Save the statistics and a trace", Action::ExportStats, false),
     ]
 }
 
@@ -194,10 +186,10 @@ fn show_menu(
     Popup::menu(&response).show(|ui| {
         ui.spacing_mut().item_spacing.y = 0.0;
         ui.set_min_width(MENU_LINE_WIDTH);
-        for MenuLine { text, key, hover, action, on } in lines {
+        for MenuLine { text, hover, action, on } in lines {
             let color = if *on { theme::SELECT } else { theme::TEXT };
             let line = Button::new(RichText::new(*text).color(color)).frame_when_inactive(false);
-            let line = line.min_size(vec2(MENU_LINE_WIDTH, 0.0)).shortcut_text(*key);
+            let line = line.min_size(vec2(MENU_LINE_WIDTH, 0.0)).shortcut_text(key_of(action));
             if ui.add(line).explain(*hover).clicked() {
                 actions.push(action.clone());
             }

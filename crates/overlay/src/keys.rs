@@ -1,155 +1,12 @@
-//! The table of keys, which `?` opens, and the hint of the first start.
+//! The panel with the table of keys, which `?` opens, and the hint of the first start.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use egui::{Align2, Galley, Rect, ScrollArea, Sense, Ui, UiBuilder, Vec2, pos2, vec2};
 
-use super::panels::Panel;
-use super::switches::SWITCHES;
-use super::{Action, ENTRIES, panel, theme};
+use super::bindings::{BINDINGS, Topic};
+use super::{Action, panel, theme};
 use crate::hover::Explain as _;
-use box_filter::Group;
-use box_filter::VariantId;
-
-/// A group of rows in the table of keys. The table lists the groups in this order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Topic {
-    /// The twelve most useful rows of the table.
-    Everyday,
-    /// Seeking, speed and loops.
-    Playing,
-    /// Variants, radius, colour correction and wipe.
-    Filter,
-    /// Panels, scenes, sizes and fullscreen.
-    View,
-    /// Keys of panels with measurements.
-    Measure,
-    /// Opening and saving of files.
-    Files,
-}
-
-impl Topic {
-    /// All groups, in the order of the table.
-    const ALL: [Self; 6] =
-        [Self::Everyday, Self::Playing, Self::Filter, Self::View, Self::Measure, Self::Files];
-
-    /// Returns the title of the group.
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::Everyday => "Everyday",
-            Self::Playing => "Playing",
-            Self::Filter => "Filter",
-            Self::View => "View",
-            Self::Measure => "Measure",
-            Self::Files => "Files",
-        }
-    }
-}
-
-/// A row of the table of keys.
-#[derive(Debug)]
-pub struct KeyHelp {
-    /// The group in which the row is listed.
-    pub topic: Topic,
-    /// The keys, as the table shows them.
-    pub keys: String,
-    /// Each key separately, such as `Ctrl+e`, `q`, `Space`.
-    pub presses: Vec<String>,
-    /// The effect of the keys, in a few words.
-    pub effect: String,
-}
-
-/// Returns a row of the table of keys.
-fn key(topic: Topic, keys: &str, presses: &[&str], effect: &str) -> KeyHelp {
-    let presses = presses.iter().map(|&press| press.to_owned()).collect();
-    KeyHelp { topic, keys: keys.to_owned(), presses, effect: effect.to_owned() }
-}
-
-/// Returns the rows of the table of keys that select variants; consecutive keys share a row, as in "1 to 5".
-fn variant_keys() -> Vec<KeyHelp> {
-    let row = |ids: &[VariantId], effect: &str| KeyHelp {
-        // Digits are everyday keys, letters are not.
-        topic: if ids[0].key().is_ascii_digit() { Topic::Everyday } else { Topic::Filter },
-        keys: match ids {
-            [first, .., last] => format!("{} to {}", first.key(), last.key()),
-            _ => ids.iter().map(|id| id.key()).collect(),
-        },
-        presses: ids.iter().map(|id| id.key().to_string()).collect(),
-        effect: effect.to_owned(),
-    };
-    let steps: Vec<VariantId> = Group::Steps.variants().collect();
-    let mut keys = vec![row(&[VariantId::Off], "filter off"), row(&steps, "the steps of the ladder")];
-    let mut others: Vec<VariantId> = Group::Beyond.variants().chain(Group::Others.variants()).collect();
-    others.sort_by_key(|id| id.key());
-    for ids in others.chunk_by(|a, b| a.key() as u32 + 1 == b.key() as u32) {
-        let names: Vec<&str> = ids.iter().map(|id| id.as_str()).collect();
-        keys.push(row(ids, &names.join(", ")));
-    }
-    keys.push(row(&[VariantId::Own], "your own kernel"));
-    keys
-}
-
-/// Returns the row of the table of keys for a panel's key.
-fn panel_key(panel: Panel, (press, effect): (&str, &str)) -> KeyHelp {
-    let topic = match panel {
-        Panel::Kernels | Panel::Correction => Topic::Filter,
-        _ => Topic::Measure,
-    };
-    key(topic, press, &[press], effect)
-}
-
-/// The rows of all keys, sorted by group. A test compares them with the bindings.
-pub static KEYS: LazyLock<Vec<KeyHelp>> = LazyLock::new(|| {
-    use Topic::{Everyday, Files, Filter, Playing, View};
-    let mut keys = variant_keys();
-    keys.extend(ENTRIES.iter().filter_map(|entry| Some(panel_key(entry.panel, entry.key?))));
-    keys.extend([
-        key(Everyday, "- =", &["-", "=", "+"], "radius: smaller, larger"),
-        key(Everyday, "Space p", &["Space", "p"], "pause, resume"),
-        key(Everyday, "Left Right", &["Left", "Right"], "5 seconds back, forward"),
-        key(Everyday, "w x D", &["w", "x", "D"], "wipe, swap sides, difference"),
-        key(Everyday, "o Ctrl O", &["o", "Ctrl+o"], "open a movie"),
-        key(Everyday, "f", &["f"], "fullscreen"),
-        key(Everyday, "i", &["i"], "show or hide the overlay"),
-        key(Everyday, "? F1", &["?", "F1"], "this table"),
-        key(Everyday, "q", &["q"], "quit"),
-        key(Playing, ". ,", &[".", ","], "next frame, previous frame"),
-        key(Playing, "Down Up", &["Down", "Up"], "1 minute back, forward"),
-        key(
-            Playing,
-            "Shift arrows",
-            &["Shift+Left", "Shift+Right", "Shift+Down", "Shift+Up"],
-            "1 second, or 5 seconds",
-        ),
-        key(Playing, "Home", &["Home"], "start of the movie"),
-        key(Playing, "PgUp PgDn", &["PageUp", "PageDown"], "chapter: next, previous; scene: size"),
-        key(Playing, "[ ]", &["[", "]"], "slower, faster"),
-        key(Playing, "Backspace", &["Backspace"], "normal speed"),
-        key(Playing, "m", &["m"], "sound: off, on"),
-        key(Playing, "/ *", &["/", "*"], "volume: lower, higher"),
-        key(Playing, "#", &["#"], "next track of sound"),
-        key(Playing, "l", &["l"], "A-B loop: start, end, off"),
-        key(Playing, "L", &["L"], "loop the movie: on, off"),
-        key(Playing, "< >", &["<", ">"], "previous movie, next movie"),
-        key(Playing, "Right click", &[], "pause, resume"),
-        key(Filter, "F5", &["F5"], "rebuild edited kernels"),
-        key(Filter, "Ctrl D", &["Ctrl+d"], "next OpenCL device"),
-        key(Filter, "Wheel", &[], "radius or time under the pointer"),
-        key(View, "v", &["v"], "next scene: test card, cloth"),
-        key(View, "F6", &["F6"], "talk: the ladder in large type"),
-        key(View, "Arrows", &[], "in the talk: next, previous variant"),
-        key(View, "Esc", &["Escape"], "leave the table, the talk, fullscreen"),
-        key(View, "Double click", &[], "fullscreen"),
-        key(View, "Ctrl + - 0", &["Ctrl++", "Ctrl+=", "Ctrl+-", "Ctrl+0"], "size of the overlay"),
-        key(Files, "s", &["s"], "save the frame as PNG"),
-        key(Files, "S", &["S"], "save the window as PNG"),
-        key(Files, "Ctrl E", &["Ctrl+e"], "save statistics and a trace"),
-        key(Files, "Ctrl R", &["Ctrl+r"], "save the run for clreel compare"),
-    ]);
-    keys.extend(SWITCHES.map(|switch| switch.key).map(|(press, effect)| key(View, press, &[press], effect)));
-    keys.sort_by_key(|row| row.topic as u8);
-    keys
-});
 
 /// The row of the table for a window on which files cannot be dropped.
 const NO_DROPS: (&str, &str) = ("Drop", "not on Wayland: o opens a file");
@@ -237,15 +94,18 @@ impl Block {
 
 /// Lays out the texts of all groups; with `lacks_drops` also that of [`NO_DROPS`].
 fn group_blocks(ui: &Ui, lacks_drops: bool) -> Vec<Block> {
-    let no_drops = lacks_drops.then(|| key(Topic::Files, NO_DROPS.0, &[], NO_DROPS.1));
     let text = |text: &str, font, color| ui.painter().layout_no_wrap(text.to_owned(), font, color);
-    let row = |row: &KeyHelp| {
-        let keys = text(&row.keys, theme::figures(12.0), theme::SELECT);
-        [keys, text(&row.effect, theme::words(12.5), theme::TEXT)]
+    let row = |(keys, effect): (&str, &str)| {
+        let keys = text(keys, theme::figures(12.0), theme::SELECT);
+        [keys, text(effect, theme::words(12.5), theme::TEXT)]
     };
-    let block = |topic: Topic| Block {
-        title: text(topic.title(), theme::words(12.5), theme::STRONG),
-        rows: KEYS.iter().chain(&no_drops).filter(|key| key.topic == topic).map(row).collect(),
+    let block = |topic: Topic| {
+        let rows = BINDINGS.iter().filter(|row| row.topic == topic);
+        let no_drops = (lacks_drops && topic == Topic::Files).then_some(NO_DROPS);
+        Block {
+            title: text(topic.title(), theme::words(12.5), theme::STRONG),
+            rows: rows.map(|row| (&*row.keys, &*row.effect)).chain(no_drops).map(row).collect(),
+        }
     };
     Topic::ALL.map(block).into()
 }

@@ -11,6 +11,7 @@
 
 mod action;
 mod axes;
+mod bindings;
 mod cells;
 mod code;
 mod column;
@@ -66,6 +67,7 @@ mod words;
 use engine::frame_loop::{Busy, VariantStatus};
 
 pub use action::Action;
+pub use bindings::{BINDINGS, Binding, Topic, action_of};
 pub use code::Source;
 pub use column::ColumnState;
 pub use conversions::Conversions;
@@ -75,7 +77,6 @@ pub use kernels::{
     CheckedKernels, EarlierVersion, EditedFolder, Kernels, PendingValidation, RaceLine, RaceReport, Speed,
     SpeedState, Subject, Verdict, Version, VersionDiff, VersionId, VersionResult, result_to_show,
 };
-pub use keys::{KEYS, KeyHelp, Topic};
 pub use lab::{BOX_FILTER, Benchmark, BenchmarkDevice, BenchmarkFrame, Lab, LabCode, LabKernel};
 pub use open_panels::OpenPanels;
 pub use overlay::{Overlay, SavedState, zoom};

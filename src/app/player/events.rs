@@ -6,7 +6,7 @@ use winit::window::Fullscreen;
 use super::movies::navigate;
 use super::surface::INPUT_REPAINT;
 use super::{Player, PlayerContext, wipe};
-use crate::app::input::{self, Command};
+use crate::app::input;
 use crate::scene::Input;
 use base::error::Result;
 use box_filter::MAX_RADIUS;
@@ -58,8 +58,8 @@ impl Player<'_> {
                 // A dead key would combine with the next key.
                 self.cx.gl_window.window.reset_dead_keys();
                 let talks = self.cx.overlay.is_talk_visible();
-                if let Some(command) = input::command(key, self.modifiers, talks) {
-                    self.execute(command);
+                if let Some(action) = input::action(key, self.modifiers, talks) {
+                    self.press(action);
                 }
             } else if input::is_escape(key) {
                 // At once, so that the next key is a command again.
@@ -79,48 +79,18 @@ impl Player<'_> {
         }
     }
 
-    /// Executes the command of a key.
-    fn execute(&mut self, command: Command) {
+    /// Executes the action of a key.
+    fn press(&mut self, action: Action) {
         let Self { movies, devices, surface, cx, .. } = self;
         // A user who presses keys needs no hint.
         cx.overlay.dismiss_hint();
         cx.repaints.redraw_soon();
-        if wipe::apply_to_second(&command, surface.mouse(), movies, devices, cx) {
-            return;
-        }
-        let (navigation, movie) = (&mut movies.navigation, movies.scenes.facts());
-        match command {
-            Command::Do(action) => self.act(action),
-            Command::RadiusBy(step) => {
-                let radius = cx.frames.choice.filter().1.saturating_add_signed(step);
-                self.act(Action::SetRadius(radius));
-            }
-            Command::LeaveFullscreen if cx.overlay.is_key_table_open() => cx.overlay.toggle_key_table(),
-            Command::LeaveFullscreen if cx.overlay.is_talk_visible() => cx.overlay.toggle_talk(),
-            Command::LeaveFullscreen if cx.overlay.panels.is_frozen() => cx.overlay.panels.unfreeze(),
-            Command::LeaveFullscreen => cx.gl_window.window.set_fullscreen(None),
-            Command::Variant(steps) => {
-                let next = variant_after(devices.running.rows(), cx.frames.choice.filter().0, steps);
-                next.into_iter().for_each(|id| self.act(Action::SetVariant(id)));
-            }
-            Command::Movie(step) => movies.playlist.go(step),
-            Command::SeekBy { seconds, exact } => navigation.seek_by(seconds, exact, movie, cx),
-            Command::SeekEnd => navigation.refine(movie, cx),
-            Command::SeekStart => navigation.seek_to(0.0, true, movie, cx),
-            // A scene that has sizes takes the key.
-            Command::Chapter(step) => {
-                if !movies.input(Input::Size(step), cx) {
-                    movies.navigation.go_to_chapter(step, movies.scenes.facts(), cx);
-                }
-            }
-            Command::Step { back } => navigate::step(back, &mut cx.frames),
-            Command::Speed(factor) => navigate::change_speed(factor, &mut cx.frames),
-            Command::MarkPart => navigation.mark_part(&cx.frames),
-            Command::ToggleLoop => navigate::toggle_loop(&cx.frames),
+        if !wipe::apply_to_second(&action, surface.mouse(), movies, devices, cx) {
+            self.act(action);
         }
     }
 
-    /// Executes an action that the user has requested in the overlay.
+    /// Executes an action that the user has requested.
     pub(super) fn act(&mut self, action: Action) {
         let Self { movies, devices, kernels, tuning, cx, .. } = self;
         match action {
@@ -131,6 +101,15 @@ impl Player<'_> {
             Action::SetRadius(radius) => {
                 cx.frames.choice.choose(cx.frames.choice.filter().0, radius.min(MAX_RADIUS))
             }
+            Action::ChangeRadius(step) => {
+                let (id, radius) = cx.frames.choice.filter();
+                cx.frames.choice.choose(id, radius.saturating_add_signed(step).min(MAX_RADIUS));
+            }
+            Action::ChangeVariant(steps) => {
+                let next = variant_after(devices.running.rows(), cx.frames.choice.filter().0, steps);
+                next.into_iter().for_each(|id| self.act(Action::SetVariant(id)));
+            }
+            Action::ChangeMovie(step) => movies.playlist.go(step),
             Action::SetCorrection(correction) => self.colors.set(correction, &mut cx.frames),
             Action::ToggleCorrection => self.colors.toggle(&mut cx.frames),
             Action::ToggleHeat => {
@@ -144,6 +123,21 @@ impl Player<'_> {
             Action::Seek { to_s, exact } => {
                 movies.navigation.seek_to(to_s, exact, movies.scenes.facts(), cx);
             }
+            Action::SeekBy { seconds, exact } => {
+                movies.navigation.seek_by(seconds, exact, movies.scenes.facts(), cx);
+            }
+            Action::EndSeek => movies.navigation.refine(movies.scenes.facts(), cx),
+            Action::SeekStart => movies.navigation.seek_to(0.0, true, movies.scenes.facts(), cx),
+            // A scene that has sizes takes the key.
+            Action::SeekChapter(step) => {
+                if !movies.input(Input::Size(step), cx) {
+                    movies.navigation.go_to_chapter(step, movies.scenes.facts(), cx);
+                }
+            }
+            Action::Step { back } => navigate::step(back, &mut cx.frames),
+            Action::ChangeSpeed(factor) => navigate::change_speed(factor, &mut cx.frames),
+            Action::MarkPart => movies.navigation.mark_part(&cx.frames),
+            Action::ToggleLoop => navigate::toggle_loop(&cx.frames),
             Action::StartDrag(at) => _ = movies.input(Input::Grab(at), cx),
             Action::Drag { by, at } => _ = movies.input(Input::Drag { by, at }, cx),
             Action::EndDrag => _ = movies.input(Input::LetGo, cx),
@@ -156,6 +150,10 @@ impl Player<'_> {
                 let next = window.fullscreen().is_none().then_some(Fullscreen::Borderless(None));
                 window.set_fullscreen(next);
             }
+            Action::Leave if cx.overlay.is_key_table_open() => cx.overlay.toggle_key_table(),
+            Action::Leave if cx.overlay.is_talk_visible() => cx.overlay.toggle_talk(),
+            Action::Leave if cx.overlay.panels.is_frozen() => cx.overlay.panels.unfreeze(),
+            Action::Leave => cx.gl_window.window.set_fullscreen(None),
             Action::ToggleMute => self.sound.toggle_mute(cx),
             Action::SetVolume(percent) => self.sound.set_volume(percent, cx),
             Action::ChangeVolume(by) => self.sound.change_volume(by, cx),

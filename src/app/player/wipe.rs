@@ -5,7 +5,6 @@ use super::PlayerContext;
 use super::devices::Devices;
 use super::kernels::LiveKernels;
 use super::movies::Movies;
-use crate::app::input::Command;
 use base::error::Error;
 use box_filter::MAX_RADIUS;
 use engine::frame_loop::{SecondFilter, VariantStatus};
@@ -14,7 +13,7 @@ use overlay::Action;
 /// Applies a key that chooses a variant or radius to the second side of the wipe, if the mouse is over that side. Returns true
 /// if the key was applied. `mouse` is the mouse's position in points.
 pub(super) fn apply_to_second(
-    command: &Command,
+    action: &Action,
     mouse: Option<egui::Pos2>,
     movies: &Movies,
     devices: &mut Devices,
@@ -27,9 +26,9 @@ pub(super) fn apply_to_second(
     let is_over_second = cx.overlay.wipe_line.pointer_is_right() && movies.is_movie();
     let Some(second) = cx.frames.wipe.second().filter(|_| is_over_second) else { return false };
     let (id, radius) = second.filter;
-    let second = match command {
-        Command::Do(Action::SetVariant(id)) => SecondFilter::from((*id, radius)),
-        Command::RadiusBy(step) => {
+    let second = match action {
+        Action::SetVariant(id) => SecondFilter::from((*id, radius)),
+        Action::ChangeRadius(step) => {
             let radius = radius.saturating_add_signed(*step).min(MAX_RADIUS);
             SecondFilter { filter: (id, radius), ..second }
         }

@@ -109,7 +109,7 @@ fn the_smallest_window_on_the_finest_display_can_be_used() {
     }
     fixture.overlay.toggle_key_table();
     fixture.pass(vec![]);
-    let last = &KEYS[KEYS.len() - 1].effect;
+    let last = &BINDINGS[BINDINGS.len() - 1].effect;
     assert!(fixture.find(last).is_none());
     fixture.pass(vec![Event::PointerMoved(pos2(160.0, 120.0))]);
     for _ in 0..30 {

@@ -322,12 +322,12 @@ fn all_keys_can_be_seen_at_every_size() {
             // The wheel scrolls to the part without room.
             for _ in 0..20 {
                 let inside = |text: &str| fixture.find(text).is_some_and(|at| window.contains_rect(at));
-                let news = KEYS.iter().map(|key| key.effect.as_str()).filter(|does| inside(does));
+                let news = BINDINGS.iter().map(|key| key.effect.as_str()).filter(|does| inside(does));
                 shown.extend(news);
                 let wheel = super::mouse::wheel(egui::MouseWheelUnit::Point, -40.0);
                 fixture.pass(vec![Event::PointerMoved(middle), wheel]);
             }
-            for key in KEYS.iter() {
+            for key in BINDINGS.iter() {
                 assert!(shown.contains(&key.effect.as_str()), "{} at {size}", key.effect);
             }
             assert_eq!(fixture.click("\u{d7}"), [Action::ToggleKeys]);
