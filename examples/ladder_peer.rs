@@ -76,7 +76,7 @@ impl<L: Ladder> Peer<'_, L> {
     fn open(&mut self, case: &L::Case) -> Result<String, Failure> {
         let (ladder, cl) = (self.ladder, &self.cl);
         let mut buffers = ladder.allocate(Some(cl), case, 0)?;
-        let want = ladder.load(&mut buffers, L::INFO.inputs[0])?.bytes;
+        let want = ladder.load(&mut buffers, ladder.info().inputs[0])?.bytes;
         self.ready = vec![("peak", ladder.build(Part::Peak(cl, 0))?)];
         for variant in ladder.variants() {
             let built = match variant.work {

@@ -4,8 +4,8 @@
 use std::process::Command;
 
 use ladder::runner::Ladder;
-use ladders::transpose::Transpose;
-use ladders::vector_add::VectorAdd;
+use ladders::transpose::TRANSPOSE;
+use ladders::vector_add::VECTOR_ADD;
 use serde_json::Value;
 use testkit::movie::Folder;
 
@@ -27,7 +27,7 @@ fn every_variant_of_vector_add_is_right_and_timed() {
     let runs = report["devices"][0]["runs"].as_array().unwrap();
     let counts: Vec<u64> = runs.iter().map(|run| run["case"]["count"].as_u64().unwrap()).collect();
     assert_eq!(counts, [1, 65_537]);
-    let ids: Vec<&str> = VectorAdd.variants().iter().map(|variant| variant.id).collect();
+    let ids: Vec<&str> = VECTOR_ADD.variants().iter().map(|variant| variant.id).collect();
     for run in runs {
         let peak = &run["peaks"][0];
         assert_eq!((&peak["id"], &peak["device_ms"]["n"]), (&"three-stream copy".into(), &2.into()));
@@ -43,7 +43,7 @@ fn every_variant_of_vector_add_is_right_and_timed() {
             let checked = row["checked"].as_array().unwrap();
             let timed = |entry: &&Value| entry["timed"] == true;
             let count = u32::try_from(run["case"]["count"].as_u64().unwrap()).unwrap();
-            let wanted = VectorAdd.describe(&count).title;
+            let wanted = VECTOR_ADD.describe(&count).title;
             assert_eq!(checked.iter().find(timed).unwrap()["sizes"][0], wanted.as_str(), "{row}");
             assert!(checked.iter().any(|entry| entry["timed"] == false && entry["pictures"][3] == "huge"));
         }
@@ -54,7 +54,7 @@ fn every_variant_of_vector_add_is_right_and_timed() {
 #[test]
 fn every_mapping_of_transpose_is_right_and_the_fastest_is_explained() {
     // All variants except `auto`.
-    let variants = Transpose.variants().iter().map(|variant| variant.id).filter(|id| *id != "auto");
+    let variants = TRANSPOSE.variants().iter().map(|variant| variant.id).filter(|id| *id != "auto");
     let variants: Vec<&str> = variants.collect();
     let measured = variants.join(",");
     let transpose = |kernels: Option<&Changed>, args: &[&str]| {

@@ -4,7 +4,7 @@
 use std::process::Command;
 
 use ladder::runner::Ladder;
-use ladders::matmul::Matmul;
+use ladders::matmul::MATMUL;
 use serde_json::Value;
 
 use crate::common::ladder::{Kernels, clreel, rows};
@@ -13,7 +13,7 @@ use crate::common::process::json;
 /// Returns all variants but `auto`, which tries every kernel with many parameters.
 fn all_but_auto() -> String {
     let ids: Vec<&str> =
-        Matmul.variants().iter().map(|variant| variant.id).filter(|id| *id != "auto").collect();
+        MATMUL.variants().iter().map(|variant| variant.id).filter(|id| *id != "auto").collect();
     ids.join(",")
 }
 

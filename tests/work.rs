@@ -8,7 +8,7 @@ use crate::common::ladder::clreel;
 use box_filter::{BoxFilter, VariantId};
 use ladder::runner::Ladder;
 use ladder::variant::Variant;
-use ladders::matmul::Matmul;
+use ladders::matmul::MATMUL;
 use ladders::reduction::REDUCTION;
 use opencl::cl::DeviceKind;
 use testkit::programs;
@@ -70,7 +70,7 @@ fn compare(what: &str, formula: &Value, counted: &Value) {
 
 /// Compares formulas with counts for all variants of a ladder with kernels, on both kinds of devices if their code differs.
 fn compare_all<L: Ladder>(ladder: &L, skipped: &[&str], cases: &[L::Case]) {
-    let name = L::INFO.name;
+    let name = ladder.info().name;
     let cases: Vec<String> = cases.iter().map(|case| serde_json::to_string(case).unwrap()).collect();
     let has_code = |variant: &&Variant<L::Code, L::Host>| variant.code(DeviceKind::Cpu).is_some();
     let (mut compared, mut expected) = (0, 0);
@@ -112,7 +112,7 @@ fn formulas_of_matmul_are_oclgrinds_count() {
         return;
     }
     let shapes = [json!({ "m": 37, "n": 21, "k": 19 }), json!({ "m": 5, "n": 61, "k": 260 })];
-    compare_all(&Matmul, &[], &shapes.map(|shape| serde_json::from_value(shape).unwrap()));
+    compare_all(&MATMUL, &[], &shapes.map(|shape| serde_json::from_value(shape).unwrap()));
 }
 
 #[test]

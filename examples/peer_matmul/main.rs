@@ -20,14 +20,15 @@ use std::ptr;
 use std::time::Instant;
 
 use ladder::Outcome;
+use ladder::arrays::{ArrayLadder, Built};
 use ladder::measure::{Measurement, Sample, TimedTask, alternate};
 use ladder::rows::{CaseRun, Entry, Row};
-use ladder::runner::{CaseBuffers, Ladder, LadderRunner};
+use ladder::runner::{CaseBuffers, ComparedRun, Ladder, LadderRunner};
 use ladder::sizes::Sizes;
 use ladder::trial::Child;
+use ladders::matmul::MATMUL;
 use ladders::matmul::reference::{bound, reference};
 use ladders::matmul::shape::Shape;
-use ladders::matmul::{Built, Matmul};
 use opencl::cl::{Device, DeviceKind, list_devices, select_device};
 use opencl::process;
 use opencl::sources::Sources;
@@ -67,7 +68,7 @@ fn main() -> Result<()> {
     if variants.is_empty() {
         variants = "private,padded,register-tiles,double-buffered,panels,auto".to_owned();
     }
-    let shapes = Matmul.cases(&Sizes::default().with("mnk", shapes))?;
+    let shapes = MATMUL.cases(&Sizes::default().with("mnk", shapes))?;
     if let (Some(settings), [shape]) = (&turns, &shapes[..]) {
         clblast::serve(&device, *shape, settings)?;
         process::exit_now(0);
@@ -110,18 +111,19 @@ fn measure(
     variants: &str,
     settings: Option<&str>,
 ) -> Result<CaseRun> {
-    let mut child = Child::new(Matmul::INFO.name, None);
-    let runner = LadderRunner::new(&Matmul, Some(device), Sources::from_environment(), &mut child);
+    let mut child = Child::new(MATMUL.info.name, None);
+    let runner = LadderRunner::new(&MATMUL, Some(device), Sources::from_environment(), &mut child);
     let mut buffers = runner.allocate(&shape)?;
     let mut run = CaseRun::new(runner.case(&shape));
     let peak = runner.peak(0, &buffers);
-    let peak = peak.map_err(|outcome| print_left_out(Matmul::INFO.peaks[0].name, &outcome)).ok();
+    let peak = peak.map_err(|outcome| print_left_out(MATMUL.info.peaks[0].name, &outcome)).ok();
     let mut ready = Vec::new();
-    for variant in Matmul.variants().iter().filter(|variant| variants.split(',').any(|id| id == variant.id)) {
+    for variant in MATMUL.variants().iter().filter(|variant| variants.split(',').any(|id| id == variant.id)) {
         match runner.prepare(variant, &mut buffers) {
             Ok(prepared) => {
                 let checked = runner.check(variant.id, &prepared, &mut buffers);
-                let compared = checked.and_then(|_| runner.run_compared(&prepared.built, &mut buffers));
+                let compared = checked
+                    .and_then(|_| runner.run_compared(ComparedRun::default(), &prepared.built, &mut buffers));
                 compared.map_err(|outcome| outcome.reason().unwrap_or_default())?;
                 let row = Row::new(runner.entry(variant), Outcome::Skipped(String::new()));
                 ready.push((Row { auto_choice: prepared.auto_choice, ..row }, prepared.built));
@@ -130,7 +132,7 @@ fn measure(
         }
     }
     let (a, b) = (numbers(shape.left_len(), 1), numbers(shape.right_len(), 2));
-    let want = reference(shape, &a, &b)?;
+    let want = reference(&shape, &[&a, &b])?;
     let buffers = RefCell::new(buffers);
     // The peak kernel has no row.
     let mut rows: Vec<Option<Row>> = Vec::new();
@@ -157,7 +159,7 @@ fn measure(
     }
     let results = alternate(rounds, &mut contenders, |_, _| Ok(()))?;
     for (row, timed) in rows.into_iter().zip(results) {
-        let name = row.as_ref().map_or(Matmul::INFO.peaks[0].name, |row| row.entry.id);
+        let name = row.as_ref().map_or(MATMUL.info.peaks[0].name, |row| row.entry.id);
         let timed = match timed {
             Ok(timed) => timed,
             Err(why) => {
@@ -181,9 +183,9 @@ fn measure(
 
 /// Runs a variant or the peak kernel once, by elapsed time.
 fn run_variant<'a>(
-    runner: &'a LadderRunner<'_, Matmul>,
-    buffers: &'a RefCell<CaseBuffers<Matmul>>,
-    one: &'a Built,
+    runner: &'a LadderRunner<'_, ArrayLadder<Shape>>,
+    buffers: &'a RefCell<CaseBuffers<ArrayLadder<Shape>>>,
+    one: &'a Built<Shape>,
 ) -> Box<dyn FnMut(Option<u32>) -> Result<Sample> + 'a> {
     Box::new(move |_| Ok(wall_sample(runner.run(one, &mut buffers.borrow_mut())?.wall_ms)))
 }

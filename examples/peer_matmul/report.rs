@@ -86,7 +86,7 @@ mod tests {
     use ladder::measure::Sample;
     use ladder::rows::AutoChoice;
     use ladder::runner::{Ladder as _, describe_case};
-    use ladders::matmul::Matmul;
+    use ladders::matmul::MATMUL;
     use ladders::matmul::shape::Shape;
 
     fn took(ms: f64) -> Outcome {
@@ -99,11 +99,11 @@ mod tests {
     /// Variants and libraries with these times in milliseconds: 100×1000 by 1000×50 numbers, 10 million operations. Names of
     /// libraries have an upper-case letter.
     fn run(peak: Option<f64>, rows: &[(&'static str, f64)]) -> CaseRun {
-        let mut run = CaseRun::new(describe_case(&Matmul, &Shape::new([100, 50, 1000]).unwrap()));
+        let mut run = CaseRun::new(describe_case(&MATMUL, &Shape::new([100, 50, 1000]).unwrap()));
         run.peaks = peak.into_iter().map(took).collect();
         run.rows = rows
             .iter()
-            .map(|&(id, ms)| match Matmul.variants().iter().find(|variant| variant.id == id) {
+            .map(|&(id, ms)| match MATMUL.variants().iter().find(|variant| variant.id == id) {
                 Some(variant) => Row::new(Entry { peak: Some(0), ..variant.entry(None) }, took(ms)),
                 None => Row::new(library(id, id != "OpenBLAS"), took(ms)),
             })

@@ -18,9 +18,8 @@ use base::timing::ratio::MIN_SAMPLES;
 use box_filter::bench::all_variants;
 use box_filter::{BoxFilter, VariantId};
 use ladder::Outcome;
-use ladder::rounds::{self, BenchObserver, BenchOptions};
-use ladder::rows::CaseRun;
-use ladder::runner::{Ladder as _, LadderRunner};
+use ladder::rounds::{BenchOptions, Benchmark};
+use ladder::runner::LadderRunner;
 use ladder::trial::Child;
 use opencl::cl::Device;
 use opencl::sources::Sources;
@@ -79,7 +78,7 @@ pub(crate) fn start(request: ComparisonRequest, waker: &Waker) -> Result<Compari
     let failed = "The versions could not be compared.";
     GatedJob::spawn("compare", failed, waker, move |reporter, gate| {
         let began = Instant::now();
-        let mut watch = Watch { reporter, gate, began, round: None, run: None };
+        let mut watch = Watch { reporter, gate, began, round: None };
         let compared = compare(&request, &mut watch)?;
         log::record(|| [Event::since("compare", began).with(request.variant.as_str())]);
         Ok(compared)
@@ -89,7 +88,7 @@ pub(crate) fn start(request: ComparisonRequest, waker: &Waker) -> Result<Compari
 /// The reporter of a comparison, which has no progress messages.
 type ComparisonReporter = Reporter<Option<std::result::Result<Compared, String>>>;
 
-/// The observer of the benchmark: makes it wait for the device, and ends it when its time is over.
+/// Makes the benchmark wait for the device, and ends it when its time is over.
 struct Watch<'a> {
     reporter: &'a ComparisonReporter,
     gate: &'a Gate,
@@ -97,11 +96,9 @@ struct Watch<'a> {
     began: Instant,
     /// The time at which the current round began; `None` before the first one.
     round: Option<Instant>,
-    /// The results so far.
-    run: Option<CaseRun>,
 }
 
-impl BenchObserver for Watch<'_> {
+impl Watch<'_> {
     /// Starts the clock of a round; variants are built before the first one.
     fn begin_step(&mut self, what: &str) {
         if what.starts_with("timing") {
@@ -112,10 +109,7 @@ impl BenchObserver for Watch<'_> {
         }
     }
 
-    fn update_case(&mut self, _: usize, run: CaseRun) {
-        self.run = Some(run);
-    }
-
+    /// Waits until the device is free; returns false if the benchmark is to end.
     fn may_continue(&mut self) -> bool {
         if let Some(round) = self.round {
             std::thread::sleep((PAUSE_FACTOR * round.elapsed()).min(MAX_PAUSE));
@@ -173,14 +167,15 @@ fn compare(
         // The versions have been validated. Outputs of timed runs are compared all the same.
         checks: false,
     };
-    rounds::run((&runner, Some(&second)), &[variant], &[ladder.case(*radius)], options, watch);
-    if watch.reporter.is_cancelled() {
-        return Ok(None);
+    let (variants, case) = ([variant], ladder.case(*radius));
+    let bench = Benchmark { runner: &runner, second: Some(&second), variants: &variants, options };
+    let mut one = bench.case(&case);
+    while let Some(step) = one.next_step().filter(|_| watch.may_continue()) {
+        watch.begin_step(&step);
+        one.step();
     }
-    let run = watch.run.take();
-    let Some((run, row)) = run.as_ref().and_then(|run| Some((run, run.rows.last()?))) else {
-        return Ok(None);
-    };
+    let run = one.finish();
+    let Some(row) = run.rows.last().filter(|_| !watch.reporter.is_cancelled()) else { return Ok(None) };
     Ok(Some(match run.ratio_of_folders(row) {
         Some(ratio) => Ok(Compared {
             ratio,

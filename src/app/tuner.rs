@@ -10,7 +10,7 @@ use base::timing::log::{self, Event, Track};
 use box_filter::tuned::{self, Search, Trial};
 use box_filter::{BoxFilter, Code, Config, VariantId};
 use ladder::cache::{self, Cache};
-use ladder::runner::{Ladder as _, LadderRunner, cache_class};
+use ladder::runner::{LadderRunner, cache_class};
 use ladder::trial::Child;
 use ladder::tune::{self, InitialConfigs, SearchObserver};
 use opencl::cl::Device;

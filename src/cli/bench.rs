@@ -20,7 +20,10 @@ use crate::cli::{BenchArgs, deduplicate, exit, selected_devices, usage, working_
 use base::error::{Error, Result};
 use base::save;
 use ladder::BackEnd;
-use ladder::rounds::BenchOptions;
+use ladder::rounds::{BenchOptions, Benchmark};
+use ladder::runner::{Ladder, LadderRunner};
+use ladder::trial::Child;
+use ladder::variant::Variant;
 use opencl::cl::Device;
 use opencl::sandbox;
 use opencl::sources::Sources;
@@ -82,25 +85,68 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8> {
     args.ladder.ladder.bench(args)
 }
 
-/// Starts the progress bar and the collection of results for `variants` variants in each case on each device.
-fn start(results: Results, variants: usize) -> LiveRun<Results> {
-    let (args, runs) = (&results.args, results.devices.len() * results.cases.len());
-    let steps = runs * (variants * args.kernels.len().max(1) + args.frames as usize);
-    LiveRun::start(results, steps)
+/// A running benchmark: its progress bar and results, and the kernels of one folder, or of two that are compared.
+struct Session<'a> {
+    args: &'a BenchArgs,
+    live: LiveRun<Results>,
+    sources: Sources,
+    second_sources: Option<Sources>,
+    /// The child processes in which modified kernels of each folder run first.
+    children: [Child; 2],
 }
 
-/// Returns true if the benchmark should go on: false only if `--fail-fast` is set and a variant has failed or differs from the
-/// reference.
-fn should_continue(args: &BenchArgs, live: &LiveRun<Results>) -> bool {
-    !args.fail_fast || live.results().check_code() == exit::DONE
-}
+impl<'a> Session<'a> {
+    /// Starts the progress bar and the collection of results for `variants` variants in each case on each device.
+    ///
+    /// # Errors
+    /// If the second folder of kernels cannot be read.
+    fn start(args: &'a BenchArgs, results: Results, sources: Sources, variants: usize) -> Result<Self> {
+        let second_sources = args.kernels.get(1).map(|folder| Sources::read(folder)).transpose()?;
+        let runs = results.devices.len() * results.cases.len();
+        let steps = runs * (variants * args.kernels.len().max(1) + args.frames as usize);
+        let children = [(); 2].map(|()| Child::new(results.ladder, args.timeouts.kernel_timeout));
+        Ok(Self { args, live: LiveRun::start(results, steps), sources, second_sources, children })
+    }
 
-/// Returns the kernels of the second folder of `--kernels`; `None` if there is only one.
-///
-/// # Errors
-/// If the folder cannot be read.
-fn second_sources(args: &BenchArgs) -> Result<Option<Sources>> {
-    args.kernels.get(1).map(|folder| Sources::read(folder)).transpose()
+    /// Returns true if the benchmark should go on: false only if `--fail-fast` is set and a variant has failed or differs from the
+    /// reference.
+    fn should_continue(&self) -> bool {
+        !self.args.fail_fast || self.live.results().check_code() == exit::DONE
+    }
+
+    /// Checks and times `variants` for each of `cases` on the device with this index, and then what the device does at most, if
+    /// `--why` or `--roofline` needs it.
+    fn time<L: Ladder>(
+        &mut self,
+        ladder: &L,
+        (index, device): (usize, Option<&Device>),
+        (variants, cases): (&[&'static Variant<L::Code, L::Host>], &[L::Case]),
+    ) {
+        let Self { args, live, sources, second_sources, children: [child, second_child] } = self;
+        let runner = LadderRunner::new(ladder, device, sources.clone(), child);
+        let second = second_sources.clone().map(|sources| runner.with_sources(sources, second_child));
+        let bench = Benchmark { runner: &runner, second: second.as_ref(), variants, options: options(args) };
+        for (at, case) in cases.iter().enumerate() {
+            let mut one = bench.case(case);
+            while let Some(step) = one.next_step() {
+                live.next_step(&step);
+                if let Some(run) = one.step() {
+                    live.results().devices[index].update(at, run);
+                }
+            }
+            let run = one.finish();
+            let is_wrong = run.is_wrong();
+            live.results().devices[index].update(at, run);
+            if is_wrong && args.fail_fast {
+                break;
+            }
+        }
+        if let Some(device) = device.filter(|_| args.why || args.roofline.is_some()) {
+            live.set_message("measuring the device's peaks");
+            let peaks = ladders::peaks::measure(device);
+            live.results().devices[index].peaks = Some(peaks);
+        }
+    }
 }
 
 /// Returns the options for the rounds in which variants are timed.
@@ -112,14 +158,6 @@ fn options(args: &BenchArgs) -> BenchOptions {
         registers: args.why,
         checks: true,
     }
-}
-
-/// Measures what the device with the index `index` does at most, if `--why` or `--roofline` needs it.
-fn measure_peaks(args: &BenchArgs, live: &LiveRun<Results>, index: usize, device: Option<&Device>) {
-    let Some(device) = device.filter(|_| args.why || args.roofline.is_some()) else { return };
-    live.set_message("measuring the device's peaks");
-    let peaks = ladders::peaks::measure(device);
-    live.results().devices[index].peaks = Some(peaks);
 }
 
 /// Returns the devices to run on, as the command line selects. Returns a single `None` if there is no device and no variant

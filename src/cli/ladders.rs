@@ -113,10 +113,10 @@ pub(super) fn selected_cases<L: Ladder>(
     size: &[(u32, u32)],
 ) -> std::result::Result<Vec<L::Case>, String> {
     let options = BOX_FILTER_OPTIONS.into_iter().map(str::to_owned).chain(size_option_ids());
-    match args.first_explicit(options.filter(|name| !L::INFO.options.contains(&name.as_str()))) {
+    match args.first_explicit(options.filter(|name| !ladder.info().options.contains(&name.as_str()))) {
         Some(name) => {
-            let accepted: Vec<_> = L::INFO.options.iter().map(|name| format!("--{name}")).collect();
-            let (own, accepted) = (L::INFO.name.replace('_', "-"), accepted.join(" and "));
+            let accepted: Vec<_> = ladder.info().options.iter().map(|name| format!("--{name}")).collect();
+            let (own, accepted) = (ladder.info().name.replace('_', "-"), accepted.join(" and "));
             Err(format!("{name} does not apply to --ladder {own}, which accepts {accepted}"))
         }
         None => ladder.cases(&args.sizes.sizes(size)),

@@ -84,11 +84,12 @@ fn search_all<L: Ladder>(
     cases: &[(&L, &L::Case)],
 ) -> Result<u8> {
     let info = &cl.device.info;
+    let name = cases.first().map_or("", |(ladder, _)| ladder.info().name);
     let configs = |(ladder, case): &(&L, &L::Case)| searching::initial_configs(*ladder, info, case);
     let max_trials = cases.iter().map(|case| max_trials(&configs(case))).max().unwrap_or(0);
     let results = Results {
         args: args.clone(),
-        ladder: L::INFO.name,
+        ladder: name,
         device: info.clone(),
         runs: Vec::new(),
         current: None,
@@ -96,7 +97,7 @@ fn search_all<L: Ladder>(
         metadata: Metadata::now(concat!("clreel ", env!("CARGO_PKG_VERSION"))),
     };
     let live = LiveRun::start(results, targets.len() * max_trials);
-    let mut child = Child::new(L::INFO.name, args.trial.timeouts.kernel_timeout);
+    let mut child = Child::new(name, args.trial.timeouts.kernel_timeout);
     let mut searched: Vec<Option<Entry>> = Vec::new();
     let mut search_each = || {
         for (n, (target, both)) in targets.iter().zip(cases).enumerate() {

@@ -23,12 +23,12 @@ use ladder::sizes::Sizes;
 use ladder::variant::Work;
 use ladders::cloth::Cloth;
 use ladders::histogram::HISTOGRAM;
-use ladders::matmul::Matmul;
+use ladders::matmul::MATMUL;
 use ladders::matmul::shape::Shape;
 use ladders::reduction::REDUCTION;
 use ladders::reduction::pictures;
-use ladders::transpose::{Size, Transpose};
-use ladders::vector_add::VectorAdd;
+use ladders::transpose::{Size, TRANSPOSE};
+use ladders::vector_add::VECTOR_ADD;
 use ocl::ffi::CL_MEM_READ_WRITE;
 use opencl::cl::{self, Buffer, ClContext, Status, list_devices, select_device};
 use opencl::memory::{Picture, Storage};
@@ -120,14 +120,14 @@ impl Runners {
             Runner::Planar(_) => self.planar(case),
             Runner::Planes { .. } | Runner::Rows => self.convert(case),
             Runner::Correct { .. } => self.correct(case),
-            Runner::VectorAdd(id) => self.compute(&VectorAdd, id, &case.size.0),
+            Runner::VectorAdd(id) => self.compute(&VECTOR_ADD, id, &case.size.0),
             Runner::Transpose(id) => {
                 let size = Size::new([case.size.1, case.size.0]);
-                self.compute(&Transpose, id, &size.map_err(|why| Error::new(why, "", ""))?)
+                self.compute(&TRANSPOSE, id, &size.map_err(|why| Error::new(why, "", ""))?)
             }
             Runner::Matmul(id) => {
                 let shape = Shape::new([case.size.1, case.size.0, case.radius]);
-                self.compute(&Matmul, id, &shape.map_err(|why| Error::new(why, "", ""))?)
+                self.compute(&MATMUL, id, &shape.map_err(|why| Error::new(why, "", ""))?)
             }
             Runner::Histogram(id) => {
                 let ((width, height), block) = (case.size, case.radius);
@@ -198,7 +198,7 @@ impl Runners {
         let built = ladder.build(Part::Kernels(cl, &config))?;
         const SIDE: usize = 4096;
         let mut buffers = ladder.allocate(Some(cl), case, SIDE)?;
-        for input in L::INFO.inputs {
+        for input in ladder.info().inputs {
             let Expected { bytes: want, elements } = ladder.load(&mut buffers, input)?;
             let mut before = vec![0x5c; SIDE];
             before.extend(want.iter().map(|byte| !byte));

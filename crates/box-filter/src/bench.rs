@@ -452,14 +452,9 @@ fn enqueue(
     case.bands.ranges(case.size.1, step).into_iter().map(&mut one).collect()
 }
 
-impl Ladder for BoxFilter<'_> {
-    type Case = Case;
-    type Code = Code;
-    type Host = NonClVariant;
-    type Built = Built;
-    type Buffers = Buffers;
-
-    const INFO: LadderInfo = LadderInfo {
+impl BoxFilter<'_> {
+    /// Facts about the ladder.
+    pub const INFO: LadderInfo = LadderInfo {
         name: "box_filter",
         peaks: &[
             PeakKernel { name: "copy", note: None, computes: false },
@@ -477,6 +472,18 @@ impl Ladder for BoxFilter<'_> {
         checks_parameters: true,
         ..LadderInfo::DEFAULT
     };
+}
+
+impl Ladder for BoxFilter<'_> {
+    type Case = Case;
+    type Code = Code;
+    type Host = NonClVariant;
+    type Built = Built;
+    type Buffers = Buffers;
+
+    fn info(&self) -> &LadderInfo {
+        &Self::INFO
+    }
 
     fn variants(&self) -> &'static [Variant<Code, NonClVariant>] {
         all_variants()

@@ -1,145 +1,611 @@
-//! Inputs and output of a case as arrays of floats, in the host's memory and, where there is a device, in the device's too. Each
-//! array lies between two guards, which show reads and writes outside it.
+//! Ladders as data: a [`Code`] is a kernel file with its launches, a [`Program`] its compiled kernels, and an [`ArrayLadder`] a whole
+//! ladder whose inputs and output are arrays of 32-bit numbers. Arrays lie between two guards, which show reads and writes outside
+//! them.
 
-use std::array::from_fn;
+use std::fmt::Debug;
+use std::time::Instant;
 
-use crate::runner::Output;
+use bytemuck::{cast_slice, cast_slice_mut};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::config::{Config, Param, Tunable};
+use crate::definition::{CaseInfo, Expected, Ladder, LadderInfo, Output, Part};
+use crate::measure::{Sample, sample};
+use crate::sizes::Sizes;
+use crate::variant::Variant;
+use crate::work::{KernelWork, LaunchWork};
 use base::error::{Error, Result};
+use base::threads::Threads;
+use base::timing::ms_since;
 use base::verify;
-use opencl::cl::{Answer, ClContext, Mem, Queue};
-use opencl::guarded::{GuardedArray, bytes, zeroed};
-use opencl::kernel::Kernel;
+use opencl::cl::{Answer, Buffer, ClContext, Device, DeviceInfo, Event, Mem, Queue, failed};
+use opencl::guarded::{GuardedArray, zeroed};
+use opencl::kernel::{Argument, Kernel, Value, enqueue_after, expect_types};
+use opencl::memory::allocation_flags;
+use opencl::program;
 
-/// `N` input arrays and one output array of `f32`.
+/// A kernel file, and how it is launched for a case of type `S`. `X` is what a ladder adds that does more than launch the kernels in
+/// order.
 #[derive(Debug)]
-pub struct Arrays<const N: usize> {
+pub struct Code<S: 'static, X: 'static = ()> {
+    /// The path below `kernels/`.
+    pub file: &'static str,
+    /// The launches, in order.
+    pub passes: &'static [Pass<S, X>],
+    /// The tuning parameters.
+    pub params: &'static [Param],
+    /// Returns true if the device can run these parameter values, without regard to the size of the work-groups.
+    pub allows: fn(&Config<Self>, &DeviceInfo) -> bool,
+    /// Checks that the device can run the kernels for a case.
+    ///
+    /// # Errors
+    /// Returns a sentence that states why the device cannot run them.
+    pub supports: fn(&Device, &S) -> std::result::Result<(), String>,
+    /// Returns compiler options for a device, besides the values of the parameters.
+    pub options: fn(&DeviceInfo) -> String,
+    /// What the ladder adds.
+    pub extra: X,
+}
+
+/// One launch of a kernel.
+#[derive(Debug)]
+pub struct Pass<S: 'static, X: 'static = ()> {
+    /// The kernel's name.
+    pub kernel: &'static str,
+    /// The kernel's arguments, in order.
+    pub args: &'static [Arg<S, X>],
+    /// Returns the numbers of work-items of a work-group, across and down.
+    pub local: fn(&Config<Code<S, X>>) -> [usize; 2],
+    /// Returns the numbers of work-groups, across and down. Nothing is launched if one of them is 0.
+    pub groups: fn(&Config<Code<S, X>>, &S) -> [usize; 2],
+    /// Returns the exact work of the launch; `None` if there is no formula for it.
+    pub work: Option<WorkFormula<S, X>>,
+}
+
+/// A formula for the work of a launch: completes a launch whose sizes are known.
+pub type WorkFormula<S, X = ()> = fn(&Config<Code<S, X>>, &S, Launched<'_>) -> LaunchWork;
+
+/// A launch whose sizes are known.
+#[derive(Debug, Clone, Copy)]
+pub struct Launched<'a> {
+    /// The launch, without reads and writes.
+    pub launch: LaunchWork,
+    /// The number of its work-groups.
+    pub groups: u64,
+    /// The number of work-groups of the launch before it.
+    pub groups_before: u64,
+    /// The device.
+    pub device: &'a DeviceInfo,
+}
+
+/// Names of an argument's type as drivers may report them.
+pub type Types = &'static [&'static str];
+
+/// An argument of a kernel.
+#[derive(Debug)]
+pub enum Arg<S: 'static, X: 'static = ()> {
+    /// Memory of the case, by its index: the inputs, then the output.
+    Memory(usize, Types),
+    /// Memory for intermediate results, by its index, and its length in 32-bit numbers.
+    Scratch(usize, Types, fn(&Config<Code<S, X>>, &S) -> usize),
+    /// A counter of the program's own, which is 0 before each run.
+    Counter,
+    /// A number that follows from the case.
+    Value(Types, fn(&S) -> Value),
+    /// The number of work-groups of the preceding launch.
+    GroupsBefore,
+}
+
+impl<S, X> Arg<S, X> {
+    /// Returns the names of the argument's type.
+    fn types(&self) -> Types {
+        match self {
+            Arg::Memory(_, types) | Arg::Scratch(_, types, _) | Arg::Value(types, _) => types,
+            Arg::Counter => &["uint*"],
+            Arg::GroupsBefore => &["int"],
+        }
+    }
+}
+
+impl<S> Code<S> {
+    /// Returns the description of a file that any device can run with all values of its parameters.
+    pub const fn new(file: &'static str, passes: &'static [Pass<S>], params: &'static [Param]) -> Self {
+        Self::with(file, passes, params, ())
+    }
+}
+
+impl<S, X> Code<S, X> {
+    /// Returns the description of a file as [`Code::new`] does, for a ladder that adds something.
+    pub const fn with(
+        file: &'static str,
+        passes: &'static [Pass<S, X>],
+        params: &'static [Param],
+        extra: X,
+    ) -> Self {
+        Self {
+            file,
+            passes,
+            params,
+            allows: |_, _| true,
+            supports: |_, _| Ok(()),
+            options: |_| String::new(),
+            extra,
+        }
+    }
+
+    /// Returns the exact work of each launch on a device; `None` if there is no formula for one of them.
+    fn work(config: &Config<Self>, device: &DeviceInfo, size: &S) -> Option<Vec<LaunchWork>> {
+        let (mut launches, mut groups_before) = (Vec::new(), 0);
+        for pass in config.code().passes {
+            let ([across, down], local) = ((pass.groups)(config, size), (pass.local)(config));
+            let groups = (across * down) as u64;
+            if groups > 0 {
+                let launch = LaunchWork::new(pass.kernel, &[across * local[0], down * local[1]], &local);
+                launches.push((pass.work?)(config, size, Launched { launch, groups, groups_before, device }));
+            }
+            groups_before = groups;
+        }
+        Some(launches)
+    }
+}
+
+impl<S, X> Tunable for Code<S, X> {
+    fn file(&self) -> &'static str {
+        self.file
+    }
+
+    fn params(&self) -> &'static [Param] {
+        self.params
+    }
+
+    fn group_sizes(&self, config: &Config<Self>) -> Vec<usize> {
+        self.passes.iter().map(|pass| (pass.local)(config).iter().product()).collect()
+    }
+
+    fn allows(&self, config: &Config<Self>, device: &DeviceInfo) -> bool {
+        (self.allows)(config, device)
+    }
+}
+
+/// The size of work-groups that the parameter `GROUP` sets.
+pub fn group<S, X>(config: &Config<Code<S, X>>) -> [usize; 2] {
+    [config.get("GROUP") as usize, 1]
+}
+
+/// The size of work-groups of one work-item.
+pub fn single<S, X>(_: &Config<Code<S, X>>) -> [usize; 2] {
+    [1, 1]
+}
+
+/// Compiled kernels with their parameters.
+#[derive(Debug)]
+pub struct Program<S: 'static, X: 'static = ()> {
+    /// The parameters.
+    pub config: Config<Code<S, X>>,
+    kernels: Vec<Kernel>,
+    /// The memory of [`Arg::Counter`]. Each program has its own, so that a faulty kernel harms no other.
+    counter: Option<Buffer>,
+}
+
+/// The device memory that a program's kernels work on: that of the case, and that for intermediate results.
+#[derive(Debug, Clone, Copy)]
+pub struct Operands<'a> {
+    /// The inputs, then the output.
+    pub memory: &'a [&'a Mem],
+    /// The memory for intermediate results.
+    pub scratch: &'a [&'a Mem],
+}
+
+/// A kernel whose arguments are set.
+#[derive(Debug)]
+pub struct Launch<'a> {
+    kernel: &'a Kernel,
+    groups: [usize; 2],
+    local: [usize; 2],
+}
+
+impl Launch<'_> {
+    /// Returns the launch with other numbers of work-groups, and of work-items of a work-group.
+    #[must_use]
+    pub fn with_size(self, groups: [usize; 2], local: [usize; 2]) -> Self {
+        Self { groups, local, ..self }
+    }
+
+    /// Enqueues the kernel, to begin after the events `after`.
+    ///
+    /// # Errors
+    /// Returns an error if the driver reports one.
+    pub fn enqueue(&self, queue: &Queue, after: &[Event]) -> Answer<Event> {
+        let Self { kernel, groups: [across, down], local: [width, height] } = *self;
+        let (global, local) = ([across * width, down * height, 1], [width, height, 1]);
+        // SAFETY: the arguments are set, their types were compared, and the kernels look at the sizes of the case.
+        unsafe { enqueue_after(queue, kernel, 2, global, local, after) }
+    }
+}
+
+impl<S, X> Program<S, X> {
+    /// Compiles the kernels with these parameters.
+    ///
+    /// # Errors
+    /// Returns an error if the kernels do not compile, or the device has not enough memory.
+    pub fn compile(cl: &ClContext, config: &Config<Code<S, X>>) -> Result<Self> {
+        Self::compile_with(cl, config, &cl.sources().text(config.code().file)?, "")
+    }
+
+    /// Compiles the kernels from `source` instead of their file, with further compiler options.
+    ///
+    /// # Errors
+    /// Returns an error as [`Program::compile`] does.
+    pub fn compile_with(
+        cl: &ClContext,
+        config: &Config<Code<S, X>>,
+        source: &str,
+        options: &str,
+    ) -> Result<Self> {
+        let code = config.code();
+        let options = [&config.options(), options, &(code.options)(&cl.device.info)];
+        let options: Vec<&str> = options.into_iter().filter(|options| !options.is_empty()).collect();
+        let program = program::build_text(cl, code.file, source, &options.join(" "))?;
+        let kernel = |pass: &Pass<S, X>| -> Result<Kernel> {
+            let what = format!("The kernel '{}' in {} could not be prepared.", pass.kernel, code.file);
+            let kernel = Kernel::from_file(&program, code.file, pass.kernel, &what)?;
+            let types: Vec<Types> = pass.args.iter().map(Arg::types).collect();
+            expect_types(&kernel, code.file, &types)?;
+            Ok(kernel)
+        };
+        let counter = || -> Answer<Buffer> {
+            let counter = Buffer::new(&cl.context, allocation_flags(cl), 4)?;
+            counter.write(&cl.queue, &[0; 4])?;
+            Ok(counter)
+        };
+        let counts = code.passes.iter().flat_map(|pass| pass.args).any(|arg| matches!(arg, Arg::Counter));
+        let counter = counts.then(counter).transpose();
+        Ok(Self {
+            config: config.clone(),
+            kernels: code.passes.iter().map(kernel).collect::<Result<_>>()?,
+            counter: counter.map_err(|e| failed("Memory could not be had on the device.", &e))?,
+        })
+    }
+
+    /// Sets the arguments of all kernels; returns the launches.
+    ///
+    /// # Errors
+    /// Returns an error if the driver reports one.
+    pub fn bind_all(&self, on: Operands<'_>, size: &S) -> Answer<Vec<Launch<'_>>> {
+        let (mut launches, mut before) = (Vec::new(), 0);
+        for at in 0..self.kernels.len() {
+            let launch = self.bind(at, (on, before), size)?;
+            before = launch.groups.iter().product();
+            launches.extend((before > 0).then_some(launch));
+        }
+        Ok(launches)
+    }
+
+    /// Sets the arguments of the kernel with the index `at`, whose preceding launch had so many work-groups.
+    ///
+    /// # Errors
+    /// Returns an error if the driver reports one.
+    pub fn bind(
+        &self,
+        at: usize,
+        (on, groups_before): (Operands<'_>, usize),
+        size: &S,
+    ) -> Answer<Launch<'_>> {
+        let (pass, kernel) = (&self.config.code().passes[at], &self.kernels[at]);
+        for (index, arg) in (0..).zip(pass.args) {
+            let argument: Argument = match arg {
+                Arg::Memory(at, _) => on.memory[*at].into(),
+                Arg::Scratch(at, ..) => on.scratch[*at].into(),
+                Arg::Counter => {
+                    let Some(counter) = &self.counter else { continue };
+                    counter.mem().into()
+                }
+                Arg::Value(_, value) => value(size).into(),
+                Arg::GroupsBefore => Value::Int(groups_before as i32).into(),
+            };
+            kernel.set(index, argument)?;
+        }
+        let (groups, local) = ((pass.groups)(&self.config, size), (pass.local)(&self.config));
+        Ok(Launch { kernel, groups, local })
+    }
+
+    /// Enqueues all launches; returns their events, in order.
+    ///
+    /// # Errors
+    /// Returns an error if the driver reports one.
+    pub fn enqueue(&self, queue: &Queue, on: Operands<'_>, size: &S) -> Result<Vec<Event>> {
+        let enqueued = self.bind_all(on, size).and_then(|launches| {
+            launches.iter().map(|launch| launch.enqueue(queue, &[])).collect::<Answer<Vec<Event>>>()
+        });
+        self.forget_memory();
+        enqueued.map_err(|e| self.failed(&e))
+    }
+
+    /// Drops the kernels' references to memory that others own.
+    pub fn forget_memory(&self) {
+        self.kernels.iter().for_each(Kernel::forget_memory);
+    }
+
+    /// Returns the error for a launch that the driver refuses.
+    fn failed(&self, status: &opencl::cl::Status) -> Error {
+        failed(&format!("The kernels of {} could not be run.", self.config.code().file), status)
+    }
+}
+
+/// Checks that the device has memory for arrays of these sizes in bytes.
+///
+/// # Errors
+/// Returns a sentence for the user if it has not.
+pub fn require_memory(device: &DeviceInfo, arrays: &[u64]) -> std::result::Result<(), String> {
+    let (sum, largest) = (arrays.iter().sum(), arrays.iter().copied().max().unwrap_or_default());
+    match device.has_room(sum, largest) {
+        true => Ok(()),
+        false => Err(format!("It takes {sum} bytes, more memory than '{}' has.", device.name)),
+    }
+}
+
+/// The arrays of a case: their lengths in 32-bit numbers.
+#[derive(Debug)]
+pub struct Lens {
+    /// The inputs.
+    pub inputs: Vec<usize>,
+    /// The output.
+    pub output: usize,
+    /// Memory for intermediate results, as it is estimated before there is a program.
+    pub scratch: Vec<usize>,
+}
+
+/// An implementation that runs on threads of this process.
+#[derive(Debug, Clone, Copy)]
+pub struct Host<S: 'static> {
+    /// The threads that it uses.
+    pub threads: Threads,
+    /// Computes the output of a case from the inputs, on so many threads.
+    pub run: fn(&S, &[&[f32]], &mut [f32], usize) -> Result<()>,
+}
+
+/// A ladder whose inputs and output are arrays of 32-bit numbers. Its cases are of type `S`.
+#[derive(Debug)]
+pub struct ArrayLadder<S: 'static> {
+    /// Facts about the ladder.
+    pub info: LadderInfo,
+    /// The variants, from the plainest to the fastest.
+    pub variants: &'static [Variant<Code<S>, Host<S>>],
+    /// Returns the peak kernel for a device.
+    pub peak: fn(&Device) -> Config<Code<S>>,
+    /// Returns the cases that the command line options choose, as [`Ladder::cases`] does.
+    pub cases: fn(&Sizes) -> std::result::Result<Vec<S>, String>,
+    /// Returns the facts of a case, without the sizes that follow from its arrays.
+    pub describe: fn(&S) -> CaseInfo,
+    /// Small and odd cases for checks, the smallest first.
+    pub small: &'static [S],
+    /// Returns smaller cases, as [`Ladder::smaller`] does.
+    pub smaller: fn(&S) -> Vec<S>,
+    /// Returns the arrays of a case.
+    pub lens: fn(&S) -> Lens,
+    /// Fills the inputs of a case with a kind of input.
+    pub fill: fn(&S, &str, &mut [&mut [f32]]),
+    /// Computes the expected output of a case from the inputs of this kind, by the reference.
+    pub expected: fn(&S, &str, &[&[f32]]) -> Result<Expected>,
+    /// The name of an element of the input, as in "number".
+    pub unit: &'static str,
+}
+
+/// A variant of an [`ArrayLadder`] that is ready to run.
+#[derive(Debug)]
+pub enum Built<S: 'static> {
+    /// Threads of this process.
+    Host(Host<S>),
+    /// Compiled kernels.
+    Kernels(Box<Program<S>>),
+}
+
+/// Inputs and output of a case on the host and, where there is a device, on the device.
+#[derive(Debug)]
+pub struct Buffers<S> {
+    case: S,
     /// The number of floats in each guard.
     guard: usize,
     /// The inputs on the host, with their guards.
-    inputs: [Vec<f32>; N],
+    inputs: Vec<Vec<f32>>,
     /// The output on the host, with its guards.
     output: Vec<f32>,
-    device: Option<DeviceArrays<N>>,
+    device: Option<DeviceArrays>,
 }
 
-/// Input and output arrays in the device's memory, and the queue for kernels that use them.
+/// Arrays in the device's memory.
 #[derive(Debug)]
-pub struct DeviceArrays<const N: usize> {
-    queue: Queue,
-    inputs: [GuardedArray; N],
+struct DeviceArrays {
+    cl: ClContext,
+    inputs: Vec<GuardedArray>,
     output: GuardedArray,
+    /// Intermediate results; each array is allocated when a program needs it, and again when one needs a longer one. It is filled with
+    /// NaN before a run that is compared, so that no run finds the results of another.
+    scratch: Vec<GuardedArray>,
 }
 
-impl<const N: usize> DeviceArrays<N> {
-    /// Returns the queue on which kernels for these arrays are enqueued.
-    pub fn queue(&self) -> &Queue {
-        &self.queue
-    }
-
-    /// Returns the inputs and the output without their guards, as kernel arguments.
-    pub fn memory(&self) -> ([&Mem; N], &Mem) {
-        (self.inputs.each_ref().map(GuardedArray::memory), self.output.memory())
-    }
-
-    /// Sets the inputs and then the output as the kernel's first `N` + 1 arguments.
-    pub fn bind(&self, kernel: &Kernel) -> Answer<()> {
-        let all = self.inputs.iter().chain([&self.output]);
-        (0..).zip(all).try_for_each(|(index, array)| kernel.set(index, array.memory()))
+impl DeviceArrays {
+    /// Allocates the memory for intermediate results that a program needs for a case.
+    fn reserve<S>(&mut self, program: &Program<S>, case: &S, guard: usize) -> Result<()> {
+        for arg in program.config.code().passes.iter().flat_map(|pass| pass.args) {
+            let Arg::Scratch(at, _, len) = arg else { continue };
+            let len = len(&program.config, case);
+            while self.scratch.len() <= *at {
+                self.scratch.push(GuardedArray::new(&self.cl, 0, 0)?);
+            }
+            if self.scratch[*at].buffer().len() < 4 * len {
+                self.scratch[*at] = GuardedArray::new(&self.cl, len, guard)?;
+                self.scratch[*at].fill_with_nan()?;
+            }
+        }
+        Ok(())
     }
 }
 
-impl<const N: usize> Arrays<N> {
-    /// Allocates `N` input arrays and the output array with these lengths in floats, and `guard` bytes before and after each array.
-    /// Without `cl` they are allocated on the host only.
-    ///
-    /// # Errors
-    /// Returns an error if host or device has not enough memory.
-    pub fn new(cl: Option<&ClContext>, inputs: [usize; N], output: usize, guard: usize) -> Result<Self> {
+/// Returns the part of an array between its guards.
+fn inner(array: &[f32], guard: usize) -> &[f32] {
+    &array[guard..array.len() - guard]
+}
+
+impl<S: Debug + Copy + PartialEq + Serialize + DeserializeOwned> Ladder for ArrayLadder<S> {
+    type Case = S;
+    type Code = Code<S>;
+    type Host = Host<S>;
+    type Built = Built<S>;
+    type Buffers = Buffers<S>;
+
+    fn info(&self) -> &LadderInfo {
+        &self.info
+    }
+
+    fn variants(&self) -> &'static [Variant<Code<S>, Host<S>>] {
+        self.variants
+    }
+
+    fn cases(&self, sizes: &Sizes) -> std::result::Result<Vec<S>, String> {
+        (self.cases)(sizes)
+    }
+
+    fn describe(&self, case: &S) -> CaseInfo {
+        let Lens { inputs, output, .. } = (self.lens)(case);
+        let output = 4 * output;
+        let bytes = (4 * inputs.iter().sum::<usize>() + output) as f64;
+        CaseInfo { output, bytes, ..(self.describe)(case) }
+    }
+
+    fn small(&self, _: &Built<S>, _: &S) -> Vec<S> {
+        self.small.to_vec()
+    }
+
+    fn smaller(&self, case: &S) -> Vec<S> {
+        (self.smaller)(case)
+    }
+
+    fn supports(&self, device: &Device, code: Option<&Code<S>>, case: &S) -> std::result::Result<(), String> {
+        let Lens { inputs, output, scratch } = (self.lens)(case);
+        let arrays = inputs.iter().chain(&scratch).chain([&output]).map(|len| 4 * *len as u64);
+        require_memory(&device.info, &arrays.collect::<Vec<_>>())?;
+        code.map_or(Ok(()), |code| (code.supports)(device, case))
+    }
+
+    fn build(&self, part: Part<Code<S>, Host<S>>) -> Result<Built<S>> {
+        let (cl, config) = match part {
+            Part::Host(host) => return Ok(Built::Host(host)),
+            Part::Kernels(cl, config) => (cl, config.clone()),
+            Part::Peak(cl, _) => (cl, (self.peak)(&cl.device)),
+        };
+        Ok(Built::Kernels(Box::new(Program::compile(cl, &config)?)))
+    }
+
+    fn work(&self, config: &Config<Code<S>>, device: &DeviceInfo, case: &S) -> Option<KernelWork> {
+        let launches = Code::work(config, device, case)?;
+        let Lens { inputs, output, .. } = (self.lens)(case);
+        let units = inputs.iter().map(|len| *len as u64).sum();
+        Some(KernelWork { unit: self.unit, units, least_bytes: 4 * (units + output as u64), launches })
+    }
+
+    fn allocate(&self, cl: Option<&ClContext>, case: &S, guard: usize) -> Result<Buffers<S>> {
+        let Lens { inputs, output, .. } = (self.lens)(case);
         let guard = guard / 4;
-        let on_device = |cl: &ClContext| -> Result<_> {
-            let array = |count: usize| GuardedArray::new(cl, count, guard);
+        let on_device = |cl: &ClContext| -> Result<DeviceArrays> {
+            let array = |len: usize| GuardedArray::new(cl, len, guard);
             Ok(DeviceArrays {
-                queue: cl.queue.clone(),
-                inputs: collect(inputs.map(array))?,
+                cl: cl.clone(),
+                inputs: inputs.iter().map(|len| array(*len)).collect::<Result<_>>()?,
                 output: array(output)?,
+                scratch: Vec::new(),
             })
         };
-        let numbers = |count: usize| zeroed::<f32>(count + 2 * guard);
-        let device = cl.map(on_device).transpose()?;
-        Ok(Self { guard, inputs: collect(inputs.map(numbers))?, output: numbers(output)?, device })
+        let on_host = |len: usize| zeroed::<f32>(len + 2 * guard);
+        let device = cl.filter(|cl| self.supports(&cl.device, None, case).is_ok());
+        Ok(Buffers {
+            case: *case,
+            guard,
+            device: device.map(on_device).transpose()?,
+            inputs: inputs.iter().map(|len| on_host(*len)).collect::<Result<_>>()?,
+            output: on_host(output)?,
+        })
     }
 
-    /// Calls `fill` with the input arrays, guards included, and the number of floats in each guard, then uploads them.
-    ///
-    /// # Errors
-    /// Returns an error if the device fails.
-    pub fn load(&mut self, fill: impl FnOnce(&mut [Vec<f32>; N], usize)) -> Result<()> {
-        fill(&mut self.inputs, self.guard);
-        let Some(device) = &self.device else { return Ok(()) };
-        device.inputs.iter().zip(&self.inputs).try_for_each(|(to, input)| to.write(&bytes(input)))
+    fn load(&self, buffers: &mut Buffers<S>, input: &str) -> Result<Expected> {
+        let Buffers { case, guard, inputs, device, .. } = buffers;
+        let between = |array: &mut Vec<f32>| {
+            // A read beyond the ends gets NaN, which spoils the result.
+            let end = array.len() - *guard;
+            array[..*guard].fill(f32::NAN);
+            array[end..].fill(f32::NAN);
+            *guard..end
+        };
+        let mut parts: Vec<&mut [f32]> = Vec::new();
+        for array in inputs.iter_mut() {
+            let part = between(array);
+            parts.push(&mut array[part]);
+        }
+        (self.fill)(case, input, &mut parts);
+        for (to, array) in device.iter().flat_map(|device| device.inputs.iter().zip(&*inputs)) {
+            to.write(cast_slice(array))?;
+        }
+        let inputs: Vec<&[f32]> = inputs.iter().map(|array| inner(array, *guard)).collect();
+        (self.expected)(case, input, &inputs)
     }
 
-    /// Returns the inputs and the output in the host's memory, without their guards.
-    pub fn host(&mut self) -> ([&[f32]; N], &mut [f32]) {
-        let guard = self.guard;
-        let inputs = self.inputs.each_ref().map(|input| &input[guard..input.len() - guard]);
-        let end = self.output.len() - guard;
-        (inputs, &mut self.output[guard..end])
-    }
-
-    /// Returns the inputs in the host's memory, without their guards.
-    pub fn inputs(&self) -> [&[f32]; N] {
-        from_fn(|at| &self.inputs[at][self.guard..self.inputs[at].len() - self.guard])
-    }
-
-    /// Returns the arrays in the device's memory. The error names `file`, the kernel file that needs the arrays.
-    ///
-    /// # Errors
-    /// Returns an error if the arrays were allocated without a device.
-    pub fn on_device(&self, file: &str) -> Result<&DeviceArrays<N>> {
-        let why = "The device has not enough memory for the case.";
-        self.device.as_ref().ok_or_else(|| Error::new(format!("{file} cannot run."), why, ""))
-    }
-
-    /// Returns the arrays in the device's memory if `on_device` is true and they were allocated.
-    fn device_if(&self, on_device: bool) -> Option<&DeviceArrays<N>> {
-        self.device.as_ref().filter(|_| on_device)
-    }
-
-    /// Overwrites the output array and its guards with `bytes`: on the device if `on_device` is true and there is one, otherwise on
-    /// the host.
-    ///
-    /// # Errors
-    /// Returns an error if the device fails.
-    pub fn write(&mut self, on_device: bool, bytes: &[u8]) -> Result<()> {
-        if let Some(device) = self.device_if(on_device) {
+    fn write(&self, built: &Built<S>, buffers: &mut Buffers<S>, bytes: &[u8]) -> Result<()> {
+        if let (Built::Kernels(_), Some(device)) = (built, &buffers.device) {
+            device.scratch.iter().try_for_each(GuardedArray::fill_with_nan)?;
             return device.output.write(bytes);
         }
-        let numbers = bytes.chunks_exact(4).map(|n| f32::from_le_bytes([n[0], n[1], n[2], n[3]]));
-        self.output.iter_mut().zip(numbers).for_each(|(to, number)| *to = number);
+        cast_slice_mut(&mut buffers.output).iter_mut().zip(bytes).for_each(|(to, byte)| *to = *byte);
         Ok(())
     }
 
-    /// Returns the output array with its guards, and the number of bytes of the device's inputs that differ from the loaded ones.
-    /// Reads from the device if `on_device` is true and there is one, otherwise from the host. Inputs on the host cannot change,
-    /// since variants borrow them immutably.
-    ///
-    /// # Errors
-    /// Returns an error if the device fails.
-    pub fn read(&self, on_device: bool) -> Result<Output> {
-        let Some(device) = self.device_if(on_device) else {
-            return Ok(Output { bytes: bytes(&self.output), changed: 0 });
+    fn read(&self, built: &Built<S>, buffers: &Buffers<S>) -> Result<Output> {
+        let (Built::Kernels(_), Some(device)) = (built, &buffers.device) else {
+            // Inputs on the host cannot change, since variants borrow them immutably.
+            return Ok(Output { bytes: cast_slice(&buffers.output).to_vec(), changed: 0 });
         };
-        let changed = |(array, input): (&GuardedArray, &Vec<f32>)| -> Result<usize> {
-            Ok(verify::count_changed(&bytes(input), &array.read()?))
-        };
-        let changed = device.inputs.iter().zip(&self.inputs).map(changed).sum::<Result<usize>>()?;
+        let mut changed = 0;
+        for (array, input) in device.inputs.iter().zip(&buffers.inputs) {
+            changed += verify::count_changed(cast_slice(input), &array.read()?);
+        }
+        let guard = vec![f32::NAN; buffers.guard];
+        let guard: &[u8] = cast_slice(&guard);
+        for array in device.scratch.iter().filter(|_| !guard.is_empty()) {
+            let now = array.read()?;
+            let ends = [now.get(..guard.len()), now.len().checked_sub(guard.len()).map(|end| &now[end..])];
+            changed += ends.iter().flatten().map(|end| verify::count_changed(guard, end)).sum::<usize>();
+        }
         Ok(Output { bytes: device.output.read()?, changed })
     }
-}
 
-/// Converts an array of results to a result that holds the array, or the first error.
-fn collect<T, const N: usize>(results: [Result<T>; N]) -> Result<[T; N]> {
-    let results: Vec<T> = results.into_iter().collect::<Result<_>>()?;
-    results.try_into().map_err(|_| base::memory::no_memory(0))
+    fn run(&self, built: &Built<S>, buffers: &mut Buffers<S>) -> Result<Sample> {
+        let Buffers { case, guard, inputs, output, device } = buffers;
+        let (program, device) = match (built, device) {
+            (Built::Kernels(program), Some(device)) => (program, device),
+            (Built::Kernels(program), None) => {
+                let what = format!("{} cannot run.", program.config.code().file);
+                return Err(Error::new(what, "The device has not enough memory for the case.", ""));
+            }
+            (Built::Host(host), _) => {
+                let (threads, end) = (host.threads.count(), output.len() - *guard);
+                let inputs: Vec<&[f32]> = inputs.iter().map(|array| inner(array, *guard)).collect();
+                let begin = Instant::now();
+                (host.run)(case, &inputs, &mut output[*guard..end], threads)?;
+                return Ok(Sample::on_host(ms_since(begin)));
+            }
+        };
+        device.reserve(program, case, *guard)?;
+        let memory: Vec<&Mem> =
+            device.inputs.iter().chain([&device.output]).map(GuardedArray::memory).collect();
+        let scratch: Vec<&Mem> = device.scratch.iter().map(GuardedArray::memory).collect();
+        let launches = program.bind_all(Operands { memory: &memory, scratch: &scratch }, case);
+        let launches = launches.map_err(|e| program.failed(&e))?;
+        let ran = sample(&device.cl.queue, |queue| {
+            let launch = |launch: &Launch| launch.enqueue(queue, &[]).map_err(|e| program.failed(&e));
+            launches.iter().map(launch).collect()
+        });
+        // The kernels must not keep memory of this case alive.
+        program.forget_memory();
+        ran
+    }
 }

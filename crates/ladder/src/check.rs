@@ -2,7 +2,7 @@
 //! cases. Before each run the output is filled with other values; inputs and output lie between canaries, so that missing
 //! writes and writes outside show.
 
-use super::runner::{CaseInfo, Expected, Ladder, Output};
+use super::definition::{CaseInfo, Expected, Ladder, Output};
 use base::error::Result;
 use base::verify::{self, Checked, MismatchReport};
 use opencl::cl::ClContext;
@@ -43,7 +43,7 @@ pub fn check<L: Ladder>(
 
 impl<L: Ladder> VariantChecker<'_, L> {
     /// Checks the variant at the small cases that the ladder has for the case `timed`. If checks have a [time
-    /// budget](super::runner::LadderInfo::check_budget_ms), small cases whose predicted time is too long are left out; if a
+    /// budget](super::definition::LadderInfo::check_budget_ms), small cases whose predicted time is too long are left out; if a
     /// case exceeds the budget, its remaining inputs are left out.
     ///
     /// # Errors
@@ -56,14 +56,14 @@ impl<L: Ladder> VariantChecker<'_, L> {
         for case in self.ladder.small(self.built, timed) {
             let info = self.ladder.describe(&case);
             let operations = info.operations.max(1.0);
-            let budget_ms = L::INFO.check_budget_ms.unwrap_or(f64::INFINITY);
+            let budget_ms = self.ladder.info().check_budget_ms.unwrap_or(f64::INFINITY);
             let predicted = last.map_or(0.0, |(before, ms)| ms * operations / before);
             if budget_ms.is_finite() && predicted > info.max_check_run_ms.unwrap_or(MAX_RUN_MS) {
                 continue;
             }
             let (mut buffers, mut spent, mut least) = (self.allocate(&case)?, 0.0, f64::INFINITY);
             let mut inputs = Vec::new();
-            for &input in L::INFO.inputs.iter().take(info.input_count.unwrap_or(usize::MAX)) {
+            for &input in self.ladder.info().inputs.iter().take(info.input_count.unwrap_or(usize::MAX)) {
                 if !inputs.is_empty() && spent + spent / inputs.len() as f64 > budget_ms {
                     break;
                 }
@@ -104,7 +104,7 @@ impl<L: Ladder> VariantChecker<'_, L> {
             return Ok((None, 0.0));
         };
         let info = self.ladder.describe(&case);
-        self.compare(&mut self.allocate(&case)?, &info, L::INFO.inputs[0], &mut || Ok(()))
+        self.compare(&mut self.allocate(&case)?, &info, self.ladder.info().inputs[0], &mut || Ok(()))
     }
 
     /// Allocates memory for a case, with guards whose size depends on that of the output.
@@ -147,8 +147,8 @@ impl<L: Ladder> VariantChecker<'_, L> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::definition::Part;
     use crate::fake::{Behaviour, CORRECT, FakeLadder, TIMED_CASE};
-    use crate::runner::Part;
 
     /// Checks a variant; returns the cases that were checked, and the number of runs.
     fn checked(ladder: &FakeLadder<true>) -> (Vec<String>, usize) {

@@ -25,11 +25,12 @@ pub struct ClockSpeed {
 }
 
 impl ClockSpeed {
-    /// Computes the speed from readings in the order of the rounds.
+    /// Computes the speed from the readings of `reader`, or of the reason why there is none, in the order of the rounds.
     ///
     /// # Errors
-    /// Returns the reason why there is no speed, as a sentence, if there are no readings.
-    pub(super) fn new(reader: &ClockReader, readings: &[Reading]) -> Result<Self, String> {
+    /// Returns the reason why there is no speed, as a sentence.
+    pub(super) fn new(reader: &Result<ClockReader, String>, readings: &[Reading]) -> Result<Self, String> {
+        let reader = reader.as_ref().map_err(Clone::clone)?;
         if readings.is_empty() {
             return Err("No speed was shown while this was timed.".to_owned());
         }

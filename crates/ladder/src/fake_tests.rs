@@ -3,9 +3,9 @@
 use std::cell::{Cell, RefCell};
 
 use super::config::{Config, Param, Tunable};
+use super::definition::{CaseInfo, Expected, Ladder, LadderInfo, Output, Part};
 use super::measure::Sample;
 use super::rows::PeakKernel;
-use super::runner::{CaseInfo, Expected, Ladder, LadderInfo, Output, Part};
 use super::sizes::Sizes;
 use super::variant::{Variant, Work};
 use base::error::{Error, Result};
@@ -162,16 +162,20 @@ impl<const BUDGET: bool> Ladder for FakeLadder<BUDGET> {
     type Built = Built;
     type Buffers = FakeBuffers;
 
-    const INFO: LadderInfo = LadderInfo {
-        name: "made",
-        peaks: &[
-            PeakKernel { name: "first", note: None, computes: false },
-            PeakKernel { name: "nobody's", note: None, computes: false },
-        ],
-        inputs: &["noise"],
-        check_budget_ms: if BUDGET { Some(250.0) } else { None },
-        ..LadderInfo::DEFAULT
-    };
+    fn info(&self) -> &LadderInfo {
+        &const {
+            LadderInfo {
+                name: "made",
+                peaks: &[
+                    PeakKernel { name: "first", note: None, computes: false },
+                    PeakKernel { name: "nobody's", note: None, computes: false },
+                ],
+                inputs: &["noise"],
+                check_budget_ms: if BUDGET { Some(250.0) } else { None },
+                ..LadderInfo::DEFAULT
+            }
+        }
+    }
 
     fn variants(&self) -> &'static [Variant<FakeCode, &'static str>] {
         &VARIANTS

@@ -1,12 +1,17 @@
 //! Predicts the time of a run that may take too long to be made, from the times of smaller runs.
 
+use super::definition::Ladder;
+use super::outcome::predict;
+use base::error::Result;
+use opencl::cl::ClContext;
+
 /// The highest power of the operation count with which time is assumed to grow. It is above 1, since larger data no longer fits
 /// into caches. A steeper increase between two short runs is noise.
 const MAX_EXPONENT: f64 = 1.3;
 
 /// Extrapolates the time of a run as a power of its operation count, fitted to the last two recorded runs.
 #[derive(Debug, Default)]
-pub(super) struct Growth {
+struct Growth {
     /// The operation count and the time in milliseconds of the last recorded run.
     previous: Option<(f64, f64)>,
     /// The power of the operation count with which time grows.
@@ -15,7 +20,7 @@ pub(super) struct Growth {
 
 impl Growth {
     /// Records the time of a run, which must have more operations than the run before.
-    pub(super) fn record(&mut self, operations: f64, ms: f64) {
+    fn record(&mut self, operations: f64, ms: f64) {
         let exponent =
             self.previous.map_or(1.0, |(before, took)| (ms / took).ln() / (operations / before).ln());
         self.exponent = if exponent.is_finite() { exponent.clamp(1.0, MAX_EXPONENT) } else { 1.0 };
@@ -23,9 +28,44 @@ impl Growth {
     }
 
     /// Predicts the time in milliseconds of a run with this operation count; 0 if no run was recorded.
-    pub(super) fn predict_ms(&self, operations: f64) -> f64 {
+    fn predict_ms(&self, operations: f64) -> f64 {
         self.previous.map_or(0.0, |(before, ms)| ms * (operations / before).powf(self.exponent))
     }
+}
+
+/// The predicted time in milliseconds above which a run counts as long. The time of a long run is predicted from smaller cases,
+/// without making the run.
+const LONG_MS: f64 = 2000.0;
+
+/// Smaller cases with their loaded buffers, for predicting the times of larger cases.
+pub(super) type SmallerBuffers<L> = Vec<(<L as Ladder>::Case, <L as Ladder>::Buffers)>;
+
+/// Predicts the time in milliseconds of a run that takes long, from runs of [smaller cases](Ladder::smaller); `None` if the run
+/// does not take long, or the ladder has no smaller cases. `smaller` keeps the buffers of the smaller cases from one call to the
+/// next.
+pub(super) fn predict_if_long<L: Ladder>(
+    (ladder, built): (&L, &L::Built),
+    cl: Option<&ClContext>,
+    case: &L::Case,
+    smaller: &mut SmallerBuffers<L>,
+) -> Result<Option<f64>> {
+    let operations = |case: &L::Case| ladder.describe(case).operations.max(1.0);
+    let mut growth = Growth::default();
+    for (index, small) in ladder.smaller(case).into_iter().enumerate() {
+        if growth.predict_ms(operations(&small)) > LONG_MS {
+            break;
+        }
+        if smaller.get(index).is_none_or(|(known, _)| *known != small) {
+            let mut buffers = ladder.allocate(cl, &small, 0)?;
+            ladder.load(&mut buffers, ladder.info().inputs[0])?;
+            smaller.truncate(index);
+            smaller.push((small.clone(), buffers));
+        }
+        let (_, buffers) = &mut smaller[index];
+        growth.record(operations(&small), predict(|| ladder.run(built, buffers))?);
+    }
+    let predicted = growth.predict_ms(operations(case));
+    Ok((predicted > LONG_MS).then_some(predicted))
 }
 
 #[cfg(test)]

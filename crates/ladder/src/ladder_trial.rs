@@ -9,9 +9,10 @@ use serde_json::Value;
 
 use super::check::VariantChecker;
 use super::config::{Config, Tunable};
+use super::definition::{Ladder, Part};
+use super::growth::predict_if_long;
 use super::measure::MAX_SINGLE_RUN;
 use super::outcome::predict;
-use super::runner::{Ladder, Part, predict_if_long};
 use super::trial::{self, Child, Request};
 use base::error::{Error, Result};
 use base::verify::MismatchReport;
@@ -34,8 +35,7 @@ struct Task {
 /// # Errors
 /// Returns an error if the kernels cannot be built or run, crash the child, or do not finish in time.
 pub(super) fn run_trial<L: Ladder>(
-    child: &mut Child,
-    name: &str,
+    (child, name): (&mut Child, &str),
     cl: &ClContext,
     case: &L::Case,
     kernels: Option<(&str, &Config<L::Code>)>,
@@ -93,11 +93,11 @@ fn check_kernels<L: Ladder>(
     talk.step(START);
     let case = ladder.case_of(&built, &case);
     let mut buffers = ladder.allocate(Some(cl), &case, 0)?;
-    ladder.load(&mut buffers, L::INFO.inputs[0])?;
+    ladder.load(&mut buffers, ladder.info().inputs[0])?;
     let mut predicted = 0.0;
-    if L::INFO.check_budget_ms.is_some() {
+    if ladder.info().check_budget_ms.is_some() {
         talk.step("time");
-        predicted = match predict_if_long(ladder, Some(cl), &built, &case, &mut Vec::new())? {
+        predicted = match predict_if_long((ladder, &built), Some(cl), &case, &mut Vec::new())? {
             Some(predicted) => predicted,
             None => predict(|| ladder.run(&built, &mut buffers))?,
         };

@@ -13,10 +13,10 @@ pub mod check;
 pub mod clock_speed;
 pub mod compare;
 pub mod config;
+mod definition;
 #[cfg(test)]
 #[path = "fake_tests.rs"]
 mod fake;
-mod fastest;
 mod growth;
 pub mod heat;
 pub mod ladder_trial;

@@ -270,12 +270,91 @@ impl TaskSamples {
 /// The times of each task, or its error, in the order of the tasks.
 pub type TaskResults<E = Error> = Vec<std::result::Result<TaskSamples, E>>;
 
-/// Runs all tasks in turn for up to `rounds` rounds; each task takes part in [as many rounds](TimedTask::rounds) as it requests.
-/// `prepare` is called before each round with the round's number and the results so far; it loads the next input and is not timed.
-/// A task that fails is dropped, and its error is its result.
+/// Tasks that run in turn, so that a disturbance of the machine affects all of them. A task that fails is dropped, and its error is its
+/// result.
 ///
 /// A task that takes less than [`SHORT_MS`] runs once more before each timed run: the preceding work decides what is in the caches
 /// and how fast the device's clock is, and would dominate so short a time.
+pub struct Alternation<E = Error> {
+    /// The number of rounds in which each task runs.
+    rounds: Vec<u32>,
+    /// The index of the first task of each pair that is compared: the second one follows it in even rounds, and comes before it in odd
+    /// ones, so that neither gains by its place.
+    pairs: Vec<usize>,
+    results: TaskResults<E>,
+    began: Option<CpuTimes>,
+}
+
+impl<E> Alternation<E> {
+    /// Makes the first round possible, of tasks with these numbers of rounds.
+    pub fn new(rounds: Vec<u32>, pairs: Vec<usize>) -> Self {
+        let results = rounds.iter().map(|_| Ok(TaskSamples::default())).collect();
+        Self { rounds, pairs, results, began: CpuTimes::now() }
+    }
+
+    /// Returns the results so far.
+    pub fn results(&self) -> &TaskResults<E> {
+        &self.results
+    }
+
+    /// Returns the share of other processes since the beginning.
+    fn others(&self) -> Option<f64> {
+        CpuTimes::now()?.others_since(self.began.as_ref()?)
+    }
+
+    /// Runs each task that takes part in this round. `run` gets the index of the task, and the number of the round, or `None` for a run
+    /// that only prepares the timed one.
+    pub fn round(
+        &mut self,
+        round: u32,
+        mut run: impl FnMut(usize, Option<u32>) -> std::result::Result<Sample, E>,
+    ) {
+        for at in 0..self.rounds.len() {
+            let at = match round % 2 {
+                1 if self.pairs.contains(&at) => at + 1,
+                1 if at > 0 && self.pairs.contains(&(at - 1)) => at - 1,
+                _ => at,
+            };
+            let (Some(rounds), Some(result)) = (self.rounds.get(at), self.results.get_mut(at)) else {
+                continue;
+            };
+            let Ok(timed) = result else { continue };
+            if round >= *rounds {
+                continue;
+            }
+            let is_short = timed.samples.last().is_some_and(|sample| sample.ms() < SHORT_MS);
+            let warm = if is_short { run(at, None).map(drop) } else { Ok(()) };
+            match warm.and_then(|()| run(at, Some(round))) {
+                Ok(sample) => timed.samples.push(sample),
+                Err(e) => *result = Err(e),
+            }
+        }
+        let now = self.others();
+        for (rounds, result) in self.rounds.iter().zip(&mut self.results) {
+            if let (Ok(timed), true) = (result, round < *rounds) {
+                timed.others = now;
+            }
+        }
+    }
+
+    /// Completes the results. If all rounds were too short to measure the load of other processes, the moment after them is measured,
+    /// too.
+    pub fn finish(&mut self) {
+        let is_short =
+            |result: &std::result::Result<TaskSamples, E>| result.as_ref().is_ok_and(|t| t.others.is_none());
+        if let (Some(began), true) = (&self.began, self.results.iter().any(is_short)) {
+            std::thread::sleep(began.remaining_interval());
+            let now = self.others();
+            for timed in self.results.iter_mut().flatten() {
+                timed.others = timed.others.or(now);
+            }
+        }
+    }
+}
+
+/// Runs all tasks in turn for up to `rounds` rounds, as an [`Alternation`] does; each task takes part in [as many
+/// rounds](TimedTask::rounds) as it requests. `prepare` is called before each round with the round's number and the results so far; it
+/// is not timed.
 ///
 /// # Errors
 /// Returns the error of `prepare`, which ends all tasks.
@@ -284,65 +363,13 @@ pub fn alternate<E>(
     tasks: &mut [TimedTask<E>],
     mut prepare: impl FnMut(u32, &TaskResults<E>) -> Result<()>,
 ) -> Result<TaskResults<E>> {
-    alternate_pairs(rounds, tasks, &[], |round, results| prepare(round, results).map(|()| true))
-}
-
-/// Runs all tasks in turn as [`alternate`] does. `pairs` has the index of the first task of each pair that is compared: the second
-/// one follows it in even rounds, and comes before it in odd ones, so that neither gains by its place. If `prepare` returns
-/// false, the round and all later ones are left out.
-///
-/// # Errors
-/// Returns the error of `prepare`, which ends all tasks.
-pub fn alternate_pairs<E>(
-    rounds: u32,
-    tasks: &mut [TimedTask<E>],
-    pairs: &[usize],
-    mut prepare: impl FnMut(u32, &TaskResults<E>) -> Result<bool>,
-) -> Result<TaskResults<E>> {
-    let in_pairs = |at: usize, round: u32| match round % 2 {
-        1 if pairs.contains(&at) => at + 1,
-        1 if at > 0 && pairs.contains(&(at - 1)) => at - 1,
-        _ => at,
-    };
-    let mut results: TaskResults<E> = tasks.iter().map(|_| Ok(TaskSamples::default())).collect();
-    let began = CpuTimes::now();
-    let others = || CpuTimes::now()?.others_since(began.as_ref()?);
+    let mut turns = Alternation::new(tasks.iter().map(|task| task.rounds).collect(), Vec::new());
     for round in 0..rounds {
-        if !prepare(round, &results)? {
-            break;
-        }
-        for at in 0..tasks.len() {
-            let at = in_pairs(at, round);
-            let (Some(task), Some(result)) = (tasks.get_mut(at), results.get_mut(at)) else { continue };
-            let Ok(timed) = result else { continue };
-            if round >= task.rounds {
-                continue;
-            }
-            let is_short = timed.samples.last().is_some_and(|sample| sample.ms() < SHORT_MS);
-            let warm = if is_short { (task.run)(None).map(drop) } else { Ok(()) };
-            match warm.and_then(|()| (task.run)(Some(round))) {
-                Ok(sample) => timed.samples.push(sample),
-                Err(e) => *result = Err(e),
-            }
-        }
-        let now = others();
-        for (task, result) in tasks.iter().zip(&mut results) {
-            if let (Ok(timed), true) = (result, round < task.rounds) {
-                timed.others = now;
-            }
-        }
+        prepare(round, turns.results())?;
+        turns.round(round, |at, round| (tasks[at].run)(round));
     }
-    // If all rounds were too short to measure the load of other processes, the moment after them is measured too.
-    let is_short =
-        |result: &std::result::Result<TaskSamples, E>| result.as_ref().is_ok_and(|t| t.others.is_none());
-    if let (Some(began), true) = (&began, results.iter().any(is_short)) {
-        std::thread::sleep(began.remaining_interval());
-        let now = others();
-        for timed in results.iter_mut().flatten() {
-            timed.others = timed.others.or(now);
-        }
-    }
-    Ok(results)
+    turns.finish();
+    Ok(turns.results)
 }
 
 #[cfg(test)]
@@ -390,19 +417,18 @@ mod tests {
 
     #[test]
     fn neither_task_of_a_pair_always_comes_first() {
-        let runs = RefCell::new(String::new());
-        let task = |name: char| {
-            let runs = &runs;
-            TimedTask {
-                rounds: 3,
-                run: Box::new(move |_| (runs.borrow_mut().push(name), Ok(Sample::on_host(2.0))).1),
-            }
-        };
-        let mut tasks: [TimedTask; 4] = ['a', 'b', 'c', 'd'].map(task);
-        let results = alternate_pairs(3, &mut tasks, &[1], |_, _| Ok(true)).unwrap();
-        drop(tasks);
-        assert_eq!(runs.into_inner(), "abcdacbdabcd");
-        assert!(results.iter().all(|timed| timed.as_ref().is_ok_and(|timed| timed.samples.len() == 3)));
+        let mut runs = String::new();
+        let mut turns: Alternation = Alternation::new(vec![3; 4], vec![1]);
+        for round in 0..3 {
+            turns.round(round, |at, _| {
+                runs.push(['a', 'b', 'c', 'd'][at]);
+                Ok(Sample::on_host(2.0))
+            });
+        }
+        assert_eq!(runs, "abcdacbdabcd");
+        assert!(
+            turns.results().iter().all(|timed| timed.as_ref().is_ok_and(|timed| timed.samples.len() == 3))
+        );
     }
 
     #[test]

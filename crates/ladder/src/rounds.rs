@@ -1,15 +1,14 @@
 //! The benchmark of a ladder on one device. For each case every variant is checked, its time is predicted, and variants that would
 //! take too long are left out. Then variants and peak kernels run in turn on the same input. Every element
 //! of a variant's output is compared after its first timed run, its last one, and one between them: a variant whose output
-//! differs is dropped.
-
-use std::cell::RefCell;
+//! differs is dropped. The caller makes one step after the other, and may stop after each.
 
 use super::outcome::{VariantResult, fail};
 use super::rows::{CaseRun, Row, Turn, folder_letter, not_timed};
 use super::runner::{CaseBuffers, ComparedRun, Ladder, LadderRunner, PreparedVariant};
 use super::{BackEnd, Outcome};
-use crate::measure::{self, Sample, TaskResults, TimedTask};
+use crate::clock_speed::ClockSpeed;
+use crate::measure::{self, Alternation, Sample};
 use crate::variant::{Variant, Work};
 use base::error::Result;
 use base::timing::Series;
@@ -33,191 +32,310 @@ pub struct BenchOptions {
     pub checks: bool,
 }
 
-/// Receives the progress and the results of a benchmark.
-pub trait BenchObserver {
-    /// Called before each variant is checked and before each round is timed, with a description of the step.
-    fn begin_step(&mut self, what: &str);
+/// A benchmark of variants on one device.
+pub struct Benchmark<'b, 'a, L: Ladder> {
+    /// Builds the variants.
+    pub runner: &'b LadderRunner<'a, L>,
+    /// Builds the same variants from a second folder of kernels, if two folders are compared: the kernels of both are timed in turns
+    /// ([`CaseRun::ratio_of_folders`]).
+    pub second: Option<&'b LadderRunner<'a, L>>,
+    /// The variants.
+    pub variants: &'b [&'static Variant<L::Code, L::Host>],
+    /// What else is wanted.
+    pub options: BenchOptions,
+}
 
-    /// Called after each round with the results so far of the case with the index `case`. Variants that have not been timed yet are
-    /// [`Outcome::Skipped`] with the reason [`NOT_TIMED`](super::NOT_TIMED).
-    fn update_case(&mut self, case: usize, run: CaseRun);
+/// A row to be checked: the variant, the runner that builds it, and the index of the folder of its kernels if two are compared.
+type Candidate<'b, 'a, L> =
+    (&'static Variant<<L as Ladder>::Code, <L as Ladder>::Host>, &'b LadderRunner<'a, L>, Option<usize>);
 
-    /// Called before each variant is built and before each round. Returns false to end the case with the rounds so far.
-    fn may_continue(&mut self) -> bool {
-        true
+/// The benchmark of one case. Each step checks a variant, or times one round of all of them. The failure of a variant or peak kernel
+/// becomes its [`Outcome`]. If the whole case fails, all its rows have that failure as their outcome.
+pub struct CaseBench<'b, 'a, L: Ladder> {
+    runner: &'b LadderRunner<'a, L>,
+    options: BenchOptions,
+    case: &'b L::Case,
+    buffers: Result<CaseBuffers<L>>,
+    /// The results; those of timed rounds are in `timing`.
+    run: CaseRun,
+    candidates: Vec<Candidate<'b, 'a, L>>,
+    ready: Vec<Ready<L>>,
+    /// The compiled peak kernels; `None` for those that are not wanted or failed.
+    peaks: Vec<Option<L::Built>>,
+    /// The timed rounds; `None` until all variants were checked.
+    timing: Option<Timing>,
+}
+
+/// A checked variant, which is to be timed.
+struct Ready<L: Ladder> {
+    /// The index of its row.
+    row: usize,
+    compared: ComparedRounds,
+    prepared: PreparedVariant<L>,
+}
+
+/// The state of the timed rounds.
+struct Timing {
+    /// The peak kernel or row that runs in each turn of a round.
+    turns: Vec<Turn>,
+    alternation: Alternation<Box<Outcome>>,
+    /// The next round.
+    round: u32,
+    readings: Vec<Reading>,
+    /// The worst accuracies, each with the index of its row.
+    exact: Vec<(usize, Accuracy)>,
+    /// The times of the launches of each row.
+    launches: Vec<LaunchTimes>,
+}
+
+/// The times of a variant's launches in milliseconds, in each timed round.
+type LaunchTimes = Vec<Vec<f64>>;
+
+impl<'b, 'a, L: Ladder> Benchmark<'b, 'a, L> {
+    /// Begins the benchmark of a case.
+    pub fn case(&self, case: &'b L::Case) -> CaseBench<'b, 'a, L> {
+        let Self { runner, second, variants, options } = *self;
+        let candidates = variants.iter().flat_map(|&variant| match second {
+            Some(second) if variant.back_end() == BackEnd::OpenCl => {
+                vec![(variant, runner, Some(0)), (variant, second, Some(1))]
+            }
+            _ => vec![(variant, runner, None)],
+        });
+        CaseBench {
+            runner,
+            options,
+            case,
+            buffers: runner.allocate(case),
+            run: CaseRun::new(runner.case(case)),
+            candidates: candidates.collect(),
+            ready: Vec::new(),
+            peaks: Vec::new(),
+            timing: None,
+        }
     }
 }
 
-/// The builder of the variants, and that of the same variants from a second folder of kernels, if two folders are compared.
-pub type Runners<'r, 'a, L> = (&'r LadderRunner<'a, L>, Option<&'r LadderRunner<'a, L>>);
+impl<L: Ladder> CaseBench<'_, '_, L> {
+    /// Returns a description of the next step; `None` if there is none.
+    pub fn next_step(&self) -> Option<String> {
+        let short = &self.run.case.short;
+        match (&self.timing, self.candidates.get(self.run.rows.len())) {
+            _ if self.buffers.is_err() => None,
+            (Some(timing), _) => (timing.round < self.options.rounds)
+                .then(|| format!("timing {short}, round {}", timing.round + 1)),
+            (None, candidate) => candidate.map(|(variant, ..)| format!("checking {}, {short}", variant.id)),
+        }
+    }
 
-/// The variants that take part in a benchmark.
-pub type Variants<L> = [&'static Variant<<L as Ladder>::Code, <L as Ladder>::Host>];
-
-/// Checks and times `variants` for each of `cases`, and passes the results to `observer`; the last call for a case has the complete
-/// results. If there are two `runners`, each has another folder of kernels, on the same device: the kernels of
-/// both folders are timed in turns, and compared ([`CaseRun::ratio_of_folders`]). The failure of a variant or peak kernel becomes its [`Outcome`]. If a whole case fails, all its rows have that failure
-/// as their outcome.
-pub fn run<L: Ladder>(
-    runners: Runners<'_, '_, L>,
-    variants: &Variants<L>,
-    cases: &[L::Case],
-    options: BenchOptions,
-    observer: &mut dyn BenchObserver,
-) {
-    for (index, case) in cases.iter().enumerate() {
-        let runner = runners.0;
-        let run = match run_case(runners, variants, (index, case), options, observer) {
-            Ok(run) => run,
-            Err(error) => {
-                let failed = |entry| Row::new(entry, Outcome::Failed(error.clone()));
-                let rows = variants.iter().map(|variant| failed(runner.entry(variant))).collect();
-                CaseRun { rows, ..CaseRun::new(runner.case(case)) }
+    /// Makes the next step. Returns the results so far after a timed round, except after the last one. Variants that have not been timed
+    /// yet are [`Outcome::Skipped`] with the reason [`NOT_TIMED`](super::NOT_TIMED).
+    pub fn step(&mut self) -> Option<CaseRun> {
+        let timed = match &self.timing {
+            Some(_) => self.time_round(),
+            None => {
+                self.check_next();
+                Ok(None)
             }
         };
-        let is_wrong = run.is_wrong();
-        observer.update_case(index, run);
-        if is_wrong && options.fail_fast {
-            break;
-        }
+        timed.unwrap_or_else(|error| {
+            self.buffers = Err(error);
+            None
+        })
     }
-}
 
-/// Checks and times the variants for a case, given with its index in the list of cases. Passes intermediate results to `observer`
-/// and returns the complete ones.
-fn run_case<L: Ladder>(
-    (runner, second): Runners<'_, '_, L>,
-    variants: &Variants<L>,
-    (index, case): (usize, &L::Case),
-    options: BenchOptions,
-    observer: &mut dyn BenchObserver,
-) -> Result<CaseRun> {
-    let mut buffers = runner.allocate(case)?;
-    let mut run = CaseRun::new(runner.case(case));
-    let short = run.case.short.clone();
-    let mut ready: Vec<(usize, u32, PreparedVariant<L>)> = Vec::new();
-    let of_folders = variants.iter().flat_map(|&variant| match second {
-        Some(second) if variant.back_end() == BackEnd::OpenCl => {
-            vec![(variant, runner, Some(0)), (variant, second, Some(1))]
+    /// Returns the complete results. Call it after the last step, or to end the benchmark early.
+    pub fn finish(mut self) -> CaseRun {
+        if let Err(error) = &self.buffers {
+            let failed = |entry| Row::new(entry, Outcome::Failed(error.clone()));
+            let mut rows: Vec<Row> = Vec::new();
+            for (variant, runner, folder) in &self.candidates {
+                rows.extend(folder.is_none_or(|at| at == 0).then(|| failed(runner.entry(variant))));
+            }
+            return CaseRun { rows, ..CaseRun::new(self.run.case) };
         }
-        _ => vec![(variant, runner, None)],
-    });
-    for (variant, runner, folder) in of_folders {
+        for at in self.run.rows.len()..self.candidates.len() {
+            self.run.rows.push(self.row(at));
+        }
+        let Some(mut timing) = self.timing.take() else { return self.run };
+        timing.alternation.finish();
+        let mut run = self.results(&timing);
+        if let Some(cl) = &self.runner.cl {
+            run.require_resolved(cl.clock());
+        }
+        for (row, times) in run.rows.iter_mut().zip(timing.launches) {
+            row.launch_ms = medians(times);
+        }
+        let kind = self.runner.cl.as_ref().map(|cl| cl.device.info.kind);
+        let remark = (self.runner.ladder.info().remark)(kind, &run);
+        CaseRun { remark, ..run }
+    }
+
+    /// Returns the row with the index `at`, without results.
+    fn row(&self, at: usize) -> Row {
+        let (variant, runner, folder) = self.candidates[at];
         let mut row = Row { folder, ..Row::new(runner.entry(variant), not_timed()) };
         if let Some(folder) = folder {
             row.entry.name = format!("{} ({})", row.entry.id, folder_letter(folder));
         }
-        observer.begin_step(&format!("checking {}, {short}", row.entry.id));
-        let prepared = if options.fail_fast && run.is_wrong() {
+        row
+    }
+
+    /// Builds and checks the next variant; after the last one, the peak kernels, and begins the timed rounds.
+    fn check_next(&mut self) {
+        let (at, options) = (self.run.rows.len(), self.options);
+        let (variant, runner, _) = self.candidates[at];
+        let mut row = self.row(at);
+        let Ok(buffers) = &mut self.buffers else { return };
+        let prepared = if options.fail_fast && self.run.is_wrong() {
             Err(Box::new(Outcome::Skipped("Something before it is wrong.".to_owned())))
-        } else if !observer.may_continue() {
-            Err(Box::new(not_timed()))
         } else {
-            prepare_variant(runner, variant, &mut buffers, options)
+            prepare_variant(runner, variant, buffers, options)
         };
         match prepared {
             Ok((rounds, checked, prepared)) => {
-                (row.auto_choice, row.checked) = (prepared.auto_choice.clone(), checked);
-                row.kernel = runner.kernel_file(&prepared);
-                row.parameters = prepared.parameters();
-                row.work = runner.work(&prepared, case);
+                row.checked = checked;
+                prepared.describe(runner, self.case, &mut row);
                 if options.registers {
-                    row.registers = runner.registers(&prepared);
+                    prepared.describe_registers(runner, &mut row);
                 }
-                ready.push((run.rows.len(), rounds, prepared));
+                let compared = ComparedRounds::new(rounds, number_of(&self.run.case.title));
+                self.ready.push(Ready { row: at, compared, prepared });
             }
             Err(outcome) => row.outcome = *outcome,
         }
-        run.rows.push(row);
+        self.run.rows.push(row);
+        if self.run.rows.len() == self.candidates.len() && !(options.fail_fast && self.run.is_wrong()) {
+            self.begin_rounds();
+        }
     }
-    if options.fail_fast && run.is_wrong() {
-        return Ok(run);
-    }
-    // After the kernels were built, so that a driver that fails then is named with the first of them.
-    run.clock = runner.clock().clone();
-    // The first peak kernel is always timed, another one only if a variant is compared with it.
-    let mut peaks: Vec<Option<L::Built>> = Vec::new();
-    for at in 0..run.peaks.len() {
-        let is_wanted = at == 0 || ready.iter().any(|(row, ..)| run.rows[*row].entry.peak == Some(at));
-        let peak = is_wanted.then(|| warm_peak(runner, at, &mut buffers));
-        let (outcome, peak) = match peak {
-            Some(Ok(peak)) => (not_timed(), Some(peak)),
-            Some(Err(outcome)) => (*outcome, None),
-            None => (not_timed(), None),
+
+    /// Builds the peak kernels and chooses the turns of the timed rounds.
+    fn begin_rounds(&mut self) {
+        let Ok(buffers) = &mut self.buffers else { return };
+        // After the kernels were built, so that a driver that fails then is named with the first of them.
+        self.run.clock = self.runner.clock().clone();
+        let peak_of = |ready: &Ready<L>| self.run.rows[ready.row].entry.peak;
+        // A peak kernel runs right before the variants that are compared with it, so that the caches hold the same. The first one is
+        // always timed, another one only if a variant is compared with it.
+        let mut turns = vec![Turn::Peak(0)];
+        for ready in &self.ready {
+            let peak = peak_of(ready).map(Turn::Peak);
+            turns.extend(peak.filter(|peak| !turns.contains(peak)));
+            turns.push(Turn::Row(ready.row));
+        }
+        for (at, outcome) in self.run.peaks.iter_mut().enumerate() {
+            let peak = turns.contains(&Turn::Peak(at)).then(|| warm_peak(self.runner, at, buffers));
+            self.peaks.push(match peak {
+                Some(Ok(peak)) => Some(peak),
+                Some(Err(why)) => {
+                    *outcome = *why;
+                    None
+                }
+                None => None,
+            });
+        }
+        turns.retain(|turn| match turn {
+            Turn::Peak(at) => self.peaks.get(*at).is_some_and(Option::is_some),
+            Turn::Row(_) => true,
+        });
+        let rounds = turns.iter().map(|turn| match turn {
+            Turn::Peak(_) => self.options.rounds,
+            Turn::Row(row) => self.ready(*row).map_or(0, |ready| ready.compared.rounds),
+        });
+        let folder_of = |turn: Option<&Turn>| match turn {
+            Some(Turn::Row(row)) => self.run.rows[*row].folder,
+            _ => None,
         };
-        run.peaks[at] = outcome;
-        peaks.push(peak);
+        let is_pair =
+            |at: &usize| [folder_of(turns.get(*at)), folder_of(turns.get(at + 1))] == [Some(0), Some(1)];
+        let pairs = (0..turns.len()).filter(is_pair).collect();
+        let alternation = Alternation::new(rounds.collect(), pairs);
+        // The reading before the first round belongs to the warm-up, and counts only if it is the only one.
+        let readings = self.read_clock();
+        let launches = vec![Vec::new(); self.run.rows.len()];
+        self.timing = Some(Timing { turns, alternation, round: 0, readings, exact: Vec::new(), launches });
     }
-    // A peak kernel runs right before the variants that are compared with it, so that the caches hold the same.
-    let mut turns = vec![Turn::Peak(0)];
-    for (row, ..) in &ready {
-        let peak = run.rows[*row].entry.peak.map(Turn::Peak);
-        turns.extend(peak.filter(|peak| !turns.contains(peak)));
-        turns.push(Turn::Row(*row));
+
+    /// Reads the speed of the device's clock.
+    fn read_clock(&self) -> Vec<Reading> {
+        self.runner.clock_reader.iter().filter_map(ClockReader::read).collect()
     }
-    let buffers = RefCell::new(buffers);
-    let exact: RefCell<Vec<(usize, Accuracy)>> = RefCell::default();
-    let launches: RefCell<Vec<LaunchTimes>> = RefCell::new(vec![Vec::new(); run.rows.len()]);
-    let random = number_of(&run.case.title);
-    let compared = |rounds: u32| ComparedRounds::new(rounds, random);
-    let task = |turn: Turn| {
-        let (rounds, run) = match turn {
+
+    /// Returns the variant of the row with this index, if it is to be timed.
+    fn ready(&self, row: usize) -> Option<&Ready<L>> {
+        self.ready.iter().find(|ready| ready.row == row)
+    }
+
+    /// Returns the results so far.
+    fn results(&self, timing: &Timing) -> CaseRun {
+        let clock_speed = ClockSpeed::new(&self.runner.clock_reader, &timing.readings);
+        CaseRun { clock_speed, ..self.run.with(&timing.turns, timing.alternation.results(), &timing.exact) }
+    }
+
+    /// Runs all turns of a round once; returns the results so far, unless it is the last round.
+    fn time_round(&mut self) -> Result<Option<CaseRun>> {
+        let (Some(mut timing), Ok(buffers)) = (self.timing.take(), &mut self.buffers) else {
+            return Ok(None);
+        };
+        let round = timing.round;
+        let is_compared = self.ready.iter().any(|ready| ready.compared.contains(round));
+        self.runner.load_round(round, is_compared, buffers)?;
+        let Timing { turns, alternation, exact, launches, .. } = &mut timing;
+        alternation.round(round, |at, round| match turns[at] {
             Turn::Peak(at) => {
-                let name = run.case.peaks[at].name.to_owned();
-                (options.rounds, name_commands(name, run_peak(runner, peaks.get(at)?.as_ref()?, &buffers)))
+                let Some(peak) = &self.peaks[at] else { return Err(Box::new(not_timed())) };
+                measure::named(self.run.case.peaks[at].name, || self.runner.run(peak, buffers)).map_err(fail)
             }
-            Turn::Row(at) => {
-                let (_, rounds, one) = ready.iter().find(|(row, ..)| *row == at)?;
-                let name = run.rows[at].entry.name.clone();
-                let run = run_variant(runner, one, &buffers, compared(*rounds), (at, &exact));
-                (*rounds, name_commands(name, record_launches(run, at, &launches)))
+            Turn::Row(row) => {
+                let ready = self.ready.iter().find(|ready| ready.row == row);
+                let Some(ready) = ready else { return Err(Box::new(not_timed())) };
+                let run = || ready.run(self.runner, round, buffers);
+                let (sample, accuracy) = measure::named(&self.run.rows[row].entry.name, run)?;
+                if round.is_some() {
+                    launches[row].push(measure::last_commands_ms());
+                }
+                let Some(accuracy) = accuracy else { return Ok(sample) };
+                match exact.iter_mut().find(|(known, _)| *known == row) {
+                    Some((_, worst)) if worst.max_error >= accuracy.max_error => {}
+                    Some((_, worst)) => *worst = accuracy,
+                    None => exact.push((row, accuracy)),
+                }
+                Ok(sample)
             }
+        });
+        timing.round += 1;
+        let is_last = timing.round >= self.options.rounds;
+        if !is_last {
+            if round == 0 {
+                timing.readings.clear();
+            }
+            // Right after the last run of the round, before the device slows down.
+            timing.readings.extend(self.read_clock());
+        }
+        let results = (!is_last).then(|| self.results(&timing));
+        self.timing = Some(timing);
+        Ok(results)
+    }
+}
+
+impl<L: Ladder> Ready<L> {
+    /// Runs the variant once. In the rounds that are compared it also compares the output with the reference; returns the accuracy then,
+    /// if the output need not be exact.
+    fn run(
+        &self,
+        runner: &LadderRunner<L>,
+        round: Option<u32>,
+        buffers: &mut CaseBuffers<L>,
+    ) -> VariantResult<(Sample, Option<Accuracy>)> {
+        let PreparedVariant { built, predicted_ms, .. } = &self.prepared;
+        let _watchdog = watch::step("a variant is timed", *predicted_ms);
+        let Some(round) = round.filter(|round| self.compared.contains(*round)) else {
+            return runner.run(built, buffers).map(|sample| (sample, None)).map_err(fail);
         };
-        Some((turn, TimedTask { rounds, run }))
-    };
-    let (turns, mut tasks): (Vec<Turn>, Vec<TimedTask<Box<Outcome>>>) =
-        turns.into_iter().filter_map(task).unzip();
-    let mut readings: Vec<Reading> = Vec::new();
-    let folder_of = |turn: &Turn| match turn {
-        Turn::Row(row) => run.rows[*row].folder,
-        Turn::Peak(_) => None,
-    };
-    let is_pair = |at: &usize| {
-        let next = turns.get(at + 1);
-        folder_of(&turns[*at]) == Some(0) && next.is_some_and(|next| folder_of(next) == Some(1))
-    };
-    let pairs: Vec<usize> = (0..turns.len()).filter(is_pair).collect();
-    let with = |results: &TaskResults<Box<Outcome>>, readings: &[Reading]| CaseRun {
-        clock_speed: runner.clock_speed(readings),
-        ..run.with(&turns, results, &exact.borrow())
-    };
-    let results = measure::alternate_pairs(options.rounds, &mut tasks, &pairs, |round, results| {
-        // The reading before the first round belongs to the warm-up, and counts only if it is the only one. The others follow right
-        // after the last run of a round, before the device slows down.
-        if round == 1 {
-            readings.clear();
-        }
-        readings.extend(runner.clock_reader.iter().filter_map(ClockReader::read));
-        if round > 0 {
-            observer.update_case(index, with(results, &readings));
-        }
-        if !observer.may_continue() {
-            return Ok(false);
-        }
-        observer.begin_step(&format!("timing {short}, round {}", round + 1));
-        let is_compared = ready.iter().any(|(_, rounds, _)| compared(*rounds).contains(round));
-        runner.load_round(round, is_compared, &mut buffers.borrow_mut()).map(|()| true)
-    })?;
-    let mut run = with(&results, &readings);
-    if let Some(cl) = &runner.cl {
-        run.require_resolved(cl.clock());
+        // The last round overwrites the memory, so that a variant that writes nothing any more is found, too.
+        let keeps_memory = ![0, self.compared.last].contains(&round);
+        runner.run_compared(ComparedRun { round: Some(round), keeps_memory }, built, buffers)
     }
-    drop(tasks);
-    for (row, times) in run.rows.iter_mut().zip(launches.into_inner()) {
-        row.launch_ms = medians(times);
-    }
-    let remark = runner.remark(&run);
-    Ok(CaseRun { remark, ..run })
 }
 
 /// Builds and checks a variant. Returns the number of rounds in which the variant is to be timed, the comparisons made, and the
@@ -253,28 +371,6 @@ fn warm_peak<L: Ladder>(
     Ok(peak)
 }
 
-/// The function that runs a [`TimedTask`] once.
-type Run<'a> = Box<dyn FnMut(Option<u32>) -> VariantResult<Sample> + 'a>;
-
-/// The times of a variant's launches in milliseconds, in each timed round.
-type LaunchTimes = Vec<Vec<f64>>;
-
-/// Returns a function that does `run`, and adds the times of its launches to those of the row with the index `row`.
-fn record_launches<'a>(mut run: Run<'a>, row: usize, launches: &'a RefCell<Vec<LaunchTimes>>) -> Run<'a> {
-    Box::new(move |round| {
-        let sample = run(round)?;
-        if let (Some(_), Some(times)) = (round, launches.borrow_mut().get_mut(row)) {
-            times.push(measure::last_commands_ms());
-        }
-        Ok(sample)
-    })
-}
-
-/// Returns a function that does `run`, whose commands have this name in traces.
-fn name_commands(name: String, mut run: Run<'_>) -> Run<'_> {
-    Box::new(move |round| measure::named(&name, || run(round)))
-}
-
 /// Returns the median time of each launch; empty if rounds have different launches, or none have times.
 fn medians(rounds: LaunchTimes) -> Vec<f64> {
     let count = rounds.first().map_or(0, Vec::len);
@@ -288,6 +384,8 @@ fn medians(rounds: LaunchTimes) -> Vec<f64> {
 /// The rounds in which the output of a variant is compared: the first one, the last one, and one between them.
 #[derive(Debug, Clone, Copy)]
 struct ComparedRounds {
+    /// The number of rounds of the variant.
+    rounds: u32,
     middle: u32,
     last: u32,
 }
@@ -297,7 +395,7 @@ impl ComparedRounds {
     fn new(rounds: u32, random: u32) -> Self {
         let last = rounds.saturating_sub(1);
         let middle = if last > 1 { 1 + random % (last - 1) } else { last };
-        Self { middle, last }
+        Self { rounds, middle, last }
     }
 
     fn contains(self, round: u32) -> bool {
@@ -309,46 +407,6 @@ impl ComparedRounds {
 fn number_of(title: &str) -> u32 {
     // The hash function FNV-1a.
     title.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
-}
-
-/// Returns the function that runs a peak kernel once as a timed task.
-fn run_peak<'a, L: Ladder>(
-    runner: &'a LadderRunner<L>,
-    one: &'a L::Built,
-    buffers: &'a RefCell<CaseBuffers<L>>,
-) -> Run<'a> {
-    Box::new(move |_| runner.run(one, &mut buffers.borrow_mut()).map_err(fail))
-}
-
-/// Returns the function that runs a variant once as a timed task. In the rounds `compared` it also compares the output with the
-/// reference, and keeps the worst accuracy in `exact`, with the row's index.
-fn run_variant<'a, L: Ladder>(
-    runner: &'a LadderRunner<L>,
-    PreparedVariant { built, predicted_ms, .. }: &'a PreparedVariant<L>,
-    buffers: &'a RefCell<CaseBuffers<L>>,
-    compared: ComparedRounds,
-    (row, exact): (usize, &'a RefCell<Vec<(usize, Accuracy)>>),
-) -> Run<'a> {
-    Box::new(move |round| {
-        let _watchdog = watch::step("a variant is timed", *predicted_ms);
-        let buffers = &mut buffers.borrow_mut();
-        let Some(round) = round.filter(|round| compared.contains(*round)) else {
-            return runner.run(built, buffers).map_err(fail);
-        };
-        // The last round overwrites the memory, so that a variant that writes nothing any more is found, too.
-        let keeps_memory = ![0, compared.last].contains(&round);
-        let this = ComparedRun { round: Some(round), keeps_memory };
-        let (sample, accuracy) = runner.run_compared_in(this, built, buffers)?;
-        if let Some(accuracy) = accuracy {
-            let mut exact = exact.borrow_mut();
-            match exact.iter_mut().find(|(known, _)| *known == row) {
-                Some((_, worst)) if worst.max_error >= accuracy.max_error => {}
-                Some((_, worst)) => *worst = accuracy,
-                None => exact.push((row, accuracy)),
-            }
-        }
-        Ok(sample)
-    })
 }
 
 #[cfg(test)]
@@ -373,42 +431,28 @@ mod tests {
         }
     }
 
+    /// The number of steps, and the results of each update with the index of the case.
     #[derive(Default)]
-    struct RecordingObserver {
+    struct Record {
         steps: usize,
         runs: Vec<(usize, CaseRun)>,
     }
 
-    impl BenchObserver for RecordingObserver {
-        fn begin_step(&mut self, _: &str) {
-            self.steps += 1;
-        }
-
-        fn update_case(&mut self, case: usize, run: CaseRun) {
-            self.runs.push((case, run));
-        }
-    }
-
-    /// Runs a benchmark; returns the observer's records, and the recorded calls of the fake ladder.
-    fn run_benchmark(
-        names: &[&str],
-        cases: &[u32],
-        options: BenchOptions,
-    ) -> (RecordingObserver, Vec<String>) {
+    /// Runs a benchmark; returns its record, and the recorded calls of the fake ladder.
+    fn run_benchmark(names: &[&str], cases: &[u32], options: BenchOptions) -> (Record, Vec<String>) {
         let ladder = FakeLadder::new(by_name);
-        let mut observer = RecordingObserver::default();
-        run_ladder(&ladder, None, (names, cases), options, &mut observer);
-        (observer, ladder.calls.take())
+        let record = run_ladder((&ladder, None), (names, cases), options, &mut |_| {});
+        (record, ladder.calls.take())
     }
 
-    /// Runs a benchmark of a ladder, with a reader of the clock in place of the device's if there is one.
+    /// Runs a benchmark of a ladder, with a reader of the clock in place of the device's if there is one. `begin_step` is called before
+    /// each step.
     fn run_ladder(
-        ladder: &FakeLadder,
-        clock: Option<ClockReader>,
+        (ladder, clock): (&FakeLadder, Option<ClockReader>),
         (names, cases): (&[&str], &[u32]),
         options: BenchOptions,
-        observer: &mut dyn BenchObserver,
-    ) {
+        begin_step: &mut dyn FnMut(&str),
+    ) -> Record {
         let device = device();
         let mut child = Child::new("made", None);
         let mut runner = LadderRunner::new(ladder, Some(&device), Sources::default(), &mut child);
@@ -417,10 +461,24 @@ mod tests {
         }
         let variant = |name: &&str| ladder.variants().iter().find(|variant| variant.id == *name).unwrap();
         let variants: Vec<_> = names.iter().map(variant).collect();
-        run((&runner, None), &variants, cases, options, observer);
+        let bench = Benchmark { runner: &runner, second: None, variants: &variants, options };
+        let mut record = Record::default();
+        for (at, case) in cases.iter().enumerate() {
+            let mut one = bench.case(case);
+            while let Some(step) = one.next_step() {
+                begin_step(&step);
+                record.steps += 1;
+                record.runs.extend(one.step().map(|run| (at, run)));
+            }
+            record.runs.push((at, one.finish()));
+            if options.fail_fast && record.runs.last().unwrap().1.is_wrong() {
+                break;
+            }
+        }
+        record
     }
 
-    fn run_three_rounds(names: &[&str], cases: &[u32], fail_fast: bool) -> (RecordingObserver, Vec<String>) {
+    fn run_three_rounds(names: &[&str], cases: &[u32], fail_fast: bool) -> (Record, Vec<String>) {
         run_benchmark(
             names,
             cases,
@@ -520,7 +578,6 @@ mod tests {
         // Returns the rounds in which the outputs of the variants were wrong.
         let rounds_of_mismatches = |has_one_input| {
             let ladder = FakeLadder { has_one_input, ..FakeLadder::new(by_name) };
-            let mut observer = RecordingObserver::default();
             let options = BenchOptions {
                 rounds: ROUNDS,
                 fail_fast: false,
@@ -528,7 +585,8 @@ mod tests {
                 registers: false,
                 checks: true,
             };
-            run_ladder(&ladder, None, (&["good", "once", "cached"], &[TIMED_CASE]), options, &mut observer);
+            let cases = (&["good", "once", "cached"][..], &[TIMED_CASE][..]);
+            let mut observer = run_ladder((&ladder, None), cases, options, &mut |_| {});
             let (_, run) = observer.runs.pop().unwrap();
             let round = |outcome: &Outcome| match outcome {
                 Outcome::Ok(_) => None,
@@ -540,7 +598,7 @@ mod tests {
             };
             run.rows.iter().map(|row| round(&row.outcome)).collect::<Vec<_>>()
         };
-        let ComparedRounds { middle, last } = compared;
+        let ComparedRounds { middle, last, .. } = compared;
         assert_eq!(
             rounds_of_mismatches(false),
             [None, Some(last), Some(middle)],
@@ -562,28 +620,6 @@ mod tests {
         }
     }
 
-    /// Writes the speed of the processors' clock before each round.
-    struct Governor<'a> {
-        folder: &'a Folder,
-        speeds_mhz: &'a [u32],
-        round: usize,
-        last: Option<CaseRun>,
-    }
-
-    impl BenchObserver for Governor<'_> {
-        fn begin_step(&mut self, step: &str) {
-            if step.starts_with("timing") {
-                let khz = self.speeds_mhz[self.round] * 1000;
-                self.folder.with(SPEED, khz.to_string().as_bytes());
-                self.round += 1;
-            }
-        }
-
-        fn update_case(&mut self, _: usize, run: CaseRun) {
-            self.last = Some(run);
-        }
-    }
-
     const SPEED: &str = "devices/system/cpu/cpu0/cpufreq/scaling_cur_freq";
 
     #[test]
@@ -600,15 +636,17 @@ mod tests {
                 registers: false,
                 checks: true,
             };
-            let mut governor = Governor { folder: &folder, speeds_mhz, round: 0, last: None };
-            run_ladder(
-                &FakeLadder::new(by_name),
-                Some(clock),
-                (&["good"], &[TIMED_CASE]),
-                options,
-                &mut governor,
-            );
-            governor.last.unwrap().clock_speed.unwrap()
+            let mut round = 0;
+            let mut govern = |step: &str| {
+                if step.starts_with("timing") {
+                    folder.with(SPEED, (speeds_mhz[round] * 1000).to_string().as_bytes());
+                    round += 1;
+                }
+            };
+            let ladder = FakeLadder::new(by_name);
+            let cases = (&["good"][..], &[TIMED_CASE][..]);
+            let mut record = run_ladder((&ladder, Some(clock)), cases, options, &mut govern);
+            record.runs.pop().unwrap().1.clock_speed.unwrap()
         };
         // The speed of 500 MHz before the first round is left out, and so is that of the last round, after which none follows.
         let steady = speed(&[2000, 2040, 2000, 2040, 2000, 2040, 2000, 2040, 1]);

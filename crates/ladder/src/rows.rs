@@ -286,7 +286,7 @@ impl CaseRun {
     }
 
     /// Returns true if any output differs or anything failed.
-    pub(super) fn is_wrong(&self) -> bool {
+    pub fn is_wrong(&self) -> bool {
         self.outcomes().any(|outcome| matches!(outcome, Outcome::Mismatch(_) | Outcome::Failed(_)))
     }
 

@@ -20,7 +20,7 @@ use crate::config::{Config, Param, Tunable};
 use crate::measure::{self, Measurement, Sample, TimedTask};
 use crate::outcome::to_error;
 use crate::rows::{CaseRun, KernelFile, Row};
-use crate::runner::{CaseBuffers, Ladder, LadderRunner, Part};
+use crate::runner::{CaseBuffers, ComparedRun, Ladder, LadderRunner, Part};
 use crate::search::{MAX_RATIO_TO_BEST, TrialResult, coordinate_descent};
 use base::error::{Error, Result};
 use base::timing::{CpuTimes, Noise, Ratio, Verdict, ms_since};
@@ -293,7 +293,7 @@ pub fn search<L: Ladder>(
     };
     match tuner.run(variants, peak) {
         Ok(peak) => {
-            let clock_speed = runner.clock_speed(&tuner.readings);
+            let clock_speed = ClockSpeed::new(&runner.clock_reader, &tuner.readings);
             let Tuner { trials, checked, finals, choice, .. } = tuner;
             let (clock, sources) = (runner.clock().clone(), cl.sources().clone());
             Ok(Some(Search { peak, trials, checked, clock, clock_speed, finals, choice, sources }))
@@ -509,7 +509,7 @@ impl<L: Ladder> Tuner<'_, '_, '_, L> {
             return Ok(TrialOutcome::without_times(Status::Abandoned(predicted)));
         }
         let (observer, stopped) = (&mut *self.observer, &mut self.stopped);
-        let all = self.runner.check_small_cases(built, "", &self.buffers.borrow(), &mut || {
+        let all = self.runner.check_small_cases((built, ""), &self.buffers.borrow(), &mut || {
             check_continue(observer, stopped)
         })?;
         let checked = match all {
@@ -517,7 +517,7 @@ impl<L: Ladder> Tuner<'_, '_, '_, L> {
             Err(report) => return differs(*report),
         };
         check_continue(&mut *self.observer, &mut self.stopped)?;
-        let first = self.runner.run_compared(built, &mut self.buffers.borrow_mut());
+        let first = self.runner.run_compared(ComparedRun::default(), built, &mut self.buffers.borrow_mut());
         let first = match first {
             Ok((sample, _)) => sample,
             Err(outcome) => {

@@ -5,10 +5,8 @@
 // Docs are built for all items (`./dev check`).
 #![allow(rustdoc::private_intra_doc_links)]
 
-mod array_kernel;
 pub mod cloth;
 mod counts;
-mod device;
 pub mod histogram;
 pub mod matmul;
 pub mod peaks;
@@ -30,13 +28,13 @@ macro_rules! each_ladder {
     ($with:ident) => {
         $with! {
             /// The sum of two arrays of floats
-            VectorAdd, "vector_add", $crate::vector_add::VectorAdd;
+            VectorAdd, "vector_add", $crate::vector_add::VECTOR_ADD;
             /// One type conversion of OpenCL C in all vector widths, run by several strategies on the host
             Conversions, "conversions", $crate::type_conversions::strategies::HostStrategies;
             /// The product of two matrices of floats
-            Matmul, "matmul", $crate::matmul::Matmul;
+            Matmul, "matmul", $crate::matmul::MATMUL;
             /// A transposed matrix: three ways to assign its elements to work-items
-            Transpose, "transpose", $crate::transpose::Transpose;
+            Transpose, "transpose", $crate::transpose::TRANSPOSE;
             /// Mean luminance of a picture's blocks; sum, minimum, maximum, mean and product of the picture
             Reduction, "reduction", $crate::reduction::REDUCTION;
             /// The histogram of a picture's luminance
@@ -92,8 +90,12 @@ fn variants<L: Ladder>(ladder: &L) -> Vec<VariantSummary> {
 }
 
 /// Returns the summary of a ladder.
-fn summary<L: Ladder>(_: &L, about: &'static str, variants: fn() -> Vec<VariantSummary>) -> LadderSummary {
-    let LadderInfo { name, options, sizes, .. } = L::INFO;
+fn summary<L: Ladder>(
+    ladder: &L,
+    about: &'static str,
+    variants: fn() -> Vec<VariantSummary>,
+) -> LadderSummary {
+    let &LadderInfo { name, options, sizes, .. } = ladder.info();
     let option = options.first().copied().unwrap_or_default();
     LadderSummary { name, about: about.trim(), option, sizes, variants }
 }

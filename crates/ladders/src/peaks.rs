@@ -1,6 +1,6 @@
 //! Measures what a device does at most: a copy within its memory, a plain read, and multiply-adds in registers.
 
-use crate::matmul::Matmul;
+use crate::matmul::MATMUL;
 use crate::matmul::shape::Shape;
 use crate::reduction::REDUCTION;
 use crate::reduction::pictures::Case;
@@ -8,7 +8,7 @@ use base::error::Result;
 use base::memory::require;
 use base::timing::Series;
 use ladder::measure::{self, Sample};
-use ladder::runner::{Ladder, LadderInfo, Part};
+use ladder::runner::{Ladder, Part};
 use ladder::why::DevicePeaks;
 use opencl::cl::{Buffer, ClContext, Device, failed};
 use opencl::memory::allocation_flags;
@@ -32,7 +32,7 @@ pub fn measure(device: &Device) -> DevicePeaks {
     DevicePeaks {
         copy_gb_s: per_ns(2.0 * BYTES as f64, copy_ms(&cl)),
         read_gb_s: per_ns(BYTES as f64, peak_ms(&cl, &REDUCTION, &PICTURE, true)),
-        gflop_s: per_ns(2.0 * PRODUCT.multiplications() as f64, peak_ms(&cl, &Matmul, &PRODUCT, false)),
+        gflop_s: per_ns(2.0 * PRODUCT.multiplications() as f64, peak_ms(&cl, &MATMUL, &PRODUCT, false)),
     }
 }
 
@@ -67,8 +67,7 @@ fn peak_ms<L: Ladder>(cl: &ClContext, ladder: &L, case: &L::Case, needs_input: b
     let built = ladder.build(Part::Peak(cl, 0))?;
     let mut buffers = ladder.allocate(Some(cl), case, 0)?;
     if needs_input {
-        let LadderInfo { inputs, .. } = L::INFO;
-        ladder.load(&mut buffers, inputs.first().copied().unwrap_or_default())?;
+        ladder.load(&mut buffers, ladder.info().inputs.first().copied().unwrap_or_default())?;
     }
     median_ms(|| ladder.run(&built, &mut buffers))
 }

@@ -23,11 +23,6 @@ const NO_COPY: &str = "Numbers could not be copied to or from the device.";
 /// The first sentence of the error when memory cannot be allocated.
 const NO_ROOM: &str = "Memory for the numbers could not be allocated on the device.";
 
-/// Returns the bytes of the numbers, in little-endian order.
-pub fn bytes(numbers: &[f32]) -> Vec<u8> {
-    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
-}
-
 /// Returns `count` zeros in host memory.
 ///
 /// # Errors
@@ -87,6 +82,16 @@ impl GuardedArray {
             return Ok(());
         }
         self.whole.write(&self.queue, bytes).map_err(|e| failed(NO_COPY, &e))
+    }
+
+    /// Fills the array and its guards with NaN, and waits.
+    ///
+    /// # Errors
+    /// Returns an error if the device fails.
+    pub fn fill_with_nan(&self) -> Result<()> {
+        let nan = f32::NAN.to_le_bytes();
+        let filled = self.whole.enqueue_fill(&self.queue, &nan, 0, self.whole.len());
+        filled.and_then(|event| event.wait_for()).map_err(|e| failed(NO_COPY, &e))
     }
 
     /// Reads all bytes of the array, guards included.

@@ -2,14 +2,11 @@
 
 use std::path::PathBuf;
 
-use super::results::{ProgressObserver, Results};
+use super::results::Results;
 use super::whole_frames::Client;
 use super::why;
-use super::{
-    conversions, devices, measure_peaks, options, second_sources, selected_variants, should_continue, start,
-};
+use super::{Session, conversions, devices, options, selected_variants};
 use crate::cli::ladders::size_option_ids;
-use crate::cli::live::LiveRun;
 use crate::cli::{BenchArgs, deduplicate, usage};
 use base::error::{Error, Result};
 use base::memory::require;
@@ -20,9 +17,7 @@ use box_filter::whole_frames::TestFrame;
 use box_filter::yuv_to_rgba::{self, Selection};
 use box_filter::{BoxFilter, Code, OWN_FILE, VariantId};
 use ladder::results::Input;
-use ladder::rounds;
-use ladder::runner::{Ladder as _, LadderRunner, describe_case};
-use ladder::trial::Child;
+use ladder::runner::{Ladder as _, describe_case};
 use ladder::variant::{Variant, Work};
 use opencl::sources::Sources;
 use opencl::watch;
@@ -100,25 +95,18 @@ pub(in crate::cli) fn run(args: &BenchArgs) -> Result<u8> {
     let cases: Vec<_> = radii.iter().map(|radius| ladder.case(*radius)).collect();
     let named = cases.iter().map(|case| describe_case(&ladder, case)).collect();
     let results = Results { input: Some(input), ..Results::new(args, BoxFilter::INFO.name, named, &devices) };
-    let live = start(results, variants.len());
-    let mut child = Child::new(BoxFilter::INFO.name, args.timeouts.kernel_timeout);
-    let second_sources = second_sources(args)?;
-    let mut second_child = Child::new(BoxFilter::INFO.name, args.timeouts.kernel_timeout);
+    let mut session = Session::start(args, results, sources.clone(), variants.len())?;
     let mut trials = Trials::new(args.timeouts.kernel_timeout);
     for (index, device) in devices.iter().enumerate() {
-        if !should_continue(args, &live) {
+        if !session.should_continue() {
             break;
         }
         let name = device.as_ref().map(|device| device.info.name.as_str());
         let _watched = name.map(|name| watch::on_device(name, "the variants are checked"));
         let mut client = Client::new(&mut original, size);
         let ladder = BoxFilter::on_movie(&clip.frames, size, &mut client);
-        let runner = LadderRunner::new(&ladder, device.as_ref(), sources.clone(), &mut child);
-        let second = second_sources.clone().map(|sources| runner.with_sources(sources, &mut second_child));
-        let mut observer = ProgressObserver { live: &live, device: index };
-        let second = second.as_ref();
-        rounds::run((&runner, second), &variants, &cases, options(args), &mut observer);
-        measure_peaks(args, &live, index, device.as_ref());
+        session.time(&ladder, (index, device.as_ref()), (&variants, &cases));
+        let live = &session.live;
         if let (true, Some(device)) = (args.why, device) {
             live.set_message("running modified kernels under Oclgrind");
             let ids = variants.iter().filter_map(|variant| variant.id.parse().ok());
@@ -126,11 +114,11 @@ pub(in crate::cli) fn run(args: &BenchArgs) -> Result<u8> {
             live.results().devices[index].accesses = accesses;
         }
         if args.whole_frames {
-            time_whole_frames(args, &live, index, &mut client, &radii);
+            time_whole_frames(&session, index, &mut client, &radii);
         }
         drop(client);
         let (Some(device), Selection::All | Selection::Input, true) =
-            (device, args.conversions, should_continue(args, &live))
+            (device, args.conversions, session.should_continue())
         else {
             continue;
         };
@@ -149,19 +137,14 @@ pub(in crate::cli) fn run(args: &BenchArgs) -> Result<u8> {
             Err(e) => print_message(&e),
         }
     }
-    Ok(live.finish()?.exit_code())
+    Ok(session.live.finish()?.exit_code())
 }
 
 /// Times whole frames of those variants whose kernels were timed on the device with the index `device`.
-fn time_whole_frames(
-    args: &BenchArgs,
-    live: &LiveRun<Results>,
-    device: usize,
-    client: &mut Client,
-    radii: &[u32],
-) {
+fn time_whole_frames(session: &Session, device: usize, client: &mut Client, radii: &[u32]) {
+    let Session { args, live, .. } = session;
     for (case, radius) in radii.iter().enumerate() {
-        if !should_continue(args, live) {
+        if !session.should_continue() {
             return;
         }
         let mut timed = Vec::new();

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::{conversions, report, table, whole_frames};
-use crate::cli::live::{LiveResults, LiveRun};
+use crate::cli::live::LiveResults;
 use crate::cli::output::print_json;
 use crate::cli::{BenchArgs, exit};
 use base::error::{Error, Result};
@@ -18,7 +18,6 @@ use ladder::chart;
 use ladder::measure::Measurement;
 use ladder::results::{Input, Metadata};
 use ladder::roofline::{self, Panel};
-use ladder::rounds::BenchObserver;
 use ladder::rows::{Case, CaseRun};
 use ladder::why::DevicePeaks;
 use ladder::{NOT_TIMED, Outcome};
@@ -85,6 +84,14 @@ impl DeviceResults {
         }
     }
 
+    /// Stores the results of a case so far.
+    pub(crate) fn update(&mut self, case: usize, run: CaseRun) {
+        match self.runs.iter_mut().find(|(known, _)| *known == case) {
+            Some((_, known)) => *known = run,
+            None => self.runs.push((case, run)),
+        }
+    }
+
     /// Returns true if a variant failed with this error.
     pub(crate) fn has_error(&self, wanted: &Error) -> bool {
         let mut outcomes = self.runs.iter().flat_map(|(_, run)| run.outcomes());
@@ -94,30 +101,6 @@ impl DeviceResults {
     /// Returns the device's name, for tables and messages.
     pub(crate) fn name(&self) -> &str {
         self.device.as_ref().map_or("without OpenCL", |device| &device.name)
-    }
-}
-
-/// The observer of a benchmark: stores the results of one device, and advances the progress bar.
-pub(super) struct ProgressObserver<'a> {
-    pub live: &'a LiveRun<Results>,
-    /// The index of the device in [`Results::devices`].
-    pub device: usize,
-}
-
-impl BenchObserver for ProgressObserver<'_> {
-    /// Advances the progress bar.
-    fn begin_step(&mut self, what: &str) {
-        self.live.next_step(what);
-    }
-
-    /// Stores the results of a case so far.
-    fn update_case(&mut self, case: usize, run: CaseRun) {
-        let mut results = self.live.results();
-        let Some(device) = results.devices.get_mut(self.device) else { return };
-        match device.runs.iter_mut().find(|(known, _)| *known == case) {
-            Some((_, known)) => *known = run,
-            None => device.runs.push((case, run)),
-        }
     }
 }
 
@@ -262,7 +245,7 @@ mod tests {
     use clap::Parser as _;
     use ladder::measure::Sample;
     use ladder::rows::Row;
-    use ladder::runner::{Ladder as _, describe_case};
+    use ladder::runner::describe_case;
     use opencl::memory::Rgba;
 
     fn results(runs: Vec<(u32, Vec<(VariantId, Outcome)>)>) -> Results {

@@ -162,7 +162,7 @@ pub(in crate::cli) fn run_cases<L: Ladder>(ladder: &L, id: &str, cpu: bool, case
         let built = ladder.build(Part::Kernels(&cl, &config))?;
         let case = ladder.case_of(&built, &case);
         let mut buffers = ladder.allocate(Some(&cl), &case, 0)?;
-        ladder.load(&mut buffers, L::INFO.inputs[0])?;
+        ladder.load(&mut buffers, ladder.info().inputs[0])?;
         let work = ladder.work(&config, &info, &case);
         let text = serde_json::to_string(&work).map_err(|e| unknown(&e.to_string()))?;
         print_line(format!("{FORMULA}{text}"))?;

@@ -233,7 +233,11 @@ mod tests {
         let mut run =
             Run { checked: vec![checked], ..Run::in_progress(&Target::new(ladder, case, None), &trials) };
         run.finals.peaks[0] = Outcome::Ok(Measurement::from_samples(&[sample; 9]).unwrap());
-        format!("# {}\n{}", L::INFO.name, shape::shape(&serde_json::to_value(run.report(false)).unwrap()))
+        format!(
+            "# {}\n{}",
+            ladder.info().name,
+            shape::shape(&serde_json::to_value(run.report(false)).unwrap())
+        )
     }
 
     #[test]

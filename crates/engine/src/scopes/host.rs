@@ -7,7 +7,6 @@ use super::readings::{BINS, COUNTS, LEVELS, Levels, Readings, STRIPS, case};
 use crate::stats::{Span, Stage};
 use base::threads::{all_threads, share};
 use ladders::reduction::host::reduce_vectorized;
-use ladders::reduction::pixel_reduction::{PictureLadder, PixelReduction as _};
 use ladders::reduction::{REDUCTION, luminance};
 
 /// The measurements that the host made of a picture, and the spans of that work.
@@ -46,8 +45,8 @@ fn band_bytes((width, height): (u32, u32)) -> usize {
 /// Measures the luminance of a picture on all cores of the processor. The vectorised variant of the reduction ladder computes
 /// the sum, the extremes and the block means.
 fn measure_luminance(size: (u32, u32), rgba: &[u8]) -> Readings {
-    let (PictureLadder(ladder), case) = (REDUCTION, case(size));
-    let mut numbers = vec![0; ladder.numbers(&case)];
+    let case = case(size);
+    let mut numbers = vec![0; (REDUCTION.lens)(&case).output];
     reduce_vectorized(rgba, &case, &mut numbers, all_threads());
     let width = size.0 as usize;
     let all = Mutex::new(vec![0_u32; COUNTS]);

@@ -3,17 +3,20 @@
 
 use super::readings::{BINS, STRIPS};
 use base::error::Result;
-use ladder::config::{Config, Param};
+use ladder::arrays::{Pass, group};
+use ladder::config::Param;
 use ladders::histogram;
-use ladders::reduction::code::{Arg, Code, Pass, Program, SubGroups};
+use ladders::reduction::kernels::{
+    Arg, Code, Config, HEIGHT, IMAGE, NUMBERS, OUTPUT, PARTS, PICTURE, Program, WIDTH,
+};
 use ladders::reduction::pictures::Case;
 use ladders::reduction::{best_config, image_config};
 use opencl::cl::ClContext;
 use opencl::memory::Storage;
 
 /// Returns the kernel launch that counts the histogram and the waveform, with these arguments.
-const fn waveform_pass(args: &'static [Arg]) -> Pass {
-    Pass { kernel: "scopes_waveform", args, group: "GROUP", groups: |_, _| [STRIPS, 1], work: None }
+const fn waveform_pass(args: &'static [Arg]) -> Pass<Case> {
+    Pass { kernel: "scopes_waveform", args, local: group, groups: |_, _| [STRIPS, 1], work: None }
 }
 
 /// Returns a parameter of a kernel file that has the same value on all devices.
@@ -29,20 +32,18 @@ const COUNT_GROUP: Param = Param { name: "GROUP", cpu: 1, gpu: 512, values: &[] 
 const COUNT_COPIES: Param = Param { name: "COPIES", cpu: 4, gpu: 8, values: &[] };
 
 /// The kernel that counts the histogram and the waveform of a picture in a buffer.
-pub(super) static COUNT: Code = Code {
-    file: COUNT_FILE,
-    passes: &[histogram::CLEAR, waveform_pass(&[Arg::Picture, Arg::Numbers, Arg::Width, Arg::Height])],
-    params: &[COUNT_GROUP, COUNT_COPIES],
-    sub_groups: SubGroups::Unused,
-};
+pub(super) static COUNT: Code = Code::new(
+    COUNT_FILE,
+    &[histogram::CLEAR, waveform_pass(&[PICTURE, NUMBERS, WIDTH, HEIGHT])],
+    &[COUNT_GROUP, COUNT_COPIES],
+);
 
 /// The kernel that counts the histogram and the waveform of an image.
-static COUNT_IMAGE: Code = Code {
-    file: COUNT_FILE,
-    passes: &[histogram::CLEAR, waveform_pass(&[Arg::Image, Arg::Numbers, Arg::Width, Arg::Height])],
-    params: &[COUNT_GROUP, COUNT_COPIES, fixed_param("IMAGE", 1)],
-    sub_groups: SubGroups::Unused,
-};
+static COUNT_IMAGE: Code = Code::new(
+    COUNT_FILE,
+    &[histogram::CLEAR, waveform_pass(&[IMAGE, NUMBERS, WIDTH, HEIGHT])],
+    &[COUNT_GROUP, COUNT_COPIES, fixed_param("IMAGE", 1)],
+);
 
 /// The file of the kernels for auto-levels.
 const LEVEL_FILE: &str = "scopes/02_levels.cl";
@@ -50,55 +51,51 @@ const LEVEL_FILE: &str = "scopes/02_levels.cl";
 const LEVEL_GROUP: Param = Param { name: "GROUP", cpu: 64, gpu: 256, values: &[] };
 
 /// The kernel that finds the two luminances that auto-levels map to black and to white.
-pub(super) static ENDS: Code = Code {
-    file: LEVEL_FILE,
-    passes: &[Pass {
+pub(super) static ENDS: Code = Code::new(
+    LEVEL_FILE,
+    &[Pass {
         kernel: "scopes_ends",
-        args: &[Arg::Numbers, Arg::Parts, Arg::Width, Arg::Height],
-        group: "ENDS",
+        args: &[NUMBERS, PARTS, WIDTH, HEIGHT],
+        local: |config| [config.get("ENDS") as usize, 1],
         groups: |_, _| [1, 1],
         work: None,
     }],
-    params: &[LEVEL_GROUP, fixed_param("ENDS", BINS as u32)],
-    sub_groups: SubGroups::Unused,
-};
+    &[LEVEL_GROUP, fixed_param("ENDS", BINS as u32)],
+);
 
 /// The kernel that stretches a picture in a buffer, in place, between the two luminances that the kernel [`ENDS`] has found.
-pub(super) static LEVEL: Code = Code {
-    file: LEVEL_FILE,
-    passes: &[Pass {
+pub(super) static LEVEL: Code = Code::new(
+    LEVEL_FILE,
+    &[Pass {
         kernel: "scopes_levels",
-        args: &[Arg::Picture, Arg::Parts, Arg::Width, Arg::Height],
-        group: "GROUP",
+        args: &[PICTURE, PARTS, WIDTH, HEIGHT],
+        local: group,
         groups: |config, case| [case.pixels().div_ceil(4 * config.get("GROUP") as usize), 1],
         work: None,
     }],
-    params: &[LEVEL_GROUP],
-    sub_groups: SubGroups::Unused,
-};
+    &[LEVEL_GROUP],
+);
 
 /// Returns the kernel launch that stretches a picture into an image, with these arguments. A work-group processes a tile of
 /// 32×32 pixels.
-const fn into_image_pass(args: &'static [Arg]) -> Pass {
-    let groups = |_: &Config<Code>, case: &Case| case.square_counts(32);
-    Pass { kernel: "scopes_levels", args, group: "GROUP", groups, work: None }
+const fn into_image_pass(args: &'static [Arg]) -> Pass<Case> {
+    let groups = |_: &Config, case: &Case| case.square_counts(32);
+    Pass { kernel: "scopes_levels", args, local: group, groups, work: None }
 }
 
 /// The kernel that stretches a picture from a buffer into an image.
-static LEVEL_INTO_IMAGE: Code = Code {
-    file: LEVEL_FILE,
-    passes: &[into_image_pass(&[Arg::Picture, Arg::Output, Arg::Parts, Arg::Width, Arg::Height])],
-    params: &[LEVEL_GROUP, fixed_param("TO_IMAGE", 1)],
-    sub_groups: SubGroups::Unused,
-};
+static LEVEL_INTO_IMAGE: Code = Code::new(
+    LEVEL_FILE,
+    &[into_image_pass(&[PICTURE, OUTPUT, PARTS, WIDTH, HEIGHT])],
+    &[LEVEL_GROUP, fixed_param("TO_IMAGE", 1)],
+);
 
 /// The kernel of auto-levels that stretches the contrast of a picture, from one image into another.
-pub(super) static LEVEL_OF_IMAGE: Code = Code {
-    file: LEVEL_FILE,
-    passes: &[into_image_pass(&[Arg::Image, Arg::Output, Arg::Parts, Arg::Width, Arg::Height])],
-    params: &[LEVEL_GROUP, fixed_param("TO_IMAGE", 1), fixed_param("IMAGE", 1)],
-    sub_groups: SubGroups::Unused,
-};
+pub(super) static LEVEL_OF_IMAGE: Code = Code::new(
+    LEVEL_FILE,
+    &[into_image_pass(&[IMAGE, OUTPUT, PARTS, WIDTH, HEIGHT])],
+    &[LEVEL_GROUP, fixed_param("TO_IMAGE", 1), fixed_param("IMAGE", 1)],
+);
 
 /// The texts of the scopes' kernel files.
 pub(super) struct KernelSources {
@@ -126,7 +123,7 @@ impl KernelSources {
 }
 
 /// Returns the configuration of the reduction ladder that measures sum, extremes and block means of pictures in this storage.
-fn reduction_config(cl: &ClContext, case: &Case, storage: Storage) -> Config<Code> {
+fn reduction_config(cl: &ClContext, case: &Case, storage: Storage) -> Config {
     match storage {
         Storage::Buffer => best_config(cl, case),
         Storage::Image => image_config(&cl.device.info),
@@ -159,7 +156,7 @@ impl ScopeKernels {
     ) -> Result<Self> {
         let device = &cl.device.info;
         let program = |code: &'static Code, text: &str| {
-            Program::compile_source(cl, &Config::for_device(code, device), text)
+            Program::compile_with(cl, &Config::for_device(code, device), text, "")
         };
         let level = |code| program(code, &sources.level);
         let (count, within, into) = match storage {
@@ -167,7 +164,7 @@ impl ScopeKernels {
             Storage::Image => (&COUNT_IMAGE, None, &LEVEL_OF_IMAGE),
         };
         Ok(Self {
-            reduce: Program::compile_source(cl, &reduction_config(cl, case, storage), &sources.reduce)?,
+            reduce: Program::compile_with(cl, &reduction_config(cl, case, storage), &sources.reduce, "")?,
             count: program(count, &sources.count)?,
             ends: level(&ENDS)?,
             level: within.map(level).transpose()?,

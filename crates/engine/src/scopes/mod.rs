@@ -14,11 +14,11 @@ use base::error::{Error, Result};
 use base::random::Xorshift;
 pub(super) use host::HostMeasurements;
 use kernels::{KernelSources, ScopeKernels};
+use ladder::arrays::{Lens, Operands};
 use ladder::runner::Ladder as _;
 use ladders::reduction::REDUCTION;
-use ladders::reduction::code::{Operands, Program};
+use ladders::reduction::kernels::Program;
 use ladders::reduction::pictures::Case;
-use ladders::reduction::pixel_reduction::{PictureLadder, PixelReduction as _};
 use opencl::cl::{Buffer, ClContext, DeviceKind, Event, Mem, failed};
 use opencl::event::is_complete;
 use opencl::host_block::HostBlock;
@@ -66,16 +66,16 @@ const NUMBERS_AT: usize = (4 * COUNTS).next_multiple_of(4096);
 impl Memory {
     /// Allocates the memory for pictures of this size.
     fn new(cl: &ClContext, size: (u32, u32)) -> Result<Self> {
-        let PictureLadder(ladder) = REDUCTION;
-        let (case, buffer) = (case(size), |bytes| buffer(cl, bytes));
-        let numbers = 4 * ladder.numbers(&case);
+        let buffer = |bytes| buffer(cl, bytes);
+        let Lens { output, scratch, .. } = (REDUCTION.lens)(&case(size));
+        let numbers = 4 * output;
         let results = buffer(NUMBERS_AT + numbers)?;
         let part = |from, bytes| results.part(from, bytes).map_err(|e| failed(NO_MEMORY, &e));
         Ok(Self {
             size,
             counts: part(0, 4 * COUNTS)?,
             numbers: part(NUMBERS_AT, numbers)?,
-            parts: buffer(ladder.part_bytes(&case))?,
+            parts: buffer(4 * scratch.iter().sum::<usize>())?,
             ends: buffer(16)?,
             copy: None,
             results,
@@ -303,7 +303,8 @@ impl Scopes {
             (Picture::Image(_), None, None) => return Err(Error::new(NO_MEMORY, "", "")),
         };
         let run = |program: &Program, parts: &Buffer, numbers: &Mem| {
-            program.enqueue(queue, &Operands { picture: source, parts: parts.mem(), numbers }, &case)
+            let on = Operands { memory: &[source, numbers], scratch: &[parts.mem()] };
+            program.enqueue(queue, on, &case)
         };
         if readings.is_some() {
             measured.reduce.extend(run(&kernels.reduce, &memory.parts, memory.numbers.mem())?);

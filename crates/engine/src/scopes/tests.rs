@@ -2,9 +2,8 @@
 
 use super::kernels::{COUNT, ENDS, LEVEL, LEVEL_OF_IMAGE};
 use super::*;
-use ladder::config::Config;
 use ladders::reduction;
-use ladders::reduction::code::Code;
+use ladders::reduction::kernels::Config;
 use opencl::cl::{list_devices, select_device};
 use opencl::sources::Sources;
 
@@ -67,7 +66,7 @@ fn faults_in_the_kernels_are_caught() {
     let mut scopes = built();
     scopes.check(&cl).unwrap();
     // Only what is faulty is built anew.
-    let program = |config: &Config<Code>, text: &str| Program::compile_source(&cl, config, text).unwrap();
+    let program = |config: &Config, text: &str| Program::compile_with(&cl, config, text, "").unwrap();
     let of = |code| Config::for_device(code, &cl.device.info);
     for fault in COUNTING {
         let faulty = program(&of(&COUNT), &changed(&sources[0].count, fault));

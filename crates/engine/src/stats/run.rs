@@ -13,7 +13,6 @@ use base::verify::Checked;
 use box_filter::{BoxFilter, VariantId};
 use ladder::results::{DeviceReport, Input, Report, RowReport, RunReport, Samples};
 use ladder::rows::KernelFile;
-use ladder::runner::Ladder as _;
 
 /// A variant's kernel file in one version of the kernels, for the metadata of files.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]

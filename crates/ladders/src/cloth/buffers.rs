@@ -5,22 +5,25 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
+use bytemuck::cast_slice;
+
 use super::case::Case;
 use super::codes::Transfer;
 use super::data::{PARTICLE_SHAPE, POSE_SHAPE, floats, rest_positions};
 use super::host::{self, Motion, POSE_FLOATS};
-use super::kernels::{Program, StepBuffers};
+use super::kernels::{Program, StepRun};
 use super::layout::{Layout, Shape};
 use super::model::{BodyVertex, Figure, PARTICLES, Walk, army};
 use super::reference::CharacterInputs;
 use super::steps::StepId;
-use super::transfers;
+use super::transfers::{DeviceArrays, HostCopies};
 use base::error::{Error, Result};
 use base::random::mix;
 use base::verify;
+use ladder::arrays::{self, Operands};
 use ladder::measure::{Sample, sample};
 use opencl::cl::ClContext;
-use opencl::guarded::{GuardedArray, bytes};
+use opencl::guarded::GuardedArray;
 
 /// Names of the kinds of input; the first one is timed.
 pub(super) const INPUT_NAMES: &[&str] = &["walking", "dragged", "tangled"];
@@ -39,30 +42,8 @@ pub(super) struct Arrangement {
 impl Arrangement {
     /// Returns the arrangement that compiled kernels use.
     pub(super) fn new(program: &Program) -> Self {
-        Self { layout: program.layout(), transfer: program.transfer() }
+        Self { layout: program.layout, transfer: program.scheme().transfer }
     }
-}
-
-/// The arrays of a case in device memory, in one [`Arrangement`], that is with one layout and one way of transfer.
-#[derive(Debug)]
-pub(super) struct DeviceArrays {
-    pub inputs: [GuardedArray; 4],
-    pub output: GuardedArray,
-    /// Particles and skinned vertices that are neither input nor output.
-    pub intermediate: [GuardedArray; 2],
-    /// The host's copies for the transfers in each frame; `None` if the variant transfers nothing.
-    pub host: Option<HostCopies>,
-    /// True once the inputs were uploaded.
-    loaded: bool,
-}
-
-/// Host memory for the data that is transferred in each frame, in the device's layout.
-#[derive(Debug, Default)]
-pub(super) struct HostCopies {
-    /// Pose, positions, and previous positions.
-    pub input_bytes: [Vec<u8>; 3],
-    /// Vertices.
-    pub vertex_bytes: Vec<u8>,
 }
 
 /// Inputs and output of a case.
@@ -136,7 +117,7 @@ impl Buffers {
         let previous = positions.iter().enumerate().map(before).collect();
         self.inputs = Inputs([pose, positions, previous, skinned]);
         self.device.values_mut().for_each(|device| device.loaded = false);
-        bytes(&self.reference())
+        cast_slice(&self.reference()).to_vec()
     }
 
     /// Computes the expected output, character after character. In an output of vertices, all shirts come before the bodies.
@@ -207,7 +188,7 @@ impl Buffers {
                 let first = if is_later { vec![f32::NAN; packed.len()] } else { packed.clone() };
                 device.inputs[at].write(&with_guards(&first, guard))?;
                 if let Some(input_bytes) = input_bytes {
-                    *input_bytes = bytes(&packed);
+                    *input_bytes = cast_slice(&packed).to_vec();
                 }
             }
             if let Some(host) = &mut device.host {
@@ -233,15 +214,15 @@ impl Buffers {
         let packed = output_layout.pack(shape, army, middle);
         let device = self.on_device(arrangement)?;
         if let Some(host) = &mut device.host {
-            host.vertex_bytes = bytes(&packed);
+            host.vertex_bytes = cast_slice(&packed).to_vec();
         }
-        device.output.write(&bytes(&[before, &packed, after].concat()))
+        device.output.write(cast_slice(&[before, &packed, after].concat()))
     }
 
     /// Reads the output with its guards: from the device's arrays in this arrangement, or if `arrangement` is `None` from the
     /// host's array. If the variant transfers the vertices to the host, returns the transferred vertices.
     pub(super) fn read(&self, arrangement: Option<Arrangement>) -> Result<Vec<u8>> {
-        let Some(arrangement) = arrangement else { return Ok(bytes(&self.output)) };
+        let Some(arrangement) = arrangement else { return Ok(cast_slice(&self.output).to_vec()) };
         let device = self.device.get(&arrangement).ok_or_else(no_device_memory)?;
         let numbers = floats(&device.output.read()?);
         let (output_layout, shape) = self.output_layout(arrangement.layout);
@@ -249,7 +230,7 @@ impl Buffers {
         let (middle, after) = rest.split_at(output_layout.len(shape, self.army()));
         let vertex_bytes = device.host.as_ref().map(|host| floats(&host.vertex_bytes));
         let middle = output_layout.unpack(shape, self.army(), vertex_bytes.as_deref().unwrap_or(middle));
-        Ok(bytes(&[before, &middle, &after[..self.guard]].concat()))
+        Ok(cast_slice(&[before, &middle, &after[..self.guard]].concat()).to_vec())
     }
 
     /// Returns the number of input bytes that have changed in the device's arrays in this arrangement; 0 if `arrangement` is
@@ -275,14 +256,13 @@ impl Buffers {
         let device = self.on_device(Arrangement::new(program))?;
         let ran = sample(&cl.queue, |queue| {
             let Some(step) = case.step else {
-                return transfers::enqueue_frame(&cl, program, device, &motion, army);
+                return device.enqueue_frame(&cl, program, (&motion, army));
             };
             let [pose, positions, previous, skinned] = device.inputs.each_ref().map(GuardedArray::memory);
             let output = device.output.memory();
             let skinned = if step == StepId::Skin { output } else { skinned };
-            let memory =
-                StepBuffers { pose, positions, previous, next_positions: output, skinned, vertices: output };
-            program.start(queue, step, &memory, &motion, army, &[])
+            let memory = [pose, positions, previous, output, skinned, output];
+            program.start(step, StepRun { queue, memory, motion: &motion, army, after: &[] })
         });
         if ran.is_err() {
             // A pending transfer may still use the host's memory.
@@ -291,31 +271,29 @@ impl Buffers {
         // The kernels must not keep memory of this case alive.
         program.forget_memory();
         // The times of overlapping commands cannot be added, and making memory is no command: then wall time counts.
-        ran.map(|ran| match program.transfer() {
+        ran.map(|ran| match program.scheme().transfer {
             Transfer::Resident => ran,
             _ => Sample::on_host(ran.wall_ms),
         })
     }
 
-    /// Returns the buffers for the peak kernel, which writes as much as the output has: the input, the output, the numbers of
-    /// vectors of four floats in both, and the context.
-    pub(super) fn peak_buffers(
-        &mut self,
-    ) -> Result<(&opencl::cl::Mem, &opencl::cl::Mem, [usize; 2], ClContext)> {
+    /// Runs the peak kernel, which writes as much as the output has.
+    pub(super) fn run_peak(&mut self, program: &arrays::Program<[usize; 2]>) -> Result<Sample> {
         let arrangement = Arrangement { layout: Layout::Planes(1), transfer: Transfer::Resident };
         let (army, shape) = (self.army(), self.shapes()[3]);
         let (output_layout, output) = self.output_layout(arrangement.layout);
         let lens = [output_layout.len(output, army) / 4, arrangement.layout.len(shape, army) / 4];
         let cl = self.cl.clone().ok_or_else(no_device_memory)?;
         let device = self.on_device(arrangement)?;
-        Ok((device.inputs[3].memory(), device.output.memory(), lens, cl))
+        let memory = [device.inputs[3].memory(), device.output.memory()];
+        sample(&cl.queue, |queue| program.enqueue(queue, Operands { memory: &memory, scratch: &[] }, &lens))
     }
 }
 
 /// Returns the bytes of `numbers` between two guards of `guard` NaNs each, so that reading a guard spoils the result.
 fn with_guards(numbers: &[f32], guard: usize) -> Vec<u8> {
     let nothing = vec![f32::NAN; guard];
-    bytes(&[&nothing, numbers, &nothing].concat())
+    cast_slice(&[&nothing, numbers, &nothing].concat()).to_vec()
 }
 
 /// Returns the error for a device without memory for the case.

@@ -1,8 +1,12 @@
 //! The kernel files of the variants as data: which steps each changes, how it distributes constraints, and how data gets to the
 //! device and back.
 
+use super::host::Motion;
+use super::model::{PARTICLES, SHIRT_VERTICES};
 use super::steps::StepId;
-use ladder::config::{Config, Param, Tunable};
+use ladder::arrays::{self, Arg, Pass, Types, group, single};
+use ladder::config::Param;
+use opencl::kernel::Value;
 
 /// The distribution of a crowd's constraints over work-items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,10 +38,9 @@ pub(super) enum Transfer {
     InPlace,
 }
 
-/// A kernel file with all five steps, and how it is used.
-#[derive(Debug)]
-pub struct Code {
-    pub(super) file: &'static str,
+/// The way in which a variant uses its kernels.
+#[derive(Debug, Clone, Copy)]
+pub struct Scheme {
     /// The steps that differ from those of the preceding variants. If there are none, only all five steps together are measured.
     pub(super) changed_steps: &'static [StepId],
     /// The distribution of constraints over work-items.
@@ -48,21 +51,133 @@ pub struct Code {
     pub(super) is_structs: bool,
     /// True if each block of characters has a launch of its own, false if one launch covers the whole crowd.
     pub(super) launches_per_block: bool,
-    params: &'static [Param],
 }
 
-impl Tunable for Code {
-    fn file(&self) -> &'static str {
-        self.file
-    }
+/// A kernel file with all five steps.
+pub(super) type Code = arrays::Code<Launch, Scheme>;
+/// A configuration of such a file.
+pub(super) type Config = ladder::config::Config<Code>;
 
-    fn params(&self) -> &'static [Param] {
-        self.params
-    }
+/// What a launch of a step depends on.
+#[derive(Debug, Clone, Copy)]
+pub struct Launch {
+    pub(super) motion: Motion,
+    /// The first block of characters.
+    pub(super) first: u32,
+    /// The number of blocks of characters.
+    pub(super) blocks: usize,
+    /// The number of characters in the whole crowd.
+    pub(super) army: u32,
+    /// The number of the body's vertices.
+    pub(super) body: usize,
+    /// The first constraint and the end of the constraints; for kernels that go through the colours, the numbers of colours and of
+    /// constraints.
+    pub(super) constraints: [u32; 2],
+}
 
-    fn group_sizes(&self, config: &Config<Self>) -> Vec<usize> {
-        vec![config.get("GROUP") as usize]
-    }
+/// The types of arrays of particles and of skinned vertices.
+const POINTS: Types = &["float4*", "float*"];
+/// The type of arrays of numbers.
+const FLOATS: Types = &["float*"];
+const POSE: Arg<Launch, Scheme> = Arg::Memory(0, FLOATS);
+const POSITIONS: Arg<Launch, Scheme> = Arg::Memory(1, POINTS);
+const PREVIOUS: Arg<Launch, Scheme> = Arg::Memory(2, POINTS);
+/// The memory that receives the particles.
+const NEXT: Arg<Launch, Scheme> = Arg::Memory(3, POINTS);
+const SKINNED: Arg<Launch, Scheme> = Arg::Memory(4, POINTS);
+const VERTICES: Arg<Launch, Scheme> = Arg::Memory(5, FLOATS);
+/// The vertices of the figure, whose type depends on the layout.
+const FIGURE: Arg<Launch, Scheme> = Arg::Memory(6, &[]);
+/// The particles of each constraint.
+const PAIRS: Arg<Launch, Scheme> = Arg::Memory(7, &["uint2*"]);
+/// The lengths at rest, and the shares of both particles.
+const LENGTHS: Arg<Launch, Scheme> = Arg::Memory(8, &["float4*"]);
+/// The ends of the constraints of each colour.
+const ENDS: Arg<Launch, Scheme> = Arg::Memory(9, &["uint*"]);
+/// The greatest distance of each particle from its driver.
+const REACH: Arg<Launch, Scheme> = Arg::Memory(10, FLOATS);
+const UV: Arg<Launch, Scheme> = Arg::Memory(11, &["float2*"]);
+const FIRST: Arg<Launch, Scheme> = Arg::Value(&["uint"], |launch| Value::Uint(launch.first));
+const ARMY: Arg<Launch, Scheme> = Arg::Value(&["uint"], |launch| Value::Uint(launch.army));
+
+/// Returns a launch with a work-item for `ITEMS` of the items whose number `items` returns, for each block of characters.
+const fn pass(
+    kernel: &'static str,
+    args: &'static [Arg<Launch, Scheme>],
+    groups: fn(&Config, &Launch) -> [usize; 2],
+) -> Pass<Launch, Scheme> {
+    Pass { kernel, args, local: group, groups, work: None }
+}
+
+/// Returns the number of work-groups with a work-item for `ITEMS` of `count` items of each block of characters.
+fn groups_of(config: &Config, launch: &Launch, count: usize) -> [usize; 2] {
+    let items = (config.get("ITEMS") * config.get("GROUP")).max(1) as usize;
+    [count.div_ceil(items), launch.blocks]
+}
+
+const SKIN: Pass<Launch, Scheme> = pass("skin", &[FIGURE, POSE, SKINNED, FIRST, ARMY], |config, launch| {
+    groups_of(config, launch, launch.body + PARTICLES)
+});
+const INTEGRATE: Pass<Launch, Scheme> = pass(
+    "integrate",
+    &[
+        POSITIONS,
+        PREVIOUS,
+        NEXT,
+        Arg::Value(&["float4"], |launch| Value::Float4(launch.motion.at)),
+        Arg::Value(&["float4"], |launch| Value::Float4(launch.motion.pull)),
+        Arg::Value(&["float"], |launch| Value::Float(launch.motion.carry)),
+        Arg::Value(&["float"], |launch| Value::Float(launch.motion.fall)),
+        FIRST,
+        ARMY,
+    ],
+    |config, launch| groups_of(config, launch, PARTICLES),
+);
+/// The step of the constraints, with a work-item for each constraint, or a work-group for each block of characters.
+const DISTANCES: Pass<Launch, Scheme> = pass(
+    "distances",
+    &[
+        POSITIONS,
+        NEXT,
+        PAIRS,
+        LENGTHS,
+        ENDS,
+        Arg::Value(&["uint"], |launch| Value::Uint(launch.constraints[0])),
+        Arg::Value(&["uint"], |launch| Value::Uint(launch.constraints[1])),
+        FIRST,
+        ARMY,
+    ],
+    |_, launch| [1, launch.blocks],
+);
+const DRIVE: Pass<Launch, Scheme> =
+    pass("drive", &[POSITIONS, SKINNED, REACH, NEXT, FIRST, ARMY], |config, launch| {
+        groups_of(config, launch, PARTICLES)
+    });
+const WRITE_SHIRT: Pass<Launch, Scheme> =
+    pass("write_shirt", &[POSITIONS, VERTICES, FIRST, ARMY], |config, launch| {
+        groups_of(config, launch, SHIRT_VERTICES)
+    });
+const WRITE_BODY: Pass<Launch, Scheme> =
+    pass("write_body", &[SKINNED, UV, VERTICES, FIRST, ARMY], |config, launch| {
+        groups_of(config, launch, launch.body)
+    });
+
+/// The index of [`DISTANCES`] in the launches of a file.
+pub(super) const DISTANCES_AT: usize = 2;
+/// The index of the launch that copies the particles, in the launches of the file that has one.
+pub(super) const COPY_AT: usize = 6;
+/// The launches of a file, in the order of the steps; the last step has two.
+const PASSES: &[Pass<Launch, Scheme>] = &[SKIN, INTEGRATE, DISTANCES, DRIVE, WRITE_SHIRT, WRITE_BODY];
+
+/// Returns a launch of one work-item.
+const fn alone(pass: Pass<Launch, Scheme>) -> Pass<Launch, Scheme> {
+    Pass { local: single, groups: |_, _| [1, 1], ..pass }
+}
+
+/// Returns the indices of a step's launches.
+pub(super) fn passes_of(step: StepId) -> std::ops::Range<usize> {
+    let at = step as usize;
+    if step == StepId::Write { at..at + 2 } else { at..at + 1 }
 }
 
 /// The size of the work-groups.
@@ -70,105 +185,148 @@ const GROUP: Param = Param { name: "GROUP", cpu: 64, gpu: 64, values: &[32, 64, 
 /// The number of characters in each vector: one.
 const ONE_LANE: Param = Param { name: "LANES", cpu: 1, gpu: 1, values: &[] };
 
-/// The description of kernels with one work-item for each item of an array, on arrays of structures; several variants change parts
-/// of it.
-const ON_STRUCTS: Code = Code {
-    file: "cloth/02_scalar.cl",
+/// A variant with one work-item for each item of an array, on arrays of structures; others change parts of it.
+const ON_STRUCTS: Scheme = Scheme {
     changed_steps: &StepId::ALL,
     mapping: ConstraintMapping::Blocks,
     transfer: Transfer::Resident,
     is_structs: true,
     launches_per_block: false,
-    params: &[GROUP],
 };
+/// A variant as [`ON_STRUCTS`], on structures of arrays (planes).
+const ON_PLANES: Scheme = Scheme { is_structs: false, ..ON_STRUCTS };
+/// A variant that processes the constraints with a work-group for each character.
+const IN_GROUPS: Scheme =
+    Scheme { changed_steps: &[StepId::Distances], mapping: ConstraintMapping::Groups, ..ON_PLANES };
+/// A variant of which only all steps together are measured.
+const CHAIN_ONLY: Scheme = Scheme { changed_steps: &[], ..ON_PLANES };
 
-/// The description of kernels with one work-item for each item of an array, on structures of arrays (planes); several variants
-/// change parts of it.
-const ON_PLANES: Code =
-    Code { file: "cloth/04_planes.cl", is_structs: false, params: &[GROUP, ONE_LANE], ..ON_STRUCTS };
+/// The kernels on planes.
+const PLANES_FILE: &str = "cloth/04_planes.cl";
+/// The kernels with a work-group for each character.
+const GROUP_FILE: &str = "cloth/06_group.cl";
 
-/// Kernels that process the constraints with a work-group for each character.
-const IN_GROUPS: Code = Code {
-    file: "cloth/06_group.cl",
-    changed_steps: &[StepId::Distances],
-    mapping: ConstraintMapping::Groups,
-    params: &[Param { name: "GROUP", cpu: 64, gpu: 256, values: &[64, 128, 256, 512] }],
-    ..ON_PLANES
-};
-
-/// Kernels that are fast on a CPU, for the variants whose data is in the host's memory.
-const FROM_HOST: Code = Code {
-    changed_steps: &[],
-    params: &[
+/// Returns the kernels that are fast on a CPU, for the variants whose data is in the host's memory.
+const fn from_host(transfer: Transfer) -> Code {
+    let params = &[
         Param { name: "GROUP", cpu: 64, gpu: 64, values: &[] },
         Param { name: "LANES", cpu: 8, gpu: 4, values: &[] },
-    ],
-    ..ON_PLANES
-};
+    ];
+    Code::with(PLANES_FILE, PASSES, params, Scheme { transfer, ..CHAIN_ONLY })
+}
 
 /// The kernels of the variant `single`.
-pub(super) static SINGLE: Code =
-    Code { file: "cloth/01_single.cl", mapping: ConstraintMapping::Single, params: &[], ..ON_STRUCTS };
+pub(super) static SINGLE: Code = Code::with(
+    "cloth/01_single.cl",
+    &[alone(SKIN), alone(INTEGRATE), alone(DISTANCES), alone(DRIVE), alone(WRITE_SHIRT), alone(WRITE_BODY)],
+    &[],
+    Scheme { mapping: ConstraintMapping::Single, ..ON_STRUCTS },
+);
 
 /// The kernels of the variant `scalar`.
-pub(super) static SCALAR: Code = ON_STRUCTS;
+pub(super) static SCALAR: Code = Code::with("cloth/02_scalar.cl", PASSES, &[GROUP], ON_STRUCTS);
 
 /// The kernels of the variant `local`.
-pub(super) static LOCAL: Code =
-    Code { file: "cloth/03_local.cl", changed_steps: &[StepId::Skin], ..ON_STRUCTS };
+pub(super) static LOCAL: Code = Code::with(
+    "cloth/03_local.cl",
+    PASSES,
+    &[GROUP],
+    Scheme { changed_steps: &[StepId::Skin], ..ON_STRUCTS },
+);
 
 /// The kernels of the variant `apart`.
-pub(super) static APART: Code = Code { launches_per_block: true, ..ON_PLANES };
+pub(super) static APART: Code =
+    Code::with(PLANES_FILE, PASSES, &[GROUP, ONE_LANE], Scheme { launches_per_block: true, ..ON_PLANES });
 
 /// The kernels of the variant `planes`.
-pub(super) static PLANES: Code = ON_PLANES;
+pub(super) static PLANES: Code = Code::with(PLANES_FILE, PASSES, &[GROUP, ONE_LANE], ON_PLANES);
 
 /// The kernels of the variant `several`.
-pub(super) static SEVERAL: Code = Code {
+pub(super) static SEVERAL: Code = Code::with(
+    PLANES_FILE,
+    PASSES,
+    &[GROUP, ONE_LANE, Param { name: "ITEMS", cpu: 4, gpu: 4, values: &[2, 4, 8] }],
     // The constraints of a character stay with one work-item.
-    changed_steps: &[StepId::Skin, StepId::Integrate, StepId::Drive, StepId::Write],
-    params: &[GROUP, ONE_LANE, Param { name: "ITEMS", cpu: 4, gpu: 4, values: &[2, 4, 8] }],
-    ..ON_PLANES
-};
+    Scheme { changed_steps: &[StepId::Skin, StepId::Integrate, StepId::Drive, StepId::Write], ..ON_PLANES },
+);
 
 /// The kernels of the variant `coloured`.
-pub(super) static COLOURED: Code = Code {
-    file: "cloth/05_coloured.cl",
-    changed_steps: &[StepId::Distances],
-    mapping: ConstraintMapping::Colours,
-    params: &[GROUP],
-    ..ON_PLANES
-};
+pub(super) static COLOURED: Code = Code::with(
+    "cloth/05_coloured.cl",
+    &[
+        SKIN,
+        INTEGRATE,
+        Pass {
+            groups: |config, launch| {
+                let [first, end] = launch.constraints;
+                [(end - first).div_ceil(config.get("GROUP")) as usize, launch.blocks]
+            },
+            ..DISTANCES
+        },
+        DRIVE,
+        WRITE_SHIRT,
+        WRITE_BODY,
+        pass("copy", &[Arg::Memory(1, FLOATS), Arg::Memory(3, FLOATS), FIRST], |config, launch| {
+            [(3 * PARTICLES).div_ceil(config.get("GROUP") as usize), launch.blocks]
+        }),
+    ],
+    &[GROUP],
+    Scheme { changed_steps: &[StepId::Distances], mapping: ConstraintMapping::Colours, ..ON_PLANES },
+);
 
 /// The kernels of the variant `group`.
-pub(super) static GROUPED: Code = IN_GROUPS;
+pub(super) static GROUPED: Code = Code::with(
+    GROUP_FILE,
+    PASSES,
+    &[Param { name: "GROUP", cpu: 64, gpu: 256, values: &[64, 128, 256, 512] }],
+    IN_GROUPS,
+);
 
 /// The kernels of the variant `octets`.
-pub(super) static OCTETS: Code = Code {
-    file: "cloth/07_octets.cl",
-    changed_steps: &[StepId::Distances],
-    mapping: ConstraintMapping::Octets,
-    params: &[GROUP],
-    ..ON_PLANES
-};
+pub(super) static OCTETS: Code = Code::with(
+    "cloth/07_octets.cl",
+    PASSES,
+    &[GROUP],
+    Scheme { changed_steps: &[StepId::Distances], mapping: ConstraintMapping::Octets, ..ON_PLANES },
+);
 
 /// The kernels of the variant `lanes`.
-pub(super) static LANES: Code =
-    Code { params: &[GROUP, Param { name: "LANES", cpu: 8, gpu: 4, values: &[4, 8, 16] }], ..ON_PLANES };
+pub(super) static LANES: Code = Code::with(
+    PLANES_FILE,
+    PASSES,
+    &[GROUP, Param { name: "LANES", cpu: 8, gpu: 4, values: &[4, 8, 16] }],
+    ON_PLANES,
+);
 
 /// The kernels of the variant `two-queues`.
-pub(super) static TWO_QUEUES: Code = Code {
-    changed_steps: &[],
-    transfer: Transfer::TwoQueues,
-    params: &[Param { name: "GROUP", cpu: 64, gpu: 256, values: &[] }],
-    ..IN_GROUPS
-};
+pub(super) static TWO_QUEUES: Code = Code::with(
+    GROUP_FILE,
+    PASSES,
+    &[Param { name: "GROUP", cpu: 64, gpu: 256, values: &[] }],
+    Scheme { changed_steps: &[], transfer: Transfer::TwoQueues, ..IN_GROUPS },
+);
 
 /// The kernels of the variant `written`.
-pub(super) static WRITTEN: Code = Code { transfer: Transfer::Write, ..FROM_HOST };
-
+pub(super) static WRITTEN: Code = from_host(Transfer::Write);
 /// The kernels of the variant `copied`.
-pub(super) static COPIED: Code = Code { transfer: Transfer::Copy, ..FROM_HOST };
-
+pub(super) static COPIED: Code = from_host(Transfer::Copy);
 /// The kernels of the variant `in-place`.
-pub(super) static IN_PLACE: Code = Code { transfer: Transfer::InPlace, ..FROM_HOST };
+pub(super) static IN_PLACE: Code = from_host(Transfer::InPlace);
+
+/// The peak kernel, which copies and computes nothing. A case is the numbers of vectors of four floats in the output and the input.
+pub(super) static PEAK: arrays::Code<[usize; 2]> = arrays::Code::new(
+    "cloth/limit.cl",
+    &[Pass {
+        kernel: "stream",
+        args: &[
+            Arg::Memory(0, &["float4*"]),
+            Arg::Memory(1, &["float4*"]),
+            Arg::Value(&["uint"], |lens| Value::Uint(lens[0] as u32)),
+            Arg::Value(&["uint"], |lens| Value::Uint(lens[1].max(1) as u32)),
+        ],
+        local: |_| [64, 1],
+        groups: |_, lens| [lens[0].div_ceil(64).min(1 << 10), 1],
+        work: None,
+    }],
+    &[],
+);

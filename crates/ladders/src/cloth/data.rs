@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
+use bytemuck::cast_slice;
+
 use super::geometry::Point;
 use super::host::{self, Motion, POSE_FLOATS, VERTEX_FLOATS};
-use super::kernels::{Program, StepBuffers};
+use super::kernels::{Program, StepRun};
 use super::layout::{Layout, Shape};
 use super::model::{BONES, BodyVertex, Figure, PARTICLES, SHIRT_VERTICES, Walk};
 use super::steps::StepId;
 use base::error::Result;
 use opencl::cl::{Answer, Buffer, ClContext, Event, Queue, failed};
-use opencl::guarded::bytes;
 use opencl::memory::allocation_flags;
 
 /// The shape of the array of poses.
@@ -85,7 +86,7 @@ impl ArmyArrays {
         let count = army * VERTEX_FLOATS * (SHIRT_VERTICES + figure.body.vertices.len());
         let shape = Shape { items: skinned_points.len(), numbers: 6 };
         let device = on.map(|(cl, program)| {
-            let layout = program.layout();
+            let layout = program.layout;
             let make = |floats: usize| Buffer::new(&cl.context, allocation_flags(cl), 4 * floats);
             let made = move || -> Answer<DeviceArrays> {
                 Ok(DeviceArrays {
@@ -130,7 +131,7 @@ impl ArmyArrays {
         if let Some((_, event)) = &device.pending_pose {
             event.wait_for().map_err(|e| failed(COPY_FAILED, &e))?;
         }
-        let bytes_to_write = bytes(&device.layout.pack(POSE_SHAPE, army, &self.pose));
+        let bytes_to_write: Vec<u8> = cast_slice(&device.layout.pack(POSE_SHAPE, army, &self.pose)).to_vec();
         // SAFETY: the bytes stay in `pending_pose`, which nobody changes, until the event is complete.
         let event = unsafe {
             device.pose.enqueue_write(&device.queue, bytes_to_write.as_ptr(), bytes_to_write.len(), false)
@@ -199,8 +200,8 @@ impl ArmyArrays {
         let (army, shape) = (self.walks.len(), self.shape());
         let Some(device) = &self.device else { return Ok(()) };
         let write = |to: &Buffer, shape: Shape, numbers: &[f32]| {
-            let bytes_to_write = bytes(&device.layout.pack(shape, army, numbers));
-            to.write(&device.queue, &bytes_to_write).map_err(|e| failed(COPY_FAILED, &e))
+            let packed = device.layout.pack(shape, army, numbers);
+            to.write(&device.queue, cast_slice(&packed)).map_err(|e| failed(COPY_FAILED, &e))
         };
         if step != StepId::Skin && self.location[CLOTH_INDEX] == Location::Host {
             write(&device.positions, PARTICLE_SHAPE, &self.positions)?;
@@ -225,15 +226,11 @@ impl ArmyArrays {
         self.upload_inputs(step)?;
         let Some(device) = &mut self.device else { return Ok(None) };
         let next = if step == StepId::Integrate { &device.previous } else { &device.positions };
-        let memory = StepBuffers {
-            pose: device.pose.mem(),
-            positions: device.positions.mem(),
-            previous: device.previous.mem(),
-            next_positions: next.mem(),
-            skinned: device.skinned.mem(),
-            vertices: device.target.as_ref().unwrap_or(&device.vertices).mem(),
-        };
-        let events = device.program.start(&device.queue, step, &memory, motion, self.walks.len(), after)?;
+        let vertices = device.target.as_ref().unwrap_or(&device.vertices);
+        let memory = [&device.pose, &device.positions, &device.previous, next, &device.skinned, vertices]
+            .map(Buffer::mem);
+        let run = StepRun { queue: &device.queue, memory, motion, army: self.walks.len(), after };
+        let events = device.program.start(step, run)?;
         match step {
             StepId::Skin => self.location[SKINNED_INDEX] = Location::Device,
             StepId::Write => self.location[VERTICES_INDEX] = Location::Device,
@@ -318,7 +315,7 @@ impl ArmyArrays {
             return Ok(true);
         }
         to.clear();
-        to.extend(self.vertices.iter().flat_map(|x| x.to_ne_bytes()));
+        to.extend_from_slice(cast_slice(&self.vertices));
         Ok(false)
     }
 

@@ -14,18 +14,17 @@ use super::kernels::Program;
 use super::layout::Layout;
 use super::model::{Figure, SHIRT_VERTICES};
 use super::steps::StepId;
-use crate::device::{require_memory, typed_kernel};
 use base::error::Result;
 use base::threads::{Threads, share};
 use base::timing::ms_since;
-use ladder::measure::{Sample, sample};
+use ladder::arrays::{self, require_memory};
+use ladder::config::Config;
+use ladder::measure::Sample;
 use ladder::rows::PeakKernel;
 use ladder::runner::{CaseInfo, Expected, Ladder, LadderInfo, Output, Part};
 use ladder::sizes::Sizes;
 use ladder::variant::Variant;
-use opencl::cl::{ClContext, Device, failed};
-use opencl::kernel::{Kernel, Value as Number, enqueue};
-use opencl::program;
+use opencl::cl::{ClContext, Device};
 
 /// The ladder of the cloth.
 #[derive(Debug, Clone, Copy)]
@@ -38,12 +37,9 @@ pub enum Built {
     Host(usize),
     /// Compiled kernels.
     Kernels(Box<Program>),
-    /// The peak kernel, which copies and computes nothing.
-    Peak(Kernel),
+    /// The peak kernel.
+    Peak(arrays::Program<[usize; 2]>),
 }
-
-/// The file with the peak kernel.
-const PEAK_FILE: &str = "cloth/limit.cl";
 
 /// The variants of the ladder of the cloth, in the order of the tables.
 static VARIANTS: [Variant<Code, Threads>; 17] = [
@@ -140,15 +136,19 @@ impl Ladder for Cloth {
     type Built = Built;
     type Buffers = Buffers;
 
-    const INFO: LadderInfo = LadderInfo {
-        name: "cloth",
-        peaks: &[PeakKernel { name: "copy", note: None, computes: false }],
-        peak_file: PEAK_FILE,
-        inputs: buffers::INPUT_NAMES,
-        options: &["army"],
-        sizes: &["1", "25", "100"],
-        ..LadderInfo::DEFAULT
-    };
+    fn info(&self) -> &LadderInfo {
+        &const {
+            LadderInfo {
+                name: "cloth",
+                peaks: &[PeakKernel { name: "copy", note: None, computes: false }],
+                peak_file: "cloth/limit.cl",
+                inputs: buffers::INPUT_NAMES,
+                options: &["army"],
+                sizes: &["1", "25", "100"],
+                ..LadderInfo::DEFAULT
+            }
+        }
+    }
 
     fn cases(&self, sizes: &Sizes) -> std::result::Result<Vec<Case>, String> {
         let mut cases = Vec::new();
@@ -192,7 +192,7 @@ impl Ladder for Cloth {
         let bytes = u64::from(case.army.next_multiple_of(16)) * 200_000;
         require_memory(&device.info, &[bytes; 6])?;
         match code.zip(case.step) {
-            Some((code, step)) if !code.changed_steps.contains(&step) => {
+            Some((code, step)) if !code.extra.changed_steps.contains(&step) => {
                 Err(format!("It runs {} with the kernel of the preceding variant.", step.name()))
             }
             _ => Ok(()),
@@ -200,17 +200,14 @@ impl Ladder for Cloth {
     }
 
     fn build(&self, part: Part<Code, Threads>) -> Result<Built> {
-        let cl = match part {
-            Part::Host(threads) => return Ok(Built::Host(threads.count())),
-            Part::Kernels(cl, config) => {
-                let program = Program::compile(cl, config, &figure())?;
-                return Ok(Built::Kernels(Box::new(program)));
+        Ok(match part {
+            Part::Host(threads) => Built::Host(threads.count()),
+            Part::Kernels(cl, config) => Built::Kernels(Box::new(Program::compile(cl, config, &figure())?)),
+            Part::Peak(cl, _) => {
+                let config = Config::for_device(&codes::PEAK, &cl.device.info);
+                Built::Peak(arrays::Program::compile(cl, &config)?)
             }
-            Part::Peak(cl, _) => cl,
-        };
-        let program = program::build(cl, PEAK_FILE, "")?;
-        let types: [&[&str]; 4] = [&["float4*"], &["float4*"], &["uint"], &["uint"]];
-        Ok(Built::Peak(typed_kernel(&program, PEAK_FILE, "stream", &types)?))
+        })
     }
 
     fn allocate(&self, cl: Option<&ClContext>, case: &Case, guard: usize) -> Result<Buffers> {
@@ -236,7 +233,7 @@ impl Ladder for Cloth {
         match built {
             Built::Host(threads) => Ok(run_on_host(*threads, buffers)),
             Built::Kernels(program) => buffers.run(program),
-            Built::Peak(kernel) => run_peak(kernel, buffers),
+            Built::Peak(program) => buffers.run_peak(program),
         }
     }
 }
@@ -248,27 +245,6 @@ fn arrangement_of(built: &Built) -> Option<Arrangement> {
         Built::Kernels(program) => Some(Arrangement::new(program)),
         Built::Peak(_) => Some(Arrangement { transfer: Transfer::Resident, layout: Layout::Planes(1) }),
     }
-}
-
-/// Runs the peak kernel.
-fn run_peak(kernel: &Kernel, buffers: &mut Buffers) -> Result<Sample> {
-    let what = "Numbers could not be moved on the device.";
-    let (from, to, [count, have], cl) = buffers.peak_buffers()?;
-    let bind = || {
-        kernel.set(0, from)?;
-        kernel.set(1, to)?;
-        kernel.set(2, Number::Uint(count as u32))?;
-        kernel.set(3, Number::Uint(have.max(1) as u32))
-    };
-    bind().map_err(|e| failed(what, &e))?;
-    let ran = sample(&cl.queue, |queue| {
-        // SAFETY: the arguments are set, their types were compared, and the kernel looks at how much there is.
-        let event =
-            unsafe { enqueue(queue, kernel, 1, [count.next_multiple_of(64).min(1 << 16), 1, 1], [64, 1, 1]) };
-        Ok(vec![event.map_err(|e| failed(what, &e))?])
-    });
-    kernel.forget_memory();
-    ran
 }
 
 /// Runs a case on `threads` threads, each of which computes some of the characters.

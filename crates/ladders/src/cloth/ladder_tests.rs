@@ -6,7 +6,7 @@ use super::*;
 use base::verify::{self, Elements};
 use ladder::Outcome;
 use ladder::config::Config;
-use ladder::runner::LadderRunner;
+use ladder::runner::{ComparedRun, LadderRunner};
 use ladder::trial::Child;
 use ladder::variant::Work;
 use opencl::cl::{Buffer, ClContext, list_devices};
@@ -17,7 +17,7 @@ fn every_variant_is_right() {
     let devices = list_devices();
     let device = devices.first();
     assert!(device.is_some(), "an OpenCL device");
-    let mut child = Child::new(Cloth::INFO.name, None);
+    let mut child = Child::new(Cloth.info().name, None);
     let runner = LadderRunner::new(&Cloth, device, Sources::default(), &mut child);
     let mut ran = 0;
     // The changes of other variants show in the chain too.
@@ -38,7 +38,8 @@ fn every_variant_is_right() {
                 }
             };
             let checked = runner.check(variant.id, &prepared, &mut buffers);
-            let compared = checked.and_then(|_| runner.run_compared(&prepared.built, &mut buffers));
+            let compared = checked
+                .and_then(|_| runner.run_compared(ComparedRun::default(), &prepared.built, &mut buffers));
             let (_, accuracy) =
                 compared.unwrap_or_else(|outcome| panic!("{} {}: {outcome:?}", variant.id, case.title()));
             let times = [0; 5].map(|_| runner.run(&prepared.built, &mut buffers).unwrap().ms());

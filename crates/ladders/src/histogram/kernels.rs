@@ -1,31 +1,25 @@
 //! The kernels of the histogram as data: files, launches and parameters.
 
 use super::BINS;
-use crate::reduction::code::{Arg, Code, Pass};
-use crate::reduction::kernels::code;
+use crate::reduction::kernels::{Code, HEIGHT, NUMBERS, PICTURE, WIDTH};
 use crate::reduction::pictures::Case;
-use ladder::config::{Config, Param};
+use ladder::arrays::{Pass, group, single};
+use ladder::config::Param;
 
 /// The launch that sets all counts to 0.
-pub const CLEAR: Pass = Pass {
-    kernel: "histogram_clear",
-    args: &[Arg::Numbers],
-    group: "",
-    groups: |_, _| [BINS, 1],
-    work: None,
-};
+pub const CLEAR: Pass<Case> =
+    Pass { kernel: "histogram_clear", args: &[NUMBERS], local: single, groups: |_, _| [BINS, 1], work: None };
 
 /// Returns a launch of the kernel with the name `kernel`, which counts pixels, with as many work-groups as the picture needs.
-const fn counting(kernel: &'static str) -> Pass {
-    let groups = |config: &Config<Code>, case: &Case| {
-        let of_group = config.get("GROUP") * config.get("EACH");
-        [case.pixels().div_ceil(of_group as usize), 1]
-    };
+const fn counting(kernel: &'static str) -> Pass<Case> {
     Pass {
         kernel,
-        args: &[Arg::Picture, Arg::Numbers, Arg::Width, Arg::Height],
-        group: "GROUP",
-        groups,
+        args: &[PICTURE, NUMBERS, WIDTH, HEIGHT],
+        local: group,
+        groups: |config, case| {
+            let of_group = config.get("GROUP") * config.get("EACH");
+            [case.pixels().div_ceil(of_group as usize), 1]
+        },
         work: None,
     }
 }
@@ -35,28 +29,28 @@ const GROUP: Param = Param { name: "GROUP", cpu: 256, gpu: 256, values: &[64, 12
 
 /// The kernels of the variant `global`.
 pub(super) static GLOBAL: Code =
-    code("histogram/01_global.cl", &[CLEAR, counting("histogram_global")], &[GROUP]);
+    Code::new("histogram/01_global.cl", &[CLEAR, counting("histogram_global")], &[GROUP]);
 
 /// The kernel file of the variants that count in local memory.
 const LOCAL_FILE: &str = "histogram/02_local.cl";
 /// The launches of the kernels that count in local memory.
-const LOCAL_PASSES: &[Pass] = &[CLEAR, counting("histogram_local")];
+const LOCAL_PASSES: &[Pass<Case>] = &[CLEAR, counting("histogram_local")];
 /// The number of pixels that each work-item counts.
 const EACH: Param = Param { name: "EACH", cpu: 64, gpu: 16, values: &[4, 8, 16, 32, 64, 256] };
 
 /// The kernels of the variant `local`.
-pub(super) static LOCAL: Code = code(LOCAL_FILE, LOCAL_PASSES, &[GROUP]);
+pub(super) static LOCAL: Code = Code::new(LOCAL_FILE, LOCAL_PASSES, &[GROUP]);
 /// The kernels of the variant `several`.
-pub(super) static SEVERAL: Code = code(LOCAL_FILE, LOCAL_PASSES, &[GROUP, EACH]);
+pub(super) static SEVERAL: Code = Code::new(LOCAL_FILE, LOCAL_PASSES, &[GROUP, EACH]);
 /// The kernels of the variant `copies`.
-pub(super) static COPIES: Code = code(
+pub(super) static COPIES: Code = Code::new(
     LOCAL_FILE,
     LOCAL_PASSES,
     &[GROUP, EACH, Param { name: "COPIES", cpu: 2, gpu: 8, values: &[2, 4, 8, 16] }],
 );
 
 /// The kernels of the variant `private`.
-pub(super) static PRIVATE: Code = code(
+pub(super) static PRIVATE: Code = Code::new(
     "histogram/03_private.cl",
     &[CLEAR, counting("histogram_private")],
     &[Param { name: "EACH", cpu: 65_536, gpu: 1024, values: &[1024, 16_384, 65_536, 262_144] }],

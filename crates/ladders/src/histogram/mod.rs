@@ -5,19 +5,24 @@ mod kernels;
 
 use std::sync::{Mutex, PoisonError};
 
-use super::reduction::code::Code;
-use super::reduction::luminance;
+use bytemuck::{cast_slice, cast_slice_mut};
+use serde_json::json;
+
+use super::reduction::kernels::Code;
 use super::reduction::pictures::Case;
-use super::reduction::pixel_reduction::{Host, PictureLadder, PixelReduction};
+use super::reduction::{PICTURES, expected, lens, luminance, memory};
+use base::error::Result;
 use base::threads::{Threads, share};
 pub use kernels::CLEAR;
+use ladder::arrays::{ArrayLadder, Host};
+use ladder::runner::{CaseInfo, LadderInfo};
 use ladder::variant::Variant;
 
 /// The number of luminance values.
 const BINS: usize = 256;
 
 /// The variants of the histogram ladder, in the order of the tables.
-static VARIANTS: [Variant<Code, Host>; 8] = [
+static VARIANTS: [Variant<Code, Host<Case>>; 8] = [
     Variant::host("serial", "Serial", "One thread, one pixel at a time.", SERIAL),
     Variant::host("threads", "Threads", "All cores, each with a histogram of its own.", THREADS),
     Variant::kernels("global", "Global atomics", "OpenCL, counted in the device's memory.", &kernels::GLOBAL),
@@ -44,12 +49,13 @@ static VARIANTS: [Variant<Code, Host>; 8] = [
 ];
 
 /// The variant `serial`: counts on one thread.
-const SERIAL: Host = Host { threads: Threads::One, reduce: count_luminances };
+const SERIAL: Host<Case> = Host { threads: Threads::One, run: count_luminances };
 /// The variant `threads`: counts on all threads.
-const THREADS: Host = Host { threads: Threads::All, reduce: count_luminances };
+const THREADS: Host<Case> = Host { threads: Threads::All, run: count_luminances };
 
 /// Counts luminances into `numbers`; each thread counts a part of the picture.
-fn count_luminances(pixels: &[u8], case: &Case, numbers: &mut [u32], threads: usize) {
+fn count_luminances(case: &Case, inputs: &[&[f32]], numbers: &mut [f32], threads: usize) -> Result<()> {
+    let (pixels, numbers): (&[u8], &mut [u32]) = (cast_slice(inputs[0]), cast_slice_mut(numbers));
     numbers.fill(0);
     let numbers = Mutex::new(numbers);
     let part = 4 * case.pixels().div_ceil(threads.max(1)).max(1);
@@ -61,39 +67,30 @@ fn count_luminances(pixels: &[u8], case: &Case, numbers: &mut [u32], threads: us
         let mut numbers = numbers.lock().unwrap_or_else(PoisonError::into_inner);
         numbers.iter_mut().zip(&bins).for_each(|(number, bin)| *number += bin);
     });
+    Ok(())
 }
 
 /// The ladder of histograms.
-pub static HISTOGRAM: PictureLadder<Histogram> = PictureLadder(Histogram);
-
-/// Counts the pixels of each luminance.
-#[derive(Debug, Clone, Copy)]
-pub struct Histogram;
-
-impl PixelReduction for Histogram {
-    const NAME: &'static str = "histogram";
-    const OPTIONS: &'static [&'static str] = &["size"];
-    const NUMBER_NAMES: &'static [&'static str] = &[];
-    const NUMBERED_NAME: &'static str = "the count of luminance";
-
-    fn variants(&self) -> &'static [Variant<Code, Host>] {
-        &VARIANTS
-    }
-
-    fn numbers(&self, _: &Case) -> usize {
-        BINS
-    }
-
-    fn part_bytes(&self, _: &Case) -> usize {
-        // Only the peak kernel uses them.
-        16
-    }
-
-    fn reference(&self, pixels: &[u8], _: &Case) -> Vec<u32> {
-        let mut bins = vec![0; BINS];
-        for pixel in pixels.chunks_exact(4) {
+pub static HISTOGRAM: ArrayLadder<Case> = ArrayLadder {
+    info: LadderInfo { name: "histogram", ..PICTURES.info },
+    variants: &VARIANTS,
+    describe: |case| {
+        let Case { width, height, .. } = *case;
+        CaseInfo {
+            title: format!("{width}×{height}"),
+            json: json!({ "width": width, "height": height }),
+            class: ["small", "medium", "large"][case.size_class()],
+            memory: memory(case, BINS),
+            ..CaseInfo::default()
+        }
+    },
+    lens: |case| lens(case, BINS),
+    expected: |_, _, pictures| {
+        let mut bins = [0; BINS];
+        for pixel in cast_slice::<_, u8>(pictures[0]).chunks_exact(4) {
             bins[luminance(pixel) as usize] += 1;
         }
-        bins
-    }
-}
+        Ok(expected(&bins, &[], "the count of luminance"))
+    },
+    ..PICTURES
+};

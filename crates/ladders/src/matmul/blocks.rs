@@ -49,33 +49,44 @@ macro_rules! numbers {
 
 numbers! { f32 f64 }
 
-/// Multiplies `a` and `b` into `product` on `threads` threads, in panels of `COLUMNS` columns.
+/// Multiplies two matrices into `product` on `threads` threads, in panels of `COLUMNS` columns.
 ///
 /// # Errors
 /// Returns an error if there is not enough memory.
 pub(super) fn multiply<T: Accumulator, const COLUMNS: usize>(
-    shape: Shape,
-    a: &[f32],
-    b: &[f32],
+    shape: &Shape,
+    matrices: &[&[f32]],
     product: &mut [T],
     threads: usize,
 ) -> Result<()> {
-    let (n, k) = (shape.n as usize, shape.k as usize);
+    let (n, k, a) = (shape.n as usize, shape.k as usize, matrices[0]);
     product.fill(T::default());
     let mut packed = zeroed::<T>(n.next_multiple_of(COLUMNS) * DEPTH.min(k))?;
     for first in (0..k).step_by(DEPTH) {
         let depth = DEPTH.min(k - first);
-        let b = &b[first * n..(first + depth) * n];
+        let b = &matrices[1][first * n..(first + depth) * n];
         let panels = packed.chunks_exact_mut(depth * COLUMNS).take(n.div_ceil(COLUMNS)).enumerate();
         share(panels, threads, |(panel, to)| pack::<T, COLUMNS>(b, n, panel * COLUMNS, to));
+        let panels = Panels { packed: &packed, first, depth, n };
         let parts = product.chunks_mut(BLOCKS_PER_TASK * ROWS * n).zip(a.chunks(BLOCKS_PER_TASK * ROWS * k));
         share(parts, threads, |(product, a)| {
             for (product, a) in product.chunks_mut(ROWS * n).zip(a.chunks(ROWS * k)) {
-                multiply_rows::<T, COLUMNS>(a, (k, first), &packed[..], depth, product, n);
+                panels.multiply_rows::<COLUMNS>(a, k, product);
             }
         });
     }
     Ok(())
+}
+
+/// Some rows of the right matrix, packed into panels.
+struct Panels<'a, T> {
+    packed: &'a [T],
+    /// The first of these rows.
+    first: usize,
+    /// The number of these rows.
+    depth: usize,
+    /// The number of columns of the right matrix.
+    n: usize,
 }
 
 /// Packs a panel into `to`: the columns of `b` from column `left` on, row by row, with zeros beyond the last column.
@@ -87,29 +98,23 @@ fn pack<T: Accumulator, const COLUMNS: usize>(b: &[f32], n: usize, left: usize, 
     }
 }
 
-/// Multiplies a few rows of `a`, from column `first` on, with all panels, and adds the results to `product`.
-fn multiply_rows<T: Accumulator, const COLUMNS: usize>(
-    a: &[f32],
-    (k, first): (usize, usize),
-    panels: &[T],
-    depth: usize,
-    product: &mut [T],
-    n: usize,
-) {
-    let mut a_values = [[T::default(); ROWS]; DEPTH];
-    for (r, row) in a.chunks_exact(k).enumerate() {
-        for (to, x) in a_values.iter_mut().zip(&row[first..first + depth]) {
-            to[r] = T::from_f32(*x);
+impl<T: Accumulator> Panels<'_, T> {
+    /// Multiplies a few rows of `a`, which has `k` columns, with all panels, and adds the results to `product`.
+    fn multiply_rows<const COLUMNS: usize>(&self, a: &[f32], k: usize, product: &mut [T]) {
+        let Self { packed, first, depth, n } = *self;
+        let mut a_values = [[T::default(); ROWS]; DEPTH];
+        for (r, row) in a.chunks_exact(k).enumerate() {
+            for (to, x) in a_values.iter_mut().zip(&row[first..first + depth]) {
+                to[r] = T::from_f32(*x);
+            }
         }
-    }
-    for (panel, b_panel) in panels.chunks_exact(depth * COLUMNS).enumerate().take(n.div_ceil(COLUMNS)) {
-        let left = panel * COLUMNS;
-        let sums = tile_sums::<T, COLUMNS>(&a_values[..depth], b_panel);
-        for (row, sums) in product.chunks_exact_mut(n).zip(sums) {
-            row[left..]
-                .iter_mut()
-                .zip(sums)
-                .for_each(|(to, sum)| *to = to.add_product(T::from_f32(1.0), sum));
+        for (panel, b_panel) in packed.chunks_exact(depth * COLUMNS).enumerate().take(n.div_ceil(COLUMNS)) {
+            let left = panel * COLUMNS;
+            let sums = tile_sums::<T, COLUMNS>(&a_values[..depth], b_panel);
+            for (row, sums) in product.chunks_exact_mut(n).zip(sums) {
+                let columns = row[left..].iter_mut().zip(sums);
+                columns.for_each(|(to, sum)| *to = to.add_product(T::from_f32(1.0), sum));
+            }
         }
     }
 }

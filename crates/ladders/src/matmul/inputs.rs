@@ -13,7 +13,7 @@ pub(super) fn is_exact(name: &str) -> bool {
 }
 
 /// Fills both matrices with a kind of input, the same numbers each time.
-pub(super) fn fill(name: &str, shape: Shape, a: &mut [f32], b: &mut [f32]) {
+pub(super) fn fill(name: &str, shape: &Shape, a: &mut [f32], b: &mut [f32]) {
     let (k, n) = (shape.k.max(1) as usize, shape.n.max(1) as usize);
     for (matrix, numbers, width) in [(0, a, k), (1, b, n)] {
         for (at, number) in numbers.iter_mut().enumerate() {
@@ -24,7 +24,7 @@ pub(super) fn fill(name: &str, shape: Shape, a: &mut [f32], b: &mut [f32]) {
                 "zeros" => [0.0, -0.0, -0.0, 1.0][(bits % 4) as usize],
                 // Sums come near the largest float.
                 "huge" => noise(bits) * 2.0_f32.powi(58),
-                "special" => special(bits, matrix == 0, at / width, at % width, k),
+                "special" => special(bits, matrix == 0, [at / width, at % width], k),
                 _ => noise(bits),
             };
         }
@@ -34,7 +34,7 @@ pub(super) fn fill(name: &str, shape: Shape, a: &mut [f32], b: &mut [f32]) {
 /// Returns a number of the input `special`: noise, except that some rows of the left matrix and some columns of the right one have
 /// one infinity or NaN each, or are all zeros. In odd rows and columns the infinity or NaN is the first element, so that a read
 /// beyond the end of the preceding row finds it.
-fn special(bits: u32, is_left: bool, row: usize, column: usize, k: usize) -> f32 {
+fn special(bits: u32, is_left: bool, [row, column]: [usize; 2], k: usize) -> f32 {
     let (line, across) = if is_left { (row, column) } else { (column, row) };
     let here = across == if line % 2 == 1 { 0 } else { (7 * line + 3) % k };
     match line % 7 {
@@ -64,7 +64,7 @@ mod tests {
         let shape = Shape { m: 40, n: 50, k: 60 };
         let (mut a, mut b) = (vec![0.0; 2400], vec![0.0; 3000]);
         for name in INPUT_NAMES {
-            fill(name, shape, &mut a, &mut b);
+            fill(name, &shape, &mut a, &mut b);
             for matrix in [&a, &b] {
                 assert!(matrix.iter().all(|x| !x.is_subnormal()), "{name}");
                 assert!(matrix.iter().any(|x| *x != matrix[0]), "{name}");
@@ -78,7 +78,7 @@ mod tests {
             }
             assert_ne!(a[..60], b[..60], "{name}");
         }
-        fill("noise", shape, &mut a, &mut b);
+        fill("noise", &shape, &mut a, &mut b);
         assert!(a.iter().chain(&b).all(|x| (1.0 / 1024.0..1.0).contains(&x.abs())));
     }
 }

@@ -43,7 +43,8 @@ pub struct ProductElements {
 
 impl ProductElements {
     /// Computes the lengths of rows and columns, for matrices that hold the kind of input `name`.
-    pub(super) fn new(name: &str, shape: Shape, a: &[f32], b: &[f32]) -> Self {
+    pub(super) fn new(name: &str, shape: &Shape, matrices: &[&[f32]]) -> Self {
+        let (a, b) = (matrices[0], matrices[1]);
         let (k, n) = (shape.k as usize, shape.n as usize);
         let square = |x: &f32| f64::from(*x) * f64::from(*x);
         let row = |row: usize| a[row * k..(row + 1) * k].iter().map(square).sum::<f64>();
@@ -84,9 +85,9 @@ impl Elements for ProductElements {
 ///
 /// # Errors
 /// Returns an error if there is not enough memory.
-pub fn reference(shape: Shape, a: &[f32], b: &[f32]) -> Result<Vec<u8>> {
+pub fn reference(shape: &Shape, matrices: &[&[f32]]) -> Result<Vec<u8>> {
     let mut product = zeroed::<f64>(shape.product_len())?;
-    multiply::<f64, 8>(shape, a, b, &mut product, all_threads())?;
+    multiply::<f64, 8>(shape, matrices, &mut product, all_threads())?;
     Ok(product.into_iter().flat_map(|sum| (sum as f32).to_le_bytes()).collect())
 }
 
@@ -96,7 +97,7 @@ mod tests {
 
     fn matrices(name: &str, shape: Shape) -> (Vec<f32>, Vec<f32>) {
         let (mut a, mut b) = (vec![0.0; shape.left_len()], vec![0.0; shape.right_len()]);
-        inputs::fill(name, shape, &mut a, &mut b);
+        inputs::fill(name, &shape, &mut a, &mut b);
         (a, b)
     }
 
@@ -130,7 +131,7 @@ mod tests {
             for name in inputs::INPUT_NAMES {
                 let (a, b) = matrices(name, shape);
                 let want = plain(shape, 0..shape.k, 0.0, |sum, x, y| sum + f64::from(a[x]) * f64::from(b[y]));
-                let got = floats(&reference(shape, &a, &b).unwrap());
+                let got = floats(&reference(&shape, &[&a, &b]).unwrap());
                 assert_eq!(got.len(), want.len());
                 for (got, want) in got.iter().zip(&want) {
                     let same = *got == *want as f32 || got.is_nan() && want.is_nan();
@@ -149,7 +150,7 @@ mod tests {
             for name in inputs::INPUT_NAMES {
                 let (a, b) = matrices(name, shape);
                 let (want, sums) =
-                    (reference(shape, &a, &b).unwrap(), ProductElements::new(name, shape, &a, &b));
+                    (reference(&shape, &[&a, &b]).unwrap(), ProductElements::new(name, &shape, &[&a, &b]));
                 let add = |sum: f32, x: usize, y: usize| sum + a[x] * b[y];
                 let fused = |sum: f32, x: usize, y: usize| a[x].mul_add(b[y], sum);
                 for got in [
@@ -186,8 +187,10 @@ mod tests {
         for (name, shape, least) in [("whole", [9, 8, 300], 0.6), ("noise", [9, 8, 1025], 0.6)] {
             let shape = Shape::new(shape).unwrap();
             let (a, b) = matrices(name, shape);
-            let (want, sums) =
-                (floats(&reference(shape, &a, &b).unwrap()), ProductElements::new(name, shape, &a, &b));
+            let (want, sums) = (
+                floats(&reference(&shape, &[&a, &b]).unwrap()),
+                ProductElements::new(name, &shape, &[&a, &b]),
+            );
             let short = plain(shape, 1..shape.k, 0.0, |sum, x, y| sum + a[x] * b[y]);
             let seen = (0..want.len())
                 .filter(|&at| !sums.is_close(at, short[at].into(), want[at].into()) && short[at] != want[at]);
@@ -201,8 +204,11 @@ mod tests {
         assert!((bound(100) / UNIT_ROUNDOFF - 101.0).abs() < 0.01);
         assert!((bound(10_000) / UNIT_ROUNDOFF - 1001.0).abs() < 0.1);
         let shape = Shape { m: 2, n: 3, k: 2 };
-        let sums =
-            ProductElements::new("special", shape, &[0.0, 0.0, 3.0, 4.0], &[1.0, 2.0, 3.0, 1.0, 2.0, 4.0]);
+        let sums = ProductElements::new(
+            "special",
+            &shape,
+            &[&[0.0, 0.0, 3.0, 4.0], &[1.0, 2.0, 3.0, 1.0, 2.0, 4.0]],
+        );
         assert_eq!(sums.lengths.0, [0.0, 5.0]);
         assert!((sums.lengths.1[2] - 5.0).abs() < 1e-12);
         assert_eq!(sums.position(4), "row 1, column 1");

@@ -1,11 +1,13 @@
 //! The variants of matrix multiplication.
 
 use super::codes::{self, Code};
-use super::host::{self, Host};
+use super::host;
+use super::shape::Shape;
+use ladder::arrays::Host;
 use ladder::variant::Variant;
 
 /// The variants of the ladder of matrix multiplication, in the order of the tables.
-pub(super) static VARIANTS: [Variant<Code, Host>; 15] = [
+pub(super) static VARIANTS: [Variant<Code, Host<Shape>>; 15] = [
     Variant::host("serial", "Serial", "One thread, one product at a time.", host::SERIAL),
     Variant::host("threads", "Threads", "The same on all cores.", host::THREADS),
     Variant::host(

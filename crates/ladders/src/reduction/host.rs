@@ -3,27 +3,37 @@
 use std::sync::atomic::{Ordering, compiler_fence};
 use std::sync::{Mutex, PoisonError};
 
+use bytemuck::{cast_slice, cast_slice_mut};
+
 use super::pictures::Case;
-use super::pixel_reduction::Host;
 use super::reference::FRAME_NUMBERS;
+use base::error::Result;
 use base::threads::{Threads, share};
+use ladder::arrays::Host;
 
 /// The variant `serial`: reduces one pixel at a time on one thread.
-pub(super) const SERIAL: Host = Host { threads: Threads::One, reduce: reduce_one_by_one };
+pub(super) const SERIAL: Host<Case> = Host { threads: Threads::One, run: run_one_by_one };
 /// The variant `threads`: reduces one pixel at a time on all threads.
-pub(super) const THREADS: Host = Host { threads: Threads::All, reduce: reduce_one_by_one };
+pub(super) const THREADS: Host<Case> = Host { threads: Threads::All, run: run_one_by_one };
 /// The variant `threads-vectors`: reduces pixels in vectors on all threads.
-pub(super) const THREADS_VECTORS: Host = Host { threads: Threads::All, reduce: reduce_vectorized };
+pub(super) const THREADS_VECTORS: Host<Case> = Host { threads: Threads::All, run: run_vectorized };
 
 /// Reduces a picture one pixel at a time.
-fn reduce_one_by_one(pixels: &[u8], case: &Case, numbers: &mut [u32], threads: usize) {
-    reduce(pixels, case, numbers, threads, row_sums_one_by_one);
+fn run_one_by_one(case: &Case, inputs: &[&[f32]], numbers: &mut [f32], threads: usize) -> Result<()> {
+    reduce(cast_slice(inputs[0]), case, cast_slice_mut(numbers), (threads, row_sums_one_by_one));
+    Ok(())
+}
+
+/// Reduces a picture in vectors.
+fn run_vectorized(case: &Case, inputs: &[&[f32]], numbers: &mut [f32], threads: usize) -> Result<()> {
+    reduce_vectorized(cast_slice(inputs[0]), case, cast_slice_mut(numbers), threads);
+    Ok(())
 }
 
 /// Reduces RGBA pixels in vectors, on `threads` threads, and writes to `numbers` the numbers that
 /// [`reference`](super::reference()) computes.
 pub fn reduce_vectorized(pixels: &[u8], case: &Case, numbers: &mut [u32], threads: usize) {
-    reduce(pixels, case, numbers, threads, row_sums_avx2_or_plain);
+    reduce(pixels, case, numbers, (threads, row_sums_avx2_or_plain));
 }
 
 /// Sum, minimum, maximum and product over the luminances of some pixels.
@@ -59,8 +69,7 @@ fn reduce(
     pixels: &[u8],
     case: &Case,
     numbers: &mut [u32],
-    threads: usize,
-    reduce_row: impl Fn(&[u8], usize, usize, &mut [u32]) -> PixelSums + Sync,
+    (threads, reduce_row): (usize, impl Fn(&[u8], usize, usize, &mut [u32]) -> PixelSums + Sync),
 ) {
     let (row, block) = (4 * case.width as usize, case.block as usize);
     let [across, _] = case.block_counts();

@@ -1,45 +1,100 @@
 //! The kernels of the reduction as data: files, launches and parameters.
 
-use super::code::{Arg, Code, Pass, SubGroups};
-use super::pictures::Case;
-use super::work::{self, WorkFormula};
-use ladder::config::{Config, Param};
+use super::pictures::{BLOCK_EDGES, Case};
+use super::work;
+use ladder::arrays::{self, Pass, WorkFormula, group, single};
+use ladder::config::Param;
+use opencl::cl::DeviceInfo;
+use opencl::kernel::Value;
+
+/// A kernel file that computes numbers from a picture.
+pub type Code = arrays::Code<Case>;
+/// A configuration of such a file.
+pub type Config = ladder::config::Config<Code>;
+/// Compiled kernels of such a file.
+pub type Program = arrays::Program<Case>;
+/// An argument of such a kernel.
+pub type Arg = arrays::Arg<Case>;
+
+/// The picture in a buffer, four bytes per pixel.
+pub const PICTURE: Arg = Arg::Memory(0, &["uint*"]);
+/// The picture in an image.
+pub const IMAGE: Arg = Arg::Memory(0, &["image2d_t"]);
+/// The buffer with the results.
+pub const NUMBERS: Arg = Arg::Memory(1, &["uint*"]);
+/// The image that the kernel writes.
+pub const OUTPUT: Arg = Arg::Memory(1, &["image2d_t"]);
+/// The buffer with intermediate results, which one launch writes and the next one reads.
+pub const PARTS: Arg = Arg::Scratch(0, &["uint4*", "uint*"], |_, case| part_words(case));
+/// The picture's width in pixels.
+pub const WIDTH: Arg = Arg::Value(&["int"], |case| Value::Int(case.width as i32));
+/// The picture's height in pixels.
+pub const HEIGHT: Arg = Arg::Value(&["int"], |case| Value::Int(case.height as i32));
+/// The edge of a block in pixels.
+const BLOCK: Arg = Arg::Value(&["int"], |case| Value::Int(case.block as i32));
+
+/// Returns the size of the intermediate results in 32-bit numbers.
+pub(super) fn part_words(case: &Case) -> usize {
+    4 * case.square_counts(BLOCK_EDGES[0]).iter().product::<usize>()
+}
+
+/// Returns true for a device of NVIDIA's driver, whose devices have no sub-groups; the files detect NVIDIA's compiler and use its
+/// assembly instead.
+pub(super) fn is_nvidias(device: &DeviceInfo) -> bool {
+    device.platform.contains("NVIDIA")
+}
+
+/// Returns the compiler options with which a file uses the sub-groups of a device; empty if it has none.
+fn sub_group_options(device: &DeviceInfo) -> String {
+    let language = device.language_of_sub_groups().filter(|_| !is_nvidias(device));
+    language.map_or_else(String::new, |language| format!("{language} -D SUB_GROUPS=1"))
+}
+
+/// Checks that a device has sub-groups, or NVIDIA's assembly.
+fn require_sub_groups(device: &DeviceInfo) -> Result<(), String> {
+    match is_nvidias(device) || device.language_of_sub_groups().is_some() {
+        true => Ok(()),
+        false => Err(format!(
+            "'{}' has no sub-groups: that takes OpenCL 2 with cl_khr_subgroups, or OpenCL 3 with __opencl_c_subgroups.",
+            device.name
+        )),
+    }
+}
 
 /// Arguments of kernels that write only intermediate results, one for each tile of the picture.
-const TILE_ARGS: &[Arg] = &[Arg::Picture, Arg::Parts, Arg::Width, Arg::Height, Arg::Block];
+const TILE_ARGS: &[Arg] = &[PICTURE, PARTS, WIDTH, HEIGHT, BLOCK];
 /// Arguments of kernels that write intermediate results and also the mean luminance of each block.
-const NUMBERS_ARGS: &[Arg] = &[Arg::Picture, Arg::Parts, Arg::Numbers, Arg::Width, Arg::Height, Arg::Block];
+const NUMBERS_ARGS: &[Arg] = &[PICTURE, PARTS, NUMBERS, WIDTH, HEIGHT, BLOCK];
 /// Arguments of kernels that compute all numbers in one launch. The counter counts the work-groups that are done; the last one
 /// combines the intermediate results of all.
-const COUNTER_ARGS: &[Arg] =
-    &[Arg::Picture, Arg::Parts, Arg::Numbers, Arg::Width, Arg::Height, Arg::Block, Arg::Counter];
+const COUNTER_ARGS: &[Arg] = &[PICTURE, PARTS, NUMBERS, WIDTH, HEIGHT, BLOCK, Arg::Counter];
 
 /// The work-group size of the last launch, which combines the intermediate results.
 const LAST_GROUP: Param = Param { name: "GROUP_REST", cpu: 64, gpu: 512, values: &[] };
 
 /// Returns a launch of the kernel with the name `kernel`, with one work-group for each tile of the picture.
 /// `work` is the launch's work.
-const fn tiles(kernel: &'static str, work: WorkFormula) -> Pass {
-    let groups = |config: &Config<Code>, case: &Case| case.square_counts(config.get("TILE"));
-    Pass { kernel, args: TILE_ARGS, group: "GROUP", groups, work: Some(work) }
+const fn tiles(kernel: &'static str, work: WorkFormula<Case>) -> Pass<Case> {
+    let groups = |config: &Config, case: &Case| case.square_counts(config.get("TILE"));
+    Pass { kernel, args: TILE_ARGS, local: group, groups, work: Some(work) }
 }
 
 /// The last launch of variants whose first kernel writes only intermediate results. One work-group combines them to the mean
 /// luminance of each block, and to the sum, minimum, maximum, mean and product over the whole picture.
-const BLOCKS_AND_FRAME: Pass = Pass {
+const BLOCKS_AND_FRAME: Pass<Case> = Pass {
     kernel: "reduction_rest",
-    args: &[Arg::Parts, Arg::Numbers, Arg::Width, Arg::Height, Arg::Block],
-    group: "GROUP_REST",
+    args: &[PARTS, NUMBERS, WIDTH, HEIGHT, BLOCK],
+    local: |config| [config.get("GROUP_REST") as usize, 1],
     groups: |_, _| [1, 1],
     work: Some(work::rest),
 };
 
 /// The last launch of variants whose first kernel has already written the mean of each block. One work-group combines the
 /// intermediate results to the sum, minimum, maximum, mean and product over the whole picture.
-const FRAME_ONLY: Pass = Pass {
+const FRAME_ONLY: Pass<Case> = Pass {
     kernel: "reduction_frame",
-    args: &[Arg::Parts, Arg::Numbers, Arg::Width, Arg::Height, Arg::Groups],
-    group: "GROUP_REST",
+    args: &[PARTS, NUMBERS, WIDTH, HEIGHT, Arg::GroupsBefore],
+    local: |config| [config.get("GROUP_REST") as usize, 1],
     groups: |_, _| [1, 1],
     work: Some(work::frame),
 };
@@ -52,20 +107,15 @@ const fn fixed_param(name: &'static str, value: u32) -> Param {
 /// The parameters of kernels with a work-item for each pixel of a tile.
 const ONE_PIXEL_EACH: &[Param] = &[fixed_param("TILE", 16), fixed_param("GROUP", 256), LAST_GROUP];
 
-/// Returns the description of a kernel file that uses no sub-groups.
-pub(crate) const fn code(file: &'static str, passes: &'static [Pass], params: &'static [Param]) -> Code {
-    Code { file, passes, params, sub_groups: SubGroups::Unused }
-}
-
 /// The kernels of the variant `interleaved`.
-pub(super) static INTERLEAVED: Code = code(
+pub(super) static INTERLEAVED: Code = Code::new(
     "reduction/01_interleaved.cl",
     &[tiles("reduction_interleaved", work::tree), BLOCKS_AND_FRAME],
     ONE_PIXEL_EACH,
 );
 
 /// The kernels of the variant `sequential`.
-pub(super) static SEQUENTIAL: Code = code(
+pub(super) static SEQUENTIAL: Code = Code::new(
     "reduction/02_sequential.cl",
     &[tiles("reduction_sequential", work::tree), BLOCKS_AND_FRAME],
     ONE_PIXEL_EACH,
@@ -74,8 +124,8 @@ pub(super) static SEQUENTIAL: Code = code(
 /// Returns the description of the file with the unrolled kernel; `params` set the sizes of its tiles and work-groups.
 const fn unrolled(params: &'static [Param]) -> Code {
     /// The launches of the unrolled kernel and of the kernel that combines its results.
-    const PASSES: &[Pass] = &[tiles("reduction_unrolled", work::unrolled), BLOCKS_AND_FRAME];
-    Code { file: "reduction/03_unrolled.cl", passes: PASSES, params, sub_groups: SubGroups::Used }
+    const PASSES: &[Pass<Case>] = &[tiles("reduction_unrolled", work::unrolled), BLOCKS_AND_FRAME];
+    Code { options: sub_group_options, ..Code::new("reduction/03_unrolled.cl", PASSES, params) }
 }
 
 /// The kernels of the variant `unrolled`.
@@ -96,13 +146,13 @@ pub(super) static WIDE_32: Code = unrolled(&[
 pub(super) static WIDE_64: Code = unrolled(&[fixed_param("TILE", 64), fixed_param("GROUP", 256), LAST_GROUP]);
 
 /// The kernels of the variant `two-stage`.
-pub(super) static TWO_STAGE: Code = code(
+pub(super) static TWO_STAGE: Code = Code::new(
     "reduction/04_two_stage.cl",
     &[
         Pass {
             kernel: "reduction_two_stage",
             args: NUMBERS_ARGS,
-            group: "GROUP",
+            local: group,
             groups: |config, case| {
                 let [across, down] = case.block_counts();
                 [(config.get("COUNT") as usize).min(across * down), 1]
@@ -120,11 +170,11 @@ pub(super) static TWO_STAGE: Code = code(
 
 /// Returns a launch of the kernel that reduces the picture in one pass, with these arguments and one work-group for each tile
 /// of 64×64 pixels.
-const fn one_pass(args: &'static [Arg]) -> Pass {
+const fn one_pass(args: &'static [Arg]) -> Pass<Case> {
     Pass {
         kernel: "reduction_one_pass",
         args,
-        group: "GROUP",
+        local: group,
         groups: |_, case| case.square_counts(64),
         work: Some(work::one_pass),
     }
@@ -135,30 +185,33 @@ const GROUP: Param = Param { name: "GROUP", cpu: 256, gpu: 256, values: &[128, 2
 
 /// The kernels of the variant `sub-groups`.
 pub(super) static SUB_GROUPS: Code = Code {
-    file: "reduction/05_one_pass.cl",
-    passes: &[one_pass(NUMBERS_ARGS), FRAME_ONLY],
-    params: &[fixed_param("ONE_PASS", 0), GROUP, LAST_GROUP],
-    sub_groups: SubGroups::Needed,
+    options: sub_group_options,
+    supports: |device, _| require_sub_groups(&device.info),
+    ..Code::new(
+        "reduction/05_one_pass.cl",
+        &[one_pass(NUMBERS_ARGS), FRAME_ONLY],
+        &[fixed_param("ONE_PASS", 0), GROUP, LAST_GROUP],
+    )
 };
 
 /// The kernels of the variant `one-pass`.
 pub(super) static ONE_PASS: Code =
-    code("reduction/05_one_pass.cl", &[one_pass(COUNTER_ARGS)], &[fixed_param("ONE_PASS", 1), GROUP]);
+    Code::new("reduction/05_one_pass.cl", &[one_pass(COUNTER_ARGS)], &[fixed_param("ONE_PASS", 1), GROUP]);
 
 /// The kernels of [`ONE_PASS`] for a picture in an image. They are no variant of the ladder, whose pictures are in buffers.
-pub(super) static ONE_PASS_IMAGE: Code = code(
+pub(super) static ONE_PASS_IMAGE: Code = Code::new(
     "reduction/05_one_pass.cl",
-    &[one_pass(&[Arg::Image, Arg::Parts, Arg::Numbers, Arg::Width, Arg::Height, Arg::Block, Arg::Counter])],
+    &[one_pass(&[IMAGE, PARTS, NUMBERS, WIDTH, HEIGHT, BLOCK, Arg::Counter])],
     &[fixed_param("ONE_PASS", 1), fixed_param("IMAGE", 1), GROUP],
 );
 
 /// The kernels of the variant `strips`.
-pub(super) static STRIPS: Code = code(
+pub(super) static STRIPS: Code = Code::new(
     "reduction/06_strips.cl",
     &[Pass {
         kernel: "reduction_strips",
         args: COUNTER_ARGS,
-        group: "",
+        local: single,
         groups: |config, case| [case.square_counts(16 * config.get("SPAN"))[0], case.block_counts()[1]],
         work: Some(work::strips),
     }],
@@ -167,12 +220,12 @@ pub(super) static STRIPS: Code = code(
 
 /// The peak kernel of the reduction: reads each pixel of the picture once without computing the reduction, so that no variant
 /// can be faster.
-pub(super) static PEAK: Code = code(
+pub(super) static PEAK: Code = Code::new(
     "reduction/limit.cl",
     &[Pass {
         kernel: "read_once",
-        args: &[Arg::Picture, Arg::Parts, Arg::Width, Arg::Height],
-        group: "GROUP",
+        args: &[PICTURE, PARTS, WIDTH, HEIGHT],
+        local: group,
         groups: |config, case| {
             let words: u32 = ["WIDTH", "GROUP", "EACH"].iter().map(|name| config.get(name)).product();
             [case.pixels().div_ceil(words as usize), 1]
@@ -185,3 +238,41 @@ pub(super) static PEAK: Code = code(
         Param { name: "EACH", cpu: 512, gpu: 4, values: &[] },
     ],
 );
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sub_groups_are_enabled_in_the_language_that_has_them() {
+        let language = |platform: &str, version: &str, extensions: &[&str], max_sub_groups: u32| {
+            let device = DeviceInfo {
+                platform: platform.into(),
+                version: version.into(),
+                extensions: extensions.iter().map(|&extension| extension.into()).collect(),
+                max_sub_groups,
+                ..DeviceInfo::made_up()
+            };
+            let options = |code: &'static Code| (code.options)(&device);
+            assert!(!options(&ONE_PASS).contains("SUB_GROUPS"), "{version}");
+            let [used, needed] = [&UNROLLED, &SUB_GROUPS].map(options);
+            let language = ["-cl-std=CL2.0", "-cl-std=CL3.0"].into_iter().find(|one| needed.contains(one));
+            assert_eq!(needed.contains("-D SUB_GROUPS=1"), language.is_some(), "{needed}");
+            assert!(used.contains(language.unwrap_or_default()), "{used}");
+            assert_eq!(used.contains("-D SUB_GROUPS=1"), language.is_some(), "{used}");
+            require_sub_groups(&device).map(|()| language)
+        };
+        let listed = &["cl_khr_fp64", "cl_khr_subgroups"][..];
+        assert_eq!(language("PoCL", "OpenCL 3.0 PoCL 6", listed, 128), Ok(Some("-cl-std=CL3.0")));
+        assert_eq!(language("Other", "OpenCL 3.0", &[], 8), Ok(Some("-cl-std=CL3.0")));
+        assert_eq!(language("Other", "OpenCL 2.0 Other", listed, 0), Ok(Some("-cl-std=CL2.0")));
+        assert_eq!(language("NVIDIA CUDA", "OpenCL 3.0 CUDA", &[], 0), Ok(None));
+        assert_eq!(language("NVIDIA CUDA", "OpenCL 3.0 CUDA", listed, 8), Ok(None));
+        for (version, extensions) in
+            [("OpenCL 3.0 PoCL 3.1", &[][..]), ("OpenCL 2.1", &[]), ("OpenCL 1.2", listed), ("", listed)]
+        {
+            let why = language("Other", version, extensions, 0).unwrap_err();
+            assert!(why.contains("has no sub-groups") && why.contains("cl_khr_subgroups"), "{why}");
+        }
+    }
+}

@@ -4,28 +4,30 @@
 //!
 //! All numbers are integers, so every variant gives exactly those of [`reference()`].
 
-pub mod code;
 pub mod host;
-pub(crate) mod kernels;
-mod memory;
+pub mod kernels;
 pub mod pictures;
-pub mod pixel_reduction;
 mod reference;
-pub mod work;
+mod work;
 
+use bytemuck::{cast_slice, cast_slice_mut};
+use serde_json::json;
+
+use base::verify::Elements;
+use ladder::arrays::{ArrayLadder, Host, Lens};
 use ladder::cache::Cache;
-use ladder::config::Config;
-use ladder::runner::cache_class;
+use ladder::rows::PeakKernel;
+use ladder::runner::{CaseInfo, Expected, LadderInfo, cache_class};
+use ladder::sizes::Sizes;
 use ladder::variant::Variant;
 use opencl::cl::{ClContext, DeviceInfo, DeviceKind};
 
-use code::Code;
+use kernels::{Code, Config};
 use pictures::{BLOCK_EDGES, Case};
-use pixel_reduction::{Host, PictureLadder, PixelReduction};
 pub use reference::{FRAME_NUMBERS, luminance, reference};
 
 /// The variants of the ladder of reductions, in the order of the tables.
-static VARIANTS: [Variant<Code, Host>; 15] = [
+static VARIANTS: [Variant<Code, Host<Case>>; 15] = [
     Variant::host("serial", "Serial", "One thread, one pixel at a time.", host::SERIAL),
     Variant::host("threads", "Threads", "The same on all cores.", host::THREADS),
     Variant::host(
@@ -94,11 +96,151 @@ static VARIANTS: [Variant<Code, Host>; 15] = [
 ];
 
 /// The ladder of reductions.
-pub static REDUCTION: PictureLadder<Reduction> = PictureLadder(Reduction);
+pub static REDUCTION: ArrayLadder<Case> = ArrayLadder {
+    info: LadderInfo { name: "reduction", options: &["size", "block"], ..PICTURES.info },
+    variants: &VARIANTS,
+    describe: |case| {
+        let Case { width, height, block } = *case;
+        let edge = BLOCK_EDGES.iter().position(|known| *known == block).unwrap_or_default();
+        let class = [
+            ["small, 16", "small, 32", "small, 64"],
+            ["medium, 16", "medium, 32", "medium, 64"],
+            ["large, 16", "large, 32", "large, 64"],
+        ][case.size_class()][edge];
+        let title = format!("{width}×{height}, blocks of {block}");
+        CaseInfo {
+            title,
+            json: json!(case),
+            class,
+            memory: memory(case, numbers(case)),
+            ..CaseInfo::default()
+        }
+    },
+    lens: |case| lens(case, numbers(case)),
+    expected: |case, _, pictures| {
+        let names: &[&str] = &[
+            "the sum's lower half",
+            "the sum's upper half",
+            "the minimum",
+            "the maximum",
+            "the mean",
+            "the product",
+        ];
+        Ok(expected(&reference(cast_slice(pictures[0]), case), names, "the mean of block"))
+    },
+    ..PICTURES
+};
+
+/// What the ladders that compute integers from a picture have in common.
+pub(crate) const PICTURES: ArrayLadder<Case> = ArrayLadder {
+    info: LadderInfo {
+        peaks: &[PeakKernel { name: "plain read", note: None, computes: false }],
+        peak_file: "reduction/limit.cl",
+        inputs: pictures::INPUT_NAMES,
+        options: &["size"],
+        sizes: &["640x360", "1280x720", "1920x1080", "3840x2160"],
+        ..LadderInfo::DEFAULT
+    },
+    variants: &[],
+    peak: |device| Config::for_device(&kernels::PEAK, &device.info),
+    cases,
+    describe: |_| CaseInfo::default(),
+    // Below, at and above the sizes of blocks, tiles, vectors and strips, and odd ones; rows of whole vectors and others.
+    small: &[
+        Case { width: 67, height: 33, block: 16 },
+        Case { width: 1, height: 1, block: 64 },
+        Case { width: 1, height: 40, block: 32 },
+        Case { width: 15, height: 17, block: 16 },
+        Case { width: 16, height: 16, block: 16 },
+        Case { width: 64, height: 64, block: 64 },
+        Case { width: 100, height: 70, block: 32 },
+        Case { width: 129, height: 65, block: 64 },
+        Case { width: 132, height: 129, block: 64 },
+        Case { width: 300, height: 40, block: 16 },
+        Case { width: 1031, height: 20, block: 64 },
+        Case { width: 1284, height: 131, block: 32 },
+        Case { width: 2069, height: 35, block: 16 },
+    ],
+    smaller: |_| Vec::new(),
+    lens: |case| lens(case, 0),
+    fill: |_, input, pictures| pictures.iter_mut().for_each(|to| pictures::fill(input, cast_slice_mut(to))),
+    expected: |_, _, _| Ok(expected(&[], &[], "")),
+    unit: "pixel",
+};
+
+/// Returns the pictures that the command line options choose, without duplicates.
+fn cases(sizes: &Sizes) -> Result<Vec<Case>, String> {
+    let blocks = sizes.get("block", &[[64]])?;
+    let mut cases = Vec::new();
+    for [width, height] in sizes.get("size", &[[1920, 1080]])? {
+        for &[block] in &blocks {
+            if !BLOCK_EDGES.contains(&block) {
+                return Err(format!("{block} is no --block of reduction: choose 16, 32 or 64"));
+            }
+            let case = Case { width, height, block };
+            if !cases.contains(&case) {
+                cases.push(case);
+            }
+        }
+    }
+    Ok(cases)
+}
+
+/// Returns the arrays for a picture and `numbers` numbers that are computed from it.
+pub(crate) fn lens(case: &Case, numbers: usize) -> Lens {
+    Lens { inputs: vec![case.pixels()], output: numbers, scratch: vec![kernels::part_words(case)] }
+}
+
+/// Returns the memory for a case: the picture on host and device, and read back for a check; the numbers are few.
+pub(crate) fn memory(case: &Case, numbers: usize) -> usize {
+    4 * (3 * case.pixels() + 8 * numbers + kernels::part_words(case))
+}
+
+/// Returns the count of numbers of the reduction.
+fn numbers(case: &Case) -> usize {
+    FRAME_NUMBERS + case.block_counts().iter().product::<usize>()
+}
+
+/// Returns the expected numbers: the first ones have `names`, all others `numbered_name`, to which their index is appended.
+pub(crate) fn expected(
+    numbers: &[u32],
+    names: &'static [&'static str],
+    numbered_name: &'static str,
+) -> Expected {
+    Expected::new(cast_slice(numbers).to_vec(), NumberElements { names, numbered_name })
+}
+
+/// The elements of the output: 32-bit integers.
+#[derive(Debug, Clone, Copy)]
+struct NumberElements {
+    /// Names of the first numbers.
+    names: &'static [&'static str],
+    /// The name of all numbers after those of `names`; their index, from 0 on, is appended.
+    numbered_name: &'static str,
+}
+
+impl Elements for NumberElements {
+    fn name(&self) -> &'static str {
+        "numbers"
+    }
+
+    fn bytes(&self) -> usize {
+        4
+    }
+
+    fn value(&self, bytes: &[u8]) -> f64 {
+        bytes.try_into().map_or(f64::NAN, |bytes| f64::from(u32::from_le_bytes(bytes)))
+    }
+
+    fn position(&self, number: usize) -> String {
+        let rest = || format!("{} {}", self.numbered_name, number - self.names.len());
+        self.names.get(number).map_or_else(rest, |name| (*name).to_owned())
+    }
+}
 
 /// Returns the fastest kernels for reducing a picture in a buffer, with their parameters: those in the tuning cache, or else
 /// kernels that are the fastest on most devices of this kind.
-pub fn best_config(cl: &ClContext, case: &Case) -> Config<Code> {
+pub fn best_config(cl: &ClContext, case: &Case) -> Config {
     let device = &cl.device.info;
     let class = cache_class(&REDUCTION, case);
     let tuned = Cache::load().fastest(device, cl.sources(), &class, |name| {
@@ -113,42 +255,6 @@ pub fn best_config(cl: &ClContext, case: &Case) -> Config<Code> {
 
 /// Returns the kernels for reducing a picture that is in an OpenCL image instead of a buffer, with their default parameters on
 /// this device.
-pub fn image_config(device: &DeviceInfo) -> Config<Code> {
+pub fn image_config(device: &DeviceInfo) -> Config {
     Config::for_device(&kernels::ONE_PASS_IMAGE, device)
-}
-
-/// The reduction of a picture to the mean luminance of each block, and to numbers of the whole picture.
-#[derive(Debug, Clone, Copy)]
-pub struct Reduction;
-
-impl PixelReduction for Reduction {
-    const NAME: &'static str = "reduction";
-    const OPTIONS: &'static [&'static str] = &["size", "block"];
-    const NUMBER_NAMES: &'static [&'static str] = &[
-        "the sum's lower half",
-        "the sum's upper half",
-        "the minimum",
-        "the maximum",
-        "the mean",
-        "the product",
-    ];
-    const NUMBERED_NAME: &'static str = "the mean of block";
-
-    fn variants(&self) -> &'static [Variant<Code, Host>] {
-        &VARIANTS
-    }
-
-    fn numbers(&self, case: &Case) -> usize {
-        let [across, down] = case.block_counts();
-        FRAME_NUMBERS + across * down
-    }
-
-    fn part_bytes(&self, case: &Case) -> usize {
-        let [across, down] = case.square_counts(BLOCK_EDGES[0]);
-        16 * across * down
-    }
-
-    fn reference(&self, pixels: &[u8], case: &Case) -> Vec<u32> {
-        reference(pixels, case)
-    }
 }

@@ -39,21 +39,27 @@ impl Case {
         [self.width.div_ceil(edge) as usize, self.height.div_ceil(edge) as usize]
     }
 
+    /// Returns the index of the class of the picture's size for tuning: up to 720p, up to 1080p, and more.
+    pub(crate) fn size_class(&self) -> usize {
+        match self.pixels() {
+            0..=921_600 => 0,
+            921_601..=2_088_960 => 1,
+            _ => 2,
+        }
+    }
+
     /// Returns the number of blocks across and down.
     pub fn block_counts(&self) -> [usize; 2] {
         self.square_counts(self.block)
     }
 }
 
-/// Fills `bytes` with the RGBA picture called `name` between two guards of `guard` bytes. Each call gives the same bytes. The guards
-/// are noise, so that reading them changes the result. Alpha is noise, since reductions ignore it.
-pub(super) fn fill(name: &str, guard: usize, bytes: &mut [u8]) {
+/// Fills `picture` with the RGBA picture called `name`. Each call gives the same bytes. Alpha is noise, since reductions ignore it.
+pub(super) fn fill(name: &str, picture: &mut [u8]) {
     let mut random = Xorshift::new(0x9e37_79b9);
-    for word in bytes.chunks_exact_mut(4) {
+    for word in picture.chunks_exact_mut(4) {
         word.copy_from_slice(&random.draw().to_le_bytes());
     }
-    let end = bytes.len() - guard;
-    let picture = &mut bytes[guard..end];
     let last = picture.len() / 4 - 1;
     for (at, pixel) in picture.chunks_exact_mut(4).enumerate() {
         let level = |byte: u8| match name {

@@ -2,30 +2,19 @@
 //! kernel files statement by statement; tests/work.rs compares them with a count. An element is a pixel, the intermediate result of
 //! some pixels (a part), or a number. Atomic operations do not count.
 
-use super::code::Code;
+use super::kernels::{Config, is_nvidias};
 use super::pictures::Case;
 use super::reference::FRAME_NUMBERS;
-use ladder::config::Config;
+use ladder::arrays::Launched;
 use ladder::work::{LaunchWork, Transfer};
-
-/// A formula for the work of a launch: completes a launch whose sizes are known.
-pub type WorkFormula = fn(&Config<Code>, &Case, Launched) -> LaunchWork;
-
-/// A launch whose sizes are known.
-#[derive(Debug, Clone, Copy)]
-pub struct Launched {
-    /// The launch, without reads and writes.
-    pub launch: LaunchWork,
-    /// The number of its work-groups.
-    pub groups: u64,
-    /// The number of work-groups of the launch before it.
-    pub groups_before: u64,
-    /// True if work-items that run as one exchange values without the group's barriers.
-    pub has_sub_groups: bool,
-}
 
 /// Additions and multiplications for a pixel: six for its luminance, the sum, and three for the product.
 const OPERATIONS_PER_PIXEL: u64 = 10;
+
+/// Returns true if work-items that run as one exchange values without the group's barriers.
+fn has_sub_groups(config: &Config, on: Launched) -> bool {
+    is_nvidias(on.device) || !(config.code().options)(on.device).is_empty()
+}
 
 /// Returns a transfer of pixels.
 fn pixels(case: &Case) -> Transfer {
@@ -48,7 +37,7 @@ fn squares(case: &Case, edge: u32) -> u64 {
 }
 
 /// Returns the number of intermediate results of kernels with tiles: one for each block, or for as much of one as a tile has.
-fn cells(config: &Config<Code>, case: &Case) -> u64 {
+fn cells(config: &Config, case: &Case) -> u64 {
     squares(case, case.block.min(config.get("TILE")))
 }
 
@@ -64,23 +53,24 @@ fn read_once(case: &Case, launch: LaunchWork) -> LaunchWork {
 }
 
 /// A tree in local memory, with a barrier before each step.
-pub(super) fn tree(config: &Config<Code>, case: &Case, on: Launched) -> LaunchWork {
+pub(super) fn tree(config: &Config, case: &Case, on: Launched) -> LaunchWork {
     let barriers = Some(steps(on.launch.group_size));
     LaunchWork { writes: parts(cells(config, case)), barriers, ..read_once(case, on.launch) }
 }
 
 /// A tree for each cell, whose last steps may do without the group's barriers.
-pub(super) fn unrolled(config: &Config<Code>, case: &Case, on: Launched) -> LaunchWork {
+pub(super) fn unrolled(config: &Config, case: &Case, on: Launched) -> LaunchWork {
     /// The number of work-items whose steps are unrolled.
     const WARP: u64 = 32;
     let across = config.get("TILE") / case.block.min(config.get("TILE"));
     let items = on.launch.group_size / u64::from(across * across);
-    let barriers = (!on.has_sub_groups).then(|| steps(items).saturating_sub(steps(WARP)) + steps(WARP));
+    let barriers =
+        (!has_sub_groups(config, on)).then(|| steps(items).saturating_sub(steps(WARP)) + steps(WARP));
     LaunchWork { writes: parts(cells(config, case)), barriers, ..read_once(case, on.launch) }
 }
 
 /// The last launch after tiles.
-pub(super) fn rest(config: &Config<Code>, case: &Case, on: Launched) -> LaunchWork {
+pub(super) fn rest(config: &Config, case: &Case, on: Launched) -> LaunchWork {
     LaunchWork {
         reads: parts(cells(config, case)),
         writes: numbers(FRAME_NUMBERS as u64 + squares(case, case.block)),
@@ -90,7 +80,7 @@ pub(super) fn rest(config: &Config<Code>, case: &Case, on: Launched) -> LaunchWo
 }
 
 /// The last launch after kernels that write the blocks' means.
-pub(super) fn frame(_: &Config<Code>, _: &Case, on: Launched) -> LaunchWork {
+pub(super) fn frame(_: &Config, _: &Case, on: Launched) -> LaunchWork {
     LaunchWork {
         reads: parts(on.groups_before),
         writes: numbers(FRAME_NUMBERS as u64),
@@ -100,7 +90,7 @@ pub(super) fn frame(_: &Config<Code>, _: &Case, on: Launched) -> LaunchWork {
 }
 
 /// Few work-groups, each of which takes one block after the other.
-pub(super) fn two_stage(_: &Config<Code>, case: &Case, on: Launched) -> LaunchWork {
+pub(super) fn two_stage(_: &Config, case: &Case, on: Launched) -> LaunchWork {
     let blocks = squares(case, case.block);
     let tree = steps(on.launch.group_size);
     LaunchWork {
@@ -120,11 +110,11 @@ fn finished(launch: LaunchWork, groups: u64) -> LaunchWork {
 }
 
 /// Four pixels at once; in one launch if `ONE_PASS` is 1.
-pub(super) fn one_pass(config: &Config<Code>, case: &Case, on: Launched) -> LaunchWork {
+pub(super) fn one_pass(config: &Config, case: &Case, on: Launched) -> LaunchWork {
     let writes = numbers(squares(case, case.block)) + parts(on.groups);
     let launch = LaunchWork { writes, ..read_once(case, on.launch) };
     let tree = steps(on.launch.group_size);
-    match (config.get("ONE_PASS") == 1, on.has_sub_groups) {
+    match (config.get("ONE_PASS") == 1, has_sub_groups(config, on)) {
         (true, true) => LaunchWork { barriers: None, ..finished(launch, on.groups) },
         (true, false) => LaunchWork { barriers: Some(2 * tree + 1), ..finished(launch, on.groups) },
         (false, true) => LaunchWork { barriers: None, ..launch },
@@ -133,7 +123,7 @@ pub(super) fn one_pass(config: &Config<Code>, case: &Case, on: Launched) -> Laun
 }
 
 /// Strips for CPUs, in one launch.
-pub(super) fn strips(_: &Config<Code>, case: &Case, on: Launched) -> LaunchWork {
+pub(super) fn strips(_: &Config, case: &Case, on: Launched) -> LaunchWork {
     let writes = numbers(squares(case, case.block)) + parts(on.groups);
     finished(LaunchWork { writes, ..read_once(case, on.launch) }, on.groups)
 }

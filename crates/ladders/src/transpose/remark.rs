@@ -69,7 +69,7 @@ pub(super) fn remark(kind: Option<DeviceKind>, run: &CaseRun) -> Option<String> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transpose::{Size, Transpose};
+    use crate::transpose::{Size, TRANSPOSE};
     use ladder::Outcome;
     use ladder::measure::Sample;
     use ladder::rows::Row;
@@ -77,11 +77,11 @@ mod tests {
 
     fn answer(kind: DeviceKind, times: &[(&str, f64)]) -> Option<String> {
         let rows = times.iter().map(|(id, ms)| {
-            let variant = Transpose.variants().iter().find(|variant| variant.id == *id).unwrap();
+            let variant = TRANSPOSE.variants().iter().find(|variant| variant.id == *id).unwrap();
             let sample = Sample { device_ms: Some(*ms), dispatch_ms: None, wall_ms: *ms };
             Row::new(variant.entry(None), Outcome::Ok(Measurement::from_samples(&[sample; 9]).unwrap()))
         });
-        let case = describe_case(&Transpose, &Size { m: 8, n: 8 });
+        let case = describe_case(&TRANSPOSE, &Size { m: 8, n: 8 });
         remark(Some(kind), &CaseRun { rows: rows.collect(), ..CaseRun::new(case) })
     }
 

@@ -1,37 +1,39 @@
 //! Vector addition on threads of this process.
 
 use std::sync::atomic::{Ordering, compiler_fence};
-use std::time::Instant;
 
+use base::error::Result;
 use base::threads::{Threads, share};
-use base::timing::ms_since;
-use ladder::measure::Sample;
-
-/// A variant that runs on the host.
-#[derive(Debug, Clone, Copy)]
-pub struct Host {
-    threads: Threads,
-    /// Adds the first two slices into the third one; all have the same length.
-    add: fn(&[f32], &[f32], &mut [f32]),
-}
+use ladder::arrays::Host;
 
 /// The variant `serial`: adds one number at a time on one thread.
-pub(super) const SERIAL: Host = Host { threads: Threads::One, add: add_one_by_one };
+pub(super) const SERIAL: Host<u32> = Host { threads: Threads::One, run: run_one_by_one };
 /// The variant `threads`: adds one number at a time on all threads.
-pub(super) const THREADS: Host = Host { threads: Threads::All, add: add_one_by_one };
+pub(super) const THREADS: Host<u32> = Host { threads: Threads::All, run: run_one_by_one };
 /// The variant `threads-vectors`: adds in vectors on all threads.
-pub(super) const THREADS_VECTORS: Host = Host { threads: Threads::All, add: add_vectorized };
+pub(super) const THREADS_VECTORS: Host<u32> = Host { threads: Threads::All, run: run_vectorized };
 
-impl Host {
-    /// Adds `a` and `b` into `sum`, all of the same length, and returns the time.
-    pub(super) fn run(self, a: &[f32], b: &[f32], sum: &mut [f32]) -> Sample {
-        let threads = self.threads.count();
-        let begin = Instant::now();
-        let part = sum.len().div_ceil(threads.max(1)).max(1);
-        let parts = sum.chunks_mut(part).zip(a.chunks(part).zip(b.chunks(part)));
-        share(parts, threads, |(sum, (a, b))| (self.add)(a, b, sum));
-        Sample::on_host(ms_since(begin))
-    }
+/// Adds both inputs one number at a time.
+fn run_one_by_one(_: &u32, inputs: &[&[f32]], sum: &mut [f32], threads: usize) -> Result<()> {
+    add_parts(inputs, sum, threads, add_one_by_one)
+}
+
+/// Adds both inputs in vectors.
+fn run_vectorized(_: &u32, inputs: &[&[f32]], sum: &mut [f32], threads: usize) -> Result<()> {
+    add_parts(inputs, sum, threads, add_vectorized)
+}
+
+/// Adds both inputs into `sum`, all of the same length; each thread adds a part.
+fn add_parts(
+    inputs: &[&[f32]],
+    sum: &mut [f32],
+    threads: usize,
+    add: fn(&[f32], &[f32], &mut [f32]),
+) -> Result<()> {
+    let part = sum.len().div_ceil(threads.max(1)).max(1);
+    let parts = sum.chunks_mut(part).zip(inputs[0].chunks(part).zip(inputs[1].chunks(part)));
+    share(parts, threads, |(sum, (a, b))| add(a, b, sum));
+    Ok(())
 }
 
 /// Adds one number at a time. A compiler fence in the loop, which generates no instruction, keeps the compiler from vectorizing

@@ -9,25 +9,29 @@ mod run;
 mod slot;
 
 use std::ops::Range;
+use std::sync::Mutex;
 
 use serde_json::json;
 
+use super::device::{options, work_items};
 use super::types::{Case as Conversion, Rounding, Type};
 use super::values::COUNT_MULTIPLE;
 use crate::counts;
 use base::error::Result;
 use base::threads::{Threads, all_threads};
 use base::verify::Elements;
-use ladder::config::{Config, Param, Tunable};
+use ladder::arrays::{self, Arg, Pass, group};
+use ladder::config::{Config, Param};
 use ladder::measure::Sample;
 use ladder::rows::PeakKernel;
 use ladder::runner::{CaseInfo, Expected, Ladder, LadderInfo, Output, Part};
 use ladder::sizes::Sizes;
 use ladder::variant::Variant;
-use opencl::cl::{self, ClContext};
+use opencl::cl::{self, ClContext, DeviceInfo, DeviceKind};
+use opencl::kernel::Value;
 
-use run::{HostBuffers, Strategy};
-use slot::{DeviceBuffers, Kernels};
+use run::HostBuffers;
+use slot::DeviceBuffers;
 
 /// The conversion of this ladder: `float` to `int`, saturating, so that all results are defined.
 pub(super) const CONVERSION: Conversion =
@@ -47,51 +51,148 @@ const STRETCH_NUMBERS: u64 = 256 * PART_NUMBERS as u64;
 /// The interval of altered results: in cases with faults, one in this many expected results is wrong on purpose.
 const FAULT_INTERVAL: usize = 997;
 
+/// The way in which the host keeps the device busy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strategy {
+    /// Copies data to and from the device, and waits for each call; the host compares.
+    Copied,
+    /// Maps device memory for the host, which compares.
+    Mapped {
+        /// The number of parts of the numbers that are in flight: with two the host generates one while the device works on the
+        /// other.
+        slots: usize,
+        /// The number of kernels that are enqueued before the host waits for the first of them.
+        batch: usize,
+    },
+    /// Maps device memory for the host; the device compares, and a count for each width comes back.
+    Checked {
+        /// True if each thread generates parts of its own.
+        threads: bool,
+    },
+}
+
+/// A kernel file, its kernels and the strategy that uses them.
+type Code = arrays::Code<Launch, Strategy>;
+/// Compiled kernels.
+type Program = arrays::Program<Launch, Strategy>;
+
+/// What a launch depends on: the count of numbers, and the kind of the device with its number of compute units.
+#[derive(Debug, Clone, Copy)]
+pub struct Launch {
+    count: usize,
+    device: (DeviceKind, u32),
+}
+
+impl Launch {
+    /// Returns the number of work-groups whose work-items convert `each` numbers at once: no more than have something to do, since
+    /// each work-item adds to the counts.
+    fn groups(self, config: &Config<Code>, each: usize) -> [usize; 2] {
+        let (kind, units) = self.device;
+        let items = work_items(kind, units, self.count).min(self.count.div_ceil(each).max(1));
+        [items.div_ceil(config.get("GROUP").max(1) as usize), 1]
+    }
+}
+
+/// The numbers.
+const IN: Arg<Launch, Strategy> = Arg::Memory(0, &["float*"]);
+/// The expected results.
+const WANTED: Arg<Launch, Strategy> = Arg::Memory(1, &["int*"]);
+/// The counts of right results, one for each width.
+const RIGHT: Arg<Launch, Strategy> = Arg::Memory(2, &["uint*"]);
+/// The count of numbers.
+const COUNT: Arg<Launch, Strategy> = Arg::Value(&["uint"], |launch| Value::Uint(launch.count as u32));
+
+/// Returns the launch of a kernel with these arguments.
+const fn pass(kernel: &'static str, args: &'static [Arg<Launch, Strategy>]) -> Pass<Launch, Strategy> {
+    Pass { kernel, args, local: group, groups: |config, launch| launch.groups(config, 1), work: None }
+}
+
+/// Returns the results of the width with the index `WIDTH`.
+const fn out<const WIDTH: usize>() -> Arg<Launch, Strategy> {
+    Arg::Memory(3 + WIDTH, &["int*"])
+}
+
+/// Returns the launch of a kernel that converts with the width with the index `WIDTH`.
+const fn convert<const WIDTH: usize>(kernel: &'static str) -> Pass<Launch, Strategy> {
+    pass(kernel, const { &[IN, out::<WIDTH>(), COUNT] })
+}
+
+/// Returns the launch of the kernel that compares the results of the width with the index `WIDTH`.
+const fn compare<const WIDTH: usize>() -> Pass<Launch, Strategy> {
+    let args = const {
+        &[out::<WIDTH>(), WANTED, RIGHT, COUNT, Arg::Value(&["uint"], |_| Value::Uint(WIDTH as u32))]
+    };
+    pass("compare", args)
+}
+
+/// Returns the launch of a kernel that converts and compares.
+const fn check(kernel: &'static str) -> Pass<Launch, Strategy> {
+    pass(kernel, &[IN, WANTED, RIGHT, COUNT])
+}
+
+/// The launches that convert, one for each of the [`WIDTHS`].
+const CONVERT: &[Pass<Launch, Strategy>] = &[
+    convert::<0>("convert1"),
+    convert::<1>("convert2"),
+    convert::<2>("convert3"),
+    convert::<3>("convert4"),
+    convert::<4>("convert8"),
+    convert::<5>("convert16"),
+];
+/// The launches that convert, each followed by the one that compares.
+const CONVERT_AND_COMPARE: &[Pass<Launch, Strategy>] = &[
+    convert::<0>("convert1"),
+    compare::<0>(),
+    convert::<1>("convert2"),
+    compare::<1>(),
+    convert::<2>("convert3"),
+    compare::<2>(),
+    convert::<3>("convert4"),
+    compare::<3>(),
+    convert::<4>("convert8"),
+    compare::<4>(),
+    convert::<5>("convert16"),
+    compare::<5>(),
+];
+/// The launches that convert and compare, one for each of the [`WIDTHS`].
+const CHECK: &[Pass<Launch, Strategy>] =
+    &[check("check1"), check("check2"), check("check3"), check("check4"), check("check8"), check("check16")];
+/// The launch that converts in all widths and compares.
+const CHECK_ALL: &[Pass<Launch, Strategy>] =
+    &[Pass { groups: |config, launch| launch.groups(config, 16), ..check("check_all") }];
+
 /// The kernel file with a kernel for each vector width, and one that compares results.
 const WIDTHS_FILE: &str = "conversions/02_widths.cl";
 /// The kernel file with kernels that convert and compare.
 const CHECKED_FILE: &str = "conversions/03_checked.cl";
 
-/// A variant's kernel file and strategy.
-#[derive(Debug)]
-pub struct Code {
-    file: &'static str,
-    strategy: Strategy,
-}
-
 /// The size of the work-groups.
 const GROUP: Param = Param { name: "GROUP", cpu: 1, gpu: 256, values: &[64, 128, 256, 512] };
 
-impl Tunable for Code {
-    fn file(&self) -> &'static str {
-        self.file
-    }
-
-    fn params(&self) -> &'static [Param] {
-        &[GROUP]
-    }
-
-    fn group_sizes(&self, config: &Config<Self>) -> Vec<usize> {
-        vec![config.get("GROUP") as usize]
-    }
+/// Returns the description of a kernel file with these launches.
+const fn code(file: &'static str, passes: &'static [Pass<Launch, Strategy>], strategy: Strategy) -> Code {
+    let options = |device: &DeviceInfo| {
+        format!("{} -DMODE={}", options(device, CONVERSION.from, CONVERSION.to), CONVERSION.mode())
+    };
+    Code { options, ..Code::with(file, passes, &[GROUP], strategy) }
 }
 
 /// The kernels of the variant `blocking`.
-static BLOCKING: Code = Code { file: WIDTHS_FILE, strategy: Strategy::Blocking };
+static BLOCKING: Code = code(WIDTHS_FILE, CONVERT, Strategy::Copied);
 /// The kernels of the variant `mapped`.
-static MAPPED: Code = Code { file: WIDTHS_FILE, strategy: Strategy::Mapped };
+static MAPPED: Code = code(WIDTHS_FILE, CONVERT, Strategy::Mapped { slots: 1, batch: 1 });
 /// The kernels of the variant `non-blocking`.
-static NON_BLOCKING: Code = Code { file: WIDTHS_FILE, strategy: Strategy::NonBlocking };
+static NON_BLOCKING: Code = code(WIDTHS_FILE, CONVERT, Strategy::Mapped { slots: 1, batch: WIDTHS.len() });
 /// The kernels of the variant `double-buffered`.
-static DOUBLE_BUFFERED: Code = Code { file: WIDTHS_FILE, strategy: Strategy::DoubleBuffered };
+static DOUBLE_BUFFERED: Code = code(WIDTHS_FILE, CONVERT, Strategy::Mapped { slots: 2, batch: WIDTHS.len() });
 /// The kernels of the variant `verified-on-device`.
-static VERIFIED: Code = Code { file: WIDTHS_FILE, strategy: Strategy::Verified };
+static VERIFIED: Code = code(WIDTHS_FILE, CONVERT_AND_COMPARE, Strategy::Checked { threads: false });
 /// The kernels of the variant `fused`.
-static FUSED: Code = Code { file: CHECKED_FILE, strategy: Strategy::Fused };
+static FUSED: Code = code(CHECKED_FILE, CHECK, Strategy::Checked { threads: false });
 /// The kernels of the variant `all-widths`.
-static ALL_WIDTHS: Code = Code { file: CHECKED_FILE, strategy: Strategy::AllWidths { threads: false } };
+static ALL_WIDTHS: Code = code(CHECKED_FILE, CHECK_ALL, Strategy::Checked { threads: false });
 /// The kernels of the variant `threads`.
-static THREADS: Code = Code { file: CHECKED_FILE, strategy: Strategy::AllWidths { threads: true } };
+static THREADS: Code = code(CHECKED_FILE, CHECK_ALL, Strategy::Checked { threads: true });
 
 /// The variants of the ladder of host strategies, in the order of the tables.
 static VARIANTS: [Variant<Code, Host>; 12] = [
@@ -173,8 +274,8 @@ pub struct HostStrategies;
 pub enum Built {
     /// A variant without a device, and its number of threads.
     Host(Host, usize),
-    /// Compiled kernels, and the strategy that uses them.
-    Kernels(Kernels, Strategy),
+    /// Compiled kernels, which one thread at a time may use, and the device's kind with its number of compute units.
+    Kernels(Box<Mutex<Program>>, (DeviceKind, u32)),
 }
 
 /// The work of a variant without a device.
@@ -266,15 +367,19 @@ impl Ladder for HostStrategies {
     type Built = Built;
     type Buffers = Buffers;
 
-    const INFO: LadderInfo = LadderInfo {
-        name: "conversions",
-        peaks: &[PeakKernel { name: "reference alone, on all cores", note: None, computes: false }],
-        peak_file: WIDTHS_FILE,
-        inputs: &["right", "some wanted wrong"],
-        options: &["count"],
-        sizes: &["65536", "1048576", "16777216"],
-        ..LadderInfo::DEFAULT
-    };
+    fn info(&self) -> &LadderInfo {
+        &const {
+            LadderInfo {
+                name: "conversions",
+                peaks: &[PeakKernel { name: "reference alone, on all cores", note: None, computes: false }],
+                peak_file: WIDTHS_FILE,
+                inputs: &["right", "some wanted wrong"],
+                options: &["count"],
+                sizes: &["65536", "1048576", "16777216"],
+                ..LadderInfo::DEFAULT
+            }
+        }
+    }
 
     fn cases(&self, sizes: &Sizes) -> std::result::Result<Vec<u64>, String> {
         counts::requested_counts(sizes, "conversions", MAX_COUNT)
@@ -318,10 +423,8 @@ impl Ladder for HostStrategies {
             Part::Host(host) => Ok(host.built()),
             Part::Peak(..) => Ok(Host::Reference(Threads::All).built()),
             Part::Kernels(cl, config) => {
-                let Code { file, strategy } = *config.code();
-                let names = strategy.kernels();
-                let kernels = Kernels::compile(cl, file, names, config.get("GROUP") as usize)?;
-                Ok(Built::Kernels(kernels, strategy))
+                let device = (cl.device.info.kind, cl.device.info.units);
+                Ok(Built::Kernels(Box::new(Mutex::new(Program::compile(cl, config)?)), device))
             }
         }
     }
@@ -334,7 +437,7 @@ impl Ladder for HostStrategies {
     }
 
     fn load(&self, buffers: &mut Buffers, input: &str) -> Result<Expected> {
-        buffers.faults = input != Self::INFO.inputs[0];
+        buffers.faults = input != self.info().inputs[0];
         let right = count_right(&(0..buffers.count), buffers.faults);
         let bytes = WIDTHS.iter().flat_map(|_| right.to_le_bytes()).collect();
         Ok(Expected::new(bytes, Counts))
@@ -351,10 +454,9 @@ impl Ladder for HostStrategies {
     }
 
     fn run(&self, built: &Built, buffers: &mut Buffers) -> Result<Sample> {
-        let Buffers { count, faults, output, guard, host, device } = buffers;
-        let (right, sample) = run::run(built, *count, *faults, host, device.as_mut())?;
+        let (right, sample) = run::run(built, buffers)?;
         let bytes = right.iter().flat_map(|right| right.to_le_bytes());
-        output.iter_mut().skip(*guard).zip(bytes).for_each(|(to, from)| *to = from);
+        buffers.output.iter_mut().skip(buffers.guard).zip(bytes).for_each(|(to, from)| *to = from);
         Ok(sample)
     }
 }

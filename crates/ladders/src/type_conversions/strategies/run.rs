@@ -1,64 +1,23 @@
-//! Runs the host strategies, that is the ways in which the host keeps the device busy. The functions `run…` return how many
-//! results of each vector width are right.
+//! Runs the host strategies, that is the ways in which the host keeps the device busy. The functions return how many results of each
+//! vector width are right.
 
 use std::ops::Range;
 use std::sync::atomic::{Ordering, compiler_fence};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use super::slot::{ALL_WIDTHS, DeviceBuffers, Kernels, Mapping, Slot, trace};
+use super::slot::{DeviceBuffers, Mapping, Slot, trace};
 use super::{
-    Built, CONVERSION, FAULT_INTERVAL, Host, PART_NUMBERS, THREAD_PART_NUMBERS, WIDTHS, parts, stretches,
+    Buffers, Built, CONVERSION, FAULT_INTERVAL, Host, PART_NUMBERS, Program, Strategy, THREAD_PART_NUMBERS,
+    WIDTHS, parts, stretches,
 };
 use crate::type_conversions::bulk::convert_all;
 use base::error::{Error, Result};
 use base::threads::{all_threads, share};
 use base::timing::ms_since;
 use ladder::measure::Sample;
-use opencl::cl::{self, Buffer};
+use opencl::cl::{self, DeviceKind};
 use opencl::watch;
-
-/// The way in which the host keeps the device busy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Strategy {
-    /// Copies data to and from the device, and waits for each call.
-    Blocking,
-    /// Maps device memory for the host, and waits for each call.
-    Mapped,
-    /// Maps device memory for the host, and waits only for the data that it needs.
-    NonBlocking,
-    /// Like `NonBlocking`, and the host generates the next part while the device works.
-    DoubleBuffered,
-    /// Like `DoubleBuffered`, and a second kernel compares the results on the device.
-    Verified,
-    /// Like `DoubleBuffered`, and the kernel that converts also compares the results.
-    Fused,
-    /// Like `Fused`, with one kernel for all vector widths.
-    AllWidths {
-        /// True if each thread generates parts of its own.
-        threads: bool,
-    },
-}
-
-/// Names of the kernels that convert, one for each of the [`WIDTHS`].
-const CONVERT_KERNELS: [&str; 6] = ["convert1", "convert2", "convert3", "convert4", "convert8", "convert16"];
-/// Names of the kernels that convert and compare the results, one for each of the [`WIDTHS`].
-const CHECK_KERNELS: [&str; 6] = ["check1", "check2", "check3", "check4", "check8", "check16"];
-
-impl Strategy {
-    /// Returns the names of the kernels that the strategy runs.
-    pub(super) fn kernels(self) -> &'static [&'static str] {
-        /// Names of the kernels that convert, and of the kernel that compares.
-        const KERNEL_NAMES: [&str; 7] =
-            ["convert1", "convert2", "convert3", "convert4", "convert8", "convert16", "compare"];
-        match self {
-            Strategy::Verified => &KERNEL_NAMES,
-            Strategy::Fused => &CHECK_KERNELS,
-            Strategy::AllWidths { .. } => ALL_WIDTHS,
-            _ => &CONVERT_KERNELS,
-        }
-    }
-}
 
 /// The host's memory for numbers and results. It is kept from run to run, since the first access to new memory costs as much as
 /// filling it.
@@ -77,7 +36,7 @@ fn grown_slice(memory: &mut Vec<u8>, len: usize) -> &mut [u8] {
 
 /// Generates numbers and their expected results.
 #[derive(Debug, Clone, Copy)]
-struct InputGenerator {
+pub(super) struct InputGenerator {
     faults: bool,
 }
 
@@ -137,34 +96,27 @@ fn count_equal_bytewise(got: &[u8], wanted: &[u8]) -> u32 {
     right
 }
 
-/// Runs a variant once on `count` numbers; `faults` is true if some expected results are altered. Returns the count of right
-/// results for each width, and the times.
-pub(super) fn run(
-    built: &Built,
-    count: u64,
-    faults: bool,
-    host: &mut HostBuffers,
-    mut device: Option<&mut DeviceBuffers>,
-) -> Result<([u64; 6], Sample)> {
-    let (began, generator) = (Instant::now(), InputGenerator { faults });
+/// Runs a variant once on the numbers of a case. Returns the count of right results for each width, and the times.
+pub(super) fn run(built: &Built, buffers: &mut Buffers) -> Result<([u64; 6], Sample)> {
+    let Buffers { count, faults, host, device, .. } = buffers;
+    let (began, generator) = (Instant::now(), InputGenerator { faults: *faults });
     let (mut all, mut compared_ms) = ([0; 6], None);
-    for numbers in stretches(count) {
-        let numbers = &numbers;
-        let right = match (built, device.as_deref_mut()) {
+    for numbers in stretches(*count) {
+        let right = match (built, device.as_mut()) {
             (Built::Host(work, threads), _) => {
                 // The watchdog for drivers does not apply here.
                 let _no_driver = watch::on_host();
                 match work {
-                    Host::Reference(_) => run_reference(numbers, generator, *threads, host),
+                    Host::Reference(_) => run_reference(&numbers, generator, *threads, host),
                     Host::Compare { vectors } => {
-                        let (right, ms) = run_comparison(numbers, generator, *vectors, host);
+                        let (right, ms) = run_comparison(&numbers, generator, *vectors, host);
                         *compared_ms.get_or_insert(0.0) += ms;
                         right
                     }
                 }
             }
-            (Built::Kernels(kernels, strategy), Some(device)) => {
-                run_on_device(device, kernels, *strategy, numbers, generator, host)?
+            (Built::Kernels(program, kind), Some(device)) => {
+                DeviceRun { program, device: *kind, numbers, generator }.run(device, host)?
             }
             (Built::Kernels(..), None) => {
                 let why = "The device has not enough memory for them.";
@@ -177,28 +129,6 @@ pub(super) fn run(
     }
     let wall_ms = compared_ms.unwrap_or_else(|| ms_since(began));
     Ok((all, Sample::on_host(wall_ms)))
-}
-
-/// Runs a variant's kernels on a range of numbers; returns the count of right results for each width.
-fn run_on_device(
-    device: &mut DeviceBuffers,
-    kernels: &Kernels,
-    strategy: Strategy,
-    numbers: &Range<u64>,
-    generator: InputGenerator,
-    host: &mut HostBuffers,
-) -> Result<[u32; 6]> {
-    let wanted = &mut host.wanted;
-    match strategy {
-        Strategy::Blocking => run_blocking(kernels, numbers, generator, &device.slots[0], host),
-        Strategy::Mapped => run_mapped(kernels, numbers, generator, &device.slots[0], &mut wanted[0]),
-        Strategy::NonBlocking => {
-            run_pipelined(kernels, numbers, generator, &device.slots[..1], &mut wanted[..1])
-        }
-        Strategy::DoubleBuffered => run_pipelined(kernels, numbers, generator, &device.slots, wanted),
-        Strategy::AllWidths { threads: true } => run_on_threads(kernels, numbers, generator, device),
-        _ => run_checked_on_device(kernels, strategy, numbers, generator, device),
-    }
 }
 
 /// Generates numbers and expected results without a device; the counts are those that a correct device would give.
@@ -251,58 +181,156 @@ fn run_comparison(
     (right, ms)
 }
 
-/// Runs [`Strategy::Blocking`] on a range of numbers; returns the count of right results for each width.
-fn run_blocking(
-    kernels: &Kernels,
-    numbers: &Range<u64>,
-    generator: InputGenerator,
-    slot: &Slot,
-    host: &mut HostBuffers,
-) -> Result<[u32; 6]> {
-    let HostBuffers { input, wanted: [wanted, _], got } = host;
-    let mut right = [0; 6];
-    for (first, numbers) in parts(numbers, PART_NUMBERS) {
-        let [input, wanted, got] = [&mut *input, wanted, got].map(|memory| grown_slice(memory, 4 * numbers));
-        generator.generate(first, input, wanted);
-        for ((name, output), right) in CONVERT_KERNELS.iter().zip(&slot.outputs).zip(&mut right) {
-            slot.write(&slot.input, input)?;
-            let enqueued = Instant::now();
-            let event = slot.run(kernels, name, &[&slot.input, output], &[numbers as u32])?;
-            let until = Instant::now();
-            slot.finish()?;
-            slot.trace_device(event.as_slice(), (enqueued, until));
-            slot.read(output, got)?;
-            *right += count_equal(got, wanted);
-        }
-    }
-    Ok(right)
+/// A run of a variant's kernels on a range of numbers.
+pub(super) struct DeviceRun<'a> {
+    pub program: &'a Mutex<Program>,
+    /// The kind of the device, and its number of compute units.
+    pub device: (DeviceKind, u32),
+    pub numbers: Range<u64>,
+    pub generator: InputGenerator,
 }
 
-/// Runs [`Strategy::Mapped`] on a range of numbers; returns the count of right results for each width.
-fn run_mapped(
-    kernels: &Kernels,
-    numbers: &Range<u64>,
-    generator: InputGenerator,
-    slot: &Slot,
-    wanted: &mut Vec<u8>,
-) -> Result<[u32; 6]> {
-    let mut right = [0; 6];
-    for (first, numbers) in parts(numbers, PART_NUMBERS) {
-        let wanted = grown_slice(wanted, 4 * numbers);
-        generate(generator, first, slot, wanted)?;
-        for ((name, output), right) in CONVERT_KERNELS.iter().zip(&slot.outputs).zip(&mut right) {
-            let enqueued = Instant::now();
-            let event = slot.run(kernels, name, &[&slot.input, output], &[numbers as u32])?;
-            let until = Instant::now();
-            slot.finish()?;
-            slot.trace_device(event.as_slice(), (enqueued, until));
-            let mut got = slot.map_for_reading(output, 4 * numbers)?;
-            got.wait()?;
-            *right += count_equal(got.bytes(), wanted);
-            slot.unmap(output, &got)?;
+/// A part of the numbers that the device works on: the mappings of its results with their width, the events of its kernels, and when
+/// they were enqueued.
+struct PendingPart {
+    got: Vec<(usize, Mapping)>,
+    events: Vec<cl::Event>,
+    enqueued: (Instant, Instant),
+}
+
+impl DeviceRun<'_> {
+    /// Runs the kernels as their strategy says.
+    fn run(&self, device: &mut DeviceBuffers, host: &mut HostBuffers) -> Result<[u32; 6]> {
+        let code = self.program.lock().unwrap_or_else(PoisonError::into_inner).config.code();
+        match code.extra {
+            Strategy::Copied => self.run_copied(device, host),
+            Strategy::Mapped { slots, batch } => self.run_mapped((slots, batch), device, &mut host.wanted),
+            Strategy::Checked { threads: true } => self.run_on_threads(device),
+            Strategy::Checked { threads: false } => self.run_checked(device, code.passes.len()),
         }
     }
-    Ok(right)
+
+    /// Runs [`Strategy::Copied`].
+    fn run_copied(&self, device: &DeviceBuffers, host: &mut HostBuffers) -> Result<[u32; 6]> {
+        let HostBuffers { input, wanted: [wanted, _], got } = host;
+        let (slot, mut right) = (&device.slots[0], [0; 6]);
+        for (first, numbers) in parts(&self.numbers, PART_NUMBERS) {
+            let [input, wanted, got] =
+                [&mut *input, wanted, got].map(|memory| grown_slice(memory, 4 * numbers));
+            self.generator.generate(first, input, wanted);
+            for (at, (output, right)) in slot.outputs.iter().zip(&mut right).enumerate() {
+                slot.write(&slot.input, input)?;
+                let enqueued = Instant::now();
+                let events = slot.run(self, at..=at, &device.right, numbers)?;
+                let until = Instant::now();
+                slot.finish()?;
+                slot.trace_device(&events, (enqueued, until));
+                slot.read(output, got)?;
+                *right += count_equal(got, wanted);
+            }
+        }
+        Ok(right)
+    }
+
+    /// Runs [`Strategy::Mapped`]. With one slot the host generates a part when the preceding part is done; with two slots, while the
+    /// device works on the preceding part.
+    fn run_mapped(
+        &self,
+        (slots, batch): (usize, usize),
+        device: &DeviceBuffers,
+        wanted: &mut [Vec<u8>],
+    ) -> Result<[u32; 6]> {
+        let mut right = [0; 6];
+        let mut done = |slot: &Slot, started: PendingPart, wanted: &[u8]| -> Result<()> {
+            for (width, mut got) in started.got {
+                got.wait()?;
+                let got_bytes = got.bytes();
+                right[width] += count_equal(got_bytes, &wanted[..got_bytes.len()]);
+                slot.unmap(&slot.outputs[width], &got)?;
+            }
+            slot.trace_device(&started.events, started.enqueued);
+            Ok(())
+        };
+        let mut pending: Option<(usize, PendingPart)> = None;
+        for (index, (first, numbers)) in parts(&self.numbers, PART_NUMBERS).enumerate() {
+            let at = index % slots;
+            let slot = &device.slots[at];
+            generate(self.generator, first, slot, grown_slice(&mut wanted[at], 4 * numbers))?;
+            for left in (0..WIDTHS.len()).step_by(batch) {
+                let began = Instant::now();
+                let (mut got, mut events) = (Vec::new(), Vec::new());
+                for width in left..left + batch {
+                    events.extend(slot.run(self, width..=width, &device.right, numbers)?);
+                    got.push((width, slot.map_for_reading(&slot.outputs[width], 4 * numbers)?));
+                }
+                slot.flush()?;
+                let started = PendingPart { got, events, enqueued: (began, Instant::now()) };
+                if slots == 1 {
+                    done(slot, started, &wanted[at])?;
+                } else if let Some((before, started)) = pending.replace((at, started)) {
+                    done(&device.slots[before], started, &wanted[before])?;
+                }
+            }
+        }
+        if let Some((at, started)) = pending {
+            done(&device.slots[at], started, &wanted[at])?;
+        }
+        Ok(right)
+    }
+
+    /// Runs the variant in which each thread generates parts of its own and enqueues their kernels, without waiting for another
+    /// thread.
+    fn run_on_threads(&self, device: &mut DeviceBuffers) -> Result<[u32; 6]> {
+        device.clear()?;
+        let left = Mutex::new(parts(&self.numbers, THREAD_PART_NUMBERS));
+        let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let done = Mutex::new((Vec::new(), Ok(())));
+        let right = device.right.clone();
+        share(device.thread_slots.chunks_mut(2), all_threads(), |slots| {
+            let mut traces = Vec::new();
+            let mut work = || {
+                for at in (0..slots.len()).cycle() {
+                    let (slot, Some((first, numbers))) = (&slots[at], next()) else { break };
+                    generate_both(self.generator, first, slot, numbers)?;
+                    let enqueued = Instant::now();
+                    let events = slot.run(self, 0..1, &right, numbers)?;
+                    slot.flush()?;
+                    traces.push((events, (enqueued, Instant::now())));
+                }
+                Ok(())
+            };
+            let worked = work();
+            let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+            done.0.append(&mut traces);
+            done.1 = std::mem::replace(&mut done.1, Ok(())).and(worked);
+        });
+        let (traces, worked) = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let right = device.read_counts()?;
+        worked?;
+        for (events, enqueued) in traces {
+            device.slots[0].trace_device(&events, enqueued);
+        }
+        Ok(right)
+    }
+
+    /// Runs the `kernels` kernels that compare on the device: expected results are uploaded, and a count for each width is read back.
+    fn run_checked(&self, device: &DeviceBuffers, kernels: usize) -> Result<[u32; 6]> {
+        device.clear()?;
+        let mut traces = Vec::new();
+        for (index, (first, numbers)) in parts(&self.numbers, PART_NUMBERS).enumerate() {
+            let slot = &device.slots[index % 2];
+            generate_both(self.generator, first, slot, numbers)?;
+            let enqueued = Instant::now();
+            let events = slot.run(self, 0..kernels, &device.right, numbers)?;
+            slot.flush()?;
+            traces.push((events, (enqueued, Instant::now())));
+        }
+        let right = device.read_counts()?;
+        for (events, enqueued) in traces {
+            device.slots[0].trace_device(&events, enqueued);
+        }
+        Ok(right)
+    }
 }
 
 /// Generates numbers in mapped device memory, and their expected results on the host.
@@ -313,60 +341,6 @@ fn generate(generator: InputGenerator, first: u64, slot: &Slot, wanted: &mut [u8
     slot.unmap(&slot.input, &input)
 }
 
-/// A part of the numbers that the device works on: the mappings of its results, the events of its kernels, and when they were
-/// enqueued.
-struct PendingPart {
-    got: Vec<Mapping>,
-    events: Vec<cl::Event>,
-    enqueued: (Instant, Instant),
-}
-
-/// Runs the strategies that wait only for the data that they need. With one slot the host generates a part when the preceding
-/// part is done; with two slots, while the device works on the preceding part.
-fn run_pipelined(
-    kernels: &Kernels,
-    numbers: &Range<u64>,
-    generator: InputGenerator,
-    slots: &[Slot],
-    wanted: &mut [Vec<u8>],
-) -> Result<[u32; 6]> {
-    let mut right = [0; 6];
-    let mut pending: Option<(usize, PendingPart)> = None;
-    let mut done = |at: usize, started: PendingPart, wanted: &[u8]| -> Result<()> {
-        let slot = &slots[at];
-        for ((mut got, output), right) in started.got.into_iter().zip(&slot.outputs).zip(&mut right) {
-            got.wait()?;
-            let got_bytes = got.bytes();
-            *right += count_equal(got_bytes, &wanted[..got_bytes.len()]);
-            slot.unmap(output, &got)?;
-        }
-        slot.trace_device(&started.events, started.enqueued);
-        Ok(())
-    };
-    for (index, (first, numbers)) in parts(numbers, PART_NUMBERS).enumerate() {
-        let at = index % slots.len();
-        let slot = &slots[at];
-        generate(generator, first, slot, grown_slice(&mut wanted[at], 4 * numbers))?;
-        let began = Instant::now();
-        let mut started = PendingPart { got: Vec::new(), events: Vec::new(), enqueued: (began, began) };
-        for (name, output) in CONVERT_KERNELS.iter().zip(&slot.outputs) {
-            started.events.extend(slot.run(kernels, name, &[&slot.input, output], &[numbers as u32])?);
-            started.got.push(slot.map_for_reading(output, 4 * numbers)?);
-        }
-        slot.flush()?;
-        started.enqueued.1 = Instant::now();
-        if slots.len() == 1 {
-            done(at, started, &wanted[at])?;
-        } else if let Some((before, started)) = pending.replace((at, started)) {
-            done(before, started, &wanted[before])?;
-        }
-    }
-    if let Some((at, started)) = pending {
-        done(at, started, &wanted[at])?;
-    }
-    Ok(right)
-}
-
 /// Generates numbers and expected results in mapped device memory. The mapping waits only for kernels that still read this
 /// slot.
 fn generate_both(generator: InputGenerator, first: u64, slot: &Slot, numbers: usize) -> Result<()> {
@@ -374,95 +348,4 @@ fn generate_both(generator: InputGenerator, first: u64, slot: &Slot, numbers: us
     wanted.wait()?;
     generate(generator, first, slot, wanted.bytes())?;
     slot.unmap(&slot.wanted, &wanted)
-}
-
-/// Enqueues the kernel that converts the first `number` numbers of a slot and compares the results in all widths. The kernel
-/// adds its counts of right results to `right`. Returns `None` if the kernel does not exist.
-fn check_all(kernels: &Kernels, slot: &Slot, right: &Buffer, number: u32) -> Result<Option<cl::Event>> {
-    slot.run(kernels, ALL_WIDTHS[0], &[&slot.input, &slot.wanted, right], &[number])
-}
-
-/// Runs the variant in which each thread generates parts of its own and enqueues their kernels, without waiting for another
-/// thread.
-fn run_on_threads(
-    kernels: &Kernels,
-    numbers: &Range<u64>,
-    generator: InputGenerator,
-    device: &mut DeviceBuffers,
-) -> Result<[u32; 6]> {
-    device.clear()?;
-    let left = Mutex::new(parts(numbers, THREAD_PART_NUMBERS));
-    let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
-    let done = Mutex::new((Vec::new(), Ok(())));
-    let right = device.right_counts().clone();
-    share(device.thread_slots.chunks_mut(2), all_threads(), |slots| {
-        let mut traces = Vec::new();
-        let mut work = || {
-            for at in (0..slots.len()).cycle() {
-                let (slot, Some((first, numbers))) = (&slots[at], next()) else { break };
-                generate_both(generator, first, slot, numbers)?;
-                let enqueued = Instant::now();
-                let event = check_all(kernels, slot, &right, numbers as u32)?;
-                slot.flush()?;
-                traces.push((event, (enqueued, Instant::now())));
-            }
-            Ok(())
-        };
-        let worked = work();
-        let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
-        done.0.append(&mut traces);
-        done.1 = std::mem::replace(&mut done.1, Ok(())).and(worked);
-    });
-    let (traces, worked) = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let right = device.read_counts()?;
-    worked?;
-    for (event, enqueued) in traces {
-        device.slots[0].trace_device(event.as_slice(), enqueued);
-    }
-    Ok(right)
-}
-
-/// Runs the strategies that compare on the device: expected results are uploaded, and a count for each width is read back.
-fn run_checked_on_device(
-    kernels: &Kernels,
-    strategy: Strategy,
-    numbers: &Range<u64>,
-    generator: InputGenerator,
-    device: &DeviceBuffers,
-) -> Result<[u32; 6]> {
-    device.clear()?;
-    let mut traces = Vec::new();
-    for (index, (first, numbers)) in parts(numbers, PART_NUMBERS).enumerate() {
-        let slot = &device.slots[index % 2];
-        let number = numbers as u32;
-        generate_both(generator, first, slot, numbers)?;
-        let enqueued = Instant::now();
-        let mut events = Vec::new();
-        match strategy {
-            Strategy::AllWidths { .. } => {
-                events.extend(check_all(kernels, slot, device.right_counts(), number)?)
-            }
-            Strategy::Fused => {
-                for name in CHECK_KERNELS {
-                    let memory = [&slot.input, &slot.wanted, device.right_counts()];
-                    events.extend(slot.run(kernels, name, &memory, &[number])?);
-                }
-            }
-            _ => {
-                for (at, (name, output)) in (0..).zip(CONVERT_KERNELS.iter().zip(&slot.outputs)) {
-                    events.extend(slot.run(kernels, name, &[&slot.input, output], &[number])?);
-                    let memory = [output, &slot.wanted, device.right_counts()];
-                    events.extend(slot.run(kernels, "compare", &memory, &[number, at])?);
-                }
-            }
-        }
-        slot.flush()?;
-        traces.push((events, (enqueued, Instant::now())));
-    }
-    let right = device.read_counts()?;
-    for (events, enqueued) in traces {
-        device.slots[0].trace_device(&events, enqueued);
-    }
-    debug_assert_eq!(right.len(), WIDTHS.len());
-    Ok(right)
 }

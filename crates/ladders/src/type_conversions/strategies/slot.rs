@@ -1,68 +1,25 @@
-//! The objects on the device that the host strategies use (the ways in which the host keeps the device busy): kernels, and
-//! slots, each with a queue and the memory for one part of the numbers.
+//! The memory on the device that the host strategies use (the ways in which the host keeps the device busy): slots, each with a queue
+//! and the memory for one part of the numbers.
 
 use std::ptr::NonNull;
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
 use std::time::Instant;
 
 use ocl::ffi;
 
-use super::{CONVERSION, THREAD_PART_NUMBERS, WIDTHS};
-use crate::type_conversions::device::{options, work_items};
+use super::run::DeviceRun;
+use super::{Launch, THREAD_PART_NUMBERS, WIDTHS};
 use base::error::Result;
 use base::timing::log::{self, Event};
+use ladder::arrays::Operands;
 use ladder::measure::device_spans;
-use opencl::cl::{self, Buffer, ClContext, DeviceKind, Queue, Status, enqueue_unmap, failed, flush};
-use opencl::kernel::{Kernel, Value, enqueue};
+use opencl::cl::{self, Answer, Buffer, ClContext, Mem, Queue, Status, enqueue_unmap, failed, flush};
 use opencl::memory::allocation_flags;
-use opencl::program;
-
-/// The first sentence of the error if the driver fails during a conversion.
-const CONVERSION_FAILED: &str = "Numbers could not be converted on the device.";
 
 /// Converts a driver's status to an error.
 fn conversion_error(status: Status) -> base::error::Error {
-    failed(CONVERSION_FAILED, &status)
+    failed("Numbers could not be converted on the device.", &status)
 }
-
-/// Compiled kernels by name.
-#[derive(Debug)]
-pub struct Kernels {
-    kernels: Vec<(&'static str, Mutex<Kernel>)>,
-    /// The kind of the device, and its number of compute units.
-    device: (DeviceKind, u32),
-    /// The count of numbers that a work-item converts at once.
-    each: usize,
-    /// The number of work-items in a work-group.
-    group: usize,
-}
-
-impl Kernels {
-    /// Compiles the kernels with these names.
-    pub(super) fn compile(
-        cl: &ClContext,
-        file: &'static str,
-        names: &[&'static str],
-        group: usize,
-    ) -> Result<Self> {
-        let mode = format!(
-            "{} -DMODE={}",
-            options(&cl.device.info, CONVERSION.from, CONVERSION.to),
-            CONVERSION.mode()
-        );
-        let program = program::build(cl, file, &mode)?;
-        let kernel = |name: &&'static str| {
-            let kernel = Kernel::new(&program, name).map_err(conversion_error)?;
-            Ok((*name, Mutex::new(kernel)))
-        };
-        let kernels = names.iter().map(kernel).collect::<Result<_>>()?;
-        let (group, each) = (group.max(1), if names == ALL_WIDTHS { 16 } else { 1 });
-        Ok(Self { kernels, device: (cl.device.info.kind, cl.device.info.units), each, group })
-    }
-}
-
-/// The name of the one kernel that converts in all vector widths and compares the results.
-pub(super) const ALL_WIDTHS: &[&str] = &["check_all"];
 
 /// The device memory of the host strategies: slots for the parts of the numbers that are in flight at the same time, and the
 /// counts of right results.
@@ -73,7 +30,7 @@ pub(super) struct DeviceBuffers {
     /// parts.
     pub(super) thread_slots: Vec<Slot>,
     /// The counts of right results, one for each vector width.
-    right: Buffer,
+    pub(super) right: Buffer,
 }
 
 /// Device memory for one part of the numbers, with a queue of its own, so that its mappings do not wait for other parts.
@@ -124,11 +81,6 @@ impl DeviceBuffers {
         let (words, _) = bytes.as_chunks::<4>();
         Ok(std::array::from_fn(|at| u32::from_le_bytes(words[at])))
     }
-
-    /// Returns the buffer with the counts of right results.
-    pub(super) fn right_counts(&self) -> &Buffer {
-        &self.right
-    }
 }
 
 impl Slot {
@@ -142,34 +94,22 @@ impl Slot {
         trace("read", || from.read(&self.queue, bytes).map_err(conversion_error))
     }
 
-    /// Enqueues the kernel `name`. Its arguments are `memory` and then `numbers`, the first of which is the count of numbers to
-    /// convert. Returns `None` if there is no such kernel.
+    /// Enqueues those of the kernels of a run whose indices are in `kernels`, for the first `count` numbers of the slot. Kernels that
+    /// compare add their counts of right results to `right`.
     pub(super) fn run(
         &self,
-        kernels: &Kernels,
-        name: &str,
-        memory: &[&Buffer],
-        numbers: &[u32],
-    ) -> Result<Option<cl::Event>> {
-        let Some((_, kernel)) = kernels.kernels.iter().find(|(of, _)| *of == name) else { return Ok(None) };
-        let kernel = kernel.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut index = 0;
-        for buffer in memory {
-            kernel.set(index, buffer.mem()).map_err(conversion_error)?;
-            index += 1;
-        }
-        for number in numbers {
-            kernel.set(index, Value::Uint(*number)).map_err(conversion_error)?;
-            index += 1;
-        }
-        // No more work-items than have something to do, since each adds to the counts.
-        let count = numbers.first().map_or(1, |count| *count as usize);
-        let useful = count.div_ceil(kernels.each).max(1);
-        let (kind, units) = kernels.device;
-        let items = work_items(kind, units, count).min(useful).next_multiple_of(kernels.group);
-        let (items, group) = ([items, 1, 1], [kernels.group, 1, 1]);
-        // SAFETY: the arguments are set, and the kernels look at the count.
-        Ok(Some(unsafe { enqueue(&self.queue, &kernel, 1, items, group) }.map_err(conversion_error)?))
+        run: &DeviceRun,
+        kernels: impl Iterator<Item = usize>,
+        right: &Buffer,
+        count: usize,
+    ) -> Result<Vec<cl::Event>> {
+        let program = run.program.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = [&self.input, &self.wanted, right];
+        let memory: Vec<&Mem> = own.into_iter().chain(&self.outputs).map(Buffer::mem).collect();
+        let on = Operands { memory: &memory, scratch: &[] };
+        let launch = Launch { count, device: run.device };
+        let one = |at| program.bind(at, (on, 0), &launch)?.enqueue(&self.queue, &[]);
+        kernels.map(one).collect::<Answer<_>>().map_err(conversion_error)
     }
 
     /// Records in the trace when the device ran these commands of the slot's queue. `enqueued` has the times before and after
