@@ -4,21 +4,24 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
+use std::time::Instant;
 
 use bytemuck::cast_slice;
 
 use super::case::Case;
 use super::codes::Transfer;
 use super::data::{PARTICLE_SHAPE, POSE_SHAPE, floats, rest_positions};
-use super::host::{self, Motion, POSE_FLOATS};
+use super::host::{self, Character, Motion, POSE_FLOATS, VERTEX_FLOATS};
 use super::kernels::{Program, StepRun};
 use super::layout::{Layout, Shape};
-use super::model::{BodyVertex, Figure, PARTICLES, Walk, army};
-use super::reference::CharacterInputs;
+use super::model::{BodyVertex, Figure, PARTICLES, SHIRT_VERTICES, Walk, army};
+use super::reference::expected;
 use super::steps::StepId;
 use super::transfers::{DeviceArrays, HostCopies};
 use base::error::{Error, Result};
 use base::random::mix;
+use base::threads::share;
+use base::timing::ms_since;
 use base::verify;
 use ladder::arrays::{self, Operands};
 use ladder::measure::{Sample, sample};
@@ -27,10 +30,6 @@ use opencl::guarded::GuardedArray;
 
 /// Names of the kinds of input; the first one is timed.
 pub(super) const INPUT_NAMES: &[&str] = &["walking", "dragged", "tangled"];
-
-/// The input arrays of a crowd of characters on the host: pose, positions, previous positions, skinned vertices.
-#[derive(Debug, Default)]
-struct Inputs([Vec<f32>; 4]);
 
 /// Layout of a variant's arrays on the device, and the way in which they are transferred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,14 +50,16 @@ impl Arrangement {
 pub struct Buffers {
     pub(super) case: Case,
     pub(super) figure: Arc<Figure>,
-    pub(super) all: Vec<BodyVertex>,
-    pub(super) motion: Motion,
+    /// The vertices that are skinned: those of the body, then the drivers.
+    all: Vec<BodyVertex>,
+    motion: Motion,
     cl: Option<ClContext>,
     /// The number of floats in each guard of the output.
-    pub(super) guard: usize,
-    inputs: Inputs,
+    guard: usize,
+    /// The input arrays on the host: pose, positions, previous positions, skinned vertices.
+    inputs: [Vec<f32>; 4],
     /// The output on the host with its guards.
-    pub(super) output: Vec<f32>,
+    output: Vec<f32>,
     device: BTreeMap<Arrangement, DeviceArrays>,
 }
 
@@ -75,7 +76,7 @@ impl Buffers {
         let guard = guard / 4;
         let output = vec![0.0; case.army as usize * case.output(&figure).numbers_per_character() + 2 * guard];
         let motion = Motion { carry: 0.97, fall: -0.0027, at: [0.0, 1.1, 0.1, 0.0], pull: [0.0; 4] };
-        let (inputs, device) = (Inputs::default(), BTreeMap::new());
+        let (inputs, device) = (Default::default(), BTreeMap::new());
         Self { case, figure, all, motion, cl: cl.cloned(), guard, inputs, output, device }
     }
 
@@ -115,7 +116,7 @@ impl Buffers {
             if tangled && at % 7 == 0 { x + 0.4 * noise(at + 5) } else { x + slow }
         };
         let previous = positions.iter().enumerate().map(before).collect();
-        self.inputs = Inputs([pose, positions, previous, skinned]);
+        self.inputs = [pose, positions, previous, skinned];
         self.device.values_mut().for_each(|device| device.loaded = false);
         cast_slice(&self.reference()).to_vec()
     }
@@ -124,30 +125,45 @@ impl Buffers {
     fn reference(&self) -> Vec<f32> {
         let mut parts = [Vec::new(), Vec::new()];
         for character in 0..self.army() {
-            let [pose, positions, previous, skinned] = self.character(character);
-            let (figure, motion) = (&*self.figure, &self.motion);
-            let input_bytes = CharacterInputs { figure, motion, pose, positions, previous, skinned };
-            let [first, second] = match self.case.step {
-                Some(StepId::Skin) => [input_bytes.skin(), Vec::new()],
-                Some(StepId::Integrate) => [input_bytes.integrate(), Vec::new()],
-                Some(StepId::Distances) => [input_bytes.distances(), Vec::new()],
-                Some(StepId::Drive) => [input_bytes.drive(), Vec::new()],
-                Some(StepId::Write) => input_bytes.write(),
-                None => input_bytes.chain(),
-            };
-            parts[0].extend(first);
-            parts[1].extend(second);
+            for (part, of_one) in parts.iter_mut().zip(expected(self.case.step, &self.character(character))) {
+                part.extend(of_one);
+            }
         }
         parts.concat()
     }
 
-    /// Returns the four input arrays of a character: pose, positions, previous positions, skinned vertices.
-    pub(super) fn character(&self, character: usize) -> [&[f32]; 4] {
+    /// Returns the inputs of a character.
+    fn character(&self, character: usize) -> Character<'_> {
         let shapes = self.shapes();
-        std::array::from_fn(|at| {
+        let inputs = std::array::from_fn(|at| {
             let each = shapes[at].numbers_per_character();
-            self.inputs.0[at].get(character * each..(character + 1) * each).unwrap_or_default()
-        })
+            self.inputs[at].get(character * each..(character + 1) * each).unwrap_or_default()
+        });
+        Character { figure: &self.figure, points: &self.all, motion: &self.motion, inputs }
+    }
+
+    /// Runs the case on `threads` threads, each of which computes some of the characters.
+    pub(super) fn run_on_host(&mut self, threads: usize) -> Sample {
+        // Taken out, since it is written while the inputs are borrowed.
+        let mut whole_output = std::mem::take(&mut self.output);
+        let end = whole_output.len() - self.guard;
+        let output = &mut whole_output[self.guard..end];
+        let begin = Instant::now();
+        let (army, body) = (self.army(), self.figure.body.vertices.len());
+        let is_vertices = self.case.is_vertices();
+        let shirts = if is_vertices { army * SHIRT_VERTICES * VERTEX_FLOATS } else { output.len() };
+        let (first, second) = output.split_at_mut(shirts);
+        let first = first.chunks_exact_mut((shirts / army).max(1));
+        // Only vertices have a second part.
+        let mut second = second.chunks_exact_mut(body * VERTEX_FLOATS);
+        let seconds = std::iter::repeat_with(move || second.next().unwrap_or_default());
+        let shared = &*self;
+        share((0..army).zip(first.zip(seconds)), threads, |(character, (first, second))| {
+            shared.character(character).run(shared.case.step, first, second);
+        });
+        let wall_ms = ms_since(begin);
+        self.output = whole_output;
+        Sample::on_host(wall_ms)
     }
 
     /// Returns the layout and the shape of the output on the device if the input arrays have the layout `layout`.
@@ -180,7 +196,7 @@ impl Buffers {
             }
         };
         if !device.loaded {
-            for (at, (numbers, of)) in self.inputs.0.iter().zip(shapes).enumerate() {
+            for (at, (numbers, of)) in self.inputs.iter().zip(shapes).enumerate() {
                 let packed = layout.pack(of, army, numbers);
                 let input_bytes = device.host.as_mut().and_then(|host| host.input_bytes.get_mut(at));
                 // If each frame writes the inputs, they are NaN before it.
@@ -241,7 +257,7 @@ impl Buffers {
             return Ok(0);
         };
         let (army, guard) = (self.army(), self.guard);
-        let each = device.inputs.iter().zip(&self.inputs.0).zip(self.shapes());
+        let each = device.inputs.iter().zip(&self.inputs).zip(self.shapes());
         each.map(|((array, numbers), shape)| {
             let before = with_guards(&layout.pack(shape, army, numbers), guard);
             Ok(verify::count_changed(&before, &array.read()?))

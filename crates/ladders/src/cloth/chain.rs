@@ -160,7 +160,7 @@ impl Chain {
 
     /// Moves a step to the host or to the device, from the next frame on. Without a device the step stays on the host.
     pub fn put_on_host(&mut self, step: StepId, on_host: bool) {
-        self.on_host[step as usize] = on_host || self.data.device.is_none();
+        self.on_host[step as usize] = on_host || !self.data.has_device();
     }
 
     /// Sets the device buffer that receives the vertices from the next frame on. It must belong to the chain's context; `None`
@@ -334,23 +334,6 @@ fn free_position(at: [f32; 3], before: [f32; 3], motion: &Motion) -> [f32; 3] {
     let far = dot(step, step).sqrt();
     let shorter = if far > host::MAX_MOVE { host::MAX_MOVE / far } else { 1.0 };
     add(at, scale(step, shorter))
-}
-
-/// Runs all five steps for one character in plain Rust. `[skinned, moved]` are intermediate arrays; `shirt` and `body` receive
-/// the vertices.
-pub(super) fn run_all_steps(
-    figure: &Figure,
-    all: &[super::model::BodyVertex],
-    motion: &Motion,
-    [pose, positions, previous]: [&[f32]; 3],
-    [skinned, moved, shirt, body]: [&mut [f32]; 4],
-) {
-    host::skin(all, pose, skinned);
-    host::integrate(positions, previous, motion, moved);
-    host::distances(&figure.shirt.constraints, moved);
-    host::drive(moved, &skinned[6 * figure.body.vertices.len()..], &figure.shirt.reach);
-    host::write_shirt(moved, shirt);
-    host::write_body(skinned, &figure.body.vertices, body);
 }
 
 #[cfg(test)]

@@ -4,8 +4,10 @@
 use super::host::Motion;
 use super::model::{PARTICLES, SHIRT_VERTICES};
 use super::steps::StepId;
+use base::threads::Threads;
 use ladder::arrays::{self, Arg, Pass, Types, group, single};
 use ladder::config::Param;
+use ladder::variant::Variant;
 use opencl::kernel::Value;
 
 /// The distribution of a crowd's constraints over work-items.
@@ -215,64 +217,8 @@ const fn from_host(transfer: Transfer) -> Code {
     Code::with(PLANES_FILE, PASSES, params, Scheme { transfer, ..CHAIN_ONLY })
 }
 
-/// The kernels of the variant `single`.
-pub(super) static SINGLE: Code = Code::with(
-    "cloth/01_single.cl",
-    &[alone(SKIN), alone(INTEGRATE), alone(DISTANCES), alone(DRIVE), alone(WRITE_SHIRT), alone(WRITE_BODY)],
-    &[],
-    Scheme { mapping: ConstraintMapping::Single, ..ON_STRUCTS },
-);
-
-/// The kernels of the variant `scalar`.
-pub(super) static SCALAR: Code = Code::with("cloth/02_scalar.cl", PASSES, &[GROUP], ON_STRUCTS);
-
-/// The kernels of the variant `local`.
-pub(super) static LOCAL: Code = Code::with(
-    "cloth/03_local.cl",
-    PASSES,
-    &[GROUP],
-    Scheme { changed_steps: &[StepId::Skin], ..ON_STRUCTS },
-);
-
-/// The kernels of the variant `apart`.
-pub(super) static APART: Code =
-    Code::with(PLANES_FILE, PASSES, &[GROUP, ONE_LANE], Scheme { launches_per_block: true, ..ON_PLANES });
-
 /// The kernels of the variant `planes`.
 pub(super) static PLANES: Code = Code::with(PLANES_FILE, PASSES, &[GROUP, ONE_LANE], ON_PLANES);
-
-/// The kernels of the variant `several`.
-pub(super) static SEVERAL: Code = Code::with(
-    PLANES_FILE,
-    PASSES,
-    &[GROUP, ONE_LANE, Param { name: "ITEMS", cpu: 4, gpu: 4, values: &[2, 4, 8] }],
-    // The constraints of a character stay with one work-item.
-    Scheme { changed_steps: &[StepId::Skin, StepId::Integrate, StepId::Drive, StepId::Write], ..ON_PLANES },
-);
-
-/// The kernels of the variant `coloured`.
-pub(super) static COLOURED: Code = Code::with(
-    "cloth/05_coloured.cl",
-    &[
-        SKIN,
-        INTEGRATE,
-        Pass {
-            groups: |config, launch| {
-                let [first, end] = launch.constraints;
-                [(end - first).div_ceil(config.get("GROUP")) as usize, launch.blocks]
-            },
-            ..DISTANCES
-        },
-        DRIVE,
-        WRITE_SHIRT,
-        WRITE_BODY,
-        pass("copy", &[Arg::Memory(1, FLOATS), Arg::Memory(3, FLOATS), FIRST], |config, launch| {
-            [(3 * PARTICLES).div_ceil(config.get("GROUP") as usize), launch.blocks]
-        }),
-    ],
-    &[GROUP],
-    Scheme { changed_steps: &[StepId::Distances], mapping: ConstraintMapping::Colours, ..ON_PLANES },
-);
 
 /// The kernels of the variant `group`.
 pub(super) static GROUPED: Code = Code::with(
@@ -280,14 +226,6 @@ pub(super) static GROUPED: Code = Code::with(
     PASSES,
     &[Param { name: "GROUP", cpu: 64, gpu: 256, values: &[64, 128, 256, 512] }],
     IN_GROUPS,
-);
-
-/// The kernels of the variant `octets`.
-pub(super) static OCTETS: Code = Code::with(
-    "cloth/07_octets.cl",
-    PASSES,
-    &[GROUP],
-    Scheme { changed_steps: &[StepId::Distances], mapping: ConstraintMapping::Octets, ..ON_PLANES },
 );
 
 /// The kernels of the variant `lanes`.
@@ -306,13 +244,6 @@ pub(super) static TWO_QUEUES: Code = Code::with(
     Scheme { changed_steps: &[], transfer: Transfer::TwoQueues, ..IN_GROUPS },
 );
 
-/// The kernels of the variant `written`.
-pub(super) static WRITTEN: Code = from_host(Transfer::Write);
-/// The kernels of the variant `copied`.
-pub(super) static COPIED: Code = from_host(Transfer::Copy);
-/// The kernels of the variant `in-place`.
-pub(super) static IN_PLACE: Code = from_host(Transfer::InPlace);
-
 /// The peak kernel, which copies and computes nothing. A case is the numbers of vectors of four floats in the output and the input.
 pub(super) static PEAK: arrays::Code<[usize; 2]> = arrays::Code::new(
     "cloth/limit.cl",
@@ -330,3 +261,151 @@ pub(super) static PEAK: arrays::Code<[usize; 2]> = arrays::Code::new(
     }],
     &[],
 );
+
+/// The variants of the ladder of the cloth, in the order of the tables.
+pub(super) static VARIANTS: [Variant<Code, Threads>; 17] = [
+    Variant::host("serial", "Serial", "Plain Rust, one thread.", Threads::One),
+    Variant::host("threads", "Threads", "The same on all cores, a character each.", Threads::All),
+    Variant::kernels(
+        "single",
+        "Single",
+        "OpenCL, one work-item does all.",
+        &Code::with(
+            "cloth/01_single.cl",
+            &[
+                alone(SKIN),
+                alone(INTEGRATE),
+                alone(DISTANCES),
+                alone(DRIVE),
+                alone(WRITE_SHIRT),
+                alone(WRITE_BODY),
+            ],
+            &[],
+            Scheme { mapping: ConstraintMapping::Single, ..ON_STRUCTS },
+        ),
+    ),
+    Variant::kernels(
+        "scalar",
+        "Scalar",
+        "A work-item a vertex or particle, on arrays of structures; a character's constraints one after the other.",
+        &Code::with("cloth/02_scalar.cl", PASSES, &[GROUP], ON_STRUCTS),
+    ),
+    Variant::kernels(
+        "local",
+        "Local",
+        "A group copies its vertices of 80 bytes into local memory first.",
+        &Code::with(
+            "cloth/03_local.cl",
+            PASSES,
+            &[GROUP],
+            Scheme { changed_steps: &[StepId::Skin], ..ON_STRUCTS },
+        ),
+    ),
+    Variant::kernels(
+        "apart",
+        "Apart",
+        "Structures of arrays, one launch a character.",
+        &Code::with(
+            PLANES_FILE,
+            PASSES,
+            &[GROUP, ONE_LANE],
+            Scheme { launches_per_block: true, ..ON_PLANES },
+        ),
+    ),
+    Variant::kernels(
+        "planes",
+        "Planes",
+        "Structures of arrays, one launch for the army: neighbours read neighbouring numbers.",
+        &PLANES,
+    ),
+    Variant::kernels(
+        "several",
+        "Several",
+        "Several particles or vertices a work-item, so that fewer have to begin.",
+        &Code::with(
+            PLANES_FILE,
+            PASSES,
+            &[GROUP, ONE_LANE, Param { name: "ITEMS", cpu: 4, gpu: 4, values: &[2, 4, 8] }],
+            // The constraints of a character stay with one work-item.
+            Scheme {
+                changed_steps: &[StepId::Skin, StepId::Integrate, StepId::Drive, StepId::Write],
+                ..ON_PLANES
+            },
+        ),
+    ),
+    Variant::kernels(
+        "coloured",
+        "Coloured",
+        "Constraints that share no particle at a time, a launch a colour.",
+        &Code::with(
+            "cloth/05_coloured.cl",
+            &[
+                SKIN,
+                INTEGRATE,
+                Pass {
+                    groups: |config, launch| {
+                        let [first, end] = launch.constraints;
+                        [(end - first).div_ceil(config.get("GROUP")) as usize, launch.blocks]
+                    },
+                    ..DISTANCES
+                },
+                DRIVE,
+                WRITE_SHIRT,
+                WRITE_BODY,
+                pass("copy", &[Arg::Memory(1, FLOATS), Arg::Memory(3, FLOATS), FIRST], |config, launch| {
+                    [(3 * PARTICLES).div_ceil(config.get("GROUP") as usize), launch.blocks]
+                }),
+            ],
+            &[GROUP],
+            Scheme { changed_steps: &[StepId::Distances], mapping: ConstraintMapping::Colours, ..ON_PLANES },
+        ),
+    ),
+    Variant::kernels(
+        "group",
+        "Group",
+        "A group a character: all colours in local memory, with barriers instead of launches.",
+        &GROUPED,
+    ),
+    Variant::kernels(
+        "octets",
+        "Octets",
+        "A work-item a character, whose constraints go through a vector, eight of a colour at a time.",
+        &Code::with(
+            "cloth/07_octets.cl",
+            PASSES,
+            &[GROUP],
+            Scheme { changed_steps: &[StepId::Distances], mapping: ConstraintMapping::Octets, ..ON_PLANES },
+        ),
+    ),
+    Variant::kernels(
+        "lanes",
+        "Lanes",
+        "Several characters in a vector: no constraint waits for a colour.",
+        &LANES,
+    ),
+    Variant::kernels(
+        "two-queues",
+        "Two queues",
+        "As group, with skinning in a queue of its own beside the cloth until its drivers are needed.",
+        &TWO_QUEUES,
+    ),
+    Variant::kernels(
+        "written",
+        "Written",
+        "As lanes, from the host's memory and back: pose and particles are written, vertices read.",
+        &from_host(Transfer::Write),
+    ),
+    Variant::kernels(
+        "copied",
+        "Copied",
+        "The same; memory of the device is made of pose and particles for each frame (COPY_HOST_PTR).",
+        &from_host(Transfer::Copy),
+    ),
+    Variant::kernels(
+        "in-place",
+        "In place",
+        "The same; the device works in the host's memory, which is mapped (USE_HOST_PTR).",
+        &from_host(Transfer::InPlace),
+    ),
+    Variant::AUTO,
+];

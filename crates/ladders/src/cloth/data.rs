@@ -11,7 +11,7 @@ use super::layout::{Layout, Shape};
 use super::model::{BONES, BodyVertex, Figure, PARTICLES, SHIRT_VERTICES, Walk};
 use super::steps::StepId;
 use base::error::Result;
-use opencl::cl::{Answer, Buffer, ClContext, Event, Queue, failed};
+use opencl::cl::{Buffer, ClContext, Event, Queue, failed};
 use opencl::memory::allocation_flags;
 
 /// The shape of the array of poses.
@@ -27,25 +27,30 @@ enum Location {
     Both,
 }
 
-/// A crowd's arrays in the device's memory.
+/// An array of a crowd, character after character.
 #[derive(Debug)]
-pub(super) struct DeviceArrays {
+struct Array {
+    /// The items and numbers of each character.
+    shape: Shape,
+    /// The layout on the device.
+    layout: Layout,
+    host: Vec<f32>,
+    device: Option<Buffer>,
+    location: Location,
+}
+
+/// The device of a crowd.
+#[derive(Debug)]
+struct ArmyDevice {
     queue: Queue,
     program: Program,
-    layout: Layout,
-    pose: Buffer,
-    positions: Buffer,
-    previous: Buffer,
-    skinned: Buffer,
-    vertices: Buffer,
-    /// The buffer that receives the vertices instead of `vertices`, if any.
+    /// The buffer that receives the vertices instead of the array's own, if any.
     target: Option<Buffer>,
     /// A pose that is being uploaded: the driver reads these bytes until the event is complete.
     pending_pose: Option<(Vec<u8>, Event)>,
 }
 
-/// A crowd's arrays on the host and on the device: particles have three floats, skinned vertices six, character after
-/// character.
+/// A crowd's arrays on the host and on the device.
 #[derive(Debug)]
 pub(super) struct ArmyArrays {
     pub figure: Arc<Figure>,
@@ -53,24 +58,37 @@ pub(super) struct ArmyArrays {
     /// The vertices that are skinned: those of the body, then the drivers, which are the points of its surface that particles
     /// follow.
     skinned_points: Vec<BodyVertex>,
-    pose: Vec<f32>,
-    positions: Vec<f32>,
-    previous: Vec<f32>,
-    skinned: Vec<f32>,
-    pub vertices: Vec<f32>,
-    /// The memory that has the current particles, skinned vertices, and vertices, in this order.
-    location: [Location; 3],
-    pub device: Option<DeviceArrays>,
+    /// The arrays in the order of [`POSE`] to [`VERTICES`].
+    arrays: [Array; 5],
+    device: Option<ArmyDevice>,
 }
 
 /// The first sentence of the error if an array cannot be copied.
 const COPY_FAILED: &str = "The cloth could not be copied to or from the device.";
-/// Index of the particles in [`ArmyArrays::location`].
-const CLOTH_INDEX: usize = 0;
-/// Index of the skinned vertices in [`ArmyArrays::location`].
-const SKINNED_INDEX: usize = 1;
-/// Index of the vertices in [`ArmyArrays::location`].
-const VERTICES_INDEX: usize = 2;
+/// The indices of the arrays: poses; particles, and particles one step earlier; skinned vertices; vertices for OpenGL.
+const POSE: usize = 0;
+const POSITIONS: usize = 1;
+const PREVIOUS: usize = 2;
+const SKINNED: usize = 3;
+const VERTICES: usize = 4;
+
+/// Returns the arrays that a step reads, besides the pose.
+fn reads(step: StepId) -> &'static [usize] {
+    match step {
+        StepId::Skin => &[],
+        StepId::Integrate | StepId::Distances => &[POSITIONS, PREVIOUS],
+        StepId::Drive | StepId::Write => &[POSITIONS, PREVIOUS, SKINNED],
+    }
+}
+
+/// Returns the arrays that a step writes.
+fn writes(step: StepId) -> &'static [usize] {
+    match step {
+        StepId::Skin => &[SKINNED],
+        StepId::Write => &[VERTICES],
+        _ => &[POSITIONS, PREVIOUS],
+    }
+}
 
 impl ArmyArrays {
     /// Allocates the arrays of a crowd at the beginning of its walk. Without `on` they are on the host alone.
@@ -79,64 +97,57 @@ impl ArmyArrays {
         walks: Vec<Walk>,
         on: Option<(&ClContext, Program)>,
     ) -> Result<Self> {
-        let army = walks.len();
         let skinned_points: Vec<BodyVertex> =
             figure.body.vertices.iter().chain(&figure.shirt.drivers).copied().collect();
         let positions: Vec<f32> = walks.iter().flat_map(|walk| rest_positions(&figure, walk)).collect();
-        let count = army * VERTEX_FLOATS * (SHIRT_VERTICES + figure.body.vertices.len());
-        let shape = Shape { items: skinned_points.len(), numbers: 6 };
-        let device = on.map(|(cl, program)| {
-            let layout = program.layout;
-            let make = |floats: usize| Buffer::new(&cl.context, allocation_flags(cl), 4 * floats);
-            let made = move || -> Answer<DeviceArrays> {
-                Ok(DeviceArrays {
-                    queue: cl.queue.clone(),
-                    program,
-                    layout,
-                    pose: make(layout.len(POSE_SHAPE, army))?,
-                    positions: make(layout.len(PARTICLE_SHAPE, army))?,
-                    previous: make(layout.len(PARTICLE_SHAPE, army))?,
-                    skinned: make(layout.len(shape, army))?,
-                    vertices: make(count)?,
-                    target: None,
-                    pending_pose: None,
-                })
+        let layout = on.as_ref().map_or(Layout::Structs, |(_, program)| program.layout);
+        let array = |shape: Shape, layout: Layout| -> Result<Array> {
+            let make = |(cl, _): &(&ClContext, Program)| {
+                let bytes = 4 * layout.len(shape, walks.len());
+                let made = Buffer::new(&cl.context, allocation_flags(cl), bytes);
+                made.map_err(|e| failed("Memory for the cloth could not be allocated on the device.", &e))
             };
-            made().map_err(|e| failed("Memory for the cloth could not be allocated on the device.", &e))
+            let host = vec![0.0; walks.len() * shape.numbers_per_character()];
+            let device = on.as_ref().map(make).transpose()?;
+            Ok(Array { shape, layout, host, device, location: Location::Host })
+        };
+        let particles = || Ok(Array { host: positions.clone(), ..array(PARTICLE_SHAPE, layout)? });
+        let vertices = VERTEX_FLOATS * (SHIRT_VERTICES + figure.body.vertices.len());
+        let arrays = [
+            array(POSE_SHAPE, layout)?,
+            particles()?,
+            particles()?,
+            array(Shape { items: skinned_points.len(), numbers: 6 }, layout)?,
+            // One number after the other.
+            array(Shape { items: vertices, numbers: 1 }, Layout::Structs)?,
+        ];
+        let device = on.map(|(cl, program)| ArmyDevice {
+            queue: cl.queue.clone(),
+            program,
+            target: None,
+            pending_pose: None,
         });
-        Ok(Self {
-            pose: vec![0.0; army * POSE_FLOATS],
-            previous: positions.clone(),
-            positions,
-            skinned: vec![0.0; army * shape.numbers_per_character()],
-            vertices: vec![0.0; count],
-            location: [Location::Host; 3],
-            device: device.transpose()?,
-            figure,
-            walks,
-            skinned_points,
-        })
+        Ok(Self { figure, walks, skinned_points, arrays, device })
     }
 
-    /// Returns the shape of the array of skinned vertices.
-    fn shape(&self) -> Shape {
-        Shape { items: self.skinned_points.len(), numbers: 6 }
+    /// Returns true if the crowd has a device.
+    pub(super) fn has_device(&self) -> bool {
+        self.device.is_some()
     }
 
     /// Sets the pose of all figures at a time in seconds, and starts uploading it.
     pub(super) fn set_pose(&mut self, seconds: f32) -> Result<()> {
-        self.pose = self.walks.iter().flat_map(|walk| walk.pose(seconds)).flatten().collect();
-        let army = self.walks.len();
-        let Some(device) = &mut self.device else { return Ok(()) };
+        let pose = &mut self.arrays[POSE];
+        pose.host = self.walks.iter().flat_map(|walk| walk.pose(seconds)).flatten().collect();
+        let (Some(device), Some(to)) = (&mut self.device, &pose.device) else { return Ok(()) };
         if let Some((_, event)) = &device.pending_pose {
             event.wait_for().map_err(|e| failed(COPY_FAILED, &e))?;
         }
-        let bytes_to_write: Vec<u8> = cast_slice(&device.layout.pack(POSE_SHAPE, army, &self.pose)).to_vec();
+        let packed = pose.layout.pack(pose.shape, self.walks.len(), &pose.host);
+        let bytes: Vec<u8> = cast_slice(&packed).to_vec();
         // SAFETY: the bytes stay in `pending_pose`, which nobody changes, until the event is complete.
-        let event = unsafe {
-            device.pose.enqueue_write(&device.queue, bytes_to_write.as_ptr(), bytes_to_write.len(), false)
-        };
-        device.pending_pose = Some((bytes_to_write, event.map_err(|e| failed(COPY_FAILED, &e))?));
+        let event = unsafe { to.enqueue_write(&device.queue, bytes.as_ptr(), bytes.len(), false) };
+        device.pending_pose = Some((bytes, event.map_err(|e| failed(COPY_FAILED, &e))?));
         Ok(())
     }
 
@@ -144,8 +155,9 @@ impl ArmyArrays {
     pub(super) fn write_to(&mut self, target: Option<Buffer>) {
         if let Some(device) = &mut self.device {
             device.target = target;
-            if self.location[VERTICES_INDEX] == Location::Device {
-                self.location[VERTICES_INDEX] = Location::Host;
+            let vertices = &mut self.arrays[VERTICES];
+            if vertices.location == Location::Device {
+                vertices.location = Location::Host;
             }
         }
     }
@@ -155,64 +167,35 @@ impl ArmyArrays {
         events.iter().try_for_each(Event::wait_for).map_err(|e| failed(COPY_FAILED, &e))
     }
 
-    /// Reads the crowd's array of shape `shape` from the device buffer `from`, and returns it in the host's layout: character
-    /// after character, without padding. Waits for the device. `None` if the crowd has no device.
-    fn read(&self, from: &Buffer, shape: Shape) -> Result<Option<Vec<f32>>> {
-        let Some(device) = &self.device else { return Ok(None) };
-        let mut bytes_to_write = vec![0; 4 * device.layout.len(shape, self.walks.len())];
-        from.read(&device.queue, &mut bytes_to_write).map_err(|e| failed(COPY_FAILED, &e))?;
-        Ok(Some(device.layout.unpack(shape, self.walks.len(), &floats(&bytes_to_write))))
+    /// Reads the contents of an array that are on the device only into `to`, in the device's layout; returns false if there are none.
+    /// Waits for the device.
+    fn read(&self, at: usize, to: &mut Vec<u8>) -> Result<bool> {
+        let Array { shape, layout, device: own, location, .. } = &self.arrays[at];
+        let (Some(device), Location::Device) = (&self.device, location) else { return Ok(false) };
+        let Some(from) = device.target.as_ref().filter(|_| at == VERTICES).or(own.as_ref()) else {
+            return Ok(false);
+        };
+        to.resize(4 * layout.len(*shape, self.walks.len()), 0);
+        from.read(&device.queue, to).map_err(|e| failed(COPY_FAILED, &e))?;
+        Ok(true)
     }
 
-    /// Copies the particles to the host, if they are on the device.
-    fn download_cloth(&mut self) -> Result<()> {
-        if let (Location::Device, Some(device)) = (self.location[CLOTH_INDEX], &self.device) {
-            let positions = self.read(&device.positions, PARTICLE_SHAPE)?;
-            let previous = self.read(&device.previous, PARTICLE_SHAPE)?;
-            (self.positions, self.previous) = (positions.unwrap_or_default(), previous.unwrap_or_default());
-            self.location[CLOTH_INDEX] = Location::Both;
-        }
-        Ok(())
-    }
-
-    /// Copies the skinned vertices to the host, if they are on the device.
-    fn download_skinned(&mut self) -> Result<()> {
-        if let (Location::Device, Some(device)) = (self.location[SKINNED_INDEX], &self.device) {
-            self.skinned = self.read(&device.skinned, self.shape())?.unwrap_or_default();
-            self.location[SKINNED_INDEX] = Location::Both;
+    /// Copies arrays to the host, if they are on the device.
+    fn download(&mut self, arrays: &[usize]) -> Result<()> {
+        for &at in arrays {
+            let mut bytes = Vec::new();
+            if self.read(at, &mut bytes)? {
+                let array = &mut self.arrays[at];
+                array.host = array.layout.unpack(array.shape, self.walks.len(), &floats(&bytes));
+                array.location = Location::Both;
+            }
         }
         Ok(())
     }
 
     /// Copies the arrays that a step reads to the host, if they are on the device.
     pub(super) fn download_inputs(&mut self, step: StepId) -> Result<()> {
-        if step != StepId::Skin {
-            self.download_cloth()?;
-        }
-        if matches!(step, StepId::Drive | StepId::Write) {
-            self.download_skinned()?;
-        }
-        Ok(())
-    }
-
-    /// Copies the arrays that a step reads to the device, if they are on the host.
-    fn upload_inputs(&mut self, step: StepId) -> Result<()> {
-        let (army, shape) = (self.walks.len(), self.shape());
-        let Some(device) = &self.device else { return Ok(()) };
-        let write = |to: &Buffer, shape: Shape, numbers: &[f32]| {
-            let packed = device.layout.pack(shape, army, numbers);
-            to.write(&device.queue, cast_slice(&packed)).map_err(|e| failed(COPY_FAILED, &e))
-        };
-        if step != StepId::Skin && self.location[CLOTH_INDEX] == Location::Host {
-            write(&device.positions, PARTICLE_SHAPE, &self.positions)?;
-            write(&device.previous, PARTICLE_SHAPE, &self.previous)?;
-            self.location[CLOTH_INDEX] = Location::Both;
-        }
-        if matches!(step, StepId::Drive | StepId::Write) && self.location[SKINNED_INDEX] == Location::Host {
-            write(&device.skinned, shape, &self.skinned)?;
-            self.location[SKINNED_INDEX] = Location::Both;
-        }
-        Ok(())
+        self.download(reads(step))
     }
 
     /// Enqueues a step on the device, to begin after the events `after`; returns the events of its commands. Returns `None` if
@@ -223,100 +206,100 @@ impl ArmyArrays {
         motion: &Motion,
         after: &[Event],
     ) -> Result<Option<Vec<Event>>> {
-        self.upload_inputs(step)?;
-        let Some(device) = &mut self.device else { return Ok(None) };
-        let next = if step == StepId::Integrate { &device.previous } else { &device.positions };
-        let vertices = device.target.as_ref().unwrap_or(&device.vertices);
-        let memory = [&device.pose, &device.positions, &device.previous, next, &device.skinned, vertices]
-            .map(Buffer::mem);
-        let run = StepRun { queue: &device.queue, memory, motion, army: self.walks.len(), after };
+        let army = self.walks.len();
+        let Some(device) = &self.device else { return Ok(None) };
+        for &at in reads(step) {
+            let Array { shape, layout, host, device: to, location } = &mut self.arrays[at];
+            if let (Location::Host, Some(to)) = (*location, to) {
+                let packed = layout.pack(*shape, army, host);
+                to.write(&device.queue, cast_slice(&packed)).map_err(|e| failed(COPY_FAILED, &e))?;
+                *location = Location::Both;
+            }
+        }
+        let [Some(pose), Some(positions), Some(previous), Some(skinned), Some(vertices)] =
+            self.arrays.each_ref().map(|array| array.device.as_ref())
+        else {
+            return Ok(None);
+        };
+        let next = if step == StepId::Integrate { previous } else { positions };
+        let vertices = device.target.as_ref().unwrap_or(vertices);
+        let memory = [pose, positions, previous, next, skinned, vertices].map(Buffer::mem);
+        let run = StepRun { queue: &device.queue, memory, motion, army, after };
         let events = device.program.start(step, run)?;
-        match step {
-            StepId::Skin => self.location[SKINNED_INDEX] = Location::Device,
-            StepId::Write => self.location[VERTICES_INDEX] = Location::Device,
-            _ => self.location[CLOTH_INDEX] = Location::Device,
+        for &at in writes(step) {
+            self.arrays[at].location = Location::Device;
         }
         if step == StepId::Integrate {
             // The new positions are where the previous ones were.
-            std::mem::swap(&mut device.positions, &mut device.previous);
+            let [_, positions, previous, ..] = &mut self.arrays;
+            std::mem::swap(&mut positions.device, &mut previous.device);
         }
         Ok(Some(events))
     }
 
     /// Runs a step for all characters on the host.
     pub(super) fn run_on_host(&mut self, step: StepId, motion: &Motion) {
-        let (each, skinned) = (PARTICLE_SHAPE.numbers_per_character(), self.shape().numbers_per_character());
-        let body = self.figure.body.vertices.len();
-        let army = self.walks.len();
+        let [pose, positions, previous, skinned, vertices] = &mut self.arrays;
+        let (each, all) = (positions.shape.numbers_per_character(), skinned.shape.numbers_per_character());
+        let Figure { body, shirt } = &*self.figure;
+        let drivers = 6 * body.vertices.len();
         match step {
             StepId::Skin => {
-                for (pose, to) in
-                    self.pose.chunks_exact(POSE_FLOATS).zip(self.skinned.chunks_exact_mut(skinned))
+                for (pose, to) in pose.host.chunks_exact(POSE_FLOATS).zip(skinned.host.chunks_exact_mut(all))
                 {
                     host::skin(&self.skinned_points, pose, to);
                 }
-                self.location[SKINNED_INDEX] = Location::Host;
-                return;
             }
             StepId::Integrate => {
-                let mut moved = vec![0.0; self.positions.len()];
-                let before = self.positions.chunks_exact(each).zip(self.previous.chunks_exact(each));
+                let mut moved = vec![0.0; positions.host.len()];
+                let before = positions.host.chunks_exact(each).zip(previous.host.chunks_exact(each));
                 for ((now, before), to) in before.zip(moved.chunks_exact_mut(each)) {
                     host::integrate(now, before, motion, to);
                 }
-                self.previous = std::mem::replace(&mut self.positions, moved);
+                previous.host = std::mem::replace(&mut positions.host, moved);
             }
             StepId::Distances => {
-                for points in self.positions.chunks_exact_mut(each) {
-                    host::distances(&self.figure.shirt.constraints, points);
+                for points in positions.host.chunks_exact_mut(each) {
+                    host::distances(&shirt.constraints, points);
                 }
             }
             StepId::Drive => {
-                let both = self.positions.chunks_exact_mut(each).zip(self.skinned.chunks_exact(skinned));
+                let both = positions.host.chunks_exact_mut(each).zip(skinned.host.chunks_exact(all));
                 for (points, skinned) in both {
-                    host::drive(points, &skinned[6 * body..], &self.figure.shirt.reach);
+                    host::drive(points, &skinned[drivers..], &shirt.reach);
                 }
             }
             StepId::Write => {
-                let (shirts, bodies) = self.vertices.split_at_mut(army * SHIRT_VERTICES * VERTEX_FLOATS);
-                let shirts = shirts.chunks_exact_mut(SHIRT_VERTICES * VERTEX_FLOATS);
-                for (points, to) in self.positions.chunks_exact(each).zip(shirts) {
+                let shirt = SHIRT_VERTICES * VERTEX_FLOATS;
+                let (shirts, bodies) = vertices.host.split_at_mut(self.walks.len() * shirt);
+                for (points, to) in positions.host.chunks_exact(each).zip(shirts.chunks_exact_mut(shirt)) {
                     host::write_shirt(points, to);
                 }
-                let bodies = bodies.chunks_exact_mut(body * VERTEX_FLOATS);
-                for (skinned, to) in self.skinned.chunks_exact(skinned).zip(bodies) {
-                    host::write_body(&skinned[..6 * body], &self.figure.body.vertices, to);
+                let bodies = bodies.chunks_exact_mut(body.vertices.len() * VERTEX_FLOATS);
+                for (skinned, to) in skinned.host.chunks_exact(all).zip(bodies) {
+                    host::write_body(&skinned[..drivers], &body.vertices, to);
                 }
-                self.location[VERTICES_INDEX] = Location::Host;
-                return;
             }
         }
-        self.location[CLOTH_INDEX] = Location::Host;
+        for &at in writes(step) {
+            self.arrays[at].location = Location::Host;
+        }
     }
 
     /// Returns the vertices in the host's memory; reads them from the device if they are there.
     pub(super) fn vertices(&mut self) -> Result<&[f32]> {
-        if let (Location::Device, Some(device)) = (self.location[VERTICES_INDEX], &self.device) {
-            let mut read = vec![0; 4 * self.vertices.len()];
-            let from = device.target.as_ref().unwrap_or(&device.vertices);
-            from.read(&device.queue, &mut read).map_err(|e| failed(COPY_FAILED, &e))?;
-            self.vertices = floats(&read);
-            self.location[VERTICES_INDEX] = Location::Both;
-        }
-        Ok(&self.vertices)
+        self.download(&[VERTICES])?;
+        Ok(&self.arrays[VERTICES].host)
     }
 
     /// Copies the vertices into `to` as bytes. Returns true if they were read from the device.
     pub(super) fn read_vertices(&mut self, to: &mut Vec<u8>) -> Result<bool> {
-        if let (Location::Device, Some(device)) = (self.location[VERTICES_INDEX], &self.device) {
-            to.resize(4 * self.vertices.len(), 0);
-            let from = device.target.as_ref().unwrap_or(&device.vertices);
-            from.read(&device.queue, to).map_err(|e| failed(COPY_FAILED, &e))?;
-            return Ok(true);
+        let is_read = self.read(VERTICES, to)?;
+        if !is_read {
+            to.clear();
+            to.extend_from_slice(cast_slice(&self.arrays[VERTICES].host));
         }
-        to.clear();
-        to.extend_from_slice(cast_slice(&self.vertices));
-        Ok(false)
+        Ok(is_read)
     }
 
     /// Waits until all commands in the device's queue are complete.
@@ -329,17 +312,19 @@ impl ArmyArrays {
 
     /// Returns the positions of the particles now and one step earlier.
     pub(super) fn particles(&mut self) -> Result<(Vec<f32>, Vec<f32>)> {
-        self.download_cloth()?;
-        Ok((self.positions.clone(), self.previous.clone()))
+        self.download(&[POSITIONS, PREVIOUS])?;
+        Ok((self.arrays[POSITIONS].host.clone(), self.arrays[PREVIOUS].host.clone()))
     }
 
     /// Sets the particles if both arrays have the right length and all numbers are finite. Returns true if they were set.
     pub(super) fn set_particles(&mut self, positions: &[f32], previous: &[f32]) -> bool {
-        let is_sane = |new: &[f32]| new.len() == self.positions.len() && new.iter().all(|x| x.is_finite());
-        let sane = is_sane(positions) && is_sane(previous);
-        if sane {
-            (self.positions, self.previous) = (positions.to_vec(), previous.to_vec());
-            self.location[CLOTH_INDEX] = Location::Host;
+        let both = [(POSITIONS, positions), (PREVIOUS, previous)];
+        let is_sane = |(at, new): &(usize, &[f32])| {
+            new.len() == self.arrays[*at].host.len() && new.iter().all(|x| x.is_finite())
+        };
+        let sane = both.iter().all(is_sane);
+        for (at, new) in both.into_iter().filter(|_| sane) {
+            (self.arrays[at].host, self.arrays[at].location) = (new.to_vec(), Location::Host);
         }
         sane
     }

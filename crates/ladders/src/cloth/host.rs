@@ -4,7 +4,10 @@
 //! Points are three floats each, skinned vertices six: position and normal.
 
 use super::geometry::{Point, add, cross, dot, scale, sub};
-use super::model::{BONES, BodyVertex, COLUMNS, Constraint, PARTICLES, ROWS, SHIRT_VERTICES, VERTEX_COLUMNS};
+use super::model::{
+    BONES, BodyVertex, COLUMNS, Constraint, Figure, PARTICLES, ROWS, SHIRT_VERTICES, VERTEX_COLUMNS,
+};
+use super::steps::StepId;
 
 /// The number of passes over all constraints in a time step.
 pub(super) const ITERATIONS: usize = 4;
@@ -137,5 +140,51 @@ pub(super) fn write_body(skinned: &[f32], body: &[BodyVertex], vertices: &mut [f
     for ((from, v), to) in skinned.chunks_exact(6).zip(body).zip(vertices.chunks_exact_mut(VERTEX_FLOATS)) {
         to[..6].copy_from_slice(from);
         to[6..].copy_from_slice(&v.uv[..2]);
+    }
+}
+
+/// The inputs of the steps of one character.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Character<'a> {
+    pub figure: &'a Figure,
+    /// The vertices that are skinned: those of the body, then the drivers.
+    pub points: &'a [BodyVertex],
+    pub motion: &'a Motion,
+    /// Pose, positions, previous positions, and skinned vertices.
+    pub inputs: [&'a [f32]; 4],
+}
+
+impl Character<'_> {
+    /// Runs a step, or all steps in a row, into `first`. In an output of vertices `first` receives those of the shirt, `second` those of
+    /// the body.
+    pub(super) fn run(&self, step: Option<StepId>, first: &mut [f32], second: &mut [f32]) {
+        let Self { points, motion, inputs: [pose, positions, previous, skinned], .. } = *self;
+        let Figure { body, shirt } = self.figure;
+        let drivers = 6 * body.vertices.len();
+        match step {
+            Some(StepId::Skin) => skin(points, pose, first),
+            Some(StepId::Integrate) => integrate(positions, previous, motion, first),
+            Some(StepId::Distances) => {
+                first.copy_from_slice(positions);
+                distances(&shirt.constraints, first);
+            }
+            Some(StepId::Drive) => {
+                first.copy_from_slice(positions);
+                drive(first, &skinned[drivers..], &shirt.reach);
+            }
+            Some(StepId::Write) => {
+                write_shirt(positions, first);
+                write_body(&skinned[..drivers], &body.vertices, second);
+            }
+            None => {
+                let (mut skinned, mut moved) = (vec![0.0; skinned.len()], vec![0.0; positions.len()]);
+                skin(points, pose, &mut skinned);
+                integrate(positions, previous, motion, &mut moved);
+                distances(&shirt.constraints, &mut moved);
+                drive(&mut moved, &skinned[drivers..], &shirt.reach);
+                write_shirt(&moved, first);
+                write_body(&skinned[..drivers], &body.vertices, second);
+            }
+        }
     }
 }

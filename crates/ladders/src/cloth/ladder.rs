@@ -1,22 +1,17 @@
 //! The ladder of the cloth: each step, and all steps in a row, for a crowd of characters.
 
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
 
 use serde_json::json;
 
 use super::buffers::{self, Arrangement, Buffers};
 use super::case::{Case, MAX_ARMY, NearElements};
-use super::chain::run_all_steps;
 use super::codes::{self, Code, Transfer};
-use super::host::{self, VERTEX_FLOATS};
 use super::kernels::Program;
 use super::layout::Layout;
-use super::model::{Figure, SHIRT_VERTICES};
-use super::steps::StepId;
+use super::model::Figure;
 use base::error::Result;
-use base::threads::{Threads, share};
-use base::timing::ms_since;
+use base::threads::Threads;
 use ladder::arrays::{self, require_memory};
 use ladder::config::Config;
 use ladder::measure::Sample;
@@ -40,87 +35,6 @@ pub enum Built {
     /// The peak kernel.
     Peak(arrays::Program<[usize; 2]>),
 }
-
-/// The variants of the ladder of the cloth, in the order of the tables.
-static VARIANTS: [Variant<Code, Threads>; 17] = [
-    Variant::host("serial", "Serial", "Plain Rust, one thread.", Threads::One),
-    Variant::host("threads", "Threads", "The same on all cores, a character each.", Threads::All),
-    Variant::kernels("single", "Single", "OpenCL, one work-item does all.", &codes::SINGLE),
-    Variant::kernels(
-        "scalar",
-        "Scalar",
-        "A work-item a vertex or particle, on arrays of structures; a character's constraints one after the other.",
-        &codes::SCALAR,
-    ),
-    Variant::kernels(
-        "local",
-        "Local",
-        "A group copies its vertices of 80 bytes into local memory first.",
-        &codes::LOCAL,
-    ),
-    Variant::kernels("apart", "Apart", "Structures of arrays, one launch a character.", &codes::APART),
-    Variant::kernels(
-        "planes",
-        "Planes",
-        "Structures of arrays, one launch for the army: neighbours read neighbouring numbers.",
-        &codes::PLANES,
-    ),
-    Variant::kernels(
-        "several",
-        "Several",
-        "Several particles or vertices a work-item, so that fewer have to begin.",
-        &codes::SEVERAL,
-    ),
-    Variant::kernels(
-        "coloured",
-        "Coloured",
-        "Constraints that share no particle at a time, a launch a colour.",
-        &codes::COLOURED,
-    ),
-    Variant::kernels(
-        "group",
-        "Group",
-        "A group a character: all colours in local memory, with barriers instead of launches.",
-        &codes::GROUPED,
-    ),
-    Variant::kernels(
-        "octets",
-        "Octets",
-        "A work-item a character, whose constraints go through a vector, eight of a colour at a time.",
-        &codes::OCTETS,
-    ),
-    Variant::kernels(
-        "lanes",
-        "Lanes",
-        "Several characters in a vector: no constraint waits for a colour.",
-        &codes::LANES,
-    ),
-    Variant::kernels(
-        "two-queues",
-        "Two queues",
-        "As group, with skinning in a queue of its own beside the cloth until its drivers are needed.",
-        &codes::TWO_QUEUES,
-    ),
-    Variant::kernels(
-        "written",
-        "Written",
-        "As lanes, from the host's memory and back: pose and particles are written, vertices read.",
-        &codes::WRITTEN,
-    ),
-    Variant::kernels(
-        "copied",
-        "Copied",
-        "The same; memory of the device is made of pose and particles for each frame (COPY_HOST_PTR).",
-        &codes::COPIED,
-    ),
-    Variant::kernels(
-        "in-place",
-        "In place",
-        "The same; the device works in the host's memory, which is mapped (USE_HOST_PTR).",
-        &codes::IN_PLACE,
-    ),
-    Variant::AUTO,
-];
 
 /// Returns the figure, which is made once.
 fn figure() -> Arc<Figure> {
@@ -164,7 +78,7 @@ impl Ladder for Cloth {
     }
 
     fn variants(&self) -> &'static [Variant<Code, Threads>] {
-        &VARIANTS
+        &codes::VARIANTS
     }
 
     /// Returns small cases for checks: one figure, and one figure more than a vector has lanes.
@@ -231,7 +145,7 @@ impl Ladder for Cloth {
 
     fn run(&self, built: &Built, buffers: &mut Buffers) -> Result<Sample> {
         match built {
-            Built::Host(threads) => Ok(run_on_host(*threads, buffers)),
+            Built::Host(threads) => Ok(buffers.run_on_host(*threads)),
             Built::Kernels(program) => buffers.run(program),
             Built::Peak(program) => buffers.run_peak(program),
         }
@@ -245,53 +159,6 @@ fn arrangement_of(built: &Built) -> Option<Arrangement> {
         Built::Kernels(program) => Some(Arrangement::new(program)),
         Built::Peak(_) => Some(Arrangement { transfer: Transfer::Resident, layout: Layout::Planes(1) }),
     }
-}
-
-/// Runs a case on `threads` threads, each of which computes some of the characters.
-fn run_on_host(threads: usize, buffers: &mut Buffers) -> Sample {
-    // Taken out, since it is written while the inputs are borrowed.
-    let mut whole_output = std::mem::take(&mut buffers.output);
-    let guard = buffers.guard;
-    let end = whole_output.len() - guard;
-    let output = &mut whole_output[guard..end];
-    let begin = Instant::now();
-    let (figure, case) = (buffers.figure.clone(), buffers.case);
-    let (army, body) = (case.army as usize, figure.body.vertices.len());
-    let shirts = if case.is_vertices() { army * SHIRT_VERTICES * VERTEX_FLOATS } else { output.len() };
-    let (first, second) = output.split_at_mut(shirts);
-    let first = first.chunks_exact_mut((shirts / army).max(1));
-    // Only vertices have a second part.
-    let mut second = second.chunks_exact_mut(body * VERTEX_FLOATS);
-    let seconds = std::iter::repeat_with(move || second.next().unwrap_or_default());
-    let shared = &*buffers;
-    share((0..army).zip(first.zip(seconds)), threads, |(character, (first, second))| {
-        let [pose, positions, previous, skinned] = shared.character(character);
-        match case.step {
-            Some(StepId::Skin) => host::skin(&shared.all, pose, first),
-            Some(StepId::Integrate) => host::integrate(positions, previous, &shared.motion, first),
-            Some(StepId::Distances) => {
-                first.copy_from_slice(positions);
-                host::distances(&figure.shirt.constraints, first);
-            }
-            Some(StepId::Drive) => {
-                first.copy_from_slice(positions);
-                host::drive(first, &skinned[6 * body..], &figure.shirt.reach);
-            }
-            Some(StepId::Write) => {
-                host::write_shirt(positions, first);
-                host::write_body(&skinned[..6 * body], &figure.body.vertices, second);
-            }
-            None => {
-                let (mut skinned, mut moved) = (vec![0.0; skinned.len()], vec![0.0; positions.len()]);
-                let inputs = [pose, positions, previous];
-                let to = [&mut skinned[..], &mut moved[..], first, second];
-                run_all_steps(&figure, &shared.all, &shared.motion, inputs, to);
-            }
-        }
-    });
-    let wall_ms = ms_since(begin);
-    buffers.output = whole_output;
-    Sample::on_host(wall_ms)
 }
 
 #[cfg(test)]

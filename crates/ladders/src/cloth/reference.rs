@@ -1,7 +1,8 @@
 //! The expected results: the five steps of one character in double precision, written independently of the kernels.
 
-use super::host::{ITERATIONS, Motion};
+use super::host::{Character, ITERATIONS, Motion};
 use super::model::{BodyVertex, COLUMNS, Figure, ROWS, Shirt};
+use super::steps::StepId;
 
 /// A vector of three numbers.
 type Vector = [f64; 3];
@@ -27,7 +28,7 @@ fn dot(a: Vector, b: Vector) -> f64 {
 }
 
 /// Returns position and normal of each vertex after skinning.
-pub(super) fn skin(vertices: &[BodyVertex], pose: &[f32]) -> Vec<[Vector; 2]> {
+fn skin(vertices: &[BodyVertex], pose: &[f32]) -> Vec<[Vector; 2]> {
     let one = |v: &BodyVertex| {
         let (mut position, mut normal) = ([0.0; 3], [0.0; 3]);
         for n in 0..4 {
@@ -46,7 +47,7 @@ pub(super) fn skin(vertices: &[BodyVertex], pose: &[f32]) -> Vec<[Vector; 2]> {
 }
 
 /// Returns the particles after time-corrected Verlet integration.
-pub(super) fn integrate(positions: &[Vector], previous: &[Vector], motion: &Motion) -> Vec<Vector> {
+fn integrate(positions: &[Vector], previous: &[Vector], motion: &Motion) -> Vec<Vector> {
     let [ax, ay, az, sharp] = motion.at.map(f64::from);
     let [px, py, pz, _] = motion.pull.map(f64::from);
     let one = |(p, before): (&Vector, &Vector)| {
@@ -61,7 +62,7 @@ pub(super) fn integrate(positions: &[Vector], previous: &[Vector], motion: &Moti
 }
 
 /// Returns the particles after all constraints were applied in order, [`ITERATIONS`] times.
-pub(super) fn distances(shirt: &Shirt, mut points: Vec<Vector>) -> Vec<Vector> {
+fn distances(shirt: &Shirt, mut points: Vec<Vector>) -> Vec<Vector> {
     for c in (0..ITERATIONS).flat_map(|_| &shirt.constraints) {
         let (a, b) = (points[c.a as usize], points[c.b as usize]);
         let between = combine(b, a, |b, a| b - a);
@@ -75,7 +76,7 @@ pub(super) fn distances(shirt: &Shirt, mut points: Vec<Vector>) -> Vec<Vector> {
 
 /// Returns the particles after they were moved outside the body and within reach of their drivers, the points of the body's surface
 /// that they follow.
-pub(super) fn drive(points: &[Vector], drivers: &[[Vector; 2]], reach: &[f32]) -> Vec<Vector> {
+fn drive(points: &[Vector], drivers: &[[Vector; 2]], reach: &[f32]) -> Vec<Vector> {
     let one = |((p, [at, normal]), reach): ((&Vector, &[Vector; 2]), &f32)| {
         let off = combine(*p, *at, |p, at| p - at);
         let inside = (dot(off, *normal) - 0.004).min(0.0);
@@ -87,7 +88,7 @@ pub(super) fn drive(points: &[Vector], drivers: &[[Vector; 2]], reach: &[f32]) -
 }
 
 /// Returns the shirt's vertices: position, normal, u, v.
-pub(super) fn write_shirt(points: &[Vector]) -> Vec<f32> {
+fn write_shirt(points: &[Vector]) -> Vec<f32> {
     let mut numbers = Vec::new();
     for (row, along) in (0..ROWS).flat_map(|row| (0..=COLUMNS).map(move |along| (row, along))) {
         let of = |row: usize, column: usize| points[row * COLUMNS + column % COLUMNS];
@@ -105,7 +106,7 @@ pub(super) fn write_shirt(points: &[Vector]) -> Vec<f32> {
 }
 
 /// Returns the body's vertices: position, normal, u, v.
-pub(super) fn write_body(skinned: &[[Vector; 2]], body: &[BodyVertex]) -> Vec<f32> {
+fn write_body(skinned: &[[Vector; 2]], body: &[BodyVertex]) -> Vec<f32> {
     let one = |([position, normal], v): (&[Vector; 2], &BodyVertex)| {
         let [x, y, z] = position.map(|x| x as f32);
         let [nx, ny, nz] = normal.map(|x| x as f32);
@@ -114,65 +115,32 @@ pub(super) fn write_body(skinned: &[[Vector; 2]], body: &[BodyVertex]) -> Vec<f3
     skinned.iter().zip(body).flat_map(one).collect()
 }
 
-/// The input arrays of a character, and the methods that compute each step's expected output.
-pub(super) struct CharacterInputs<'a> {
-    pub figure: &'a Figure,
-    pub motion: &'a Motion,
-    pub pose: &'a [f32],
-    pub positions: &'a [f32],
-    pub previous: &'a [f32],
-    pub skinned: &'a [f32],
-}
-
 /// Converts vectors to floats.
-pub(super) fn floats(points: &[Vector]) -> Vec<f32> {
+fn floats(points: &[Vector]) -> Vec<f32> {
     points.iter().flatten().map(|x| *x as f32).collect()
 }
 
-impl CharacterInputs<'_> {
-    /// Returns the vertices that are skinned: those of the body, then the drivers.
-    fn vertices(&self) -> Vec<BodyVertex> {
-        self.figure.body.vertices.iter().chain(&self.figure.shirt.drivers).copied().collect()
-    }
-
-    /// Returns the skinned vertices as pairs of position and normal.
-    fn skinned(&self) -> Vec<[Vector; 2]> {
-        vectors(self.skinned).chunks_exact(2).map(|both| [both[0], both[1]]).collect()
-    }
-
-    /// Returns position and normal of all skinned vertices.
-    pub(super) fn skin(&self) -> Vec<f32> {
-        skin(&self.vertices(), self.pose).iter().flat_map(|both| floats(both)).collect()
-    }
-
-    /// Returns the particles after the integration step alone.
-    pub(super) fn integrate(&self) -> Vec<f32> {
-        floats(&integrate(&vectors(self.positions), &vectors(self.previous), self.motion))
-    }
-
-    /// Returns the particles after the step `StepId::Distances` alone, which applies the constraints.
-    pub(super) fn distances(&self) -> Vec<f32> {
-        floats(&distances(&self.figure.shirt, vectors(self.positions)))
-    }
-
-    /// Returns the particles after the step `StepId::Drive` alone, which keeps them near the body.
-    pub(super) fn drive(&self) -> Vec<f32> {
-        let drivers = &self.skinned()[self.figure.body.vertices.len()..];
-        floats(&drive(&vectors(self.positions), drivers, &self.figure.shirt.reach))
-    }
-
-    /// Returns the vertices of shirt and body after the step that writes vertices alone.
-    pub(super) fn write(&self) -> [Vec<f32>; 2] {
-        let body = &self.figure.body.vertices;
-        [write_shirt(&vectors(self.positions)), write_body(&self.skinned()[..body.len()], body)]
-    }
-
-    /// Returns the vertices of shirt and body after all five steps.
-    pub(super) fn chain(&self) -> [Vec<f32>; 2] {
-        let (body, shirt) = (&self.figure.body.vertices, &self.figure.shirt);
-        let skinned = skin(&self.vertices(), self.pose);
-        let moved = integrate(&vectors(self.positions), &vectors(self.previous), self.motion);
-        let moved = drive(&distances(shirt, moved), &skinned[body.len()..], &shirt.reach);
-        [write_shirt(&moved), write_body(&skinned[..body.len()], body)]
-    }
+/// Returns the expected output of a step, or of all steps in a row. An output of vertices has two parts: those of the shirt, and those
+/// of the body.
+pub(super) fn expected(step: Option<StepId>, character: &Character) -> [Vec<f32>; 2] {
+    let Character { points, motion, inputs: [pose, positions, previous, skinned], .. } = *character;
+    let Figure { body, shirt } = character.figure;
+    let (positions, previous, count) = (vectors(positions), vectors(previous), body.vertices.len());
+    let skinned = || vectors(skinned).chunks_exact(2).map(|both| [both[0], both[1]]).collect::<Vec<_>>();
+    let write = |points: &[Vector], skinned: &[[Vector; 2]]| {
+        [write_shirt(points), write_body(&skinned[..count], &body.vertices)]
+    };
+    let points = match step {
+        Some(StepId::Skin) => skin(points, pose).into_iter().flatten().collect(),
+        Some(StepId::Integrate) => integrate(&positions, &previous, motion),
+        Some(StepId::Distances) => distances(shirt, positions),
+        Some(StepId::Drive) => drive(&positions, &skinned()[count..], &shirt.reach),
+        Some(StepId::Write) => return write(&positions, &skinned()),
+        None => {
+            let skinned = skin(points, pose);
+            let moved = distances(shirt, integrate(&positions, &previous, motion));
+            return write(&drive(&moved, &skinned[count..], &shirt.reach), &skinned);
+        }
+    };
+    [floats(&points), Vec::new()]
 }

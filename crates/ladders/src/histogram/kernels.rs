@@ -1,10 +1,11 @@
 //! The kernels of the histogram as data: files, launches and parameters.
 
-use super::BINS;
+use super::{BINS, SERIAL, THREADS};
 use crate::reduction::kernels::{Code, HEIGHT, NUMBERS, PICTURE, WIDTH};
 use crate::reduction::pictures::Case;
-use ladder::arrays::{Pass, group, single};
+use ladder::arrays::{Host, Pass, group, single};
 use ladder::config::Param;
+use ladder::variant::Variant;
 
 /// The launch that sets all counts to 0.
 pub const CLEAR: Pass<Case> =
@@ -27,10 +28,6 @@ const fn counting(kernel: &'static str) -> Pass<Case> {
 /// The size of the work-groups.
 const GROUP: Param = Param { name: "GROUP", cpu: 256, gpu: 256, values: &[64, 128, 256, 512] };
 
-/// The kernels of the variant `global`.
-pub(super) static GLOBAL: Code =
-    Code::new("histogram/01_global.cl", &[CLEAR, counting("histogram_global")], &[GROUP]);
-
 /// The kernel file of the variants that count in local memory.
 const LOCAL_FILE: &str = "histogram/02_local.cl";
 /// The launches of the kernels that count in local memory.
@@ -38,10 +35,6 @@ const LOCAL_PASSES: &[Pass<Case>] = &[CLEAR, counting("histogram_local")];
 /// The number of pixels that each work-item counts.
 const EACH: Param = Param { name: "EACH", cpu: 64, gpu: 16, values: &[4, 8, 16, 32, 64, 256] };
 
-/// The kernels of the variant `local`.
-pub(super) static LOCAL: Code = Code::new(LOCAL_FILE, LOCAL_PASSES, &[GROUP]);
-/// The kernels of the variant `several`.
-pub(super) static SEVERAL: Code = Code::new(LOCAL_FILE, LOCAL_PASSES, &[GROUP, EACH]);
 /// The kernels of the variant `copies`.
 pub(super) static COPIES: Code = Code::new(
     LOCAL_FILE,
@@ -49,9 +42,43 @@ pub(super) static COPIES: Code = Code::new(
     &[GROUP, EACH, Param { name: "COPIES", cpu: 2, gpu: 8, values: &[2, 4, 8, 16] }],
 );
 
-/// The kernels of the variant `private`.
-pub(super) static PRIVATE: Code = Code::new(
-    "histogram/03_private.cl",
-    &[CLEAR, counting("histogram_private")],
-    &[Param { name: "EACH", cpu: 65_536, gpu: 1024, values: &[1024, 16_384, 65_536, 262_144] }],
-);
+/// The variants of the histogram ladder, in the order of the tables.
+pub(super) static VARIANTS: [Variant<Code, Host<Case>>; 8] = [
+    Variant::host("serial", "Serial", "One thread, one pixel at a time.", SERIAL),
+    Variant::host("threads", "Threads", "All cores, each with a histogram of its own.", THREADS),
+    Variant::kernels(
+        "global",
+        "Global atomics",
+        "OpenCL, counted in the device's memory.",
+        &Code::new("histogram/01_global.cl", &[CLEAR, counting("histogram_global")], &[GROUP]),
+    ),
+    Variant::kernels(
+        "local",
+        "Local memory",
+        "Each group counts in local memory.",
+        &Code::new(LOCAL_FILE, LOCAL_PASSES, &[GROUP]),
+    ),
+    Variant::kernels(
+        "several",
+        "Several pixels",
+        "Several pixels a work-item, so fewer groups.",
+        &Code::new(LOCAL_FILE, LOCAL_PASSES, &[GROUP, EACH]),
+    ),
+    Variant::kernels(
+        "copies",
+        "Copies",
+        "Several histograms a group: neighbours count in different ones.",
+        &COPIES,
+    ),
+    Variant::kernels(
+        "private",
+        "Private",
+        "For CPUs: one work-item a group, with histograms that nobody else sees.",
+        &Code::new(
+            "histogram/03_private.cl",
+            &[CLEAR, counting("histogram_private")],
+            &[Param { name: "EACH", cpu: 65_536, gpu: 1024, values: &[1024, 16_384, 65_536, 262_144] }],
+        ),
+    ),
+    Variant::AUTO,
+];

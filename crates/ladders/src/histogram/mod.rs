@@ -8,7 +8,6 @@ use std::sync::{Mutex, PoisonError};
 use bytemuck::{cast_slice, cast_slice_mut};
 use serde_json::json;
 
-use super::reduction::kernels::Code;
 use super::reduction::pictures::Case;
 use super::reduction::{PICTURES, expected, lens, luminance, memory};
 use base::error::Result;
@@ -16,37 +15,9 @@ use base::threads::{Threads, share};
 pub use kernels::CLEAR;
 use ladder::arrays::{ArrayLadder, Host};
 use ladder::runner::{CaseInfo, LadderInfo};
-use ladder::variant::Variant;
 
 /// The number of luminance values.
 const BINS: usize = 256;
-
-/// The variants of the histogram ladder, in the order of the tables.
-static VARIANTS: [Variant<Code, Host<Case>>; 8] = [
-    Variant::host("serial", "Serial", "One thread, one pixel at a time.", SERIAL),
-    Variant::host("threads", "Threads", "All cores, each with a histogram of its own.", THREADS),
-    Variant::kernels("global", "Global atomics", "OpenCL, counted in the device's memory.", &kernels::GLOBAL),
-    Variant::kernels("local", "Local memory", "Each group counts in local memory.", &kernels::LOCAL),
-    Variant::kernels(
-        "several",
-        "Several pixels",
-        "Several pixels a work-item, so fewer groups.",
-        &kernels::SEVERAL,
-    ),
-    Variant::kernels(
-        "copies",
-        "Copies",
-        "Several histograms a group: neighbours count in different ones.",
-        &kernels::COPIES,
-    ),
-    Variant::kernels(
-        "private",
-        "Private",
-        "For CPUs: one work-item a group, with histograms that nobody else sees.",
-        &kernels::PRIVATE,
-    ),
-    Variant::AUTO,
-];
 
 /// The variant `serial`: counts on one thread.
 const SERIAL: Host<Case> = Host { threads: Threads::One, run: count_luminances };
@@ -73,7 +44,7 @@ fn count_luminances(case: &Case, inputs: &[&[f32]], numbers: &mut [f32], threads
 /// The ladder of histograms.
 pub static HISTOGRAM: ArrayLadder<Case> = ArrayLadder {
     info: LadderInfo { name: "histogram", ..PICTURES.info },
-    variants: &VARIANTS,
+    variants: &kernels::VARIANTS,
     describe: |case| {
         let Case { width, height, .. } = *case;
         CaseInfo {

@@ -4,9 +4,10 @@
 use ocl::ffi::{CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT};
 
 use super::shape::Shape;
-use super::work;
-use ladder::arrays::{self, Arg, Pass, Types, WorkFormula, group, single};
+use super::{host, work};
+use ladder::arrays::{self, Arg, Host, Pass, Types, WorkFormula, group, single};
 use ladder::config::Param;
+use ladder::variant::Variant;
 use opencl::cl::{Device, DeviceKind};
 use opencl::kernel::Value;
 
@@ -125,40 +126,9 @@ const fn param(name: &'static str, cpu: u32, gpu: u32, values: &'static [u32]) -
 /// The size of work-groups along a row.
 const GROUP: Param = param("GROUP", 64, 64, &[]);
 
-/// The kernels of the variant `naive`.
-pub(super) static NAIVE: Code =
-    Code::new("matmul/01_naive.cl", &[elements("matmul_naive", work::in_memory)], &[GROUP]);
-
-/// The kernels of the variant `private`.
-pub(super) static PRIVATE: Code =
-    Code::new("matmul/02_private.cl", &[elements("matmul_private", work::in_register)], &[GROUP]);
-
-/// The kernels of the variant `transposed`.
-pub(super) static TRANSPOSED: Code = Code::new(
-    "matmul/03_transposed.cl",
-    &[
-        Pass {
-            kernel: "matmul_transpose",
-            args: &[RIGHT, TRANSPOSED_RIGHT, M, N, K],
-            local: group_shape,
-            groups: |config, shape| product_groups(config, &Shape { m: shape.k, ..*shape }),
-            work: Some(work::transposed),
-        },
-        Pass {
-            args: &[LEFT, TRANSPOSED_RIGHT, PRODUCT, M, N, K],
-            ..elements("matmul_transposed", work::in_register)
-        },
-    ],
-    &[GROUP],
-);
-
 /// The sizes of work-groups along a row and along a column.
 const GROUP_SIDES: &[Param] =
     &[param("GROUP_X", 8, 8, &[4, 8, 16, 32, 64]), param("GROUP_Y", 8, 8, &[1, 2, 4, 8, 16, 32])];
-
-/// The kernels of the variant `work-group`.
-pub(super) static WORK_GROUP: Code =
-    Code::new("matmul/04_work_group.cl", &[elements("matmul_work_group", work::in_register)], GROUP_SIDES);
 
 /// The edge of square tiles, which is also that of their work-groups.
 const TILE: &[Param] = &[param("TILE", 16, 16, &[8, 16, 32])];
@@ -177,118 +147,6 @@ const fn square_tiles(file: &'static str, passes: &'static [Pass<Shape>]) -> Cod
         ..Code::new(file, passes, TILE)
     }
 }
-
-/// The kernels of the variant `local-tiles`.
-pub(super) static LOCAL_TILES: Code =
-    square_tiles("matmul/05_local_tiles.cl", &[elements("matmul_local_tiles", work::square_tiles)]);
-
-/// The kernels of the variant `constant`.
-pub(super) static CONSTANT: Code = Code {
-    supports: |device, shape| {
-        let bytes = 4 * shape.right_len() as u64;
-        let most = device.number::<u64>(CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE).filter(|most| bytes > *most);
-        let why =
-            |most| Err(format!("The right matrix takes {bytes} bytes, and constant memory has {most}."));
-        most.map_or(Ok(()), why)
-    },
-    ..Code::new("matmul/06_constant.cl", &[elements("matmul_constant", work::in_register)], GROUP_SIDES)
-};
-
-/// The kernels of the variant `padded`.
-pub(super) static PADDED: Code =
-    square_tiles("matmul/07_padded.cl", &[elements("matmul_padded", work::square_tiles)]);
-
-/// The kernels of the variant `register-tiles`.
-pub(super) static REGISTER_TILES: Code = Code {
-    allows: |config, device| tile_bytes(config, 1, 1) <= device.local_memory() && tiles_fit(config),
-    ..Code::new(
-        "matmul/08_register_tiles.cl",
-        &[tiles("matmul_register_tiles", work::tiles)],
-        &[
-            param("TILE_M", 64, 64, &[32, 64, 128]),
-            param("TILE_N", 64, 64, &[32, 64, 128]),
-            param("TILE_K", 16, 16, &[8, 16, 32]),
-            param("ROWS", 4, 4, &[2, 4, 8]),
-            param("COLUMNS", 4, 4, &[2, 4, 8]),
-        ],
-    )
-};
-
-/// The kernels of the variant `vector-loads`.
-pub(super) static VECTOR_LOADS: Code = Code {
-    allows: |config, device| tile_bytes(config, 1, 4) <= device.local_memory() && tiles_fit(config),
-    ..Code::new(
-        "matmul/09_vector_loads.cl",
-        &[tiles("matmul_vector_loads", work::tiles)],
-        &[
-            param("TILE_M", 64, 128, &[32, 64, 128]),
-            param("TILE_N", 64, 128, &[32, 64, 128]),
-            param("TILE_K", 16, 16, &[8, 16, 32]),
-            param("ROWS", 4, 8, &[4, 8]),
-            param("COLUMNS", 8, 8, &[4, 8, 16]),
-        ],
-    )
-};
-
-/// The kernels of the variant `double-buffered`.
-pub(super) static DOUBLE_BUFFERED: Code = Code {
-    allows: |config, device| tile_bytes(config, 2, 4) <= device.local_memory() && tiles_fit(config),
-    ..Code::new(
-        "matmul/10_double_buffered.cl",
-        &[tiles("matmul_double_buffered", work::double_tiles)],
-        &[
-            param("TILE_M", 64, 128, &[32, 64, 128, 256]),
-            param("TILE_N", 64, 128, &[32, 64, 128, 256]),
-            param("TILE_K", 8, 16, &[8, 16, 32]),
-            param("ROWS", 4, 16, &[4, 8, 16]),
-            param("COLUMNS", 8, 8, &[4, 8, 16]),
-            param("BAND", 8, 8, &[1, 4, 8, 16]),
-        ],
-    )
-};
-
-/// The kernels of the variant `panels`.
-pub(super) static PANELS: Code = Code {
-    // More numbers than all registers of any processor hold make no sense.
-    allows: |config, _| panel_rows(config) * panel_columns(config) <= 32 * 16,
-    ..Code::new(
-        "matmul/11_panels.cl",
-        &[
-            Pass {
-                kernel: "matmul_pack_a",
-                args: &[LEFT, LEFT_PANELS, M, N, K],
-                local: single,
-                groups: |config, shape| chunks(config, shape, panel_counts(config, shape)[0]),
-                work: Some(work::left_panels),
-            },
-            Pass {
-                kernel: "matmul_pack_b",
-                args: &[RIGHT, RIGHT_PANELS, M, N, K],
-                local: single,
-                groups: |config, shape| chunks(config, shape, panel_counts(config, shape)[1]),
-                work: Some(work::right_panels),
-            },
-            Pass {
-                args: &[LEFT_PANELS, RIGHT_PANELS, PRODUCT, M, N, K],
-                local: single,
-                groups: |config, shape| {
-                    let [down, across] = panel_counts(config, shape);
-                    [down.div_ceil(value(config, "DOWN")) * across.div_ceil(value(config, "ACROSS")), 1]
-                },
-                ..elements("matmul_panels", work::panels)
-            },
-        ],
-        &[
-            param("ROWS", 8, 4, &[4, 6, 8, 12, 14]),
-            param("VECTORS", 3, 1, &[1, 2, 3, 4]),
-            param("WIDTH", 16, 4, &[4, 8, 16]),
-            param("DOWN", 8, 1, &[4, 8, 16]),
-            param("ACROSS", 8, 1, &[2, 4, 8]),
-            param("DEPTH", 256, 256, &[128, 256, 512]),
-            param("CHUNK", 64, 64, &[]),
-        ],
-    )
-};
 
 /// The peak kernel: multiply-adds in registers, without memory accesses. As many work-groups as fill the device, whatever the size of
 /// the matrices.
@@ -317,3 +175,201 @@ pub(super) fn peak(device: &Device) -> Config {
         _ => config,
     }
 }
+
+/// The variants of the ladder of matrix multiplication, in the order of the tables.
+pub(super) static VARIANTS: [Variant<Code, Host<Shape>>; 15] = [
+    Variant::host("serial", "Serial", "One thread, one product at a time.", host::SERIAL),
+    Variant::host("threads", "Threads", "The same on all cores.", host::THREADS),
+    Variant::host(
+        "threads-vectors",
+        "Threads, vectors",
+        "All cores, in blocks that caches and registers hold, in vectors.",
+        host::THREADS_VECTORS,
+    ),
+    Variant::kernels(
+        "naive",
+        "Naive",
+        "OpenCL, one result a work-item, added up in global memory.",
+        &Code::new("matmul/01_naive.cl", &[elements("matmul_naive", work::in_memory)], &[GROUP]),
+    ),
+    Variant::kernels(
+        "private",
+        "Private",
+        "The sum stays in a register.",
+        &Code::new("matmul/02_private.cl", &[elements("matmul_private", work::in_register)], &[GROUP]),
+    ),
+    Variant::kernels(
+        "transposed",
+        "Transposed",
+        "B is transposed first: both matrices are read along rows.",
+        &Code::new(
+            "matmul/03_transposed.cl",
+            &[
+                Pass {
+                    kernel: "matmul_transpose",
+                    args: &[RIGHT, TRANSPOSED_RIGHT, M, N, K],
+                    local: group_shape,
+                    groups: |config, shape| product_groups(config, &Shape { m: shape.k, ..*shape }),
+                    work: Some(work::transposed),
+                },
+                Pass {
+                    args: &[LEFT, TRANSPOSED_RIGHT, PRODUCT, M, N, K],
+                    ..elements("matmul_transposed", work::in_register)
+                },
+            ],
+            &[GROUP],
+        ),
+    ),
+    Variant::kernels(
+        "work-group",
+        "Work-group",
+        "Groups as high as they are wide share what the caches hold.",
+        &Code::new(
+            "matmul/04_work_group.cl",
+            &[elements("matmul_work_group", work::in_register)],
+            GROUP_SIDES,
+        ),
+    ),
+    Variant::kernels(
+        "local-tiles",
+        "Local tiles",
+        "Each group brings tiles of both matrices into local memory.",
+        &square_tiles("matmul/05_local_tiles.cl", &[elements("matmul_local_tiles", work::square_tiles)]),
+    ),
+    Variant::kernels(
+        "constant",
+        "Constant",
+        "B in constant memory, where it fits.",
+        &Code {
+            supports: |device, shape| {
+                let bytes = 4 * shape.right_len() as u64;
+                let most =
+                    device.number::<u64>(CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE).filter(|most| bytes > *most);
+                let why = |most| {
+                    Err(format!("The right matrix takes {bytes} bytes, and constant memory has {most}."))
+                };
+                most.map_or(Ok(()), why)
+            },
+            ..Code::new(
+                "matmul/06_constant.cl",
+                &[elements("matmul_constant", work::in_register)],
+                GROUP_SIDES,
+            )
+        },
+    ),
+    Variant::kernels(
+        "padded",
+        "Padded",
+        "Local tiles whose rows lie in different banks.",
+        &square_tiles("matmul/07_padded.cl", &[elements("matmul_padded", work::square_tiles)]),
+    ),
+    Variant::kernels(
+        "register-tiles",
+        "Register tiles",
+        "Several results a work-item: tiles on two levels.",
+        &Code {
+            allows: |config, device| tile_bytes(config, 1, 1) <= device.local_memory() && tiles_fit(config),
+            ..Code::new(
+                "matmul/08_register_tiles.cl",
+                &[tiles("matmul_register_tiles", work::tiles)],
+                &[
+                    param("TILE_M", 64, 64, &[32, 64, 128]),
+                    param("TILE_N", 64, 64, &[32, 64, 128]),
+                    param("TILE_K", 16, 16, &[8, 16, 32]),
+                    param("ROWS", 4, 4, &[2, 4, 8]),
+                    param("COLUMNS", 4, 4, &[2, 4, 8]),
+                ],
+            )
+        },
+    ),
+    Variant::kernels(
+        "vector-loads",
+        "Vector loads",
+        "Four numbers at a time, between all kinds of memory.",
+        &Code {
+            allows: |config, device| tile_bytes(config, 1, 4) <= device.local_memory() && tiles_fit(config),
+            ..Code::new(
+                "matmul/09_vector_loads.cl",
+                &[tiles("matmul_vector_loads", work::tiles)],
+                &[
+                    param("TILE_M", 64, 128, &[32, 64, 128]),
+                    param("TILE_N", 64, 128, &[32, 64, 128]),
+                    param("TILE_K", 16, 16, &[8, 16, 32]),
+                    param("ROWS", 4, 8, &[4, 8]),
+                    param("COLUMNS", 8, 8, &[4, 8, 16]),
+                ],
+            )
+        },
+    ),
+    Variant::kernels(
+        "double-buffered",
+        "Double buffered",
+        "The next tiles come while these are used.",
+        &Code {
+            allows: |config, device| tile_bytes(config, 2, 4) <= device.local_memory() && tiles_fit(config),
+            ..Code::new(
+                "matmul/10_double_buffered.cl",
+                &[tiles("matmul_double_buffered", work::double_tiles)],
+                &[
+                    param("TILE_M", 64, 128, &[32, 64, 128, 256]),
+                    param("TILE_N", 64, 128, &[32, 64, 128, 256]),
+                    param("TILE_K", 8, 16, &[8, 16, 32]),
+                    param("ROWS", 4, 16, &[4, 8, 16]),
+                    param("COLUMNS", 8, 8, &[4, 8, 16]),
+                    param("BAND", 8, 8, &[1, 4, 8, 16]),
+                ],
+            )
+        },
+    ),
+    Variant::kernels(
+        "panels",
+        "Panels",
+        "For processors: packed panels, and a work-item whose results fill the vector registers.",
+        &Code {
+            // More numbers than all registers of any processor hold make no sense.
+            allows: |config, _| panel_rows(config) * panel_columns(config) <= 32 * 16,
+            ..Code::new(
+                "matmul/11_panels.cl",
+                &[
+                    Pass {
+                        kernel: "matmul_pack_a",
+                        args: &[LEFT, LEFT_PANELS, M, N, K],
+                        local: single,
+                        groups: |config, shape| chunks(config, shape, panel_counts(config, shape)[0]),
+                        work: Some(work::left_panels),
+                    },
+                    Pass {
+                        kernel: "matmul_pack_b",
+                        args: &[RIGHT, RIGHT_PANELS, M, N, K],
+                        local: single,
+                        groups: |config, shape| chunks(config, shape, panel_counts(config, shape)[1]),
+                        work: Some(work::right_panels),
+                    },
+                    Pass {
+                        args: &[LEFT_PANELS, RIGHT_PANELS, PRODUCT, M, N, K],
+                        local: single,
+                        groups: |config, shape| {
+                            let [down, across] = panel_counts(config, shape);
+                            [
+                                down.div_ceil(value(config, "DOWN"))
+                                    * across.div_ceil(value(config, "ACROSS")),
+                                1,
+                            ]
+                        },
+                        ..elements("matmul_panels", work::panels)
+                    },
+                ],
+                &[
+                    param("ROWS", 8, 4, &[4, 6, 8, 12, 14]),
+                    param("VECTORS", 3, 1, &[1, 2, 3, 4]),
+                    param("WIDTH", 16, 4, &[4, 8, 16]),
+                    param("DOWN", 8, 1, &[4, 8, 16]),
+                    param("ACROSS", 8, 1, &[2, 4, 8]),
+                    param("DEPTH", 256, 256, &[128, 256, 512]),
+                    param("CHUNK", 64, 64, &[]),
+                ],
+            )
+        },
+    ),
+    Variant::AUTO,
+];

@@ -10,7 +10,6 @@ mod host;
 mod inputs;
 pub mod reference;
 pub mod shape;
-mod variants;
 mod work;
 
 use serde_json::json;
@@ -40,7 +39,7 @@ pub static MATMUL: ArrayLadder<Shape> = ArrayLadder {
         ],
         ..LadderInfo::DEFAULT
     },
-    variants: &variants::VARIANTS,
+    variants: &codes::VARIANTS,
     peak: codes::peak,
     cases: |sizes| sizes.cases("mnk", [1024; 3], Shape::new),
     describe: |shape| CaseInfo {

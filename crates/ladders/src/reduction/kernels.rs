@@ -1,9 +1,10 @@
 //! The kernels of the reduction as data: files, launches and parameters.
 
 use super::pictures::{BLOCK_EDGES, Case};
-use super::work;
-use ladder::arrays::{self, Pass, WorkFormula, group, single};
+use super::{host, work};
+use ladder::arrays::{self, Host, Pass, WorkFormula, group, single};
 use ladder::config::Param;
+use ladder::variant::Variant;
 use opencl::cl::DeviceInfo;
 use opencl::kernel::Value;
 
@@ -107,20 +108,6 @@ const fn fixed_param(name: &'static str, value: u32) -> Param {
 /// The parameters of kernels with a work-item for each pixel of a tile.
 const ONE_PIXEL_EACH: &[Param] = &[fixed_param("TILE", 16), fixed_param("GROUP", 256), LAST_GROUP];
 
-/// The kernels of the variant `interleaved`.
-pub(super) static INTERLEAVED: Code = Code::new(
-    "reduction/01_interleaved.cl",
-    &[tiles("reduction_interleaved", work::tree), BLOCKS_AND_FRAME],
-    ONE_PIXEL_EACH,
-);
-
-/// The kernels of the variant `sequential`.
-pub(super) static SEQUENTIAL: Code = Code::new(
-    "reduction/02_sequential.cl",
-    &[tiles("reduction_sequential", work::tree), BLOCKS_AND_FRAME],
-    ONE_PIXEL_EACH,
-);
-
 /// Returns the description of the file with the unrolled kernel; `params` set the sizes of its tiles and work-groups.
 const fn unrolled(params: &'static [Param]) -> Code {
     /// The launches of the unrolled kernel and of the kernel that combines its results.
@@ -130,44 +117,6 @@ const fn unrolled(params: &'static [Param]) -> Code {
 
 /// The kernels of the variant `unrolled`.
 pub(super) static UNROLLED: Code = unrolled(ONE_PIXEL_EACH);
-/// The kernels of the variant `prefetch-2`.
-pub(super) static PREFETCH_2: Code =
-    unrolled(&[fixed_param("TILE", 16), fixed_param("GROUP", 128), LAST_GROUP]);
-/// The kernels of the variant `prefetch-4`.
-pub(super) static PREFETCH_4: Code =
-    unrolled(&[fixed_param("TILE", 16), fixed_param("GROUP", 64), LAST_GROUP]);
-/// The kernels of the variant `wide-32`.
-pub(super) static WIDE_32: Code = unrolled(&[
-    fixed_param("TILE", 32),
-    Param { name: "GROUP", cpu: 64, gpu: 256, values: &[64, 256] },
-    LAST_GROUP,
-]);
-/// The kernels of the variant `wide-64`.
-pub(super) static WIDE_64: Code = unrolled(&[fixed_param("TILE", 64), fixed_param("GROUP", 256), LAST_GROUP]);
-
-/// The kernels of the variant `two-stage`.
-pub(super) static TWO_STAGE: Code = Code::new(
-    "reduction/04_two_stage.cl",
-    &[
-        Pass {
-            kernel: "reduction_two_stage",
-            args: NUMBERS_ARGS,
-            local: group,
-            groups: |config, case| {
-                let [across, down] = case.block_counts();
-                [(config.get("COUNT") as usize).min(across * down), 1]
-            },
-            work: Some(work::two_stage),
-        },
-        FRAME_ONLY,
-    ],
-    &[
-        Param { name: "GROUP", cpu: 16, gpu: 256, values: &[16, 64, 128, 256, 512] },
-        Param { name: "COUNT", cpu: 8, gpu: 512, values: &[4, 16, 128, 256, 1024] },
-        LAST_GROUP,
-    ],
-);
-
 /// Returns a launch of the kernel that reduces the picture in one pass, with these arguments and one work-group for each tile
 /// of 64×64 pixels.
 const fn one_pass(args: &'static [Arg]) -> Pass<Case> {
@@ -238,6 +187,112 @@ pub(super) static PEAK: Code = Code::new(
         Param { name: "EACH", cpu: 512, gpu: 4, values: &[] },
     ],
 );
+
+/// The variants of the ladder of reductions, in the order of the tables.
+pub(super) static VARIANTS: [Variant<Code, Host<Case>>; 15] = [
+    Variant::host("serial", "Serial", "One thread, one pixel at a time.", host::SERIAL),
+    Variant::host("threads", "Threads", "The same on all cores.", host::THREADS),
+    Variant::host(
+        "threads-vectors",
+        "Threads, vectors",
+        "All cores, several pixels an instruction.",
+        host::THREADS_VECTORS,
+    ),
+    Variant::kernels(
+        "interleaved",
+        "Interleaved",
+        "OpenCL, a tree in local memory with strided indices.",
+        &Code::new(
+            "reduction/01_interleaved.cl",
+            &[tiles("reduction_interleaved", work::tree), BLOCKS_AND_FRAME],
+            ONE_PIXEL_EACH,
+        ),
+    ),
+    Variant::kernels(
+        "sequential",
+        "Sequential",
+        "The tree's first half joins with its second: neighbours touch neighbours.",
+        &Code::new(
+            "reduction/02_sequential.cl",
+            &[tiles("reduction_sequential", work::tree), BLOCKS_AND_FRAME],
+            ONE_PIXEL_EACH,
+        ),
+    ),
+    Variant::kernels("unrolled", "Unrolled", "The last steps unrolled, and without barriers.", &UNROLLED),
+    Variant::kernels(
+        "prefetch-2",
+        "Prefetch 2",
+        "Half the work-items, two pixels each.",
+        &unrolled(&[fixed_param("TILE", 16), fixed_param("GROUP", 128), LAST_GROUP]),
+    ),
+    Variant::kernels(
+        "prefetch-4",
+        "Prefetch 4",
+        "A quarter of them, four pixels each.",
+        &unrolled(&[fixed_param("TILE", 16), fixed_param("GROUP", 64), LAST_GROUP]),
+    ),
+    Variant::kernels(
+        "wide-32",
+        "Wide 32",
+        "A group has 32×32 pixels.",
+        &unrolled(&[
+            fixed_param("TILE", 32),
+            Param { name: "GROUP", cpu: 64, gpu: 256, values: &[64, 256] },
+            LAST_GROUP,
+        ]),
+    ),
+    Variant::kernels(
+        "wide-64",
+        "Wide 64",
+        "A group has 64×64 pixels.",
+        &unrolled(&[fixed_param("TILE", 64), fixed_param("GROUP", 256), LAST_GROUP]),
+    ),
+    Variant::kernels(
+        "two-stage",
+        "Two stages",
+        "Few work-items, each of which adds up many pixels in a row before the tree.",
+        &Code::new(
+            "reduction/04_two_stage.cl",
+            &[
+                Pass {
+                    kernel: "reduction_two_stage",
+                    args: NUMBERS_ARGS,
+                    local: group,
+                    groups: |config, case| {
+                        let [across, down] = case.block_counts();
+                        [(config.get("COUNT") as usize).min(across * down), 1]
+                    },
+                    work: Some(work::two_stage),
+                },
+                FRAME_ONLY,
+            ],
+            &[
+                Param { name: "GROUP", cpu: 16, gpu: 256, values: &[16, 64, 128, 256, 512] },
+                Param { name: "COUNT", cpu: 8, gpu: 512, values: &[4, 16, 128, 256, 1024] },
+                LAST_GROUP,
+            ],
+        ),
+    ),
+    Variant::kernels(
+        "sub-groups",
+        "Sub-groups",
+        "Four pixels a reading; work-items that run as one join without a tree.",
+        &SUB_GROUPS,
+    ),
+    Variant::kernels(
+        "one-pass",
+        "One pass",
+        "The same in one launch: the group that ends last finishes the frame.",
+        &ONE_PASS,
+    ),
+    Variant::kernels(
+        "strips",
+        "Strips",
+        "One launch for CPUs: one work-item a strip, vectors of 16 pixels.",
+        &STRIPS,
+    ),
+    Variant::AUTO,
+];
 
 #[cfg(test)]
 mod tests {

@@ -14,91 +14,21 @@ use bytemuck::{cast_slice, cast_slice_mut};
 use serde_json::json;
 
 use base::verify::Elements;
-use ladder::arrays::{ArrayLadder, Host, Lens};
+use ladder::arrays::{ArrayLadder, Lens};
 use ladder::cache::Cache;
 use ladder::rows::PeakKernel;
 use ladder::runner::{CaseInfo, Expected, LadderInfo, cache_class};
 use ladder::sizes::Sizes;
-use ladder::variant::Variant;
 use opencl::cl::{ClContext, DeviceInfo, DeviceKind};
 
-use kernels::{Code, Config};
+use kernels::Config;
 use pictures::{BLOCK_EDGES, Case};
 pub use reference::{FRAME_NUMBERS, luminance, reference};
-
-/// The variants of the ladder of reductions, in the order of the tables.
-static VARIANTS: [Variant<Code, Host<Case>>; 15] = [
-    Variant::host("serial", "Serial", "One thread, one pixel at a time.", host::SERIAL),
-    Variant::host("threads", "Threads", "The same on all cores.", host::THREADS),
-    Variant::host(
-        "threads-vectors",
-        "Threads, vectors",
-        "All cores, several pixels an instruction.",
-        host::THREADS_VECTORS,
-    ),
-    Variant::kernels(
-        "interleaved",
-        "Interleaved",
-        "OpenCL, a tree in local memory with strided indices.",
-        &kernels::INTERLEAVED,
-    ),
-    Variant::kernels(
-        "sequential",
-        "Sequential",
-        "The tree's first half joins with its second: neighbours touch neighbours.",
-        &kernels::SEQUENTIAL,
-    ),
-    Variant::kernels(
-        "unrolled",
-        "Unrolled",
-        "The last steps unrolled, and without barriers.",
-        &kernels::UNROLLED,
-    ),
-    Variant::kernels(
-        "prefetch-2",
-        "Prefetch 2",
-        "Half the work-items, two pixels each.",
-        &kernels::PREFETCH_2,
-    ),
-    Variant::kernels(
-        "prefetch-4",
-        "Prefetch 4",
-        "A quarter of them, four pixels each.",
-        &kernels::PREFETCH_4,
-    ),
-    Variant::kernels("wide-32", "Wide 32", "A group has 32×32 pixels.", &kernels::WIDE_32),
-    Variant::kernels("wide-64", "Wide 64", "A group has 64×64 pixels.", &kernels::WIDE_64),
-    Variant::kernels(
-        "two-stage",
-        "Two stages",
-        "Few work-items, each of which adds up many pixels in a row before the tree.",
-        &kernels::TWO_STAGE,
-    ),
-    Variant::kernels(
-        "sub-groups",
-        "Sub-groups",
-        "Four pixels a reading; work-items that run as one join without a tree.",
-        &kernels::SUB_GROUPS,
-    ),
-    Variant::kernels(
-        "one-pass",
-        "One pass",
-        "The same in one launch: the group that ends last finishes the frame.",
-        &kernels::ONE_PASS,
-    ),
-    Variant::kernels(
-        "strips",
-        "Strips",
-        "One launch for CPUs: one work-item a strip, vectors of 16 pixels.",
-        &kernels::STRIPS,
-    ),
-    Variant::AUTO,
-];
 
 /// The ladder of reductions.
 pub static REDUCTION: ArrayLadder<Case> = ArrayLadder {
     info: LadderInfo { name: "reduction", options: &["size", "block"], ..PICTURES.info },
-    variants: &VARIANTS,
+    variants: &kernels::VARIANTS,
     describe: |case| {
         let Case { width, height, block } = *case;
         let edge = BLOCK_EDGES.iter().position(|known| *known == block).unwrap_or_default();
@@ -244,7 +174,7 @@ pub fn best_config(cl: &ClContext, case: &Case) -> Config {
     let device = &cl.device.info;
     let class = cache_class(&REDUCTION, case);
     let tuned = Cache::load().fastest(device, cl.sources(), &class, |name| {
-        Some(((), VARIANTS.iter().find(|variant| variant.id == name)?.code(device.kind)?))
+        Some(((), kernels::VARIANTS.iter().find(|variant| variant.id == name)?.code(device.kind)?))
     });
     let first = match device.kind {
         DeviceKind::Cpu => &kernels::STRIPS,

@@ -89,15 +89,6 @@ fn group_items(config: &Config<Code<Size>>) -> usize {
     config.get("GROUP") as usize * tile * tile
 }
 
-/// The kernels of the variant `row-linear`.
-static ROW_LINEAR_CODE: Code<Size> =
-    Code::new("transpose/01_row_linear.cl", &[pass("transpose_row_linear")], GROUP);
-/// The kernels of the variant `column-linear`.
-static COLUMN_LINEAR_CODE: Code<Size> =
-    Code::new("transpose/02_column_linear.cl", &[pass("transpose_column_linear")], GROUP);
-/// The kernels of the variant `group-linear`.
-static GROUP_LINEAR_CODE: Code<Size> =
-    Code::new("transpose/03_group_linear.cl", &[pass("transpose_group_linear")], TILE);
 /// The peak kernel: copies the matrix in order, without transposing it.
 static PEAK: Code<Size> = Code::new("transpose/limit.cl", &[pass("transpose_copy")], GROUP);
 
@@ -122,19 +113,19 @@ pub static TRANSPOSE: ArrayLadder<Size> = ArrayLadder {
             ROW_LINEAR,
             "Row-linear",
             "Neighbours along a row: they read side by side, and write far apart.",
-            &ROW_LINEAR_CODE,
+            &Code::new("transpose/01_row_linear.cl", &[pass("transpose_row_linear")], GROUP),
         ),
         Variant::kernels(
             COLUMN_LINEAR,
             "Column-linear",
             "Neighbours along a column: they read far apart, and write side by side.",
-            &COLUMN_LINEAR_CODE,
+            &Code::new("transpose/02_column_linear.cl", &[pass("transpose_column_linear")], GROUP),
         ),
         Variant::kernels(
             GROUP_LINEAR,
             "Group-linear",
             "A square tile for each group: both stay within a few cache lines.",
-            &GROUP_LINEAR_CODE,
+            &Code::new("transpose/03_group_linear.cl", &[pass("transpose_group_linear")], TILE),
         ),
         Variant::AUTO,
     ],

@@ -47,18 +47,6 @@ const fn pass(kernel: &'static str) -> Pass<u32> {
     }
 }
 
-/// The kernels of the variant `scalar`.
-static SCALAR: Code<u32> = Code::new("vector_add/01_scalar.cl", &[pass("vector_add_scalar")], &[GROUP]);
-/// The kernels of the variant `vector`.
-static VECTOR: Code<u32> = Code::new(
-    "vector_add/02_vector.cl",
-    &[pass("vector_add_vector")],
-    &[
-        Param { name: "WIDTH", cpu: 8, gpu: 4, values: &[2, 4, 8, 16] },
-        GROUP,
-        Param { name: "ITEMS", cpu: 1, gpu: 1, values: &[1, 2, 4, 8] },
-    ],
-);
 /// The peak kernel: reads two arrays and writes their bitwise xor.
 static PEAK: Code<u32> = Code::new(
     "vector_add/limit.cl",
@@ -86,12 +74,25 @@ pub static VECTOR_ADD: ArrayLadder<u32> = ArrayLadder {
             "All cores, several numbers an instruction.",
             host::THREADS_VECTORS,
         ),
-        Variant::kernels("scalar", "Scalar", "OpenCL, one number a work-item.", &SCALAR),
+        Variant::kernels(
+            "scalar",
+            "Scalar",
+            "OpenCL, one number a work-item.",
+            &Code::new("vector_add/01_scalar.cl", &[pass("vector_add_scalar")], &[GROUP]),
+        ),
         Variant::kernels(
             "vector",
             "Vector",
             "OpenCL, several vectors a work-item, neighbours side by side.",
-            &VECTOR,
+            &Code::new(
+                "vector_add/02_vector.cl",
+                &[pass("vector_add_vector")],
+                &[
+                    Param { name: "WIDTH", cpu: 8, gpu: 4, values: &[2, 4, 8, 16] },
+                    GROUP,
+                    Param { name: "ITEMS", cpu: 1, gpu: 1, values: &[1, 2, 4, 8] },
+                ],
+            ),
         ),
         Variant::AUTO,
     ],

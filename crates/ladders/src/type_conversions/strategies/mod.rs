@@ -177,67 +177,55 @@ const fn code(file: &'static str, passes: &'static [Pass<Launch, Strategy>], str
     Code { options, ..Code::with(file, passes, &[GROUP], strategy) }
 }
 
-/// The kernels of the variant `blocking`.
-static BLOCKING: Code = code(WIDTHS_FILE, CONVERT, Strategy::Copied);
-/// The kernels of the variant `mapped`.
-static MAPPED: Code = code(WIDTHS_FILE, CONVERT, Strategy::Mapped { slots: 1, batch: 1 });
-/// The kernels of the variant `non-blocking`.
-static NON_BLOCKING: Code = code(WIDTHS_FILE, CONVERT, Strategy::Mapped { slots: 1, batch: WIDTHS.len() });
-/// The kernels of the variant `double-buffered`.
-static DOUBLE_BUFFERED: Code = code(WIDTHS_FILE, CONVERT, Strategy::Mapped { slots: 2, batch: WIDTHS.len() });
-/// The kernels of the variant `verified-on-device`.
-static VERIFIED: Code = code(WIDTHS_FILE, CONVERT_AND_COMPARE, Strategy::Checked { threads: false });
-/// The kernels of the variant `fused`.
-static FUSED: Code = code(CHECKED_FILE, CHECK, Strategy::Checked { threads: false });
-/// The kernels of the variant `all-widths`.
-static ALL_WIDTHS: Code = code(CHECKED_FILE, CHECK_ALL, Strategy::Checked { threads: false });
-/// The kernels of the variant `threads`.
-static THREADS: Code = code(CHECKED_FILE, CHECK_ALL, Strategy::Checked { threads: true });
-
 /// The variants of the ladder of host strategies, in the order of the tables.
 static VARIANTS: [Variant<Code, Host>; 12] = [
     Variant::kernels(
         "blocking",
         "Blocking",
         "Write, run, read, compare for each width; each call waits.",
-        &BLOCKING,
+        &code(WIDTHS_FILE, CONVERT, Strategy::Copied),
     ),
     Variant::kernels(
         "mapped",
         "Mapped",
         "Numbers are made, and results compared, in memory that the device reaches by itself.",
-        &MAPPED,
+        &code(WIDTHS_FILE, CONVERT, Strategy::Mapped { slots: 1, batch: 1 }),
     ),
     Variant::kernels(
         "non-blocking",
         "Non-blocking",
         "All widths are enqueued at once; one is compared while the next one runs.",
-        &NON_BLOCKING,
+        &code(WIDTHS_FILE, CONVERT, Strategy::Mapped { slots: 1, batch: WIDTHS.len() }),
     ),
     Variant::kernels(
         "double-buffered",
         "Double-buffered",
         "The next numbers, and what is right for them, are made while these run.",
-        &DOUBLE_BUFFERED,
+        &code(WIDTHS_FILE, CONVERT, Strategy::Mapped { slots: 2, batch: WIDTHS.len() }),
     ),
     Variant::kernels(
         "verified-on-device",
         "Verified on the device",
         "A kernel compares; a word for each width comes back.",
-        &VERIFIED,
+        &code(WIDTHS_FILE, CONVERT_AND_COMPARE, Strategy::Checked { threads: false }),
     ),
-    Variant::kernels("fused", "Fused", "One kernel converts and compares; no result goes to memory.", &FUSED),
+    Variant::kernels(
+        "fused",
+        "Fused",
+        "One kernel converts and compares; no result goes to memory.",
+        &code(CHECKED_FILE, CHECK, Strategy::Checked { threads: false }),
+    ),
     Variant::kernels(
         "all-widths",
         "All widths",
         "One kernel for all widths: 16 wide, and halved down to scalars.",
-        &ALL_WIDTHS,
+        &code(CHECKED_FILE, CHECK_ALL, Strategy::Checked { threads: false }),
     ),
     Variant::kernels(
         "threads",
         "Threads",
         "The same, and each core makes parts of its own and lets the device begin with them.",
-        &THREADS,
+        &code(CHECKED_FILE, CHECK_ALL, Strategy::Checked { threads: true }),
     ),
     Variant::host(
         "reference",
