@@ -143,7 +143,8 @@ mod tests {
         let code = id.kernels().unwrap().code(DeviceKind::Cpu);
         let class = cache_class(SizeClass::of(1280, 720), radius);
         let config = Config::new(code, DeviceKind::Cpu);
-        Entry::new(&DeviceInfo::made_up(), &Sources::default(), &class, id.as_str(), &config, ms).unwrap()
+        let on = (&DeviceInfo::made_up(), &Sources::default());
+        Entry::new(on, &class, (id.as_str(), &config), ms).unwrap()
     }
 
     fn found(cache: &Cache) -> Vec<(SizeClass, usize, VariantId)> {

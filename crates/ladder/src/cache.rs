@@ -68,11 +68,9 @@ impl Entry {
     /// # Errors
     /// Returns an error if the kernel source cannot be read.
     pub fn new<C: Tunable>(
-        device: &DeviceInfo,
-        sources: &Sources,
+        (device, sources): (&DeviceInfo, &Sources),
         class: &Class,
-        variant: &str,
-        config: &Config<C>,
+        (variant, config): (&str, &Config<C>),
         ms: f64,
     ) -> Result<Self> {
         let params = config.code().params().iter().map(|p| (p.name.to_owned(), config.get(p.name)));
@@ -284,8 +282,8 @@ mod tests {
     fn entry(variant: &str, word: &str, ms: f64) -> Entry {
         let code = if variant == "one" { &FIRST_CODE } else { &SECOND_CODE };
         let class = class(Some("made"), word);
-        Entry::new(&DeviceInfo::made_up(), &Sources::default(), &class, variant, &config(code, 2, 16), ms)
-            .unwrap()
+        let on = (&DeviceInfo::made_up(), &Sources::default());
+        Entry::new(on, &class, (variant, &config(code, 2, 16)), ms).unwrap()
     }
 
     fn variant(name: &str) -> Option<(String, &'static FakeCode)> {

@@ -68,10 +68,10 @@ impl<L: Ladder> VariantChecker<'_, L> {
                     break;
                 }
                 check_continue()?;
-                let (mut report, mut ms) = self.compare(&mut buffers, &info, input, check_continue)?;
+                let (mut report, mut ms) = self.compare(&mut buffers, (&info, input), check_continue)?;
                 // Drivers compile kernels at their first launch. The time of that launch must not shorten the checks.
                 if report.is_none() && inputs.is_empty() && 2.0 * ms > budget_ms {
-                    let second = self.compare(&mut buffers, &info, input, check_continue)?;
+                    let second = self.compare(&mut buffers, (&info, input), check_continue)?;
                     (report, ms) = (second.0, second.1.min(ms));
                 }
                 if let Some(report) = report {
@@ -104,7 +104,8 @@ impl<L: Ladder> VariantChecker<'_, L> {
             return Ok((None, 0.0));
         };
         let info = self.ladder.describe(&case);
-        self.compare(&mut self.allocate(&case)?, &info, self.ladder.info().inputs[0], &mut || Ok(()))
+        let input = self.ladder.info().inputs[0];
+        self.compare(&mut self.allocate(&case)?, (&info, input), &mut || Ok(()))
     }
 
     /// Allocates memory for a case, with guards whose size depends on that of the output.
@@ -117,8 +118,7 @@ impl<L: Ladder> VariantChecker<'_, L> {
     fn compare(
         &self,
         buffers: &mut L::Buffers,
-        info: &CaseInfo,
-        input: &str,
+        (info, input): (&CaseInfo, &str),
         check_continue: ContinueCheck,
     ) -> Result<(Option<MismatchReport>, f64)> {
         let Self { ladder, built, .. } = self;

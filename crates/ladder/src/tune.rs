@@ -160,7 +160,8 @@ impl<C: Tunable> Search<C> {
             variants.push(trial.variant);
             let own = self.trials.iter().filter(|other| other.variant == trial.variant);
             let Some((best, ms)) = best_of(own) else { continue };
-            let entry = Entry::new(device, &self.sources, class, best.variant, &best.config, ms)?;
+            let kernels = (best.variant, &best.config);
+            let entry = Entry::new((device, &self.sources), class, kernels, ms)?;
             entries.push(if best.is_kept { entry.keep() } else { entry });
         }
         Ok(entries)

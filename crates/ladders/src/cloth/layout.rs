@@ -52,7 +52,7 @@ impl Layout {
     }
 
     /// Returns the index in the array of one number of an item of a character.
-    fn index(self, shape: Shape, character: usize, item: usize, number: usize) -> usize {
+    fn index(self, shape: Shape, [character, item, number]: [usize; 3]) -> usize {
         match self {
             Layout::Structs if shape.numbers.is_multiple_of(3) => {
                 (character * shape.items + item) * self.stride(shape) + number / 3 * 4 + number % 3
@@ -73,7 +73,7 @@ impl Layout {
                 [..shape.numbers_per_character()];
             for (item, from) in from.chunks_exact(shape.numbers).enumerate() {
                 for (number, x) in from.iter().enumerate() {
-                    packed[self.index(shape, character, item, number)] = *x;
+                    packed[self.index(shape, [character, item, number])] = *x;
                 }
             }
         }
@@ -84,8 +84,9 @@ impl Layout {
     pub(super) fn unpack(self, shape: Shape, army: usize, packed: &[f32]) -> Vec<f32> {
         let mut numbers = Vec::with_capacity(army * shape.numbers_per_character());
         for (character, item) in (0..army).flat_map(|c| (0..shape.items).map(move |item| (c, item))) {
-            numbers
-                .extend((0..shape.numbers).map(|number| packed[self.index(shape, character, item, number)]));
+            numbers.extend(
+                (0..shape.numbers).map(|number| packed[self.index(shape, [character, item, number])]),
+            );
         }
         numbers
     }

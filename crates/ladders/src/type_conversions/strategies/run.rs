@@ -221,7 +221,7 @@ impl DeviceRun<'_> {
             for (at, (output, right)) in slot.outputs.iter().zip(&mut right).enumerate() {
                 slot.write(&slot.input, input)?;
                 let enqueued = Instant::now();
-                let events = slot.run(self, at..=at, &device.right, numbers)?;
+                let events = slot.run(self, at..=at, numbers)?;
                 let until = Instant::now();
                 slot.finish()?;
                 slot.trace_device(&events, (enqueued, until));
@@ -260,7 +260,7 @@ impl DeviceRun<'_> {
                 let began = Instant::now();
                 let (mut got, mut events) = (Vec::new(), Vec::new());
                 for width in left..left + batch {
-                    events.extend(slot.run(self, width..=width, &device.right, numbers)?);
+                    events.extend(slot.run(self, width..=width, numbers)?);
                     got.push((width, slot.map_for_reading(&slot.outputs[width], 4 * numbers)?));
                 }
                 slot.flush()?;
@@ -285,7 +285,6 @@ impl DeviceRun<'_> {
         let left = Mutex::new(parts(&self.numbers, THREAD_PART_NUMBERS));
         let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
         let done = Mutex::new((Vec::new(), Ok(())));
-        let right = device.right.clone();
         share(device.thread_slots.chunks_mut(2), all_threads(), |slots| {
             let mut traces = Vec::new();
             let mut work = || {
@@ -293,7 +292,7 @@ impl DeviceRun<'_> {
                     let (slot, Some((first, numbers))) = (&slots[at], next()) else { break };
                     generate_both(self.generator, first, slot, numbers)?;
                     let enqueued = Instant::now();
-                    let events = slot.run(self, 0..1, &right, numbers)?;
+                    let events = slot.run(self, 0..1, numbers)?;
                     slot.flush()?;
                     traces.push((events, (enqueued, Instant::now())));
                 }
@@ -321,7 +320,7 @@ impl DeviceRun<'_> {
             let slot = &device.slots[index % 2];
             generate_both(self.generator, first, slot, numbers)?;
             let enqueued = Instant::now();
-            let events = slot.run(self, 0..kernels, &device.right, numbers)?;
+            let events = slot.run(self, 0..kernels, numbers)?;
             slot.flush()?;
             traces.push((events, (enqueued, Instant::now())));
         }

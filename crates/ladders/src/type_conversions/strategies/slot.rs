@@ -29,8 +29,7 @@ pub(super) struct DeviceBuffers {
     /// Two smaller slots for each thread, without buffers for results, for the strategy in which each thread generates its own
     /// parts.
     pub(super) thread_slots: Vec<Slot>,
-    /// The counts of right results, one for each vector width.
-    pub(super) right: Buffer,
+    right: Buffer,
 }
 
 /// Device memory for one part of the numbers, with a queue of its own, so that its mappings do not wait for other parts.
@@ -40,6 +39,8 @@ pub(super) struct Slot {
     pub(super) input: Buffer,
     pub(super) wanted: Buffer,
     pub(super) outputs: Vec<Buffer>,
+    /// The counts of right results, one for each vector width, which all slots share.
+    right: Buffer,
 }
 
 /// A mapping of device memory into the memory of the host.
@@ -56,15 +57,16 @@ impl DeviceBuffers {
             let buffer = Buffer::new(&cl.context, allocation_flags(cl), bytes);
             buffer.map_err(|e| failed("Memory for conversions could not be had on the device.", &e))
         };
+        let right = new(4 * WIDTHS.len())?;
         let slot = |numbers: usize, outputs: usize| {
             let (queue, bytes) = (cl.extra_queue()?, 4 * numbers);
             let outputs = (0..outputs).map(|_| new(bytes)).collect::<Result<_>>()?;
-            Ok(Slot { input: new(bytes)?, wanted: new(bytes)?, outputs, queue })
+            Ok(Slot { input: new(bytes)?, wanted: new(bytes)?, outputs, queue, right: right.clone() })
         };
         let two = || Ok([slot(numbers, WIDTHS.len())?, slot(numbers, WIDTHS.len())?]);
         let thread_slots =
             (0..2 * threads).map(|_| slot(numbers.min(THREAD_PART_NUMBERS), 0)).collect::<Result<_>>()?;
-        Ok(Self { slots: two()?, thread_slots, right: new(4 * WIDTHS.len())? })
+        Ok(Self { slots: two()?, thread_slots, right })
     }
 
     /// Sets the counts of right results to 0.
@@ -94,17 +96,15 @@ impl Slot {
         trace("read", || from.read(&self.queue, bytes).map_err(conversion_error))
     }
 
-    /// Enqueues those of the kernels of a run whose indices are in `kernels`, for the first `count` numbers of the slot. Kernels that
-    /// compare add their counts of right results to `right`.
+    /// Enqueues those of the kernels of a run whose indices are in `kernels`, for the first `count` numbers of the slot.
     pub(super) fn run(
         &self,
         run: &DeviceRun,
         kernels: impl Iterator<Item = usize>,
-        right: &Buffer,
         count: usize,
     ) -> Result<Vec<cl::Event>> {
         let program = run.program.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = [&self.input, &self.wanted, right];
+        let own = [&self.input, &self.wanted, &self.right];
         let memory: Vec<&Mem> = own.into_iter().chain(&self.outputs).map(Buffer::mem).collect();
         let on = Operands { memory: &memory, scratch: &[] };
         let launch = Launch { count, device: run.device };
