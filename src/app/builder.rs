@@ -7,7 +7,6 @@
 
 mod conversions;
 mod judging;
-mod part;
 mod texts;
 mod worker;
 
@@ -18,43 +17,102 @@ use std::time::{Duration, Instant};
 use crate::app::kernels::CurrentSources;
 use base::error::{Error, Result};
 use base::jobs::{Job, JobMessage, Reporter, Waker};
+use base::verify::MismatchReport;
 use box_filter::VariantId;
-use engine::{Check, TrialCase};
-pub(crate) use judging::{BuiltFilter, JudgeRequest, JudgedConversions, JudgedVariant, MachineCodeRequest};
+use engine::{Need, Pipeline, TrialCase};
+pub(crate) use judging::{JudgeRequest, MachineCodeRequest};
 use opencl::cl::{ClContext, Device};
-use opencl::memory::Storage;
+use opencl::machine_code::MachineCode;
 use opencl::sources::Sources;
-pub(crate) use part::Part;
+use overlay::{Subject, Validation};
 use texts::KernelTexts;
-use video::color::Layout;
 use worker::Worker;
 
 /// A message from the builder to the window.
+#[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]
 pub(crate) enum BuilderMessage {
     /// The machine's OpenCL devices.
     Devices(Vec<Device>),
     /// A part that was built for the context with this number.
-    For(u64, Box<Part>),
+    For(u64, Part),
     /// The builder has ended because of this error.
     Failed(Error),
+}
+
+/// A result of the builder for one context, and work that adds what belongs to it to the context's pipeline.
+pub(crate) struct Part {
+    pub news: News,
+    /// Called on the thread of the context's device.
+    pub install: Box<dyn FnOnce(&mut Pipeline) + Send>,
+}
+
+/// A result of the builder that the window processes.
+#[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]
+pub(crate) enum News {
+    /// Programs were built of which the window need not know.
+    Installed,
+    /// A variant was built, or cannot be built or must not run, and why.
+    Variant(VariantId, Result<()>),
+    /// A case of a running variant was tried: how its output differs from the reference, if it does, or why the case failed.
+    Tried(TrialCase, Result<Option<MismatchReport>>),
+    /// Edited kernels were validated.
+    Judged(Judged),
+    /// A YUV to RGBA conversion cannot be used, and why.
+    NoConversion(Error),
+    /// The output of a conversion or of the colour correction is wrong, so that others replace it.
+    Replaced(Error),
+    /// The machine code of a variant, or why there is none; the number is the version of the edited kernels.
+    MachineCode(u64, VariantId, Result<MachineCode>),
+}
+
+/// The result of validating a variant, or the conversions, in one version of the edited kernels.
+pub(crate) struct Judged {
+    /// The number of the version of the edited kernels.
+    pub version: u64,
+    pub subject: Subject,
+    /// The verdict; of several conversions the worst one.
+    pub validation: Validation,
+    /// The compiler's warnings about kernels that may run; empty without any.
+    pub warnings: String,
+    /// True if the kernels are for the second side of a wipe between two versions.
+    pub is_second_side: bool,
+}
+
+impl Judged {
+    /// Creates the result of a request for these kernels, without warnings.
+    fn new(request: &JudgeRequest, subject: Subject, validation: Validation) -> Self {
+        let &JudgeRequest { version, is_second_side, .. } = request;
+        Self { version, subject, validation, warnings: String::new(), is_second_side }
+    }
+}
+
+impl Part {
+    /// Creates a result and the work that adds its programs to the pipeline.
+    fn new(news: News, install: impl FnOnce(&mut Pipeline) + Send + 'static) -> Self {
+        Self { news, install: Box::new(install) }
+    }
+
+    /// Returns true if this is the result of validating kernels that may run.
+    fn has_passed(&self) -> bool {
+        matches!(&self.news, News::Judged(judged) if judged.validation.may_run())
+    }
+}
+
+impl From<News> for Part {
+    /// Creates a result without programs.
+    fn from(news: News) -> Self {
+        Self::new(news, |_| {})
+    }
 }
 
 /// A request from the window to the builder's thread, which handles it before other pending work, except for checks.
 pub(crate) enum Request {
     /// Build all programs for a new context, and no longer for the previous one.
     Start(Start),
-    /// Build the program that converts YUV pictures of this layout to RGBA in this kind of memory.
-    Convert(Layout, Storage),
-    /// Validate the edited kernels of a variant in this case, such as a size and a radius.
-    Try(TrialCase),
-    /// Check the output of a YUV to RGBA conversion once no other work is pending.
-    Check(Check),
+    /// Build or check what frames need; a check is made once no other work is pending.
+    Need(Need),
     /// Build the programs of a variant once more, such as after tuning.
     Again(VariantId),
-    /// Build the scopes, whose kernels measure pictures, for this width and height.
-    Scopes((u32, u32)),
-    /// Build the program that compares two pictures.
-    Comparer,
     /// Validate and build a version of the edited kernels.
     Judge(JudgeRequest),
     /// Disassemble the program of a variant.

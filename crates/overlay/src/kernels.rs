@@ -19,8 +19,8 @@ use opencl::machine_code::MachineCode;
 
 pub use diff::VersionDiff;
 pub use state::{
-    CheckedKernels, EarlierVersion, EditedFolder, Kernels, PendingValidation, RaceLine, RaceReport, Speed,
-    SpeedState, Subject, Verdict, Version, VersionId, VersionResult,
+    CheckedKernels, EarlierVersion, EditedFolder, FilterTime, Kernels, RaceLine, RaceReport, Speed,
+    SpeedState, Subject, Validation, ValidationRequest, Version, VersionId, VersionResult,
 };
 pub use versions::result_to_show;
 
@@ -106,8 +106,8 @@ pub(crate) fn show(ui: &mut Ui, room: f32, view: &View, switches: &mut Switches,
     let mut refusal = None;
     let current = kernels.versions.iter().find(|version| version.number == kernels.current);
     if let Some(result) = current.and_then(|version| result_to_show(&version.results, view.chosen)) {
-        match &result.verdict {
-            Verdict::Refused(error) => {
+        match &result.validation {
+            Validation::Refused(error) => {
                 let running = match result.subject {
                     Subject::Conversion => kernels.conversion,
                     Subject::Variant(id) => kernels.running.filter(|_| id == view.chosen),
@@ -123,11 +123,11 @@ pub(crate) fn show(ui: &mut Ui, room: f32, view: &View, switches: &mut Switches,
                 show_error(ui, error);
                 refusal = Some(top..=ui.cursor().top());
             }
-            Verdict::Differs(report) => {
+            Validation::Differs(report) => {
                 let text = format!("{} output differs: {report}.", result.subject);
                 paragraph(ui, &text, theme::WARN);
             }
-            Verdict::Exact => {}
+            Validation::Exact | Validation::Pending => {}
         }
         if !result.warnings.is_empty() {
             line(ui, &format!("{}: the compiler warns:", result.subject), theme::WARN);
@@ -192,7 +192,7 @@ fn show_edited_folders(ui: &mut Ui, kernels: &Kernels, actions: &mut Vec<Action>
             if kernels.folder.is_none() && ui.button("Reopen").explain(REOPEN_HOVER).clicked() {
                 actions.push(Action::ReopenKernels(index));
             }
-            line(ui, &format!("{path}: {files}"), theme::TEXT);
+            line(ui, &format!("{}: {files}", base::text::name(path)), theme::TEXT);
         });
     }
 }

@@ -74,8 +74,9 @@ pub use conversions::Conversions;
 pub use devices::{DeviceList, DeviceRow, DeviceState};
 pub use job::{JobState, Wait};
 pub use kernels::{
-    CheckedKernels, EarlierVersion, EditedFolder, Kernels, PendingValidation, RaceLine, RaceReport, Speed,
-    SpeedState, Subject, Verdict, Version, VersionDiff, VersionId, VersionResult, result_to_show,
+    CheckedKernels, EarlierVersion, EditedFolder, FilterTime, Kernels, RaceLine, RaceReport, Speed,
+    SpeedState, Subject, Validation, ValidationRequest, Version, VersionDiff, VersionId, VersionResult,
+    result_to_show,
 };
 pub use lab::{BOX_FILTER, Benchmark, BenchmarkDevice, BenchmarkFrame, Lab, LabCode, LabKernel};
 pub use open_panels::OpenPanels;

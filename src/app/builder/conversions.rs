@@ -3,8 +3,8 @@
 
 use std::collections::VecDeque;
 
-use super::judging::JudgedConversions;
-use super::part::Part;
+use super::judging::BuiltConversion;
+use super::{News, Part};
 use base::error::{Error, Result};
 use base::verify::MismatchReport;
 use box_filter::color_kernels::{Converter, Corrector};
@@ -12,7 +12,6 @@ use engine::Check;
 use opencl::cl::ClContext;
 use opencl::memory::Storage;
 use opencl::sources::Sources;
-use overlay::Verdict;
 use video::color::Layout;
 use video::color::Matrix;
 
@@ -64,12 +63,13 @@ impl Conversions {
         }
     }
 
-    /// Replaces all conversion programs by those in `judged`, which were built from the edited kernels `sources`.
-    pub(super) fn take_judged(&mut self, judged: &JudgedConversions, sources: Sources) {
+    /// Replaces all conversion programs by these, which were built from the edited kernels `sources`. `differ` is true if their
+    /// output differs from the reference.
+    pub(super) fn replace(&mut self, made: &[BuiltConversion], differ: bool, sources: Sources) {
         self.cl = self.cl.with_sources(sources);
         self.converter = Converter::new(&self.cl);
-        judged.made.iter().for_each(|(program, ..)| self.converter.add(program.clone()));
-        self.differ = matches!(judged.verdict, Verdict::Differs(_));
+        made.iter().for_each(|(program, ..)| self.converter.add(program.clone()));
+        self.differ = differ;
     }
 
     /// Adds a check of a conversion, which is made once no other work is pending.
@@ -96,7 +96,7 @@ impl Conversions {
             }
             Check::Correction(size, from, to) => {
                 match self.corrector.check((from, to), size, Matrix::Bt601) {
-                    Ok(Some(report)) => Some(Part::NoCorrector(self.corrector.mismatch_error(&report))),
+                    Ok(Some(report)) => Some(no_corrector(self.corrector.mismatch_error(&report))),
                     _ => None,
                 }
             }
@@ -113,25 +113,18 @@ impl Conversions {
         storage: Storage,
         check: CheckFn,
     ) -> std::result::Result<Option<Error>, ConversionFault> {
-        let report = if self.differ { None } else { check(&mut self.converter, layout, storage)? };
-        let Some(report) = report else { return Ok(None) };
-        let describe = |converter: &Converter, report: &MismatchReport, instead: &str| {
-            converter.mismatch_error(layout, storage, report, instead)
-        };
-        let error = describe(&self.converter, &report, OTHER_KERNEL_HINT);
-        if !self.converter.disable_row_kernel(layout, storage)? {
-            return Err(ConversionFault::Differs(describe(
-                &self.converter,
-                &report,
-                PROCESSOR_CONVERTS_HINT,
-            )));
-        }
-        match check(&mut self.converter, layout, storage)? {
-            None => Ok(Some(error)),
-            Some(report) => {
-                Err(ConversionFault::Differs(describe(&self.converter, &report, PROCESSOR_CONVERTS_HINT)))
+        let mut replaced = None;
+        while !self.differ
+            && let Some(report) = check(&mut self.converter, layout, storage)?
+        {
+            let error = |of: &Converter, hint| of.mismatch_error(layout, storage, &report, hint);
+            let other = error(&self.converter, OTHER_KERNEL_HINT);
+            if replaced.is_some() || !self.converter.disable_row_kernel(layout, storage)? {
+                return Err(ConversionFault::Differs(error(&self.converter, PROCESSOR_CONVERTS_HINT)));
             }
+            replaced = Some(other);
         }
+        Ok(replaced)
     }
 
     /// Returns the message for the window about this conversion: its program with an error to report, if any, or the reason why
@@ -144,12 +137,27 @@ impl Conversions {
     ) -> Part {
         let program = made.and_then(|error| Ok((self.converter.program(&layout, storage)?, error)));
         match program {
-            Ok((program, error)) => Part::Conversion(Box::new((program, layout, storage, error))),
+            Ok((program, error)) => {
+                let replaces = error.is_some();
+                Part::new(error.map_or(News::Installed, News::Replaced), move |pipeline| {
+                    pipeline.conversions.add(program, &layout, storage, replaces);
+                })
+            }
             Err(ConversionFault::Differs(error)) | Err(ConversionFault::Failed(error)) => {
-                Part::NoConversion(Box::new(layout), storage, error)
+                no_conversion(layout, storage, error)
             }
         }
     }
+}
+
+/// Returns the message for the window about a conversion that cannot be used.
+pub(super) fn no_conversion(layout: Layout, storage: Storage, error: Error) -> Part {
+    Part::new(News::NoConversion(error), move |pipeline| pipeline.conversions.refuse(&layout, storage))
+}
+
+/// Returns the message for the window about a colour correction that must not be used.
+pub(super) fn no_corrector(error: Error) -> Part {
+    Part::new(News::Replaced(error), |pipeline| pipeline.conversions.refuse_corrector())
 }
 
 /// Builds the colour correction for the context's kinds of memory, and checks its output. Returns the error as a part if the
@@ -165,11 +173,11 @@ pub(super) fn corrector(cl: &ClContext) -> Option<Part> {
         corrector.prepare(storage, storage).ok()?;
         match corrector.check((storage, storage), ODD_SIZE, Matrix::Bt709) {
             Ok(None) => {}
-            Ok(Some(report)) => return Some(Part::NoCorrector(corrector.mismatch_error(&report))),
+            Ok(Some(report)) => return Some(no_corrector(corrector.mismatch_error(&report))),
             Err(_) => return None,
         }
     }
-    Some(Part::Corrector(Box::new(corrector)))
+    Some(Part::new(News::Installed, move |pipeline| pipeline.conversions.set_corrector(corrector)))
 }
 
 /// The reason why a conversion must not be used.

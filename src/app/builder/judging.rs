@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Instant;
 
+use super::{Judged, News, Part};
 use base::error::{Error, Result};
 use base::memory::{picture_memory, zeroed};
 use base::timing::log::{self, Event};
@@ -18,12 +19,12 @@ use box_filter::machine_code::PictureInfo;
 use box_filter::opencl::BuiltVariant;
 use box_filter::planar::{PlanarFilter, planar_quick};
 use box_filter::trial::{Case, LaunchMode, Target, TrialReport, Trials};
-use engine::TrialCase;
+use engine::{Pipeline, TrialCase};
 use opencl::cl::ClContext;
 use opencl::memory::Storage;
 use opencl::program::CompiledProgram;
 use opencl::sources::Sources;
-use overlay::Verdict;
+use overlay::{Subject, Validation};
 use video::Frame;
 use video::color::planes::pack;
 use video::color::{Layout, RgbaConverter};
@@ -57,9 +58,12 @@ pub(crate) struct MachineCodeRequest {
     pub pictures: PictureInfo,
 }
 
+/// The program of a YUV to RGBA conversion, with the layout and the kind of memory that it is for.
+pub(super) type BuiltConversion = (ConvertProgram, Layout, Storage);
+
 /// A variant with its programs.
 #[allow(clippy::large_enum_variant, reason = "it travels in a box")]
-pub(crate) enum BuiltFilter {
+pub(super) enum BuiltFilter {
     /// A variant that filters RGBA pictures.
     Variant(BuiltVariant),
     /// A variant that filters planes.
@@ -76,38 +80,22 @@ impl BuiltFilter {
         }
     }
 
-    /// Returns the id of the variant.
-    pub(crate) fn id(&self) -> VariantId {
-        match self {
-            Self::Variant(variant) => variant.id(),
-            Self::Planar(filter) => filter.id(),
+    /// Sets the number of the version of the edited kernels from which the variant was built, if it is not the one that runs.
+    /// Variants that filter planes have no such number.
+    fn with_version(self, version: Option<u64>) -> Self {
+        match (self, version) {
+            (Self::Variant(built), Some(version)) => Self::Variant(built.with_version(version)),
+            (made, _) => made,
         }
     }
-}
 
-/// The result of validating one variant in one version of the edited kernels.
-pub(crate) struct JudgedVariant {
-    /// The number of the version of the edited kernels.
-    pub version: u64,
-    /// The variant, and the case in which it was tried.
-    pub case: TrialCase,
-    pub verdict: Verdict,
-    /// The built variant; `None` if it was refused.
-    pub made: Option<BuiltFilter>,
-    /// The compiler's warnings; empty without any.
-    pub warnings: String,
-    /// True if the variant's kernels differ from the built-in ones.
-    pub is_changed: bool,
-}
-
-/// The result of validating the conversions in one version of the edited kernels.
-pub(crate) struct JudgedConversions {
-    /// The number of the version of the edited kernels.
-    pub version: u64,
-    /// The worst verdict of all conversions.
-    pub verdict: Verdict,
-    /// The built programs, with layout and kind of memory; empty if any conversion was refused.
-    pub made: Vec<(ConvertProgram, Layout, Storage)>,
+    /// Adds the variant to the pipeline of the context that it was built for.
+    pub(super) fn add_to(self, pipeline: &mut Pipeline) {
+        match self {
+            Self::Variant(variant) => pipeline.variants.add(variant),
+            Self::Planar(filter) => pipeline.variants.add_planar(filter),
+        }
+    }
 }
 
 /// Checks the report of a trial of edited kernels. Returns how their output differs from the reference; `None` if it does not, or
@@ -126,97 +114,136 @@ pub(super) fn accept(tried: Option<TrialReport>) -> Result<Option<MismatchReport
     }
 }
 
-/// Validates the kernels of one variant in a version of the edited kernels, and builds the variant if they may be used. `cl` has
-/// the version's sources.
-pub(super) fn judge(
-    trials: &mut Trials,
-    cl: &ClContext,
-    judge: &JudgeRequest,
-    variant: VariantId,
-    to_texture: bool,
-) -> JudgedVariant {
-    let began = Instant::now();
-    // The cached results are of other sources.
-    trials.forget();
-    let picture = &judge.frame.picture;
-    let size = (picture.width(), picture.height());
-    let layout = Converter::supports(picture).filter(|_| variant.reads_planes());
-    let version = judge.is_second_side.then_some(judge.version);
-    let case = TrialCase { variant, version, size, radius: judge.radius, layout };
-    let (tried, compiled) = try_beside_compiler(trials, cl, judge, &case, to_texture);
-    let is_changed = !matches!(tried, Ok(None));
-    let warnings: Vec<String> = compiled.iter().map(|program| program.warnings(cl)).collect();
-    let warnings = if is_changed { warnings.concat() } else { String::new() };
-    let made = tried.and_then(accept).and_then(|report| {
-        let began = Instant::now();
-        let made = BuiltFilter::build(&cl.with_compiled(compiled), variant, to_texture)?;
-        log::record(|| [Event::since("compile", began).with(variant.as_str())]);
-        Ok((report, made))
-    });
-    log::record(|| [Event::since("judge", began).with(format!("version {} of {variant}", judge.version))]);
-    let (verdict, made) = match made {
-        Ok((None, made)) => (Verdict::Exact, Some(made)),
-        Ok((Some(report), made)) => (Verdict::Differs(report), Some(made)),
-        Err(error) => (Verdict::Refused(error), None),
-    };
-    let made = match (made, version) {
-        (Some(BuiltFilter::Variant(built)), Some(version)) => {
-            Some(BuiltFilter::Variant(built.with_version(version)))
-        }
-        (made, _) => made,
-    };
-    JudgedVariant { version: judge.version, case, verdict, made, warnings, is_changed }
+/// The validation of one version of the edited kernels.
+pub(super) struct Validator<'a> {
+    pub trials: &'a mut Trials,
+    /// The context, with the version's sources.
+    pub cl: &'a ClContext,
+    pub request: &'a JudgeRequest,
+    /// True if the context shares textures with OpenGL.
+    pub to_texture: bool,
 }
 
-/// Validates the kernels of the YUV to RGBA conversions in a version of the edited kernels, and builds the conversions if all may
-/// be used. `cl` has the version's sources.
-pub(super) fn judge_conversions(
-    trials: &mut Trials,
-    cl: &ClContext,
-    judge: &JudgeRequest,
-) -> JudgedConversions {
-    let began = Instant::now();
-    trials.forget();
-    let (mut verdict, mut made) = (Verdict::Exact, Vec::new());
-    for &(layout, storage) in &judge.conversions {
-        match judge_conversion(trials, cl, judge, &layout, storage) {
-            Ok((report, program)) => {
-                made.push((program, layout, storage));
-                if let (Some(report), Verdict::Exact) = (report, &verdict) {
-                    verdict = Verdict::Differs(report);
-                }
+impl Validator<'_> {
+    /// Validates the kernels of a variant, and builds the variant if they may be used.
+    pub(super) fn variant(&mut self, variant: VariantId) -> Part {
+        let (began, cl, request) = (Instant::now(), self.cl, self.request);
+        // The cached results are of other sources.
+        self.trials.forget();
+        let picture = &request.frame.picture;
+        let size = (picture.width(), picture.height());
+        let layout = Converter::supports(picture).filter(|_| variant.reads_planes());
+        let version = request.is_second_side.then_some(request.version);
+        let case = TrialCase { variant, version, size, radius: request.radius, layout };
+        let (tried, compiled) = self.try_beside_compiler(&case);
+        let is_changed = !matches!(tried, Ok(None));
+        let warnings: Vec<String> = compiled.iter().map(|program| program.warnings(cl)).collect();
+        let made = tried.and_then(accept).and_then(|report| {
+            let began = Instant::now();
+            let made = BuiltFilter::build(&cl.with_compiled(compiled), variant, self.to_texture)?;
+            log::record(|| [Event::since("compile", began).with(variant.as_str())]);
+            Ok((report, made))
+        });
+        self.log(began, variant.as_str());
+        let judged = |validation| Judged::new(request, Subject::Variant(variant), validation);
+        match made {
+            Ok((report, made)) => {
+                let made = made.with_version(version);
+                let warnings = if is_changed { warnings.concat() } else { String::new() };
+                let judged = Judged { warnings, ..judged(report.into()) };
+                Part::new(News::Judged(judged), move |pipeline| {
+                    made.add_to(pipeline);
+                    pipeline.trials.record_passed(case, is_changed);
+                })
             }
-            Err(error) => {
-                made.clear();
-                verdict = Verdict::Refused(error);
-                break;
-            }
+            Err(error) => News::Judged(judged(Validation::Refused(error))).into(),
         }
     }
-    log::record(|| {
-        [Event::since("judge", began).with(format!("version {} of the conversion", judge.version))]
-    });
-    JudgedConversions { version: judge.version, verdict, made }
-}
 
-/// Validates one conversion in the sandbox and builds it. Returns how its output differs from the reference, if it does, and
-/// the program.
-fn judge_conversion(
-    trials: &mut Trials,
-    cl: &ClContext,
-    judge: &JudgeRequest,
-    layout: &Layout,
-    storage: Storage,
-) -> Result<(Option<MismatchReport>, ConvertProgram)> {
-    let block = block_of(&judge.frame, layout, judge.radius)?;
-    let (size, launch) = ((layout.width, layout.height), LaunchMode::Extremes);
-    let case = Case { src: &block, size, radius: 0, launch };
-    let target = Target::Convert { layout: *layout, to_image: storage == Storage::Image };
-    let report = accept(trials.run(cl, target, &case)?)?;
-    let began = Instant::now();
-    let program = ConvertProgram::build(cl, layout, storage)?;
-    log::record(|| [Event::since("compile", began).with("the conversion")]);
-    Ok((report, program))
+    /// Validates the kernels of the YUV to RGBA conversions, and builds the conversions if all may be used: returns their
+    /// programs, and how the output of the first that differs does so.
+    ///
+    /// # Errors
+    /// The reason why one of them must not be used.
+    pub(super) fn conversions(&mut self) -> Result<(Option<MismatchReport>, Vec<BuiltConversion>)> {
+        let began = Instant::now();
+        self.trials.forget();
+        let conversions = self.request.conversions.iter();
+        let all: Result<Vec<_>> =
+            conversions.map(|(layout, storage)| self.conversion(layout, *storage)).collect();
+        self.log(began, "the conversion");
+        let (reports, made): (Vec<_>, Vec<_>) = all?.into_iter().unzip();
+        Ok((reports.into_iter().flatten().next(), made))
+    }
+
+    /// Validates one conversion in the sandbox and builds it. Returns how its output differs from the reference, if it does, and
+    /// the program.
+    fn conversion(
+        &mut self,
+        layout: &Layout,
+        storage: Storage,
+    ) -> Result<(Option<MismatchReport>, BuiltConversion)> {
+        let block = block_of(&self.request.frame, layout, self.request.radius)?;
+        let (size, launch) = ((layout.width, layout.height), LaunchMode::Extremes);
+        let case = Case { src: &block, size, radius: 0, launch };
+        let target = Target::Convert { layout: *layout, to_image: storage == Storage::Image };
+        let report = accept(self.trials.run(self.cl, target, &case)?)?;
+        let began = Instant::now();
+        let program = ConvertProgram::build(self.cl, layout, storage)?;
+        log::record(|| [Event::since("compile", began).with("the conversion")]);
+        Ok((report, (program, *layout, storage)))
+    }
+
+    /// Validates a variant on the frame in the child process. As soon as the child process has compiled the kernels, another
+    /// thread compiles them in this process, while the child still runs them. Returns the report and the compiled programs.
+    fn try_beside_compiler(
+        &mut self,
+        case: &TrialCase,
+    ) -> (Result<Option<TrialReport>>, Vec<CompiledProgram>) {
+        let (compiled, is_compiled) = channel();
+        self.trials.tell_when_compiled(Some(compiled));
+        let (cl, variant, to_texture) = (self.cl, case.variant, self.to_texture);
+        let compile = move || {
+            is_compiled.recv().ok()?;
+            Some(BuiltVariant::precompile(cl, variant, to_texture))
+        };
+        std::thread::scope(|scope| {
+            // Without the thread it is compiled later.
+            let compiler =
+                std::thread::Builder::new().name("compiler".into()).spawn_scoped(scope, compile).ok();
+            let tried = self.try_frame(case);
+            // Ends a wait of the compiler's thread.
+            self.trials.tell_when_compiled(None);
+            let compiled = compiler.and_then(|compiler| compiler.join().ok()).flatten();
+            (tried, compiled.unwrap_or_default())
+        })
+    }
+
+    /// Runs a variant on the frame in the child process. Returns `None` if its kernels are the built-in ones, which need no
+    /// validation.
+    fn try_frame(&mut self, of: &TrialCase) -> Result<Option<TrialReport>> {
+        let (id, size, radius, to_image) = (of.variant, of.size, of.radius, self.to_texture);
+        let picture = &self.request.frame.picture;
+        let case = |src| Case { src, size, radius, launch: LaunchMode::Extremes };
+        if let Some(layout) = of.layout {
+            let mut block = zeroed(layout.bytes())?;
+            pack(picture, &layout, &mut block)?;
+            return self.trials.run(self.cl, Target::Planar { id, layout, to_image }, &case(&block));
+        }
+        let rgba = || {
+            let mut src = picture_memory(size.0, size.1)?;
+            RgbaConverter::new().convert(picture, &mut src)?;
+            Ok(Cow::Owned(src))
+        };
+        let bytes = size.0 as usize * size.1 as usize * 4;
+        self.trials.run_on(self.cl, Target::Variant { id, to_image }, &case(&[]), bytes, &rgba)
+    }
+
+    /// Logs the time of a validation.
+    fn log(&self, began: Instant, of: &str) {
+        let version = self.request.version;
+        log::record(|| [Event::since("judge", began).with(format!("version {version} of {of}"))]);
+    }
 }
 
 /// Returns the input on which a conversion from `layout` is tried: the frame's planes if they have this layout, or those planes
@@ -229,56 +256,4 @@ fn block_of(frame: &Frame, layout: &Layout, radius: u32) -> Result<Vec<u8>> {
     let mut block = zeroed(own.bytes())?;
     pack(&frame.picture, &own, &mut block)?;
     if own == *layout { Ok(block) } else { planar_quick(&own, &block, radius) }
-}
-
-/// Validates a variant on the frame in the child process. As soon as the child process has compiled the kernels, another thread
-/// compiles them in this process, while the child still runs them. Returns the report and the compiled programs.
-fn try_beside_compiler(
-    trials: &mut Trials,
-    cl: &ClContext,
-    judge: &JudgeRequest,
-    case: &TrialCase,
-    to_texture: bool,
-) -> (Result<Option<TrialReport>>, Vec<CompiledProgram>) {
-    let (compiled, is_compiled) = channel();
-    trials.tell_when_compiled(Some(compiled));
-    let variant = case.variant;
-    let compile = move || {
-        is_compiled.recv().ok()?;
-        Some(BuiltVariant::precompile(cl, variant, to_texture))
-    };
-    std::thread::scope(|scope| {
-        // Without the thread it is compiled later.
-        let compiler = std::thread::Builder::new().name("compiler".into()).spawn_scoped(scope, compile).ok();
-        let tried = try_frame(trials, cl, &judge.frame, case, to_texture);
-        // Ends a wait of the compiler's thread.
-        trials.tell_when_compiled(None);
-        let compiled = compiler.and_then(|compiler| compiler.join().ok()).flatten();
-        (tried, compiled.unwrap_or_default())
-    })
-}
-
-/// Runs a variant on a frame in the child process. Returns `None` if its kernels are the built-in ones, which need no
-/// validation.
-fn try_frame(
-    trials: &mut Trials,
-    cl: &ClContext,
-    frame: &Frame,
-    of: &TrialCase,
-    to_texture: bool,
-) -> Result<Option<TrialReport>> {
-    let (id, size, radius, to_image) = (of.variant, of.size, of.radius, to_texture);
-    let case = |src| Case { src, size, radius, launch: LaunchMode::Extremes };
-    if let Some(layout) = of.layout {
-        let mut block = zeroed(layout.bytes())?;
-        pack(&frame.picture, &layout, &mut block)?;
-        return trials.run(cl, Target::Planar { id, layout, to_image }, &case(&block));
-    }
-    let picture = || {
-        let mut src = picture_memory(size.0, size.1)?;
-        RgbaConverter::new().convert(&frame.picture, &mut src)?;
-        Ok(Cow::Owned(src))
-    };
-    let bytes = size.0 as usize * size.1 as usize * 4;
-    trials.run_on(cl, Target::Variant { id, to_image }, &case(&[]), bytes, &picture)
 }

@@ -4,21 +4,21 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 
 use super::conversions::{self, Conversions};
-use super::judging::{self, BuiltFilter, JudgeRequest, accept};
-use super::{BuilderMessage, Part, Request, SharedState, Start};
+use super::judging::{BuiltFilter, JudgeRequest, Validator, accept};
+use super::{BuilderMessage, Judged, News, Part, Request, SharedState, Start};
 use base::error::{Error, Result};
 use base::jobs::Reporter;
-use base::verify::MismatchReport;
 use box_filter::VariantId;
 use box_filter::machine_code;
 use box_filter::pictures::noise as bytes;
-use box_filter::trial::{Case, LaunchMode, Target, Trials};
-use engine::{Comparer, Scopes, TrialCase};
+use box_filter::trial::{Case, LaunchMode, Target, TrialReport, Trials};
+use engine::{Comparer, Need, Pipeline, Scopes, TrialCase};
 use opencl::cl::{ClContext, is_device_failure, list_devices};
 use opencl::memory::Storage;
 use opencl::process::trim_memory;
 use opencl::sources::{Sources, named_folder};
 use opencl::watch;
+use overlay::{Subject, Validation};
 use video::color::Layout;
 
 /// Adds the names of the device and the variant to an error of the device that occurred while a variant was tried.
@@ -33,31 +33,31 @@ fn add_names(id: VariantId, cl: &ClContext, error: Error) -> Error {
 /// The size of the picture on which edited kernels are tried first.
 const TINY_SIZE: (u32, u32) = (70, 3);
 
-/// Returns random RGBA bytes for a picture of this size.
-fn random_picture((width, height): (u32, u32)) -> Vec<u8> {
-    bytes(width as usize * height as usize * 4)
-}
-
 /// Returns the first case on which edited kernels are tried: a small picture with the RGBA bytes `src`, filtered at radius 1 in
 /// bands of rows.
 fn tiny_case(src: &[u8]) -> Case<'_> {
     Case { src, size: TINY_SIZE, radius: 1, launch: LaunchMode::Bands }
 }
 
-/// Runs the edited kernels of a variant in the child process, at the size and radius of the frames. Returns how the output
-/// differs from the reference, if it does.
+/// Returns random bytes: planes of this layout, or RGBA without one.
+fn random_picture(layout: Option<&Layout>, (width, height): (u32, u32)) -> Vec<u8> {
+    bytes(layout.map_or(width as usize * height as usize * 4, Layout::bytes))
+}
+
+/// Runs the edited kernels of a variant in the child process on random bytes, in bands of rows.
 fn try_case(
     trials: &mut Trials,
     cl: &ClContext,
     case: &TrialCase,
     to_image: bool,
-) -> Result<Option<MismatchReport>> {
-    let (id, size, radius) = (case.variant, case.size, case.radius);
-    let (target, src) = match case.layout {
-        Some(layout) => (Target::Planar { id, layout, to_image }, bytes(layout.bytes())),
-        None => (Target::Variant { id, to_image }, random_picture(size)),
+) -> Result<Option<TrialReport>> {
+    let TrialCase { variant: id, size, radius, layout, .. } = *case;
+    let target = match layout {
+        Some(layout) => Target::Planar { id, layout, to_image },
+        None => Target::Variant { id, to_image },
     };
-    accept(trials.run(cl, target, &Case { size, radius, ..tiny_case(&src) })?)
+    let src = random_picture(layout.as_ref(), size);
+    trials.run(cl, target, &Case { size, radius, ..tiny_case(&src) })
 }
 
 /// Validates the kernels of a conversion in the child process, on a small picture, before this process builds them.
@@ -186,55 +186,63 @@ impl<'a> Worker<'a> {
 
     /// Handles a request for the context.
     fn handle(&mut self, context: &mut Context, request: Request) -> SendResult {
-        let number = context.number;
-        match request {
-            Request::Start(start) => *context = self.new_context(start),
-            Request::Convert(layout, storage) => {
-                let part = self.convert(context, layout, storage);
-                return self.send_part(number, part);
+        let part = match request {
+            Request::Start(start) => {
+                *context = self.new_context(start);
+                None
             }
-            Request::Check(check) => context.conversions.add_check(check),
-            Request::Try(case) => {
+            Request::Need(Need::Conversion(layout, storage)) => Some(self.convert(context, layout, storage)),
+            Request::Need(Need::Check(check)) => {
+                context.conversions.add_check(check);
+                None
+            }
+            Request::Need(Need::Trial(case)) => {
                 // The kernels that run are the ones to try.
                 let sources = match case.version {
-                    None => {
-                        self.shared.with_texts(|texts| texts.sources_of_build(case.variant, &self.newest))
-                    }
+                    None => self.sources(Subject::Variant(case.variant)),
                     Some(_) => self.other_version.clone(),
                 };
                 let cl = context.cl.with_sources(sources);
-                let tried = try_case(&mut self.trials, &cl, &case, context.to_texture);
-                return self.send_part(number, Part::Tried(case, tried));
+                let tried = try_case(&mut self.trials, &cl, &case, context.to_texture).and_then(accept);
+                let result = tried.clone().map(drop);
+                let record = move |pipeline: &mut Pipeline| pipeline.trials.record(case, result);
+                Some(Part::new(News::Tried(case, tried), record))
+            }
+            Request::Need(Need::Scopes(size)) => {
+                let scopes = Scopes::build(&context.cl, size);
+                Some(Part::new(News::Installed, |pipeline| pipeline.meters.set_scopes(scopes)))
+            }
+            Request::Need(Need::Comparer) => {
+                let comparer = Comparer::new_compiled(&context.cl, context.to_texture);
+                Some(Part::new(News::Installed, |pipeline| pipeline.meters.set_comparer(comparer)))
             }
             Request::Again(variant) => {
                 self.trials.forget();
-                if !context.pending.contains(&variant) {
-                    context.pending.push(variant);
+                context.pending.retain(|id| *id != variant);
+                context.pending.push(variant);
+                None
+            }
+            Request::Judge(judge) if judge.is_second_side => {
+                let cl = context.cl.with_sources(judge.sources.clone());
+                let variant = judge.variants.first();
+                let part = variant.map(|variant| self.validator(&cl, &judge, context).variant(*variant));
+                if part.as_ref().is_some_and(Part::has_passed) {
+                    self.other_version = judge.sources;
                 }
+                part
             }
             Request::Judge(judge) => {
-                let cl = context.cl.with_sources(judge.sources.clone());
-                if !judge.is_second_side {
-                    self.newest = judge.sources.clone();
-                    context.cl = cl.clone();
-                }
-                return self.judge(context, &cl, &judge);
+                self.newest = judge.sources.clone();
+                context.cl = context.cl.with_sources(judge.sources.clone());
+                return self.judge(context, &judge);
             }
             Request::MachineCode(asm) => {
                 let cl = context.cl.with_sources(asm.sources);
                 let code = machine_code::disassemble(&cl, asm.variant, &asm.pictures);
-                return self.send_part(number, Part::MachineCode(asm.version, asm.variant, code));
+                Some(News::MachineCode(asm.version, asm.variant, code).into())
             }
-            Request::Scopes(size) => {
-                let scopes = Scopes::build(&context.cl, size);
-                return self.send_part(number, Part::Scopes(Box::new(scopes)));
-            }
-            Request::Comparer => {
-                let comparer = Comparer::new_compiled(&context.cl, context.to_texture);
-                return self.send_part(number, Part::Comparer(Box::new(comparer)));
-            }
-        }
-        Ok(())
+        };
+        self.send_part(context.number, part)
     }
 
     /// Does the next part of the pending work: builds one variant, the preferred one first; without pending variants, the colour
@@ -249,9 +257,13 @@ impl<'a> Worker<'a> {
         }
         let part = match std::mem::take(&mut context.corrector) {
             true => {
-                match self.trials.run(&context.cl, Target::Correct, &tiny_case(&random_picture(TINY_SIZE))) {
+                match self.trials.run(
+                    &context.cl,
+                    Target::Correct,
+                    &tiny_case(&random_picture(None, TINY_SIZE)),
+                ) {
                     Ok(_) => conversions::corrector(&context.cl),
-                    Err(error) => Some(Part::NoCorrector(error)),
+                    Err(error) => Some(conversions::no_corrector(error)),
                 }
             }
             false => self.conversions(context).check_next(),
@@ -262,29 +274,28 @@ impl<'a> Worker<'a> {
     /// Validates the kernels of a variant in the child process, builds the variant, and sends it or the error to the window. For a
     /// variant that filters planes, also builds the conversion of the most common planes, so that the movie need not wait for it.
     fn build_variant(&mut self, id: VariantId, context: &mut Context) -> SendResult {
-        let sources = self.shared.with_texts(|texts| texts.variant_sources(id, &self.newest));
+        let sources = self.sources(Subject::Variant(id));
         let (cl, to_image) = (context.cl.with_sources(sources), context.to_texture);
         let planes = id.reads_planes().then(|| Layout::planar_420(16, 16, false));
-        let (target, src, size) = match planes {
-            Some(layout) => (Target::Planar { id, layout, to_image }, bytes(layout.bytes()), (16, 16)),
-            None => (Target::Variant { id, to_image }, random_picture(TINY_SIZE), TINY_SIZE),
-        };
-        let tried = self.trials.run(&cl, target, &Case { size, ..tiny_case(&src) });
+        let size = planes.map_or(TINY_SIZE, |planes| (planes.width, planes.height));
+        let case = TrialCase { variant: id, version: None, size, radius: 1, layout: planes };
+        let tried = try_case(&mut self.trials, &cl, &case, to_image);
         if let Ok(Some(_)) = tried {
-            self.send_part(context.number, Part::Changed(id))?;
+            let require = move |pipeline: &mut Pipeline| pipeline.trials.require_for(id);
+            self.send_part(context.number, Part::new(News::Installed, require))?;
         }
         let tried = tried.and_then(accept);
         if let (Some(layout), Ok(_)) = (planes, &tried) {
             let storage = if to_image { Storage::Image } else { Storage::Buffer };
             let part = self.convert(context, layout.filtered(), storage);
             // An error is reported when a movie needs the conversion.
-            if let Part::Conversion(_) = part {
+            if !matches!(part.news, News::NoConversion(_)) {
                 self.send_part(context.number, part)?;
             }
         }
         let part = match tried.and_then(|_| BuiltFilter::build(&cl, id, to_image)) {
-            Ok(built) => Part::Filter(built),
-            Err(error) => Part::NoVariant(id, add_names(id, &cl, error)),
+            Ok(built) => Part::new(News::Variant(id, Ok(())), |pipeline| built.add_to(pipeline)),
+            Err(error) => News::Variant(id, Err(add_names(id, &cl, error))).into(),
         };
         self.send_part(context.number, part)
     }
@@ -292,16 +303,26 @@ impl<'a> Worker<'a> {
     /// Validates a YUV to RGBA conversion in the child process, then builds it and checks its output. Returns the program or the
     /// error.
     fn convert(&mut self, context: &mut Context, layout: Layout, storage: Storage) -> Part {
-        let sources = self.shared.with_texts(|texts| texts.conversion_sources(&self.newest));
+        let sources = self.sources(Subject::Conversion);
         match try_conversion(&mut self.trials, &context.cl.with_sources(sources), &layout, storage) {
             Ok(()) => self.conversions(context).conversion(layout, storage),
-            Err(error) => Part::NoConversion(Box::new(layout), storage, error),
+            Err(error) => conversions::no_conversion(layout, storage, error),
         }
+    }
+
+    /// Returns the sources from which to build a variant or the conversions.
+    fn sources(&self, subject: Subject) -> Sources {
+        self.shared.with_texts(|texts| texts.sources(subject, &self.newest))
+    }
+
+    /// Builds a variant or the conversions from the sources of this request from now on, since they have passed validation.
+    fn note_passed(&self, subject: Subject, judge: &JudgeRequest) {
+        self.shared.with_texts(|texts| texts.note_passed(subject, &judge.sources));
     }
 
     /// Returns the context's conversions, which compile from the sources that were validated last from now on.
     fn conversions<'c>(&self, context: &'c mut Context) -> &'c mut Conversions {
-        let sources = self.shared.with_texts(|texts| texts.conversion_sources(&self.newest));
+        let sources = self.sources(Subject::Conversion);
         context.conversions.compile_from(sources);
         &mut context.conversions
     }
@@ -311,11 +332,20 @@ impl<'a> Worker<'a> {
         named_folder().is_some() || self.shared.lock().version > 0
     }
 
+    /// Returns the validation of this version of the edited kernels.
+    fn validator<'v>(
+        &'v mut self,
+        cl: &'v ClContext,
+        request: &'v JudgeRequest,
+        context: &Context,
+    ) -> Validator<'v> {
+        Validator { trials: &mut self.trials, cl, request, to_texture: context.to_texture }
+    }
+
     /// Validates the variants that a version of the edited kernels changes, the preferred one first, and then the conversions that
-    /// the version changes. Stops as soon as there is a newer version. `cl` has the version's sources.
-    fn judge(&mut self, context: &mut Context, cl: &ClContext, judge: &JudgeRequest) -> SendResult {
-        let mut may_run = !judge.is_second_side;
-        let mut variants = judge.variants.clone();
+    /// the version changes. Stops as soon as there is a newer version.
+    fn judge(&mut self, context: &mut Context, judge: &JudgeRequest) -> SendResult {
+        let (cl, mut may_run, mut variants) = (context.cl.clone(), true, judge.variants.clone());
         loop {
             // The user may have chosen another one meanwhile.
             let wanted = self.shared.lock().wanted;
@@ -325,51 +355,54 @@ impl<'a> Worker<'a> {
             }
             {
                 let mut state = self.shared.lock();
-                if !judge.is_second_side && state.version != judge.version {
+                if state.version != judge.version {
                     may_run = false;
                     break;
                 }
                 state.busy = Some(Instant::now());
             }
-            let judged = judging::judge(&mut self.trials, cl, judge, variant, context.to_texture);
-            may_run &= judged.made.is_some();
-            if judged.made.is_some() {
-                match judge.is_second_side {
-                    true => self.other_version = judge.sources.clone(),
-                    false => self.shared.with_texts(|texts| texts.note_passed(variant, &judge.sources)),
-                }
+            let part = self.validator(&cl, judge, context).variant(variant);
+            let passed = part.has_passed();
+            may_run &= passed;
+            if passed {
+                self.note_passed(Subject::Variant(variant), judge);
             }
             // Without earlier sources, refused kernels would be built once more.
-            let is_done = judged.made.is_some() || self.shared.with_texts(|texts| texts.appeared_late());
-            if !judge.is_second_side && is_done {
+            if passed || self.shared.with_texts(|texts| texts.appeared_late()) {
                 context.pending.retain(|id| *id != variant);
             }
-            let is_awaited = judged.made.is_some() && variant == wanted && !judge.is_second_side;
-            self.send_part(context.number, Part::Judged(judged))?;
-            if is_awaited {
+            self.send_part(context.number, part)?;
+            if passed && variant == wanted {
                 // Further work, even a new child process, would delay its first picture.
                 self.shared.wait_until_shown(judge.version);
             }
         }
         if may_run && !judge.variants.is_empty() {
             // A later search may make `auto` use a changed variant.
-            self.shared.with_texts(|texts| texts.note_passed(VariantId::Auto, &judge.sources));
+            self.note_passed(Subject::Variant(VariantId::Auto), judge);
         }
         if judge.conversions.is_empty() || self.shared.lock().version != judge.version {
             return Ok(());
         }
         self.shared.lock().busy = Some(Instant::now());
-        let judged = judging::judge_conversions(&mut self.trials, cl, judge);
-        if !judged.made.is_empty() {
-            self.shared.with_texts(|texts| texts.note_conversions_passed(&judge.sources));
-            context.conversions.take_judged(&judged, judge.sources.clone());
-        }
-        self.send_part(context.number, Part::JudgedConversions(judged))
+        let judged = |validation| News::Judged(Judged::new(judge, Subject::Conversion, validation));
+        let part = match self.validator(&cl, judge, context).conversions() {
+            Ok((report, made)) => {
+                let differ = report.is_some();
+                self.note_passed(Subject::Conversion, judge);
+                context.conversions.replace(&made, differ, judge.sources.clone());
+                Part::new(judged(report.into()), move |pipeline| {
+                    pipeline.conversions.replace_all(made, differ);
+                })
+            }
+            Err(error) => judged(Validation::Refused(error)).into(),
+        };
+        self.send_part(context.number, part)
     }
 
     /// Sends a part, if there is one, for the context with this number.
     fn send_part(&self, number: u64, part: impl Into<Option<Part>>) -> SendResult {
-        part.into().map_or(Ok(()), |part| self.send(BuilderMessage::For(number, Box::new(part))))
+        part.into().map_or(Ok(()), |part| self.send(BuilderMessage::For(number, part)))
     }
 
     /// Sends a message to the window.

@@ -36,6 +36,13 @@ pub(crate) struct StoredVersion {
     pub sources: Sources,
 }
 
+impl StoredVersion {
+    /// Creates a version that is stored now.
+    pub(crate) fn new(sources: Sources, files: Vec<String>, is_exact: bool) -> Self {
+        Self { saved: SystemTime::now(), is_exact, files, sources }
+    }
+}
+
 /// A version as a JSON file. The texts are of the files that differ from the built-in ones.
 #[derive(Serialize, Deserialize)]
 struct VersionFile {
@@ -84,7 +91,7 @@ impl History {
     /// are no versions of this folder.
     pub(crate) fn load(&self) -> (Vec<StoredVersion>, Option<Error>) {
         let (mut versions, mut ignored) = (Vec::new(), Vec::new());
-        for path in self.files() {
+        for path in self.files().into_iter().take(MAX_STORED) {
             match self.read(&path) {
                 Ok(version) => versions.push(version),
                 // Another window has removed it.
@@ -102,15 +109,8 @@ impl History {
         (versions, Some(error))
     }
 
-    /// Returns the paths of the newest [`MAX_STORED`] versions, the newest first.
-    fn files(&self) -> Vec<PathBuf> {
-        let mut files = self.all_files();
-        files.truncate(MAX_STORED);
-        files
-    }
-
     /// Returns the paths of all versions, the newest first.
-    fn all_files(&self) -> Vec<PathBuf> {
+    fn files(&self) -> Vec<PathBuf> {
         let entries = std::fs::read_dir(&self.path).into_iter().flatten().flatten();
         let mut files: Vec<PathBuf> =
             entries.map(|entry| entry.path()).filter(|path| is_version(path)).collect();
@@ -171,7 +171,7 @@ impl History {
         let _ = std::fs::create_dir_all(&self.path);
         let path = self.path.join(format!("{saved:012}{ending}"));
         save::atomically(&path, |out| out.write_all(&bytes)).map_err(|error| failed(&format!("{error}")))?;
-        let files = self.all_files();
+        let files = self.files();
         let has_same_texts = |other: &&PathBuf| **other != path && other.to_string_lossy().ends_with(&ending);
         for old in files.iter().filter(has_same_texts).chain(files.iter().skip(MAX_STORED)) {
             // A file that cannot be removed does no harm.
@@ -266,7 +266,7 @@ mod tests {
         let (kept, error) = history.load();
         assert_eq!((kept.len(), error), (MAX_STORED, None));
         assert_eq!(kept.last(), Some(&version(3, "3")));
-        assert_eq!(history.all_files().len(), MAX_STORED);
+        assert_eq!(history.files().len(), MAX_STORED);
         std::fs::remove_dir_all(root).unwrap();
     }
 

@@ -132,13 +132,13 @@ impl Player<'_> {
         let has_no_queries = self.cx.frames.glsl.as_ref() == Ok(&Clock::Wall);
         let glsl = VariantId::ALL.into_iter().find(|id| has_no_queries && id.back_end() == BackEnd::Glsl);
         let glsl_idea = glsl.map(|id| format!("{} {WALL_TIME_NOTE}", id.info().idea));
-        let row = |(id, status): &(VariantId, VariantStatus)| VariantRow {
-            id: *id,
+        let row = |(id, status): (VariantId, &VariantStatus)| VariantRow {
+            id,
             title: id.info().title,
-            idea: glsl_idea.as_deref().filter(|_| glsl == Some(*id)).unwrap_or(id.info().idea),
+            idea: glsl_idea.as_deref().filter(|_| glsl == Some(id)).unwrap_or(id.info().idea),
             status: status.clone(),
         };
-        let variants: Vec<VariantRow> = self.devices.running.rows().iter().map(row).collect();
+        let variants: Vec<VariantRow> = self.devices.running.rows().map(row).collect();
         let interval_ms = self.cx.frames.presenter.screen.frame_interval_ns().map(|ns| ns as f64 / 1e6);
         let nominal_ms = self.movies.scenes.facts().fps.filter(|fps| *fps > 0.0).map(|fps| 1e3 / fps);
         // A still picture has no next frame.

@@ -106,7 +106,9 @@ impl Player<'_> {
                 cx.frames.choice.choose(id, radius.saturating_add_signed(step).min(MAX_RADIUS));
             }
             Action::ChangeVariant(steps) => {
-                let next = variant_after(devices.running.rows(), cx.frames.choice.filter().0, steps);
+                let rows = devices.running.rows().map(|(id, status)| (id, status.clone()));
+                let rows: Vec<_> = rows.collect();
+                let next = variant_after(&rows, cx.frames.choice.filter().0, steps);
                 next.into_iter().for_each(|id| self.act(Action::SetVariant(id)));
             }
             Action::ChangeMovie(step) => movies.playlist.go(step),
@@ -189,7 +191,7 @@ impl Player<'_> {
             Action::CopyKernels => kernels.copy_built_in(cx),
             Action::ReopenKernels(index) => kernels.reopen(index, cx),
             Action::RebuildKernels => kernels.rebuild(cx),
-            Action::WipeKernels(number) => kernels.begin_wipe(number, movies, devices, cx),
+            Action::WipeKernels(number) => kernels.request_wipe(number, movies, devices, cx),
             Action::CheckRaces => self.races.toggle(kernels.saved(), cx),
             Action::UseKernels(number) => kernels.use_version(number, cx),
             Action::MakeOwnKernel => kernels.make_own(cx),

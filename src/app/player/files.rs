@@ -37,7 +37,7 @@ impl Player<'_> {
     pub(super) fn current_settings(&self) -> Settings {
         Settings {
             ui_scale: self.surface.scale(),
-            kernel_folders: self.kernels.folders().to_owned(),
+            kernel_folders: self.kernels.folders.clone(),
             overlay: self.cx.overlay.saved_state(),
         }
     }

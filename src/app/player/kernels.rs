@@ -1,12 +1,9 @@
 //! Kernels that are edited while the movie plays. Each save is a version, and the newest that may run filters the movie. The
-//! last hundred exact versions are kept, also on the disk ([`stored`]), and the last ten others. [`Versions`] stores the versions
-//! and the verdicts on them; [`LiveKernels`] watches the folder and handles the user's requests.
+//! last hundred exact versions are kept, also on the disk ([`stored`]), and the last ten others. [`Versions`] has the versions
+//! and what is known of the kernels of each; [`LiveKernels`] watches the folder and handles the user's requests.
 
-mod changes;
 mod controller;
-mod kept;
 mod refusals;
-mod remembered;
 mod shown;
 mod speed;
 mod stored;
@@ -14,34 +11,31 @@ mod stored;
 mod stored_tests;
 #[cfg(test)]
 mod tests;
-mod wipes;
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::devices::{Devices, Finding, no_own_kernel_error};
+use super::devices::{Devices, no_own_kernel_error};
 use super::movies::Movies;
 use super::{PlayerContext, save};
-use crate::app::builder::{JudgeRequest, MachineCodeRequest, Request};
+use crate::app::builder::{JudgeRequest, Judged, MachineCodeRequest, News, Request};
 use crate::app::kernels::history::{MAX_STORED, StoredVersion, fingerprint};
 use crate::app::kernels::{CurrentSources, FolderMessage, FolderWatcher};
-use base::error::{Error, ErrorKind, Result, SourceLine};
+use base::error::{Error, ErrorKind, Result};
 use base::jobs::{Job, Waker};
 use base::stdout;
 use box_filter::machine_code::PictureInfo;
 use box_filter::{OWN_FILE, VariantId};
-use changes::is_same;
 pub(super) use controller::LiveKernels;
 use engine::stats::SecondSetting;
-use kept::{Circumstances, KeptVersion, Median};
-use opencl::cl::DeviceKind;
+use opencl::cl::{DeviceKind, is_device_failure};
 use opencl::sources::{self, Sources};
 use overlay::{
-    Kernels, Panel, PendingValidation, Source, Subject, Verdict, Version, VersionId, VersionResult,
-    result_to_show,
+    FilterTime, Kernels, Panel, Source, Subject, Validation, ValidationRequest, Version, VersionId,
+    VersionResult, result_to_show,
 };
-use refusals::Refusals;
+use refusals::{Refusals, is_same_error};
 use speed::SpeedComparison;
 
 /// The maximum number of versions that are kept of those that are neither the first nor exact.
@@ -49,50 +43,37 @@ const MAX_OTHERS: usize = 10;
 /// The minimum number of measured frames for which a filter's median time is used.
 const MIN_TIMED_FRAMES: usize = 5;
 
-/// The stored versions of the edited kernels (a version is the text of all kernels at one save), the verdicts on them, and the
-/// contents of the kernels panel.
+/// The versions of the edited kernels (a version is the text of all kernels at one save), and the contents of the kernels panel.
 #[derive(Default)]
 struct Versions {
+    /// The versions that are kept; the newest, the current one and those that run are among them.
     kept: VecDeque<KeptVersion>,
-    /// The numbers of failed versions that are not kept any more.
-    failed: BTreeSet<u64>,
     /// The versions that were on the disk when the folder was first read, the newest first, with the hashes of their texts.
     earlier: Vec<(u64, StoredVersion)>,
     /// The texts in the folder when it was last read.
     in_folder: Option<Sources>,
-    /// The version whose differences from the files are shown.
-    compared: Option<VersionId>,
-    /// The number of the newest version; the first one has 1.
-    number: u64,
     /// The number of the version that was saved or chosen last.
     current: u64,
-    /// `Some` if verdicts on the current version are to be requested: `Some(true)` also on kernels that the version does not
+    /// `Some` if validation of the current version is to be requested: `Some(true)` also of kernels that the version does not
     /// change.
     waits: Option<bool>,
+    /// The number of the version whose validation was requested last. All subjects that have no verdict yet are pending in it.
+    asked: u64,
     /// True if the environment names a folder of kernels: if that folder does not exist, no kernels can be built.
     is_named: bool,
     /// True if the first version existed at the start, so that all programs were built from it.
     is_built: bool,
-    /// True if the folder that the environment names appeared after the start; reset by [`Versions::take_late_appearance`].
+    /// True until the first validation if the folder that the environment names appeared after the start. Until then nothing
+    /// could be built, not even kernels that need no validation.
     is_late: bool,
-    /// The variants and the conversion that could not be built from the kernels at the start, or could not run, with their
-    /// errors.
-    refused_first: Vec<(Subject, Error)>,
     /// For each variant, and for the conversion, the number of the version whose kernels run.
     running: HashMap<Subject, u64>,
-    /// For each variant, and for the conversion, the number of the version on which a verdict was requested, until the verdict
-    /// arrives.
-    asked: HashMap<Subject, u64>,
     refusals: Refusals,
-    /// The number of the version, the chosen variant and the kind of device for which the source in the kernels panel was made,
-    /// and the compiler's log.
-    source_of: Option<((u64, VariantId, DeviceKind), Vec<SourceLine>)>,
     /// The machine code that is shown or was requested: number of the version, variant, pictures, and the device's index.
     code_of: Option<(u64, VariantId, PictureInfo, usize)>,
-    /// The number of devices used so far: stored times are of the last device only.
-    devices: u32,
-    /// The number of restarts of the builder so far.
-    restarts: u32,
+    /// The number of devices used so far, and that of restarts of the builder: stored times are of the last device only, and
+    /// earlier requests may never be answered.
+    epoch: (u32, u32),
     comparison: SpeedComparison,
     shown: Kernels,
 }
@@ -100,17 +81,34 @@ struct Versions {
 impl Versions {
     /// Returns the version with this number, if it is kept.
     fn version(&self, number: u64) -> Option<&KeptVersion> {
-        self.kept.iter().find(|kept| kept.number == number)
+        self.kept.iter().find(|kept| kept.row.number == number)
     }
 
     /// Returns the version with this number, to change it.
     fn version_mut(&mut self, number: u64) -> Option<&mut KeptVersion> {
-        self.kept.iter_mut().find(|kept| kept.number == number)
+        self.kept.iter_mut().find(|kept| kept.row.number == number)
+    }
+
+    /// Returns the number of the newest version; the first one has 1.
+    fn newest(&self) -> u64 {
+        self.kept.back().map_or(0, |kept| kept.row.number)
     }
 
     /// Returns the version whose kernels are in use for a variant or the conversion; `None` if the built-in kernels are in use.
     fn version_in_use(&self, subject: Subject) -> Option<&KeptVersion> {
         self.version(*self.running.get(&subject)?)
+    }
+
+    /// Returns true if somebody uses this version.
+    fn is_used(&self, number: u64) -> bool {
+        [self.current, self.newest(), self.asked].contains(&number)
+            || self.running.values().any(|running| *running == number)
+    }
+
+    /// Returns true if a verdict on the kernels of a subject is due.
+    fn is_asked(&self, subject: Subject) -> bool {
+        let result = self.version(self.asked).and_then(|kept| kept.row.result(subject));
+        result.is_some_and(|result| result.validation == Validation::Pending)
     }
 
     /// Adds the sources of the folder as a new version and makes it the current one, unless they are unchanged. If `asked` is
@@ -126,73 +124,52 @@ impl Versions {
         }
         self.in_folder = Some(sources.clone());
         self.keep(sources, is_built);
-        self.use_version(self.number, asked);
+        self.use_version(self.newest(), asked);
     }
 
-    /// Adds a version with these sources, and drops versions of which there are too many.
+    /// Adds a version with these sources, and drops the oldest of those of which there are too many and that nobody uses.
     fn keep(&mut self, sources: Sources, is_built: bool) {
-        let newest = self.kept.back().map(|kept| kept.sources.clone());
-        let files = sources.changed_since(&newest.unwrap_or_default());
-        self.number += 1;
-        let kept = KeptVersion {
-            number: self.number,
-            hash: fingerprint(&sources),
-            sources,
-            is_replaced: false,
-            is_stored: false,
-            files,
-            judged: Vec::new(),
-            untried: PendingValidation::Unknown,
-            before: HashMap::new(),
-            times: Vec::new(),
-        };
-        self.kept.push_back(kept);
-        self.drop_oldest(true, MAX_STORED);
-        self.drop_oldest(false, MAX_OTHERS);
-        self.is_late |= self.is_named && !is_built && self.number == 1;
-        if is_built && self.number == 1 {
-            self.is_built = true;
+        let before = self.kept.back().map(|kept| kept.sources.clone()).unwrap_or_default();
+        let number = self.newest() + 1;
+        self.kept.push_back(KeptVersion::new(number, sources, &before));
+        for (are_lasting, most) in [(true, MAX_STORED), (false, MAX_OTHERS)] {
+            let of_kind = |kept: &&KeptVersion| kept.is_lasting() == are_lasting;
+            let too_many = self.kept.iter().filter(of_kind).count().saturating_sub(most);
+            for _ in 0..too_many {
+                let oldest =
+                    self.kept.iter().position(|kept| of_kind(&kept) && !self.is_used(kept.row.number));
+                let Some((at, dropped)) = oldest.and_then(|at| Some((at, self.kept.remove(at)?))) else {
+                    break;
+                };
+                if let Some(next) = self.kept.get_mut(at) {
+                    next.failures += dropped.failures + usize::from(dropped.has_failed());
+                }
+            }
+        }
+        if number == 1 {
+            (self.is_built, self.is_late) = (is_built, self.is_named && !is_built);
+        }
+        if number == 1 && is_built {
             let variants = VariantId::ALL.into_iter().map(Subject::Variant);
             self.running = variants.chain([Subject::Conversion]).map(|subject| (subject, 1)).collect();
             self.note_refused_first();
         }
     }
 
-    /// Drops the oldest versions that are lasting, or that are not, while there are more than `most` of them. Versions that run,
-    /// the current one and the newest stay in any case.
-    fn drop_oldest(&mut self, are_lasting: bool, most: usize) {
-        let of_kind = |kept: &KeptVersion| kept.is_lasting() == are_lasting;
-        while self.kept.iter().filter(|kept| of_kind(kept)).count() > most {
-            let oldest = self.kept.iter().position(|kept| {
-                let is_used = self.running.values().any(|number| *number == kept.number)
-                    || [self.current, self.number].contains(&kept.number);
-                of_kind(kept) && !is_used
-            });
-            let Some(dropped) = oldest.and_then(|oldest| self.kept.remove(oldest)) else { return };
-            if dropped.has_failed() {
-                self.failed.insert(dropped.number);
-            }
-        }
-    }
-
-    /// Records the kernels of the first version that could not be built as refused. Leaves out built-in kernels, which the
-    /// device does not support.
+    /// Marks the kernels that could not be built at the start as refused in the first version. Leaves out built-in kernels,
+    /// which the device does not support.
     fn note_refused_first(&mut self) {
-        if !self.is_built {
-            return;
-        }
-        let refused = std::mem::take(&mut self.refused_first);
-        let Some(first) = self.version(1).map(|first| first.sources.clone()) else { return };
-        refused.iter().for_each(|(subject, error)| self.refusals.note(*subject, &first, Some(error)));
-        let Some(first) = self.version_mut(1) else { return };
-        for (subject, error) in refused {
-            let Subject::Variant(variant) = subject else { continue };
-            let kinds = [DeviceKind::Cpu, DeviceKind::Gpu];
-            let built_in = Sources::default();
-            if first.find_judged(subject).is_none()
-                && kinds.iter().any(|kind| !is_same(variant, *kind, &first.sources, &built_in))
+        let is_built = self.is_built;
+        let Some(first) = self.kept.iter_mut().find(|kept| kept.row.number == 1 && is_built) else { return };
+        let built_in = Sources::default();
+        for refusal in self.refusals.first_mut() {
+            refusal.sources = Some(first.sources.clone());
+            let Subject::Variant(variant) = refusal.subject else { continue };
+            let mut kinds = [DeviceKind::Cpu, DeviceKind::Gpu].into_iter();
+            if first.row.result(refusal.subject).is_none()
+                && kinds.any(|kind| !is_same(variant, kind, &first.sources, &built_in))
             {
-                first.judged.push(VersionResult::new(subject, Verdict::Refused(error)));
+                first.set(refusal.subject, Validation::Refused(refusal.error.clone()));
             }
         }
     }
@@ -200,105 +177,85 @@ impl Versions {
     /// Makes the version with this number the current one: its kernels are used once they are validated. If `asked` is true,
     /// kernels that the version does not change are also validated.
     fn use_version(&mut self, number: u64, asked: bool) {
-        let Some(kept) = self.version(number) else { return };
-        (self.current, self.waits) = (kept.number, Some(asked));
+        if self.version(number).is_some() {
+            (self.current, self.waits) = (number, Some(asked));
+        }
     }
 
-    /// Returns true if the current version of the edited kernels has the user's own kernel, the file `box_filter/own.cl`.
-    fn has_own(&self) -> bool {
-        self.version(self.current).is_some_and(|kept| kept.sources.has(OWN_FILE))
-    }
-
-    /// Processes a finding about edited kernels; returns the verdict that is to be shown to the user, if any.
-    fn process_finding(&mut self, finding: Finding) -> Option<(Subject, Verdict)> {
-        match finding {
+    /// Processes a result of the builder; returns the state of kernels that is to be shown to the user, if any.
+    fn process(&mut self, news: News) -> Option<(Subject, Validation)> {
+        let (subject, error) = match news {
             // It begins a wipe, and is no verdict on the version that runs.
-            Finding::OtherVersion(..) => None,
-            Finding::Verdict(number, subject, verdict) => {
-                if self.asked.get(&subject) == Some(&number) {
-                    self.asked.remove(&subject);
-                }
-                let before = self.version_in_use(subject).map(|kept| kept.number);
-                let refused = match &verdict {
-                    Verdict::Refused(error) => Some(error),
-                    Verdict::Exact | Verdict::Differs(_) => None,
-                };
-                let may_run = refused.is_none();
-                let sources = self.version(number)?.sources.clone();
-                self.refusals.note(subject, &sources, refused);
+            News::Judged(judged) if judged.is_second_side => return None,
+            News::Judged(judged) => return self.process_verdict(judged),
+            News::Tried(case, Ok(report)) if case.version.is_none() => {
+                let subject = Subject::Variant(case.variant);
+                let number = self.version_in_use(subject)?.row.number;
                 let kept = self.version_mut(number)?;
-                kept.judged.retain(|judged| judged.subject != subject);
-                kept.judged.push(VersionResult::new(subject, verdict.clone()));
-                if let PendingValidation::Now(left) = &mut kept.untried {
-                    *left = left.saturating_sub(1);
+                let known = kept.row.result(subject).map(|result| &result.validation);
+                let is_known = known.is_some_and(Validation::may_run) && report.is_none();
+                // If a verdict is due, that one counts.
+                if is_known || known == Some(&Validation::Pending) {
+                    return None;
                 }
-                if let Some(before) = before.filter(|before| may_run && *before != number) {
-                    kept.before.insert(subject, before);
-                }
-                if may_run {
-                    kept.times.retain(|(of, _)| Subject::Variant(of.variant) != subject);
-                    self.running.insert(subject, number);
-                    // Kept until now were those of the version before.
-                    stdout::forget_printed_lines();
-                }
-                // Verdicts on older versions are not reported.
-                (number == self.current).then_some((subject, verdict))
+                let validation = Validation::from(report);
+                kept.set(subject, validation.clone());
+                return (validation != Validation::Exact).then_some((subject, validation));
             }
-            Finding::Warnings(number, variant, warnings) => {
-                let judged = &mut self.version_mut(number)?.judged;
-                let subject = Subject::Variant(variant);
-                judged.iter_mut().find(|judged| judged.subject == subject)?.warnings = warnings;
-                None
-            }
-            Finding::MachineCode(number, variant, code) => {
+            News::MachineCode(number, variant, code) => {
                 if self.code_of.is_some_and(|of| (of.0, of.1) == (number, variant)) {
                     self.shown.machine_code = Some(code);
                 }
-                None
+                return None;
             }
-            Finding::Unavailable(subject, error) => {
-                // Reported by the devices.
-                let runs = self.version_in_use(subject).map(|kept| (kept.number, kept.sources.clone()));
-                match runs {
-                    Some((number, sources)) if number > 1 => {
-                        self.refusals.note(subject, &sources, Some(&error))
-                    }
-                    _ => {
-                        self.refused_first.push((subject, error));
-                        self.note_refused_first();
-                    }
-                }
-                None
+            News::Variant(id, Err(error)) => (Subject::Variant(id), error),
+            News::Tried(case, Err(error)) if case.version.is_none() => {
+                (Subject::Variant(case.variant), error)
             }
-            Finding::Output(variant, report) => {
-                let subject = Subject::Variant(variant);
-                let number = self.version_in_use(subject)?.number;
-                let all = &mut self.version_mut(number)?.judged;
-                let is_refused = |judged: &VersionResult| matches!(judged.verdict, Verdict::Refused(_));
-                let is_known = all.iter().any(|judged| judged.subject == subject && !is_refused(judged));
-                if is_known && report.is_none() {
-                    return None;
-                }
-                let verdict = report.map_or(Verdict::Exact, Verdict::Differs);
-                all.retain(|judged| judged.subject != subject);
-                all.push(VersionResult::new(subject, verdict.clone()));
-                (verdict != Verdict::Exact).then_some((subject, verdict))
-            }
+            News::NoConversion(error) => (Subject::Conversion, error),
+            _ => return None,
+        };
+        // The devices report it.
+        if !is_device_failure(&error) {
+            let runs = self.version_in_use(subject).filter(|kept| kept.row.number > 1 || !self.is_built);
+            let sources = runs.map(|kept| kept.sources.clone());
+            self.refusals.note(subject, sources, Some(error));
+            self.note_refused_first();
         }
+        None
+    }
+
+    /// Processes a verdict on a version of the edited kernels; returns what is to be shown to the user, if anything.
+    fn process_verdict(&mut self, judged: Judged) -> Option<(Subject, Validation)> {
+        let Judged { version: number, subject, validation, warnings, .. } = judged;
+        let sources = self.version(number)?.sources.clone();
+        self.refusals.note(subject, Some(sources), validation.refusal().cloned());
+        let before = self.version_in_use(subject).map(|kept| kept.row.number);
+        let kept = self.version_mut(number)?;
+        let result = kept.set(subject, validation.clone());
+        result.warnings = warnings;
+        if validation.may_run() {
+            result.replaced = before.filter(|before| *before != number).or(result.replaced);
+            kept.times.retain(|(of, _)| Subject::Variant(of.variant) != subject);
+            self.running.insert(subject, number);
+            // Kept until now were those of the version before.
+            stdout::forget_printed_lines();
+        }
+        // Verdicts on older versions are not reported.
+        (number == self.current).then_some((subject, validation))
     }
 
     /// Notes the number of changes of the device and of restarts of the builder. If the device has changed, drops the times
     /// that were measured on another device. If one of the numbers has changed, repeats the requests without an answer.
     fn note_device(&mut self, devices: u32, restarts: u32) {
-        let is_other = std::mem::replace(&mut self.devices, devices) != devices;
-        if is_other {
+        let before = std::mem::replace(&mut self.epoch, (devices, restarts));
+        if before.0 != devices {
             self.kept.iter_mut().for_each(|kept| kept.times.clear());
         }
-        if std::mem::replace(&mut self.restarts, restarts) == restarts && !is_other {
+        if before == self.epoch {
             return;
         }
-        // Earlier requests may never be answered.
-        if !self.asked.is_empty() {
+        if self.version(self.asked).is_some_and(|kept| kept.row.pending() > 0) {
             self.waits.get_or_insert(false);
         }
         if self.shown.machine_code.is_none() {
@@ -306,19 +263,209 @@ impl Versions {
         }
     }
 
-    /// Returns true once if the folder that the environment names appeared after the start of clreel. Until then nothing could
-    /// be built, not even kernels that need no validation.
-    fn take_late_appearance(&mut self) -> bool {
-        std::mem::take(&mut self.is_late)
+    /// Stores the time of a filter with the version of the edited kernels that is in use for it, unless it is of few frames.
+    fn time(&mut self, of: Circumstances, time: FilterTime) {
+        let running = self.running.get(&Subject::Variant(of.variant));
+        let number = running.copied().filter(|_| time.n >= MIN_TIMED_FRAMES);
+        if let Some(kept) = number.and_then(|number| self.version_mut(number)) {
+            kept.note(of, time);
+        }
     }
 
-    /// Stores the median time of a filter with the version of the edited kernels that is in use for it.
-    fn time(&mut self, of: Circumstances, median: Median) {
-        let Some(number) = self.version_in_use(Subject::Variant(of.variant)).map(|kept| kept.number) else {
-            return;
+    /// Returns the sources with which the current version's kernels of a variant or conversion are compared: those that the
+    /// running kernels were built from or, if these were refused, those of the last version with a verdict. `None` if nothing
+    /// could be built.
+    fn built_from(&self, subject: Subject) -> Option<Sources> {
+        let has_verdict = |kept: &&KeptVersion| {
+            kept.row.result(subject).is_some_and(|result| result.validation != Validation::Pending)
         };
-        if let Some(kept) = self.version_mut(number) {
-            kept.note(of, median);
+        match self.version_in_use(subject) {
+            // It is refused: the last verdict is known.
+            Some(kept) if kept.row.refuses(subject) => {
+                self.kept.iter().rev().find(has_verdict).map(|kept| kept.sources.clone())
+            }
+            Some(kept) => Some(kept.sources.clone()),
+            None if self.is_named && !self.is_built => None,
+            None => Some(Sources::default()),
+        }
+    }
+
+    /// Returns the variants whose kernels the current version changes, `chosen` first. `parts` are the variants that `auto` may
+    /// use. If `asked` is true, because the user requests validation, `chosen` is returned even if it is unchanged.
+    fn changed(
+        &self,
+        chosen: VariantId,
+        kind: DeviceKind,
+        parts: &[VariantId],
+        asked: bool,
+    ) -> Vec<VariantId> {
+        let Some(kept) = self.version(self.current) else { return Vec::new() };
+        // The only version, from which all was built: it runs without validation unless a part must be validated first.
+        let is_first = self.newest() == 1 && self.is_built;
+        let is_changed = |variant: &VariantId| {
+            if variant.files(kind).is_some_and(|files| files.is_empty()) {
+                return false;
+            }
+            let subject = Subject::Variant(*variant);
+            let before = if is_first { Some(Sources::default()) } else { self.built_from(subject) };
+            let is_new = !is_first || asked || *variant == VariantId::Own;
+            let own = std::slice::from_ref(variant);
+            let made_of = if *variant == VariantId::Auto { parts } else { own };
+            let is_other = || {
+                let differs =
+                    |before: &Sources| made_of.iter().any(|id| !is_same(*id, kind, &kept.sources, before));
+                before.as_ref().is_none_or(differs)
+            };
+            // A verdict on the version before may still arrive, and that version would run.
+            self.is_asked(subject) || asked && *variant == chosen || is_new && is_other()
+        };
+        let own = kept.sources.has(OWN_FILE).then_some(VariantId::Own);
+        let mut changed: Vec<VariantId> = VariantId::ALL.into_iter().chain(own).filter(is_changed).collect();
+        // `auto` consists of all others, and seldom is the one that is edited.
+        changed.sort_by_key(|variant| (*variant != chosen, *variant == VariantId::Auto));
+        changed
+    }
+
+    /// Returns true if the current version changes this kernel file of the conversion. The file is compared with the sources
+    /// that run or, if `asked` is true, with the built-in file.
+    fn changes_conversion(&self, file: &str, asked: bool) -> bool {
+        let Some(kept) = self.version(self.current) else { return false };
+        let is_first = self.newest() == 1 && self.is_built;
+        let before = if asked { Some(Sources::default()) } else { self.built_from(Subject::Conversion) };
+        let differs = |before: &Sources| !kept.sources.is_same(before, file);
+        self.is_asked(Subject::Conversion) || (asked || !is_first) && before.as_ref().is_none_or(differs)
+    }
+
+    /// Records that validation of these subjects in the current version was requested. `files` are the conversion's kernel
+    /// files. Refusals of other texts are over, except where a verdict is due.
+    fn note_requested(&mut self, subjects: &[Subject], kind: DeviceKind, files: &[&str]) {
+        self.asked = self.current;
+        let is_first = self.current == 1 && self.is_built;
+        let Some(kept) = self.kept.iter_mut().find(|kept| kept.row.number == self.current) else { return };
+        let is_due = |subject: &Subject| subjects.contains(subject);
+        kept.row.results.retain(|result| result.validation != Validation::Pending || is_due(&result.subject));
+        for subject in subjects {
+            kept.set(*subject, Validation::Pending);
+        }
+        let differs = |subject, other: &Sources| match subject {
+            Subject::Variant(variant) => !is_same(variant, kind, &kept.sources, other),
+            Subject::Conversion => files.iter().any(|file| !kept.sources.is_same(other, file)),
+        };
+        self.refusals.end(|subject, refused| !is_due(&subject) && differs(subject, refused));
+        let all = [Subject::Variant(VariantId::Auto), Subject::Conversion];
+        let is_edited = all.into_iter().any(|subject| differs(subject, &Sources::default()));
+        kept.row.request = match subjects.is_empty() && is_first && is_edited {
+            // It is older than the window.
+            true => ValidationRequest::WhenChosen,
+            false => ValidationRequest::Made,
+        };
+    }
+}
+
+/// Returns true if the kernels of a variant for this kind of device have the same text in the sources `one` and `other`. For
+/// `auto`, which runs other variants, the kernels of all variants are compared.
+pub(super) fn is_same(variant: VariantId, kind: DeviceKind, one: &Sources, other: &Sources) -> bool {
+    match variant.files(kind) {
+        Some(files) => files.iter().all(|file| one.is_same(other, file)),
+        None => VariantId::ALL
+            .into_iter()
+            .filter(|id| id.files(kind).is_some())
+            .all(|id| is_same(id, kind, one, other)),
+    }
+}
+
+/// The number of measured frames from which the medians of two versions are compared: during the first frames, caches are cold
+/// and other kernels are being validated.
+const MIN_MEDIAN_FRAMES: usize = 20;
+
+/// The conditions of a measurement. Times of two versions can be compared if their conditions are equal.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Circumstances {
+    variant: VariantId,
+    radius: u32,
+    size: (u32, u32),
+    beside: Option<SecondSetting>,
+}
+
+/// A kept version of the edited kernels: the text of all kernels at one save.
+struct KeptVersion {
+    sources: Sources,
+    /// The hash of the texts, as in the files of the history.
+    hash: u64,
+    /// True if the texts were in the folder when another version was restored, so that only this version has them.
+    is_replaced: bool,
+    /// True if the version is on the disk.
+    is_stored: bool,
+    /// The number of failed versions between the kept version before this one and this one.
+    failures: usize,
+    times: Vec<(Circumstances, FilterTime)>,
+    /// The version in the panel, whose times and comparisons [`Versions::refresh`] updates.
+    row: Version,
+}
+
+impl KeptVersion {
+    /// Creates a version that nothing is known of; `before` are the sources of the version before it.
+    fn new(number: u64, sources: Sources, before: &Sources) -> Self {
+        let files = sources.changed_since(before);
+        let lost_own = files.iter().any(|file| file == OWN_FILE) && !sources.has(OWN_FILE);
+        let row = Version {
+            number,
+            files,
+            results: Vec::new(),
+            request: ValidationRequest::Waiting,
+            lost_own,
+            time: None,
+            failures: 0,
+        };
+        let (is_replaced, is_stored, failures, times) = (false, false, 0, Vec::new());
+        Self { hash: fingerprint(&sources), sources, is_replaced, is_stored, failures, times, row }
+    }
+
+    /// Returns the time that was measured under these conditions, if any.
+    fn time(&self, of: &Circumstances) -> Option<FilterTime> {
+        self.times.iter().find(|(known, _)| known == of).map(|(_, time)| *time)
+    }
+
+    /// Sets the state of the kernels of a subject; returns what is known of them.
+    fn set(&mut self, subject: Subject, validation: Validation) -> &mut VersionResult {
+        let results = &mut self.row.results;
+        let known = results.iter().position(|result| result.subject == subject);
+        let at = known.unwrap_or(results.len());
+        if known.is_none() {
+            results.push(VersionResult::new(subject, Validation::Pending));
+        }
+        results[at].validation = validation;
+        &mut results[at]
+    }
+
+    /// Returns true if all kernels that were validated in this version are exact, and validation has ended.
+    fn is_exact(&self) -> bool {
+        let mut results = self.row.results.iter();
+        let is_over = self.row.request != ValidationRequest::Waiting && results.len() > 0;
+        is_over && results.all(|result| result.validation == Validation::Exact)
+    }
+
+    /// Returns true if all kernels that were validated in this version were refused.
+    fn has_failed(&self) -> bool {
+        let is =
+            |known: fn(&Validation) -> bool| self.row.results.iter().any(|result| known(&result.validation));
+        is(|known| known.refusal().is_some()) && !is(Validation::may_run)
+    }
+
+    /// Returns true if this version is one of those to which the user may want to return: the first, an exact one, or one
+    /// whose texts only this version has.
+    fn is_lasting(&self) -> bool {
+        self.row.number == 1 || self.is_replaced || self.is_exact()
+    }
+
+    /// Stores the time of a filter under these conditions. Keeps the stored time instead if that is of more frames and `time`
+    /// is of fewer than [`MIN_MEDIAN_FRAMES`].
+    fn note(&mut self, of: Circumstances, time: FilterTime) {
+        match self.times.iter_mut().find(|(known, _)| *known == of) {
+            // After a seek, few frames say less than many.
+            Some((_, known)) if time.n < known.n.min(MIN_MEDIAN_FRAMES) => {}
+            Some((_, known)) => *known = time,
+            None => self.times.push((of, time)),
         }
     }
 }

@@ -290,7 +290,7 @@ impl<'a> Player<'a> {
         self.sound.update(cx);
         let (readings, levels) = (cx.overlay.needs_readings(), cx.overlay.switches.levels);
         cx.frames.choice.set_measuring(Measurements { readings, levels });
-        wipe::update(movies, devices, kernels, cx);
+        wipe::update(movies, devices, cx);
         // A script's frames wait until the first device has its context, or has none.
         let waits = cx.args.frames.is_some() && devices.is_opening_first();
         let tick = match waits {

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::PlayerContext;
-use super::kernels::LiveKernels;
+use super::kernels::{LiveKernels, is_same};
 use crate::cli::CheckedCode;
 use base::cleanup::CleanupPath;
 use base::error::{Error, Result};
@@ -58,7 +58,8 @@ impl RaceCheck {
         let current = kernels.shown().current;
         let is_known = self.compared.is_some_and(|(number, _)| number == current);
         let Some(of) = self.of.filter(|_| !is_known) else { return false };
-        self.compared = Some((current, kernels.is_current(of.variant, kind, &self.sources)));
+        let sources = kernels.saved().map(|(_, sources)| sources).unwrap_or_default();
+        self.compared = Some((current, is_same(of.variant, kind, &sources, &self.sources)));
         true
     }
 

@@ -3,7 +3,6 @@
 
 use super::PlayerContext;
 use super::devices::Devices;
-use super::kernels::LiveKernels;
 use super::movies::Movies;
 use base::error::Error;
 use box_filter::MAX_RADIUS;
@@ -87,9 +86,9 @@ fn prefer_second(second: SecondFilter, devices: &mut Devices, cx: &mut PlayerCon
 }
 
 /// Ends the wipe if the variant of its second side is unavailable. Shows the error if one has ended a wipe.
-pub(super) fn update(movies: &Movies, devices: &Devices, kernels: &LiveKernels, cx: &mut PlayerContext) {
+pub(super) fn update(movies: &Movies, devices: &Devices, cx: &mut PlayerContext) {
     cx.frames.wipe.is_suspended = !movies.is_movie();
-    kernels.end_stale_wipe(devices, cx);
+    devices.builds.end_stale_wipe(&devices.running, cx);
     if let Some(SecondFilter { filter: (variant, _), version: None }) = cx.frames.wipe.second()
         && let Some(VariantStatus::Unavailable(error)) = devices.running.status(variant)
     {

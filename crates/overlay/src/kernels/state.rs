@@ -4,21 +4,46 @@ use std::fmt;
 
 use super::diff::VersionDiff;
 use crate::code::Source;
+use crate::theme;
 use base::error::{Error, Result};
 use base::timing::{self, Noise};
 use base::verify::MismatchReport;
 use box_filter::VariantId;
 use opencl::machine_code::MachineCode;
 
-/// The result of validating changed kernels.
+/// The state of one subject's kernels in one version.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Verdict {
+pub enum Validation {
+    /// They are being validated, or are next to be validated.
+    Pending,
     /// Every byte of the output is correct.
     Exact,
     /// The kernels finish and stay within their memory, but their output differs.
     Differs(MismatchReport),
     /// The kernels cannot run or must not: they do not build, time out, crash, or write out of bounds.
     Refused(Error),
+}
+
+impl Validation {
+    /// Returns true if validation has ended, and the kernels may run.
+    pub fn may_run(&self) -> bool {
+        matches!(self, Validation::Exact | Validation::Differs(_))
+    }
+
+    /// Returns the reason why the kernels were refused; `None` if they were not.
+    pub fn refusal(&self) -> Option<&Error> {
+        match self {
+            Validation::Refused(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<Option<MismatchReport>> for Validation {
+    /// Returns the state of kernels that may run; `report` has how their output differs, if it does.
+    fn from(report: Option<MismatchReport>) -> Self {
+        report.map_or(Validation::Exact, Validation::Differs)
+    }
 }
 
 /// The part of the program whose kernels were edited: a variant of the filter, or the conversion from YUV to RGBA. Each is
@@ -48,24 +73,42 @@ impl Subject {
     }
 }
 
-/// The result of one version of the edited kernels, for the kernels of one variant or of the conversion from YUV to RGBA.
+/// What is known of one version of the edited kernels, for the kernels of one variant or of the conversion from YUV to RGBA.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VersionResult {
     /// The variant, or the conversion from YUV to RGBA, to which the kernels belong.
     pub subject: Subject,
-    /// The result of validating the kernels.
-    pub verdict: Verdict,
+    /// The state of their validation.
+    pub validation: Validation,
     /// True if the kernels of this version are the ones that the player runs.
     pub runs: bool,
-    /// The median of the filter's times in the movie, in milliseconds, if the kernels are exact, or are the user's own kernel.
-    pub ms: Option<f64>,
-    /// The noise of `ms`; `None` if it is not noisy.
-    pub noise: Option<Noise>,
+    /// The number of the version whose kernels ran before these; `None` if these have not run, or no other ones before them.
+    pub replaced: Option<u64>,
+    /// The filter's time in the movie, if the kernels are exact, or are the user's own kernel.
+    pub time: Option<FilterTime>,
     /// The comparison of the speed with that of the version of these kernels that ran before and was exact; `None` without such a
     /// version.
     pub speed: Option<Speed>,
     /// The compiler's warnings about kernels that may run; empty without any.
     pub warnings: String,
+}
+
+/// The median of a filter's times in the movie.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FilterTime {
+    /// The median in milliseconds.
+    pub ms: f64,
+    /// The number of measured frames.
+    pub n: usize,
+    /// The noise of the times; `None` if they are not noisy.
+    pub noise: Option<Noise>,
+}
+
+impl FilterTime {
+    /// Returns the time as text, such as "8.41 ms".
+    pub(super) fn text(&self) -> String {
+        format!("{} ms", theme::with_noise(self.ms, self.noise, theme::ms))
+    }
 }
 
 /// The comparison of the speed of two versions of the same kernels.
@@ -98,14 +141,15 @@ pub enum SpeedState {
 }
 
 impl VersionResult {
-    /// Creates a result without measured times.
-    pub fn new(subject: Subject, verdict: Verdict) -> Self {
-        Self { subject, verdict, runs: false, ms: None, noise: None, speed: None, warnings: String::new() }
+    /// Creates the state of kernels that have not run.
+    pub fn new(subject: Subject, validation: Validation) -> Self {
+        let (runs, replaced, time, speed, warnings) = (false, None, None, None, String::new());
+        Self { subject, validation, runs, replaced, time, speed, warnings }
     }
 
     /// Returns true if the kernels run, but their output differs from the reference.
     fn differs(&self) -> bool {
-        matches!(self.verdict, Verdict::Differs(_))
+        matches!(self.validation, Validation::Differs(_))
     }
 }
 
@@ -138,29 +182,42 @@ pub struct Version {
     pub number: u64,
     /// The files that differ from the previous version.
     pub files: Vec<String>,
-    /// The results of validating this version so far.
+    /// The kernels of this version that were validated or are being validated.
     pub results: Vec<VersionResult>,
-    /// The part of this version that is still to be validated.
-    pub pending: PendingValidation,
+    /// The request to validate this version.
+    pub request: ValidationRequest,
     /// True if this version lacks the user's own kernel, the file `own.cl`, which the previous version had.
     pub lost_own: bool,
-    /// The median of the selected variant's filter times in the movie, in milliseconds, if they were measured with this
-    /// version.
-    pub ms: Option<f64>,
-    /// The noise of the median `ms`; `None` if it is not noisy.
-    pub noise: Option<Noise>,
+    /// The selected variant's filter time in the movie, if it was measured with this version.
+    pub time: Option<FilterTime>,
     /// The number of failed builds between this version and the next one in the list, which have no lines of their own.
     pub failures: usize,
 }
 
-/// The part of a version that is still to be validated.
+impl Version {
+    /// Returns what is known of the kernels of a subject in this version.
+    pub fn result(&self, subject: Subject) -> Option<&VersionResult> {
+        self.results.iter().find(|result| result.subject == subject)
+    }
+
+    /// Returns true if validation has refused the kernels of a subject in this version.
+    pub fn refuses(&self, subject: Subject) -> bool {
+        self.result(subject).is_some_and(|result| result.validation.refusal().is_some())
+    }
+
+    /// Returns the number of subjects (variants, or the conversion) that are being validated or are next to be validated.
+    pub fn pending(&self) -> usize {
+        self.results.iter().filter(|result| result.validation == Validation::Pending).count()
+    }
+}
+
+/// The state of the request to validate a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PendingValidation {
-    /// Not known yet: the part depends on the frame and on the device, which is not ready.
-    Unknown,
-    /// This number of subjects (variants, or the conversion from YUV to RGBA) are being validated or are next to be
-    /// validated.
-    Now(usize),
+pub enum ValidationRequest {
+    /// It waits for the device or for a frame.
+    Waiting,
+    /// It was made.
+    Made,
     /// Each variant is validated when it is first selected, because the version is older than the window.
     WhenChosen,
 }
@@ -218,10 +275,9 @@ impl Kernels {
     pub(crate) fn differs(&self, variant: VariantId, version: Option<u64>) -> bool {
         match version {
             Some(number) => {
-                let version = self.versions.iter().filter(|version| version.number == number);
-                version
-                    .flat_map(|version| &version.results)
-                    .any(|result| result.subject == Subject::Variant(variant) && result.differs())
+                let version = self.versions.iter().find(|version| version.number == number);
+                let result = version.and_then(|version| version.result(Subject::Variant(variant)));
+                result.is_some_and(VersionResult::differs)
             }
             None => self.runs_and_differs(Subject::Variant(variant)),
         }
@@ -235,8 +291,8 @@ impl Kernels {
     /// Returns true if validation has found a wrong output of the kernels that run now for `subject`, a variant or the
     /// conversion from YUV to RGBA.
     pub(super) fn runs_and_differs(&self, subject: Subject) -> bool {
-        let results = self.versions.iter().flat_map(|version| &version.results);
-        results.filter(|result| result.subject == subject).any(|result| result.runs && result.differs())
+        let mut results = self.versions.iter().filter_map(|version| version.result(subject));
+        results.any(|result| result.runs && result.differs())
     }
 }
 

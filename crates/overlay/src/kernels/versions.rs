@@ -3,7 +3,8 @@
 use egui::{Color32, ScrollArea, Ui, vec2};
 
 use super::state::{
-    EarlierVersion, PendingValidation, Speed, SpeedState, Subject, Verdict, Version, VersionId, VersionResult,
+    EarlierVersion, FilterTime, Speed, SpeedState, Subject, Validation, ValidationRequest, Version,
+    VersionId, VersionResult,
 };
 use crate::hover::Explain as _;
 use crate::panel::{choice_button, line};
@@ -15,13 +16,15 @@ use box_filter::VariantId;
 /// Returns the result to show for a version: the worst result of the kernels that make the picture while the variant
 /// `chosen` is selected, or the worst of all results if none of these kernels has changed.
 pub fn result_to_show(results: &[VersionResult], chosen: VariantId) -> Option<&VersionResult> {
-    let badness = |verdict: &Verdict| match verdict {
-        Verdict::Refused(_) => 0,
-        Verdict::Differs(_) => 1,
-        Verdict::Exact => 2,
+    let rank = |result: &&VersionResult| {
+        let badness = match result.validation {
+            Validation::Refused(_) => 0,
+            Validation::Differs(_) => 1,
+            Validation::Exact | Validation::Pending => 2,
+        };
+        (!result.subject.is_used(chosen), badness)
     };
-    let rank = |result: &&VersionResult| (!result.subject.is_used(chosen), badness(&result.verdict));
-    results.iter().min_by_key(rank)
+    results.iter().filter(|result| result.validation != Validation::Pending).min_by_key(rank)
 }
 
 /// The height in points of a version's line, and of the space below it.
@@ -94,8 +97,8 @@ fn show_version(ui: &mut Ui, version: &Version, view: &View, actions: &mut Vec<A
     let is_current = version.number == kernels.current;
     // A refused version does not run; the version before it still does.
     let current = kernels.versions.iter().find(|version| version.number == kernels.current);
-    let still_running =
-        kernels.running.filter(|_| current.is_some_and(|current| is_refused(current, view.chosen)));
+    let chosen = Subject::Variant(view.chosen);
+    let still_running = kernels.running.filter(|_| current.is_some_and(|current| current.refuses(chosen)));
     let is_marked = still_running.map_or(is_current, |running| running == version.number);
     ui.horizontal(|ui| {
         let button = choice_button(&version.number.to_string(), is_marked).small().min_size(vec2(26.0, 0.0));
@@ -104,8 +107,8 @@ fn show_version(ui: &mut Ui, version: &Version, view: &View, actions: &mut Vec<A
             actions.push(Action::UseKernels(version.number));
         }
         let hover = format!("Compare version {} with the running one in a wipe (w ends it)", version.number);
-        let can = kernels.running.is_some_and(|running| running != version.number)
-            && !is_refused(version, view.chosen);
+        let can =
+            kernels.running.is_some_and(|running| running != version.number) && !version.refuses(chosen);
         if ui.add_enabled(can, egui::Button::new("wipe").small()).explain(hover).clicked() {
             actions.push(Action::WipeKernels(version.number));
         }
@@ -157,15 +160,6 @@ fn speed_text(speed: &Speed) -> (Color32, String, String) {
     }
 }
 
-/// Returns true if a version of this variant's kernels must not run, because its validation has refused them.
-fn is_refused(version: &Version, variant: VariantId) -> bool {
-    let subject = Subject::Variant(variant);
-    version
-        .results
-        .iter()
-        .any(|result| result.subject == subject && matches!(result.verdict, Verdict::Refused(_)))
-}
-
 /// Returns a version's changed files and result as text, and its colour.
 fn version_text(version: &Version, is_current: bool, view: &View) -> (Color32, String) {
     let files = file_names(&version.files);
@@ -173,26 +167,26 @@ fn version_text(version: &Version, is_current: bool, view: &View) -> (Color32, S
     let tells = |result: &&VersionResult| !version.lost_own || result.subject.is_used(view.chosen);
     let Some(result) = result_to_show(&version.results, view.chosen).filter(tells) else {
         if version.files.is_empty() {
-            let time = |ms| format!("{} ms", theme::with_noise(ms, version.noise, theme::ms));
-            let ms = version.ms.map_or(theme::UNKNOWN.to_owned(), time);
-            return (theme::WEAK, format!("{files}: {} {ms}", view.chosen));
+            let time = version.time.as_ref().map_or(theme::UNKNOWN.to_owned(), FilterTime::text);
+            return (theme::WEAK, format!("{files}: {} {time}", view.chosen));
         }
-        let state = match version.pending {
+        let state = match version.request {
             _ if version.lost_own => "own.cl was removed, and 'own' with it",
-            PendingValidation::Now(0) => "no effect on this device",
-            PendingValidation::WhenChosen => "validated when a variant is selected",
+            ValidationRequest::Made if version.pending() == 0 => "no effect on this device",
+            ValidationRequest::WhenChosen => "validated when a variant is selected",
             // Validation of a version ends when another one is saved or selected.
             _ if !is_current => "not validated, superseded",
-            PendingValidation::Now(_) => "validating",
-            PendingValidation::Unknown if view.devices.is_pending => "waiting for the device",
-            PendingValidation::Unknown if view.device.is_none() => "not validated, no OpenCL device",
-            PendingValidation::Unknown => "waiting for the next frame",
+            ValidationRequest::Made => "validating",
+            ValidationRequest::Waiting if view.devices.is_pending => "waiting for the device",
+            ValidationRequest::Waiting if view.device.is_none() => "not validated, no OpenCL device",
+            ValidationRequest::Waiting => "waiting for the next frame",
         };
         return (theme::WEAK, format!("{files}: {state}"));
     };
-    let (color, verdict) = match &result.verdict {
-        Verdict::Exact => (theme::GOOD, exact_result_text(result)),
-        Verdict::Differs(report) => {
+    let time = result.time.map_or_else(String::new, |time| format!(", {}", time.text()));
+    let (color, text) = match &result.validation {
+        Validation::Exact | Validation::Pending => (theme::GOOD, format!("exact{time}")),
+        Validation::Differs(report) => {
             let first = report.first.as_ref().map(|first| format!(", first mismatch: {}", first.position));
             // The count is of another picture than the current one.
             let (width, height) = view.size();
@@ -203,23 +197,19 @@ fn version_text(version: &Version, is_current: bool, view: &View) -> (Color32, S
                 String::new()
             };
             let count = theme::thousands(report.count as f64);
-            let ms = |ms| format!(", {} ms (not comparable)", theme::with_noise(ms, result.noise, theme::ms));
-            let is_own = result.subject == Subject::Variant(VariantId::Own);
-            let time = result.ms.filter(|_| is_own).map_or_else(String::new, ms);
-            let text = format!("differs in {count}{of} bytes{time}{}", first.unwrap_or_default());
-            (theme::WARN, text)
+            let is_own = result.subject == Subject::Variant(VariantId::Own) && !time.is_empty();
+            let time = if is_own { format!("{time} (not comparable)") } else { String::new() };
+            (theme::WARN, format!("differs in {count}{of} bytes{time}{}", first.unwrap_or_default()))
         }
-        Verdict::Refused(error) => (theme::ERROR, without_file_name(error).to_owned()),
+        Validation::Refused(error) => (theme::ERROR, without_file_name(error).to_owned()),
     };
-    let rest = match version.pending {
-        PendingValidation::Unknown | PendingValidation::WhenChosen | PendingValidation::Now(0) => {
-            String::new()
-        }
-        PendingValidation::Now(n) if !is_current => format!(" ({n} more not validated)"),
-        PendingValidation::Now(n) => format!(" ({n} more to validate)"),
+    let rest = match version.pending() {
+        0 => String::new(),
+        n if !is_current => format!(" ({n} more not validated)"),
+        n => format!(" ({n} more to validate)"),
     };
-    let colon = if matches!(result.verdict, Verdict::Refused(_)) { ":" } else { "" };
-    (color, format!("{files}: {}{colon} {verdict}{rest}", result.subject))
+    let colon = if result.validation.refusal().is_some() { ":" } else { "" };
+    (color, format!("{files}: {}{colon} {text}{rest}", result.subject))
 }
 
 /// Returns an error's first sentence without the file's name, which the version's line already shows.
@@ -229,10 +219,4 @@ fn without_file_name(error: &Error) -> &str {
         ErrorKind::KernelsUnreadable => "cannot be read.",
         _ => &error.what,
     }
-}
-
-/// Returns the result of exact kernels: "exact, 8.41 ms".
-fn exact_result_text(result: &VersionResult) -> String {
-    let ms = |ms| format!(", {} ms", theme::with_noise(ms, result.noise, theme::ms));
-    format!("exact{}", result.ms.map_or_else(String::new, ms))
 }

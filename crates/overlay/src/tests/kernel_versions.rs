@@ -109,12 +109,12 @@ fn a_version_that_differs_is_not_timed_in_headline_scoreboard_and_graph() {
         fixture.push(VariantId::Flat, 7, 8.45, 3);
         fixture.recorder.shown.version_verified(VariantId::Fused, 1, true);
         fixture.push(VariantId::Fused, 7, 3.5, 30);
-        let verdict =
-            || Verdict::Differs(MismatchReport { count: 7, total: 100, ..MismatchReport::default() });
-        let judged =
-            VersionResult { runs: true, ..VersionResult::new(Subject::Variant(VariantId::Fused), verdict()) };
+        let differs =
+            Validation::Differs(MismatchReport { count: 7, total: 100, ..MismatchReport::default() });
+        let fused = Subject::Variant(VariantId::Fused);
+        let result = VersionResult { runs: true, ..VersionResult::new(fused, differs) };
         fixture.kernels = edited();
-        fixture.kernels.versions[1].results = vec![judged];
+        fixture.kernels.versions[1].results = vec![result];
         fixture.time += 10.0;
         (0..3).for_each(|_| drop(fixture.pass(vec![])));
         let found = fixture.texts.iter().filter(|(text, _)| text == SENTENCE).count();
@@ -142,8 +142,9 @@ fn ones_own_kernel_is_made_by_a_button_and_a_wrong_one_has_its_error_and_its_tim
         first: Some(Difference { position: "red at (3, 4)".to_owned(), got: 7.0, want: 8.0 }),
         ..MismatchReport::default()
     };
-    let judged = VersionResult { ms: Some(4.2), ..VersionResult::new(own, Verdict::Differs(report)) };
-    (fixture.kernels.versions[0].results, fixture.chosen) = (vec![judged], VariantId::Own);
+    let time = Some(FilterTime { ms: 4.2, n: 100, noise: None });
+    let result = VersionResult { time, ..VersionResult::new(own, Validation::Differs(report)) };
+    (fixture.kernels.versions[0].results, fixture.chosen) = (vec![result], VariantId::Own);
     (0..3).for_each(|_| drop(fixture.pass(vec![])));
     assert!(fixture.find("Make own.cl").is_none());
     assert!(fixture.shows("own differs in 12,345 bytes, 4.20 ms (not comparable)"), "{:?}", fixture.texts);
@@ -154,7 +155,7 @@ fn ones_own_kernel_is_made_by_a_button_and_a_wrong_one_has_its_error_and_its_tim
 fn warnings_of_a_build_that_succeeds_are_shown_below_the_versions() {
     let mut fixture = Fixture::new(vec2(1280.0, 720.0));
     fixture.kernels = edited();
-    let mut newest = version(4, "box_filter/03_flat.cl", Verdict::Exact);
+    let mut newest = version(4, "box_filter/03_flat.cl", Validation::Exact);
     let warning = "box_filter/03_flat.cl:31:9: warning: unused variable 'x'\n  31 |     int x;";
     newest.results[0].warnings = warning.to_owned();
     fixture.kernels.versions[0] = newest;
@@ -190,7 +191,7 @@ fn the_first_error_is_in_sight_whole() {
         let first = fixture.kernels.versions[3].clone();
         fixture.kernels.versions.extend((0..96).map(|_| first.clone()));
         let error = Error::new("It does not build.", log.join("\n"), "");
-        fixture.kernels.versions[0].results[0].verdict = Verdict::Refused(error);
+        fixture.kernels.versions[0].results[0].validation = Validation::Refused(error);
         open(&mut fixture);
         (0..5).for_each(|_| drop(fixture.pass(vec![])));
         let window = Rect::from_min_size(Pos2::ZERO, size);

@@ -5,22 +5,21 @@ use base::error::{ErrorKind, SourceLine};
 use base::verify::{Difference, MismatchReport};
 
 /// Returns a version that has changed this file of `flat`.
-pub(super) fn version(number: u64, file: &str, verdict: Verdict) -> Version {
-    let ms = Some(8.0);
+pub(super) fn version(number: u64, file: &str, validation: Validation) -> Version {
+    let time = Some(FilterTime { ms: 8.0, n: 100, noise: None });
     let ratio = base::timing::Ratio { low: 1.27, estimate: 1.32, high: 1.36 };
     let state = SpeedState::Compared { verdict: ratio.verdict(), rounds: 200, rows: Some(64) };
-    let speed = (verdict == Verdict::Exact).then_some(Speed { before: 1, state });
+    let speed = (validation == Validation::Exact).then_some(Speed { before: 1, state });
     let runs = number == 3;
     let subject = Subject::Variant(VariantId::Flat);
-    let judged = VersionResult { runs, ms, speed, ..VersionResult::new(subject, verdict) };
+    let result = VersionResult { runs, time, speed, ..VersionResult::new(subject, validation) };
     Version {
         number,
         files: vec![file.to_owned()],
-        results: vec![judged],
-        pending: PendingValidation::Now(0),
+        results: vec![result],
+        request: ValidationRequest::Made,
         lost_own: false,
-        ms,
-        noise: None,
+        time,
         failures: 0,
     }
 }
@@ -37,23 +36,22 @@ pub(super) fn edited() -> Kernels {
     let why = "The compiler says:\nbox_filter/03_flat.cl:4:5: error: unknown type name 'imt'\n  4 | imt x;";
     let error =
         Error::new("The kernel file 'box_filter/03_flat.cl' does not build for 'CPU'.", why, "Correct it.");
-    let refused = version(4, "box_filter/03_flat.cl", Verdict::Refused(error));
+    let refused = version(4, "box_filter/03_flat.cl", Validation::Refused(error));
     let first = Version {
         number: 1,
         files: Vec::new(),
         results: Vec::new(),
-        pending: PendingValidation::Now(0),
+        request: ValidationRequest::Made,
         lost_own: false,
-        ms: None,
-        noise: None,
+        time: None,
         failures: 0,
     };
     Kernels {
         folder: Some("/home/user/kernels".to_owned()),
         versions: vec![
             refused,
-            version(3, "box_filter/03_flat.cl", Verdict::Differs(report)),
-            version(2, "common/mean.clh", Verdict::Exact),
+            version(3, "box_filter/03_flat.cl", Validation::Differs(report)),
+            version(2, "common/mean.clh", Validation::Exact),
             first,
         ],
         current: 4,
@@ -74,7 +72,7 @@ fn the_beginning_of_a_long_log_is_in_sight_below_ten_versions() {
     let log: Vec<String> =
         (1..60).map(|n| format!("03_flat.cl:{n}: a warning that is long enough to fill it")).collect();
     let error = Error::new("It does not build.", log.join("\n"), "");
-    fixture.kernels.versions[0].results[0].verdict = Verdict::Refused(error);
+    fixture.kernels.versions[0].results[0].validation = Validation::Refused(error);
     let first = fixture.kernels.versions[3].clone();
     fixture.kernels.versions.extend(std::iter::repeat_n(first, 6));
     fixture.change(|s| s.open[Panel::Kernels as usize] = true);
@@ -93,7 +91,7 @@ fn the_first_error_of_a_log_is_in_sight_below_many_warnings() {
     log.push("03_flat.cl:31: error: expected ';' after an expression".to_owned());
     log.extend((32..60).map(|n| format!("03_flat.cl:{n}: warning: unused variable")));
     let error = Error::new("It does not build.", log.join("\n"), "");
-    fixture.kernels.versions[0].results[0].verdict = Verdict::Refused(error);
+    fixture.kernels.versions[0].results[0].validation = Validation::Refused(error);
     fixture.change(|s| s.open[Panel::Kernels as usize] = true);
     (0..5).for_each(|_| drop(fixture.pass(vec![])));
     assert!(fixture.shows("03_flat.cl:31: error: "), "{:?}", fixture.texts);
@@ -108,7 +106,7 @@ fn a_refusal_does_not_repeat_the_files_name() {
     let why = "The compiler says:\nbox_filter/03_flat.cl:91:5: error: unknown type name 'imt'";
     let what = "The kernel file 'box_filter/03_flat.cl' does not build for 'CPU'.";
     let error = Error { kind: ErrorKind::KernelDoesNotBuild(Vec::new()), ..Error::new(what, why, "") };
-    fixture.kernels.versions[0].results[0].verdict = Verdict::Refused(error);
+    fixture.kernels.versions[0].results[0].validation = Validation::Refused(error);
     fixture.change(|s| s.open[Panel::Kernels as usize] = true);
     (0..5).for_each(|_| drop(fixture.pass(vec![])));
     let first = "03_flat.cl: flat: does not build.";
@@ -184,7 +182,7 @@ fn the_line_of_an_error_is_in_sight_below_a_long_list() {
     let log = "The compiler says:\nbox_filter/03_flat.cl:22:3: error: no such\n   22 | int v21;\n      | ^\n1 error generated.";
     let error =
         Error::new("The kernel file 'box_filter/03_flat.cl' does not build for 'CPU'.", log, "Correct it.");
-    fixture.kernels.versions[0].results[0].verdict = Verdict::Refused(error);
+    fixture.kernels.versions[0].results[0].validation = Validation::Refused(error);
     fixture.kernels.source = Some(source(&[line(22)]));
     // Beside the machine code, too.
     for machine_code in [false, true, false] {
@@ -206,10 +204,11 @@ fn the_line_of_an_error_is_in_sight_below_a_long_list() {
 fn a_superseded_version_is_not_shown_as_being_validated() {
     let mut fixture = Fixture::new(vec2(1280.0, 800.0));
     fixture.kernels = edited();
+    let pending = |variant| VersionResult::new(Subject::Variant(variant), Validation::Pending);
     for version in &mut fixture.kernels.versions[..2] {
-        (version.results, version.pending) = (Vec::new(), PendingValidation::Now(3));
+        version.results = [VariantId::Flat, VariantId::Naive, VariantId::Auto].map(pending).into();
     }
-    fixture.kernels.versions[2].pending = PendingValidation::Now(2);
+    fixture.kernels.versions[2].results.extend([VariantId::Naive, VariantId::Auto].map(pending));
     fixture.change(|s| s.open[Panel::Kernels as usize] = true);
     (0..3).for_each(|_| drop(fixture.pass(vec![])));
     for text in [
@@ -225,12 +224,12 @@ fn a_superseded_version_is_not_shown_as_being_validated() {
 fn a_version_that_is_not_validated_yet_has_the_reason() {
     let mut fixture = Fixture::new(vec2(1280.0, 800.0));
     fixture.kernels = edited();
-    (fixture.kernels.versions[0].results, fixture.kernels.versions[0].pending) =
-        (Vec::new(), PendingValidation::Unknown);
-    (fixture.kernels.versions[2].results, fixture.kernels.versions[2].pending) =
-        (Vec::new(), PendingValidation::Unknown);
+    for number in [0, 2] {
+        let version = &mut fixture.kernels.versions[number];
+        (version.results, version.request) = (Vec::new(), ValidationRequest::Waiting);
+    }
     fixture.kernels.versions[3].files = vec!["box_filter/01_naive.cl".to_owned()];
-    fixture.kernels.versions[3].pending = PendingValidation::WhenChosen;
+    fixture.kernels.versions[3].request = ValidationRequest::WhenChosen;
     fixture.change(|s| s.open[Panel::Kernels as usize] = true);
     let info = machine::Machine::new().infos[0].clone();
     for (awaited, device, newest) in [
@@ -251,14 +250,14 @@ fn a_version_that_is_not_validated_yet_has_the_reason() {
         }
         assert!(!fixture.shows("no effect"), "{:?}", fixture.texts);
     }
-    fixture.kernels.versions[0].pending = PendingValidation::Now(0);
+    fixture.kernels.versions[0].request = ValidationRequest::Made;
     (0..3).for_each(|_| drop(fixture.pass(vec![])));
     assert!(fixture.find("03_flat.cl: no effect on this device").is_some());
     fixture.kernels.versions[0].files = vec!["box_filter/own.cl".to_owned()];
     fixture.kernels.versions[0].lost_own = true;
     // A result of a variant that is not in use stands behind it.
     for subject in [None, Some(Subject::Variant(VariantId::Auto))] {
-        let result = |subject| VersionResult::new(subject, Verdict::Exact);
+        let result = |subject| VersionResult::new(subject, Validation::Exact);
         fixture.kernels.versions[0].results = subject.into_iter().map(result).collect();
         (0..3).for_each(|_| drop(fixture.pass(vec![])));
         assert!(
@@ -288,14 +287,14 @@ fn a_conversion_that_differs_or_is_refused_is_told_and_marked() {
         fixture.recorder.push(FrameSample { presented_at, ..sample.clone() });
     });
     fixture.time += 10.0;
-    let told = |fixture: &mut Fixture, verdict: Verdict, text: &str, marked: bool| {
+    let told = |fixture: &mut Fixture, validation: Validation, text: &str, marked: bool| {
         let newest = &mut fixture.kernels.versions[0];
         newest.files = vec!["common/convert.clh".to_owned()];
-        let runs = !matches!(verdict, Verdict::Refused(_));
-        let judged = |subject, verdict| VersionResult { runs, ..VersionResult::new(subject, verdict) };
+        let runs = !matches!(validation, Validation::Refused(_));
+        let result = |subject, validation| VersionResult { runs, ..VersionResult::new(subject, validation) };
         newest.results = vec![
-            judged(Subject::Variant(VariantId::Flat), Verdict::Exact),
-            judged(Subject::Conversion, verdict),
+            result(Subject::Variant(VariantId::Flat), Validation::Exact),
+            result(Subject::Conversion, validation),
         ];
         fixture.kernels.conversion = Some(3);
         (0..3).for_each(|_| drop(fixture.pass(vec![])));
@@ -304,15 +303,15 @@ fn a_conversion_that_differs_or_is_refused_is_told_and_marked() {
         assert!(marked || fixture.find("convert").is_some(), "{text}");
     };
     let report = MismatchReport { count: 77, total: 100, ..MismatchReport::default() };
-    told(&mut fixture, Verdict::Exact, "convert.clh: flat exact", false);
-    told(&mut fixture, Verdict::Differs(report.clone()), "YUV to RGBA differs in 77 of 100 bytes", true);
+    told(&mut fixture, Validation::Exact, "convert.clh: flat exact", false);
+    told(&mut fixture, Validation::Differs(report.clone()), "YUV to RGBA differs in 77 of 100 bytes", true);
     assert!(fixture.shows("YUV to RGBA output differs: "), "{:?}", fixture.texts);
     let error = Error::new("It does not build.", "line 1\nline 2", "");
-    told(&mut fixture, Verdict::Refused(error), "YUV to RGBA: It does not build.", false);
+    told(&mut fixture, Validation::Refused(error), "YUV to RGBA: It does not build.", false);
     assert!(fixture.find("YUV to RGBA: still running version 3.").is_some(), "{:?}", fixture.texts);
     // On a processor kernels convert for `planar` alone.
     fixture.device.as_mut().unwrap().kind = opencl::cl::DeviceKind::Cpu;
-    told(&mut fixture, Verdict::Differs(report), "YUV to RGBA differs in 77 of 100 bytes", false);
+    told(&mut fixture, Validation::Differs(report), "YUV to RGBA differs in 77 of 100 bytes", false);
 }
 
 #[test]
@@ -351,7 +350,7 @@ fn versions_say_what_came_of_them_and_a_click_goes_back() {
     // A version that was not measured has no number.
     let speed = |state| Some(Speed { before: 1, state });
     fixture.kernels.versions[2].results[0].speed = speed(SpeedState::Unknown);
-    fixture.kernels.versions[3].ms = Some(9.5);
+    fixture.kernels.versions[3].time = Some(FilterTime { ms: 9.5, n: 100, noise: None });
     (0..3).for_each(|_| drop(fixture.pass(vec![])));
     assert!(fixture.find("mean.clh: flat exact, 8.00 ms").is_some(), "{:?}", fixture.texts);
     assert!(fixture.find("1.32× faster, 1.27 to 1.36").is_none(), "{:?}", fixture.texts);

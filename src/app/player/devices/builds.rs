@@ -1,114 +1,33 @@
 //! Requests to the builder, and the processing of its results for pipelines, statuses and messages.
 
 use super::candidate::{Candidate, PreparedDevice};
-use super::judging::Judging;
 use super::running::RunningDevice;
-use super::statuses::Statuses;
-use crate::app::builder::{
-    Builder, BuilderMessage, BuiltFilter, JudgedConversions, JudgedVariant, Part, Request, Start,
-};
+use crate::app::builder::{Builder, BuilderMessage, Judged, News, Part, Request, Start};
 use crate::app::player::PlayerContext;
-use base::error::{Error, Result};
-use base::verify::MismatchReport;
+use base::error::Error;
 use box_filter::VariantId;
-use engine::frame_loop::VariantStatus;
+use engine::frame_loop::{SecondFilter, VariantStatus};
 use engine::sharing::Sharing;
-use engine::{Measurements, Need, Pipeline, TrialCase};
+use engine::{Measurements, TrialCase};
 use opencl::cl::is_device_failure;
-use opencl::machine_code::MachineCode;
-use overlay::{Subject, Verdict};
-
-/// A result of the builder that concerns edited kernels.
-pub(crate) enum Finding {
-    /// The verdict on the kernels of a variant or the YUV conversion, in the version of the edited kernels with this number.
-    Verdict(u64, Subject, Verdict),
-    /// The compiler's warnings about the kernels of a variant in the version with this number, which may run.
-    Warnings(u64, VariantId, String),
-    /// The verdict on the kernels of a variant in the version of the edited kernels with this number, which were built for the
-    /// second side of a wipe between two versions.
-    OtherVersion(VariantId, u64, Verdict),
-    /// The machine code of a variant, built from the version of the edited kernels with this number.
-    MachineCode(u64, VariantId, Result<MachineCode>),
-    /// How the output of a running variant differs from the reference on noise, at the radius and size of the frames; `None` if
-    /// it does not.
-    Output(VariantId, Option<MismatchReport>),
-    /// A variant, or the conversion, cannot be built or must not run, and why.
-    Unavailable(Subject, Error),
-}
-
-/// Returns the variant that a part of the builder concerns, and its new status; `None` for parts without a variant.
-fn status(part: &Part) -> Option<(VariantId, VariantStatus)> {
-    match part {
-        Part::Filter(filter) => Some((filter.id(), VariantStatus::Ready)),
-        Part::NoVariant(id, error) => Some((*id, VariantStatus::Unavailable(error.clone()))),
-        Part::Changed(_) | Part::Tried(..) => None,
-        Part::Judged(judged) if judged.case.version.is_some() => None,
-        Part::Judged(judged) => judged.made.as_ref().map(|_| (judged.case.variant, VariantStatus::Ready)),
-        Part::JudgedConversions(_) | Part::Conversion(_) | Part::NoConversion(..) => None,
-        Part::MachineCode(..) => None,
-        Part::Corrector(_) | Part::NoCorrector(_) | Part::Scopes(_) | Part::Comparer(_) => None,
-    }
-}
-
-/// Returns the error that makes a conversion or the colour correction unusable, if the part has one.
-fn fault(part: &Part) -> Option<&Error> {
-    match part {
-        Part::NoConversion(_, _, error) | Part::NoCorrector(error) => Some(error),
-        Part::Conversion(built) => built.3.as_ref(),
-        _ => None,
-    }
-}
-
-/// Adds a built filter to the pipeline of the context that it was built for.
-fn add_filter(pipeline: &mut Pipeline, filter: BuiltFilter) {
-    match filter {
-        BuiltFilter::Variant(variant) => pipeline.variants.add(variant),
-        BuiltFilter::Planar(filter) => pipeline.variants.add_planar(filter),
-    }
-}
-
-/// Adds a part (a built program or a validation's result) to the pipeline of the context that the part was made for.
-fn add(pipeline: &mut Pipeline, part: Part) {
-    match part {
-        Part::Filter(filter) => add_filter(pipeline, filter),
-        Part::NoVariant(..) => {}
-        Part::Changed(variant) => pipeline.trials.require_for(variant),
-        Part::Tried(case, result) => pipeline.trials.record(case, result.map(drop)),
-        Part::Judged(JudgedVariant { case, made: Some(made), is_changed, .. }) => {
-            add_filter(pipeline, made);
-            pipeline.trials.record_passed(case, is_changed);
-        }
-        Part::JudgedConversions(JudgedConversions { verdict, made, .. }) if !made.is_empty() => {
-            pipeline.conversions.replace_all(made, !matches!(verdict, Verdict::Exact));
-        }
-        // The previous programs stay in use.
-        Part::Judged(_) | Part::JudgedConversions(_) | Part::MachineCode(..) => {}
-        Part::Conversion(built) => {
-            let (program, layout, storage, error) = *built;
-            pipeline.conversions.add(program, &layout, storage, error.is_some());
-        }
-        Part::NoConversion(layout, storage, _) => pipeline.conversions.refuse(&layout, storage),
-        Part::Corrector(corrector) => pipeline.conversions.set_corrector(*corrector),
-        Part::NoCorrector(_) => pipeline.conversions.refuse_corrector(),
-        Part::Scopes(scopes) => pipeline.meters.set_scopes(*scopes),
-        Part::Comparer(comparer) => pipeline.meters.set_comparer(*comparer),
-    }
-}
+use overlay::{Subject, Validation};
 
 /// The window's side of the builder: the handle of its thread, and the state of requests to it.
 pub(in crate::app::player) struct Builds {
     builder: Builder,
-    judging: Judging,
-    findings: Vec<Finding>,
+    /// The results that [`Builds::take_news`] has not returned yet.
+    news: Vec<News>,
     /// The newest version of the chosen variant's kernels, until a picture of it is on the screen.
     unseen: Option<u64>,
+    /// The number of the context for which the second side of a wipe of two versions was built.
+    wiped_on: Option<u64>,
     restarts: u32,
 }
 
 impl Builds {
     /// Creates the state without requests.
     pub(super) fn new(builder: Builder) -> Self {
-        Self { builder, judging: Judging::default(), findings: Vec::new(), unseen: None, restarts: 0 }
+        Self { builder, news: Vec::new(), unseen: None, wiped_on: None, restarts: 0 }
     }
 
     /// Returns the builder's next message.
@@ -132,105 +51,83 @@ impl Builds {
         cx: &mut PlayerContext,
     ) -> Option<(VariantId, Error)> {
         let chosen = cx.frames.choice.filter().0;
-        let cannot = match &part {
-            Part::NoVariant(id, error) => Some((Subject::Variant(*id), error)),
-            Part::Tried(case, Err(error)) if case.version.is_none() => {
-                Some((Subject::Variant(case.variant), error))
+        match &part.news {
+            News::Variant(id, Ok(())) => {
+                cx.frames.waits_for_filter &= *id != chosen;
+                running.statuses.set(*id, VariantStatus::Ready);
+                running.report_failed_trials(cx);
             }
-            Part::NoConversion(.., error) => Some((Subject::Conversion, error)),
-            _ => None,
-        };
-        if let Some((subject, error)) = cannot.filter(|(_, error)| !is_device_failure(error)) {
-            self.findings.push(Finding::Unavailable(subject, error.clone()));
-        }
-        match &part {
-            // The verdict on the newer kernels decides.
-            Part::NoVariant(id, error)
-                if !is_device_failure(error) && self.judging.is_pending(*id, error) =>
-            {
-                return None;
+            News::Variant(id, Err(error)) => {
+                match is_device_failure(error) {
+                    true if *id == chosen => return Some((*id, error.clone())),
+                    // Reported when all have been tried.
+                    true => {}
+                    // The verdict on the newer kernels decides.
+                    false if running.statuses.is_judged(*id) => {}
+                    false if *id == chosen => show_unfiltered(error, cx),
+                    false => cx.notify(error.clone(), false),
+                }
+                running.statuses.set(*id, VariantStatus::Unavailable(error.clone()));
+                running.report_failed_trials(cx);
             }
-            Part::NoVariant(id, error) if *id == chosen && is_device_failure(error) => {
-                return Some((*id, error.clone()));
-            }
-            // Reported when all have been tried.
-            Part::NoVariant(_, error) if is_device_failure(error) => {}
-            Part::NoVariant(id, error) if *id == chosen => show_unfiltered(error, cx),
-            Part::NoVariant(_, error) => cx.notify(error.clone(), false),
-            Part::Tried(TrialCase { variant, version: Some(version), .. }, Ok(Some(_))) => {
+            News::Tried(TrialCase { variant, version: Some(version), .. }, Ok(Some(_))) => {
                 cx.frames.recorder.shown.version_verified(*variant, *version, true);
             }
-            Part::Tried(TrialCase { version: Some(_), .. }, Ok(None)) => {}
-            Part::Tried(case, Ok(report)) => {
-                self.findings.push(Finding::Output(case.variant, report.clone()));
-                if report.is_some() {
-                    cx.frames.kernels_changed(case.variant, None, true);
-                }
+            News::Tried(TrialCase { variant, version: None, .. }, Ok(Some(_))) => {
+                cx.frames.kernels_changed(*variant, None, true);
             }
-            Part::MachineCode(version, variant, code) => {
-                self.findings.push(Finding::MachineCode(*version, *variant, code.clone()));
+            News::Judged(judged) => self.take_verdict(judged, running, cx),
+            News::NoConversion(error) | News::Replaced(error) => {
+                cx.notify(error.clone(), false);
+                cx.frames.outdate_pictures();
             }
-            Part::Judged(judged) => self.take_verdict(judged, &mut running.statuses, cx),
-            Part::JudgedConversions(JudgedConversions { version, verdict, made }) => {
-                self.findings.push(Finding::Verdict(*version, Subject::Conversion, verdict.clone()));
-                if !made.is_empty() {
-                    cx.frames.outdate_pictures();
-                }
-            }
-            _ => {}
+            News::Installed | News::Tried(..) | News::MachineCode(..) => {}
         }
-        if let Some(error) = fault(&part) {
-            cx.notify(error.clone(), false);
-            cx.frames.outdate_pictures();
-        }
-        if let Some((id, status)) = status(&part) {
-            if id == chosen && status == VariantStatus::Ready {
-                cx.frames.waits_for_filter = false;
-            }
-            running.statuses.set(id, status);
-            running.report_failed_trials(cx);
-        }
-        cx.frames.filters.workers.with_pipeline(move |pipeline| add(pipeline, part));
+        cx.frames.filters.workers.with_pipeline(part.install);
+        self.news.push(part.news);
         None
     }
 
-    /// Processes the verdict on a variant of the edited kernels: updates the variant's status and the statistics, and stores
-    /// the finding.
-    fn take_verdict(&mut self, judged: &JudgedVariant, statuses: &mut Statuses, cx: &mut PlayerContext) {
-        let (version, variant) = (judged.version, judged.case.variant);
-        if judged.case.version.is_some() {
-            if judged.made.is_some() {
-                let differs = !matches!(judged.verdict, Verdict::Exact);
-                cx.frames.recorder.shown.version_verified(variant, version, differs);
+    /// Processes the verdict on edited kernels for the status of their variant, the statistics and the wipe.
+    fn take_verdict(&mut self, judged: &Judged, running: &mut RunningDevice, cx: &mut PlayerContext) {
+        let (version, may_run) = (judged.version, judged.validation.may_run());
+        let Subject::Variant(variant) = judged.subject else {
+            if may_run {
+                cx.frames.outdate_pictures();
             }
-            self.findings.push(Finding::OtherVersion(variant, version, judged.verdict.clone()));
+            return;
+        };
+        let ((chosen, radius), differs) = (cx.frames.choice.filter(), judged.validation != Validation::Exact);
+        let refused = judged.validation.refusal();
+        if judged.is_second_side {
+            if let Some(error) = refused {
+                return cx.notify(error.clone(), true);
+            }
+            cx.frames.recorder.shown.version_verified(variant, version, differs);
+            let second = SecondFilter { filter: (variant, radius), version: Some(version) };
+            cx.frames.wipe.set_second(Some(second));
+            self.wiped_on = running.number();
             return;
         }
-        let chosen = cx.frames.choice.filter().0;
-        self.findings.push(Finding::Verdict(version, Subject::Variant(variant), judged.verdict.clone()));
-        if judged.made.is_some() && !judged.warnings.is_empty() {
-            self.findings.push(Finding::Warnings(version, variant, judged.warnings.clone()));
-        }
-        if judged.made.is_some() {
-            let differs = !matches!(judged.verdict, Verdict::Exact);
+        if may_run {
             cx.frames.kernels_changed(variant, Some(version), differs);
             if variant == chosen {
-                self.unseen = Some(version);
+                (self.unseen, cx.frames.waits_for_filter) = (Some(version), false);
             }
         }
-        let refused = match &judged.verdict {
-            Verdict::Refused(error) => Some(error),
-            Verdict::Exact | Verdict::Differs(_) => None,
-        };
-        let cannot = self.judging.take(version, variant, refused);
-        // The user's own kernel has no earlier version that could continue.
-        let is_first =
-            variant == VariantId::Own && statuses.get(VariantId::Own) == Some(&VariantStatus::Building);
-        if let Some(error) = refused.filter(|_| cannot || is_first) {
-            statuses.set(variant, VariantStatus::Unavailable(error.clone()));
-            if chosen == variant {
-                show_unfiltered(error, cx);
-            }
+        if let (true, Some(error)) = (running.statuses.take_verdict(version, variant, refused), refused)
+            && variant == chosen
+        {
+            show_unfiltered(error, cx);
+        }
+        running.report_failed_trials(cx);
+    }
+
+    /// Ends a wipe between two versions of the edited kernels if its second side was built for another device.
+    pub(in crate::app::player) fn end_stale_wipe(&self, running: &RunningDevice, cx: &mut PlayerContext) {
+        let is_current = self.wiped_on.is_some() && self.wiped_on == running.number();
+        if !is_current && cx.frames.wipe.second().is_some_and(|second| second.version.is_some()) {
+            cx.frames.wipe.set_second(None);
         }
     }
 
@@ -238,22 +135,6 @@ impl Builds {
     /// answered.
     pub(in crate::app::player) fn restarts(&self) -> u32 {
         self.restarts
-    }
-
-    /// Records that validation of these variants of a version of the edited kernels begins: errors of earlier versions do not
-    /// make them unavailable meanwhile.
-    pub(in crate::app::player) fn begin_judging(
-        &mut self,
-        running: &mut RunningDevice,
-        version: u64,
-        variants: &[VariantId],
-    ) {
-        self.judging.begin(&mut running.statuses.0, version, variants);
-    }
-
-    /// Forgets which variants are being validated. For callers that set the variants' statuses themselves from now on.
-    pub(super) fn forget_judging(&mut self) {
-        self.judging.forget();
     }
 
     /// Sends a request to the builder.
@@ -266,9 +147,9 @@ impl Builds {
         self.builder.prefer(id);
     }
 
-    /// Removes and returns the results about edited kernels that arrived since the last call.
-    pub(in crate::app::player) fn take_findings(&mut self) -> Vec<Finding> {
-        std::mem::take(&mut self.findings)
+    /// Removes and returns the results for the running device that arrived since the last call.
+    pub(in crate::app::player) fn take_news(&mut self) -> Vec<News> {
+        std::mem::take(&mut self.news)
     }
 
     /// Starts to build all programs for a context. If the builder's thread is stuck in a call of another device's driver, a new
@@ -293,12 +174,10 @@ impl Builds {
 
     /// Restarts the builder for the running device, after it worked for a device that cannot be used, or if nothing could be
     /// built before. Requests without an answer may be lost, so the pipeline repeats them.
-    pub(in crate::app::player) fn restart(&mut self, running: &RunningDevice, cx: &mut PlayerContext) {
+    pub(in crate::app::player) fn restart(&mut self, running: &mut RunningDevice, cx: &mut PlayerContext) {
         let Some(number) = running.number() else { return };
-        // Variants that were being judged are built with the others.
-        self.judging.forget();
         self.restarts += 1;
-        let variants = running.statuses.building();
+        let variants = running.statuses.rebuild();
         let to_texture = *running.sharing() == Sharing::ZeroCopy;
         let Some(requests) = self.builder.sender() else { return };
         cx.frames.filters.workers.forget_requests();
@@ -322,13 +201,7 @@ impl Builds {
             (cx.frames.choice.measuring() != Measurements::default(), cx.frames.wipe.compares());
         let measured_size = cx.frames.presenter.screen.size().filter(|_| measures);
         for need in cx.frames.filters.workers.take_needs(measured_size, compares) {
-            self.request(match need {
-                Need::Scopes(size) => Request::Scopes(size),
-                Need::Comparer => Request::Comparer,
-                Need::Conversion(layout, storage) => Request::Convert(layout, storage),
-                Need::Trial(case) => Request::Try(case),
-                Need::Check(check) => Request::Check(check),
-            });
+            self.request(Request::Need(need));
         }
     }
 
@@ -342,11 +215,11 @@ impl Builds {
 impl PreparedDevice {
     /// Adds a part from the builder to the prepared device's pipeline and statuses.
     pub(super) fn add(&mut self, part: Part) {
-        if let Some((id, status)) = status(&part) {
-            self.statuses.set(id, status);
+        if let News::Variant(id, made) = part.news {
+            self.statuses.set(id, made.err().map_or(VariantStatus::Ready, VariantStatus::Unavailable));
         }
         if let Some(pipeline) = self.held.pipeline_mut() {
-            add(pipeline, part);
+            (part.install)(pipeline);
         }
     }
 }

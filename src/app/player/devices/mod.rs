@@ -9,7 +9,6 @@
 
 mod builds;
 mod candidate;
-mod judging;
 mod list;
 mod opening;
 mod recovery;
@@ -27,7 +26,6 @@ use base::error::{Error, Result};
 use base::jobs::Job;
 use box_filter::{OWN_FILE, VariantId};
 use builds::Builds;
-pub(super) use builds::Finding;
 use candidate::{Candidate, PreparedDevice};
 use engine::frame_loop::{FrameLoop, VariantStatus};
 use engine::sharing::Sharing;
@@ -123,13 +121,13 @@ impl Devices {
     /// The error for which the variant is unavailable.
     pub(crate) fn prefer(&mut self, id: VariantId) -> Result<()> {
         let has_device = self.running.device().is_some();
-        match self.running.statuses.get_mut(id) {
+        match self.running.statuses.get(id) {
             None if id == VariantId::Own => return Err(no_own_kernel_error()),
             Some(VariantStatus::Unavailable(error)) if !is_device_failure(error) || !has_device => {
                 return Err(error.clone());
             }
-            Some(status @ VariantStatus::Unavailable(_)) => {
-                *status = VariantStatus::Building;
+            Some(VariantStatus::Unavailable(_)) => {
+                self.running.statuses.set(id, VariantStatus::Building);
                 self.builds.request(Request::Again(id));
             }
             _ => {}
@@ -167,7 +165,6 @@ impl Devices {
         match message {
             BuilderMessage::Devices(devices) => self.found(devices, cx),
             BuilderMessage::Failed(error) => {
-                self.builds.forget_judging();
                 self.running.statuses.fail_building(&error);
                 if let Some(prepared) = self.candidate.prepared_mut() {
                     prepared.statuses.fail_building(&error);
@@ -180,9 +177,9 @@ impl Devices {
             BuilderMessage::For(number, part) => {
                 let prepared = self.candidate.prepared_mut().filter(|prepared| prepared.number == number);
                 if let Some(prepared) = prepared {
-                    prepared.add(*part);
+                    prepared.add(part);
                 } else if self.running.number() == Some(number) {
-                    self.add_to_running(*part, cx);
+                    self.add_to_running(part, cx);
                 } else {
                     // Of a device that is not used any more: its objects are released, which may stall.
                     let release = move |_: &_| {
@@ -208,7 +205,6 @@ impl Devices {
 
     /// Marks all OpenCL variants as unavailable because of this error, and chooses `off` (no filter) if one of them was chosen.
     fn mark_opencl_unavailable(&mut self, error: &Error, cx: &mut PlayerContext) {
-        self.builds.forget_judging();
         self.running.statuses.fail_opencl(error);
         if cx.frames.choice.filter().0.back_end() == BackEnd::OpenCl {
             cx.choose_off();
@@ -223,7 +219,7 @@ impl Devices {
         };
         let hint = format!("clreel goes on with '{}'.", running.info.name);
         self.list.set_failure(failure.device, Some(&failure.error));
-        self.builds.restart(&self.running, cx);
+        self.builds.restart(&mut self.running, cx);
         cx.notify(Error { hint, ..failure.error }, true);
     }
 
@@ -314,7 +310,6 @@ impl Devices {
         self.list.set_failure(prepared.device.info.index, None);
         let Some(device) = prepared.held.0.take() else { return };
         cx.frames.set_device(Some(device));
-        self.builds.forget_judging();
         if prepared.number > 1 && !cx.overlay.is_device_list_visible() {
             cx.overlay.show_message(format!("OpenCL device: {}", prepared.device.info.name));
         }

@@ -1,7 +1,7 @@
 //! The device that filters, with the status of its variants.
 
 use super::candidate::PreparedDevice;
-use super::statuses::{Row, Statuses};
+use super::statuses::Statuses;
 use crate::app::player::PlayerContext;
 use base::error::Error;
 use box_filter::VariantId;
@@ -54,14 +54,19 @@ impl RunningDevice {
         &self.sharing
     }
 
-    /// Returns a row with its status for each variant.
-    pub(in crate::app::player) fn rows(&self) -> &[Row] {
-        &self.statuses.0
+    /// Returns each variant with its status.
+    pub(in crate::app::player) fn rows(&self) -> impl Iterator<Item = (VariantId, &VariantStatus)> {
+        self.statuses.rows()
     }
 
     /// Returns the status of a variant, if it has a row.
     pub(in crate::app::player) fn status(&self, id: VariantId) -> Option<&VariantStatus> {
         self.statuses.get(id)
+    }
+
+    /// Begins the validation of these variants in a version of the edited kernels, and ends that of the version before.
+    pub(in crate::app::player) fn begin_judging(&mut self, version: u64, variants: &[VariantId]) {
+        self.statuses.judged = (version, variants.to_vec());
     }
 
     /// Returns the number of the context of the device in use.

@@ -11,7 +11,13 @@ use opencl::cl::is_device_failure;
 pub(super) type Row = (VariantId, VariantStatus);
 
 /// The status of each variant on one device, in the order of the overlay's buttons.
-pub(super) struct Statuses(pub(super) Vec<Row>);
+///
+/// An unavailable variant whose edited kernels are being validated has the status "being built", since these may be accepted.
+pub(super) struct Statuses {
+    rows: Vec<Row>,
+    /// The number of the newest version of the edited kernels, and its variants that have no verdict yet.
+    pub(super) judged: (u64, Vec<VariantId>),
+}
 
 impl Statuses {
     /// Returns the statuses before any OpenCL program is built. If `sources` are known to have the user's own kernel, it has a
@@ -27,70 +33,182 @@ impl Statuses {
             BackEnd::OpenCl => VariantStatus::Building,
         };
         let own = sources.loaded().filter(|sources| sources.has(OWN_FILE)).map(|_| VariantId::Own);
-        Self(VariantId::ALL.into_iter().chain(own).map(|id| (id, status(id))).collect())
+        let rows = VariantId::ALL.into_iter().chain(own).map(|id| (id, status(id))).collect();
+        Self { rows, judged: (0, Vec::new()) }
+    }
+
+    /// Returns each variant with its status.
+    pub(super) fn rows(&self) -> impl Iterator<Item = (VariantId, &VariantStatus)> {
+        self.rows.iter().map(|(id, status)| match status {
+            VariantStatus::Unavailable(_) if self.is_judged(*id) => (*id, &VariantStatus::Building),
+            status => (*id, status),
+        })
     }
 
     /// Returns the status of a variant, if it has a row.
     pub(super) fn get(&self, id: VariantId) -> Option<&VariantStatus> {
-        self.0.iter().find(|(of, _)| *of == id).map(|(_, status)| status)
-    }
-
-    /// Returns the status of a variant, to change it.
-    pub(super) fn get_mut(&mut self, id: VariantId) -> Option<&mut VariantStatus> {
-        self.0.iter_mut().find(|(of, _)| *of == id).map(|(_, status)| status)
+        self.rows().find(|(of, _)| *of == id).map(|(_, status)| status)
     }
 
     /// Sets the status of a variant; does nothing if the variant has no row.
     pub(super) fn set(&mut self, id: VariantId, status: VariantStatus) {
-        if let Some(row) = self.get_mut(id) {
-            *row = status;
+        if let Some(row) = self.rows.iter_mut().find(|(of, _)| *of == id) {
+            row.1 = status;
         }
+    }
+
+    /// Returns true if there is no verdict yet on the newest version of a variant's edited kernels.
+    pub(super) fn is_judged(&self, id: VariantId) -> bool {
+        self.judged.1.contains(&id)
+    }
+
+    /// Processes a verdict on the kernels of a variant in this version; `refused` is the error if they were refused. Returns
+    /// true if that makes the variant unavailable: it has no earlier kernels that run, and no newer ones are being validated.
+    pub(super) fn take_verdict(&mut self, version: u64, id: VariantId, refused: Option<&Error>) -> bool {
+        let is_last = self.judged.0 == version && self.is_judged(id);
+        if is_last {
+            self.judged.1.retain(|judged| *judged != id);
+        }
+        let Some((_, status)) = self.rows.iter_mut().find(|(of, _)| *of == id) else { return false };
+        let Some(error) = refused else {
+            *status = VariantStatus::Ready;
+            return false;
+        };
+        // The user's own kernel has no earlier version that could continue.
+        let is_first = id == VariantId::Own && *status == VariantStatus::Building;
+        let has_none = is_first || matches!(status, VariantStatus::Unavailable(_));
+        if has_none {
+            *status = VariantStatus::Unavailable(error.clone());
+        }
+        has_none && (is_first || is_last)
     }
 
     /// Adds the row of the user's own kernel if `has_own` is true and there is none; removes the row if `has_own` is false.
     pub(super) fn update_own_row(&mut self, has_own: bool) {
-        let row = self.0.iter().position(|(id, _)| *id == VariantId::Own);
+        let row = self.rows.iter().position(|(id, _)| *id == VariantId::Own);
         match (row, has_own) {
-            (None, true) => self.0.push((VariantId::Own, VariantStatus::Building)),
-            (Some(row), false) => drop(self.0.remove(row)),
+            (None, true) => self.rows.push((VariantId::Own, VariantStatus::Building)),
+            (Some(row), false) => drop(self.rows.remove(row)),
             _ => {}
         }
     }
 
-    /// Marks the variants that are being built as unavailable.
+    /// Marks the variants that are being built as unavailable, also those whose edited kernels are being validated.
     pub(super) fn fail_building(&mut self, error: &Error) {
-        for (_, status) in &mut self.0 {
-            if *status == VariantStatus::Building {
-                *status = VariantStatus::Unavailable(error.clone());
-            }
+        for id in self.rebuild() {
+            self.set(id, VariantStatus::Unavailable(error.clone()));
         }
     }
 
     /// Marks all OpenCL variants as unavailable.
     pub(super) fn fail_opencl(&mut self, error: &Error) {
-        for (id, status) in &mut self.0 {
-            if id.back_end() == BackEnd::OpenCl {
-                *status = VariantStatus::Unavailable(error.clone());
-            }
+        self.judged.1.clear();
+        for id in self.with_opencl() {
+            self.set(id, VariantStatus::Unavailable(error.clone()));
         }
     }
 
     /// Returns the variants that use OpenCL.
     pub(super) fn with_opencl(&self) -> Vec<VariantId> {
-        self.0.iter().map(|(id, _)| *id).filter(|id| id.back_end() == BackEnd::OpenCl).collect()
+        self.rows.iter().map(|(id, _)| *id).filter(|id| id.back_end() == BackEnd::OpenCl).collect()
     }
 
     /// Returns the variants that are being built.
     pub(super) fn building(&self) -> Vec<VariantId> {
-        let building = self.0.iter().filter(|(_, status)| *status == VariantStatus::Building);
-        building.map(|(id, _)| *id).collect()
+        self.rows().filter(|(_, status)| **status == VariantStatus::Building).map(|(id, _)| id).collect()
+    }
+
+    /// Returns the variants that are to be built by a builder that begins anew: those that are being built, and those whose
+    /// edited kernels were being validated, which is forgotten.
+    pub(super) fn rebuild(&mut self) -> Vec<VariantId> {
+        let building = self.building();
+        self.judged.1.clear();
+        building.iter().for_each(|id| self.set(*id, VariantStatus::Building));
+        building
     }
 
     /// Returns the variants that are unavailable because the device itself failed, with their errors.
     pub(super) fn device_failures(&self) -> impl Iterator<Item = (VariantId, &Error)> {
-        self.0.iter().filter_map(|(id, status)| match status {
+        self.rows.iter().filter_map(|(id, status)| match status {
             VariantStatus::Unavailable(error) if is_device_failure(error) => Some((*id, error)),
             _ => None,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FLAT: VariantId = VariantId::Flat;
+    const FUSED: VariantId = VariantId::Fused;
+
+    fn error(what: &str) -> Error {
+        Error::new(what, "", "")
+    }
+
+    fn cannot(what: &str) -> VariantStatus {
+        VariantStatus::Unavailable(error(what))
+    }
+
+    /// Returns the statuses of two variants while kernels of both are being validated.
+    fn judged(version: u64, [flat, fused]: [VariantStatus; 2]) -> Statuses {
+        Statuses { rows: vec![(FLAT, flat), (FUSED, fused)], judged: (version, vec![FLAT, FUSED]) }
+    }
+
+    /// Returns two variants that could not be built from earlier kernels, while the first version of the edited kernels is being
+    /// validated.
+    fn begun() -> Statuses {
+        judged(1, [cannot("no folder"), cannot("no folder")])
+    }
+
+    fn status(statuses: &Statuses) -> [&VariantStatus; 2] {
+        [statuses.get(FLAT).unwrap(), statuses.get(FUSED).unwrap()]
+    }
+
+    #[test]
+    fn what_is_judged_can_be_chosen_until_it_is_refused() {
+        let mut all = begun();
+        assert_eq!(status(&all), [&VariantStatus::Building; 2]);
+        assert!(!all.take_verdict(1, FLAT, None), "it runs");
+        assert!(all.take_verdict(1, FUSED, Some(&error("syntax"))), "nothing of it runs");
+        assert_eq!(status(&all), [&VariantStatus::Ready, &cannot("syntax")]);
+        assert!(!all.take_verdict(1, FUSED, Some(&error("syntax"))), "it is told once");
+    }
+
+    #[test]
+    fn what_ran_before_goes_on() {
+        let mut all = judged(2, [VariantStatus::Ready, VariantStatus::Building]);
+        assert_eq!(status(&all), [&VariantStatus::Ready, &VariantStatus::Building]);
+        assert!(!all.take_verdict(2, FLAT, Some(&error("syntax"))));
+        assert_eq!(status(&all), [&VariantStatus::Ready, &VariantStatus::Building]);
+        // The builder was at the texts from before just now.
+        assert!(all.is_judged(FUSED) && !all.is_judged(FLAT));
+        all.set(FUSED, cannot("no folder"));
+        assert_eq!(status(&all), [&VariantStatus::Ready, &VariantStatus::Building]);
+        assert!(all.take_verdict(2, FUSED, Some(&error("syntax"))));
+        assert_eq!(status(&all), [&VariantStatus::Ready, &cannot("syntax")]);
+    }
+
+    #[test]
+    fn a_newer_version_takes_the_place_of_the_one_before() {
+        let mut all = begun();
+        all.judged = (2, vec![FLAT]);
+        assert_eq!(status(&all), [&VariantStatus::Building, &cannot("no folder")]);
+        // What comes of the older one comes late.
+        assert!(!all.take_verdict(1, FLAT, Some(&error("syntax"))));
+        assert_eq!(status(&all)[0], &VariantStatus::Building);
+        all.judged = (3, vec![]);
+        assert_eq!(status(&all)[0], &cannot("syntax"));
+        // Or it runs.
+        let mut all = begun();
+        all.judged = (2, vec![FLAT]);
+        assert!(!all.take_verdict(1, FLAT, None) && !all.take_verdict(2, FLAT, Some(&error("syntax"))));
+        assert_eq!(status(&all)[0], &VariantStatus::Ready);
+        // A builder that begins anew builds what was being validated.
+        all.judged = (3, vec![FUSED]);
+        assert_eq!(all.rebuild(), [FUSED]);
+        assert!(!all.take_verdict(3, FUSED, Some(&error("syntax"))) && !all.is_judged(FUSED));
+        assert_eq!(status(&all)[1], &VariantStatus::Building);
     }
 }

@@ -1,17 +1,17 @@
 //! Control of edited kernels: the watched folder, requests for validation, messages about verdicts, and wipes of two versions.
 
-use super::refusals::is_same_error;
-use super::remembered::Remembered;
+use super::shown::ShownSource;
 use super::stored::Storage;
 use super::*;
 use crate::app::kernels::history::History;
-use base::error::ErrorKind;
+use crate::app::settings::MAX_KERNEL_FOLDERS;
 use base::numbers::thousands;
 use box_filter::color_kernels::Converter;
 use box_filter::tuned::auto_variants;
 use engine::stats::{Setting, UsedKernel};
 use ladder::cache::Cache;
 use ladder::rows::KernelFile;
+use overlay::EditedFolder;
 
 /// The folder of edited kernels that is watched, and the versions of its kernels.
 #[derive(Default)]
@@ -20,9 +20,11 @@ pub(in crate::app::player) struct LiveKernels {
     copying: Option<Job<PathBuf>>,
     pub(super) versions: Versions,
     pub(super) storage: Storage,
-    remembered: Remembered,
-    /// The index of the device for which the second side of a wipe of two versions was built.
-    pub(super) wiped_on: Option<usize>,
+    source: ShownSource,
+    /// The paths of the folders that were edited, the newest first, for the settings.
+    pub(in crate::app::player) folders: Vec<String>,
+    /// The job that reads the folders that were edited before: a disk may not respond.
+    reading: Option<Job<Vec<EditedFolder>>>,
 }
 
 impl LiveKernels {
@@ -36,7 +38,17 @@ impl LiveKernels {
         current: &CurrentSources,
         waker: &Waker,
     ) -> Result<Self> {
-        let mut live = Self { remembered: Remembered::begin(folders, waker)?, ..Self::default() };
+        let all = folders.clone();
+        // The panel does not offer a folder that cannot be read.
+        let edited = |path: String| {
+            let sources = Sources::read(Path::new(&path)).ok()?;
+            Some(EditedFolder { path, edits: sources.changed_since(&Sources::default()).len() })
+        };
+        let read = move |_: &_| Ok(all.into_iter().filter_map(edited).collect());
+        let failed = "The folders of edited kernels could not be read.";
+        let reading =
+            (!folders.is_empty()).then(|| Job::spawn("folders", failed, waker, read)).transpose()?;
+        let mut live = Self { folders, reading, ..Self::default() };
         if let Some(folder) = sources::named_folder() {
             live.versions.is_named = true;
             live.watch(&folder, current, waker)?;
@@ -50,15 +62,16 @@ impl LiveKernels {
         // Without a slash at the end, so that a folder is remembered once.
         let folder: PathBuf = folder.components().collect();
         self.versions.shown.folder = Some(base::text::name(&folder));
-        self.remembered.add(&folder);
+        // A path that is not Unicode is not remembered.
+        if let Some(path) = folder.to_str() {
+            self.folders.retain(|known| known != path);
+            self.folders.insert(0, path.to_owned());
+            self.folders.truncate(MAX_KERNEL_FOLDERS);
+        }
+        leave_out_watched(&mut self.versions.shown);
         self.storage = Storage::open(&folder, History::of(&folder), waker)?;
         self.watching = Some(FolderWatcher::start(folder, current, waker)?);
         Ok(())
-    }
-
-    /// Returns the folders that were edited, the newest first, for the settings.
-    pub(in crate::app::player) fn folders(&self) -> &[String] {
-        self.remembered.folders()
     }
 
     /// Returns the contents of the overlay's kernels panel.
@@ -69,26 +82,14 @@ impl LiveKernels {
     /// Returns the number and the sources of the version that was saved or chosen last; `None` without a watched folder.
     pub(in crate::app::player) fn saved(&self) -> Option<(u64, Sources)> {
         let versions = &self.versions;
-        versions.version(versions.current).map(|kept| (kept.number, kept.sources.clone()))
-    }
-
-    /// Returns true if the version that was saved or chosen last, or the built-in kernels without a watched folder, have the
-    /// kernels of `variant` with the same texts as `sources`.
-    pub(in crate::app::player) fn is_current(
-        &self,
-        variant: VariantId,
-        kind: DeviceKind,
-        sources: &Sources,
-    ) -> bool {
-        let current = self.saved().map_or_else(Sources::default, |(_, sources)| sources);
-        is_same(variant, kind, &current, sources)
+        versions.version(versions.current).map(|kept| (kept.row.number, kept.sources.clone()))
     }
 
     /// Returns the number and the sources of the version whose kernels are in use for a variant; 0 and the built-in sources if it is
     /// none.
     pub(in crate::app::player) fn in_use(&self, variant: VariantId) -> (u64, Sources) {
         let kept = self.versions.version_in_use(Subject::Variant(variant));
-        kept.map(|kept| (kept.number, kept.sources.clone())).unwrap_or_default()
+        kept.map(|kept| (kept.row.number, kept.sources.clone())).unwrap_or_default()
     }
 
     /// Returns the kernel file of a variant in a version, for the metadata of files; `None` if the variant has no kernels or the
@@ -107,13 +108,13 @@ impl LiveKernels {
             None => return None,
         };
         let file = variant.files(kind)?.first()?;
-        let judged = kept.and_then(|kept| kept.find_judged(Subject::Variant(variant)));
-        let is_exact = judged.is_some_and(|judged| judged.verdict == Verdict::Exact);
+        let result = kept.and_then(|kept| kept.row.result(Subject::Variant(variant)));
+        let is_exact = result.is_some_and(|result| result.validation == Validation::Exact);
         Some(UsedKernel {
             variant,
             version,
             kernel: KernelFile { file: (*file).to_owned(), hash: sources.fingerprint(file).ok()? },
-            verified: is_exact || judged.is_none() && is_same(variant, kind, sources, &built_in),
+            verified: is_exact || result.is_none() && is_same(variant, kind, sources, &built_in),
         })
     }
 
@@ -125,17 +126,16 @@ impl LiveKernels {
                 self.versions.shown.printed = lines.to_vec();
             }
         });
-        is_new |= self.update_storage(cx);
-        if let Some(folders) = self.remembered.poll() {
+        is_new |= self.storage.update(&mut self.versions, cx);
+        if let Some(read) = Job::take_result(&mut self.reading, Duration::ZERO) {
             is_new = true;
-            self.versions.shown.remembered = folders;
+            self.versions.shown.remembered = read.unwrap_or_default();
+            leave_out_watched(&mut self.versions.shown);
         }
-        for finding in devices.builds.take_findings() {
+        for news in devices.builds.take_news() {
             is_new = true;
-            if let Finding::OtherVersion(variant, version, verdict) = finding {
-                Self::begin_built_wipe(variant, version, verdict, cx);
-            } else if let Some((subject, verdict)) = self.versions.process_finding(finding) {
-                report(subject, verdict, cx);
+            if let Some((subject, validation)) = self.versions.process(news) {
+                report(subject, validation, cx);
             }
         }
         if is_new || self.watching.is_none() {
@@ -149,21 +149,19 @@ impl LiveKernels {
         }
         let (chosen, radius) = cx.frames.choice.filter();
         let size = cx.frames.presenter.screen.size();
-        let score = cx.frames.recorder.shown.scores().of(chosen).filter(|score| score.n >= MIN_TIMED_FRAMES);
-        let score = score.filter(|score| size.is_some_and(|size| score.is_at(radius, size))).copied();
-        if let Some(score) = score {
-            let (size, beside) = (score.size, score.beside);
-            let of = Circumstances { variant: chosen, radius, size, beside };
-            self.versions.time(of, Median { ms: score.ms, n: score.n, noise: score.noise });
+        let score = cx.frames.recorder.shown.scores().of(chosen);
+        if let Some(score) = score.filter(|score| size.is_some_and(|size| score.is_at(radius, size))) {
+            let of = Circumstances { variant: chosen, radius, size: score.size, beside: score.beside };
+            self.versions.time(of, FilterTime { ms: score.ms, n: score.n, noise: score.noise });
         }
         // The time of one's own kernel is known even if it computes something else, but is in no comparison.
-        let left_out = cx.frames.recorder.shown.left_out().filter(|left_out| left_out.n >= MIN_TIMED_FRAMES);
-        if let (Some(setting), Some(left_out)) = (cx.frames.recorder.shown.setting(), left_out)
+        if let (Some(setting), Some(left_out)) =
+            (cx.frames.recorder.shown.setting(), cx.frames.recorder.shown.left_out())
             && setting.variant == VariantId::Own
         {
             let Setting { variant, radius, size, beside, .. } = setting;
-            let median = Median { ms: left_out.p50, n: left_out.n, noise: left_out.noise };
-            self.versions.time(Circumstances { variant, radius, size, beside }, median);
+            let time = FilterTime { ms: left_out.p50, n: left_out.n, noise: left_out.noise };
+            self.versions.time(Circumstances { variant, radius, size, beside }, time);
         }
         let is_open = cx.overlay.panels.is_open(Panel::Kernels);
         if is_open {
@@ -171,13 +169,17 @@ impl LiveKernels {
             // The source of `auto` is that of the variant that it uses.
             let auto = size.filter(|_| chosen == VariantId::Auto);
             let auto = auto.and_then(|size| cx.frames.filters.workers.auto(size, radius));
-            self.versions.update_source(auto.map_or(chosen, |auto| auto.variant), kind);
+            let chosen = auto.map_or(chosen, |auto| auto.variant);
+            if let Some(source) = self.source.update(&self.versions, chosen, kind) {
+                self.versions.shown.source = source;
+            }
         }
         if is_open && cx.overlay.switches.machine_code {
             self.request_machine_code(devices, cx);
         }
         if is_new {
-            self.versions.update_diff();
+            let shown = self.versions.shown.diff.as_ref().map(|diff| diff.version);
+            self.versions.compare_with_files(shown);
         }
         if is_new || is_open {
             self.refresh(cx);
@@ -204,7 +206,7 @@ impl LiveKernels {
             match news {
                 FolderMessage::Read { sources, asked, is_built } => {
                     self.versions.read(sources, asked, is_built);
-                    self.set_current(&cx.sources);
+                    self.saved().into_iter().for_each(|(_, sources)| cx.sources.set(sources));
                 }
                 FolderMessage::Unreadable(error) => self.versions.shown.problem = Some(error),
                 FolderMessage::Slow(error) => self.versions.shown.slow = error,
@@ -230,11 +232,17 @@ impl LiveKernels {
             // The folder is being read.
             return;
         }
-        let has_own = versions.has_own();
+        let has_own = versions.version(versions.current).is_some_and(|kept| kept.sources.has(OWN_FILE));
         if !has_own {
-            versions.running.remove(&Subject::Variant(VariantId::Own));
-            versions.asked.remove(&Subject::Variant(VariantId::Own));
-            versions.refusals.end(|subject, _| subject == Subject::Variant(VariantId::Own));
+            let own = Subject::Variant(VariantId::Own);
+            versions.running.remove(&own);
+            versions.refusals.note(own, None, None);
+            if let Some(asked) = versions.version_mut(versions.asked) {
+                asked
+                    .row
+                    .results
+                    .retain(|result| result.subject != own || result.validation != Validation::Pending);
+            }
         }
         devices.update_own_row(has_own);
         if has_own {
@@ -256,9 +264,9 @@ impl LiveKernels {
     pub(in crate::app::player) fn judge(&mut self, devices: &mut Devices, cx: &mut PlayerContext) {
         let versions = &mut self.versions;
         let Some(asked) = versions.waits.filter(|_| devices.can_judge()) else { return };
-        if versions.take_late_appearance() {
+        if std::mem::take(&mut versions.is_late) {
             cx.notices.hide_all(|error| error.kind == ErrorKind::KernelsUnreadable);
-            devices.builds.restart(&devices.running, cx);
+            devices.builds.restart(&mut devices.running, cx);
             // No request was made yet that would have to be repeated.
             versions.note_device(cx.frames.device_changes(), devices.builds.restarts());
         }
@@ -268,7 +276,7 @@ impl LiveKernels {
         let ((chosen, radius), kind) = (cx.frames.choice.filter(), info.kind);
         let parts = auto_variants(&Cache::load(), info);
         let variants = versions.changed(chosen, kind, &parts, asked);
-        devices.builds.begin_judging(&mut devices.running, versions.current, &variants);
+        devices.running.begin_judging(versions.current, &variants);
         // The builder may be about to restart: it would judge for the device before.
         if cx.frames.filters.workers.is_installing() {
             return;
@@ -277,27 +285,19 @@ impl LiveKernels {
         let status = cx.frames.filters.workers.status();
         let wanted = layout.map_or_else(Vec::new, |layout| status.conversions_to_test(&layout));
         versions.waits = None;
-        let when_chosen = versions.is_tried_when_chosen(kind, wanted.iter().map(|(.., file)| *file));
         let files: Vec<&str> = wanted.iter().map(|(.., file)| *file).collect();
         let conversions: Vec<_> = wanted
             .into_iter()
             .filter(|(.., file)| versions.changes_conversion(file, asked))
             .map(|(layout, storage, _)| (layout, storage))
             .collect();
-        let current = versions.current;
-        versions.note_requested(&variants, !conversions.is_empty());
-        versions.end_refusals(kind, &files);
-        let Some(kept) = versions.version_mut(current) else { return };
-        let count = variants.len() + usize::from(!conversions.is_empty());
-        kept.untried = match count {
-            0 if when_chosen => PendingValidation::WhenChosen,
-            count => PendingValidation::Now(count),
-        };
-        if count > 0 {
-            let sources = kept.sources.clone();
+        let mut subjects: Vec<_> = variants.iter().copied().map(Subject::Variant).collect();
+        subjects.extend((!conversions.is_empty()).then_some(Subject::Conversion));
+        versions.note_requested(&subjects, kind, &files);
+        if let (false, Some(kept)) = (subjects.is_empty(), versions.version(versions.current)) {
             devices.builds.request(Request::Judge(JudgeRequest {
-                version: current,
-                sources,
+                version: versions.current,
+                sources: kept.sources.clone(),
                 variants,
                 conversions,
                 frame,
@@ -306,6 +306,33 @@ impl LiveKernels {
             }));
         }
         cx.repaints.redraw_with_next_frame();
+    }
+
+    /// Requests that the kernels of the chosen variant are built from the version with this number, for the second side of a
+    /// wipe between that version and the running one.
+    pub(in crate::app::player) fn request_wipe(
+        &self,
+        number: u64,
+        movies: &Movies,
+        devices: &Devices,
+        cx: &mut PlayerContext,
+    ) {
+        let (variant, radius) = cx.frames.choice.filter();
+        let frame = cx.frames.presenter.screen.frame().filter(|_| devices.can_judge() && movies.is_movie());
+        let (Some(frame), Some(kept)) = (frame, self.versions.version(number)) else { return };
+        if variant.kernels().is_none() {
+            cx.overlay.show_message(format!("'{variant}' has no kernels on RGBA pictures to wipe."));
+            return;
+        }
+        devices.builds.request(Request::Judge(JudgeRequest {
+            version: number,
+            sources: kept.sources.clone(),
+            variants: vec![variant],
+            conversions: Vec::new(),
+            frame,
+            radius,
+            is_second_side: true,
+        }));
     }
 
     /// Requests the machine code of the chosen variant, unless that is shown or was requested.
@@ -320,7 +347,7 @@ impl LiveKernels {
         // Only for `auto` the code depends on the radius.
         let radius = if variant == VariantId::Auto { radius } else { 0 };
         let pictures = PictureInfo { size, radius, wide };
-        let of = (runs.map_or(0, |kept| kept.number), variant, pictures, device);
+        let of = (runs.map_or(0, |kept| kept.row.number), variant, pictures, device);
         if versions.code_of == Some(of) {
             return;
         }
@@ -350,7 +377,8 @@ impl LiveKernels {
 
     /// Starts to watch the folder at this index of the panel's list, if it still can be read.
     pub(in crate::app::player) fn reopen(&mut self, index: usize, cx: &mut PlayerContext) {
-        let Some(folder) = self.remembered.path(index).filter(|_| self.copying.is_none()) else { return };
+        let known = self.versions.shown.remembered.get(index).filter(|_| self.copying.is_none());
+        let Some(folder) = known.map(|known| PathBuf::from(&known.path)) else { return };
         let read = move |_: &_| Sources::read(&folder).map(|_| folder);
         let job = Job::spawn("reopen", "The folder of kernels could not be read.", &cx.waker, read);
         self.copying = cx.or_notify(job);
@@ -359,31 +387,30 @@ impl LiveKernels {
     /// Makes the version of the edited kernels with this number the current one again.
     pub(in crate::app::player) fn use_version(&mut self, number: u64, cx: &PlayerContext) {
         self.versions.use_version(number, false);
-        self.set_current(&cx.sources);
-    }
-
-    /// Makes new contexts compile from the version that was saved or chosen last.
-    fn set_current(&self, current: &CurrentSources) {
-        if let Some((_, sources)) = self.saved() {
-            current.set(sources);
-        }
+        self.saved().into_iter().for_each(|(_, sources)| cx.sources.set(sources));
     }
 }
 
-/// Shows the verdict on the chosen variant or on the conversion as a message, unless the kernels panel is open and shows it.
-fn report(subject: Subject, verdict: Verdict, cx: &mut PlayerContext) {
+/// Removes the watched folder from those that the panel offers.
+fn leave_out_watched(Kernels { folder, remembered, .. }: &mut Kernels) {
+    remembered.retain(|known| folder.as_ref() != Some(&base::text::name(&known.path)));
+}
+
+/// Shows the result of validating the chosen variant or the conversion as a message, unless the kernels panel is open and shows
+/// it.
+fn report(subject: Subject, validation: Validation, cx: &mut PlayerContext) {
     if ![Subject::Conversion, Subject::Variant(cx.frames.choice.filter().0)].contains(&subject) {
         return;
     }
     let is_open = cx.overlay.is_panel_visible(Panel::Kernels);
-    match verdict {
-        Verdict::Exact => cx.overlay.show_message(format!("{subject}: exact")),
-        Verdict::Differs(report) => {
+    match validation {
+        Validation::Exact => cx.overlay.show_message(format!("{subject}: exact")),
+        Validation::Differs(report) => {
             let count = thousands(report.count as f64);
             cx.overlay.show_message(format!("{subject} differs in {count} bytes"));
         }
-        Verdict::Refused(error) if !is_open => cx.notify(error, true),
-        Verdict::Refused(_) => {}
+        Validation::Refused(error) if !is_open => cx.notify(error, true),
+        Validation::Refused(_) | Validation::Pending => {}
     }
 }
 

@@ -4,19 +4,18 @@
 use super::{Sources, Subject};
 use base::error::Error;
 
-/// The errors of kernels that were refused at their last validation.
+/// The kernels that were refused at their last validation or build.
 #[derive(Default)]
-pub(super) struct Refusals {
-    all: Vec<Refusal>,
-    /// Errors that are obsolete, whose banners are to be removed.
-    over: Vec<Error>,
-}
+pub(super) struct Refusals(Vec<Refusal>);
 
 /// The refused kernels of a variant or of the conversion.
-struct Refusal {
-    subject: Subject,
-    sources: Sources,
-    error: Error,
+pub(super) struct Refusal {
+    pub subject: Subject,
+    /// The texts; `None` for those at the start, until the folder is read.
+    pub sources: Option<Sources>,
+    pub error: Error,
+    /// True if other texts run or are being validated.
+    is_over: bool,
 }
 
 /// Returns true if both errors are equal except for their hints.
@@ -25,28 +24,32 @@ pub(super) fn is_same_error(one: &Error, other: &Error) -> bool {
 }
 
 impl Refusals {
-    /// Stores the verdict on these sources of a variant or the conversion: the error if they were refused, `None` if they may
-    /// run. Replaces the earlier verdict on that variant or conversion.
-    pub(super) fn note(&mut self, subject: Subject, sources: &Sources, error: Option<&Error>) {
-        let before = self.all.extract_if(.., |refusal| refusal.subject == subject);
-        let is_over = |refusal: &Refusal| !error.is_some_and(|error| is_same_error(error, &refusal.error));
-        self.over.extend(before.filter(is_over).map(|refusal| refusal.error));
-        if let Some(error) = error.cloned() {
-            self.all.push(Refusal { subject, sources: sources.clone(), error });
+    /// Stores the error if these sources of a variant or the conversion were refused, `None` if they may run, in place of
+    /// earlier errors of that variant or conversion.
+    pub(super) fn note(&mut self, subject: Subject, sources: Option<Sources>, error: Option<Error>) {
+        let earlier = self.0.iter_mut().filter(|refusal| refusal.subject == subject);
+        earlier.for_each(|refusal| refusal.is_over = true);
+        self.0.extend(error.map(|error| Refusal { subject, sources, error, is_over: false }));
+    }
+
+    /// Returns the refusals of the sources at the start that are not known yet.
+    pub(super) fn first_mut(&mut self) -> impl Iterator<Item = &mut Refusal> {
+        self.0.iter_mut().filter(|refusal| refusal.sources.is_none())
+    }
+
+    /// Ends the refusals for which `is_over` returns true. `is_over` receives the variant or conversion, and the refused
+    /// sources.
+    pub(super) fn end(&mut self, is_over: impl Fn(Subject, &Sources) -> bool) {
+        for refusal in &mut self.0 {
+            refusal.is_over |=
+                refusal.sources.as_ref().is_some_and(|sources| is_over(refusal.subject, sources));
         }
     }
 
-    /// Removes the refusals for which `is_over` returns true. `is_over` receives the variant or conversion, and the refused
-    /// sources.
-    pub(super) fn end(&mut self, is_over: impl Fn(Subject, &Sources) -> bool) {
-        let over = self.all.extract_if(.., |refusal| is_over(refusal.subject, &refusal.sources));
-        self.over.extend(over.map(|refusal| refusal.error));
-    }
-
-    /// Removes and returns the errors of former refusals that no current refusal has, so that their banners can be removed.
+    /// Removes the refusals that are over. Returns their errors that no other refusal has, so that their banners can be removed.
     pub(super) fn take_obsolete_errors(&mut self) -> Vec<Error> {
-        let mut over = std::mem::take(&mut self.over);
-        over.retain(|error| !self.all.iter().any(|refusal| is_same_error(error, &refusal.error)));
-        over
+        let over: Vec<Refusal> = self.0.extract_if(.., |refusal| refusal.is_over).collect();
+        let is_repeated = |error: &Error| self.0.iter().any(|other| is_same_error(error, &other.error));
+        over.into_iter().map(|refusal| refusal.error).filter(|error| !is_repeated(error)).collect()
     }
 }

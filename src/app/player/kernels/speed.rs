@@ -102,16 +102,16 @@ impl Versions {
         size: (u32, u32),
     ) -> Option<Pair> {
         let subject = Subject::Variant(variant);
-        kept.find_judged(subject).filter(|judged| judged.verdict == Verdict::Exact)?;
-        let before = self.measured_before(kept, subject)?.number;
-        let is_other = before != kept.number;
-        is_other.then_some(Pair {
-            versions: [before, kept.number],
-            variant,
-            radius,
-            size,
-            device: self.devices,
-        })
+        kept.row.result(subject).filter(|result| result.validation == Validation::Exact)?;
+        let before = |kept: &KeptVersion| self.version(kept.row.result(subject)?.replaced?);
+        // Versions whose output differs have no times.
+        let differs = |result: &VersionResult| matches!(result.validation, Validation::Differs(_));
+        // Going back and forth makes a cycle of versions.
+        let mut all = std::iter::successors(before(kept), |kept| before(kept)).take(self.kept.len());
+        let before = all.find(|kept| !kept.row.result(subject).is_some_and(differs))?.row.number;
+        let versions = [before, kept.row.number];
+        let device = self.epoch.0;
+        (before != kept.row.number).then_some(Pair { versions, variant, radius, size, device })
     }
 
     /// Returns the versions to compare now: the one that runs, unless a verdict on a newer one is pending, and the one before.
@@ -122,7 +122,7 @@ impl Versions {
         size: Option<(u32, u32)>,
     ) -> Option<Pair> {
         let subject = Subject::Variant(variant);
-        let is_settled = self.waits.is_none() && !self.asked.contains_key(&subject);
+        let is_settled = self.waits.is_none() && !self.is_asked(subject);
         self.pair(self.version_in_use(subject).filter(|_| is_settled)?, variant, radius, size?)
     }
 
@@ -173,7 +173,7 @@ impl LiveKernels {
                     let [before, now] = of.versions;
                     cx.overlay.show_message(format!("{} {now} against {before}: {text}", of.variant));
                 }
-                let kept: Vec<u64> = versions.kept.iter().map(|kept| kept.number).collect();
+                let kept: Vec<u64> = versions.kept.iter().map(|kept| kept.row.number).collect();
                 versions.comparison.store(of, result, |number| kept.contains(&number));
                 self.refresh(cx);
                 cx.repaints.redraw_soon();
@@ -199,7 +199,7 @@ impl LiveKernels {
                 let of = Circumstances { variant, radius, size: pair.size, beside: None };
                 let known = |number: u64| versions.version(number).and_then(|kept| kept.time(&of));
                 let [before_version, now_version] = pair.versions;
-                let frame_ms = known(now_version).or_else(|| known(before_version)).map(|median| median.ms);
+                let frame_ms = known(now_version).or_else(|| known(before_version)).map(|time| time.ms);
                 let sources = [before, now];
                 let kernel_timeout = cx.args.trial.timeouts.kernel_timeout;
                 let request =

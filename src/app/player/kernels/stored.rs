@@ -60,58 +60,154 @@ impl Storage {
         let loading = history.clone().map(load).transpose()?;
         Ok(Self { folder: folder.to_owned(), history, loading, ..Self::default() })
     }
+
+    /// Processes the results of the jobs, and stores the next version. Returns true if anything has changed that the panel
+    /// shows.
+    pub(super) fn update(&mut self, versions: &mut Versions, cx: &mut PlayerContext) -> bool {
+        let mut is_new = self.take_earlier(versions, Duration::ZERO);
+        if let Some(written) = Job::take_result(&mut self.writing, Duration::ZERO) {
+            is_new = true;
+            if let Some(Written { before, files }) = cx.or_notify(written) {
+                if let Some(before) = before {
+                    versions.keep_replaced(before);
+                }
+                versions.shown.diff = None;
+                cx.overlay.show_message(match files.as_slice() {
+                    [] => "The files have these texts already".to_owned(),
+                    files => format!("Written: {}", files.join(", ")),
+                });
+            }
+        }
+        is_new | self.store_next(versions, Duration::ZERO, &cx.waker)
+    }
+
+    /// Waits for at most `time` for the versions that are on the disk. Returns true if they have been read.
+    pub(super) fn take_earlier(&mut self, versions: &mut Versions, time: Duration) -> bool {
+        let Some(loaded) = Job::take_result(&mut self.loading, time) else { return false };
+        let (earlier, error) = loaded.unwrap_or_else(|error| (Vec::new(), Some(error)));
+        versions.earlier =
+            earlier.into_iter().map(|version| (fingerprint(&version.sources), version)).collect();
+        versions.shown.history_error = error.clone();
+        self.ignored = error;
+        true
+    }
+
+    /// Waits for at most `time` for the job that stores a version, and starts to store the next one. Returns true if the panel
+    /// shows a new error, or one less.
+    fn store_next(&mut self, versions: &mut Versions, time: Duration, waker: &Waker) -> bool {
+        let before = versions.shown.history_error.clone();
+        let done = self.storing.as_ref().and_then(|(job, number)| Some((job.wait(time)?, *number)));
+        if let Some((done, number)) = done {
+            self.storing = None;
+            self.failed_at = done.is_err().then_some(versions.newest());
+            if let (Ok(()), Some(kept)) = (&done, versions.version_mut(number)) {
+                kept.is_stored = true;
+            }
+            versions.shown.history_error = done.err().or_else(|| self.ignored.clone());
+        }
+        if self.storing.is_none()
+            && self.failed_at != Some(versions.newest())
+            && let Some(history) = self.history.clone()
+            // An exact version that is not on the disk, or one whose texts only it has.
+            && let Some(kept) = versions.kept.iter().find(|kept| {
+                (kept.is_exact() || kept.is_replaced) && !kept.is_stored && !kept.sources.is_built_in()
+            })
+        {
+            let (number, files) = (kept.row.number, kept.row.files.clone());
+            let version = StoredVersion::new(kept.sources.clone(), files, kept.is_exact());
+            let store = move |_: &_| history.store(&version);
+            match Job::spawn("history", "A version of the kernels could not be kept.", waker, store) {
+                Ok(job) => self.storing = Some((job, number)),
+                Err(error) => {
+                    self.failed_at = Some(versions.newest());
+                    versions.shown.history_error = Some(error);
+                }
+            }
+        }
+        versions.shown.history_error != before
+    }
+
+    /// Waits until all versions are stored, for a limited time.
+    pub(super) fn finish(&mut self, versions: &mut Versions, waker: &Waker) {
+        let end = Instant::now() + STORE_TIMEOUT;
+        let left = || end.saturating_duration_since(Instant::now());
+        self.store_next(versions, Duration::ZERO, waker);
+        while self.storing.is_some() && !left().is_zero() {
+            self.store_next(versions, left(), waker);
+        }
+        // A restored file is written as a whole or not at all.
+        if let Some(writing) = &self.writing {
+            let _ = writing.wait(left());
+        }
+    }
+
+    /// Starts to write files in the watched folder. `texts` receives the texts in the folder, and returns the texts to write.
+    /// Edits that these replace are stored first.
+    fn write(
+        &mut self,
+        versions: &Versions,
+        cx: &mut PlayerContext,
+        texts: impl FnOnce(&Sources) -> Vec<(String, String)> + Send + 'static,
+    ) {
+        if self.writing.is_some() {
+            return;
+        }
+        let (folder, history) = (self.folder.clone(), self.history.clone());
+        let exact = versions.kept.iter().filter(|kept| kept.is_exact()).map(|kept| kept.hash);
+        let exact: BTreeSet<u64> = exact.collect();
+        let work = move |_: &_| {
+            let before = Sources::read(&folder)?;
+            let texts = texts(&before);
+            let replaced: Vec<&str> =
+                texts.iter().map(|(name, _)| name.as_str()).filter(|name| before.has(name)).collect();
+            for name in &replaced {
+                // A text that cannot be read cannot be kept.
+                before.text(name)?;
+            }
+            let is_replaced = !replaced.is_empty();
+            if let Some(history) = history.filter(|_| is_replaced) {
+                let files = before.changed_since(&Sources::default());
+                let is_exact = exact.contains(&fingerprint(&before));
+                history.store(&StoredVersion::new(before.clone(), files, is_exact)).map_err(|error| {
+                    let what = "Nothing was written, since the present texts could not be kept.";
+                    Error::new(what, error.why, "Save the files elsewhere, then copy the lines by hand.")
+                })?;
+            }
+            write_texts(&folder, &texts)?;
+            let files = texts.into_iter().map(|(name, _)| name).collect();
+            Ok(Written { before: is_replaced.then_some(before), files })
+        };
+        let job = Job::spawn("restore", "The files could not be written.", &cx.waker, work);
+        self.writing = cx.or_notify(job);
+    }
 }
 
 impl Versions {
-    /// Returns the texts of a version.
-    fn sources_of(&self, id: VersionId) -> Option<&Sources> {
+    /// Returns the texts of a version, and its name in a sentence.
+    fn find(&self, id: VersionId) -> Option<(&Sources, String)> {
         match id {
-            VersionId::Session(number) => self.version(number).map(|kept| &kept.sources),
+            VersionId::Session(number) => {
+                self.version(number).map(|kept| (&kept.sources, format!("version {number}")))
+            }
             VersionId::Earlier(hash) => {
-                self.earlier.iter().find(|(known, _)| *known == hash).map(|(_, version)| &version.sources)
+                let (_, version) = self.earlier.iter().find(|(known, _)| *known == hash)?;
+                Some((&version.sources, format!("the version of {}", local_time(version.saved))))
             }
         }
     }
 
-    /// Returns the name of a version in a sentence.
-    fn name_of(&self, id: VersionId) -> String {
-        match id {
-            VersionId::Session(number) => format!("version {number}"),
-            VersionId::Earlier(hash) => {
-                let found = self.earlier.iter().find(|(known, _)| *known == hash);
-                let time = found.map_or_else(String::new, |(_, version)| local_time(version.saved));
-                format!("the version of {time}")
-            }
-        }
-    }
-
-    /// Updates the comparison of a version with the files, if one is shown.
-    pub(super) fn update_diff(&mut self) {
-        self.shown.diff = self.compared.and_then(|id| {
-            let (then, now) = (self.sources_of(id)?, self.in_folder.as_ref()?);
-            let changed = texts_to_restore(then, now).into_iter();
-            let files: Vec<_> = changed
-                .map(|(name, then)| {
-                    let now = now.text(&name).unwrap_or_default();
-                    (name, now, then)
-                })
-                .collect();
-            Some(VersionDiff::new(id, self.name_of(id), &files))
-        });
-    }
-
-    /// Returns the next version to store: an exact one that is not on the disk, or one whose texts only it has.
-    fn to_store(&self) -> Option<(u64, StoredVersion)> {
-        let kept = self.kept.iter().find(|kept| {
-            (kept.is_exact() || kept.is_replaced) && !kept.is_stored && !kept.sources.is_built_in()
-        })?;
-        let version = StoredVersion {
-            saved: SystemTime::now(),
-            is_exact: kept.is_exact(),
-            files: kept.files.clone(),
-            sources: kept.sources.clone(),
+    /// Compares a version with the files in the folder, in the place of the source; `None` shows the source again.
+    pub(super) fn compare_with_files(&mut self, id: Option<VersionId>) {
+        let diff = |id| {
+            let ((then, name), now) = (self.find(id)?, self.in_folder.as_ref()?);
+            let file = |(file, then): (String, String)| {
+                let now = now.text(&file).unwrap_or_default();
+                (file, now, then)
+            };
+            let files: Vec<_> = texts_to_restore(then, now).into_iter().map(file).collect();
+            Some(VersionDiff::new(id, name, &files))
         };
-        Some((kept.number, version))
+        self.shown.diff = id.and_then(diff);
     }
 
     /// Keeps the texts that were in the folder before others were written there.
@@ -127,101 +223,21 @@ impl Versions {
 }
 
 impl LiveKernels {
-    /// Processes the results of the jobs, and stores the next version. Returns true if anything has changed that the panel
-    /// shows.
-    pub(super) fn update_storage(&mut self, cx: &mut PlayerContext) -> bool {
-        let mut is_new = self.take_earlier(Duration::ZERO);
-        let (versions, storage) = (&mut self.versions, &mut self.storage);
-        if let Some(written) = Job::take_result(&mut storage.writing, Duration::ZERO) {
-            is_new = true;
-            if let Some(Written { before, files }) = cx.or_notify(written) {
-                if let Some(before) = before {
-                    versions.keep_replaced(before);
-                }
-                versions.compared = None;
-                cx.overlay.show_message(match files.as_slice() {
-                    [] => "The files have these texts already".to_owned(),
-                    files => format!("Written: {}", files.join(", ")),
-                });
-            }
-        }
-        is_new | self.store_next(&cx.waker)
-    }
-
-    /// Waits for at most `time` for the versions that are on the disk. Returns true if they have been read.
-    pub(super) fn take_earlier(&mut self, time: Duration) -> bool {
-        let (versions, storage) = (&mut self.versions, &mut self.storage);
-        let Some(loaded) = Job::take_result(&mut storage.loading, time) else { return false };
-        let (earlier, error) = loaded.unwrap_or_else(|error| (Vec::new(), Some(error)));
-        versions.earlier =
-            earlier.into_iter().map(|version| (fingerprint(&version.sources), version)).collect();
-        versions.shown.history_error = error.clone();
-        storage.ignored = error;
-        true
-    }
-
-    /// Takes the result of the job that stores a version, and starts to store the next one. Returns true if the panel shows a
-    /// new error, or one less.
-    fn store_next(&mut self, waker: &Waker) -> bool {
-        let (versions, storage) = (&mut self.versions, &mut self.storage);
-        let mut is_new = false;
-        if let Some((done, number)) =
-            storage.storing.as_ref().and_then(|(job, number)| Some((job.wait(Duration::ZERO)?, *number)))
-        {
-            storage.storing = None;
-            storage.failed_at = done.is_err().then_some(versions.number);
-            if let (Ok(()), Some(kept)) = (&done, versions.version_mut(number)) {
-                kept.is_stored = true;
-            }
-            let error = done.err().or_else(|| storage.ignored.clone());
-            is_new = versions.shown.history_error != error;
-            versions.shown.history_error = error;
-        }
-        let may_store = storage.storing.is_none() && storage.failed_at != Some(versions.number);
-        if let (true, Some(history)) = (may_store, &storage.history)
-            && let Some((number, version)) = versions.to_store()
-        {
-            let history = history.clone();
-            let store = move |_: &_| history.store(&version);
-            let job = Job::spawn("history", "A version of the kernels could not be kept.", waker, store);
-            match job {
-                Ok(job) => storage.storing = Some((job, number)),
-                Err(error) => {
-                    storage.failed_at = Some(versions.number);
-                    versions.shown.history_error = Some(error);
-                }
-            }
-        }
-        is_new
-    }
-
     /// Waits until all versions are stored, for a limited time.
     pub(in crate::app::player) fn finish_storing(&mut self, waker: &Waker) {
-        let end = Instant::now() + STORE_TIMEOUT;
-        loop {
-            self.store_next(waker);
-            if self.storage.storing.is_none() || Instant::now() >= end {
-                break;
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        // A restored file is written as a whole or not at all.
-        if let Some(writing) = &self.storage.writing {
-            let _ = writing.wait(end.saturating_duration_since(Instant::now()));
-        }
+        self.storage.finish(&mut self.versions, waker);
     }
 
     /// Shows the lines in which a version differs from the files; `None` shows the source again.
     pub(in crate::app::player) fn show_diff(&mut self, id: Option<VersionId>, cx: &mut PlayerContext) {
-        self.versions.compared = id;
-        self.versions.update_diff();
+        self.versions.compare_with_files(id);
         cx.repaints.redraw_soon();
     }
 
     /// Starts to write the texts of a version to the files in the folder.
     pub(in crate::app::player) fn restore(&mut self, id: VersionId, cx: &mut PlayerContext) {
-        let Some(wanted) = self.versions.sources_of(id).cloned() else { return };
-        self.write_files(cx, move |before| texts_to_restore(&wanted, before));
+        let Some(wanted) = self.versions.find(id).map(|(sources, _)| sources.clone()) else { return };
+        self.storage.write(&self.versions, cx, move |before| texts_to_restore(&wanted, before));
     }
 
     /// Starts to write the selected variant's file in a version as the user's own kernel.
@@ -234,9 +250,12 @@ impl LiveKernels {
         let kind = devices.running.info().map_or(DeviceKind::Cpu, |info| info.kind);
         let chosen = cx.frames.choice.filter().0;
         let file = chosen.files(kind).and_then(<[_]>::first).copied();
-        let text = self.versions.sources_of(id).zip(file).and_then(|(sources, file)| sources.text(file).ok());
+        let found = self.versions.find(id).zip(file);
+        let text = found.and_then(|((sources, _), file)| sources.text(file).ok());
         match text {
-            Some(text) => self.write_files(cx, move |_| vec![(OWN_FILE.to_owned(), own_text(&text))]),
+            Some(text) => {
+                self.storage.write(&self.versions, cx, move |_| vec![(OWN_FILE.to_owned(), own_text(&text))])
+            }
             None => cx.overlay.show_message(format!("'{chosen}' has no kernel file in that version.")),
         }
     }
@@ -247,50 +266,7 @@ impl LiveKernels {
             true => Vec::new(),
             false => vec![(OWN_FILE.to_owned(), OWN_TEMPLATE.to_owned())],
         };
-        self.write_files(cx, texts);
-    }
-
-    /// Starts to write files in the watched folder. `texts` receives the texts in the folder, and returns the texts to write.
-    /// Edits that these replace are stored first.
-    fn write_files(
-        &mut self,
-        cx: &mut PlayerContext,
-        texts: impl FnOnce(&Sources) -> Vec<(String, String)> + Send + 'static,
-    ) {
-        if self.storage.writing.is_some() {
-            return;
-        }
-        let (folder, history) = (self.storage.folder.clone(), self.storage.history.clone());
-        let exact = self.versions.kept.iter().filter(|kept| kept.is_exact()).map(|kept| kept.hash);
-        let exact: BTreeSet<u64> = exact.collect();
-        let work = move |_: &_| {
-            let before = Sources::read(&folder)?;
-            let texts = texts(&before);
-            let replaced: Vec<&str> =
-                texts.iter().map(|(name, _)| name.as_str()).filter(|name| before.has(name)).collect();
-            for name in &replaced {
-                // A text that cannot be read cannot be kept.
-                before.text(name)?;
-            }
-            let is_replaced = !replaced.is_empty();
-            if let Some(history) = history.filter(|_| is_replaced) {
-                let version = StoredVersion {
-                    saved: SystemTime::now(),
-                    is_exact: exact.contains(&fingerprint(&before)),
-                    files: before.changed_since(&Sources::default()),
-                    sources: before.clone(),
-                };
-                history.store(&version).map_err(|error| {
-                    let what = "Nothing was written, since the present texts could not be kept.";
-                    Error::new(what, error.why, "Save the files elsewhere, then copy the lines by hand.")
-                })?;
-            }
-            write_texts(&folder, &texts)?;
-            let files = texts.into_iter().map(|(name, _)| name).collect();
-            Ok(Written { before: is_replaced.then_some(before), files })
-        };
-        let job = Job::spawn("restore", "The files could not be written.", &cx.waker, work);
-        self.storage.writing = cx.or_notify(job);
+        self.storage.write(&self.versions, cx, texts);
     }
 }
 

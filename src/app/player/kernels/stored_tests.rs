@@ -2,7 +2,7 @@
 
 use super::super::races::RaceCheck;
 use super::stored::Storage;
-use super::tests::{FLAT, RADIUS, SIZE, save, sources};
+use super::tests::{FLAT, RADIUS, SIZE, request, save, sources, verdict_on};
 use super::*;
 use crate::app::kernels::history::History;
 
@@ -12,14 +12,15 @@ fn flat(text: &str) -> Sources {
 }
 
 /// Saves a text of `flat` and has it judged with this verdict.
-fn save_and_judge(live: &mut Versions, text: &str, verdict: Verdict) {
+fn save_and_judge(live: &mut Versions, text: &str, validation: Validation) {
     live.read(flat(text), false, false);
-    (live.waits, live.version_mut(live.number).unwrap().untried) = (None, PendingValidation::Now(1));
-    live.process_finding(Finding::Verdict(live.number, FLAT, verdict));
+    live.waits = None;
+    request(live, &[VariantId::Flat]);
+    live.process(verdict_on(live.newest(), FLAT, validation));
 }
 
-fn refused() -> Verdict {
-    Verdict::Refused(Error::new("It does not build.", "", ""))
+fn refused() -> Validation {
+    Validation::Refused(Error::new("It does not build.", "", ""))
 }
 
 /// Returns the numbers of the versions in the panel, each with the number of failures below it.
@@ -32,10 +33,10 @@ fn lines(live: &mut Versions) -> Vec<(u64, usize)> {
 fn failed_builds_collapse_and_push_no_exact_version_out() {
     let mut live = Versions::default();
     live.read(Sources::default(), false, true);
-    save_and_judge(&mut live, "good", Verdict::Exact);
+    save_and_judge(&mut live, "good", Validation::Exact);
     (0..3).for_each(|n| save_and_judge(&mut live, &format!("bad {n}"), refused()));
     assert_eq!(lines(&mut live), [(5, 2), (2, 0), (1, 0)], "the last one is current");
-    save_and_judge(&mut live, "better", Verdict::Exact);
+    save_and_judge(&mut live, "better", Validation::Exact);
     assert_eq!(lines(&mut live), [(6, 3), (2, 0), (1, 0)]);
     // A version that was chosen has a line of its own.
     live.use_version(4, false);
@@ -45,7 +46,7 @@ fn failed_builds_collapse_and_push_no_exact_version_out() {
     assert_eq!(lines(&mut live), [(206, 199), (6, 3), (2, 0), (1, 0)], "all are counted");
     assert!(live.kept.len() <= 3 + MAX_OTHERS, "but their texts are not kept");
     // Exact ones push each other out, except for those that run.
-    (0..MAX_STORED).for_each(|n| save_and_judge(&mut live, &format!("good {n}"), Verdict::Exact));
+    (0..MAX_STORED).for_each(|n| save_and_judge(&mut live, &format!("good {n}"), Validation::Exact));
     let numbers: Vec<u64> = lines(&mut live).into_iter().map(|(number, _)| number).collect();
     assert!(!numbers.contains(&2) && numbers.contains(&1) && numbers.contains(&306), "{numbers:?}");
     assert!(live.kept.iter().filter(|kept| kept.is_exact()).count() <= MAX_STORED);
@@ -55,11 +56,11 @@ fn failed_builds_collapse_and_push_no_exact_version_out() {
 fn what_restoring_replaces_is_kept_with_a_line_of_its_own() {
     let mut live = Versions::default();
     live.read(Sources::default(), false, true);
-    save_and_judge(&mut live, "good", Verdict::Exact);
+    save_and_judge(&mut live, "good", Validation::Exact);
     save_and_judge(&mut live, "bad", refused());
     // Version 2 is restored, and read from the folder.
     live.keep_replaced(flat("bad"));
-    save_and_judge(&mut live, "good", Verdict::Exact);
+    save_and_judge(&mut live, "good", Validation::Exact);
     assert_eq!(lines(&mut live), [(4, 0), (3, 0), (2, 0), (1, 0)], "only version 3 has that text");
     (0..20).for_each(|n| save_and_judge(&mut live, &format!("worse {n}"), refused()));
     assert!(live.version(3).is_some(), "failures do not push it out");
@@ -69,27 +70,26 @@ fn what_restoring_replaces_is_kept_with_a_line_of_its_own() {
     let is_current = |live: &Versions| live.version(live.current).unwrap().sources == flat("worse 19");
     assert!(is_current(&live), "it does not run");
     live.read(flat("worse 19"), false, false);
-    assert!(is_current(&live) && live.number == 25, "the folder's text is known");
+    assert!(is_current(&live) && live.newest() == 25, "the folder's text is known");
 }
 
 #[test]
 fn a_version_is_compared_with_the_files_until_they_are_as_in_it() {
     let mut live = Versions::default();
     live.read(Sources::default(), false, true);
-    save_and_judge(&mut live, "one\ntwo\n", Verdict::Exact);
-    save_and_judge(&mut live, "one\n2\n", Verdict::Exact);
-    live.compared = Some(VersionId::Session(2));
-    live.update_diff();
+    save_and_judge(&mut live, "one\ntwo\n", Validation::Exact);
+    save_and_judge(&mut live, "one\n2\n", Validation::Exact);
+    live.compare_with_files(Some(VersionId::Session(2)));
     let expected = |now: &str| {
         let files = [("box_filter/03_flat.cl".to_owned(), now.to_owned(), "one\ntwo\n".to_owned())];
         overlay::VersionDiff::new(VersionId::Session(2), "version 2".to_owned(), &files)
     };
     assert_eq!(live.shown.diff, Some(expected("one\n2\n")));
-    save_and_judge(&mut live, "none\n", Verdict::Exact);
-    live.update_diff();
+    save_and_judge(&mut live, "none\n", Validation::Exact);
+    live.compare_with_files(Some(VersionId::Session(2)));
     assert_eq!(live.shown.diff, Some(expected("none\n")), "of the files as they are now");
-    save_and_judge(&mut live, "one\ntwo\n", Verdict::Exact);
-    live.update_diff();
+    save_and_judge(&mut live, "one\ntwo\n", Validation::Exact);
+    live.compare_with_files(Some(VersionId::Session(2)));
     let none = overlay::VersionDiff::new(VersionId::Session(2), "version 2".to_owned(), &[]);
     assert_eq!(live.shown.diff, Some(none));
 }
@@ -99,7 +99,7 @@ fn stored_below(root: &Path, waker: &Waker) -> LiveKernels {
     let kernels = Path::new("/home/user/kernels");
     let mut live = LiveKernels::default();
     live.storage = Storage::open(kernels, Some(History::at(root, kernels)), waker).unwrap();
-    assert!(live.take_earlier(Duration::from_secs(60)));
+    assert!(live.storage.take_earlier(&mut live.versions, Duration::from_secs(60)));
     live
 }
 
@@ -118,9 +118,9 @@ fn exact_versions_are_there_at_the_next_start_and_a_full_disk_loses_none() {
     let mut live = stored_below(&root, &waker);
     let versions = &mut live.versions;
     versions.read(Sources::default(), false, true);
-    save_and_judge(versions, "good", Verdict::Exact);
+    save_and_judge(versions, "good", Validation::Exact);
     save_and_judge(versions, "bad", refused());
-    save_and_judge(versions, "wrong", Verdict::Differs(base::verify::MismatchReport::default()));
+    save_and_judge(versions, "wrong", Validation::Differs(base::verify::MismatchReport::default()));
     versions.keep_replaced(flat("wrong"));
     live.finish_storing(&waker);
     assert_eq!(live.versions.shown.history_error, None);
@@ -134,14 +134,14 @@ fn exact_versions_are_there_at_the_next_start_and_a_full_disk_loses_none() {
     // The folder of versions becomes a file, to which nothing can be written.
     std::fs::remove_dir_all(&root).unwrap();
     std::fs::write(&root, "").unwrap();
-    save_and_judge(&mut live.versions, "unstored", Verdict::Exact);
+    save_and_judge(&mut live.versions, "unstored", Validation::Exact);
     live.finish_storing(&waker);
     let what = "A version of the kernels could not be kept for the next start.";
     assert_eq!(live.versions.shown.history_error.as_ref().map(|error| error.what.as_str()), Some(what));
     assert!(live.versions.kept.iter().any(|kept| kept.sources == flat("unstored")));
     // With the next version it is tried again.
     std::fs::remove_file(&root).unwrap();
-    save_and_judge(&mut live.versions, "stored", Verdict::Exact);
+    save_and_judge(&mut live.versions, "stored", Validation::Exact);
     live.finish_storing(&waker);
     assert_eq!(live.versions.shown.history_error, None);
     let mut texts = earlier(&mut stored_below(&root, &waker));
@@ -170,7 +170,7 @@ fn the_text_of_another_kernel_becomes_ones_own_with_its_contract() {
 fn findings_of_oclgrind_are_shown_only_with_the_kernels_that_have_them() {
     let mut live = LiveKernels::default();
     live.versions.read(Sources::default(), false, true);
-    save_and_judge(&mut live.versions, "race", Verdict::Exact);
+    save_and_judge(&mut live.versions, "race", Validation::Exact);
     let of = overlay::CheckedKernels { variant: VariantId::Flat, version: Some(2) };
     let mut check = RaceCheck::with_fault(of, flat("race"));
     let mut is_shown = |live: &mut LiveKernels| {
@@ -184,7 +184,7 @@ fn findings_of_oclgrind_are_shown_only_with_the_kernels_that_have_them() {
     });
     live.versions.read(sources(both), false, false);
     assert!(is_shown(&mut live), "another file was saved");
-    save_and_judge(&mut live.versions, "no race", Verdict::Exact);
+    save_and_judge(&mut live.versions, "no race", Validation::Exact);
     assert!(!is_shown(&mut live));
     live.versions.use_version(2, false);
     assert!(is_shown(&mut live), "its version is chosen again");
@@ -197,7 +197,7 @@ fn saving_ones_own_kernel_changes_no_other_variant() {
     for text in ["one", "two"] {
         let own = sources(serde_json::json!({ OWN_FILE: { "Ok": text } }));
         assert_eq!(save(&mut live, own), [VariantId::Own]);
-        live.process_finding(Finding::Verdict(live.number, Subject::Variant(VariantId::Own), Verdict::Exact));
+        live.process(verdict_on(live.newest(), Subject::Variant(VariantId::Own), Validation::Exact));
     }
 }
 
@@ -205,9 +205,10 @@ fn saving_ones_own_kernel_changes_no_other_variant() {
 fn warnings_belong_to_the_version_whose_compiler_gave_them() {
     let mut live = Versions::default();
     live.read(Sources::default(), false, true);
-    save_and_judge(&mut live, "unused", Verdict::Exact);
-    live.process_finding(Finding::Warnings(2, VariantId::Flat, "warning: unused".to_owned()));
-    save_and_judge(&mut live, "used", Verdict::Exact);
+    live.read(flat("unused"), false, false);
+    let News::Judged(judged) = verdict_on(2, FLAT, Validation::Exact) else { unreachable!() };
+    live.process(News::Judged(Judged { warnings: "warning: unused".to_owned(), ..judged }));
+    save_and_judge(&mut live, "used", Validation::Exact);
     live.refresh(VariantId::Flat, 2, None, None);
     let warnings = |at: usize| live.shown.versions[at].results[0].warnings.as_str();
     assert_eq!([warnings(0), warnings(1)], ["", "warning: unused"]);
@@ -218,15 +219,16 @@ fn warnings_belong_to_the_version_whose_compiler_gave_them() {
 fn a_wrong_kernel_of_ones_own_has_a_time() {
     let mut live = Versions::default();
     live.read(sources(serde_json::json!({ OWN_FILE: { "Ok": "mine" } })), false, false);
-    let differs = || Verdict::Differs(base::verify::MismatchReport::default());
-    live.process_finding(Finding::Verdict(1, Subject::Variant(VariantId::Own), differs()));
-    live.process_finding(Finding::Verdict(1, FLAT, differs()));
+    let differs = || Validation::Differs(base::verify::MismatchReport::default());
+    live.process(verdict_on(1, Subject::Variant(VariantId::Own), differs()));
+    live.process(verdict_on(1, FLAT, differs()));
     for variant in [VariantId::Own, VariantId::Flat] {
         let of = Circumstances { variant, radius: RADIUS, size: SIZE, beside: None };
-        live.time(of, Median { ms: 4.0, n: 1000, noise: None });
+        live.time(of, FilterTime { ms: 4.0, n: 1000, noise: None });
     }
     live.refresh(VariantId::Own, RADIUS, Some(SIZE), None);
-    let times: Vec<_> = live.shown.versions[0].results.iter().map(|result| result.ms).collect();
+    let times: Vec<_> =
+        live.shown.versions[0].results.iter().map(|result| result.time.map(|time| time.ms)).collect();
     assert_eq!(times, [Some(4.0), None]);
     assert_eq!(live.speed(live.version(1).unwrap(), VariantId::Own, RADIUS, Some(SIZE)), None);
 }

@@ -1,12 +1,18 @@
 //! Versions and verdicts, without a window.
 
-use super::kept::MIN_MEDIAN_FRAMES;
+use super::shown::ShownSource;
 use super::*;
 use crate::app::comparison::Compared;
 use base::timing::{Noise, Ratio};
+use engine::TrialCase;
 use overlay::{Speed, SpeedState};
 
 pub(super) const FLAT: Subject = Subject::Variant(VariantId::Flat);
+
+/// Returns a verdict on the kernels of a version.
+pub(super) fn verdict_on(version: u64, subject: Subject, validation: Validation) -> News {
+    News::Judged(Judged { version, subject, validation, warnings: String::new(), is_second_side: false })
+}
 
 /// Returns kernels in which this file differs from the built-in one.
 fn other(file: &str) -> Sources {
@@ -16,8 +22,14 @@ fn other(file: &str) -> Sources {
 /// Saves `sources` as a new version of the kernels; returns the variants that are to be validated.
 pub(super) fn save(live: &mut Versions, sources: Sources) -> Vec<VariantId> {
     live.keep(sources, true);
-    live.current = live.number;
+    live.current = live.newest();
     live.changed(VariantId::Fused, DeviceKind::Cpu, &[], false)
+}
+
+/// Requests validation of these variants in the current version.
+pub(super) fn request(live: &mut Versions, variants: &[VariantId]) {
+    let subjects: Vec<_> = variants.iter().copied().map(Subject::Variant).collect();
+    live.note_requested(&subjects, DeviceKind::Cpu, &[]);
 }
 
 /// Returns the state for a folder that existed before the window was opened, with a version in which one kernel was edited and is
@@ -26,7 +38,7 @@ fn edited() -> Versions {
     let mut live = Versions::default();
     assert!(save(&mut live, Sources::default()).is_empty());
     assert_eq!(save(&mut live, other("box_filter/03_flat.cl")), [VariantId::Flat]);
-    live.note_requested(&[VariantId::Flat], false);
+    request(&mut live, &[VariantId::Flat]);
     live
 }
 
@@ -35,11 +47,11 @@ fn what_was_undone_while_it_was_judged_does_not_run() {
     let mut live = edited();
     // As it was in the version that runs: but the one that is judged would take its place.
     assert_eq!(save(&mut live, Sources::default()), [VariantId::Flat]);
-    live.note_requested(&[VariantId::Flat], false);
-    live.process_finding(Finding::Verdict(2, FLAT, Verdict::Exact));
+    request(&mut live, &[VariantId::Flat]);
+    live.process(verdict_on(2, FLAT, Validation::Exact));
     assert_eq!(live.running.get(&FLAT), Some(&2));
-    live.process_finding(Finding::Verdict(3, FLAT, Verdict::Exact));
-    assert!(live.running.get(&FLAT) == Some(&3) && live.asked.is_empty());
+    live.process(verdict_on(3, FLAT, Validation::Exact));
+    assert!(live.running.get(&FLAT) == Some(&3) && !live.is_asked(FLAT));
     // Once the verdict is there, nothing is pending.
     assert_eq!(save(&mut live, other("box_filter/01_naive.cl")), [VariantId::Naive]);
 }
@@ -49,9 +61,9 @@ fn what_was_not_told_is_asked_again() {
     // By the next version, though that changes another kernel.
     let mut live = edited();
     let error = Error::new("It does not build.", "", "");
-    live.process_finding(Finding::Verdict(2, FLAT, Verdict::Refused(error)));
+    live.process(verdict_on(2, FLAT, Validation::Refused(error)));
     assert!(!live.changes_conversion("convert/01_planes.cl", false));
-    live.note_requested(&[VariantId::Flat], true);
+    live.note_requested(&[FLAT, Subject::Conversion], DeviceKind::Cpu, &[]);
     assert!(live.changes_conversion("convert/01_planes.cl", false));
     assert!(save(&mut live, Sources::default()).contains(&VariantId::Flat));
     // By another device.
@@ -60,7 +72,7 @@ fn what_was_not_told_is_asked_again() {
     live.note_device(1, 0);
     assert_eq!(live.waits, Some(false));
     let mut live = edited();
-    live.process_finding(Finding::Verdict(2, FLAT, Verdict::Exact));
+    live.process(verdict_on(2, FLAT, Validation::Exact));
     live.waits = None;
     live.note_device(1, 0);
     assert_eq!(live.waits, None, "all is known");
@@ -81,16 +93,16 @@ fn a_named_folder_that_comes_late_is_told_once() {
     let named = || Versions { is_named: true, ..Versions::default() };
     let mut live = named();
     live.keep(Sources::default(), false);
-    live.current = live.number;
+    live.current = live.newest();
     let all = live.changed(VariantId::Flat, DeviceKind::Cpu, &[], false);
     assert!(all.first() == Some(&VariantId::Flat) && all.contains(&VariantId::Planar), "{all:?}");
     assert!(live.changes_conversion("convert/01_planes.cl", false));
-    assert!(live.take_late_appearance() && !live.take_late_appearance());
+    assert!(std::mem::take(&mut live.is_late));
     live.keep(other("box_filter/03_flat.cl"), false);
-    assert!(!live.take_late_appearance(), "a later version");
+    assert!(!live.is_late, "a later version");
     let mut live = named();
     live.keep(Sources::default(), true);
-    assert!(!live.take_late_appearance(), "it was there");
+    assert!(!live.is_late, "it was there");
 }
 
 #[test]
@@ -99,15 +111,16 @@ fn what_could_not_be_built_at_first_is_said_of_the_first_version() {
     let refused = |first: Sources| {
         let mut live = Versions::default();
         // Told before the folder was read, or after it.
-        live.process_finding(Finding::Unavailable(FLAT, error()));
+        live.process(News::Variant(VariantId::Flat, Err(error())));
         live.keep(first, true);
-        live.process_finding(Finding::Unavailable(Subject::Variant(VariantId::Naive), error()));
+        live.process(News::Variant(VariantId::Naive, Err(error())));
         live.refresh(VariantId::Flat, 2, None, None);
         (live.shown.versions[0].results.iter().map(|judged| judged.subject).collect::<Vec<_>>(), live)
     };
     let (subjects, mut live) = refused(other("box_filter/03_flat.cl"));
     assert_eq!((&*subjects, live.shown.running), (&[FLAT][..], None), "'naive' is as it is built in");
-    live.process_finding(Finding::Output(VariantId::Flat, None));
+    let case = TrialCase { variant: VariantId::Flat, version: None, size: (4, 4), radius: 2, layout: None };
+    live.process(News::Tried(case, Ok(None)));
     live.refresh(VariantId::Flat, 2, None, None);
     assert_eq!(live.shown.running, Some(1), "another device can");
     assert!(refused(Sources::default()).0.is_empty(), "it is the device that cannot");
@@ -120,18 +133,18 @@ fn a_median_of_few_frames_replaces_no_settled_one() {
     let of = |beside| Circumstances { variant: VariantId::Flat, radius: 2, size: (64, 48), beside };
     let ms = |live: &mut Versions, beside| {
         live.refresh(VariantId::Flat, 2, Some((64, 48)), beside);
-        (live.shown.versions[0].results[0].ms, live.shown.versions[0].results[0].noise)
+        live.shown.versions[0].results[0].time.map(|time| (time.ms, time.noise))
     };
-    live.process_finding(Finding::Verdict(2, FLAT, Verdict::Exact));
-    assert_eq!(ms(&mut live, None), (None, None), "nothing was measured yet");
-    live.time(of(beside), Median { ms: 9.0, n: MIN_MEDIAN_FRAMES, noise: None });
-    assert_eq!(ms(&mut live, beside), (Some(9.0), None));
+    live.process(verdict_on(2, FLAT, Validation::Exact));
+    assert_eq!(ms(&mut live, None), None, "nothing was measured yet");
+    live.time(of(beside), FilterTime { ms: 9.0, n: MIN_MEDIAN_FRAMES, noise: None });
+    assert_eq!(ms(&mut live, beside), Some((9.0, None)));
     let noise = Noise::from_percentiles((1.0, 1.0), (1.0, 1.0), 3, None);
-    live.time(of(None), Median { ms: 8.25, n: MIN_MEDIAN_FRAMES, noise });
-    assert_eq!(ms(&mut live, None), (Some(8.25), noise));
+    live.time(of(None), FilterTime { ms: 8.25, n: MIN_MEDIAN_FRAMES, noise });
+    assert_eq!(ms(&mut live, None), Some((8.25, noise)));
     // Few frames after a seek.
-    live.time(of(None), Median { ms: 30.0, n: MIN_TIMED_FRAMES, noise: None });
-    assert_eq!(ms(&mut live, None), (Some(8.25), noise));
+    live.time(of(None), FilterTime { ms: 30.0, n: MIN_TIMED_FRAMES, noise: None });
+    assert_eq!(ms(&mut live, None), Some((8.25, noise)));
 }
 
 /// The size and the radius of the frames in tests of comparisons.
@@ -141,7 +154,7 @@ pub(super) const RADIUS: u32 = 2;
 /// Has the current version judged as exact.
 fn pass(live: &mut Versions) {
     live.waits = None;
-    live.process_finding(Finding::Verdict(live.current, FLAT, Verdict::Exact));
+    live.process(verdict_on(live.current, FLAT, Validation::Exact));
 }
 
 /// Returns the state of the comparison of a version with the one before, as the panel shows it.
@@ -162,7 +175,7 @@ fn wanted(live: &mut Versions, radius: u32) -> Option<[u64; 2]> {
 fn store(live: &mut Versions, [low, high]: [f64; 2]) -> base::timing::Verdict {
     let pair = live.wanted_pair(VariantId::Flat, RADIUS, Some(SIZE)).unwrap();
     let ratio = Ratio { low, estimate: (low * high).sqrt(), high };
-    let kept: Vec<u64> = live.kept.iter().map(|kept| kept.number).collect();
+    let kept: Vec<u64> = live.kept.iter().map(|kept| kept.row.number).collect();
     let compared = Compared { ratio, rounds: 200, rows: None };
     live.comparison.store(pair, Ok(compared), |number| kept.contains(&number));
     ratio.verdict()
@@ -175,7 +188,7 @@ fn a_version_has_no_verdict_on_its_speed_before_it_is_compared() {
     pass(&mut live);
     // Medians of the movie are no comparison.
     let of = Circumstances { variant: VariantId::Flat, radius: RADIUS, size: SIZE, beside: None };
-    live.time(of, Median { ms: 4.0, n: 1000, noise: None });
+    live.time(of, FilterTime { ms: 4.0, n: 1000, noise: None });
     assert_eq!(wanted(&mut live, RADIUS), Some([1, 2]));
     assert_eq!(speed(&mut live, 2, RADIUS), Some(Speed { before: 1, state: SpeedState::Comparing }));
     let verdict = store(&mut live, [1.27, 1.36]);
@@ -199,7 +212,7 @@ fn a_newer_save_ends_the_comparison_and_follows_in_it() {
     live.use_version(3, false);
     assert_eq!(wanted(&mut live, RADIUS), None);
     live.waits = None;
-    live.note_requested(&[VariantId::Flat], false);
+    request(&mut live, &[VariantId::Flat]);
     assert_eq!(wanted(&mut live, RADIUS), None);
     pass(&mut live);
     assert_eq!(wanted(&mut live, RADIUS), Some([2, 3]));
@@ -207,15 +220,15 @@ fn a_newer_save_ends_the_comparison_and_follows_in_it() {
     assert!(matches!(slower, base::timing::Verdict::Slower(_)));
     // A version that is chosen again is compared with the one that ran before it.
     live.use_version(2, false);
-    live.note_requested(&[VariantId::Flat], false);
+    request(&mut live, &[VariantId::Flat]);
     pass(&mut live);
     assert_eq!(wanted(&mut live, RADIUS), Some([3, 2]));
     // One whose output differs has no verdict on its speed, and is compared with none.
     live.keep(sources(serde_json::json!({ "box_filter/03_flat.cl": { "Ok": "wrong" } })), false);
     live.use_version(4, false);
     live.waits = None;
-    let differs = Verdict::Differs(base::verify::MismatchReport::default());
-    live.process_finding(Finding::Verdict(4, FLAT, differs));
+    let differs = Validation::Differs(base::verify::MismatchReport::default());
+    live.process(verdict_on(4, FLAT, differs));
     assert_eq!((wanted(&mut live, RADIUS), speed(&mut live, 4, RADIUS)), (None, None));
     live.keep(sources(serde_json::json!({ "box_filter/03_flat.cl": { "Ok": "right" } })), false);
     live.use_version(5, false);
@@ -228,44 +241,45 @@ fn a_newer_save_ends_the_comparison_and_follows_in_it() {
 fn what_was_measured_of_a_version_stays() {
     let mut live = edited();
     let of = Circumstances { variant: VariantId::Flat, radius: 2, size: (64, 48), beside: None };
-    let time = |live: &mut Versions, ms| live.time(of, Median { ms, n: MIN_MEDIAN_FRAMES, noise: None });
+    let time = |live: &mut Versions, ms| live.time(of, FilterTime { ms, n: MIN_MEDIAN_FRAMES, noise: None });
     time(&mut live, 8.0);
-    live.process_finding(Finding::Verdict(2, FLAT, Verdict::Exact));
+    live.process(verdict_on(2, FLAT, Validation::Exact));
     time(&mut live, 8.25);
     save(&mut live, other("box_filter/01_naive.cl"));
-    let differs = || Verdict::Differs(base::verify::MismatchReport::default());
-    live.process_finding(Finding::Verdict(3, FLAT, differs()));
-    live.process_finding(Finding::Verdict(2, FLAT, Verdict::Exact));
+    let differs = || Validation::Differs(base::verify::MismatchReport::default());
+    live.process(verdict_on(3, FLAT, differs()));
+    live.process(verdict_on(2, FLAT, Validation::Exact));
     time(&mut live, 8.5);
     let beside = Some(SecondSetting { variant: VariantId::Naive, radius: 2, compared: false });
     for (beside, radius, known) in [(None, 2, true), (beside, 2, true), (beside, 3, false)] {
         live.refresh(VariantId::Flat, radius, Some((64, 48)), beside);
         let judged = |at: usize| live.shown.versions[at].results[0].clone();
         let (second, third) = (judged(1), judged(0));
-        assert_eq!((second.ms, third.ms), (Some(8.5).filter(|_| known), None));
-        assert_eq!(live.shown.versions[2].ms, Some(8.0).filter(|_| known), "as it began");
+        let ms = |time: Option<FilterTime>| time.map(|time| time.ms);
+        assert_eq!((ms(second.time), ms(third.time)), (Some(8.5).filter(|_| known), None));
+        assert_eq!(ms(live.shown.versions[2].time), Some(8.0).filter(|_| known), "as it began");
     }
     // The one before it makes another picture.
     save(&mut live, other("box_filter/02_separable.cl"));
-    live.process_finding(Finding::Verdict(3, FLAT, differs()));
-    live.process_finding(Finding::Verdict(4, FLAT, Verdict::Exact));
+    live.process(verdict_on(3, FLAT, differs()));
+    live.process(verdict_on(4, FLAT, Validation::Exact));
     time(&mut live, 9.0);
     live.refresh(VariantId::Flat, 2, Some((64, 48)), None);
-    assert_eq!(live.shown.versions[0].results[0].ms, Some(9.0));
+    assert_eq!(live.shown.versions[0].results[0].time.map(|time| time.ms), Some(9.0));
 }
 
 #[test]
 fn what_a_save_has_changed_is_shown_also_where_it_is_included() {
     let mut live = edited();
-    let shown = |live: &mut Versions, chosen| {
-        live.update_source(chosen, DeviceKind::Cpu);
-        live.shown.source.clone().unwrap().name
+    let source = |live: &Versions, chosen| {
+        ShownSource::default().update(live, chosen, DeviceKind::Cpu).flatten().unwrap()
     };
+    let shown = |live: &mut Versions, chosen| source(live, chosen).name;
     assert_eq!(shown(&mut live, VariantId::Flat), "box_filter/03_flat.cl");
     save(&mut live, Sources::default());
     save(&mut live, other("common/mean.clh"));
     assert_eq!(shown(&mut live, VariantId::Naive), "common/mean.clh");
-    assert!(live.shown.source.as_ref().is_some_and(|source| !source.changed.is_empty()), "it is marked");
+    assert!(!source(&live, VariantId::Naive).changed.is_empty(), "it is marked");
     // Nothing of it has changed.
     save(&mut live, other("common/mean.clh"));
     assert_eq!(shown(&mut live, VariantId::Naive), "box_filter/01_naive.cl");
@@ -288,13 +302,12 @@ pub(super) fn sources(texts: serde_json::Value) -> Sources {
 fn a_refusal_is_over_where_its_texts_are() {
     let error = |what: &str| Error::new(what, "", "");
     let refuse = |live: &mut Versions, what| {
-        live.process_finding(Finding::Verdict(live.current, FLAT, Verdict::Refused(error(what))));
+        live.process(verdict_on(live.current, FLAT, Validation::Refused(error(what))));
     };
     // Saves kernels and has them judged; what is over then.
     let next = |live: &mut Versions, texts: Sources| {
         let variants = save(live, texts);
-        live.note_requested(&variants, false);
-        live.end_refusals(DeviceKind::Cpu, &[]);
+        request(live, &variants);
         live.refusals.take_obsolete_errors()
     };
     let flat = || other("box_filter/03_flat.cl");
@@ -320,21 +333,21 @@ fn a_refusal_is_over_where_its_texts_are() {
     refuse(&mut live, "neither");
     assert_eq!(live.refusals.take_obsolete_errors(), [error("no")]);
     live.current = 1;
-    live.end_refusals(DeviceKind::Cpu, &[]);
+    request(&mut live, &[]);
     assert_eq!(live.refusals.take_obsolete_errors(), [error("neither")]);
     let mut live = edited();
     refuse(&mut live, "no");
     next(&mut live, sources(serde_json::json!({ "box_filter/03_flat.cl": { "Ok": "yours" } })));
-    live.process_finding(Finding::Verdict(3, FLAT, Verdict::Exact));
+    live.process(verdict_on(3, FLAT, Validation::Exact));
     assert_eq!(live.refusals.take_obsolete_errors(), [error("no")]);
     // What runs at one radius, and not at another.
-    live.process_finding(Finding::Unavailable(FLAT, error("too slow")));
+    live.process(News::Variant(VariantId::Flat, Err(error("too slow"))));
     assert_eq!(next(&mut live, flat()), [], "it is being tried");
-    live.process_finding(Finding::Verdict(4, FLAT, Verdict::Exact));
+    live.process(verdict_on(4, FLAT, Validation::Exact));
     assert_eq!(live.refusals.take_obsolete_errors(), [error("too slow")]);
     // A verdict on an older version is not reported.
     save(&mut live, Sources::default());
-    assert!(live.process_finding(Finding::Verdict(4, FLAT, Verdict::Refused(error("late")))).is_none());
+    assert!(live.process(verdict_on(4, FLAT, Validation::Refused(error("late")))).is_none());
 }
 
 /// Checks that sources that could not be built at the start are validated again only when they are saved again.
@@ -347,10 +360,10 @@ fn texts_that_were_refused_at_first_are_refused_again() {
     );
     let mut live = Versions::default();
     save(&mut live, first.clone());
-    live.process_finding(Finding::Unavailable(FLAT, error()));
+    live.process(News::Variant(VariantId::Flat, Err(error())));
     for (number, texts) in [(2, second), (3, first)] {
         assert_eq!(save(&mut live, texts), [VariantId::Flat]);
-        live.process_finding(Finding::Verdict(number, FLAT, Verdict::Refused(error())));
+        live.process(verdict_on(number, FLAT, Validation::Refused(error())));
     }
     let both = sources(serde_json::json!({
         "box_filter/03_flat.cl": { "Ok": "mine" }, "box_filter/01_naive.cl": { "Ok": "mine" },
