@@ -191,7 +191,8 @@ impl Player<'_> {
             Action::CopyKernels => kernels.copy_built_in(cx),
             Action::ReopenKernels(index) => kernels.reopen(index, cx),
             Action::RebuildKernels => kernels.rebuild(cx),
-            Action::WipeKernels(number) => kernels.request_wipe(number, movies, devices, cx),
+            Action::WipeKernels(number) if movies.is_movie() => kernels.request_wipe(number, devices, cx),
+            Action::WipeKernels(_) => {}
             Action::CheckRaces => self.races.toggle(kernels.saved(), cx),
             Action::UseKernels(number) => kernels.use_version(number, cx),
             Action::MakeOwnKernel => kernels.make_own(cx),

@@ -17,7 +17,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::devices::{Devices, no_own_kernel_error};
-use super::movies::Movies;
 use super::{PlayerContext, save};
 use crate::app::builder::{JudgeRequest, Judged, MachineCodeRequest, News, Request};
 use crate::app::kernels::history::{MAX_STORED, StoredVersion, fingerprint};

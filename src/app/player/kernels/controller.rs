@@ -191,9 +191,7 @@ impl LiveKernels {
 
     /// Updates the rows of the overlay's kernels panel.
     pub(super) fn refresh(&mut self, cx: &PlayerContext) {
-        let (chosen, radius) = cx.frames.choice.filter();
-        let beside = cx.frames.recorder.shown.setting().and_then(|setting| setting.beside);
-        self.versions.refresh(chosen, radius, cx.frames.presenter.screen.size(), beside);
+        self.versions.refresh(cx.frames.choice.filter().0, circumstances(cx));
         self.versions.shown.copying = self.copying.is_some();
     }
 
@@ -313,12 +311,11 @@ impl LiveKernels {
     pub(in crate::app::player) fn request_wipe(
         &self,
         number: u64,
-        movies: &Movies,
         devices: &Devices,
         cx: &mut PlayerContext,
     ) {
         let (variant, radius) = cx.frames.choice.filter();
-        let frame = cx.frames.presenter.screen.frame().filter(|_| devices.can_judge() && movies.is_movie());
+        let frame = cx.frames.presenter.screen.frame().filter(|_| devices.can_judge());
         let (Some(frame), Some(kept)) = (frame, self.versions.version(number)) else { return };
         if variant.kernels().is_none() {
             cx.overlay.show_message(format!("'{variant}' has no kernels on RGBA pictures to wipe."));
@@ -389,6 +386,13 @@ impl LiveKernels {
         self.versions.use_version(number, false);
         self.saved().into_iter().for_each(|(_, sources)| cx.sources.set(sources));
     }
+}
+
+/// Returns the circumstances in which frames are filtered now; `None` without a frame on the screen.
+pub(super) fn circumstances(cx: &PlayerContext) -> Option<Circumstances> {
+    let (variant, radius) = cx.frames.choice.filter();
+    let beside = cx.frames.recorder.shown.setting().and_then(|setting| setting.beside);
+    Some(Circumstances { variant, radius, size: cx.frames.presenter.screen.size()?, beside })
 }
 
 /// Removes the watched folder from those that the panel offers.

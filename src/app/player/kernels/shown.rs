@@ -6,31 +6,24 @@ use base::error::SourceLine;
 use overlay::EarlierVersion;
 
 impl Versions {
-    /// Updates the rows of the kernels panel for the chosen variant, with the times that were measured at this radius and picture
-    /// size; `beside` is the second filter of a wipe, if there is one.
-    pub(super) fn refresh(
-        &mut self,
-        chosen: VariantId,
-        radius: u32,
-        size: Option<(u32, u32)>,
-        beside: Option<SecondSetting>,
-    ) {
+    /// Updates the rows of the kernels panel for the chosen variant, with the times that were measured under the circumstances
+    /// `of`, which are those of this variant.
+    pub(super) fn refresh(&mut self, chosen: VariantId, of: Option<Circumstances>) {
         // The time beside the second filter, else the time alone: a wipe hides no version's time.
-        let ways = if beside.is_some() { &[beside, None][..] } else { &[None] };
-        let time = |kept: &KeptVersion, variant| {
-            let of = |beside| Some(Circumstances { variant, radius, size: size?, beside });
-            ways.iter().find_map(|beside| kept.time(&of(*beside)?))
+        let time = |kept: &KeptVersion, of: Circumstances| {
+            kept.time(&of).or_else(|| kept.time(&Circumstances { beside: None, ..of }))
         };
         let result = |kept: &KeptVersion, result: &VersionResult| {
             let runs = self.running.get(&result.subject) == Some(&kept.row.number);
             // The conversion's stage has a time, which is of no version.
-            let Subject::Variant(variant) = result.subject else {
+            let (Subject::Variant(variant), Some(of)) = (result.subject, of) else {
                 return VersionResult { runs, ..result.clone() };
             };
+            let of = Circumstances { variant, ..of };
             // The user may want to know how long another filter takes.
             let is_timed = result.validation == Validation::Exact || variant == VariantId::Own;
-            let time = time(kept, variant).filter(|_| is_timed);
-            VersionResult { runs, time, speed: self.speed(kept, variant, radius, size), ..result.clone() }
+            let time = time(kept, of).filter(|_| is_timed);
+            VersionResult { runs, time, speed: self.speed(kept, &of), ..result.clone() }
         };
         let (mut rows, mut failures) = (Vec::new(), 0);
         for kept in &self.kept {
@@ -42,7 +35,7 @@ impl Versions {
             }
             rows.push(Version {
                 results: kept.row.results.iter().map(|known| result(kept, known)).collect(),
-                time: time(kept, chosen),
+                time: of.and_then(|of| time(kept, of)),
                 failures: std::mem::take(&mut failures),
                 ..kept.row.clone()
             });

@@ -3,6 +3,7 @@
 
 use std::time::Instant;
 
+use super::controller::circumstances;
 use super::*;
 use crate::app::comparison::{self, Compared, ComparisonJob, ComparisonRequest};
 use base::jobs::JobMessage;
@@ -94,14 +95,8 @@ impl SpeedComparison {
 impl Versions {
     /// Returns the versions to compare for the speed of `kept` in a variant's kernels: `None` if these are not exact, or no exact
     /// version ran before.
-    pub(super) fn pair(
-        &self,
-        kept: &KeptVersion,
-        variant: VariantId,
-        radius: u32,
-        size: (u32, u32),
-    ) -> Option<Pair> {
-        let subject = Subject::Variant(variant);
+    fn pair(&self, kept: &KeptVersion, of: &Circumstances) -> Option<Pair> {
+        let subject = Subject::Variant(of.variant);
         kept.row.result(subject).filter(|result| result.validation == Validation::Exact)?;
         let before = |kept: &KeptVersion| self.version(kept.row.result(subject)?.replaced?);
         // Versions whose output differs have no times.
@@ -109,32 +104,21 @@ impl Versions {
         // Going back and forth makes a cycle of versions.
         let mut all = std::iter::successors(before(kept), |kept| before(kept)).take(self.kept.len());
         let before = all.find(|kept| !kept.row.result(subject).is_some_and(differs))?.row.number;
-        let versions = [before, kept.row.number];
-        let device = self.epoch.0;
+        let (versions, device) = ([before, kept.row.number], self.epoch.0);
+        let Circumstances { variant, radius, size, .. } = *of;
         (before != kept.row.number).then_some(Pair { versions, variant, radius, size, device })
     }
 
     /// Returns the versions to compare now: the one that runs, unless a verdict on a newer one is pending, and the one before.
-    pub(super) fn wanted_pair(
-        &self,
-        variant: VariantId,
-        radius: u32,
-        size: Option<(u32, u32)>,
-    ) -> Option<Pair> {
-        let subject = Subject::Variant(variant);
+    pub(super) fn wanted_pair(&self, of: &Circumstances) -> Option<Pair> {
+        let subject = Subject::Variant(of.variant);
         let is_settled = self.waits.is_none() && !self.is_asked(subject);
-        self.pair(self.version_in_use(subject).filter(|_| is_settled)?, variant, radius, size?)
+        self.pair(self.version_in_use(subject).filter(|_| is_settled)?, of)
     }
 
     /// Returns the comparison of the speed of `kept` in a variant's kernels.
-    pub(super) fn speed(
-        &self,
-        kept: &KeptVersion,
-        variant: VariantId,
-        radius: u32,
-        size: Option<(u32, u32)>,
-    ) -> Option<Speed> {
-        let pair = self.pair(kept, variant, radius, size?)?;
+    pub(super) fn speed(&self, kept: &KeptVersion, of: &Circumstances) -> Option<Speed> {
+        let pair = self.pair(kept, of)?;
         Some(Speed { before: pair.versions[0], state: self.comparison.state(pair) })
     }
 }
@@ -183,9 +167,9 @@ impl LiveKernels {
         if cx.args.frames.is_some() {
             return;
         }
-        let (variant, radius) = cx.frames.choice.filter();
+        let of = circumstances(cx).map(|of| Circumstances { beside: None, ..of });
         let versions = &mut self.versions;
-        let wanted = versions.wanted_pair(variant, radius, cx.frames.presenter.screen.size());
+        let wanted = of.and_then(|of| versions.wanted_pair(&of));
         if let Some((pair, since)) = versions.comparison.want(wanted) {
             let wait = DELAY.saturating_sub(since);
             if !wait.is_zero() {
@@ -196,7 +180,8 @@ impl LiveKernels {
                 let sources =
                     pair.versions.map(|number| versions.version(number).map(|kept| kept.sources.clone()));
                 let [Some(before), Some(now)] = sources else { return };
-                let of = Circumstances { variant, radius, size: pair.size, beside: None };
+                let Pair { variant, radius, size, .. } = pair;
+                let of = Circumstances { variant, radius, size, beside: None };
                 let known = |number: u64| versions.version(number).and_then(|kept| kept.time(&of));
                 let [before_version, now_version] = pair.versions;
                 let frame_ms = known(now_version).or_else(|| known(before_version)).map(|time| time.ms);

@@ -2,7 +2,7 @@
 
 use super::super::races::RaceCheck;
 use super::stored::Storage;
-use super::tests::{FLAT, RADIUS, SIZE, request, save, sources, verdict_on};
+use super::tests::{FLAT, RADIUS, frames, request, save, sources, verdict_on};
 use super::*;
 use crate::app::kernels::history::History;
 
@@ -25,7 +25,7 @@ fn refused() -> Validation {
 
 /// Returns the numbers of the versions in the panel, each with the number of failures below it.
 fn lines(live: &mut Versions) -> Vec<(u64, usize)> {
-    live.refresh(VariantId::Flat, 2, None, None);
+    live.refresh(VariantId::Flat, None);
     live.shown.versions.iter().map(|version| (version.number, version.failures)).collect()
 }
 
@@ -105,7 +105,7 @@ fn stored_below(root: &Path, waker: &Waker) -> LiveKernels {
 
 /// Returns the texts of `flat` in the versions of earlier starts, in the order of the panel.
 fn earlier(live: &mut LiveKernels) -> Vec<String> {
-    live.versions.refresh(VariantId::Flat, 2, None, None);
+    live.versions.refresh(VariantId::Flat, None);
     let hashes: Vec<u64> = live.versions.shown.earlier.iter().map(|version| version.hash).collect();
     let find = |hash: &u64| live.versions.earlier.iter().find(|(known, _)| known == hash).unwrap();
     hashes.iter().map(|hash| find(hash).1.sources.text("box_filter/03_flat.cl").unwrap()).collect()
@@ -174,7 +174,7 @@ fn findings_of_oclgrind_are_shown_only_with_the_kernels_that_have_them() {
     let of = overlay::CheckedKernels { variant: VariantId::Flat, version: Some(2) };
     let mut check = RaceCheck::with_fault(of, flat("race"));
     let mut is_shown = |live: &mut LiveKernels| {
-        live.versions.refresh(VariantId::Flat, 2, None, None);
+        live.versions.refresh(VariantId::Flat, None);
         check.compare(live, DeviceKind::Cpu);
         matches!(check.shown(), overlay::RaceReport::Found(..))
     };
@@ -209,7 +209,7 @@ fn warnings_belong_to_the_version_whose_compiler_gave_them() {
     let News::Judged(judged) = verdict_on(2, FLAT, Validation::Exact) else { unreachable!() };
     live.process(News::Judged(Judged { warnings: "warning: unused".to_owned(), ..judged }));
     save_and_judge(&mut live, "used", Validation::Exact);
-    live.refresh(VariantId::Flat, 2, None, None);
+    live.refresh(VariantId::Flat, None);
     let warnings = |at: usize| live.shown.versions[at].results[0].warnings.as_str();
     assert_eq!([warnings(0), warnings(1)], ["", "warning: unused"]);
 }
@@ -223,12 +223,12 @@ fn a_wrong_kernel_of_ones_own_has_a_time() {
     live.process(verdict_on(1, Subject::Variant(VariantId::Own), differs()));
     live.process(verdict_on(1, FLAT, differs()));
     for variant in [VariantId::Own, VariantId::Flat] {
-        let of = Circumstances { variant, radius: RADIUS, size: SIZE, beside: None };
+        let of = frames(variant, RADIUS, None);
         live.time(of, FilterTime { ms: 4.0, n: 1000, noise: None });
     }
-    live.refresh(VariantId::Own, RADIUS, Some(SIZE), None);
+    live.refresh(VariantId::Own, Some(frames(VariantId::Own, RADIUS, None)));
     let times: Vec<_> =
         live.shown.versions[0].results.iter().map(|result| result.time.map(|time| time.ms)).collect();
     assert_eq!(times, [Some(4.0), None]);
-    assert_eq!(live.speed(live.version(1).unwrap(), VariantId::Own, RADIUS, Some(SIZE)), None);
+    assert_eq!(live.speed(live.version(1).unwrap(), &frames(VariantId::Own, RADIUS, None)), None);
 }

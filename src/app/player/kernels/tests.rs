@@ -114,14 +114,14 @@ fn what_could_not_be_built_at_first_is_said_of_the_first_version() {
         live.process(News::Variant(VariantId::Flat, Err(error())));
         live.keep(first, true);
         live.process(News::Variant(VariantId::Naive, Err(error())));
-        live.refresh(VariantId::Flat, 2, None, None);
+        live.refresh(VariantId::Flat, None);
         (live.shown.versions[0].results.iter().map(|judged| judged.subject).collect::<Vec<_>>(), live)
     };
     let (subjects, mut live) = refused(other("box_filter/03_flat.cl"));
     assert_eq!((&*subjects, live.shown.running), (&[FLAT][..], None), "'naive' is as it is built in");
     let case = TrialCase { variant: VariantId::Flat, version: None, size: (4, 4), radius: 2, layout: None };
     live.process(News::Tried(case, Ok(None)));
-    live.refresh(VariantId::Flat, 2, None, None);
+    live.refresh(VariantId::Flat, None);
     assert_eq!(live.shown.running, Some(1), "another device can");
     assert!(refused(Sources::default()).0.is_empty(), "it is the device that cannot");
 }
@@ -130,9 +130,9 @@ fn what_could_not_be_built_at_first_is_said_of_the_first_version() {
 fn a_median_of_few_frames_replaces_no_settled_one() {
     let mut live = edited();
     let beside = Some(SecondSetting { variant: VariantId::Naive, radius: 2, compared: false });
-    let of = |beside| Circumstances { variant: VariantId::Flat, radius: 2, size: (64, 48), beside };
+    let of = |beside| frames(VariantId::Flat, 2, beside);
     let ms = |live: &mut Versions, beside| {
-        live.refresh(VariantId::Flat, 2, Some((64, 48)), beside);
+        live.refresh(VariantId::Flat, Some(frames(VariantId::Flat, 2, beside)));
         live.shown.versions[0].results[0].time.map(|time| (time.ms, time.noise))
     };
     live.process(verdict_on(2, FLAT, Validation::Exact));
@@ -151,6 +151,11 @@ fn a_median_of_few_frames_replaces_no_settled_one() {
 pub(super) const SIZE: (u32, u32) = (64, 48);
 pub(super) const RADIUS: u32 = 2;
 
+/// Returns the circumstances of frames of that size.
+pub(super) fn frames(variant: VariantId, radius: u32, beside: Option<SecondSetting>) -> Circumstances {
+    Circumstances { variant, radius, size: SIZE, beside }
+}
+
 /// Has the current version judged as exact.
 fn pass(live: &mut Versions) {
     live.waits = None;
@@ -159,21 +164,21 @@ fn pass(live: &mut Versions) {
 
 /// Returns the state of the comparison of a version with the one before, as the panel shows it.
 fn speed(live: &mut Versions, number: u64, radius: u32) -> Option<Speed> {
-    live.refresh(VariantId::Flat, radius, Some(SIZE), None);
+    live.refresh(VariantId::Flat, Some(frames(VariantId::Flat, radius, None)));
     let version = live.shown.versions.iter().find(|version| version.number == number).unwrap();
     version.results[0].speed.clone()
 }
 
 /// Returns the numbers of the versions that are compared next.
 fn wanted(live: &mut Versions, radius: u32) -> Option<[u64; 2]> {
-    let pair = live.wanted_pair(VariantId::Flat, radius, Some(SIZE));
+    let pair = live.wanted_pair(&frames(VariantId::Flat, radius, None));
     live.comparison.want(pair);
     pair.map(|pair| pair.versions)
 }
 
 /// Stores the result of the comparison that is wanted now.
 fn store(live: &mut Versions, [low, high]: [f64; 2]) -> base::timing::Verdict {
-    let pair = live.wanted_pair(VariantId::Flat, RADIUS, Some(SIZE)).unwrap();
+    let pair = live.wanted_pair(&frames(VariantId::Flat, RADIUS, None)).unwrap();
     let ratio = Ratio { low, estimate: (low * high).sqrt(), high };
     let kept: Vec<u64> = live.kept.iter().map(|kept| kept.row.number).collect();
     let compared = Compared { ratio, rounds: 200, rows: None };
@@ -187,14 +192,17 @@ fn a_version_has_no_verdict_on_its_speed_before_it_is_compared() {
     assert_eq!(wanted(&mut live, RADIUS), None, "it is not judged yet");
     pass(&mut live);
     // Medians of the movie are no comparison.
-    let of = Circumstances { variant: VariantId::Flat, radius: RADIUS, size: SIZE, beside: None };
+    let of = frames(VariantId::Flat, RADIUS, None);
     live.time(of, FilterTime { ms: 4.0, n: 1000, noise: None });
     assert_eq!(wanted(&mut live, RADIUS), Some([1, 2]));
     assert_eq!(speed(&mut live, 2, RADIUS), Some(Speed { before: 1, state: SpeedState::Comparing }));
     let verdict = store(&mut live, [1.27, 1.36]);
     let state = SpeedState::Compared { verdict, rounds: 200, rows: None };
     assert_eq!(speed(&mut live, 2, RADIUS), Some(Speed { before: 1, state }));
-    assert!(live.comparison.want(live.wanted_pair(VariantId::Flat, RADIUS, Some(SIZE))).is_none(), "known");
+    assert!(
+        live.comparison.want(live.wanted_pair(&frames(VariantId::Flat, RADIUS, None))).is_none(),
+        "known"
+    );
     // The verdict belongs to this radius and device.
     assert_eq!(speed(&mut live, 2, RADIUS + 1).unwrap().state, SpeedState::Unknown);
     assert_eq!(wanted(&mut live, RADIUS + 1), Some([1, 2]));
@@ -240,7 +248,7 @@ fn a_newer_save_ends_the_comparison_and_follows_in_it() {
 #[test]
 fn what_was_measured_of_a_version_stays() {
     let mut live = edited();
-    let of = Circumstances { variant: VariantId::Flat, radius: 2, size: (64, 48), beside: None };
+    let of = frames(VariantId::Flat, 2, None);
     let time = |live: &mut Versions, ms| live.time(of, FilterTime { ms, n: MIN_MEDIAN_FRAMES, noise: None });
     time(&mut live, 8.0);
     live.process(verdict_on(2, FLAT, Validation::Exact));
@@ -252,7 +260,7 @@ fn what_was_measured_of_a_version_stays() {
     time(&mut live, 8.5);
     let beside = Some(SecondSetting { variant: VariantId::Naive, radius: 2, compared: false });
     for (beside, radius, known) in [(None, 2, true), (beside, 2, true), (beside, 3, false)] {
-        live.refresh(VariantId::Flat, radius, Some((64, 48)), beside);
+        live.refresh(VariantId::Flat, Some(frames(VariantId::Flat, radius, beside)));
         let judged = |at: usize| live.shown.versions[at].results[0].clone();
         let (second, third) = (judged(1), judged(0));
         let ms = |time: Option<FilterTime>| time.map(|time| time.ms);
@@ -264,7 +272,7 @@ fn what_was_measured_of_a_version_stays() {
     live.process(verdict_on(3, FLAT, differs()));
     live.process(verdict_on(4, FLAT, Validation::Exact));
     time(&mut live, 9.0);
-    live.refresh(VariantId::Flat, 2, Some((64, 48)), None);
+    live.refresh(VariantId::Flat, Some(frames(VariantId::Flat, 2, None)));
     assert_eq!(live.shown.versions[0].results[0].time.map(|time| time.ms), Some(9.0));
 }
 
