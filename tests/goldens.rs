@@ -221,17 +221,29 @@ fn masked_table(table: &str, devices: &Value, movie: &Path) -> String {
     lines.into_iter().map(|line| line + "\n").collect()
 }
 
+/// Leaves the timed rows only: on a loaded machine a configuration may be predicted to be too slow.
+fn timed_rows(mut results: Value) -> Value {
+    for device in results["devices"].as_array_mut().unwrap() {
+        for run in device["runs"].as_array_mut().unwrap() {
+            let rows = run["variants"].as_array_mut().unwrap();
+            rows.retain(|row| row["outcome"] == "ok");
+            assert!(!rows.is_empty());
+        }
+    }
+    results
+}
+
 #[test]
 fn keys_of_json_of_tune_and_of_its_cache() {
     let folder = Folder::new("goldens-tune");
     let tuned = output(&folder, &["tune", "--size", "64x48", "--radius", "3", "--json"]);
-    check_by("json/tune.txt", &shape(&value(&tuned)), same);
+    check_by("json/tune.txt", &shape(&timed_rows(value(&tuned))), same);
     let cache = window::json(&folder.file("cache/clreel/tuning.json"));
     check_by("json/tuning-cache.txt", &shape(&cache), same);
     // A ladder other than the box filter.
     let folder = Folder::new("goldens-tune-ladder");
     let tuned = output(&folder, &["tune", "--ladder", "vector-add", "--count", "1000", "--json"]);
-    check_by("json/tune-ladder.txt", &shape(&value(&tuned)), same);
+    check_by("json/tune-ladder.txt", &shape(&timed_rows(value(&tuned))), same);
     let cache = window::json(&folder.file("cache/clreel/tuning.json"));
     check_by("json/tuning-cache-ladder.txt", &shape(&cache), same);
 }
