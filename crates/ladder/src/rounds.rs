@@ -45,8 +45,8 @@ pub struct Benchmark<'b, 'a, L: Ladder> {
     pub options: BenchOptions,
 }
 
-/// A row to be checked: the variant, the runner that builds it, and the index of the folder of its kernels if two are compared.
-type Candidate<'b, 'a, L> =
+/// The variant of a row, the runner that builds it, and the index of the folder of its kernels if two are compared.
+type RowVariant<'b, 'a, L> =
     (&'static Variant<<L as Ladder>::Code, <L as Ladder>::Host>, &'b LadderRunner<'a, L>, Option<usize>);
 
 /// The benchmark of one case. Each step checks a variant, or times one round of all of them. The failure of a variant or peak kernel
@@ -58,7 +58,8 @@ pub struct CaseBench<'b, 'a, L: Ladder> {
     buffers: Result<CaseBuffers<L>>,
     /// The results; those of timed rounds are in `timing`.
     run: CaseRun,
-    candidates: Vec<Candidate<'b, 'a, L>>,
+    /// The variants of all rows, those that are not checked yet included.
+    variants: Vec<RowVariant<'b, 'a, L>>,
     ready: Vec<Ready<L>>,
     /// The compiled peak kernels; `None` for those that are not wanted or failed.
     peaks: Vec<Option<L::Built>>,
@@ -95,7 +96,7 @@ impl<'b, 'a, L: Ladder> Benchmark<'b, 'a, L> {
     /// Begins the benchmark of a case.
     pub fn case(&self, case: &'b L::Case) -> CaseBench<'b, 'a, L> {
         let Self { runner, second, variants, options } = *self;
-        let candidates = variants.iter().flat_map(|&variant| match second {
+        let variants = variants.iter().flat_map(|&variant| match second {
             Some(second) if variant.back_end() == BackEnd::OpenCl => {
                 vec![(variant, runner, Some(0)), (variant, second, Some(1))]
             }
@@ -107,7 +108,7 @@ impl<'b, 'a, L: Ladder> Benchmark<'b, 'a, L> {
             case,
             buffers: runner.allocate(case),
             run: CaseRun::new(runner.case(case)),
-            candidates: candidates.collect(),
+            variants: variants.collect(),
             ready: Vec::new(),
             peaks: Vec::new(),
             timing: None,
@@ -119,11 +120,11 @@ impl<L: Ladder> CaseBench<'_, '_, L> {
     /// Returns a description of the next step; `None` if there is none.
     pub fn next_step(&self) -> Option<String> {
         let short = &self.run.case.short;
-        match (&self.timing, self.candidates.get(self.run.rows.len())) {
+        match (&self.timing, self.variants.get(self.run.rows.len())) {
             _ if self.buffers.is_err() => None,
             (Some(timing), _) => (timing.round < self.options.rounds)
                 .then(|| format!("timing {short}, round {}", timing.round + 1)),
-            (None, candidate) => candidate.map(|(variant, ..)| format!("checking {}, {short}", variant.id)),
+            (None, next) => next.map(|(variant, ..)| format!("checking {}, {short}", variant.id)),
         }
     }
 
@@ -148,12 +149,12 @@ impl<L: Ladder> CaseBench<'_, '_, L> {
         if let Err(error) = &self.buffers {
             let failed = |entry| Row::new(entry, Outcome::Failed(error.clone()));
             let mut rows: Vec<Row> = Vec::new();
-            for (variant, runner, folder) in &self.candidates {
+            for (variant, runner, folder) in &self.variants {
                 rows.extend(folder.is_none_or(|at| at == 0).then(|| failed(runner.entry(variant))));
             }
             return CaseRun { rows, ..CaseRun::new(self.run.case) };
         }
-        for at in self.run.rows.len()..self.candidates.len() {
+        for at in self.run.rows.len()..self.variants.len() {
             self.run.rows.push(self.row(at));
         }
         let Some(mut timing) = self.timing.take() else { return self.run };
@@ -172,7 +173,7 @@ impl<L: Ladder> CaseBench<'_, '_, L> {
 
     /// Returns the row with the index `at`, without results.
     fn row(&self, at: usize) -> Row {
-        let (variant, runner, folder) = self.candidates[at];
+        let (variant, runner, folder) = self.variants[at];
         let mut row = Row { folder, ..Row::new(runner.entry(variant), not_timed()) };
         if let Some(folder) = folder {
             row.entry.name = format!("{} ({})", row.entry.id, folder_letter(folder));
@@ -183,7 +184,7 @@ impl<L: Ladder> CaseBench<'_, '_, L> {
     /// Builds and checks the next variant; after the last one, the peak kernels, and begins the timed rounds.
     fn check_next(&mut self) {
         let (at, options) = (self.run.rows.len(), self.options);
-        let (variant, runner, _) = self.candidates[at];
+        let (variant, runner, _) = self.variants[at];
         let mut row = self.row(at);
         let Ok(buffers) = &mut self.buffers else { return };
         let prepared = if options.fail_fast && self.run.is_wrong() {
@@ -204,7 +205,7 @@ impl<L: Ladder> CaseBench<'_, '_, L> {
             Err(outcome) => row.outcome = *outcome,
         }
         self.run.rows.push(row);
-        if self.run.rows.len() == self.candidates.len() && !(options.fail_fast && self.run.is_wrong()) {
+        if self.run.rows.len() == self.variants.len() && !(options.fail_fast && self.run.is_wrong()) {
             self.begin_rounds();
         }
     }
