@@ -1,4 +1,4 @@
-//! The comparison of two versions of the edited kernels, as a [job in the background](GatedJob): both are timed in turns on the
+//! The comparison of two versions of the edited kernels, as a [background task](Task::Versions): both are timed in turns on the
 //! frame on the screen, by the benchmark that `clreel bench --kernels A --kernels B` uses.
 //!
 //! The number of rounds does not depend on the times, so that a verdict is not one of many looks at the same numbers. The job
@@ -8,9 +8,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::app::gated_job::{Gate, GatedJob};
-use base::error::Result;
-use base::jobs::{Reporter, Waker};
+use crate::app::lane::Worker;
+use base::error::{Error, Result};
 use base::memory::picture_memory;
 use base::timing::Ratio;
 use base::timing::log::{self, Event};
@@ -66,76 +65,23 @@ pub(crate) struct Compared {
     pub rows: Option<u32>,
 }
 
-/// The window's handle of a comparison. The result is `None` if the comparison was cancelled, or the reason why there is no
-/// verdict, as a sentence.
-pub(crate) type ComparisonJob = GatedJob<Option<std::result::Result<Compared, String>>>;
-
-/// Starts a comparison, which waits until the device is free ([`GatedJob::set_open`]).
+/// Times both versions in turns. Returns `None` if the comparison was cancelled.
 ///
 /// # Errors
-/// If the system cannot start a thread.
-pub(crate) fn start(request: ComparisonRequest, waker: &Waker) -> Result<ComparisonJob> {
-    let failed = "The versions could not be compared.";
-    GatedJob::spawn("compare", failed, waker, move |reporter, gate| {
-        let began = Instant::now();
-        let mut watch = Watch { reporter, gate, began, round: None };
-        let compared = compare(&request, &mut watch)?;
-        log::record(|| [Event::since("compare", began).with(request.variant.as_str())]);
-        Ok(compared)
-    })
-}
-
-/// The reporter of a comparison, which has no progress messages.
-type ComparisonReporter = Reporter<Option<std::result::Result<Compared, String>>>;
-
-/// Makes the benchmark wait for the device, and ends it when its time is over.
-struct Watch<'a> {
-    reporter: &'a ComparisonReporter,
-    gate: &'a Gate,
-    /// The time at which the first round began; until then, at which the job began.
-    began: Instant,
-    /// The time at which the current round began; `None` before the first one.
-    round: Option<Instant>,
-}
-
-impl Watch<'_> {
-    /// Starts the clock of a round; variants are built before the first one.
-    fn begin_step(&mut self, what: &str) {
-        if what.starts_with("timing") {
-            let now = Instant::now();
-            if self.round.replace(now).is_none() {
-                self.began = now;
-            }
-        }
-    }
-
-    /// Waits until the device is free; returns false if the benchmark is to end.
-    fn may_continue(&mut self) -> bool {
-        if let Some(round) = self.round {
-            std::thread::sleep((PAUSE_FACTOR * round.elapsed()).min(MAX_PAUSE));
-        }
-        let is_over = self.round.is_some() && self.began.elapsed() > BUDGET;
-        self.gate.pass(&self.reporter.canceller()) && !is_over
-    }
-}
-
-/// Times both versions in turns. Returns `None` if the comparison was cancelled, or the reason why there is no verdict.
-fn compare(
+/// Returns an error if there is no verdict, which says why.
+pub(crate) fn compare(
     request: &ComparisonRequest,
-    watch: &mut Watch<'_>,
-) -> Result<Option<std::result::Result<Compared, String>>> {
+    worker: &Worker<'_, Compared>,
+) -> Result<Option<Compared>> {
     let ComparisonRequest { device, sources, variant, radius, kernel_timeout, .. } = request;
-    // The contexts and the reference picture need the device or the processor, too.
-    if !watch.may_continue() {
-        return Ok(None);
-    }
+    let began = Instant::now();
     let picture = &request.frame.picture;
     let (width, height) = (picture.width(), picture.height());
     let mut pixels = picture_memory(width, height)?;
     RgbaConverter::new().convert(picture, &mut pixels)?;
     let first_rows = |rows: u32| vec![pixels[..rows as usize * width as usize * 4].to_vec()];
     let Some(variant) = all_variants().iter().find(|known| known.id == variant.as_str()) else {
-        return Ok(Some(Err(format!("'{variant}' has no kernels to compare."))));
+        return Err(no_verdict(format!("'{variant}' has no kernels to compare.")));
     };
     let mut children = [(); 2].map(|()| Child::new(BoxFilter::INFO.name, *kernel_timeout));
     let [child, second_child] = &mut children;
@@ -150,7 +96,7 @@ fn compare(
             let mut buffers = runner.allocate(&ladder.case(*radius))?;
             match runner.prepare(variant, &mut buffers) {
                 Ok(prepared) => f64::from(rows) * MAX_RUN_MS / prepared.predicted_ms.max(1e-6),
-                Err(outcome) => return Ok(Some(Err(reason(&outcome)))),
+                Err(outcome) => return Err(no_verdict(reason(&outcome))),
             }
         }
     };
@@ -170,24 +116,40 @@ fn compare(
     let (variants, case) = ([variant], ladder.case(*radius));
     let bench = Benchmark { runner: &runner, second: Some(&second), variants: &variants, options };
     let mut one = bench.case(&case);
-    while let Some(step) = one.next_step().filter(|_| watch.may_continue()) {
-        watch.begin_step(&step);
+    // The times at which the first and the last round began.
+    let mut rounds: Option<[Instant; 2]> = None;
+    while let Some(step) = one.next_step() {
+        if let Some([first, last]) = rounds {
+            worker.pause((PAUSE_FACTOR * last.elapsed()).min(MAX_PAUSE));
+            if first.elapsed() > BUDGET {
+                break;
+            }
+        }
+        if !worker.may_continue() {
+            return Ok(None);
+        }
+        // Variants are built before the first round.
+        if step.starts_with("timing") {
+            let now = Instant::now();
+            rounds = Some([rounds.map_or(now, |[first, _]| first), now]);
+        }
         one.step();
     }
     let run = one.finish();
-    let Some(row) = run.rows.last().filter(|_| !watch.reporter.is_cancelled()) else { return Ok(None) };
-    Ok(Some(match run.ratio_of_folders(row) {
-        Some(ratio) => Ok(Compared {
-            ratio,
-            rounds: row.outcome.measured().map_or(0, |measured| measured.time.n),
-            rows: (rows < height).then_some(rows),
-        }),
-        None => {
-            let failed = run.rows.iter().map(|row| &row.outcome).find(|outcome| outcome.measured().is_none());
-            let few = || format!("Fewer than {MIN_SAMPLES} rounds fit into {} s.", BUDGET.as_secs());
-            Err(failed.map_or_else(few, reason))
-        }
-    }))
+    log::record(|| [Event::since("compare", began).with(variant.id)]);
+    let Some(row) = run.rows.last() else { return Ok(None) };
+    let Some(ratio) = run.ratio_of_folders(row) else {
+        let failed = run.rows.iter().map(|row| &row.outcome).find(|outcome| outcome.measured().is_none());
+        let few = || format!("Fewer than {MIN_SAMPLES} rounds fit into {} s.", BUDGET.as_secs());
+        return Err(no_verdict(failed.map_or_else(few, reason)));
+    };
+    let rounds = row.outcome.measured().map_or(0, |measured| measured.time.n);
+    Ok(Some(Compared { ratio, rounds, rows: (rows < height).then_some(rows) }))
+}
+
+/// Returns the error if there is no verdict, for this reason.
+fn no_verdict(why: String) -> Error {
+    Error::new(why, "", "")
 }
 
 /// Returns why a version has no times.

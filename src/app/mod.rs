@@ -1,6 +1,6 @@
 //! The window: winit's events ([`window`]), its contents ([`player`]), keys ([`input`]), the list of movies ([`playlist`], and the
-//! desktop's dialog), and the jobs that build OpenCL programs ([`builder`]), tune them ([`tuner`]), measure other ladders ([`lab`]),
-//! watch a folder of kernels ([`kernels`]) and compare its versions ([`comparison`]).
+//! desktop's dialog), the jobs that build OpenCL programs ([`builder`]) and watch a folder of kernels ([`kernels`]), and the queue
+//! of measurements ([`lane`]), such as the comparison of two versions of kernels ([`comparison`]).
 
 pub(crate) mod builder;
 mod comparison;
@@ -8,15 +8,13 @@ mod completion;
 mod dialog;
 pub(crate) mod display;
 mod fonts;
-mod gated_job;
 pub(crate) mod input;
 pub(crate) mod kernels;
-pub(crate) mod lab;
+mod lane;
 pub(crate) mod player;
 pub(crate) mod playlist;
 pub(crate) mod settings;
 mod size;
-pub(crate) mod tuner;
 pub(crate) mod window;
 
 pub(crate) use window::run;

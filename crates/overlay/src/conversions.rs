@@ -150,7 +150,7 @@ fn state_text(check: &Conversions) -> (Color32, String) {
         JobState::Running(_) if known == 0 => {
             (theme::TEXT, "Loading drivers, compiling conversions.".to_owned())
         }
-        JobState::Waiting(_) | JobState::Ending(_) => (theme::WEAK, String::new()),
+        JobState::Waiting(reason) | JobState::Ending(reason) => (theme::WARN, format!("Waiting: {reason}.")),
         JobState::Running(left) => (color, format!("{known} of {all}: {found}{left}")),
         JobState::Stopped => (theme::WEAK, format!("Stopped at {known} of {all}: {found}.")),
         JobState::Done => (color, format!("{all} conversions tested: {found}.")),

@@ -61,12 +61,15 @@ pub enum Wait {
     Tuning,
     /// Two versions of a kernel are being compared.
     Versions,
+    /// Kernels are being compiled for their machine code or registers.
+    Compiler,
 }
 
 impl Wait {
     /// Returns true if a pause ends the wait.
     pub fn ends_in_a_pause(self) -> bool {
-        !matches!(self, Wait::Filter | Wait::Lab | Wait::Check | Wait::Peaks | Wait::Tuning | Wait::Versions)
+        use Wait::{Cpu, Late, NoTime, Plays, Slow, Unpaced};
+        matches!(self, Plays | Unpaced | Cpu | Late | NoTime | Slow)
     }
 
     /// Returns a sentence about the end of the wait: a pause by the user ends it, or the end of the other work.
@@ -90,6 +93,7 @@ impl fmt::Display for Wait {
             Wait::Peaks => "the device's peaks are being measured",
             Wait::Tuning => "variants are being tuned",
             Wait::Versions => "two versions of a kernel are being compared",
+            Wait::Compiler => "kernels are being compiled",
         })
     }
 }

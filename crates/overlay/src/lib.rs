@@ -78,7 +78,7 @@ pub use kernels::{
     SpeedState, Subject, Validation, ValidationRequest, Version, VersionDiff, VersionId, VersionResult,
     result_to_show,
 };
-pub use lab::{BOX_FILTER, Benchmark, BenchmarkDevice, BenchmarkFrame, Lab, LabCode, LabKernel};
+pub use lab::{BOX_FILTER, Benchmark, BenchmarkFrame, Lab, LabCode, LabKernel};
 pub use open_panels::OpenPanels;
 pub use overlay::{Overlay, SavedState, zoom};
 pub use panel::Entry;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use base::jobs::{Job, JobMessage, Waker};
+use crate::app::lane::{Lane, Slot, Task, Worker};
 use opencl::cl::Device;
 use opencl::clock_speed::{ClockReader, ClockSnapshot};
 
@@ -15,9 +15,9 @@ type ClockReading = Result<ClockSnapshot, String>;
 /// Reads the clock of the device in use.
 #[derive(Default)]
 pub(super) struct ClockMonitor {
-    /// The thread that reads the clock; `None` while nobody needs it.
-    job: Option<Job<(), ClockReading>>,
-    /// The name and driver of the device that the job reads, to detect another one.
+    /// The task that reads the clock while somebody needs it.
+    task: Slot<(), ClockReading>,
+    /// The name and driver of the device that the task reads, to detect another one.
     device: Option<String>,
     reading: Option<ClockReading>,
 }
@@ -29,42 +29,35 @@ impl ClockMonitor {
         &mut self,
         device: Option<&Device>,
         is_visible: bool,
-        waker: &Waker,
+        lane: &mut Lane,
     ) -> Option<&ClockReading> {
         let key = device.map(|device| format!("{}/{:?}", device.info.name, device.info.pci_address));
         if !is_visible || key != self.device {
-            self.job = None;
+            self.task.stop();
             self.reading = None;
             self.device = key;
         }
-        if is_visible && self.job.is_none() && self.reading.is_none() {
+        if is_visible && !self.task.is_under_way() && self.reading.is_none() {
             let device = device.cloned();
-            let job =
-                Job::spawn("clock", "The clock of the device cannot be read.", waker, move |reporter| {
-                    let reader = match ClockReader::new(device.as_ref()) {
-                        Ok(reader) => reader,
-                        Err(why) => {
-                            reporter.report(Err(why));
-                            return Ok(());
+            let read = move |worker: &Worker<'_, (), ClockReading>| {
+                match ClockReader::new(device.as_ref()) {
+                    Ok(reader) => {
+                        while worker.reporter.report(Ok(reader.snapshot())) && !worker.reporter.is_cancelled()
+                        {
+                            worker.pause(INTERVAL);
                         }
-                    };
-                    while !reporter.is_cancelled() && reporter.report(Ok(reader.snapshot())) {
-                        std::thread::sleep(INTERVAL);
                     }
-                    Ok(())
-                });
-            match job {
-                Ok(job) => self.job = Some(job),
-                Err(error) => self.reading = Some(Err(error.to_string())),
+                    Err(why) => _ = worker.reporter.report(Err(why)),
+                }
+                Ok(Some(()))
+            };
+            if let Err(error) = self.task.start((lane, Task::Clock), "", read) {
+                self.reading = Some(Err(error.to_string()));
             }
         }
-        while let Some(message) = self.job.as_ref().and_then(Job::poll) {
-            match message {
-                JobMessage::Progress(reading) => self.reading = Some(reading),
-                JobMessage::Done(Err(error)) => self.reading = Some(Err(error.to_string())),
-                JobMessage::Done(Ok(())) => {}
-            }
-        }
+        let news = self.task.poll();
+        let failed = news.result.and_then(Result::err).map(|error| Err(error.to_string()));
+        self.reading = news.progress.into_iter().chain(failed).next_back().or_else(|| self.reading.take());
         self.reading.as_ref()
     }
 }
@@ -72,20 +65,21 @@ impl ClockMonitor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base::jobs::Waker;
     use std::sync::Arc;
     use std::time::Instant;
 
     #[test]
     fn reads_only_while_visible() {
-        let waker: Waker = Arc::new(|| ());
+        let mut lane = Lane::new(&(Arc::new(|| ()) as Waker));
         let mut monitor = ClockMonitor::default();
-        assert_eq!(monitor.sample(None, false, &waker), None);
+        assert_eq!(monitor.sample(None, false, &mut lane), None);
         let began = Instant::now();
-        while monitor.sample(None, true, &waker).is_none() {
+        while monitor.sample(None, true, &mut lane).is_none() {
             assert!(began.elapsed() < Duration::from_secs(60), "no reading and no reason");
             std::thread::sleep(Duration::from_millis(5));
         }
-        assert_eq!(monitor.sample(None, false, &waker), None, "an old reading is not shown");
-        assert!(monitor.job.is_none());
+        assert_eq!(monitor.sample(None, false, &mut lane), None, "an old reading is not shown");
+        assert!(!monitor.task.is_under_way());
     }
 }

@@ -8,18 +8,15 @@ use std::time::{Duration, Instant};
 
 use super::PlayerContext;
 use super::devices::Devices;
+use crate::app::lane::{Lane, Slot, Task, Worker};
 use base::error::Result;
-use base::jobs::{Job, JobMessage, Reporter, Waker};
 use ladders::type_conversions::run::{self, State, TestOptions};
 use ladders::type_conversions::types::{Case, Widths};
 use ladders::type_conversions::values::Depth;
 use ladders::type_conversions::{Abilities, Times};
 use opencl::cl::Device;
-use opencl::process::lower_priority;
 use overlay::{Conversions, JobState};
 
-/// How long the window waits at its end for threads that wait for their child processes.
-const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(700);
 /// Seed of the random inputs; it is constant, so that a fault can be reproduced.
 const SEED: u32 = 1;
 
@@ -44,7 +41,8 @@ enum Progress {
 /// The check of type conversions, running or ended.
 #[derive(Default)]
 pub(super) struct ConversionCheck {
-    job: Option<(Job<Times, Progress>, Instant)>,
+    task: Slot<Times, Progress>,
+    began: Option<Instant>,
     shown: Conversions,
 }
 
@@ -56,44 +54,33 @@ impl ConversionCheck {
 
     /// Ends the check; results so far stay on the screen.
     pub(super) fn stop(&mut self) {
-        self.job = None;
-        if self.shown.state.is_under_way() {
-            self.shown.state = JobState::Stopped;
-        }
-    }
-
-    /// Ends the job's threads; returns true if they have ended.
-    #[must_use]
-    pub(super) fn shut_down(&mut self) -> bool {
-        self.job.as_mut().is_none_or(|(job, _)| job.end(SHUTDOWN_TIMEOUT))
-    }
-
-    /// Starts the job that checks the type conversions on this device.
-    fn spawn(&mut self, device: &Device, limit: Option<Duration>, waker: &Waker) -> Result<()> {
-        self.shown = Conversions::new(&device.info.name, SEED);
-        let device = device.clone();
-        let work = move |reporter: &Reporter<Times, Progress>| {
-            lower_priority();
-            check(&device, limit, reporter)
-        };
-        let job = Job::spawn("conversions", "The conversions cannot be checked.", waker, work)?;
-        self.job = Some((job, Instant::now()));
-        Ok(())
+        self.task.stop();
+        self.shown.state = self.task.state.clone();
     }
 
     /// Starts to check the type conversions of the running device.
     pub(super) fn start(&mut self, devices: &Devices, cx: &mut PlayerContext) {
         cx.repaints.redraw_soon();
-        let Some(device) = devices.running.device() else {
-            self.stop();
+        self.stop();
+        let Some(device) = devices.running.device().cloned() else {
             let state = JobState::Failed("There is no OpenCL device that is ready.".to_owned());
             self.shown = Conversions { state, ..Conversions::default() };
             return;
         };
-        if let Err(error) = self.spawn(device, cx.args.trial.timeouts.kernel_timeout, &cx.waker) {
-            self.stop();
-            cx.notify(error, false);
-        }
+        self.shown = Conversions::new(&device.info.name, SEED);
+        let limit = cx.args.trial.timeouts.kernel_timeout;
+        let started = self.begin(&mut cx.lane, move |worker| check(&device, limit, worker));
+        cx.or_notify(started);
+    }
+
+    /// Starts the task with this work.
+    fn begin(
+        &mut self,
+        lane: &mut Lane,
+        work: impl FnOnce(&Worker<'_, Times, Progress>) -> Result<Option<Times>> + Send + 'static,
+    ) -> Result<()> {
+        self.began = Some(Instant::now());
+        self.task.start((lane, Task::Conversions), "", work)
     }
 
     /// Shows new results of the check, if there are some.
@@ -105,45 +92,44 @@ impl ConversionCheck {
 
     /// Takes the results since the last call; returns true if there were some.
     fn poll(&mut self) -> bool {
-        let Some((job, began)) = &self.job else { return false };
-        let (mut is_new, mut over) = (false, None);
-        while let Some(message) = job.poll() {
-            is_new = true;
-            match message {
-                JobMessage::Progress(Progress::Cases(cases)) => self.shown.set_cases(cases),
-                JobMessage::Progress(Progress::Case(case, state)) => {
-                    self.shown.cases.insert(case, state);
-                }
-                JobMessage::Done(done) => over = Some(done),
+        let news = self.task.poll();
+        if !news.is_new {
+            return false;
+        }
+        for progress in news.progress {
+            match progress {
+                Progress::Cases(cases) => self.shown.set_cases(cases),
+                Progress::Case(case, state) => _ = self.shown.cases.insert(case, state),
             }
         }
-        if let Some(done) = over {
-            self.shown.state = match done {
-                Ok(_) => JobState::Done,
-                Err(error) => JobState::Failed(format!("{} {}", error.what, error.why).trim().to_owned()),
-            };
-            self.job = None;
-        } else if is_new {
-            self.shown.state = JobState::Running(self.shown.time_left(began.elapsed().as_secs_f64()));
-        }
-        is_new
+        self.shown.state = match (&self.task.state, self.began) {
+            (JobState::Running(_), Some(began)) => {
+                JobState::Running(self.shown.time_left(began.elapsed().as_secs_f64()))
+            }
+            (state, _) => state.clone(),
+        };
+        true
     }
 }
 
-/// Checks the type conversions of a device; runs on the job's thread, since it calls OpenCL.
-fn check(device: &Device, limit: Option<Duration>, reporter: &Reporter<Times, Progress>) -> Result<Times> {
+/// Checks the type conversions of a device; runs on the task's thread, since it calls OpenCL.
+fn check(
+    device: &Device,
+    limit: Option<Duration>,
+    worker: &Worker<'_, Times, Progress>,
+) -> Result<Option<Times>> {
     let names = base::environment::text(VARIABLE).unwrap_or_default();
     let cases = named(Case::all(&Abilities::of(device).types()), &names);
-    reporter.report(Progress::Cases(cases.clone()));
+    worker.reporter.report(Progress::Cases(cases.clone()));
     let cases = cases.into_iter().map(|case| (case, 0)).collect();
     let ask = TestOptions { cases, widths: Widths::ALL, depth: Depth::Quick, seed: SEED, limit };
-    let stop = reporter.canceller();
-    let reporter = Mutex::new(reporter);
+    let stop = worker.reporter.canceller();
+    let reporter = Mutex::new(worker.reporter);
     let watch = |case, state| {
         let _is_received =
             reporter.lock().unwrap_or_else(PoisonError::into_inner).report(Progress::Case(case, state));
     };
-    run::run(device, &ask, &stop, &watch)
+    run::run(device, &ask, &stop, &watch).map(Some)
 }
 
 #[cfg(test)]
@@ -152,16 +138,19 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::app::lane::moment::Moment;
+    use base::jobs::Waker;
     use ladders::type_conversions::types::Type;
 
     fn run(
-        work: impl FnOnce(&Reporter<Times, Progress>) -> Result<Times> + Send + 'static,
+        work: impl FnOnce(&Worker<'_, Times, Progress>) -> Result<Option<Times>> + Send + 'static,
     ) -> ConversionCheck {
-        let waker: Waker = Arc::new(|| {});
-        let job = Job::spawn("check", "Nothing was checked.", &waker, work).unwrap();
+        let mut lane = Lane::new(&(Arc::new(|| {}) as Waker));
         let mut check =
-            ConversionCheck { job: Some((job, Instant::now())), shown: Conversions::new("A device", SEED) };
-        while check.job.is_some() {
+            ConversionCheck { shown: Conversions::new("A device", SEED), ..ConversionCheck::default() };
+        check.begin(&mut lane, work).unwrap();
+        while check.task.is_under_way() {
+            lane.update(None, Moment::default());
             check.poll();
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -171,17 +160,17 @@ mod tests {
     #[test]
     fn what_was_found_is_shown_and_so_is_what_ends_it() {
         let case = Case::named("int_sat_float").unwrap();
-        let tell = move |reporter: &Reporter<Times, Progress>| {
-            reporter.report(Progress::Cases(vec![case]));
-            reporter.report(Progress::Case(case, State::Ok(7)));
+        let tell = move |worker: &Worker<'_, Times, Progress>| {
+            worker.reporter.report(Progress::Cases(vec![case]));
+            worker.reporter.report(Progress::Case(case, State::Ok(7)));
         };
-        let done = run(move |reporter| {
-            tell(reporter);
-            Ok(Times::default())
+        let done = run(move |worker| {
+            tell(worker);
+            Ok(Some(Times::default()))
         });
         assert_eq!((&done.shown.state, done.shown.progress()), (&JobState::Done, (1, 1)));
-        let lost = run(move |reporter| {
-            tell(reporter);
+        let lost = run(move |worker| {
+            tell(worker);
             Err(base::error::Error::new("The device is gone.", "It was unplugged.", ""))
         });
         let failed = JobState::Failed("The device is gone. It was unplugged.".to_owned());
@@ -197,15 +186,5 @@ mod tests {
             ["int_float", "uchar_sat_rtz_double"].map(str::to_owned).into()
         );
         assert_eq!([named(all(), ""), named(all(), "none")].map(|cases| cases.len()), [all().len(); 2]);
-    }
-
-    #[test]
-    fn what_was_stopped_keeps_what_it_has_found() {
-        let mut check = ConversionCheck { job: None, shown: Conversions::new("A device", SEED) };
-        check.stop();
-        assert_eq!(check.shown.state, JobState::Stopped);
-        check.shown.state = JobState::Done;
-        check.stop();
-        assert_eq!(check.shown.state, JobState::Done);
     }
 }

@@ -165,7 +165,7 @@ impl Player<'_> {
         let clock_speed = self.clock_monitor.sample(
             self.devices.running.device(),
             self.cx.overlay.panels.is_open(Panel::Stages),
-            &self.cx.waker,
+            &mut self.cx.lane,
         );
         let view = View {
             clock: &clock,

@@ -101,13 +101,10 @@ impl Player<'_> {
     pub(crate) fn close(mut self) -> (Result<()>, bool) {
         self.poll_end();
         let result = self.write();
-        // Both are shut down, whatever the first returns.
+        // All are shut down, whatever the first returns.
         let (device, builder) = (self.cx.frames.shut_down(), self.devices.shut_down());
-        let (tuner, comparison) = (self.tuning.shut_down(), self.kernels.shut_down());
-        self.lab.shut_down();
-        let check = self.check.shut_down();
-        let idle =
-            device && builder && tuner && comparison && check && DeviceThread::have_ended(THREADS_TIMEOUT);
+        let measurements = self.cx.lane.shut_down();
+        let idle = device && builder && measurements && DeviceThread::have_ended(THREADS_TIMEOUT);
         // Threads that still read a file must not run during the process's exit handlers.
         let reading = !self.sound.end() | !self.movies.end(&mut self.cx.frames);
         if idle {

@@ -178,12 +178,8 @@ impl Player<'_> {
             Action::Zoom(factor) => self.surface.zoom(factor),
             Action::TuneNow => tuning.tune_now(devices, cx),
             Action::StopTuning => tuning.stop(),
-            Action::Measure { ladder, size } => {
-                self.lab.start(ladder, size, devices, kernels.shown().folder.clone(), cx);
-            }
-            Action::Benchmark(radii) => {
-                self.lab.start_benchmark(&radii, (movies, devices), kernels.shown().folder.clone(), cx);
-            }
+            Action::Measure { ladder, size } => self.lab.start((ladder, size), (devices, kernels), cx),
+            Action::Benchmark(radii) => self.lab.start_benchmark((radii, movies), (devices, kernels), cx),
             Action::SaveBenchmark => self.save_benchmark(),
             Action::StopMeasuring => self.lab.stop(),
             Action::CheckConversions => self.check.start(devices, cx),

@@ -1,39 +1,45 @@
 //! The measurement of a ladder (a set of variants that compute the same result) in the overlay's Lab. It advances only while the
 //! movie stands still: then no frame is timed, and no work for the movie disturbs the measurement.
+//!
+//! A child process runs `clreel bench`, one step at a time: a driver that crashes or stalls affects only that process, which ends
+//! with an error if a device does not respond in time.
 
 mod code;
 
 use std::ffi::OsString;
-use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use super::PlayerContext;
 use super::devices::Devices;
+use super::kernels::LiveKernels;
 use super::movies::Movies;
-use crate::app::lab::{self, LabRequest, Progress};
-use base::error::Error;
-use base::jobs::{Job, JobMessage};
-use ladder::results::Report;
-use overlay::{Benchmark, BenchmarkDevice, BenchmarkFrame, JobState, Lab, Wait};
+use crate::app::lane::{Slot, Task, Worker};
+use crate::cli::live::Step;
+use base::error::{Error, Result};
+use ladder::results::{DeviceReport, Report};
+use opencl::drivers;
+use opencl::sandbox::{Event, Sandbox};
+use overlay::{Benchmark, BenchmarkFrame, JobState, Lab};
 
-/// How long a closing window waits for the process that measures to exit.
-const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(700);
+/// Interval in which a measurement checks whether it was cancelled.
+const CANCEL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
+/// Factor by which the drivers' timeout is longer, since the child process has a low priority.
+const TIMEOUT_FACTOR: u32 = 6;
+/// Number of timed rounds of a measurement.
+const ROUNDS: u32 = 9;
+
+/// The number of finished steps and of all steps, and the results so far.
+type Progress = ((u64, u64), Report);
 
 /// The measurement of a ladder, and its results.
 #[derive(Default)]
 pub(super) struct LabMeasurement {
-    job: Option<Job<(), Progress>>,
-    /// The channel by which the window permits the next step of the job.
-    permits: Option<Sender<()>>,
-    /// The name of the step of the measurement that waits for permission.
-    next: Option<String>,
+    measurement: Slot<(), Progress>,
     /// The results of the ladder on the screen, as `clreel bench --save` writes them.
     results: Option<Report>,
     shown: Lab,
-    /// The index in the results of the box filter of the device that is being measured.
-    benchmarked: Option<usize>,
-    /// The results of the box filter on each device, in the format of `clreel bench --save`.
-    reports: Vec<Option<Report>>,
+    /// The last results of the box filter without its devices, whose results are shown.
+    benchmark: Option<Report>,
     code: code::CodeRequest,
 }
 
@@ -48,42 +54,25 @@ impl LabMeasurement {
         self.results.clone()
     }
 
-    /// Returns true if a step of the measurement may be running, so that other work should not use the device.
-    pub(crate) fn measures(&self) -> bool {
-        matches!(self.shown.state, JobState::Running(_) | JobState::Ending(_))
-    }
-
     /// Ends the measurement; results so far stay on the screen.
     pub(crate) fn stop(&mut self) {
-        (self.job, self.next) = (None, None);
-        if self.shown.state.is_under_way() {
-            self.shown.state = JobState::Stopped;
-        }
-    }
-
-    /// Ends the process that measures, and waits a short time for its end, so that no process or temporary file remains.
-    pub(crate) fn shut_down(&mut self) {
-        let _has_ended = self.job.as_mut().is_none_or(|job| job.end(SHUTDOWN_TIMEOUT));
-    }
-
-    /// Ends the measurement with this error.
-    fn fail(&mut self, error: &Error) {
-        (self.job, self.next) = (None, None);
-        self.shown.state = JobState::Failed(format!("{} {}", error.what, error.why).trim().to_owned());
+        self.measurement.stop();
+        self.shown.state = self.measurement.state.clone();
     }
 
     /// Stores the results before the measurement's next step.
-    fn take_progress(&mut self, progress: Progress) {
-        let Progress { steps, next, report } = progress;
-        (self.shown.steps, self.next) = (steps, next);
-        let runs = report.devices.first().map_or(&[][..], |device| &device.runs);
-        if let Some(index) = self.benchmarked {
-            if let Some(to) = self.shown.benchmark.devices.get_mut(index) {
-                to.runs = runs.to_vec();
+    fn take_progress(&mut self, (steps, mut report): Progress) {
+        self.shown.steps = steps;
+        if self.shown.case.is_some_and(|(ladder, _)| ladder == overlay::BOX_FILTER) {
+            let known = &mut self.shown.benchmark.devices;
+            for device in std::mem::take(&mut report.devices) {
+                match known.iter_mut().find(|known| identity(known) == identity(&device)) {
+                    Some(before) => *before = device,
+                    None => known.push(device),
+                }
             }
-            self.reports.resize(self.shown.benchmark.devices.len(), None);
-            self.reports[index] = Some(report);
-        } else if let Some(run) = runs.first() {
+            self.benchmark = Some(report);
+        } else if let Some(run) = report.devices.first().and_then(|device| device.runs.first()) {
             self.shown.run = run.clone();
             self.results = Some(report);
         }
@@ -91,144 +80,87 @@ impl LabMeasurement {
 
     /// Returns the results of the box filter on all devices in the format of `clreel bench --save`; `None` if there are none.
     pub(super) fn report(&self) -> Option<Report> {
-        let reports = || self.reports.iter().flatten();
-        let devices = reports().flat_map(|report| report.devices.clone()).collect();
-        Some(Report { devices, ..reports().next_back()?.clone() })
+        let measured = self.shown.benchmark.devices.iter().filter(|device| !device.runs.is_empty());
+        Some(Report { devices: measured.cloned().collect(), ..self.benchmark.clone()? })
     }
 
-    /// Takes the results that have arrived since the last call; returns true if there were some.
-    fn poll(&mut self) -> bool {
-        let mut is_new = false;
-        while let Some(message) = self.job.as_ref().and_then(Job::poll) {
-            is_new = true;
-            match message {
-                JobMessage::Progress(progress) => self.take_progress(progress),
-                JobMessage::Done(Ok(())) => {
-                    (self.job, self.next) = (None, None);
-                    self.shown.state = JobState::Done;
-                }
-                JobMessage::Done(Err(error)) => self.fail(&error),
-            }
-        }
-        is_new
-    }
-
-    /// Permits the next step unless there is an obstacle. Returns true if the shown state has changed.
-    fn advance(&mut self, obstacle: Option<Wait>) -> bool {
-        let (Some(_), Some(permits)) = (&self.job, &self.permits) else { return false };
-        let state = match (obstacle, &self.next) {
-            (None, Some(next)) => {
-                // The job's result says why its thread has ended, if it has.
-                let _ = permits.send(());
-                let state = JobState::Running(next.clone());
-                self.next = None;
-                state
-            }
-            (Some(reason), Some(_)) => JobState::Waiting(reason),
-            (Some(reason), None) => JobState::Ending(reason),
-            (None, None) if matches!(self.shown.state, JobState::Running(_)) => return false,
-            (None, None) => JobState::Running("goes on".to_owned()),
-        };
-        let is_new = state != self.shown.state;
-        self.shown.state = state;
-        is_new
-    }
-
-    /// Takes new results of the measurement. Permits its next step if the movie stands still, after the window was drawn, so
-    /// that drawing does not disturb the step. `others` is the reason why other background work needs the device.
-    pub(super) fn update(&mut self, others: Option<Wait>, cx: &mut PlayerContext) {
-        let is_new = self.poll();
-        if is_new || self.advance(obstacle(others, cx)) {
+    /// Takes new results of the measurement.
+    pub(super) fn update(&mut self, cx: &mut PlayerContext) {
+        let news = self.measurement.poll();
+        if news.is_new {
+            news.progress.into_iter().for_each(|progress| self.take_progress(progress));
+            self.shown.state = self.measurement.state.clone();
             cx.repaints.redraw_soon();
         }
     }
 
-    /// Starts to measure a ladder at one of its sizes on the running device; `kernels` is the path of the watched folder of
-    /// kernels, if there is one.
+    /// Starts to measure a ladder at one of its sizes on the running device, with the edited kernels if there are some.
     pub(super) fn start(
         &mut self,
-        ladder: &str,
-        size: &'static str,
-        devices: &Devices,
-        kernels: Option<String>,
+        (ladder, size): (&str, &'static str),
+        on: (&Devices, &LiveKernels),
         cx: &mut PlayerContext,
     ) {
         let Some(ladder) = ladders::all().into_iter().find(|one| one.name == ladder) else { return };
         let option = format!("--{}", ladder.option);
         let case = ["--ladder", ladder.name, &option, size].map(OsString::from).to_vec();
-        self.begin((ladder.name, size), None, devices);
-        self.run(case, devices, kernels, cx);
+        self.begin((ladder.name, size), None, on.0);
+        self.run(case, on, cx);
     }
 
     /// Starts to measure the box filter on the frame on the screen, at these radii, on the running device; results of other devices with
-    /// the same frame and radii are kept. `kernels` is as for [`Self::start`].
+    /// the same frame and radii are kept.
     pub(super) fn start_benchmark(
         &mut self,
-        radii: &[u32],
-        (movies, devices): (&Movies, &Devices),
-        kernels: Option<String>,
+        (radii, movies): (Vec<u32>, &Movies),
+        on: (&Devices, &LiveKernels),
         cx: &mut PlayerContext,
     ) {
         let facts = movies.scenes.facts();
         let (position_s, size) = (facts.position_s, cx.frames.presenter.screen.size());
         let frame =
             BenchmarkFrame { movie: facts.file_name.clone(), position_s, size: size.unwrap_or_default() };
-        let radii = radii.to_vec();
         let list: Vec<String> = radii.iter().map(u32::to_string).collect();
         let at = position_s.to_string();
         let mut case: Vec<OsString> = vec![movies.playlist.current().into()];
         let options = ["--at", &at, "--radius", &list.join(","), "--conversions", "none"];
         case.extend(options.map(OsString::from));
         case.extend(cx.args.references.allow_references.then(|| "--allow-references".into()));
-        self.begin((overlay::BOX_FILTER, ""), Some(Benchmark { frame, radii, devices: Vec::new() }), devices);
+        self.begin((overlay::BOX_FILTER, ""), Some(Benchmark { frame, radii, devices: Vec::new() }), on.0);
         if !movies.scenes.plays_movie() || size.is_none() {
             let why = "The scene shows no frame of a movie. Choose another scene (v).";
             self.shown.state = JobState::Failed(why.to_owned());
             cx.repaints.redraw_soon();
             return;
         }
-        self.run(case, devices, kernels, cx);
+        self.run(case, on, cx);
     }
 
     /// Stops a measurement and shows the next one, without results. `benchmark` is the case of the box filter, if that is measured.
     fn begin(&mut self, case: (&'static str, &'static str), benchmark: Option<Benchmark>, devices: &Devices) {
         self.stop();
-        let before = std::mem::take(&mut self.shown.benchmark);
+        self.results = None;
+        let Lab { benchmark: mut before, code, .. } = std::mem::take(&mut self.shown);
         let device = devices.running.info();
-        let name = device.map(|info| info.name.clone()).unwrap_or_default();
-        let code = std::mem::take(&mut self.shown.code);
-        self.shown =
-            Lab { case: Some(case), device: name.clone(), benchmark: before, code, ..Lab::default() };
-        (self.benchmarked, self.results) = (None, None);
-        let (Some(new), Some(info)) = (benchmark, device) else { return };
-        let benchmark = &mut self.shown.benchmark;
-        if (&benchmark.frame, &benchmark.radii) != (&new.frame, &new.radii) {
-            // Results stand side by side only if they are comparable.
-            (*benchmark, self.reports) = (new, Vec::new());
+        if let Some(new) = benchmark {
+            if (&before.frame, &before.radii) != (&new.frame, &new.radii) {
+                // Results stand side by side only if they are comparable.
+                (before, self.benchmark) = (new, None);
+            }
+            let is_measured = |known: &&mut DeviceReport| {
+                device.is_some_and(|info| identity(known) == [&info.name, &info.platform, &info.driver])
+            };
+            before.devices.iter_mut().filter(is_measured).for_each(|device| device.runs.clear());
         }
-        let driver = format!("{} {}", info.platform, info.driver);
-        let is_same = |one: &BenchmarkDevice| one.name == name && one.driver == driver;
-        let index = benchmark.devices.iter().position(is_same).unwrap_or_else(|| {
-            benchmark.devices.push(BenchmarkDevice {
-                name: name.clone(),
-                driver: driver.clone(),
-                runs: Vec::new(),
-            });
-            benchmark.devices.len() - 1
-        });
-        benchmark.devices[index].runs.clear();
-        if let Some(report) = self.reports.get_mut(index) {
-            *report = None;
-        }
-        self.benchmarked = Some(index);
+        let device = device.map(|info| info.name.clone()).unwrap_or_default();
+        self.shown = Lab { case: Some(case), device, benchmark: before, code, ..Lab::default() };
     }
 
-    /// Starts the job that measures a case, given as arguments of `clreel bench`, on the running device.
+    /// Starts to measure a case, given as arguments of `clreel bench`.
     fn run(
         &mut self,
-        case: Vec<OsString>,
-        devices: &Devices,
-        kernels: Option<String>,
+        mut arguments: Vec<OsString>,
+        (devices, kernels): (&Devices, &LiveKernels),
         cx: &mut PlayerContext,
     ) {
         cx.repaints.redraw_soon();
@@ -237,49 +169,139 @@ impl LabMeasurement {
             self.shown.state = JobState::Failed(why.to_owned());
             return;
         };
-        let info = &device.info;
-        let timeouts = [cx.args.trial.timeouts.kernel_timeout, cx.args.trial.timeouts.device_timeout];
-        let request = LabRequest { case, device: (info.index, info.name.clone()), timeouts, kernels };
-        let (permits, permitted) = channel();
-        match lab::start(request, permitted, &cx.waker) {
-            Ok(job) => {
-                (self.job, self.permits) = (Some(job), Some(permits));
-                self.shown.state = JobState::Running("the drivers are loaded".to_owned());
-            }
-            Err(error) => self.fail(&error),
+        let name = device.info.name.clone();
+        let timeouts = &cx.args.trial.timeouts;
+        let seconds = |time: Option<Duration>| time.map(|time| time.as_secs_f64().to_string());
+        let options = [
+            ("--frames", Some(ROUNDS.to_string())),
+            ("--device", Some(device.info.index.to_string())),
+            ("--kernel-timeout", seconds(timeouts.kernel_timeout)),
+            ("--device-timeout", seconds(timeouts.device_timeout)),
+            ("--kernels", kernels.shown().folder.clone()),
+        ];
+        arguments.push("--live".into());
+        for (option, value) in options {
+            arguments.extend(value.into_iter().flat_map(|value| [option.into(), value.into()]));
         }
+        let measure = move |worker: &Worker<'_, (), Progress>| follow(start_bench(&arguments), &name, worker);
+        // An error is shown in the panel.
+        let _ = self.measurement.start((&mut cx.lane, Task::Lab), "the drivers are loaded", measure);
+        self.shown.state = self.measurement.state.clone();
     }
 }
 
-/// Returns the reason why no step of the measurement may run now; `None` if one may.
-fn obstacle(others: Option<Wait>, cx: &PlayerContext) -> Option<Wait> {
-    let frames = &cx.frames;
-    if !frames.schedule.is_paused() && !frames.is_finished() && !frames.playing().still {
-        Some(Wait::Plays)
-    } else if frames.is_slow()
-        || frames.busy().is_some()
-        || frames.choice.is_awaited(frames.presenter.screen.filter())
-    {
-        Some(Wait::Filter)
-    } else {
-        others
+/// Returns the properties of a device that distinguish it from others.
+fn identity(device: &DeviceReport) -> [&str; 3] {
+    ["name", "platform", "driver"].map(|property| device.text(property))
+}
+
+/// Starts `clreel bench` with these arguments as a child process.
+fn start_bench(arguments: &[OsString]) -> std::io::Result<Sandbox> {
+    let (mut command, folder) = drivers::sandboxed("bench")?;
+    // The drivers have answered before: a low priority on a busy machine only takes longer.
+    let limit = (TIMEOUT_FACTOR * drivers::test_limit().time()).min(Duration::from_secs(3600));
+    command.args(arguments).env("CLREEL_DRIVER_TIMEOUT", limit.as_secs_f64().to_string());
+    for skipped in drivers::skipped() {
+        command.args(["--skip-platform", skipped]);
+    }
+    Sandbox::start(command, folder)
+}
+
+/// Permits the steps of `bench` once they may use the device, and reports the results before each of them. `device` is the device's
+/// name.
+fn follow(
+    bench: std::io::Result<Sandbox>,
+    device: &str,
+    worker: &Worker<'_, (), Progress>,
+) -> Result<Option<()>> {
+    let failed = |why: String| Error::new(Task::Lab.failure(), why, "Try another size or device.");
+    let mut bench = bench.map_err(|e| failed(format!("Its process could not be started: {e}.")))?;
+    while !worker.reporter.is_cancelled() {
+        match bench.receive::<Step<Report>>(CANCEL_CHECK_INTERVAL) {
+            Event::Silence => {}
+            Event::End(ending) => {
+                let error = ending.error().and_then(|error| error.lines().next());
+                return Err(failed(error.map_or_else(|| format!("Its process {ending}."), str::to_owned)));
+            }
+            Event::Message(step, _) => {
+                let Step { done, steps, next, results } = of_device(step, device).map_err(failed)?;
+                worker.reporter.report(((done, steps), results));
+                let Some(next) = next else { return Ok(Some(())) };
+                if worker.next_step(next) {
+                    bench.send(&());
+                }
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Returns a step of `bench` if its results are of the device with this name.
+///
+/// # Errors
+/// A sentence, if the results are of another device.
+fn of_device(step: Step<Report>, device: &str) -> std::result::Result<Step<Report>, String> {
+    let name = step.results.devices.first().map_or("", |on| on.text("name"));
+    match name == device || name.is_empty() {
+        true => Ok(step),
+        false => Err(format!("Another device has answered: '{name}'.")),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+    use std::sync::Arc;
+
     use super::*;
+    use crate::app::lane::Lane;
+    use crate::app::lane::moment::Moment;
+    use base::jobs::Waker;
 
     #[test]
-    fn what_was_stopped_keeps_what_it_has_measured() {
-        let mut lab = LabMeasurement::default();
-        lab.shown.state = JobState::Waiting(Wait::Plays);
-        lab.shown.steps = (3, 9);
-        lab.stop();
-        assert_eq!((&lab.shown.state, lab.shown.steps), (&JobState::Stopped, (3, 9)));
-        lab.shown.state = JobState::Done;
-        lab.stop();
-        assert_eq!(lab.shown.state, JobState::Done);
-        assert!(!lab.advance(None), "nothing is under way");
+    fn results_of_another_device_are_refused() {
+        let text = r#"{"done": 4, "steps": 9, "next": "timing", "results": {"schema": 2, "kind": "bench",
+            "program": "", "date": "", "host": {}, "devices": [{"name": "A", "runs": [{"case": {"count": 1}}]}]}}"#;
+        let of = |device| of_device(serde_json::from_str(text).unwrap(), device);
+        let step = of("A").ok().unwrap();
+        assert_eq!((step.done, step.steps, step.next.as_deref()), (4, 9, Some("timing")));
+        assert_eq!(step.results.devices[0].runs.len(), 1);
+        assert!(of("B").err().unwrap().contains("'A'"));
+    }
+
+    /// Returns the state after a measurement whose child process is this script.
+    fn state_after(script: &str) -> JobState {
+        let script = script.to_owned();
+        let mut lane = Lane::new(&(Arc::new(|| {}) as Waker));
+        let mut slot = Slot::default();
+        let measure = move |worker: &Worker<'_, (), Progress>| {
+            let mut command = Command::new("sh");
+            command.args(["-c", &script]);
+            follow(Sandbox::start(command, None), "A", worker)
+        };
+        slot.start((&mut lane, Task::Lab), "", measure).unwrap();
+        while slot.is_under_way() {
+            lane.update(None, Moment { is_still: true, ..Moment::default() });
+            slot.poll();
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert!(!lane.uses_device(), "another measurement may begin");
+        slot.state
+    }
+
+    #[test]
+    fn a_child_that_fails_ends_the_measurement_with_its_reason() {
+        let step = r#"{"done": 0, "steps": 1, "next": "timing", "results": {"schema": 2, "kind": "bench",
+            "program": "", "date": "", "host": {}, "devices": []}}"#;
+        let step = step.replace('\n', "");
+        let answers = format!("echo '{step}'; read permit");
+        let failed = |why: &str| JobState::Failed(format!("{} {why}", Task::Lab.failure()));
+        let last = step.replace(r#""timing""#, "null");
+        assert_eq!(state_after(&format!("{answers}; echo '{last}'; sleep 60")), JobState::Done);
+        let reason = format!("{answers}; echo 'clreel: The device is gone.' >&2; exit 1");
+        assert_eq!(state_after(&reason), failed("The device is gone."));
+        let crash = state_after(&format!("{answers}; kill -SEGV $$"));
+        assert_eq!(crash, failed("Its process crashed in the sandbox (SIGSEGV)."));
+        assert_eq!(state_after("exit 3"), failed("Its process ended the sandbox with exit code 3."));
     }
 }

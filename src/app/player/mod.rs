@@ -35,6 +35,8 @@ use winit::keyboard::ModifiersState;
 use self::sound::SoundControl;
 use super::builder::Builder;
 use super::kernels::CurrentSources;
+use super::lane::Lane;
+use super::lane::moment::Moment;
 use super::playlist::Playlist;
 use super::settings::{SettingsReader, Store};
 use crate::app::size::{WindowSize, displayed_size, frame_size};
@@ -60,7 +62,7 @@ use opencl::cl::{DeviceKind, Selection};
 use opencl::event::Waker;
 use opencl::sandbox::builds;
 use opengl::renderer::{max_texture_size, too_large};
-use overlay::{Overlay, Wait};
+use overlay::Overlay;
 use peaks::PeakMeasurement;
 use races::RaceCheck;
 use repaints::Repaints;
@@ -86,6 +88,7 @@ struct PlayerContext<'a> {
     overlay: Overlay,
     notices: Notices,
     repaints: Repaints,
+    lane: Lane,
     sources: CurrentSources,
     waker: Waker,
     gl_window: GlWindow,
@@ -101,6 +104,26 @@ impl PlayerContext<'_> {
     /// Returns the value of a result. For an error, shows a banner and returns `None`.
     fn or_notify<T>(&mut self, result: Result<T>) -> Option<T> {
         result.map_err(|error| self.notify(error, false)).ok()
+    }
+
+    /// Lets the background measurements use the device where the movie permits it.
+    fn update_lane(&mut self, devices: &Devices) {
+        let frames = &self.frames;
+        let interval_ns = frames.presenter.screen.frame_interval_ns();
+        let budget_ms = interval_ns.map(|ns| ns as f64 / 1e6 / frames.schedule.speed());
+        let moment = Moment {
+            is_still: frames.schedule.is_paused() || frames.is_finished() || frames.playing().still,
+            is_slow: frames.is_slow() || frames.busy().is_some(),
+            is_awaited: frames.choice.is_awaited(frames.presenter.screen.filter()),
+            is_unpaced: self.args.unpaced,
+            is_cpu: devices.running.device().is_some_and(|device| device.info.kind == DeviceKind::Cpu),
+            ..Moment::default()
+        };
+        let moment = moment.with_frames(frames.recorder.history().iter(), budget_ms);
+        if self.lane.update(devices.running.number(), moment) {
+            self.repaints.redraw_soon();
+        }
+        self.frames.recorder.set_other_work(self.lane.uses_device());
     }
 
     /// Chooses `off`, because the chosen variant is unavailable.
@@ -202,6 +225,7 @@ impl<'a> Player<'a> {
             overlay: Overlay::new(settings.overlay),
             notices: Notices::default(),
             repaints: Repaints::new(),
+            lane: Lane::new(waker),
             sources,
             waker: waker.clone(),
             gl_window,
@@ -268,7 +292,7 @@ impl<'a> Player<'a> {
         // A window that was just opened may not be mapped yet.
         if !self.quit
             && self.presented > 0
-            && let Some(look_at) = self.visibility.update(&self.tuning, &mut self.cx)
+            && let Some(look_at) = self.visibility.update(&mut self.cx)
         {
             event_loop.set_control_flow(ControlFlow::WaitUntil(look_at));
             return Ok(None);
@@ -299,23 +323,15 @@ impl<'a> Player<'a> {
         };
         self.sound.publish_clock(&cx.frames.schedule);
         devices.handle_frame_needs(cx);
-        let others = match self.check.shown().state.is_under_way() {
-            true => Some(Wait::Check),
-            false => self.peaks.measures().then_some(Wait::Peaks),
-        };
-        self.lab.update(others, cx);
+        cx.update_lane(devices);
+        self.lab.update(cx);
         kernels.update(devices, cx);
         let kind = devices.running.info().map_or(DeviceKind::Cpu, |info| info.kind);
         self.races.update(kernels, kind, cx);
         self.talk.update(devices, kernels, cx);
         self.lab.update_code(devices, kernels, cx);
-        let obstacle = if self.lab.measures() { Some(Wait::Lab) } else { others };
-        kernels.compare(obstacle.is_some(), devices, cx);
-        let obstacle = obstacle.or_else(|| kernels.are_compared().then_some(Wait::Versions));
-        self.tuning.yield_to(obstacle);
-        cx.frames.recorder.set_other_work(obstacle.is_some() || self.tuning.is_running());
-        let obstacle = obstacle.or_else(|| self.tuning.obstacle(devices, cx));
-        self.peaks.update(devices, obstacle, cx);
+        kernels.compare(devices, cx);
+        self.peaks.update(devices, cx);
         self.tuning.update(devices, cx);
         self.check.update(cx);
         if cx.args.frames.is_some() && movies.is_finished(&cx.frames) && !cx.frames.schedule.is_paused() {

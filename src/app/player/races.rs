@@ -2,25 +2,21 @@
 //!
 //! The folder of kernels may change while Oclgrind runs; so the child gets a copy of the kernels at the start.
 
-use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
 use super::PlayerContext;
 use super::kernels::{LiveKernels, is_same};
+use crate::app::lane::{Slot, Task, Worker};
 use crate::cli::CheckedCode;
-use base::cleanup::CleanupPath;
 use base::error::{Error, Result};
-use base::jobs::{Job, JobMessage, Reporter};
 use box_filter::VariantId;
 use opencl::cl::DeviceKind;
-use opencl::process::lower_priority;
+use opencl::drivers::Folder;
 use opencl::sandbox::{Cause, Sandbox};
 use opencl::sources::Sources;
 use overlay::{CheckedKernels, RaceLine, RaceReport};
 
-/// The first sentence of the error when the check for data races fails.
-const RACE_CHECK_FAILED: &str = "The kernels could not be checked for races.";
 /// The timeout of the check. Kernels may not terminate, and Oclgrind runs only when the movie leaves CPU time.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(300);
 /// The maximum length of the output that is read, in bytes; Oclgrind reports a few faults of each kernel.
@@ -29,7 +25,7 @@ const MAX_OUTPUT: usize = 256 << 10;
 /// The check for data races, running or ended.
 #[derive(Default)]
 pub(super) struct RaceCheck {
-    job: Option<Job<Vec<RaceLine>, u64>>,
+    task: Slot<Vec<RaceLine>, u64>,
     of: Option<CheckedKernels>,
     /// The sources of the kernels that are checked.
     sources: Sources,
@@ -69,21 +65,23 @@ impl RaceCheck {
         if self.compare(kernels, kind) {
             cx.repaints.redraw_soon();
         }
-        let Some((message, of)) = self.job.as_ref().and_then(Job::poll).zip(self.of) else { return };
-        self.shown = match message {
-            JobMessage::Progress(seconds) => RaceReport::Checking(of, seconds),
-            JobMessage::Done(done) => {
-                self.job = None;
-                done.map_or_else(RaceReport::Failed, |lines| RaceReport::Found(of, lines))
-            }
-        };
-        cx.repaints.redraw_soon();
+        let (news, Some(of)) = (self.task.poll(), self.of) else { return };
+        if let Some(seconds) = news.progress.last() {
+            self.shown = RaceReport::Checking(of, *seconds);
+        }
+        if let Some(result) = news.result {
+            self.shown = result.map_or_else(RaceReport::Failed, |lines| RaceReport::Found(of, lines));
+        }
+        if news.is_new {
+            cx.repaints.redraw_soon();
+        }
     }
 
     /// Starts to check the kernels of the chosen variant, or ends a running check. `saved` has the number and the sources of
     /// the edited kernels, if there are any.
     pub(super) fn toggle(&mut self, saved: Option<(u64, Sources)>, cx: &mut PlayerContext) {
-        if self.job.take().is_some() {
+        if self.task.is_under_way() {
+            self.task.stop();
             self.shown = RaceReport::Unknown;
             return;
         }
@@ -91,10 +89,11 @@ impl RaceCheck {
         let sources = sources.unwrap_or_default();
         let checked = sources.clone();
         let of = CheckedKernels { variant: cx.frames.choice.filter().0, version };
-        let work = move |reporter: &Reporter<Vec<RaceLine>, u64>| check(of.variant, &checked, reporter);
-        if let Some(job) = cx.or_notify(Job::spawn("races", RACE_CHECK_FAILED, &cx.waker, work)) {
-            let shown = RaceReport::Checking(of, 0);
-            *self = Self { job: Some(job), of: Some(of), sources, shown, compared: None };
+        let work = move |worker: &Worker<'_, Vec<RaceLine>, u64>| check(of.variant, &checked, worker);
+        let started = self.task.start((&mut cx.lane, Task::Races), "", work);
+        if cx.or_notify(started).is_some() {
+            (self.of, self.sources, self.compared) = (Some(of), sources, None);
+            self.shown = RaceReport::Checking(of, 0);
         }
     }
 }
@@ -108,78 +107,56 @@ impl RaceCheck {
     }
 }
 
-/// A temporary folder with a copy of the kernels, which is removed when this value is dropped.
-struct KernelCopy {
-    folder: PathBuf,
-    _passing: CleanupPath,
-}
-
-impl KernelCopy {
-    /// Writes the kernels into a new temporary folder.
-    fn new(sources: &Sources) -> std::io::Result<Self> {
-        let folder = std::env::temp_dir().join(format!("clreel-races-{}", std::process::id()));
-        let passing = CleanupPath::new(&folder);
-        // A process with the same number may have left it behind.
-        let _ = std::fs::remove_dir_all(&folder);
-        sources.write(&folder).map(|()| Self { folder, _passing: passing })
-    }
-}
-
-impl Drop for KernelCopy {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.folder);
-    }
-}
-
 /// Runs `clreel check-kernels` on these sources; returns its results.
 fn check(
     variant: VariantId,
     sources: &Sources,
-    reporter: &Reporter<Vec<RaceLine>, u64>,
-) -> Result<Vec<RaceLine>> {
-    lower_priority();
-    let failed =
-        |e: std::io::Error| Error::new(RACE_CHECK_FAILED, format!("{e}."), "Try `clreel check-kernels`.");
-    let copy = KernelCopy::new(sources).map_err(failed)?;
+    worker: &Worker<'_, Vec<RaceLine>, u64>,
+) -> Result<Option<Vec<RaceLine>>> {
+    let failure = Task::Races.failure();
+    let failed = |e: std::io::Error| Error::new(failure, format!("{e}."), "Try `clreel check-kernels`.");
+    let folder = std::env::temp_dir().join(format!("clreel-races-{}", std::process::id()));
+    // A process with the same number may have left it behind.
+    let _ = std::fs::remove_dir_all(&folder);
+    let folder = Folder::create(&folder).map_err(failed)?;
+    let kernels = folder.0.join("kernels");
+    sources.write(&kernels).map_err(failed)?;
     let mut command = Command::new(std::env::current_exe().map_err(failed)?);
-    command.args(["check-kernels", "--json", "--variant", variant.as_str(), "--kernels"]).arg(&copy.folder);
+    command.args(["check-kernels", "--json", "--variant", variant.as_str(), "--kernels"]).arg(&kernels);
     // Oclgrind is a driver that takes long to load.
     command.env("CLREEL_DRIVER_TIMEOUT", CHECK_TIMEOUT.as_secs().to_string());
     let (mut seconds, mut is_cancelled) = (0, false);
     let (printed, ending) = Sandbox::start(command, None).map_err(failed)?.output(MAX_OUTPUT, |elapsed| {
         if elapsed.as_secs() > seconds {
             seconds = elapsed.as_secs();
-            reporter.report(seconds);
+            worker.reporter.report(seconds);
         }
-        is_cancelled = reporter.is_cancelled();
+        is_cancelled = worker.reporter.is_cancelled();
         (is_cancelled || elapsed > CHECK_TIMEOUT).then_some(CHECK_TIMEOUT)
     });
     if is_cancelled {
-        return Ok(Vec::new());
+        return Ok(None);
     }
     if let Cause::Timeout(_) = ending.cause {
         let why = format!("'{variant}' {ending} under Oclgrind.");
-        return Err(Error::new(
-            RACE_CHECK_FAILED,
-            why,
-            "Oclgrind takes long; a kernel that never ends takes longer.",
-        ));
+        let hint = "Oclgrind takes long; a kernel that never ends takes longer.";
+        return Err(Error::new(failure, why, hint));
     }
     if matches!(ending.cause, Cause::Signal(_) | Cause::NotStarted(_)) {
-        return Err(Error::new(RACE_CHECK_FAILED, format!("`clreel check-kernels` {ending}."), ""));
+        return Err(Error::new(failure, format!("`clreel check-kernels` {ending}."), ""));
     }
     let errors = ending.stderr;
     if printed.is_empty() && !errors.is_empty() {
-        return Err(Error::new(RACE_CHECK_FAILED, errors.trim().trim_start_matches("clreel: "), ""));
+        return Err(Error::new(failure, errors.trim().trim_start_matches("clreel: "), ""));
     }
     let codes: Vec<CheckedCode> =
-        serde_json::from_str(&printed).map_err(|e| Error::new(RACE_CHECK_FAILED, format!("{e}."), ""))?;
+        serde_json::from_str(&printed).map_err(|e| Error::new(failure, format!("{e}."), ""))?;
     match codes.as_slice() {
         [CheckedCode { faults, error: Some(error), .. }] if faults.is_empty() => {
-            Err(Error::new(RACE_CHECK_FAILED, error.to_string(), ""))
+            Err(Error::new(failure, error.to_string(), ""))
         }
         // Of two codes one may have been checked, and the other not.
-        codes => Ok(codes.iter().flat_map(report).collect()),
+        codes => Ok(Some(codes.iter().flat_map(report).collect())),
     }
 }
 

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use winit::raw_window_handle::HasWindowHandle as _;
 
 use super::PlayerContext;
-use super::tuning::BackgroundTuning;
 use crate::app::display;
 
 /// The time between two checks whether the window is hidden. Each check queries the X server.
@@ -34,7 +33,7 @@ impl Visibility {
     /// Returns `None` for scripts, which count frames or play as fast as possible: their frames are filtered even if the window
     /// is hidden. Returns `None` on Wayland as well: compositors request no pictures of hidden windows, so that the movie stands
     /// still there, too.
-    pub(super) fn update(&mut self, tuning: &BackgroundTuning, cx: &mut PlayerContext) -> Option<Instant> {
+    pub(super) fn update(&mut self, cx: &mut PlayerContext) -> Option<Instant> {
         if cx.args.frames.is_some() || cx.args.unpaced {
             return None;
         }
@@ -42,16 +41,16 @@ impl Visibility {
         let check_at = match self.check_at {
             Some(at) if at > now => at,
             _ => {
-                self.check(tuning, cx);
+                self.check(cx);
                 *self.check_at.insert(now + CHECK_INTERVAL)
             }
         };
         self.is_hidden.then_some(check_at)
     }
 
-    /// Queries whether the window is hidden. Pauses a movie and holds a search when it becomes hidden, and resumes the movie
+    /// Queries whether the window is hidden. Pauses a movie and holds measurements when it becomes hidden, and resumes the movie
     /// when it is shown again.
-    fn check(&mut self, tuning: &BackgroundTuning, cx: &mut PlayerContext) {
+    fn check(&mut self, cx: &mut PlayerContext) {
         let window = &cx.gl_window.window;
         let unmapped = window.window_handle().is_ok_and(|handle| display::is_unmapped(handle.as_raw()));
         let is_hidden = unmapped || window.is_minimized() == Some(true);
@@ -60,7 +59,7 @@ impl Visibility {
         }
         self.is_hidden = is_hidden;
         if is_hidden {
-            tuning.pause();
+            cx.lane.hold();
             self.was_playing = !cx.frames.schedule.is_paused();
         }
         if self.was_playing && cx.frames.schedule.is_paused() != is_hidden {

@@ -196,16 +196,20 @@ fn files_in(folder: &Path) -> Vec<RegisteredDriver> {
     files.into_iter().map(RegisteredDriver::file).collect()
 }
 
-/// A folder that only this process uses. It is removed with its files when this value is dropped.
+/// A folder for temporary files, with its path. It is removed with its files when this value is dropped, or a signal ends the process.
 #[derive(Debug)]
 pub struct Folder(
-    pub(crate) PathBuf,
+    /// The folder's path.
+    pub PathBuf,
     #[expect(dead_code, reason = "held until the folder is gone")] CleanupPath,
 );
 
 impl Folder {
     /// Creates a folder that only this user can access.
-    pub(crate) fn create(path: &Path) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// If the folder exists, or cannot be created.
+    pub fn create(path: &Path) -> io::Result<Self> {
         let passing = CleanupPath::new(path);
         fs::DirBuilder::new().mode(0o700).create(path)?;
         Ok(Self(path.to_owned(), passing))

@@ -13,7 +13,7 @@ use crate::{Action, View, theme};
 use base::text;
 use base::timing::believed;
 use box_filter::{Config, VariantId};
-use ladder::results::{RowReport, RunReport};
+use ladder::results::{DeviceReport, RowReport};
 use opencl::cl::DeviceKind;
 
 /// The name of the box filter's ladder.
@@ -43,23 +43,10 @@ impl BenchmarkFrame {
     }
 }
 
-/// The results of the box filter on a device.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct BenchmarkDevice {
-    /// The device's name.
-    pub name: String,
-    /// The platform and the driver.
-    pub driver: String,
-    /// The results of each radius.
-    pub runs: Vec<RunReport>,
-}
-
-impl BenchmarkDevice {
-    /// Returns the row of a variant at a radius; `None` if it is not there.
-    pub(super) fn row(&self, radius: u32, variant: &str) -> Option<&RowReport> {
-        let run = self.runs.iter().find(|run| run.case["radius"] == radius)?;
-        run.variants.iter().find(|row| row.id == variant)
-    }
+/// Returns the row of a variant at a radius in the results of a device; `None` if it is not there.
+pub(super) fn find_row<'a>(device: &'a DeviceReport, radius: u32, variant: &str) -> Option<&'a RowReport> {
+    let run = device.runs.iter().find(|run| run.case["radius"] == radius)?;
+    run.variants.iter().find(|row| row.id == variant)
 }
 
 /// The results of the box filter on one frame and at some radii, on all devices that were measured.
@@ -70,7 +57,7 @@ pub struct Benchmark {
     /// The radii in pixels.
     pub radii: Vec<u32>,
     /// The devices in the order in which they were measured first.
-    pub devices: Vec<BenchmarkDevice>,
+    pub devices: Vec<DeviceReport>,
 }
 
 impl Benchmark {
@@ -97,14 +84,15 @@ impl Benchmark {
             for variant in self.variants() {
                 let cells = columns
                     .iter()
-                    .map(|(_, device, radius)| cell(self.devices[*device].row(*radius, variant)));
+                    .map(|(_, device, radius)| cell(find_row(&self.devices[*device], *radius, variant)));
                 let _ = writeln!(out, "| {variant} | {} |", cells.collect::<Vec<_>>().join(" | "));
             }
         };
         let indices = 0..self.devices.len();
         let name = |index: usize| {
-            let BenchmarkDevice { name, driver, .. } = &self.devices[index];
-            format!("{name}, {driver}")
+            let [name, platform, driver] =
+                ["name", "platform", "driver"].map(|property| self.devices[index].text(property));
+            format!("{name}, {platform} {driver}")
         };
         match self.radii.as_slice() {
             [radius] => {
@@ -184,11 +172,11 @@ pub(super) fn show<'a>(
         selection.variant = clicked.unwrap_or_else(|| selection.variant.clone());
         return &[];
     }
-    let devices: Vec<&BenchmarkDevice> = benchmark.devices.iter().collect();
+    let devices: Vec<&DeviceReport> = benchmark.devices.iter().collect();
     line(ui, &benchmark.frame.words(), theme::WEAK);
     let clicked = match (benchmark.radii.as_slice(), devices.as_slice()) {
         ([radius], [device]) => {
-            line(ui, &format!("r = {radius}, on {}", device.name), theme::WEAK);
+            line(ui, &format!("r = {radius}, on {}", device.text("name")), theme::WEAK);
             let run = device.runs.first();
             run.and_then(|run| table::show(ui, run.peaks.first(), &run.variants, selected))
         }
@@ -197,7 +185,7 @@ pub(super) fn show<'a>(
     };
     selection.variant = clicked.unwrap_or_else(|| selection.variant.clone());
     show_faults(ui, devices.iter().flat_map(|device| &device.runs).flat_map(|run| &run.variants));
-    let in_use = |device: &&BenchmarkDevice| view.device.is_some_and(|info| info.name == device.name);
+    let in_use = |device: &&DeviceReport| view.device.is_some_and(|info| info.name == device.text("name"));
     let device = benchmark.devices.iter().find(in_use).or(benchmark.devices.first());
     device.and_then(|device| device.runs.first()).map_or(&[], |run| run.variants.as_slice())
 }
@@ -208,16 +196,17 @@ fn show_columns(
     ui: &mut Ui,
     radius: u32,
     variants: &[&str],
-    devices: &[&BenchmarkDevice],
+    devices: &[&DeviceReport],
     selected: &str,
 ) -> Option<String> {
-    let names: Vec<String> = devices.iter().map(|device| device.name.clone()).collect();
+    let names: Vec<String> = devices.iter().map(|device| device.text("name").to_owned()).collect();
     let head = format!("r = {radius}, ms");
     let width = table::names_width(ui, variants.iter().copied().chain([head.as_str()]));
     show_row(ui, width, (&head, theme::WEAK, false), &names);
     let mut clicked = None;
     for variant in variants {
-        let cells: Vec<String> = devices.iter().map(|device| cell(device.row(radius, variant))).collect();
+        let cells: Vec<String> =
+            devices.iter().map(|device| cell(find_row(device, radius, variant))).collect();
         if show_row(ui, width, (variant, theme::TEXT, *variant == selected), &cells) {
             clicked = Some((*variant).to_owned());
         }
@@ -256,10 +245,11 @@ fn show_row(
 mod tests {
     use super::*;
     use base::timing::Series;
+    use ladder::results::RunReport;
     use serde_json::json;
 
     /// Returns the results of two variants at these radii; the second one has no time.
-    fn device(name: &str, radii: &[u32], ms: f64) -> BenchmarkDevice {
+    fn device(name: &str, radii: &[u32], ms: f64) -> DeviceReport {
         let row = |name: &str, device_ms| RowReport {
             device_ms,
             outcome: "ok".to_owned(),
@@ -270,11 +260,9 @@ mod tests {
             let rows = vec![row("a", Series::of(&[ms * f64::from(*radius); 9])), failed];
             RunReport { case: json!({ "radius": radius }), variants: rows, ..RunReport::default() }
         };
-        BenchmarkDevice {
-            name: name.to_owned(),
-            driver: "1.0".to_owned(),
-            runs: radii.iter().map(run).collect(),
-        }
+        let properties = json!({ "name": name, "platform": "P", "driver": "1.0" });
+        let properties = properties.as_object().cloned().unwrap();
+        DeviceReport { properties, runs: radii.iter().map(run).collect(), ..DeviceReport::default() }
     }
 
     #[test]
@@ -282,11 +270,12 @@ mod tests {
         let frame = BenchmarkFrame { movie: "clip.mp4".to_owned(), position_s: 61.5, size: (1280, 720) };
         let devices = vec![device("A | B", &[7], 1.0), device("C", &[7], 0.5)];
         let one = Benchmark { frame: frame.clone(), radii: vec![7], devices };
-        let want = "Box filter, clip.mp4 at 1:01.5, 1280 × 720, median ms\n\n| r = 7 | A \\| B, 1.0 | C, 1.0 |\n|---|---:|---:|\n\
+        let want = "Box filter, clip.mp4 at 1:01.5, 1280 × 720, median ms\n\n| r = 7 | A \\| B, P 1.0 | C, P 1.0 |\n|---|---:|---:|\n\
                     | a | 7.00 | 3.50 |\n| b | mismatch | mismatch |\n";
         assert_eq!(one.markdown(), want);
         let sweep = Benchmark { frame, radii: vec![1, 3], devices: vec![device("C", &[1], 0.5)] };
-        let want = "\n| C, 1.0 | r = 1 | r = 3 |\n|---|---:|---:|\n| a | 0.500 | – |\n| b | mismatch | – |\n";
+        let want =
+            "\n| C, P 1.0 | r = 1 | r = 3 |\n|---|---:|---:|\n| a | 0.500 | – |\n| b | mismatch | – |\n";
         assert!(sweep.markdown().ends_with(want), "{}", sweep.markdown());
     }
 }

@@ -3,10 +3,10 @@
 use egui::ecolor::Hsva;
 use egui::{Align2, Color32, Pos2, Rect, Sense, Shape, Stroke, Ui, pos2, vec2};
 
-use super::benchmark::BenchmarkDevice;
+use super::benchmark::find_row;
 use super::table;
 use crate::theme;
-use ladder::results::RowReport;
+use ladder::results::{DeviceReport, RowReport};
 
 /// Height of a plot in points.
 const HEIGHT: f32 = 200.0;
@@ -63,14 +63,14 @@ pub(super) fn show(
     ui: &mut Ui,
     radii: &[u32],
     variants: &[&str],
-    devices: &[&BenchmarkDevice],
+    devices: &[&DeviceReport],
     selected: &str,
 ) -> Option<String> {
     let rows = devices.iter().flat_map(|device| &device.runs).flat_map(|run| &run.variants);
     let axes = Axes::new(radii, rows.filter_map(RowReport::ms))?;
     let width = (ui.available_width() - LEFT) / devices.len().max(1) as f32;
-    let name = |device: &&BenchmarkDevice| {
-        ui.painter().layout(device.name.clone(), theme::words(11.5), theme::WEAK, width - 10.0)
+    let name = |device: &&DeviceReport| {
+        ui.painter().layout(device.text("name").to_owned(), theme::words(11.5), theme::WEAK, width - 10.0)
     };
     let names: Vec<_> = devices.iter().map(name).collect();
     let above = names.iter().map(|name| name.size().y).fold(0.0, f32::max) + NAME_GAP;
@@ -92,7 +92,7 @@ fn draw_plot(
     (axes, is_first): (Axes, bool),
     radii: &[u32],
     variants: &[&str],
-    device: &BenchmarkDevice,
+    device: &DeviceReport,
 ) {
     let painter = ui.painter();
     let grid = Stroke::new(1.0, theme::RULE);
@@ -121,7 +121,7 @@ fn draw_plot(
     }
     for (index, variant) in variants.iter().enumerate() {
         let color = color(index, variants.len());
-        let time = |radius: &u32| Some((*radius, device.row(*radius, variant)?.ms()?));
+        let time = |radius: &u32| Some((*radius, find_row(device, *radius, variant)?.ms()?));
         let points: Vec<Pos2> =
             radii.iter().filter_map(time).map(|(radius, ms)| axes.point(plot, radius, ms)).collect();
         for point in &points {

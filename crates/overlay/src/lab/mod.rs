@@ -13,7 +13,7 @@ use super::panels::Panel;
 use super::switches::Switches;
 use super::{Action, View, theme};
 use crate::hover::Explain as _;
-pub use benchmark::{BOX_FILTER, Benchmark, BenchmarkDevice, BenchmarkFrame};
+pub use benchmark::{BOX_FILTER, Benchmark, BenchmarkFrame};
 use details::Variant;
 pub use details::{LabCode, LabKernel};
 use ladder::results::{RowReport, RunReport};

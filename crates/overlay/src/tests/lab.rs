@@ -2,7 +2,7 @@
 
 use super::machine::measured;
 use super::*;
-use ladder::results::RunReport;
+use ladder::results::{DeviceReport, RunReport};
 use ladder::rows::KernelFile;
 
 /// Returns an overlay with the Lab, which shows results of matrix multiplication.
@@ -112,9 +112,14 @@ fn no_name_of_the_lab_is_cut() {
     fixture.lab.run.variants[1].id = long.to_owned();
     fixture.pass(vec![]);
     assert!(fixture.find(long).is_some() && fixture.cut.is_empty(), "{:?}", fixture.cut);
-    let device = |name: &str| BenchmarkDevice {
-        name: format!("{name} of a platform with a name that is longer than a column of the table"),
-        driver: "1.0".to_owned(),
+    let device = |name: &str| DeviceReport {
+        properties: [(
+            "name",
+            format!("{name} of a platform with a name that is longer than a column of the table"),
+        )]
+        .map(|(property, text)| (property.to_owned(), text.into()))
+        .into_iter()
+        .collect(),
         runs: [3, 7]
             .map(|radius| RunReport {
                 case: serde_json::json!({ "radius": radius }),
@@ -122,6 +127,7 @@ fn no_name_of_the_lab_is_cut() {
                 ..RunReport::default()
             })
             .to_vec(),
+        ..DeviceReport::default()
     };
     let devices = ["First", "Second", "Third"].map(device).to_vec();
     fixture.click("box filter");

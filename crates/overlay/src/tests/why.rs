@@ -6,7 +6,7 @@ use super::*;
 use base::timing::Series;
 use box_filter::Config;
 use engine::stats::FilterWork;
-use ladder::results::{RowReport, RunReport};
+use ladder::results::{DeviceReport, RowReport, RunReport};
 use ladder::why::DevicePeaks;
 use ladder::work::{KernelWork, LaunchWork, Transfer};
 use opencl::cl::{DeviceInfo, DeviceKind};
@@ -108,7 +108,7 @@ fn the_panel_of_stages_says_nothing_that_is_not_known() {
 }
 
 /// Returns the results of two variants on a device, at each of these radii.
-fn benchmarked(name: &str, radii: &[u32], ms: f64) -> BenchmarkDevice {
+fn benchmarked(name: &str, radii: &[u32], ms: f64) -> DeviceReport {
     let row =
         |name: &str, device_ms| RowReport { device_ms, outcome: "ok".to_owned(), ..RowReport::unknown(name) };
     let run = |radius: &u32| RunReport {
@@ -116,7 +116,12 @@ fn benchmarked(name: &str, radii: &[u32], ms: f64) -> BenchmarkDevice {
         variants: vec![row("flat", Series::of(&[ms; 9])), row("fused", Series::of(&[ms / 4.0; 9]))],
         ..RunReport::default()
     };
-    BenchmarkDevice { name: name.to_owned(), driver: "1.0".to_owned(), runs: radii.iter().map(run).collect() }
+    let properties = [("name", name), ("driver", "1.0")].map(|(key, text)| (key.to_owned(), text.into()));
+    DeviceReport {
+        properties: properties.into_iter().collect(),
+        runs: radii.iter().map(run).collect(),
+        ..DeviceReport::default()
+    }
 }
 
 #[test]

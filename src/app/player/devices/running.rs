@@ -70,7 +70,7 @@ impl RunningDevice {
     }
 
     /// Returns the number of the context of the device in use.
-    pub(super) fn number(&self) -> Option<u64> {
+    pub(in crate::app::player) fn number(&self) -> Option<u64> {
         self.in_use.as_ref().map(|in_use| in_use.number)
     }
 

@@ -1,12 +1,12 @@
-//! Comparisons of the speed of versions: the version that runs is timed in turns with the version before it, in a background job
+//! Comparisons of the speed of versions: the version that runs is timed in turns with the version before it, in a background task
 //! ([`comparison`]), for the chosen variant at the size and radius of the movie's frames. Until then it has no verdict.
 
 use std::time::Instant;
 
 use super::controller::circumstances;
 use super::*;
-use crate::app::comparison::{self, Compared, ComparisonJob, ComparisonRequest};
-use base::jobs::JobMessage;
+use crate::app::comparison::{self, Compared, ComparisonRequest};
+use crate::app::lane::{Slot, Task, Worker};
 use overlay::{Speed, SpeedState};
 
 /// The time after the last change of version, variant, radius or size until a comparison starts: a slider may move on, and a new
@@ -28,8 +28,9 @@ pub(super) struct Pair {
 /// The running comparison, and the results of earlier ones.
 #[derive(Default)]
 pub(super) struct SpeedComparison {
-    /// The job, until its thread has ended, even if it was cancelled, and what it compares.
-    job: Option<(ComparisonJob, Pair)>,
+    task: Slot<Compared>,
+    /// What the task compares, or has compared.
+    of: Option<Pair>,
     /// The versions to compare, and since when.
     wanted: Option<(Pair, Instant)>,
     results: Vec<(Pair, std::result::Result<Compared, String>)>,
@@ -64,31 +65,17 @@ impl SpeedComparison {
         self.results.push((of, result));
     }
 
-    /// Sets the versions to compare. Returns those of them that no job compares and that have no result, with the time for which
-    /// they have been wanted. A job that compares others is cancelled.
+    /// Sets the versions to compare. Returns those of them that no task compares and that have no result, with the time for which
+    /// they have been wanted. A task that compares others is cancelled.
     pub(super) fn want(&mut self, wanted: Option<Pair>) -> Option<(Pair, Duration)> {
         if wanted != self.wanted.map(|(pair, _)| pair) {
             self.wanted = wanted.map(|pair| (pair, Instant::now()));
         }
-        if let Some((job, of)) = &self.job {
-            if Some(*of) != wanted {
-                job.cancel();
-            }
-            return None;
+        if self.of != wanted {
+            self.task.stop();
         }
-        let (pair, since) = self.wanted?;
+        let (pair, since) = self.wanted.filter(|_| !self.task.is_under_way())?;
         self.results.iter().all(|(known, _)| *known != pair).then(|| (pair, since.elapsed()))
-    }
-
-    /// Returns true if a comparison may use the device.
-    pub(super) fn is_running(&self) -> bool {
-        self.job.as_ref().is_some_and(|(job, _)| !job.is_cancelled())
-    }
-
-    /// Ends the comparison; returns true if its thread has ended.
-    #[must_use]
-    pub(super) fn shut_down(&mut self) -> bool {
-        self.job.as_mut().is_none_or(|(job, _)| job.shut_down())
     }
 }
 
@@ -124,44 +111,21 @@ impl Versions {
 }
 
 impl LiveKernels {
-    /// Returns true if a comparison of two versions may use the device.
-    pub(in crate::app::player) fn are_compared(&self) -> bool {
-        self.versions.comparison.is_running()
-    }
-
-    /// Ends the comparison of two versions; returns true if its thread has ended.
-    #[must_use]
-    pub(in crate::app::player) fn shut_down(&mut self) -> bool {
-        self.versions.comparison.shut_down()
-    }
-
-    /// Starts, holds or ends the comparison of the version that runs with the one before, and shows its verdict. If `must_wait`
-    /// is true, other work needs the device.
-    pub(in crate::app::player) fn compare(
-        &mut self,
-        must_wait: bool,
-        devices: &Devices,
-        cx: &mut PlayerContext,
-    ) {
+    /// Starts or ends the comparison of the version that runs with the one before, and shows its verdict.
+    pub(in crate::app::player) fn compare(&mut self, devices: &Devices, cx: &mut PlayerContext) {
         let versions = &mut self.versions;
-        let done = versions.comparison.job.as_ref().and_then(|(job, of)| match job.poll()? {
-            JobMessage::Progress(()) => None,
-            JobMessage::Done(done) => Some((done, *of, job.is_cancelled())),
-        });
-        if let Some((done, of, is_cancelled)) = done {
-            versions.comparison.job = None;
-            let result = done.unwrap_or_else(|error| Some(Err(format!("{} {}", error.what, error.why))));
-            if let (Some(result), false) = (result, is_cancelled) {
-                if let Ok(compared) = &result {
-                    let text = compared.ratio.verdict();
-                    let [before, now] = of.versions;
-                    cx.overlay.show_message(format!("{} {now} against {before}: {text}", of.variant));
-                }
-                let kept: Vec<u64> = versions.kept.iter().map(|kept| kept.row.number).collect();
-                versions.comparison.store(of, result, |number| kept.contains(&number));
-                self.refresh(cx);
-                cx.repaints.redraw_soon();
+        let result = versions.comparison.task.poll().result;
+        if let (Some(result), Some(of)) = (result, versions.comparison.of) {
+            if let Ok(compared) = &result {
+                let text = compared.ratio.verdict();
+                let [before, now] = of.versions;
+                cx.overlay.show_message(format!("{} {now} against {before}: {text}", of.variant));
             }
+            let kept: Vec<u64> = versions.kept.iter().map(|kept| kept.row.number).collect();
+            let result = result.map_err(|error| format!("{} {}", error.what, error.why).trim().to_owned());
+            versions.comparison.store(of, result, |number| kept.contains(&number));
+            self.refresh(cx);
+            cx.repaints.redraw_soon();
         }
         // A script that counts frames measures the movie alone.
         if cx.args.frames.is_some() {
@@ -189,14 +153,13 @@ impl LiveKernels {
                 let kernel_timeout = cx.args.trial.timeouts.kernel_timeout;
                 let request =
                     ComparisonRequest { device, sources, variant, frame, radius, frame_ms, kernel_timeout };
-                match comparison::start(request, &cx.waker) {
-                    Ok(job) => versions.comparison.job = Some((job, pair)),
-                    Err(error) => versions.comparison.store(pair, Err(error.to_string()), |_| true),
+                let compare = move |worker: &Worker<'_, Compared>| comparison::compare(&request, worker);
+                let comparison = &mut versions.comparison;
+                comparison.of = Some(pair);
+                if let Err(error) = comparison.task.start((&mut cx.lane, Task::Versions), "", compare) {
+                    comparison.store(pair, Err(error.to_string()), |_| true);
                 }
             }
-        }
-        if let Some((job, _)) = &versions.comparison.job {
-            job.set_open(!must_wait);
         }
     }
 }

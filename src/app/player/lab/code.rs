@@ -1,14 +1,13 @@
 //! The code of the variant that is selected in the Lab: its source, and its machine code.
 
 use super::LabMeasurement;
+use crate::app::lane::{Slot, Task, Worker};
 use crate::app::player::PlayerContext;
 use crate::app::player::devices::Devices;
 use crate::app::player::kernels::LiveKernels;
 use base::error::Result;
-use base::jobs::{Job, JobMessage};
 use opencl::cl::{ClContext, Device};
 use opencl::machine_code::{self, MachineCode};
-use opencl::process::lower_priority;
 use opencl::program;
 use opencl::sources::Sources;
 use overlay::{LabCode, LabKernel, Source};
@@ -18,29 +17,22 @@ use overlay::{LabCode, LabKernel, Source};
 pub(super) struct CodeRequest {
     /// The number of the version of the edited kernels, and the device's index, for which the code was read.
     of: (u64, Option<usize>),
-    /// Compiles the kernels for their machine code. Only one at a time: it cannot be interrupted, and has an OpenCL context.
-    job: Option<Job<MachineCode>>,
-    /// The job compiles for a former request.
-    is_stale: bool,
+    /// Compiles the kernels for their machine code.
+    task: Slot<MachineCode>,
 }
 
 impl LabMeasurement {
     /// Reads the code of the selected variant again where the variant, the saved kernels or the device have changed. The machine
-    /// code is compiled once it is to be shown, and never during a measurement.
+    /// code is compiled once it is to be shown.
     pub(in crate::app::player) fn update_code(
         &mut self,
         devices: &Devices,
         kernels: &LiveKernels,
         cx: &mut PlayerContext,
     ) {
-        while let Some(message) = self.code.job.as_ref().and_then(Job::poll) {
-            if let JobMessage::Done(code) = message {
-                self.code.job = None;
-                if !std::mem::take(&mut self.code.is_stale) {
-                    self.shown.code.machine_code = Some(code);
-                }
-                cx.repaints.redraw_soon();
-            }
+        if let Some(code) = self.code.task.poll().result {
+            self.shown.code.machine_code = Some(code);
+            cx.repaints.redraw_soon();
         }
         let (version, sources) = kernels.saved().unwrap_or_default();
         let (device, kernel) = (devices.running.device(), cx.overlay.lab_kernel());
@@ -50,20 +42,19 @@ impl LabMeasurement {
                 kernel.and_then(|kernel| Some((kernel.file.clone(), sources.text(&kernel.file).ok()?)));
             let source = text.map(|(file, text)| Source::new(file, &text, None));
             self.shown.code = LabCode { kernel: kernel.cloned(), source, machine_code: None };
-            (self.code.of, self.code.is_stale) = (of, self.code.job.is_some());
+            self.code.of = of;
+            self.code.task.stop();
             cx.repaints.redraw_soon();
         }
         let is_wanted = cx.overlay.switches.machine_code && self.shown.code.machine_code.is_none();
         if let (Some(kernel), Some(device)) = (&self.shown.code.kernel, device)
             && is_wanted
-            && self.code.job.is_none()
-            && !self.measures()
+            && !self.code.task.is_under_way()
         {
             let (device, kernel) = (device.clone(), kernel.clone());
-            let compile = move |_: &_| disassemble(&device, sources, &kernel);
-            match Job::spawn("lab code", "The machine code cannot be shown.", &cx.waker, compile) {
-                Ok(job) => self.code.job = Some(job),
-                Err(error) => self.shown.code.machine_code = Some(Err(error)),
+            let compile = move |_: &Worker<'_, _>| disassemble(&device, sources, &kernel).map(Some);
+            if let Err(error) = self.code.task.start((&mut cx.lane, Task::MachineCode), "", compile) {
+                self.shown.code.machine_code = Some(Err(error));
             }
         }
     }
@@ -71,7 +62,6 @@ impl LabMeasurement {
 
 /// Returns the machine code of kernels with their parameters.
 fn disassemble(device: &Device, sources: Sources, kernel: &LabKernel) -> Result<MachineCode> {
-    lower_priority();
     let cl = ClContext::new(device, sources)?;
     let options: Vec<String> =
         kernel.parameters.split_whitespace().map(|parameter| format!("-D {parameter}")).collect();

@@ -1,0 +1,168 @@
+//! What the movie does at a moment, and which background measurements it permits.
+
+use super::Task;
+use engine::stats::{FrameSample, Stage};
+use overlay::Wait;
+
+/// The maximum fraction of a frame's interval that the movie itself may use. If it uses more, there is no time for a measurement.
+const MAX_MOVIE_SHARE: f64 = 0.5;
+/// The number of seconds whose frames decide whether there is time for a measurement.
+const RECENT_S: f64 = 2.0;
+
+/// The activity of the movie that a measurement may disturb.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Moment {
+    /// True if no further frame is due: in a pause, and at the end.
+    pub(crate) is_still: bool,
+    /// True if a filter takes long.
+    pub(crate) is_slow: bool,
+    /// True if the chosen filter's first frame is not on the screen yet.
+    pub(crate) is_awaited: bool,
+    /// True if frames are shown as fast as possible.
+    pub(crate) is_unpaced: bool,
+    /// True if the CPU, which decodes the movie, is the device.
+    pub(crate) is_cpu: bool,
+    /// True if a frame was late lately.
+    pub(crate) is_late: bool,
+    /// True if the movie leaves time between frames.
+    pub(crate) has_time: bool,
+}
+
+impl Moment {
+    /// Returns this moment with what the last frames of `history`, the newest last, show; `budget_ms` is the interval between
+    /// frames.
+    pub(crate) fn with_frames<'a>(
+        self,
+        history: impl DoubleEndedIterator<Item = &'a FrameSample>,
+        budget_ms: Option<f64>,
+    ) -> Self {
+        let mut newest = history.rev().peekable();
+        let last = newest.peek().map_or(0.0, |frame| frame.presented_at);
+        let (mut count, mut all_ms, mut is_late) = (0, 0.0, false);
+        for frame in newest.take_while(|frame| last - frame.presented_at < RECENT_S) {
+            let counted = Stage::ALL.into_iter().filter(|s| *s != Stage::Swap && *s != Stage::Take);
+            all_ms += counted.map(|s| frame.stages[s as usize]).filter(|ms| ms.is_finite()).sum::<f64>();
+            is_late |= frame.late || frame.dropped_before > 0;
+            count += 1;
+        }
+        let has_time = budget_ms.is_some_and(|ms| all_ms <= MAX_MOVIE_SHARE * ms * f64::from(count));
+        Self { is_late, has_time, ..self }
+    }
+
+    /// Returns the reason why the movie does not permit a task; `None` if it does.
+    pub(crate) fn obstacle(&self, task: Task) -> Option<Wait> {
+        let is_requested = match task {
+            Task::Lab if !self.is_still => return Some(Wait::Plays),
+            Task::Lab => return (self.is_slow || self.is_awaited).then_some(Wait::Filter),
+            Task::Tuning { is_requested } => is_requested,
+            Task::Peaks => true,
+            // The user waits for the others, or they leave the movie enough time.
+            _ => return None,
+        };
+        match self {
+            Self { is_slow: true, is_still: true, .. } => Some(Wait::Filter),
+            Self { is_slow: true, .. } => Some(Wait::Slow),
+            Self { is_still: true, .. } => None,
+            Self { is_unpaced: true, .. } => Some(Wait::Unpaced),
+            Self { is_cpu: true, .. } if !is_requested => Some(Wait::Cpu),
+            Self { is_late: true, .. } => Some(Wait::Late),
+            Self { has_time: false, .. } => Some(Wait::NoTime),
+            Self { .. } => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use box_filter::VariantId;
+    use engine::stats::GlTimes;
+
+    const REQUESTED: Task = Task::Tuning { is_requested: true };
+    const BY_ITSELF: Task = Task::Tuning { is_requested: false };
+
+    fn frame(filter_ms: f64, late: bool) -> FrameSample {
+        let mut stages = [0.0; Stage::ALL.len()];
+        stages[Stage::Filter as usize] = filter_ms;
+        // With the display's pace this is waiting, not work.
+        stages[Stage::Swap as usize] = 15.0;
+        FrameSample {
+            pts: 0.0,
+            presented_at: 0.0,
+            interval_ms: Some(40.0),
+            stages,
+            filter_by_wall: false,
+            work: None,
+            pack_ms: None,
+            gl: GlTimes::default(),
+            late,
+            dropped_before: 0,
+            sound_lag_ms: None,
+            variant: VariantId::Auto,
+            radius: 7,
+            size: (1280, 720),
+            device: 0,
+            beside: None,
+            versions: Default::default(),
+            beside_filter_ms: None,
+            others: None,
+            beside_work: false,
+            cloth: None,
+        }
+    }
+
+    fn moment(frames: &[FrameSample]) -> Moment {
+        Moment::default().with_frames(frames.iter(), Some(40.0))
+    }
+
+    #[test]
+    fn a_search_runs_only_where_it_disturbs_nobody() {
+        let (quick, slow, late) = (frame(5.0, false), frame(25.0, false), frame(5.0, true));
+        let quick = || quick.clone();
+        assert_eq!(moment(&[quick(), quick()]).obstacle(BY_ITSELF), None);
+        assert_eq!(moment(&[slow.clone(), slow.clone()]).obstacle(REQUESTED), Some(Wait::NoTime));
+        assert_eq!(moment(&[quick(), late.clone()]).obstacle(REQUESTED), Some(Wait::Late));
+        assert!(Moment { is_unpaced: true, ..moment(&[quick()]) }.obstacle(REQUESTED).is_some());
+        assert!(Moment { is_slow: true, is_still: true, ..moment(&[]) }.obstacle(REQUESTED).is_some());
+        let cpu = Moment { is_cpu: true, ..moment(&[quick()]) };
+        assert!(cpu.obstacle(BY_ITSELF).is_some(), "the movie's own processor");
+        assert_eq!(cpu.obstacle(REQUESTED), None, "asked for");
+        assert_eq!(Moment { is_still: true, ..cpu }.obstacle(BY_ITSELF), None, "in a pause");
+        assert_eq!(Moment { is_still: true, ..moment(&[late]) }.obstacle(BY_ITSELF), None);
+        // Frames before the last seconds do not count.
+        let before = FrameSample { presented_at: -RECENT_S, ..slow };
+        assert_eq!(moment(&[before, quick()]).obstacle(REQUESTED), None);
+        assert!(Moment::default().with_frames([quick()].iter(), None).obstacle(REQUESTED).is_some());
+    }
+
+    #[test]
+    fn a_pause_ends_the_waits_that_say_so_and_no_other() {
+        let (quick, slow, late) = (frame(5.0, false), frame(25.0, false), frame(5.0, true));
+        let quick = moment(&[quick]);
+        let moments = [
+            (moment(&[slow]), Wait::NoTime),
+            (moment(&[late]), Wait::Late),
+            (Moment { is_unpaced: true, ..quick }, Wait::Unpaced),
+            (Moment { is_cpu: true, ..quick }, Wait::Cpu),
+            (Moment { is_slow: true, ..quick }, Wait::Slow),
+        ];
+        for (plays, wait) in moments {
+            assert_eq!(plays.obstacle(BY_ITSELF), Some(wait));
+            assert!(wait.ends_in_a_pause());
+            let still = Moment { is_still: true, ..plays };
+            assert!(!still.obstacle(BY_ITSELF).is_some_and(Wait::ends_in_a_pause), "{wait} in a pause");
+        }
+    }
+
+    #[test]
+    fn the_lab_runs_only_in_a_pause_and_beside_no_filter() {
+        let still = Moment { is_still: true, ..Moment::default() };
+        assert_eq!(moment(&[frame(5.0, false)]).obstacle(Task::Lab), Some(Wait::Plays));
+        assert_eq!(still.obstacle(Task::Lab), None);
+        assert_eq!(Moment { is_slow: true, ..still }.obstacle(Task::Lab), Some(Wait::Filter));
+        assert_eq!(Moment { is_awaited: true, ..still }.obstacle(Task::Lab), Some(Wait::Filter));
+        for task in [Task::Conversions, Task::Versions, Task::Races, Task::Clock] {
+            assert_eq!(Moment { is_slow: true, ..Moment::default() }.obstacle(task), None);
+        }
+    }
+}
