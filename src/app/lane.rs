@@ -20,7 +20,7 @@ use overlay::{JobState, Wait};
 /// How long a closing window waits for pieces of work to end.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(700);
 /// The interval in which a waiting task checks whether it was cancelled.
-const CANCEL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
+const CANCEL_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A background measurement. Those that use the device stand in the queue in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -204,21 +204,19 @@ impl Entry {
 pub(crate) struct Lane {
     queue: Vec<Entry>,
     waker: Waker,
-    moment: Moment,
     device: Option<u64>,
 }
 
 impl Lane {
     /// Creates a lane without tasks; `waker` is called when [`Self::update`] and [`Slot::poll`] are to be called.
     pub(crate) fn new(waker: &Waker) -> Self {
-        Self { queue: Vec::new(), waker: waker.clone(), moment: Moment::default(), device: None }
+        Self { queue: Vec::new(), waker: waker.clone(), device: None }
     }
 
     /// Opens and closes the gates. `device` is the number of the device in use: tasks that use another one in this process are
     /// cancelled. Returns true if the window has to be drawn before the next call.
-    pub(crate) fn update(&mut self, device: Option<u64>, moment: Moment) -> bool {
+    pub(crate) fn update(&mut self, device: Option<u64>, moment: &Moment) -> bool {
         let is_other = std::mem::replace(&mut self.device, device) != device;
-        self.moment = moment;
         self.queue.retain(|entry| !entry.gate.lock().has_ended);
         for entry in &mut self.queue {
             if is_other && entry.task.wait().is_some() && !entry.task.runs_in_child() {
@@ -226,21 +224,16 @@ impl Lane {
                 entry.is_abandoned = true;
             }
         }
-        let next = self.queue.iter().position(|entry| entry.is_permitted(&moment));
+        let next = self.queue.iter().position(|entry| entry.is_permitted(moment));
         let working = self.queue.iter().position(Entry::is_working);
         let mut must_draw = false;
         for (at, entry) in self.queue.iter().enumerate() {
             let others = || [next, working].into_iter().flatten().find(|other| *other != at);
-            let obstacle = moment.obstacle(entry.task).or_else(|| self.queue[others()?].task.wait());
+            let wait = || entry.task.wait().and_then(|_| self.queue[others()?].task.wait());
+            let obstacle = moment.obstacle(entry.task).or_else(wait);
             must_draw |= entry.gate.set_obstacle(obstacle);
         }
         must_draw
-    }
-
-    /// Returns the reason why a task that is started now would have to wait.
-    pub(crate) fn obstacle(&self, task: Task) -> Option<Wait> {
-        let is_user = |entry: &&Entry| entry.is_working() || entry.is_permitted(&self.moment);
-        self.moment.obstacle(task).or_else(|| self.queue.iter().find(is_user)?.task.wait())
     }
 
     /// Returns true if a task uses the device.

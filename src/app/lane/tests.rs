@@ -6,7 +6,7 @@ use super::*;
 use base::error::Error;
 
 const TUNING: Task = Task::Tuning { is_requested: true };
-const STILL: Moment = Moment {
+const STILL: &Moment = &Moment {
     is_still: true,
     is_slow: false,
     is_awaited: false,
@@ -51,13 +51,13 @@ impl Pieces {
     }
 
     /// Makes turns until the task begins a piece of work.
-    fn wait_for_begin(&mut self, lane: &mut Lane, moment: Moment) {
+    fn wait_for_begin(&mut self, lane: &mut Lane, moment: &Moment) {
         turn_until(lane, moment, |_| self.begun.try_recv().is_ok());
         self.slot.poll();
     }
 
     /// Makes turns until the task has this state, in which it begins no piece of work.
-    fn wait_for(&mut self, lane: &mut Lane, moment: Moment, state: &JobState) {
+    fn wait_for(&mut self, lane: &mut Lane, moment: &Moment, state: &JobState) {
         turn_until(lane, moment, |_| {
             self.slot.poll();
             self.slot.state == *state
@@ -67,7 +67,7 @@ impl Pieces {
 }
 
 /// Makes turns of the window until `is` returns true, and two more.
-fn turn_until(lane: &mut Lane, moment: Moment, mut is: impl FnMut(&Lane) -> bool) {
+fn turn_until(lane: &mut Lane, moment: &Moment, mut is: impl FnMut(&Lane) -> bool) {
     let began = Instant::now();
     while !is(lane) {
         assert!(began.elapsed() < Duration::from_secs(60), "it does not come");
@@ -80,7 +80,7 @@ fn turn_until(lane: &mut Lane, moment: Moment, mut is: impl FnMut(&Lane) -> bool
 #[test]
 fn one_task_at_a_time_uses_the_device_in_the_order_of_the_queue() {
     let mut lane = lane();
-    assert_eq!((lane.obstacle(TUNING), lane.uses_device()), (None, false));
+    assert!(!lane.uses_device());
     let mut tuning = Pieces::start(&mut lane, TUNING);
     tuning.wait_for_begin(&mut lane, STILL);
     assert_eq!((&tuning.slot.state, lane.uses_device()), (&JobState::Running("first".to_owned()), true));
@@ -99,7 +99,6 @@ fn one_task_at_a_time_uses_the_device_in_the_order_of_the_queue() {
     assert!(matches!(news.result, Some(Ok(7))) && lab.slot.state == JobState::Done);
     assert!(!lab.slot.is_under_way() && !lab.slot.poll().is_new);
     peaks.wait_for(&mut lane, STILL, &JobState::Waiting(Wait::Tuning));
-    assert_eq!(lane.obstacle(Task::Versions), Some(Wait::Tuning));
     tuning.ends.send(false).unwrap();
     peaks.wait_for_begin(&mut lane, STILL);
 }
@@ -120,13 +119,18 @@ fn tasks_without_the_device_wait_for_nobody() {
 #[test]
 fn a_task_waits_while_the_movie_needs_the_device() {
     let mut lane = lane();
-    let playing = Moment { has_time: true, ..Moment::default() };
+    let playing = &Moment { has_time: true, ..Moment::default() };
     let mut lab = Pieces::start(&mut lane, Task::Lab);
     lab.wait_for(&mut lane, playing, &JobState::Waiting(Wait::Plays));
-    assert_eq!(lane.obstacle(TUNING), None, "a task that waits for a pause holds nobody up");
+    // It holds nobody up.
+    let mut versions = Pieces::start(&mut lane, Task::Versions);
+    versions.wait_for_begin(&mut lane, playing);
+    versions.ends.send(false).unwrap();
     lab.wait_for_begin(&mut lane, STILL);
     lab.wait_for(&mut lane, playing, &JobState::Ending(Wait::Plays));
-    assert_eq!(lane.obstacle(TUNING), Some(Wait::Lab), "its step still runs");
+    let mut versions = Pieces::start(&mut lane, Task::Versions);
+    versions.wait_for(&mut lane, playing, &JobState::Waiting(Wait::Lab));
+    drop(versions);
     lab.ends.send(true).unwrap();
     lab.wait_for(&mut lane, playing, &JobState::Waiting(Wait::Plays));
     // While the window is hidden, no gate is open.
@@ -190,7 +194,7 @@ fn another_device_cancels_tasks_that_use_the_one_before_in_this_process() {
     lab.ends.send(true).unwrap();
     lab.wait_for_begin(&mut lane, STILL);
     let mut tuning = Pieces::start(&mut lane, TUNING);
-    let playing = Moment { has_time: true, ..Moment::default() };
+    let playing = &Moment { has_time: true, ..Moment::default() };
     lab.ends.send(true).unwrap();
     // It hangs in a call.
     tuning.wait_for_begin(&mut lane, playing);

@@ -83,15 +83,8 @@ impl ConversionCheck {
         self.task.start((lane, Task::Conversions), "", work)
     }
 
-    /// Shows new results of the check, if there are some.
-    pub(super) fn update(&mut self, cx: &mut PlayerContext) {
-        if self.poll() {
-            cx.repaints.redraw_soon();
-        }
-    }
-
     /// Takes the results since the last call; returns true if there were some.
-    fn poll(&mut self) -> bool {
+    pub(super) fn update(&mut self) -> bool {
         let news = self.task.poll();
         if !news.is_new {
             return false;
@@ -150,8 +143,8 @@ mod tests {
             ConversionCheck { shown: Conversions::new("A device", SEED), ..ConversionCheck::default() };
         check.begin(&mut lane, work).unwrap();
         while check.task.is_under_way() {
-            lane.update(None, Moment::default());
-            check.poll();
+            lane.update(None, &Moment::default());
+            check.update();
             std::thread::sleep(Duration::from_millis(1));
         }
         check

@@ -281,7 +281,7 @@ mod tests {
         };
         slot.start((&mut lane, Task::Lab), "", measure).unwrap();
         while slot.is_under_way() {
-            lane.update(None, Moment { is_still: true, ..Moment::default() });
+            lane.update(None, &Moment { is_still: true, ..Moment::default() });
             slot.poll();
             std::thread::sleep(Duration::from_millis(1));
         }

@@ -120,7 +120,7 @@ impl PlayerContext<'_> {
             ..Moment::default()
         };
         let moment = moment.with_frames(frames.recorder.history().iter(), budget_ms);
-        if self.lane.update(devices.running.number(), moment) {
+        if self.lane.update(devices.running.number(), &moment) {
             self.repaints.redraw_soon();
         }
         self.frames.recorder.set_other_work(self.lane.uses_device());
@@ -333,7 +333,9 @@ impl<'a> Player<'a> {
         kernels.compare(devices, cx);
         self.peaks.update(devices, cx);
         self.tuning.update(devices, cx);
-        self.check.update(cx);
+        if self.check.update() {
+            cx.repaints.redraw_soon();
+        }
         if cx.args.frames.is_some() && movies.is_finished(&cx.frames) && !cx.frames.schedule.is_paused() {
             // A movie that cannot loop has fewer frames than were asked for.
             self.quit = true;

@@ -11,8 +11,6 @@ use super::PlayerContext;
 use super::devices::Devices;
 use crate::app::builder::Request;
 use crate::app::lane::{Slot, Task, Worker};
-use base::error::Result;
-use base::jobs::Job;
 use base::timing::log::{self, Event, Track};
 use box_filter::tuned::{self, RADIUS_RANGES, Search, SizeClass, Trial, radius_class};
 use box_filter::{BoxFilter, Code, Config, VariantId};
@@ -41,15 +39,16 @@ type Key = (usize, SizeClass, usize);
 /// The search for the fastest variant in the background, and its results.
 #[derive(Default)]
 pub(super) struct BackgroundTuning {
-    search: Slot<Search, Vec<Trial>>,
+    search: Slot<Search, Tuning>,
     key: Option<(Key, Instant)>,
-    /// True if the cache has no result for `key`; `None` until the cache was read.
-    is_unknown: Option<bool>,
-    /// The job that reads the cache of tuning results.
-    lookup: Option<Job<bool>>,
+    /// True if a search for `key` has ended, or found a result in the cache, so that none starts automatically.
+    is_over: bool,
     /// True if the user has requested a search for the fastest variant.
     is_requested: bool,
     shown: Tuning,
+    /// True if `shown` is of the current search. One that starts automatically is not shown before its first trial: it may wait, or
+    /// find a result in the cache.
+    is_shown: bool,
 }
 
 /// Returns the subject of a search for the running device and the movie on the screen, with the device and the pictures' size;
@@ -70,7 +69,7 @@ impl BackgroundTuning {
     /// Ends the search, which does not start again automatically.
     pub(crate) fn stop(&mut self) {
         self.cancel();
-        (self.is_unknown, self.lookup) = (Some(false), None);
+        self.is_over = true;
     }
 
     /// Cancels the search.
@@ -78,25 +77,10 @@ impl BackgroundTuning {
         self.is_requested = false;
         if self.search.is_under_way() {
             self.search.stop();
-            self.shown.state = JobState::Stopped;
+            if self.is_shown {
+                self.shown.state = JobState::Stopped;
+            }
         }
-    }
-
-    /// Starts a job that finds out whether the cache has a result for `key`; reading the cache's file may take long.
-    fn look_up_cache(&mut self, device: &Device, key: Key, cx: &PlayerContext) -> Result<()> {
-        if self.is_unknown.is_none() && self.lookup.is_none() {
-            let (info, sources) = (device.info.clone(), cx.sources.clone());
-            let look = move |_: &_| {
-                let known = tuned::tuned_variants(&Cache::load(), &info, &sources.get());
-                Ok(!known.iter().any(|c| (c.size, c.radius_class) == (key.1, key.2)))
-            };
-            self.lookup =
-                Some(Job::spawn("look-up", "What was tuned before cannot be read.", &cx.waker, look)?);
-        }
-        if let Some(is_unknown) = Job::take_result(&mut self.lookup, Duration::ZERO) {
-            self.is_unknown = Some(is_unknown?);
-        }
-        Ok(())
     }
 
     /// Starts or ends the search, depending on what the window shows, and takes its results.
@@ -106,59 +90,58 @@ impl BackgroundTuning {
         if now.as_ref().map(|(key, ..)| *key) != self.key.map(|(key, _)| key) {
             self.cancel();
             self.key = now.as_ref().map(|(key, ..)| (*key, Instant::now()));
-            (self.is_unknown, self.lookup) = (None, None);
+            self.is_over = false;
         }
-        let (Some((key, device, size)), Some((_, since))) = (now, self.key) else { return };
+        let (Some(subject), Some((_, since))) = (now, self.key) else { return };
         // A script that counts frames measures the movie alone.
         let auto = cx.frames.choice.filter().0 == VariantId::Auto && cx.args.frames.is_none();
         if !auto && !self.is_requested {
             return self.cancel();
         }
-        if self.search.is_under_way() {
-            return;
+        let wait = SEARCH_DELAY.saturating_sub(since.elapsed());
+        match self.search.is_under_way() || self.is_over && !self.is_requested {
+            true => {}
+            false if self.is_requested || wait.is_zero() => self.start(subject, cx),
+            false => cx.repaints.redraw_within(wait),
         }
-        if !self.is_requested {
-            if let Err(error) = self.look_up_cache(&device, key, cx) {
-                self.stop();
-                cx.notify(error, false);
-            }
-            if self.is_unknown != Some(true) {
-                return;
-            }
-            let wait = SEARCH_DELAY.saturating_sub(since.elapsed());
-            if !wait.is_zero() {
-                return cx.repaints.redraw_within(wait);
-            }
-            if cx.lane.obstacle(Task::Tuning { is_requested: false }).is_some() {
-                return;
-            }
-        }
-        self.start(device, size, key.2, cx);
     }
 
     /// Requests a search for the fastest variant, even if the cache has a result.
     pub(super) fn tune_now(&mut self, devices: &Devices, cx: &mut PlayerContext) {
+        self.cancel();
         self.is_requested = devices.running.device().is_some();
         cx.repaints.redraw_soon();
     }
 
-    /// Starts a search for pictures of this size and a class of radii.
-    fn start(&mut self, device: Device, size: (u32, u32), class: usize, cx: &mut PlayerContext) {
+    /// Starts a search on this device for pictures of this size.
+    fn start(&mut self, (key, device, size): (Key, Device, (u32, u32)), cx: &mut PlayerContext) {
+        let (_, size_class, class) = key;
         let (_, radius) = RADIUS_RANGES[class.min(RADIUS_RANGES.len() - 1)];
         let variants = named_variants(&base::environment::text(VARIABLE).unwrap_or_default());
         let ladder = BoxFilter::on_noise(size);
         let mut configs = tune::initial_configs(&ladder, &device.info, &ladder.case(0));
         configs.retain(|(variant, _)| variants.iter().any(|id| id.as_str() == *variant));
-        let max_trials = max_trials(&configs);
+        let shown = Tuning {
+            case: Some((size, radius)),
+            radii: tuned::radius_range(radius),
+            max_trials: max_trials(&configs),
+            ..Tuning::default()
+        };
+        let progress = shown.clone();
         let (sources, kernel_timeout) = (cx.sources.clone(), cx.args.trial.timeouts.kernel_timeout);
-        let search = move |worker: &Worker<'_, Search, Vec<Trial>>| {
+        let is_requested = self.is_requested;
+        let search = move |worker: &Worker<'_, Search, Tuning>| {
+            let known = tuned::tuned_variants(&Cache::load(), &device.info, &sources.get());
+            if !is_requested && known.iter().any(|c| (c.size, c.radius_class) == (size_class, class)) {
+                return Ok(None);
+            }
             cache::require_writable()?;
             let ladder = BoxFilter::on_noise(size);
             let case = ladder.case(radius);
             let mut child = Child::new(BoxFilter::INFO.name, kernel_timeout);
             let runner = LadderRunner::new(&ladder, Some(&device), sources.get(), &mut child);
             let began = Instant::now();
-            let found = tune::search(&runner, &case, configs, &mut { worker });
+            let found = tune::search(&runner, &case, configs, &mut Observer { worker, progress });
             log::record(|| [Event::since("search", began)]);
             let found = found?;
             if let Some(search) = &found {
@@ -168,61 +151,67 @@ impl BackgroundTuning {
             }
             Ok(found)
         };
-        let task = Task::Tuning { is_requested: self.is_requested };
+        let task = Task::Tuning { is_requested };
         if let Err(error) = self.search.start((&mut cx.lane, task), "the device is made ready", search) {
             self.stop();
             return cx.notify(error, false);
         }
-        self.shown = Tuning {
-            state: self.search.state.clone(),
-            case: Some((size, radius)),
-            radii: tuned::radius_range(radius),
-            max_trials,
-            ..Tuning::default()
-        };
-        // The panel shows what uses the device.
-        cx.overlay.panels.show_tuning();
+        self.is_shown = is_requested;
+        if is_requested {
+            self.shown = Tuning { state: self.search.state.clone(), ..shown };
+        }
         cx.repaints.redraw_soon();
     }
 
     /// Takes the messages of the search.
     fn poll(&mut self, devices: &Devices, cx: &mut PlayerContext) {
         let news = self.search.poll();
-        if !news.is_new {
-            return;
+        if let Some(shown) = news.progress.into_iter().next_back() {
+            self.shown = shown;
+            if !std::mem::replace(&mut self.is_shown, true) {
+                // The panel shows what uses the device.
+                cx.overlay.panels.show_tuning();
+            }
         }
-        if let Some(trials) = news.progress.into_iter().next_back() {
-            self.shown.trials = trials;
+        if news.is_new && !self.search.is_under_way() {
+            (self.is_requested, self.is_over) = (false, true);
         }
         match news.result {
             Some(Ok(search)) => {
-                (self.is_requested, self.is_unknown) = (false, Some(false));
                 self.shown.copy_ms = search.peak.map(|peak| peak.time.p50);
                 self.shown.trials = search.trials;
                 devices.builds.request(Request::Again(VariantId::Auto));
             }
             Some(Err(error)) => {
-                self.stop();
+                self.is_shown = true;
+                cx.overlay.panels.show_tuning();
                 cx.notify(error, false);
             }
             None => {}
         }
-        self.shown.state = self.search.state.clone();
-        cx.repaints.redraw_soon();
+        if news.is_new && self.is_shown {
+            self.shown.state = self.search.state.clone();
+            cx.repaints.redraw_soon();
+        }
     }
 }
 
 /// Reports the progress of a search, and makes it wait until it may use the device.
-impl SearchObserver<Code> for &Worker<'_, Search, Vec<Trial>> {
+struct Observer<'a> {
+    worker: &'a Worker<'a, Search, Tuning>,
+    progress: Tuning,
+}
+
+impl SearchObserver<Code> for Observer<'_> {
     fn begin_trial(&mut self, variant: &'static str, config: &Config, trials: &[Trial]) {
         let next = format!("{variant} {config}");
         log::record(|| [Event::instant(Track::of_thread(), "next", Instant::now()).with(next.clone())]);
-        self.set_step(next);
-        self.reporter.report(trials.to_vec());
+        self.worker.set_step(next);
+        self.worker.reporter.report(Tuning { trials: trials.to_vec(), ..self.progress.clone() });
     }
 
     fn may_continue(&mut self) -> bool {
-        Worker::may_continue(self)
+        self.worker.may_continue()
     }
 }
 
