@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use super::estimate::Estimate;
 use super::filter::{BandTimes, FinishedBand, FrameFilter, RunningBand};
-use super::request::KernelsId;
+use super::request::{FilterTimes, KernelsId};
 use super::scopes::HostMeasurements;
 use super::speed_model::SpeedModel;
-use crate::stats::{FilterWork, Span};
+use crate::stats::Span;
 use base::error::Result;
 use opencl::event::Waker;
 
@@ -38,21 +38,6 @@ pub struct Bands {
     last_after: Duration,
     took: FilterTimes,
     finished: Vec<FinishedBand>,
-}
-
-/// The measured filter times of a frame's finished bands.
-#[derive(Debug, Clone, Default)]
-pub(super) struct FilterTimes {
-    /// The sum over all bands of all passes, in milliseconds.
-    pub(super) ms: f64,
-    /// True if `ms` includes wall time, because no device time was available.
-    pub(super) by_wall: bool,
-    /// The start and end of each band on the device's clock, in nanoseconds.
-    pub(super) on_device: Vec<(u64, u64)>,
-    /// The interval of the Rust filter on the host's clock; `None` for other filters, and if it did not run.
-    pub(super) on_host: Option<Span>,
-    /// The kernels' work and times; `None` for filters without kernels.
-    pub(super) work: Option<Arc<FilterWork>>,
 }
 
 impl Bands {

@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use super::Stages;
-use super::bands::FilterTimes;
+use super::request::FilterTimes;
 use super::scopes::{MeasurementPlan, QueuedMeasurements};
 use crate::stats::{Lane, Span, Stage};
 use base::error::{Error, Result};

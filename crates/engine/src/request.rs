@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::Slot;
-use super::bands::FilterTimes;
 use super::scopes::Readings;
 use crate::stats::{FilterWork, Lane, Span, Stage, StageTimes};
 use base::error::Error;
@@ -144,6 +143,21 @@ pub struct Finished {
     pub stages: Stages,
     /// The readings of the scopes, if they were requested and available.
     pub readings: Option<Arc<Readings>>,
+}
+
+/// The measured filter times of a frame's finished bands.
+#[derive(Debug, Clone, Default)]
+pub(super) struct FilterTimes {
+    /// The sum over all bands of all passes, in milliseconds.
+    pub(super) ms: f64,
+    /// True if `ms` includes wall time, because no device time was available.
+    pub(super) by_wall: bool,
+    /// The start and end of each band on the device's clock, in nanoseconds.
+    pub(super) on_device: Vec<(u64, u64)>,
+    /// The interval of the Rust filter on the host's clock; `None` for other filters, and if it did not run.
+    pub(super) on_host: Option<Span>,
+    /// The kernels' work and times; `None` for filters without kernels.
+    pub(super) work: Option<Arc<FilterWork>>,
 }
 
 /// The times and spans of a frame's stages.
