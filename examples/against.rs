@@ -13,8 +13,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::time::Instant;
 
-use box_filter::VariantId;
+use box_filter::{VariantId, Work};
 use clap::Parser;
+use ladder::BackEnd;
 use opencl::memory::Storage;
 use serde_json::Value;
 
@@ -49,10 +50,10 @@ struct Arguments {
 /// Returns the variants that compute on plain buffers or in Rust, each once.
 fn buffer_variants() -> String {
     let is_one = |id: &VariantId| {
-        let kernels = id.kernels().is_some_and(|kernels| kernels.storage == Storage::Buffer);
-        *id == VariantId::Native || kernels && *id != VariantId::Auto
+        let kernels = matches!(id.work, Work::Kernels([code, _]) if code.storage == Storage::Buffer);
+        kernels || id.back_end() == BackEnd::Native
     };
-    VariantId::ALL.into_iter().filter(is_one).map(VariantId::as_str).collect::<Vec<_>>().join(",")
+    VariantId::all().filter(is_one).map(|id| id.name).collect::<Vec<_>>().join(",")
 }
 
 /// The number of series in which a figure must be slower.

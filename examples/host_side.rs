@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use base::timing::{Series, ms_since};
 use box_filter::pictures::noise;
-use box_filter::{BuiltVariant, Plan, Scratch, VariantId};
+use box_filter::{BuiltVariant, Extent, Plan, Scratch, named};
 use clap::Parser;
 use ocl::ffi;
 use opencl::cl::{self, Buffer, ClContext, Event, Queue, enqueue_unmap};
@@ -149,7 +149,7 @@ impl<'a> Bench<'a> {
     fn new(cl: &'a ClContext, size: (u32, u32)) -> Result<Self, Failure> {
         let len = size.0 as usize * size.1 as usize * 4;
         let frames = noise(FRAMES * len).chunks_exact(len).map(<[u8]>::to_vec).collect();
-        let filter = BuiltVariant::build(cl, VariantId::Fused)?;
+        let filter = BuiltVariant::build(cl, named("fused"))?;
         Ok(Self { cl, uploads: cl.extra_queue()?, filter, size, frames })
     }
 
@@ -274,7 +274,7 @@ impl Slot {
             }
         };
         let (src, dst) = (Picture::Buffer(buffer(0)?), Picture::Buffer(buffer(1)?));
-        let plan = bench.filter.plan(cl, &src, &dst, scratch, width, height, RADIUS)?;
+        let plan = bench.filter.plan(cl, [&src, &dst], scratch, Extent::rgba((width, height), RADIUS))?;
         let (Picture::Buffer(input), Picture::Buffer(output)) = (src, dst) else {
             return Err("a picture is no buffer".into());
         };

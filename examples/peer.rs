@@ -17,8 +17,8 @@ use base::timing::ms_since;
 use box_filter::VariantId;
 use box_filter::native::{self, Lanes};
 use box_filter::reference::reference;
-use box_filter::{BuiltVariant, Plan, Scratch};
-use ladder::measure;
+use box_filter::{BuiltVariant, Extent, Plan, Scratch};
+use ladder::{BackEnd, measure};
 use opencl::cl::{self, ClContext, DeviceKind};
 use opencl::memory::{Picture, Storage};
 use opencl::process;
@@ -169,7 +169,7 @@ impl Peer {
             false => None,
         };
         let mut names: Vec<&str> =
-            VariantId::ALL.into_iter().filter(|id| id.kernels().is_some()).map(VariantId::as_str).collect();
+            VariantId::all().filter(|id| id.kernels(DeviceKind::Cpu).is_some()).map(|id| id.name).collect();
         if self.cl.is_cpu() {
             self.copy = Some(Copy::new(self.threads, bytes));
             names.extend(["native", "memcpy"]);
@@ -198,12 +198,17 @@ impl Peer {
             self.built.insert(id, BuiltVariant::build(&self.cl, id)?);
         }
         let (variant, (width, height)) = (&self.built[&id], self.size);
-        variant.kernels().supports(&self.cl.device.info, width, height)?;
-        let storage = variant.kernels().storage;
+        id.supports(&self.cl.device.info, width, height)?;
+        let storage = variant.input();
         let (source, target) = self.pair(storage)?.clone();
-        let plan = variant.plan(&self.cl, &source, &target, &mut self.scratch, width, height, radius)?;
+        let plan = variant.plan(
+            &self.cl,
+            [&source, &target],
+            &mut self.scratch,
+            Extent::rgba((width, height), radius),
+        )?;
         let ms = plan.predict(&self.cl.queue)?;
-        let note = if id == VariantId::Auto { plan.description() } else { String::new() };
+        let note = if id.is_auto() { plan.description() } else { String::new() };
         self.plans.insert((id, radius), (plan, storage));
         Ok(format!("{ms} {note}"))
     }
@@ -258,7 +263,7 @@ impl Peer {
         // Clear the output, so that an earlier result cannot pass for a new one.
         self.out.fill(0x5a);
         let storage = match name.parse::<VariantId>() {
-            Ok(VariantId::Native) => None,
+            Ok(id) if id.back_end() == BackEnd::Native => None,
             Ok(id) => Some(self.plans.get(&(id, radius)).ok_or("It was not prepared.")?.1),
             Err(_) => None,
         };

@@ -16,7 +16,7 @@ use video::{Language, Languages, OpenPolicy, References};
 
 /// Returns the help text of `--variant`, with the ids of all variants.
 fn variant_help() -> String {
-    format!("The filter: {}", join_ids(VariantId::ALL, "or"))
+    format!("The filter: {}", join_ids(VariantId::all(), "or"))
 }
 
 /// Option that selects a device.
@@ -39,7 +39,7 @@ pub struct AnyDeviceArgs {
 #[derive(Debug, Clone, Args)]
 pub struct FilterArgs {
     /// The filter
-    #[arg(long, value_name = "ID", default_value_t = VariantId::DEFAULT, help = variant_help())]
+    #[arg(long, value_name = "ID", default_value_t = VariantId::initial(), help = variant_help())]
     pub variant: VariantId,
     /// Radius of the box in pixels: each pixel becomes the mean of (2N+1)×(2N+1) pixels
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = values::one_radius, allow_hyphen_values = true)]

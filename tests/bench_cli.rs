@@ -66,7 +66,7 @@ fn json_has_every_variant_checked_and_timed() {
     let all = report["devices"][0]["runs"].as_array().unwrap();
     let of = |key: &'static str| all.iter().filter(move |run| !run["case"][key].is_null());
     let whole: Vec<&Value> = of("whole_frames").flat_map(|run| run["variants"].as_array().unwrap()).collect();
-    assert_eq!(whole.len(), 2 * (VariantId::ALL.len() - 1), "each variant at each radius");
+    assert_eq!(whole.len(), 2 * (VariantId::all().count() - 1), "each variant at each radius");
     for row in whole {
         assert!(row["outcome"] == "ok" && row["reason"].is_null(), "{row}");
         assert_series(&row["wall_ms"], 3);
@@ -98,8 +98,8 @@ fn json_has_every_variant_checked_and_timed() {
         }
         let variants = run["variants"].as_array().unwrap();
         let ids: Vec<_> = variants.iter().map(|v| v["id"].as_str().unwrap()).collect();
-        let filters = VariantId::ALL.into_iter().filter(|id| *id != VariantId::Off);
-        assert_eq!(ids, filters.map(VariantId::as_str).collect::<Vec<_>>());
+        let filters = VariantId::all().filter(|id| *id != VariantId::OFF);
+        assert_eq!(ids, filters.map(|id| id.name).collect::<Vec<_>>());
         for variant in variants {
             let id = variant["id"].as_str().unwrap();
             let kind = if matches!(id, "glsl" | "native") { id } else { "opencl" };

@@ -11,7 +11,7 @@ use crate::common::window;
 use crate::common::window::{
     Display, Session, clip, clreel, json, png, presented_frames, succeed, wait_for_exit,
 };
-use box_filter::VariantId;
+use box_filter::{VariantId, Work};
 use serde_json::{Value, json};
 use testkit::movie::{Folder, Movie, steady};
 
@@ -83,8 +83,8 @@ fn bench_keeps_the_rows_of_all_other_variants() {
     change(&folder, "03_flat.cl", FAR_WRITE);
     change(&folder, "04_vectorized.cl", ENDLESS_LOOP);
     change(&folder, "02_separable.cl", "int unused_by_anyone = 0; (void)unused_by_anyone;");
-    let ids = VariantId::ALL.into_iter().filter(|id| *id != VariantId::Auto && id.kernels().is_some());
-    let ids: Vec<&str> = ids.map(VariantId::as_str).collect();
+    let ids = VariantId::all().filter(|id| matches!(id.work, Work::Kernels(_)));
+    let ids: Vec<&str> = ids.map(|id| id.name).collect();
     let (code, runs) = bench(
         &folder,
         &ids.join(","),

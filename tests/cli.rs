@@ -51,9 +51,9 @@ fn help_names_every_command_key_and_option() {
     let words = |text: &str| text.split([' ', ',', '\n']).map(str::to_owned).collect::<Vec<_>>();
     let (_, about) = options.split_once("The filter: ").expect("what --variant takes");
     let about = about.split_once("\n\n").map_or(about, |(about, _)| about);
-    for id in VariantId::ALL {
-        assert!(words(about).contains(&id.as_str().to_owned()), "{id} in {about}");
-        assert!(words(keys).contains(&id.as_str().to_owned()), "{id} in {keys}");
+    for id in VariantId::all() {
+        assert!(words(about).contains(&id.name.to_owned()), "{id} in {about}");
+        assert!(words(keys).contains(&id.name.to_owned()), "{id} in {keys}");
     }
     for command in ["bench", "snapshot", "devices"] {
         let (code, stdout, _) = run(clreel().args([command, "--help"]));
@@ -497,10 +497,10 @@ fn every_variant_and_key_is_in_the_documentation() {
         text.lines().any(|line| line.starts_with('|') && line.contains(&format!("`{id}`")))
     };
     let (page, kernels) = (read("docs/box_filter.md"), read("kernels/box_filter/README.md"));
-    for id in VariantId::ALL.into_iter().filter(|id| *id != VariantId::Off) {
-        let row = format!("| {} | `{id}` |", id.key());
+    for id in VariantId::all().filter(|id| *id != VariantId::OFF) {
+        let row = format!("| {} | `{id}` |", id.key);
         assert!(page.lines().any(|line| line.starts_with(&row)), "docs/box_filter.md has no row for `{id}`");
-        for code in id.kernels().into_iter().flat_map(|kernels| [kernels.cpu, kernels.gpu]) {
+        for code in id.codes() {
             let file = code.file.trim_start_matches("box_filter/");
             assert!(
                 kernels.contains(&format!("| [{file}]({file}) |")),
@@ -509,8 +509,8 @@ fn every_variant_and_key_is_in_the_documentation() {
         }
     }
     let keys = read("docs/keys.md");
-    for id in VariantId::ALL {
-        assert!(has_row(&keys, id.as_str()), "docs/keys.md does not name `{id}`");
+    for id in VariantId::all() {
+        assert!(has_row(&keys, id.name), "docs/keys.md does not name `{id}`");
     }
     // The page has the groups of the keys panel, each with its rows.
     let groups: Vec<(&str, &str)> = keys.split("\n## ").filter_map(|part| part.split_once('\n')).collect();

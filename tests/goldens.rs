@@ -63,9 +63,9 @@ fn help_of_every_command() {
 #[test]
 fn ids_and_keys() {
     let mut ids = String::new();
-    for id in VariantId::ALL {
-        let (title, idea) = (id.info().title, id.info().idea);
-        writeln!(ids, "{id}: key {}, {}, {title}. {idea}", id.key(), id.back_end().as_str()).unwrap();
+    for id in VariantId::all() {
+        let (title, idea) = (id.title, id.idea);
+        writeln!(ids, "{id}: key {}, {}, {title}. {idea}", id.key, id.back_end().as_str()).unwrap();
     }
     check("ids.txt", &ids);
     let mut variants = String::new();
@@ -138,7 +138,7 @@ fn keys_of_json_of_every_ladder() {
         let variants = (ladder.variants)();
         let first = |back_end| variants.iter().find(|variant| variant.back_end == back_end).unwrap().id;
         let all: Vec<_> =
-            variants.iter().map(|variant| variant.id).filter(|id| *id != VariantId::Auto.as_str()).collect();
+            variants.iter().map(|variant| variant.id).filter(|id| *id != VariantId::auto().name).collect();
         let variants = match all.len() {
             ..=4 => all.join(","),
             _ => [first(BackEnd::Native), first(BackEnd::OpenCl)].join(","),

@@ -1,7 +1,6 @@
 //! Structural rules that the compiler does not check: code outside the ladders names no variant, common code of ladders
 //! names no ladder, the architecture page names existing files, and kernels are portable.
 
-mod names;
 mod paths;
 
 use std::collections::BTreeSet;
@@ -9,7 +8,6 @@ use std::path::{Path, PathBuf};
 
 use box_filter::VariantId;
 
-use names::{VariantNames, single_variants};
 use paths::{code, modules};
 
 fn root() -> PathBuf {
@@ -160,7 +158,7 @@ fn words_of_one_ladder(file: &str, text: &str, ids: &BTreeSet<&'static str>) -> 
 
 /// Returns the ids of the variants of all ladders.
 fn all_variant_ids() -> BTreeSet<&'static str> {
-    let filters = VariantId::ALL.into_iter().filter(|id| *id != VariantId::Off).map(VariantId::as_str);
+    let filters = VariantId::all().filter(|id| *id != VariantId::OFF).map(|id| id.name);
     filters.chain(ladders::all().iter().flat_map(|one| (one.variants)()).map(|variant| variant.id)).collect()
 }
 
@@ -200,13 +198,12 @@ fn a_word_of_one_ladder_is_found() {
     assert_eq!(found("a_tests.rs", "row(\"threads\")"), [""; 0]);
 }
 
-/// Variants with a role in the program: no filter, the fastest one and the user's own kernels.
-const ROLES: [VariantId; 3] = [VariantId::Off, VariantId::Auto, VariantId::Own];
-
-fn variants_without_roles() -> VariantNames {
-    let variants = VariantId::ALL.into_iter().filter(|id| !ROLES.contains(id)).map(|id| format!("{id:?}"));
-    let ids = all_variant_ids().into_iter().filter(|id| !COMMON.contains(id));
-    VariantNames { variants: variants.collect(), ids: ids.collect() }
+/// Returns every string that equals the id of a single variant, with its line. Code for tests only is left out.
+fn single_variants(text: &str) -> Vec<(usize, String)> {
+    let ids = all_variant_ids();
+    let id = |text: &str| text.strip_prefix('"')?.strip_suffix('"').map(str::to_owned);
+    let found = code(text).into_iter().filter_map(|token| Some((token.line, id(&token.text)?)));
+    found.filter(|(_, id)| ids.contains(id.as_str()) && !COMMON.contains(&id.as_str())).collect()
 }
 
 /// Returns true if a file may name variants. The kernels that convert and correct lie beside the box filter, and are no
@@ -221,37 +218,30 @@ fn may_name_variants(file: &str) -> bool {
 /// code.
 #[test]
 fn code_outside_the_ladders_names_no_single_variant() {
-    let (names, files) = (variants_without_roles(), files());
     let (mut wrong, mut read) = (String::new(), 0);
-    for file in files.iter().filter(|file| !may_name_variants(&file.name)) {
-        for (line, name) in single_variants(&file.text, &names) {
+    for file in files().iter().filter(|file| !may_name_variants(&file.name)) {
+        for (line, name) in single_variants(&file.text) {
             wrong.push_str(&format!("  {}:{line}: {name}\n", file.name));
         }
         read += 1;
     }
-    assert!(wrong.is_empty(), "Ask what the variant declares (crates/box-filter/src/variants.rs):\n{wrong}");
+    assert!(wrong.is_empty(), "Ask what the variant declares (crates/box-filter/src/filter.rs):\n{wrong}");
     assert!(read > 200, "it has read them: {read}");
 }
 
 #[test]
 fn a_named_variant_is_found() {
     let found = |text: &str| {
-        let found = single_variants(text, &variants_without_roles());
+        let found = single_variants(text);
         found.into_iter().map(|(line, name)| format!("{line} {name}")).collect::<Vec<_>>()
     };
-    assert_eq!(found("fn f() {\n    if id == VariantId::Planar {}\n}"), ["2 Planar"]);
-    assert_eq!(
-        found("match id { variants::VariantId::Glsl | VariantId :: Naive => 1 }"),
-        ["1 Glsl", "1 Naive"]
-    );
-    assert_eq!(found("use x::VariantId::{self, Flat}; use x::VariantId::*;"), ["1 {", "1 *"]);
-    assert_eq!(found("use x::VariantId as Id;"), ["1 as"]);
+    assert_eq!(found("fn f() {\n    if id == named(\"planar\") {}\n}"), ["2 planar"]);
     assert_eq!(found("if variant.id == \"two-queues\" || id == \"panels\" {}"), ["1 two-queues", "1 panels"]);
     for text in [
-        "if id == VariantId::Off || id == VariantId::Auto { VariantId::ALL }",
-        "// VariantId::Planar and \"planar\"",
+        "if id == VariantId::OFF || id.is_auto() { VariantId::all() }",
+        "// named(\"planar\")",
         "const HINT: &str = \"Choose flat or 'planar'.\";",
-        "#[cfg(test)]\nmod tests { const ID: VariantId = VariantId::Planar; const S: &str = \"flat\"; }",
+        "#[cfg(test)]\nmod tests { const S: &str = \"flat\"; }",
     ] {
         assert_eq!(found(text), [""; 0], "{text}");
     }

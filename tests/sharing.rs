@@ -89,8 +89,8 @@ fn filter_arguments<'a>((variant, radius): (&'a str, &'a str)) -> [&'a str; 6] {
 fn compare_with_snapshot(half: usize) {
     let setup = Setup::new(&format!("sharing-bytes-{half}"));
     let options = [("POISON", "1"), ("FAKE_GPU", "1")];
-    for id in VariantId::ALL.into_iter().skip(half).step_by(2) {
-        let variant = id.as_str();
+    for id in VariantId::all().skip(half).step_by(2) {
+        let variant = id.name;
         let radii: &[&str] = if variant == "off" { &["0"] } else { &["0", "1", "9", "31"] };
         for radius in radii {
             let mut right: Option<(f64, Vec<u8>)> = None;

@@ -10,7 +10,7 @@ use base::verify::poisoned;
 use box_filter::pictures::noise;
 use box_filter::reference::reference;
 use box_filter::whole_frames::Shaders as _;
-use box_filter::{MAX_RADIUS, VariantId};
+use box_filter::{MAX_RADIUS, VariantId, named};
 use engine::glsl::{GlslFilter, Offscreen};
 use engine::{Bands, Slot, SpeedModel, TextureFilter, Waker};
 use opengl::headless::Headless;
@@ -19,8 +19,8 @@ use testkit::movie::Folder;
 
 /// Returns key and name of each of those filters.
 fn filters() -> impl Iterator<Item = (String, &'static str)> {
-    let filters = VariantId::ALL.into_iter().filter(|id| id.back_end().does_without_opencl());
-    filters.map(|id| (id.key().to_string(), id.as_str()))
+    let filters = VariantId::all().filter(|id| id.back_end().does_without_opencl());
+    filters.map(|id| (id.key.to_string(), id.name))
 }
 
 /// Selects each filter by its key, changes the radius in a pause, continues, pauses again, and compares the picture on
@@ -166,12 +166,12 @@ fn shaders_in_bands_equal_the_reference() {
         slot.show();
         let texture = slot.texture().unwrap();
         let prepared = || Box::new(TextureFilter::prepare(&filter, texture, size, radius).unwrap());
-        let mut bands = Bands::new((VariantId::Glsl, None), prepared(), &speeds);
+        let mut bands = Bands::new((named("glsl"), None), prepared(), &speeds);
         go_on(&mut bands, &mut speeds);
         assert!(!bands.is_cancelled() && bands.filter_ms() > 0.0 && bands.fraction() == 1.0, "{size:?}");
         let want = reference(&src, size.0 as usize, size.1 as usize, radius as usize);
         assert!(read_texture(&headless.gl, texture, size).unwrap() == want, "{size:?} r={radius}");
-        let mut cancelled = Bands::new((VariantId::Glsl, None), prepared(), &speeds);
+        let mut cancelled = Bands::new((named("glsl"), None), prepared(), &speeds);
         cancelled.cancel();
         go_on(&mut cancelled, &mut speeds);
         assert!(cancelled.is_cancelled() && cancelled.fraction() == 0.0, "{size:?}");

@@ -103,7 +103,7 @@ fn formulas_of_the_box_filter_are_oclgrinds_count() {
         .into_iter()
         .flat_map(|size| [1, 7, 31].map(|radius| BoxFilter::on_noise(size).case(radius)))
         .collect();
-    compare_all(&BoxFilter::on_noise((1, 1)), &[VariantId::Own.as_str()], &cases);
+    compare_all(&BoxFilter::on_noise((1, 1)), &[VariantId::own().name], &cases);
 }
 
 #[test]

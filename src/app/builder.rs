@@ -317,11 +317,12 @@ impl Builder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use box_filter::named;
 
     #[test]
     fn another_thread_builds_from_the_texts_of_the_one_before() {
         let waker: Waker = Arc::new(|| ());
-        let shared = SharedState::new(VariantId::Flat, None, CurrentSources::default());
+        let shared = SharedState::new(named("flat"), None, CurrentSources::default());
         let mut builder = Builder::spawn_to(false, shared, None, &waker).unwrap();
         // Its own beginning is what it finds now.
         let known = KernelTexts::begin(Ok([("own.cl".to_owned(), Ok(String::new()))].into()).into());

@@ -80,7 +80,7 @@ pub(crate) fn compare(
     let mut pixels = picture_memory(width, height)?;
     RgbaConverter::new().convert(picture, &mut pixels)?;
     let first_rows = |rows: u32| vec![pixels[..rows as usize * width as usize * 4].to_vec()];
-    let Some(variant) = all_variants().iter().find(|known| known.id == variant.as_str()) else {
+    let Some(variant) = all_variants().iter().find(|known| known.id == variant.name) else {
         return Err(no_verdict(format!("'{variant}' has no kernels to compare.")));
     };
     let mut children = [(); 2].map(|()| Child::new(BoxFilter::INFO.name, *kernel_timeout));

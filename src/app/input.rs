@@ -54,14 +54,14 @@ pub(crate) fn is_escape(event: &KeyEvent) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use box_filter::VariantId;
+    use box_filter::{VariantId, named};
     use winit::keyboard::{KeyCode, PhysicalKey};
 
     use super::*;
 
     #[test]
     fn digits_choose_the_ladder_in_order() {
-        let digits = VariantId::ALL.map(VariantId::key).into_iter().filter(char::is_ascii_digit);
+        let digits = VariantId::all().map(|id| id.key).filter(char::is_ascii_digit);
         assert!(digits.collect::<String>().starts_with("012345"), "the steps have their numbers");
     }
 
@@ -102,9 +102,9 @@ mod tests {
         for (code, logical, plain, modifiers, action) in [
             (KeyCode::KeyP, "з", "з", none, pause.clone()),
             (KeyCode::KeyP, "P", "p", none, pause),
-            (KeyCode::Digit1, "+", "+", none, variant(VariantId::Naive)),
-            (KeyCode::Digit6, "-", "-", none, variant(VariantId::Glsl)),
-            (KeyCode::Numpad6, "6", "6", none, variant(VariantId::Glsl)),
+            (KeyCode::Digit1, "+", "+", none, variant(named("naive"))),
+            (KeyCode::Digit6, "-", "-", none, variant(named("glsl"))),
+            (KeyCode::Numpad6, "6", "6", none, variant(named("glsl"))),
             (KeyCode::NumpadSubtract, "-", "-", none, Some(Action::ChangeRadius(-1))),
             (KeyCode::BracketRight, "ъ", "ъ", none, Some(Action::ChangeSpeed(Some(1.1)))),
             (KeyCode::KeyD, "в", "в", control, Some(Action::NextDevice)),

@@ -15,12 +15,9 @@ use super::{CheckKernelsArgs, usage};
 use base::error::{Error, ErrorKind, Result};
 use base::exit;
 use base::stderr::print_message;
-use box_filter::config::Extent;
 use box_filter::machine_code::{self, PictureInfo};
 use box_filter::pictures::noise;
-use box_filter::planar::PlanarFilter;
-use box_filter::planar::run::filter_planes_once;
-use box_filter::{BuiltVariant, Code, Config, OWN_FILE, VariantId, Work, filter_once};
+use box_filter::{BuiltVariant, Code, Config, Extent, OWN_FILE, VariantId, Work, filter_once};
 use opencl::cl::{ClContext, DeviceKind, list_devices, no_device};
 use opencl::machine_code::MachineCode;
 use opencl::memory::{Picture, Storage};
@@ -67,7 +64,7 @@ impl VariantCode {
 
 /// Returns true if the variant has different code for CPUs and for graphics cards.
 fn has_two_codes(id: VariantId) -> bool {
-    id.reads_planes() || id.kernels().is_some_and(|kernels| !std::ptr::eq(kernels.cpu, kernels.gpu))
+    matches!(id.codes(), [cpu, gpu] if !std::ptr::eq(*cpu, *gpu))
 }
 
 /// Runs `clreel check-kernels`; returns the exit code.
@@ -97,14 +94,14 @@ pub(crate) fn run(args: &CheckKernelsArgs) -> Result<u8> {
 /// Returns the reason, as a clause, why a variant that the user named is skipped; `None` if it can be checked. `has_own` is
 /// true if the folder of kernels has the user's own kernel.
 fn exclusion(id: VariantId, machine_code: bool, has_own: bool) -> Option<String> {
-    let why = match &id.info().work {
+    let why = match &id.work {
         Work::Nothing => "has no kernels, since it copies the picture".to_owned(),
         Work::Shaders => "has no kernels, since it runs in OpenGL".to_owned(),
         Work::Threads => "has no kernels, since it runs on the CPU without OpenCL".to_owned(),
         Work::Fastest(_) if !machine_code => {
             "has no kernels of its own; name the variant that it selects".to_owned()
         }
-        Work::Kernels(_) if id == VariantId::Own && !has_own => {
+        Work::Kernels(_) if id.is_own() && !has_own => {
             format!("is your own kernel, and {OWN_FILE} is missing; set its folder with --kernels")
         }
         Work::Kernels(_) | Work::Fastest(_) | Work::Planes(_) => return None,
@@ -204,11 +201,11 @@ fn machine_code(codes: &[VariantCode], sources: Sources) -> Result<u8> {
 /// Returns the code of these variants, each code once; that of all variants if the list is empty.
 fn selected_code(variants: &[VariantId], machine_code: bool, has_own: bool) -> Vec<VariantCode> {
     let is_selected = |id: &VariantId| match variants.is_empty() {
-        true => (*id != VariantId::Own || has_own) && *id != VariantId::Auto,
+        true => (!id.is_own() || has_own) && !id.is_auto(),
         false => variants.contains(id),
     };
     let mut all = Vec::new();
-    for id in VariantId::WITH_OWN.into_iter().filter(is_selected) {
+    for id in VariantId::with_own().filter(is_selected) {
         if exclusion(id, machine_code, has_own).is_some() {
             continue;
         }
@@ -231,7 +228,7 @@ fn check(
     let name = code.name();
     let failed = |why: String, hint| Error::new(format!("'{name}' could not run under Oclgrind."), why, hint);
     let arguments = |command: &mut Command| {
-        command.arg(RUN_SUBCOMMAND).arg(code.id.as_str());
+        command.arg(RUN_SUBCOMMAND).arg(code.id.name);
         if code.kind == DeviceKind::Cpu {
             command.arg("--cpu");
         }
@@ -276,27 +273,27 @@ pub(crate) fn run_kernels(id: VariantId, cpu: bool, accesses: bool) -> Result<u8
     let cl = ClContext::new(&device, Sources::from_environment())?;
     let kind = if cpu { DeviceKind::Cpu } else { DeviceKind::Gpu };
     let (width, height) = SIZE;
+    let built = BuiltVariant::build_as(&cl, id, kind)?;
     if id.reads_planes() {
-        let filter = PlanarFilter::build_as(&cl, id, kind)?;
         for wide in [false, true] {
-            let layout = Layout::planar_420(width, height, wide);
             for radius in [RADIUS, LARGE_RADIUS] {
-                filter_planes_once(&cl, &filter, &layout, &noise(layout.bytes()), radius)?;
+                let whole = Extent::planes(Layout::planar_420(width, height, wide), radius);
+                filter_once(&cl, &built, &noise(whole.bytes()[0]), whole)?;
             }
         }
         return Ok(exit::DONE);
     }
-    let built = BuiltVariant::build_as(&cl, id, kind)?;
     if accesses {
         return accesses::run_on_one_pixel(&cl, &built);
     }
-    let storage = built.kernels().storage;
+    let storage = built.input();
     if storage == Storage::Image {
         // Accesses to an image cannot be out of bounds.
         drop(Picture::alloc(&cl, storage, width, height)?);
     }
     for radius in radii(id, kind) {
-        filter_once(&cl, &built, &noise(width as usize * height as usize * 4), width, height, *radius)?;
+        let whole = Extent::rgba(SIZE, *radius);
+        filter_once(&cl, &built, &noise(whole.bytes()[0]), whole)?;
     }
     Ok(exit::DONE)
 }
@@ -305,11 +302,11 @@ pub(crate) fn run_kernels(id: VariantId, cpu: bool, accesses: bool) -> Result<u8
 /// window: that would take minutes under Oclgrind and find nothing else.
 fn radii(id: VariantId, kind: DeviceKind) -> &'static [u32] {
     let reads = |code: &'static Code| -> f64 {
-        let extent = Extent { width: SIZE.0, rows: SIZE.1, radius: LARGE_RADIUS, units: 1 };
+        let extent = Extent::rgba(SIZE, LARGE_RADIUS);
         let config = Config::new(code, kind);
-        (0..code.kernels.len()).map(|pass| (code.reads_per_pixel)(&config, pass, &extent)).sum()
+        (0..code.passes.len()).map(|pass| (code.reads_per_pixel)(&config, pass, &extent)).sum()
     };
-    match id.kernels().is_some_and(|kernels| reads(kernels.code(kind)) > MAX_READS_PER_PIXEL) {
+    match id.kernels(kind).is_some_and(|code| reads(code) > MAX_READS_PER_PIXEL) {
         true => &[RADIUS],
         false => &[RADIUS, LARGE_RADIUS],
     }
@@ -318,10 +315,11 @@ fn radii(id: VariantId, kind: DeviceKind) -> &'static [u32] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use box_filter::named;
 
     #[test]
     fn named_variants_are_checked_or_skipped_with_a_reason() {
-        for id in VariantId::ALL {
+        for id in VariantId::all() {
             for machine_code in [false, true] {
                 let codes = selected_code(&[id], machine_code, false);
                 assert_eq!(
@@ -338,12 +336,10 @@ mod tests {
             assert_eq!(names.iter().filter(|other| *other == name).count(), 1, "{names:?}");
         }
         let most = |id| radii(id, DeviceKind::Cpu).len();
-        assert_eq!(VariantId::ALL.iter().filter(|id| id.kernels().is_some() && most(**id) == 1).count(), 1);
+        assert_eq!(VariantId::all().filter(|id| most(*id) == 1).count(), 1);
         let skipped = |id| exclusion(id, false, false).is_some();
-        assert!(
-            [VariantId::Auto, VariantId::Off, VariantId::Glsl, VariantId::Native].into_iter().all(skipped)
-        );
-        assert!(!skipped(VariantId::Planar));
-        assert!([VariantId::Planar, VariantId::Auto].iter().all(|id| exclusion(*id, true, false).is_none()));
+        assert!([VariantId::auto(), VariantId::OFF, named("glsl"), named("native")].into_iter().all(skipped));
+        assert!(!skipped(named("planar")));
+        assert!([named("planar"), VariantId::auto()].iter().all(|id| exclusion(*id, true, false).is_none()));
     }
 }

@@ -50,8 +50,8 @@ pub use ladders::LadderName;
 /// Returns the section "Examples" of `--help`: commands with explanations. The keys in them are those of the first and the last
 /// variant in the group [`Group::Steps`].
 fn examples() -> String {
-    let steps = VariantId::ALL.into_iter().filter(|id| matches!(id.info().group, Group::Steps));
-    let keys: Vec<char> = steps.map(VariantId::key).collect();
+    let steps = VariantId::all().filter(|id| matches!(id.group, Group::Steps));
+    let keys: Vec<char> = steps.map(|id| id.key).collect();
     let (first, last) = (keys.first().unwrap_or(&'1'), keys.last().unwrap_or(&'1'));
     format!(
         "Examples:
@@ -65,9 +65,9 @@ fn examples() -> String {
 /// Returns the examples and the most important keys, for `--help`.
 fn after_help() -> String {
     let keys = |steps: bool| {
-        let is_step = |id: &VariantId| matches!(id.info().group, Group::Off | Group::Steps);
-        let variants = VariantId::ALL.into_iter().filter(|id| is_step(id) == steps);
-        variants.map(|id| format!("{} {id},", id.key())).collect::<Vec<_>>().join(" ")
+        let is_step = |id: &VariantId| matches!(id.group, Group::Off | Group::Steps);
+        let variants = VariantId::all().filter(|id| is_step(id) == steps);
+        variants.map(|id| format!("{} {id},", id.key)).collect::<Vec<_>>().join(" ")
     };
     let others = "- = radius, Space pause, i overlay, q quit.";
     format!("{}\n\nIn the window: {}\n{} {others}", examples(), keys(true), keys(false))

@@ -17,7 +17,6 @@ use base::save;
 use base::stderr::print_message;
 use box_filter::color_kernels::{Converter, check};
 use box_filter::color_test_pictures;
-use box_filter::planar::PlanarFilter;
 use box_filter::trial::{Case, LaunchMode, Target, TrialReport, Trials};
 use box_filter::{BuiltVariant, VariantId};
 use engine::glsl;
@@ -46,7 +45,7 @@ impl SandboxedKernels {
         radius: u32,
     ) -> Result<Option<Vec<u8>>> {
         let target = Target::Variant { id, to_image: false };
-        Ok(picture(id.as_str(), self.0.run(cl, target, &case(src, size, radius))?))
+        Ok(picture(id.name, self.0.run(cl, target, &case(src, size, radius))?))
     }
 
     /// Filters a frame's planes with the modified kernels of a variant and converts the result to RGBA; `None` if only the
@@ -62,7 +61,7 @@ impl SandboxedKernels {
         let target = Target::Planar { id, layout, to_image: false };
         let trial = self.0.run(cl, target, &case(&block, (layout.width, layout.height), radius))?;
         // Modified conversions that passed the sandbox may run here: their result is compared with the reference.
-        Ok(picture(id.as_str(), trial.filter(|_| cl.sources().any_changed("box_filter/"))))
+        Ok(picture(id.name, trial.filter(|_| cl.sources().any_changed("box_filter/"))))
     }
 
     /// Returns true if this process may convert a frame's planes on the device. Otherwise prints the reason to stderr.
@@ -217,7 +216,7 @@ impl SnapshotRenderer<'_> {
     fn filtered(&mut self, requests: &[Request]) -> Result<Vec<Vec<u8>>> {
         // As in the window, variants without OpenCL get pictures that the CPU converted.
         let without_opencl = |request: &Request| {
-            let is_off = request.variant == VariantId::Off && self.args.filter.on.device.is_none();
+            let is_off = request.variant == VariantId::OFF && self.args.filter.on.device.is_none();
             is_off || request.variant.back_end().does_without_opencl()
         };
         if requests.iter().all(without_opencl) {
@@ -336,7 +335,7 @@ fn in_process(
     renderer.engine.set_device(pipeline);
     let pictures = renderer.render(frame, requests)?;
     let converted = match (requests, &pictures[..]) {
-        ([Request { variant: VariantId::Off, .. }], [picture]) => Some(picture.clone()),
+        ([request], [picture]) if request.variant == VariantId::OFF => Some(picture.clone()),
         _ => renderer.engine.pipeline().map(Pipeline::read_converted).transpose()?.flatten(),
     };
     let Some((layout, converted)) = layout.zip(converted) else { return Ok(pictures) };
@@ -360,7 +359,7 @@ fn planar_on_device(
         return Ok(picture);
     }
     let mut pipeline = Pipeline::new(cl.clone(), &Sharing::copy("there is no window"));
-    pipeline.variants.add_planar(PlanarFilter::build(cl, request.variant)?);
+    pipeline.variants.add(BuiltVariant::build(cl, request.variant)?);
     let filtered = Converter::supports(&frame.picture).map(|layout| layout.filtered());
     if let Some(filtered) = &filtered {
         pipeline.conversions.build(filtered, Storage::Buffer)?;

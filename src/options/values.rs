@@ -149,6 +149,7 @@ fn file(s: &str, extensions: &[Option<&str>], why: &str) -> Result<PathBuf, Stri
 #[cfg(test)]
 mod tests {
     use super::*;
+    use box_filter::named;
 
     #[test]
     fn times_are_seconds_or_have_colons() {
@@ -175,9 +176,9 @@ mod tests {
 
     #[test]
     fn a_wipe_has_two_filters() {
-        use VariantId::{Flat, Native, Off};
-        assert_eq!(wipe("flat:7,native:15"), Ok([(Flat, Some(7)), (Native, Some(15))]));
-        assert_eq!(wipe("off, flat:0"), Ok([(Off, None), (Flat, Some(0))]));
+        let [flat, native, off] = ["flat", "native", "off"].map(named);
+        assert_eq!(wipe("flat:7,native:15"), Ok([(flat, Some(7)), (native, Some(15))]));
+        assert_eq!(wipe("off, flat:0"), Ok([(off, None), (flat, Some(0))]));
         let why = "invalid radius in 'flat:129': expected an integer from 0 to 128";
         assert_eq!(wipe("off, flat:129"), Err(why.to_owned()));
         for text in [

@@ -3,18 +3,18 @@
 
 use std::fmt;
 
-use box_filter::{MAX_RADIUS, VariantId};
+use box_filter::MAX_RADIUS;
 use opencl::cl::DeviceKind;
 
 /// The code that runs a kernel file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Runner {
     /// A variant with the default configuration for a kind of device.
-    Variant(VariantId, DeviceKind),
+    Variant(&'static str, DeviceKind),
     /// A variant with one parameter changed, as tuning does.
-    Tuned(VariantId, DeviceKind, &'static str, u32),
+    Tuned(&'static str, DeviceKind, &'static str, u32),
     /// A variant that writes an image.
-    IntoImage(VariantId, DeviceKind),
+    IntoImage(&'static str, DeviceKind),
     /// The filter on planes for a kind of device.
     Planar(DeviceKind),
     /// YUV to RGBA, into a buffer or an image.
@@ -289,7 +289,7 @@ fn plain_case(runner: Runner) -> Case {
 
 fn filters(runner: Runner) -> Vec<Case> {
     let plain = plain_case(runner);
-    let naive = matches!(runner, Runner::Variant(VariantId::Naive, _));
+    let naive = matches!(runner, Runner::Variant("naive", _));
     let mut cases = vec![plain];
     let at = |size, radius, content, band| Case { size, radius, content, band, ..plain };
     let noise = |size, radius| at(size, radius, Content::Noise, 0);

@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::Path;
 
-use box_filter::VariantId::{Flat, Fused, Naive, RunningSum, Separable, Vectorized};
 use opencl::cl::DeviceKind::{Cpu, Gpu};
 
 use super::cases::Runner::{self, *};
@@ -13,25 +12,25 @@ use super::tokens::line_of;
 
 /// The code that runs each file. Without `limit.cl`, whose output is not used.
 const FILES: &[(&str, &[Runner])] = &[
-    ("box_filter/01_naive.cl", &[Variant(Naive, Cpu)]),
-    ("box_filter/02_separable.cl", &[Variant(Separable, Cpu)]),
-    ("box_filter/03_flat.cl", &[Variant(Flat, Cpu)]),
-    ("box_filter/04_vectorized.cl", &[Variant(Vectorized, Cpu)]),
-    ("box_filter/05_running_sum.cl", &[Variant(RunningSum, Cpu), Variant(RunningSum, Gpu)]),
-    ("box_filter/06_fused.cl", &[Variant(Fused, Cpu)]),
+    ("box_filter/01_naive.cl", &[Variant("naive", Cpu)]),
+    ("box_filter/02_separable.cl", &[Variant("separable", Cpu)]),
+    ("box_filter/03_flat.cl", &[Variant("flat", Cpu)]),
+    ("box_filter/04_vectorized.cl", &[Variant("vectorized", Cpu)]),
+    ("box_filter/05_running_sum.cl", &[Variant("running-sum", Cpu), Variant("running-sum", Gpu)]),
+    ("box_filter/06_fused.cl", &[Variant("fused", Cpu)]),
     (
         "box_filter/07_march.cl",
         &[
-            Variant(Fused, Gpu),
-            IntoImage(Fused, Gpu),
-            Tuned(Fused, Gpu, "ROWS", 2),
-            Tuned(Fused, Gpu, "AHEAD", 0),
+            Variant("fused", Gpu),
+            IntoImage("fused", Gpu),
+            Tuned("fused", Gpu, "ROWS", 2),
+            Tuned("fused", Gpu, "AHEAD", 0),
         ],
     ),
     ("box_filter/08_planes.cl", &[Planar(Cpu)]),
     ("box_filter/09_planes_march.cl", &[Planar(Gpu)]),
-    ("common/mean.clh", &[Variant(Flat, Cpu), Variant(Vectorized, Cpu), Variant(Fused, Cpu)]),
-    ("common/vectors.clh", &[Variant(Vectorized, Cpu)]),
+    ("common/mean.clh", &[Variant("flat", Cpu), Variant("vectorized", Cpu), Variant("fused", Cpu)]),
+    ("common/vectors.clh", &[Variant("vectorized", Cpu)]),
     (
         "common/convert.clh",
         &[Planes { image: false }, Planes { image: true }, Correct { from: true, to: true }],

@@ -219,7 +219,7 @@ impl Tools {
                 return all.map(str::to_owned).collect();
             }
             // For modified kernels bench also checks the parameters that tuning may choose.
-            Runner::Variant(id, _) | Runner::Tuned(id, ..) | Runner::IntoImage(id, _) => id.as_str(),
+            Runner::Variant(id, _) | Runner::Tuned(id, ..) | Runner::IntoImage(id, _) => id,
             Runner::Planar(_) => "planar",
             // Bench checks conversions with any variant; this one needs no kernel.
             _ => "native",

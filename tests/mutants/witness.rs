@@ -12,9 +12,9 @@ use std::str::FromStr;
 
 use base::error::{Error, Result};
 use box_filter::color_kernels::{Converter, Corrector, KernelCache};
-use box_filter::planar::{PlanarFilter, planar_reference};
+use box_filter::planar::planar_reference;
 use box_filter::reference::reference;
-use box_filter::{BuiltVariant, Config, Scratch, VariantId};
+use box_filter::{BuiltVariant, Config, Extent, Scratch, named};
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
 use ladder::config;
@@ -93,7 +93,7 @@ fn search(cases: &[Case], stop: bool, say: &mut dyn FnMut(String)) -> Result<()>
 struct Runners {
     cl: ClContext,
     variants: Vec<(Runner, BuiltVariant)>,
-    planar: Vec<(Runner, PlanarFilter)>,
+    planar: Vec<(Runner, BuiltVariant)>,
     converter: Converter,
     corrector: Corrector,
     wanted: HashMap<String, Vec<u8>>,
@@ -156,10 +156,15 @@ impl Runners {
         let (w, h, r) = (width as usize, height as usize, case.radius as usize);
         let want = self.wanted.entry(key).or_insert_with(|| reference(&pixels, w, h, r));
         let cl = &self.cl;
-        let src = Picture::alloc(cl, variant.kernels().storage, width, height)?;
+        let src = Picture::alloc(cl, variant.input(), width, height)?;
         src.write(&cl.queue, &pixels)?;
         let run = |dst: &Picture| {
-            let plan = variant.plan(cl, &src, dst, &mut Scratch::new(), width, height, case.radius)?;
+            let plan = variant.plan(
+                cl,
+                [&src, dst],
+                &mut Scratch::new(),
+                Extent::rgba((width, height), case.radius),
+            )?;
             for pass in 0..plan.passes() {
                 for (start, end) in bands(case, height) {
                     let _event = plan.enqueue(&cl.queue, pass, start..end)?;
@@ -220,22 +225,20 @@ impl Runners {
     }
 
     fn build(&self, runner: Runner) -> Result<BuiltVariant> {
+        let defaults = |id: &'static str, kind| {
+            let code = named(id).kernels(kind).ok_or_else(|| Error::new("No kernel.", "", ""))?;
+            Ok::<_, Error>(Config::new(code, kind))
+        };
         match runner {
             Runner::Tuned(id, kind, name, value) => {
-                let code = id
-                    .kernels()
-                    .map(|info| info.code(kind))
-                    .ok_or_else(|| Error::new("No kernel.", "", ""))?;
-                BuiltVariant::build_with(&self.cl, id, &Config::new(code, kind).with(name, value))
+                let config = defaults(id, kind)?.with(name, value);
+                BuiltVariant::build_with(&self.cl, named(id), &config)
             }
             Runner::IntoImage(id, kind) => {
-                let code = id
-                    .kernels()
-                    .map(|info| info.code(kind))
-                    .ok_or_else(|| Error::new("No kernel.", "", ""))?;
-                BuiltVariant::build_into(&self.cl, id, &Config::new(code, kind), Storage::Image)
+                let (id, config) = (named(id), defaults(id, kind)?);
+                BuiltVariant::build_into(&self.cl, id, &config, Storage::Image)
             }
-            Runner::Variant(id, kind) => BuiltVariant::build_as(&self.cl, id, kind),
+            Runner::Variant(id, kind) => BuiltVariant::build_as(&self.cl, named(id), kind),
             _ => Err(Error::new("No variant.", "", "")),
         }
     }
@@ -243,7 +246,7 @@ impl Runners {
     fn planar(&mut self, case: &Case) -> Result<Option<String>> {
         let Runner::Planar(kind) = case.runner else { return Ok(None) };
         if !self.planar.iter().any(|(runner, _)| *runner == case.runner) {
-            self.planar.push((case.runner, PlanarFilter::build_as(&self.cl, VariantId::Planar, kind)?));
+            self.planar.push((case.runner, BuiltVariant::build_as(&self.cl, named("planar"), kind)?));
         }
         let Some((_, filter)) = self.planar.iter().find(|(runner, _)| *runner == case.runner) else {
             return Ok(None);
@@ -262,9 +265,10 @@ impl Runners {
             })
         };
         let run = |dst: &Picture| {
-            let plan = filter.plan(cl, &layout, dst, &mut Scratch::new(), case.radius)?;
+            let whole = Extent::planes(layout, case.radius);
+            let plan = filter.plan(cl, [&from, dst], &mut Scratch::new(), whole)?;
             for (start, end) in bands(case, layout.height) {
-                let _event = plan.enqueue(&cl.queue, &from, start..end)?;
+                let _event = plan.enqueue(&cl.queue, 0, start..end)?;
             }
             Ok(())
         };

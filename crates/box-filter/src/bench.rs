@@ -12,20 +12,22 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::config::{Code, Config, Extent, PLANES};
+use super::config::{Code, Config, Extent};
 use super::guarded::GuardedPicture;
 use super::native::{self, Lanes, all_threads};
 use super::pictures::Pattern;
-use super::planar::{self, PlanarFilter, PlanarPlan, Samples, planar_quick, planes_of, suite};
+use super::planar::{Samples, planar_quick, planes_of, suite};
 use super::reference::quick;
 use super::run::Bands;
-use super::tuned::{self, SizeClass, UNTUNED_VARIANT};
+use super::table::BOX_FILTER;
+use super::tuned::{self, SizeClass};
 use super::whole_frames::{BuiltFilter, EngineFrames, Shaders};
-use super::{BuiltVariant, MAX_RADIUS, Plan, Scratch, VariantId, variants as declared};
+use super::{BuiltVariant, MAX_RADIUS, Plan, Scratch, VariantId, filter};
 use base::error::{Error, Result};
 use base::memory::zeroed;
 use base::timing::ms_since;
 use base::verify::{self, Checked};
+use ladder::BackEnd;
 use ladder::measure::{self, Sample};
 use ladder::outcome::VariantResult;
 use ladder::rows::PeakKernel;
@@ -33,7 +35,7 @@ use ladder::runner::{CaseInfo, Expected, Ladder, LadderInfo, Output, Part};
 use ladder::sizes::Sizes;
 use ladder::variant::{Variant, Work};
 use ladder::work::KernelWork;
-use opencl::cl::{ClContext, Device, DeviceInfo, DeviceKind, Event, failed};
+use opencl::cl::{ClContext, Device, DeviceInfo, Event, failed};
 use opencl::kernel::unique_number;
 use opencl::memory::{Picture, Rgba, Storage};
 use video::color::Layout;
@@ -149,21 +151,22 @@ impl Case {
         }
     }
 
+    /// Returns the whole picture.
+    fn whole(&self) -> Extent {
+        let rgba = || Extent::rgba(self.size, self.radius);
+        self.layout().map_or_else(rgba, |layout| Extent::planes(layout, self.radius))
+    }
+
     /// Returns the number of bytes of the case's input and of its output.
     fn bytes(&self) -> [usize; 2] {
-        let pixels = self.size.0 as usize * self.size.1 as usize * 4;
-        self.layout()
-            .map_or([pixels; 2], |layout| [layout.bytes().next_multiple_of(4), layout.filtered().bytes()])
+        self.whole().bytes()
     }
 }
 
 /// A variant that was built, or a copy as the upper limit of speed.
 pub enum Built {
-    /// Kernels on RGBA pictures: the context, the variant, and the variant built to write images, which is built when a
-    /// check first needs it.
+    /// Kernels: the context, the variant, and the variant built to write images, which is built when a check first needs it.
     Kernels(ClContext, Box<BuiltVariant>, OnceCell<Box<BuiltVariant>>),
-    /// Kernels on planes.
-    Planes(ClContext, Box<PlanarFilter>),
     /// Shaders, and the number of the input picture that they have loaded (see [`Buffers::input`]).
     Shaders(Rc<dyn Shaders>, Cell<u64>),
     /// The filter in Rust, on this number of threads.
@@ -194,31 +197,18 @@ struct DeviceBuffers {
     scratch: Scratch,
     /// The plans created so far, each with the number of its variant ([`BuiltVariant::number`]).
     plans: Vec<(u64, Plan)>,
-    /// The plans on planes created so far, each with the number of its filter ([`PlanarFilter::number`]).
-    planes: Vec<(u64, PlanarPlan)>,
 }
 
 impl DeviceBuffers {
     /// Allocates the memory of a case, with `guard` bytes of canaries on each side of buffers.
     fn new(cl: &ClContext, case: &Case, guard: usize) -> Result<Self> {
-        let memory = |storage, bytes: usize| match case.layout() {
-            Some(_) => GuardedPicture::buffer(cl, bytes, guard),
-            None => GuardedPicture::new(cl, storage, case.size, guard),
+        let storages = match case.kind {
+            Kind::Image => [Storage::Image, Storage::Image],
+            Kind::IntoImage => [Storage::Buffer, Storage::Image],
+            _ => [Storage::Buffer, Storage::Buffer],
         };
-        let [input, output] = case.bytes();
-        let (from, to) = match case.kind {
-            Kind::Image => (Storage::Image, Storage::Image),
-            Kind::IntoImage => (Storage::Buffer, Storage::Image),
-            _ => (Storage::Buffer, Storage::Buffer),
-        };
-        Ok(Self {
-            cl: cl.clone(),
-            from: memory(from, input)?,
-            to: memory(to, output)?,
-            scratch: Scratch::new(),
-            plans: Vec::new(),
-            planes: Vec::new(),
-        })
+        let [from, to] = GuardedPicture::both(cl, storages, &case.whole(), guard)?;
+        Ok(Self { cl: cl.clone(), from, to, scratch: Scratch::new(), plans: Vec::new() })
     }
 
     /// Returns the plan of a variant, created at the first call.
@@ -228,27 +218,12 @@ impl DeviceBuffers {
         let at = match at {
             Some(at) => at,
             None => {
-                let ((width, height), radius) = (case.size, case.radius);
-                let plan = variant.plan(cl, &from.picture, &to.picture, scratch, width, height, radius)?;
+                let plan = variant.plan(cl, [&from.picture, &to.picture], scratch, case.whole())?;
                 plans.push((variant.number(), plan));
                 plans.len() - 1
             }
         };
         Ok(&plans[at].1)
-    }
-
-    /// Returns the plan of a filter on planes, created at the first call.
-    fn planar_plan(&mut self, filter: &PlanarFilter, case: &Case) -> Result<&PlanarPlan> {
-        let Self { cl, to, scratch, planes, .. } = self;
-        let at = match planes.iter().position(|(number, _)| *number == filter.number()) {
-            Some(at) => at,
-            None => {
-                let layout = case.layout().ok_or_else(unusable_memory)?;
-                planes.push((filter.number(), filter.plan(cl, &layout, &to.picture, scratch, case.radius)?));
-                planes.len() - 1
-            }
-        };
-        Ok(&planes[at].1)
     }
 }
 
@@ -281,28 +256,25 @@ impl Buffers {
 /// First the variants in order, then the user's own, then the filter in Rust on one thread and on all threads, scalar and
 /// vectorised.
 static VARIANTS: LazyLock<Vec<Variant<Code, NonClVariant>>> = LazyLock::new(|| {
-    let variant = |id: VariantId, work| {
-        let declared::VariantInfo { name, title, idea, .. } = id.info();
-        Variant { id: name, title, idea, work }
-    };
+    let variant = |id: VariantId, work| Variant { id: id.name, title: id.title, idea: id.idea, work };
     let work = |id: VariantId| {
-        Some(match &id.info().work {
-            declared::Work::Kernels(kernels) => Work::ByKind { cpu: kernels.cpu, gpu: kernels.gpu },
-            declared::Work::Planes(_) => Work::ByKind { cpu: &PLANES[0], gpu: &PLANES[1] },
-            declared::Work::Fastest(_) => Work::Tuned(UNTUNED_VARIANT.as_str()),
-            declared::Work::Shaders => Work::Shaders(NonClVariant::Shaders),
-            declared::Work::Threads => Work::Host(NonClVariant::Threads(all_threads(), Lanes::Vector)),
-            declared::Work::Nothing => return None,
+        Some(match id.work {
+            filter::Work::Kernels([cpu, gpu]) | filter::Work::Planes([cpu, gpu]) => Work::ByKind { cpu, gpu },
+            filter::Work::Fastest(untuned) => Work::Tuned(untuned),
+            filter::Work::Shaders => Work::Shaders(NonClVariant::Shaders),
+            filter::Work::Threads => Work::Host(NonClVariant::Threads(all_threads(), Lanes::Vector)),
+            filter::Work::Nothing => return None,
         })
     };
-    let variants = VariantId::WITH_OWN.into_iter().filter_map(|id| Some(variant(id, work(id)?)));
+    let variants = VariantId::with_own().filter_map(|id| Some(variant(id, work(id)?)));
     let threads = if all_threads() > 1 { vec![1, all_threads()] } else { vec![1] };
     let native_variants = threads.into_iter().flat_map(|threads| {
         [Lanes::Plain, Lanes::Vector].map(|lanes| {
             let vectors = lanes == Lanes::Vector;
             let name = format!("native, {threads} × {}", if vectors { "vectors" } else { "plain" });
             let json = json!({ "threads": threads, "vectors": vectors });
-            variant(VariantId::Native, Work::ExtraHost(NonClVariant::Threads(threads, lanes), name, json))
+            let native = VariantId::on(BackEnd::Native);
+            variant(native, Work::ExtraHost(NonClVariant::Threads(threads, lanes), name, json))
         })
     });
     variants.chain(native_variants).collect()
@@ -455,7 +427,7 @@ fn enqueue(
 impl BoxFilter<'_> {
     /// Facts about the ladder.
     pub const INFO: LadderInfo = LadderInfo {
-        name: "box_filter",
+        name: BOX_FILTER.name,
         peaks: &[
             PeakKernel { name: "copy", note: None, computes: false },
             PeakKernel {
@@ -544,7 +516,7 @@ impl Ladder for BoxFilter<'_> {
             Built::Copy(_) => Vec::new(),
             Built::Shaders(..) => vec![*timed],
             Built::Threads(..) => Self::small_cases_on(Kind::Host, radius).chain([*timed]).collect(),
-            Built::Planes(..) => {
+            Built::Kernels(_, variant, _) if variant.id().reads_planes() => {
                 let bands = [Bands::Whole, Bands::Odd];
                 let of_size = |format: usize, size| {
                     let pictures = (format > 0).then_some(2);
@@ -586,9 +558,8 @@ impl Ladder for BoxFilter<'_> {
 
     fn supports(&self, device: &Device, code: Option<&Code>, case: &Case) -> std::result::Result<(), String> {
         let (width, height) = case.size;
-        let id = code.map_or(Some(UNTUNED_VARIANT), Code::variant);
-        let kernels = id.and_then(VariantId::kernels);
-        kernels.map_or(Ok(()), |kernels| kernels.supports(&device.info, width, height)).map_err(|e| e.why)
+        let id = code.map_or(Some(VariantId::auto()), VariantId::with_code);
+        id.map_or(Ok(()), |id| id.supports(&device.info, width, height)).map_err(|e| e.why)
     }
 
     fn build(&self, part: Part<Code, NonClVariant>) -> Result<Built> {
@@ -603,13 +574,7 @@ impl Ladder for BoxFilter<'_> {
             Part::Kernels(cl, config) => {
                 let unknown =
                     || Error::new("There is no variant with these kernels.", config.code().file, "");
-                let id = config.code().variant().ok_or_else(unknown)?;
-                if id.reads_planes() {
-                    let is_for_cpu = config.code().file == PLANES[0].file;
-                    let kind = if is_for_cpu { DeviceKind::Cpu } else { DeviceKind::Gpu };
-                    let filter = Box::new(PlanarFilter::build_as(cl, id, kind)?);
-                    return Ok(Built::Planes(cl.clone(), filter));
-                }
+                let id = VariantId::with_code(config.code()).ok_or_else(unknown)?;
                 let variant = Box::new(BuiltVariant::build_with(cl, id, config)?);
                 Ok(Built::Kernels(cl.clone(), variant, OnceCell::new()))
             }
@@ -617,36 +582,25 @@ impl Ladder for BoxFilter<'_> {
     }
 
     fn work(&self, config: &Config, device: &DeviceInfo, case: &Case) -> Option<KernelWork> {
-        let Case { size: (width, height), radius, bands, .. } = *case;
-        let code = config.code();
-        let (units, least_bytes) =
-            (u64::from(width) * u64::from(height), case.bytes().iter().map(|bytes| *bytes as u64).sum());
-        let of_pixels = |launches| Some(KernelWork { unit: "pixel", units, least_bytes, launches });
-        if let Some(layout) = case.layout() {
-            // As the filter on planes itself, with at least one compute unit.
-            let (units, for_gpu) = (device.units.max(1), code.file == PLANES[1].file);
-            let band = |rows| planar::work::launch_work(&layout, radius, rows, units, for_gpu);
-            return of_pixels(bands.ranges(height, planar::ROW_STEP).into_iter().map(band).collect());
-        }
+        let (code, whole) = (config.code(), Extent { units: device.units, ..case.whole() });
         let work = |pass, rows: Range<u32>| {
-            let rows = rows.end - rows.start;
-            code.work_of(config, pass, &Extent { width, rows, radius, units: device.units })
+            let band = Extent { first: rows.start, rows: rows.end - rows.start, ..whole };
+            code.work_of(config, pass, &band)
         };
-        let passes = 0..code.kernels.len();
-        let ranges = |pass| bands.ranges(height, (code.row_step)(config, pass)).into_iter();
-        let launches =
-            passes.flat_map(|pass| ranges(pass).map(move |rows| work(pass, rows))).collect::<Option<_>>()?;
-        of_pixels(launches)
+        let ranges = |pass| case.bands.ranges(whole.height, (code.row_step)(config, pass)).into_iter();
+        let launches = (0..code.passes.len()).flat_map(|pass| ranges(pass).map(move |rows| work(pass, rows)));
+        Some(whole.work(launches.collect::<Option<_>>()?))
     }
 
     /// Returns the case with the kind of memory in which the variant works.
     fn case_of(&self, built: &Built, case: &Case) -> Case {
         let kind = match built {
-            Built::Kernels(_, variant, _) => match variant.kernels().storage {
+            Built::Kernels(_, variant, _) if variant.id().reads_planes() => Kind::Planes(None),
+            Built::Kernels(_, variant, _) => match variant.input() {
                 Storage::Image => Kind::Image,
                 Storage::Buffer => Kind::Buffer,
             },
-            Built::Planes(..) | Built::Copy(true) => Kind::Planes(None),
+            Built::Copy(true) => Kind::Planes(None),
             Built::Copy(false) => Kind::Buffer,
             Built::Shaders(..) => Kind::Textures,
             Built::Threads(..) => Kind::Host,
@@ -702,9 +656,6 @@ impl Ladder for BoxFilter<'_> {
             Built::Kernels(_, variant, _) if case.kind != Kind::IntoImage => {
                 device.plan(variant, &case)?;
             }
-            Built::Planes(_, filter) => {
-                device.planar_plan(filter, &case)?;
-            }
             _ => {}
         }
         let DeviceBuffers { cl, to, scratch, .. } = device;
@@ -751,14 +702,6 @@ impl Ladder for BoxFilter<'_> {
                     Ok((0..plan.passes()).map(pass).collect::<Result<Vec<_>>>()?.concat())
                 })
             }
-            Built::Planes(_, filter) => {
-                let device = buffers.device()?;
-                let (queue, from) = (device.cl.queue.clone(), device.from.picture.clone());
-                let plan = device.planar_plan(filter, &case)?;
-                measure::sample(&queue, |queue| {
-                    enqueue(&case, plan.row_step(), |rows| plan.enqueue(queue, &from, rows))
-                })
-            }
             Built::Shaders(shaders, loaded) => {
                 if loaded.replace(buffers.input.1) != buffers.input.1 {
                     shaders.load(&buffers.input.0);
@@ -801,7 +744,6 @@ impl Ladder for BoxFilter<'_> {
                 variant = built.as_ref().clone().with_id(id);
                 BuiltFilter::Kernels(cl, &variant)
             }
-            Built::Planes(cl, filter) => BuiltFilter::Planes(cl, filter),
             Built::Shaders(..) => BuiltFilter::Shaders,
             Built::Threads(..) => BuiltFilter::Threads,
             Built::Copy(_) => return Ok(None),

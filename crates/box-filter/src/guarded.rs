@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::config::Extent;
 use base::error::Result;
 use opencl::cl::{ClContext, Queue};
 use opencl::memory::{Picture, Storage, guarded_buffer};
@@ -30,6 +31,24 @@ impl GuardedPicture {
                 Ok(Self { whole: picture.clone(), picture, guard })
             }
         }
+    }
+
+    /// Allocates a whole picture and its output with these storages, with `guard` bytes of canaries on each side of buffers.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub(crate) fn both(
+        cl: &ClContext,
+        [input, output]: [Storage; 2],
+        whole: &Extent,
+        guard: usize,
+    ) -> Result<[Self; 2]> {
+        let allocate = |storage, bytes| match storage {
+            Storage::Image => Self::new(cl, storage, (whole.width, whole.height), guard),
+            Storage::Buffer => Self::buffer(cl, bytes, guard),
+        };
+        let [from, to] = whole.bytes();
+        Ok([allocate(input, from)?, allocate(output, to)?])
     }
 
     /// Allocates a buffer of `bytes` bytes with `guard` bytes of canaries on each side.

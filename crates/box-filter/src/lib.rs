@@ -11,9 +11,11 @@
 #![allow(rustdoc::private_intra_doc_links)]
 
 pub mod bench;
+mod classes;
 pub mod color_kernels;
 pub mod color_test_pictures;
 pub mod config;
+mod filter;
 mod guarded;
 pub mod machine_code;
 pub mod native;
@@ -24,6 +26,7 @@ pub mod planar;
 pub mod reference;
 mod run;
 mod scratch;
+mod table;
 pub mod trial;
 pub mod tuned;
 mod variants;
@@ -32,13 +35,14 @@ mod work;
 pub mod yuv_to_rgba;
 
 pub use bench::BoxFilter;
-pub use config::{Code, Config};
+pub use config::{Code, Config, Extent};
+pub use filter::{Filter, Group, Variant, Work};
 pub use opencl::BuiltVariant;
 pub use plan::Plan;
 pub use run::filter_once;
 pub use scratch::Scratch;
-pub(crate) use variants::Kernels;
-pub use variants::{Group, OWN_FILE, VariantId, Work, join_ids};
+pub use table::OWN_FILE;
+pub use variants::{VariantId, join_ids, named};
 
 /// Largest radius, in pixels: 255·(2·128+1) is the largest row sum that fits 16 bits.
 pub const MAX_RADIUS: u32 = 128;

@@ -1,6 +1,6 @@
 //! The driver's machine code of a variant.
 
-use crate::planar::PlanesCode;
+use crate::planar::launch::options;
 use crate::tuned::{self, SizeClass};
 use crate::{Config, VariantId};
 use base::error::{Error, Result};
@@ -29,29 +29,29 @@ pub fn disassemble(cl: &ClContext, id: VariantId, pictures: &PictureInfo) -> Res
     let device = &cl.device.info;
     let (width, height) = pictures.size;
     let size = SizeClass::of(width, height);
-    if let Some(planes) = id.planes() {
-        let file = *planes.file_on(device.kind);
-        let mut code = disassemble_file(cl, file, &PlanesCode::options(pictures.wide))?;
+    if let Some(planes) = id.code(device.kind).filter(|_| id.reads_planes()) {
+        let file = planes.file;
+        let mut code = disassemble_file(cl, file, &options(pictures.wide))?;
         let bytes = if pictures.wide { "two bytes" } else { "one byte" };
         code.name = format!("{file}, for samples of {bytes}: {}", code.name);
         return Ok(code);
     }
-    if id == VariantId::Auto {
+    if let Some(untuned) = id.untuned() {
         let class = tuned::radius_class(pictures.radius);
         let is_match = |choice: &tuned::TunedVariant| (choice.size, choice.radius_class) == (size, class);
         let tuned = tuned::tuned_variants(&Cache::load(), device, cl.sources()).into_iter().find(is_match);
         let (variant, mut code) = match tuned {
             Some(choice) => (choice.variant, disassemble_config(cl, &choice.config.fit_to_device(device))?),
-            None => (tuned::UNTUNED_VARIANT, disassemble(cl, tuned::UNTUNED_VARIANT, pictures)?),
+            None => (untuned, disassemble(cl, untuned, pictures)?),
         };
         code.name = format!("auto is {variant} here: {}", code.name);
         return Ok(code);
     }
-    let kernels = id.kernels().ok_or_else(|| {
+    let code = id.kernels(device.kind).ok_or_else(|| {
         let why = format!("'{id}' is made of no kernels.");
         Error::new("The machine code cannot be shown.", why, "Choose one of the ladder's other variants.")
     })?;
-    disassemble_config(cl, &Config::for_class(kernels.code(device.kind), device, size.as_str()))
+    disassemble_config(cl, &Config::for_class(code, device, size.as_str()))
 }
 
 /// Returns the machine code of a variant with the parameters `config`.
@@ -68,6 +68,7 @@ fn disassemble_file(cl: &ClContext, file: &str, options: &str) -> Result<Machine
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::named;
     use opencl::cl::list_devices;
     use opencl::sources::Sources;
 
@@ -78,18 +79,19 @@ mod tests {
         let told = |id, wide| {
             disassemble(&cl, id, &PictureInfo { size: (64, 48), radius: 3, wide }).map(|code| code.name)
         };
-        let named = |told: Result<String>, begin: &str| match told {
+        let check_name = |told: Result<String>, begin: &str| match told {
             Ok(name) => assert!(name.starts_with(begin), "{name}"),
             // No disassembler is installed.
             Err(error) => assert!(!error.why.contains("made of no kernels"), "{error}"),
         };
-        named(told(VariantId::Flat, false), "");
-        named(told(VariantId::Auto, false), "auto is ");
-        let file = VariantId::Planar.files(device.info.kind).unwrap()[0];
-        named(told(VariantId::Planar, false), &format!("{file}, for samples of one byte: "));
-        named(told(VariantId::Planar, true), &format!("{file}, for samples of two bytes: "));
-        for id in [VariantId::Off, VariantId::Glsl, VariantId::Native] {
-            assert!(told(id, false).unwrap_err().why.contains(id.as_str()));
+        check_name(told(named("flat"), false), "");
+        check_name(told(VariantId::auto(), false), "auto is ");
+        let planar = named("planar");
+        let file = planar.files(device.info.kind).unwrap()[0];
+        check_name(told(planar, false), &format!("{file}, for samples of one byte: "));
+        check_name(told(planar, true), &format!("{file}, for samples of two bytes: "));
+        for id in ["off", "glsl", "native"].map(named) {
+            assert!(told(id, false).unwrap_err().why.contains(id.name));
         }
     }
 }

@@ -1,195 +1,108 @@
 //! A variant's kernels bound to a source, a destination and a picture size, ready to be enqueued.
 
-use std::cell::Cell;
 use std::ops::Range;
 
-use super::config::{Config, Extent, Launch};
-use super::{Kernels, MAX_RADIUS};
-use crate::VariantId;
+use super::VariantId;
+use super::config::{Argument, Code, Config, Extent, Launch};
 use base::error::{Error, Result};
 use ladder::measure::sample;
 use ladder::work::{KernelWork, LaunchWork};
-use opencl::cl::{Answer, Event, Mem, Queue, failed};
-use opencl::kernel::{self, Kernel, Value, expect_count, expect_types};
+use opencl::cl::{Event, Queue, failed};
+use opencl::kernel::{self, Kernel, expect_types};
 use opencl::memory::Storage;
 
-/// Indices of the arguments that all kernels of the ladder share.
-mod argument {
-    /// Index of the argument for the input memory.
-    pub(crate) const INPUT: u32 = 0;
-    /// Index of the argument for the output memory.
-    pub(crate) const OUTPUT: u32 = 1;
-    /// Index of the argument for the picture's width in pixels.
-    pub(crate) const WIDTH: u32 = 2;
-    /// Index of the argument for the picture's height in pixels.
-    pub(crate) const HEIGHT: u32 = 3;
-    /// Index of the argument for the radius in pixels.
-    pub(crate) const RADIUS: u32 = 4;
-    /// Index of the argument for the band's first row.
-    pub(crate) const ROW0: u32 = 5;
-    /// Index of the argument for the number of rows in the band.
-    pub(crate) const ROWS: u32 = 6;
-    /// Index of the argument for the factor by which sums are multiplied; only the last pass, which divides, has it.
-    pub(crate) const SCALE: u32 = 7;
-    /// Index of the argument for the scratch memory; only kernels that need such memory have it.
-    pub(crate) const SCRATCH: u32 = 8;
+/// A compiled program: one variant with one configuration.
+#[derive(Debug, Clone)]
+pub(super) struct Program {
+    pub(super) id: VariantId,
+    pub(super) program: opencl::cl::Program,
+    pub(super) config: Config,
+    /// True if samples have two bytes; false for RGBA pictures.
+    pub(super) is_wide: bool,
+    /// True if the kernels are modified, so that their work is not known.
+    pub(super) is_modified: bool,
 }
 
-/// One kernel of a plan, with its arguments.
-#[derive(Debug)]
-pub(super) struct Pass {
-    pub(super) kernel: Kernel,
-    pub(super) is_last: bool,
-    /// True if the kernel has an argument for scratch memory.
-    pub(super) has_scratch: bool,
-}
-
-impl Pass {
-    /// Returns the number of the kernel's arguments.
-    fn arguments(&self) -> u32 {
-        1 + match (self.is_last, self.has_scratch) {
-            (false, _) => argument::ROWS,
-            (true, false) => argument::SCALE,
-            (true, true) => argument::SCRATCH,
-        }
-    }
-
-    /// Checks that the kernel `name` in this file takes as many arguments as the plan sets.
-    pub(super) fn expect_count(&self, file: &str, name: &str) -> Result<()> {
-        expect_count(&self.kernel, &format!("{file} ('{name}')"), self.arguments() as usize)
-    }
-
-    /// Sets the arguments that do not change: memory and size.
-    pub(super) fn bind(
-        &self,
-        [input, output]: [&Mem; 2],
-        scratch: Option<&Mem>,
-        (width, height): (u32, u32),
-    ) -> Answer<()> {
-        self.kernel.set(argument::INPUT, input)?;
-        self.kernel.set(argument::OUTPUT, output)?;
-        if let Some(scratch) = scratch {
-            self.kernel.set(argument::SCRATCH, scratch)?;
-        }
-        self.kernel.set(argument::WIDTH, Value::Int(width as i32))?;
-        self.kernel.set(argument::HEIGHT, Value::Int(height as i32))
-    }
-
-    /// Sets the arguments that depend on the radius.
-    pub(super) fn set_radius(&self, radius: u32) -> Answer<()> {
-        self.kernel.set(argument::RADIUS, Value::Int(radius as i32))?;
-        if self.is_last {
-            self.kernel.set(argument::SCALE, Value::Float(scale(radius)))?;
-        }
-        Ok(())
-    }
-
-    /// Enqueues the kernel for a band of rows.
-    fn enqueue(&self, queue: &Queue, rows: Range<u32>, launch: &Launch) -> Answer<Event> {
-        let count = rows.end - rows.start;
-        self.kernel.set(argument::ROW0, Value::Int(rows.start as i32))?;
-        self.kernel.set(argument::ROWS, Value::Int(count as i32))?;
-        let [across, down] = launch.global;
-        let (global, local) = ([across, down, 1], [launch.local[0], launch.local[1], 1]);
-        // SAFETY: `bind` and `set_radius` have set every argument, `check_arguments` has compared their types,
-        // the memory is as large as the kernels expect, and they stay inside it for any rows of the picture.
-        unsafe { kernel::enqueue(queue, &self.kernel, 2, global, local) }
-    }
-}
-
-/// Returns the factor by which kernels multiply sums to divide by the window's pixels; see common/mean.clh.
-fn scale(radius: u32) -> f32 {
-    let side = 2 * radius + 1;
-    1.0 / (side * side) as f32
-}
-
-/// A variant's kernels with their arguments, for one source, one destination and one size.
+/// A variant's kernels with their arguments, for one source, one destination, one size and one radius.
 ///
 /// A plan keeps its device memory alive, but not the host memory of
 /// [`Picture::from_host`](opencl::memory::Picture::from_host).
 #[derive(Debug)]
 pub struct Plan {
-    pub(super) kernels: &'static Kernels,
-    pub(super) variant: VariantId,
-    pub(super) config: Config,
-    pub(super) is_modified: bool,
-    pub(super) passes: Vec<Pass>,
-    pub(super) width: u32,
-    pub(super) height: u32,
-    pub(super) units: u32,
-    pub(super) radius: Cell<u32>,
+    /// The variant that was asked for, such as `auto`.
+    pub(super) id: VariantId,
+    pub(super) program: Program,
+    /// The kernel of each pass. Its memory is set.
+    pub(super) kernels: Vec<Kernel>,
+    /// The whole picture.
+    pub(super) whole: Extent,
 }
 
 impl Plan {
     /// Returns the id of the variant that runs and its parameters, as in `fused STRIPS=2`.
     pub fn description(&self) -> String {
-        format!("{} {}", self.variant, self.config).trim_end().to_owned()
+        format!("{} {}", self.program.id, self.program.config).trim_end().to_owned()
     }
 
     /// Returns the number of passes. Each must finish all rows before the next one begins.
     pub fn passes(&self) -> usize {
-        self.passes.len()
+        self.kernels.len()
     }
 
     /// Returns the number of rows of the picture.
     pub fn rows(&self) -> u32 {
-        self.height
+        self.whole.height
     }
 
     /// Returns a number of rows for this pass: bands whose height is a multiple of it waste no work-items. Bands of any
     /// height give the same bytes.
     pub fn row_step(&self, pass: usize) -> u32 {
-        (self.config.code().row_step)(&self.config, pass).max(1)
+        (self.code().row_step)(self.config(), pass).max(1)
     }
 
     /// Returns the estimated work of a pass over all rows, in pixels read. Use it to compare radii and sizes within one
     /// variant, and passes with each other.
     pub fn work(&self, pass: usize) -> f64 {
-        if pass >= self.passes.len() {
+        if pass >= self.passes() {
             return 0.0;
         }
-        let pixels = f64::from(self.width) * f64::from(self.height);
-        pixels * (self.config.code().reads_per_pixel)(&self.config, pass, &self.extent(self.height))
+        let pixels = f64::from(self.whole.width) * f64::from(self.whole.height);
+        pixels * (self.code().reads_per_pixel)(self.config(), pass, &self.whole)
     }
 
     /// Returns the code with its parameters.
     pub fn config(&self) -> &Config {
-        &self.config
+        &self.program.config
+    }
+
+    /// Returns the code.
+    fn code(&self) -> &'static Code {
+        self.config().code()
+    }
+
+    /// Returns true if the variant filters planes.
+    pub fn reads_planes(&self) -> bool {
+        self.whole.layout.is_some()
     }
 
     /// Returns the exact work of a run, given the pass and the number of rows of each of its launches: one entry for each pass.
     /// Returns `None` if the kernels are modified, or clreel has no formula for them.
     pub fn kernel_work(&self, bands: impl Iterator<Item = (usize, u32)>) -> Option<KernelWork> {
         let mut launches: Vec<LaunchWork> = Vec::with_capacity(self.passes());
-        for (pass, rows) in bands.filter(|_| !self.is_modified) {
-            let launch = self.config.code().work_of(&self.config, pass, &self.extent(rows))?;
+        for (pass, rows) in bands.filter(|_| !self.program.is_modified) {
+            let launch = self.code().work_of(self.config(), pass, &self.band(0..rows))?;
             match launches.get_mut(pass) {
                 Some(known) => known.add_launch(&launch),
                 None => launches.push(launch),
             }
         }
-        let units = u64::from(self.width) * u64::from(self.height);
-        // Each pixel of four bytes is read once and written once.
-        let work = KernelWork { unit: "pixel", units, least_bytes: 2 * 4 * units, launches };
+        let work = self.whole.work(launches);
         (work.launches.len() == self.passes()).then_some(work)
     }
 
-    /// Returns the extent of a band of this many rows.
-    pub(super) fn extent(&self, rows: u32) -> Extent {
-        Extent { width: self.width, rows, radius: self.radius.get(), units: self.units }
-    }
-
-    /// Sets the radius of later launches; launches that are already enqueued keep their radius.
-    pub fn set_radius(&self, radius: u32) -> Result<()> {
-        let what = "The radius could not be set.";
-        if radius > MAX_RADIUS {
-            return Err(Error::new(what, format!("{radius} is more than {MAX_RADIUS}."), ""));
-        }
-        for pass in &self.passes {
-            pass.set_radius(radius).map_err(|e| failed(what, &e))?;
-        }
-        self.radius.set(radius);
-        Ok(())
+    /// Returns the band with these rows.
+    fn band(&self, rows: Range<u32>) -> Extent {
+        Extent { first: rows.start, rows: rows.end - rows.start, ..self.whole }
     }
 
     /// Enqueues `pass` for a band of rows, and returns its event without waiting. Flush the queue to start it.
@@ -197,14 +110,25 @@ impl Plan {
     /// # Errors
     /// When the band is empty or leaves the picture, or the device refuses.
     pub fn enqueue(&self, queue: &Queue, pass: usize, rows: Range<u32>) -> Result<Event> {
-        let what = || format!("'{}' could not be started.", self.kernels.id);
-        let Some(p) = self.passes.get(pass).filter(|_| rows.start < rows.end && rows.end <= self.height)
+        let what = || format!("'{}' could not be started.", self.id);
+        let is_inside = rows.start < rows.end && rows.end <= self.rows();
+        let Some((kernel, of)) =
+            self.kernels.get(pass).zip(self.code().passes.get(pass)).filter(|_| is_inside)
         else {
             let why = format!("Pass {pass} has no rows {} to {}.", rows.start, rows.end);
             return Err(Error::new(what(), why, ""));
         };
-        let launch = (self.config.code().launch)(&self.config, pass, &self.extent(rows.end - rows.start));
-        p.enqueue(queue, rows, &launch).map_err(|e| failed(&what(), &e))
+        let band = self.band(rows);
+        for (index, argument) in (0..).zip(of.arguments) {
+            if let Argument::Number(number) = argument {
+                kernel.set(index, number(&band)).map_err(|e| failed(&what(), &e))?;
+            }
+        }
+        let Launch { global: [across, down], local } = (self.code().launch)(self.config(), pass, &band);
+        let (global, local) = ([across, down, 1], [local[0], local[1], 1]);
+        // SAFETY: every argument is set, `check_arguments` has compared their types, the memory is as large as the kernels
+        // expect, and they stay inside it for any rows of the picture.
+        unsafe { kernel::enqueue(queue, kernel, 2, global, local) }.map_err(|e| failed(&what(), &e))
     }
 
     /// Predicts the wall time of one run in milliseconds, from bands of increasing height until one takes long enough to be
@@ -241,28 +165,35 @@ impl Plan {
 
     /// Enqueues all passes over all rows, and returns their events without waiting.
     pub fn enqueue_all(&self, queue: &Queue) -> Result<Vec<Event>> {
-        (0..self.passes()).map(|pass| self.enqueue(queue, pass, 0..self.height)).collect()
+        (0..self.passes()).map(|pass| self.enqueue(queue, pass, 0..self.rows())).collect()
     }
 
     /// Checks that the kernels declare their arguments with the types that the plan sets: OpenCL itself checks only sizes.
     pub(super) fn check_arguments(&self, output: Storage) -> Result<()> {
-        let code = self.config.code();
-        for (pass, name) in self.passes.iter().zip(code.kernels) {
-            let memory = |storage| -> &[&str] {
-                match storage {
-                    Storage::Image => &["image2d_t"],
-                    Storage::Buffer => &["uchar4*", "ushort4*"],
-                }
-            };
-            let wanted = |position| match position {
-                argument::OUTPUT if pass.is_last => memory(output),
-                argument::INPUT | argument::OUTPUT => memory(self.kernels.storage),
-                argument::SCRATCH => &["ushort4*"],
-                argument::SCALE => &["float"],
-                _ => &["int"],
-            };
-            let types: Vec<&[&str]> = (0..pass.arguments()).map(wanted).collect();
-            expect_types(&pass.kernel, &format!("{} ('{name}')", code.file), &types)?;
+        let memory = |storage| -> &[&str] {
+            match storage {
+                Storage::Image => &["image2d_t"],
+                Storage::Buffer => &["uchar4*", "ushort4*"],
+            }
+        };
+        let code = self.code();
+        // Some drivers report the name of the typedef in the kernel file.
+        let samples: Option<&[&str]> = self.whole.layout.map(|layout| match layout.wide {
+            true => &["ushort*", "sample_t*"][..],
+            false => &["uchar*", "sample_t*"],
+        });
+        let wanted = |argument: &Argument| match argument {
+            Argument::Source => samples.unwrap_or(memory(code.storage)),
+            Argument::RowSums => memory(code.storage),
+            Argument::Destination if samples.is_some() => &["ushort*"],
+            Argument::Destination => memory(output),
+            Argument::ColumnSums if samples.is_some() => &["uint*"],
+            Argument::ColumnSums => &["ushort4*"],
+            Argument::Number(number) => number(&self.whole).type_names(),
+        };
+        for (kernel, pass) in self.kernels.iter().zip(code.passes) {
+            let types: Vec<&[&str]> = pass.arguments.iter().map(wanted).collect();
+            expect_types(kernel, &format!("{} ('{}')", code.file, pass.kernel), &types)?;
         }
         Ok(())
     }
@@ -270,7 +201,8 @@ impl Plan {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::MAX_RADIUS;
+    use crate::table::scale;
 
     /// Computes the mean as common/mean.clh does, in the same types.
     fn mean(sum: i32, n: i32, scale: f32) -> i32 {

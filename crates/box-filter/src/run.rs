@@ -4,46 +4,41 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use super::config::Extent;
 use super::guarded::GuardedPicture;
+use super::planar::Samples;
 use super::{BuiltVariant, Plan, Scratch};
 use base::error::{Error, Result};
 use base::memory::zeroed;
-use base::verify::{self, MismatchReport};
+use base::verify::{self, Elements, MismatchReport};
 use opencl::cl::{ClContext, failed};
-use opencl::memory::{Picture, Rgba};
+use opencl::memory::Rgba;
 use opencl::parts::require_sub_buffers;
 use opencl::watch;
 
-/// Checks that `src` holds exactly a picture of this size.
-fn expect_pixels(src: &[u8], width: u32, height: u32) -> Result<()> {
-    if src.len() != width as usize * height as usize * 4 {
-        let why = format!("{} bytes are not {width}×{height} pixels.", src.len());
+/// Checks that `bytes` has exactly the length `wanted`.
+fn expect_len(bytes: &[u8], wanted: usize, whole: &Extent) -> Result<()> {
+    if bytes.len() != wanted {
+        let why = format!("{} bytes are not {}×{} pixels.", bytes.len(), whole.width, whole.height);
         return Err(Error::new("The picture could not be filtered.", why, ""));
     }
     Ok(())
 }
 
-/// Filters one picture and waits for the result. `src` and the result hold `width`·`height` RGBA pixels.
+/// Filters one picture and waits for the result. `src` has the length of [the picture](Extent::bytes). The memory has no canaries,
+/// so that Oclgrind detects accesses beyond it.
 ///
 /// # Errors
 /// When `src` has another length, or the device cannot run the variant at this size.
-pub fn filter_once(
-    cl: &ClContext,
-    variant: &BuiltVariant,
-    src: &[u8],
-    width: u32,
-    height: u32,
-    radius: u32,
-) -> Result<Vec<u8>> {
-    expect_pixels(src, width, height)?;
-    let storage = variant.kernels().storage;
-    let input = Picture::alloc(cl, storage, width, height)?;
-    let output = Picture::alloc(cl, variant.output(), width, height)?;
-    let plan = variant.plan(cl, &input, &output, &mut Scratch::new(), width, height, radius)?;
+pub fn filter_once(cl: &ClContext, variant: &BuiltVariant, src: &[u8], whole: Extent) -> Result<Vec<u8>> {
+    let [bytes, filtered_bytes] = whole.bytes();
+    expect_len(src, bytes, &whole)?;
+    let [input, output] = GuardedPicture::both(cl, [variant.input(), variant.output()], &whole, 0)?;
+    let plan = variant.plan(cl, [&input.picture, &output.picture], &mut Scratch::new(), whole)?;
     input.write(&cl.queue, src)?;
     plan.enqueue_all(&cl.queue)?;
-    let mut out = zeroed(src.len())?;
-    output.read(&cl.queue, &mut out)?;
+    let mut out = zeroed(filtered_bytes)?;
+    output.picture.read(&cl.queue, &mut out)?;
     Ok(out)
 }
 
@@ -124,42 +119,33 @@ impl CheckBuffers {
 /// The first sentence of the error if the device fails while a variant is checked.
 const CHECK_FAILED: &str = "The device failed during a check.";
 
-/// Checks a variant's kernels on pictures of one size.
+/// Checks a variant's kernels on pictures of one size or layout.
 pub(crate) struct Checker<'a> {
     cl: &'a ClContext,
     plan: Plan,
     scratch: Scratch,
     source: GuardedPicture,
     output: GuardedPicture,
-    size: (u32, u32),
+    whole: Extent,
 }
 
 impl<'a> Checker<'a> {
-    /// Prepares kernels for pictures of `size`, with the parameters that the variant uses for pictures of `tuned_size`.
+    /// Prepares kernels for such pictures, with the parameters that the variant uses for pictures of `tuned_size`.
     ///
     /// # Errors
     /// When the variant cannot run at this size, or memory runs out.
     pub(crate) fn new(
         cl: &'a ClContext,
         variant: &BuiltVariant,
-        size: (u32, u32),
+        whole: Extent,
         tuned_size: (u32, u32),
-        radius: u32,
     ) -> Result<Self> {
-        let guard = verify::guard_bytes(size.0 as usize * size.1 as usize * 4);
-        let source = GuardedPicture::new(cl, variant.kernels().storage, size, guard)?;
-        let output = GuardedPicture::new(cl, variant.output(), size, guard)?;
-        let mut scratch = Scratch::new();
-        let plan = variant.plan_tuned_for(
-            cl,
-            &source.picture,
-            &output.picture,
-            &mut scratch,
-            size,
-            tuned_size,
-            radius,
-        )?;
-        Ok(Self { cl, plan, scratch, source, output, size })
+        let guard = verify::guard_bytes(whole.bytes()[1]);
+        let storages = [variant.input(), variant.output()];
+        let [source, output] = GuardedPicture::both(cl, storages, &whole, guard)?;
+        let (mut scratch, pictures) = (Scratch::new(), [&source.picture, &output.picture]);
+        let plan = variant.plan_tuned_for(cl, pictures, &mut scratch, whole, tuned_size)?;
+        Ok(Self { cl, plan, scratch, source, output, whole })
     }
 
     /// Predicts the wall time of one run in milliseconds; see [`Plan::predict_above`]. The content of the picture does not
@@ -177,11 +163,11 @@ impl<'a> Checker<'a> {
     /// # Errors
     /// When the variant fails to run. A wrong result is not an error but returned as a report.
     pub(crate) fn check(&self, src: &[u8], want: &[u8], bands: Bands) -> Result<Option<MismatchReport>> {
-        expect_pixels(src, self.size.0, self.size.1)?;
-        self.check_with(&mut CheckBuffers::new(src, want)?, want, bands)
+        self.check_with(&mut CheckBuffers::new(src, want)?, want, |step| bands.ranges(self.plan.rows(), step))
     }
 
-    /// As [`Checker::check`], with memory that was allocated for the picture and `want`.
+    /// As [`Checker::check`], with memory that was allocated for the picture and `want`, and with the bands that `bands` returns
+    /// for a pass with this [step](Plan::row_step).
     ///
     /// # Errors
     /// As [`Checker::check`].
@@ -189,13 +175,19 @@ impl<'a> Checker<'a> {
         &self,
         buffers: &mut CheckBuffers,
         want: &[u8],
-        bands: Bands,
+        bands: impl Fn(u32) -> Vec<Range<u32>>,
     ) -> Result<Option<MismatchReport>> {
-        expect_pixels(want, self.size.0, self.size.1)?;
+        let [source_bytes, filtered_bytes] = self.whole.bytes();
+        expect_len(want, filtered_bytes, &self.whole)?;
+        expect_len(&buffers.source, source_bytes + 2 * verify::guard_bytes(filtered_bytes), &self.whole)?;
+        let elements: &dyn Elements = match self.whole.layout {
+            Some(layout) => &Samples(layout.filtered()),
+            None => &Rgba { width: self.whole.width as usize },
+        };
         let queue = &self.cl.queue;
         let CheckBuffers { source: before, output: first, after: [source, output] } = buffers;
         let mut overwritten = 0;
-        let report = verify::check_from(want, &Rgba { width: self.size.0 as usize }, first, |poison| {
+        let report = verify::check_from(want, elements, first, |poison| {
             let mut after = std::mem::take(output);
             if after.len() != poison.len() {
                 after = zeroed(poison.len())?;
@@ -205,7 +197,7 @@ impl<'a> Checker<'a> {
             self.scratch.poison(queue)?;
             let mut events = Vec::new();
             for pass in 0..self.plan.passes() {
-                for rows in bands.ranges(self.plan.rows(), self.plan.row_step(pass)) {
+                for rows in bands(self.plan.row_step(pass)) {
                     events.push(self.plan.enqueue(queue, pass, rows)?);
                 }
             }

@@ -1,219 +1,95 @@
-//! The variants of the box filter. Each is declared once, with its id, key, group on the screen, title, description and
-//! implementation. Command line, help, keys, buttons, scoreboard and tests use these entries.
+//! Ids of variants: names that are looked up in the table of filters. Command line, help, keys, buttons, scoreboard and tests read
+//! the declarations in the table ([`Variant`]).
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::ops::Deref;
 use std::str::FromStr;
+use std::sync::LazyLock;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::config::{self, Code};
-use super::planar::{self, PlanesCode};
+use super::config::Code;
+use super::filter::{Filter, Group, Variant, Work};
+use super::table::{BOX_FILTER, OFF};
 use base::error::{Error, Result};
 use ladder::BackEnd;
 use opencl::cl::{DeviceInfo, DeviceKind};
 use opencl::memory::Storage;
 
-/// The group of a variant on the screen, in the order of display.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Group {
-    /// The filter is off.
-    Off,
-    /// The five steps of the ladder, each with one idea.
-    Steps,
-    /// Faster variants than the steps.
-    Beyond,
-    /// Other implementations, for comparison.
-    Others,
-}
+/// All filters; the box filter is the first.
+static FILTERS: LazyLock<Vec<&'static Filter>> = LazyLock::new(|| vec![&BOX_FILTER]);
 
-impl Group {
-    /// All groups.
-    pub const ALL: [Group; 4] = [Group::Off, Group::Steps, Group::Beyond, Group::Others];
-
-    /// Returns the variants of the group.
-    pub fn variants(self) -> impl Iterator<Item = VariantId> + Clone {
-        VariantId::ALL.into_iter().filter(move |id| id.info().group == self)
-    }
-}
-
-/// The implementation of a variant.
-#[derive(Debug)]
-pub enum Work {
-    /// None: the frame passes through.
-    Nothing,
-    /// Kernels on an OpenCL device.
-    Kernels(Kernels),
-    /// The kernels of the fastest other variant, by tuning results; these kernels without such results.
-    Fastest(Kernels),
-    /// Kernels on the planes of a picture, before the conversion to RGBA.
-    Planes(&'static PlanesCode),
-    /// Shaders in OpenGL.
-    Shaders,
-    /// Threads of this process, in Rust.
-    Threads,
-}
-
-/// The OpenCL kernels of a variant that filters RGBA pictures.
-#[derive(Debug)]
-pub struct Kernels {
-    /// The variant that the kernels implement.
-    pub id: VariantId,
-    /// The storage (buffers or images) of input and output.
-    pub storage: Storage,
-    /// The code for CPU devices.
-    pub cpu: &'static Code,
-    /// The code for all other devices; may be the same.
-    pub gpu: &'static Code,
-}
-
-/// The declaration of a variant.
-#[derive(Debug)]
-pub struct VariantInfo {
-    /// The id on the command line, in JSON and in CSV. It must never change.
-    pub name: &'static str,
-    /// The key that selects the variant in the window.
-    pub key: char,
-    /// The group in which the variant is listed on the screen.
-    pub group: Group,
-    /// The title on the screen, one to three words.
-    pub title: &'static str,
-    /// The idea of the variant, in one sentence.
-    pub idea: &'static str,
-    /// The implementation of the variant.
-    pub work: Work,
-}
-
-/// Returns kernels with this code for CPU devices and for all others.
-const fn kernels(id: VariantId, storage: Storage, [cpu, gpu]: [&'static Code; 2]) -> Kernels {
-    Kernels { id, storage, cpu, gpu }
-}
-
-/// Generates the enum, the list of all variants and the table of declarations from the entries below.
-macro_rules! variants {
-    ($($(#[$doc:meta])* $id:ident $entry:tt)*) => {
-        /// Identifies a variant of the box filter.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-        #[serde(rename_all = "kebab-case")]
-        pub enum VariantId {
-            $($(#[$doc])* $id,)*
-        }
-
-        impl VariantId {
-            /// All variants, in the order of the entries. The last one is the user's own.
-            pub const WITH_OWN: [VariantId; [$(VariantId::$id),*].len()] = [$(VariantId::$id),*];
-        }
-
-        /// The declarations of all variants, indexed by [`VariantId`].
-        static VARIANTS: [VariantInfo; VariantId::WITH_OWN.len()] = [$(variants!(@info $entry)),*];
-    };
-    (@info { $($fields:tt)* }) => { VariantInfo { $($fields)* } };
-}
-
-variants! {
-    /// No filter: the frame passes through.
-    Off {
-        name: "off", key: '0', group: Group::Off, title: "Off",
-        idea: "No filter: the frame passes through.",
-        work: Work::Nothing,
-    }
-    /// `image2d`, two nested loops, (2r+1)² reads a pixel.
-    Naive {
-        name: "naive", key: '1', group: Group::Steps, title: "Naive",
-        idea: "Every pixel reads its whole window through the image sampler: (2r+1)² reads.",
-        work: Work::Kernels(kernels(VariantId::Naive, Storage::Image, [&config::NAIVE; 2])),
-    }
-    /// Images, one horizontal and one vertical pass.
-    Separable {
-        name: "separable", key: '2', group: Group::Steps, title: "Separable",
-        idea: "A row pass, then a column pass: 2(2r+1) reads instead of (2r+1)².",
-        work: Work::Kernels(kernels(VariantId::Separable, Storage::Image, [&config::SEPARABLE; 2])),
-    }
-    /// The two passes of [`Separable`](Self::Separable), on flat buffers.
-    Flat {
-        name: "flat", key: '3', group: Group::Steps, title: "Flat",
-        idea: "The same two passes on plain buffers, without the sampler.",
-        work: Work::Kernels(kernels(VariantId::Flat, Storage::Buffer, [&config::FLAT; 2])),
-    }
-    /// Flat buffers, several pixels per work-item in OpenCL vector types.
-    Vectorized {
-        name: "vectorized", key: '4', group: Group::Steps, title: "Vectorized",
-        idea: "Four pixels a work-item: sixteen channels in one vector.",
-        work: Work::Kernels(kernels(VariantId::Vectorized, Storage::Buffer, [&config::VECTORIZED; 2])),
-    }
-    /// Running sums: add the pixel that enters the window, subtract the one that leaves it.
-    RunningSum {
-        name: "running-sum", key: '5', group: Group::Steps, title: "Running sum",
-        idea: "Add the pixel that enters, subtract the one that leaves: the radius costs nothing.",
-        work: Work::Kernels(kernels(VariantId::RunningSum, Storage::Buffer, [&config::RUNNING_SUM; 2])),
-    }
-    /// Two fragment shaders in OpenGL, without OpenCL.
-    Glsl {
-        name: "glsl", key: '6', group: Group::Others, title: "GLSL",
-        idea: "Without OpenCL: two fragment shaders in OpenGL, along the rows and down the columns.",
-        work: Work::Shaders,
-    }
-    /// Threads and vectors in Rust, without OpenCL.
-    Native {
-        name: "native", key: '7', group: Group::Others, title: "Native",
-        idea: "Without OpenCL: the fused algorithm in Rust, on all cores, in the processor's vectors.",
-        work: Work::Threads,
-    }
-    /// Rows and columns in one kernel: each pixel is read about once and written once.
-    Fused {
-        name: "fused", key: '8', group: Group::Beyond, title: "Fused",
-        idea: "Rows and columns in one pass: each pixel is read about once and written once.",
-        work: Work::Kernels(kernels(VariantId::Fused, Storage::Buffer, [&config::FUSED_CPU, &config::FUSED_GPU])),
-    }
-    /// Filters the planes of a picture at their own sizes, before the conversion to RGBA.
-    Planar {
-        name: "planar", key: 'y', group: Group::Others, title: "Planar",
-        idea: "Y, U and V at their own sizes before they become RGBA: 1.5 bytes a pixel for 4:2:0, not 4.",
-        work: Work::Planes(&planar::PLANES),
-    }
-    /// The variant that is the fastest on this device, by tuning results.
-    Auto {
-        name: "auto", key: '9', group: Group::Beyond, title: "Auto",
-        idea: "The fastest for this device, size and radius, as `clreel tune` measured it; fused before that.",
-        work: Work::Fastest(kernels(VariantId::Auto, Storage::Buffer, [&config::FUSED_CPU, &config::FUSED_GPU])),
-    }
-    /// The user's own kernel, if the folder of kernels has one: [`OWN_FILE`].
-    Own {
-        name: "own", key: 'u', group: Group::Others, title: "Your own",
-        idea: "Your own kernel: box_filter/own.cl in the folder of kernels.",
-        work: Work::Kernels(kernels(VariantId::Own, Storage::Buffer, [&config::OWN; 2])),
-    }
-}
-
-/// The file with the user's own kernel, in the folder of kernels.
-pub const OWN_FILE: &str = "box_filter/own.cl";
+/// Identifies a variant by its declaration, whose fields it gives access to.
+#[derive(Clone, Copy)]
+pub struct VariantId(&'static Variant);
 
 impl VariantId {
-    /// All built-in variants, in the order of the entries.
-    pub const ALL: [Self; Self::WITH_OWN.len() - 1] = match Self::WITH_OWN.first_chunk() {
-        Some(all) => *all,
-        None => unreachable!(),
-    };
-    /// The variant that is selected when the window opens.
-    pub const DEFAULT: Self = Self::RunningSum;
+    /// No filter: the frame passes through.
+    pub const OFF: Self = Self(&OFF);
 
-    /// Returns the declaration of the variant.
-    pub fn info(self) -> &'static VariantInfo {
-        &VARIANTS[self as usize]
+    /// Returns all built-in variants, in the order of the table; the first one is [`VariantId::OFF`].
+    pub fn all() -> impl DoubleEndedIterator<Item = Self> + Clone {
+        std::iter::once(Self::OFF).chain(FILTERS.iter().flat_map(|filter| filter.variants).map(Self))
     }
 
-    /// Returns the id on the command line, in JSON and in CSV.
-    pub fn as_str(self) -> &'static str {
-        self.info().name
+    /// Returns [all built-in variants](Self::all), and then the user's own.
+    pub fn with_own() -> impl Iterator<Item = Self> + Clone {
+        Self::all().chain(FILTERS.iter().filter_map(|filter| filter.own.as_ref()).map(Self))
     }
 
-    /// Returns the key that selects the variant in the window.
-    pub fn key(self) -> char {
-        self.info().key
+    /// Returns the variant that is selected when the window opens.
+    pub fn initial() -> Self {
+        FILTERS[0].initial.parse().unwrap_or(Self::OFF)
+    }
+
+    /// Returns the variant that is the fastest on a device, by tuning results.
+    pub fn auto() -> Self {
+        Self::all().find(|id| id.is_auto()).unwrap_or(Self::OFF)
+    }
+
+    /// Returns the user's own kernel.
+    pub fn own() -> Self {
+        Self::with_own().find(|id| id.is_own()).unwrap_or(Self::OFF)
+    }
+
+    /// Returns the first variant that runs on this back end.
+    pub fn on(back_end: BackEnd) -> Self {
+        Self::all().find(|id| id.back_end() == back_end).unwrap_or(Self::OFF)
+    }
+
+    /// Returns the variant that this code belongs to.
+    pub(crate) fn with_code(code: &Code) -> Option<Self> {
+        let is_own = |own: &&Code| std::ptr::eq(*own, code);
+        Self::with_own().find(|id| id.codes().iter().any(is_own))
+    }
+
+    /// Returns the filter that the variant belongs to; [`VariantId::OFF`] counts to the first.
+    pub fn filter(self) -> &'static Filter {
+        let has_it = |filter: &&&'static Filter| {
+            filter.variants.iter().chain(&filter.own).any(|variant| std::ptr::eq(variant, self.0))
+        };
+        FILTERS.iter().find(has_it).unwrap_or(&FILTERS[0])
+    }
+
+    /// Returns true for the user's own kernel, which exists only if the folder of kernels has its file.
+    pub fn is_own(self) -> bool {
+        FILTERS.iter().filter_map(|filter| filter.own.as_ref()).any(|own| std::ptr::eq(own, self.0))
+    }
+
+    /// Returns true if the variant is the fastest of the others, by tuning results.
+    pub fn is_auto(self) -> bool {
+        matches!(self.work, Work::Fastest(_))
+    }
+
+    /// Returns the variant that `auto` uses without tuning results; `None` for all others.
+    pub fn untuned(self) -> Option<Self> {
+        if let Work::Fastest(name) = self.work { name.parse().ok() } else { None }
     }
 
     /// Returns the back end on which the variant runs.
     pub fn back_end(self) -> BackEnd {
-        match self.info().work {
+        match self.work {
             Work::Nothing => BackEnd::Nothing,
             Work::Kernels(_) | Work::Fastest(_) | Work::Planes(_) => BackEnd::OpenCl,
             Work::Shaders => BackEnd::Glsl,
@@ -221,39 +97,119 @@ impl VariantId {
         }
     }
 
-    /// Returns the kernels on RGBA pictures, if there are any.
-    pub fn kernels(self) -> Option<&'static Kernels> {
-        match &self.info().work {
-            Work::Kernels(kernels) | Work::Fastest(kernels) => Some(kernels),
-            _ => None,
+    /// Returns the code that belongs to the variant: for CPU devices, and for all others.
+    pub fn codes(self) -> &'static [&'static Code] {
+        match &self.0.work {
+            Work::Kernels(codes) | Work::Planes(codes) => codes,
+            Work::Nothing | Work::Fastest(_) | Work::Shaders | Work::Threads => &[],
         }
     }
 
-    /// Returns the kernels on planes, if there are any.
-    pub(crate) fn planes(self) -> Option<&'static PlanesCode> {
-        if let Work::Planes(code) = self.info().work { Some(code) } else { None }
+    /// Returns the code for a kind of device, if there is any; for `auto` the one that it uses without tuning results.
+    pub fn code(self, kind: DeviceKind) -> Option<&'static Code> {
+        self.untuned().unwrap_or(self).codes().get(usize::from(kind != DeviceKind::Cpu)).copied()
+    }
+
+    /// Returns the [code](Self::code) on RGBA pictures.
+    pub fn kernels(self, kind: DeviceKind) -> Option<&'static Code> {
+        self.code(kind).filter(|_| !self.reads_planes())
     }
 
     /// Returns true if the variant filters planes, before the conversion to RGBA; all others filter RGBA pictures.
     pub fn reads_planes(self) -> bool {
-        self.planes().is_some()
+        matches!(self.work, Work::Planes(_))
     }
 
     /// Returns the kernel files that the variant uses on a kind of device; `None` if the variant may use the files of any
     /// variant.
     pub fn files(self, kind: DeviceKind) -> Option<&'static [&'static str]> {
-        match &self.info().work {
-            Work::Kernels(kernels) => Some(std::slice::from_ref(&kernels.code(kind).file)),
-            Work::Planes(code) => Some(std::slice::from_ref(code.file_on(kind))),
-            Work::Fastest(_) => None,
-            Work::Nothing | Work::Shaders | Work::Threads => Some(&[]),
+        let files = self.code(kind).map(|code| std::slice::from_ref(&code.file));
+        (!self.is_auto()).then(|| files.unwrap_or_default())
+    }
+
+    /// Checks that a device can run this variant on pictures of `width` by `height` pixels.
+    ///
+    /// # Errors
+    /// When the device has no images, or its images or allocations are too small.
+    pub fn supports(self, device: &DeviceInfo, width: u32, height: u32) -> Result<()> {
+        let Some(code) = self.kernels(device.kind) else { return Ok(()) };
+        let error = |why: String, hint: String| {
+            Error::new(format!("'{self}' cannot run on '{}'.", device.name), why, hint)
+        };
+        if code.storage == Storage::Image {
+            if !device.image_support {
+                return Err(error("The device has no images.".to_owned(), without_images()));
+            }
+            let (max_width, max_height) = device.max_image;
+            if width as usize > max_width || height as usize > max_height {
+                let why = format!(
+                    "Its largest image is {max_width}×{max_height}, the picture is {width}×{height}."
+                );
+                return Err(error(why, without_images()));
+            }
         }
+        let smaller = || "Use a smaller picture.".to_owned();
+        // The row sums are the largest allocation: four channels of two bytes.
+        let bytes = u64::from(width) * u64::from(height) * 8;
+        if !device.has_room(bytes, bytes) {
+            let why = format!("It needs {bytes} bytes in one piece, more than the device allows.");
+            return Err(error(why, smaller()));
+        }
+        // Kernels count pixels in 32-bit signed integers.
+        if u64::from(width) * u64::from(height) > i32::MAX as u64 / 2 {
+            return Err(error(format!("{width}×{height} pixels are too many."), smaller()));
+        }
+        Ok(())
+    }
+}
+
+/// Returns the variant with this name, for tests and examples.
+///
+/// # Panics
+/// When there is none.
+#[track_caller]
+pub fn named(name: &'static str) -> VariantId {
+    name.parse().expect("the table has a variant of this name")
+}
+
+impl Group {
+    /// Returns the built-in variants of the group.
+    pub fn variants(self) -> impl Iterator<Item = VariantId> + Clone {
+        VariantId::all().filter(move |id| id.group == self)
+    }
+}
+
+impl Deref for VariantId {
+    type Target = Variant;
+
+    fn deref(&self) -> &Variant {
+        self.0
+    }
+}
+
+impl PartialEq for VariantId {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.0, other.0)
+    }
+}
+
+impl Eq for VariantId {}
+
+impl Hash for VariantId {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        std::ptr::hash(self.0, state);
+    }
+}
+
+impl fmt::Debug for VariantId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
     }
 }
 
 impl fmt::Display for VariantId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+        f.write_str(self.name)
     }
 }
 
@@ -261,16 +217,28 @@ impl FromStr for VariantId {
     type Err = String;
 
     fn from_str(s: &str) -> std::result::Result<Self, String> {
-        Self::WITH_OWN.into_iter().find(|v| v.as_str() == s).ok_or_else(|| {
-            let names: Vec<_> = Self::ALL.iter().map(|v| v.as_str()).collect();
+        Self::with_own().find(|id| id.name == s).ok_or_else(|| {
+            let names: Vec<_> = Self::all().map(|id| id.0.name).collect();
             format!("no variant is called '{s}'; choose one of {}", names.join(", "))
         })
     }
 }
 
+impl Serialize for VariantId {
+    fn serialize<S: Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
+        to.serialize_str(self.name)
+    }
+}
+
+impl<'de> Deserialize<'de> for VariantId {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
+        String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
 /// Lists variants for a sentence, as in "flat, vectorized or running-sum" if `last` is "or".
 pub fn join_ids(ids: impl IntoIterator<Item = VariantId>, last: &str) -> String {
-    let names: Vec<_> = ids.into_iter().map(VariantId::as_str).collect();
+    let names: Vec<_> = ids.into_iter().map(|id| id.0.name).collect();
     match names.split_last() {
         Some((end, others)) if !others.is_empty() => format!("{} {last} {end}", others.join(", ")),
         _ => names.concat(),
@@ -279,57 +247,10 @@ pub fn join_ids(ids: impl IntoIterator<Item = VariantId>, last: &str) -> String 
 
 /// Returns a hint that names the variants that need no images, for devices without suitable images.
 fn without_images() -> String {
-    let on_buffers = |id: &VariantId| id.kernels().is_some_and(|kernels| kernels.storage == Storage::Buffer);
+    let on_buffers =
+        |id: &VariantId| id.kernels(DeviceKind::Gpu).is_some_and(|code| code.storage == Storage::Buffer);
     let steps = join_ids(Group::Steps.variants().filter(on_buffers), "or");
     format!("Choose {steps}: they need no images.")
-}
-
-impl Kernels {
-    /// Returns the kernel code for a kind of device.
-    pub fn code(&self, kind: DeviceKind) -> &'static Code {
-        if kind == DeviceKind::Cpu { self.cpu } else { self.gpu }
-    }
-
-    /// Checks that a device can run this variant on pictures of `width` by `height` pixels.
-    ///
-    /// # Errors
-    /// When the device has no images, or its images or allocations are too small.
-    pub fn supports(&self, device: &DeviceInfo, width: u32, height: u32) -> Result<()> {
-        let what = || format!("'{}' cannot run on '{}'.", self.id, device.name);
-        if self.storage == Storage::Image {
-            if !device.image_support {
-                return Err(Error::new(what(), "The device has no images.", without_images()));
-            }
-            let (max_width, max_height) = device.max_image;
-            if width as usize > max_width || height as usize > max_height {
-                return Err(Error::new(
-                    what(),
-                    format!(
-                        "Its largest image is {max_width}×{max_height}, the picture is {width}×{height}."
-                    ),
-                    without_images(),
-                ));
-            }
-        }
-        // The row sums are the largest allocation: four channels of two bytes.
-        let bytes = u64::from(width) * u64::from(height) * 8;
-        if !device.has_room(bytes, bytes) {
-            return Err(Error::new(
-                what(),
-                format!("It needs {bytes} bytes in one piece, more than the device allows."),
-                "Use a smaller picture.",
-            ));
-        }
-        // Kernels count pixels in 32-bit signed integers.
-        if u64::from(width) * u64::from(height) > i32::MAX as u64 / 2 {
-            return Err(Error::new(
-                what(),
-                format!("{width}×{height} pixels are too many."),
-                "Use a smaller picture.",
-            ));
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]
@@ -348,8 +269,8 @@ mod tests {
     /// Returns true if variants that read this storage can run on the device. Asserts that the result is the same for all
     /// of them.
     fn supported(storage: Storage, device: &DeviceInfo, width: u32, height: u32) -> bool {
-        let of_kind =
-            VariantId::ALL.into_iter().filter_map(VariantId::kernels).filter(|k| k.storage == storage);
+        let is_of_kind = |id: &VariantId| id.kernels(device.kind).is_some_and(|code| code.storage == storage);
+        let of_kind = VariantId::all().filter(is_of_kind);
         let answers: Vec<bool> = of_kind.map(|v| v.supports(device, width, height).is_ok()).collect();
         assert!(!answers.is_empty() && answers.windows(2).all(|w| w[0] == w[1]));
         answers[0]
@@ -357,11 +278,21 @@ mod tests {
 
     #[test]
     fn the_id_is_the_same_in_json() {
-        for id in VariantId::WITH_OWN {
-            assert_eq!(serde_json::to_value(id).unwrap(), id.as_str());
+        for id in VariantId::with_own() {
+            assert_eq!(serde_json::to_value(id).unwrap(), id.name);
+            assert_eq!(serde_json::from_value::<VariantId>(id.name.into()).unwrap(), id);
         }
-        assert_eq!(VariantId::WITH_OWN.last(), Some(&VariantId::Own));
-        assert!(!VariantId::ALL.contains(&VariantId::Own));
+        assert!(serde_json::from_value::<VariantId>("nonsense".into()).is_err());
+        assert_eq!(VariantId::with_own().last(), Some(VariantId::own()));
+        assert!(VariantId::all().all(|id| !id.is_own()));
+    }
+
+    #[test]
+    fn roles_are_declared() {
+        let names = [VariantId::OFF, VariantId::auto(), VariantId::own(), VariantId::initial()];
+        assert_eq!(names.map(|id| id.name), ["off", "auto", "own", "running-sum"]);
+        assert_eq!(VariantId::auto().untuned(), Some(named("fused")));
+        assert!(VariantId::with_own().all(|id| std::ptr::eq(id.filter(), &BOX_FILTER)));
     }
 
     #[test]
@@ -375,7 +306,7 @@ mod tests {
         assert!(
             !supported(Storage::Image, &without, 1280, 720) && !supported(Storage::Image, &without, 1, 1)
         );
-        let error = VariantId::Naive.kernels().unwrap().supports(&without, 1280, 720).unwrap_err();
+        let error = named("naive").supports(&without, 1280, 720).unwrap_err();
         assert!(
             error.why.contains("no images") && error.hint.contains("flat, vectorized or running-sum:"),
             "{error}"

@@ -3,13 +3,14 @@
 
 use std::rc::Rc;
 
-use super::planar::{PlanarFilter, planar_quick, planes_of};
+use super::planar::{planar_quick, planes_of};
 use super::reference::quick;
 use super::{BuiltVariant, VariantId};
 use crate::color_test_pictures;
 use base::error::Result;
 use base::memory::picture_memory;
 use base::verify::Checked;
+use ladder::BackEnd;
 use ladder::measure::Sample;
 use ladder::outcome::VariantResult;
 use opencl::cl::ClContext;
@@ -19,10 +20,8 @@ use video::{Canvas, Frame};
 /// A filter that was built for the benchmark.
 #[derive(Clone, Copy)]
 pub enum BuiltFilter<'a> {
-    /// Kernels on RGBA pictures, with their context.
+    /// Kernels with their context.
     Kernels(&'a ClContext, &'a BuiltVariant),
-    /// Kernels on planes, with their context.
-    Planes(&'a ClContext, &'a PlanarFilter),
     /// The filter in Rust on all threads.
     Threads,
     /// The shaders that [`EngineFrames::shaders`] returned.
@@ -33,10 +32,9 @@ impl BuiltFilter<'_> {
     /// Returns the variant.
     pub fn id(&self) -> VariantId {
         match self {
-            BuiltFilter::Kernels(_, built) => built.kernels().id,
-            BuiltFilter::Planes(_, planar) => planar.id(),
-            BuiltFilter::Threads => VariantId::Native,
-            BuiltFilter::Shaders => VariantId::Glsl,
+            BuiltFilter::Kernels(_, built) => built.id(),
+            BuiltFilter::Threads => VariantId::on(BackEnd::Native),
+            BuiltFilter::Shaders => VariantId::on(BackEnd::Glsl),
         }
     }
 }

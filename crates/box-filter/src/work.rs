@@ -4,7 +4,8 @@
 //!
 //! An element is a pixel: four channels of 8 bits in pictures, of 16 bits in row and column sums.
 
-use super::config::{Config, Extent, fused_gpu_groups, fused_strips};
+use super::MAX_RADIUS;
+use super::config::{Config, Extent};
 use ladder::work::{LaunchWork, Transfer};
 
 /// Bytes of a pixel in pictures.
@@ -141,4 +142,28 @@ pub(super) fn fused_gpu(config: &Config, _: usize, e: &Extent, launch: LaunchWor
         barriers: Some(turns),
         ..launch
     }
+}
+
+/// Returns the number of work-items of the fused kernel for CPUs: a few strips of rows per core, so that a delayed core
+/// costs little.
+pub(super) fn fused_strips(config: &Config, e: &Extent) -> u32 {
+    (config.get("STRIPS") * e.units.max(1)).min(e.rows).max(1)
+}
+
+/// Returns the numbers of work-groups of the fused kernel for GPUs, horizontally and vertically. Horizontally, a group
+/// writes only the blocks of columns whose whole window it has; vertically, there are enough strips to keep every compute
+/// unit busy.
+pub(super) fn fused_gpu_groups(config: &Config, e: &Extent) -> [u32; 2] {
+    let columns = config.get("COLUMNS").max(1);
+    let halo = 2 * e.radius.div_ceil(columns);
+    let most = config.get("GROUP").saturating_sub(halo).max(1);
+    let across = e.width.div_ceil(columns).div_ceil(most).max(1);
+    let down = (config.get("STRIPS") * e.units / across).clamp(1, e.rows.max(1));
+    [across, down]
+}
+
+/// Returns the length of a strip's column sums: the row with its edges repeated for the largest radius, and padding for
+/// vectors that extend beyond both ends. `LINE` in 06_fused.cl computes the same.
+pub(super) const fn fused_line_len(width: u32) -> usize {
+    (width as usize + 2 * MAX_RADIUS as usize + 64).next_multiple_of(32)
 }

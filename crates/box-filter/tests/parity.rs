@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 use crate::context;
 use base::random::Xorshift;
 use box_filter::reference::reference;
-use box_filter::{BoxFilter, BuiltVariant, Config, Scratch, filter_once};
+use box_filter::{BoxFilter, BuiltVariant, Config, Extent, Scratch, filter_once, named};
 use box_filter::{MAX_RADIUS, VariantId};
 use ladder::check::check as check_all;
 use ladder::runner::{Ladder as _, Part};
@@ -109,8 +109,13 @@ fn compare(got: &[u8], want: &[u8], width: u32, case: &str) {
 fn check(cl: &ClContext, variant: &BuiltVariant, pattern: Pattern, (width, height): (u32, u32), radius: u32) {
     let made = case((pattern, (width, height), radius));
     let (src, want) = &*made;
-    let got = filter_once(cl, variant, src, width, height, radius).unwrap();
-    compare(&got, want, width, &format!("{} {pattern:?} {width}×{height} r={radius}", variant.kernels().id));
+    let got = filter_once(cl, variant, src, Extent::rgba((width, height), radius)).unwrap();
+    compare(&got, want, width, &format!("{} {pattern:?} {width}×{height} r={radius}", variant.id()));
+}
+
+/// Returns true for variants with kernels on RGBA pictures.
+fn has_kernels(id: &VariantId) -> bool {
+    id.kernels(DeviceKind::Cpu).is_some()
 }
 
 fn parity(id: VariantId) {
@@ -119,14 +124,14 @@ fn parity(id: VariantId) {
 }
 
 fn parity_of(cl: &ClContext, variant: &BuiltVariant) {
-    let id = variant.kernels().id;
+    let id = variant.id();
     let mut cases = 0;
-    let more: &[_] = if id == VariantId::Naive { &NAIVE } else { &[] };
+    let more: &[_] = if id == named("naive") { &NAIVE } else { &[] };
     for &size in SMALL.iter().chain(more) {
         for radius in RADII {
             for pattern in PATTERNS {
                 let limit = if pattern == Pattern::Noise { NAIVE_READS } else { NAIVE_READS_OF_ALL_PATTERNS };
-                if id == VariantId::Naive && reads(size.0, size.1, radius) > limit {
+                if id == named("naive") && reads(size.0, size.1, radius) > limit {
                     continue;
                 }
                 check(cl, variant, pattern, size, radius);
@@ -134,7 +139,7 @@ fn parity_of(cl: &ClContext, variant: &BuiltVariant) {
             }
         }
     }
-    let fits = |radius| id != VariantId::Naive || reads(1280, 720, radius) <= NAIVE_READS;
+    let fits = |radius| id != named("naive") || reads(1280, 720, radius) <= NAIVE_READS;
     for radius in RADII.into_iter().filter(|&r| fits(r)) {
         for pattern in [Pattern::Noise, Pattern::White] {
             check(cl, variant, pattern, (1280, 720), radius);
@@ -160,7 +165,7 @@ fn parity_of(cl: &ClContext, variant: &BuiltVariant) {
 #[test]
 fn every_variant_equals_the_reference_at_small_sizes() {
     let cl = context();
-    for id in VariantId::ALL.into_iter().filter(|id| id.kernels().is_some()) {
+    for id in VariantId::all().filter(has_kernels) {
         let variant = BuiltVariant::build(&cl, id).unwrap();
         for size in [(1, 1), (13, 7), (63, 65)] {
             for radius in [0, 1, 7, 31] {
@@ -172,40 +177,39 @@ fn every_variant_equals_the_reference_at_small_sizes() {
 
 #[test]
 fn naive_equals_the_reference() {
-    parity(VariantId::Naive);
+    parity(named("naive"));
 }
 
 #[test]
 fn separable_equals_the_reference() {
-    parity(VariantId::Separable);
+    parity(named("separable"));
 }
 
 #[test]
 fn flat_equals_the_reference() {
-    parity(VariantId::Flat);
+    parity(named("flat"));
 }
 
 #[test]
 fn vectorized_equals_the_reference() {
-    parity(VariantId::Vectorized);
+    parity(named("vectorized"));
 }
 
 #[test]
 fn running_sum_equals_the_reference() {
-    parity(VariantId::RunningSum);
+    parity(named("running-sum"));
 }
 
 #[test]
 fn fused_equals_the_reference() {
-    parity(VariantId::Fused);
+    parity(named("fused"));
 }
 
 /// Tests kernels without a test of their own above, such as new ones.
 #[test]
 fn all_others_equal_the_reference() {
-    use VariantId::*;
-    let above = [Naive, Separable, Flat, Vectorized, RunningSum, Fused, Auto];
-    let others = VariantId::ALL.into_iter().filter(|id| id.kernels().is_some() && !above.contains(id));
+    let above = ["naive", "separable", "flat", "vectorized", "running-sum", "fused", "auto"];
+    let others = VariantId::all().filter(|id| has_kernels(id) && !above.contains(&id.name));
     others.for_each(parity);
 }
 
@@ -213,14 +217,14 @@ fn all_others_equal_the_reference() {
 #[test]
 fn fused_for_gpus_equals_the_reference() {
     let cl = context();
-    parity_of(&cl, &BuiltVariant::build_as(&cl, VariantId::Fused, DeviceKind::Gpu).unwrap());
+    parity_of(&cl, &BuiltVariant::build_as(&cl, named("fused"), DeviceKind::Gpu).unwrap());
 }
 
 /// Tests all values of the parameters of the code for GPUs, on pictures wider than a work-group and higher than a strip.
 #[test]
 fn fused_for_gpus_equals_the_reference_with_all_group_sizes() {
     let cl = context();
-    let code = VariantId::Fused.kernels().unwrap().code(DeviceKind::Gpu);
+    let code = named("fused").kernels(DeviceKind::Gpu).unwrap();
     let cases =
         [(1203, 37, 3), (1204, 37, 31), (2051, 9, 0), (517, 70, MAX_RADIUS), (520, 3, 16), (904, 21, 7)];
     let cases = cases.map(|(width, height, radius)| {
@@ -243,29 +247,26 @@ fn fused_for_gpus_equals_the_reference_with_all_group_sizes() {
                 continue;
             }
             built += 1;
-            let variant = BuiltVariant::build_with(&cl, VariantId::Fused, &config).unwrap();
+            let variant = BuiltVariant::build_with(&cl, named("fused"), &config).unwrap();
             for (width, height, radius, src, want) in &cases {
-                let got = filter_once(&cl, &variant, src, *width, *height, *radius).unwrap();
+                let got = filter_once(&cl, &variant, src, Extent::rgba((*width, *height), *radius)).unwrap();
                 compare(&got, want, *width, &format!("{config} {width}×{height} r={radius}"));
             }
         }
     }
     assert!(built >= 12, "{built}");
     let narrow = Config::new(code, DeviceKind::Gpu).with("COLUMNS", 4).with("GROUP", 64);
-    assert!(
-        BuiltVariant::build_with(&cl, VariantId::Fused, &narrow).is_err(),
-        "r=128 does not fit the group"
-    );
+    assert!(BuiltVariant::build_with(&cl, named("fused"), &narrow).is_err(), "r=128 does not fit the group");
 }
 
 /// Written directly into an image the bytes are the same. Variants that read images, or cannot write them, are refused.
 #[test]
 fn fused_for_gpus_into_an_image() {
     let cl = context();
-    let config = |id: VariantId| Config::new(id.kernels().unwrap().code(DeviceKind::Gpu), DeviceKind::Gpu);
+    let config = |id: VariantId| Config::new(id.kernels(DeviceKind::Gpu).unwrap(), DeviceKind::Gpu);
     let into_image = |id| BuiltVariant::build_into(&cl, id, &config(id), Storage::Image);
-    let variant = into_image(VariantId::Fused).unwrap();
-    assert_eq!((variant.kernels().storage, variant.output()), (Storage::Buffer, Storage::Image));
+    let variant = into_image(named("fused")).unwrap();
+    assert_eq!((variant.input(), variant.output()), (Storage::Buffer, Storage::Image));
     for (size, radius) in
         [((1, 1), 5), ((37, 11), 0), ((131, 67), 4), ((1203, 37), 31), ((64, 9), MAX_RADIUS)]
     {
@@ -273,14 +274,14 @@ fn fused_for_gpus_into_an_image() {
             check(&cl, &variant, pattern, size, radius);
         }
     }
-    assert!(into_image(VariantId::Flat).is_err(), "flat writes buffers only");
+    assert!(into_image(named("flat")).is_err(), "flat writes buffers only");
 }
 
 /// Builds all variants on RGBA for this device, and the one with other code for GPUs also in that version.
 fn all(cl: &ClContext) -> Vec<BuiltVariant> {
-    let ids = VariantId::ALL.into_iter().filter(|id| id.kernels().is_some());
+    let ids = VariantId::all().filter(has_kernels);
     let mut all: Vec<_> = ids.map(|id| BuiltVariant::build(cl, id).unwrap()).collect();
-    all.push(BuiltVariant::build_as(cl, VariantId::Fused, DeviceKind::Gpu).unwrap());
+    all.push(BuiltVariant::build_as(cl, named("fused"), DeviceKind::Gpu).unwrap());
     all
 }
 
@@ -289,10 +290,10 @@ fn all(cl: &ClContext) -> Vec<BuiltVariant> {
 fn white_pictures_stay_white_at_the_largest_radii() {
     let cl = context();
     for variant in all(&cl) {
-        let id = variant.kernels().id;
+        let id = variant.id();
         for radius in [MAX_RADIUS - 1, MAX_RADIUS] {
             let want = vec![255; 40 * 9 * 4];
-            let got = filter_once(&cl, &variant, &want, 40, 9, radius).unwrap();
+            let got = filter_once(&cl, &variant, &want, Extent::rgba((40, 9), radius)).unwrap();
             compare(&got, &want, 40, &format!("{id} white r={radius}"));
         }
     }
@@ -304,16 +305,18 @@ fn defaults_for_gpus_follow_the_size() {
     let cl = context();
     let (medium, large) = ((1920, 1080), (2048, 1600));
     for (id, wanted) in [
-        (VariantId::RunningSum, ["STRIP_X=64 ", "STRIP_X=256 "]),
-        (VariantId::Fused, ["COLUMNS=4 ", "COLUMNS=8 "]),
+        (named("running-sum"), ["STRIP_X=64 ", "STRIP_X=256 "]),
+        (named("fused"), ["COLUMNS=4 ", "COLUMNS=8 "]),
     ] {
         let variant = BuiltVariant::build_as(&cl, id, DeviceKind::Gpu).unwrap();
         for ((width, height), wanted) in [medium, large].into_iter().zip(wanted) {
             let [src, dst] = [0, 1].map(|_| Picture::alloc(&cl, Storage::Buffer, width, height).unwrap());
-            let plan = variant.plan(&cl, &src, &dst, &mut Scratch::new(), width, height, 7).unwrap();
+            let plan = variant
+                .plan(&cl, [&src, &dst], &mut Scratch::new(), Extent::rgba((width, height), 7))
+                .unwrap();
             assert!(plan.description().contains(wanted), "{wanted} in {}", plan.description());
         }
-        if id == VariantId::RunningSum {
+        if id == named("running-sum") {
             check(&cl, &variant, Pattern::Noise, large, 7);
         }
     }
@@ -324,13 +327,13 @@ fn defaults_for_gpus_follow_the_size() {
 #[test]
 fn stripes_as_high_as_the_window_equal_the_reference() {
     let cl = context();
-    let variant = BuiltVariant::build(&cl, VariantId::Fused).unwrap();
+    let variant = BuiltVariant::build(&cl, named("fused")).unwrap();
     for radius in [1, 2, 7, 8, 15, 31, 41, 42, 43, 44, 47, 48, 63, 64] {
         let (width, height, side) = (23, 32 * radius, 2 * radius + 1);
         let rows = (0..height).flat_map(|y| vec![(y / side % 2 * 255) as u8; 4 * width as usize]);
         let src: Vec<u8> = rows.collect();
         let want = reference(&src, width as usize, height as usize, radius as usize);
-        let got = filter_once(&cl, &variant, &src, width, height, radius).unwrap();
+        let got = filter_once(&cl, &variant, &src, Extent::rgba((width, height), radius)).unwrap();
         compare(&got, &want, width, &format!("fused, stripes, r={radius}"));
     }
 }
@@ -339,7 +342,7 @@ fn stripes_as_high_as_the_window_equal_the_reference() {
 #[test]
 fn running_sums_continue_across_strips() {
     let cl = context();
-    let variant = BuiltVariant::build(&cl, VariantId::RunningSum).unwrap();
+    let variant = BuiltVariant::build(&cl, named("running-sum")).unwrap();
     for (size, radius) in [((9001, 5), 3), ((9001, 5), MAX_RADIUS), ((21, 2600), MAX_RADIUS), ((21, 2600), 1)]
     {
         check(&cl, &variant, Pattern::Noise, size, radius);
@@ -352,15 +355,15 @@ fn bands_equal_one_launch() {
     let cl = context();
     let (width, height) = (131, 67);
     for variant in all(&cl) {
-        let id = variant.kernels().id;
-        let src = Picture::alloc(&cl, variant.kernels().storage, width, height).unwrap();
-        let dst = Picture::alloc(&cl, variant.kernels().storage, width, height).unwrap();
+        let id = variant.id();
+        let src = Picture::alloc(&cl, variant.input(), width, height).unwrap();
+        let dst = Picture::alloc(&cl, variant.input(), width, height).unwrap();
         let pixels = picture(Pattern::Noise, width, height);
         src.write(&cl.queue, &pixels).unwrap();
         let mut scratch = Scratch::new();
-        let plan = variant.plan(&cl, &src, &dst, &mut scratch, width, height, 0).unwrap();
         for radius in [0, 4, 40] {
-            plan.set_radius(radius).unwrap();
+            let whole = Extent::rgba((width, height), radius);
+            let plan = variant.plan(&cl, [&src, &dst], &mut scratch, whole).unwrap();
             let want = reference(&pixels, width as usize, height as usize, radius as usize);
             for band in [1, 2, 7, 16, 66] {
                 let poison: Vec<u8> = want.iter().map(|v| !v).collect();
@@ -385,15 +388,16 @@ fn a_band_writes_only_its_own_rows() {
     let cl = context();
     let (width, height) = (77, 40);
     for variant in all(&cl) {
-        let id = variant.kernels().id;
-        let src = Picture::alloc(&cl, variant.kernels().storage, width, height).unwrap();
-        let dst = Picture::alloc(&cl, variant.kernels().storage, width, height).unwrap();
+        let id = variant.id();
+        let src = Picture::alloc(&cl, variant.input(), width, height).unwrap();
+        let dst = Picture::alloc(&cl, variant.input(), width, height).unwrap();
         let pixels = picture(Pattern::Noise, width, height);
         let want = reference(&pixels, width as usize, height as usize, 3);
         let poison: Vec<u8> = want.iter().map(|v| !v).collect();
         src.write(&cl.queue, &pixels).unwrap();
         dst.write(&cl.queue, &poison).unwrap();
-        let plan = variant.plan(&cl, &src, &dst, &mut Scratch::new(), width, height, 3).unwrap();
+        let plan =
+            variant.plan(&cl, [&src, &dst], &mut Scratch::new(), Extent::rgba((width, height), 3)).unwrap();
         let last = plan.passes() - 1;
         for pass in 0..last {
             let _event = plan.enqueue(&cl.queue, pass, 0..height).unwrap();
@@ -413,7 +417,7 @@ fn a_band_writes_only_its_own_rows() {
 /// Makes the checks of `bench` for a variant with every value of every parameter that tuning may choose.
 fn every_value(id: VariantId, kind: DeviceKind) {
     let cl = context();
-    let code = id.kernels().unwrap().code(kind);
+    let code = id.kernels(kind).unwrap();
     let default = Config::new(code, kind).fit_to_device(&cl.device.info);
     let ladder = BoxFilter::on_noise((320, 180)).into_images();
     for config in default.neighbours(&cl.device.info).into_iter().chain([default]) {
@@ -430,23 +434,23 @@ fn every_value(id: VariantId, kind: DeviceKind) {
 #[test]
 fn all_parameter_values_of_the_steps_equal_the_reference() {
     // Those with tests of their own below, and the one that is one of the others.
-    let below = [VariantId::RunningSum, VariantId::Fused, VariantId::Auto];
-    for id in VariantId::ALL.into_iter().filter(|id| id.kernels().is_some() && !below.contains(id)) {
+    let below = [named("running-sum"), named("fused"), VariantId::auto()];
+    for id in VariantId::all().filter(|id| has_kernels(id) && !below.contains(id)) {
         every_value(id, DeviceKind::Cpu);
     }
 }
 
 #[test]
 fn all_parameter_values_of_running_sums_equal_the_reference() {
-    every_value(VariantId::RunningSum, DeviceKind::Cpu);
+    every_value(named("running-sum"), DeviceKind::Cpu);
 }
 
 #[test]
 fn all_parameter_values_of_the_fused_filter_equal_the_reference() {
-    every_value(VariantId::Fused, DeviceKind::Cpu);
+    every_value(named("fused"), DeviceKind::Cpu);
 }
 
 #[test]
 fn all_parameter_values_of_the_fused_filter_for_gpus_equal_the_reference() {
-    every_value(VariantId::Fused, DeviceKind::Gpu);
+    every_value(named("fused"), DeviceKind::Gpu);
 }

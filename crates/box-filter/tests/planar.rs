@@ -4,9 +4,9 @@
 use crate::context;
 use box_filter::color_kernels::{Converter, KernelCache};
 use box_filter::pictures::noise;
-use box_filter::planar::{PlanarFilter, planar_reference, run, suite};
+use box_filter::planar::{planar_reference, run, suite};
 use box_filter::reference::reference;
-use box_filter::{MAX_RADIUS, VariantId};
+use box_filter::{BuiltVariant, Extent, MAX_RADIUS, named};
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
 use opencl::cl::{ClContext, DeviceKind};
@@ -49,18 +49,17 @@ fn block(cl: &ClContext, bytes: &[u8]) -> Picture {
     Picture::block(cl, &cl.queue, &bytes).unwrap()
 }
 
-fn check(cl: &ClContext, filter: &PlanarFilter, layout: &Layout, samples: &[u8], radius: u32, bands: &[u32]) {
+fn check(cl: &ClContext, filter: &BuiltVariant, layout: &Layout, samples: &[u8], radius: u32, bands: &[u32]) {
     let want = planar_reference(layout, samples, radius).unwrap();
-    let mut samples = samples.to_vec();
-    samples.resize(samples.len().next_multiple_of(4), 0);
-    let report = run::check(cl, filter, layout, &samples, &want, radius, bands).unwrap();
+    let whole = Extent::planes(*layout, radius);
+    let report = run::check(cl, filter, whole, (samples, &want), bands).unwrap();
     let (width, height) = (layout.width, layout.height);
     assert!(report.is_none(), "{layout:?} {width}×{height} r={radius} {bands:?}: {report:?}");
 }
 
 fn parity(kind: DeviceKind) {
     let cl = context();
-    let filter = PlanarFilter::build_as(&cl, VariantId::Planar, kind).unwrap();
+    let filter = BuiltVariant::build_as(&cl, named("planar"), kind).unwrap();
     for format in formats() {
         for size in SIZES {
             let layout = layout(format, size);

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use super::request::KernelsId;
-use box_filter::planar::PlanarFilter;
 use box_filter::{BuiltVariant, VariantId};
 
 /// The variant and the parameters that the variant `auto` uses for one picture size and radius.
@@ -18,16 +17,14 @@ pub struct AutoChoice {
 /// The variants that the builder has built for one device.
 #[derive(Default)]
 pub struct BuiltVariants {
-    /// Variants that filter RGBA, in the version in use.
+    /// Variants in the version in use.
     built: HashMap<VariantId, BuiltVariant>,
     /// Another version of a variant's kernels, for a wipe that shows two versions.
     other_version: Option<BuiltVariant>,
-    /// Variants that filter planes.
-    planar: HashMap<VariantId, PlanarFilter>,
 }
 
 impl BuiltVariants {
-    /// Adds a variant that filters RGBA. Another version of a variant's kernels replaces the former other version.
+    /// Adds a variant. Another version of a variant's kernels replaces the former other version.
     pub fn add(&mut self, variant: BuiltVariant) {
         match variant.version() {
             None => drop(self.built.insert(variant.id(), variant)),
@@ -35,24 +32,19 @@ impl BuiltVariants {
         }
     }
 
-    /// Adds a variant that filters planes.
-    pub fn add_planar(&mut self, filter: PlanarFilter) {
-        self.planar.insert(filter.id(), filter);
-    }
-
     /// Returns true if these kernels (a variant, and the number of a version or `None` for the version in use) are built, so
     /// that frames can be submitted with them.
     pub fn has(&self, kernels: KernelsId) -> bool {
-        self.get(kernels).is_some() || kernels.1.is_none() && self.planar.contains_key(&kernels.0)
+        self.get(kernels).is_some()
     }
 
     /// Returns all kernels that are built.
     pub(crate) fn kernels(&self) -> impl Iterator<Item = KernelsId> {
         let other = self.other_version.iter().map(|built| (built.id(), built.version()));
-        self.built.keys().chain(self.planar.keys()).map(|id| (*id, None)).chain(other)
+        self.built.keys().map(|id| (*id, None)).chain(other)
     }
 
-    /// Returns the built kernels of a variant that filters RGBA; `None` if they are not built. A `version` of `None` stands for
+    /// Returns the built kernels of a variant; `None` if they are not built. A `version` of `None` stands for
     /// the version in use.
     pub(super) fn get(&self, (variant, version): KernelsId) -> Option<&BuiltVariant> {
         match version {
@@ -63,18 +55,13 @@ impl BuiltVariants {
 
     /// Returns the variant and parameters that `auto` uses for this picture size and radius; `None` if `auto` is not built.
     pub(super) fn auto(&self, size: (u32, u32), radius: u32) -> Option<AutoChoice> {
-        let (variant, config) = self.built.get(&VariantId::Auto)?.config(size, radius)?;
+        let (variant, config) = self.built.get(&VariantId::auto())?.config(size, radius)?;
         Some(AutoChoice { variant, config: config.to_string() })
-    }
-
-    /// Returns a variant that filters planes, if it is built.
-    pub(super) fn planar(&self, variant: VariantId) -> Option<&PlanarFilter> {
-        self.planar.get(&variant)
     }
 
     /// Returns any built variant that filters planes, for questions to which all such variants have the same answer: they need
     /// the same conversion.
     pub(super) fn any_planar(&self) -> Option<VariantId> {
-        self.planar.keys().next().copied()
+        self.built.keys().find(|id| id.reads_planes()).copied()
     }
 }

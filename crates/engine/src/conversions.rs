@@ -331,12 +331,13 @@ impl Pipeline {
         kernels: KernelsId,
         to_texture: bool,
     ) -> Option<(Layout, Storage)> {
-        let planar = self.variants.planar(kernels.0).is_some();
+        let built = self.variants.get(kernels);
+        let planar = built.is_some_and(|built| built.id().reads_planes());
         if self.cl.is_cpu() && !planar {
             return None;
         }
-        let storage = match self.variants.get(kernels) {
-            Some(built) => built.kernels().storage,
+        let storage = match built.filter(|_| !planar) {
+            Some(built) => built.input(),
             None if self.to_texture() && to_texture => Storage::Image,
             None => Storage::Buffer,
         };

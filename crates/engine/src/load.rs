@@ -149,7 +149,7 @@ impl Loader {
             (BackEnd::Native, _) => self.prepare_native(slot, request).map_err(Refusal::Unsupported),
             (BackEnd::Glsl, _) => self.prepare_glsl(slot, request, stages).map_err(Refusal::Unsupported),
             (_, Some(pipeline))
-                if !is_rgba || variant != VariantId::Off || correction.is_some() || measures =>
+                if !is_rgba || variant != VariantId::OFF || correction.is_some() || measures =>
             {
                 pipeline.prepare(slot, request, correction, colors)
             }

@@ -2,7 +2,7 @@
 //! memory and kernels. A filter that an earlier frame of the slot used is reused.
 
 use super::device_job::{Colors, DeviceJob};
-use super::filter::{FrameFilter, PlanarKernel, RgbaKernels};
+use super::filter::{FrameFilter, Kernels};
 use super::load::PreparedFrame;
 use super::pipeline::not_built_error;
 use super::plans::PlanKey;
@@ -10,7 +10,7 @@ use super::scopes::MeasurementPlan;
 use super::slot::{Slot, SlotContent, no_picture_error};
 use super::{Pipeline, Refusal, Request, TrialCase};
 use base::error::Error;
-use box_filter::VariantId;
+use box_filter::{Extent, VariantId};
 use opencl::memory::{Picture, Storage};
 use video::color::{Correction, Layout, RgbaColors};
 
@@ -82,7 +82,7 @@ impl Pipeline {
             let bytes = layout.filtered().bytes() as u64;
             let has_room = info.has_room(bytes, bytes);
             self.trials.require(TrialCase { variant, version, size, radius, layout: Some(layout) })?;
-            return match self.variants.planar(variant).is_some() {
+            return match self.variants.has(request.kernels()) {
                 false => Err(unsupported("It is not built.")),
                 true if !has_room => {
                     Err(unsupported("Its planes are larger than one piece of the device's memory."))
@@ -93,12 +93,12 @@ impl Pipeline {
         self.trials.require(TrialCase { variant, version, size, radius, layout: None })?;
         let built = self.variants.get(request.kernels());
         if let Some(built) = built {
-            let supported = built.kernels().supports(&self.cl.device.info, size.0, size.1);
+            let supported = built.id().supports(&self.cl.device.info, size.0, size.1);
             supported.map_err(Refusal::Unsupported)?;
         } else if version.is_some() {
             // This version has just been replaced by another one, which the wipe is going to show.
             return Err(Refusal::TrialPending);
-        } else if variant != VariantId::Off {
+        } else if variant != VariantId::OFF {
             return Err(Refusal::Unsupported(not_built_error(variant)));
         }
         let colors = match correction {
@@ -107,7 +107,7 @@ impl Pipeline {
             _ => ColorStep::Nothing,
         };
         let (source, output) = match built {
-            Some(built) => (built.kernels().storage, built.output()),
+            Some(built) => (built.input(), built.output()),
             // An unchanged picture is only measured, which is best done in a buffer.
             None if self.writes_texture_of(slot) && colors != ColorStep::Nothing => {
                 (Storage::Image, Storage::Image)
@@ -137,16 +137,17 @@ impl Pipeline {
         let cl = &self.cl;
         let filter: Option<(PlanKey, Box<dyn FrameFilter>)> = match steps {
             Steps::Planes { layout, correction } => {
-                let planar = self.variants.planar(variant).ok_or_else(|| not_built_error(variant))?;
+                let built = self.variants.get(request.kernels()).ok_or_else(|| not_built_error(variant))?;
                 let loaded = slot.planes.as_mut().ok_or_else(no_picture_error)?;
                 let (from, filtered) = (loaded.allocate_device_memory(cl)?.clone(), layout.filtered());
                 let block = self.planes.get(cl, Storage::Buffer, ((filtered.bytes() / 4) as u32, 1))?;
-                let key = PlanKey::new(planar.number(), radius, Some(layout), [&from, &block]);
+                let key = PlanKey::new(built.number(), radius, Some(layout), [&from, &block]);
                 let filter = match slot.device.plans.take(&key) {
                     Some(filter) => filter,
                     None => {
-                        let plan = planar.plan(cl, &layout, &block, &mut self.scratch, radius)?;
-                        Box::new(PlanarKernel { plan, from, queue: cl.queue.clone() })
+                        let whole = Extent::planes(layout, radius);
+                        let plan = built.plan(cl, [&from, &block], &mut self.scratch, whole)?;
+                        Box::new(Kernels { plan, queue: cl.queue.clone() })
                     }
                 };
                 let to = output;
@@ -179,9 +180,9 @@ impl Pipeline {
                     let filter = match slot.device.plans.take(&key) {
                         Some(filter) => filter,
                         None => {
-                            let (scratch, (width, height)) = (&mut self.scratch, size);
-                            let plan = built.plan(cl, &source, &output, scratch, width, height, radius)?;
-                            Box::new(RgbaKernels { plan, queue: cl.queue.clone() })
+                            let (scratch, whole) = (&mut self.scratch, Extent::rgba(size, radius));
+                            let plan = built.plan(cl, [&source, &output], scratch, whole)?;
+                            Box::new(Kernels { plan, queue: cl.queue.clone() })
                         }
                     };
                     Some((key, filter))

@@ -26,7 +26,7 @@ pub struct Measurements {
 /// How a frame is to be filtered, corrected and measured. The request is fixed when the frame is submitted.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Request {
-    /// The filter; [`VariantId::Off`] is none.
+    /// The filter; [`VariantId::OFF`] is none.
     pub variant: VariantId,
     /// The version number of the variant's edited kernels; `None` for the version in use.
     pub version: Option<u64>,
@@ -50,7 +50,7 @@ impl Request {
     /// not change the picture.
     pub(crate) fn makes_same_picture(&self, other: &Self) -> bool {
         self.kernels() == other.kernels()
-            && (self.radius == other.radius || self.variant == VariantId::Off)
+            && (self.radius == other.radius || self.variant == VariantId::OFF)
             && self.correction == other.correction
             && self.levels == other.levels
     }
@@ -69,9 +69,9 @@ impl Request {
 /// The filter in short, as in "flat r=7".
 impl fmt::Display for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.variant {
-            VariantId::Off => f.write_str("off"),
-            variant => write!(f, "{variant} r={}", self.radius),
+        match self.variant == VariantId::OFF {
+            true => write!(f, "{}", self.variant),
+            false => write!(f, "{} r={}", self.variant, self.radius),
         }
     }
 }

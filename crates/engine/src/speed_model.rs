@@ -115,28 +115,31 @@ impl SpeedModel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use box_filter::named;
 
-    const NAIVE: KernelsId = (VariantId::Naive, None);
+    fn naive() -> KernelsId {
+        (named("naive"), None)
+    }
 
     #[test]
     fn a_kernels_first_band_teaches_only_until_there_is_a_second_one() {
         let mut speeds = SpeedModel::default();
         speeds.forget_device(DeviceKind::Cpu);
-        assert_eq!(speeds.ns_per_unit(NAIVE, 0), None);
-        speeds.record(NAIVE, 0, 1e6, 130.0);
-        assert_eq!((speeds.ns_per_unit(NAIVE, 0), speeds.predict_ms(NAIVE, 0, 1e6)), (None, 130.0));
-        speeds.record(NAIVE, 0, 1e6, 10.0);
-        assert_eq!(speeds.ns_per_unit(NAIVE, 0), Some(10.0));
-        speeds.record(NAIVE, 0, 1e6, 20.0);
-        assert_eq!(speeds.predict_ms(NAIVE, 0, 1e6), 13.0);
-        let before = speeds.ns_per_unit(NAIVE, 0);
-        speeds.record(NAIVE, 0, 1e6, 15_000.0);
-        assert!((speeds.predict_ms(NAIVE, 0, 1e6) - 13.0 * 1.9).abs() < 1e-9, "the process was stopped");
-        (0..20).for_each(|_| speeds.record(NAIVE, 0, 1e6, 1300.0));
-        assert!(speeds.predict_ms(NAIVE, 0, 1e6) > 1200.0, "it is slow from now on");
-        speeds.learned.insert((NAIVE, 0), LearnedSpeed { ns: before.unwrap(), warm: true });
-        speeds.record(NAIVE, 0, 1e6, f64::NAN);
-        assert_eq!((speeds.ns_per_unit(NAIVE, 0), speeds.ns_per_unit(NAIVE, 1)), (Some(13.0), None));
+        assert_eq!(speeds.ns_per_unit(naive(), 0), None);
+        speeds.record(naive(), 0, 1e6, 130.0);
+        assert_eq!((speeds.ns_per_unit(naive(), 0), speeds.predict_ms(naive(), 0, 1e6)), (None, 130.0));
+        speeds.record(naive(), 0, 1e6, 10.0);
+        assert_eq!(speeds.ns_per_unit(naive(), 0), Some(10.0));
+        speeds.record(naive(), 0, 1e6, 20.0);
+        assert_eq!(speeds.predict_ms(naive(), 0, 1e6), 13.0);
+        let before = speeds.ns_per_unit(naive(), 0);
+        speeds.record(naive(), 0, 1e6, 15_000.0);
+        assert!((speeds.predict_ms(naive(), 0, 1e6) - 13.0 * 1.9).abs() < 1e-9, "the process was stopped");
+        (0..20).for_each(|_| speeds.record(naive(), 0, 1e6, 1300.0));
+        assert!(speeds.predict_ms(naive(), 0, 1e6) > 1200.0, "it is slow from now on");
+        speeds.learned.insert((naive(), 0), LearnedSpeed { ns: before.unwrap(), warm: true });
+        speeds.record(naive(), 0, 1e6, f64::NAN);
+        assert_eq!((speeds.ns_per_unit(naive(), 0), speeds.ns_per_unit(naive(), 1)), (Some(13.0), None));
     }
 
     #[test]

@@ -122,16 +122,12 @@ impl Trials {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use box_filter::named;
 
     #[test]
     fn trials_without_a_result_are_requested_again() {
-        let case = |radius| TrialCase {
-            variant: VariantId::Flat,
-            version: None,
-            size: (4, 4),
-            radius,
-            layout: None,
-        };
+        let case =
+            |radius| TrialCase { variant: named("flat"), version: None, size: (4, 4), radius, layout: None };
         let mut trials = Trials::default();
         trials.cases.extend([(case(1), None), (case(2), Some(Ok(())))]);
         trials.missing.push(case(1));

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use crate::context;
 use box_filter::color_kernels::Converter;
 use box_filter::pictures::noise;
-use box_filter::planar::{PlanarFilter, planar_reference};
+use box_filter::planar::planar_reference;
 use box_filter::reference::reference;
-use box_filter::{BuiltVariant, MAX_RADIUS, VariantId};
+use box_filter::{BuiltVariant, MAX_RADIUS, VariantId, named};
 use engine::sharing::Sharing;
 use engine::{Engine, Finished, Outcome, Pipeline, Readings, Refusal, Request, Scopes, Slot, stretch};
 use opencl::memory::Storage;
@@ -42,7 +42,7 @@ fn movie(folder: &Folder) -> std::path::PathBuf {
 pub(super) fn expected(frame: &Frame, request: &Request) -> Vec<u8> {
     let mut rgba = vec![0; (frame.width() * frame.height() * 4) as usize];
     RgbaConverter::new().convert(&frame.picture, &mut rgba).unwrap();
-    let radius = if request.variant == VariantId::Off { 0 } else { request.radius };
+    let radius = if request.variant == VariantId::OFF { 0 } else { request.radius };
     reference(&rgba, frame.width() as usize, frame.height() as usize, radius as usize)
 }
 
@@ -74,16 +74,16 @@ fn requests_for_one_frame_finish_in_order_with_the_right_pictures() {
     let frame = frame(&movie(&folder), 0.2);
     let headless = Headless::new().expect("these tests need OpenGL through EGL");
     let mut engine = Engine::with_opengl(headless.gl.clone(), Arc::new(|| {}));
-    add_device(&mut engine, &[VariantId::Fused, VariantId::Separable]);
+    add_device(&mut engine, &[named("fused"), named("separable")]);
     let asked = [
-        (VariantId::Fused, 3, false),
-        (VariantId::Fused, 9, true),
-        (VariantId::Separable, 3, false),
-        (VariantId::Native, 5, true),
-        (VariantId::Glsl, 5, true),
-        (VariantId::Native, 31, false),
-        (VariantId::Off, 0, false),
-        (VariantId::Off, 0, true),
+        (named("fused"), 3, false),
+        (named("fused"), 9, true),
+        (named("separable"), 3, false),
+        (named("native"), 5, true),
+        (named("glsl"), 5, true),
+        (named("native"), 31, false),
+        (VariantId::OFF, 0, false),
+        (VariantId::OFF, 0, true),
     ];
     let mut tickets = Vec::new();
     for (variant, radius, to_texture) in asked {
@@ -107,7 +107,7 @@ fn requests_for_one_frame_finish_in_order_with_the_right_pictures() {
             slot.pixels().unwrap().to_vec()
         };
         assert!(got == expected(&frame, &request(variant, radius)), "{variant} r={radius} {to_texture}");
-        assert_eq!(stages.filter_ms() > 0.0, variant != VariantId::Off, "{variant}: {stages:?}");
+        assert_eq!(stages.filter_ms() > 0.0, variant != VariantId::OFF, "{variant}: {stages:?}");
     }
     assert!(engine.wait().unwrap().is_none(), "nothing else is on its way");
 }
@@ -157,7 +157,8 @@ fn pictures(
 
 #[test]
 fn two_filters_of_one_frame_give_both_right_pictures() {
-    use VariantId::{Fused, Glsl, Naive, Native, Off, Planar, Separable};
+    let [fused, glsl, naive, native, off, planar, separable] =
+        ["fused", "glsl", "naive", "native", "off", "planar", "separable"].map(named);
     let folder = Folder::new("engine-beside");
     let movie = movie(&folder);
     let frames = [frame(&movie, 0.1), frame(&movie, 0.5)];
@@ -165,29 +166,29 @@ fn two_filters_of_one_frame_give_both_right_pictures() {
     let mut engine = Engine::with_opengl(headless.gl.clone(), Arc::new(|| {}));
     // RGBA pictures from the host, and planes if the device converts them.
     for converts in [false, true] {
-        add_device(&mut engine, &[Fused, Naive, Separable]);
+        add_device(&mut engine, &[fused, naive, separable]);
         let pipeline = engine.pipeline_mut().unwrap();
         let cl = pipeline.cl().clone();
         if converts {
             let layout = Converter::supports(&frames[0].picture).unwrap();
             pipeline.conversions.build(&layout, Storage::Buffer).unwrap();
             pipeline.conversions.build(&layout.filtered(), Storage::Buffer).unwrap();
-            pipeline.variants.add_planar(PlanarFilter::build(&cl, VariantId::Planar).unwrap());
+            pipeline.variants.add(BuiltVariant::build(&cl, named("planar")).unwrap());
             pipeline.meters.set_scopes(Scopes::build(&cl, SIZE));
         }
         let mut pairs = vec![
-            [(Fused, 3), (Separable, 5)],
-            [(Naive, 2), (Fused, 4)],
-            [(Fused, 4), (Naive, 2)],
-            [(Off, 0), (Fused, 3)],
-            [(Fused, 3), (Off, 0)],
-            [(Native, 3), (Fused, 5)],
-            [(Off, 0), (Native, 3)],
-            [(Glsl, 2), (Native, 3)],
-            [(Fused, 2), (Glsl, 3)],
+            [(fused, 3), (separable, 5)],
+            [(naive, 2), (fused, 4)],
+            [(fused, 4), (naive, 2)],
+            [(off, 0), (fused, 3)],
+            [(fused, 3), (off, 0)],
+            [(native, 3), (fused, 5)],
+            [(off, 0), (native, 3)],
+            [(glsl, 2), (native, 3)],
+            [(fused, 2), (glsl, 3)],
         ];
         if converts {
-            pairs.extend([[(Planar, 3), (Fused, 5)], [(Fused, 5), (Planar, 3)]]);
+            pairs.extend([[(planar, 3), (fused, 5)], [(fused, 5), (planar, 3)]]);
         }
         let mut sides: Vec<_> =
             pairs.iter().map(|pair| pair.map(|(id, radius)| request(id, radius))).collect();
@@ -195,11 +196,11 @@ fn two_filters_of_one_frame_give_both_right_pictures() {
             // Measurements stretches the first picture, and must not change the second.
             let levels =
                 |variant, radius| Request { levels: true, readings: true, ..request(variant, radius) };
-            sides.push([levels(Off, 0), levels(Fused, 3)]);
-            sides.push([levels(Fused, 3), levels(Off, 0)]);
+            sides.push([levels(off, 0), levels(fused, 3)]);
+            sides.push([levels(fused, 3), levels(off, 0)]);
         }
         for sides in sides {
-            let of_glsl = sides.iter().any(|side| side.variant == Glsl);
+            let of_glsl = sides.iter().any(|side| side.variant == glsl);
             for texture in [None, Some(&headless)] {
                 if texture.is_none() && of_glsl {
                     continue;
@@ -228,21 +229,21 @@ fn compare_finds_all_differences_wherever_the_pictures_are_stored() {
         slot.prepare_for_reading(&headless.gl).unwrap();
         slot
     };
-    let (none, again) = (request(VariantId::Off, 0), request(VariantId::Native, 2));
+    let (none, again) = (request(VariantId::OFF, 0), request(named("native"), 2));
     let sides = [made(&mut engine, none), made(&mut engine, again)];
     let mut map = Slot::new(&headless.gl, SIZE.0, SIZE.1).unwrap();
     let error = engine.compare(&sides[0], &sides[1], &mut map).unwrap_err();
     assert!(error.why.contains("there is none"), "without a device: {error}");
-    add_device(&mut engine, &[VariantId::Fused, VariantId::Separable]);
-    use VariantId::{Fused, Glsl, Native, Off, Separable};
-    // Buffers and images of the device, the host's memory, the slot of Native and Glsl, a texture that is not shared.
+    add_device(&mut engine, &[named("fused"), named("separable")]);
+    let [fused, glsl, native, off, separable] = ["fused", "glsl", "native", "off", "separable"].map(named);
+    // Buffers and images of the device, the host's memory, the slot of native and glsl, a texture that is not shared.
     for [a, b] in [
-        [(Fused, 3), (Separable, 3)],
-        [(Native, 5), (Glsl, 5)],
-        [(Off, 0), (Fused, 3)],
-        [(Glsl, 5), (Separable, 3)],
-        [(Separable, 3), (Native, 5)],
-        [(Off, 0), (Off, 0)],
+        [(fused, 3), (separable, 3)],
+        [(native, 5), (glsl, 5)],
+        [(off, 0), (fused, 3)],
+        [(glsl, 5), (separable, 3)],
+        [(separable, 3), (native, 5)],
+        [(off, 0), (off, 0)],
     ] {
         let requests = [a, b].map(|(variant, radius)| request(variant, radius));
         let slots = requests.map(|request| made(&mut engine, request));
@@ -282,26 +283,26 @@ fn readings_and_levels_are_those_of_the_filtered_frame() {
     let gl = &headless.gl;
     let mut engine = Engine::with_opengl(gl.clone(), Arc::new(|| {}));
     assert!(
-        engine.status().can_measure(VariantId::Off),
+        engine.status().can_measure(VariantId::OFF),
         "without a device the processor measures what nothing filters"
     );
     // Variants on buffers and on images.
-    add_device(&mut engine, &[VariantId::Fused, VariantId::Naive]);
-    assert!(!engine.status().can_measure(VariantId::Fused), "nothing is built for it");
-    assert!(!engine.status().can_measure(VariantId::Off), "the device has it");
-    let on_processor = [VariantId::Native, VariantId::Glsl];
+    add_device(&mut engine, &[named("fused"), named("naive")]);
+    assert!(!engine.status().can_measure(named("fused")), "nothing is built for it");
+    assert!(!engine.status().can_measure(VariantId::OFF), "the device has it");
+    let on_processor = [named("native"), named("glsl")];
     assert!(
         on_processor.into_iter().all(|id| engine.status().can_measure(id)),
         "the processor measures these"
     );
     let cl = engine.pipeline().unwrap().cl().clone();
     engine.pipeline_mut().unwrap().meters.set_scopes(Scopes::build(&cl, SIZE));
-    assert!(engine.status().can_measure(VariantId::Fused) && engine.status().can_measure(VariantId::Off));
+    assert!(engine.status().can_measure(named("fused")) && engine.status().can_measure(VariantId::OFF));
     let mut without_device = Engine::new(Arc::new(|| {}));
     let ways = [(true, false), (true, true), (false, true), (false, false)];
-    use VariantId::{Fused, Glsl, Naive, Native, Off};
+    let [fused, glsl, naive, native, off] = ["fused", "glsl", "naive", "native", "off"].map(named);
     // The second case has no device.
-    let cases = [(Off, 0), (Off, 0), (Fused, 3), (Naive, 2), (Native, 1), (Glsl, 1)];
+    let cases = [(off, 0), (off, 0), (fused, 3), (naive, 2), (native, 1), (glsl, 1)];
     let mut measuring = Vec::new();
     for (case, (variant, radius)) in cases.into_iter().enumerate() {
         let engine = if case == 1 { &mut without_device } else { &mut engine };
@@ -309,9 +310,9 @@ fn readings_and_levels_are_those_of_the_filtered_frame() {
             // Two frames in flight: neither gets the results of the other.
             for frame in &frames {
                 let request = Request { readings, levels, ..request(variant, radius) };
-                let slot = match variant {
-                    Glsl => Slot::new(gl, SIZE.0, SIZE.1).unwrap(),
-                    _ => Slot::in_memory(SIZE.0, SIZE.1),
+                let slot = match variant == glsl {
+                    true => Slot::new(gl, SIZE.0, SIZE.1).unwrap(),
+                    false => Slot::in_memory(SIZE.0, SIZE.1),
                 };
                 submit(engine, frame, request, slot);
             }
@@ -328,7 +329,7 @@ fn readings_and_levels_are_those_of_the_filtered_frame() {
                 }
                 if levels {
                     let ends = measured.ends();
-                    let shows = variant == VariantId::Off || ends.0 > 0 && ends.1 < 255;
+                    let shows = variant == VariantId::OFF || ends.0 > 0 && ends.1 < 255;
                     assert!(shows, "{variant}: {ends:?} would change nothing");
                     stretch(&mut right, ends);
                 }
@@ -355,13 +356,13 @@ fn a_reused_slot_shows_nothing_of_its_previous_frame() {
     let movie = movie(&folder);
     let frames = [frame(&movie, 0.1), frame(&movie, 0.5)];
     let mut engine = Engine::new(Arc::new(|| {}));
-    let variants = [VariantId::Fused, VariantId::Naive, VariantId::RunningSum];
+    let variants = [named("fused"), named("naive"), named("running-sum")];
     add_device(&mut engine, &variants);
     let mut slots = vec![Slot::in_memory(SIZE.0, SIZE.1), Slot::in_memory(SIZE.0, SIZE.1)];
     for turn in 0..24 {
         // Each radius returns, there are more radii than cached plans, and the variant changes every third time.
         let (variant, radius) = (variants[turn / 3 % 3], [2, 7, 2, 0, 31, 1, 4][turn % 7]);
-        let variant = if turn == 11 { VariantId::Native } else { variant };
+        let variant = if turn == 11 { named("native") } else { variant };
         if turn == 17 {
             // Rebuilt variants: cached plans of the old ones must not be used.
             let cl = engine.pipeline().unwrap().cl().clone();
@@ -386,17 +387,17 @@ fn an_unsupported_request_is_refused_and_returns_its_slot() {
     let frame = frame(&movie(&folder), 0.2);
     let mut engine = Engine::new(Arc::new(|| {}));
     let mut slot = Slot::in_memory(SIZE.0, SIZE.1);
-    for variant in [VariantId::Glsl, VariantId::Fused, VariantId::Planar] {
+    for variant in [named("glsl"), named("fused"), named("planar")] {
         let (back, refusal) = engine.submit(&frame, request(variant, 3), slot).expect_err("is refused");
         assert!(matches!(refusal, Refusal::Unsupported(_)), "{variant}: {refusal:?}");
         let error = refusal.into_error();
-        assert!(error.what.contains(variant.as_str()) && !error.hint.is_empty(), "{error:?}");
+        assert!(error.what.contains(variant.name) && !error.hint.is_empty(), "{error:?}");
         slot = back;
     }
     add_device(&mut engine, &[]);
-    assert!(!engine.status().can_filter((VariantId::Fused, None), 3));
-    let (slot, _) = engine.submit(&frame, request(VariantId::Fused, 3), slot).expect_err("is refused");
-    let native = request(VariantId::Native, 3);
+    assert!(!engine.status().can_filter((named("fused"), None), 3));
+    let (slot, _) = engine.submit(&frame, request(named("fused"), 3), slot).expect_err("is refused");
+    let native = request(named("native"), 3);
     submit(&mut engine, &frame, native, slot);
     assert!(wait(&mut engine).slot.unwrap().pixels().unwrap() == expected(&frame, &native));
 }
@@ -406,10 +407,10 @@ fn a_slow_request_is_held_and_can_be_cancelled() {
     let folder = Folder::new("engine-held");
     let frame = frame(&movie(&folder), 0.2);
     let mut engine = Engine::new(Arc::new(|| {}));
-    add_device(&mut engine, &[VariantId::Naive]);
+    add_device(&mut engine, &[named("naive")]);
     let slots = || Slot::in_memory(SIZE.0, SIZE.1);
-    let long = submit(&mut engine, &frame, request(VariantId::Naive, MAX_RADIUS), slots());
-    let next = submit(&mut engine, &frame, request(VariantId::Naive, 2), slots());
+    let long = submit(&mut engine, &frame, request(named("naive"), MAX_RADIUS), slots());
+    let next = submit(&mut engine, &frame, request(named("naive"), 2), slots());
     assert!(engine.jobs.is_holding() && engine.jobs.progress(long).predicted_ms > 3000.0);
     assert!(engine.poll().is_none() && engine.jobs.progress(long).elapsed_s() == 0.0, "it is not started");
     assert!(
@@ -421,10 +422,10 @@ fn a_slow_request_is_held_and_can_be_cancelled() {
     assert!(first.ticket == long && matches!(first.outcome, Outcome::Cancelled));
     let done = wait(&mut engine);
     assert!(done.ticket == next && matches!(done.outcome, Outcome::Done));
-    assert!(done.slot.unwrap().pixels().unwrap() == expected(&frame, &request(VariantId::Naive, 2)));
+    assert!(done.slot.unwrap().pixels().unwrap() == expected(&frame, &request(named("naive"), 2)));
     // A request queued behind another can be cancelled too, and delays nothing.
     let first_slot = first.slot.unwrap();
-    let held = submit(&mut engine, &frame, request(VariantId::Naive, MAX_RADIUS), first_slot);
+    let held = submit(&mut engine, &frame, request(named("naive"), MAX_RADIUS), first_slot);
     engine.jobs.cancel(held);
     assert!(
         !engine.jobs.is_holding() && engine.jobs.progress(held).is_enqueued,
@@ -433,7 +434,7 @@ fn a_slow_request_is_held_and_can_be_cancelled() {
     let cancelled = wait(&mut engine);
     assert!(cancelled.ticket == held && matches!(cancelled.outcome, Outcome::Cancelled));
     // Cancelled between bands.
-    let long = submit(&mut engine, &frame, request(VariantId::Naive, MAX_RADIUS), cancelled.slot.unwrap());
+    let long = submit(&mut engine, &frame, request(named("naive"), MAX_RADIUS), cancelled.slot.unwrap());
     engine.start_held();
     while engine.jobs.progress(long).fraction == 0.0 {
         assert!(engine.poll().is_none(), "it has many bands");
@@ -446,7 +447,7 @@ fn a_slow_request_is_held_and_can_be_cancelled() {
     engine.jobs.cancel(long);
     let cancelled = wait(&mut engine);
     assert!(matches!(cancelled.outcome, Outcome::Cancelled), "{:?}", cancelled.outcome);
-    let again = request(VariantId::Naive, 1);
+    let again = request(named("naive"), 1);
     submit(&mut engine, &frame, again, cancelled.slot.unwrap());
     assert!(wait(&mut engine).slot.unwrap().pixels().unwrap() == expected(&frame, &again));
 }
@@ -456,23 +457,23 @@ fn filtered_planes_are_written_to_host_memory() {
     let folder = Folder::new("engine-planar");
     let frame = frame(&movie(&folder), 0.2);
     let mut engine = Engine::new(Arc::new(|| {}));
-    add_device(&mut engine, &[VariantId::Flat]);
+    add_device(&mut engine, &[named("flat")]);
     let cl = engine.pipeline().unwrap().cl().clone();
     let layout = Converter::supports(&frame.picture).unwrap();
     let filtered = layout.filtered();
     let pipeline = engine.pipeline_mut().unwrap();
-    pipeline.variants.add_planar(PlanarFilter::build(&cl, VariantId::Planar).unwrap());
+    pipeline.variants.add(BuiltVariant::build(&cl, named("planar")).unwrap());
     pipeline.conversions.build(&filtered, Storage::Buffer).unwrap();
     let (mut slot, mut seen) = (Slot::in_memory(SIZE.0, SIZE.1), Vec::new());
     for radius in [0, 7, 30, 7] {
         // The previous request filtered RGBA in the same slot.
-        for variant in [VariantId::Flat, VariantId::Planar] {
+        for variant in [named("flat"), named("planar")] {
             let request = request(variant, radius);
             submit(&mut engine, &frame, request, slot);
             let finished = wait(&mut engine);
             slot = finished.slot.unwrap();
             let mut want = expected(&frame, &request);
-            if variant == VariantId::Planar {
+            if variant == named("planar") {
                 let mut block = vec![0; layout.bytes()];
                 pack(&frame.picture, &layout, &mut block).unwrap();
                 let planes = planar_reference(&layout, &block, radius).unwrap();

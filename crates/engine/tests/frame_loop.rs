@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::context;
 use crate::engine::expected;
 use box_filter::pictures::noise;
-use box_filter::{BuiltVariant, VariantId};
+use box_filter::{BuiltVariant, VariantId, named};
 use engine::frame_loop::{DrawTimes, FrameLoop, GlTimings};
 use engine::sharing::Sharing;
 use engine::stats::Recorder;
@@ -83,26 +83,26 @@ impl Player {
 #[test]
 fn the_picture_of_a_pause_follows_the_choice() {
     let mut player = Player::new("loop-pause");
-    player.frames.choice.choose(VariantId::Native, 2);
+    player.frames.choice.choose(named("native"), 2);
     player.until("the third frame", |frames| frames.recorder.presented() >= 3);
     player.frames.schedule.toggle_pause();
-    player.expect((VariantId::Native, 2));
+    player.expect((named("native"), 2));
     let number = player.number();
-    player.frames.choice.choose(VariantId::Native, 7);
-    player.expect((VariantId::Native, 7));
-    player.frames.choice.choose(VariantId::Glsl, 7);
-    player.expect((VariantId::Glsl, 7));
-    player.frames.wipe.set_second(Some((VariantId::Native, 3).into()));
+    player.frames.choice.choose(named("native"), 7);
+    player.expect((named("native"), 7));
+    player.frames.choice.choose(named("glsl"), 7);
+    player.expect((named("glsl"), 7));
+    player.frames.wipe.set_second(Some((named("native"), 3).into()));
     player.until("a wipe", |frames| frames.presenter.screen.wipe().is_some());
     player.frames.wipe.set_second(None);
     player.until("the end of the wipe", |frames| frames.presenter.screen.wipe().is_none());
-    player.expect((VariantId::Glsl, 7));
+    player.expect((named("glsl"), 7));
     assert_eq!(player.number(), number, "the movie is paused");
     let presented = player.frames.recorder.presented();
     player.frames.schedule.step();
     player.until("a step", |frames| frames.recorder.presented() > presented);
     assert_eq!(player.number(), number.map(|number| number + 1));
-    player.expect((VariantId::Glsl, 7));
+    player.expect((named("glsl"), 7));
     assert!(player.frames.shut_down());
 }
 
@@ -136,7 +136,7 @@ fn device() -> (Pipeline, DeviceThread) {
     let cl = context();
     let sharing = Sharing::Copy { reason: "there is no window".to_owned() };
     let mut pipeline = Pipeline::new(cl.clone(), &sharing);
-    pipeline.variants.add(BuiltVariant::build(&cl, VariantId::Flat).unwrap());
+    pipeline.variants.add(BuiltVariant::build(&cl, named("flat")).unwrap());
     pipeline.meters.set_comparer(Comparer::new_compiled(&cl, false));
     (pipeline, DeviceThread::start(&cl.device.info.name).unwrap())
 }
@@ -153,21 +153,21 @@ fn filter_compare_and_go(calls_here: bool) {
     let mut player = Player::new("loop-device");
     let (pipeline, thread) = device();
     player.frames.set_device(Some((pipeline, thread, calls_here)));
-    player.frames.choice.choose(VariantId::Flat, 4);
+    player.frames.choice.choose(named("flat"), 4);
     player.until("the third frame", |frames| frames.recorder.presented() >= 3);
     player.frames.schedule.toggle_pause();
-    player.expect((VariantId::Flat, 4));
-    player.frames.wipe.set_second(Some((VariantId::Native, 4).into()));
+    player.expect((named("flat"), 4));
+    player.frames.wipe.set_second(Some((named("native"), 4).into()));
     player.frames.wipe.set_comparing(true);
     let difference = |frames: &FrameLoop| frames.presenter.screen.wipe().and_then(|wipe| wipe.difference);
     player.until("a comparison", |frames| difference(frames).is_some());
     assert_eq!(difference(&player.frames).map(|difference| difference.differing), Some(0));
-    player.frames.wipe.set_second(Some((VariantId::Native, 5).into()));
+    player.frames.wipe.set_second(Some((named("native"), 5).into()));
     player.until("the next one", |frames| difference(frames).is_some_and(|d| d.differing > 0));
     player.frames.wipe.set_second(None);
     player.frames.set_device(None);
-    player.expect((VariantId::Off, 4));
-    assert_eq!(player.frames.choice.filter(), (VariantId::Flat, 4), "for the next device");
+    player.expect((VariantId::OFF, 4));
+    assert_eq!(player.frames.choice.filter(), (named("flat"), 4), "for the next device");
     assert!(player.frames.shut_down() && player.frames.errors.is_empty());
 }
 
@@ -176,7 +176,7 @@ fn a_driver_that_stalls_stops_nothing_else() {
     let mut player = Player::new("loop-stall");
     let (pipeline, thread) = device();
     player.frames.set_device(Some((pipeline, thread, false)));
-    player.frames.choice.choose(VariantId::Flat, 4);
+    player.frames.choice.choose(named("flat"), 4);
     player.until("the third frame", |frames| frames.recorder.presented() >= 3);
     let (sender, stalled) = channel::<()>();
     player.frames.filters.workers.with_pipeline(move |_| {

@@ -29,6 +29,21 @@ pub enum Value {
     Float4([f32; 4]),
 }
 
+impl Value {
+    /// Returns the name of the type in OpenCL C, as [`expect_types`] wants it.
+    pub fn type_names(&self) -> &'static [&'static str] {
+        match self {
+            Value::Int(_) => &["int"],
+            Value::Uint(_) => &["uint"],
+            Value::Float(_) => &["float"],
+            Value::Int2(_) => &["int2"],
+            Value::Int4(_) => &["int4"],
+            Value::Int8(_) => &["int8"],
+            Value::Float4(_) => &["float4"],
+        }
+    }
+}
+
 /// A kernel's argument.
 #[derive(Debug, Clone)]
 pub enum Argument {

@@ -79,24 +79,24 @@ fn key(topic: Topic, press: &str, effect: &str, action: Action) -> Binding {
 fn variant_keys() -> Vec<Binding> {
     let row = |ids: &[VariantId], effect: &str| Binding {
         // Digits are everyday keys, letters are not.
-        topic: if ids[0].key().is_ascii_digit() { Topic::Everyday } else { Topic::Filter },
+        topic: if ids[0].key.is_ascii_digit() { Topic::Everyday } else { Topic::Filter },
         keys: match ids {
-            [first, .., last] => format!("{} to {}", first.key(), last.key()),
-            _ => ids.iter().map(|id| id.key()).collect(),
+            [first, .., last] => format!("{} to {}", first.key, last.key),
+            _ => ids.iter().map(|id| id.key).collect(),
         },
         effect: effect.to_owned(),
-        presses: ids.iter().map(|&id| (id.key().to_string(), Action::SetVariant(id))).collect(),
+        presses: ids.iter().map(|&id| (id.key.to_string(), Action::SetVariant(id))).collect(),
         talk: false,
     };
     let steps: Vec<VariantId> = Group::Steps.variants().collect();
-    let mut keys = vec![row(&[VariantId::Off], "filter off"), row(&steps, "the steps of the ladder")];
+    let mut keys = vec![row(&[VariantId::OFF], "filter off"), row(&steps, "the steps of the ladder")];
     let mut others: Vec<VariantId> = Group::Beyond.variants().chain(Group::Others.variants()).collect();
-    others.sort_by_key(|id| id.key());
-    for ids in others.chunk_by(|a, b| a.key() as u32 + 1 == b.key() as u32) {
-        let names: Vec<&str> = ids.iter().map(|id| id.as_str()).collect();
+    others.sort_by_key(|id| id.key);
+    for ids in others.chunk_by(|a, b| a.key as u32 + 1 == b.key as u32) {
+        let names: Vec<&str> = ids.iter().map(|id| id.name).collect();
         keys.push(row(ids, &names.join(", ")));
     }
-    keys.push(row(&[VariantId::Own], "your own kernel"));
+    keys.push(row(&[VariantId::own()], "your own kernel"));
     keys
 }
 

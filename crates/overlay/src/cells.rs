@@ -110,7 +110,7 @@ fn show_cell(
     let left = rect.left() + if rect.width() < 74.0 { 19.5 } else { 23.0 };
     let color = name_color(row, chosen);
     let at = (pos2(left, y), Align2::LEFT_CENTER);
-    theme::elided_text(ui, at, row.id.as_str(), font, color, rect.right() - left - 2.0);
+    theme::elided_text(ui, at, row.id.name, font, color, rect.right() - left - 2.0);
     if has_times {
         let shown = view.shown.is_some_and(|s| s.variant == row.id);
         let line = Rect::from_min_max(
@@ -123,7 +123,7 @@ fn show_cell(
             Time::Old(score) => {
                 (format!("{} {}", score_text(score), old_setting(view, score)), theme::WEAK, None)
             }
-            Time::Unknown(_) if row.id == VariantId::Off => (String::new(), theme::WEAK, None),
+            Time::Unknown(_) if row.id == VariantId::OFF => (String::new(), theme::WEAK, None),
             Time::Unknown(_) => (theme::UNKNOWN.to_owned(), theme::WEAK, None),
         };
         let at = (pos2(rect.left() + 6.0, rect.bottom() - 13.0), Align2::LEFT_CENTER);

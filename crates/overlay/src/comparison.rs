@@ -11,7 +11,7 @@ use engine::stats::{Score, Scores};
 /// back ends are measured by other clocks, `planar` filters other bytes, and `auto` is one of the compared variants under
 /// another name.
 fn compared_variants() -> impl Iterator<Item = VariantId> {
-    VariantId::ALL.into_iter().filter(|id| matches!(id.info().work, Work::Kernels(_)))
+    VariantId::all().filter(|id| matches!(id.work, Work::Kernels(_)))
 }
 
 /// The least number of frames of each kernel in a comparison. The slowest kernel takes a second or more for a frame.

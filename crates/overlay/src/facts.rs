@@ -26,17 +26,14 @@ pub(crate) fn is_left_out(view: &View) -> bool {
 
 /// Returns the variant that `auto` uses, if `auto` has made the picture on the screen; `None` otherwise.
 pub(crate) fn auto_variant(view: &View) -> Option<VariantId> {
-    let is_auto = shown_filter(view) == (VariantId::Auto, view.radius) && view.chosen == VariantId::Auto;
+    let is_auto = view.chosen.is_auto() && shown_filter(view) == (view.chosen, view.radius);
     view.auto.filter(|_| is_auto).map(|auto| auto.variant)
 }
 
 /// Returns a filter's name as texts have it: "fused r=7", "auto (fused) r=7", "off".
 pub(crate) fn filter_name(variant: VariantId, radius: u32, auto: Option<VariantId>) -> String {
     let auto = auto.map_or_else(String::new, |auto| format!(" ({auto})"));
-    match variant {
-        VariantId::Off => variant.to_string(),
-        _ => format!("{variant}{auto} r={radius}"),
-    }
+    if variant == VariantId::OFF { variant.to_string() } else { format!("{variant}{auto} r={radius}") }
 }
 
 /// Returns the CPU load of the process in percent of one core: "CPU 60 %".

@@ -189,7 +189,7 @@ fn segments<'a>(
             }
         }
     }
-    for segment in segments.iter_mut().filter(|s| s.setting.variant != VariantId::Off && !s.is_left_out) {
+    for segment in segments.iter_mut().filter(|s| s.setting.variant != VariantId::OFF && !s.is_left_out) {
         segment.frames.retain(|f| f.ms > 0.0);
         let end = segment.frames.last().map_or(0.0, |f| f.to);
         let newest = || segment.frames.iter().filter(|f| f.to >= end - SUMMARY_S);
@@ -226,6 +226,7 @@ fn decade_name(n: i32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use box_filter::named;
     use engine::stats::{GlTimes, Recorder};
 
     fn sample(n: u32, variant: VariantId, radius: u32, ms: f64) -> FrameSample {
@@ -259,8 +260,8 @@ mod tests {
     #[test]
     fn segments_are_cut_where_the_setting_changes_and_have_their_own_median() {
         let mut recorder = Recorder::new(false);
-        let frames = [(VariantId::Flat, 7, 14.0), (VariantId::Flat, 7, 15.0), (VariantId::Flat, 7, 90.0)];
-        let more = [(VariantId::Flat, 3, 8.0), (VariantId::Off, 3, 0.0), (VariantId::Fused, 3, 0.4)];
+        let frames = [(named("flat"), 7, 14.0), (named("flat"), 7, 15.0), (named("flat"), 7, 90.0)];
+        let more = [(named("flat"), 3, 8.0), (VariantId::OFF, 3, 0.0), (named("fused"), 3, 0.4)];
         for (n, (variant, radius, ms)) in frames.into_iter().chain(more).enumerate() {
             recorder.push(sample(n as u32, variant, radius, ms));
         }
@@ -269,10 +270,10 @@ mod tests {
         let found_settings: Vec<_> =
             found.iter().map(|s| (s.setting.variant, s.setting.radius, median(s))).collect();
         let wanted = [
-            (VariantId::Flat, 7, Some(15.0)),
-            (VariantId::Flat, 3, Some(8.0)),
-            (VariantId::Off, 3, None),
-            (VariantId::Fused, 3, Some(0.4)),
+            (named("flat"), 7, Some(15.0)),
+            (named("flat"), 3, Some(8.0)),
+            (VariantId::OFF, 3, None),
+            (named("fused"), 3, Some(0.4)),
         ];
         assert_eq!(found_settings, wanted);
         // Each frame begins where the one before it ended.
@@ -280,7 +281,7 @@ mod tests {
         assert!(all.windows(2).all(|w| (w[0].to - w[1].from).abs() < 1e-9), "{all:?}");
         // Another version of the same kernels is another segment, and one that makes another picture has no line between them.
         for (n, (version, ms)) in [(1, 8.0), (2, f64::NAN), (1, 8.5), (3, 4.0)].into_iter().enumerate() {
-            let mut next = sample(10 + n as u32, VariantId::Flat, 3, ms);
+            let mut next = sample(10 + n as u32, named("flat"), 3, ms);
             next.versions.first = version;
             recorder.push(next);
         }

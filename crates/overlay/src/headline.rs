@@ -100,10 +100,10 @@ fn draw_filter_name(ui: &Ui, at: Pos2, inner: Rect, view: &View, awaited: Option
     let size = if text.len() > 13 { 21.0 } else { 25.0 };
     let name = ui.painter().text(at, Align2::LEFT_CENTER, text, theme::words(size), theme::STRONG);
     let (w, h) = view.size();
-    let about = match variant {
-        _ if w == 0 => stages::OPENING_TEXT.to_owned(),
-        VariantId::Off => format!("{w} \u{d7} {h}"),
-        _ => format!("r = {radius} \u{b7} {w} \u{d7} {h}"),
+    let about = match (w, variant == VariantId::OFF) {
+        (0, _) => stages::OPENING_TEXT.to_owned(),
+        (_, true) => format!("{w} \u{d7} {h}"),
+        (_, false) => format!("r = {radius} \u{b7} {w} \u{d7} {h}"),
     };
     let at = (pos2(inner.right(), at.y + 3.0), Align2::RIGHT_CENTER);
     theme::elided_text(ui, at, &about, theme::words(14.0), theme::TEXT, inner.right() - name.right() - 10.0);
@@ -115,7 +115,7 @@ const FIGURES_OFFSET: f32 = 78.0;
 /// Lays out the filter's median time and the frame rate that corresponds to it.
 fn show_filter_time(ui: &mut Ui, inner: Rect, view: &View, numbers: &Numbers) {
     let y = inner.top() + FIGURES_OFFSET;
-    let off = facts::shown_filter(view).0 == VariantId::Off;
+    let off = facts::shown_filter(view).0 == VariantId::OFF;
     let filter = numbers.filter().filter(|_| !off);
     let text = if off { theme::UNKNOWN.to_owned() } else { numbers.filter_time() };
     draw_large_time(ui, inner, text, "ms", theme::FILTER);

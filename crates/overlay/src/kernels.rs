@@ -14,7 +14,7 @@ use super::switches::Switches;
 use super::{Action, View, code, theme};
 use crate::hover::Explain as _;
 use base::error::{Error, Result};
-use box_filter::VariantId;
+use box_filter::Work;
 use opencl::machine_code::MachineCode;
 
 pub use diff::VersionDiff;
@@ -225,7 +225,7 @@ fn show_machine_code_button(ui: &mut Ui, switches: &mut Switches) {
 /// Lays out the button that starts or stops the check for data races.
 fn show_races_button(ui: &mut Ui, view: &View, actions: &mut Vec<Action>) {
     let is_running = matches!(view.races, RaceReport::Checking(..));
-    let can = view.chosen.kernels().is_some() && view.chosen != VariantId::Auto;
+    let can = matches!(view.chosen.work, Work::Kernels(_));
     let button = egui::Button::new(if is_running { "Stop" } else { "Races" });
     if ui.add_enabled(is_running || can, button).explain(RACES_HOVER).clicked() {
         actions.push(Action::CheckRaces);

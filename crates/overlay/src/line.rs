@@ -28,7 +28,7 @@ fn layout_job(view: &View, numbers: &Numbers) -> LayoutJob {
     } else {
         let (variant, radius) = facts::shown_filter(view);
         add(&facts::filter_name(variant, radius, facts::auto_variant(view)), theme::STRONG);
-        if variant != VariantId::Off {
+        if variant != VariantId::OFF {
             dot(&mut add);
             match facts::is_left_out(view) {
                 true => add(facts::NOT_TIMED, theme::WARN),

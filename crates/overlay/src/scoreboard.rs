@@ -115,7 +115,7 @@ pub(super) fn time_of<'a>(board: &Board<'a>, row: &VariantRow) -> Time<'a> {
         _ if view.kernels.differs(row.id, None) => Time::Unknown(facts::NOT_TIMED.to_owned()),
         (Some(score), _) if score.is_at(view.radius, size) => Time::Current(score),
         (Some(score), _) => Time::Old(score),
-        (None, _) if row.id == VariantId::Off => Time::Unknown(String::new()),
+        (None, _) if row.id == VariantId::OFF => Time::Unknown(String::new()),
         (None, VariantStatus::Building) => Time::Unknown("compiling".to_owned()),
         (None, _) => Time::Unknown(format!("not measured at r = {}", view.radius)),
     }
@@ -136,9 +136,9 @@ pub(super) fn old_setting(view: &View, score: &Score) -> String {
 
 /// Returns the variants with the index of their group, sorted by group.
 pub(super) fn variants_by_group<'a>(view: &'a View) -> Vec<(usize, &'a VariantRow<'a>)> {
-    let group = |id: VariantId| Group::ALL.iter().position(|group| *group == id.info().group).unwrap_or(0);
+    let group = |id: VariantId| Group::ALL.iter().position(|group| *group == id.group).unwrap_or(0);
     let mut rows: Vec<_> = view.variants.iter().map(|row| (group(row.id), row)).collect();
-    rows.sort_by_key(|(group, row)| (*group, row.id));
+    rows.sort_by_key(|(group, _)| *group);
     rows
 }
 
@@ -163,7 +163,7 @@ pub(crate) fn show(
         }
         None => {
             let can = |row: &VariantRow| {
-                row.id.info().group == Group::Steps && !matches!(row.status, VariantStatus::Unavailable(_))
+                row.id.group == Group::Steps && !matches!(row.status, VariantStatus::Unavailable(_))
             };
             let hint = || view.variants.iter().any(can).then(|| "select a variant: keys 1 to 5".to_owned());
             let text =
@@ -209,7 +209,7 @@ pub(super) fn variant_ground(
 ) -> (Response, bool) {
     let can = !matches!(row.status, VariantStatus::Unavailable(_));
     let sense = if can { Sense::click() } else { Sense::hover() };
-    let response = ui.interact(rect, ui.unique_id().with(row.id.as_str()), sense);
+    let response = ui.interact(rect, ui.unique_id().with(row.id.name), sense);
     let chosen = row.id == view.chosen;
     if chosen {
         let edge = Stroke::new(1.0, theme::SELECT);
@@ -227,7 +227,7 @@ pub(super) fn variant_ground(
 pub(super) fn draw_key(ui: &Ui, left: f32, y: f32, row: &VariantRow) {
     let cap = Rect::from_center_size(pos2(left + 8.0, y), vec2(16.0, 15.0));
     ui.painter().rect_filled(cap, CornerRadius::same(3), theme::TROUGH);
-    let text = row.id.key().to_string();
+    let text = row.id.key.to_string();
     ui.painter().text(cap.center(), Align2::CENTER_CENTER, text, theme::figures(11.0), theme::TEXT);
 }
 
@@ -249,7 +249,7 @@ fn show_variant_row(ui: &mut Ui, rect: Rect, board: &Board, row: &VariantRow, ac
     let y = rect.center().y;
     draw_key(ui, rect.left() + 5.0, y, row);
     let at = pos2(rect.left() + NAME_LEFT, y);
-    painter.text(at, Align2::LEFT_CENTER, row.id.as_str(), theme::words(13.5), name_color(row, chosen));
+    painter.text(at, Align2::LEFT_CENTER, row.id.name, theme::words(13.5), name_color(row, chosen));
     let bar = Rect::from_min_max(
         pos2(rect.left() + BAR_LEFT, y - 5.0),
         pos2(rect.right() - TIME_WIDTH - 4.0, y + 5.0),
@@ -284,7 +284,7 @@ fn show_variant_row(ui: &mut Ui, rect: Rect, board: &Board, row: &VariantRow, ac
 pub(super) fn show_hover_text(ui: &mut Ui, board: &Board, row: &VariantRow) {
     ui.strong(row.title);
     ui.label(row.idea);
-    if let Some(auto) = board.view.auto.filter(|_| row.id == VariantId::Auto) {
+    if let Some(auto) = board.view.auto.filter(|_| row.id.is_auto()) {
         ui.label(words::auto_text(auto));
     }
     match time_of(board, row) {
@@ -345,7 +345,7 @@ mod tests {
 
     #[test]
     fn the_panel_is_as_high_as_its_room_within_limits() {
-        for rows in [VariantId::ALL.len(), VariantId::ALL.len() + 1] {
+        for rows in [VariantId::all().count(), VariantId::all().count() + 1] {
             let (least, most) = (least_height(rows), height(rows, 1e6));
             assert_eq!(most - least, rows as f32 * (ROW_HEIGHTS.1 - ROW_HEIGHTS.0));
             for room in [least, (least + most) / 2.0, most] {

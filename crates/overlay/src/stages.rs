@@ -10,7 +10,6 @@ use super::switches::Switches;
 use super::table::{self, Numbers};
 use super::{Action, View, facts, theme, why, words};
 use crate::hover::Explain as _;
-use box_filter::VariantId;
 use engine::sharing::Sharing;
 use opencl::cl::DeviceKind;
 
@@ -72,7 +71,7 @@ fn show_facts(ui: &mut Ui, view: &View, numbers: &Numbers, actions: &mut Vec<Act
     draw_rule(ui);
     let idea = view.variants.iter().find(|v| v.id == view.chosen).map_or("", |v| v.idea);
     let mut hover = idea.to_owned();
-    if let Some(auto) = view.auto.filter(|_| view.chosen == VariantId::Auto) {
+    if let Some(auto) = view.auto.filter(|_| view.chosen.is_auto()) {
         hover.push_str(&format!("\n{}", words::auto_text(auto)));
     }
     hover.push_str(&format!("\n{}", words::window_text(view.radius)));

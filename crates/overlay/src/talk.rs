@@ -41,10 +41,9 @@ const CODE_SIZE: f32 = 26.0;
 /// Returns the variants of the ladder among `all`, in the order of the talk: those whose times are device times of the same work
 /// on the same bytes.
 pub(crate) fn order(all: impl IntoIterator<Item = VariantId>) -> Vec<VariantId> {
-    let group = |id: &VariantId| Group::ALL.iter().position(|group| *group == id.info().group);
-    let mut ids: Vec<VariantId> =
-        all.into_iter().filter(|id| matches!(id.info().work, Work::Kernels(_))).collect();
-    ids.sort_by_key(|id| (group(id), *id));
+    let group = |id: &VariantId| Group::ALL.iter().position(|group| *group == id.group);
+    let mut ids: Vec<VariantId> = all.into_iter().filter(|id| matches!(id.work, Work::Kernels(_))).collect();
+    ids.sort_by_key(group);
     ids
 }
 
@@ -156,7 +155,7 @@ impl Talk<'_> {
         text(
             rect.left() + 12.0 * unit,
             Align2::LEFT_CENTER,
-            row.id.key().to_string(),
+            row.id.key.to_string(),
             self.figures(20.0),
             theme::WEAK,
         );

@@ -147,7 +147,7 @@ fn show_frames(ui: &mut Ui, timeline: &Timeline, filter: Option<VariantId>, hatc
 /// Draws the name of a bar's stage, or that of the filter's kernels, into the bar if there is room.
 fn draw_bar_name(ui: &Ui, bar: &Bar, filter: Option<VariantId>) {
     let name = match (bar.span.stage, filter) {
-        (Stage::Filter, Some(filter)) => filter.as_str(),
+        (Stage::Filter, Some(filter)) => filter.name,
         (stage, _) => stage.name(),
     };
     let galley = ui.painter().layout_no_wrap(name.to_owned(), theme::words(10.0), Color32::BLACK);

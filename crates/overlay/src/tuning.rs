@@ -258,7 +258,7 @@ fn trial_hover_text(trial: &Trial, tuning: &Tuning) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use box_filter::{Config, VariantId};
+    use box_filter::{Config, named};
     use opencl::cl::DeviceKind;
 
     fn lightness(color: Color32) -> u32 {
@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn the_hover_text_of_a_trial_has_time_rate_and_share_or_the_reason() {
-        let code = VariantId::Fused.kernels().unwrap().code(DeviceKind::Cpu);
+        let code = named("fused").kernels(DeviceKind::Cpu).unwrap();
         let config = Config::new(code, DeviceKind::Cpu);
         let trial = |status| Trial {
             variant: "fused",

@@ -179,7 +179,7 @@ pub struct View<'a> {
     pub gl_renderer: &'a str,
     /// How frames get from OpenCL to OpenGL.
     pub sharing: &'a Sharing,
-    /// All variants, in the order of [`VariantId::ALL`].
+    /// All variants, in the order of [`VariantId::all`].
     pub variants: &'a [VariantRow<'a>],
     /// The selected variant; the picture on the screen may still be filtered by another variant.
     pub chosen: VariantId,
@@ -231,7 +231,7 @@ pub struct View<'a> {
     pub races: &'a RaceReport,
     /// The [heart](crate::heart) of the selected variant's kernels, for the talk; `None` if it has no kernels.
     pub heart: Option<&'a str>,
-    /// The variant and configuration that [`VariantId::Auto`] uses for this size and radius; `None` until it is built.
+    /// The variant and configuration that [`VariantId::auto`] uses for this size and radius; `None` until it is built.
     pub auto: Option<&'a AutoChoice>,
 }
 

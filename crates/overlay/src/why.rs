@@ -84,7 +84,7 @@ fn live_roofline(view: &View, numbers: &Numbers) -> Roofline {
     let size = view.size();
     let dot = |row: &super::VariantRow| {
         let score = numbers.scores.of(row.id).filter(|score| score.is_at(view.radius, size))?;
-        Dot::new(row.id.as_str(), score.work?, score.ms)
+        Dot::new(row.id.name, score.work?, score.ms)
     };
     Roofline::new(view.facts.peaks.unwrap_or_default(), view.variants.iter().filter_map(dot).collect())
 }
@@ -130,10 +130,10 @@ fn show_kernels(ui: &mut Ui, work: &FilterWork, registers: &[KernelRegisters], p
     ui.spacing_mut().item_spacing.y = 0.0;
     let head = COLUMNS.map(|(name, ..)| name.to_owned());
     show_row(ui, "kernel", head, (theme::WEAK, theme::words(10.5)));
-    for (pass, name) in work.config.code().kernels.iter().enumerate() {
+    for (pass, name) in work.config.code().passes.iter().map(|pass| pass.kernel).enumerate() {
         let launch = work.work.as_ref().and_then(|work| Some((work.launches.get(pass)?, work.units)));
         let ms = work.pass_ms.get(pass).copied().filter(|ms| ms.is_finite());
-        let registers = registers.iter().find(|registers| registers.kernel == *name);
+        let registers = registers.iter().find(|registers| registers.kernel == name);
         // The prefix that all kernels have would hide how they differ.
         let name = name.strip_prefix("box_").unwrap_or(name);
         show_row(ui, name, cells(launch, ms, registers, precision), (theme::TEXT, theme::figures(10.5)));

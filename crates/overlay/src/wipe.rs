@@ -168,7 +168,7 @@ fn label_texts(
     differs: [bool; 2],
     running: Option<u64>,
 ) -> [String; 2] {
-    let filters = |side: usize| wipe.sides[side].variant != VariantId::Off && !differs[side];
+    let filters = |side: usize| wipe.sides[side].variant != VariantId::OFF && !differs[side];
     let time = |side: usize| times[side].filter(|time| filters(side) && time.p50 > 0.0);
     [0, 1].map(|side| {
         let request = &wipe.sides[side];
@@ -247,6 +247,7 @@ fn draw_line(ui: &Ui, x: f32, picture: Rect, color: Color32) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use box_filter::named;
     use engine::Request;
 
     #[test]
@@ -266,7 +267,7 @@ mod tests {
 
     #[test]
     fn kernels_that_make_another_picture_have_no_median() {
-        let sides = [VariantId::Fused, VariantId::Flat].map(|variant| Request::new(variant, 3));
+        let sides = [named("fused"), named("flat")].map(|variant| Request::new(variant, 3));
         let wipe = Wipe { sides, by_wall: [false; 2], difference: None };
         let time = |ms: f64| Summary::of([ms; 50].into_iter(), None);
         let ratio = Ratio::of_pairs(&[1.0, 1.01, 1.02, 1.0, 1.0, 1.0, 1.0, 1.0], &[5.0; 8]);
@@ -289,10 +290,10 @@ mod tests {
             let wipe = Wipe { sides, by_wall: [false; 2], difference: None };
             label_texts(&wipe, ([None, None], None), [false; 2], Some(4))
         };
-        let labels = of([VariantId::Flat, VariantId::Flat], Some(1));
+        let labels = of([named("flat"), named("flat")], Some(1));
         assert_eq!(labels, ["flat (version 4) r=3", "flat (version 1) r=3"]);
         // The running version is another variant's; and a wipe of two variants names no version.
-        assert_eq!(of([VariantId::Fused, VariantId::Flat], Some(1)), ["fused r=3", "flat (version 1) r=3"]);
-        assert_eq!(of([VariantId::Flat, VariantId::Fused], None), ["flat r=3", "fused r=3"]);
+        assert_eq!(of([named("fused"), named("flat")], Some(1)), ["fused r=3", "flat (version 1) r=3"]);
+        assert_eq!(of([named("flat"), named("fused")], None), ["flat r=3", "fused r=3"]);
     }
 }

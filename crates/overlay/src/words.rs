@@ -168,7 +168,7 @@ pub(crate) const AWAITED_DEVICE: &str = "OpenCL devices are being found and init
 
 /// The hover text in place of a device if there is none.
 pub(crate) static NO_DEVICE: LazyLock<String> = LazyLock::new(|| {
-    let variants = VariantId::ALL.into_iter().filter(|id| id.back_end() != BackEnd::OpenCl);
+    let variants = VariantId::all().filter(|id| id.back_end() != BackEnd::OpenCl);
     format!(
         "Without an OpenCL device, only {} are available.\nClick to list the devices.",
         join_ids(variants, "and")

@@ -17,9 +17,9 @@ use box_filter::color_kernels::{ConvertProgram, Converter};
 use box_filter::color_test_pictures;
 use box_filter::machine_code::PictureInfo;
 use box_filter::opencl::BuiltVariant;
-use box_filter::planar::{PlanarFilter, planar_quick};
+use box_filter::planar::planar_quick;
 use box_filter::trial::{Case, LaunchMode, Target, TrialReport, Trials};
-use engine::{Pipeline, TrialCase};
+use engine::TrialCase;
 use opencl::cl::ClContext;
 use opencl::memory::Storage;
 use opencl::program::CompiledProgram;
@@ -60,43 +60,6 @@ pub(crate) struct MachineCodeRequest {
 
 /// The program of a YUV to RGBA conversion, with the layout and the kind of memory that it is for.
 pub(super) type BuiltConversion = (ConvertProgram, Layout, Storage);
-
-/// A variant with its programs.
-#[allow(clippy::large_enum_variant, reason = "it travels in a box")]
-pub(super) enum BuiltFilter {
-    /// A variant that filters RGBA pictures.
-    Variant(BuiltVariant),
-    /// A variant that filters planes.
-    Planar(PlanarFilter),
-}
-
-impl BuiltFilter {
-    /// Builds a variant; `to_texture` is true if the context shares textures with OpenGL.
-    pub(super) fn build(cl: &ClContext, id: VariantId, to_texture: bool) -> Result<Self> {
-        match (id.reads_planes(), to_texture) {
-            (true, _) => PlanarFilter::build(cl, id).map(Self::Planar),
-            (false, true) => BuiltVariant::build_for_textures(cl, id).map(Self::Variant),
-            (false, false) => BuiltVariant::build(cl, id).map(Self::Variant),
-        }
-    }
-
-    /// Sets the number of the version of the edited kernels from which the variant was built, if it is not the one that runs.
-    /// Variants that filter planes have no such number.
-    fn with_version(self, version: Option<u64>) -> Self {
-        match (self, version) {
-            (Self::Variant(built), Some(version)) => Self::Variant(built.with_version(version)),
-            (made, _) => made,
-        }
-    }
-
-    /// Adds the variant to the pipeline of the context that it was built for.
-    pub(super) fn add_to(self, pipeline: &mut Pipeline) {
-        match self {
-            Self::Variant(variant) => pipeline.variants.add(variant),
-            Self::Planar(filter) => pipeline.variants.add_planar(filter),
-        }
-    }
-}
 
 /// Checks the report of a trial of edited kernels. Returns how their output differs from the reference; `None` if it does not, or
 /// if `tried` is `None` because the kernels needed no trial.
@@ -140,19 +103,22 @@ impl Validator<'_> {
         let warnings: Vec<String> = compiled.iter().map(|program| program.warnings(cl)).collect();
         let made = tried.and_then(accept).and_then(|report| {
             let began = Instant::now();
-            let made = BuiltFilter::build(&cl.with_compiled(compiled), variant, self.to_texture)?;
-            log::record(|| [Event::since("compile", began).with(variant.as_str())]);
+            let made = BuiltVariant::build_for(&cl.with_compiled(compiled), variant, self.to_texture)?;
+            log::record(|| [Event::since("compile", began).with(variant.name)]);
             Ok((report, made))
         });
-        self.log(began, variant.as_str());
+        self.log(began, variant.name);
         let judged = |validation| Judged::new(request, Subject::Variant(variant), validation);
         match made {
             Ok((report, made)) => {
-                let made = made.with_version(version);
+                let made = match version {
+                    Some(version) => made.with_version(version),
+                    None => made,
+                };
                 let warnings = if is_changed { warnings.concat() } else { String::new() };
                 let judged = Judged { warnings, ..judged(report.into()) };
                 Part::new(News::Judged(judged), move |pipeline| {
-                    made.add_to(pipeline);
+                    pipeline.variants.add(made);
                     pipeline.trials.record_passed(case, is_changed);
                 })
             }

@@ -34,7 +34,7 @@ impl KernelTexts {
     /// own kernel and if the folder of kernels appeared after the start.
     pub(super) fn sources(&mut self, subject: Subject, newest: &Sources) -> Sources {
         // The user's own kernel has no earlier sources; where the named folder appeared later, nothing has.
-        let has_none = subject == Subject::Variant(VariantId::Own) || self.appeared_late();
+        let has_none = subject == Subject::Variant(VariantId::own()) || self.appeared_late();
         let first = if has_none { newest } else { &self.first };
         let built_from = self.built_from.entry(subject).or_insert_with(|| first.clone());
         if built_from.is_unreadable() {
@@ -53,6 +53,7 @@ impl KernelTexts {
 mod tests {
     use super::*;
     use base::error::Error;
+    use box_filter::named;
 
     fn texts(text: &str) -> Sources {
         let root = std::env::temp_dir().join(format!("clreel-texts-{}-{text}", std::process::id()));
@@ -64,18 +65,20 @@ mod tests {
         sources
     }
 
-    const FLAT: Subject = Subject::Variant(VariantId::Flat);
+    fn flat_subject() -> Subject {
+        Subject::Variant(named("flat"))
+    }
 
     #[test]
     fn a_version_that_must_not_run_keeps_nothing_from_being_built() {
         let [first, good, refused] = ["first", "good", "refused"].map(texts);
         let mut all = KernelTexts::begin(first.clone());
         assert!(!all.appeared_late());
-        assert_eq!(all.sources(FLAT, &refused), first);
-        all.note_passed(FLAT, &good);
-        assert_eq!(all.sources(FLAT, &refused), good);
-        assert_eq!(all.sources(Subject::Variant(VariantId::Fused), &refused), first);
-        assert_eq!(all.sources(Subject::Variant(VariantId::Own), &refused), refused, "none from before");
+        assert_eq!(all.sources(flat_subject(), &refused), first);
+        all.note_passed(flat_subject(), &good);
+        assert_eq!(all.sources(flat_subject(), &refused), good);
+        assert_eq!(all.sources(Subject::Variant(named("fused")), &refused), first);
+        assert_eq!(all.sources(Subject::Variant(VariantId::own()), &refused), refused, "none from before");
         assert_eq!(all.sources(Subject::Conversion, &refused), first);
         all.note_passed(Subject::Conversion, &good);
         assert_eq!(all.sources(Subject::Conversion, &refused), good);
@@ -86,13 +89,13 @@ mod tests {
         let refused = texts("late");
         let mut copied = KernelTexts::begin(Sources::default());
         assert!(!copied.appeared_late());
-        assert_eq!(copied.sources(FLAT, &refused), Sources::default());
+        assert_eq!(copied.sources(flat_subject(), &refused), Sources::default());
         assert_eq!(copied.sources(Subject::Conversion, &refused), Sources::default());
         let missing = Sources::from(Err(Error::new("There is no folder.", "", "")));
         let mut late = KernelTexts::begin(missing.clone());
         assert!(late.appeared_late());
-        assert_eq!(late.sources(FLAT, &missing), missing);
-        assert_eq!(late.sources(FLAT, &refused), refused);
+        assert_eq!(late.sources(flat_subject(), &missing), missing);
+        assert_eq!(late.sources(flat_subject(), &refused), refused);
         assert_eq!(late.sources(Subject::Conversion, &refused), refused);
     }
 }

@@ -4,14 +4,14 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 
 use super::conversions::{self, Conversions};
-use super::judging::{BuiltFilter, JudgeRequest, Validator, accept};
+use super::judging::{JudgeRequest, Validator, accept};
 use super::{BuilderMessage, Judged, News, Part, Request, SharedState, Start};
 use base::error::{Error, Result};
 use base::jobs::Reporter;
-use box_filter::VariantId;
 use box_filter::machine_code;
 use box_filter::pictures::noise as bytes;
 use box_filter::trial::{Case, LaunchMode, Target, TrialReport, Trials};
+use box_filter::{BuiltVariant, VariantId};
 use engine::{Comparer, Need, Pipeline, Scopes, TrialCase};
 use opencl::cl::{ClContext, is_device_failure, list_devices};
 use opencl::memory::Storage;
@@ -293,8 +293,8 @@ impl<'a> Worker<'a> {
                 self.send_part(context.number, part)?;
             }
         }
-        let part = match tried.and_then(|_| BuiltFilter::build(&cl, id, to_image)) {
-            Ok(built) => Part::new(News::Variant(id, Ok(())), |pipeline| built.add_to(pipeline)),
+        let part = match tried.and_then(|_| BuiltVariant::build_for(&cl, id, to_image)) {
+            Ok(built) => Part::new(News::Variant(id, Ok(())), |pipeline| pipeline.variants.add(built)),
             Err(error) => News::Variant(id, Err(add_names(id, &cl, error))).into(),
         };
         self.send_part(context.number, part)
@@ -379,7 +379,7 @@ impl<'a> Worker<'a> {
         }
         if may_run && !judge.variants.is_empty() {
             // A later search may make `auto` use a changed variant.
-            self.note_passed(Subject::Variant(VariantId::Auto), judge);
+            self.note_passed(Subject::Variant(VariantId::auto()), judge);
         }
         if judge.conversions.is_empty() || self.shared.lock().version != judge.version {
             return Ok(());
@@ -414,14 +414,15 @@ impl<'a> Worker<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use box_filter::named;
 
     #[test]
     fn the_wanted_variant_comes_next_and_all_others_in_their_order() {
-        let mut left = vec![VariantId::Naive, VariantId::Flat, VariantId::Fused, VariantId::Auto];
+        let mut left = vec![named("naive"), named("flat"), named("fused"), VariantId::auto()];
         let mut next = |wanted| take_next(&mut left, wanted);
-        assert_eq!(next(VariantId::Fused), Some(VariantId::Fused));
-        assert_eq!(next(VariantId::Fused), Some(VariantId::Naive), "it is done already");
-        assert_eq!(next(VariantId::Auto), Some(VariantId::Auto));
-        assert_eq!([next(VariantId::Off), next(VariantId::Off)], [Some(VariantId::Flat), None]);
+        assert_eq!(next(named("fused")), Some(named("fused")));
+        assert_eq!(next(named("fused")), Some(named("naive")), "it is done already");
+        assert_eq!(next(VariantId::auto()), Some(VariantId::auto()));
+        assert_eq!([next(VariantId::OFF), next(VariantId::OFF)], [Some(named("flat")), None]);
     }
 }

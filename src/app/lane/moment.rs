@@ -98,7 +98,7 @@ mod tests {
             late,
             dropped_before: 0,
             sound_lag_ms: None,
-            variant: VariantId::Auto,
+            variant: VariantId::auto(),
             radius: 7,
             size: (1280, 720),
             device: 0,

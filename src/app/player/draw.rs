@@ -130,12 +130,12 @@ impl Player<'_> {
         let busy = self.cx.frames.busy();
         let repeats = self.movies.repeat_text(&self.cx.frames);
         let has_no_queries = self.cx.frames.glsl.as_ref() == Ok(&Clock::Wall);
-        let glsl = VariantId::ALL.into_iter().find(|id| has_no_queries && id.back_end() == BackEnd::Glsl);
-        let glsl_idea = glsl.map(|id| format!("{} {WALL_TIME_NOTE}", id.info().idea));
+        let glsl = VariantId::all().find(|id| has_no_queries && id.back_end() == BackEnd::Glsl);
+        let glsl_idea = glsl.map(|id| format!("{} {WALL_TIME_NOTE}", id.idea));
         let row = |(id, status): (VariantId, &VariantStatus)| VariantRow {
             id,
-            title: id.info().title,
-            idea: glsl_idea.as_deref().filter(|_| glsl == Some(id)).unwrap_or(id.info().idea),
+            title: id.title,
+            idea: glsl_idea.as_deref().filter(|_| glsl == Some(id)).unwrap_or(id.idea),
             status: status.clone(),
         };
         let variants: Vec<VariantRow> = self.devices.running.rows().map(row).collect();

@@ -149,7 +149,7 @@ impl Versions {
             (self.is_built, self.is_late) = (is_built, self.is_named && !is_built);
         }
         if number == 1 && is_built {
-            let variants = VariantId::ALL.into_iter().map(Subject::Variant);
+            let variants = VariantId::all().map(Subject::Variant);
             self.running = variants.chain([Subject::Conversion]).map(|subject| (subject, 1)).collect();
             self.note_refused_first();
         }
@@ -307,9 +307,9 @@ impl Versions {
             }
             let subject = Subject::Variant(*variant);
             let before = if is_first { Some(Sources::default()) } else { self.built_from(subject) };
-            let is_new = !is_first || asked || *variant == VariantId::Own;
+            let is_new = !is_first || asked || variant.is_own();
             let own = std::slice::from_ref(variant);
-            let made_of = if *variant == VariantId::Auto { parts } else { own };
+            let made_of = if variant.is_auto() { parts } else { own };
             let is_other = || {
                 let differs =
                     |before: &Sources| made_of.iter().any(|id| !is_same(*id, kind, &kept.sources, before));
@@ -318,10 +318,10 @@ impl Versions {
             // A verdict on the version before may still arrive, and that version would run.
             self.is_asked(subject) || asked && *variant == chosen || is_new && is_other()
         };
-        let own = kept.sources.has(OWN_FILE).then_some(VariantId::Own);
-        let mut changed: Vec<VariantId> = VariantId::ALL.into_iter().chain(own).filter(is_changed).collect();
+        let own = kept.sources.has(OWN_FILE).then_some(VariantId::own());
+        let mut changed: Vec<VariantId> = VariantId::all().chain(own).filter(is_changed).collect();
         // `auto` consists of all others, and seldom is the one that is edited.
-        changed.sort_by_key(|variant| (*variant != chosen, *variant == VariantId::Auto));
+        changed.sort_by_key(|variant| (*variant != chosen, variant.is_auto()));
         changed
     }
 
@@ -351,7 +351,7 @@ impl Versions {
             Subject::Conversion => files.iter().any(|file| !kept.sources.is_same(other, file)),
         };
         self.refusals.end(|subject, refused| !is_due(&subject) && differs(subject, refused));
-        let all = [Subject::Variant(VariantId::Auto), Subject::Conversion];
+        let all = [Subject::Variant(VariantId::auto()), Subject::Conversion];
         let is_edited = all.into_iter().any(|subject| differs(subject, &Sources::default()));
         kept.row.request = match subjects.is_empty() && is_first && is_edited {
             // It is older than the window.
@@ -366,10 +366,9 @@ impl Versions {
 pub(super) fn is_same(variant: VariantId, kind: DeviceKind, one: &Sources, other: &Sources) -> bool {
     match variant.files(kind) {
         Some(files) => files.iter().all(|file| one.is_same(other, file)),
-        None => VariantId::ALL
-            .into_iter()
-            .filter(|id| id.files(kind).is_some())
-            .all(|id| is_same(id, kind, one, other)),
+        None => {
+            VariantId::all().filter(|id| id.files(kind).is_some()).all(|id| is_same(id, kind, one, other))
+        }
     }
 }
 

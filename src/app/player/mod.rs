@@ -128,7 +128,7 @@ impl PlayerContext<'_> {
 
     /// Chooses `off`, because the chosen variant is unavailable.
     fn choose_off(&mut self) {
-        self.frames.choice.choose(VariantId::Off, self.frames.choice.filter().1);
+        self.frames.choice.choose(VariantId::OFF, self.frames.choice.filter().1);
         self.frames.waits_for_filter = false;
     }
 }

@@ -122,7 +122,7 @@ fn check(
     let kernels = folder.0.join("kernels");
     sources.write(&kernels).map_err(failed)?;
     let mut command = Command::new(std::env::current_exe().map_err(failed)?);
-    command.args(["check-kernels", "--json", "--variant", variant.as_str(), "--kernels"]).arg(&kernels);
+    command.args(["check-kernels", "--json", "--variant", variant.name, "--kernels"]).arg(&kernels);
     // Oclgrind is a driver that takes long to load.
     command.env("CLREEL_DRIVER_TIMEOUT", CHECK_TIMEOUT.as_secs().to_string());
     let (mut seconds, mut is_cancelled) = (0, false);

@@ -94,7 +94,7 @@ impl BackgroundTuning {
         }
         let (Some(subject), Some((_, since))) = (now, self.key) else { return };
         // A script that counts frames measures the movie alone.
-        let auto = cx.frames.choice.filter().0 == VariantId::Auto && cx.args.frames.is_none();
+        let auto = cx.frames.choice.filter().0.is_auto() && cx.args.frames.is_none();
         if !auto && !self.is_requested {
             return self.cancel();
         }
@@ -120,7 +120,7 @@ impl BackgroundTuning {
         let variants = named_variants(&base::environment::text(VARIABLE).unwrap_or_default());
         let ladder = BoxFilter::on_noise(size);
         let mut configs = tune::initial_configs(&ladder, &device.info, &ladder.case(0));
-        configs.retain(|(variant, _)| variants.iter().any(|id| id.as_str() == *variant));
+        configs.retain(|(variant, _)| variants.iter().any(|id| id.name == *variant));
         let shown = Tuning {
             case: Some((size, radius)),
             radii: tuned::radius_range(radius),
@@ -180,7 +180,7 @@ impl BackgroundTuning {
             Some(Ok(search)) => {
                 self.shown.copy_ms = search.peak.map(|peak| peak.time.p50);
                 self.shown.trials = search.trials;
-                devices.builds.request(Request::Again(VariantId::Auto));
+                devices.builds.request(Request::Again(VariantId::auto()));
             }
             Some(Err(error)) => {
                 self.is_shown = true;
@@ -218,11 +218,12 @@ impl SearchObserver<Code> for Observer<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use box_filter::named;
 
     #[test]
     fn a_variable_narrows_the_search_down() {
-        assert_eq!(named_variants("flat, fused"), [VariantId::Fused, VariantId::Flat]);
-        assert_eq!(named_variants("flat,nonsense"), [VariantId::Flat]);
+        assert_eq!(named_variants("flat, fused"), [named("fused"), named("flat")]);
+        assert_eq!(named_variants("flat,nonsense"), [named("flat")]);
         for nothing in ["", "nonsense", "off"] {
             assert_eq!(named_variants(nothing), tuned::variants());
         }

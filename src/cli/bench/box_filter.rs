@@ -25,13 +25,13 @@ use opencl::watch;
 /// Maximum number of the movie's frames that are decoded; the timed rounds cycle through them.
 const MAX_FRAMES: usize = 30;
 
-/// Returns the id and the variant of each filter, in the order of [`VariantId::ALL`], including the user's own kernel if
+/// Returns the id and the variant of each filter, in the order of [`VariantId::all`], including the user's own kernel if
 /// `sources` have one.
 fn filters(
     sources: &Sources,
 ) -> impl Iterator<Item = (&'static str, &'static Variant<Code, NonClVariant>)> + Clone + use<> {
     let has_own = sources.text(OWN_FILE).is_ok();
-    let is_there = move |id: &str| has_own || id != VariantId::Own.as_str();
+    let is_there = move |id: &str| has_own || id != VariantId::own().name;
     let filters = all_variants().iter().filter(move |variant| is_there(variant.id) && !is_native(variant));
     filters.map(|variant| (variant.id, variant))
 }
@@ -169,7 +169,7 @@ mod tests {
             let found = selected_variants(list, filters(&Sources::default()));
             found.map(|found| found.iter().map(|variant| variant.id).collect::<Vec<_>>())
         };
-        assert_eq!(parse("all").map(|v| v.len()), Ok(VariantId::ALL.len() - 1), "all but `off`");
+        assert_eq!(parse("all").map(|v| v.len()), Ok(VariantId::all().count() - 1), "all but `off`");
         assert_eq!(parse("flat, naive,flat"), Ok(vec!["flat", "naive"]));
         assert!(parse("off").is_err());
         assert!(parse("").is_err());

@@ -223,10 +223,10 @@ impl Results {
         for (_, run) in self.devices.iter().flat_map(|device| &device.runs) {
             let peaks = run.timed_peaks().map(|(peak, measured)| (peak.name, measured));
             let timed = run.timed().map(|(row, measured)| (row.entry.name.as_str(), measured));
-            let named = |(name, measured): (&str, &Measurement)| {
+            let row_of = |(name, measured): (&str, &Measurement)| {
                 (format!("{name}, {}", run.case.short), measured.noise())
             };
-            rows.extend(peaks.chain(timed).map(named));
+            rows.extend(peaks.chain(timed).map(row_of));
         }
         for device in &self.devices {
             let times = conversions::times(&device.conversions);
@@ -241,7 +241,7 @@ mod tests {
     use super::*;
     use crate::cli::{Cli, Command};
     use box_filter::bench::all_variants;
-    use box_filter::{BoxFilter, VariantId};
+    use box_filter::{BoxFilter, VariantId, named};
     use clap::Parser as _;
     use ladder::measure::Sample;
     use ladder::rows::Row;
@@ -254,7 +254,7 @@ mod tests {
         let cases = [1, 7, 31].map(case).to_vec();
         let runs = runs.into_iter().enumerate().map(|(index, (radius, outcomes))| {
             let row = |(id, outcome): (VariantId, Outcome)| {
-                let variant = all_variants().iter().find(|variant| variant.id == id.as_str()).unwrap();
+                let variant = all_variants().iter().find(|variant| variant.id == id.name).unwrap();
                 Row::new(variant.entry(None), outcome)
             };
             let rows = outcomes.into_iter().map(row).collect();
@@ -273,7 +273,7 @@ mod tests {
         let report =
             base::verify::check(&[1, 2, 3, 4], &Rgba { width: 1 }, |b| Ok(b.to_vec())).unwrap().unwrap();
         let code = |outcomes: Vec<Outcome>| {
-            let outcomes = outcomes.into_iter().map(|outcome| (VariantId::Flat, outcome));
+            let outcomes = outcomes.into_iter().map(|outcome| (named("flat"), outcome));
             results(vec![(1, outcomes.collect())]).exit_code()
         };
         assert_eq!(code(vec![Outcome::Skipped("slow".into())]), exit::DONE);
@@ -291,8 +291,8 @@ mod tests {
         let not_timed = || Outcome::Skipped(NOT_TIMED.to_owned());
         let too_slow = Outcome::Skipped("One run would take about 70 s.".to_owned());
         let results = results(vec![
-            (1, vec![(VariantId::Flat, times(9)), (VariantId::Naive, too_slow)]),
-            (7, vec![(VariantId::Flat, times(2)), (VariantId::Naive, not_timed())]),
+            (1, vec![(named("flat"), times(9)), (named("naive"), too_slow)]),
+            (7, vec![(named("flat"), times(2)), (named("naive"), not_timed())]),
         ]);
         assert_eq!(
             results.describe_missing(),

@@ -120,13 +120,10 @@ impl<'a> Client<'a> {
     fn add(&mut self, filter: BuiltFilter) -> Result<()> {
         match filter {
             BuiltFilter::Kernels(cl, built) => {
-                self.pipeline(cl)?.variants.add(built.clone());
-            }
-            BuiltFilter::Planes(cl, planar) => {
                 let layout = Converter::supports(&self.original.frame.picture);
-                let filtered = layout.map(|layout| layout.filtered());
+                let filtered = layout.filter(|_| built.id().reads_planes()).map(|layout| layout.filtered());
                 let pipeline = self.pipeline(cl)?;
-                pipeline.variants.add_planar(planar.clone());
+                pipeline.variants.add(built.clone());
                 if let Some(filtered) = filtered {
                     pipeline.conversions.build(&filtered, Storage::Buffer)?;
                 }
@@ -292,7 +289,7 @@ pub(super) fn reports(rows: &[Row], has_samples: bool) -> impl Iterator<Item = R
             STAGES.iter().zip(row.stages).map(|(stage, times)| (stage.name().to_owned(), times)).collect()
         }),
         checked: row.outcome.measured().map(|_| row.checked.clone()).into_iter().collect(),
-        ..RowReport::of_outcome(row.id.as_str(), &row.outcome, has_samples)
+        ..RowReport::of_outcome(row.id.name, &row.outcome, has_samples)
     };
     rows.chunk_by(|a, b| a.radius == b.radius).map(move |rows| RunReport {
         title: format!("whole frames · radius {}", rows[0].radius),
@@ -315,7 +312,7 @@ pub(super) fn print(device: &str, (width, height): (u32, u32), rows: &[Row]) -> 
             let shown = |series: &Option<Series>| {
                 series.as_ref().map_or_else(String::new, |series| believed(series.p50, &precision))
             };
-            let mut cells = vec![row.id.as_str().to_owned()];
+            let mut cells = vec![row.id.name.to_owned()];
             cells.extend(row.stages.iter().map(shown));
             cells.extend([believed(frame.p50, &precision), frame.n.to_string()]);
             cells.push(believed(1000.0 / frame.p50.max(1e-6), &precision));
@@ -325,7 +322,7 @@ pub(super) fn print(device: &str, (width, height): (u32, u32), rows: &[Row]) -> 
         print_line(FRAME_TIME_NOTE)?;
         for row in of_radius {
             if let Some(reason) = row.failure().and_then(Outcome::reason) {
-                print_line(format!("{}: {reason}", row.id.as_str()))?;
+                print_line(format!("{}: {reason}", row.id.name))?;
             }
         }
         print_line("")?;

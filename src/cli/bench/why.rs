@@ -43,13 +43,13 @@ pub(super) fn accesses(
     let limit = Limit::new(args.timeouts.kernel_timeout, PREPARATION);
     let mut all = Vec::new();
     for id in ids {
-        let Some(code) = id.kernels().map(|kernels| kernels.code(kind)) else { continue };
+        let Some(code) = id.kernels(kind) else { continue };
         if !sources.is_changed(code.file) {
             continue;
         }
         let folder = args.kernels.first().map(PathBuf::as_path);
         match check_kernels::accesses::sentences(id, kind == DeviceKind::Cpu, folder, limit) {
-            Ok(found) => all.extend(found.into_iter().map(|sentence| (id.as_str(), sentence))),
+            Ok(found) => all.extend(found.into_iter().map(|sentence| (id.name, sentence))),
             Err(error) => print_message(format_args!("{id}: {error}")),
         }
     }

@@ -10,7 +10,7 @@ use super::oclgrind::checker;
 use super::{RUN_SUBCOMMAND, missing_oclgrind};
 use base::error::{Error, Result};
 use base::exit;
-use box_filter::{BuiltVariant, Scratch, VariantId};
+use box_filter::{BuiltVariant, Extent, Scratch, VariantId};
 use opencl::cl::ClContext;
 use opencl::memory::{Picture, Storage};
 use opencl::sandbox::{Limit, Sandbox};
@@ -55,7 +55,7 @@ pub(crate) fn sentences(
     let mut command = Command::new(checker().ok_or_else(missing_oclgrind)?);
     command.args(["--max-errors", &MAX_ACCESSES.to_string(), "--build-options", "-cl-opt-disable"]);
     command.args(["--log", "/dev/stdout"]);
-    command.arg(std::env::current_exe().map_err(failed)?).args([RUN_SUBCOMMAND, id.as_str(), "--accesses"]);
+    command.arg(std::env::current_exe().map_err(failed)?).args([RUN_SUBCOMMAND, id.name, "--accesses"]);
     if cpu {
         command.arg("--cpu");
     }
@@ -73,10 +73,10 @@ pub(crate) fn sentences(
 /// If the kernels cannot run.
 pub(super) fn run_on_one_pixel(cl: &ClContext, built: &BuiltVariant) -> Result<u8> {
     // Images have no invalid accesses.
-    if built.kernels().storage == Storage::Buffer {
+    if built.input() == Storage::Buffer {
         let [input, output] =
             [Picture::alloc(cl, Storage::Buffer, 1, 1)?, Picture::alloc(cl, Storage::Buffer, 1, 1)?];
-        let plan = built.plan(cl, &input, &output, &mut Scratch::new(), SIZE.0, SIZE.1, RADIUS)?;
+        let plan = built.plan(cl, [&input, &output], &mut Scratch::new(), Extent::rgba(SIZE, RADIUS))?;
         plan.enqueue_all(&cl.queue)?;
         cl.queue.finish().map_err(|e| opencl::cl::failed("The kernels could not run.", &e))?;
     }

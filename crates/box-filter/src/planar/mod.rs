@@ -29,16 +29,16 @@
 //!
 //! `tests/planar.rs` states and tests the size of the difference, for pictures of each kind.
 
-pub(crate) mod opencl;
+pub(crate) mod launch;
 pub(crate) mod reference;
 pub mod run;
+mod samples;
 pub mod suite;
 pub(crate) mod work;
 
-pub(crate) use opencl::{FILES as PLANES_FILES, PLANES, PlanesCode, ROW_STEP};
-pub use opencl::{PlanarFilter, PlanarPlan};
 pub use reference::{planar_quick, planar_reference};
-pub use run::{Samples, planes_of};
+pub use run::planes_of;
+pub use samples::Samples;
 
 /// The weights of a window along one axis: `2·reach + 1` samples have the weight `full`, and one more at each end has the
 /// weight `end`.

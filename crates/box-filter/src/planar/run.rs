@@ -1,14 +1,12 @@
 //! Blocking runs of the filter on planes, to check it against the reference.
 
-use super::PlanarFilter;
-use crate::Scratch;
-use crate::guarded::GuardedPicture;
+use crate::BuiltVariant;
+use crate::config::Extent;
+use crate::run::{CheckBuffers, Checker};
 use base::error::Result;
 use base::memory::zeroed;
-use base::verify::{self, Elements, MismatchReport};
-use opencl::cl::{ClContext, failed};
-use opencl::memory::{Picture, Storage};
-use opencl::parts::require_sub_buffers;
+use base::verify::MismatchReport;
+use opencl::cl::ClContext;
 use video::color::Layout;
 
 /// Converts an RGBA picture to planes of 4:2:0 with 8 bits, by BT.709 in limited range, as a movie would have them. Chroma is
@@ -49,109 +47,23 @@ fn weighted_sum(pixel: &[u8], weights: [f32; 3]) -> f32 {
     pixel.iter().zip(weights).map(|(&value, weight)| f32::from(value) * weight).sum()
 }
 
-/// Filters one block and waits. Its memory has no canaries, so that Oclgrind detects accesses beyond it.
-///
-/// # Errors
-/// When the filter cannot run.
-pub fn filter_planes_once(
-    cl: &ClContext,
-    filter: &PlanarFilter,
-    layout: &Layout,
-    block: &[u8],
-    radius: u32,
-) -> Result<()> {
-    let memory = |bytes: usize| Picture::alloc(cl, Storage::Buffer, bytes.div_ceil(4) as u32, 1);
-    let (from, to) = (memory(layout.bytes())?, memory(layout.filtered().bytes())?);
-    let mut whole = block.to_vec();
-    whole.resize(layout.bytes().next_multiple_of(4), 0);
-    from.write(&cl.queue, &whole)?;
-    let plan = filter.plan(cl, layout, &to, &mut Scratch::new(), radius)?;
-    let _filtered = plan.enqueue(&cl.queue, &from, 0..layout.height)?;
-    cl.queue.finish().map_err(|e| failed("The planes could not be filtered.", &e))
-}
-
-/// Filters one block and compares the result with `want`, the reference's output. The output is poisoned before; source and
-/// output have canaries on both sides. `bands` are the rows at which the run is split; if empty, all rows run at once. The
-/// source must not change. The report counts samples; their values are in levels of 8 bits.
+/// Filters one block and compares the result with `want`, the reference's output. `cuts` are the rows at which the run is split;
+/// if empty, all rows run at once. The report counts samples; their values are in levels of 8 bits.
 ///
 /// # Errors
 /// When the filter cannot run. A wrong result is not an error but returned as a report.
 pub fn check(
     cl: &ClContext,
-    filter: &PlanarFilter,
-    layout: &Layout,
-    block: &[u8],
-    want: &[u8],
-    radius: u32,
-    bands: &[u32],
+    filter: &BuiltVariant,
+    whole: Extent,
+    (block, want): (&[u8], &[u8]),
+    cuts: &[u32],
 ) -> Result<Option<MismatchReport>> {
-    let source = verify::between_canaries(block, verify::guard_bytes(block.len()));
-    let from = GuardedPicture::buffer(cl, block.len(), verify::guard_bytes(block.len()))?;
-    let to = GuardedPicture::buffer(cl, want.len(), verify::guard_bytes(want.len()))?;
-    let mut scratch = Scratch::new();
-    let plan = filter.plan(cl, layout, &to.picture, &mut scratch, radius)?;
-    let mut overwritten = 0;
-    let report = verify::check(want, &Samples(layout.filtered()), |poison| {
-        from.write(&cl.queue, &source)?;
-        to.write(&cl.queue, poison)?;
-        scratch.poison(&cl.queue)?;
-        let mut start = 0;
-        for end in bands.iter().copied().chain([layout.height]) {
-            let _filtered = plan.enqueue(&cl.queue, &from.picture, start..end)?;
-            start = end;
-        }
-        let mut after = zeroed(poison.len())?;
-        to.read(&cl.queue, poison, &mut after)?;
-        let mut left = zeroed(source.len())?;
-        from.read(&cl.queue, &source, &mut left)?;
-        overwritten = overwritten.max(verify::count_changed(&source, &left));
-        Ok(after)
-    })?;
-    let report = verify::with_source_changes(report, overwritten);
-    if report.is_some() {
-        // A driver with wrong sub-buffers is reported instead of the kernel.
-        require_sub_buffers(cl)?;
-    }
-    Ok(report)
-}
-
-/// The samples of filtered planes with this layout, as levels of 8 bits. Bytes between rows may have any value.
-#[derive(Debug, Clone)]
-pub struct Samples(pub Layout);
-
-impl Samples {
-    /// Returns the component, column and row of the sample with this index; `None` between rows.
-    fn place(&self, number: usize) -> Option<(usize, usize, usize)> {
-        let place = |channel: usize| {
-            let plane = self.0.planes[channel];
-            let at = (2 * number).checked_sub(plane.offset)?;
-            let (x, y) = (at % plane.stride, at / plane.stride);
-            (x < plane.row && y < plane.rows).then_some((channel, x / 2, y))
-        };
-        (0..self.0.count()).find_map(place)
-    }
-}
-
-impl Elements for Samples {
-    fn name(&self) -> &'static str {
-        "samples"
-    }
-
-    fn bytes(&self) -> usize {
-        2
-    }
-
-    fn value(&self, bytes: &[u8]) -> f64 {
-        let sample = bytes.try_into().map_or(0, u16::from_le_bytes);
-        f64::from(sample) / f64::from(1u32 << self.0.fraction)
-    }
-
-    fn position(&self, number: usize) -> String {
-        self.place(number)
-            .map_or_else(String::new, |(channel, x, y)| format!("component {channel} at ({x}, {y})"))
-    }
-
-    fn is_close(&self, number: usize, _: f64, _: f64) -> bool {
-        self.place(number).is_none()
-    }
+    let mut block = block.to_vec();
+    block.resize(whole.bytes()[0], 0);
+    let starts = [0].into_iter().chain(cuts.iter().copied());
+    let ends = cuts.iter().copied().chain([whole.height]);
+    let bands: Vec<_> = starts.zip(ends).map(|(start, end)| start..end).collect();
+    let checker = Checker::new(cl, filter, whole, (whole.width, whole.height))?;
+    checker.check_with(&mut CheckBuffers::new(&block, want)?, want, |_| bands.clone())
 }

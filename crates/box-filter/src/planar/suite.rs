@@ -3,9 +3,10 @@
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
 
+use super::planar_quick;
 use super::run::check;
-use super::{PlanarFilter, planar_quick};
 use crate::pictures::{Pattern, noise};
+use crate::{BuiltVariant, Extent};
 use base::error::Result;
 use base::verify::MismatchReport;
 use opencl::cl::ClContext;
@@ -92,7 +93,7 @@ pub(crate) fn block(pattern: Pattern, layout: &Layout, radius: u32) -> Vec<u8> {
 /// When the filter cannot run.
 pub(crate) fn check_extremes(
     cl: &ClContext,
-    filter: &PlanarFilter,
+    filter: &BuiltVariant,
     layout: &Layout,
     radius: u32,
     mut step: impl FnMut(),
@@ -103,7 +104,7 @@ pub(crate) fn check_extremes(
         let block = block(pattern, &part, radius);
         let want = planar_quick(&part, &block, radius)?;
         step();
-        if let Some(report) = check(cl, filter, &part, &block, &want, radius, &[])? {
+        if let Some(report) = check(cl, filter, Extent::planes(part, radius), (&block, &want), &[])? {
             let (name, width, height) = (pattern.name(), part.width, part.height);
             let case = format!("{name}, {width}×{height}, r={radius}, whole");
             return Ok(Some(MismatchReport { case, ..report }));
@@ -115,18 +116,18 @@ pub(crate) fn check_extremes(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::VariantId;
+    use crate::named;
     use opencl::cl::{DeviceKind, list_devices};
     use opencl::sources::Sources;
 
     /// Filters a frame of noise and test pictures of all patterns. Returns for each whether the output differs from the
     /// reference.
     fn differs(cl: &ClContext) -> [bool; 2] {
-        let filter = PlanarFilter::build(cl, VariantId::Planar).unwrap();
+        let filter = BuiltVariant::build(cl, named("planar")).unwrap();
         let layout = Layout::planar_420(70, 51, false);
         let block = noise(layout.bytes());
         let want = planar_quick(&layout, &block, 2).unwrap();
-        let frame = check(cl, &filter, &layout, &block, &want, 2, &[]).unwrap();
+        let frame = check(cl, &filter, Extent::planes(layout, 2), (&block, &want), &[]).unwrap();
         let mut steps = 0;
         let others = check_extremes(cl, &filter, &layout, 2, || steps += 1).unwrap();
         assert_eq!(steps == PATTERNS.len(), others.is_none(), "{steps} steps");

@@ -1,12 +1,10 @@
 //! The exact work of the filter on planes, as formulas of the layout, the radius and a band of rows. They follow the kernel files
 //! statement by statement; tests/work.rs compares them with a count. An element is a sample, or a sum of samples.
 
-use std::ops::Range;
-
 use super::Window;
-use super::opencl::{COLUMNS, GROUP, KERNEL_NAME, groups, strips};
+use super::launch::{COLUMNS, GROUP, groups, strips};
+use crate::config::{Config, Extent};
 use ladder::work::{LaunchWork, Transfer};
-use video::color::Layout;
 
 /// Bytes of a weighted column sum.
 const COLUMN: u64 = 4;
@@ -25,9 +23,12 @@ struct Plane {
     down: Window,
 }
 
-/// Returns the components of a layout with their index.
-fn planes(layout: &Layout, radius: u32) -> impl Iterator<Item = (usize, Plane)> {
-    (0..layout.count()).map(move |index| {
+/// Returns the components of the planes with their index.
+fn planes(e: &Extent) -> impl Iterator<Item = (usize, Plane)> {
+    let radius = e.radius;
+    let components =
+        e.layout.into_iter().flat_map(|layout| (0..layout.count()).map(move |index| (layout, index)));
+    components.map(move |(layout, index)| {
         let (is_half_across, is_half_down) = layout.subsampled_of(index);
         let (across, down) = (Window::new(radius, is_half_across), Window::new(radius, is_half_down));
         let (width, step) = (u64::from(layout.size_of(index).0), layout.components[index].step);
@@ -35,11 +36,16 @@ fn planes(layout: &Layout, radius: u32) -> impl Iterator<Item = (usize, Plane)> 
     })
 }
 
+/// Returns true if samples have two bytes.
+fn is_wide(e: &Extent) -> bool {
+    e.layout.is_some_and(|layout| layout.wide)
+}
+
 impl Plane {
     /// Returns the rows of this component in a band of the picture's rows.
-    fn rows(&self, band: &Range<u32>) -> u32 {
+    fn rows(&self, band: &Extent) -> u32 {
         let half = u32::from(self.is_half_down);
-        ((band.end + half) >> half) - ((band.start + half) >> half)
+        ((band.first + band.rows + half) >> half) - ((band.first + half) >> half)
     }
 
     /// Returns the number of samples in a line of the window down the columns.
@@ -62,24 +68,12 @@ fn strip_rows(rows: u32, strips: u32) -> impl Iterator<Item = u64> {
     (0..strips).map(move |strip| begin(strip + 1) - begin(strip))
 }
 
-/// Returns the work of a launch for a band of the picture's rows, on a device with this number of compute units, with the kernel for
-/// graphics cards or for CPUs.
-pub(crate) fn launch_work(
-    layout: &Layout,
-    radius: u32,
-    band: Range<u32>,
-    units: u32,
-    for_gpu: bool,
-) -> LaunchWork {
-    if for_gpu { on_gpu(layout, radius, &band, units) } else { on_cpu(layout, radius, &band, units) }
-}
-
 /// The kernel for CPUs. Its running sums and column sums are in global memory.
-fn on_cpu(layout: &Layout, radius: u32, band: &Range<u32>, units: u32) -> LaunchWork {
-    let strips = strips(units, false, band.end - band.start);
-    let (sample, running) = if layout.wide { (2, 4) } else { (1, 2) };
+pub(crate) fn on_cpu(_: &Config, _: usize, band: &Extent, launch: LaunchWork) -> LaunchWork {
+    let strips = strips(band, false);
+    let (sample, running) = if is_wide(band) { (2, 4) } else { (1, 2) };
     let (mut reads, mut writes, mut operations) = (Transfer::default(), Transfer::default(), 0);
-    for (_, plane) in planes(layout, radius) {
+    for (_, plane) in planes(band) {
         let Plane { width, across, down, .. } = plane;
         let reach = u64::from(across.reach);
         let [has_end_across, has_end_down] = [across, down].map(|window| u64::from(window.end > 0));
@@ -105,19 +99,17 @@ fn on_cpu(layout: &Layout, radius: u32, band: &Range<u32>, units: u32) -> Launch
             operations += width * plane.line() + (per_column + 1 + reach + per_sample) * rows;
         }
     }
-    let launch = LaunchWork::new(KERNEL_NAME, &[strips as usize], &[1]);
     LaunchWork { reads, writes, operations, ..launch }
 }
 
 /// The kernel for graphics cards. A work-item reads whole blocks of columns, beyond the border too.
-fn on_gpu(layout: &Layout, radius: u32, band: &Range<u32>, units: u32) -> LaunchWork {
+pub(crate) fn on_gpu(_: &Config, _: usize, band: &Extent, launch: LaunchWork) -> LaunchWork {
     let (columns, group) = (u64::from(COLUMNS), u64::from(GROUP));
-    let sample = if layout.wide { 2 } else { 1 };
-    let (mut samples, mut written, mut operations, mut turns, mut count) = (0, 0, 0, 0, 0);
-    let groups = groups(layout, radius, units, band.end - band.start);
-    for (index, plane) in planes(layout, radius) {
+    let sample = if is_wide(band) { 2 } else { 1 };
+    let (mut samples, mut written, mut operations, mut turns) = (0, 0, 0, 0);
+    let groups = groups(band);
+    for (index, plane) in planes(band) {
         let [across, down] = groups[index];
-        count += across * down;
         let reach = u64::from(plane.across.reach);
         let blocks = plane.width.div_ceil(columns);
         let readers = group.min(blocks.div_ceil(u64::from(across)) + 2 * (reach + 1).div_ceil(columns));
@@ -135,7 +127,6 @@ fn on_gpu(layout: &Layout, radius: u32, band: &Range<u32>, units: u32) -> Launch
         written += output * columns;
         operations += 2 * read + output * (window + 2 * (columns - 1) + columns);
     }
-    let launch = LaunchWork::new(KERNEL_NAME, &[(count * GROUP) as usize], &[GROUP as usize]);
     LaunchWork {
         reads: Transfer::new(samples, sample),
         writes: Transfer::new(written, OUTPUT),

@@ -2,13 +2,12 @@
 //! reference.
 
 use super::{LaunchMode, Target, Task};
-use crate::VariantId;
 use crate::color_kernels::{Converter, Corrector, KernelCache};
+use crate::config::Extent;
 use crate::pictures::Pattern;
-use crate::planar::{PlanarFilter, planar_reference, run as planes, suite as planar_suite};
-use crate::reference::quick;
+use crate::planar::{planar_reference, run as planes, suite as planar_suite};
 use crate::run::{Bands, CheckBuffers, Checker};
-use crate::{BuiltVariant, Plan, Scratch, filter_once};
+use crate::{BuiltVariant, Plan, Scratch, VariantId, filter_once};
 use base::error::{Error, Result};
 use base::memory::zeroed;
 use base::verify::{self, MismatchReport};
@@ -52,12 +51,12 @@ fn run(cl: &ClContext, task: &Option<Task>, talk: &mut ParentConnection) -> Resu
     if let Target::Variant { id, to_image } = &task.target
         && task.launch == LaunchMode::Extremes
     {
-        let expected = || Expected::of(task, &picture()?);
+        let expected = || Expected::of(*id, task, &picture()?);
         return std::thread::scope(|scope| {
             // The reference is computed while the compiler works, so that the check after a save is fast.
             let reference_thread = std::thread::Builder::new().name("reference".into());
             let reference_thread = reference_thread.spawn_scoped(scope, expected).ok();
-            let built = build(cl, *id, *to_image)?;
+            let built = BuiltVariant::build_for(cl, *id, *to_image)?;
             let expected = || match reference_thread {
                 Some(reference_thread) => {
                     let panicked =
@@ -72,11 +71,11 @@ fn run(cl: &ClContext, task: &Option<Task>, talk: &mut ParentConnection) -> Resu
     let src = picture()?;
     let (report, picture) = match &task.target {
         Target::Variant { id, to_image } => {
-            let built = build(cl, *id, *to_image)?;
+            let built = BuiltVariant::build_for(cl, *id, *to_image)?;
             check_variant(cl, &built, task, &src, talk)?
         }
         Target::Planar { id, layout, to_image } => {
-            let filter = PlanarFilter::build(cl, *id)?;
+            let filter = BuiltVariant::build(cl, *id)?;
             check_planar(cl, &filter, layout, *to_image, task, &src, talk)?
         }
         Target::Convert { layout, to_image } if task.launch == LaunchMode::Extremes => {
@@ -99,11 +98,6 @@ fn run(cl: &ClContext, task: &Option<Task>, talk: &mut ParentConnection) -> Resu
     Ok(report)
 }
 
-/// Builds a variant. If `to_image` is true and the variant's code can write an image, the variant is built to write one.
-fn build(cl: &ClContext, id: VariantId, to_image: bool) -> Result<BuiltVariant> {
-    if to_image { BuiltVariant::build_for_textures(cl, id) } else { BuiltVariant::build(cl, id) }
-}
-
 /// Runs a variant: first on a few rows, to predict its time, then as it is to be used. Returns the difference from the reference,
 /// and the picture with [`LaunchMode::Whole`].
 fn check_variant(
@@ -114,16 +108,17 @@ fn check_variant(
     talk: &mut ParentConnection,
 ) -> Result<(Option<MismatchReport>, Vec<u8>)> {
     let ((width, height), radius) = (task.size, task.radius);
+    let whole = Extent::rgba(task.size, radius);
     talk.step("time");
     let mut scratch = Scratch::new();
-    let input = Picture::alloc(cl, built.kernels().storage, width, height)?;
+    let input = Picture::alloc(cl, built.input(), width, height)?;
     let output = Picture::alloc(cl, built.output(), width, height)?;
     input.write(&cl.queue, src)?;
-    let plan = built.plan(cl, &input, &output, &mut scratch, width, height, radius)?;
+    let plan = built.plan(cl, [&input, &output], &mut scratch, whole)?;
     let ms = plan.predict(&cl.queue)?;
     // The timeout of a step does not include the reference.
     talk.step(START);
-    let want = quick(src, width as usize, height as usize, radius as usize);
+    let want = (built.id().filter().reference)(src, width as usize, height as usize, radius as usize);
     let run = |name: &str| {
         talk.step(name);
         talk.report_prediction(ms);
@@ -132,18 +127,18 @@ fn check_variant(
     let (mut report, mut picture) = (None, Vec::new());
     if task.launch == LaunchMode::Whole {
         run("whole");
-        picture = filter_once(cl, built, src, width, height, radius)?;
+        picture = filter_once(cl, built, src, whole)?;
         let differs = compare(&want, &picture, width);
         if differs.is_some() && is_fast {
             // Missing and misplaced writes are detected only with poison and canaries.
             run("check");
-            let checker = Checker::new(cl, built, task.size, task.size, radius);
+            let checker = Checker::new(cl, built, whole, task.size);
             let checked = checker.and_then(|checker| checker.check(src, &want, Bands::Whole));
             report = checked.ok().flatten();
         }
         report = report.or(differs);
     } else if is_fast {
-        let checker = Checker::new(cl, built, task.size, task.size, radius)?;
+        let checker = Checker::new(cl, built, whole, task.size)?;
         for bands in [Bands::Steps, Bands::Whole, Bands::Odd] {
             if report.is_none() {
                 run("check");
@@ -171,14 +166,16 @@ struct Expected {
 }
 
 impl Expected {
-    /// Computes the reference's outputs for a task whose picture is `src`.
-    fn of(task: &Task, src: &[u8]) -> Result<Self> {
-        let (width, height) = task.size;
-        let want = quick(src, width as usize, height as usize, task.radius as usize);
+    /// Computes the reference's outputs for a variant, and for a task whose picture is `src`.
+    fn of(id: VariantId, task: &Task, src: &[u8]) -> Result<Self> {
+        let reference = |src: &[u8], (width, height): (u32, u32)| {
+            (id.filter().reference)(src, width as usize, height as usize, task.radius as usize)
+        };
+        let want = reference(src, task.size);
         let buffers = CheckBuffers::new(src, &want)?;
         let extreme = |pattern: Pattern| {
             let src = pattern.picture(EXTREME_SIZE, task.radius);
-            let want = quick(&src, EXTREME_SIZE.0 as usize, EXTREME_SIZE.1 as usize, task.radius as usize);
+            let want = reference(&src, EXTREME_SIZE);
             (pattern, src, want)
         };
         Ok(Self { want, buffers, extremes: Pattern::ALL.map(extreme).to_vec() })
@@ -196,7 +193,7 @@ fn check_edited(
 ) -> Result<Option<MismatchReport>> {
     talk.step("time");
     let (size, radius) = (task.size, task.radius);
-    let checker = Checker::new(cl, built, size, size, radius)?;
+    let checker = Checker::new(cl, built, Extent::rgba(size, radius), size)?;
     let ms = checker.predict_above(SHORT_MS)?;
     // The timeout of a step does not include the reference.
     talk.step(START);
@@ -206,11 +203,11 @@ fn check_edited(
         talk.report_prediction(ms);
     };
     run("check");
-    let report = checker.check_with(&mut buffers, &want, Bands::Steps)?;
+    let report = checker.check_with(&mut buffers, &want, |step| Bands::Steps.ranges(size.1, step))?;
     if report.is_some() {
         return Ok(report);
     }
-    let checker = Checker::new(cl, built, EXTREME_SIZE, size, radius)?;
+    let checker = Checker::new(cl, built, Extent::rgba(EXTREME_SIZE, radius), size)?;
     for (pattern, src, want) in extremes {
         run("small");
         if let Some(report) = checker.check(&src, &want, Bands::Whole)? {
@@ -241,7 +238,7 @@ fn compare(want: &[u8], got: &[u8], width: u32) -> Option<MismatchReport> {
 /// Checks the filter on planes, in one launch and in bands, and runs the conversion of its output.
 fn check_planar(
     cl: &ClContext,
-    filter: &PlanarFilter,
+    filter: &BuiltVariant,
     layout: &Layout,
     to_image: bool,
     task: &Task,
@@ -249,7 +246,7 @@ fn check_planar(
     talk: &mut ParentConnection,
 ) -> Result<(Option<MismatchReport>, Vec<u8>)> {
     talk.step(START);
-    let want = planar_reference(layout, block, task.radius)?;
+    let (want, whole) = (planar_reference(layout, block, task.radius)?, Extent::planes(*layout, task.radius));
     let mut report = None;
     let third = layout.height / 3;
     // Very low pictures have no rows for some bands.
@@ -257,7 +254,7 @@ fn check_planar(
         [third, 2 * third + 1].into_iter().filter(|row| (1..layout.height).contains(row)).collect();
     for bands in [&[], &cuts[..]] {
         talk.step("check");
-        report = report.or(planes::check(cl, filter, layout, block, &want, task.radius, bands)?);
+        report = report.or(planes::check(cl, filter, whole, (block, &want), bands)?);
     }
     if report.is_none() && task.launch == LaunchMode::Extremes {
         report = planar_suite::check_extremes(cl, filter, layout, task.radius, || talk.step("small"))?;
@@ -265,9 +262,9 @@ fn check_planar(
     let filtered = layout.filtered();
     let to = Picture::block(cl, &cl.queue, &zeroed(filtered.bytes())?)?;
     let from = Picture::block(cl, &cl.queue, block)?;
-    let plan = filter.plan(cl, layout, &to, &mut Scratch::new(), task.radius)?;
+    let plan = filter.plan(cl, [&from, &to], &mut Scratch::new(), whole)?;
     talk.step("whole");
-    let _event = plan.enqueue(&cl.queue, &from, 0..layout.height)?;
+    plan.enqueue_all(&cl.queue)?;
     let picture = run_conversion(cl, &filtered, to_image, &to, talk)?;
     Ok((report, picture))
 }

@@ -11,8 +11,6 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::planar::PlanesCode;
-use super::variants::Kernels;
 use crate::VariantId;
 use base::error::Result;
 use base::memory::zeroed;
@@ -71,16 +69,15 @@ impl Target {
     /// Returns true if a kernel file that is used on this device is modified.
     fn is_modified(&self, cl: &ClContext) -> bool {
         let sources = cl.sources();
-        let is_modified = |kernels: &Kernels| sources.is_changed(kernels.code(cl.device.info.kind).file);
+        let kind = cl.device.info.kind;
+        let is_modified = |id: VariantId| id.kernels(kind).is_some_and(|code| sources.is_changed(code.file));
         match self {
             // `auto` may use any variant.
-            Target::Variant { id: VariantId::Auto, .. } => {
-                VariantId::ALL.into_iter().filter_map(VariantId::kernels).any(is_modified)
-            }
-            Target::Variant { id, .. } => id.kernels().is_some_and(is_modified),
+            Target::Variant { id, .. } if id.is_auto() => VariantId::all().any(is_modified),
+            Target::Variant { id, .. } => is_modified(*id),
             Target::Planar { id, .. } => {
-                let mut files = id.planes().into_iter().flat_map(PlanesCode::files);
-                sources.any_changed("convert/") || files.any(|file| sources.any_changed(file))
+                let mut codes = id.codes().iter();
+                sources.any_changed("convert/") || codes.any(|code| sources.any_changed(code.file))
             }
             Target::Convert { .. } | Target::Correct => sources.any_changed("convert/"),
         }

@@ -16,7 +16,7 @@ use base::error::Result;
 
 pub use glsl::TextureFilter;
 pub(super) use native::NativeFilter;
-pub(super) use opencl::{PlanarKernel, RgbaKernels};
+pub(super) use opencl::Kernels;
 
 /// The longest time that the launch of one band of rows should take, in milliseconds. Filters that take longer run in several bands,
 /// because a running launch cannot be cancelled.

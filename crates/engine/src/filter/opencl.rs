@@ -1,4 +1,4 @@
-//! Filters that are OpenCL kernels, on RGBA pictures and on planes.
+//! Filters that are OpenCL kernels, on RGBA pictures or on planes.
 
 use std::ops::Range;
 use std::time::Instant;
@@ -7,20 +7,18 @@ use super::{BandTimes, FinishedBand, FrameFilter, RunningBand};
 use crate::stats::{FilterWork, Span, Stage};
 use base::error::Result;
 use box_filter::Plan;
-use box_filter::planar::PlanarPlan;
 use opencl::cl::{Event, Queue, flush};
 use opencl::clock::Clock;
 use opencl::event::{Waker, is_complete, wake_after};
-use opencl::memory::Picture;
 use opencl::timer;
 
-/// The OpenCL kernels of a variant that filters an RGBA picture.
-pub(crate) struct RgbaKernels {
+/// The OpenCL kernels of a variant.
+pub(crate) struct Kernels {
     pub(crate) plan: Plan,
     pub(crate) queue: Queue,
 }
 
-impl FrameFilter for RgbaKernels {
+impl FrameFilter for Kernels {
     /// Returns the number of passes of the variant's kernels.
     fn passes(&self) -> usize {
         self.plan.passes()
@@ -57,50 +55,17 @@ impl FrameFilter for RgbaKernels {
         flush(&self.queue)
     }
 
-    /// Returns the work by the kernels' formulas.
+    /// Returns the work by the kernels' formulas; `None` for kernels on planes.
     fn explain(&self, bands: &[FinishedBand]) -> Option<FilterWork> {
+        if self.plan.reads_planes() {
+            return None;
+        }
         let mut pass_ms = vec![0.0; self.plan.passes()];
         for band in bands {
             *pass_ms.get_mut(band.pass)? += band.device_ms;
         }
         let work = self.plan.kernel_work(bands.iter().map(|band| (band.pass, band.rows)));
         Some(FilterWork { config: self.plan.config().clone(), work, pass_ms })
-    }
-}
-
-/// The OpenCL kernel of a variant that filters packed planes.
-pub(crate) struct PlanarKernel {
-    pub(crate) plan: PlanarPlan,
-    /// The slot's planes in the device's memory.
-    pub(crate) from: Picture,
-    pub(crate) queue: Queue,
-}
-
-impl FrameFilter for PlanarKernel {
-    /// Returns the number of rows of the planes.
-    fn rows(&self) -> u32 {
-        self.plan.rows()
-    }
-
-    /// Returns the number of rows that a band should be a multiple of.
-    fn row_step(&self, _: usize) -> u32 {
-        self.plan.row_step()
-    }
-
-    /// Returns the work of the one pass in the unit of the variant's plan.
-    fn work(&self, _: usize) -> f64 {
-        self.plan.work()
-    }
-
-    /// Enqueues the kernel for these rows of the planes.
-    fn start(&mut self, _: usize, rows: Range<u32>, waker: Option<&Waker>) -> Result<Box<dyn RunningBand>> {
-        let began = Instant::now();
-        running_band(self.plan.enqueue(&self.queue, &self.from, rows)?, &self.queue, began, waker)
-    }
-
-    /// Flushes the device's queue.
-    fn flush(&self) -> Result<()> {
-        flush(&self.queue)
     }
 }
 

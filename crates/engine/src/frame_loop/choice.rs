@@ -29,7 +29,7 @@ impl Choice {
     /// Creates the choice at the start: no filter, no correction, no measurements.
     pub(super) fn new() -> Self {
         Self {
-            variant: VariantId::Off,
+            variant: VariantId::OFF,
             radius: 0,
             chosen_at: None,
             correction: None,
@@ -39,7 +39,7 @@ impl Choice {
         }
     }
 
-    /// Returns the chosen filter. It becomes [`VariantId::Off`] when the chosen variant fails.
+    /// Returns the chosen filter. It becomes [`VariantId::OFF`] when the chosen variant fails.
     pub fn filter(&self) -> Filter {
         (self.variant, self.radius)
     }
@@ -75,7 +75,7 @@ impl Choice {
     /// Returns true if the picture on the screen does not have the chosen filter yet. `shown` is the filter of that picture.
     pub fn is_awaited(&self, shown: Option<Filter>) -> bool {
         let is_chosen = |(variant, radius): Filter| {
-            variant == self.variant && (radius == self.radius || variant == VariantId::Off)
+            variant == self.variant && (radius == self.radius || variant == VariantId::OFF)
         };
         let has_failed = self.failed.is_some_and(|request| is_chosen((request.variant, request.radius)));
         !has_failed && shown.is_some_and(|shown| !is_chosen(shown))
@@ -91,13 +91,13 @@ impl Choice {
         self.chosen_at = self.chosen_at.map(|at| at.checked_add(stopped).unwrap_or(at));
     }
 
-    /// Switches the filter off if `variant` is the chosen variant. If `variant` is [`VariantId::Off`], switches the colour correction off
+    /// Switches the filter off if `variant` is the chosen variant. If `variant` is [`VariantId::OFF`], switches the colour correction off
     /// instead.
     pub(super) fn disable(&mut self, variant: VariantId) {
-        if variant == VariantId::Off {
+        if variant == VariantId::OFF {
             self.correction = None;
         } else if variant == self.variant {
-            self.variant = VariantId::Off;
+            self.variant = VariantId::OFF;
         }
     }
 
@@ -105,7 +105,7 @@ impl Choice {
     /// and measurements. `status` is that of the device.
     pub(super) fn current_request(&self, status: &DeviceStatus) -> Request {
         let can_filter = status.can_filter((self.variant, None), self.radius);
-        let variant = if can_filter { self.variant } else { VariantId::Off };
+        let variant = if can_filter { self.variant } else { VariantId::OFF };
         self.request((variant, self.radius), status)
     }
 

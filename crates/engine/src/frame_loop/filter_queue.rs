@@ -32,7 +32,7 @@ pub(super) enum FilterEvent {
     Refused(Origin),
     /// This request failed for a frame, and no other filter would help.
     FrameFailed(Origin, Request, Error),
-    /// A variant failed or, with [`VariantId::Off`], the colour correction.
+    /// A variant failed or, with [`VariantId::OFF`], the colour correction.
     VariantFailed(VariantId, Error),
     /// The second side of the wipe failed.
     WipeFailed(Error),
@@ -136,7 +136,7 @@ impl FilterQueue {
         pass.step = Step::Submitted(ticket);
         self.workers.submit(Submission { ticket, frame, request, slot, waits_for }, pass);
         // A frame without a filter is done already.
-        if request.variant == VariantId::Off {
+        if request.variant == VariantId::OFF {
             self.collect();
         }
     }
@@ -151,7 +151,7 @@ impl FilterQueue {
         let (request, is_first) = (pass.request, side == WipeSide::First);
         if matches!(refusal, Refusal::TrialPending) && is_first {
             // Shown unfiltered until the kernels are tried.
-            pass.request = Request { variant: VariantId::Off, ..request };
+            pass.request = Request { variant: VariantId::OFF, ..request };
             pass.version = 1;
             return self.submit_side(index, side, slot, None);
         }
@@ -162,7 +162,7 @@ impl FilterQueue {
             return self.refuse(index);
         }
         self.workers.discard(slot);
-        let can_go_without = request.variant != VariantId::Off || request.correction.is_some();
+        let can_go_without = request.variant != VariantId::OFF || request.correction.is_some();
         let event = match refusal {
             // The first side is shown alone until then.
             Refusal::TrialPending | Refusal::NotReady => None,

@@ -130,7 +130,7 @@ impl FrameLoop {
                 }
                 FilterEvent::VariantFailed(variant, error) => {
                     self.choice.disable(variant);
-                    self.errors.push(((variant != VariantId::Off).then_some(variant), error));
+                    self.errors.push(((variant != VariantId::OFF).then_some(variant), error));
                 }
                 FilterEvent::WipeFailed(error) => self.wipe.end(error),
                 FilterEvent::ComparisonFailed(error) => self.wipe.stop_comparing(error),

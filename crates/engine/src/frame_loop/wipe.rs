@@ -83,12 +83,12 @@ impl Wipe {
         self.second = second;
     }
 
-    /// Begins a wipe with the next frame, or ends it. The second side gets the filter that it had last, or at first [`VariantId::Off`] at
+    /// Begins a wipe with the next frame, or ends it. The second side gets the filter that it had last, or at first [`VariantId::OFF`] at
     /// this radius. Returns the filter of the second side; `None` if the wipe has ended.
     pub fn toggle(&mut self, radius: u32) -> Option<SecondFilter> {
         let second = match self.second {
             Some(_) => None,
-            None => Some(self.previous.unwrap_or((VariantId::Off, radius).into())),
+            None => Some(self.previous.unwrap_or((VariantId::OFF, radius).into())),
         };
         self.set_second(second);
         second
@@ -124,7 +124,7 @@ impl Wipe {
     /// Returns the request for the second side of a frame; `None` if there is no second side or its filter cannot be used now.
     pub(super) fn request(&self, choice: &Choice, status: &DeviceStatus) -> Option<Request> {
         let SecondFilter { filter: (variant, radius), version } = self.active_second()?;
-        let can = variant == VariantId::Off || status.can_filter((variant, version), radius);
+        let can = variant == VariantId::OFF || status.can_filter((variant, version), radius);
         let request = choice.request((variant, radius), status);
         // The scopes show the first side.
         can.then_some(Request { version, readings: false, ..request })
@@ -170,12 +170,13 @@ pub(super) fn must_take_turns(sides: [VariantId; 2]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use box_filter::named;
 
     #[test]
     fn a_wipe_begins_with_the_second_filter_of_the_last_one() {
         let mut wipe = Wipe::default();
-        let native = SecondFilter::from((VariantId::Native, 5));
-        assert_eq!(wipe.toggle(3), Some((VariantId::Off, 3).into()), "the first wipe");
+        let native = SecondFilter::from((named("native"), 5));
+        assert_eq!(wipe.toggle(3), Some((VariantId::OFF, 3).into()), "the first wipe");
         wipe.set_second(Some(native));
         wipe.set_comparing(true);
         assert!(wipe.compares());

@@ -4,9 +4,9 @@ use super::*;
 use crate::Outcome;
 use crate::frame_loop::Origin;
 use crate::frame_loop::flights::Picture;
-use box_filter::VariantId;
 use box_filter::pictures::noise;
 use box_filter::reference::reference;
+use box_filter::{VariantId, named};
 use video::Canvas;
 use video::color::RgbaConverter;
 
@@ -69,7 +69,7 @@ fn frames_are_finished_in_their_order() {
     let mut unfiltered = vec![0; 33 * 9 * 4];
     RgbaConverter::new().convert(&frame().picture, &mut unfiltered).unwrap();
     with_both_hosts(|mut worker| {
-        for (ticket, variant) in [(7, VariantId::Native), (8, VariantId::Off), (9, VariantId::Native)] {
+        for (ticket, variant) in [(7, named("native")), (8, VariantId::OFF), (9, named("native"))] {
             worker.send(submission(ticket, variant, 2));
         }
         for ticket in 7..10 {
@@ -87,7 +87,7 @@ fn frames_are_finished_in_their_order() {
 fn unfinished_frames_are_reported_until_they_are_finished() {
     with_both_hosts(|mut worker| {
         // Several at once, so that they are not all finished before the first report.
-        (1..11).for_each(|ticket| worker.send(submission(ticket, VariantId::Native, 128)));
+        (1..11).for_each(|ticket| worker.send(submission(ticket, named("native"), 128)));
         let (mut reported, mut left) = (0, 10);
         while left > 0 {
             left -= expect(&mut worker, |event| {
@@ -105,12 +105,12 @@ fn unfinished_frames_are_reported_until_they_are_finished() {
 #[test]
 fn a_cancelled_frame_comes_back_and_one_that_is_nearly_done_goes_on() {
     with_both_hosts(|mut worker| {
-        worker.send(submission(1, VariantId::Native, 1));
+        worker.send(submission(1, named("native"), 1));
         worker.send(Command::Cancel(Ticket(1), f64::INFINITY));
         assert!(matches!(expect(&mut worker, finished).outcome, Outcome::Done));
         // Of several frames at once the last ones have not begun when they are cancelled.
         let tickets = 2..12;
-        tickets.clone().for_each(|ticket| worker.send(submission(ticket, VariantId::Native, 128)));
+        tickets.clone().for_each(|ticket| worker.send(submission(ticket, named("native"), 128)));
         tickets.clone().for_each(|ticket| worker.send(Command::Cancel(Ticket(ticket), f64::NEG_INFINITY)));
         let all: Vec<Finished> = tickets.map(|_| expect(&mut worker, finished)).collect();
         assert!(all.iter().all(|one| one.slot.is_some() && !matches!(one.outcome, Outcome::Failed(_))));
@@ -121,7 +121,7 @@ fn a_cancelled_frame_comes_back_and_one_that_is_nearly_done_goes_on() {
 #[test]
 fn what_needs_a_device_is_refused_without_one() {
     with_both_hosts(|mut worker| {
-        worker.send(submission(3, VariantId::Flat, 1));
+        worker.send(submission(3, named("flat"), 1));
         let (ticket, refusal) = expect(&mut worker, |event| match event {
             Event::Refused(ticket, _, refusal) => Some((ticket, refusal)),
             _ => None,
@@ -136,7 +136,7 @@ fn what_needs_a_device_is_refused_without_one() {
             is_outdated: false,
         };
         let picture = || Picture {
-            request: Request::new(VariantId::Off, 0),
+            request: Request::new(VariantId::OFF, 0),
             version: 1,
             stages: Stages::default(),
             slot: Slot::in_memory(33, 9),
@@ -169,7 +169,7 @@ fn what_is_installed_is_counted_and_reported() {
 #[test]
 fn a_thread_wakes_the_loop_with_its_events_and_ends_with_its_worker() {
     let (mut worker, woken) = start(true);
-    worker.send(submission(1, VariantId::Off, 0));
+    worker.send(submission(1, VariantId::OFF, 0));
     expect(&mut worker, finished);
     assert!(woken.load(Ordering::SeqCst) > 0);
     // There is no device to be released, so that nothing is reported, and the sender is dropped.

@@ -129,7 +129,7 @@ static GROUPS: LazyLock<Vec<Group>> = LazyLock::new(|| {
         group(
             "filter",
             vec![
-                column("variant", |r| other(r.sample.variant.as_str())),
+                column("variant", |r| other(r.sample.variant.name)),
                 column("radius", |r| other(r.sample.radius)),
             ],
         ),

@@ -132,7 +132,7 @@ fn write_json(out: &mut dyn Write, r: &Recorder, c: &ExportContext) -> io::Resul
         gl_renderer: &c.gl_renderer,
         sharing: &c.sharing,
         sharing_reason: &c.sharing_reason,
-        variant: c.variant.as_str(),
+        variant: c.variant.name,
         radius: c.radius,
         unpaced: c.unpaced,
         presented: r.presented(),
@@ -233,11 +233,11 @@ fn setting_row(of: &Setting, frames: &[(&FrameSample, bool)]) -> Value {
         filter_wall_ms.or(Series::of(&stage))
     };
     // Without a filter, the times that can be noisy are the frames' intervals.
-    let measured = if of.variant == VariantId::Off { interval_ms } else { filter() };
+    let measured = if of.variant == VariantId::OFF { interval_ms } else { filter() };
     let others = recorder::mean_others_share(frames.iter().map(|(sample, _)| *sample));
     let noise = measured.and_then(|measured| Noise::of(&measured, others));
     json!({
-        "variant": of.variant.as_str(),
+        "variant": of.variant.name,
         "radius": of.radius,
         "width": of.size.0,
         "height": of.size.1,

@@ -233,10 +233,8 @@ impl Setting {
     /// Returns the filter of the wipe's second side as text, such as "flat r=7"; `None` without a wipe.
     pub(crate) fn second_side_text(&self) -> Option<String> {
         let SecondSetting { variant, radius, .. } = self.beside?;
-        Some(match variant {
-            VariantId::Off => variant.to_string(),
-            _ => format!("{variant} r={radius}"),
-        })
+        let is_off = variant == VariantId::OFF;
+        Some(if is_off { variant.to_string() } else { format!("{variant} r={radius}") })
     }
 }
 

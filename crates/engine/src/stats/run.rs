@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use serde::Serializer;
 use serde_json::json;
 
 use super::{ExportContext, FrameSample, Recorder, Setting, Stage};
@@ -18,7 +17,6 @@ use ladder::rows::KernelFile;
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct UsedKernel {
     /// The variant's id.
-    #[serde(serialize_with = "serialize_id")]
     pub variant: VariantId,
     /// The number of the version, 1 if the kernels were not edited.
     pub version: u64,
@@ -27,11 +25,6 @@ pub struct UsedKernel {
     pub kernel: KernelFile,
     /// True if these are the built-in kernels, or edited ones whose output was compared with the reference and is exact.
     pub verified: bool,
-}
-
-/// Writes a variant's id.
-fn serialize_id<S: Serializer>(id: &VariantId, to: S) -> std::result::Result<S::Ok, S::Error> {
-    to.serialize_str(id.as_str())
 }
 
 /// Writes the times of the filter to `path`. Frames of another size or device than the last one, of wipes, those right after a
@@ -65,7 +58,7 @@ fn rows<'a>(recorder: &'a Recorder, context: &ExportContext) -> Rows<'a> {
             && sample.device == device
             && sample.beside.is_none()
             && !sample.beside_work
-            && sample.variant != VariantId::Off;
+            && sample.variant != VariantId::OFF;
         let has_time = sample.stages[Stage::Filter as usize] > 0.0;
         if switched || !is_of_run || !has_time {
             continue;
@@ -147,6 +140,6 @@ fn row(of: &Setting, frames: &[&FrameSample], c: &ExportContext) -> RowReport {
         others,
         samples: Some(samples),
         checked: is_verified.then_some(checked).into_iter().collect(),
-        ..RowReport::unknown(of.variant.as_str())
+        ..RowReport::unknown(of.variant.name)
     }
 }

@@ -47,7 +47,7 @@ pub struct Scores {
 }
 
 impl Scores {
-    /// Returns a variant's last score; `None` before its first measured frame on this device, and always for [`VariantId::Off`].
+    /// Returns a variant's last score; `None` before its first measured frame on this device, and always for [`VariantId::OFF`].
     pub fn of(&self, variant: VariantId) -> Option<&Score> {
         self.scores.iter().find(|(of, _)| *of == variant).map(|(_, score)| score)
     }
@@ -63,7 +63,7 @@ impl Scores {
         work: Option<WorkTotals>,
     ) {
         let version = setting.versions.first;
-        if setting.variant == VariantId::Off || self.leaves_out(setting.variant, version) {
+        if setting.variant == VariantId::OFF || self.leaves_out(setting.variant, version) {
             return;
         }
         // The frame was being filtered when another version came into use.

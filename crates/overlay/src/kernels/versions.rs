@@ -197,7 +197,7 @@ fn version_text(version: &Version, is_current: bool, view: &View) -> (Color32, S
                 String::new()
             };
             let count = theme::thousands(report.count as f64);
-            let is_own = result.subject == Subject::Variant(VariantId::Own) && !time.is_empty();
+            let is_own = result.subject == Subject::Variant(VariantId::own()) && !time.is_empty();
             let time = if is_own { format!("{time} (not comparable)") } else { String::new() };
             (theme::WARN, format!("differs in {count}{of} bytes{time}{}", first.unwrap_or_default()))
         }

@@ -123,13 +123,12 @@ fn cell(row: Option<&RowReport>) -> String {
 pub(super) fn declared_variants(kind: DeviceKind) -> Vec<Variant> {
     let variant = |id: VariantId| {
         let file = id.files(kind).and_then(<[_]>::first);
-        let parameters = id.kernels().map(|kernels| Config::new(kernels.code(kind), kind).to_string());
+        let parameters = id.kernels(kind).map(|code| Config::new(code, kind).to_string());
         let kernel = file
             .map(|file| LabKernel { file: (*file).to_owned(), parameters: parameters.unwrap_or_default() });
-        let info = id.info();
-        Variant { id: info.name, title: info.title, idea: info.idea, kernel }
+        Variant { id: id.name, title: id.title, idea: id.idea, kernel }
     };
-    VariantId::ALL.into_iter().filter(|id| *id != VariantId::Off).map(variant).collect()
+    VariantId::all().filter(|id| *id != VariantId::OFF).map(variant).collect()
 }
 
 /// Lays the benchmark out; `selection.size` is 1 if several radii are selected. Returns the results of the device in use, or of the

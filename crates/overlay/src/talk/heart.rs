@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn each_variant_of_the_ladder_has_a_heart_that_is_shown_whole() {
-        for id in crate::talk::order(VariantId::ALL) {
+        for id in crate::talk::order(VariantId::all()) {
             for kind in [DeviceKind::Cpu, DeviceKind::Gpu] {
                 let file = id.files(kind).unwrap()[0];
                 let heart = heart(&Sources::default().text(file).unwrap());

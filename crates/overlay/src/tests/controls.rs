@@ -1,15 +1,15 @@
 //! Tests of the controls along the bottom, and of the keys that must not reach them.
 
 use super::*;
-use box_filter::MAX_RADIUS;
+use box_filter::{MAX_RADIUS, named};
 
 #[test]
 fn every_variant_can_be_chosen_by_mouse_at_every_size() {
     for size in SIZES {
-        for id in VariantId::ALL {
+        for id in VariantId::all() {
             let mut fixture = Fixture::new(size);
-            assert_eq!(fixture.click(id.as_str()), [Action::SetVariant(id)], "{id} at {size}");
-            assert!(fixture.find(&id.key().to_string()).is_some(), "the key of {id} at {size}");
+            assert_eq!(fixture.click(id.name), [Action::SetVariant(id)], "{id} at {size}");
+            assert!(fixture.find(&id.key.to_string()).is_some(), "the key of {id} at {size}");
         }
     }
 }
@@ -91,9 +91,9 @@ fn keys_reach_the_player_and_not_a_button() {
 fn the_smallest_window_on_the_finest_display_can_be_used() {
     // 640×360 pixels at a scale of 2.
     let size = vec2(320.0, 180.0);
-    for id in VariantId::ALL {
+    for id in VariantId::all() {
         let mut fixture = Fixture::new(size);
-        assert_eq!(fixture.click(id.as_str()), [Action::SetVariant(id)]);
+        assert_eq!(fixture.click(id.name), [Action::SetVariant(id)]);
     }
     let mut fixture = Fixture::new(size);
     assert_eq!(fixture.click_pause(), [Action::TogglePause]);
@@ -159,13 +159,13 @@ fn texts_keep_apart_and_inside_at_every_size() {
                 fixture.movie.duration_s = Some(36_000.0);
                 (fixture.paused, fixture.radius) = (true, MAX_RADIUS);
             }
-            for variant in [VariantId::Flat, VariantId::Auto, VariantId::Off, VariantId::RunningSum] {
+            for variant in [named("flat"), VariantId::auto(), VariantId::OFF, named("running-sum")] {
                 fixture.push(variant, MAX_RADIUS, 14_896.0, 40);
                 fixture.time += 1.0;
                 fixture.pass(vec![]);
                 fixture.check_places();
             }
-            let busy = busy(VariantId::RunningSum, MAX_RADIUS, 199.9, Some(1234.0));
+            let busy = busy(named("running-sum"), MAX_RADIUS, 199.9, Some(1234.0));
             fixture.busy = Some(busy);
             fixture.pass(vec![]);
             fixture.check_places();
@@ -205,7 +205,7 @@ fn no_size_and_no_data_break_the_controls() {
                 late: true,
                 dropped_before: u32::MAX,
                 sound_lag_ms: None,
-                variant: VariantId::Off,
+                variant: VariantId::OFF,
                 radius: MAX_RADIUS,
                 size: (1, 1),
                 device: 0,

@@ -4,6 +4,7 @@
 use super::conversions::checked;
 use super::machine::{Machine, measured, searched};
 use super::*;
+use box_filter::named;
 use engine::{Difference, Request};
 use ladder::tune::Status;
 use testkit::golden::{assert_all_compared, check, distinct_lines};
@@ -67,13 +68,13 @@ fn texts_of_the_panels() {
     });
     panel("wipe", |f| {
         let sides =
-            [Request { levels: true, ..Request::new(VariantId::Flat, 7) }, Request::new(VariantId::Off, 7)];
+            [Request { levels: true, ..Request::new(named("flat"), 7) }, Request::new(VariantId::OFF, 7)];
         f.wipe = Some(Wipe { sides, by_wall: [false; 2], difference: None });
         f.change(|s| s.open[Panel::Scopes as usize] = true);
         f.readings = Some(engine::Readings::reference((2, 1), &[10, 10, 10, 0, 200, 200, 200, 0]));
     });
     panel("difference", |f| {
-        let sides = [VariantId::Flat, VariantId::Fused].map(|id| Request::new(id, 7));
+        let sides = [named("flat"), named("fused")].map(|id| Request::new(id, 7));
         let difference = Difference { pixels: 4, differing: 1, largest: Some((1, (1, 0))) };
         f.wipe = Some(Wipe { sides, by_wall: [false; 2], difference: Some(difference) });
         f.change(|s| s.open[Panel::Scopes as usize] = true);
@@ -131,10 +132,10 @@ fn texts_of_messages() {
     panel("part", |f| f.part = (Some(1.0), Some(2.0)));
     panel("notices", |f| f.notices = vec![notice("A trifle.", false), notice("A calamity.", true)]);
     panel("awaited", |f| {
-        f.chosen = VariantId::RunningSum;
-        f.busy = Some(busy(VariantId::RunningSum, 31, 3.0, Some(12.2)));
+        f.chosen = named("running-sum");
+        f.busy = Some(busy(named("running-sum"), 31, 3.0, Some(12.2)));
     });
-    panel("slow", |f| f.busy = Some(busy(VariantId::Flat, 7, 0.84, Some(12.0))));
+    panel("slow", |f| f.busy = Some(busy(named("flat"), 7, 0.84, Some(12.0))));
     panel("scoreboard", |f| {
         f.radius = 3;
         f.variants[1].status = VariantStatus::Unavailable(Error::new("It does not build.", "", ""));

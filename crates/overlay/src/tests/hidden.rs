@@ -1,6 +1,7 @@
 //! Tests of the hidden overlay: the line of numbers after a key, slow pictures, and the controls at the lower edge.
 
 use super::*;
+use box_filter::named;
 
 const LINE: &str = "flat r=7 \u{b7} 8.45 ms \u{b7} 25 fps \u{b7} CPU 60 %";
 
@@ -16,7 +17,7 @@ fn hidden() -> Fixture<'static> {
 fn every_key_that_changes_something_is_told_for_a_while() {
     type Change = fn(&mut Fixture);
     let changes: [(&str, Change); 5] = [
-        (LINE, |f| f.chosen = VariantId::Naive),
+        (LINE, |f| f.chosen = named("naive")),
         (LINE, |f| f.radius = 8),
         ("flat r=7 \u{b7} 8.45 ms \u{b7} \u{2013} fps \u{b7} CPU 60 % \u{b7} paused", |f| f.paused = true),
         (LINE, |f| f.correction = Some(video::color::Correction::NEUTRAL)),
@@ -40,12 +41,12 @@ fn every_key_that_changes_something_is_told_for_a_while() {
 #[test]
 fn the_line_is_of_the_picture_that_comes() {
     let mut fixture = hidden();
-    fixture.chosen = VariantId::Fused;
-    fixture.busy = Some(busy(VariantId::Fused, 7, 0.3, None));
+    fixture.chosen = named("fused");
+    fixture.busy = Some(busy(named("fused"), 7, 0.3, None));
     fixture.pass(vec![]);
     assert!(fixture.find("fused r=7 \u{b7} 0.3 s \u{b7} CPU 60 %").is_some(), "{:?}", fixture.texts);
     fixture.busy = None;
-    fixture.push(VariantId::Fused, 7, 0.37, 40);
+    fixture.push(named("fused"), 7, 0.37, 40);
     fixture.pass(vec![]);
     let line = "fused r=7 \u{b7} 0.37 ms \u{b7} 25 fps \u{b7} CPU 60 %";
     assert!(fixture.find(line).is_some(), "{:?}", fixture.texts);
@@ -54,13 +55,13 @@ fn the_line_is_of_the_picture_that_comes() {
 #[test]
 fn a_very_slow_frame_is_told_as_long_as_it_takes() {
     let mut fixture = hidden();
-    fixture.busy = Some(busy(VariantId::Naive, 31, 0.0, Some(12.0)));
+    fixture.busy = Some(busy(named("naive"), 31, 0.0, Some(12.0)));
     for _ in 0..3 {
         fixture.time += 60.0;
         fixture.pass(vec![]);
         assert!(fixture.shows("naive r=31 \u{b7} 0.0 of about 12 s"), "{:?}", fixture.texts);
     }
-    fixture.busy = Some(busy(VariantId::Naive, 31, 0.0, Some(0.5)));
+    fixture.busy = Some(busy(named("naive"), 31, 0.0, Some(0.5)));
     fixture.pass(vec![]);
     assert!(fixture.texts.is_empty(), "{:?}", fixture.texts);
 }
@@ -76,7 +77,7 @@ fn the_mouse_at_the_lower_edge_brings_the_controls_back() {
         assert!(fixture.texts.is_empty(), "{:?}", fixture.texts);
         fixture.pass(move_to(size.x / 2.0, size.y - 3.0));
         assert_eq!(fixture.click_pause(), [Action::TogglePause], "{size}");
-        assert_eq!(fixture.click("fused"), [Action::SetVariant(VariantId::Fused)], "{size}");
+        assert_eq!(fixture.click("fused"), [Action::SetVariant(named("fused"))], "{size}");
         let rail = fixture.ctx.read_response(crate::seekbar::rail_id()).unwrap().rect;
         assert!(matches!(fixture.click_at(rail.center())[0], Action::Seek { .. }), "{size}");
         assert_eq!(fixture.click("Show"), [Action::ToggleOverlay], "{size}");

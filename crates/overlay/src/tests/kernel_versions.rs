@@ -4,6 +4,7 @@
 use super::kernels::{edited, version};
 use super::*;
 use base::verify::{Difference, MismatchReport};
+use box_filter::named;
 
 /// Opens the panel of edited kernels.
 fn open(fixture: &mut Fixture) {
@@ -103,15 +104,15 @@ fn a_version_that_differs_is_not_timed_in_headline_scoreboard_and_graph() {
     // Headline and scoreboard have the sentence alone, the graph and the line of a small window after the filter.
     for (size, alone) in [(vec2(1280.0, 720.0), 2), (vec2(640.0, 360.0), 0)] {
         let mut fixture = Fixture::new(size);
-        fixture.chosen = VariantId::Fused;
+        fixture.chosen = named("fused");
         // The score is of frames of the version before.
-        fixture.push(VariantId::Fused, 7, 3.5, 3);
-        fixture.push(VariantId::Flat, 7, 8.45, 3);
-        fixture.recorder.shown.version_verified(VariantId::Fused, 1, true);
-        fixture.push(VariantId::Fused, 7, 3.5, 30);
+        fixture.push(named("fused"), 7, 3.5, 3);
+        fixture.push(named("flat"), 7, 8.45, 3);
+        fixture.recorder.shown.version_verified(named("fused"), 1, true);
+        fixture.push(named("fused"), 7, 3.5, 30);
         let differs =
             Validation::Differs(MismatchReport { count: 7, total: 100, ..MismatchReport::default() });
-        let fused = Subject::Variant(VariantId::Fused);
+        let fused = Subject::Variant(named("fused"));
         let result = VersionResult { runs: true, ..VersionResult::new(fused, differs) };
         fixture.kernels = edited();
         fixture.kernels.versions[1].results = vec![result];
@@ -134,7 +135,7 @@ fn ones_own_kernel_is_made_by_a_button_and_a_wrong_one_has_its_error_and_its_tim
     open(&mut fixture);
     assert_eq!(fixture.click("Make own.cl"), [Action::MakeOwnKernel]);
     fixture.kernels.has_own = true;
-    let own = Subject::Variant(VariantId::Own);
+    let own = Subject::Variant(VariantId::own());
     let report = MismatchReport {
         count: 12345,
         total: 3_686_400,
@@ -144,7 +145,7 @@ fn ones_own_kernel_is_made_by_a_button_and_a_wrong_one_has_its_error_and_its_tim
     };
     let time = Some(FilterTime { ms: 4.2, n: 100, noise: None });
     let result = VersionResult { time, ..VersionResult::new(own, Validation::Differs(report)) };
-    (fixture.kernels.versions[0].results, fixture.chosen) = (vec![result], VariantId::Own);
+    (fixture.kernels.versions[0].results, fixture.chosen) = (vec![result], VariantId::own());
     (0..3).for_each(|_| drop(fixture.pass(vec![])));
     assert!(fixture.find("Make own.cl").is_none());
     assert!(fixture.shows("own differs in 12,345 bytes, 4.20 ms (not comparable)"), "{:?}", fixture.texts);

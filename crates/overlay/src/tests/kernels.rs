@@ -3,6 +3,7 @@
 use super::*;
 use base::error::{ErrorKind, SourceLine};
 use base::verify::{Difference, MismatchReport};
+use box_filter::named;
 
 /// Returns a version that has changed this file of `flat`.
 pub(super) fn version(number: u64, file: &str, validation: Validation) -> Version {
@@ -11,7 +12,7 @@ pub(super) fn version(number: u64, file: &str, validation: Validation) -> Versio
     let state = SpeedState::Compared { verdict: ratio.verdict(), rounds: 200, rows: Some(64) };
     let speed = (validation == Validation::Exact).then_some(Speed { before: 1, state });
     let runs = number == 3;
-    let subject = Subject::Variant(VariantId::Flat);
+    let subject = Subject::Variant(named("flat"));
     let result = VersionResult { runs, time, speed, ..VersionResult::new(subject, validation) };
     Version {
         number,
@@ -206,9 +207,9 @@ fn a_superseded_version_is_not_shown_as_being_validated() {
     fixture.kernels = edited();
     let pending = |variant| VersionResult::new(Subject::Variant(variant), Validation::Pending);
     for version in &mut fixture.kernels.versions[..2] {
-        version.results = [VariantId::Flat, VariantId::Naive, VariantId::Auto].map(pending).into();
+        version.results = [named("flat"), named("naive"), VariantId::auto()].map(pending).into();
     }
-    fixture.kernels.versions[2].results.extend([VariantId::Naive, VariantId::Auto].map(pending));
+    fixture.kernels.versions[2].results.extend([named("naive"), VariantId::auto()].map(pending));
     fixture.change(|s| s.open[Panel::Kernels as usize] = true);
     (0..3).for_each(|_| drop(fixture.pass(vec![])));
     for text in [
@@ -256,7 +257,7 @@ fn a_version_that_is_not_validated_yet_has_the_reason() {
     fixture.kernels.versions[0].files = vec!["box_filter/own.cl".to_owned()];
     fixture.kernels.versions[0].lost_own = true;
     // A result of a variant that is not in use stands behind it.
-    for subject in [None, Some(Subject::Variant(VariantId::Auto))] {
+    for subject in [None, Some(Subject::Variant(VariantId::auto()))] {
         let result = |subject| VersionResult::new(subject, Validation::Exact);
         fixture.kernels.versions[0].results = subject.into_iter().map(result).collect();
         (0..3).for_each(|_| drop(fixture.pass(vec![])));
@@ -293,7 +294,7 @@ fn a_conversion_that_differs_or_is_refused_is_told_and_marked() {
         let runs = !matches!(validation, Validation::Refused(_));
         let result = |subject, validation| VersionResult { runs, ..VersionResult::new(subject, validation) };
         newest.results = vec![
-            result(Subject::Variant(VariantId::Flat), Validation::Exact),
+            result(Subject::Variant(named("flat")), Validation::Exact),
             result(Subject::Conversion, validation),
         ];
         fixture.kernels.conversion = Some(3);
@@ -336,17 +337,15 @@ fn versions_say_what_came_of_them_and_a_click_goes_back() {
     assert_eq!(fixture.click("Rebuild"), [Action::RebuildKernels]);
     assert_eq!(fixture.click("3"), [Action::UseKernels(3)]);
     // A variant whose output differs has no time in the table; the running version counts, not a refused newer one.
-    assert!(
-        fixture.kernels.differs(VariantId::Flat, None) && !fixture.kernels.differs(VariantId::Naive, None)
-    );
+    assert!(fixture.kernels.differs(named("flat"), None) && !fixture.kernels.differs(named("naive"), None));
     // Versions newer than the one that the user has selected do not count.
     for (version, runs) in fixture.kernels.versions.iter_mut().zip([false, false, true]) {
         version.results.iter_mut().for_each(|judged| judged.runs = runs);
     }
-    assert!(!fixture.kernels.differs(VariantId::Flat, None));
+    assert!(!fixture.kernels.differs(named("flat"), None));
     // But beside it in a wipe.
-    assert!(fixture.kernels.differs(VariantId::Flat, Some(3)));
-    assert!(!fixture.kernels.differs(VariantId::Flat, Some(2)));
+    assert!(fixture.kernels.differs(named("flat"), Some(3)));
+    assert!(!fixture.kernels.differs(named("flat"), Some(2)));
     // A version that was not measured has no number.
     let speed = |state| Some(Speed { before: 1, state });
     fixture.kernels.versions[2].results[0].speed = speed(SpeedState::Unknown);

@@ -2,6 +2,7 @@
 
 use super::machine::measured;
 use super::*;
+use box_filter::named;
 use ladder::results::{DeviceReport, RunReport};
 use ladder::rows::KernelFile;
 
@@ -74,7 +75,7 @@ fn idea_parameters_source_and_machine_code_are_those_of_the_selected_variant() {
     assert_eq!(file, Some("box_filter/01_naive.cl"));
     fixture.click("vectorized");
     (0..2).for_each(|_| drop(fixture.pass(vec![])));
-    let idea = VariantId::Vectorized.info().idea;
+    let idea = named("vectorized").idea;
     assert!(fixture.shows(idea) && fixture.overlay.lab_kernel().is_some(), "{:?}", fixture.texts);
     fixture.overlay.panels.toggle(Panel::Lab);
     fixture.pass(vec![]);

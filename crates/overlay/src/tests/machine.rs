@@ -1,6 +1,7 @@
 //! Tests of the panels of devices, tuning, the timeline and the Lab.
 
 use super::*;
+use box_filter::named;
 use engine::sharing::Sharing;
 use ladder::results::{RowReport, RunReport};
 use opencl::cl::DeviceInfo;
@@ -54,7 +55,7 @@ pub(super) fn searched(status: ladder::tune::Status) -> Tuning {
     use box_filter::tuned::Trial;
     use ladder::tune::Status;
     use opencl::cl::DeviceKind;
-    let code = VariantId::RunningSum.kernels().unwrap().code(DeviceKind::Cpu);
+    let code = named("running-sum").kernels(DeviceKind::Cpu).unwrap();
     let trial = |x, status| Trial {
         variant: "running-sum",
         config: Config::new(code, DeviceKind::Cpu).with("STRIP_X", x),

@@ -26,7 +26,7 @@ use super::*;
 use crate::{panel, theme};
 use base::error::Error;
 use base::timing::CpuReading;
-use box_filter::VariantId;
+use box_filter::{VariantId, named};
 use engine::sharing::Sharing;
 use engine::stats::{FrameSample, GlTimes, PlayState, Playing, Recorder, Stage};
 use opencl::clock_speed::{ClockSnapshot, Reading};
@@ -88,7 +88,7 @@ impl<'a> Fixture<'a> {
         for n in 0..40u32 {
             let mut stages = [0.0; Stage::ALL.len()];
             // Two variants that differ by a factor of 100.
-            let (variant, ms) = if n < 20 { (VariantId::Naive, 845.0) } else { (VariantId::Flat, 8.45) };
+            let (variant, ms) = if n < 20 { (named("naive"), 845.0) } else { (named("flat"), 8.45) };
             stages[Stage::Filter as usize] = ms;
             let at = f64::from(n) * 0.04;
             recorder.push(FrameSample {
@@ -135,7 +135,7 @@ impl<'a> Fixture<'a> {
                 duration_s: Some(10.0),
                 chapters: Vec::new(),
             },
-            variants: VariantId::ALL.map(row).to_vec(),
+            variants: VariantId::all().map(row).collect(),
             notices: Vec::new(),
             busy: None,
             part: (None, None),
@@ -154,7 +154,7 @@ impl<'a> Fixture<'a> {
             clock: opencl::clock::ClockState::Trusted,
             heart: None,
             sound: None,
-            chosen: VariantId::Flat,
+            chosen: named("flat"),
             radius: 7,
             paused: false,
             time: 0.0,
@@ -264,7 +264,7 @@ impl<'a> Fixture<'a> {
         for _ in 0..count {
             sample.presented_at += 0.04;
             (sample.variant, sample.radius) = (variant, radius);
-            sample.stages[Stage::Filter as usize] = if variant == VariantId::Off { 0.0 } else { ms };
+            sample.stages[Stage::Filter as usize] = if variant == VariantId::OFF { 0.0 } else { ms };
             self.recorder.push(sample.clone());
         }
     }

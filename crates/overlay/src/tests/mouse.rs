@@ -1,5 +1,6 @@
 //! Tests of the mouse on the picture, on a wipe, and of the wheel.
 
+use box_filter::named;
 use egui::{MouseWheelUnit, TouchPhase};
 
 use super::*;
@@ -58,9 +59,9 @@ fn clicks_on_the_picture_fill_the_screen_and_pause() {
 /// Returns a fixture with a wipe of two filters, both of which have measured times.
 fn wiped(size: Vec2) -> Fixture<'static> {
     let mut fixture = Fixture::new(size);
-    let sides = [(VariantId::Flat, 7), (VariantId::Native, 3)].map(|(id, radius)| Request::new(id, radius));
+    let sides = [(named("flat"), 7), (named("native"), 3)].map(|(id, radius)| Request::new(id, radius));
     fixture.wipe = Some(Wipe { sides, by_wall: [false, true], difference: None });
-    let beside = SecondSetting { variant: VariantId::Native, radius: 3, compared: false };
+    let beside = SecondSetting { variant: named("native"), radius: 3, compared: false };
     let sample = fixture.recorder.history().back().unwrap().clone();
     for n in 1..40 {
         let presented_at = sample.presented_at + 0.04 * f64::from(n);

@@ -1,6 +1,7 @@
 //! Tests of notices, messages and the progress of a slow frame.
 
 use super::*;
+use box_filter::named;
 
 #[test]
 fn a_hidden_overlay_shows_serious_notices_only() {
@@ -32,7 +33,7 @@ fn a_long_log_leaves_the_controls_alone() {
         fixture.notices.push(Notice { error: Error::new("Build failed.", log, "Hint."), serious: true });
         fixture.pass(vec![]);
         fixture.pass(vec![]);
-        assert_eq!(fixture.click("running-sum"), [Action::SetVariant(VariantId::RunningSum)], "{size}");
+        assert_eq!(fixture.click("running-sum"), [Action::SetVariant(named("running-sum"))], "{size}");
     }
 }
 
@@ -40,8 +41,8 @@ fn a_long_log_leaves_the_controls_alone() {
 fn while_another_picture_is_awaited_no_number_is_of_the_one_before() {
     let mut fixture = Fixture::new(SIZES[0]);
     assert!(fixture.find("8.45").is_some() && fixture.find("25 fps").is_some());
-    fixture.chosen = VariantId::RunningSum;
-    fixture.busy = Some(busy(VariantId::RunningSum, 31, 0.84, None));
+    fixture.chosen = named("running-sum");
+    fixture.busy = Some(busy(named("running-sum"), 31, 0.84, None));
     fixture.pass(vec![]);
     let headline = |fixture: &Fixture| -> Vec<String> {
         let left = |rect: &Rect| rect.right() < 400.0 && rect.bottom() < 200.0;
@@ -55,11 +56,11 @@ fn while_another_picture_is_awaited_no_number_is_of_the_one_before() {
         assert!(texts.iter().all(|t| t != text), "'{text}': {texts:?}");
     }
     // The elapsed time counts up, with the estimate as soon as there is one, which is never shorter than the elapsed time.
-    fixture.busy = Some(busy(VariantId::RunningSum, 31, 3.0, Some(12.2)));
+    fixture.busy = Some(busy(named("running-sum"), 31, 3.0, Some(12.2)));
     fixture.pass(vec![]);
     assert!(fixture.find("3.0").is_some() && fixture.find("of about 12 s").is_some());
     assert!(fixture.find("34 % of this frame, 3.0 of about 12 s").is_some(), "{:?}", fixture.texts);
-    fixture.busy = Some(busy(VariantId::RunningSum, 31, 14.0, Some(12.2)));
+    fixture.busy = Some(busy(named("running-sum"), 31, 14.0, Some(12.2)));
     fixture.pass(vec![]);
     assert!(fixture.find("of about 14 s").is_some());
     // In one line too.
@@ -72,10 +73,10 @@ fn while_another_picture_is_awaited_no_number_is_of_the_one_before() {
 #[test]
 fn the_next_picture_of_the_same_filter_leaves_the_numbers_and_shows_its_progress() {
     let mut fixture = Fixture::new(SIZES[0]);
-    fixture.busy = Some(busy(VariantId::Flat, 7, 0.84, Some(1.2)));
+    fixture.busy = Some(busy(named("flat"), 7, 0.84, Some(1.2)));
     fixture.pass(vec![]);
     assert!(fixture.find("8.45").is_some() && fixture.find("one frame: 8.45 of 40 ms").is_some());
-    fixture.busy = Some(busy(VariantId::Flat, 7, 0.84, Some(12.0)));
+    fixture.busy = Some(busy(named("flat"), 7, 0.84, Some(12.0)));
     fixture.pass(vec![]);
     assert!(
         fixture.find("8.45").is_some() && fixture.find("34 % of this frame, 0.8 of about 12 s").is_some()
@@ -169,8 +170,8 @@ fn why_frames_are_copied_is_told_in_full_under_the_pointer() {
 #[test]
 fn the_graphs_name_what_changed_and_the_table_has_every_stage() {
     let mut fixture = Fixture::new(SIZES[0]);
-    fixture.push(VariantId::Naive, 7, 845.0, 40);
-    fixture.push(VariantId::Flat, 7, 8.45, 40);
+    fixture.push(named("naive"), 7, 845.0, 40);
+    fixture.push(named("flat"), 7, 8.45, 40);
     fixture.pass(vec![]);
     // The filter alone, with each stretch's median.
     for text in ["naive r=7 845 ms", "flat r=7 8.45 ms", "1,000", "100", "1 ms"] {

@@ -2,6 +2,7 @@
 
 use super::machine::{Machine, measured, searched};
 use super::*;
+use box_filter::named;
 use ladder::tune::Status;
 
 #[test]
@@ -284,7 +285,7 @@ fn a_wide_column_leaves_no_room_for_the_ladder_and_its_cells_take_its_place() {
         fixture.turn(Panel::Stages, true);
         fixture.pass(vec![]);
         assert_eq!(fixture.find("flat vs. naive").is_none(), cells, "{width}: {:?}", fixture.texts);
-        assert_eq!(fixture.click("fused"), [Action::SetVariant(VariantId::Fused)]);
+        assert_eq!(fixture.click("fused"), [Action::SetVariant(named("fused"))]);
     }
 }
 

@@ -1,11 +1,11 @@
 //! Tests of the scoreboard and of the comparison in its title.
 
 use super::*;
-use box_filter::Group;
+use box_filter::{Group, named};
 
 /// Returns the texts in the row of a variant, from left to right.
 fn row(fixture: &Fixture, id: VariantId) -> Vec<String> {
-    let name = fixture.find(id.as_str()).unwrap();
+    let name = fixture.find(id.name).unwrap();
     let mut texts: Vec<_> = fixture
         .texts
         .iter()
@@ -20,35 +20,35 @@ fn row(fixture: &Fixture, id: VariantId) -> Vec<String> {
 #[test]
 fn the_scoreboard_has_each_variants_last_time_and_marks_old_ones() {
     let mut fixture = Fixture::new(SIZES[0]);
-    assert_eq!(row(&fixture, VariantId::Naive), ["1", "naive", "845 ms"]);
-    assert_eq!(row(&fixture, VariantId::Flat), ["3", "flat", "8.45 ms"]);
-    assert_eq!(row(&fixture, VariantId::Fused), ["8", "fused", "not measured at r = 7"]);
-    assert_eq!(row(&fixture, VariantId::Off), ["0", "off"]);
+    assert_eq!(row(&fixture, named("naive")), ["1", "naive", "845 ms"]);
+    assert_eq!(row(&fixture, named("flat")), ["3", "flat", "8.45 ms"]);
+    assert_eq!(row(&fixture, named("fused")), ["8", "fused", "not measured at r = 7"]);
+    assert_eq!(row(&fixture, VariantId::OFF), ["0", "off"]);
     // A switch leaves the others' times.
-    fixture.push(VariantId::Fused, 7, 0.37, 10);
+    fixture.push(named("fused"), 7, 0.37, 10);
     fixture.pass(vec![]);
-    assert_eq!(row(&fixture, VariantId::Fused), ["8", "fused", "0.37 ms"]);
-    assert_eq!(row(&fixture, VariantId::Naive), ["1", "naive", "845 ms"]);
+    assert_eq!(row(&fixture, named("fused")), ["8", "fused", "0.37 ms"]);
+    assert_eq!(row(&fixture, named("naive")), ["1", "naive", "845 ms"]);
     // Another radius makes all of them old, until they are measured there.
     fixture.radius = 3;
     fixture.pass(vec![]);
-    assert_eq!(row(&fixture, VariantId::Naive), ["1", "naive", "at r = 7", "845 ms"]);
-    assert_eq!(row(&fixture, VariantId::Separable), ["2", "separable", "not measured at r = 3"]);
-    fixture.push(VariantId::Fused, 3, 0.36, 10);
+    assert_eq!(row(&fixture, named("naive")), ["1", "naive", "at r = 7", "845 ms"]);
+    assert_eq!(row(&fixture, named("separable")), ["2", "separable", "not measured at r = 3"]);
+    fixture.push(named("fused"), 3, 0.36, 10);
     fixture.pass(vec![]);
-    assert_eq!(row(&fixture, VariantId::Fused), ["8", "fused", "0.36 ms"]);
+    assert_eq!(row(&fixture, named("fused")), ["8", "fused", "0.36 ms"]);
     // Another size too.
     let mut sample = fixture.recorder.history().back().unwrap().clone();
     (sample.size, sample.presented_at) = ((640, 360), sample.presented_at + 0.04);
-    fixture.recorder.push(FrameSample { variant: VariantId::Flat, ..sample });
+    fixture.recorder.push(FrameSample { variant: named("flat"), ..sample });
     fixture.pass(vec![]);
-    assert_eq!(row(&fixture, VariantId::Fused), ["8", "fused", "at 1280 \u{d7} 720", "0.36 ms"]);
+    assert_eq!(row(&fixture, named("fused")), ["8", "fused", "at 1280 \u{d7} 720", "0.36 ms"]);
     // A variant that cannot run is marked.
     fixture.variants[1].status = VariantStatus::Unavailable(Error::new("It does not build.", "", ""));
     fixture.variants[2].status = VariantStatus::Building;
     fixture.pass(vec![]);
-    assert_eq!(row(&fixture, VariantId::Naive), ["1", "naive", "not available"]);
-    assert_eq!(row(&fixture, VariantId::Separable), ["2", "separable", "compiling"]);
+    assert_eq!(row(&fixture, named("naive")), ["1", "naive", "not available"]);
+    assert_eq!(row(&fixture, named("separable")), ["2", "separable", "compiling"]);
 }
 
 #[test]
@@ -60,20 +60,20 @@ fn the_story_is_of_times_at_this_radius_and_size_only() {
         between.zip(times).map(|((a, _), (b, _))| format!("{a}: {b}"))
     };
     assert_eq!(comparison(&fixture).as_deref(), Some("flat vs. naive: 100\u{d7} faster"));
-    fixture.push(VariantId::Fused, 7, 0.37, 10);
+    fixture.push(named("fused"), 7, 0.37, 10);
     fixture.pass(vec![]);
     assert_eq!(comparison(&fixture).as_deref(), Some("fused vs. naive: 2,300\u{d7} faster"));
     // Other back ends run elsewhere: they are no part of it.
-    fixture.push(VariantId::Native, 7, 0.01, 10);
+    fixture.push(named("native"), 7, 0.01, 10);
     fixture.pass(vec![]);
     assert_eq!(comparison(&fixture).as_deref(), Some("fused vs. naive: 2,300\u{d7} faster"));
     fixture.radius = 3;
     fixture.pass(vec![]);
     assert_eq!(comparison(&fixture), None, "{:?}", fixture.texts);
-    fixture.push(VariantId::Flat, 3, 8.0, 10);
+    fixture.push(named("flat"), 3, 8.0, 10);
     fixture.pass(vec![]);
     assert_eq!(comparison(&fixture), None, "one time is no story");
-    fixture.push(VariantId::Vectorized, 3, 2.0, 10);
+    fixture.push(named("vectorized"), 3, 2.0, 10);
     fixture.pass(vec![]);
     assert_eq!(comparison(&fixture).as_deref(), Some("vectorized vs. flat: 4\u{d7} faster"));
 }
@@ -86,12 +86,12 @@ fn ends(fixture: &Fixture, end: &str) -> Option<String> {
 #[test]
 fn a_noisy_number_is_marked_wherever_it_stands_and_loses_its_digits() {
     let mut fixture = Fixture::new(vec2(1280.0, 900.0));
-    fixture.push_noisy(VariantId::Fused, 7, [0.367, 0.642], 60);
+    fixture.push_noisy(named("fused"), 7, [0.367, 0.642], 60);
     fixture.pass(vec![]);
     // Figures of the headline, its rate, the scoreboard, the graph, the table, the story.
     assert!(fixture.find("~0.4").is_some(), "{:?}", fixture.texts);
     assert_eq!(ends(&fixture, "00 fps").as_deref(), Some("~3,000 fps"));
-    assert_eq!(row(&fixture, VariantId::Fused), ["8", "fused", "~0.4 ms"]);
+    assert_eq!(row(&fixture, named("fused")), ["8", "fused", "~0.4 ms"]);
     assert!(fixture.find("fused r=7 ~0.4 ms").is_some());
     fixture.change(|s| s.open[Panel::Stages as usize] = true);
     fixture.pass(vec![]);
@@ -112,17 +112,17 @@ fn a_noisy_number_is_marked_wherever_it_stands_and_loses_its_digits() {
     // Others at work beside it make each of them noisy, and the frames' rate too; quiet ones have all their digits again.
     let mut fixture = Fixture::new(SIZES[0]);
     fixture.recorder.set_others_share(Some(0.43));
-    fixture.push(VariantId::Fused, 7, 0.3674, 20);
+    fixture.push(named("fused"), 7, 0.3674, 20);
     fixture.pass(vec![]);
-    assert_eq!(row(&fixture, VariantId::Fused), ["8", "fused", "~0.37 ms"]);
-    assert_eq!(row(&fixture, VariantId::Naive), ["1", "naive", "845 ms"], "measured before");
+    assert_eq!(row(&fixture, named("fused")), ["8", "fused", "~0.37 ms"]);
+    assert_eq!(row(&fixture, named("naive")), ["1", "naive", "845 ms"], "measured before");
     assert!(fixture.find("~25 fps").is_some() && fixture.find("~0.37").is_some(), "{:?}", fixture.texts);
     fixture.recorder.set_others_share(Some(0.05));
-    fixture.push(VariantId::Off, 7, 0.0, 1);
-    fixture.push(VariantId::Fused, 7, 0.3674, 20);
+    fixture.push(VariantId::OFF, 7, 0.0, 1);
+    fixture.push(named("fused"), 7, 0.3674, 20);
     fixture.time += 1.0;
     fixture.pass(vec![]);
-    assert_eq!(row(&fixture, VariantId::Fused), ["8", "fused", "0.37 ms"]);
+    assert_eq!(row(&fixture, named("fused")), ["8", "fused", "0.37 ms"]);
     assert!(!fixture.shows("~"), "{:?}", fixture.texts);
 }
 
@@ -143,27 +143,27 @@ fn row_of(fixture: &Fixture, name: &str) -> Vec<String> {
 fn the_story_waits_for_enough_frames_of_both() {
     let mut fixture = Fixture::new(SIZES[0]);
     fixture.radius = 3;
-    fixture.push(VariantId::Fused, 3, 0.37, 10);
-    fixture.push(VariantId::Naive, 3, 845.0, 1);
+    fixture.push(named("fused"), 3, 0.37, 10);
+    fixture.push(named("naive"), 3, 845.0, 1);
     fixture.pass(vec![]);
     assert_eq!(ends(&fixture, "\u{d7} faster"), None);
     assert!(fixture.find("naive: 1 of 2 frames").is_some(), "{:?}", fixture.texts);
     // Two frames of a second each are enough, and the title says how many there were.
-    fixture.push(VariantId::Naive, 3, 845.0, 1);
+    fixture.push(named("naive"), 3, 845.0, 1);
     fixture.time += 1.0;
     fixture.pass(vec![]);
     assert_eq!(ends(&fixture, "\u{d7} faster").as_deref(), Some("~2,300\u{d7} faster"));
     assert!(fixture.find("fused vs. naive").is_some() && fixture.find("naive: 2 frames").is_some());
-    fixture.push(VariantId::Naive, 3, 845.0, 3);
+    fixture.push(named("naive"), 3, 845.0, 3);
     fixture.time += 1.0;
     fixture.pass(vec![]);
     assert_eq!(ends(&fixture, "\u{d7} faster").as_deref(), Some("2,300\u{d7} faster"));
     assert!(!fixture.shows("naive: 5 frames"));
     // A new one does not take the sentence away before it can change it.
-    fixture.push(VariantId::Vectorized, 3, 0.13, 1);
+    fixture.push(named("vectorized"), 3, 0.13, 1);
     fixture.pass(vec![]);
     assert_eq!(ends(&fixture, "\u{d7} faster").as_deref(), Some("2,300\u{d7} faster"));
-    fixture.push(VariantId::Vectorized, 3, 0.13, 4);
+    fixture.push(named("vectorized"), 3, 0.13, 4);
     fixture.time += 1.0;
     fixture.pass(vec![]);
     assert_eq!(ends(&fixture, "\u{d7} faster").as_deref(), Some("6,500\u{d7} faster"));
@@ -174,7 +174,7 @@ fn a_time_by_the_wall_says_so() {
     let mut fixture = Fixture::new(SIZES[0]);
     assert!(fixture.find("filter alone").is_some());
     let mut sample = fixture.recorder.history().back().unwrap().clone();
-    (sample.variant, sample.filter_by_wall) = (VariantId::Native, true);
+    (sample.variant, sample.filter_by_wall) = (named("native"), true);
     for _ in 0..10 {
         sample.presented_at += 0.04;
         fixture.recorder.push(sample.clone());
@@ -187,9 +187,9 @@ fn a_time_by_the_wall_says_so() {
 #[test]
 fn the_rungs_stand_in_groups() {
     let fixture = Fixture::new(SIZES[0]);
-    let y = |id: VariantId| fixture.find(id.as_str()).unwrap().center().y;
+    let y = |id: VariantId| fixture.find(id.name).unwrap().center().y;
     let groups = Group::ALL.map(|group| group.variants().collect::<Vec<_>>());
-    let within = y(VariantId::Separable) - y(VariantId::Naive);
+    let within = y(named("separable")) - y(named("naive"));
     for pair in groups.concat().windows(2) {
         let way = y(pair[1]) - y(pair[0]);
         let same = groups.iter().any(|g| g.contains(&pair[0]) && g.contains(&pair[1]));

@@ -2,6 +2,7 @@
 
 use super::places::{PIXELS, faults, points};
 use super::*;
+use box_filter::named;
 use engine::frame_loop::VariantStatus;
 use opencl::cl::DeviceKind;
 use opencl::sources::Sources;
@@ -10,10 +11,10 @@ use opencl::sources::Sources;
 pub(super) fn talk(size: Vec2) -> Fixture<'static> {
     let mut fixture = Fixture::new(size);
     for row in &mut fixture.variants {
-        (row.title, row.idea) = (row.id.info().title, row.id.info().idea);
+        (row.title, row.idea) = (row.id.title, row.id.idea);
     }
     fixture.overlay.toggle_talk();
-    fixture.choose_variant(VariantId::Flat);
+    fixture.choose_variant(named("flat"));
     fixture
 }
 
@@ -64,7 +65,7 @@ fn the_talk_says_what_the_selected_variant_does_and_takes() {
     assert!(fixture.find("Panels").is_none() && fixture.find("filter alone").is_none());
     // A bar for each variant that was shown, and the troughs of the ladder's six variants.
     assert_eq!([theme::FILTER, theme::FILTER_DIM, theme::TROUGH].map(|color| fixture.bars(color)), [1, 1, 6]);
-    fixture.choose_variant(VariantId::Naive);
+    fixture.choose_variant(named("naive"));
     fixture.assert_shows(&["Naive", "the baseline"]);
     fixture.overlay.toggle_talk();
     fixture.pass(vec![]);
@@ -75,15 +76,15 @@ fn the_talk_says_what_the_selected_variant_does_and_takes() {
 fn a_number_of_the_talk_belongs_to_what_stands_beside_it() {
     let mut fixture = talk(SIZES[0]);
     // The picture on the screen is still that of `flat`.
-    fixture.choose_variant(VariantId::Fused);
+    fixture.choose_variant(named("fused"));
     assert_eq!(fixture.count("8.45 ms"), 1, "{:?}", fixture.texts);
     assert_eq!(fixture.count(theme::UNKNOWN), 6, "time, factor and four rows: {:?}", fixture.texts);
     assert_eq!(fixture.bars(theme::FILTER), 0);
-    fixture.busy = Some(busy(VariantId::Fused, 7, 1.3, Some(12.0)));
+    fixture.busy = Some(busy(named("fused"), 7, 1.3, Some(12.0)));
     fixture.pass(vec![]);
     fixture.assert_shows(&["1.3 of about 12 s"]);
     fixture.busy = None;
-    fixture.push(VariantId::Fused, 7, 0.37, 20);
+    fixture.push(named("fused"), 7, 0.37, 20);
     fixture.pass(vec![]);
     fixture.assert_shows(&["2,300\u{d7} as fast as naive"]);
     // At another radius nothing was measured.
@@ -98,21 +99,21 @@ fn a_number_of_the_talk_belongs_to_what_stands_beside_it() {
 fn the_factor_is_to_the_first_variant_that_is_available_and_needs_frames() {
     let error = || VariantStatus::Unavailable(Error::new("No images.", "", ""));
     let mut fixture = talk(SIZES[0]);
-    fixture.variants[VariantId::Naive as usize].status = error();
-    fixture.push(VariantId::Separable, 7, 84.5, 20);
-    fixture.push(VariantId::Flat, 7, 8.45, 20);
+    fixture.variants[1].status = error();
+    fixture.push(named("separable"), 7, 84.5, 20);
+    fixture.push(named("flat"), 7, 8.45, 20);
     fixture.time += 1.0;
-    fixture.choose_variant(VariantId::Flat);
+    fixture.choose_variant(named("flat"));
     fixture.assert_shows(&["not available", "10\u{d7} as fast as separable"]);
-    fixture.push(VariantId::Fused, 7, 0.5, 1);
-    fixture.choose_variant(VariantId::Fused);
+    fixture.push(named("fused"), 7, 0.5, 1);
+    fixture.choose_variant(named("fused"));
     fixture.assert_shows(&["fused: 1 of 2 frames"]);
     // GLSL's time is another clock's.
-    fixture.push(VariantId::Glsl, 7, 3.0, 20);
-    fixture.choose_variant(VariantId::Glsl);
+    fixture.push(named("glsl"), 7, 3.0, 20);
+    fixture.choose_variant(named("glsl"));
     fixture.assert_shows(&["GLSL", "3.00 ms", theme::UNKNOWN]);
     assert!(!fixture.shows("as fast as") && !fixture.shows("// heart"), "{:?}", fixture.texts);
-    fixture.choose_variant(VariantId::Flat);
+    fixture.choose_variant(named("flat"));
     fixture.heart = Some(String::new());
     fixture.pass(vec![]);
     fixture.assert_shows(&["No line of this kernel is marked with // heart."]);
@@ -122,30 +123,31 @@ fn the_factor_is_to_the_first_variant_that_is_available_and_needs_frames() {
 fn the_talk_goes_on_along_the_ladder_and_leaves_out_what_is_unavailable() {
     let error = || VariantStatus::Unavailable(Error::new("No images.", "", ""));
     let mut rows: Vec<(VariantId, VariantStatus)> =
-        VariantId::ALL.into_iter().map(|id| (id, VariantStatus::Ready)).collect();
-    use VariantId::{Auto, Flat, Fused, Naive, Off, RunningSum, Separable};
+        VariantId::all().map(|id| (id, VariantStatus::Ready)).collect();
+    let [auto, flat, fused, naive, off, running_sum, separable] =
+        ["auto", "flat", "fused", "naive", "off", "running-sum", "separable"].map(named);
     for (chosen, steps, next) in [
-        (Naive, 1, Some(Separable)),
-        (RunningSum, 1, Some(Fused)),
-        (Fused, 1, None),
-        (Fused, -1, Some(RunningSum)),
-        (Naive, -1, None),
-        (Flat, isize::MIN, Some(Naive)),
-        (Flat, isize::MAX, Some(Fused)),
-        (Off, 1, Some(Naive)),
-        (Auto, -1, Some(Fused)),
+        (naive, 1, Some(separable)),
+        (running_sum, 1, Some(fused)),
+        (fused, 1, None),
+        (fused, -1, Some(running_sum)),
+        (naive, -1, None),
+        (flat, isize::MIN, Some(naive)),
+        (flat, isize::MAX, Some(fused)),
+        (off, 1, Some(naive)),
+        (auto, -1, Some(fused)),
     ] {
         assert_eq!(variant_after(&rows, chosen, steps), next, "{chosen} {steps}");
     }
-    rows[Separable as usize].1 = error();
-    assert_eq!(variant_after(&rows, Naive, 1), Some(Flat));
-    assert_eq!(variant_after(&[], Naive, 1), None);
+    rows[2].1 = error();
+    assert_eq!(variant_after(&rows, naive, 1), Some(flat));
+    assert_eq!(variant_after(&[], naive, 1), None);
 }
 
 #[test]
 fn the_mouse_selects_variants_and_ends_the_talk() {
     let mut fixture = talk(SIZES[0]);
-    assert_eq!(fixture.click("fused"), [Action::SetVariant(VariantId::Fused)]);
+    assert_eq!(fixture.click("fused"), [Action::SetVariant(named("fused"))]);
     assert_eq!(fixture.click("\u{d7}"), [Action::ToggleTalk]);
     fixture.overlay.toggle_talk();
     fixture.pass(vec![]);
@@ -177,8 +179,8 @@ fn no_text_of_the_talk_is_cut_or_lies_over_another_and_the_picture_stays_visible
         let (size, scale) = points(pixels, scale);
         let mut fixture = talk(size);
         fixture.scale = scale;
-        fixture.variants.push(VariantRow { id: VariantId::Own, ..fixture.variants[0].clone() });
-        for id in VariantId::WITH_OWN {
+        fixture.variants.push(VariantRow { id: VariantId::own(), ..fixture.variants[0].clone() });
+        for id in VariantId::with_own() {
             fixture.choose_variant(id);
             found.extend(faults(&fixture, false).into_iter().map(|fault| format!("{id} at {size}: {fault}")));
             let right = pos2(size.x * 0.75, size.y * 0.25);

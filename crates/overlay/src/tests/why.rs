@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::*;
 use base::timing::Series;
-use box_filter::Config;
+use box_filter::{Config, named};
 use engine::stats::FilterWork;
 use ladder::results::{DeviceReport, RowReport, RunReport};
 use ladder::why::DevicePeaks;
@@ -14,7 +14,7 @@ use opencl::machine_code::KernelRegisters;
 
 /// Returns the kernels of a variant of two passes, each of which reads a pixel 15 times, with the times of both passes.
 fn two_passes(pass_ms: [f64; 2]) -> FilterWork {
-    let code = VariantId::Flat.kernels().unwrap().code(DeviceKind::Gpu);
+    let code = named("flat").kernels(DeviceKind::Gpu).unwrap();
     let launch = |kernel| LaunchWork {
         reads: Transfer::new(15_000_000, 4),
         writes: Transfer::new(1_000_000, 8),
@@ -25,7 +25,7 @@ fn two_passes(pass_ms: [f64; 2]) -> FilterWork {
         unit: "pixel",
         units: 1_000_000,
         least_bytes: 8_000_000,
-        launches: code.kernels.iter().copied().map(launch).collect(),
+        launches: code.passes.iter().map(|pass| launch(pass.kernel)).collect(),
     };
     let config = Config::new(code, DeviceKind::Gpu);
     FilterWork { config, work: Some(work), pass_ms: pass_ms.to_vec() }
@@ -53,7 +53,7 @@ fn stages(work: Option<FilterWork>, size: Vec2) -> Fixture<'static> {
 #[test]
 fn the_panel_of_stages_says_why() {
     let mut fixture = stages(Some(two_passes([8.0, 0.45])), vec2(1280.0, 1600.0));
-    let first = two_passes([0.0; 2]).config.code().kernels[0];
+    let first = two_passes([0.0; 2]).config.code().passes[0].kernel;
     // Without peaks there are rates and no shares, and no sentence that needs them.
     let named = format!("{first} takes");
     let short = first.strip_prefix("box_").unwrap();

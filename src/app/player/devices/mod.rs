@@ -122,7 +122,7 @@ impl Devices {
     pub(crate) fn prefer(&mut self, id: VariantId) -> Result<()> {
         let has_device = self.running.device().is_some();
         match self.running.statuses.get(id) {
-            None if id == VariantId::Own => return Err(no_own_kernel_error()),
+            None if id.is_own() => return Err(no_own_kernel_error()),
             Some(VariantStatus::Unavailable(error)) if !is_device_failure(error) || !has_device => {
                 return Err(error.clone());
             }
@@ -295,7 +295,7 @@ impl Devices {
             if self.running.device().is_some() {
                 self.recovery.confirm(cx);
                 if let Some(variant) = self.recovery.take_variant()
-                    && cx.frames.choice.filter().0 == VariantId::Off
+                    && cx.frames.choice.filter().0 == VariantId::OFF
                     && cx.or_notify(self.prefer(variant)).is_some()
                 {
                     cx.frames.choice.choose(variant, cx.frames.choice.filter().1);

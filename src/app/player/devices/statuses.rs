@@ -32,8 +32,8 @@ impl Statuses {
             },
             BackEnd::OpenCl => VariantStatus::Building,
         };
-        let own = sources.loaded().filter(|sources| sources.has(OWN_FILE)).map(|_| VariantId::Own);
-        let rows = VariantId::ALL.into_iter().chain(own).map(|id| (id, status(id))).collect();
+        let own = sources.loaded().filter(|sources| sources.has(OWN_FILE)).map(|_| VariantId::own());
+        let rows = VariantId::all().chain(own).map(|id| (id, status(id))).collect();
         Self { rows, judged: (0, Vec::new()) }
     }
 
@@ -75,7 +75,7 @@ impl Statuses {
             return false;
         };
         // The user's own kernel has no earlier version that could continue.
-        let is_first = id == VariantId::Own && *status == VariantStatus::Building;
+        let is_first = id.is_own() && *status == VariantStatus::Building;
         let has_none = is_first || matches!(status, VariantStatus::Unavailable(_));
         if has_none {
             *status = VariantStatus::Unavailable(error.clone());
@@ -85,9 +85,9 @@ impl Statuses {
 
     /// Adds the row of the user's own kernel if `has_own` is true and there is none; removes the row if `has_own` is false.
     pub(super) fn update_own_row(&mut self, has_own: bool) {
-        let row = self.rows.iter().position(|(id, _)| *id == VariantId::Own);
+        let row = self.rows.iter().position(|(id, _)| id.is_own());
         match (row, has_own) {
-            (None, true) => self.rows.push((VariantId::Own, VariantStatus::Building)),
+            (None, true) => self.rows.push((VariantId::own(), VariantStatus::Building)),
             (Some(row), false) => drop(self.rows.remove(row)),
             _ => {}
         }
@@ -139,9 +139,14 @@ impl Statuses {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use box_filter::named;
 
-    const FLAT: VariantId = VariantId::Flat;
-    const FUSED: VariantId = VariantId::Fused;
+    fn flat() -> VariantId {
+        named("flat")
+    }
+    fn fused() -> VariantId {
+        named("fused")
+    }
 
     fn error(what: &str) -> Error {
         Error::new(what, "", "")
@@ -152,8 +157,8 @@ mod tests {
     }
 
     /// Returns the statuses of two variants while kernels of both are being validated.
-    fn judged(version: u64, [flat, fused]: [VariantStatus; 2]) -> Statuses {
-        Statuses { rows: vec![(FLAT, flat), (FUSED, fused)], judged: (version, vec![FLAT, FUSED]) }
+    fn judged(version: u64, [first, second]: [VariantStatus; 2]) -> Statuses {
+        Statuses { rows: vec![(flat(), first), (fused(), second)], judged: (version, vec![flat(), fused()]) }
     }
 
     /// Returns two variants that could not be built from earlier kernels, while the first version of the edited kernels is being
@@ -163,52 +168,52 @@ mod tests {
     }
 
     fn status(statuses: &Statuses) -> [&VariantStatus; 2] {
-        [statuses.get(FLAT).unwrap(), statuses.get(FUSED).unwrap()]
+        [statuses.get(flat()).unwrap(), statuses.get(fused()).unwrap()]
     }
 
     #[test]
     fn what_is_judged_can_be_chosen_until_it_is_refused() {
         let mut all = begun();
         assert_eq!(status(&all), [&VariantStatus::Building; 2]);
-        assert!(!all.take_verdict(1, FLAT, None), "it runs");
-        assert!(all.take_verdict(1, FUSED, Some(&error("syntax"))), "nothing of it runs");
+        assert!(!all.take_verdict(1, flat(), None), "it runs");
+        assert!(all.take_verdict(1, fused(), Some(&error("syntax"))), "nothing of it runs");
         assert_eq!(status(&all), [&VariantStatus::Ready, &cannot("syntax")]);
-        assert!(!all.take_verdict(1, FUSED, Some(&error("syntax"))), "it is told once");
+        assert!(!all.take_verdict(1, fused(), Some(&error("syntax"))), "it is told once");
     }
 
     #[test]
     fn what_ran_before_goes_on() {
         let mut all = judged(2, [VariantStatus::Ready, VariantStatus::Building]);
         assert_eq!(status(&all), [&VariantStatus::Ready, &VariantStatus::Building]);
-        assert!(!all.take_verdict(2, FLAT, Some(&error("syntax"))));
+        assert!(!all.take_verdict(2, flat(), Some(&error("syntax"))));
         assert_eq!(status(&all), [&VariantStatus::Ready, &VariantStatus::Building]);
         // The builder was at the texts from before just now.
-        assert!(all.is_judged(FUSED) && !all.is_judged(FLAT));
-        all.set(FUSED, cannot("no folder"));
+        assert!(all.is_judged(fused()) && !all.is_judged(flat()));
+        all.set(fused(), cannot("no folder"));
         assert_eq!(status(&all), [&VariantStatus::Ready, &VariantStatus::Building]);
-        assert!(all.take_verdict(2, FUSED, Some(&error("syntax"))));
+        assert!(all.take_verdict(2, fused(), Some(&error("syntax"))));
         assert_eq!(status(&all), [&VariantStatus::Ready, &cannot("syntax")]);
     }
 
     #[test]
     fn a_newer_version_takes_the_place_of_the_one_before() {
         let mut all = begun();
-        all.judged = (2, vec![FLAT]);
+        all.judged = (2, vec![flat()]);
         assert_eq!(status(&all), [&VariantStatus::Building, &cannot("no folder")]);
         // What comes of the older one comes late.
-        assert!(!all.take_verdict(1, FLAT, Some(&error("syntax"))));
+        assert!(!all.take_verdict(1, flat(), Some(&error("syntax"))));
         assert_eq!(status(&all)[0], &VariantStatus::Building);
         all.judged = (3, vec![]);
         assert_eq!(status(&all)[0], &cannot("syntax"));
         // Or it runs.
         let mut all = begun();
-        all.judged = (2, vec![FLAT]);
-        assert!(!all.take_verdict(1, FLAT, None) && !all.take_verdict(2, FLAT, Some(&error("syntax"))));
+        all.judged = (2, vec![flat()]);
+        assert!(!all.take_verdict(1, flat(), None) && !all.take_verdict(2, flat(), Some(&error("syntax"))));
         assert_eq!(status(&all)[0], &VariantStatus::Ready);
         // A builder that begins anew builds what was being validated.
-        all.judged = (3, vec![FUSED]);
-        assert_eq!(all.rebuild(), [FUSED]);
-        assert!(!all.take_verdict(3, FUSED, Some(&error("syntax"))) && !all.is_judged(FUSED));
+        all.judged = (3, vec![fused()]);
+        assert_eq!(all.rebuild(), [fused()]);
+        assert!(!all.take_verdict(3, fused(), Some(&error("syntax"))) && !all.is_judged(fused()));
         assert_eq!(status(&all)[1], &VariantStatus::Building);
     }
 }

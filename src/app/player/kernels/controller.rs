@@ -157,7 +157,7 @@ impl LiveKernels {
         // The time of one's own kernel is known even if it computes something else, but is in no comparison.
         if let (Some(setting), Some(left_out)) =
             (cx.frames.recorder.shown.setting(), cx.frames.recorder.shown.left_out())
-            && setting.variant == VariantId::Own
+            && setting.variant.is_own()
         {
             let Setting { variant, radius, size, beside, .. } = setting;
             let time = FilterTime { ms: left_out.p50, n: left_out.n, noise: left_out.noise };
@@ -167,7 +167,7 @@ impl LiveKernels {
         if is_open {
             let kind = devices.running.info().map_or(DeviceKind::Cpu, |info| info.kind);
             // The source of `auto` is that of the variant that it uses.
-            let auto = size.filter(|_| chosen == VariantId::Auto);
+            let auto = size.filter(|_| chosen.is_auto());
             let auto = auto.and_then(|size| cx.frames.filters.workers.auto(size, radius));
             let chosen = auto.map_or(chosen, |auto| auto.variant);
             if let Some(source) = self.source.update(&self.versions, chosen, kind) {
@@ -232,7 +232,7 @@ impl LiveKernels {
         }
         let has_own = versions.version(versions.current).is_some_and(|kept| kept.sources.has(OWN_FILE));
         if !has_own {
-            let own = Subject::Variant(VariantId::Own);
+            let own = Subject::Variant(VariantId::own());
             versions.running.remove(&own);
             versions.refusals.note(own, None, None);
             if let Some(asked) = versions.version_mut(versions.asked) {
@@ -247,11 +247,11 @@ impl LiveKernels {
             cx.notices.hide(&no_own_kernel_error());
             return;
         }
-        if cx.frames.choice.filter().0 == VariantId::Own {
+        if cx.frames.choice.filter().0.is_own() {
             cx.choose_off();
             cx.notify(no_own_kernel_error(), true);
         }
-        if cx.frames.wipe.second().is_some_and(|second| second.is_running(VariantId::Own)) {
+        if cx.frames.wipe.second().is_some_and(|second| second.is_running(VariantId::own())) {
             cx.frames.wipe.end(no_own_kernel_error());
         }
     }
@@ -317,7 +317,7 @@ impl LiveKernels {
         let (variant, radius) = cx.frames.choice.filter();
         let frame = cx.frames.presenter.screen.frame().filter(|_| devices.can_judge());
         let (Some(frame), Some(kept)) = (frame, self.versions.version(number)) else { return };
-        if variant.kernels().is_none() {
+        if variant.kernels(DeviceKind::Cpu).is_none() {
             cx.overlay.show_message(format!("'{variant}' has no kernels on RGBA pictures to wipe."));
             return;
         }
@@ -342,7 +342,7 @@ impl LiveKernels {
         let versions = &mut self.versions;
         let runs = versions.version_in_use(Subject::Variant(variant));
         // Only for `auto` the code depends on the radius.
-        let radius = if variant == VariantId::Auto { radius } else { 0 };
+        let radius = if variant.is_auto() { radius } else { 0 };
         let pictures = PictureInfo { size, radius, wide };
         let of = (runs.map_or(0, |kept| kept.row.number), variant, pictures, device);
         if versions.code_of == Some(of) {

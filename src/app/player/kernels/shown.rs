@@ -21,7 +21,7 @@ impl Versions {
             };
             let of = Circumstances { variant, ..of };
             // The user may want to know how long another filter takes.
-            let is_timed = result.validation == Validation::Exact || variant == VariantId::Own;
+            let is_timed = result.validation == Validation::Exact || variant.is_own();
             let time = time(kept, of).filter(|_| is_timed);
             VersionResult { runs, time, speed: self.speed(kept, &of), ..result.clone() }
         };

@@ -2,9 +2,10 @@
 
 use super::super::races::RaceCheck;
 use super::stored::Storage;
-use super::tests::{FLAT, RADIUS, frames, request, save, sources, verdict_on};
+use super::tests::{RADIUS, flat_subject, frames, request, save, sources, verdict_on};
 use super::*;
 use crate::app::kernels::history::History;
+use box_filter::named;
 
 /// Returns kernels in which the file of `flat` has this text.
 fn flat(text: &str) -> Sources {
@@ -15,8 +16,8 @@ fn flat(text: &str) -> Sources {
 fn save_and_judge(live: &mut Versions, text: &str, validation: Validation) {
     live.read(flat(text), false, false);
     live.waits = None;
-    request(live, &[VariantId::Flat]);
-    live.process(verdict_on(live.newest(), FLAT, validation));
+    request(live, &[named("flat")]);
+    live.process(verdict_on(live.newest(), flat_subject(), validation));
 }
 
 fn refused() -> Validation {
@@ -25,7 +26,7 @@ fn refused() -> Validation {
 
 /// Returns the numbers of the versions in the panel, each with the number of failures below it.
 fn lines(live: &mut Versions) -> Vec<(u64, usize)> {
-    live.refresh(VariantId::Flat, None);
+    live.refresh(named("flat"), None);
     live.shown.versions.iter().map(|version| (version.number, version.failures)).collect()
 }
 
@@ -105,7 +106,7 @@ fn stored_below(root: &Path, waker: &Waker) -> LiveKernels {
 
 /// Returns the texts of `flat` in the versions of earlier starts, in the order of the panel.
 fn earlier(live: &mut LiveKernels) -> Vec<String> {
-    live.versions.refresh(VariantId::Flat, None);
+    live.versions.refresh(named("flat"), None);
     let hashes: Vec<u64> = live.versions.shown.earlier.iter().map(|version| version.hash).collect();
     let find = |hash: &u64| live.versions.earlier.iter().find(|(known, _)| known == hash).unwrap();
     hashes.iter().map(|hash| find(hash).1.sources.text("box_filter/03_flat.cl").unwrap()).collect()
@@ -171,10 +172,10 @@ fn findings_of_oclgrind_are_shown_only_with_the_kernels_that_have_them() {
     let mut live = LiveKernels::default();
     live.versions.read(Sources::default(), false, true);
     save_and_judge(&mut live.versions, "race", Validation::Exact);
-    let of = overlay::CheckedKernels { variant: VariantId::Flat, version: Some(2) };
+    let of = overlay::CheckedKernels { variant: named("flat"), version: Some(2) };
     let mut check = RaceCheck::with_fault(of, flat("race"));
     let mut is_shown = |live: &mut LiveKernels| {
-        live.versions.refresh(VariantId::Flat, None);
+        live.versions.refresh(named("flat"), None);
         check.compare(live, DeviceKind::Cpu);
         matches!(check.shown(), overlay::RaceReport::Found(..))
     };
@@ -196,8 +197,8 @@ fn saving_ones_own_kernel_changes_no_other_variant() {
     live.read(Sources::default(), false, true);
     for text in ["one", "two"] {
         let own = sources(serde_json::json!({ OWN_FILE: { "Ok": text } }));
-        assert_eq!(save(&mut live, own), [VariantId::Own]);
-        live.process(verdict_on(live.newest(), Subject::Variant(VariantId::Own), Validation::Exact));
+        assert_eq!(save(&mut live, own), [VariantId::own()]);
+        live.process(verdict_on(live.newest(), Subject::Variant(VariantId::own()), Validation::Exact));
     }
 }
 
@@ -206,10 +207,10 @@ fn warnings_belong_to_the_version_whose_compiler_gave_them() {
     let mut live = Versions::default();
     live.read(Sources::default(), false, true);
     live.read(flat("unused"), false, false);
-    let News::Judged(judged) = verdict_on(2, FLAT, Validation::Exact) else { unreachable!() };
+    let News::Judged(judged) = verdict_on(2, flat_subject(), Validation::Exact) else { unreachable!() };
     live.process(News::Judged(Judged { warnings: "warning: unused".to_owned(), ..judged }));
     save_and_judge(&mut live, "used", Validation::Exact);
-    live.refresh(VariantId::Flat, None);
+    live.refresh(named("flat"), None);
     let warnings = |at: usize| live.shown.versions[at].results[0].warnings.as_str();
     assert_eq!([warnings(0), warnings(1)], ["", "warning: unused"]);
 }
@@ -220,15 +221,15 @@ fn a_wrong_kernel_of_ones_own_has_a_time() {
     let mut live = Versions::default();
     live.read(sources(serde_json::json!({ OWN_FILE: { "Ok": "mine" } })), false, false);
     let differs = || Validation::Differs(base::verify::MismatchReport::default());
-    live.process(verdict_on(1, Subject::Variant(VariantId::Own), differs()));
-    live.process(verdict_on(1, FLAT, differs()));
-    for variant in [VariantId::Own, VariantId::Flat] {
+    live.process(verdict_on(1, Subject::Variant(VariantId::own()), differs()));
+    live.process(verdict_on(1, flat_subject(), differs()));
+    for variant in [VariantId::own(), named("flat")] {
         let of = frames(variant, RADIUS, None);
         live.time(of, FilterTime { ms: 4.0, n: 1000, noise: None });
     }
-    live.refresh(VariantId::Own, Some(frames(VariantId::Own, RADIUS, None)));
+    live.refresh(VariantId::own(), Some(frames(VariantId::own(), RADIUS, None)));
     let times: Vec<_> =
         live.shown.versions[0].results.iter().map(|result| result.time.map(|time| time.ms)).collect();
     assert_eq!(times, [Some(4.0), None]);
-    assert_eq!(live.speed(live.version(1).unwrap(), &frames(VariantId::Own, RADIUS, None)), None);
+    assert_eq!(live.speed(live.version(1).unwrap(), &frames(VariantId::own(), RADIUS, None)), None);
 }

@@ -4,10 +4,13 @@ use super::shown::ShownSource;
 use super::*;
 use crate::app::comparison::Compared;
 use base::timing::{Noise, Ratio};
+use box_filter::named;
 use engine::TrialCase;
 use overlay::{Speed, SpeedState};
 
-pub(super) const FLAT: Subject = Subject::Variant(VariantId::Flat);
+pub(super) fn flat_subject() -> Subject {
+    Subject::Variant(named("flat"))
+}
 
 /// Returns a verdict on the kernels of a version.
 pub(super) fn verdict_on(version: u64, subject: Subject, validation: Validation) -> News {
@@ -23,7 +26,7 @@ fn other(file: &str) -> Sources {
 pub(super) fn save(live: &mut Versions, sources: Sources) -> Vec<VariantId> {
     live.keep(sources, true);
     live.current = live.newest();
-    live.changed(VariantId::Fused, DeviceKind::Cpu, &[], false)
+    live.changed(named("fused"), DeviceKind::Cpu, &[], false)
 }
 
 /// Requests validation of these variants in the current version.
@@ -37,8 +40,8 @@ pub(super) fn request(live: &mut Versions, variants: &[VariantId]) {
 fn edited() -> Versions {
     let mut live = Versions::default();
     assert!(save(&mut live, Sources::default()).is_empty());
-    assert_eq!(save(&mut live, other("box_filter/03_flat.cl")), [VariantId::Flat]);
-    request(&mut live, &[VariantId::Flat]);
+    assert_eq!(save(&mut live, other("box_filter/03_flat.cl")), [named("flat")]);
+    request(&mut live, &[named("flat")]);
     live
 }
 
@@ -46,14 +49,14 @@ fn edited() -> Versions {
 fn what_was_undone_while_it_was_judged_does_not_run() {
     let mut live = edited();
     // As it was in the version that runs: but the one that is judged would take its place.
-    assert_eq!(save(&mut live, Sources::default()), [VariantId::Flat]);
-    request(&mut live, &[VariantId::Flat]);
-    live.process(verdict_on(2, FLAT, Validation::Exact));
-    assert_eq!(live.running.get(&FLAT), Some(&2));
-    live.process(verdict_on(3, FLAT, Validation::Exact));
-    assert!(live.running.get(&FLAT) == Some(&3) && !live.is_asked(FLAT));
+    assert_eq!(save(&mut live, Sources::default()), [named("flat")]);
+    request(&mut live, &[named("flat")]);
+    live.process(verdict_on(2, flat_subject(), Validation::Exact));
+    assert_eq!(live.running.get(&flat_subject()), Some(&2));
+    live.process(verdict_on(3, flat_subject(), Validation::Exact));
+    assert!(live.running.get(&flat_subject()) == Some(&3) && !live.is_asked(flat_subject()));
     // Once the verdict is there, nothing is pending.
-    assert_eq!(save(&mut live, other("box_filter/01_naive.cl")), [VariantId::Naive]);
+    assert_eq!(save(&mut live, other("box_filter/01_naive.cl")), [named("naive")]);
 }
 
 #[test]
@@ -61,18 +64,18 @@ fn what_was_not_told_is_asked_again() {
     // By the next version, though that changes another kernel.
     let mut live = edited();
     let error = Error::new("It does not build.", "", "");
-    live.process(verdict_on(2, FLAT, Validation::Refused(error)));
+    live.process(verdict_on(2, flat_subject(), Validation::Refused(error)));
     assert!(!live.changes_conversion("convert/01_planes.cl", false));
-    live.note_requested(&[FLAT, Subject::Conversion], DeviceKind::Cpu, &[]);
+    live.note_requested(&[flat_subject(), Subject::Conversion], DeviceKind::Cpu, &[]);
     assert!(live.changes_conversion("convert/01_planes.cl", false));
-    assert!(save(&mut live, Sources::default()).contains(&VariantId::Flat));
+    assert!(save(&mut live, Sources::default()).contains(&named("flat")));
     // By another device.
     let mut live = edited();
     live.waits = None;
     live.note_device(1, 0);
     assert_eq!(live.waits, Some(false));
     let mut live = edited();
-    live.process(verdict_on(2, FLAT, Validation::Exact));
+    live.process(verdict_on(2, flat_subject(), Validation::Exact));
     live.waits = None;
     live.note_device(1, 0);
     assert_eq!(live.waits, None, "all is known");
@@ -80,7 +83,7 @@ fn what_was_not_told_is_asked_again() {
     let mut live = edited();
     live.waits = None;
     let pictures = PictureInfo { size: (4, 4), radius: 2, wide: false };
-    live.code_of = Some((2, VariantId::Flat, pictures, 0));
+    live.code_of = Some((2, named("flat"), pictures, 0));
     live.note_device(0, 1);
     assert_eq!((live.waits, live.code_of), (Some(false), None));
     live.waits = None;
@@ -90,17 +93,17 @@ fn what_was_not_told_is_asked_again() {
 
 #[test]
 fn a_named_folder_that_comes_late_is_told_once() {
-    let named = || Versions { is_named: true, ..Versions::default() };
-    let mut live = named();
+    let with_folder = || Versions { is_named: true, ..Versions::default() };
+    let mut live = with_folder();
     live.keep(Sources::default(), false);
     live.current = live.newest();
-    let all = live.changed(VariantId::Flat, DeviceKind::Cpu, &[], false);
-    assert!(all.first() == Some(&VariantId::Flat) && all.contains(&VariantId::Planar), "{all:?}");
+    let all = live.changed(named("flat"), DeviceKind::Cpu, &[], false);
+    assert!(all.first() == Some(&named("flat")) && all.contains(&named("planar")), "{all:?}");
     assert!(live.changes_conversion("convert/01_planes.cl", false));
     assert!(std::mem::take(&mut live.is_late));
     live.keep(other("box_filter/03_flat.cl"), false);
     assert!(!live.is_late, "a later version");
-    let mut live = named();
+    let mut live = with_folder();
     live.keep(Sources::default(), true);
     assert!(!live.is_late, "it was there");
 }
@@ -111,17 +114,21 @@ fn what_could_not_be_built_at_first_is_said_of_the_first_version() {
     let refused = |first: Sources| {
         let mut live = Versions::default();
         // Told before the folder was read, or after it.
-        live.process(News::Variant(VariantId::Flat, Err(error())));
+        live.process(News::Variant(named("flat"), Err(error())));
         live.keep(first, true);
-        live.process(News::Variant(VariantId::Naive, Err(error())));
-        live.refresh(VariantId::Flat, None);
+        live.process(News::Variant(named("naive"), Err(error())));
+        live.refresh(named("flat"), None);
         (live.shown.versions[0].results.iter().map(|judged| judged.subject).collect::<Vec<_>>(), live)
     };
     let (subjects, mut live) = refused(other("box_filter/03_flat.cl"));
-    assert_eq!((&*subjects, live.shown.running), (&[FLAT][..], None), "'naive' is as it is built in");
-    let case = TrialCase { variant: VariantId::Flat, version: None, size: (4, 4), radius: 2, layout: None };
+    assert_eq!(
+        (&*subjects, live.shown.running),
+        (&[flat_subject()][..], None),
+        "'naive' is as it is built in"
+    );
+    let case = TrialCase { variant: named("flat"), version: None, size: (4, 4), radius: 2, layout: None };
     live.process(News::Tried(case, Ok(None)));
-    live.refresh(VariantId::Flat, None);
+    live.refresh(named("flat"), None);
     assert_eq!(live.shown.running, Some(1), "another device can");
     assert!(refused(Sources::default()).0.is_empty(), "it is the device that cannot");
 }
@@ -129,13 +136,13 @@ fn what_could_not_be_built_at_first_is_said_of_the_first_version() {
 #[test]
 fn a_median_of_few_frames_replaces_no_settled_one() {
     let mut live = edited();
-    let beside = Some(SecondSetting { variant: VariantId::Naive, radius: 2, compared: false });
-    let of = |beside| frames(VariantId::Flat, 2, beside);
+    let beside = Some(SecondSetting { variant: named("naive"), radius: 2, compared: false });
+    let of = |beside| frames(named("flat"), 2, beside);
     let ms = |live: &mut Versions, beside| {
-        live.refresh(VariantId::Flat, Some(frames(VariantId::Flat, 2, beside)));
+        live.refresh(named("flat"), Some(frames(named("flat"), 2, beside)));
         live.shown.versions[0].results[0].time.map(|time| (time.ms, time.noise))
     };
-    live.process(verdict_on(2, FLAT, Validation::Exact));
+    live.process(verdict_on(2, flat_subject(), Validation::Exact));
     assert_eq!(ms(&mut live, None), None, "nothing was measured yet");
     live.time(of(beside), FilterTime { ms: 9.0, n: MIN_MEDIAN_FRAMES, noise: None });
     assert_eq!(ms(&mut live, beside), Some((9.0, None)));
@@ -159,26 +166,26 @@ pub(super) fn frames(variant: VariantId, radius: u32, beside: Option<SecondSetti
 /// Has the current version judged as exact.
 fn pass(live: &mut Versions) {
     live.waits = None;
-    live.process(verdict_on(live.current, FLAT, Validation::Exact));
+    live.process(verdict_on(live.current, flat_subject(), Validation::Exact));
 }
 
 /// Returns the state of the comparison of a version with the one before, as the panel shows it.
 fn speed(live: &mut Versions, number: u64, radius: u32) -> Option<Speed> {
-    live.refresh(VariantId::Flat, Some(frames(VariantId::Flat, radius, None)));
+    live.refresh(named("flat"), Some(frames(named("flat"), radius, None)));
     let version = live.shown.versions.iter().find(|version| version.number == number).unwrap();
     version.results[0].speed.clone()
 }
 
 /// Returns the numbers of the versions that are compared next.
 fn wanted(live: &mut Versions, radius: u32) -> Option<[u64; 2]> {
-    let pair = live.wanted_pair(&frames(VariantId::Flat, radius, None));
+    let pair = live.wanted_pair(&frames(named("flat"), radius, None));
     live.comparison.want(pair);
     pair.map(|pair| pair.versions)
 }
 
 /// Stores the result of the comparison that is wanted now.
 fn store(live: &mut Versions, [low, high]: [f64; 2]) -> base::timing::Verdict {
-    let pair = live.wanted_pair(&frames(VariantId::Flat, RADIUS, None)).unwrap();
+    let pair = live.wanted_pair(&frames(named("flat"), RADIUS, None)).unwrap();
     let ratio = Ratio { low, estimate: (low * high).sqrt(), high };
     let kept: Vec<u64> = live.kept.iter().map(|kept| kept.row.number).collect();
     let compared = Compared { ratio, rounds: 200, rows: None };
@@ -192,17 +199,14 @@ fn a_version_has_no_verdict_on_its_speed_before_it_is_compared() {
     assert_eq!(wanted(&mut live, RADIUS), None, "it is not judged yet");
     pass(&mut live);
     // Medians of the movie are no comparison.
-    let of = frames(VariantId::Flat, RADIUS, None);
+    let of = frames(named("flat"), RADIUS, None);
     live.time(of, FilterTime { ms: 4.0, n: 1000, noise: None });
     assert_eq!(wanted(&mut live, RADIUS), Some([1, 2]));
     assert_eq!(speed(&mut live, 2, RADIUS), Some(Speed { before: 1, state: SpeedState::Comparing }));
     let verdict = store(&mut live, [1.27, 1.36]);
     let state = SpeedState::Compared { verdict, rounds: 200, rows: None };
     assert_eq!(speed(&mut live, 2, RADIUS), Some(Speed { before: 1, state }));
-    assert!(
-        live.comparison.want(live.wanted_pair(&frames(VariantId::Flat, RADIUS, None))).is_none(),
-        "known"
-    );
+    assert!(live.comparison.want(live.wanted_pair(&frames(named("flat"), RADIUS, None))).is_none(), "known");
     // The verdict belongs to this radius and device.
     assert_eq!(speed(&mut live, 2, RADIUS + 1).unwrap().state, SpeedState::Unknown);
     assert_eq!(wanted(&mut live, RADIUS + 1), Some([1, 2]));
@@ -220,7 +224,7 @@ fn a_newer_save_ends_the_comparison_and_follows_in_it() {
     live.use_version(3, false);
     assert_eq!(wanted(&mut live, RADIUS), None);
     live.waits = None;
-    request(&mut live, &[VariantId::Flat]);
+    request(&mut live, &[named("flat")]);
     assert_eq!(wanted(&mut live, RADIUS), None);
     pass(&mut live);
     assert_eq!(wanted(&mut live, RADIUS), Some([2, 3]));
@@ -228,7 +232,7 @@ fn a_newer_save_ends_the_comparison_and_follows_in_it() {
     assert!(matches!(slower, base::timing::Verdict::Slower(_)));
     // A version that is chosen again is compared with the one that ran before it.
     live.use_version(2, false);
-    request(&mut live, &[VariantId::Flat]);
+    request(&mut live, &[named("flat")]);
     pass(&mut live);
     assert_eq!(wanted(&mut live, RADIUS), Some([3, 2]));
     // One whose output differs has no verdict on its speed, and is compared with none.
@@ -236,7 +240,7 @@ fn a_newer_save_ends_the_comparison_and_follows_in_it() {
     live.use_version(4, false);
     live.waits = None;
     let differs = Validation::Differs(base::verify::MismatchReport::default());
-    live.process(verdict_on(4, FLAT, differs));
+    live.process(verdict_on(4, flat_subject(), differs));
     assert_eq!((wanted(&mut live, RADIUS), speed(&mut live, 4, RADIUS)), (None, None));
     live.keep(sources(serde_json::json!({ "box_filter/03_flat.cl": { "Ok": "right" } })), false);
     live.use_version(5, false);
@@ -248,19 +252,19 @@ fn a_newer_save_ends_the_comparison_and_follows_in_it() {
 #[test]
 fn what_was_measured_of_a_version_stays() {
     let mut live = edited();
-    let of = frames(VariantId::Flat, 2, None);
+    let of = frames(named("flat"), 2, None);
     let time = |live: &mut Versions, ms| live.time(of, FilterTime { ms, n: MIN_MEDIAN_FRAMES, noise: None });
     time(&mut live, 8.0);
-    live.process(verdict_on(2, FLAT, Validation::Exact));
+    live.process(verdict_on(2, flat_subject(), Validation::Exact));
     time(&mut live, 8.25);
     save(&mut live, other("box_filter/01_naive.cl"));
     let differs = || Validation::Differs(base::verify::MismatchReport::default());
-    live.process(verdict_on(3, FLAT, differs()));
-    live.process(verdict_on(2, FLAT, Validation::Exact));
+    live.process(verdict_on(3, flat_subject(), differs()));
+    live.process(verdict_on(2, flat_subject(), Validation::Exact));
     time(&mut live, 8.5);
-    let beside = Some(SecondSetting { variant: VariantId::Naive, radius: 2, compared: false });
+    let beside = Some(SecondSetting { variant: named("naive"), radius: 2, compared: false });
     for (beside, radius, known) in [(None, 2, true), (beside, 2, true), (beside, 3, false)] {
-        live.refresh(VariantId::Flat, Some(frames(VariantId::Flat, radius, beside)));
+        live.refresh(named("flat"), Some(frames(named("flat"), radius, beside)));
         let judged = |at: usize| live.shown.versions[at].results[0].clone();
         let (second, third) = (judged(1), judged(0));
         let ms = |time: Option<FilterTime>| time.map(|time| time.ms);
@@ -269,10 +273,10 @@ fn what_was_measured_of_a_version_stays() {
     }
     // The one before it makes another picture.
     save(&mut live, other("box_filter/02_separable.cl"));
-    live.process(verdict_on(3, FLAT, differs()));
-    live.process(verdict_on(4, FLAT, Validation::Exact));
+    live.process(verdict_on(3, flat_subject(), differs()));
+    live.process(verdict_on(4, flat_subject(), Validation::Exact));
     time(&mut live, 9.0);
-    live.refresh(VariantId::Flat, Some(frames(VariantId::Flat, 2, None)));
+    live.refresh(named("flat"), Some(frames(named("flat"), 2, None)));
     assert_eq!(live.shown.versions[0].results[0].time.map(|time| time.ms), Some(9.0));
 }
 
@@ -283,14 +287,14 @@ fn what_a_save_has_changed_is_shown_also_where_it_is_included() {
         ShownSource::default().update(live, chosen, DeviceKind::Cpu).flatten().unwrap()
     };
     let shown = |live: &mut Versions, chosen| source(live, chosen).name;
-    assert_eq!(shown(&mut live, VariantId::Flat), "box_filter/03_flat.cl");
+    assert_eq!(shown(&mut live, named("flat")), "box_filter/03_flat.cl");
     save(&mut live, Sources::default());
     save(&mut live, other("common/mean.clh"));
-    assert_eq!(shown(&mut live, VariantId::Naive), "common/mean.clh");
-    assert!(!source(&live, VariantId::Naive).changed.is_empty(), "it is marked");
+    assert_eq!(shown(&mut live, named("naive")), "common/mean.clh");
+    assert!(!source(&live, named("naive")).changed.is_empty(), "it is marked");
     // Nothing of it has changed.
     save(&mut live, other("common/mean.clh"));
-    assert_eq!(shown(&mut live, VariantId::Naive), "box_filter/01_naive.cl");
+    assert_eq!(shown(&mut live, named("naive")), "box_filter/01_naive.cl");
     // Its own, and what it includes.
     save(
         &mut live,
@@ -298,7 +302,7 @@ fn what_a_save_has_changed_is_shown_also_where_it_is_included() {
             "common/mean.clh": { "Ok": "yours" }, "box_filter/01_naive.cl": { "Ok": "#include \"../common/mean.clh\"" },
         })),
     );
-    assert_eq!(shown(&mut live, VariantId::Naive), "box_filter/01_naive.cl");
+    assert_eq!(shown(&mut live, named("naive")), "box_filter/01_naive.cl");
 }
 
 pub(super) fn sources(texts: serde_json::Value) -> Sources {
@@ -310,7 +314,7 @@ pub(super) fn sources(texts: serde_json::Value) -> Sources {
 fn a_refusal_is_over_where_its_texts_are() {
     let error = |what: &str| Error::new(what, "", "");
     let refuse = |live: &mut Versions, what| {
-        live.process(verdict_on(live.current, FLAT, Validation::Refused(error(what))));
+        live.process(verdict_on(live.current, flat_subject(), Validation::Refused(error(what))));
     };
     // Saves kernels and has them judged; what is over then.
     let next = |live: &mut Versions, texts: Sources| {
@@ -346,16 +350,16 @@ fn a_refusal_is_over_where_its_texts_are() {
     let mut live = edited();
     refuse(&mut live, "no");
     next(&mut live, sources(serde_json::json!({ "box_filter/03_flat.cl": { "Ok": "yours" } })));
-    live.process(verdict_on(3, FLAT, Validation::Exact));
+    live.process(verdict_on(3, flat_subject(), Validation::Exact));
     assert_eq!(live.refusals.take_obsolete_errors(), [error("no")]);
     // What runs at one radius, and not at another.
-    live.process(News::Variant(VariantId::Flat, Err(error("too slow"))));
+    live.process(News::Variant(named("flat"), Err(error("too slow"))));
     assert_eq!(next(&mut live, flat()), [], "it is being tried");
-    live.process(verdict_on(4, FLAT, Validation::Exact));
+    live.process(verdict_on(4, flat_subject(), Validation::Exact));
     assert_eq!(live.refusals.take_obsolete_errors(), [error("too slow")]);
     // A verdict on an older version is not reported.
     save(&mut live, Sources::default());
-    assert!(live.process(verdict_on(4, FLAT, Validation::Refused(error("late")))).is_none());
+    assert!(live.process(verdict_on(4, flat_subject(), Validation::Refused(error("late")))).is_none());
 }
 
 /// Checks that sources that could not be built at the start are validated again only when they are saved again.
@@ -368,13 +372,13 @@ fn texts_that_were_refused_at_first_are_refused_again() {
     );
     let mut live = Versions::default();
     save(&mut live, first.clone());
-    live.process(News::Variant(VariantId::Flat, Err(error())));
+    live.process(News::Variant(named("flat"), Err(error())));
     for (number, texts) in [(2, second), (3, first)] {
-        assert_eq!(save(&mut live, texts), [VariantId::Flat]);
-        live.process(verdict_on(number, FLAT, Validation::Refused(error())));
+        assert_eq!(save(&mut live, texts), [named("flat")]);
+        live.process(verdict_on(number, flat_subject(), Validation::Refused(error())));
     }
     let both = sources(serde_json::json!({
         "box_filter/03_flat.cl": { "Ok": "mine" }, "box_filter/01_naive.cl": { "Ok": "mine" },
     }));
-    assert_eq!(save(&mut live, both), [VariantId::Naive]);
+    assert_eq!(save(&mut live, both), [named("naive")]);
 }

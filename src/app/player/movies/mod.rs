@@ -226,7 +226,7 @@ impl Movies {
         }
         // The title names a movie once it is on the screen.
         let filter = match now.0? {
-            (VariantId::Off, _) => " - off".to_owned(),
+            (off, _) if off == VariantId::OFF => format!(" - {off}"),
             (variant, radius) => format!(" - {variant}, r={radius}"),
         };
         let paused = if now.1 { ", paused" } else { "" };

@@ -1,5 +1,6 @@
 //! Tests of what is written to files.
 
+use box_filter::named;
 use std::collections::HashMap;
 
 use super::*;
@@ -67,7 +68,7 @@ fn an_armys_frame_is_told_beside_the_movies() {
     let ms = [0.25, 1.0, 2.0, 3.0, 4.0, f64::NAN, 0.5, f64::NAN];
     let army = ClothTimes { figures: 25, ms, on_host: [false, true, false, true, false], handovers: 2 };
     for cloth in [None, Some(Box::new(army))] {
-        recorder.push(FrameSample { cloth, ..frame(0.0, 40.0, 1.0, VariantId::Flat) });
+        recorder.push(FrameSample { cloth, ..frame(0.0, 40.0, 1.0, named("flat")) });
     }
     let [csv, json] = ["s.csv", "s.json"].map(|name| {
         export(&scratch.0.join(name), &recorder, &context()).unwrap();
@@ -107,10 +108,10 @@ fn an_armys_frame_is_told_beside_the_movies() {
 fn each_version_of_the_kernels_is_a_setting_of_its_own() {
     let scratch = Scratch::new("versions");
     let mut recorder = Recorder::new(true);
-    let beside = Some(SecondSetting { variant: VariantId::Flat, radius: 3, compared: false });
+    let beside = Some(SecondSetting { variant: named("flat"), radius: 3, compared: false });
     for (n, (first, beside)) in [(1, None), (2, None), (1, None), (2, beside)].into_iter().enumerate() {
         let versions = Versions { first, beside: 1 };
-        let sample = frame(n as f64 * 0.04, 40.0, first as f64, VariantId::Flat);
+        let sample = frame(n as f64 * 0.04, 40.0, first as f64, named("flat"));
         recorder.push(FrameSample { beside, versions, ..sample });
     }
     let [csv, json] = ["s.csv", "s.json"].map(|name| {
@@ -140,14 +141,10 @@ fn frames_of_a_wipe_are_a_setting_of_their_own() {
     let scratch = Scratch::new("wipe");
     let mut recorder = Recorder::new(true);
     let beside = |variant, compared| Some(SecondSetting { variant, radius: 3, compared });
-    let ways = [
-        None,
-        beside(VariantId::Fused, false),
-        beside(VariantId::Fused, true),
-        beside(VariantId::Off, false),
-    ];
+    let ways =
+        [None, beside(named("fused"), false), beside(named("fused"), true), beside(VariantId::OFF, false)];
     for (n, way) in ways.into_iter().flat_map(|way| [way; 4]).enumerate() {
-        let sample = frame(n as f64 * 0.04, 40.0, 1.0, VariantId::Flat);
+        let sample = frame(n as f64 * 0.04, 40.0, 1.0, named("flat"));
         recorder.push(FrameSample { beside: way, beside_filter_ms: way.map(|_| 2.5), ..sample });
         assert_eq!(recorder.shown.beside().map(|summary| summary.p50), way.map(|_| 2.5));
     }
@@ -174,7 +171,7 @@ fn frames_of_a_wipe_are_a_setting_of_their_own() {
     let wanted = ways.map(|way| {
         (
             way.map(|way| {
-                if way.variant == VariantId::Off { "off".to_owned() } else { format!("{} r=3", way.variant) }
+                if way.variant == VariantId::OFF { "off".to_owned() } else { format!("{} r=3", way.variant) }
             }),
             way.is_some_and(|way| way.compared),
             Some(4),
@@ -232,7 +229,7 @@ fn what_was_not_measured_is_empty_and_what_was_not_done_is_zero() {
     let scratch = Scratch::new("unknown");
     for stage in Stage::ALL {
         let mut recorder = Recorder::new(true);
-        let mut sample = frame(0.0, 40.0, 1.0, VariantId::Flat);
+        let mut sample = frame(0.0, 40.0, 1.0, named("flat"));
         sample.stages = [0.0; Stage::ALL.len()];
         sample.stages[stage as usize] = f64::NAN;
         recorder.push(sample);
@@ -253,7 +250,7 @@ fn a_time_by_the_wall_does_not_stand_in_the_devices_column() {
     let mut recorder = Recorder::new(true);
     for n in 0..6 {
         let at = f64::from(n) * 0.04;
-        let sample = frame(at, 40.0, 0.25, VariantId::Glsl);
+        let sample = frame(at, 40.0, 0.25, named("glsl"));
         recorder.push(FrameSample { filter_by_wall: true, ..sample });
     }
     assert_eq!(recorder.shown.summary(Stage::Filter).unwrap().p50, 0.25 * FILTER, "the window shows it");
@@ -268,7 +265,7 @@ fn a_time_by_the_wall_does_not_stand_in_the_devices_column() {
     assert_eq!(setting["noisy"], false);
     // What a device has timed has no time by the wall.
     let mut recorder = Recorder::new(true);
-    recorder.push(self::frame(0.0, 40.0, 0.25, VariantId::Flat));
+    recorder.push(self::frame(0.0, 40.0, 0.25, named("flat")));
     let (rows, json) = both(&scratch, &recorder);
     assert_eq!((rows[0]["filter"].as_str(), rows[0]["filter_wall"].as_str()), ("1.5000", ""));
     assert!(json["settings"][0]["filter_wall_ms"].is_null() && json["frames"][0]["filter_wall"].is_null());
@@ -285,23 +282,23 @@ fn each_setting_says_whether_its_times_are_noisy_and_why() {
             recorder.push(frame(at, 40.0, *unit, variant));
         }
     };
-    push(&mut recorder, VariantId::Flat, &[1.0; 8]);
-    push(&mut recorder, VariantId::Naive, &[1.0; 4]);
-    push(&mut recorder, VariantId::Fused, &[1.0, 1.0, 1.0, 1.0, 2.0]);
+    push(&mut recorder, named("flat"), &[1.0; 8]);
+    push(&mut recorder, named("naive"), &[1.0; 4]);
+    push(&mut recorder, named("fused"), &[1.0, 1.0, 1.0, 1.0, 2.0]);
     recorder.set_others_share(Some(0.43));
-    push(&mut recorder, VariantId::Separable, &[1.0; 8]);
+    push(&mut recorder, named("separable"), &[1.0; 8]);
     recorder.set_others_share(Some(0.05));
     // The filter takes no time, so the frames' own is looked at.
-    push(&mut recorder, VariantId::Off, &[0.0; 8]);
+    push(&mut recorder, VariantId::OFF, &[0.0; 8]);
     let summary = recorder.shown.summary(Stage::Take).unwrap();
     assert_eq!((summary.n, summary.noise), (8, None));
     let score = |id| recorder.shown.scores().of(id).unwrap().noise.map(|noise: Noise| noise.to_string());
     let (rows, json) = both(&scratch, &recorder);
     let wanted = [
-        (VariantId::Flat, None),
-        (VariantId::Naive, Some("Only 4 runs.")),
-        (VariantId::Fused, Some("P95 is 2.0 times p50.")),
-        (VariantId::Separable, Some("Other processes used 43 % of the machine.")),
+        (named("flat"), None),
+        (named("naive"), Some("Only 4 runs.")),
+        (named("fused"), Some("P95 is 2.0 times p50.")),
+        (named("separable"), Some("Other processes used 43 % of the machine.")),
     ];
     for (n, (id, why)) in wanted.into_iter().enumerate() {
         let told = &json["settings"][n]["noisy"];
@@ -364,12 +361,12 @@ fn a_saved_run_is_compared_as_a_result_of_bench() {
         let mut recorder = Recorder::new(true);
         for n in 0..frames {
             let ms = factor * (1.0 + 0.02 * (n % 5) as f64);
-            recorder.push(frame(n as f64 * 0.04, 40.0, ms, VariantId::Naive));
+            recorder.push(frame(n as f64 * 0.04, 40.0, ms, named("naive")));
         }
         // Neither a frame without a filter nor one in a wipe is saved.
-        recorder.push(frame(9.0, 40.0, 1.0, VariantId::Off));
-        let beside = Some(SecondSetting { variant: VariantId::Flat, radius: 3, compared: false });
-        recorder.push(FrameSample { beside, ..frame(9.1, 40.0, 50.0, VariantId::Naive) });
+        recorder.push(frame(9.0, 40.0, 1.0, VariantId::OFF));
+        let beside = Some(SecondSetting { variant: named("flat"), radius: 3, compared: false });
+        recorder.push(FrameSample { beside, ..frame(9.1, 40.0, 50.0, named("naive")) });
         recorder
     };
     save_run(&path("a.json"), &record(1.0, 60), &context()).unwrap();
@@ -397,7 +394,7 @@ fn a_saved_run_is_compared_as_a_result_of_bench() {
     let mut beside_work = record(1.0, 60);
     for n in 0..60 {
         beside_work.set_other_work(n < 30);
-        beside_work.push(frame(10.0 + n as f64 * 0.04, 40.0, 3.0, VariantId::Naive));
+        beside_work.push(frame(10.0 + n as f64 * 0.04, 40.0, 3.0, named("naive")));
     }
     save_run(&path("f.json"), &beside_work, &context()).unwrap();
     let rows = compare(&saved("a.json"), &saved("f.json"));

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use super::*;
 use base::timing::Noise;
-use box_filter::VariantId;
+use box_filter::{VariantId, named};
 use ladder::results::Metadata;
 use ladder::rows::KernelFile;
 
@@ -47,7 +47,7 @@ fn context() -> ExportContext {
     ExportContext {
         metadata: Metadata::now("clreel 1"),
         kernels: vec![UsedKernel {
-            variant: VariantId::Naive,
+            variant: named("naive"),
             version: 1,
             kernel: KernelFile { file: "box_filter/01_naive.cl".to_owned(), hash: "12ab".to_owned() },
             verified: true,
@@ -61,7 +61,7 @@ fn context() -> ExportContext {
         gl_renderer: "renderer".into(),
         sharing: "copy".into(),
         sharing_reason: "no device".into(),
-        variant: VariantId::Off,
+        variant: VariantId::OFF,
         radius: 7,
         unpaced: false,
     }
@@ -91,15 +91,15 @@ impl Drop for Scratch {
 
 fn three_frames() -> Recorder {
     let mut recorder = Recorder::new(true);
-    recorder.push(FrameSample { interval_ms: None, ..frame(0.0, 0.0, 0.5, VariantId::Off) });
+    recorder.push(FrameSample { interval_ms: None, ..frame(0.0, 0.0, 0.5, VariantId::OFF) });
     recorder.push(FrameSample {
         late: true,
         dropped_before: 4,
         sound_lag_ms: Some(-3.25),
         pack_ms: Some(0.5),
-        ..frame(0.04, 40.0, 0.25, VariantId::Naive)
+        ..frame(0.04, 40.0, 0.25, named("naive"))
     });
-    recorder.push(frame(0.08, 40.5, 0.125, VariantId::Naive));
+    recorder.push(frame(0.08, 40.5, 0.125, named("naive")));
     recorder.overlay_repaint(16.0);
     recorder.overlay_repaint(18.0);
     recorder

@@ -1,6 +1,7 @@
 //! Tests of the recorder: what is counted, what a summary covers, what is forgotten.
 
 use super::*;
+use box_filter::named;
 use opencl::cl::DeviceInfo;
 
 #[test]
@@ -14,9 +15,9 @@ fn a_summary_covers_the_current_variant_and_radius_only() {
     let mut recorder = Recorder::new(false);
     assert_eq!(recorder.shown.summary(Stage::Filter), None);
     for n in 0..10 {
-        recorder.push(frame(f64::from(n) * 0.04, 40.0, 100.0, VariantId::Naive));
+        recorder.push(frame(f64::from(n) * 0.04, 40.0, 100.0, named("naive")));
     }
-    recorder.push(frame(0.40, 40.0, 1.0, VariantId::Flat));
+    recorder.push(frame(0.40, 40.0, 1.0, named("flat")));
     let filter = recorder.shown.summary(Stage::Filter).unwrap();
     assert_eq!(
         (filter.n, filter.last, filter.max),
@@ -24,7 +25,7 @@ fn a_summary_covers_the_current_variant_and_radius_only() {
         "the slow frames before the switch are out"
     );
     for (n, unit) in [4.0, 2.0, 3.0].into_iter().enumerate() {
-        recorder.push(frame(0.44 + 0.04 * n as f64, 41.0, unit, VariantId::Flat));
+        recorder.push(frame(0.44 + 0.04 * n as f64, 41.0, unit, named("flat")));
     }
     let filter = recorder.shown.summary(Stage::Filter).unwrap();
     assert_eq!(
@@ -32,15 +33,15 @@ fn a_summary_covers_the_current_variant_and_radius_only() {
         (4, 3.0 * FILTER, 2.0 * FILTER, 4.0 * FILTER, 4.0 * FILTER)
     );
     assert_eq!(filter.mean, 2.5 * FILTER);
-    recorder.push(FrameSample { radius: 8, ..frame(0.6, 42.0, 1.0, VariantId::Flat) });
+    recorder.push(FrameSample { radius: 8, ..frame(0.6, 42.0, 1.0, named("flat")) });
     assert_eq!(recorder.shown.summary(Stage::Filter).unwrap().n, 1);
     assert_eq!(recorder.shown.frame_interval(), None, "the switch's interval is nobody's");
-    recorder.push(FrameSample { radius: 8, ..frame(0.64, 41.0, 1.0, VariantId::Flat) });
+    recorder.push(FrameSample { radius: 8, ..frame(0.64, 41.0, 1.0, named("flat")) });
     assert_eq!(recorder.shown.frame_interval().unwrap().max, 41.0);
     assert_eq!(recorder.history()[14].interval_ms, Some(42.0), "the graph shows the gap");
     for other in [
-        FrameSample { size: (1280, 719), ..frame(0.7, 40.0, 1.0, VariantId::Flat) },
-        FrameSample { device: 1, ..frame(0.8, 40.0, 1.0, VariantId::Flat) },
+        FrameSample { size: (1280, 719), ..frame(0.7, 40.0, 1.0, named("flat")) },
+        FrameSample { device: 1, ..frame(0.8, 40.0, 1.0, named("flat")) },
     ] {
         recorder.push(other);
         assert_eq!(
@@ -55,11 +56,11 @@ fn a_picture_filtered_anew_is_measured_but_is_no_frame() {
     let mut recorder = Recorder::new(true);
     assert!(recorder.shown.last().is_none());
     for n in 0..5 {
-        recorder.push(frame(f64::from(n) * 0.04, 40.0, 1.0, VariantId::Fused));
+        recorder.push(frame(f64::from(n) * 0.04, 40.0, 1.0, named("fused")));
     }
     // While it is being drawn nothing is known of it, and nothing is said of the one before.
     let count = recorder.shown.changes();
-    let again = frame(3.0, 2_800.0, 100.0, VariantId::Separable);
+    let again = frame(3.0, 2_800.0, 100.0, named("separable"));
     recorder.shown.begin(again.setting());
     assert_eq!(
         (recorder.shown.summary(Stage::Filter), recorder.shown.last().map(FrameSample::setting)),
@@ -67,7 +68,7 @@ fn a_picture_filtered_anew_is_measured_but_is_no_frame() {
     );
     assert_ne!(recorder.shown.changes(), count);
     recorder.push_refiltered(again);
-    assert_eq!(recorder.shown.last().unwrap().variant, VariantId::Separable);
+    assert_eq!(recorder.shown.last().unwrap().variant, named("separable"));
     let filter = recorder.shown.summary(Stage::Filter).unwrap();
     assert_eq!((filter.n, filter.max), (1, 100.0 * FILTER));
     assert_eq!(
@@ -81,13 +82,13 @@ fn a_picture_filtered_anew_is_measured_but_is_no_frame() {
     assert_eq!(recorder.shown.gl_summary(|gl| gl.present), None);
     // Playing goes on as it was filtered before: what was measured then is not mixed in.
     recorder.mark_discontinuity();
-    recorder.push(frame(3.1, 40.0, 2.0, VariantId::Fused));
+    recorder.push(frame(3.1, 40.0, 2.0, named("fused")));
     assert_eq!(recorder.shown.summary(Stage::Filter).unwrap().max, 2.0 * FILTER);
     // In the middle of a slide, whose time was another filter's when it began.
-    recorder.push_refiltered(frame(6.0, 0.0, 1.0, VariantId::Separable));
-    recorder.push(frame(15.1, 12_000.0, 1.0, VariantId::Separable));
+    recorder.push_refiltered(frame(6.0, 0.0, 1.0, named("separable")));
+    recorder.push(frame(15.1, 12_000.0, 1.0, named("separable")));
     assert_eq!(recorder.shown.frame_interval(), None);
-    recorder.push(frame(19.1, 4_000.0, 1.0, VariantId::Separable));
+    recorder.push(frame(19.1, 4_000.0, 1.0, named("separable")));
     assert_eq!(recorder.shown.frame_interval().unwrap().max, 4_000.0);
 }
 
@@ -100,16 +101,16 @@ fn kernels_that_were_changed_have_times_of_their_own_and_wrong_ones_none() {
         recorder.push(frame(at, 40.0, unit, variant));
     };
     let ms = |r: &Recorder, variant| r.shown.scores().of(variant).map(|score| score.ms);
-    push(&mut recorder, 5.0, VariantId::Fused);
-    push(&mut recorder, 4.0, VariantId::Flat);
-    recorder.shown.kernels_changed(VariantId::Flat, 1, false);
-    assert_eq!(ms(&recorder, VariantId::Flat), None, "of other kernels");
-    push(&mut recorder, 2.0, VariantId::Flat);
-    assert_eq!(ms(&recorder, VariantId::Flat), Some(2.0 * FILTER), "nothing of before is mixed in");
-    recorder.shown.kernels_changed(VariantId::Flat, 1, true);
-    push(&mut recorder, 1.0, VariantId::Flat);
-    assert_eq!(ms(&recorder, VariantId::Flat), None, "it makes another picture");
-    assert_eq!(ms(&recorder, VariantId::Fused), Some(5.0 * FILTER));
+    push(&mut recorder, 5.0, named("fused"));
+    push(&mut recorder, 4.0, named("flat"));
+    recorder.shown.kernels_changed(named("flat"), 1, false);
+    assert_eq!(ms(&recorder, named("flat")), None, "of other kernels");
+    push(&mut recorder, 2.0, named("flat"));
+    assert_eq!(ms(&recorder, named("flat")), Some(2.0 * FILTER), "nothing of before is mixed in");
+    recorder.shown.kernels_changed(named("flat"), 1, true);
+    push(&mut recorder, 1.0, named("flat"));
+    assert_eq!(ms(&recorder, named("flat")), None, "it makes another picture");
+    assert_eq!(ms(&recorder, named("fused")), Some(5.0 * FILTER));
     // Neither has a frame of its own, and beside others only what it made.
     assert_eq!(recorder.shown.summary(Stage::Filter), None);
     let beside = |variant| Some(crate::stats::SecondSetting { variant, radius: 7, compared: false });
@@ -117,35 +118,35 @@ fn kernels_that_were_changed_have_times_of_their_own_and_wrong_ones_none() {
         let (beside, beside_filter_ms) = (beside(other), Some(3.0));
         recorder.push(FrameSample { beside, beside_filter_ms, ..frame(9.0, 40.0, 1.0, first) });
     };
-    wiped(&mut recorder, VariantId::Fused, VariantId::Flat);
+    wiped(&mut recorder, named("fused"), named("flat"));
     assert!(recorder.shown.beside().is_none() && recorder.shown.summary(Stage::Filter).is_some());
-    wiped(&mut recorder, VariantId::Flat, VariantId::Fused);
+    wiped(&mut recorder, named("flat"), named("fused"));
     assert!(recorder.shown.beside().is_some() && recorder.shown.summary(Stage::Filter).is_none());
     let last = recorder.frames().back().unwrap();
     assert!(last.stages[Stage::Filter as usize].is_nan() && last.beside_filter_ms == Some(3.0));
     // Other kernels on either side begin its times anew.
-    wiped(&mut recorder, VariantId::Fused, VariantId::Separable);
-    wiped(&mut recorder, VariantId::Fused, VariantId::Separable);
-    recorder.shown.kernels_changed(VariantId::Separable, 1, false);
+    wiped(&mut recorder, named("fused"), named("separable"));
+    wiped(&mut recorder, named("fused"), named("separable"));
+    recorder.shown.kernels_changed(named("separable"), 1, false);
     assert!(recorder.shown.beside().is_none(), "of other kernels");
-    wiped(&mut recorder, VariantId::Fused, VariantId::Separable);
+    wiped(&mut recorder, named("fused"), named("separable"));
     assert_eq!(recorder.shown.beside().map(|summary| summary.n), Some(1));
-    recorder.shown.kernels_changed(VariantId::Naive, 1, false);
+    recorder.shown.kernels_changed(named("naive"), 1, false);
     assert_eq!(recorder.shown.beside().map(|summary| summary.n), Some(1), "those are on neither side");
-    recorder.shown.kernels_changed(VariantId::Flat, 1, false);
-    push(&mut recorder, 3.0, VariantId::Flat);
-    assert_eq!(ms(&recorder, VariantId::Flat), Some(3.0 * FILTER));
+    recorder.shown.kernels_changed(named("flat"), 1, false);
+    push(&mut recorder, 3.0, named("flat"));
+    assert_eq!(ms(&recorder, named("flat")), Some(3.0 * FILTER));
     // A frame on its way when the next version came has no score, whether that version makes another picture or not.
-    recorder.shown.kernels_changed(VariantId::Flat, 2, false);
-    push(&mut recorder, 1.0, VariantId::Flat);
-    assert_eq!(ms(&recorder, VariantId::Flat), None);
-    recorder.shown.kernels_changed(VariantId::Flat, 2, true);
-    recorder.shown.kernels_changed(VariantId::Flat, 3, false);
+    recorder.shown.kernels_changed(named("flat"), 2, false);
+    push(&mut recorder, 1.0, named("flat"));
+    assert_eq!(ms(&recorder, named("flat")), None);
+    recorder.shown.kernels_changed(named("flat"), 2, true);
+    recorder.shown.kernels_changed(named("flat"), 3, false);
     for (version, known) in [(2, false), (3, true)] {
         let versions = crate::stats::Versions { first: version, ..Default::default() };
-        recorder.push(FrameSample { versions, ..frame(9.5, 40.0, 1.0, VariantId::Flat) });
+        recorder.push(FrameSample { versions, ..frame(9.5, 40.0, 1.0, named("flat")) });
         assert_eq!(recorder.shown.summary(Stage::Filter).is_some(), known);
-        assert_eq!(ms(&recorder, VariantId::Flat).is_some(), known);
+        assert_eq!(ms(&recorder, named("flat")).is_some(), known);
     }
 }
 
@@ -159,44 +160,44 @@ fn scores_are_medians_that_survive_a_switch() {
     };
     let at_7 =
         |r: &Recorder, variant| r.shown.scores().of(variant).map(|s| (s.ms, s.n, s.is_at(7, (1280, 720))));
-    push(&mut recorder, 1.0, VariantId::Off, 7);
-    assert_eq!(at_7(&recorder, VariantId::Off), None);
+    push(&mut recorder, 1.0, VariantId::OFF, 7);
+    assert_eq!(at_7(&recorder, VariantId::OFF), None);
     for unit in [900.0, 100.0, 101.0, 102.0, 103.0] {
-        push(&mut recorder, unit, VariantId::Naive, 7);
+        push(&mut recorder, unit, named("naive"), 7);
     }
-    assert_eq!(at_7(&recorder, VariantId::Naive), Some((102.0 * FILTER, 5, true)));
-    assert_eq!(at_7(&recorder, VariantId::Fused), None);
-    push(&mut recorder, 1.0, VariantId::Fused, 7);
-    assert_eq!(at_7(&recorder, VariantId::Fused), Some((FILTER, 1, true)));
+    assert_eq!(at_7(&recorder, named("naive")), Some((102.0 * FILTER, 5, true)));
+    assert_eq!(at_7(&recorder, named("fused")), None);
+    push(&mut recorder, 1.0, named("fused"), 7);
+    assert_eq!(at_7(&recorder, named("fused")), Some((FILTER, 1, true)));
     // Back again: one cold frame does not stand for it.
-    push(&mut recorder, 900.0, VariantId::Naive, 7);
-    assert_eq!(at_7(&recorder, VariantId::Naive), Some((102.0 * FILTER, 5, true)));
-    push(&mut recorder, 50.0, VariantId::Naive, 7);
-    push(&mut recorder, 51.0, VariantId::Naive, 7);
-    assert_eq!(at_7(&recorder, VariantId::Naive), Some((51.0 * FILTER, 3, true)));
+    push(&mut recorder, 900.0, named("naive"), 7);
+    assert_eq!(at_7(&recorder, named("naive")), Some((102.0 * FILTER, 5, true)));
+    push(&mut recorder, 50.0, named("naive"), 7);
+    push(&mut recorder, 51.0, named("naive"), 7);
+    assert_eq!(at_7(&recorder, named("naive")), Some((51.0 * FILTER, 3, true)));
     // Another radius: what was measured before is of earlier, until it is measured again.
-    push(&mut recorder, 2.0, VariantId::Fused, 8);
-    assert_eq!(at_7(&recorder, VariantId::Naive), Some((51.0 * FILTER, 3, true)));
-    assert!(recorder.shown.scores().of(VariantId::Fused).unwrap().is_at(8, (1280, 720)));
-    assert!(!recorder.shown.scores().of(VariantId::Naive).unwrap().is_at(8, (1280, 720)));
-    assert!(!recorder.shown.scores().of(VariantId::Naive).unwrap().is_at(7, (1280, 719)));
+    push(&mut recorder, 2.0, named("fused"), 8);
+    assert_eq!(at_7(&recorder, named("naive")), Some((51.0 * FILTER, 3, true)));
+    assert!(recorder.shown.scores().of(named("fused")).unwrap().is_at(8, (1280, 720)));
+    assert!(!recorder.shown.scores().of(named("naive")).unwrap().is_at(8, (1280, 720)));
+    assert!(!recorder.shown.scores().of(named("naive")).unwrap().is_at(7, (1280, 719)));
     // What was not measured is no score.
-    let mut unknown = frame(at + 1.0, 40.0, 1.0, VariantId::Flat);
+    let mut unknown = frame(at + 1.0, 40.0, 1.0, named("flat"));
     unknown.stages[Stage::Filter as usize] = f64::NAN;
     recorder.push(unknown);
-    assert_eq!(recorder.shown.scores().of(VariantId::Flat), None);
+    assert_eq!(recorder.shown.scores().of(named("flat")), None);
     recorder.shown.device_changed(1, None);
-    recorder.push(FrameSample { device: 1, ..frame(at + 2.0, 40.0, 1.0, VariantId::Native) });
-    assert_eq!(recorder.shown.scores().of(VariantId::Naive), None, "of another device");
-    assert!(recorder.shown.scores().of(VariantId::Native).is_some());
+    recorder.push(FrameSample { device: 1, ..frame(at + 2.0, 40.0, 1.0, named("native")) });
+    assert_eq!(recorder.shown.scores().of(named("naive")), None, "of another device");
+    assert!(recorder.shown.scores().of(named("native")).is_some());
 }
 
 #[test]
 fn another_device_has_no_numbers_before_it_has_measured() {
     let mut recorder = Recorder::new(true);
-    let of = |at: f64, unit, device| FrameSample { device, ..frame(at, 40.0, unit, VariantId::Flat) };
+    let of = |at: f64, unit, device| FrameSample { device, ..frame(at, 40.0, unit, named("flat")) };
     let told = |r: &Recorder| {
-        (r.shown.summary(Stage::Filter).map(|s| s.p50), r.shown.scores().of(VariantId::Flat).map(|s| s.ms))
+        (r.shown.summary(Stage::Filter).map(|s| s.p50), r.shown.scores().of(named("flat")).map(|s| s.ms))
     };
     for n in 0..5 {
         recorder.push(of(0.04 * f64::from(n), 5.0, 0));
@@ -220,8 +221,8 @@ fn another_device_has_no_numbers_before_it_has_measured() {
 fn a_device_that_comes_back_has_the_times_that_it_had() {
     let mut recorder = Recorder::new(true);
     let device = |index| DeviceInfo { index, ..DeviceInfo::made_up() };
-    let of = |at: f64, unit, device| FrameSample { device, ..frame(at, 40.0, unit, VariantId::Flat) };
-    let ms = |r: &Recorder| r.shown.scores().of(VariantId::Flat).map(|s| s.ms);
+    let of = |at: f64, unit, device| FrameSample { device, ..frame(at, 40.0, unit, named("flat")) };
+    let ms = |r: &Recorder| r.shown.scores().of(named("flat")).map(|s| s.ms);
     recorder.shown.device_changed(1, Some(device(0)));
     (0..5).for_each(|n| recorder.push(of(0.04 * f64::from(n), 5.0, 1)));
     recorder.shown.device_changed(2, Some(device(1)));
@@ -235,7 +236,7 @@ fn a_device_that_comes_back_has_the_times_that_it_had() {
     assert_eq!(ms(&recorder), Some(5.0 * FILTER));
     assert_eq!(recorder.shown.device(2).map(|device| device.index), Some(1));
     // Other kernels make the times of the other device obsolete, too.
-    recorder.shown.kernels_changed(VariantId::Flat, 2, false);
+    recorder.shown.kernels_changed(named("flat"), 2, false);
     recorder.shown.device_changed(5, Some(device(1)));
     assert_eq!(ms(&recorder), None);
 }
@@ -247,7 +248,7 @@ fn a_state_says_what_happened() {
     let mut at = 0.0;
     let mut state = |late, dropped_before| {
         at += 0.04;
-        recorder.push(FrameSample { late, dropped_before, ..frame(at, 40.0, 1.0, VariantId::Flat) });
+        recorder.push(FrameSample { late, dropped_before, ..frame(at, 40.0, 1.0, named("flat")) });
         PlayState::of(playing, &recorder).to_string()
     };
     assert_eq!(state(false, 0), "Playing in time");
@@ -283,14 +284,14 @@ fn a_state_says_what_happened() {
 #[test]
 fn a_summary_forgets_after_its_window_and_the_history_after_its_own() {
     let mut recorder = Recorder::new(false);
-    recorder.push(frame(0.0, 40.0, 9.0, VariantId::Flat));
-    recorder.push(frame(recorder::SUMMARY_S + 0.5, 40.0, 1.0, VariantId::Flat));
+    recorder.push(frame(0.0, 40.0, 9.0, named("flat")));
+    recorder.push(frame(recorder::SUMMARY_S + 0.5, 40.0, 1.0, named("flat")));
     assert_eq!(recorder.shown.summary(Stage::Take).unwrap().n, 1);
     assert_eq!(recorder.history().len(), 2);
-    recorder.push(frame(recorder::HISTORY_S + 0.25, 40.0, 1.0, VariantId::Flat));
+    recorder.push(frame(recorder::HISTORY_S + 0.25, 40.0, 1.0, named("flat")));
     assert_eq!(recorder.history().len(), 2);
     for n in 0..2 * recorder::HISTORY_FRAMES {
-        recorder.push(frame(20.0 + n as f64 * 1e-6, 0.001, 1.0, VariantId::Flat));
+        recorder.push(frame(20.0 + n as f64 * 1e-6, 0.001, 1.0, named("flat")));
     }
     assert_eq!(recorder.history().len(), recorder::HISTORY_FRAMES);
     assert_eq!(recorder.first_frame(), (3 + recorder::HISTORY_FRAMES) as u64);
@@ -299,21 +300,21 @@ fn a_summary_forgets_after_its_window_and_the_history_after_its_own() {
 #[test]
 fn idle_is_what_the_stages_leave() {
     let mut recorder = Recorder::new(false);
-    recorder.push(frame(0.0, 129.0, 1.0, VariantId::Flat)); // stages: 1 + 2 + … + 15 = 120 ms
+    recorder.push(frame(0.0, 129.0, 1.0, named("flat"))); // stages: 1 + 2 + … + 15 = 120 ms
     assert_eq!(recorder.shown.idle().unwrap().last, 9.0);
-    recorder.push(frame(0.1, 30.0, 1.0, VariantId::Flat));
+    recorder.push(frame(0.1, 30.0, 1.0, named("flat")));
     assert_eq!(recorder.shown.idle().unwrap().last, 0.0, "overlapping stages leave nothing, not less");
 }
 
 #[test]
 fn a_discontinuity_costs_one_interval_of_each_kind() {
     let mut recorder = Recorder::new(true);
-    recorder.push(frame(0.0, 40.0, 1.0, VariantId::Flat));
+    recorder.push(frame(0.0, 40.0, 1.0, named("flat")));
     recorder.overlay_repaint(16.0);
     recorder.mark_discontinuity();
-    recorder.push(frame(9.0, 9000.0, 1.0, VariantId::Flat));
+    recorder.push(frame(9.0, 9000.0, 1.0, named("flat")));
     recorder.overlay_repaint(9000.0);
-    recorder.push(frame(9.04, 41.0, 1.0, VariantId::Flat));
+    recorder.push(frame(9.04, 41.0, 1.0, named("flat")));
     recorder.overlay_repaint(17.0);
     let intervals: Vec<_> = recorder.frames().iter().map(|s| s.interval_ms).collect();
     assert_eq!(intervals, [Some(40.0), None, Some(41.0)]);
@@ -325,7 +326,7 @@ fn a_discontinuity_costs_one_interval_of_each_kind() {
 fn a_very_long_run_forgets_its_beginning_and_says_so() {
     let mut recorder = Recorder::with_limit(true, 5);
     for n in 0..8 {
-        recorder.push(frame(f64::from(n), 40.0, 1.0, VariantId::Flat));
+        recorder.push(frame(f64::from(n), 40.0, 1.0, named("flat")));
     }
     assert_eq!((recorder.frames().len(), recorder.dropped_samples(), recorder.presented()), (5, 3, 8));
     assert_eq!(recorder.first_frame(), 3);
@@ -343,7 +344,7 @@ fn times_of_opengl_come_later_and_go_to_their_frame() {
     for keep_all in [false, true] {
         let mut recorder = Recorder::with_limit(keep_all, 3);
         for n in 0..5 {
-            recorder.push(frame(f64::from(n) * 0.04, 40.0, 1.0, VariantId::Flat));
+            recorder.push(frame(f64::from(n) * 0.04, 40.0, 1.0, named("flat")));
         }
         // The oldest is kept in the history only, and one has not been presented yet.
         for (n, ms) in [(0, 0.5), (3, 3.0), (4, 4.0), (5, 5.0)] {

@@ -1,5 +1,6 @@
 //! Tests of the trace file: its contents, and that it is written completely or not at all.
 
+use box_filter::named;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -28,7 +29,7 @@ fn written(recorded: &Recording) -> Value {
 }
 
 /// Returns the trace events with this name, or of this category if they are named by a kernel.
-fn named<'a>(trace: &'a Value, name: &str) -> Vec<&'a Value> {
+fn events_named<'a>(trace: &'a Value, name: &str) -> Vec<&'a Value> {
     let is_named = |event: &&Value| event["name"] == name || event["cat"] == name;
     trace["traceEvents"].as_array().unwrap().iter().filter(is_named).collect()
 }
@@ -50,42 +51,42 @@ fn spans(base: Instant) -> Vec<Span> {
 #[test]
 fn a_frame_is_in_the_trace_with_its_stages_and_what_was_dropped() {
     let base = Instant::now();
-    let sample = FrameSample { dropped_before: 2, late: true, ..frame(1.5, 40.0, 1.0, VariantId::Flat) };
+    let sample = FrameSample { dropped_before: 2, late: true, ..frame(1.5, 40.0, 1.0, named("flat")) };
     let mut events = frame_events(7, &sample, &spans(base));
     let again = repaint_events(&spans(base + Duration::from_micros(20)));
     events.extend(again);
     let trace = written(&recorded(base, events));
-    let frames = named(&trace, "frame");
+    let frames = events_named(&trace, "frame");
     assert_eq!((frames.len(), &frames[0]["ts"], &frames[0]["dur"]), (1, &1.0.into(), &11.0.into()));
     assert_eq!(frames[0]["args"]["detail"], "flat r=7, at 1.500 s, late");
-    let dropped = named(&trace, "dropped");
+    let dropped = events_named(&trace, "dropped");
     assert_eq!((&dropped[0]["ph"], &dropped[0]["args"]["detail"]), (&"i".into(), &"2".into()));
-    let filters = named(&trace, "filter");
+    let filters = events_named(&trace, "filter");
     assert_eq!((&filters[0]["dur"], &filters[1]["dur"]), (&5.277.into(), &1.223.into()), "to the nanosecond");
     assert!(filters[..2].iter().all(|filter| filter["args"]["frame"] == 7 && filter["pid"] == 2));
     // What the device's thread did meanwhile is no other thread's.
-    let [convert, ..] = named(&trace, "convert")[..] else { panic!("{trace}") };
+    let [convert, ..] = events_named(&trace, "convert")[..] else { panic!("{trace}") };
     let thread = |event: &Value| {
         let is_its = |name: &&&Value| name["pid"] == event["pid"] && name["tid"] == event["tid"];
-        named(&trace, "thread_name").iter().find(is_its).unwrap()["args"]["name"].clone()
+        events_named(&trace, "thread_name").iter().find(is_its).unwrap()["args"]["name"].clone()
     };
     assert_eq!(
-        (thread(convert), thread(named(&trace, "take")[0])),
+        (thread(convert), thread(events_named(&trace, "take")[0])),
         ("device's calls".into(), "window".into())
     );
-    let [repaint] = named(&trace, "repaint")[..] else { panic!("{trace}") };
+    let [repaint] = events_named(&trace, "repaint")[..] else { panic!("{trace}") };
     assert!(repaint["args"]["frame"].is_null());
     // Every event has a process and a thread with a name.
     let events = trace["traceEvents"].as_array().unwrap();
     let has = |what: &str, event: &Value| {
-        named(&trace, what)
+        events_named(&trace, what)
             .iter()
             .any(|n| n["pid"] == event["pid"] && (what == "process_name" || n["tid"] == event["tid"]))
     };
     for event in events.iter().filter(|event| event["ph"] != "M") {
         assert!(has("process_name", event) && has("thread_name", event), "{event}");
     }
-    let process = named(&trace, "process_name");
+    let process = events_named(&trace, "process_name");
     assert!(process.iter().any(|p| p["args"]["name"] == "OpenCL: A \"device\""), "{process:?}");
     let recording = &trace["otherData"]["recording"];
     // 2 µs for eight frames, of which one is here; that spent 1.001 and 2.9 µs on the window's thread.
@@ -94,7 +95,7 @@ fn a_frame_is_in_the_trace_with_its_stages_and_what_was_dropped() {
 
 #[test]
 fn a_shader_s_time_is_opengl_s() {
-    let sample = frame(1.5, 40.0, 1.0, VariantId::Glsl);
+    let sample = frame(1.5, 40.0, 1.0, named("glsl"));
     let events = frame_events(0, &sample, &spans(Instant::now()));
     assert_eq!(events.iter().filter(|event| event.track == Track::GlFilter).count(), 2);
 }
@@ -109,33 +110,34 @@ fn what_overlaps_has_rows_of_its_own_and_what_is_inside_has_not() {
     // In the order in which they came: the first two cross, the third is inside the second, the last is after all.
     let events = [(10, 30), (0, 20), (5, 9), (25, 28), (40, 50)].map(|(from, to)| event(from, to));
     let trace = written(&recorded(base, events.to_vec()));
-    let placed: Vec<(f64, u64)> = named(&trace, "present")
+    let placed: Vec<(f64, u64)> = events_named(&trace, "present")
         .iter()
         .map(|e| (e["ts"].as_f64().unwrap(), e["tid"].as_u64().unwrap()))
         .collect();
     let first = placed[0].1;
     let expected = [(0.0, 0), (5.0, 0), (10.0, 1), (25.0, 0), (40.0, 0)];
     assert_eq!(placed, expected.map(|(ts, row)| (ts, first + row)));
-    let names: Vec<_> = named(&trace, "thread_name").iter().map(|n| n["args"]["name"].clone()).collect();
+    let names: Vec<_> =
+        events_named(&trace, "thread_name").iter().map(|n| n["args"]["name"].clone()).collect();
     assert_eq!(names, ["present", "present (2)"]);
 }
 
 #[test]
 fn frames_that_lost_events_are_left_out_and_all_that_went_is_counted() {
     let base = Instant::now();
-    let sample = frame(1.5, 40.0, 1.0, VariantId::Flat);
+    let sample = frame(1.5, 40.0, 1.0, named("flat"));
     let events: Vec<Event> = (3..6).flat_map(|n| frame_events(n, &sample, &spans(base))).collect();
     let all = events.len();
     let trace = written(&Recording { forgotten: 100, first_whole_frame: 4, ..recorded(base, events) });
     let other = &trace["otherData"];
     assert_eq!((&other["frames"], &other["first_whole_frame"]), (&2.into(), &4.into()));
     assert_eq!(other["events_forgotten"], 100 + all / 3);
-    assert!(named(&trace, "filter").iter().all(|event| event["args"]["frame"].as_u64() >= Some(4)));
-    assert_eq!(named(&trace, "filter").len(), 4);
+    assert!(events_named(&trace, "filter").iter().all(|event| event["args"]["frame"].as_u64() >= Some(4)));
+    assert_eq!(events_named(&trace, "filter").len(), 4);
     // Nothing at all is a trace too.
     let trace = written(&recorded(base, Vec::new()));
     assert_eq!(
-        (named(&trace, "process_name").len(), &trace["otherData"]["recording"]["frame_us"]),
+        (events_named(&trace, "process_name").len(), &trace["otherData"]["recording"]["frame_us"]),
         (1, &Value::Null)
     );
 }
@@ -166,7 +168,7 @@ fn a_frame_of_the_history_has_its_timeline_and_those_before_it() {
         if n == 4 {
             recorder.mark_discontinuity();
         }
-        recorder.push_traced(frame(n as f64 * 0.04, 40.0, 1.0, VariantId::Flat), vec![span]);
+        recorder.push_traced(frame(n as f64 * 0.04, 40.0, 1.0, named("flat")), vec![span]);
     }
     let first = |number| recorder.timeline_of(number).map(|(_, t)| (t.frames().len(), t.extent().unwrap().0));
     assert_eq!(first(9), Some((3, at(7))));
@@ -177,7 +179,7 @@ fn a_frame_of_the_history_has_its_timeline_and_those_before_it() {
     assert_eq!(recorder.number_of(&recorder.history()[6]), Some(6));
     assert_eq!(recorder.number_of(&recorder.history()[6].clone()), None);
     // What has left the history has none, and the others keep theirs.
-    recorder.push_traced(frame(11.0, 40.0, 1.0, VariantId::Flat), Vec::new());
+    recorder.push_traced(frame(11.0, 40.0, 1.0, named("flat")), Vec::new());
     assert_eq!(recorder.timeline_of(0).map(|_| ()), None);
     let newest = recorder.presented() - 1;
     assert_eq!(recorder.timeline_of(newest).unwrap().0.presented_at, 11.0);

@@ -1,0 +1,72 @@
+//! Classes of picture sizes and radii with similar speed, which share tuning results.
+
+use serde::Serialize;
+
+use crate::MAX_RADIUS;
+
+/// Ranges of radii with the same tuning result: the last radius of each, and the radius that is measured.
+pub const RADIUS_RANGES: [(u32, u32); 4] = [(3, 2), (15, 7), (63, 31), (MAX_RADIUS, MAX_RADIUS)];
+
+/// Returns the index in [`RADIUS_RANGES`] of the range that contains a radius.
+pub fn radius_class(radius: u32) -> usize {
+    RADIUS_RANGES.iter().position(|(last, _)| radius <= *last).unwrap_or(RADIUS_RANGES.len() - 1)
+}
+
+/// Returns the first and the last radius of the range that contains a radius.
+pub fn radius_range(radius: u32) -> (u32, u32) {
+    let class = radius_class(radius);
+    let first = if class == 0 { 0 } else { RADIUS_RANGES[class - 1].0 + 1 };
+    (first, RADIUS_RANGES[class].0)
+}
+
+/// Classes of picture sizes with similar speed, by the number of pixels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SizeClass {
+    /// Up to half a million pixels.
+    Small,
+    /// Up to three million pixels: 720p, 1080p.
+    Medium,
+    /// More than three million pixels: 4K.
+    Large,
+}
+
+impl SizeClass {
+    /// All classes.
+    pub(crate) const ALL: [SizeClass; 3] = [SizeClass::Small, SizeClass::Medium, SizeClass::Large];
+
+    /// Returns the name of the class, which the cache has too.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Small => "small",
+            Self::Medium => "medium",
+            Self::Large => "large",
+        }
+    }
+
+    /// Returns the class of a picture of this width and height.
+    pub fn of(width: u32, height: u32) -> Self {
+        match u64::from(width) * u64::from(height) {
+            0..=500_000 => Self::Small,
+            500_001..=3_000_000 => Self::Medium,
+            _ => Self::Large,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_cover_all_radii() {
+        for (class, (last, sample)) in RADIUS_RANGES.into_iter().enumerate() {
+            assert_eq!((radius_class(last), radius_class(sample)), (class, class));
+        }
+        assert_eq!((radius_class(0), radius_class(4), radius_class(MAX_RADIUS)), (0, 1, 3));
+        assert_eq!(
+            (radius_range(0), radius_range(7), radius_range(MAX_RADIUS)),
+            ((0, 3), (4, 15), (64, MAX_RADIUS))
+        );
+    }
+}

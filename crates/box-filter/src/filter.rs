@@ -1,0 +1,73 @@
+//! Declarations of filters and their variants. A filter is an entry of a table ([`VariantId`](crate::VariantId) looks variants
+//! up in it): the rest of the program reads the fields and names no variant.
+
+use super::config::Code;
+
+/// The group of a variant on the screen, in the order of display.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Group {
+    /// The filter is off.
+    Off,
+    /// The five steps of the ladder, each with one idea.
+    Steps,
+    /// Faster variants than the steps.
+    Beyond,
+    /// Other implementations, for comparison.
+    Others,
+}
+
+impl Group {
+    /// All groups.
+    pub const ALL: [Group; 4] = [Group::Off, Group::Steps, Group::Beyond, Group::Others];
+}
+
+/// The implementation of a variant.
+#[derive(Debug)]
+pub enum Work {
+    /// None: the frame passes through.
+    Nothing,
+    /// Kernels on RGBA pictures: the code for CPU devices, and the code for all others.
+    Kernels([&'static Code; 2]),
+    /// The kernels of the fastest other variant, by tuning results; without such results those of the variant with this name.
+    Fastest(&'static str),
+    /// Kernels on the planes of a picture, before the conversion to RGBA: the code for CPU devices, and the code for all others.
+    Planes([&'static Code; 2]),
+    /// Shaders in OpenGL.
+    Shaders,
+    /// Threads of this process, in Rust.
+    Threads,
+}
+
+/// The declaration of a variant.
+#[derive(Debug)]
+pub struct Variant {
+    /// The id on the command line, in JSON and in CSV. It must never change.
+    pub name: &'static str,
+    /// The key that selects the variant in the window.
+    pub key: char,
+    /// The group in which the variant is listed on the screen.
+    pub group: Group,
+    /// The title on the screen, one to three words.
+    pub title: &'static str,
+    /// The idea of the variant, in one sentence.
+    pub idea: &'static str,
+    /// The implementation of the variant.
+    pub work: Work,
+}
+
+/// The declaration of a filter.
+#[derive(Debug)]
+pub struct Filter {
+    /// The name in JSON.
+    pub name: &'static str,
+    /// The largest radius, in pixels.
+    pub max_radius: u32,
+    /// The reference: returns the filtered picture for RGBA pixels, width, height and radius. Every variant's output equals it.
+    pub reference: fn(&[u8], usize, usize, usize) -> Vec<u8>,
+    /// The name of the variant that is selected when the window opens.
+    pub initial: &'static str,
+    /// The variants, in the order of display.
+    pub variants: &'static [Variant],
+    /// The user's own kernel: a variant that exists only if the folder of kernels has its file.
+    pub own: Option<Variant>,
+}

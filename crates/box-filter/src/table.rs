@@ -1,0 +1,367 @@
+//! The box filter as an entry of the table of filters: its variants, and the code of each as data.
+
+use super::config::Argument::{self, ColumnSums, Destination, Number, RowSums, Source};
+use super::config::{Code, Config, Extent, Launch, Pass};
+use super::filter::{Filter, Group, Variant, Work};
+use super::planar::{self, launch as planes};
+use super::work::{self, fused_gpu_groups, fused_line_len, fused_strips};
+use super::{MAX_RADIUS, reference};
+use ladder::config::Param;
+use opencl::kernel::Value;
+use opencl::memory::Storage;
+
+/// The file with the user's own kernel, in the folder of kernels.
+pub const OWN_FILE: &str = "box_filter/own.cl";
+
+/// No filter: the frame passes through. It belongs to no filter.
+pub(crate) static OFF: Variant = Variant {
+    name: "off",
+    key: '0',
+    group: Group::Off,
+    title: "Off",
+    idea: "No filter: the frame passes through.",
+    work: Work::Nothing,
+};
+
+/// The box filter.
+pub(crate) static BOX_FILTER: Filter = Filter {
+    name: "box_filter",
+    max_radius: MAX_RADIUS,
+    reference: reference::quick,
+    initial: "running-sum",
+    variants: &[
+        Variant {
+            name: "naive",
+            key: '1',
+            group: Group::Steps,
+            title: "Naive",
+            idea: "Every pixel reads its whole window through the image sampler: (2r+1)² reads.",
+            work: Work::Kernels([&NAIVE; 2]),
+        },
+        Variant {
+            name: "separable",
+            key: '2',
+            group: Group::Steps,
+            title: "Separable",
+            idea: "A row pass, then a column pass: 2(2r+1) reads instead of (2r+1)².",
+            work: Work::Kernels([&SEPARABLE; 2]),
+        },
+        Variant {
+            name: "flat",
+            key: '3',
+            group: Group::Steps,
+            title: "Flat",
+            idea: "The same two passes on plain buffers, without the sampler.",
+            work: Work::Kernels([&FLAT; 2]),
+        },
+        Variant {
+            name: "vectorized",
+            key: '4',
+            group: Group::Steps,
+            title: "Vectorized",
+            idea: "Four pixels a work-item: sixteen channels in one vector.",
+            work: Work::Kernels([&VECTORIZED; 2]),
+        },
+        Variant {
+            name: "running-sum",
+            key: '5',
+            group: Group::Steps,
+            title: "Running sum",
+            idea: "Add the pixel that enters, subtract the one that leaves: the radius costs nothing.",
+            work: Work::Kernels([&RUNNING_SUM; 2]),
+        },
+        Variant {
+            name: "glsl",
+            key: '6',
+            group: Group::Others,
+            title: "GLSL",
+            idea: "Without OpenCL: two fragment shaders in OpenGL, along the rows and down the columns.",
+            work: Work::Shaders,
+        },
+        Variant {
+            name: "native",
+            key: '7',
+            group: Group::Others,
+            title: "Native",
+            idea: "Without OpenCL: the fused algorithm in Rust, on all cores, in the processor's vectors.",
+            work: Work::Threads,
+        },
+        Variant {
+            name: "fused",
+            key: '8',
+            group: Group::Beyond,
+            title: "Fused",
+            idea: "Rows and columns in one pass: each pixel is read about once and written once.",
+            work: Work::Kernels([&FUSED_CPU, &FUSED_GPU]),
+        },
+        Variant {
+            name: "planar",
+            key: 'y',
+            group: Group::Others,
+            title: "Planar",
+            idea: "Y, U and V at their own sizes before they become RGBA: 1.5 bytes a pixel for 4:2:0, not 4.",
+            work: Work::Planes([&PLANES, &PLANES_MARCH]),
+        },
+        Variant {
+            name: "auto",
+            key: '9',
+            group: Group::Beyond,
+            title: "Auto",
+            idea: "The fastest for this device, size and radius, as `clreel tune` measured it; fused before that.",
+            work: Work::Fastest("fused"),
+        },
+    ],
+    own: Some(Variant {
+        name: "own",
+        key: 'u',
+        group: Group::Others,
+        title: "Your own",
+        idea: "Your own kernel: box_filter/own.cl in the folder of kernels.",
+        work: Work::Kernels([&OWN; 2]),
+    }),
+};
+
+/// The picture's width in pixels.
+const WIDTH: Argument = Number(&|e| int(e.width));
+/// The picture's height in pixels.
+const HEIGHT: Argument = Number(&|e| int(e.height));
+/// The radius in pixels.
+const RADIUS: Argument = Number(&|e| int(e.radius));
+/// The first row of the band.
+const ROW0: Argument = Number(&|e| int(e.first));
+/// The number of rows in the band.
+const ROWS: Argument = Number(&|e| int(e.rows));
+/// The factor by which sums are multiplied, to divide by the number of the window's pixels.
+const SCALE: Argument = Number(&|e| Value::Float(scale(e.radius)));
+
+/// The arguments of a kernel that is the only pass.
+const SINGLE: &[Argument] = &[Source, Destination, WIDTH, HEIGHT, RADIUS, ROW0, ROWS, SCALE];
+/// As [`SINGLE`], with scratch memory for column sums.
+const SINGLE_WITH_SUMS: &[Argument] =
+    &[Source, Destination, WIDTH, HEIGHT, RADIUS, ROW0, ROWS, SCALE, ColumnSums];
+
+/// Returns a number as a kernel's argument.
+fn int(value: u32) -> Value {
+    Value::Int(value as i32)
+}
+
+/// Returns the factor by which kernels multiply sums to divide by the window's pixels; see common/mean.clh.
+pub(crate) fn scale(radius: u32) -> f32 {
+    let side = 2 * radius + 1;
+    1.0 / (side * side) as f32
+}
+
+/// Returns the passes of kernels with these names, along the rows and then down the columns.
+const fn two_passes([rows, columns]: [&'static str; 2]) -> [Pass; 2] {
+    [
+        Pass { kernel: rows, arguments: &[Source, RowSums, WIDTH, HEIGHT, RADIUS, ROW0, ROWS] },
+        Pass {
+            kernel: columns,
+            arguments: &[RowSums, Destination, WIDTH, HEIGHT, RADIUS, ROW0, ROWS, SCALE],
+        },
+    ]
+}
+
+/// Returns the number of pixels in the whole window: the work of a kernel that reads all of them for each pixel.
+fn reads_window(_: &Config, _: usize, e: &Extent) -> f64 {
+    let side = f64::from(2 * e.radius + 1);
+    side * side
+}
+
+/// Returns a launch with one work-item per `pixels` pixels of a row.
+fn launch_per_pixels(config: &Config, pixels: u32, e: &Extent) -> Launch {
+    let group = [config.get("GROUP_X"), config.get("GROUP_Y")];
+    Launch::new([e.width.div_ceil(pixels), e.rows], group)
+}
+
+/// Parameters for the size of work-groups. On CPUs groups are wide, so that a band of one row keeps several cores busy.
+const GROUP_PARAMS: &[Param] = &[
+    Param { name: "GROUP_X", cpu: 64, gpu: 32, values: &[8, 16, 32, 64, 128, 256] },
+    Param { name: "GROUP_Y", cpu: 1, gpu: 4, values: &[1, 2, 4, 8, 16] },
+];
+
+/// Defaults for the other declarations of code in this file: one pixel per work-item, which reads one line of its window.
+const TWO_PASSES: Code = Code {
+    file: "",
+    storage: Storage::Buffer,
+    passes: &[],
+    params: GROUP_PARAMS,
+    large_defaults: &[],
+    allowed: &|_, _| true,
+    launch: &|config, _, e| launch_per_pixels(config, 1, e),
+    reads_per_pixel: &|_, _, e| f64::from(2 * e.radius + 1),
+    work: Some(work::two_passes),
+    row_step: &|_, _| 1,
+    column_sums: &|_, _| 0,
+    to_image: false,
+    is_tuned: true,
+    peak: 0,
+};
+
+/// The code of the variant `naive`.
+static NAIVE: Code = Code {
+    file: "box_filter/01_naive.cl",
+    storage: Storage::Image,
+    passes: &[Pass { kernel: "box_naive", arguments: SINGLE }],
+    reads_per_pixel: &reads_window,
+    work: Some(work::naive),
+    is_tuned: false,
+    ..TWO_PASSES
+};
+
+/// The code of the variant `separable`.
+static SEPARABLE: Code = Code {
+    file: "box_filter/02_separable.cl",
+    storage: Storage::Image,
+    passes: &two_passes(["box_separable_rows", "box_separable_columns"]),
+    is_tuned: false,
+    ..TWO_PASSES
+};
+
+/// The code of the variant `flat`.
+static FLAT: Code = Code {
+    file: "box_filter/03_flat.cl",
+    passes: &two_passes(["box_flat_rows", "box_flat_columns"]),
+    ..TWO_PASSES
+};
+
+/// The code of the variant `planar` for CPUs.
+static PLANES: Code = Code {
+    file: "box_filter/08_planes.cl",
+    passes: &[Pass { kernel: "box_planes", arguments: &planes::CPU_ARGUMENTS }],
+    params: &[],
+    launch: &|_, _, e| Launch::new([planes::strips(e, false), 1], [1, 1]),
+    reads_per_pixel: &|_, _, e| planes::reads_per_pixel(e, false),
+    work: Some(planar::work::on_cpu),
+    row_step: &|_, _| 64,
+    column_sums: &|_, e| planes::strips(e, false) as usize * planes::line_len(e),
+    is_tuned: false,
+    peak: 1,
+    ..TWO_PASSES
+};
+
+/// The code of the variant `planar` for devices other than CPUs.
+static PLANES_MARCH: Code = Code {
+    file: "box_filter/09_planes_march.cl",
+    passes: &[Pass { kernel: "box_planes", arguments: &planes::GPU_ARGUMENTS }],
+    params: &[],
+    // The column sums must fit local memory. Drivers need a few bytes of it for themselves.
+    allowed: &|_, device| {
+        8 * u64::from(planes::GROUP) * u64::from(planes::COLUMNS + 1) + 64 <= device.local_memory()
+    },
+    launch: &|_, _, e| planes::gpu_launch(e),
+    reads_per_pixel: &|_, _, e| planes::reads_per_pixel(e, true),
+    work: Some(planar::work::on_gpu),
+    row_step: &|_, _| 64,
+    is_tuned: false,
+    peak: 1,
+    ..TWO_PASSES
+};
+
+/// The code of the user's own kernel; no file of that name is built in.
+static OWN: Code = Code {
+    file: OWN_FILE,
+    passes: &[Pass { kernel: "own", arguments: SINGLE }],
+    reads_per_pixel: &reads_window,
+    work: None,
+    is_tuned: false,
+    ..TWO_PASSES
+};
+
+/// The code of the variant `vectorized`.
+static VECTORIZED: Code = Code {
+    file: "box_filter/04_vectorized.cl",
+    passes: &two_passes(["box_vectorized_rows", "box_vectorized_columns"]),
+    launch: &|config, _, e| launch_per_pixels(config, 4, e),
+    work: Some(work::vectorized),
+    ..TWO_PASSES
+};
+
+/// The code of the running sums. On CPUs, long strips and whole cache lines are fast; on GPUs, many work-items are.
+static RUNNING_SUM: Code = Code {
+    file: "box_filter/05_running_sum.cl",
+    passes: &two_passes(["box_running_sum_rows", "box_running_sum_columns"]),
+    params: &[
+        Param { name: "STRIP_X", cpu: 4096, gpu: 64, values: &[16, 32, 64, 128, 256, 4096] },
+        Param { name: "STRIP_Y", cpu: 1024, gpu: 16, values: &[16, 32, 64, 128, 360, 1024] },
+        Param { name: "QUADS", cpu: 4, gpu: 1, values: &[1, 2, 4, 8] },
+        Param { name: "GROUP_ROWS", cpu: 8, gpu: 64, values: &[1, 8, 64] },
+        Param { name: "GROUP_COLUMNS", cpu: 4, gpu: 64, values: &[1, 4, 64] },
+    ],
+    large_defaults: &[("STRIP_X", 256)],
+    launch: &|config, pass, e| match pass {
+        0 => Launch::new([e.rows, e.width.div_ceil(config.get("STRIP_X"))], [config.get("GROUP_ROWS"), 1]),
+        _ => {
+            let across = e.width.div_ceil(4 * config.get("QUADS"));
+            Launch::new([across, e.rows.div_ceil(config.get("STRIP_Y"))], [config.get("GROUP_COLUMNS"), 1])
+        }
+    },
+    // A strip begins with a whole line of the window.
+    reads_per_pixel: &|config, pass, e| {
+        let strip = match pass {
+            0 => config.get("STRIP_X").min(e.width),
+            _ => config.get("STRIP_Y").min(e.rows),
+        };
+        2.0 + f64::from(2 * e.radius + 1) / f64::from(strip.max(1))
+    },
+    work: Some(work::running_sum),
+    row_step: &|config, pass| if pass == 0 { 1 } else { config.get("STRIP_Y") },
+    ..TWO_PASSES
+};
+
+/// The code of the variant `fused` for CPUs.
+static FUSED_CPU: Code = Code {
+    file: "box_filter/06_fused.cl",
+    passes: &[Pass { kernel: "box_fused", arguments: SINGLE_WITH_SUMS }],
+    params: &[Param { name: "STRIPS", cpu: 2, gpu: 64, values: &[1, 2, 3, 4, 8] }],
+    launch: &|config, _, e| Launch::new([fused_strips(config, e), 1], [1, 1]),
+    reads_per_pixel: &|config, _, e| {
+        let strip = e.rows.div_ceil(fused_strips(config, e)).max(1);
+        3.0 + f64::from(2 * e.radius + 1) / f64::from(strip)
+    },
+    work: Some(work::fused_cpu),
+    row_step: &|_, _| 64,
+    // The column sums of a row for each strip, as wide as the kernel's own LINE makes them.
+    column_sums: &|config, e| {
+        let strips = config.get("STRIPS") as usize * e.units.max(1) as usize;
+        strips * fused_line_len(e.width)
+    },
+    ..TWO_PASSES
+};
+
+/// The code of the variant `fused` for devices other than CPUs.
+static FUSED_GPU: Code = Code {
+    file: "box_filter/07_march.cl",
+    passes: &[Pass { kernel: "box_march", arguments: SINGLE }],
+    params: &[
+        Param { name: "COLUMNS", cpu: 8, gpu: 4, values: &[4, 8] },
+        Param { name: "GROUP", cpu: 64, gpu: 128, values: &[64, 128, 256] },
+        Param { name: "ROWS", cpu: 1, gpu: 1, values: &[1, 2] },
+        Param { name: "AHEAD", cpu: 1, gpu: 1, values: &[0, 1] },
+        Param { name: "START", cpu: 4, gpu: 4, values: &[4, 8] },
+        Param { name: "STRIPS", cpu: 2, gpu: 3, values: &[1, 2, 3, 4, 6, 8] },
+    ],
+    large_defaults: &[("COLUMNS", 8)],
+    // The widest window and one block of columns must fit a group, and the column sums local memory. Drivers need a
+    // few bytes of it for themselves.
+    allowed: &|config, device| {
+        let [columns, group, rows] = ["COLUMNS", "GROUP", "ROWS"].map(|name| config.get(name));
+        let bytes = 16 * u64::from(group) * u64::from(rows) * (u64::from(columns) + 2);
+        [4, 8, 16].contains(&columns)
+            && group > 2 * MAX_RADIUS.div_ceil(columns)
+            && bytes <= device.local_memory().saturating_sub(64)
+    },
+    launch: &|config, _, e| {
+        let group = config.get("GROUP");
+        let [across, down] = fused_gpu_groups(config, e);
+        Launch::new([across * group, down], [group, 1])
+    },
+    reads_per_pixel: &|config, _, e| {
+        let strip = e.rows.div_ceil(fused_gpu_groups(config, e)[1]).max(1);
+        2.0 + f64::from(2 * e.radius + 1) / f64::from(strip)
+    },
+    work: Some(work::fused_gpu),
+    row_step: &|_, _| 64,
+    to_image: true,
+    ..TWO_PASSES
+};
