@@ -268,9 +268,12 @@ pub(crate) struct News<T, P> {
     pub(crate) is_new: bool,
 }
 
+/// A task that has not ended.
+type Running<T, P> = (Job<Option<T>, P>, Arc<SharedGate>);
+
 /// One task at a time, and its state. Dropping the slot cancels the task.
 pub(crate) struct Slot<T, P = ()> {
-    running: Option<(Job<Option<T>, P>, Arc<SharedGate>)>,
+    running: Option<Running<T, P>>,
     pub(crate) state: JobState,
 }
 
